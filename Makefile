@@ -1,0 +1,65 @@
+# make test is what CI runs. It needs Go, a C compiler for the race detector, and the Go module proxy.
+
+GO       ?= go
+BIN      ?= bin/drover
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME ?= 10s
+PKGS     ?= ./...
+TIMEOUT  ?= 12m
+BENCH    ?=
+
+TOOL   := $(GO) tool -modfile=internal/tools/go.mod
+CHECKS := all,-ST1020,-ST1021,-ST1022,-QF1*
+
+.PHONY: all run test build lint vet floors staticcheck format fmt fuzz bench clean
+
+all: build
+
+# The whole product on a small example, from nothing.
+run: build
+	./examples/manifest/run.sh
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/drover
+
+# Cheap checks come first. The order is kept under make -j: each step is a command of its own.
+test:
+	@$(MAKE) --no-print-directory format
+	@$(MAKE) --no-print-directory vet
+	@$(MAKE) --no-print-directory floors
+	$(GO) test -race -shuffle=on -timeout $(TIMEOUT) $(PKGS)
+	@$(MAKE) --no-print-directory staticcheck
+
+lint:
+	@$(MAKE) --no-print-directory format
+	@$(MAKE) --no-print-directory vet
+	@$(MAKE) --no-print-directory floors
+	@$(MAKE) --no-print-directory staticcheck
+	$(GO) fix -diff $(PKGS)
+
+vet:
+	$(GO) vet $(PKGS)
+
+floors:
+	$(GO) test -run '^TestFloors' .
+
+staticcheck:
+	$(TOOL) staticcheck -checks '$(CHECKS)' $(PKGS)
+
+format:
+	@files="$$($(TOOL) gofumpt -l .)" || exit 1; \
+	if [ -n "$$files" ]; then printf 'not formatted, run make fmt:\n%s\n' "$$files" >&2; exit 1; fi
+
+fmt:
+	$(TOOL) gofumpt -w .
+
+# Every fuzz target, FUZZTIME each: make fuzz FUZZTIME=1m PKGS=./broker/subject
+fuzz:
+	GO='$(GO)' FUZZTIME=$(FUZZTIME) ./internal/tools/fuzz.sh $(PKGS)
+
+# A module of its own, so that the peers that are measured never enter this one: make bench BENCH='-w W1'
+bench: build
+	cd bench && $(GO) run . $(BENCH)
+
+clean:
+	rm -rf bin coverage coverage.out

@@ -1,0 +1,309 @@
+package drover_test
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/droverhq/drover"
+
+// floors is the height of each package, the root package's is under "root". A package may import lower floors only.
+// A key that ends in a slash stands for every package below that folder. A package without a floor fails the test;
+// a floor without a package is one that is yet to come.
+//
+// internal/… is floor 0 and needs no line.
+var floors = map[string]int{
+	"schemas":          10,
+	"broker/subject":   10,
+	"broker/execution": 20,
+	"broker/checker":   20,
+	"broker/clock":     20,
+	"broker/post":      20,
+	"broker/embedded":  20,
+	"broker/topology":  21,
+	"broker/claims":    21,
+	"broker/dead":      21,
+	"broker/history":   21,
+	"broker":           25,
+	"decider":          30,
+	"activity":         30,
+	"timers":           30,
+	"signals":          30,
+	"decider/":         31, // workflow and flow are built on the raw decider
+	"activity/":        31, // kinds of activities
+	"root":             40,
+	"ops":              40,
+	"ops/":             41,
+	"drovertest":       45,
+	"cmd/drover/":      49,
+	"e2e/":             49,
+	"cmd/drover":       50,
+	"e2e":              50,
+	"examples/":        50,
+}
+
+// Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
+var pure = []string{"schemas", "broker/execution", "broker/checker"}
+
+var pureForbids = []string{"context", "sync", "math/rand", "crypto/rand", "log", "github.com/sirupsen/logrus", "github.com/nats-io"}
+
+// The clock itself. The types and the arithmetic of package time are values like others.
+var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
+
+// The sources are read, not listed by the go command: so files for other systems count too, and the test cache
+// notices every change.
+func TestFloors(t *testing.T) {
+	homeless := map[string]bool{}
+	for _, f := range sources(t) {
+		if _, ok := floorOf(f.pkg); !ok && !homeless[f.pkg] {
+			t.Errorf("%s: package %s has no floor: add it to the table", f.name, f.pkg)
+			homeless[f.pkg] = true
+		}
+		for _, imp := range f.imports {
+			for _, complaint := range judge(f, imp.path) {
+				t.Errorf("%s: %s", imp.pos, complaint)
+			}
+		}
+		for _, use := range f.clock {
+			t.Errorf("%s: %s is pure: the time comes in as an argument", use, f.pkg)
+		}
+	}
+}
+
+// The rules are worth something only if they catch what they forbid.
+func TestFloorsCatch(t *testing.T) {
+	for _, tc := range []struct {
+		pkg, imp string
+		test     bool
+		allowed  bool
+	}{
+		{pkg: "broker", imp: module + "/schemas", allowed: true},
+		{pkg: "broker", imp: module + "/broker/execution", allowed: true},
+		{pkg: "broker/execution", imp: module + "/broker"},
+		{pkg: "broker/execution", imp: module + "/broker/subject"},
+		{pkg: "broker/execution", imp: module + "/schemas", allowed: true},
+		{pkg: "broker/execution", imp: "time"},
+		{pkg: "broker/execution", imp: "time", test: true, allowed: true},
+		{pkg: "schemas", imp: "time", allowed: true},
+		{pkg: "schemas", imp: "sync"},
+		{pkg: "schemas", imp: "sync/atomic"},
+		{pkg: "schemas", imp: "context"},
+		{pkg: "schemas", imp: "context", test: true, allowed: true},
+		{pkg: "schemas", imp: "math/rand/v2"},
+		{pkg: "schemas", imp: "math", allowed: true},
+		{pkg: "schemas", imp: "log/slog"},
+		{pkg: "broker/checker", imp: "github.com/sirupsen/logrus"},
+		{pkg: "broker/topology", imp: module + "/broker/post", allowed: true},
+		{pkg: "broker/claims", imp: module + "/broker/topology"},
+		{pkg: "activity", imp: module + "/decider"},
+		{pkg: "activity/shell", imp: module + "/decider"},
+		{pkg: "activity/shell", imp: module + "/activity", allowed: true},
+		{pkg: "decider/flow", imp: module + "/decider", allowed: true},
+		{pkg: "decider/flow", imp: module + "/decider/workflow"},
+		{pkg: "ops", imp: module},
+		{pkg: "ops", imp: module + "/timers", allowed: true},
+		{pkg: "root", imp: module + "/broker", allowed: true},
+		{pkg: "root", imp: module + "/cmd/drover"},
+		{pkg: "cmd/drover", imp: module, allowed: true},
+		{pkg: "examples/a/b", imp: module, allowed: true},
+		{pkg: "internal/a", imp: module + "/internal/b", allowed: true},
+		{pkg: "internal/a", imp: module + "/schemas"},
+		{pkg: "schemas", imp: module + "/internal/a", allowed: true},
+		{pkg: "broker", imp: module + "/nowhere"},
+		{pkg: "cmd/drover", imp: module + "/bench"},
+		{pkg: "broker/post", imp: "github.com/nats-io/nats.go", allowed: true},
+		{pkg: "cmd/drover", imp: "github.com/nats-io/nats.go/jetstream", allowed: true},
+		{pkg: "decider", imp: "github.com/nats-io/nats.go"},
+		{pkg: "decider", imp: "github.com/nats-io/nats.go", test: true},
+		{pkg: "examples/a", imp: "github.com/nats-io/nats.go"},
+		{pkg: "examples/a", imp: "github.com/nats-io/nats.go", test: true, allowed: true},
+		{pkg: "broker/embedded", imp: "github.com/nats-io/nats-server/v2/server", allowed: true},
+		{pkg: "e2e", imp: "github.com/nats-io/nats-server/v2/server", allowed: true},
+		{pkg: "cmd/drover", imp: "github.com/nats-io/nats-server/v2/server"},
+		{pkg: "broker/post", imp: "github.com/nats-io/nats-server/v2/server"},
+		{pkg: "broker/post", imp: "github.com/nats-io/nats-server/v2/server", test: true, allowed: true},
+		{pkg: "ops", imp: "github.com/nats-io/nats-server/v2/server", test: true},
+	} {
+		got := judge(source{pkg: tc.pkg, test: tc.test}, tc.imp)
+		if (len(got) == 0) != tc.allowed {
+			t.Errorf("%s imports %s (test file: %v): got %v, want allowed %v", tc.pkg, tc.imp, tc.test, got, tc.allowed)
+		}
+	}
+}
+
+// source is what the rules need to know of one file.
+type source struct {
+	name    string // slash-separated, from the module's root
+	pkg     string // import path below the module, or "root"
+	test    bool
+	imports []imported
+	clock   []string // positions of calls of the clock in a pure package
+}
+
+type imported struct{ path, pos string }
+
+// judge returns what is wrong with an import.
+func judge(f source, imp string) []string {
+	if within(imp, module) {
+		return judgeOwn(f, cmpRoot(strings.TrimPrefix(strings.TrimPrefix(imp, module), "/")))
+	}
+	var complaints []string
+	complain := func(format string, args ...any) { complaints = append(complaints, fmt.Sprintf(format, args...)) }
+	if !f.test && slices.Contains(pure, f.pkg) && slices.ContainsFunc(pureForbids, func(p string) bool { return within(imp, p) }) {
+		complain("%s is pure: it may not import %s", f.pkg, imp)
+	}
+	if !f.test && f.pkg == "broker/execution" && imp == "time" {
+		complain("%s knows no clock: use the durations and timestamps of schemas", f.pkg)
+	}
+	top := within(f.pkg, "cmd") || within(f.pkg, "e2e")
+	if within(imp, "github.com/nats-io/nats.go") && !within(f.pkg, "broker") && !top && !(f.test && within(f.pkg, "examples")) {
+		complain("%s imports %s: only broker/… speaks NATS, go through broker/post", f.pkg, imp)
+	}
+	server := within(f.pkg, "broker/embedded") || within(f.pkg, "e2e") || f.test && within(f.pkg, "broker")
+	if within(imp, "github.com/nats-io/nats-server") && !server {
+		complain("%s imports %s: 20 MB that no client needs, use broker/embedded", f.pkg, imp)
+	}
+	return complaints
+}
+
+// judgeOwn judges an import of this module. Test files may import any floor: what they link is shipped to nobody.
+func judgeOwn(f source, imp string) []string {
+	if within(imp, "bench") {
+		return []string{fmt.Sprintf("%s imports %s: bench is a module of its own, its peers never enter this one", f.pkg, imp)}
+	}
+	mine, housed := floorOf(f.pkg)
+	theirs, ok := floorOf(imp)
+	switch {
+	case !housed: // TestFloors says so once, for the whole package
+		return nil
+	case !ok:
+		return []string{fmt.Sprintf("%s imports %s, which has no floor", f.pkg, imp)}
+	case f.test || within(imp, "internal"):
+		return nil
+	case theirs >= mine:
+		return []string{fmt.Sprintf("%s (floor %d) imports %s (floor %d)", f.pkg, mine, imp, theirs)}
+	case mine/10 == 3 && theirs/10 == 3 && family(f.pkg) != family(imp):
+		return []string{fmt.Sprintf("%s imports %s: workers are strangers to each other, they meet in schemas and broker", f.pkg, imp)}
+	case slices.Contains(pure, f.pkg) && imp != "schemas":
+		return []string{fmt.Sprintf("%s imports %s: the pure packages know schemas only", f.pkg, imp)}
+	}
+	return nil
+}
+
+func floorOf(pkg string) (floor int, ok bool) {
+	if within(pkg, "internal") {
+		return 0, true
+	}
+	if floor, ok = floors[pkg]; ok {
+		return floor, true
+	}
+	for dir := path.Dir(pkg); dir != "."; dir = path.Dir(dir) {
+		if floor, ok = floors[dir+"/"]; ok {
+			return floor, true
+		}
+	}
+	return 0, false
+}
+
+func family(pkg string) string { first, _, _ := strings.Cut(pkg, "/"); return first }
+
+func within(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }
+
+func cmpRoot(pkg string) string {
+	if pkg == "" || pkg == "." {
+		return "root"
+	}
+	return pkg
+}
+
+// sources reads every Go file of the module; nested modules and what the go command leaves out stay out.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var files []source
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return enter(name, d.Name())
+		}
+		if filepath.Ext(name) != ".go" || strings.HasPrefix(d.Name(), "_") || strings.HasPrefix(d.Name(), ".") {
+			return nil
+		}
+		f, err := parse(fset, name)
+		files = append(files, f)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 2 {
+		t.Fatalf("got %d files, want the module's", len(files))
+	}
+	return files
+}
+
+func enter(name, base string) error {
+	if name == "." {
+		return nil
+	}
+	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || base == "vendor" {
+		return fs.SkipDir
+	}
+	switch _, err := os.Stat(filepath.Join(name, "go.mod")); {
+	case err == nil:
+		return fs.SkipDir
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return nil
+}
+
+func parse(fset *token.FileSet, name string) (source, error) {
+	f := source{name: filepath.ToSlash(name), test: strings.HasSuffix(name, "_test.go")}
+	f.pkg = cmpRoot(path.Dir(f.name))
+	file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return f, err
+	}
+	times := "" // the name under which the file knows package time
+	for _, spec := range file.Imports {
+		imp, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return f, err
+		}
+		f.imports = append(f.imports, imported{path: imp, pos: fset.Position(spec.Pos()).String()})
+		if imp == "time" {
+			times = "time"
+			if spec.Name != nil {
+				times = spec.Name.Name
+			}
+		}
+	}
+	if f.test || !slices.Contains(pure, f.pkg) || times == "" {
+		return f, nil
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := sel.X.(*ast.Ident); ok && x.Name == times && slices.Contains(clock, sel.Sel.Name) {
+			f.clock = append(f.clock, fset.Position(sel.Pos()).String())
+		}
+		return true
+	})
+	return f, nil
+}
