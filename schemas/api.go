@@ -1,0 +1,268 @@
+package schemas
+
+// StartRequest starts a workflow. Run and RequestID make it idempotent: a repeat gets the first answer.
+type StartRequest struct {
+	V                            int               `json:"v,omitempty"`
+	WorkflowID                   string            `json:"workflowId,omitempty"`
+	Run                          string            `json:"run,omitempty"`
+	RequestID                    string            `json:"requestId,omitempty"`
+	Type                         string            `json:"type"`
+	TypeVersion                  string            `json:"typeVersion,omitempty"`
+	Input                        Payload           `json:"input,omitempty"`
+	ExecutionStartToCloseTimeout Duration          `json:"executionStartToCloseTimeout,omitempty"`
+	TaskStartToCloseTimeout      Duration          `json:"taskStartToCloseTimeout,omitempty"`
+	TaskScheduleToStartTimeout   Duration          `json:"taskScheduleToStartTimeout,omitempty"`
+	TaskPriority                 int               `json:"taskPriority,omitempty"`
+	ActivityDefaults             *ActivityDefaults `json:"activityDefaults,omitempty"`
+	ChildPolicy                  ChildPolicy       `json:"childPolicy,omitempty"`
+	TagList                      []string          `json:"tagList,omitempty"`
+	Attributes                   map[string]string `json:"attributes,omitempty"`
+	Identity                     string            `json:"identity,omitempty"`
+	// ReplyTo is filled in by the broker that accepts the request: the requester's inbox.
+	ReplyTo string `json:"replyTo,omitempty"`
+	// Content is the encoding that the requester wants.
+	Content string `json:"content,omitempty"`
+}
+
+// StartResponse answers a start.
+type StartResponse struct {
+	V          int    `json:"v,omitempty"`
+	WorkflowID string `json:"workflowId"`
+	Run        string `json:"run"`
+	// Started is false when the answer repeats that of an earlier request with the same id.
+	Started bool   `json:"started"`
+	Error   *Error `json:"error,omitempty"`
+}
+
+// SignalRequest signals the open run of a workflow.
+type SignalRequest struct {
+	V          int     `json:"v,omitempty"`
+	WorkflowID string  `json:"workflowId"`
+	Name       string  `json:"name"`
+	Input      Payload `json:"input,omitempty"`
+	RequestID  string  `json:"requestId,omitempty"`
+}
+
+// SignalResponse answers a signal: it is stored and will be in the history, or in the dead letters if the run closes
+// first.
+type SignalResponse struct {
+	V        int    `json:"v,omitempty"`
+	Run      string `json:"run,omitempty"`
+	Sequence uint64 `json:"sequence,omitempty"`
+	Error    *Error `json:"error,omitempty"`
+}
+
+// ExecutionRequest asks about one execution: describe, result, why, pause and resume.
+type ExecutionRequest struct {
+	V          int    `json:"v,omitempty"`
+	WorkflowID string `json:"workflowId"`
+	Run        string `json:"run,omitempty"`
+	// Wait bounds, for result, how long the answer may be held back until the run closes.
+	Wait      Duration `json:"wait,omitempty"`
+	RequestID string   `json:"requestId,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+	Identity  string   `json:"identity,omitempty"`
+	// ReplyTo and Content are filled in by the broker that accepts the request, as in StartRequest.
+	ReplyTo string `json:"replyTo,omitempty"`
+	Content string `json:"content,omitempty"`
+}
+
+// Status is where an execution stands.
+type Status string
+
+// The statuses. Append-only.
+const (
+	StatusOpen           Status = "open"
+	StatusPaused         Status = "paused"
+	StatusCompleted      Status = "completed"
+	StatusFailed         Status = "failed"
+	StatusCanceled       Status = "canceled"
+	StatusTerminated     Status = "terminated"
+	StatusTimedOut       Status = "timedOut"
+	StatusContinuedAsNew Status = "continuedAsNew"
+)
+
+// Closed tells whether no event can follow.
+func (s Status) Closed() bool { return s != StatusOpen && s != StatusPaused && s != "" }
+
+// StatusOf returns the status that a closing event gives, and false for other events.
+func StatusOf(t EventType) (Status, bool) {
+	switch t {
+	case EventWorkflowSuccess:
+		return StatusCompleted, true
+	case EventWorkflowFailed:
+		return StatusFailed, true
+	case EventWorkflowCanceled:
+		return StatusCanceled, true
+	case EventWorkflowTerminated:
+		return StatusTerminated, true
+	case EventWorkflowTimedOut:
+		return StatusTimedOut, true
+	case EventWorkflowContinuedAsNew:
+		return StatusContinuedAsNew, true
+	}
+	return "", false
+}
+
+// ExecutionInfo is a line of a list.
+type ExecutionInfo struct {
+	WorkflowID  string            `json:"workflowId"`
+	Run         string            `json:"run"`
+	Type        string            `json:"type"`
+	TypeVersion string            `json:"typeVersion,omitempty"`
+	Status      Status            `json:"status"`
+	StartedAt   Timestamp         `json:"startedAt"`
+	ClosedAt    Timestamp         `json:"closedAt,omitempty"`
+	Events      int64             `json:"events"`
+	Tags        []string          `json:"tags,omitempty"`
+	Attributes  map[string]string `json:"attributes,omitempty"`
+}
+
+// OpenActivity is an activity that is not closed.
+type OpenActivity struct {
+	ActivityID       string    `json:"activityId"`
+	Type             string    `json:"type"`
+	List             string    `json:"list"`
+	ScheduledEventID int64     `json:"scheduledEventId"`
+	ScheduledAt      Timestamp `json:"scheduledAt"`
+	StartedAt        Timestamp `json:"startedAt,omitempty"`
+	Worker           string    `json:"worker,omitempty"`
+	Attempt          int       `json:"attempt,omitempty"`
+	Deadline         Timestamp `json:"deadline,omitempty"`
+	CancelRequested  bool      `json:"cancelRequested,omitempty"`
+}
+
+// OpenTimer is a timer that has neither expired nor been canceled.
+type OpenTimer struct {
+	TimerID string    `json:"timerId"`
+	Due     Timestamp `json:"due"`
+}
+
+// DescribeResponse tells all about one execution but its history.
+type DescribeResponse struct {
+	V               int             `json:"v,omitempty"`
+	Execution       ExecutionInfo   `json:"execution"`
+	Partition       int             `json:"partition"`
+	Owner           string          `json:"owner,omitempty"`
+	Decision        string          `json:"decision,omitempty"`
+	DeciderAttempt  int             `json:"deciderAttempt,omitempty"`
+	Activities      []OpenActivity  `json:"activities,omitempty"`
+	Timers          []OpenTimer     `json:"timers,omitempty"`
+	Alarm           Timestamp       `json:"alarm,omitempty"`
+	Timeout         Timestamp       `json:"timeout,omitempty"`
+	PausedCause     string          `json:"pausedCause,omitempty"`
+	PausedDetails   string          `json:"pausedDetails,omitempty"`
+	LatestContext   Payload         `json:"latestExecutionContext,omitempty"`
+	Input           Payload         `json:"input,omitempty"`
+	Started         WorkflowStarted `json:"started"`
+	CancelRequested bool            `json:"cancelRequested,omitempty"`
+	Error           *Error          `json:"error,omitempty"`
+}
+
+// ResultResponse answers result. While Status is open the run has not closed within the wait; ask again.
+type ResultResponse struct {
+	V       int     `json:"v,omitempty"`
+	Run     string  `json:"run"`
+	Status  Status  `json:"status"`
+	Result  Payload `json:"result,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
+	Details Payload `json:"details,omitempty"`
+	// NewRun is the successor of a run that continued as new.
+	NewRun string `json:"newRun,omitempty"`
+	Error  *Error `json:"error,omitempty"`
+}
+
+// HistoryRequest reads a page of events with id > After. With Wait it is held back until there is at least one, or the
+// run has closed.
+type HistoryRequest struct {
+	V          int      `json:"v,omitempty"`
+	WorkflowID string   `json:"workflowId"`
+	Run        string   `json:"run,omitempty"`
+	After      int64    `json:"after,omitempty"`
+	Limit      int      `json:"limit,omitempty"`
+	Wait       Duration `json:"wait,omitempty"`
+}
+
+// HistoryResponse is a page. More says that events behind it exist already; Closed that the run has ended and the page
+// reaches its last event.
+type HistoryResponse struct {
+	V      int     `json:"v,omitempty"`
+	Run    string  `json:"run"`
+	Events []Event `json:"events"`
+	More   bool    `json:"more,omitempty"`
+	Closed bool    `json:"closed,omitempty"`
+	Error  *Error  `json:"error,omitempty"`
+}
+
+// ListRequest lists executions, the latest run of each first found. Empty filters match all.
+type ListRequest struct {
+	V          int       `json:"v,omitempty"`
+	Status     Status    `json:"status,omitempty"`
+	Type       string    `json:"type,omitempty"`
+	WorkflowID string    `json:"workflowId,omitempty"`
+	Prefix     string    `json:"prefix,omitempty"`
+	After      Timestamp `json:"startedAfter,omitempty"`
+	Before     Timestamp `json:"startedBefore,omitempty"`
+	Limit      int       `json:"limit,omitempty"`
+	Cursor     string    `json:"cursor,omitempty"`
+}
+
+// ListResponse is a page of a list; Cursor continues it and is empty at its end.
+type ListResponse struct {
+	V          int             `json:"v,omitempty"`
+	Executions []ExecutionInfo `json:"executions"`
+	Cursor     string          `json:"cursor,omitempty"`
+	Error      *Error          `json:"error,omitempty"`
+}
+
+// WhyResponse explains in one sentence what an execution waits for.
+type WhyResponse struct {
+	V       int    `json:"v,omitempty"`
+	Run     string `json:"run"`
+	Status  Status `json:"status"`
+	Because string `json:"because"`
+	Error   *Error `json:"error,omitempty"`
+}
+
+// DeadRequest lists dead letters.
+type DeadRequest struct {
+	V      int    `json:"v,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Limit  int    `json:"limit,omitempty"`
+	After  uint64 `json:"after,omitempty"`
+}
+
+// DeadEntry is a stored dead letter.
+type DeadEntry struct {
+	Sequence uint64 `json:"sequence"`
+	DeadLetter
+}
+
+// DeadResponse is a page of dead letters; After continues it and is 0 at the end.
+type DeadResponse struct {
+	V       int         `json:"v,omitempty"`
+	Letters []DeadEntry `json:"letters"`
+	After   uint64      `json:"after,omitempty"`
+	Error   *Error      `json:"error,omitempty"`
+}
+
+// TaskListRequest opens a task list: its stream and consumer are made if they are missing.
+type TaskListRequest struct {
+	V    int    `json:"v,omitempty"`
+	List string `json:"list"`
+}
+
+// TaskListResponse names the stream and the durable consumer to pull from.
+type TaskListResponse struct {
+	V        int    `json:"v,omitempty"`
+	Stream   string `json:"stream"`
+	Consumer string `json:"consumer"`
+	Error    *Error `json:"error,omitempty"`
+}
+
+// AckResponse says that an operator's request is in the history.
+type AckResponse struct {
+	V     int    `json:"v,omitempty"`
+	Run   string `json:"run,omitempty"`
+	Error *Error `json:"error,omitempty"`
+}

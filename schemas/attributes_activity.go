@@ -1,0 +1,119 @@
+package schemas
+
+// RetryPolicy says how the broker repeats a failed activity. Absent by default: retry is the decider's business.
+type RetryPolicy struct {
+	InitialInterval    Duration `json:"initialInterval,omitempty"`
+	BackoffCoefficient float64  `json:"backoffCoefficient,omitempty"`
+	MaximumInterval    Duration `json:"maximumInterval,omitempty"`
+	MaximumAttempts    int      `json:"maximumAttempts,omitempty"`
+	NonRetryable       []string `json:"nonRetryable,omitempty"`
+}
+
+// ActivityScheduled queues work on a task list.
+type ActivityScheduled struct {
+	ActivityID              string       `json:"activityId"`
+	ActivityType            string       `json:"activityType"`
+	ActivityTypeVersion     string       `json:"activityTypeVersion,omitempty"`
+	Input                   Payload      `json:"input,omitempty"`
+	Control                 Payload      `json:"control,omitempty"`
+	List                    string       `json:"list"`
+	TaskPriority            int          `json:"taskPriority,omitempty"`
+	ScheduleToStartTimeout  Duration     `json:"scheduleToStartTimeout,omitempty"`
+	StartToCloseTimeout     Duration     `json:"startToCloseTimeout,omitempty"`
+	ScheduleToCloseTimeout  Duration     `json:"scheduleToCloseTimeout,omitempty"`
+	HeartbeatTimeout        Duration     `json:"heartbeatTimeout,omitempty"`
+	StartDelay              Duration     `json:"startDelay,omitempty"`
+	NotIdempotent           bool         `json:"notIdempotent,omitempty"`
+	Retry                   *RetryPolicy `json:"retry,omitempty"`
+	DeciderCompletedEventID int64        `json:"deciderCompletedEventId"`
+}
+
+// ActivityStarted says that a worker took the task.
+type ActivityStarted struct {
+	ScheduledEventID int64  `json:"scheduledEventId"`
+	Attempt          int    `json:"attempt"`
+	Identity         string `json:"identity,omitempty"`
+	// TaskSequence and Nonce name the delivery that started it: only a redelivery of that message may interrupt it, and
+	// the permission to go is repeated to that nonce alone.
+	TaskSequence uint64 `json:"taskSequence,omitempty"`
+	Nonce        string `json:"nonce,omitempty"`
+}
+
+// ActivitySuccess closes an activity with its result.
+type ActivitySuccess struct {
+	ScheduledEventID int64   `json:"scheduledEventId"`
+	StartedEventID   int64   `json:"startedEventId"`
+	Result           Payload `json:"result,omitempty"`
+}
+
+// ActivityFailed closes an activity with a reason the decider can read.
+type ActivityFailed struct {
+	ScheduledEventID int64   `json:"scheduledEventId"`
+	StartedEventID   int64   `json:"startedEventId"`
+	Reason           string  `json:"reason,omitempty"`
+	Details          Payload `json:"details,omitempty"`
+}
+
+// ActivityCanceled closes an activity that was canceled. StartedEventID is 0 if it had not begun.
+type ActivityCanceled struct {
+	ScheduledEventID             int64   `json:"scheduledEventId"`
+	StartedEventID               int64   `json:"startedEventId"`
+	LatestCancelRequestedEventID int64   `json:"latestCancelRequestedEventId,omitempty"`
+	Details                      Payload `json:"details,omitempty"`
+}
+
+// ActivityTimedOut closes an activity that took too long or whose heartbeat stopped.
+type ActivityTimedOut struct {
+	TimeoutType      TimeoutType `json:"timeoutType"`
+	ScheduledEventID int64       `json:"scheduledEventId"`
+	StartedEventID   int64       `json:"startedEventId"`
+	// Details are those of the last heartbeat.
+	Details Payload `json:"details,omitempty"`
+}
+
+// ActivityScheduledTimeout closes an activity that no worker took in time.
+type ActivityScheduledTimeout struct {
+	TimeoutType      TimeoutType `json:"timeoutType"`
+	ScheduledEventID int64       `json:"scheduledEventId"`
+}
+
+// ActivityInterrupted records that the worker of an attempt is gone.
+type ActivityInterrupted struct {
+	ScheduledEventID int64  `json:"scheduledEventId"`
+	StartedEventID   int64  `json:"startedEventId"`
+	Attempt          int    `json:"attempt"`
+	Identity         string `json:"identity,omitempty"`
+}
+
+// ActivityRetryScheduled records that a failed attempt will be followed by another.
+type ActivityRetryScheduled struct {
+	ScheduledEventID int64     `json:"scheduledEventId"`
+	StartedEventID   int64     `json:"startedEventId,omitempty"`
+	Attempt          int       `json:"attempt"`
+	Cause            string    `json:"cause,omitempty"`
+	Details          Payload   `json:"details,omitempty"`
+	NextTime         Timestamp `json:"nextTime"`
+}
+
+// ActivityCancelRequested asks for the end of an activity.
+type ActivityCancelRequested struct {
+	ActivityID              string `json:"activityId"`
+	ScheduledEventID        int64  `json:"scheduledEventId"`
+	DeciderCompletedEventID int64  `json:"deciderCompletedEventId"`
+}
+
+// ActivityScheduleFailed refuses to queue an activity.
+type ActivityScheduleFailed struct {
+	ActivityID              string `json:"activityId"`
+	ActivityType            string `json:"activityType"`
+	Cause                   Cause  `json:"cause"`
+	Details                 string `json:"details,omitempty"`
+	DeciderCompletedEventID int64  `json:"deciderCompletedEventId"`
+}
+
+// ActivityCancelFailed refuses to cancel an activity.
+type ActivityCancelFailed struct {
+	ActivityID              string `json:"activityId"`
+	Cause                   Cause  `json:"cause"`
+	DeciderCompletedEventID int64  `json:"deciderCompletedEventId"`
+}

@@ -1,0 +1,36 @@
+package schemas
+
+// Cause says why the service did what it did: SWF's words where SWF has one.
+type Cause string
+
+// The causes. Append-only.
+const (
+	CauseUnhandledDecision   Cause = "UNHANDLED_DECISION"
+	CauseNotPermitted        Cause = "OPERATION_NOT_PERMITTED"
+	CauseActivityIDInUse     Cause = "ACTIVITY_ID_ALREADY_IN_USE"
+	CauseActivityIDUnknown   Cause = "ACTIVITY_ID_UNKNOWN"
+	CauseOpenActivitiesLimit Cause = "OPEN_ACTIVITIES_LIMIT_EXCEEDED"
+	CauseListUndefined       Cause = "DEFAULT_TASK_LIST_UNDEFINED"
+	CauseTimerIDInUse        Cause = "TIMER_ID_ALREADY_IN_USE"
+	CauseTimerIDUnknown      Cause = "TIMER_ID_UNKNOWN"
+	CauseOpenTimersLimit     Cause = "OPEN_TIMERS_LIMIT_EXCEEDED"
+	CauseChildPolicyApplied  Cause = "CHILD_POLICY_APPLIED"
+	CauseEventLimitExceeded  Cause = "EVENT_LIMIT_EXCEEDED"
+	CauseOperatorInitiated   Cause = "OPERATOR_INITIATED"
+
+	// CauseInvalidAttributes: the decision names something that breaks the rules of ids, names or limits.
+	CauseInvalidAttributes Cause = "INVALID_ATTRIBUTES"
+	// CauseDeciderError: the decider reported an error.
+	CauseDeciderError Cause = "DECIDER_ERROR"
+	// CauseDeciderPanic: the decider panicked; the details hold the stack.
+	CauseDeciderPanic Cause = "DECIDER_PANIC"
+	// CauseInvalidDecision: the reply as a whole cannot be applied; nothing of it was.
+	CauseInvalidDecision Cause = "INVALID_DECISION"
+	// CauseDecisionTooLarge: the reply does not fit a message of the server; nothing of it was applied.
+	CauseDecisionTooLarge Cause = "DECISION_TOO_LARGE"
+	// CauseDeciderAttempts: the decider failed or timed out too often in a row; the run is parked.
+	CauseDeciderAttempts Cause = "DECIDER_ATTEMPTS_EXCEEDED"
+)
+
+// ReasonInterrupted is the failure reason of an activity whose worker was lost and which must not run twice.
+const ReasonInterrupted = "interrupted"

@@ -1,0 +1,118 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// Version is the first byte of every msgpack body and the "v" that JSON bodies may carry.
+const Version = 1
+
+// Errors of decoding. All of them mean that the body is at fault, never the reader; such a body is parked.
+var (
+	ErrEmpty     = errors.New("schemas: the body is empty")
+	ErrVersion   = errors.New("schemas: unknown version")
+	ErrMalformed = errors.New("schemas: the body is malformed")
+)
+
+// ContentType headers say how a requester wants its answer encoded.
+const (
+	ContentTypeHeader  = "Content-Type"
+	ContentTypeMsgpack = "application/msgpack"
+	ContentTypeJSON    = "application/json"
+)
+
+// Marshal encodes v as a msgpack body: the version byte, then the value.
+func Marshal(v any) ([]byte, error) {
+	buf := bytes.NewBuffer(make([]byte, 0, 512))
+	buf.WriteByte(Version)
+	enc := msgpack.GetEncoder()
+	defer msgpack.PutEncoder(enc)
+	enc.Reset(buf)
+	enc.SetCustomStructTag("json")
+	enc.UseCompactInts(true)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
+	}
+	return buf.Bytes(), nil
+}
+
+// MarshalJSON encodes v as a JSON body.
+func MarshalJSON(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
+	}
+	return b, nil
+}
+
+// Unmarshal decodes a body, msgpack or JSON, into v. Errors wrap [ErrEmpty], [ErrVersion] or [ErrMalformed].
+func Unmarshal(b []byte, v any) error {
+	switch {
+	case len(b) == 0:
+		return ErrEmpty
+	case IsJSON(b):
+		return unmarshalJSON(b, v)
+	case b[0] != Version:
+		return fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON)", ErrVersion, b[0], Version)
+	}
+	if err := Scan(b[1:]); err != nil {
+		return err
+	}
+	return decode(b[1:], v)
+}
+
+// IsJSON tells whether a body is a JSON object.
+func IsJSON(b []byte) bool {
+	for _, c := range b {
+		switch c {
+		case ' ', '\t', '\r', '\n':
+			continue
+		}
+		return c == '{'
+	}
+	return false
+}
+
+func unmarshalJSON(b []byte, v any) error {
+	var head struct {
+		V *int `json:"v"`
+	}
+	if err := scanJSON(b); err != nil {
+		return err
+	}
+	if bytes.Contains(b, []byte(`"v"`)) {
+		if err := json.Unmarshal(b, &head); err == nil && head.V != nil && *head.V != Version {
+			return fmt.Errorf("%w: \"v\" is %d; want %d", ErrVersion, *head.V, Version)
+		}
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return nil
+}
+
+// decode runs the msgpack decoder over a body that Scan has passed. The decoder is known to panic on some shapes that
+// do not fit the target, so a panic is an error of the body.
+func decode(b []byte, v any) (err error) {
+	dec := msgpack.GetDecoder()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrMalformed, r)
+		}
+		// One that failed may be in the midst of recording raw bytes, and its Reset does not end that.
+		if err == nil {
+			msgpack.PutDecoder(dec)
+		}
+	}()
+	dec.Reset(bytes.NewReader(b))
+	dec.SetCustomStructTag("json")
+	if err := dec.Decode(v); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+// Package schemas is the vocabulary of Drover: the events of a history, the decisions of a decider, the tasks,
+// reports and requests on the wire, and the two encodings they travel in.
+//
+// It is the ground floor. It imports nothing of Drover, knows no transport, no clock and no logger, and everything
+// else speaks in its words.
+//
+// Invariants:
+//
+//   - A name, once on the wire, keeps its meaning for ever. Enumerations only grow.
+//   - Every message has a version. An unknown version is an error ([ErrVersion]), an unknown field is ignored.
+//   - Nothing from the network reaches the msgpack decoder before [Scan] has bounded its depth and lengths: the decoder
+//     trusts declared lengths, and five hostile bytes would make it allocate 64 GiB.
+//   - JSON is accepted wherever msgpack is; the first byte tells which one a body is.
+//
+// Durations are seconds in JSON (a number, or a text such as "1m30s"), nanoseconds in msgpack. Times are RFC 3339 in
+// JSON, Unix nanoseconds in msgpack. Payloads (input, result, details) are any bytes; see [Payload] for their JSON form.
+package schemas

@@ -1,0 +1,117 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Payload is what users hand from one part of a workflow to another: any bytes.
+//
+// In msgpack it is the bytes as they are. In JSON a payload that is itself JSON stands as that value, other text as
+// {"$text":"…"} and other bytes as {"$bytes":"<base64>"}. A JSON value that looks like one of those forms is wrapped in
+// {"$json":…}, so that every payload survives the round trip: bytes and text exactly, JSON values up to white space and
+// escapes, and the value null as the empty payload. JSON that nests too deep for a JSON body goes as text.
+type Payload []byte
+
+const (
+	payloadText  = "$text"
+	payloadBytes = "$bytes"
+	payloadJSON  = "$json"
+)
+
+// JSONPayload encodes v as JSON. It fails where encoding/json does.
+func JSONPayload(v any) (Payload, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("payload: %w", err)
+	}
+	return b, nil
+}
+
+// Text returns s as a payload.
+func Text(s string) Payload { return Payload(s) }
+
+// Decode decodes a JSON payload into v. An empty payload leaves v as it is.
+func (p Payload) Decode(v any) error {
+	if len(p) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(p, v); err != nil {
+		return fmt.Errorf("payload is not the expected JSON: %w", err)
+	}
+	return nil
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (p Payload) MarshalJSON() ([]byte, error) {
+	switch {
+	case len(p) == 0:
+		return []byte("null"), nil
+	case standsAsJSON(p):
+		if _, _, ok := wrapped(p); ok {
+			return json.Marshal(map[string]json.RawMessage{payloadJSON: json.RawMessage(p)})
+		}
+		return p, nil
+	case utf8.Valid(p):
+		return json.Marshal(map[string]string{payloadText: string(p)})
+	default:
+		return json.Marshal(map[string][]byte{payloadBytes: p})
+	}
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *Payload) UnmarshalJSON(b []byte) error {
+	if bytes.Equal(bytes.TrimSpace(b), []byte("null")) {
+		*p = nil
+		return nil
+	}
+	form, raw, ok := wrapped(b)
+	if !ok {
+		*p = bytes.Clone(b)
+		return nil
+	}
+	switch form {
+	case payloadText:
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return fmt.Errorf("payload %s: %w", form, err)
+		}
+		*p = Payload(s)
+	case payloadBytes:
+		var v []byte
+		if err := json.Unmarshal(raw, &v); err != nil {
+			return fmt.Errorf("payload %s: want base64: %w", form, err)
+		}
+		*p = v
+	default:
+		*p = bytes.Clone(raw)
+	}
+	return nil
+}
+
+// standsAsJSON tells whether p can be part of a JSON body. encoding/json takes strings that are not UTF-8; other
+// languages do not.
+func standsAsJSON(p Payload) bool {
+	return json.Valid(p) && utf8.Valid(p) && (len(p) <= maxPayloadDepth || jsonDepth(p) <= maxPayloadDepth)
+}
+
+// wrapped tells whether b is an object of exactly one of the reserved keys.
+func wrapped(b []byte) (form string, raw json.RawMessage, ok bool) {
+	b = bytes.TrimSpace(b)
+	if len(b) < 2 || b[0] != '{' || !bytes.Contains(b, []byte(`"$`)) {
+		return "", nil, false
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal(b, &m) != nil || len(m) != 1 {
+		return "", nil, false
+	}
+	for form, raw := range m {
+		switch form {
+		case payloadText, payloadBytes, payloadJSON:
+			return form, raw, true
+		}
+	}
+	return "", nil, false
+}

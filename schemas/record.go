@@ -1,0 +1,74 @@
+package schemas
+
+// Position is a place in one of a partition's two logs. Sequence numbers are comparable only within one incarnation of
+// the log: a stream that lost an unsynced tail hands out the same numbers again.
+type Position struct {
+	Incarnation uint32    `json:"incarnation"`
+	Sequence    uint64    `json:"sequence"`
+	Time        Timestamp `json:"time"`
+}
+
+// Before tells whether p lies before q.
+func (p Position) Before(q Position) bool {
+	if p.Incarnation != q.Incarnation {
+		return p.Incarnation < q.Incarnation
+	}
+	return p.Sequence < q.Sequence
+}
+
+// Later returns the later of p and q.
+func (p Position) Later(q Position) Position {
+	if p.Before(q) {
+		return q
+	}
+	return p
+}
+
+// Record is one message of a history stream: all events of one step of one run, or nothing.
+type Record struct {
+	WorkflowID string `json:"workflowId"`
+	Run        string `json:"run"`
+	// First is the id of the first of Events.
+	First  int64   `json:"first"`
+	Events []Event `json:"events"`
+	// Inbox and Signals are the highest positions of the two logs that this workflow id has consumed.
+	Inbox   Position `json:"inbox"`
+	Signals Position `json:"signals"`
+	// Fence is the sequence of the writer's fence record.
+	Fence uint64 `json:"fence"`
+	// Previous is the SHA-256 of the body of the run's record before this one; empty in the first.
+	Previous []byte `json:"previous,omitempty"`
+	// SnapshotSequence is the stream sequence of the run's latest record that carries a snapshot; 0 if none does yet.
+	SnapshotSequence uint64 `json:"snapshotSequence,omitempty"`
+	// Snapshot is the folded state after Events, encoded; present every few hundred events.
+	Snapshot []byte `json:"snapshot,omitempty"`
+}
+
+// Last is the id of the last of Events.
+func (r *Record) Last() int64 { return r.First + int64(len(r.Events)) - 1 }
+
+// Fence is the record that a new owner of a partition writes before anything else.
+type Fence struct {
+	Claim uint64    `json:"claim"`
+	Owner string    `json:"owner"`
+	Time  Timestamp `json:"time"`
+}
+
+// Checkpoint says from where a new owner of a partition reads. Effects is the position in the history stream up to which
+// every effect of every record is acknowledged.
+type Checkpoint struct {
+	Inbox   Position `json:"inbox"`
+	Signals Position `json:"signals"`
+	Effects uint64   `json:"effects"`
+	Fence   uint64   `json:"fence"`
+}
+
+// DeadLetter is a message that could not be applied, and why.
+type DeadLetter struct {
+	V       int       `json:"v,omitempty"`
+	Reason  string    `json:"reason"`
+	Details string    `json:"details,omitempty"`
+	Subject string    `json:"subject"`
+	Time    Timestamp `json:"time"`
+	Body    []byte    `json:"body,omitempty"`
+}

@@ -1,0 +1,159 @@
+package schemas
+
+// DecisionTask is what a decider is asked. The window is the events with PreviousStartedID < id ≤ StartedID; if More is
+// set the window did not fit and the rest is read through the history API.
+type DecisionTask struct {
+	V                 int       `json:"v,omitempty"`
+	Namespace         string    `json:"namespace"`
+	WorkflowID        string    `json:"workflowId"`
+	Run               string    `json:"run"`
+	Type              string    `json:"type"`
+	TypeVersion       string    `json:"typeVersion,omitempty"`
+	PreviousStartedID int64     `json:"previousStartedId"`
+	StartedID         int64     `json:"startedId"`
+	Token             string    `json:"token"`
+	Events            []Event   `json:"events"`
+	More              bool      `json:"more,omitempty"`
+	Context           Payload   `json:"context,omitempty"`
+	Attempt           int       `json:"attempt"`
+	Deadline          Timestamp `json:"deadline,omitempty"`
+	// Base identifies the last reply that was committed: a decider that keeps a cache discards it on a mismatch.
+	Base *DecisionBase `json:"base,omitempty"`
+}
+
+// DecisionBase names a committed reply: its DeciderCompleted and the digest of its bytes.
+type DecisionBase struct {
+	CompletedID int64  `json:"completedId"`
+	Digest      string `json:"digest"`
+}
+
+// DecisionReply is a decider's answer. Either Decisions (which may be empty) or Error is meant.
+type DecisionReply struct {
+	V         int        `json:"v,omitempty"`
+	Token     string     `json:"token"`
+	Decisions []Decision `json:"decisions"`
+	Context   Payload    `json:"context,omitempty"`
+	Identity  string     `json:"identity,omitempty"`
+	// Sticky names the worker that would like the run's next tasks, on its own subject and in msgpack.
+	Sticky string         `json:"sticky,omitempty"`
+	Error  *DecisionError `json:"error,omitempty"`
+}
+
+// DecisionError says that the decider could not decide.
+type DecisionError struct {
+	Cause   Cause  `json:"cause,omitempty"`
+	Reason  string `json:"reason"`
+	Details string `json:"details,omitempty"`
+}
+
+// Announcement is published by a decider that begins to listen, so that waiting runs are asked at once. Any body, even an
+// empty one, does.
+type Announcement struct {
+	V      int    `json:"v,omitempty"`
+	Type   string `json:"type,omitempty"`
+	Worker string `json:"worker,omitempty"`
+}
+
+// ActivityTask is what an activity worker pulls from its list. It travels as JSON.
+type ActivityTask struct {
+	V                int       `json:"v,omitempty"`
+	Namespace        string    `json:"namespace"`
+	WorkflowID       string    `json:"workflowId"`
+	Run              string    `json:"run"`
+	WorkflowType     string    `json:"workflowType"`
+	ActivityID       string    `json:"activityId"`
+	Type             string    `json:"type"`
+	TypeVersion      string    `json:"typeVersion,omitempty"`
+	Input            Payload   `json:"input,omitempty"`
+	List             string    `json:"list"`
+	Attempt          int       `json:"attempt"`
+	ScheduledEventID int64     `json:"scheduledEventId"`
+	ScheduledAt      Timestamp `json:"scheduledAt"`
+	// StartToClose bounds the run of the activity; CloseBy, if set, is when the service gives up in any case.
+	StartToClose Duration  `json:"startToClose,omitempty"`
+	CloseBy      Timestamp `json:"closeBy,omitempty"`
+	Heartbeat    Duration  `json:"heartbeat,omitempty"`
+	// NotIdempotent: ask before the first run. See Report.
+	NotIdempotent  bool   `json:"notIdempotent,omitempty"`
+	IdempotencyKey string `json:"idempotencyKey"`
+	Token          string `json:"token"`
+	Fence          uint64 `json:"fence"`
+	// Report is the subject that outcomes and questions are published to; Beat the one heartbeats are sent to.
+	Report string `json:"report"`
+	Beat   string `json:"beat"`
+}
+
+// ReportKind says what a worker reports.
+type ReportKind string
+
+// The report kinds.
+const (
+	ReportStarted  ReportKind = "started"
+	ReportSuccess  ReportKind = "success"
+	ReportFailed   ReportKind = "failed"
+	ReportCanceled ReportKind = "canceled"
+	// ReportBegin is a question: may this delivery run? It is asked before a task that is not idempotent, and before any
+	// task that the server delivered again. The answer is a [Permission].
+	ReportBegin ReportKind = "begin"
+)
+
+// Report is what an activity worker publishes to the task's report subject. Token and Kind are always needed.
+type Report struct {
+	V        int        `json:"v,omitempty"`
+	Kind     ReportKind `json:"kind"`
+	Token    string     `json:"token"`
+	Identity string     `json:"identity,omitempty"`
+	Result   Payload    `json:"result,omitempty"`
+	Reason   string     `json:"reason,omitempty"`
+	Details  Payload    `json:"details,omitempty"`
+	// Elapsed tells, in an outcome whose start was not reported, how long ago the work began.
+	Elapsed Duration `json:"elapsed,omitempty"`
+	// TaskSequence, Redelivered, Nonce and ReplyTo belong to started and begin: the message in the task stream, whether
+	// the server delivered it before, a value of the delivery's own, and where the permission goes.
+	TaskSequence uint64 `json:"taskSequence,omitempty"`
+	Redelivered  bool   `json:"redelivered,omitempty"`
+	Nonce        string `json:"nonce,omitempty"`
+	ReplyTo      string `json:"replyTo,omitempty"`
+}
+
+// Permission answers a begin. Without Go the worker acks the task and forgets it.
+type Permission struct {
+	V       int    `json:"v,omitempty"`
+	Nonce   string `json:"nonce"`
+	Go      bool   `json:"go"`
+	Attempt int    `json:"attempt,omitempty"`
+	Token   string `json:"token,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// Heartbeat says that an activity is alive. It is a request to the task's beat subject; the answer is a [BeatAnswer].
+type Heartbeat struct {
+	V       int     `json:"v,omitempty"`
+	Token   string  `json:"token"`
+	Details Payload `json:"details,omitempty"`
+}
+
+// BeatAnswer tells a running activity whether it is still wanted.
+type BeatAnswer struct {
+	V int `json:"v,omitempty"`
+	// Gone: the activity is closed; its outcome will be refused.
+	Gone bool `json:"gone,omitempty"`
+	// CancelRequested: the decider asked for its end.
+	CancelRequested bool   `json:"cancelRequested,omitempty"`
+	Reason          string `json:"reason,omitempty"`
+}
+
+// Alarm is the one message on a run's alarm subject: ring when Due has come.
+type Alarm struct {
+	V   int       `json:"v,omitempty"`
+	Run string    `json:"run"`
+	Due Timestamp `json:"due"`
+}
+
+// Ring is what a timer worker puts into the inbox for a due alarm.
+type Ring struct {
+	V        int       `json:"v,omitempty"`
+	Run      string    `json:"run"`
+	Due      Timestamp `json:"due"`
+	Sequence uint64    `json:"sequence"`
+}

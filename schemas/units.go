@@ -1,0 +1,159 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Duration is a span of time on the wire: seconds in JSON (a number, or a text that [time.ParseDuration] takes),
+// nanoseconds in msgpack. Zero means "not set: take the default"; [Unlimited] ("NONE" in JSON) means "no limit".
+type Duration int64
+
+// Unlimited says that there is no limit, even where a default has one.
+const Unlimited Duration = -1
+
+// Seconds returns n seconds.
+func Seconds(n float64) Duration { return Duration(n * float64(time.Second)) }
+
+// Std returns d as a [time.Duration].
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// Limited tells whether d is a real limit.
+func (d Duration) Limited() bool { return d > 0 }
+
+func (d Duration) String() string {
+	switch {
+	case d == Unlimited:
+		return "NONE"
+	default:
+		return d.Std().String()
+	}
+}
+
+// maxSeconds is the longest duration that JSON may name: 146 years.
+const maxSeconds = math.MaxInt64 / float64(time.Second) / 2
+
+// MarshalJSON implements [json.Marshaler]. It is exact: a float would lose nanoseconds from 104 days on.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	if d == Unlimited {
+		return []byte(`"NONE"`), nil
+	}
+	var b []byte
+	n := uint64(d)
+	if d < 0 {
+		b, n = append(b, '-'), -n
+	}
+	b = strconv.AppendUint(b, n/uint64(time.Second), 10)
+	if n %= uint64(time.Second); n > 0 {
+		b = append(b, bytes.TrimRight(fmt.Appendf(nil, ".%09d", n), "0")...)
+	}
+	return b, nil
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	if bytes.Equal(b, []byte("null")) {
+		return nil
+	}
+	s, ok := string(b), false
+	if len(b) > 0 && b[0] == '"' {
+		if err := json.Unmarshal(b, &s); err != nil {
+			return err
+		}
+		ok = d.parseText(s)
+	}
+	if !ok && !d.parseSeconds(s) {
+		return fmt.Errorf("duration %s: want seconds (90, 0.5) up to 146 years, a text such as \"1m30s\", or \"NONE\"", b)
+	}
+	return nil
+}
+
+func (d *Duration) parseText(s string) bool {
+	if s == "NONE" {
+		*d = Unlimited
+		return true
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil || v < 0 {
+		return false
+	}
+	*d = Duration(v)
+	return true
+}
+
+// parseSeconds reads plain decimals exactly and any other form of a number to the precision of a float.
+func (d *Duration) parseSeconds(s string) bool {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(f) || f < 0 || f >= maxSeconds {
+		return false
+	}
+	*d = Duration(math.Round(f * float64(time.Second)))
+	whole, frac, _ := strings.Cut(s, ".")
+	if len(frac) > 9 {
+		return true
+	}
+	if n, err := strconv.ParseInt(whole+frac+"000000000"[len(frac):], 10, 64); err == nil {
+		*d = Duration(n)
+	}
+	return true
+}
+
+// Timestamp is an instant: Unix nanoseconds, UTC. In JSON it is RFC 3339 with nanoseconds.
+type Timestamp int64
+
+// At returns t as a Timestamp; the zero time is 0.
+func At(t time.Time) Timestamp {
+	if t.IsZero() {
+		return 0
+	}
+	return Timestamp(t.UnixNano())
+}
+
+// Time returns ts as a [time.Time] in UTC; 0 is the zero time.
+func (ts Timestamp) Time() time.Time {
+	if ts == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(ts)).UTC()
+}
+
+// Add returns the instant d later.
+func (ts Timestamp) Add(d Duration) Timestamp { return ts + Timestamp(d) }
+
+// Sub returns the span from u to ts.
+func (ts Timestamp) Sub(u Timestamp) time.Duration { return time.Duration(ts - u) }
+
+func (ts Timestamp) String() string { return ts.Time().Format(time.RFC3339Nano) }
+
+// MarshalJSON implements [json.Marshaler].
+func (ts Timestamp) MarshalJSON() ([]byte, error) {
+	if ts == 0 {
+		return []byte("null"), nil
+	}
+	b := make([]byte, 0, len(time.RFC3339Nano)+2)
+	b = append(b, '"')
+	b = ts.Time().AppendFormat(b, time.RFC3339Nano)
+	return append(b, '"'), nil
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (ts *Timestamp) UnmarshalJSON(b []byte) error {
+	if bytes.Equal(b, []byte("null")) {
+		*ts = 0
+		return nil
+	}
+	var t time.Time
+	if err := json.Unmarshal(b, &t); err != nil {
+		return fmt.Errorf("time %s: want RFC 3339: %w", b, err)
+	}
+	if at := At(t); t.IsZero() || at.Time().Equal(t) {
+		*ts = at
+		return nil
+	}
+	return fmt.Errorf("time %s: want a year from 1678 to 2261", b)
+}
