@@ -35,6 +35,7 @@ func Marshal(v any) ([]byte, error) {
 	enc.Reset(buf)
 	enc.SetCustomStructTag("json")
 	enc.UseCompactInts(true)
+	enc.SetSortMapKeys(true) // equal values have equal bytes
 	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
 	}

@@ -1,0 +1,146 @@
+package execution
+
+import "github.com/droverhq/drover/schemas"
+
+// Apply folds one event into the state. It trusts the event: it stands in a history, or Step just made it.
+func (s *State) Apply(e schemas.Event) {
+	s.LastID, s.LastTime = e.ID, max(e.Time, s.LastTime)
+	if status, closes := schemas.StatusOf(e.Type()); closes {
+		s.Status, s.Close = status, &e
+		s.Decision.Scheduled, s.Decision.Started = 0, 0
+		s.Activities, s.Timers, s.activityIDs = nil, nil, nil
+		return
+	}
+	switch a := e.Attributes.(type) {
+	case *schemas.WorkflowStarted:
+		s.WorkflowID, s.Run, s.Start, s.StartBase, s.Status = a.WorkflowID, a.Run, a, e.Time, schemas.StatusOpen
+		s.Attributes = a.Attributes
+	case *schemas.WorkflowPaused:
+		s.Status, s.Paused = schemas.StatusPaused, a
+	case *schemas.WorkflowResumed:
+		s.Status, s.Paused, s.Decision.Failures = schemas.StatusOpen, nil, 0
+		s.Decision.waitFrom(e)
+	case *schemas.WorkflowCancelRequested:
+		s.CancelRequested = true
+	case *schemas.AttributesSet:
+		s.setAttributes(a.Attributes)
+	case *schemas.TimerScheduled:
+		if s.Timers == nil {
+			s.Timers = make(map[string]*Timer)
+		}
+		s.Timers[a.TimerID] = &Timer{ScheduledID: e.ID, Base: e.Time, After: a.StartToFireTimeout}
+	case *schemas.TimerExpired:
+		delete(s.Timers, a.TimerID)
+	case *schemas.TimerCanceled:
+		delete(s.Timers, a.TimerID)
+	default:
+		if !s.applyDecider(e) {
+			s.applyActivity(e)
+		}
+	}
+	if s.Paused != nil && e.Type().Wakes() {
+		s.Decision.Woken = true
+	}
+}
+
+// setAttributes never changes the map in place: it may belong to an event.
+func (s *State) setAttributes(change map[string]string) {
+	merged := make(map[string]string, len(s.Attributes)+len(change))
+	for _, m := range []map[string]string{s.Attributes, change} {
+		for k, v := range m {
+			if v == "" {
+				delete(merged, k)
+			} else {
+				merged[k] = v
+			}
+		}
+	}
+	s.Attributes = merged
+}
+
+func (s *State) applyDecider(e schemas.Event) bool {
+	d := &s.Decision
+	switch a := e.Attributes.(type) {
+	case *schemas.DeciderScheduled:
+		d.Scheduled, d.Woken = e.ID, false
+		d.waitFrom(e)
+	case *schemas.DeciderStarted:
+		d.Started, d.StartedOf, d.StartedBase, d.Scheduled = e.ID, a.ScheduledEventID, e.Time, 0
+		d.Woken = false // this decider sees it
+	case *schemas.DeciderCompleted:
+		d.Previous, d.Started, d.Failures = d.Started, 0, 0
+		d.waitFrom(e)
+		s.Context = a.ExecutionContext
+		s.Base = schemas.DecisionBase{CompletedID: e.ID, Digest: a.ReplyDigest}
+	case *schemas.DeciderTimedOut:
+		if a.StartedEventID == 0 {
+			d.Scheduled = 0 // nobody took it; that is not the decider's failure
+		} else {
+			d.fail(e)
+		}
+	case *schemas.DeciderFailed:
+		d.fail(e)
+	default:
+		return false
+	}
+	return true
+}
+
+// waitFrom lets the wait of a pending decision begin with e: nobody could have taken it before.
+func (d *Decision) waitFrom(e schemas.Event) {
+	if d.Scheduled != 0 {
+		d.WaitsFrom, d.ScheduledBase = e.ID, e.Time
+	}
+}
+
+func (d *Decision) fail(e schemas.Event) {
+	d.Started = 0
+	d.Failures++
+	d.waitFrom(e)
+}
+
+func (s *State) applyActivity(e schemas.Event) {
+	switch a := e.Attributes.(type) {
+	case *schemas.ActivityScheduled:
+		if s.Activities == nil {
+			s.Activities = make(map[int64]*Activity)
+		}
+		act := &Activity{ScheduledID: e.ID, Scheduled: a, ScheduledBase: e.Time, Attempt: 1}
+		if a.StartDelay.Limited() {
+			act.NotBefore = later(e.Time, a.StartDelay)
+		}
+		s.Activities[e.ID] = act
+		s.remember(a.ActivityID, e.ID)
+	case *schemas.ActivityStarted:
+		if act := s.Activities[a.ScheduledEventID]; act != nil {
+			act.Started, act.StartedBase, act.Attempt = e.ID, e.Time, a.Attempt
+			act.Worker, act.TaskSequence, act.Nonce = a.Identity, a.TaskSequence, a.Nonce
+			act.LastBeat, act.NotBefore = 0, 0
+		}
+	case *schemas.ActivityInterrupted:
+		s.nextAttempt(a.ScheduledEventID, a.Attempt, 0)
+	case *schemas.ActivityRetryScheduled:
+		s.nextAttempt(a.ScheduledEventID, a.Attempt, a.NextTime)
+	case *schemas.ActivityCancelRequested:
+		if act := s.Activities[a.ScheduledEventID]; act != nil {
+			act.CancelRequested = e.ID
+		}
+	case *schemas.ActivitySuccess:
+		s.forget(a.ScheduledEventID)
+	case *schemas.ActivityFailed:
+		s.forget(a.ScheduledEventID)
+	case *schemas.ActivityCanceled:
+		s.forget(a.ScheduledEventID)
+	case *schemas.ActivityTimedOut:
+		s.forget(a.ScheduledEventID)
+	case *schemas.ActivityScheduledTimeout:
+		s.forget(a.ScheduledEventID)
+	}
+}
+
+func (s *State) nextAttempt(scheduledID int64, ended int, at schemas.Timestamp) {
+	if act := s.Activities[scheduledID]; act != nil {
+		act.Started, act.StartedBase, act.Attempt, act.NotBefore = 0, 0, ended+1, at
+		act.Worker, act.TaskSequence, act.Nonce = "", 0, ""
+	}
+}

@@ -1,0 +1,56 @@
+package execution
+
+import "github.com/droverhq/drover/schemas"
+
+// Config is what the core needs to know of its namespace. The zero value is the default; Defaults fills it in.
+type Config struct {
+	// WorkflowTimeout bounds a run whose start names no limit. Defaults to one year.
+	WorkflowTimeout schemas.Duration
+	// DeciderTimeout bounds a decision (choose, schedule, answer). Defaults to 10 s.
+	DeciderTimeout schemas.Duration
+	// StartToClose bounds an activity whose decision and run name no limit. Defaults to 10 minutes.
+	StartToClose schemas.Duration
+	// DeciderAttempts is how often in a row a decider may fail or time out before the run is parked. Defaults to 10.
+	DeciderAttempts int
+	// DeciderBackoff is the delay before the second attempt; it doubles up to DeciderBackoffCap. Defaults to 100 ms and
+	// 10 s.
+	DeciderBackoff    schemas.Duration
+	DeciderBackoffCap schemas.Duration
+	// OpenActivities and OpenTimers bound what a run may have open at once. Default to 1,000, as SWF has it.
+	OpenActivities int
+	OpenTimers     int
+}
+
+// Defaults returns c with every zero field set to its default.
+func (c Config) Defaults() Config {
+	def(&c.WorkflowTimeout, schemas.Seconds(365*24*3600))
+	def(&c.DeciderTimeout, schemas.Seconds(10))
+	def(&c.StartToClose, schemas.Seconds(600))
+	def(&c.DeciderAttempts, 10)
+	def(&c.DeciderBackoff, schemas.Seconds(0.1))
+	def(&c.DeciderBackoffCap, schemas.Seconds(10))
+	def(&c.OpenActivities, 1000)
+	def(&c.OpenTimers, 1000)
+	return c
+}
+
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// backoff is the delay before a decider is asked again after n failures in a row.
+func (c *Config) backoff(n int) schemas.Duration {
+	if n <= 0 {
+		return 0
+	}
+	d := c.DeciderBackoff
+	for range n - 1 {
+		if d *= 2; d >= c.DeciderBackoffCap {
+			return c.DeciderBackoffCap
+		}
+	}
+	return min(d, c.DeciderBackoffCap)
+}

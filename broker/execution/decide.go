@@ -1,0 +1,159 @@
+package execution
+
+import (
+	"github.com/droverhq/drover/schemas"
+)
+
+// supported tells which decisions this version carries out.
+func supported(a schemas.DecisionAttributes) bool {
+	switch a.(type) {
+	case *schemas.ScheduleActivity, *schemas.RequestCancelActivity, *schemas.ScheduleTimer, *schemas.CancelTimer,
+		*schemas.RecordMarker, *schemas.SetAttributes,
+		*schemas.CompleteWorkflow, *schemas.FailWorkflow, *schemas.CancelWorkflow:
+		return true
+	}
+	return false
+}
+
+// decide carries out one decision, or refuses it with an event of its own; it tells which.
+func (st *step) decide(d schemas.Decision, completed int64) bool {
+	switch a := d.Attributes.(type) {
+	case *schemas.ScheduleActivity:
+		return st.scheduleActivity(a, completed)
+	case *schemas.RequestCancelActivity:
+		return st.cancelActivity(a, completed)
+	case *schemas.ScheduleTimer:
+		return st.scheduleTimer(a, completed)
+	case *schemas.CancelTimer:
+		return st.cancelTimer(a, completed)
+	case *schemas.RecordMarker:
+		return st.recordMarker(a, completed)
+	case *schemas.SetAttributes:
+		st.emit(&schemas.AttributesSet{Attributes: a.Attributes, DeciderCompletedEventID: completed})
+	case *schemas.CompleteWorkflow:
+		return st.close(d, completed, &schemas.WorkflowSuccess{Result: a.Result, DeciderCompletedEventID: completed})
+	case *schemas.FailWorkflow:
+		return st.close(d, completed, &schemas.WorkflowFailed{Reason: a.Reason, Details: a.Details, DeciderCompletedEventID: completed})
+	case *schemas.CancelWorkflow:
+		return st.close(d, completed, &schemas.WorkflowCanceled{Details: a.Details, DeciderCompletedEventID: completed})
+	}
+	return true
+}
+
+// close ends the run unless something came in that the decider has not seen.
+func (st *step) close(d schemas.Decision, completed int64, event schemas.Attributes) bool {
+	unseen := st.Decision.Scheduled != 0 || st.Decision.Woken
+	for _, e := range st.events { // refusals of this very reply
+		unseen = unseen || e.ID > completed && e.Type().Wakes()
+	}
+	if unseen {
+		st.emit(&schemas.WorkflowCloseFailed{Decision: d.Type(), Cause: schemas.CauseUnhandledDecision, DeciderCompletedEventID: completed})
+		return false
+	}
+	st.emit(event)
+	st.do(Closed{})
+	return true
+}
+
+func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) bool {
+	refuse := func(cause schemas.Cause, details string) bool {
+		st.emit(&schemas.ActivityScheduleFailed{
+			ActivityID: a.ActivityID, ActivityType: a.ActivityType, Cause: cause, Details: details, DeciderCompletedEventID: completed,
+		})
+		return false
+	}
+	ev := st.activityOptions(a, completed)
+	switch {
+	case ev.List == "":
+		return refuse(schemas.CauseListUndefined, "name a list in the decision, or give the run a default list")
+	case schemas.ValidateID("activityId", a.ActivityID) != nil:
+		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateID("activityId", a.ActivityID).Error())
+	case schemas.ValidateID("activityType", a.ActivityType) != nil:
+		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateID("activityType", a.ActivityType).Error())
+	case schemas.ValidateName("list", ev.List) != nil:
+		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateName("list", ev.List).Error())
+	case st.ActivityByID(a.ActivityID) != nil:
+		return refuse(schemas.CauseActivityIDInUse, "")
+	case len(st.Activities) >= st.c.OpenActivities:
+		return refuse(schemas.CauseOpenActivitiesLimit, "")
+	}
+	id := st.emit(ev)
+	if !ev.StartDelay.Limited() {
+		st.do(Dispatch{ScheduledID: id})
+	}
+	return true
+}
+
+// activityOptions fills in what the decision leaves out: first from the run's defaults, then from the namespace's.
+func (st *step) activityOptions(a *schemas.ScheduleActivity, completed int64) *schemas.ActivityScheduled {
+	d := st.Start.ActivityDefaults
+	if d == nil {
+		d = &schemas.ActivityDefaults{}
+	}
+	ev := &schemas.ActivityScheduled{
+		ActivityID: a.ActivityID, ActivityType: a.ActivityType, ActivityTypeVersion: a.ActivityTypeVersion,
+		Input: a.Input, Control: a.Control, List: a.List, TaskPriority: a.TaskPriority,
+		ScheduleToStartTimeout: a.ScheduleToStartTimeout, StartToCloseTimeout: a.StartToCloseTimeout,
+		ScheduleToCloseTimeout: a.ScheduleToCloseTimeout, HeartbeatTimeout: a.HeartbeatTimeout,
+		StartDelay: a.StartDelay, NotIdempotent: a.NotIdempotent, Retry: a.Retry, DeciderCompletedEventID: completed,
+	}
+	def(&ev.List, d.List)
+	def(&ev.ScheduleToStartTimeout, d.ScheduleToStartTimeout)
+	def(&ev.StartToCloseTimeout, d.StartToCloseTimeout)
+	def(&ev.ScheduleToCloseTimeout, d.ScheduleToCloseTimeout)
+	def(&ev.HeartbeatTimeout, d.HeartbeatTimeout)
+	def(&ev.StartToCloseTimeout, st.c.StartToClose)
+	return ev
+}
+
+func (st *step) cancelActivity(a *schemas.RequestCancelActivity, completed int64) bool {
+	act := st.ActivityByID(a.ActivityID)
+	if act == nil {
+		st.emit(&schemas.ActivityCancelFailed{ActivityID: a.ActivityID, Cause: schemas.CauseActivityIDUnknown, DeciderCompletedEventID: completed})
+		return false
+	}
+	requested := st.emit(&schemas.ActivityCancelRequested{ActivityID: a.ActivityID, ScheduledEventID: act.ScheduledID, DeciderCompletedEventID: completed})
+	if act.Started != 0 {
+		return true
+	}
+	st.emit(&schemas.ActivityCanceled{ScheduledEventID: act.ScheduledID, LatestCancelRequestedEventID: requested})
+	return false // the decider is told, as it is of every close
+}
+
+func (st *step) scheduleTimer(a *schemas.ScheduleTimer, completed int64) bool {
+	refuse := func(cause schemas.Cause, details string) bool {
+		st.emit(&schemas.TimerScheduleFailed{TimerID: a.TimerID, Cause: cause, Details: details, DeciderCompletedEventID: completed})
+		return false
+	}
+	switch {
+	case schemas.ValidateID("timerId", a.TimerID) != nil:
+		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateID("timerId", a.TimerID).Error())
+	case a.StartToFireTimeout < 0:
+		return refuse(schemas.CauseInvalidAttributes, "startToFireTimeout: want a duration of zero or more")
+	case st.Timers[a.TimerID] != nil:
+		return refuse(schemas.CauseTimerIDInUse, "")
+	case len(st.Timers) >= st.c.OpenTimers:
+		return refuse(schemas.CauseOpenTimersLimit, "")
+	}
+	st.emit(&schemas.TimerScheduled{TimerID: a.TimerID, StartToFireTimeout: a.StartToFireTimeout, Control: a.Control, DeciderCompletedEventID: completed})
+	return true
+}
+
+func (st *step) cancelTimer(a *schemas.CancelTimer, completed int64) bool {
+	t := st.Timers[a.TimerID]
+	if t == nil {
+		st.emit(&schemas.TimerCancelFailed{TimerID: a.TimerID, Cause: schemas.CauseTimerIDUnknown, DeciderCompletedEventID: completed})
+		return false
+	}
+	st.emit(&schemas.TimerCanceled{TimerID: a.TimerID, ScheduledEventID: t.ScheduledID, DeciderCompletedEventID: completed})
+	return true
+}
+
+func (st *step) recordMarker(a *schemas.RecordMarker, completed int64) bool {
+	if schemas.ValidateID("markerName", a.MarkerName) != nil {
+		st.emit(&schemas.MarkerFailed{MarkerName: a.MarkerName, Cause: schemas.CauseInvalidAttributes, DeciderCompletedEventID: completed})
+		return false
+	}
+	st.emit(&schemas.Marker{MarkerName: a.MarkerName, Details: a.Details, DeciderCompletedEventID: completed})
+	return true
+}

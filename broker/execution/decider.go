@@ -1,0 +1,140 @@
+package execution
+
+import (
+	"fmt"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// Wanted says what a decider is wanted for.
+type Wanted struct {
+	// StartedID is the id that the DeciderStarted has, or will have: the upper end of the window.
+	StartedID int64
+	// Started says that the DeciderStarted is in the history: the decider that took the task was asked by an owner who is
+	// gone, so the same task is asked again.
+	Started bool
+	// NotBefore is the end of the backoff; 0 means at once.
+	NotBefore schemas.Timestamp
+}
+
+// WantsDecider tells whether a decider is to be asked, and when.
+func (s *State) WantsDecider(c *Config) (Wanted, bool) {
+	d := &s.Decision
+	switch {
+	case s.Closed():
+		return Wanted{}, false
+	case d.Started != 0:
+		return Wanted{StartedID: d.Started, Started: true}, true
+	case d.Scheduled == 0 || s.Paused != nil:
+		return Wanted{}, false
+	}
+	w := Wanted{StartedID: s.LastID + 1}
+	if d.Failures > 0 {
+		w.NotBefore = later(d.ScheduledBase, c.backoff(d.Failures))
+	}
+	return w, true
+}
+
+func (s *State) deciderTimeout(c *Config) schemas.Duration {
+	if s.Start != nil && s.Start.TaskStartToCloseTimeout != 0 {
+		return s.Start.TaskStartToCloseTimeout
+	}
+	return c.DeciderTimeout
+}
+
+func (st *step) taken(identity string) {
+	if st.Decision.Scheduled != 0 && st.Decision.Started == 0 && st.Paused == nil {
+		st.emit(&schemas.DeciderStarted{ScheduledEventID: st.Decision.Scheduled, Identity: identity})
+	}
+}
+
+// reply applies a decider's answer. Nothing of it takes effect before its DeciderCompleted, and if the reply as a whole
+// cannot be applied nothing of it does.
+func (st *step) reply(m Reply) {
+	d := st.Decision
+	if d.Started == 0 {
+		st.dead(DeadLateDecision, "no decider is running: this one timed out, or was answered for")
+		return
+	}
+	if e := m.Reply.Error; e != nil {
+		cause := e.Cause
+		if cause != schemas.CauseDeciderPanic {
+			cause = schemas.CauseDeciderError
+		}
+		st.refuse(Refuse{Cause: cause, Reason: e.Reason, Details: e.Details, Identity: m.Reply.Identity})
+		return
+	}
+	if err := validate(m.Reply.Decisions); err != nil {
+		st.refuse(Refuse{Cause: schemas.CauseInvalidDecision, Reason: err.Error(), Identity: m.Reply.Identity})
+		return
+	}
+	completed := st.emit(&schemas.DeciderCompleted{
+		ScheduledEventID: d.StartedOf, StartedEventID: d.Started, ExecutionContext: m.Reply.Context,
+		Identity: m.Reply.Identity, ReplyDigest: m.Digest,
+	})
+	refused := false
+	for _, decision := range m.Reply.Decisions {
+		if !st.decide(decision, completed) {
+			refused = true
+		}
+	}
+	if refused {
+		st.wake()
+	}
+}
+
+// refuse ends the running decision without effect and asks again after a backoff, or parks the run.
+func (st *step) refuse(m Refuse) {
+	d := st.Decision
+	if d.Started == 0 {
+		return
+	}
+	st.emit(&schemas.DeciderFailed{
+		Cause: m.Cause, Reason: m.Reason, Details: m.Details, Identity: m.Identity,
+		ScheduledEventID: d.StartedOf, StartedEventID: d.Started,
+	})
+	st.again(m.Reason, m.Details)
+}
+
+// again follows a decider's failure or timeout: another try, or the end of patience.
+func (st *step) again(reason, details string) {
+	if st.Decision.Failures >= st.c.DeciderAttempts && st.Paused == nil {
+		st.emit(&schemas.WorkflowPaused{
+			Cause:   schemas.CauseDeciderAttempts,
+			Reason:  fmt.Sprintf("the decider failed %d times in a row: %s", st.Decision.Failures, reason),
+			Details: details,
+		})
+		return
+	}
+	st.wake()
+}
+
+// validate finds what makes a reply unusable as a whole. Positions are counted from 1, as SWF does.
+func validate(decisions []schemas.Decision) error {
+	for i, d := range decisions {
+		if u, ok := d.Attributes.(*schemas.UnknownDecision); ok {
+			if u.Type == "" {
+				return fmt.Errorf("decision %d has no type; want one of the names in the documentation of decisions", i+1)
+			}
+			return fmt.Errorf("decision %d: %q is no decision that this version knows", i+1, u.Type)
+		}
+		if d.Attributes == nil {
+			return fmt.Errorf("decision %d is empty", i+1)
+		}
+		if !supported(d.Attributes) {
+			return fmt.Errorf("decision %d: this version does not carry out %s", i+1, d.Type())
+		}
+		if d.Closes() && i != len(decisions)-1 {
+			return fmt.Errorf("decision %d: %s must be the last decision of its reply", i+1, d.Type())
+		}
+	}
+	if n := len(decisions); n > 1 && decisions[n-1].Closes() {
+		for i, d := range decisions[:n-1] {
+			switch d.Type() {
+			case schemas.DecideScheduleActivity, schemas.DecideScheduleTimer:
+				return fmt.Errorf("decision %d: %s cannot stand beside %s, which ends the run", i+1, d.Type(), decisions[n-1].Type())
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package execution
+
+import "github.com/droverhq/drover/schemas"
+
+// Message is anything that happens to an execution.
+type Message interface{ message() }
+
+// Start begins a run. It is the first message of every run and of no other.
+type Start struct{ Request *schemas.StartRequest }
+
+// Signal is word from outside.
+type Signal struct {
+	Name      string
+	Input     schemas.Payload
+	RequestID string
+}
+
+// Report is what an activity worker reported or asked.
+type Report struct{ Report *schemas.Report }
+
+// Ring says that an alarm rang: everything whose time has come happens.
+type Ring struct{}
+
+// Taken says that a decider took the decision task.
+type Taken struct{ Identity string }
+
+// Reply is a decider's answer; Digest identifies its bytes.
+type Reply struct {
+	Reply  *schemas.DecisionReply
+	Digest string
+}
+
+// Refuse says that a decider's answer could not be used: it was no reply, or it did not fit.
+type Refuse struct {
+	Cause    schemas.Cause
+	Reason   string
+	Details  string
+	Identity string
+}
+
+// Pause stops asking the decider.
+type Pause struct{ Request *schemas.ExecutionRequest }
+
+// Resume undoes a pause.
+type Resume struct{ Request *schemas.ExecutionRequest }
+
+func (Start) message()  {}
+func (Signal) message() {}
+func (Report) message() {}
+func (Ring) message()   {}
+func (Taken) message()  {}
+func (Reply) message()  {}
+func (Refuse) message() {}
+func (Pause) message()  {}
+func (Resume) message() {}
+
+// Effect is something to do once the events that came with it are in the history.
+//
+// A decision task and the alarm are no effects of a step: what is wanted of them can be read off the state at any time
+// ([State.WantsDecider], [State.NextDue]).
+type Effect interface{ effect() }
+
+// Dispatch puts an activity task on its list.
+type Dispatch struct{ ScheduledID int64 }
+
+// Permit answers a worker's question.
+type Permit struct {
+	To         string
+	Permission schemas.Permission
+}
+
+// Dead parks the message that was just handled. Reason is one word of [DeadReasons], Details a sentence.
+type Dead struct {
+	Reason  string
+	Details string
+}
+
+// Closed says that the run ended in this step.
+type Closed struct{}
+
+func (Dispatch) effect() {}
+func (Permit) effect()   {}
+func (Dead) effect()     {}
+func (Closed) effect()   {}
+
+// The reasons of dead letters that the core gives.
+const (
+	DeadClosedActivity = "closed-activity"
+	DeadStaleToken     = "stale-token"
+	DeadClosedWorkflow = "closed-workflow"
+	DeadLateDecision   = "late-decision"
+	DeadInvalid        = "invalid"
+)

@@ -1,0 +1,180 @@
+package execution
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// Token is what a worker shows to be believed: the attempt of the activity of the run it works for.
+func Token(run string, scheduledID int64, attempt int) string {
+	return run + "." + strconv.FormatInt(scheduledID, 10) + "." + strconv.Itoa(attempt)
+}
+
+// ParseToken is the inverse of [Token].
+func ParseToken(token string) (run string, scheduledID int64, attempt int, err error) {
+	last := strings.LastIndexByte(token, '.') // from the right: a run id may hold dots
+	dot := strings.LastIndexByte(token[:max(last, 0)], '.')
+	if dot > 0 {
+		if scheduledID, err = strconv.ParseInt(token[dot+1:last], 10, 64); err == nil {
+			attempt, err = strconv.Atoi(token[last+1:])
+		}
+	}
+	if dot <= 0 || err != nil {
+		return "", 0, 0, fmt.Errorf("token %q: want the one of the task, as it came", token)
+	}
+	return token[:dot], scheduledID, attempt, nil
+}
+
+func (st *step) report(r *schemas.Report) {
+	run, id, attempt, err := ParseToken(r.Token)
+	if err != nil {
+		st.dead(DeadStaleToken, "%s", err)
+		return
+	}
+	act := st.Activities[id]
+	if r.Kind == schemas.ReportBegin {
+		st.begin(r, run, act, attempt)
+		return
+	}
+	switch {
+	case run != st.Run:
+		st.dead(DeadStaleToken, "the token is for run %s; the open run is %s", run, st.Run)
+	case act == nil:
+		if r.Kind != schemas.ReportStarted {
+			st.dead(DeadClosedActivity, "the activity of event %d is closed", id)
+		}
+	case attempt != act.Attempt:
+		st.dead(DeadStaleToken, "the token is for attempt %d of the activity of event %d; the current one is %d", attempt, id, act.Attempt)
+	default:
+		st.outcome(r, act)
+	}
+}
+
+// outcome applies what a worker says of its attempt. An outcome of an attempt whose start was not reported carries it.
+func (st *step) outcome(r *schemas.Report, act *Activity) {
+	switch r.Kind {
+	case schemas.ReportStarted, schemas.ReportSuccess, schemas.ReportCanceled, schemas.ReportFailed:
+	default:
+		st.dead(DeadInvalid, "kind %q: want started, success, failed, canceled or begin", r.Kind)
+		return
+	}
+	if act.Started == 0 {
+		st.begun(r, act)
+	}
+	started := act.Started
+	switch r.Kind {
+	case schemas.ReportStarted:
+		return
+	case schemas.ReportSuccess:
+		st.emit(&schemas.ActivitySuccess{ScheduledEventID: act.ScheduledID, StartedEventID: started, Result: r.Result})
+	case schemas.ReportCanceled:
+		if act.CancelRequested == 0 {
+			st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: "canceled", Details: r.Details})
+			break
+		}
+		st.emit(&schemas.ActivityCanceled{ScheduledEventID: act.ScheduledID, StartedEventID: started, LatestCancelRequestedEventID: act.CancelRequested, Details: r.Details})
+	case schemas.ReportFailed:
+		if st.retry(act, r.Reason, r.Details) {
+			return
+		}
+		st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: r.Reason, Details: r.Details})
+	}
+	st.wake()
+}
+
+// begun writes ActivityStarted. The work of an attempt that was not announced began Elapsed ago; the history cannot go
+// back behind its last event.
+func (st *step) begun(r *schemas.Report, act *Activity) {
+	now := st.now
+	if r.Elapsed.Limited() {
+		st.now -= schemas.Timestamp(r.Elapsed)
+	}
+	st.emit(&schemas.ActivityStarted{
+		ScheduledEventID: act.ScheduledID, Attempt: act.Attempt, Identity: r.Identity, TaskSequence: r.TaskSequence, Nonce: r.Nonce,
+	})
+	st.now = now
+}
+
+// begin answers the question of a worker that holds a task: may this delivery run?
+//
+// Only a redelivery of the message that the current attempt began with may interrupt it (P-7): any other copy of the task
+// comes from a repeated effect and says nothing about the worker.
+func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int) {
+	switch {
+	case run != st.Run || act == nil:
+		st.deny(r, "the activity is closed")
+	case act.Started != 0 && r.Nonce != "" && r.Nonce == act.Nonce && r.TaskSequence == act.TaskSequence:
+		st.permit(r, act)
+	case act.Started == 0 && attempt == act.Attempt && act.NotBefore <= st.now:
+		st.begun(r, act)
+		st.permit(r, act)
+	case act.Started != 0 && r.Redelivered && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
+		st.interrupt(r, act)
+	default:
+		st.deny(r, "another delivery of this task is at work")
+	}
+}
+
+// interrupt follows the loss of a worker: an idempotent activity gets its next attempt, any other ends.
+func (st *step) interrupt(r *schemas.Report, act *Activity) {
+	started := act.Started
+	st.emit(&schemas.ActivityInterrupted{ScheduledEventID: act.ScheduledID, StartedEventID: started, Attempt: act.Attempt, Identity: act.Worker})
+	if !act.Scheduled.NotIdempotent {
+		st.begun(r, act)
+		st.permit(r, act)
+		return
+	}
+	st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: schemas.ReasonInterrupted})
+	st.wake()
+	st.deny(r, "its first worker was lost and the activity must not run twice")
+}
+
+func (st *step) permit(r *schemas.Report, act *Activity) {
+	st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{
+		Nonce: r.Nonce, Go: true, Attempt: act.Attempt, Token: Token(st.Run, act.ScheduledID, act.Attempt),
+	}})
+}
+
+func (st *step) deny(r *schemas.Report, reason string) {
+	st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Reason: reason}})
+}
+
+// retry tells whether the broker repeats the attempt that just failed, and if so writes when.
+func (st *step) retry(act *Activity, reason string, details schemas.Payload) bool {
+	p := act.Scheduled.Retry
+	if p == nil || act.CancelRequested != 0 || p.MaximumAttempts > 0 && act.Attempt >= p.MaximumAttempts || slices.Contains(p.NonRetryable, reason) {
+		return false
+	}
+	next := later(max(st.now, st.LastTime), interval(p, act.Attempt))
+	if d := act.Scheduled.ScheduleToCloseTimeout; d.Limited() && next >= later(act.ScheduledBase, d) {
+		return false
+	}
+	st.emit(&schemas.ActivityRetryScheduled{
+		ScheduledEventID: act.ScheduledID, StartedEventID: act.Started, Attempt: act.Attempt, Cause: reason, Details: details, NextTime: next,
+	})
+	return true
+}
+
+// interval is the wait after the n-th attempt: initial × coefficientⁿ⁻¹, capped. Defaults: 1 s, 2, 100 × the initial. A
+// cap of NONE is none, an initial interval of NONE is the default: without a wait the retries would be a loop.
+func interval(p *schemas.RetryPolicy, n int) schemas.Duration {
+	const longest = float64(1 << 62) // 146 years; twice as much has no Duration
+	initial, factor, top := p.InitialInterval, p.BackoffCoefficient, longest
+	if !initial.Limited() {
+		initial = schemas.Seconds(1)
+	}
+	if factor == 0 || math.IsNaN(factor) {
+		factor = 2
+	}
+	if p.MaximumInterval == 0 {
+		top = 100 * float64(initial)
+	} else if p.MaximumInterval.Limited() {
+		top = float64(p.MaximumInterval)
+	}
+	return schemas.Duration(min(float64(initial)*math.Pow(max(factor, 1), float64(n-1)), top, longest))
+}

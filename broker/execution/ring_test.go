@@ -1,0 +1,81 @@
+package execution
+
+import (
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// One late ring makes everything happen whose time has come, in the order of the times.
+func TestLateRing(t *testing.T) { // S1-18, S1-34
+	w := decided(t, timer("third", 3), timer("first", 1), timer("second", 2), timer("later", 99),
+		&schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", ScheduleToStartTimeout: seconds(2.5)})
+	w.after(3 * sec)
+	w.do(Ring{})
+	w.follows("TimerExpired first; DeciderScheduled; TimerExpired second; ActivityScheduledTimeout A; TimerExpired third")
+	for _, e := range w.events[len(w.events)-4:] {
+		if e.Time != w.now {
+			t.Fatalf("event %d is of %s, want the ring's time %s", e.ID, e.Time, w.now)
+		}
+	}
+}
+
+func TestLateRingStopsAtTheEnd(t *testing.T) { // S1-4
+	w := begin(t, func(q *schemas.StartRequest) { q.ExecutionStartToCloseTimeout = seconds(2) })
+	w.decide(timer("before", 1), timer("same", 2), timer("after", 3))
+	w.since()
+	w.after(time.Hour)
+	w.do(Ring{})
+	w.follows("TimerExpired before; DeciderScheduled; TimerExpired same; WorkflowTimedOut")
+}
+
+// At the same instant the order is that of the rules, whatever order a map is walked in.
+func TestSameInstant(t *testing.T) {
+	for range 20 {
+		w := begin(t, func(q *schemas.StartRequest) {
+			q.TaskStartToCloseTimeout, q.ExecutionStartToCloseTimeout = seconds(5), seconds(5)
+		})
+		decisions := []schemas.DecisionAttributes{timer("T", 5), timer("S", 5)}
+		for _, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"} {
+			decisions = append(decisions, &schemas.ScheduleActivity{
+				ActivityID: id, ActivityType: "work", ScheduleToCloseTimeout: seconds(5), StartToCloseTimeout: seconds(5), HeartbeatTimeout: seconds(5),
+			})
+		}
+		w.decide(decisions...)
+		for _, a := range w.s.OpenActivities() {
+			w.report(a.Scheduled.ActivityID, schemas.ReportStarted)
+		}
+		w.do(Signal{Name: "x"})
+		w.do(Taken{})
+		w.since()
+		w.after(5 * sec)
+		w.do(Ring{})
+		want := "DeciderTimedOut START_TO_CLOSE; DeciderScheduled"
+		for _, id := range "abcdefghijklmn" {
+			want += "; ActivityTimedOut " + string(id) + " SCHEDULE_TO_CLOSE"
+		}
+		w.follows(want + "; TimerExpired T; TimerExpired S; WorkflowTimedOut")
+	}
+}
+
+// A sum that wraps around would be due at once.
+func TestEndlessLimits(t *testing.T) {
+	const longest = schemas.Duration(1<<63 - 1)
+	w := begin(t, func(q *schemas.StartRequest) {
+		q.ExecutionStartToCloseTimeout, q.TaskStartToCloseTimeout, q.TaskScheduleToStartTimeout = longest, longest, longest
+	})
+	w.do(Ring{})
+	w.do(Taken{})
+	w.do(Ring{})
+	w.answer(
+		&schemas.ScheduleTimer{TimerID: "T", StartToFireTimeout: longest},
+		&schemas.ScheduleActivity{
+			ActivityID: "A", ActivityType: "work", ScheduleToStartTimeout: longest, StartToCloseTimeout: longest, ScheduleToCloseTimeout: longest, HeartbeatTimeout: longest,
+		},
+		&schemas.ScheduleActivity{ActivityID: "B", ActivityType: "work", StartDelay: longest, ScheduleToStartTimeout: longest},
+	)
+	w.report("A", schemas.ReportStarted)
+	w.rest(100 * 365 * 24 * time.Hour)
+	w.follows("DeciderStarted; DeciderCompleted; TimerScheduled T; ActivityScheduled A; ActivityScheduled B; ActivityStarted A")
+}

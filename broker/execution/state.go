@@ -1,0 +1,180 @@
+package execution
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// State is the fold of a history. Its exported fields are what a snapshot holds.
+type State struct {
+	WorkflowID string                   `json:"workflowId"`
+	Run        string                   `json:"run"`
+	Start      *schemas.WorkflowStarted `json:"start"`
+	StartBase  schemas.Timestamp        `json:"startBase"`
+	LastID     int64                    `json:"lastId"`
+	LastTime   schemas.Timestamp        `json:"lastTime"`
+	Status     schemas.Status           `json:"status"`
+	Close      *schemas.Event           `json:"close,omitempty"`
+	Paused     *schemas.WorkflowPaused  `json:"paused,omitempty"`
+
+	Decision   Decision             `json:"decision"`
+	Activities map[int64]*Activity  `json:"activities,omitempty"`
+	Timers     map[string]*Timer    `json:"timers,omitempty"`
+	Context    schemas.Payload      `json:"context,omitempty"`
+	Base       schemas.DecisionBase `json:"base"`
+	Attributes map[string]string    `json:"attributes,omitempty"`
+
+	CancelRequested bool `json:"cancelRequested,omitempty"`
+
+	activityIDs map[string]int64 // of open activities; rebuilt after decoding
+}
+
+// Decision is where the run stands with its decider.
+type Decision struct {
+	// Scheduled is the pending DeciderScheduled, 0 if none. It can be taken since ScheduledBase, the time of event
+	// WaitsFrom: its own, or that of the end of the decider or of the pause that it had to wait for. Its backoff and its
+	// schedule-to-start timeout count from there, or a task would be late before anybody could take it.
+	Scheduled     int64             `json:"scheduled,omitempty"`
+	WaitsFrom     int64             `json:"waitsFrom,omitempty"`
+	ScheduledBase schemas.Timestamp `json:"scheduledBase,omitempty"`
+	// Started is the open DeciderStarted, 0 if none, and StartedOf the DeciderScheduled it took.
+	Started     int64             `json:"started,omitempty"`
+	StartedOf   int64             `json:"startedOf,omitempty"`
+	StartedBase schemas.Timestamp `json:"startedBase,omitempty"`
+	// Previous is the DeciderStarted of the last completed decision: windows begin behind it.
+	Previous int64 `json:"previous,omitempty"`
+	// Failures counts timeouts and failures since the last completed decision.
+	Failures int `json:"failures,omitempty"`
+	// Woken says that a waking event came while the run was paused and no decider has started since.
+	Woken bool `json:"woken,omitempty"`
+}
+
+// Activity is an open activity.
+type Activity struct {
+	ScheduledID   int64                      `json:"scheduledId"`
+	Scheduled     *schemas.ActivityScheduled `json:"scheduled"`
+	ScheduledBase schemas.Timestamp          `json:"scheduledBase"`
+	// Attempt is the current one, from 1. Started is its ActivityStarted, 0 while it waits for a worker.
+	Attempt      int               `json:"attempt"`
+	Started      int64             `json:"started,omitempty"`
+	StartedBase  schemas.Timestamp `json:"startedBase,omitempty"`
+	Worker       string            `json:"worker,omitempty"`
+	TaskSequence uint64            `json:"taskSequence,omitempty"`
+	Nonce        string            `json:"nonce,omitempty"`
+	// NotBefore delays the dispatch of the current attempt; 0 once it is due or was never delayed.
+	NotBefore       schemas.Timestamp `json:"notBefore,omitempty"`
+	CancelRequested int64             `json:"cancelRequested,omitempty"`
+
+	// LastBeat and BeatDetails come from heartbeats, which write no event.
+	LastBeat    schemas.Timestamp `json:"-"`
+	BeatDetails schemas.Payload   `json:"-"`
+}
+
+// Timer is an open timer.
+type Timer struct {
+	ScheduledID int64             `json:"scheduledId"`
+	Base        schemas.Timestamp `json:"base"`
+	After       schemas.Duration  `json:"after"`
+}
+
+// Due is when the timer expires.
+func (t *Timer) Due() schemas.Timestamp { return later(t.Base, t.After) }
+
+// later is t + d. A sum that no Timestamp can hold is the last instant there is, for one that wrapped around would be due
+// at once.
+func later(t schemas.Timestamp, d schemas.Duration) schemas.Timestamp {
+	if d > 0 && t > math.MaxInt64-schemas.Timestamp(d) {
+		return math.MaxInt64
+	}
+	return t.Add(d)
+}
+
+// New returns the state of a run that has no event yet.
+func New(workflowID, run string) *State {
+	return &State{WorkflowID: workflowID, Run: run}
+}
+
+// Snapshot encodes the state.
+func (s *State) Snapshot() ([]byte, error) { return schemas.Marshal(s) }
+
+// Restore decodes a snapshot. It fails if b is none, or one with holes.
+func Restore(b []byte) (*State, error) {
+	s := &State{}
+	if err := schemas.Unmarshal(b, s); err != nil {
+		return nil, err
+	}
+	if s.Start == nil && s.LastID > 0 {
+		return nil, fmt.Errorf("snapshot: %w: %d events without a start", schemas.ErrMalformed, s.LastID)
+	}
+	for id, a := range s.Activities {
+		if a == nil || a.Scheduled == nil {
+			return nil, fmt.Errorf("snapshot: %w: activity %d is empty", schemas.ErrMalformed, id)
+		}
+		s.remember(a.Scheduled.ActivityID, id)
+	}
+	for id, t := range s.Timers {
+		if t == nil {
+			return nil, fmt.Errorf("snapshot: %w: timer %q is empty", schemas.ErrMalformed, id)
+		}
+	}
+	return s, nil
+}
+
+// Closed tells whether no event can follow.
+func (s *State) Closed() bool { return s.Status.Closed() }
+
+// ActivityByID returns the open activity of an activity id.
+func (s *State) ActivityByID(id string) *Activity { return s.Activities[s.activityIDs[id]] }
+
+// OpenActivities returns the open activities in the order they were scheduled.
+func (s *State) OpenActivities() []*Activity {
+	return slices.SortedFunc(maps.Values(s.Activities), func(a, b *Activity) int { return int(a.ScheduledID - b.ScheduledID) })
+}
+
+func (s *State) remember(activityID string, scheduledID int64) {
+	if s.activityIDs == nil {
+		s.activityIDs = make(map[string]int64)
+	}
+	s.activityIDs[activityID] = scheduledID
+}
+
+func (s *State) forget(scheduledID int64) {
+	if a := s.Activities[scheduledID]; a != nil {
+		delete(s.activityIDs, a.Scheduled.ActivityID)
+		delete(s.Activities, scheduledID)
+	}
+}
+
+// Rebase moves everything that the events from first on have set to count from the server's time of their record.
+func (s *State) Rebase(first int64, at schemas.Timestamp) {
+	if first <= 1 {
+		s.StartBase = at
+	}
+	d := &s.Decision
+	if d.Scheduled != 0 && d.WaitsFrom >= first {
+		d.ScheduledBase = at
+	}
+	if d.Started >= first {
+		d.StartedBase = at
+	}
+	for _, a := range s.Activities {
+		if a.ScheduledID >= first {
+			a.ScheduledBase = at
+			if a.NotBefore != 0 && a.Attempt == 1 { // the start delay; a retry names its instant in its event
+				a.NotBefore = later(at, a.Scheduled.StartDelay)
+			}
+		}
+		if a.Started >= first {
+			a.StartedBase = at
+		}
+	}
+	for _, t := range s.Timers {
+		if t.ScheduledID >= first {
+			t.Base = at
+		}
+	}
+}

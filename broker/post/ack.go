@@ -1,0 +1,141 @@
+package post
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Ack is the outcome of one JetStream publish. With Err nil the message is stored at Seq.
+//
+// Err is one of: [*SequenceError] (wraps [ErrWrongSequence]), [ErrInFlight], [ErrNoStream], [ErrTooLarge],
+// [*APIError] for other refusals: nothing was stored. [ErrDisconnected]: nothing was sent. [ErrTimeout] and
+// [ErrClosed]: the outcome is unknown, except that a timeout joined to [ErrPermission] stored nothing.
+type Ack struct {
+	Seq       uint64
+	Duplicate bool // the server had seen the message id before; Seq is that of the first
+	Err       error
+}
+
+// PublishSync publishes one message to JetStream and waits for the outcome; errors as in [Ack]. It waits for the
+// connection first and sends once. Without a deadline in ctx, Options.RequestTimeout holds.
+func (c *Conn) PublishSync(ctx context.Context, subject string, h Header, body []byte) (seq uint64, err error) {
+	m, err := c.publishOnce(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
+	if err != nil {
+		return 0, fmt.Errorf("publish %w", err)
+	}
+	ack := parseAck(m)
+	if ack.Err != nil {
+		return 0, fmt.Errorf("publish %s: %w", subject, ack.Err)
+	}
+	return ack.Seq, nil
+}
+
+// publishOnce sends m when the connection is up and waits for the answer. The library's own request would wait for
+// its whole time when the connection breaks and takes the acknowledgement with it.
+func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	start := time.Now()
+	answer := make(chan *nats.Msg, 1)
+	reply, forget := c.inbox.expect(func(m *nats.Msg) {
+		select {
+		case answer <- m:
+		default:
+		}
+	})
+	defer forget()
+	m.Reply = reply
+	var up <-chan struct{}
+	if err := c.whenUp(ctx, func() error {
+		up = c.reconnected()
+		return c.nc.PublishMsg(m)
+	}); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Subject, fromNATS(err))
+	}
+	var grace <-chan time.Time
+	for {
+		select {
+		case got := <-answer:
+			return got, nil
+		case <-up:
+			up, grace = nil, time.After(reconnectGrace)
+		case <-grace:
+			return nil, c.unanswered(m.Subject, reply, start, errBroken)
+		case <-ctx.Done():
+			return nil, c.unanswered(m.Subject, reply, start, ctx.Err())
+		case <-c.done:
+			return nil, fmt.Errorf("%s: connection: %w", m.Subject, ErrClosed)
+		}
+	}
+}
+
+var errBroken = errors.New("the connection broke meanwhile")
+
+var errNobodyStores = fmt.Errorf("%w takes this subject: create the namespace, or wait until a leader is elected", ErrNoStream)
+
+var (
+	ackHead = []byte(`{"stream":"`)
+	ackSeq  = []byte(`"seq":`)
+)
+
+// parseAck reads a publish acknowledgement. The server's usual form {"stream":"S","seq":12} is read without
+// encoding/json; stream names cannot hold quotes.
+func parseAck(m *nats.Msg) Ack {
+	if noResponders(m) {
+		return Ack{Err: errNobodyStores}
+	}
+	if seq, ok := fastAck(m.Data); ok {
+		return Ack{Seq: seq}
+	}
+	var full struct {
+		answer
+		Stream    string `json:"stream"`
+		Seq       uint64 `json:"seq"`
+		Duplicate bool   `json:"duplicate"`
+	}
+	if err := json.Unmarshal(m.Data, &full); err != nil {
+		return Ack{Err: fmt.Errorf("%w: unreadable acknowledgement: %w", ErrTimeout, err)}
+	}
+	if fail := full.failure(); fail != nil {
+		return Ack{Err: fail.asError()}
+	}
+	if full.Stream == "" || full.Seq == 0 {
+		return Ack{Err: fmt.Errorf("%w: the answer is no acknowledgement, somebody else listens on the subject", ErrTimeout)}
+	}
+	return Ack{Seq: full.Seq, Duplicate: full.Duplicate}
+}
+
+// fastAck reads {"stream":"…","seq":N}, and nothing else.
+func fastAck(b []byte) (uint64, bool) {
+	b, ok := bytes.CutPrefix(b, ackHead)
+	if !ok {
+		return 0, false
+	}
+	end := bytes.IndexByte(b, '"')
+	if end <= 0 || end+2 > len(b) || b[end+1] != ',' {
+		return 0, false
+	}
+	b = bytes.TrimPrefix(b[end+2:], []byte(" "))
+	if b, ok = bytes.CutPrefix(b, ackSeq); !ok {
+		return 0, false
+	}
+	b = bytes.TrimPrefix(b, []byte(" "))
+	var seq uint64
+	for i, c := range b {
+		if c == '}' && i > 0 && i == len(b)-1 && seq > 0 {
+			return seq, true
+		}
+		// 19 digits fit; longer numbers go to the full parser.
+		if c < '0' || c > '9' || i >= 19 || (i == 0 && c == '0') {
+			return 0, false
+		}
+		seq = seq*10 + uint64(c-'0')
+	}
+	return 0, false
+}

@@ -1,0 +1,124 @@
+package post
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// cluster runs three servers and waits until they agree on a leader.
+func cluster(t *testing.T) []*server.Server {
+	t.Helper()
+	var routes []*url.URL
+	var ports []int
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all []*server.Server
+	for i, p := range ports {
+		o := listening(t)
+		o.ServerName = fmt.Sprint("n", i)
+		o.Cluster = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: p}
+		o.Routes = routes
+		srv, err := server.NewServer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv.Start()
+		t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+		all = append(all, srv)
+	}
+	await(t, "a leader with three peers", func() bool {
+		for _, s := range all {
+			if s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == 3 {
+				return true
+			}
+		}
+		return false
+	})
+	return all
+}
+
+// await polls real servers, which have no event to wait for.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited 30 seconds for %s", what)
+		}
+	}
+}
+
+// On a replicated stream the leader steps down again and again, and the server that the client uses stops; the
+// reader misses and repeats nothing, and every write ends stored once.
+func TestReaderSurvivesLeaderChanges(t *testing.T) {
+	servers := cluster(t)
+	urls := []string{}
+	for _, s := range servers {
+		urls = append(urls, s.ClientURL())
+	}
+	c := dial(t, Options{URL: strings.Join(urls, ",")})
+	stream(t, c, func(cfg *jetstream.StreamConfig) { cfg.Replicas = 3 })
+	const n = 600
+	_, ch := read(t, c, ReadOptions{})
+	write := func(i int) error {
+		for began := time.Now(); ; {
+			h := Header{}
+			ExpectLastSeq(h, uint64(i))
+			_, err := c.PublishSync(t.Context(), "s.a", h, fmt.Append(nil, i))
+			if e, ok := errors.AsType[*SequenceError](err); err == nil || (ok && e.Last == uint64(i+1)) {
+				return nil // stored now, or by an attempt whose answer was lost
+			}
+			if time.Since(began) > 20*time.Second {
+				return err
+			}
+		}
+	}
+	for i := range n {
+		if err := write(i); err != nil {
+			t.Fatalf("write %d: %v", i, err)
+		}
+		switch {
+		case i%150 == 75:
+			for _, s := range servers {
+				if s.JetStreamIsStreamLeader("$G", "S") {
+					if err := s.JetStreamStepdownStream("$G", "S"); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		case i == n/2:
+			for _, s := range servers {
+				if s.Name() == c.NATS().ConnectedServerName() {
+					s.Shutdown()
+				}
+			}
+		}
+	}
+	for want := uint64(1); want <= n; want++ {
+		if s := receive(t, ch); s.Seq != want || string(s.Data) != fmt.Sprint(want-1) {
+			t.Fatalf("got %d %q, want %d", s.Seq, s.Data, want)
+		}
+	}
+	if len(ch) > 0 {
+		t.Fatalf("got %+v after the end", <-ch)
+	}
+}

@@ -1,0 +1,130 @@
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Msg is a received message. Data and Header belong to the receiver.
+type Msg struct {
+	Subject string
+	Reply   string // empty when no answer is expected
+	Header  Header // nil when there are none
+	Data    []byte
+
+	conn *Conn
+}
+
+// Respond answers the message. It is an error if the sender expects no answer.
+func (m Msg) Respond(h Header, body []byte) error {
+	if m.Reply == "" || m.conn == nil {
+		return fmt.Errorf("%w: respond to %s: the message has no reply subject", ErrInvalid, m.Subject)
+	}
+	return m.conn.Publish(m.Reply, h, body)
+}
+
+func (c *Conn) msg(m *nats.Msg) Msg {
+	return Msg{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Data: m.Data, conn: c}
+}
+
+// Publish sends a core message: at most once, to whoever listens now. It fails with [ErrDisconnected] while the
+// connection is down.
+func (c *Conn) Publish(subject string, h Header, body []byte) error {
+	return c.PublishReply(subject, "", h, body)
+}
+
+// PublishReply is Publish with a subject for the answer.
+func (c *Conn) PublishReply(subject, reply string, h Header, body []byte) error {
+	if err := c.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: h, Data: body}); err != nil {
+		return fmt.Errorf("publish %s: %w", subject, fromNATS(err))
+	}
+	return nil
+}
+
+// Request sends a core request once and waits for one answer. It waits for the connection first. Errors:
+// [ErrNoResponders] when nobody listens, [ErrTimeout] when the outcome is unknown, [ErrDisconnected] when nothing
+// was sent until ctx ended. Without a deadline in ctx, Options.RequestTimeout holds.
+func (c *Conn) Request(ctx context.Context, subject string, h Header, body []byte) (Msg, error) {
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	start := time.Now()
+	var resp *nats.Msg
+	err := c.whenUp(ctx, func() (err error) {
+		resp, err = c.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
+		return err
+	})
+	switch {
+	case err == nil:
+		return c.msg(resp), nil
+	case errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrDisconnected):
+		return Msg{}, fmt.Errorf("request %w", c.unanswered(subject, c.inbox.prefix, start, err))
+	default:
+		return Msg{}, fmt.Errorf("request %s: %w", subject, fromNATS(err))
+	}
+}
+
+// Subscription is interest in a core subject.
+type Subscription interface {
+	// Close ends the interest at once; messages that wait are dropped.
+	Close() error
+	// Drain ends the interest, lets fn finish what was received, and returns when it has or when ctx ends.
+	// Messages that are on their way meanwhile are not lost, except on an in-process connection.
+	Drain(ctx context.Context) error
+}
+
+// Subscribe calls fn for each message on subject, one at a time, in order, from a goroutine of its own. With a
+// queue name, each message goes to one of the subscribers of that queue. fn may block: 500,000 messages or 64 MB may
+// wait, then messages are dropped and logged.
+func (c *Conn) Subscribe(subject, queue string, fn func(Msg)) (Subscription, error) {
+	s := &subscription{conn: c, ended: make(chan struct{})}
+	sub, err := c.nc.QueueSubscribe(subject, queue, func(m *nats.Msg) { fn(c.msg(m)) })
+	if err != nil {
+		return nil, fmt.Errorf("subscribe %s: %w", subject, fromNATS(err))
+	}
+	sub.SetClosedHandler(func(string) { close(s.ended) })
+	s.sub = sub
+	return s, nil
+}
+
+type subscription struct {
+	conn  *Conn
+	sub   *nats.Subscription
+	ended chan struct{} // closed when fn will not be called again
+}
+
+func (s *subscription) Close() error {
+	if err := s.sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrBadSubscription) {
+		return fmt.Errorf("unsubscribe %s: %w", s.sub.Subject, fromNATS(err))
+	}
+	return nil
+}
+
+// drainPoll is how often the in-process drain looks at the queue.
+const drainPoll = time.Millisecond
+
+func (s *subscription) Drain(ctx context.Context) error {
+	if s.conn.inProcess {
+		// The library's drain uses its process-wide timers; see the package comment on virtual time.
+		for {
+			if n, _, err := s.sub.Pending(); err != nil || n == 0 {
+				return s.Close()
+			}
+			if !pause(ctx, drainPoll) {
+				return fmt.Errorf("drain %s: %w", s.sub.Subject, ctx.Err())
+			}
+		}
+	}
+	if err := s.sub.Drain(); err != nil {
+		return fmt.Errorf("drain %s: %w", s.sub.Subject, fromNATS(err))
+	}
+	select {
+	case <-s.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("drain %s: %w", s.sub.Subject, ctx.Err())
+	}
+}

@@ -1,0 +1,287 @@
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+)
+
+func TestRequest(t *testing.T) {
+	c := connect(t)
+	sub, err := c.Subscribe("echo.*", "q", func(m Msg) {
+		if err := m.Respond(Header{"From": m.Header["To"]}, append([]byte(m.Subject+" "), m.Data...)); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Request(t.Context(), "echo.a", Header{"To": {"me"}}, []byte("hi"))
+	if err != nil || string(got.Data) != "echo.a hi" || got.Header.Get("From") != "me" {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if err := sub.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := sub.Close(); err != nil {
+		t.Fatalf("closed twice: %v", err)
+	}
+	_, err = c.Request(t.Context(), "echo.a", nil, nil)
+	wantErr(t, err, ErrNoResponders)
+	wantErr(t, got.Respond(nil, nil), ErrInvalid)
+	wantErr(t, c.Publish("a b", nil, nil), ErrInvalid)
+	wantErr(t, c.Publish("a", nil, make([]byte, c.MaxPayload()+1)), ErrTooLarge)
+}
+
+func TestRequestTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		if _, err := c.Subscribe("silent", "", func(Msg) {}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for _, tt := range []struct {
+			ctx  context.Context
+			want time.Duration
+		}{{t.Context(), defaultRequestTimeout}, {ctx, time.Minute - defaultRequestTimeout}} {
+			began := time.Now()
+			_, err := c.Request(tt.ctx, "silent", nil, nil)
+			wantErr(t, err, ErrTimeout, context.DeadlineExceeded)
+			if took := time.Since(began); took != tt.want {
+				t.Fatalf("got %v, want %v", took, tt.want)
+			}
+			if errors.Is(err, ErrPermission) || !strings.Contains(err.Error(), "silent") {
+				t.Fatalf("got %v, want the subject and no talk of permissions", err)
+			}
+		}
+		_, err := c.PublishSync(t.Context(), "silent", nil, nil)
+		wantErr(t, err, ErrTimeout)
+	})
+}
+
+func TestPublishReplyAndQueues(t *testing.T) {
+	c := connect(t)
+	answers := make(chan Msg, 100)
+	if _, err := c.Subscribe("answers", "", func(m Msg) { answers <- m }); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if _, err := c.Subscribe("work", "workers", func(m Msg) {
+			if err := m.Respond(nil, fmt.Append(nil, i)); err != nil {
+				t.Error(err)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 50 {
+		if err := c.PublishReply("work", "answers", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 50 {
+		receive(t, answers)
+	}
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(answers) > 0 {
+		t.Fatal("a message of a queue went to several subscribers")
+	}
+}
+
+// What was received when the drain begins is handled before it ends.
+func TestDrain(t *testing.T) {
+	srv, stop := start(t, listening(t))
+	t.Cleanup(stop)
+	for name, o := range map[string]Options{"socket": {URL: srv.ClientURL()}, "in process": {InProcess: srv}} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, o)
+			const n = 200
+			handled, gate := make(chan Msg, n), make(chan struct{})
+			sub, err := c.Subscribe("work", "q", func(m Msg) {
+				<-gate
+				handled <- m
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range n {
+				if err := c.Publish("work", nil, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			wantErr(t, sub.Drain(ctx), context.DeadlineExceeded)
+			close(gate)
+			if o.InProcess != nil {
+				if err := sub.Drain(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range n {
+				receive(t, handled)
+			}
+		})
+	}
+}
+
+func TestDialFails(t *testing.T) {
+	o := listening(t)
+	o.Authorization = "secret"
+	srv, stop := start(t, o)
+	t.Cleanup(stop)
+	here := srv.ClientURL()
+	dead := fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tt := range map[string]struct {
+		ctx  context.Context
+		opts Options
+		want error
+		hint string
+	}{
+		"nobody there":    {t.Context(), Options{URL: dead}, ErrNoConnection, "drover server"},
+		"address named":   {t.Context(), Options{URL: dead}, ErrNoConnection, dead},
+		"bad token":       {t.Context(), Options{URL: here, Token: "wrong"}, ErrNoConnection, "check user, token"},
+		"secret hidden":   {t.Context(), Options{URL: strings.Replace(here, "://", "://me:hunter2@", 1)}, ErrNoConnection, "xxxxx@"},
+		"tls to plain":    {t.Context(), Options{URL: here, Token: "secret", CAFile: "/nonexistent/ca.pem"}, ErrNoConnection, "CA"},
+		"no such creds":   {t.Context(), Options{URL: here, CredsFile: "/nonexistent/creds"}, ErrNoConnection, "creds"},
+		"ended context":   {ended, Options{URL: here}, ErrNoConnection, "canceled"},
+		"two identities":  {t.Context(), Options{URL: here, Token: "a", User: "b"}, ErrInvalid, "only one"},
+		"half a pair":     {t.Context(), Options{URL: here, CertFile: "x"}, ErrInvalid, "KeyFile"},
+		"no such pair":    {t.Context(), Options{URL: here, CertFile: "/nonexistent/c", KeyFile: "/nonexistent/k"}, ErrInvalid, "/nonexistent/c"},
+		"no such nkey":    {t.Context(), Options{URL: here, NKeyFile: "/nonexistent/n"}, ErrInvalid, "NKeyFile"},
+		"negative":        {t.Context(), Options{URL: here, Timeout: -1}, ErrInvalid, "Timeout"},
+		"request timeout": {t.Context(), Options{URL: here, RequestTimeout: -1}, ErrInvalid, "RequestTimeout"},
+		"inbox prefix":    {t.Context(), Options{URL: here, InboxPrefix: "a.>"}, ErrInvalid, "InboxPrefix"},
+		"api prefix":      {t.Context(), Options{URL: here, APIPrefix: "a."}, ErrInvalid, "APIPrefix"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Dial(tt.ctx, tt.opts)
+			if err == nil {
+				c.Close()
+			}
+			wantErr(t, err, tt.want)
+			if !strings.Contains(err.Error(), tt.hint) || strings.Contains(err.Error(), "hunter2") {
+				t.Fatalf("got %q, want %q in it and no secret", err, tt.hint)
+			}
+		})
+	}
+	c, err := Dial(t.Context(), Options{URL: dead + "," + here, Token: "secret"})
+	if err != nil {
+		t.Fatalf("the second of two addresses: %v", err)
+	}
+	c.Close()
+	c.Close()
+	_, err = c.Request(t.Context(), "x", nil, nil)
+	wantErr(t, err, ErrClosed)
+	wantErr(t, c.Publish("x", nil, nil), ErrClosed)
+	_, err = c.StreamLastSeq(t.Context(), "S")
+	wantErr(t, err, ErrClosed)
+}
+
+// freePort gives a port on which nobody listens: a server had it and stopped.
+func freePort(t *testing.T) int {
+	t.Helper()
+	srv, stop := start(t, listening(t))
+	defer stop()
+	return port(srv)
+}
+
+func TestDialWithNKey(t *testing.T) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "seed")
+	if err := os.WriteFile(file, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := serverOptions(t)
+	o.Nkeys = []*server.NkeyUser{{Nkey: public}}
+	srv, stop := start(t, o)
+	t.Cleanup(stop)
+	c := dial(t, Options{InProcess: srv, NKeyFile: file, InboxPrefix: "_INBOX.me"})
+	if !strings.HasPrefix(c.NATS().NewInbox(), "_INBOX.me.") {
+		t.Fatalf("got inbox %s", c.NATS().NewInbox())
+	}
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOptionsHideSecrets(t *testing.T) {
+	for _, o := range []Options{
+		{URL: "nats://u:hunter2@h:4222,nats://hunter2@h2:4222", User: "u", Password: "hunter2"},
+		{URL: "u:hunter2@h:4222", Token: "hunter2"}, {URL: "nats://u:%hunter2@h"},
+	} {
+		if s := o.String(); strings.Contains(s, "hunter2") || !strings.Contains(s, "auth=") {
+			t.Fatalf("got %q", s)
+		}
+	}
+}
+
+func TestDenialLedgerStaysSmall(t *testing.T) {
+	var d denials
+	for i := range 3 * maxDenials {
+		d.record(fmt.Sprintf(`nats: permissions violation: Permissions Violation for Publish to "a.%d"`, i))
+	}
+	d.record(`nats: permissions violation: Permissions Violation for Subscription to "_INBOX.x.*" using queue "q"`)
+	d.record("something else")
+	if n := len(d.pubs); n > maxDenials {
+		t.Fatalf("got %d entries, want at most %d", n, maxDenials)
+	}
+	past := time.Now().Add(-time.Minute)
+	if _, ok := d.since(fmt.Sprintf("a.%d", 3*maxDenials-1), "", past); !ok {
+		t.Fatal("the latest refusal was forgotten")
+	}
+	if _, ok := d.since(fmt.Sprintf("a.%d", 3*maxDenials-1), "", time.Now().Add(time.Minute)); ok {
+		t.Fatal("a refusal from before the publish was taken for its own")
+	}
+	if text, ok := d.since("b", "_INBOX.x.17", past); !ok || !strings.Contains(text, "_INBOX.x.*") {
+		t.Fatalf("got %q, %v, want the refused inbox", text, ok)
+	}
+}
+
+func TestOnReconnectCanBeRemoved(t *testing.T) {
+	srv, stop := start(t, listening(t))
+	t.Cleanup(stop)
+	c := dial(t, Options{URL: srv.ClientURL()})
+	kept, removed := make(chan bool, 1), make(chan bool, 1)
+	remove := c.OnReconnect(func() { removed <- true })
+	defer c.OnReconnect(func() { kept <- true })()
+	remove()
+	if err := c.NATS().ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, kept)
+	if len(removed) > 0 {
+		t.Fatal("a removed function was called")
+	}
+	if !c.Connected() {
+		t.Fatal("not connected after a reconnect")
+	}
+}

@@ -1,0 +1,236 @@
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/sirupsen/logrus"
+)
+
+const defaultRequestTimeout = 10 * time.Second
+
+// Conn is one connection to NATS. It reconnects for ever. All methods may be called by several goroutines.
+type Conn struct {
+	nc        *nats.Conn
+	js        jetstream.JetStream
+	log       logrus.FieldLogger
+	api       string // prefix of the JetStream API
+	timeout   time.Duration
+	inProcess bool
+	denied    denials
+	inbox     *inbox
+	done      chan struct{} // closed by Close
+
+	mu       sync.Mutex
+	closed   bool
+	up       chan struct{} // closed at the next reconnect, then replaced
+	nextHook int
+	hooks    map[int]func()     // called after each reconnect
+	children map[child]struct{} // closed with the connection
+}
+
+// Dial connects. A first connection that fails is an error that wraps [ErrNoConnection]; after that, the
+// connection heals itself. A deadline of ctx shortens Options.Timeout.
+func Dial(ctx context.Context, o Options) (*Conn, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoConnection, err)
+	}
+	o = o.withDefaults()
+	if dl, ok := ctx.Deadline(); ok {
+		o.Timeout = max(min(o.Timeout, time.Until(dl)), time.Millisecond)
+	}
+	opts, err := o.natsOptions()
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{
+		log: o.Logger, api: o.APIPrefix, timeout: o.RequestTimeout, inProcess: o.InProcess != nil,
+		done: make(chan struct{}), up: make(chan struct{}), hooks: map[int]func(){}, children: map[child]struct{}{},
+	}
+	opts = append(opts, nats.ErrorHandler(c.onError), nats.DisconnectErrHandler(c.onDisconnect), nats.ReconnectHandler(c.onReconnect))
+	where := o.URL
+	if o.InProcess != nil {
+		where = ""
+	}
+	if c.nc, err = nats.Connect(where, opts...); err != nil {
+		return nil, dialError(o, err)
+	}
+	if c.js, err = jetstream.NewWithAPIPrefix(c.nc, o.APIPrefix); err != nil {
+		c.nc.Close()
+		return nil, fmt.Errorf("%w: Options.APIPrefix %q: %w", ErrInvalid, o.APIPrefix, err)
+	}
+	if c.inbox, err = newInbox(c); err != nil {
+		c.nc.Close()
+		return nil, fmt.Errorf("%w: reply inbox: %w", ErrNoConnection, fromNATS(err))
+	}
+	c.log.WithField("server", c.nc.ConnectedServerName()).Debugf("connected to NATS: %s", o)
+	return c, nil
+}
+
+// dialError says which address failed and what to do about it.
+func dialError(o Options, err error) error {
+	where, hint := redact(o.URL), "start one with \"drover server\", or name another with --nats or NATS_URL"
+	if o.InProcess != nil {
+		where, hint = "the embedded server", "see its log"
+	}
+	var files string
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		hint = "the server refuses these credentials, check user, token, creds or nkey"
+	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
+		hint = "one side wants TLS and the other does not, check the address and the CA file"
+	case o.usesTLS(), o.CredsFile != "":
+		files = ", and check the CA, certificate, key and creds files"
+	}
+	return fmt.Errorf("%w at %s: %w: %s%s", ErrNoConnection, where, err, hint, files)
+}
+
+// NATS gives the connection of the client library, for tests and for the command line.
+func (c *Conn) NATS() *nats.Conn { return c.nc }
+
+// JetStream gives the client library's JetStream, for code that makes streams, consumers and buckets.
+func (c *Conn) JetStream() jetstream.JetStream { return c.js }
+
+// MaxPayload is the largest message that the server takes, in bytes, headers included.
+func (c *Conn) MaxPayload() int64 { return c.nc.MaxPayload() }
+
+// Connected says whether the connection is up at this moment.
+func (c *Conn) Connected() bool { return c.nc.IsConnected() }
+
+// OnReconnect registers a function that is called after each reconnect, when subscriptions are in place again.
+// It must not block. The returned function removes it.
+func (c *Conn) OnReconnect(fn func()) (remove func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := c.nextHook
+	c.nextHook++
+	c.hooks[id] = fn
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.hooks, id)
+	}
+}
+
+// child is what must be closed with the connection: an outbox, a reader, a puller.
+type child interface{ Close() }
+
+func (c *Conn) adopt(ch child) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return fmt.Errorf("connection: %w", ErrClosed)
+	}
+	c.children[ch] = struct{}{}
+	return nil
+}
+
+func (c *Conn) disown(ch child) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.children, ch)
+}
+
+// Flush returns when the server has processed everything that was published before. Without a deadline in ctx,
+// Options.RequestTimeout holds.
+func (c *Conn) Flush(ctx context.Context) error {
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	if err := c.nc.FlushWithContext(ctx); err != nil {
+		return fmt.Errorf("flush: %w", fromNATS(err))
+	}
+	return nil
+}
+
+// Close closes outboxes, readers and pulls, then the connection. What was published is flushed.
+func (c *Conn) Close() {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.closed = true
+	children := slices.Collect(maps.Keys(c.children))
+	clear(c.hooks)
+	c.mu.Unlock()
+	close(c.done)
+	for _, ch := range children {
+		ch.Close()
+	}
+	c.nc.Close()
+}
+
+// bound gives ctx the default deadline if it has none.
+func (c *Conn) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.timeout)
+}
+
+// reconnected gives a channel that is closed at the next reconnect. Take it before you try to send.
+func (c *Conn) reconnected() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up
+}
+
+// whenUp calls send until the connection was up at that moment, and returns send's error. It waits only while
+// nothing can be sent, so send's message goes out at most once.
+func (c *Conn) whenUp(ctx context.Context, send func() error) error {
+	for {
+		up := c.reconnected()
+		err := send()
+		if !errors.Is(err, nats.ErrReconnectBufExceeded) {
+			return err
+		}
+		select {
+		case <-up:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ErrDisconnected, ctx.Err())
+		case <-c.done:
+			return fmt.Errorf("connection: %w", ErrClosed)
+		}
+	}
+}
+
+func (c *Conn) onReconnect(nc *nats.Conn) {
+	c.log.WithField("server", nc.ConnectedServerName()).Info("connected to NATS again")
+	c.mu.Lock()
+	close(c.up)
+	c.up = make(chan struct{})
+	hooks := slices.Collect(maps.Values(c.hooks))
+	c.mu.Unlock()
+	for _, fn := range hooks {
+		fn()
+	}
+}
+
+func (c *Conn) onDisconnect(_ *nats.Conn, err error) {
+	if err != nil {
+		c.log.WithField("err", err).Warn("lost the connection to NATS, trying again")
+	}
+}
+
+func (c *Conn) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
+	log := c.log.WithField("err", err)
+	if sub != nil {
+		log = log.WithField("subject", sub.Subject)
+	}
+	if errors.Is(err, nats.ErrPermissionViolation) {
+		c.denied.record(err.Error())
+		log.Warn("the NATS server refused a subject, give this user the permission")
+		return
+	}
+	log.Warn("NATS client error")
+}

@@ -1,0 +1,139 @@
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+)
+
+// The sentinel errors of this package; test with errors.Is.
+var (
+	// ErrNoConnection means that the first connection could not be made.
+	ErrNoConnection = errors.New("no connection to NATS")
+	// ErrDisconnected means that the connection is down at the moment and that nothing was sent.
+	ErrDisconnected = errors.New("disconnected from NATS, nothing was sent")
+	// ErrClosed means that the connection, outbox or reader was closed by this process. A write that was under
+	// way may or may not be stored.
+	ErrClosed = errors.New("closed")
+	// ErrTimeout means that no answer came in time. The outcome of a write is unknown: read before you repeat it.
+	ErrTimeout = errors.New("no answer in time, the outcome is unknown")
+	// ErrPermission joins a timeout when the server refused the subject: ask for the permission that it names.
+	ErrPermission = errors.New("not permitted by the NATS server")
+	// ErrNoResponders means that nobody listens on the subject of a request; nothing was received by anybody.
+	ErrNoResponders = errors.New("nobody listens on the subject")
+	// ErrNoStream means that no stream has the name, or that none takes the subject.
+	ErrNoStream = errors.New("no such stream")
+	// ErrNoConsumer means that the stream has no consumer of that name.
+	ErrNoConsumer = errors.New("no such consumer")
+	// ErrNotFound means that the stream or bucket holds no such message or key.
+	ErrNotFound = errors.New("not found")
+	// ErrWrongSequence is a refused compare-and-set: somebody else wrote. Reload. See [SequenceError].
+	ErrWrongSequence = errors.New("wrong last sequence")
+	// ErrInFlight is a compare-and-set refused because another write of the subject is under way on a replicated
+	// stream. It can follow the acknowledgement of one's own write. Try again in a few milliseconds.
+	ErrInFlight = errors.New("another write of the subject is in flight")
+	// ErrTooLarge means that a message exceeds the server's max_payload (see [Conn.MaxPayload]) or the stream's limit.
+	ErrTooLarge = errors.New("message too large")
+	// ErrStreamRegressed means that a stream no longer holds what was read from it: it lost its tail or was made
+	// anew, so sequence numbers mean other messages now. Forget positions in it and read it again.
+	ErrStreamRegressed = errors.New("stream went back, its sequence numbers were reused")
+	// ErrInvalid means that an argument is wrong; the text names it.
+	ErrInvalid = errors.New("invalid argument")
+)
+
+// SequenceError is a refused compare-and-set; it wraps [ErrWrongSequence].
+type SequenceError struct {
+	Last uint64 // the last sequence that the server has for the checked subject or stream; 0 = none
+}
+
+// Error gives the server's sequence.
+func (e *SequenceError) Error() string {
+	return "wrong last sequence: the server has " + strconv.FormatUint(e.Last, 10)
+}
+
+// Unwrap returns [ErrWrongSequence].
+func (e *SequenceError) Unwrap() error { return ErrWrongSequence }
+
+// APIError is any refusal by JetStream. It wraps the sentinel of its code, if there is one.
+type APIError struct {
+	Code        int    // like an HTTP status
+	ErrCode     int    // the server's own code, 10000 and above
+	Description string // the server's text
+}
+
+// Error gives the server's text and code.
+func (e *APIError) Error() string {
+	return fmt.Sprintf("JetStream refused: %s (code %d)", e.Description, e.ErrCode)
+}
+
+// Unwrap returns the sentinel of the code, or nil.
+func (e *APIError) Unwrap() error { return sentinels[e.ErrCode] }
+
+const (
+	codeWrongSequence  = 10071
+	codeInFlight       = 10164
+	codeClusterNotUp   = 10008
+	statusNoResponders = "503"
+)
+
+// sentinels maps the server's codes to errors of this package; append only.
+var sentinels = map[int]error{
+	10014:             ErrNoConsumer,
+	10037:             ErrNotFound,
+	10043:             ErrNotFound,
+	10054:             ErrTooLarge,
+	10057:             ErrNotFound,
+	10059:             ErrNoStream,
+	codeWrongSequence: ErrWrongSequence,
+	codeInFlight:      ErrInFlight,
+}
+
+// wireError is the error object of JetStream's answers.
+type wireError struct {
+	Code        int    `json:"code"`
+	ErrCode     int    `json:"err_code"`
+	Description string `json:"description"`
+}
+
+// asError turns the server's answer into the error that callers see.
+func (w *wireError) asError() error {
+	if w.ErrCode == codeWrongSequence {
+		if _, num, ok := strings.Cut(w.Description, ": "); ok {
+			if last, err := strconv.ParseUint(strings.TrimSpace(num), 10, 64); err == nil {
+				return &SequenceError{Last: last}
+			}
+		}
+	}
+	return &APIError{Code: w.Code, ErrCode: w.ErrCode, Description: w.Description}
+}
+
+// fromNATS gives the client library's errors the names of this package. A lost connection while an answer is
+// awaited (nats.ErrDisconnected) is not [ErrDisconnected]: the request had been sent, so its outcome is unknown.
+func fromNATS(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrDisconnected), errors.Is(err, ErrClosed):
+		return err
+	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrConnectionReconnecting):
+		return ErrDisconnected
+	case errors.Is(err, nats.ErrDisconnected):
+		return fmt.Errorf("%w: the connection broke", ErrTimeout)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return fmt.Errorf("%w: %w", ErrTimeout, err)
+	case errors.Is(err, nats.ErrNoResponders):
+		return ErrNoResponders
+	case errors.Is(err, nats.ErrMaxPayload):
+		return fmt.Errorf("%w: %w: spill the payload before you publish", ErrTooLarge, err)
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrInvalidConnection):
+		return fmt.Errorf("connection: %w", ErrClosed)
+	case errors.Is(err, nats.ErrBadSubject):
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	default:
+		return err
+	}
+}

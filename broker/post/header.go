@@ -1,0 +1,51 @@
+package post
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Header is the headers of a message. Keys keep their case.
+type Header = nats.Header
+
+// Headers that the server acts upon or adds.
+const (
+	headerExpectLastSeq        = "Nats-Expected-Last-Sequence"
+	headerExpectLastSubjectSeq = "Nats-Expected-Last-Subject-Sequence"
+	headerTTL                  = "Nats-TTL"
+	headerMarkerReason         = "Nats-Marker-Reason"
+	headerKVOperation          = "KV-Operation"
+	headerSubject              = "Nats-Subject"
+	headerSequence             = "Nats-Sequence"
+	headerTimeStamp            = "Nats-Time-Stamp"
+	headerNumPending           = "Nats-Num-Pending"
+	headerLastConsumer         = "Nats-Last-Consumer"
+	headerConsumerStalled      = "Nats-Consumer-Stalled"
+)
+
+// ExpectLastSeq lets a write pass only if the stream's last sequence is n. It may be pipelined with predicted
+// sequences, on replicated streams too.
+//
+// Alone it does not fence a pipeline. One foreign message refuses one message and takes its sequence, so the
+// prediction of the message behind it is right again, and that one is stored. A writer that has several messages in
+// flight must therefore also tie each to its predecessor, by ExpectLastSubjectSeq, or accept that messages of other
+// subjects pass.
+func ExpectLastSeq(h Header, n uint64) { h[headerExpectLastSeq] = []string{strconv.FormatUint(n, 10)} }
+
+// ExpectLastSubjectSeq lets a write pass only if the last sequence on its own literal subject is n; 0 = none yet.
+// On replicated streams only one such write per subject can be in flight.
+func ExpectLastSubjectSeq(h Header, n uint64) {
+	h[headerExpectLastSubjectSeq] = []string{strconv.FormatUint(n, 10)}
+}
+
+// TTL lets the message expire after d, on streams that allow it. The server counts whole seconds and would cut a
+// fraction off, so d is rounded up: a lease must not end before its holder thinks so. A d of 0 or less sets nothing.
+func TTL(h Header, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	seconds := (d + time.Second - 1) / time.Second
+	h[headerTTL] = []string{strconv.FormatInt(int64(seconds), 10) + "s"}
+}

@@ -1,0 +1,198 @@
+package post
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	firstAttempt  = 2 * time.Second
+	retryWait     = 100 * time.Millisecond
+	noServerGrace = time.Second
+	statusHeader  = "Status"
+)
+
+// inbox is one wildcard subscription for the answers of all reads, several messages per question included. The
+// client library's own request inbox takes one answer only, and a subscription per read costs two more messages.
+type inbox struct {
+	prefix string // "<inbox>."
+
+	mu      sync.Mutex
+	next    uint64
+	waiting map[uint64]func(*nats.Msg)
+}
+
+func newInbox(c *Conn) (*inbox, error) {
+	in := &inbox{prefix: c.nc.NewInbox() + ".", waiting: map[uint64]func(*nats.Msg){}}
+	sub, err := c.nc.Subscribe(in.prefix+"*", in.receive)
+	if err != nil {
+		return nil, err
+	}
+	return in, sub.SetPendingLimits(-1, -1)
+}
+
+func (in *inbox) receive(m *nats.Msg) {
+	n, err := strconv.ParseUint(m.Subject[min(len(in.prefix), len(m.Subject)):], 36, 64)
+	if err != nil {
+		return
+	}
+	in.mu.Lock()
+	fn := in.waiting[n]
+	in.mu.Unlock()
+	if fn != nil {
+		fn(m)
+	}
+}
+
+// expect registers fn for the answers to the returned reply subject until forget is called. fn is called by one
+// goroutine for all reads, so it must not block.
+func (in *inbox) expect(fn func(*nats.Msg)) (reply string, forget func()) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	n := in.next
+	in.next++
+	in.waiting[n] = fn
+	return in.prefix + strconv.FormatUint(n, 36), func() {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		delete(in.waiting, n)
+	}
+}
+
+// collector takes the answers of one attempt; take reports whether the answer is complete. Each attempt has its
+// own, so a late answer of an earlier attempt cannot mix with the present one.
+type collector interface {
+	take(m *nats.Msg) (complete bool)
+}
+
+// single is a collector of one message.
+type single struct{ msg *nats.Msg }
+
+func (s *single) take(m *nats.Msg) bool { s.msg = m; return true }
+
+// ask publishes an idempotent question until an answer is complete or ctx ends. It asks again after a reconnect,
+// and when an attempt stays without an answer: during an election questions are lost without a word.
+func ask[C collector](ctx context.Context, c *Conn, subject string, body []byte, fresh func() C) (C, error) {
+	var none C
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	start := time.Now()
+	for wait := firstAttempt; ; wait *= 2 {
+		up := c.reconnected()
+		col, done := fresh(), make(chan struct{})
+		finished := false // only the inbox's goroutine uses it
+		reply, forget := c.inbox.expect(func(m *nats.Msg) {
+			if !finished && col.take(m) {
+				finished = true
+				close(done)
+			}
+		})
+		err := c.whenUp(ctx, func() error { return c.nc.PublishRequest(subject, reply, body) })
+		if err != nil {
+			forget()
+			return none, fmt.Errorf("%s: %w", subject, fromNATS(err))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-done:
+			timer.Stop()
+			forget()
+			return col, nil
+		case <-up:
+		case <-timer.C:
+			c.log.WithField("subject", subject).Debug("no answer, asking again")
+		case <-ctx.Done():
+			err = c.unanswered(subject, reply, start, ctx.Err())
+			if errors.Is(ctx.Err(), context.Canceled) {
+				err = fmt.Errorf("%s: %w", subject, ctx.Err())
+			}
+		case <-c.done:
+			err = fmt.Errorf("connection: %w", ErrClosed)
+		}
+		timer.Stop()
+		forget()
+		if err != nil {
+			return none, err
+		}
+	}
+}
+
+// answer is what every JetStream API response can say.
+type answer struct {
+	Error *wireError `json:"error"`
+}
+
+// failure takes the error out, so that a response can be decoded into again.
+func (a *answer) failure() *wireError {
+	e := a.Error
+	a.Error = nil
+	return e
+}
+
+type failable interface{ failure() *wireError }
+
+// call makes one idempotent JetStream API request: op is what follows the API prefix.
+func (c *Conn) call(ctx context.Context, op string, req any, resp failable) error {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return fmt.Errorf("%s: encode request: %w", op, err)
+	}
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	start := time.Now()
+	for {
+		one, err := ask(ctx, c, c.api+"."+op, body, func() *single { return &single{} })
+		if err != nil {
+			return err
+		}
+		if noResponders(one.msg) {
+			if time.Since(start) >= noServerGrace || !pause(ctx, retryWait) {
+				return fmt.Errorf("%s: %w: is JetStream enabled for this account, and the API prefix right?", op, ErrNoResponders)
+			}
+			continue
+		}
+		if err := json.Unmarshal(one.msg.Data, resp); err != nil {
+			return fmt.Errorf("%s: unreadable answer: %w", op, err)
+		}
+		fail := resp.failure()
+		if fail == nil {
+			return nil
+		}
+		if fail.ErrCode != codeClusterNotUp || !pause(ctx, retryWait) {
+			return fmt.Errorf("%s: %w", op, fail.asError())
+		}
+	}
+}
+
+// noResponders says whether m is the server's own "nobody listens".
+func noResponders(m *nats.Msg) bool {
+	return len(m.Data) == 0 && m.Header.Get(statusHeader) == statusNoResponders
+}
+
+// pause waits; it reports false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// checkName refuses stream, consumer and bucket names that would change the API subject.
+func checkName(what, name string) error {
+	if name == "" || strings.ContainsAny(name, ".*> \t\r\n/\\") {
+		return fmt.Errorf("%w: %s name %q, want one without dots, wildcards, slashes and spaces", ErrInvalid, what, name)
+	}
+	return nil
+}

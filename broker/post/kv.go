@@ -1,0 +1,149 @@
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A bucket is the stream KV_<bucket> with one subject per key, $KV.<bucket>.<key>. The library's own calls are not
+// used: its Get may be answered by a replica that lags, and its Update takes the TTL off a key.
+
+// createAttempts bounds KVCreate's way over markers that expire or change meanwhile.
+const createAttempts = 5
+
+func kvStream(bucket string) string { return "KV_" + bucket }
+
+func kvSubject(bucket, key string) string { return "$KV." + bucket + "." + key }
+
+func checkKey(bucket, key string) error {
+	if err := checkName("bucket", bucket); err != nil {
+		return err
+	}
+	bad := func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-/_=.", r))
+	}
+	if key == "" || key[0] == '.' || key[len(key)-1] == '.' || strings.Contains(key, "..") || strings.ContainsFunc(key, bad) {
+		return fmt.Errorf("%w: key %q of bucket %s, want letters, digits and - / _ = . without empty parts", ErrInvalid, key, bucket)
+	}
+	return nil
+}
+
+// deleted says whether a key's last message is a deletion, by a caller or by the server on expiry.
+func deleted(h Header) bool {
+	switch h.Get(headerKVOperation) {
+	case "DEL", "PURGE":
+		return true
+	}
+	return h.Get(headerMarkerReason) != ""
+}
+
+// KVGet reads a key from the leader. A key that is absent, deleted or expired is [ErrNotFound].
+func (c *Conn) KVGet(ctx context.Context, bucket, key string) (value []byte, rev uint64, err error) {
+	s, err := c.kvLast(ctx, bucket, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	if deleted(s.Header) {
+		return nil, 0, fmt.Errorf("bucket %s, key %s: %w", bucket, key, ErrNotFound)
+	}
+	return s.Data, s.Seq, nil
+}
+
+// kvLast reads a key's last message, which may be a deletion.
+func (c *Conn) kvLast(ctx context.Context, bucket, key string) (*Stored, error) {
+	if err := checkKey(bucket, key); err != nil {
+		return nil, err
+	}
+	s, err := c.LastBySubject(ctx, kvStream(bucket), kvSubject(bucket, key))
+	if err != nil {
+		return nil, fmt.Errorf("bucket %s, key %s: %w", bucket, key, err)
+	}
+	return s, nil
+}
+
+// KVCreate writes a key that is absent, deleted or expired. With ttl > 0 it expires after that time, rounded up to
+// whole seconds; the bucket must allow it. If the key exists the error is a [*SequenceError] with its revision. On
+// [ErrTimeout] the key may have been written: read it and compare.
+func (c *Conn) KVCreate(ctx context.Context, bucket, key string, value []byte, ttl time.Duration) (rev uint64, err error) {
+	var expect uint64
+	for range createAttempts {
+		rev, err = c.KVUpdate(ctx, bucket, key, value, expect, ttl)
+		if !errors.Is(err, ErrWrongSequence) {
+			return rev, err
+		}
+		s, readErr := c.kvLast(ctx, bucket, key)
+		switch {
+		case errors.Is(readErr, ErrNotFound): // the marker expired between the two
+			expect = 0
+		case readErr != nil:
+			return 0, readErr
+		case !deleted(s.Header):
+			return 0, fmt.Errorf("bucket %s, key %s exists: %w", bucket, key, &SequenceError{Last: s.Seq})
+		default:
+			expect = s.Seq
+		}
+	}
+	return 0, err
+}
+
+// KVUpdate writes a key if its last revision is rev. With ttl > 0 its time to live begins anew; with ttl 0 it no
+// longer expires. Refusals: [ErrWrongSequence], [ErrInFlight].
+func (c *Conn) KVUpdate(ctx context.Context, bucket, key string, value []byte, rev uint64, ttl time.Duration) (uint64, error) {
+	if err := checkKey(bucket, key); err != nil {
+		return 0, err
+	}
+	h := Header{}
+	ExpectLastSubjectSeq(h, rev)
+	TTL(h, ttl)
+	return c.PublishSync(ctx, kvSubject(bucket, key), h, value)
+}
+
+// KVDelete deletes a key if its last revision is rev. It leaves a marker, which watchers see.
+func (c *Conn) KVDelete(ctx context.Context, bucket, key string, rev uint64) error {
+	if err := checkKey(bucket, key); err != nil {
+		return err
+	}
+	h := Header{headerKVOperation: []string{"DEL"}}
+	ExpectLastSubjectSeq(h, rev)
+	_, err := c.PublishSync(ctx, kvSubject(bucket, key), h, nil)
+	return err
+}
+
+// KVWatch follows a bucket: first the present keys, then every change, with the reader's guarantees. fn may get a
+// key that is deleted without having seen it alive. A key can expire without a message when its stream has no leader at
+// that time, so whoever relies on expiry must also look at times. See [Reader.CaughtUp] for the end of the present keys.
+func (c *Conn) KVWatch(ctx context.Context, bucket string, fn func(key string, value []byte, rev uint64, deleted bool)) (*Reader, error) {
+	if err := checkName("bucket", bucket); err != nil {
+		return nil, err
+	}
+	prefix := kvSubject(bucket, "")
+	return c.Read(ctx, kvStream(bucket), ReadOptions{FilterSubjects: []string{prefix + ">"}, LastPerSubject: true}, func(s Stored) {
+		fn(strings.TrimPrefix(s.Subject, prefix), s.Data, s.Seq, deleted(s.Header))
+	})
+}
+
+// KVKeys lists the keys of a bucket that exist now, in no order.
+func (c *Conn) KVKeys(ctx context.Context, bucket string) ([]string, error) {
+	if err := checkName("bucket", bucket); err != nil {
+		return nil, err
+	}
+	prefix := kvSubject(bucket, "")
+	alive := map[string]bool{}
+	err := c.Scan(ctx, kvStream(bucket), ReadOptions{FilterSubjects: []string{prefix + ">"}, LastPerSubject: true, HeadersOnly: true}, func(s Stored) error {
+		alive[strings.TrimPrefix(s.Subject, prefix)] = !deleted(s.Header)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("keys of bucket %s: %w", bucket, err)
+	}
+	keys := make([]string, 0, len(alive))
+	for k, ok := range alive {
+		if ok {
+			keys = append(keys, k)
+		}
+	}
+	return keys, nil
+}

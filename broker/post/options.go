@@ -1,0 +1,183 @@
+package post
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/sirupsen/logrus"
+)
+
+const (
+	defaultDialTimeout = 5 * time.Second
+	reconnectWait      = 100 * time.Millisecond
+	reconnectJitter    = 50 * time.Millisecond
+	pingInterval       = 5 * time.Second
+	maxPings           = 2
+	defaultAPI         = "$JS.API"
+)
+
+// Options says where and as whom to connect. At most one way to authenticate may be given: CredsFile, NKeyFile,
+// User and Password, or Token.
+type Options struct {
+	// URL is one address or several with commas. Defaults to nats://127.0.0.1:4222. Not used with InProcess.
+	URL string
+	// Name is shown by the server's connection list. Defaults to "drover".
+	Name string
+	// CredsFile is a file with a user JWT and its seed.
+	CredsFile string
+	// NKeyFile is a file with an NKEY seed.
+	NKeyFile string
+	// CAFile, CertFile and KeyFile are PEM files for TLS. CertFile and KeyFile belong together.
+	CAFile, CertFile, KeyFile string
+	// User, Password and Token are plain credentials.
+	User, Password, Token string
+	// InProcess connects to an embedded server without a socket.
+	InProcess nats.InProcessConnProvider
+	// APIPrefix is the prefix of the JetStream API, for domains and exports. Defaults to "$JS.API".
+	APIPrefix string
+	// InboxPrefix is the prefix of reply subjects. Defaults to "_INBOX".
+	InboxPrefix string
+	// Timeout bounds the first connection. Defaults to 5 seconds.
+	Timeout time.Duration
+	// RequestTimeout bounds every call whose context has no deadline. An R3 stream takes 4 to 6 seconds to elect a
+	// leader. Defaults to 10 seconds.
+	RequestTimeout time.Duration
+	// Logger receives lost connections, refusals and retries. Defaults to none.
+	Logger logrus.FieldLogger
+}
+
+func (o Options) withDefaults() Options {
+	if o.URL == "" {
+		o.URL = nats.DefaultURL
+	}
+	if o.Name == "" {
+		o.Name = "drover"
+	}
+	if o.APIPrefix == "" {
+		o.APIPrefix = defaultAPI
+	}
+	if o.InboxPrefix == "" {
+		o.InboxPrefix = nats.InboxPrefix[:len(nats.InboxPrefix)-1]
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultDialTimeout
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = defaultRequestTimeout
+	}
+	if o.Logger == nil {
+		l := logrus.New()
+		l.SetOutput(io.Discard)
+		o.Logger = l
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	ways := 0
+	for _, given := range []bool{o.CredsFile != "", o.NKeyFile != "", o.User != "" || o.Password != "", o.Token != ""} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		return fmt.Errorf("%w: Options: give only one of CredsFile, NKeyFile, User with Password, and Token", ErrInvalid)
+	case (o.CertFile == "") != (o.KeyFile == ""):
+		return fmt.Errorf("%w: Options: CertFile and KeyFile belong together, give both or none", ErrInvalid)
+	case o.Timeout < 0:
+		return fmt.Errorf("%w: Options.Timeout is %v, want 0 for the default or more", ErrInvalid, o.Timeout)
+	case o.RequestTimeout < 0:
+		return fmt.Errorf("%w: Options.RequestTimeout is %v, want 0 for the default or more", ErrInvalid, o.RequestTimeout)
+	case strings.ContainsAny(o.InboxPrefix, " *>\t\r\n") || strings.HasSuffix(o.InboxPrefix, "."):
+		return fmt.Errorf("%w: Options.InboxPrefix %q, want subject tokens without wildcards and without a dot at the end", ErrInvalid, o.InboxPrefix)
+	case strings.ContainsAny(o.APIPrefix, " *>\t\r\n") || strings.HasSuffix(o.APIPrefix, "."):
+		return fmt.Errorf("%w: Options.APIPrefix %q, want subject tokens without wildcards and without a dot at the end", ErrInvalid, o.APIPrefix)
+	}
+	return nil
+}
+
+// String shows the options without secrets.
+func (o Options) String() string {
+	where, how := redact(o.URL), "none"
+	if o.InProcess != nil {
+		where = "in process"
+	}
+	switch {
+	case o.CredsFile != "":
+		how = "creds " + o.CredsFile
+	case o.NKeyFile != "":
+		how = "nkey " + o.NKeyFile
+	case o.User != "":
+		how = "user " + o.User
+	case o.Token != "":
+		how = "token"
+	}
+	return fmt.Sprintf("url=%s name=%s auth=%s tls=%t api=%s", where, o.Name, how, o.usesTLS(), o.APIPrefix)
+}
+
+func (o Options) usesTLS() bool { return o.CAFile != "" || o.CertFile != "" }
+
+// redact removes passwords and tokens from a list of addresses.
+func redact(list string) string {
+	parts := strings.Split(list, ",")
+	for i, p := range parts {
+		p = strings.TrimSpace(p)
+		u, err := url.Parse(p)
+		switch {
+		case err != nil && strings.Contains(p, "@"):
+			p = "(unreadable address)"
+		case err == nil && u.User != nil:
+			u.User = url.User("xxxxx")
+			p = u.String()
+		case err == nil && u.User == nil && strings.Contains(p, "@"):
+			p = "xxxxx" + p[strings.LastIndexByte(p, '@'):]
+		}
+		parts[i] = p
+	}
+	return strings.Join(parts, ",")
+}
+
+// natsOptions turns o into the client library's options, without the handlers.
+func (o Options) natsOptions() ([]nats.Option, error) {
+	opts := []nats.Option{
+		nats.Name(o.Name), nats.Timeout(o.Timeout), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
+		nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectJitter, reconnectJitter),
+		nats.ReconnectBufSize(-1), nats.CustomInboxPrefix(o.InboxPrefix),
+	}
+	if o.InProcess != nil {
+		opts = append(opts, nats.InProcessServer(o.InProcess))
+	} else {
+		// A cut without a reset is noticed in 10 to 15 seconds; a pipe inside the process cannot be cut so.
+		opts = append(opts, nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings))
+	}
+	switch {
+	case o.CredsFile != "":
+		opts = append(opts, nats.UserCredentials(o.CredsFile))
+	case o.NKeyFile != "":
+		nkey, err := nats.NkeyOptionFromSeed(o.NKeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w: Options.NKeyFile %s: %w", ErrInvalid, o.NKeyFile, err)
+		}
+		opts = append(opts, nkey)
+	case o.User != "" || o.Password != "":
+		opts = append(opts, nats.UserInfo(o.User, o.Password))
+	case o.Token != "":
+		opts = append(opts, nats.Token(o.Token))
+	}
+	if o.CAFile != "" {
+		opts = append(opts, nats.RootCAs(o.CAFile))
+	}
+	if o.CertFile != "" {
+		if _, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile); err != nil {
+			return nil, fmt.Errorf("%w: Options.CertFile %s, KeyFile %s: %w", ErrInvalid, o.CertFile, o.KeyFile, err)
+		}
+		opts = append(opts, nats.ClientCert(o.CertFile, o.KeyFile))
+	}
+	return opts, nil
+}

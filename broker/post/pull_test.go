@@ -1,0 +1,297 @@
+package post
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const ackWait = 5 * time.Second
+
+// queue makes the work queue S with the durable consumer W.
+func queue(t testing.TB, c *Conn) {
+	t.Helper()
+	stream(t, c, func(cfg *jetstream.StreamConfig) { cfg.Retention = jetstream.WorkQueuePolicy })
+	consumer(t, c)
+}
+
+func consumer(t testing.TB, c *Conn) {
+	t.Helper()
+	_, err := c.JetStream().CreateConsumer(t.Context(), "S", jetstream.ConsumerConfig{
+		Durable: "W", AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxAckPending: -1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pull(t testing.TB, c *Conn, limit int, fn func(Task)) *Puller {
+	t.Helper()
+	p, err := c.Pull(t.Context(), PullOptions{Stream: "S", Consumer: "W", Max: limit}, fn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func TestPullHoldsAtMostMax(t *testing.T) {
+	c := connect(t)
+	queue(t, c)
+	const limit, n = 7, 500
+	fill(t, c, n, 3)
+	var running, most atomic.Int32
+	var mu sync.Mutex
+	seen := map[uint64]int{}
+	done := make(chan struct{}, n)
+	pull(t, c, limit, func(task Task) {
+		go func() {
+			most.Store(max(most.Load(), running.Add(1)))
+			mu.Lock()
+			seen[task.Seq]++
+			mu.Unlock()
+			if task.Delivered != 1 || task.Time.IsZero() || string(task.Data) != fmt.Sprint(task.Seq-1) {
+				t.Errorf("got %+v", task)
+			}
+			if err := task.Ack(); err != nil {
+				t.Error(err)
+			}
+			running.Add(-1)
+			task.Release()
+			task.Release() // once is enough
+			done <- struct{}{}
+		}()
+	})
+	for range n {
+		receive(t, done)
+	}
+	if most.Load() > limit {
+		t.Fatalf("got %d tasks at a time, want at most %d", most.Load(), limit)
+	}
+	if len(seen) != n {
+		t.Fatalf("got %d tasks, want %d", len(seen), n)
+	}
+	for seq, times := range seen {
+		if times != 1 {
+			t.Fatalf("task %d was delivered %d times", seq, times)
+		}
+	}
+}
+
+// Without releases exactly Max tasks come, for as long as one waits; each release brings one more.
+func TestPullWaitsForReleases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		queue(t, c)
+		fill(t, c, 20, 1)
+		tasks := make(chan Task, 20)
+		p := pull(t, c, 3, func(task Task) { tasks <- task })
+		keep := func(held []Task) {
+			for range 6 { // leases are kept for half an hour, in steps below AckWait
+				time.Sleep(4 * time.Second)
+				for _, task := range held {
+					if err := task.InProgress(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+		held := []Task{<-tasks, <-tasks, <-tasks}
+		keep(held)
+		if len(tasks) != 0 || p.Held() != 3 {
+			t.Fatalf("got %d more tasks, %d held, want 0, 3", len(tasks), p.Held())
+		}
+		if err := held[0].Ack(); err != nil {
+			t.Fatal(err)
+		}
+		held[0].Release()
+		next := <-tasks
+		if next.Seq != 4 || next.Delivered != 1 {
+			t.Fatalf("got task %d, delivery %d, want 4, 1", next.Seq, next.Delivered)
+		}
+		keep(append(held[1:], next))
+		if len(tasks) != 0 {
+			t.Fatalf("got %d more tasks, want none", len(tasks))
+		}
+	})
+}
+
+func TestPullRedelivers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		queue(t, c)
+		put(t, c, "s.a", "x")
+		tasks := make(chan Task, 10)
+		pull(t, c, 4, func(task Task) { tasks <- task })
+		first := <-tasks
+		began := time.Now()
+		second := <-tasks // AckWait passed
+		if second.Seq != first.Seq || second.Delivered != 2 || time.Since(began) < ackWait {
+			t.Fatalf("got task %d, delivery %d after %v", second.Seq, second.Delivered, time.Since(began))
+		}
+		first.Release()
+		if err := second.Nak(3 * time.Second); err != nil {
+			t.Fatal(err)
+		}
+		second.Release()
+		began = time.Now()
+		third := <-tasks
+		if took := time.Since(began); third.Delivered != 3 || took < 3*time.Second || took > 4*time.Second {
+			t.Fatalf("got delivery %d after %v, want 3 after 3 s", third.Delivered, took)
+		}
+		if err := third.Nak(0); err != nil {
+			t.Fatal(err)
+		}
+		third.Release()
+		fourth := <-tasks
+		if err := fourth.Term(); err != nil {
+			t.Fatal(err)
+		}
+		fourth.Release()
+		time.Sleep(time.Hour)
+		if _, last, err := c.StreamState(t.Context(), "S"); err != nil || last != 1 || len(tasks) != 0 {
+			t.Fatalf("got %d tasks after Term, last %d, %v", len(tasks), last, err)
+		}
+	})
+}
+
+// A worker may start before the stream exists, outlive consumer and stream, and idle for hours.
+func TestPullWaitsForTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		tasks := make(chan Task, 10)
+		pull(t, c, 2, func(task Task) {
+			if err := task.Ack(); err != nil {
+				t.Error(err)
+			}
+			task.Release()
+			tasks <- task
+		})
+		next := func(within time.Duration) {
+			t.Helper()
+			began := time.Now()
+			put(t, c, "s.a", "x")
+			<-tasks
+			if took := time.Since(began); took > within {
+				t.Fatalf("got the task after %v, want at most %v", took, within)
+			}
+		}
+		time.Sleep(time.Minute)
+		queue(t, c)
+		next(pullRetryMax)
+		time.Sleep(3 * time.Hour)
+		next(0)
+		if err := c.JetStream().DeleteConsumer(t.Context(), "S", "W"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		consumer(t, c)
+		next(pullRetryMax)
+	})
+}
+
+func TestPullSurvivesAServerRestart(t *testing.T) {
+	o := listening(t)
+	srv, stop := start(t, o)
+	o.Port = port(srv)
+	c := dial(t, Options{URL: srv.ClientURL()})
+	queue(t, c)
+	tasks := make(chan Task, 100)
+	p := pull(t, c, 5, func(task Task) { tasks <- task })
+	finish := func(n int) {
+		t.Helper()
+		for range n {
+			task := receive(t, tasks)
+			if err := task.Ack(); err != nil {
+				t.Fatal(err)
+			}
+			task.Release()
+		}
+	}
+	fill(t, c, 20, 1)
+	finish(20)
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	_, stop = start(t, o)
+	t.Cleanup(stop)
+	put(t, c, "s.a", "after") // waits for the connection
+	finish(1)
+	p.Close()
+	p.Close()
+	if p.Held() != 0 {
+		t.Fatalf("got %d held, want 0", p.Held())
+	}
+}
+
+// An activity worker needs to pull, acknowledge and read its inbox, nothing else.
+func TestPullNeedsFewRights(t *testing.T) {
+	o := serverOptions(t)
+	o.Users = []*server.User{
+		{Username: "root", Password: "p"},
+		{Username: "worker", Password: "p", Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: []string{"$JS.API.CONSUMER.MSG.NEXT.S.W", "$JS.ACK.S.W.>"}},
+			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
+		}},
+	}
+	srv, stop := start(t, o)
+	t.Cleanup(stop)
+	root := dial(t, Options{InProcess: srv, User: "root", Password: "p"})
+	queue(t, root)
+	fill(t, root, 10, 1)
+	c := dial(t, Options{InProcess: srv, User: "worker", Password: "p"})
+	tasks := make(chan Task, 10)
+	pull(t, c, 2, func(task Task) {
+		if err := task.Ack(); err != nil {
+			t.Error(err)
+		}
+		task.Release()
+		tasks <- task
+	})
+	for range 10 {
+		receive(t, tasks)
+	}
+}
+
+func TestPullRefuses(t *testing.T) {
+	c := connect(t)
+	for _, o := range []PullOptions{{}, {Stream: "S"}, {Stream: "S", Consumer: "W"}, {Stream: "S", Consumer: "W", Max: -1}, {Stream: "S.>", Consumer: "W", Max: 1}} {
+		_, err := c.Pull(t.Context(), o, func(Task) {})
+		wantErr(t, err, ErrInvalid)
+	}
+	wantErr(t, Task{}.Ack(), ErrInvalid)
+	Task{}.Release()
+	c.Close()
+	_, err := c.Pull(t.Context(), PullOptions{Stream: "S", Consumer: "W", Max: 1}, func(Task) {})
+	wantErr(t, err, ErrClosed)
+}
+
+func BenchmarkPull(b *testing.B) {
+	for _, limit := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint("max=", limit), func(b *testing.B) {
+			c := connect(b)
+			queue(b, c)
+			fill(b, c, b.N, 1)
+			done := make(chan struct{}, b.N)
+			b.ReportAllocs()
+			b.ResetTimer()
+			pull(b, c, limit, func(task Task) {
+				if err := task.Ack(); err != nil {
+					b.Error(err)
+				}
+				task.Release()
+				done <- struct{}{}
+			})
+			for range b.N {
+				<-done
+			}
+		})
+	}
+}

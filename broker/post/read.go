@@ -1,0 +1,198 @@
+package post
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Stored is a message in a stream.
+type Stored struct {
+	Subject string
+	Seq     uint64
+	Time    time.Time // the server's, UTC
+	Header  Header    // as published; nil when there were none
+	Data    []byte
+}
+
+type getRequest struct {
+	Seq      uint64 `json:"seq,omitempty"`
+	LastFor  string `json:"last_by_subj,omitempty"`
+	NextFor  string `json:"next_by_subj,omitempty"`
+	Batch    int    `json:"batch,omitempty"`
+	MaxBytes int    `json:"max_bytes,omitempty"`
+}
+
+type getResponse struct {
+	answer
+	Message struct {
+		Subject string    `json:"subject"`
+		Seq     uint64    `json:"seq"`
+		Header  []byte    `json:"hdrs"`
+		Data    []byte    `json:"data"`
+		Time    time.Time `json:"time"`
+	} `json:"message"`
+}
+
+// LastBySubject reads the last message of a subject (wildcards allowed) from the stream's leader. None is
+// [ErrNotFound].
+func (c *Conn) LastBySubject(ctx context.Context, stream, subject string) (*Stored, error) {
+	if subject == "" {
+		return nil, fmt.Errorf("%w: last message of stream %s: the subject is empty", ErrInvalid, stream)
+	}
+	return c.get(ctx, stream, getRequest{LastFor: subject})
+}
+
+// GetSeq reads one message from the stream's leader. A deleted or future sequence is [ErrNotFound].
+func (c *Conn) GetSeq(ctx context.Context, stream string, seq uint64) (*Stored, error) {
+	if seq == 0 {
+		return nil, fmt.Errorf("%w: message 0 of stream %s: sequences begin at 1", ErrInvalid, stream)
+	}
+	return c.get(ctx, stream, getRequest{Seq: seq})
+}
+
+// NextBySubject reads the first message at or after seq that matches subject (wildcards allowed) from the
+// stream's leader. None is [ErrNotFound].
+func (c *Conn) NextBySubject(ctx context.Context, stream, subject string, seq uint64) (*Stored, error) {
+	if subject == "" {
+		return nil, fmt.Errorf("%w: next message of stream %s: the subject is empty", ErrInvalid, stream)
+	}
+	return c.get(ctx, stream, getRequest{Seq: max(seq, 1), NextFor: subject})
+}
+
+// LastBySubjectAsync is LastBySubject without waiting; done is called from another goroutine.
+func (c *Conn) LastBySubjectAsync(ctx context.Context, stream, subject string, done func(*Stored, error)) {
+	go func() { done(c.LastBySubject(ctx, stream, subject)) }()
+}
+
+func (c *Conn) get(ctx context.Context, stream string, req getRequest) (*Stored, error) {
+	if err := checkName("stream", stream); err != nil {
+		return nil, err
+	}
+	var resp getResponse
+	if err := c.call(ctx, "STREAM.MSG.GET."+stream, req, &resp); err != nil {
+		return nil, err
+	}
+	m := resp.Message
+	s := &Stored{Subject: m.Subject, Seq: m.Seq, Time: m.Time, Data: m.Data}
+	if len(m.Header) > 0 {
+		h, err := nats.DecodeHeadersMsg(m.Header)
+		if err != nil {
+			return nil, fmt.Errorf("stream %s, message %d: unreadable headers: %w", stream, m.Seq, err)
+		}
+		s.Header = h
+	}
+	return s, nil
+}
+
+// batch collects the answers of a batch direct get.
+type batch struct {
+	got  []Stored
+	more bool
+	err  error
+}
+
+// take reads one answer. A data message is known by the sequence that the server adds behind the publisher's own
+// headers; the end and the refusals have none. So no stored header can pose as the end of the batch.
+func (b *batch) take(m *nats.Msg) (complete bool) {
+	if _, ok := m.Header[headerSequence]; ok {
+		s, err := fromDirect(m)
+		if err != nil {
+			b.err = err
+			return true
+		}
+		b.got = append(b.got, s)
+		return false
+	}
+	switch status := m.Header.Get(statusHeader); status {
+	case "204":
+		pending, err := strconv.ParseUint(m.Header.Get(headerNumPending), 10, 64)
+		if err != nil {
+			b.err = fmt.Errorf("end of batch: %w", err)
+		}
+		b.more = pending > 0
+	case "404":
+	case statusNoResponders:
+		b.err = fmt.Errorf("%w, or it does not allow direct gets", ErrNoStream)
+	default:
+		code, _ := strconv.Atoi(status)
+		b.err = &APIError{Code: code, Description: "direct get: " + status + " " + m.Header.Get("Description")}
+	}
+	return true
+}
+
+// BatchGet reads up to limit messages of a subject (wildcards allowed), from the sequence fromSeq on, in order, in one
+// round trip; more says that there were others behind them at that time. Nothing found is an empty result. The
+// stream must allow direct gets; any replica may answer, so the newest messages can be missing.
+//
+// For one run's history ask its literal subject from sequence 1, which is faster than a known first sequence.
+func (c *Conn) BatchGet(ctx context.Context, stream, subject string, fromSeq uint64, limit int) (got []Stored, more bool, err error) {
+	if err := checkName("stream", stream); err != nil {
+		return nil, false, err
+	}
+	if limit < 1 || subject == "" {
+		return nil, false, fmt.Errorf("%w: batch of stream %s: subject %q, limit %d: want a subject and at least 1", ErrInvalid, stream, subject, limit)
+	}
+	body, err := json.Marshal(getRequest{Seq: max(fromSeq, 1), NextFor: subject, Batch: limit})
+	if err != nil {
+		return nil, false, fmt.Errorf("batch of stream %s: %w", stream, err)
+	}
+	b, err := ask(ctx, c, c.api+".DIRECT.GET."+stream, body, func() *batch { return &batch{} })
+	if err != nil {
+		return nil, false, err
+	}
+	if b.err != nil {
+		return nil, false, fmt.Errorf("stream %s, subject %s: %w", stream, subject, b.err)
+	}
+	return b.got, b.more, nil
+}
+
+// BatchGetAsync is BatchGet without waiting; done is called from another goroutine.
+func (c *Conn) BatchGetAsync(ctx context.Context, stream, subject string, fromSeq uint64, limit int, done func(got []Stored, more bool, err error)) {
+	go func() { done(c.BatchGet(ctx, stream, subject, fromSeq, limit)) }()
+}
+
+// added are the headers that a direct get appends to the publisher's.
+var added = [...]string{"Nats-Stream", headerSubject, headerSequence, headerTimeStamp, headerNumPending, "Nats-Last-Sequence"}
+
+// fromDirect reads the server's headers off a direct get's answer and leaves the publisher's. The server appends
+// its own, so the last value of each name is true, whatever the publisher put before.
+func fromDirect(m *nats.Msg) (Stored, error) {
+	s := Stored{Data: m.Data}
+	var seq, at string
+	for _, name := range added {
+		values := m.Header[name]
+		if len(values) == 0 {
+			continue
+		}
+		last := values[len(values)-1]
+		switch name {
+		case headerSubject:
+			s.Subject = last
+		case headerSequence:
+			seq = last
+		case headerTimeStamp:
+			at = last
+		}
+		if len(values) == 1 {
+			delete(m.Header, name)
+		} else {
+			m.Header[name] = values[:len(values)-1]
+		}
+	}
+	var err error
+	if s.Seq, err = strconv.ParseUint(seq, 10, 64); err != nil {
+		return Stored{}, fmt.Errorf("direct get: sequence: %w", err)
+	}
+	if s.Time, err = time.Parse(time.RFC3339Nano, at); err != nil {
+		return Stored{}, fmt.Errorf("direct get of message %d: time: %w", s.Seq, err)
+	}
+	if len(m.Header) > 0 {
+		s.Header = m.Header
+	}
+	return s, nil
+}

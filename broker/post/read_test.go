@@ -1,0 +1,242 @@
+package post
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLeaderReads(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	h := Header{"K": {"v", "w"}}
+	seq, err := c.PublishSync(t.Context(), "s.a", h, []byte("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, c, "s.b", "two")
+	for name, read := range map[string]func() (*Stored, error){
+		"last literal":  func() (*Stored, error) { return c.LastBySubject(t.Context(), "S", "s.a") },
+		"last wildcard": func() (*Stored, error) { return c.LastBySubject(t.Context(), "S", "*.a") },
+		"by sequence":   func() (*Stored, error) { return c.GetSeq(t.Context(), "S", seq) },
+		"next":          func() (*Stored, error) { return c.NextBySubject(t.Context(), "S", "s.>", 0) },
+	} {
+		got, err := read()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got.Time.IsZero() || time.Since(got.Time) > time.Hour {
+			t.Fatalf("%s: got time %v", name, got.Time)
+		}
+		got.Time = time.Time{}
+		if diff := cmp.Diff(&Stored{Subject: "s.a", Seq: seq, Header: h, Data: []byte("one")}, got); diff != "" {
+			t.Fatalf("%s: %s", name, diff)
+		}
+	}
+	type result struct {
+		s   *Stored
+		err error
+	}
+	ch := make(chan result, 1)
+	c.LastBySubjectAsync(t.Context(), "S", "s.b", func(s *Stored, err error) { ch <- result{s, err} })
+	if r := receive(t, ch); r.err != nil || string(r.s.Data) != "two" || r.s.Header != nil {
+		t.Fatalf("got %+v", r)
+	}
+}
+
+func TestReadsRefuse(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	put(t, c, "s.a", "")
+	second := put(t, c, "s.a", "")
+	if err := c.DeleteMsg(t.Context(), "S", second); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	for name, tt := range map[string]struct {
+		err  error
+		want error
+	}{
+		"no message":         {second2(c.LastBySubject(ctx, "S", "s.none")), ErrNotFound},
+		"deleted":            {second2(c.GetSeq(ctx, "S", second)), ErrNotFound},
+		"future":             {second2(c.GetSeq(ctx, "S", 99)), ErrNotFound},
+		"nothing next":       {second2(c.NextBySubject(ctx, "S", "s.a", 2)), ErrNotFound},
+		"no stream":          {second2(c.GetSeq(ctx, "NONE", 1)), ErrNoStream},
+		"delete again":       {c.DeleteMsg(ctx, "S", second), ErrNotFound},
+		"state of no stream": {second3(c.StreamState(ctx, "NONE")), ErrNoStream},
+		"sequence 0":         {second2(c.GetSeq(ctx, "S", 0)), ErrInvalid},
+		"empty subject":      {second2(c.LastBySubject(ctx, "S", "")), ErrInvalid},
+		"bad stream name":    {second2(c.GetSeq(ctx, "S.>", 1)), ErrInvalid},
+		"batch of nothing":   {second3(c.BatchGet(ctx, "S", "s.a", 1, 0)), ErrInvalid},
+		"batch no stream":    {second3(c.BatchGet(ctx, "NONE", "s.a", 1, 9)), ErrNoStream},
+		"purge everything":   {c.PurgeSubject(ctx, "S", ">"), ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) { wantErr(t, tt.err, tt.want) })
+	}
+}
+
+func second2[A any](_ A, err error) error         { return err }
+func second3[A, B any](_ A, _ B, err error) error { return err }
+
+func TestBatchGet(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	fill(t, c, 900, 3)
+	var got []Stored
+	for from, more := uint64(1), true; more; from = got[len(got)-1].Seq + 1 {
+		page, rest, err := c.BatchGet(t.Context(), "S", "s.1", from, 128)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, more = append(got, page...), rest
+	}
+	if len(got) != 300 {
+		t.Fatalf("got %d records, want 300", len(got))
+	}
+	for i, s := range got {
+		if want := 3*i + 1; s.Subject != "s.1" || string(s.Data) != fmt.Sprint(want) || s.Seq != uint64(want+1) || s.Header != nil || s.Time.IsZero() {
+			t.Fatalf("record %d: got %+v", i, s)
+		}
+	}
+	all, more, err := c.BatchGet(t.Context(), "S", "s.1", 1, 300)
+	if err != nil || more || len(all) != 300 {
+		t.Fatalf("exact batch: got %d, more %v, %v", len(all), more, err)
+	}
+	none, more, err := c.BatchGet(t.Context(), "S", "s.none", 1, 10)
+	if err != nil || more || len(none) != 0 {
+		t.Fatalf("no such subject: got %d, more %v, %v", len(none), more, err)
+	}
+	one, more, err := c.BatchGet(t.Context(), "S", "s.>", 899, 1)
+	if err != nil || !more || len(one) != 1 || one[0].Seq != 899 {
+		t.Fatalf("one of two: got %+v, more %v, %v", one, more, err)
+	}
+	ch := make(chan int, 1)
+	c.BatchGetAsync(t.Context(), "S", "s.2", 1, 500, func(got []Stored, _ bool, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		ch <- len(got)
+	})
+	if n := receive(t, ch); n != 300 {
+		t.Fatalf("got %d, want 300", n)
+	}
+}
+
+// Headers that a publisher stores cannot pose as those that the server adds, nor end a batch.
+func TestBatchGetIsNotFooled(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	evil := Header{
+		"Status": {"204"}, "Description": {"EOB"}, "Nats-Sequence": {"77"}, "Nats-Subject": {"s.other"},
+		"Nats-Num-Pending": {"0"}, "Nats-Time-Stamp": {"2001-01-01T00:00:00Z"}, "Nats-Stream": {"T"}, "Nats-Last-Sequence": {"5"},
+	}
+	for range 2 {
+		if _, err := c.PublishSync(t.Context(), "s.a", evil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, more, err := c.BatchGet(t.Context(), "S", "s.a", 1, 10)
+	if err != nil || more || len(got) != 2 {
+		t.Fatalf("got %d, more %v, %v, want 2", len(got), more, err)
+	}
+	for i, s := range got {
+		if s.Subject != "s.a" || s.Seq != uint64(i+1) || s.Time.Year() < 2002 {
+			t.Fatalf("got %+v", s)
+		}
+		if diff := cmp.Diff(evil, s.Header); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+func TestStreamState(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	if first, last, err := c.StreamState(t.Context(), "S"); err != nil || last != 0 || first > 1 {
+		t.Fatalf("empty: got %d, %d, %v", first, last, err)
+	}
+	fill(t, c, 20, 2)
+	if err := c.Purge(t.Context(), "S", "s.0", 11); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := c.BatchGet(t.Context(), "S", "s.>", 1, 99); err != nil || len(got) != 15 {
+		t.Fatalf("got %d, %v, want 15", len(got), err)
+	}
+	for _, keep := range []uint64{0, 1} {
+		if err := c.Purge(t.Context(), "S", "", keep); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Purge(t.Context(), "S", "", 11); err != nil {
+		t.Fatal(err)
+	}
+	if first, last, err := c.StreamState(t.Context(), "S"); err != nil || first != 11 || last != 20 {
+		t.Fatalf("got %d, %d, %v, want 11, 20", first, last, err)
+	}
+	if err := c.PurgeSubject(t.Context(), "S", "s.1"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := c.BatchGet(t.Context(), "S", "s.>", 1, 99); err != nil || len(got) != 5 {
+		t.Fatalf("got %d, %v, want 5", len(got), err)
+	}
+}
+
+// A read whose answer was lost is asked again; a read that nobody answers ends with its context.
+func TestReadsAskAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		c.api = "fake.api"
+		asked := 0
+		if _, err := c.Subscribe("fake.api.>", "", func(m Msg) {
+			if asked++; asked == 3 {
+				if err := m.Respond(nil, []byte(`{"state":{"first_seq":1,"last_seq":7}}`)); err != nil {
+					t.Error(err)
+				}
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if last, err := c.StreamLastSeq(t.Context(), "S"); err != nil || last != 7 || asked != 3 {
+			t.Fatalf("got %d, %v after %d questions, want 7 after 3", last, err, asked)
+		}
+		if took := time.Since(began); took != 6*time.Second {
+			t.Fatalf("got %v, want 2 s + 4 s", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err := c.StreamLastSeq(ctx, "S")
+		wantErr(t, err, ErrTimeout, context.DeadlineExceeded)
+		if !strings.Contains(err.Error(), "fake.api.STREAM.INFO.S") {
+			t.Fatalf("got %q, want the subject named", err)
+		}
+		began = time.Now()
+		_, _, err = c.BatchGet(t.Context(), "S", "s.a", 1, 1)
+		wantErr(t, err, ErrTimeout)
+		if took := time.Since(began); took != defaultRequestTimeout {
+			t.Fatalf("got %v, want %v", took, defaultRequestTimeout)
+		}
+	})
+}
+
+// One run's 20 records, written together, in a stream of 20,020 messages.
+func BenchmarkBatchGet(b *testing.B) {
+	c := connect(b)
+	stream(b, c)
+	fill(b, c, 10_000, 1000)
+	for range 20 {
+		put(b, c, "s.run", strings.Repeat("x", 256))
+	}
+	fill(b, c, 10_000, 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if got, _, err := c.BatchGet(b.Context(), "S", "s.run", 1, 100); err != nil || len(got) != 20 {
+			b.Fatal(len(got), err)
+		}
+	}
+}

@@ -1,0 +1,450 @@
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// read starts a reader that hands its messages to a channel.
+func read(t *testing.T, c *Conn, o ReadOptions) (*Reader, <-chan Stored) {
+	t.Helper()
+	ch := make(chan Stored, 100_000)
+	r, err := c.Read(t.Context(), "S", o, func(s Stored) { ch <- s })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r, ch
+}
+
+func TestReaderFollows(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	fill(t, c, 1000, 4)
+	for name, tt := range map[string]struct {
+		opts  ReadOptions
+		first uint64
+		step  uint64
+	}{
+		"all":                  {ReadOptions{}, 1, 1},
+		"from the middle":      {ReadOptions{StartSeq: 501}, 501, 1},
+		"one subject":          {ReadOptions{FilterSubjects: []string{"s.2"}}, 3, 4},
+		"subject from within":  {ReadOptions{FilterSubjects: []string{"s.2"}, StartSeq: 500}, 503, 4},
+		"only what comes next": {ReadOptions{StartSeq: 1001, FilterSubjects: []string{"s.0", "s.1", "s.2", "s.3"}}, 1001, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, last, err := c.StreamState(t.Context(), "S")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, ch := read(t, c, tt.opts)
+			next := tt.first
+			for ; next <= last; next += tt.step {
+				s := receive(t, ch)
+				if s.Seq != next || string(s.Data) != fmt.Sprint((next-1)%1000) || s.Subject != fmt.Sprintf("s.%d", (next-1)%4) || s.Time.IsZero() {
+					t.Fatalf("got %+v, want sequence %d", s, next)
+				}
+			}
+			receive(t, r.CaughtUp())
+			fill(t, c, 1000, 4)
+			for ; next <= last+1000; next += tt.step {
+				if s := receive(t, ch); s.Seq != next {
+					t.Fatalf("got %d, want %d", s.Seq, next)
+				}
+			}
+			r.Close()
+			receive(t, r.Done())
+			if err := r.Err(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestReaderBeginsAtTheFirst(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	fill(t, c, 10, 1)
+	if err := c.Purge(t.Context(), "S", "", 6); err != nil {
+		t.Fatal(err)
+	}
+	_, ch := read(t, c, ReadOptions{StartSeq: 2})
+	if s := receive(t, ch); s.Seq != 6 {
+		t.Fatalf("got %d, want 6", s.Seq)
+	}
+}
+
+func TestReaderLastPerSubject(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	fill(t, c, 100, 5)
+	r, ch := read(t, c, ReadOptions{LastPerSubject: true, HeadersOnly: true})
+	receive(t, r.CaughtUp())
+	put(t, c, "s.1", "new")
+	for want := uint64(96); want <= 101; want++ {
+		if s := receive(t, ch); s.Seq != want || len(s.Data) != 0 {
+			t.Fatalf("got %+v, want %d without body", s, want)
+		}
+	}
+}
+
+func TestReaderRefuses(t *testing.T) {
+	c := connect(t)
+	nop := func(Stored) {}
+	_, err := c.Read(t.Context(), "NONE", ReadOptions{}, nop)
+	wantErr(t, err, ErrNoStream)
+	_, err = c.Read(t.Context(), "S", ReadOptions{StartSeq: 1, LastPerSubject: true}, nop)
+	wantErr(t, err, ErrInvalid)
+	_, err = c.Read(t.Context(), "S", ReadOptions{FilterSubjects: []string{""}}, nop)
+	wantErr(t, err, ErrInvalid)
+	_, err = c.Read(t.Context(), "", ReadOptions{}, nop)
+	wantErr(t, err, ErrInvalid)
+	c.Close()
+	_, err = c.Read(t.Context(), "S", ReadOptions{}, nop)
+	wantErr(t, err, ErrClosed)
+}
+
+// Closing the reader or its connection frees the consumer and ends fn.
+func TestReaderCloseLeavesNothing(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	fill(t, c, 10, 1)
+	r, ch := read(t, c, ReadOptions{})
+	receive(t, ch)
+	r.Close()
+	receive(t, r.Done())
+	st, err := c.JetStream().Stream(t.Context(), "S")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		info, err := st.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.State.Consumers == 0 {
+			break
+		}
+	}
+	second, _ := read(t, c, ReadOptions{})
+	c.Close()
+	receive(t, second.Done())
+}
+
+// A server with files stops and starts on the same port, several times, while a writer goes on.
+func TestReaderSurvivesServerRestarts(t *testing.T) {
+	o := listening(t)
+	srv, stop := start(t, o)
+	o.Port = port(srv)
+	c := dial(t, Options{URL: srv.ClientURL()})
+	stream(t, c)
+	const rounds, each = 4, 300
+	_, ch := read(t, c, ReadOptions{})
+	_, latest := read(t, c, ReadOptions{LastPerSubject: true})
+	writer := make(chan error, 1)
+	go func() {
+		for i := range rounds * each {
+			for {
+				h := Header{}
+				ExpectLastSeq(h, uint64(i))
+				_, err := c.PublishSync(t.Context(), "s.a", h, fmt.Append(nil, i))
+				if e, ok := errors.AsType[*SequenceError](err); err == nil || (ok && e.Last == uint64(i+1)) {
+					break // stored now, or by an attempt whose answer was lost
+				}
+				if !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrNoStream) && !errors.Is(err, ErrDisconnected) {
+					writer <- err
+					return
+				}
+			}
+		}
+		writer <- nil
+	}()
+	next := uint64(1)
+	for round := range rounds {
+		for ; next <= uint64((round+1)*each); next++ {
+			if s := receive(t, ch); s.Seq != next || string(s.Data) != fmt.Sprint(next-1) {
+				t.Fatalf("round %d: got %d %s, want %d", round, s.Seq, s.Data, next)
+			}
+			if next == uint64(round*each+each/2) {
+				stop()
+				_, stop = start(t, o)
+			}
+		}
+	}
+	t.Cleanup(stop)
+	if err := receive(t, writer); err != nil {
+		t.Fatal(err)
+	}
+	var last uint64
+	for last < rounds*each {
+		s := receive(t, latest)
+		if s.Seq <= last {
+			t.Fatalf("latest: got %d after %d", s.Seq, last)
+		}
+		last = s.Seq
+	}
+	if len(ch) > 0 {
+		t.Fatalf("got %+v after the end", <-ch)
+	}
+}
+
+// A consumer that the server lost without a word is replaced after a few silent seconds.
+func TestReaderReplacesALostConsumer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		stream(t, c)
+		fill(t, c, 10, 1)
+		r, ch := read(t, c, ReadOptions{})
+		time.Sleep(time.Hour) // heartbeats keep it alive
+		if len(ch) != 10 {
+			t.Fatalf("got %d messages, want 10", len(ch))
+		}
+		name := consumerOf(r)
+		if err := c.JetStream().DeleteConsumer(t.Context(), "S", name); err != nil {
+			t.Fatal(err)
+		}
+		fill(t, c, 10, 1)
+		time.Sleep(10 * time.Second)
+		if len(ch) != 20 || consumerOf(r) == name {
+			t.Fatalf("got %d messages by consumer %s, want 20 by another than %s", len(ch), consumerOf(r), name)
+		}
+		for want := uint64(1); want <= 20; want++ {
+			if s := <-ch; s.Seq != want {
+				t.Fatalf("got %d, want %d", s.Seq, want)
+			}
+		}
+	})
+}
+
+func consumerOf(r *Reader) string {
+	r.turn.lock()
+	defer r.turn.unlock()
+	return r.name
+}
+
+// A slow fn is no reason to begin again, however long it takes.
+func TestReaderWaitsForASlowFn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		stream(t, c)
+		fill(t, c, 5, 1)
+		var got []uint64
+		r, err := c.Read(t.Context(), "S", ReadOptions{}, func(s Stored) {
+			time.Sleep(time.Minute)
+			got = append(got, s.Seq)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := consumerOf(r)
+		time.Sleep(6 * time.Minute)
+		if same := consumerOf(r); same != name {
+			t.Fatal("the consumer was replaced")
+		}
+		r.Close()
+		<-r.Done()
+		if !slices.Equal(got, []uint64{1, 2, 3, 4, 5}) {
+			t.Fatalf("got %v", got)
+		}
+	})
+}
+
+// A stream that was deleted and made anew uses its sequence numbers again: the reader must not go on as if nothing
+// had happened.
+func TestReaderStopsWhenTheStreamRegressed(t *testing.T) {
+	for name, refill := range map[string]int{"shorter": 3, "as long": 10, "longer": 30} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := connect(t)
+				// The server removes the files of a deleted stream later than the stream.
+				memory := func(cfg *jetstream.StreamConfig) { cfg.Storage = jetstream.MemoryStorage }
+				stream(t, c, memory)
+				fill(t, c, 10, 1)
+				r, ch := read(t, c, ReadOptions{})
+				time.Sleep(time.Second)
+				if err := c.JetStream().DeleteStream(t.Context(), "S"); err != nil {
+					t.Fatal(err)
+				}
+				stream(t, c, memory)
+				fill(t, c, refill, 1)
+				<-r.Done()
+				wantErr(t, r.Err(), ErrStreamRegressed)
+				if len(ch) != 10 {
+					t.Fatalf("got %d messages, want the first 10 only", len(ch))
+				}
+			})
+		})
+	}
+}
+
+func TestReaderRefusesAPositionBehindTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		stream(t, c)
+		fill(t, c, 10, 1)
+		_, err := c.Read(t.Context(), "S", ReadOptions{StartSeq: 12}, func(Stored) {})
+		wantErr(t, err, ErrStreamRegressed)
+	})
+}
+
+func TestScan(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	scan := func(o ReadOptions) (seqs []uint64) {
+		t.Helper()
+		if err := c.Scan(t.Context(), "S", o, func(s Stored) error {
+			seqs = append(seqs, s.Seq)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return seqs
+	}
+	if got := scan(ReadOptions{}); got != nil {
+		t.Fatalf("empty stream: got %v", got)
+	}
+	fill(t, c, 1000, 5)
+	if got := scan(ReadOptions{}); len(got) != 1000 || got[0] != 1 || got[999] != 1000 {
+		t.Fatalf("all: got %d", len(got))
+	}
+	if got := scan(ReadOptions{FilterSubjects: []string{"s.none"}}); got != nil {
+		t.Fatalf("no match: got %v", got)
+	}
+	if got := scan(ReadOptions{FilterSubjects: []string{"s.1", "s.3"}, StartSeq: 990}); !slices.Equal(got, []uint64{992, 994, 997, 999}) {
+		t.Fatalf("two subjects: got %v", got)
+	}
+	if got := scan(ReadOptions{StartSeq: 1001}); got != nil {
+		t.Fatalf("behind the end: got %v", got)
+	}
+	if got := scan(ReadOptions{LastPerSubject: true}); !slices.Equal(got, []uint64{996, 997, 998, 999, 1000}) {
+		t.Fatalf("last per subject: got %v", got)
+	}
+	for _, seq := range []uint64{1000, 999, 998} {
+		if err := c.DeleteMsg(t.Context(), "S", seq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := scan(ReadOptions{StartSeq: 995}); !slices.Equal(got, []uint64{995, 996, 997}) {
+		t.Fatalf("last deleted: got %v", got)
+	}
+	if got := scan(ReadOptions{StartSeq: 998}); got != nil {
+		t.Fatalf("only deleted ones: got %v", got)
+	}
+	if err := c.Purge(t.Context(), "S", "", 1001); err != nil {
+		t.Fatal(err)
+	}
+	if got := scan(ReadOptions{}); got != nil {
+		t.Fatalf("purged: got %v", got)
+	}
+	if got := scan(ReadOptions{LastPerSubject: true}); got != nil {
+		t.Fatalf("purged, last: got %v", got)
+	}
+}
+
+func TestScanIsPromptInVirtualTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		stream(t, c)
+		fill(t, c, 100, 2)
+		if err := c.DeleteMsg(t.Context(), "S", 100); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for _, o := range []ReadOptions{{}, {FilterSubjects: []string{"s.none"}}, {FilterSubjects: []string{"s.0"}}, {LastPerSubject: true}} {
+			if err := c.Scan(t.Context(), "S", o, func(Stored) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took >= scanCheck {
+			t.Fatalf("got %v, want no waiting", took)
+		}
+	})
+}
+
+func TestScanEnds(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	fill(t, c, 100, 1)
+	stop, n := errors.New("enough"), 0
+	err := c.Scan(t.Context(), "S", ReadOptions{}, func(Stored) error {
+		if n++; n == 7 {
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) || n != 7 {
+		t.Fatalf("got %v after %d, want the callback's error after 7", err, n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err = c.Scan(ctx, "S", ReadOptions{}, func(s Stored) error {
+		if s.Seq == 3 {
+			cancel()
+			<-ctx.Done()
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want nil or canceled", err)
+	}
+	wantErr(t, c.Scan(t.Context(), "NONE", ReadOptions{}, func(Stored) error { return nil }), ErrNoStream)
+}
+
+// Messages that come or go while a scan runs neither stop it nor make it endless.
+func TestScanBesideWriters(t *testing.T) {
+	c := connect(t)
+	stream(t, c, func(cfg *jetstream.StreamConfig) { cfg.MaxMsgsPerSubject = 1 })
+	fill(t, c, 500, 100)
+	var quit atomic.Bool
+	writing := make(chan error, 1)
+	go func() {
+		for i := 0; !quit.Load(); i++ {
+			if _, err := c.PublishSync(t.Context(), fmt.Sprintf("s.%d", i%100), nil, nil); err != nil {
+				writing <- err
+				return
+			}
+		}
+		writing <- nil
+	}()
+	for range 20 {
+		seen := map[string]bool{}
+		if err := c.Scan(t.Context(), "S", ReadOptions{LastPerSubject: true}, func(s Stored) error {
+			seen[s.Subject] = true
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if len(seen) != 100 {
+			t.Fatalf("got %d subjects, want 100", len(seen))
+		}
+		if err := c.Scan(t.Context(), "S", ReadOptions{}, func(Stored) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quit.Store(true)
+	if err := receive(t, writing); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func BenchmarkReader(b *testing.B) {
+	c := connect(b)
+	stream(b, c)
+	const n = 50_000
+	fill(b, c, n, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		seen := 0
+		if err := c.Scan(b.Context(), "S", ReadOptions{}, func(Stored) error { seen++; return nil }); err != nil || seen != n {
+			b.Fatal(seen, err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "msgs/s")
+}

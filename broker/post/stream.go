@@ -1,0 +1,73 @@
+package post
+
+import (
+	"context"
+	"fmt"
+)
+
+type streamInfo struct {
+	answer
+	State struct {
+		Messages uint64 `json:"messages"`
+		First    uint64 `json:"first_seq"`
+		Last     uint64 `json:"last_seq"`
+	} `json:"state"`
+}
+
+// StreamState gives a stream's first and last sequence. An empty stream has first = last+1. The leader answers.
+func (c *Conn) StreamState(ctx context.Context, stream string) (first, last uint64, err error) {
+	if err := checkName("stream", stream); err != nil {
+		return 0, 0, err
+	}
+	var info streamInfo
+	if err := c.call(ctx, "STREAM.INFO."+stream, struct{}{}, &info); err != nil {
+		return 0, 0, err
+	}
+	return info.State.First, info.State.Last, nil
+}
+
+// StreamLastSeq gives a stream's last sequence, 0 if nothing was ever stored.
+func (c *Conn) StreamLastSeq(ctx context.Context, stream string) (uint64, error) {
+	_, last, err := c.StreamState(ctx, stream)
+	return last, err
+}
+
+// DeleteMsg removes one message without overwriting its bytes. A message that is gone is [ErrNotFound].
+func (c *Conn) DeleteMsg(ctx context.Context, stream string, seq uint64) error {
+	if err := checkName("stream", stream); err != nil {
+		return err
+	}
+	req := struct {
+		Seq     uint64 `json:"seq"`
+		NoErase bool   `json:"no_erase"`
+	}{seq, true}
+	return c.call(ctx, "STREAM.MSG.DELETE."+stream, req, &answer{})
+}
+
+type purgeRequest struct {
+	Filter string `json:"filter,omitempty"`
+	Seq    uint64 `json:"seq,omitempty"`
+}
+
+// Purge removes the messages below keepFromSeq; with a subject (wildcards allowed) only those that match it.
+// With keepFromSeq 0 or 1 nothing lies below, so nothing is asked: the server would take 0 for "everything".
+func (c *Conn) Purge(ctx context.Context, stream, subject string, keepFromSeq uint64) error {
+	if err := checkName("stream", stream); err != nil {
+		return err
+	}
+	if keepFromSeq <= 1 {
+		return nil
+	}
+	return c.call(ctx, "STREAM.PURGE."+stream, purgeRequest{subject, keepFromSeq}, &answer{})
+}
+
+// PurgeSubject removes all messages of a subject (wildcards allowed).
+func (c *Conn) PurgeSubject(ctx context.Context, stream, subject string) error {
+	if err := checkName("stream", stream); err != nil {
+		return err
+	}
+	if subject == "" || subject == ">" {
+		return fmt.Errorf("%w: purge of subject %q would empty stream %s: name the subject", ErrInvalid, subject, stream)
+	}
+	return c.call(ctx, "STREAM.PURGE."+stream, purgeRequest{Filter: subject}, &answer{})
+}
