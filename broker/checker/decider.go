@@ -1,0 +1,185 @@
+package checker
+
+import "github.com/droverhq/drover/schemas"
+
+// limits are the timeouts of a decision.
+type limits struct{ startToClose, scheduleToStart schemas.Duration }
+
+// decider is where the run stands with its decider.
+type decider struct {
+	pending       int64 // the DeciderScheduled that waits, 0 if none
+	pendingSince  instant
+	pendingLimits limits
+
+	running       int64 // the DeciderStarted that is not settled, 0 if none
+	runningOf     int64 // the DeciderScheduled that it took
+	runningSince  instant
+	runningLimits limits
+
+	started   int64 // the last DeciderStarted: what stands behind it, no decider has seen
+	completed int64 // the DeciderStarted of the last DeciderCompleted: windows begin behind it
+	base      schemas.DecisionBase
+	woken     int64 // the last waking event
+	wokenBy   schemas.EventType
+	blamed    int64 // the waking event that RuleWake was reported for
+
+	block int64 // the DeciderCompleted that decisions may stand behind here, 0 if none
+	// unseen: a waking event came between the start and the completion of block.
+	unseen bool
+	// blockStart is the DeciderStarted of block.
+	blockStart int64
+}
+
+func (h *History) applyDecider(e schemas.Event) bool {
+	switch a := e.Attributes.(type) {
+	case *schemas.DeciderScheduled:
+		h.deciderScheduled(e, a)
+	case *schemas.DeciderStarted:
+		h.deciderStarted(e, a)
+	case *schemas.DeciderCompleted:
+		d := &h.decider
+		h.settle(e, a.ScheduledEventID, a.StartedEventID)
+		d.completed, d.block, d.blockStart, d.unseen = d.started, e.ID, d.started, d.woken > d.started
+		d.base = schemas.DecisionBase{CompletedID: e.ID, Digest: a.ReplyDigest}
+	case *schemas.DeciderFailed:
+		h.settle(e, a.ScheduledEventID, a.StartedEventID)
+	case *schemas.DeciderTimedOut:
+		h.deciderTimedOut(e, a)
+	case *schemas.WorkflowSuccess:
+		h.checkClose(e, a.DeciderCompletedEventID)
+	case *schemas.WorkflowFailed:
+		h.checkClose(e, a.DeciderCompletedEventID)
+	case *schemas.WorkflowCanceled:
+		h.checkClose(e, a.DeciderCompletedEventID)
+	case *schemas.WorkflowCloseFailed:
+		if a.Cause == schemas.CauseUnhandledDecision && h.decider.block != 0 && h.decider.woken <= h.decider.blockStart {
+			h.report(RuleUnhandled, e.ID, "%s is refused as %s, but nothing woke the decider since its start at event %d", a.Decision, a.Cause, h.decider.blockStart)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (h *History) deciderScheduled(e schemas.Event, a *schemas.DeciderScheduled) {
+	d := &h.decider
+	if d.pending != 0 {
+		h.report(RuleDeciderScheduled, e.ID, "DeciderScheduled while the one of event %d is pending", d.pending)
+	}
+	if max(d.woken, h.lastUnknown) <= d.started {
+		h.report(RuleDeciderScheduled, e.ID, "DeciderScheduled, but nothing woke the decider since its start at event %d", d.started)
+	}
+	if h.paused != 0 {
+		h.report(RulePaused, e.ID, "DeciderScheduled while the run is paused since event %d", h.paused)
+	}
+	d.pending, d.pendingSince = e.ID, h.now(e)
+	d.pendingLimits = limits{
+		startToClose:    firstSet(a.StartToCloseTimeout, h.scheduled.startToClose),
+		scheduleToStart: firstSet(a.ScheduleToStartTimeout, h.scheduled.scheduleToStart),
+	}
+}
+
+func (h *History) deciderStarted(e schemas.Event, a *schemas.DeciderStarted) {
+	d := &h.decider
+	if d.running != 0 {
+		h.report(RuleDeciderStarted, e.ID, "DeciderStarted while the decider of event %d is running", d.running)
+	}
+	switch {
+	case d.pending == 0:
+		h.report(RuleDeciderStarted, e.ID, "DeciderStarted, but no DeciderScheduled is pending")
+		h.checkWake()
+	case a.ScheduledEventID != d.pending:
+		h.report(RuleDeciderStarted, e.ID, "DeciderStarted names event %d; DeciderScheduled %d is pending", a.ScheduledEventID, d.pending)
+	}
+	if h.paused != 0 {
+		h.report(RulePaused, e.ID, "DeciderStarted while the run is paused since event %d", h.paused)
+	}
+	d.running, d.runningOf, d.runningSince, d.runningLimits = e.ID, a.ScheduledEventID, h.now(e), d.pendingLimits
+	d.started, d.pending = e.ID, 0
+}
+
+// settle ends the running decider.
+func (h *History) settle(e schemas.Event, scheduled, started int64) {
+	d := &h.decider
+	switch {
+	case d.running == 0:
+		h.report(RuleDeciderClosed, e.ID, "%s, but no decider is running", e.Type())
+	case scheduled != d.runningOf || started != d.running:
+		h.report(RuleDeciderClosed, e.ID, "%s names events %d and %d; the running decider is of %d and %d", e.Type(), scheduled, started, d.runningOf, d.running)
+	}
+	d.running = 0
+}
+
+func (h *History) deciderTimedOut(e schemas.Event, a *schemas.DeciderTimedOut) {
+	d := &h.decider
+	switch a.TimeoutType {
+	case schemas.TimeoutStartToClose:
+		if d.running != 0 {
+			h.checkEarly(e, d.runningSince, d.runningLimits.startToClose, "the decider's start-to-close timeout")
+		}
+		h.settle(e, a.ScheduledEventID, a.StartedEventID)
+	case schemas.TimeoutScheduleToStart:
+		if d.pending == 0 || a.ScheduledEventID != d.pending || a.StartedEventID != 0 {
+			h.report(RuleDeciderClosed, e.ID, "DeciderTimedOut names events %d and %d; DeciderScheduled %d is pending and not started (0: none)", a.ScheduledEventID, a.StartedEventID, d.pending)
+		}
+		if d.pending != 0 {
+			h.checkEarly(e, d.pendingSince, d.pendingLimits.scheduleToStart, "the decider's schedule-to-start timeout")
+		}
+		d.pending = 0
+	default:
+		h.report(RuleEvent, e.ID, "DeciderTimedOut of type %q; want %s or %s", a.TimeoutType, schemas.TimeoutStartToClose, schemas.TimeoutScheduleToStart)
+		h.settle(e, a.ScheduledEventID, a.StartedEventID)
+	}
+}
+
+// checkClose checks a decision that ends the run. The service may fail a run too; then completed is 0.
+func (h *History) checkClose(e schemas.Event, completed int64) {
+	if completed != 0 && h.decider.block != 0 && h.decider.unseen {
+		h.report(RuleUnhandled, e.ID, "%s, but a waking event came between the decider's start at event %d and its DeciderCompleted", e.Type(), h.decider.blockStart)
+	}
+}
+
+// checkWake checks that somebody will look at the last waking event. It blames each event once.
+func (h *History) checkWake() {
+	d := &h.decider
+	if h.Closed() || h.paused != 0 || d.pending != 0 || d.woken <= d.started || d.woken == d.blamed {
+		return
+	}
+	d.blamed = d.woken
+	h.report(RuleWake, d.woken, "no DeciderScheduled is pending behind %s, and no decider has seen it", d.wokenBy)
+}
+
+// PreviousStartedID is the lower end of the running decider's window: the DeciderStarted of the last one that completed,
+// 0 if none has. The window holds the events behind it.
+func (h *History) PreviousStartedID() int64 { return h.decider.completed }
+
+// Task checks a decision task against the history, which must have been fed up to and with the task's DeciderStarted.
+// A task whose More is set holds the first page of its window.
+func (h *History) Task(t *schemas.DecisionTask) []Violation {
+	d := &h.decider
+	if t.WorkflowID != h.workflowID || t.Run != h.run {
+		h.report(RuleTask, t.StartedID, "the task is for workflow %q run %s", t.WorkflowID, t.Run)
+	}
+	if d.running == 0 || t.StartedID != d.running {
+		h.report(RuleTask, t.StartedID, "the task is for DeciderStarted %d; %d is running (0: none)", t.StartedID, d.running)
+	}
+	if t.PreviousStartedID != d.completed {
+		h.report(RuleTask, t.StartedID, "the window begins behind event %d; want %d, the start of the last completed decider", t.PreviousStartedID, d.completed)
+	}
+	if t.Base != nil && *t.Base != d.base {
+		h.report(RuleTask, t.StartedID, "the task's base is the reply of event %d, digest %q; the last committed one is of event %d, digest %q",
+			t.Base.CompletedID, t.Base.Digest, d.base.CompletedID, d.base.Digest)
+	}
+	next := t.PreviousStartedID + 1
+	for _, e := range t.Events {
+		if e.ID != next || e.ID > t.StartedID {
+			h.report(RuleTask, e.ID, "the window holds event %d where %d is due; it ends with %d", e.ID, next, t.StartedID)
+			return h.take()
+		}
+		next++
+	}
+	if next <= t.StartedID && !t.More {
+		h.report(RuleTask, t.StartedID, "the window ends before event %d; want all up to %d", next, t.StartedID)
+	}
+	return h.take()
+}

@@ -1,0 +1,250 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// The limits that hold where neither the event nor the run names one (section 5 of the design).
+const (
+	defaultWorkflowTimeout = schemas.Duration(365 * 24 * time.Hour)
+	defaultDeciderTimeout  = schemas.Duration(10 * time.Second)
+	defaultStartToClose    = schemas.Duration(10 * time.Minute)
+)
+
+// instant is when something was set: the time of its event and, if known, the server's time of its record.
+type instant struct{ event, server schemas.Timestamp }
+
+// History checks one run, event by event or record by record. Feed it in order and call [History.End] at the end.
+type History struct {
+	workflowID, run string
+	found           []Violation
+
+	count       int64 // events seen
+	last        int64 // id of the last one
+	time        schemas.Timestamp
+	closedBy    schemas.EventType // empty while the run is open
+	paused      int64             // the WorkflowPaused that holds, 0 if none
+	lastUnknown int64             // the last event of an unknown type
+	once        map[string]int64  // the ids of requests and children, with the kind of their event, and its id
+
+	start     instant
+	timeout   schemas.Duration // of the run
+	scheduled limits           // what the run says of its deciders
+	defaults  schemas.ActivityDefaults
+
+	decider    decider
+	activities map[int64]*activity
+	activityID map[string]int64
+	timers     map[string]*timer
+	exchanges  map[int64]*exchange
+	locks      map[string]uint64 // the highest fence seen of each lock
+	held       map[string]uint64 // the locks held, with their fences
+
+	// successor and predecessor are run ids of a continuation.
+	successor, predecessor string
+	startRequest           string
+
+	records recordState
+}
+
+// New returns a checker of one run. An empty workflowID or run is taken from the first event.
+func New(workflowID, run string) *History {
+	return &History{
+		workflowID: workflowID, run: run, once: make(map[string]int64),
+		activities: make(map[int64]*activity), activityID: make(map[string]int64), timers: make(map[string]*timer),
+		exchanges: make(map[int64]*exchange), locks: make(map[string]uint64), held: make(map[string]uint64),
+	}
+}
+
+// CheckEvents checks a whole history, or a prefix of one that ends where a record ends.
+func CheckEvents(workflowID, run string, events []schemas.Event) []Violation {
+	h := New(workflowID, run)
+	var all []Violation
+	for _, e := range events {
+		all = append(all, h.Event(e)...)
+	}
+	return append(all, h.End()...)
+}
+
+// Event takes the next event and returns the rules that it breaks. After a violation the checker carries on as well as it
+// can; what follows may then be a consequence.
+func (h *History) Event(e schemas.Event) []Violation {
+	h.event(e)
+	return h.take()
+}
+
+// End returns the rules that are broken if the history ends here.
+func (h *History) End() []Violation {
+	if h.count == 0 {
+		h.report(RuleFirst, 0, "the history has no events; want WorkflowStarted and DeciderScheduled")
+	}
+	h.checkWake()
+	return h.take()
+}
+
+// Closed tells whether a closing event was seen.
+func (h *History) Closed() bool { return h.closedBy != "" }
+
+func (h *History) take() []Violation {
+	found := h.found
+	h.found = nil
+	return found
+}
+
+func (h *History) report(rule string, id int64, format string, args ...any) {
+	h.found = append(h.found, Violation{
+		Rule: rule, WorkflowID: h.workflowID, Run: h.run, EventID: id, Detail: fmt.Sprintf(format, args...),
+	})
+}
+
+func (h *History) event(e schemas.Event) {
+	if !h.frame(e) {
+		return
+	}
+	h.checkDecided(e)
+	_ = h.applyWorkflow(e) || h.applyDecider(e) || h.applyActivity(e) || h.applyTimer(e) || h.applyExchange(e)
+	switch t := e.Type(); {
+	case t.Closes():
+		h.closedBy = t
+	case t.Wakes():
+		h.decider.woken, h.decider.wokenBy = e.ID, t
+	case !t.Known():
+		h.lastUnknown = e.ID
+	}
+}
+
+// frame checks what holds of every event, and tells whether its content is worth a look.
+func (h *History) frame(e schemas.Event) bool {
+	typ := e.Type()
+	if e.ID != h.last+1 {
+		h.report(RuleIDs, e.ID, "%s has id %d behind id %d; want %d", typ, e.ID, h.last, h.last+1)
+	}
+	h.last = e.ID
+	h.count++
+	switch started := typ == schemas.EventWorkflowStarted; {
+	case h.count == 1 && !started:
+		h.report(RuleFirst, e.ID, "the history begins with %s; want WorkflowStarted", typ)
+	case h.count == 2 && typ != schemas.EventDeciderScheduled:
+		h.report(RuleFirst, e.ID, "%s follows WorkflowStarted; want DeciderScheduled", typ)
+	case h.count > 1 && started:
+		h.report(RuleFirst, e.ID, "a second WorkflowStarted")
+	}
+	if h.Closed() {
+		h.report(RuleClosed, e.ID, "%s follows %s, which closed the run", typ, h.closedBy)
+		return false
+	}
+	if e.Time < h.time {
+		h.report(RuleTime, e.ID, "%s is of %s, %s before the event that it follows", typ, e.Time, h.time.Sub(e.Time))
+	}
+	h.time = max(h.time, e.Time)
+	if e.Attributes == nil {
+		h.report(RuleEvent, e.ID, "the event has no type and no attributes")
+		return false
+	}
+	return true
+}
+
+func (h *History) now(e schemas.Event) instant { return instant{event: e.Time, server: h.records.at} }
+
+// checkEarly checks that e, which ends a wait, does not end it before its time.
+func (h *History) checkEarly(e schemas.Event, since instant, limit schemas.Duration, what string) {
+	now := h.now(e)
+	switch {
+	case !limit.Limited():
+		h.report(RuleEarly, e.ID, "%s: %s has no limit", e.Type(), what)
+	case schemas.Duration(now.event-since.event) < limit:
+		h.report(RuleEarly, e.ID, "%s comes %s after it was set; %s is %s", e.Type(), now.event.Sub(since.event), what, limit)
+	case now.server != 0 && since.server != 0 && schemas.Duration(now.server-since.server) < limit:
+		h.report(RuleEarly, e.ID, "by the server's clock %s comes %s after it was set; %s is %s", e.Type(), now.server.Sub(since.server), what, limit)
+	}
+}
+
+// checkOnce checks that nothing of this kind bears the same id. An empty id is none.
+func (h *History) checkOnce(e schemas.Event, id string) {
+	if id == "" {
+		return
+	}
+	key := string(e.Type()) + "\x00" + id
+	if first, seen := h.once[key]; seen {
+		h.report(RuleOnce, e.ID, "%s repeats the request %q of event %d", e.Type(), id, first)
+		return
+	}
+	h.once[key] = e.ID
+}
+
+func (h *History) applyWorkflow(e schemas.Event) bool {
+	switch a := e.Attributes.(type) {
+	case *schemas.WorkflowStarted:
+		h.applyStarted(e, a)
+	case *schemas.WorkflowTimedOut:
+		if a.TimeoutType != schemas.TimeoutStartToClose {
+			h.report(RuleEvent, e.ID, "WorkflowTimedOut of type %q; want %s", a.TimeoutType, schemas.TimeoutStartToClose)
+		}
+		h.checkEarly(e, h.start, h.timeout, "the run's timeout")
+	case *schemas.WorkflowCancelRequested:
+		h.checkOnce(e, a.RequestID)
+		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
+	case *schemas.Signal:
+		h.checkOnce(e, a.RequestID)
+		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
+	case *schemas.WorkflowPaused:
+		h.checkOnce(e, a.RequestID)
+		if h.paused != 0 {
+			h.report(RulePaused, e.ID, "the run is paused since event %d", h.paused)
+		}
+		h.paused = e.ID
+	case *schemas.WorkflowResumed:
+		h.checkOnce(e, a.RequestID)
+		if h.paused == 0 {
+			h.report(RulePaused, e.ID, "WorkflowResumed, but the run is not paused")
+		}
+		h.paused = 0
+	case *schemas.WorkflowContinuedAsNew:
+		h.successor = a.NewExecutionRun
+		h.checkClose(e, a.DeciderCompletedEventID)
+	default:
+		return false
+	}
+	return true
+}
+
+// origin names the event of another run that caused something here; empty if none did.
+func origin(x *schemas.Execution, id int64) string {
+	if x == nil || id == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s\x00%s\x00%d", x.WorkflowID, x.Run, id)
+}
+
+func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
+	if h.workflowID == "" {
+		h.workflowID = a.WorkflowID
+	}
+	if h.run == "" {
+		h.run = a.Run
+	}
+	if a.WorkflowID != h.workflowID || a.Run != h.run {
+		h.report(RuleFirst, e.ID, "WorkflowStarted names workflow %q run %s", a.WorkflowID, a.Run)
+	}
+	h.start, h.timeout = h.now(e), firstSet(a.ExecutionStartToCloseTimeout, defaultWorkflowTimeout)
+	h.scheduled = limits{
+		startToClose: firstSet(a.TaskStartToCloseTimeout, defaultDeciderTimeout), scheduleToStart: a.TaskScheduleToStartTimeout,
+	}
+	if a.ActivityDefaults != nil {
+		h.defaults = *a.ActivityDefaults
+	}
+	h.predecessor, h.startRequest = a.ContinuedExecutionRun, a.RequestID
+}
+
+// firstSet returns the first duration that is not 0, which means "not set".
+func firstSet(all ...schemas.Duration) schemas.Duration {
+	for _, d := range all {
+		if d != 0 {
+			return d
+		}
+	}
+	return 0
+}

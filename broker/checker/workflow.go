@@ -1,0 +1,101 @@
+package checker
+
+import (
+	"fmt"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// Workflow checks the runs of one workflow id: each by its own rules, and that they follow one another. Feed it the
+// records of the id in the order of the stream and call [Workflow.End] at the end. A predecessor that retention has
+// removed is no violation.
+type Workflow struct {
+	workflowID string
+	current    *History
+	past       map[string]bool   // runs that another one followed
+	starts     map[string]string // start request ids, with the run that each began
+}
+
+// NewWorkflow returns a checker of all runs of a workflow id.
+func NewWorkflow(workflowID string) *Workflow {
+	return &Workflow{workflowID: workflowID, past: make(map[string]bool), starts: make(map[string]string)}
+}
+
+// Record takes the next record of any run of the workflow id; see [History.Record].
+func (w *Workflow) Record(r *schemas.Record, body []byte, at schemas.Timestamp) []Violation {
+	if w.current != nil && r.Run == w.current.run {
+		return w.current.Record(r, body, at)
+	}
+	if w.past[r.Run] {
+		return []Violation{w.violation(RuleOneRun, r, "a record of run %s behind the first one of run %s, which followed it", r.Run, w.current.run)}
+	}
+	before := w.current
+	w.current = New(w.workflowID, r.Run)
+	var found []Violation
+	if before != nil {
+		w.past[before.run] = true
+		found = w.follow(before, r)
+	}
+	found = append(found, w.current.Record(r, body, at)...)
+	return append(found, w.checkStart(before, r)...)
+}
+
+// follow checks the first record of a run against the run before it, and takes over what the new run must know.
+func (w *Workflow) follow(before *History, r *schemas.Record) []Violation {
+	var found []Violation
+	s := before.records
+	if !before.Closed() {
+		found = append(before.End(), w.violation(RuleOneRun, r, "run %s begins while run %s is open", r.Run, before.run))
+	}
+	if r.Inbox.Before(s.inbox) || r.Signals.Before(s.signals) {
+		found = append(found, w.violation(RuleInherit, r, "the run begins at inbox %d/%d and signals %d/%d; run %s ended at %d/%d and %d/%d",
+			r.Inbox.Incarnation, r.Inbox.Sequence, r.Signals.Incarnation, r.Signals.Sequence,
+			before.run, s.inbox.Incarnation, s.inbox.Sequence, s.signals.Incarnation, s.signals.Sequence))
+	}
+	w.current.records.fence = s.fence
+	if before.successor == r.Run {
+		w.current.once = before.once // a signal is received once by the whole chain
+	}
+	return found
+}
+
+// checkStart checks how a run came about, once its first record is read.
+func (w *Workflow) checkStart(before *History, r *schemas.Record) []Violation {
+	h := w.current
+	var found []Violation
+	if before != nil {
+		switch {
+		case before.successor != "" && (r.Run != before.successor || h.predecessor != before.run):
+			found = append(found, w.violation(RuleContinuation, r, "run %s continues as run %s, but run %s follows and names %q as the one before it",
+				before.run, before.successor, r.Run, h.predecessor))
+		case before.successor == "" && h.predecessor != "":
+			found = append(found, w.violation(RuleContinuation, r, "the run says that it continues run %s; run %s stands before it and did not continue", h.predecessor, before.run))
+		}
+	}
+	if h.startRequest != "" && h.predecessor == "" {
+		if other, seen := w.starts[h.startRequest]; seen {
+			found = append(found, w.violation(RuleOnce, r, "the start request %q began run %s already", h.startRequest, other))
+		}
+		w.starts[h.startRequest] = r.Run
+	}
+	return found
+}
+
+// End returns the rules that are broken if nothing follows.
+func (w *Workflow) End() []Violation {
+	if w.current == nil {
+		return nil
+	}
+	found := w.current.End()
+	if next := w.current.successor; next != "" && w.current.Closed() {
+		found = append(found, Violation{
+			Rule: RuleContinuation, WorkflowID: w.workflowID, Run: w.current.run, EventID: w.current.last,
+			Detail: fmt.Sprintf("the run continues as run %s, which has no record", next),
+		})
+	}
+	return found
+}
+
+func (w *Workflow) violation(rule string, r *schemas.Record, format string, args ...any) Violation {
+	return Violation{Rule: rule, WorkflowID: w.workflowID, Run: r.Run, EventID: r.First, Detail: fmt.Sprintf(format, args...)}
+}

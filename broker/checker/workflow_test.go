@@ -1,0 +1,126 @@
+package checker_test
+
+import (
+	"testing"
+
+	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	firstRun = `
+		WorkflowStarted run=r1 requestId=start1
+		DeciderScheduled
+		---
+		Signal s requestId=sig1
+		DeciderStarted
+		DeciderCompleted
+		WorkflowSuccess`
+	firstContinues = `
+		WorkflowStarted run=r1 requestId=start1
+		DeciderScheduled
+		---
+		Signal s requestId=sig1
+		DeciderStarted
+		DeciderCompleted
+		WorkflowContinuedAsNew newExecutionRun=r2`
+	secondRun = `
+		WorkflowStarted run=r2 requestId=start2
+		DeciderScheduled`
+	secondContinues = `
+		WorkflowStarted run=r2 requestId=start1 continuedExecutionRun=r1
+		DeciderScheduled`
+)
+
+// runs are the records of one workflow id in the order of the stream; each run is chained by itself.
+func runs(t *testing.T, first, next string) []*schemas.Record {
+	a, b := records(t, "r1", first), records(t, "r2", next)
+	for _, r := range b {
+		r.Inbox.Sequence += 10
+	}
+	return append(a, b...)
+}
+
+func checkRuns(t *testing.T, all []*schemas.Record) []checker.Violation {
+	t.Helper()
+	byRun := make(map[string][]*schemas.Record)
+	for _, r := range all {
+		byRun[r.Run] = append(byRun[r.Run], r)
+	}
+	bodies := make(map[*schemas.Record][]byte)
+	for _, of := range byRun {
+		for _, s := range store(t, of) {
+			bodies[s.Record] = s.Body
+		}
+	}
+	w := checker.NewWorkflow("w")
+	var found []checker.Violation
+	for _, r := range all {
+		found = append(found, w.Record(r, bodies[r], 0)...)
+	}
+	return append(found, w.End()...)
+}
+
+func TestWorkflowsPass(t *testing.T) {
+	for name, all := range map[string][]*schemas.Record{
+		"no run":                 nil,
+		"one run":                records(t, "r1", firstRun),
+		"one after the other":    runs(t, firstRun, secondRun),
+		"continued":              runs(t, firstContinues, secondContinues),
+		"predecessor is removed": records(t, "r2", secondContinues),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if found := checkRuns(t, all); len(found) != 0 {
+				t.Fatal(found)
+			}
+		})
+	}
+}
+
+// illegalWorkflows break one rule each between two runs of one workflow id.
+var illegalWorkflows = []struct {
+	rule, name, first, next string
+	change                  func([]*schemas.Record) []*schemas.Record
+}{
+	{rule: checker.RuleOneRun, name: "the first is open", first: begun1, next: secondRun},
+	{rule: checker.RuleOneRun, name: "the first goes on", first: firstRun, next: secondRun, change: func(r []*schemas.Record) []*schemas.Record {
+		return []*schemas.Record{r[0], r[2], r[1]}
+	}},
+	{rule: checker.RuleInherit, name: "inbox", first: firstRun, next: secondRun, change: func(r []*schemas.Record) []*schemas.Record {
+		r[2].Inbox.Sequence = 10
+		return r
+	}},
+	{rule: checker.RuleInherit, name: "signals", first: firstRun, next: secondRun, change: func(r []*schemas.Record) []*schemas.Record {
+		r[2].Signals = schemas.Position{}
+		return r
+	}},
+	{rule: checker.RuleFence, name: "falls between runs", first: firstRun, next: secondRun, change: func(r []*schemas.Record) []*schemas.Record {
+		r[2].Fence = 4
+		return r
+	}},
+	{rule: checker.RuleContinuation, name: "never begun", first: firstContinues, change: func(r []*schemas.Record) []*schemas.Record { return r[:2] }, next: secondRun},
+	{rule: checker.RuleContinuation, name: "another run follows", first: firstContinues, next: secondRun, change: func(r []*schemas.Record) []*schemas.Record {
+		r[2].Run = "r3"
+		r[2].Events[0].Attributes.(*schemas.WorkflowStarted).Run = "r3"
+		return r
+	}},
+	{rule: checker.RuleContinuation, name: "the successor does not know it", first: firstContinues, next: secondRun},
+	{rule: checker.RuleContinuation, name: "the first did not continue", first: firstRun, next: secondContinues},
+	{rule: checker.RuleOnce, name: "one start request began two runs", first: firstRun, next: "WorkflowStarted run=r2 requestId=start1\nDeciderScheduled"},
+	{rule: checker.RuleOnce, name: "a signal is received again by the successor", first: firstContinues, next: secondContinues + "\nSignal s requestId=sig1"},
+	{rule: checker.RuleWake, name: "within a run", first: "WorkflowStarted run=r1\nDeciderScheduled\nDeciderStarted\nDeciderFailed\n---\nWorkflowTerminated", next: secondRun},
+}
+
+const begun1 = "WorkflowStarted run=r1\nDeciderScheduled"
+
+func TestIllegalWorkflows(t *testing.T) {
+	for _, tt := range illegalWorkflows {
+		t.Run(tt.rule+"/"+tt.name, func(t *testing.T) {
+			all := runs(t, tt.first, tt.next)
+			if tt.change != nil {
+				all = tt.change(all)
+			}
+			checkRules(t, checkRuns(t, all), tt.rule, "", showRecords(all))
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package claims
+
+import (
+	"testing"
+	"time"
+)
+
+// TestInstantCountsByBothClocks moves the two clocks apart, as a suspended machine and an operator do.
+func TestInstantCountsByBothClocks(t *testing.T) {
+	began := now()
+	for _, tc := range []struct {
+		name             string
+		mono, wall, want time.Duration
+	}{
+		{"P-16/both run", 5 * time.Second, 5 * time.Second, 5 * time.Second},
+		{"P-16/suspended for an hour", 5 * time.Second, time.Hour, time.Hour},
+		{"P-16/the wall clock was set back", 5 * time.Second, -time.Hour, 5 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			later := instant{mono: began.mono.Add(tc.mono), wall: began.wall.Add(tc.wall)}
+			if got := later.since(began); got != tc.want {
+				t.Fatalf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestSuspendedHolder gives a lease a term whose wall clock has gone on without the monotonic one.
+func TestSuspendedHolder(t *testing.T) {
+	t.Run("P-16", func(t *testing.T) {
+		c, err := Open(nil, "b", Options{Node: "n"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := c.lease(Master, c.nonce(), 1, now(), time.Now())
+		if !l.Valid() {
+			t.Fatal("a new lease is not valid")
+		}
+		slept := now()
+		slept.wall = slept.wall.Add(-c.TTL())
+		l.term.Store(&slept)
+		if l.Valid() {
+			t.Fatal("valid after the machine was suspended for longer than the claim lasts")
+		}
+		fresh := now()
+		l.extend(fresh) // a renewal that was under way
+		if l.Valid() {
+			t.Fatal("a lease that had ended came back")
+		}
+	})
+}
+
+func TestValidIsCheap(t *testing.T) {
+	c, err := Open(nil, "b", Options{Node: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := c.lease(Master, c.nonce(), 1, now(), time.Now())
+	if n := testing.AllocsPerRun(100, func() { _ = l.Valid() }); n != 0 {
+		t.Fatalf("got %v allocations, want none", n)
+	}
+}
+
+func TestNoncesDiffer(t *testing.T) {
+	a, err := Open(nil, "b", Options{Node: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(nil, "b", Options{Node: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for range 100 {
+		for _, c := range []*Claims{a, b} {
+			n := c.nonce()
+			if seen[n] {
+				t.Fatalf("nonce %s came twice", n)
+			}
+			seen[n] = true
+		}
+	}
+}
+
+func BenchmarkValid(b *testing.B) {
+	c, err := Open(nil, "b", Options{Node: "n", TTL: maxTTL})
+	if err != nil {
+		b.Fatal(err)
+	}
+	l := c.lease(Master, c.nonce(), 1, now(), time.Now())
+	for b.Loop() {
+		if !l.Valid() {
+			b.Fatal(l.Err())
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package claims
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+)
+
+// listPage is how many keys are read in one round trip.
+const listPage = 256
+
+// Info is one claim, as it stands in the bucket.
+type Info struct {
+	Key       string
+	Node      string // "" if the value cannot be read
+	Boot      string
+	StoreID   string
+	Number    uint64
+	Revision  uint64
+	Since     time.Time // when it was taken, by the server's clock
+	Deadline  time.Time // when it expires unless it is renewed, by the server's clock
+	Expired   bool      // the deadline has passed for certain
+	Malformed bool      // the value is not one of this package
+}
+
+// List tells which claims there are, sorted by key. Any replica may answer, so a claim that was just taken or released
+// may be shown as it was before.
+func (c *Claims) List(ctx context.Context) ([]Info, error) {
+	prefix := c.subjectOf("")
+	server := c.now(ctx)
+	var all []Info
+	for from, more := uint64(1), true; more; {
+		var page []post.Stored
+		var err error
+		page, more, err = c.conn.BatchGet(ctx, streamOf(c.bucket), prefix+">", from, listPage)
+		if err != nil {
+			return nil, fmt.Errorf("claims: list bucket %s: %w", c.bucket, err)
+		}
+		for i := range page {
+			from = page[i].Seq + 1
+			e := c.entry(strings.TrimPrefix(page[i].Subject, prefix), &page[i])
+			if !e.absent {
+				all = append(all, e.info(server))
+			}
+		}
+		more = more && len(page) > 0
+	}
+	// A key that was renewed between two pages comes twice; the newer one is kept.
+	slices.SortFunc(all, func(a, b Info) int {
+		return cmp.Or(strings.Compare(a.Key, b.Key), cmp.Compare(b.Revision, a.Revision))
+	})
+	return slices.CompactFunc(all, func(a, b Info) bool { return a.Key == b.Key }), nil
+}
+
+func (e *entry) info(server time.Time) Info {
+	i := Info{
+		Key: e.key, Node: e.Node, Boot: e.Boot, StoreID: e.StoreID, Number: e.number(), Revision: e.revision,
+		Since: e.Since.Time(), Deadline: e.expires, Malformed: e.malformed,
+	}
+	i.Expired = !server.IsZero() && e.expired(server)
+	return i
+}
+
+// Evict deletes a claim that [Claims.List] has shown as expired. If it is not expired, or was renewed or taken
+// meanwhile, the error wraps [ErrHeld]. It is no error if the key is gone.
+func (c *Claims) Evict(ctx context.Context, i Info) error {
+	held := fmt.Errorf("claims: evict: %w", &HeldError{Key: i.Key, Holder: i.Node, Number: i.Number, Until: i.Deadline})
+	if !i.Expired {
+		return held
+	}
+	var err error
+	for range attempts {
+		err = c.conn.KVDelete(ctx, c.bucket, i.Key, i.Revision)
+		switch {
+		case err == nil:
+			c.log.WithField("claim", i.Key).Infof("expired claim of node %s removed", i.Node)
+			return nil
+		case errors.Is(err, post.ErrInFlight):
+			pause(ctx, shortPause)
+			continue
+		case errors.Is(err, post.ErrWrongSequence):
+			if e, readErr := c.read(ctx, i.Key); readErr == nil && e.absent {
+				return nil
+			}
+			return held
+		}
+		break
+	}
+	return fmt.Errorf("claims: evict %s: %w", i.Key, err)
+}

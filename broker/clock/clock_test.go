@@ -1,0 +1,176 @@
+package clock_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/droverhq/drover/broker/clock"
+	"pgregory.net/rapid"
+)
+
+// start is without a monotonic reading: local times made from it are counted by the wall, as the test says.
+var start = time.Date(2026, 3, 28, 23, 59, 58, 0, time.UTC)
+
+func TestZeroValue(t *testing.T) {
+	var c clock.Server
+	if c.Known() || !c.Now(start).IsZero() {
+		t.Fatalf("got %v, known %v, want the zero time: nothing is due", c.Now(start), c.Known())
+	}
+	c.Observe(time.Time{}, start)
+	if c.Known() {
+		t.Fatal("a message without a timestamp was taken for an observation")
+	}
+}
+
+func TestServerClock(t *testing.T) {
+	const travel = 3 * time.Millisecond
+	for _, skew := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute, 40 * 365 * 24 * time.Hour} {
+		t.Run(fmt.Sprintf("P-15/local clock off by %v", -skew), func(t *testing.T) {
+			var c clock.Server
+			for i := range 1000 {
+				local := start.Add(time.Duration(i) * time.Second)
+				c.Observe(local.Add(skew-travel), local)
+				if got, want := c.Now(local), local.Add(skew-travel); !got.Equal(want) {
+					t.Fatalf("after %d s: got %v, want %v", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestServerWindows(t *testing.T) {
+	type step struct {
+		at     time.Duration // local, since start
+		offset time.Duration // server - local of the observation; none when it is the minimum
+		want   time.Duration // the estimate's offset
+	}
+	const none = time.Duration(-1 << 63)
+	for _, tc := range []struct {
+		name  string
+		steps []step
+	}{
+		{"P-15/an old message does not set the clock back", []step{
+			{0, -time.Second, -time.Second}, {time.Second, -time.Hour, -time.Second}, {2 * time.Second, -time.Millisecond, -time.Millisecond},
+		}},
+		{"P-15/the best of the previous window counts", []step{
+			{0, 0, 0}, {time.Minute, 5, 5}, {2 * time.Minute, -5, 5}, {3 * time.Minute, -5, 5}, {4 * time.Minute, -5, -5},
+		}},
+		{"P-15/a server that was set back is followed within two windows", []step{
+			{0, time.Hour, time.Hour}, {119 * time.Second, 0, time.Hour}, {121 * time.Second, 0, time.Hour}, {239 * time.Second, 0, time.Hour}, {241 * time.Second, 0, 0},
+		}},
+		{"P-15/the last estimate holds while nothing is heard", []step{
+			{0, time.Second, time.Second}, {6 * time.Hour, none, time.Second}, {6*time.Hour + 1, 0, 0},
+		}},
+		{"P-15/a late observer still improves the estimate", []step{
+			{3 * time.Minute, 1, 1}, {6 * time.Minute, 1, 1}, {time.Minute, 7, 7}, {0, 3, 7},
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var c clock.Server
+			for i, s := range tc.steps {
+				local := start.Add(s.at)
+				if s.offset != none {
+					c.Observe(local.Add(s.offset), local)
+				}
+				if got := c.Now(local).Sub(local); got != s.want {
+					t.Errorf("step %d, after %v: got an offset of %v, want %v", i, s.at, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+// TestServerIsNeverAhead draws a server that is off by any amount, messages that travel for any time, and questions
+// between them.
+func TestServerIsNeverAhead(t *testing.T) {
+	t.Run("P-15", rapid.MakeCheck(func(t *rapid.T) {
+		skew := time.Duration(rapid.Int64Range(-int64(1000*time.Hour), int64(1000*time.Hour)).Draw(t, "skew"))
+		var c clock.Server
+		best := time.Duration(1<<63 - 1) // shortest travel in the last two windows, at least
+		now := start
+		for range rapid.IntRange(1, 60).Draw(t, "messages") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(5*time.Second)).Draw(t, "pause")))
+			travel := time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "travel"))
+			c.Observe(now.Add(skew-travel), now)
+			best = min(best, travel)
+			truth := now.Add(skew)
+			got := c.Now(now)
+			if got.After(truth) {
+				t.Fatalf("got %v, which is %v ahead of the server", got, got.Sub(truth))
+			}
+			if now.Sub(start) < 2*clock.Window && truth.Sub(got) != best {
+				t.Fatalf("got an estimate %v behind, want %v, the shortest travel", truth.Sub(got), best)
+			}
+		}
+	}))
+}
+
+// TestServerOnMonotonicReadings uses real readings: local time is counted by their monotonic part, and the answer has
+// none, because it is the time of another machine.
+func TestServerOnMonotonicReadings(t *testing.T) {
+	t.Run("P-15", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var c clock.Server
+			first := time.Now()
+			c.Observe(first.Round(0).Add(time.Minute), first)
+			time.Sleep(time.Hour)
+			second := time.Now()
+			if got, want := c.Now(second), first.Round(0).Add(61*time.Minute); !got.Equal(want) {
+				t.Fatalf("got %v, want %v", got, want)
+			}
+			if got := c.Now(second); got != got.Round(0) {
+				t.Fatal("the estimate has a local monotonic reading")
+			}
+		})
+	})
+}
+
+func TestServerFromManyGoroutines(t *testing.T) {
+	var c clock.Server
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 2000 {
+				local := start.Add(time.Duration(i) * time.Second)
+				c.Observe(local.Add(-time.Duration(g)), local)
+				if got := c.Now(local); got.After(local) {
+					t.Errorf("got %v at %v, want no later", got, local)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestServerDoesNotAllocate(t *testing.T) {
+	var c clock.Server
+	c.Observe(start, start)
+	if n := testing.AllocsPerRun(100, func() {
+		c.Observe(start.Add(-time.Millisecond), start)
+		_ = c.Now(start)
+	}); n != 0 {
+		t.Fatalf("got %v allocations a message, want none", n)
+	}
+}
+
+func BenchmarkServer(b *testing.B) {
+	var c clock.Server
+	local := time.Now()
+	for b.Loop() {
+		c.Observe(local.Add(-time.Millisecond), local)
+		_ = c.Now(local)
+	}
+}
+
+func ExampleServer() {
+	var server clock.Server
+	received := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) // the local clock is ten minutes slow
+	server.Observe(received.Add(10*time.Minute), received)
+	due := time.Date(2026, 1, 1, 12, 10, 30, 0, time.UTC)
+	fmt.Println(due.Sub(server.Now(received.Add(20 * time.Second))))
+	// Output: 10s
+}

@@ -1,0 +1,47 @@
+package dead
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	oneTry    = 5 * time.Second // how long an acknowledgement may take before the letter is sent again
+	firstWait = 5 * time.Millisecond
+	lastWait  = time.Second
+)
+
+// Bury writes a dead letter and returns once it is stored. A letter for the same reason and place that is there already
+// counts as stored. Bury tries again until ctx ends, since the repeat is harmless; its error then wraps the last refusal.
+// A letter that is itself at fault is refused at once, with an error that wraps [ErrInvalid], and so is one that this
+// user may not publish (post.ErrPermission).
+func Bury(ctx context.Context, conn *post.Conn, ns subject.Namespace, at Place, letter schemas.DeadLetter) error {
+	subj, h, body, err := Compose(ns, at, letter, conn.MaxPayload())
+	if err != nil {
+		return err
+	}
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		try, cancel := context.WithTimeout(ctx, oneTry)
+		_, err := conn.PublishSync(try, subj, h, body)
+		cancel()
+		switch {
+		case Written(err):
+			return nil
+		case errors.Is(err, post.ErrPermission), errors.Is(err, post.ErrClosed), errors.Is(err, post.ErrInvalid):
+			return fmt.Errorf("dead letter: %w", err)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("dead letter: %w (last try: %w)", context.Cause(ctx), err)
+		}
+	}
+}

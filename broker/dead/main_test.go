@@ -1,0 +1,47 @@
+package dead_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+)
+
+const ns = subject.Namespace("default")
+
+func TestMain(m *testing.M) {
+	unregister := embedded.RegisterTicker()
+	code := m.Run()
+	unregister()
+	os.Exit(code)
+}
+
+// dial starts a server and connects to it, for the length of the test.
+func dial(t *testing.T) *post.Conn {
+	t.Helper()
+	s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+func makeStream(t *testing.T, conn *post.Conn) {
+	t.Helper()
+	_, err := conn.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: ns.StreamDead(), Subjects: []string{ns.AllDead()}, Storage: jetstream.MemoryStorage,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,53 @@
+package topology_test
+
+import (
+	"testing"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// dial starts a server for the length of the test and connects to it.
+func dial(t *testing.T, o embedded.Options) *post.Conn {
+	t.Helper()
+	o.DontListen = true
+	s, err := embedded.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	return connect(t, post.Options{InProcess: s.Conn()})
+}
+
+func connect(t *testing.T, o post.Options) *post.Conn {
+	t.Helper()
+	conn, err := post.Dial(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+func config(t *testing.T, conn *post.Conn, stream string) jetstream.StreamConfig {
+	t.Helper()
+	s, err := conn.JetStream().Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatalf("stream %s: %v", stream, err)
+	}
+	return s.CachedInfo().Config
+}
+
+func names(t *testing.T, conn *post.Conn) []string {
+	t.Helper()
+	l := conn.JetStream().StreamNames(t.Context())
+	var all []string
+	for n := range l.Name() {
+		all = append(all, n)
+	}
+	if l.Err() != nil {
+		t.Fatal(l.Err())
+	}
+	return all
+}

@@ -1,0 +1,133 @@
+package topology
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/sirupsen/logrus"
+)
+
+const (
+	defaultNamespace  = "default"
+	defaultPartitions = 4
+	maxPartitions     = 256
+	// Below this a stream cannot hold one message of the usual largest size beside others.
+	minMaxBytes     = 16 << 20
+	defaultAckWait  = 10 * time.Second
+	minAckWait      = time.Second
+	defaultMaxLists = 100
+)
+
+// ErrInvalidOptions reports options that leave their bounds. The text names the field and the way out.
+var ErrInvalidOptions = errors.New("invalid options")
+
+// Options of [Ensure].
+type Options struct {
+	// Namespace is the tenant: 1 to 64 bytes of letters, digits, - and _. Defaults to "default".
+	Namespace string
+	// Partitions is the number of shares of all workflow ids, 1 to 256; each costs three streams. It is fixed when the
+	// namespace is made. Defaults to what the namespace has, and to 4 for a new one.
+	Partitions int
+	// Replicas is the number of servers that hold each stream: 1, 3 or 5. Defaults to what the namespace has, and to 1
+	// for a new one.
+	Replicas int
+	// Memory makes streams in memory, which end with the server. A namespace that has the other storage is refused,
+	// so that nobody runs on less than was asked for. Defaults to false.
+	Memory bool
+	// MaxBytes limits each stream of the namespace, at least 16 MiB; buckets get 64 MiB. A publish beyond it is
+	// refused. -1 takes the limit away. Defaults to what the namespace has, and to none for a new one.
+	MaxBytes int64
+	// Version of the program, noted in the metadata of what it makes. Defaults to that of the build.
+	Version string
+	// Logger is told what is made and changed. Defaults to none.
+	Logger logrus.FieldLogger
+}
+
+func (o Options) withDefaults() Options {
+	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
+	o.Version = cmp.Or(o.Version, buildVersion())
+	o.Logger = loggerOr(o.Logger)
+	return o
+}
+
+// validate judges options that have their defaults.
+func (o Options) validate() error {
+	if err := subject.ValidateNamespace(o.Namespace); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidOptions, err)
+	}
+	if o.Partitions < 0 || o.Partitions > maxPartitions {
+		return fmt.Errorf("%w: Partitions is %d: use 1 to %d, or 0 for what the namespace has", ErrInvalidOptions, o.Partitions, maxPartitions)
+	}
+	return validateSize(o.Replicas, o.MaxBytes)
+}
+
+func validateSize(replicas int, maxBytes int64) error {
+	switch replicas {
+	case 0, 1, 3, 5:
+	default:
+		return fmt.Errorf("%w: Replicas is %d: use 1, 3 or 5 (an even number survives no more than the odd one below it), or 0 for what the namespace has", ErrInvalidOptions, replicas)
+	}
+	if maxBytes < -1 || maxBytes > 0 && maxBytes < minMaxBytes {
+		return fmt.Errorf("%w: MaxBytes is %d: use at least %d, -1 for no limit, or 0 for what the namespace has", ErrInvalidOptions, maxBytes, minMaxBytes)
+	}
+	return nil
+}
+
+// ListOptions of [EnsureList].
+type ListOptions struct {
+	// AckWait is how long a worker may be silent before the server gives its task to another, at least 1 s.
+	// Defaults to 10 s.
+	AckWait time.Duration
+	// MaxLists is how many task lists the namespace may have. Each is a stream and a consumer of its own. Two processes
+	// that make the last one at the same time may both succeed. Defaults to 100.
+	MaxLists int
+	// Replicas as in [Options]. Defaults to those of the namespace.
+	Replicas int
+	// MaxBytes as in [Options]. Defaults to that of the namespace.
+	MaxBytes int64
+	// Version as in [Options].
+	Version string
+	// Logger is told what is made and changed. Defaults to none.
+	Logger logrus.FieldLogger
+}
+
+func (o ListOptions) withDefaults() ListOptions {
+	o.AckWait = cmp.Or(o.AckWait, defaultAckWait)
+	o.MaxLists = cmp.Or(o.MaxLists, defaultMaxLists)
+	o.Version = cmp.Or(o.Version, buildVersion())
+	o.Logger = loggerOr(o.Logger)
+	return o
+}
+
+// validate judges options that have their defaults.
+func (o ListOptions) validate() error {
+	switch {
+	case o.AckWait < minAckWait:
+		return fmt.Errorf("%w: AckWait is %v: use at least %v, or 0 for %v", ErrInvalidOptions, o.AckWait, minAckWait, defaultAckWait)
+	case o.MaxLists < 1:
+		return fmt.Errorf("%w: MaxLists is %d: use at least 1, or 0 for %d", ErrInvalidOptions, o.MaxLists, defaultMaxLists)
+	}
+	return validateSize(o.Replicas, o.MaxBytes)
+}
+
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+func loggerOr(l logrus.FieldLogger) logrus.FieldLogger {
+	if l != nil {
+		return l
+	}
+	silent := logrus.New()
+	silent.SetOutput(io.Discard)
+	silent.SetLevel(logrus.PanicLevel)
+	return silent
+}

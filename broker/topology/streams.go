@@ -1,0 +1,120 @@
+package topology
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Metadata of every stream and bucket. The version is that of the program which made it; the schema is that of the
+// messages, raised by the first program that writes newer ones.
+const (
+	metaNamespace  = "drover.namespace"
+	metaPartitions = "drover.partitions"
+	metaSchema     = "drover.schema"
+	metaVersion    = "drover.version"
+)
+
+const (
+	// The server remembers message ids for this long; the shortest that it takes. Nothing on the hot path has an id.
+	noDuplicates = 100 * time.Millisecond
+	// Deletion marks that the server leaves when a key expires live so long. They wake those who wait for a claim.
+	markerTTL = time.Minute
+	// A bucket holds a few keys of less than 1 KiB each.
+	bucketBytes = 64 << 20
+)
+
+// wanted is a stream as it should be.
+type wanted struct {
+	jetstream.StreamConfig
+	// shared streams serve several namespaces. What one of them asks for is not taken away by another.
+	shared bool
+	// trims marks the stream whose limits by age and number an operator may set: dead letters.
+	trims bool
+}
+
+// stream is what all streams of a namespace have in common.
+func (n *Namespace) stream(version, name, description string, subjects ...string) wanted {
+	cfg := jetstream.StreamConfig{
+		Name: name, Description: description, Subjects: subjects,
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
+		Replicas: max(n.Replicas, 1), MaxMsgs: -1, MaxMsgsPerSubject: -1, MaxMsgSize: -1, MaxConsumers: -1, MaxBytes: -1,
+		Duplicates: noDuplicates,
+		Metadata: map[string]string{
+			metaNamespace: string(n.Name), metaPartitions: strconv.Itoa(n.Partitions),
+			metaSchema: strconv.Itoa(schemas.Version), metaVersion: version,
+		},
+	}
+	if n.Memory {
+		cfg.Storage = jetstream.MemoryStorage
+	}
+	if n.MaxBytes > 0 {
+		cfg.MaxBytes = n.MaxBytes
+	}
+	return wanted{StreamConfig: cfg}
+}
+
+// signals is the front door. The server puts the partition into the subject, so strangers need not know it.
+func (n *Namespace) signals(version string) wanted {
+	w := n.stream(version, n.Name.StreamSignals(), "Drover: signals to workflows, published by anyone", n.Name.AllSignals())
+	src, dst := n.Name.SignalTransform(n.Partitions)
+	w.SubjectTransform = &jetstream.SubjectTransformConfig{Source: src, Destination: dst}
+	w.DenyDelete, w.AllowDirect = true, true
+	w.Duplicates = 0 // senders may give message ids: the server's own window
+	return w
+}
+
+// streams are those of a namespace but for the signals, which come first, and the task lists, which come on demand.
+func (n *Namespace) streams(version string) []wanted {
+	all := make([]wanted, 0, 3*n.Partitions+1)
+	for p := range n.Partitions {
+		in := n.stream(version, n.Name.StreamIn(p), fmt.Sprintf("Drover: inbox of partition %d", p), n.Name.AllIn(p))
+		in.DenyDelete, in.AllowDirect = true, true
+
+		history := n.stream(version, n.Name.StreamHistory(p), fmt.Sprintf("Drover: histories of partition %d", p), n.Name.AllHistory(p))
+		history.DenyDelete, history.AllowDirect, history.Compression = true, true, jetstream.S2Compression
+
+		alarms := n.stream(version, n.Name.StreamAlarms(p), fmt.Sprintf("Drover: the next alarm of each run of partition %d", p), n.Name.AllAlarms(p))
+		alarms.MaxMsgsPerSubject, alarms.AllowDirect = 1, true
+
+		all = append(all, in, history, alarms)
+	}
+	dead := n.stream(version, n.Name.StreamDead(), "Drover: what could not be applied, with why", n.Name.AllDead())
+	dead.DenyDelete, dead.AllowDirect, dead.Discard, dead.trims = true, true, jetstream.DiscardOld, true
+	return append(all, dead)
+}
+
+// buckets are key-value buckets, each a stream that the client library's own KV calls accept.
+func (n *Namespace) buckets(version string) []wanted {
+	claims := n.bucket(version, n.Name.BucketClaims(), "Drover: who owns which partition")
+	claims.AllowMsgTTL, claims.SubjectDeleteMarkerTTL = true, markerTTL
+
+	checkpoints := n.bucket(version, n.Name.BucketCheckpoints(), "Drover: how far each partition has been read")
+
+	nodes := n.bucket(version, subject.BucketNodes, "Drover: running nodes, of all namespaces")
+	nodes.shared = true
+	delete(nodes.Metadata, metaNamespace)
+	delete(nodes.Metadata, metaPartitions)
+	return []wanted{claims, checkpoints, nodes}
+}
+
+func (n *Namespace) bucket(version, bucket, description string) wanted {
+	w := n.stream(version, "KV_"+bucket, description, "$KV."+bucket+".>")
+	w.MaxMsgsPerSubject = 1
+	w.AllowRollup, w.DenyDelete, w.AllowDirect = true, true, true
+	if n.MaxBytes > 0 {
+		w.MaxBytes = min(n.MaxBytes, bucketBytes)
+	}
+	return w
+}
+
+// tasks is the work queue of one list: a message lives until it is acknowledged.
+func (n *Namespace) tasks(version, list string) wanted {
+	w := n.stream(version, n.Name.StreamTasks(list), "Drover: activity tasks of list "+list, n.Name.AllTasks(list))
+	w.Retention = jetstream.WorkQueuePolicy
+	return w
+}

@@ -1,0 +1,165 @@
+// Package topology makes the streams, buckets and consumers of a namespace, and refuses those that do not fit.
+//
+// It is called by the server at start ([Ensure]) and by the broker on the first use of a task list ([EnsureList]).
+// Workers never come here: they need no right to create anything.
+//
+// Invariants:
+//   - Every call is idempotent, and any number of processes may make the same call at once. Nothing is ever deleted
+//     and no message is touched.
+//   - The number of partitions is fixed when a namespace is made, because it decides where a workflow lives. It
+//     stands in the metadata of the signals stream, which is made before all others: whoever makes that stream
+//     decides for everybody. An option that is not set takes what the namespace has.
+//   - What can be changed without touching messages is brought to what the options say: limits, replicas, discard
+//     policy, descriptions. What cannot, or what would put messages at risk (subjects, retention, storage, message
+//     TTLs and schedules on a stream that must not have them), is a [*ConflictError] and nothing is changed.
+//   - What an operator has set beside that is left alone: placement, republishing, metadata of others.
+//
+// # Streams
+//
+// Inboxes and signals may be published to by less trusted roles. They have no rollup, no message TTL and no schedules,
+// because with any of them one publish permission is as good as all of them. All streams discard new messages when
+// they are full, so that a limit refuses a publish and never drops a message that was acknowledged; only dead letters
+// lose their oldest, because a full heap of them must not stop the work. Histories, inboxes, signals and dead letters
+// cannot have single messages deleted; they are purged by sequence or subject.
+package topology
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Namespace is what a namespace was made with.
+type Namespace struct {
+	Name       subject.Namespace
+	Partitions int
+	Replicas   int   // of each stream
+	Memory     bool  // streams are in memory, not in files
+	MaxBytes   int64 // limit of each stream, in bytes; 0 = none
+}
+
+// String prints the namespace as one line of words, for the log.
+func (n *Namespace) String() string {
+	storage := "file"
+	if n.Memory {
+		storage = "memory"
+	}
+	s := fmt.Sprintf("namespace=%s partitions=%d replicas=%d storage=%s", n.Name, n.Partitions, n.Replicas, storage)
+	if n.MaxBytes > 0 {
+		s += fmt.Sprintf(" max-bytes=%d", n.MaxBytes)
+	}
+	return s
+}
+
+// parallel is how many streams are made at once. On a cluster each waits for an election; on one host for the disk.
+const parallel = 8
+
+// Ensure makes what is missing of a namespace, brings limits to what the options say, and tells what the namespace
+// has. Without a deadline in ctx it waits up to 15 seconds for a cluster that has no leader.
+//
+// Errors: [ErrInvalidOptions], [ErrServerTooOld], [ErrNoJetStream], [*ConflictError], or what the server said.
+func Ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespace, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("topology: %w", err)
+	}
+	w := &work{js: conn.JetStream(), log: o.Logger}
+	ns, err := w.ensure(ctx, conn, o)
+	if err != nil {
+		return nil, fmt.Errorf("topology: namespace %s: %w", o.Namespace, err)
+	}
+	o.Logger.WithField("namespace", o.Namespace).Debugf("topology ready: %v", ns)
+	return ns, nil
+}
+
+func (w *work) ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespace, error) {
+	if err := w.checkServer(ctx, conn); err != nil {
+		return nil, err
+	}
+	ns, err := w.anchor(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return ns, w.all(ctx, append(ns.streams(o.Version), ns.buckets(o.Version)...))
+}
+
+// anchor makes or reads the signals stream, which decides what the namespace is. What the options leave open comes
+// from it.
+func (w *work) anchor(ctx context.Context, o Options) (*Namespace, error) {
+	name := subject.Namespace(o.Namespace)
+	for range attempts {
+		have, err := w.info(ctx, name.StreamSignals())
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			ns := o.fresh()
+			err = w.create(ctx, ns.signals(o.Version).StreamConfig)
+			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+				continue // another process was faster, perhaps with other options
+			}
+			return ns, err
+		}
+		if err != nil {
+			return nil, err
+		}
+		ns, err := o.merge(have, name)
+		if err != nil {
+			return nil, err
+		}
+		return ns, w.stream(ctx, ns.signals(o.Version))
+	}
+	return nil, fmt.Errorf("stream %s comes and goes: is something deleting it?", name.StreamSignals())
+}
+
+// merge joins what the options ask with what the namespace was made with.
+func (o Options) merge(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, error) {
+	ns, err := read(have, name)
+	if err != nil {
+		return nil, err
+	}
+	if o.Partitions != 0 && o.Partitions != ns.Partitions {
+		return nil, &ConflictError{
+			Stream: have.Name, Field: "the number of partitions", Have: strconv.Itoa(ns.Partitions), Want: strconv.Itoa(o.Partitions),
+			Hint: fmt.Sprintf("it is fixed when a namespace is made: leave Partitions out or set it to %d, or make another namespace", ns.Partitions),
+		}
+	}
+	ns.Memory = o.Memory // a difference is found with the stream itself
+	if o.Replicas != 0 {
+		ns.Replicas = o.Replicas
+	}
+	if o.MaxBytes != 0 {
+		ns.MaxBytes = max(o.MaxBytes, 0)
+	}
+	return ns, nil
+}
+
+// read tells what a namespace was made with, from its signals stream.
+func read(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, error) {
+	const restore = "Drover did not make this stream, or its metadata was changed: restore it, delete the stream, or choose another namespace"
+	if got := have.Metadata[metaNamespace]; got != string(name) {
+		return nil, &ConflictError{Stream: have.Name, Field: "metadata " + metaNamespace, Have: quoted(got), Want: quoted(string(name)), Hint: restore}
+	}
+	p, err := strconv.Atoi(have.Metadata[metaPartitions])
+	if err != nil || p < 1 || p > maxPartitions {
+		return nil, &ConflictError{
+			Stream: have.Name, Field: "metadata " + metaPartitions, Have: quoted(have.Metadata[metaPartitions]),
+			Want: fmt.Sprintf("1 to %d", maxPartitions), Hint: restore,
+		}
+	}
+	return &Namespace{
+		Name: name, Partitions: p, Replicas: have.Replicas,
+		Memory: have.Storage == jetstream.MemoryStorage, MaxBytes: max(have.MaxBytes, 0),
+	}, nil
+}
+
+// fresh is a namespace that does not exist yet.
+func (o Options) fresh() *Namespace {
+	return &Namespace{
+		Name: subject.Namespace(o.Namespace), Memory: o.Memory, MaxBytes: max(o.MaxBytes, 0),
+		Partitions: cmp.Or(o.Partitions, defaultPartitions), Replicas: cmp.Or(o.Replicas, 1),
+	}
+}

@@ -1,0 +1,275 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/sirupsen/logrus"
+)
+
+// Reasons other than a conflict. Compare with errors.Is; the text says what to do.
+var (
+	// ErrServerTooOld reports a NATS server before 2.11, which knows no TTL of single messages.
+	ErrServerTooOld = errors.New("the NATS server is too old")
+	// ErrNoJetStream reports a server or account without JetStream.
+	ErrNoJetStream = errors.New("JetStream is not enabled")
+	// ErrRefused reports that the server will not make or change a stream; the text has its words.
+	ErrRefused = errors.New("the NATS server refuses")
+)
+
+const (
+	minMajor, minMinor = 2, 11
+	// attempts bounds how often another process may be faster before that is an error.
+	attempts = 10
+	// patience is how long a cluster without a leader is waited for; an election takes 4 to 9 s.
+	patience  = 15 * time.Second
+	oneTry    = 5 * time.Second
+	retryWait = 100 * time.Millisecond
+)
+
+// Codes of the server that have a meaning here.
+const (
+	codeNoPeers         = 10005
+	codeUnavailable     = 10008
+	codeNotLeader       = 10009
+	codeInsufficient    = 10023
+	codeMaxStreams      = 10027
+	codeNoMemory        = 10028
+	codeNoStorage       = 10047
+	codeSubjectsOverlap = 10065
+	codeNoReplicas      = 10074
+	codeNeedsMaxBytes   = 10113
+)
+
+var hints = map[jetstream.ErrorCode]string{
+	codeNoPeers:       "the cluster has too few servers with JetStream for that many Replicas: start more, or ask for fewer",
+	codeInsufficient:  "free space, lower MaxBytes, or raise the limits of the account",
+	codeMaxStreams:    "raise the account's limit of streams, or use fewer Partitions in a new namespace",
+	codeNoMemory:      "lower MaxBytes, or raise the memory limits of the account",
+	codeNoStorage:     "free disk space, lower MaxBytes, or raise the limits of the account",
+	codeNoReplicas:    "a single server holds one copy: set Replicas to 1, or connect to a cluster",
+	codeNeedsMaxBytes: "this account wants a limit on each stream: set MaxBytes",
+}
+
+// work is one call of this package.
+type work struct {
+	js  jetstream.JetStream
+	log logrus.FieldLogger
+}
+
+// checkServer refuses what lacks JetStream or per-message TTLs. The API level counts beside the version of the server
+// that we are connected to, because in a cluster another one answers.
+func (w *work) checkServer(ctx context.Context, conn *post.Conn) error {
+	if err := checkVersion(conn.NATS().ConnectedServerVersion()); err != nil {
+		return err
+	}
+	var level int
+	err := w.retry(ctx, func(ctx context.Context) error {
+		info, err := w.js.AccountInfo(ctx)
+		if err == nil {
+			level = info.API.Level
+		}
+		if on, _ := conn.NATS().ConnectedServerJetStream(); errors.Is(err, jetstream.ErrJetStreamNotEnabled) && !on && conn.NATS().ConnectedClusterName() == "" {
+			return errNoJetStream // nobody else could answer, so do not wait for it
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
+		return errNoJetStream
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return fmt.Errorf("%w for this account: enable it there, or use another account", ErrNoJetStream)
+	case err != nil:
+		return err
+	case level < 1:
+		return fmt.Errorf("%w: a server of the cluster has JetStream API level 0: upgrade all of them to %d.%d or newer", ErrServerTooOld, minMajor, minMinor)
+	}
+	return nil
+}
+
+var errNoJetStream = fmt.Errorf("%w: start the server with --jetstream or a jetstream block, or connect to another", ErrNoJetStream)
+
+// checkVersion reads 2.11.3, v2.12.0-beta.1 and the like. A text it cannot read passes: the API level is asked too.
+func checkVersion(version string) error {
+	var major, minor int
+	if n, _ := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d", &major, &minor); n < 2 {
+		return nil
+	}
+	if major < minMajor || major == minMajor && minor < minMinor {
+		return fmt.Errorf("%w: it is %s: upgrade it to %d.%d or newer", ErrServerTooOld, version, minMajor, minMinor)
+	}
+	return nil
+}
+
+// all ensures streams, several at a time, and returns the first error in their order.
+func (w *work) all(ctx context.Context, streams []wanted) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(streams))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, parallel)
+	for i := range streams {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if errs[i] = w.stream(ctx, streams[i]); errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	return firstCause(errs)
+}
+
+// firstCause prefers an error that is not the echo of another one's cancellation.
+func firstCause(errs []error) error {
+	var echo error
+	for _, err := range errs {
+		switch {
+		case err == nil:
+		case errors.Is(err, context.Canceled):
+			echo = err
+		default:
+			return err
+		}
+	}
+	return echo
+}
+
+// stream makes one stream, or brings the one that exists to what is wanted.
+func (w *work) stream(ctx context.Context, want wanted) error {
+	for range attempts {
+		have, err := w.info(ctx, want.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			if err = w.create(ctx, want.StreamConfig); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+				continue
+			}
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if err := want.conflict(have); err != nil {
+			return err
+		}
+		next, changed := want.merge(have)
+		if len(changed) == 0 {
+			return nil
+		}
+		err = w.retry(ctx, func(ctx context.Context) error {
+			_, err := w.js.UpdateStream(ctx, next)
+			return err
+		})
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return refused("change "+strings.Join(changed, ", ")+" of stream "+want.Name, err)
+		}
+		w.log.WithField("stream", want.Name).Infof("stream changed: %s", strings.Join(changed, ", "))
+		return nil
+	}
+	return fmt.Errorf("stream %s comes and goes: is something deleting it?", want.Name)
+}
+
+func (w *work) info(ctx context.Context, name string) (*jetstream.StreamConfig, error) {
+	var cfg jetstream.StreamConfig
+	err := w.retry(ctx, func(ctx context.Context) error {
+		s, err := w.js.Stream(ctx, name)
+		if err == nil {
+			cfg = s.CachedInfo().Config
+		}
+		return err
+	})
+	if err != nil {
+		return nil, refused("read stream "+name, err)
+	}
+	return &cfg, nil
+}
+
+func (w *work) create(ctx context.Context, cfg jetstream.StreamConfig) error {
+	err := w.retry(ctx, func(ctx context.Context) error {
+		_, err := w.js.CreateStream(ctx, cfg)
+		return err
+	})
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == codeSubjectsOverlap {
+		return w.overlap(ctx, cfg, err)
+	}
+	if err != nil {
+		return refused("make stream "+cfg.Name, err)
+	}
+	w.log.WithField("stream", cfg.Name).Debug("stream made")
+	return nil
+}
+
+// overlap finds whose stream has the subjects.
+func (w *work) overlap(ctx context.Context, cfg jetstream.StreamConfig, cause error) error {
+	var foreign []string
+	for _, s := range cfg.Subjects {
+		names := w.js.StreamNames(ctx, jetstream.WithStreamListSubject(s))
+		for name := range names.Name() {
+			foreign = append(foreign, name)
+		}
+	}
+	if len(foreign) == 0 {
+		return refused("make stream "+cfg.Name, cause) // it is gone, or we may not list
+	}
+	return &ConflictError{
+		Stream: cfg.Name, Field: "subjects " + strings.Join(cfg.Subjects, ", "), Have: "taken by stream " + strings.Join(foreign, ", "), Want: "free",
+		Hint: "change the subjects of that stream or delete it, or choose another namespace",
+	}
+}
+
+// retry repeats an idempotent request while the cluster cannot answer.
+func (w *work) retry(ctx context.Context, request func(context.Context) error) error {
+	start := time.Now()
+	for {
+		one, cancel := context.WithTimeout(ctx, oneTry)
+		err := request(one)
+		cancel()
+		if err == nil || !transient(err) {
+			return err
+		}
+		if _, limited := ctx.Deadline(); !limited && time.Since(start) >= patience {
+			return err
+		}
+		timer := time.NewTimer(retryWait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
+
+func transient(err error) bool {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return api.ErrorCode == codeUnavailable || api.ErrorCode == codeNotLeader
+	}
+	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
+		errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrDisconnected) ||
+		errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// refused adds the way out to what the server said. Errors that callers act upon keep their identity.
+func refused(what string, err error) error {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case ok && hints[api.ErrorCode] != "":
+		return fmt.Errorf("%w to %s: %w: %s", ErrRefused, what, err, hints[api.ErrorCode])
+	case ok:
+		return fmt.Errorf("%w to %s: %w", ErrRefused, what, err)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return fmt.Errorf("%s: no answer: the server may have no leader, or this user no right to publish to the JetStream API: %w", what, err)
+	default:
+		return fmt.Errorf("%s: %w", what, err)
+	}
+}
