@@ -1,0 +1,178 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// alarm is what the owner knows of the run's one message in the alarm stream.
+type alarm struct {
+	due    schemas.Timestamp // armed for; 0 if nothing is known to be armed
+	seq    uint64            // of the armed message; 0 if unknown
+	busy   bool              // a publish is on its way
+	queued bool              // will be looked at once AlarmDelay is over
+}
+
+const (
+	// askCover is how long a run may wait for an answer to a decision task before an alarm makes a new owner meet it.
+	askCover = schemas.Duration(10 * time.Second)
+	// maxReask caps the alarm of a run that nobody listens for.
+	maxReask = schemas.Duration(time.Minute)
+)
+
+// wantedAlarm is the earliest instant at which somebody must look at the run, even if this owner is gone.
+func (p *partition) wantedAlarm(r *run) schemas.Timestamp {
+	due := r.state.NextDue(&p.b.o.Execution)
+	w, wanted := r.state.WantsDecider(&p.b.o.Execution)
+	if !wanted || w.Started {
+		return due
+	}
+	look := max(w.NotBefore, p.now().Add(min(askCover<<min(r.reasks, 8), maxReask)))
+	if r.alarm.due != 0 && r.alarm.due <= look && r.alarm.due > p.now() {
+		look = r.alarm.due // armed already; do not chase the clock
+	}
+	if due == 0 {
+		return look
+	}
+	return min(due, look)
+}
+
+// cover releases what waits for the run to be safe: when it is closed or its alarm is armed early enough. Most runs end
+// before their alarm would be made durable, and so never cost one; until then the effects position waits.
+func (p *partition) cover(r *run) {
+	if r.alarm.busy || r.loading {
+		return
+	}
+	if !r.open() {
+		p.uncover(r)
+		if r.live() && r.alarm.seq != 0 {
+			p.dropAlarm(r)
+		}
+		p.retire(r)
+		return
+	}
+	if r.inflight != nil || len(r.pending) > 0 {
+		return
+	}
+	due := p.wantedAlarm(r)
+	if due == 0 || r.alarm.due != 0 && r.alarm.due <= due {
+		p.uncover(r)
+		return
+	}
+	if due.Sub(p.now()) <= 2*p.b.o.AlarmDelay {
+		p.arm(r, due)
+		return
+	}
+	if !r.alarm.queued {
+		r.alarm.queued = true
+		p.loop.after(p.b.o.AlarmDelay, func() {
+			r.alarm.queued = false
+			p.armNow(r)
+		})
+	}
+}
+
+// armNow arms what is still wanted when the delay is over.
+func (p *partition) armNow(r *run) {
+	if !r.open() || r.loading || r.alarm.busy {
+		p.mark(r)
+		return
+	}
+	if due := p.wantedAlarm(r); due != 0 && (r.alarm.due == 0 || r.alarm.due > due) {
+		p.arm(r, due)
+		return
+	}
+	p.mark(r)
+}
+
+// uncover releases what waited for the alarm.
+func (p *partition) uncover(r *run) {
+	for _, t := range r.uncovered {
+		t.release()
+	}
+	r.uncovered = nil
+}
+
+// arm publishes the alarm over the one that is known to be there (P-10). If another is there, the claim is looked at
+// before it is replaced.
+func (p *partition) arm(r *run, due schemas.Timestamp) {
+	if !p.may() {
+		return
+	}
+	body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: r.state.Run, Due: due})
+	if err != nil {
+		p.log.WithError(err).Error("an alarm cannot be encoded")
+		return
+	}
+	id := r.state.Run
+	// Only what waits now is covered by this alarm.
+	covered := r.uncovered
+	r.uncovered = nil
+	r.alarm.busy = true
+	h := post.Header{}
+	post.ExpectLastSubjectSeq(h, r.alarm.seq)
+	p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), h, body, func(a post.Ack) {
+		p.loop.post(func() {
+			r.alarm.busy = false
+			if r.state.Run != id { // another run has begun since; this one is closed
+				for _, t := range covered {
+					t.release()
+				}
+				p.mark(r)
+				return
+			}
+			var other *post.SequenceError
+			switch {
+			case a.Err == nil:
+				r.alarm.due, r.alarm.seq = due, a.Seq
+				for _, t := range covered {
+					t.release()
+				}
+			case errors.As(a.Err, &other):
+				r.alarm.seq, r.uncovered = other.Last, append(covered, r.uncovered...)
+			default:
+				r.uncovered = append(covered, r.uncovered...)
+				p.log.WithError(a.Err).WithField("workflow", r.wid).Warn("an alarm is not acknowledged; arming again")
+				r.alarm.queued = true
+				p.loop.after(effectRetry, func() { r.alarm.queued = false; p.mark(r) })
+				return
+			}
+			p.mark(r)
+		})
+	})
+}
+
+// rang: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox is kept until the run is
+// covered again: the timer worker has deleted the message that would ring once more.
+func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket) {
+	if !r.open() || ring.Run != r.state.Run {
+		return
+	}
+	if ring.Sequence == r.alarm.seq || r.alarm.seq == 0 || ring.Due == r.alarm.due {
+		r.alarm.due, r.alarm.seq = 0, 0
+	}
+	t.hold()
+	r.uncovered = append(r.uncovered, t)
+	if r.forlorn { // ask again: a decider may listen by now
+		r.forlorn = false
+		delete(p.forlorn[r.state.Start.WorkflowType], r)
+	}
+	p.mark(r)
+}
+
+// dropAlarm deletes the alarm of a closed run, by sequence only. If that fails it rings in vain.
+func (p *partition) dropAlarm(r *run) {
+	seq := r.alarm.seq
+	r.alarm.due, r.alarm.seq = 0, 0
+	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, p.b.conn.DeleteMsg(ctx, p.b.ns.StreamAlarms(p.n), seq)
+	}, func(_ struct{}, err error) {
+		if err != nil && !errors.Is(err, post.ErrNotFound) {
+			p.log.WithError(err).Debug("an alarm of a closed run stays and will ring in vain")
+		}
+	})
+}

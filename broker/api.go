@@ -1,0 +1,286 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/micro"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+// verbs is the API, as "nats micro info" shows it.
+var verbs = []struct {
+	name, about string
+	serve       func(*Broker, micro.Request)
+}{
+	{"start", "start a workflow: StartRequest → StartResponse", (*Broker).serveStart},
+	{"signal", "signal an open workflow: SignalRequest → SignalResponse", passOn("signal")},
+	{"describe", "everything about an execution but its history: ExecutionRequest → DescribeResponse", passOn("describe")},
+	{"result", "how an execution ended, waiting for it: ExecutionRequest → ResultResponse", passOn("result")},
+	{"why", "what an execution waits for, in a sentence: ExecutionRequest → WhyResponse", passOn("why")},
+	{"history", "a page of events, waiting for it: HistoryRequest → HistoryResponse", passOn("history")},
+	{"pause", "stop asking the decider: ExecutionRequest → AckResponse", toInbox("pause")},
+	{"resume", "undo a pause: ExecutionRequest → AckResponse", toInbox("resume")},
+	{"list", "executions by simple filters: ListRequest → ListResponse", (*Broker).serveList},
+	{"dead", "dead letters: DeadRequest → DeadResponse", (*Broker).serveDead},
+	{"tasklist", "open a task list: TaskListRequest → TaskListResponse", (*Broker).serveTaskList},
+}
+
+// serveAPI registers the micro service; every broker of the namespace answers, in one queue group. It ends with its
+// connection: stopping the service would drain it first, and nothing is left to answer by then.
+func (b *Broker) serveAPI() error {
+	service, err := micro.AddService(b.api.NATS(), micro.Config{
+		Name: "drover", Version: b.o.Version, Description: "Drover workflow service, namespace " + b.o.Namespace,
+		Metadata: map[string]string{"namespace": b.o.Namespace, "node": b.o.Node},
+	})
+	if err != nil {
+		return fmt.Errorf("register the API: %w", err)
+	}
+	for _, v := range verbs {
+		handler := micro.HandlerFunc(func(r micro.Request) { v.serve(b, r) })
+		err := service.AddEndpoint(v.name, handler, micro.WithEndpointSubject(b.ns.API(v.name)), micro.WithEndpointMetadata(map[string]string{"about": v.about}))
+		if err != nil {
+			return fmt.Errorf("register the API verb %s: %w", v.name, err)
+		}
+	}
+	return nil
+}
+
+// respond encodes an answer as the requester wants it.
+func (b *Broker) respond(to, content string, v any) {
+	if to == "" {
+		return
+	}
+	encode := schemas.MarshalJSON
+	if content == schemas.ContentTypeMsgpack {
+		encode = schemas.Marshal
+	}
+	body, err := encode(v)
+	if err == nil && len(body) > b.recordLimit+envelopeRoom {
+		body, err = encode(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeTooLarge, "the answer of %d bytes exceeds the server's max_payload", len(body)).
+			WithHint("ask for less: a page with a limit, or msgpack")})
+	}
+	if err == nil {
+		err = b.conn.Publish(to, nil, body)
+	}
+	if err != nil {
+		b.o.Logger.WithError(err).Warn("a request cannot be answered")
+	}
+}
+
+func content(r micro.Request) string { return r.Headers().Get(schemas.ContentTypeHeader) }
+
+func (b *Broker) refuse(r micro.Request, e *schemas.Error) {
+	b.respond(r.Reply(), content(r), &schemas.AckResponse{V: schemas.Version, Error: e})
+}
+
+// passOn sends a request on to the owner of its workflow's partition; the owner answers the requester itself. Without an
+// owner the server tells the requester that nobody listens, and it tries again.
+func passOn(verb string) func(*Broker, micro.Request) {
+	return func(b *Broker, r micro.Request) {
+		var q struct {
+			WorkflowID string `json:"workflowId"`
+			Name       string `json:"name"`
+		}
+		if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+			b.refuse(r, invalid(err))
+			return
+		}
+		if err := schemas.ValidateID("workflowId", q.WorkflowID); err != nil {
+			b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflowId"))
+			return
+		}
+		if verb == "signal" {
+			if err := schemas.ValidateID("name", q.Name); err != nil {
+				b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("name"))
+				return
+			}
+		}
+		h := post.Header{verbHeader: {verb}}
+		if c := content(r); c != "" {
+			h.Set(schemas.ContentTypeHeader, c)
+		}
+		if err := b.conn.PublishReply(b.ns.Owner(b.partitionOf(q.WorkflowID)), r.Reply(), h, r.Data()); err != nil {
+			b.refuse(r, unavailable(err))
+		}
+	}
+}
+
+// serveStart puts a start into the inbox; the owner answers once it is in the history, or refused.
+func (b *Broker) serveStart(r micro.Request) {
+	var q schemas.StartRequest
+	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	if q.WorkflowID == "" {
+		q.WorkflowID = ulid.Make().String()
+	}
+	if q.Run == "" {
+		q.Run = ulid.Make().String()
+	}
+	if err := validateStart(&q); err != nil {
+		b.refuse(r, err)
+		return
+	}
+	q.V, q.ReplyTo, q.Content = schemas.Version, r.Reply(), content(r)
+	b.accept(r, q.WorkflowID, "start", &q)
+}
+
+func validateStart(q *schemas.StartRequest) *schemas.Error {
+	bad := func(field string, err error) *schemas.Error {
+		return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField(field)
+	}
+	for _, f := range []struct{ field, value string }{{"workflowId", q.WorkflowID}, {"type", q.Type}, {"run", q.Run}} {
+		if err := schemas.ValidateID(f.field, f.value); err != nil {
+			return bad(f.field, err)
+		}
+	}
+	if len(q.Run) > schemas.MaxNameLen {
+		return schemas.Errorf(schemas.CodeInvalid, "run: %d bytes; want at most %d", len(q.Run), schemas.MaxNameLen).InField("run").WithHint("leave it out and one is made")
+	}
+	for _, r := range q.Run {
+		if r == '.' {
+			return schemas.Errorf(schemas.CodeInvalid, "run: a run id has no dots").InField("run").WithHint("leave it out and one is made")
+		}
+	}
+	if d := q.ActivityDefaults; d != nil && d.List != "" {
+		if err := schemas.ValidateName("activityDefaults.list", d.List); err != nil {
+			return bad("activityDefaults.list", err)
+		}
+	}
+	if len(q.TagList) > 5 {
+		return schemas.Errorf(schemas.CodeInvalid, "tagList: %d tags; want at most 5", len(q.TagList)).InField("tagList")
+	}
+	return nil
+}
+
+// toInbox puts an operator's request into the inbox, with the run it was resolved to if it names one.
+func toInbox(kind string) func(*Broker, micro.Request) {
+	return func(b *Broker, r micro.Request) {
+		var q schemas.ExecutionRequest
+		if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+			b.refuse(r, invalid(err))
+			return
+		}
+		if err := schemas.ValidateID("workflowId", q.WorkflowID); err != nil {
+			b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflowId"))
+			return
+		}
+		q.V, q.ReplyTo, q.Content = schemas.Version, r.Reply(), content(r)
+		b.accept(r, q.WorkflowID, kind, &q)
+	}
+}
+
+func (b *Broker) accept(r micro.Request, wid, kind string, v any) {
+	body, err := schemas.Marshal(v)
+	if err != nil {
+		b.refuse(r, schemas.Errorf(schemas.CodeInternal, "%v", err))
+		return
+	}
+	if len(body) > b.recordLimit {
+		b.refuse(r, schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", len(body), b.recordLimit).
+			InField("input").WithHint("pass a reference instead of the data, or raise the server's max_payload"))
+		return
+	}
+	b.starts.Send(b.ns.In(b.partitionOf(wid), wid, kind), nil, body, func(a post.Ack) {
+		if a.Err != nil {
+			b.refuse(r, schemas.Errorf(schemas.CodeUnavailable, "the request was not acknowledged: %v", a.Err).
+				About(wid, "").WithHint("repeat it with the same request id; it will not happen twice"))
+		}
+	})
+}
+
+func (b *Broker) serveList(r micro.Request) {
+	var q schemas.ListRequest
+	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	b.background(r, func(ctx context.Context) (any, error) { return b.list(ctx, &q) })
+}
+
+// background answers a request from a goroutine of its own.
+func (b *Broker) background(r micro.Request, serve func(context.Context) (any, error)) {
+	b.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
+		defer cancel()
+		v, err := serve(ctx)
+		if err != nil {
+			e, ok := errors.AsType[*schemas.Error](err)
+			if !ok {
+				e = unavailable(err)
+			}
+			b.refuse(r, e)
+			return
+		}
+		b.respond(r.Reply(), content(r), v)
+	})
+}
+
+func (b *Broker) serveDead(r micro.Request) {
+	var q schemas.DeadRequest
+	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	b.background(r, func(ctx context.Context) (any, error) { return b.dead(ctx, &q) })
+}
+
+func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.DeadResponse, error) {
+	limit, room := q.Limit, b.recordLimit/2
+	if limit <= 0 {
+		limit = defaultList
+	}
+	limit = min(limit, maxList)
+	filter := b.ns.AllDead()
+	if q.Reason != "" {
+		filter = b.ns.Dead(q.Reason) + ".>"
+	}
+	a := &schemas.DeadResponse{V: schemas.Version, Letters: []schemas.DeadEntry{}}
+	full := false
+	err := b.reads.Scan(ctx, b.ns.StreamDead(), post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: q.After + 1}, func(m post.Stored) error {
+		room -= 2 * len(m.Data)
+		if len(a.Letters) == limit || room < 0 && len(a.Letters) > 0 {
+			full = true
+			return errPageFull
+		}
+		e := schemas.DeadEntry{Sequence: m.Seq}
+		if err := json.Unmarshal(m.Data, &e.DeadLetter); err != nil {
+			e.DeadLetter = schemas.DeadLetter{Reason: "unreadable", Details: err.Error(), Subject: m.Subject, Time: schemas.At(m.Time), Body: m.Data}
+		}
+		a.Letters, a.After = append(a.Letters, e), m.Seq
+		return nil
+	})
+	if err != nil && !full {
+		return nil, unavailable(err)
+	}
+	if !full {
+		a.After = 0
+	}
+	return a, nil
+}
+
+func (b *Broker) serveTaskList(r micro.Request) {
+	var q schemas.TaskListRequest
+	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	if err := schemas.ValidateName("list", q.List); err != nil {
+		b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("list"))
+		return
+	}
+	b.background(r, func(ctx context.Context) (any, error) {
+		if err := topology.EnsureList(ctx, b.conn, b.ns, q.List, topology.ListOptions{}); err != nil {
+			return nil, schemas.Errorf(schemas.CodeUnavailable, "%v", err).InField("list")
+		}
+		return &schemas.TaskListResponse{V: schemas.Version, Stream: b.ns.StreamTasks(q.List), Consumer: topology.Consumer}, nil
+	})
+}

@@ -1,0 +1,380 @@
+package broker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// probeEvery is how often one run of each type that nobody listens for is asked again.
+	probeEvery = time.Second
+	// confirmAfter is how long a decider may think before its DeciderStarted is written.
+	confirmAfter = 250 * time.Millisecond
+	markerPrefix = "m"
+)
+
+// ask is a decision task on its way.
+//
+// The server tells at once when nobody listens, but it does not tell when somebody does. A marker that we send to
+// ourselves behind the request settles it: the server works through a connection in order, so once the marker is back, a
+// refusal would have been here. Only then DeciderStarted is a fact; until then the run's mailbox waits, for microseconds.
+type ask struct {
+	id        uint64
+	token     string
+	startedID int64
+	at        schemas.Timestamp
+	sticky    bool
+	confirmed bool
+	marked    bool
+}
+
+// consult asks the decider if one is wanted. Everything is committed: what the decider sees is in the history.
+func (p *partition) consult(r *run) {
+	if r.ask != nil || r.forlorn {
+		return
+	}
+	w, wanted := r.state.WantsDecider(&p.b.o.Execution)
+	if !wanted {
+		return
+	}
+	if wait := w.NotBefore.Sub(p.now()); w.NotBefore != 0 && wait > 0 {
+		p.backOff(r, wait)
+		return
+	}
+	if r.windowFrom > r.state.Decision.Previous {
+		p.loadWindow(r)
+		return
+	}
+	p.request(r, w)
+}
+
+// wantsNow tells whether the decider would be asked if the run stood still.
+func (p *partition) wantsNow(r *run) bool {
+	if r.ask != nil || r.forlorn || !r.open() {
+		return false
+	}
+	w, wanted := r.state.WantsDecider(&p.b.o.Execution)
+	return wanted && w.NotBefore <= p.now()
+}
+
+func (p *partition) backOff(r *run, wait time.Duration) {
+	if r.backingUp {
+		return
+	}
+	r.backingUp = true
+	p.loop.after(wait, func() {
+		r.backingUp = false
+		p.mark(r)
+	})
+}
+
+// loadWindow reads the events that the window needs and the snapshot did not bring.
+func (p *partition) loadWindow(r *run) {
+	r.loading = true
+	previous, upTo, id := r.state.Decision.Previous, r.windowFrom, r.state.Run
+	readAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.Event, error) {
+		events, _, err := p.b.events(ctx, p.n, r.wid, id, previous, upTo, 0)
+		return events, err
+	}, func(events []schemas.Event, err error) {
+		if err == nil && int64(len(events)) != upTo-previous {
+			err = fmt.Errorf("%d events between %d and %d", len(events), previous, upTo)
+		}
+		if err != nil {
+			p.log.WithError(err).WithField("workflow", r.wid).Warn("the window of a decision cannot be read; trying again")
+			p.loop.after(loadRetry, func() { r.loading = false; p.mark(r) })
+			return
+		}
+		r.window, r.windowFrom, r.loading = append(events, r.window...), previous, false
+		p.loadedNow(r)
+	})
+}
+
+// request sends the decision task: to the worker that answered last if it asked for that, else to whoever listens.
+func (p *partition) request(r *run, w execution.Wanted) {
+	if !p.may() {
+		return
+	}
+	p.nextAsk++
+	a := &ask{id: p.nextAsk, startedID: w.StartedID, at: p.now(), sticky: r.sticky != "", confirmed: w.Started}
+	a.token = r.state.Run + "." + strconv.FormatInt(a.startedID, 10) + "." + strconv.FormatUint(p.fence, 36) + "." + strconv.FormatUint(a.id, 36)
+	subj, encode := p.b.ns.Decide(r.state.Start.WorkflowType), schemas.MarshalJSON
+	if a.sticky {
+		subj, encode = p.b.ns.DecideSticky(r.state.Start.WorkflowType, r.sticky), schemas.Marshal
+	}
+	body, err := encode(p.task(r, a))
+	if err != nil {
+		p.log.WithError(err).WithField("workflow", r.wid).Error("a decision task cannot be encoded")
+		return
+	}
+	r.ask, r.held = a, false
+	p.asks[a.id] = r
+	if err := p.b.conn.PublishReply(subj, p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
+		p.log.WithError(err).Warn("a decision task cannot be sent")
+	}
+	p.sweepLater()
+}
+
+// task builds what the decider is asked. The window ends with the DeciderStarted that the answer will bring.
+func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
+	d := &r.state.Decision
+	t := &schemas.DecisionTask{
+		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run,
+		Type: r.state.Start.WorkflowType, TypeVersion: r.state.Start.WorkflowTypeVersion,
+		PreviousStartedID: d.Previous, StartedID: a.startedID, Token: a.token, Context: r.state.Context, Attempt: d.Failures + 1,
+	}
+	if limit := r.state.Start.TaskStartToCloseTimeout; limit.Limited() {
+		t.Deadline = a.at.Add(limit)
+	} else if limit == 0 {
+		t.Deadline = a.at.Add(p.b.o.Execution.DeciderTimeout)
+	}
+	if r.state.Base.CompletedID != 0 {
+		base := r.state.Base
+		t.Base = &base
+	}
+	room := p.b.recordLimit/2 - len(t.Context)
+	for _, e := range r.window {
+		if e.ID > a.startedID {
+			break
+		}
+		if room -= sizeOf(e); room < 0 && len(t.Events) > 0 {
+			t.More = true
+			return t
+		}
+		t.Events = append(t.Events, e)
+	}
+	if !a.confirmed {
+		t.Events = append(t.Events, schemas.Event{ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &schemas.DeciderStarted{ScheduledEventID: d.Scheduled}})
+	}
+	return t
+}
+
+// sizeOf estimates the encoded size of an event, payloads above all.
+func sizeOf(e schemas.Event) int {
+	const frame = 300
+	switch a := e.Attributes.(type) {
+	case *schemas.WorkflowStarted:
+		return frame + 4*len(a.Input)/3
+	case *schemas.Signal:
+		return frame + 4*len(a.Input)/3
+	case *schemas.ActivityScheduled:
+		return frame + 4*(len(a.Input)+len(a.Control))/3
+	case *schemas.ActivitySuccess:
+		return frame + 4*len(a.Result)/3
+	case *schemas.ActivityFailed:
+		return frame + 4*len(a.Details)/3 + len(a.Reason)
+	case *schemas.Marker:
+		return frame + 4*len(a.Details)/3
+	case *schemas.DeciderCompleted:
+		return frame + 4*len(a.ExecutionContext)/3
+	case *schemas.DeciderFailed:
+		return frame + len(a.Details) + len(a.Reason)
+	}
+	return frame
+}
+
+// answered receives everything that comes back to our reply subjects, on the connection's goroutine.
+func (p *partition) answered(m post.Msg) {
+	key := strings.TrimPrefix(m.Subject, p.replies)
+	if id, marker := strings.CutPrefix(key, markerPrefix+"."); marker {
+		n, err := strconv.ParseUint(id, 36, 64)
+		if err == nil {
+			p.loop.post(func() { p.marked(n) })
+		}
+		return
+	}
+	id, err := strconv.ParseUint(key, 36, 64)
+	if err != nil {
+		return
+	}
+	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+		p.loop.post(func() { p.nobody(id) })
+		return
+	}
+	reply := &schemas.DecisionReply{}
+	err = schemas.Unmarshal(m.Data, reply)
+	p.loop.post(func() { p.replied(id, reply, m, err) })
+}
+
+// confirm sends the marker if the mailbox waits for it.
+func (p *partition) confirm(r *run) {
+	if a := r.ask; a != nil && !a.confirmed && !a.marked && len(r.mailbox) > 0 {
+		p.sendMarker(a)
+	}
+}
+
+func (p *partition) sendMarker(a *ask) {
+	a.marked = true
+	if err := p.b.conn.Publish(p.replies+markerPrefix+"."+strconv.FormatUint(a.id, 36), nil, nil); err != nil {
+		p.log.WithError(err).Warn("a marker cannot be sent")
+	}
+}
+
+// marked: the request was taken, else the refusal would have come before the marker.
+func (p *partition) marked(id uint64) {
+	r := p.asks[id]
+	if r == nil || r.ask == nil || r.ask.id != id || r.ask.confirmed {
+		return
+	}
+	r.ask.confirmed = true
+	p.step(r, &envelope{wid: r.wid, msg: execution.Taken{}, at: r.ask.at, log: noLog})
+	p.drain(r)
+}
+
+// sweepLater confirms decisions that take long, so that their DeciderStarted and its deadline are in the history.
+func (p *partition) sweepLater() {
+	if p.sweeping {
+		return
+	}
+	p.sweeping = true
+	p.loop.after(confirmAfter, func() {
+		p.sweeping = false
+		old := p.now().Add(-schemas.Duration(confirmAfter))
+		waiting := false
+		for _, r := range p.asks {
+			if a := r.ask; a != nil && !a.confirmed {
+				waiting = true
+				// A marker that was lost with its connection is sent again.
+				if a.at <= old {
+					p.sendMarker(a)
+				}
+			}
+		}
+		if waiting {
+			p.sweepLater()
+		}
+	})
+}
+
+// nobody: no decider of the type listens, or the sticky worker is gone.
+func (p *partition) nobody(id uint64) {
+	r := p.asks[id]
+	if r == nil || r.ask == nil || r.ask.id != id {
+		return
+	}
+	a := r.ask
+	p.unask(r)
+	if a.sticky {
+		r.sticky = ""
+		p.mark(r)
+		return
+	}
+	typ := r.state.Start.WorkflowType
+	if p.forlorn[typ] == nil {
+		p.forlorn[typ] = make(map[*run]struct{})
+	}
+	p.forlorn[typ][r] = struct{}{}
+	r.forlorn = true
+	r.reasks++
+	p.probeLater()
+	p.drain(r)
+	p.mark(r)
+}
+
+func (p *partition) unask(r *run) {
+	if r.ask != nil {
+		delete(p.asks, r.ask.id)
+		r.ask = nil
+	}
+}
+
+// announced: a decider of the type has begun to listen; every run that waits for one is asked.
+func (p *partition) announced(typ string) {
+	for r := range p.forlorn[typ] {
+		r.forlorn = false
+		p.mark(r)
+	}
+	delete(p.forlorn, typ)
+}
+
+// probeLater asks for one run of each forlorn type once in a while: deciders in other languages need not announce
+// themselves.
+func (p *partition) probeLater() {
+	if p.probing {
+		return
+	}
+	p.probing = true
+	p.loop.after(probeEvery, func() {
+		p.probing = false
+		for _, waiting := range p.forlorn {
+			for r := range waiting {
+				delete(waiting, r)
+				r.forlorn = false
+				p.mark(r)
+				break
+			}
+		}
+		for _, waiting := range p.forlorn {
+			if len(waiting) > 0 {
+				p.probeLater()
+				return
+			}
+		}
+	})
+}
+
+// replied applies a decider's answer. What came before it goes first: a close must not overtake a signal.
+func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg, undecodable error) {
+	r := p.asks[id]
+	if r == nil || r.ask == nil || r.ask.id != id {
+		p.late(m)
+		return
+	}
+	a := r.ask
+	e := &envelope{wid: r.wid, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
+	if !a.confirmed {
+		a.confirmed = true
+		p.step(r, &envelope{wid: r.wid, msg: execution.Taken{Identity: reply.Identity}, at: a.at, log: noLog})
+	}
+	p.drain(r)
+	if r.ask != a { // what came before has ended this decision
+		p.late(m)
+		return
+	}
+	p.unask(r)
+	r.reasks = 0
+	if r.sticky = reply.Sticky; schemas.ValidateID("sticky", r.sticky) != nil {
+		r.sticky = ""
+	}
+	p.announced(r.state.Start.WorkflowType)
+	switch {
+	case undecodable != nil:
+		p.bury(e, "undecodable", undecodable.Error())
+		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply cannot be decoded: " + undecodable.Error()}
+	case reply.Token != a.token:
+		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
+	case len(m.Data)+256*len(reply.Decisions) > p.b.recordLimit:
+		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: fmt.Sprintf(
+			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass references instead of data, or decide in several steps",
+			len(m.Data), len(reply.Decisions), p.b.recordLimit)}
+	default:
+		digest := sha256.Sum256(m.Data)
+		e.msg = execution.Reply{Reply: reply, Digest: hex.EncodeToString(digest[:8])}
+	}
+	p.step(r, e)
+}
+
+// late parks an answer that nobody waits for any more.
+func (p *partition) late(m post.Msg) {
+	p.bury(&envelope{log: noLog, at: p.now(), subject: m.Subject, body: m.Data}, execution.DeadLateDecision,
+		"the decision came after its deadline, or was answered by another; the history has no trace of it")
+}
+
+// expire forgets an ask whose decision has ended some other way: timed out, or closed with the run.
+func (p *partition) expire(r *run) {
+	if a := r.ask; a != nil && a.confirmed && (!r.open() || r.state.Decision.Started != a.startedID) {
+		p.unask(r)
+	}
+	if !r.open() && r.forlorn {
+		r.forlorn = false
+		delete(p.forlorn[r.state.Start.WorkflowType], r)
+	}
+}

@@ -1,0 +1,181 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/clock"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Broker serves a namespace: it takes its share of the partitions and answers the API. Start more of them to spread the
+// work; they find each other through the claims.
+type Broker struct {
+	o     Options
+	ns    subject.Namespace
+	dial  Dialer
+	conn  *post.Conn
+	reads *post.Conn
+	api   *post.Conn
+	clock clock.Server
+	share share
+
+	recordLimit int // the largest body that is published
+
+	ctx     context.Context // of Run; for reads that outlive a spell
+	wg      sync.WaitGroup
+	readers chan struct{} // bounds concurrent reads
+	starts  *post.Outbox
+
+	mu    sync.Mutex
+	parts map[int]*partition // owned now
+	pages pageIndex
+}
+
+// maxReaders bounds how many reads a broker has under way.
+const maxReaders = 64
+
+// Dialer opens a connection; name is shown by the server for it.
+type Dialer func(ctx context.Context, name string) (*post.Conn, error)
+
+// New returns a broker. It opens three connections with dial while it runs: one to write; one to read histories, since a
+// read keeps its connection busy and commits must not wait for it; one for the API, which ends with it.
+func New(dial Dialer, o Options) (*Broker, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Broker{
+		o: o, ns: subject.Namespace(o.Namespace), dial: dial,
+		readers: make(chan struct{}, maxReaders), parts: make(map[int]*partition),
+	}, nil
+}
+
+// Run serves until ctx is done; then it gives its partitions back and returns nil. It returns an error only if it cannot
+// begin. A broker runs once.
+func (b *Broker) Run(ctx context.Context) error {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	b.ctx = work
+	closeAll, err := b.connect(ctx)
+	defer closeAll()
+	if err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	b.o.Logger.WithField("namespace", b.o.Namespace).WithField("partitions", b.o.Partitions).WithField("node", b.o.Node).Info("broker runs")
+	var holders sync.WaitGroup
+	b.share.node = b.o.Node
+	holders.Go(func() {
+		b.share.watch(ctx, b.o.Claims, func(err error) { b.o.Logger.WithError(err).Warn("the other brokers cannot be seen now") })
+	})
+	for n := range b.o.Partitions {
+		holders.Go(func() { b.hold(ctx, n) })
+	}
+	<-ctx.Done()
+	holders.Wait() // the API answers until the last partition is given back
+	b.api.Close()
+	cancel()
+	b.wg.Wait()
+	return nil
+}
+
+// connect opens the connections and registers the API. What it returns closes them, and is never nil.
+func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
+	var open []*post.Conn
+	closeAll = func() {
+		for _, c := range open {
+			c.Close()
+		}
+	}
+	for _, c := range []struct {
+		name string
+		conn **post.Conn
+	}{{"commits", &b.conn}, {"reads", &b.reads}, {"api", &b.api}} {
+		if *c.conn, err = b.dial(ctx, b.o.Node+" "+c.name); err != nil {
+			return closeAll, err
+		}
+		open = append(open, *c.conn)
+	}
+	if b.recordLimit = int(b.conn.MaxPayload()) - envelopeRoom; b.recordLimit < envelopeRoom {
+		return closeAll, fmt.Errorf("the server's max_payload is %d bytes; want at least %d", b.conn.MaxPayload(), 2*envelopeRoom)
+	}
+	if b.starts, err = b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+		return closeAll, err
+	}
+	return closeAll, b.serveAPI()
+}
+
+// hold claims a partition again and again, and owns it while the claim lasts.
+func (b *Broker) hold(ctx context.Context, n int) {
+	key := fmt.Sprintf("partition.%d", n)
+	prefer := func() bool { return b.share.mine(n) }
+	err := b.o.Claims.Hold(ctx, key, claims.HoldOptions{Prefer: prefer, Backoff: b.o.Spread}, func(ctx context.Context, l *claims.Lease) error {
+		for l.Valid() && ctx.Err() == nil {
+			err := newPartition(b, n, l).run(ctx)
+			switch {
+			case err == nil || ctx.Err() != nil || errors.Is(err, errElsewhere):
+				return nil
+			case errors.Is(err, ErrNewerFence):
+				b.o.Logger.WithError(err).WithField("partition", n).Warn("another broker owns the partition")
+				return err
+			case !errors.Is(err, errRefused):
+				b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served; trying again")
+			}
+			if err := pause(ctx, 20*time.Millisecond+rand.N(80*time.Millisecond)); err != nil {
+				return nil
+			}
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		b.o.Logger.WithError(err).WithField("partition", n).Error("the partition is given up")
+	}
+}
+
+func (b *Broker) owned(n int, p *partition) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.parts[n] = p
+}
+
+func (b *Broker) disowned(n int, p *partition) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.parts[n] == p {
+		delete(b.parts, n)
+	}
+}
+
+// Owned returns the partitions that this broker serves now, in no order.
+func (b *Broker) Owned() []int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	owned := make([]int, 0, len(b.parts))
+	for n := range b.parts {
+		owned = append(owned, n)
+	}
+	return owned
+}
+
+// Fence writes a fence into a partition's history in the name of a claim that has expired, so that nothing its holder may
+// still send is stored. The health master calls it before it deletes the claim (P-16).
+func (b *Broker) Fence(ctx context.Context, partition int, claim uint64) error {
+	_, err := Fence(ctx, b.conn, b.ns, partition, claim, b.o.Node)
+	if errors.Is(err, ErrNewerFence) {
+		return nil
+	}
+	return err
+}
+
+func (b *Broker) observe(server time.Time) { b.clock.Observe(server, time.Now()) }
+
+func (b *Broker) now() schemas.Timestamp { return schemas.At(b.clock.Now(time.Now())) }
+
+func (b *Broker) partitionOf(wid string) int { return subject.Partition(wid, b.o.Partitions) }

@@ -1,0 +1,104 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// purgeBatch is how many consumed messages may lie in a log before they are purged.
+const purgeBatch = 2000
+
+// tick writes the checkpoint and tidies the logs.
+func (p *partition) tick() {
+	p.loop.after(p.b.o.CheckpointEvery, p.tick)
+	if !p.may() || p.checkpointing {
+		return
+	}
+	if p.unwanted++; p.b.share.mine(p.n) {
+		p.unwanted = 0
+	} else if time.Duration(p.unwanted)*p.b.o.CheckpointEvery > 2*lookEvery {
+		p.log.Info("handing the partition over: another broker is preferred")
+		p.stop(errElsewhere)
+		return
+	}
+	next := p.positions()
+	if next == p.checkpointed {
+		p.tidy()
+		return
+	}
+	p.checkpointing = true
+	readAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+		return p.writeCheckpoint(ctx, next)
+	}, func(rev uint64, err error) {
+		p.checkpointing = false
+		if err != nil {
+			// Whoever wrote it is the owner now; if it was our own lost acknowledgement, taking over again is cheap.
+			p.fail("write the checkpoint: %w", err)
+			return
+		}
+		p.checkpointed, p.checkpointRev = next, rev
+		p.tidy()
+	})
+}
+
+func (p *partition) positions() schemas.Checkpoint {
+	return schemas.Checkpoint{
+		Inbox: p.intakes[inboxLog].ledger.position(), Signals: p.intakes[signalLog].ledger.position(),
+		Effects: p.records.position().Sequence, Fence: p.fence,
+	}
+}
+
+func (p *partition) writeCheckpoint(ctx context.Context, c schemas.Checkpoint) (uint64, error) {
+	body, err := schemas.Marshal(&c)
+	if err != nil {
+		return 0, err
+	}
+	bucket, key := p.b.ns.BucketCheckpoints(), p.checkpointKey()
+	if p.checkpointRev == 0 {
+		return p.b.conn.KVCreate(ctx, bucket, key, body, 0)
+	}
+	return p.b.conn.KVUpdate(ctx, bucket, key, body, p.checkpointRev, 0)
+}
+
+// tidy purges both logs up to the checkpoint. The message at the checkpoint stays: it is the witness of the stream's
+// incarnation (P-9). A log of a new incarnation is left alone until its checkpoint belongs to it.
+func (p *partition) tidy() {
+	if p.purging {
+		return
+	}
+	for log, in := range p.intakes {
+		keep := p.positionOf(log)
+		if keep.Incarnation != in.incarnation || keep.Sequence < p.purged[log]+purgeBatch {
+			continue
+		}
+		p.purging = true
+		readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, p.b.conn.Purge(ctx, in.stream, in.filter, keep.Sequence)
+		}, func(_ struct{}, err error) {
+			p.purging = false
+			if err != nil {
+				p.log.WithError(err).WithField("stream", in.stream).Warn("consumed messages cannot be purged")
+				return
+			}
+			p.purged[log] = keep.Sequence
+		})
+		return
+	}
+}
+
+// handOver ends a spell in good order: what is committed is written down, so that the next owner has little to repeat.
+func (p *partition) handOver(ctx context.Context) {
+	if !p.lease.Valid() || p.intakes[inboxLog] == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if next := p.positions(); next != p.checkpointed && !p.checkpointing {
+		if _, err := p.writeCheckpoint(ctx, next); err != nil && !errors.Is(err, context.Canceled) {
+			p.log.WithError(err).Warn("the last checkpoint cannot be written; the next owner repeats a little more")
+		}
+	}
+}

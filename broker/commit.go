@@ -1,0 +1,147 @@
+package broker
+
+import (
+	"crypto/sha256"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// envelopeRoom is what a message may need besides its body: headers, and the record around the payloads.
+const envelopeRoom = 64 << 10
+
+// commit is one record on its way.
+type commit struct {
+	group
+	first    int64
+	sequence uint64 // predicted
+	hash     []byte
+	snapshot bool
+	effects  *ticket
+}
+
+// adopt lets what has no event of its own wait for this commit.
+func (c *commit) adopt(g group) {
+	c.group.effects = append(c.group.effects, g.effects...)
+	c.tickets = append(c.tickets, g.tickets...)
+	c.answers = append(c.answers, g.answers...)
+}
+
+// settle moves a run on: the next record goes out, or if there is none the decider is asked and the alarm seen to.
+func (p *partition) settle(r *run) {
+	if r.loading || r.inflight != nil {
+		return
+	}
+	if len(r.pending) > 0 {
+		p.publish(r)
+		return
+	}
+	if r.open() {
+		p.consult(r)
+	}
+	p.cover(r)
+	if r.held && (r.ask != nil || !p.wantsNow(r)) {
+		r.held = false
+	}
+	p.drain(r)
+}
+
+// publish sends the run's next record: as many groups as fit one message.
+func (p *partition) publish(r *run) {
+	if !p.may() {
+		return
+	}
+	c := &commit{first: r.pending[0].events[0].ID, sequence: p.last + 1}
+	n := 0
+	for n < len(r.pending) && (n == 0 || c.size+r.pending[n].size < p.b.recordLimit/2) {
+		g := &r.pending[n]
+		c.events = append(c.events, g.events...)
+		c.adopt(*g)
+		c.size += g.size
+		n++
+	}
+	if r.pending = r.pending[n:]; len(r.pending) == 0 {
+		r.pending = nil
+	}
+	record := &schemas.Record{
+		WorkflowID: r.wid, Run: r.state.Run, First: c.first, Events: c.events,
+		Inbox: r.positions[inboxLog], Signals: r.positions[signalLog],
+		Fence: p.fence, Previous: r.hash, SnapshotSequence: r.snapshot,
+	}
+	if r.since+len(c.events) >= p.b.o.SnapshotEvents && len(r.pending) == 0 && !r.state.Closed() {
+		if b, err := r.state.Snapshot(); err == nil && len(b)+c.size < p.b.recordLimit {
+			record.Snapshot, c.snapshot = b, true
+		}
+	}
+	body, err := schemas.Marshal(record)
+	if err != nil {
+		p.fail("encode a record of %s: %w", r.wid, err)
+		return
+	}
+	hash := sha256.Sum256(body)
+	c.hash = hash[:]
+	c.effects = p.records.begin(schemas.Position{Sequence: c.sequence})
+	r.inflight = c
+	p.last = c.sequence
+	p.history.Send(p.b.ns.History(p.n, r.wid, r.state.Run), p.headers(r, c), body, func(a post.Ack) {
+		p.loop.post(func() { p.acked(r, c, a) })
+	})
+}
+
+// headers carry the expectation that makes the write safe, and what lists and "nats stream view" show without decoding.
+func (p *partition) headers(r *run, c *commit) post.Header {
+	h := make(post.Header, 6)
+	post.ExpectLastSeq(h, c.sequence-1)
+	if !r.proven {
+		post.ExpectLastSubjectSeq(h, r.sequence)
+	}
+	describe(h, r.state, c.events)
+	return h
+}
+
+// acked is the moment from which the record's events are facts.
+func (p *partition) acked(r *run, c *commit, a post.Ack) {
+	if a.Err != nil {
+		p.fail("commit of %s: %w", r.wid, a.Err)
+		return
+	}
+	if a.Seq != c.sequence {
+		p.fail("commit of %s: stored at %d, want %d: somebody else writes this stream", r.wid, a.Seq, c.sequence)
+		return
+	}
+	now := p.now()
+	r.inflight, r.proven = nil, true
+	r.sequence, r.hash, r.committed = c.sequence, c.hash, c.first+int64(len(c.events))-1
+	r.since += len(c.events)
+	if c.snapshot {
+		r.snapshot, r.since = c.sequence, 0
+	}
+	r.state.Rebase(c.first, now)
+	r.window = append(r.window, c.events...)
+	r.window, r.windowFrom = trim(r.window, r.windowFrom, r.state.Decision.Previous)
+	if r.state.Closed() {
+		r.window, r.windowFrom = nil, r.committed
+	}
+	p.settled(r, c.group, c.effects)
+	if len(r.pending) > 0 && p.wantsNow(r) {
+		r.held = true // let the decider be asked once these are committed, however fast messages come in
+	}
+	p.mark(r)
+}
+
+// settled performs what a group has caused: its events, if any, are in the history.
+func (p *partition) settled(r *run, g group, effects *ticket) {
+	for _, e := range g.effects {
+		p.perform(r, e, effects)
+	}
+	for _, f := range g.answers {
+		f()
+	}
+	for _, t := range g.tickets {
+		t.release()
+	}
+	if effects != nil {
+		r.uncovered = append(r.uncovered, effects) // its first hold: until the run is covered
+		p.notify(r)
+	}
+}

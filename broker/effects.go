@@ -1,0 +1,136 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+// effectRetry is how soon an effect is tried again that the server did not acknowledge.
+const effectRetry = 200 * time.Millisecond
+
+// perform does one effect of a committed step. t is held until it is acknowledged.
+func (p *partition) perform(r *run, e effect, t *ticket) {
+	switch f := e.Effect.(type) {
+	case execution.Dispatch:
+		if r.open() {
+			if a := r.state.Activities[f.ScheduledID]; a != nil {
+				p.dispatch(r, a, t)
+			}
+		}
+	case execution.Permit:
+		p.permit(f)
+	case execution.Dead:
+		p.bury(e.cause, f.Reason, f.Details)
+	case execution.Closed:
+	}
+}
+
+// dispatch puts an activity's task on its list.
+func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket) {
+	o := a.Scheduled
+	task := &schemas.ActivityTask{
+		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run, WorkflowType: r.state.Start.WorkflowType,
+		ActivityID: o.ActivityID, Type: o.ActivityType, TypeVersion: o.ActivityTypeVersion, Input: o.Input, List: o.List,
+		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase, NotIdempotent: o.NotIdempotent,
+		IdempotencyKey: execution.Token(r.state.Run, a.ScheduledID, 0), Token: execution.Token(r.state.Run, a.ScheduledID, a.Attempt),
+		Fence: p.fence, Report: p.b.ns.ActOutcome(p.n, r.wid, o.List), Beat: p.b.ns.Beat(p.n, r.wid, o.List),
+		StartToClose: max(o.StartToCloseTimeout, 0), Heartbeat: max(o.HeartbeatTimeout, 0),
+	}
+	if o.ScheduleToCloseTimeout.Limited() {
+		task.CloseBy = a.ScheduledBase.Add(o.ScheduleToCloseTimeout)
+	}
+	body, err := json.Marshal(task)
+	if err != nil {
+		p.log.WithError(err).WithField("workflow", r.wid).Error("a task cannot be encoded")
+		return
+	}
+	t.hold()
+	p.send(p.b.ns.Task(o.List, o.TaskPriority), o.List, nil, body, t.release)
+}
+
+// send publishes outside the history until it is acknowledged, then calls done. A task list whose stream is missing is
+// made first.
+func (p *partition) send(subj, list string, h post.Header, body []byte, done func()) {
+	if !p.may() {
+		return
+	}
+	p.outside.Send(subj, h, body, func(a post.Ack) {
+		p.loop.post(func() {
+			again := func() { p.send(subj, list, h, body, done) }
+			var exists *post.SequenceError
+			switch {
+			case a.Err == nil || errors.As(a.Err, &exists): // already there: it is written once
+				done()
+			case errors.Is(a.Err, post.ErrNoStream) && list != "":
+				p.openList(list, again)
+			default:
+				p.log.WithError(a.Err).WithField("subject", subj).Warn("not acknowledged; publishing again")
+				p.loop.after(effectRetry, again)
+			}
+		})
+	})
+}
+
+// openList makes the stream of a task list; whoever asks meanwhile waits for the same answer.
+func (p *partition) openList(list string, then func()) {
+	p.missingStreams[list] = append(p.missingStreams[list], then)
+	if len(p.missingStreams[list]) > 1 {
+		return
+	}
+	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, topology.EnsureList(ctx, p.b.conn, p.b.ns, list, topology.ListOptions{})
+	}, func(_ struct{}, err error) {
+		waiting := p.missingStreams[list]
+		delete(p.missingStreams, list)
+		delay := time.Duration(0)
+		if err != nil {
+			p.log.WithError(err).WithField("list", list).Error("the task list cannot be made; trying again")
+			delay = 5 * effectRetry
+		}
+		for _, f := range waiting {
+			p.loop.after(delay, f)
+		}
+	})
+}
+
+func (p *partition) permit(f execution.Permit) {
+	if f.To == "" {
+		return
+	}
+	permission := f.Permission
+	permission.V = schemas.Version
+	body, err := json.Marshal(&permission)
+	if err == nil {
+		err = p.b.conn.Publish(f.To, nil, body)
+	}
+	if err != nil {
+		p.log.WithError(err).Warn("a worker's question cannot be answered; it will ask again")
+	}
+}
+
+// bury parks a message that cannot be applied. The entry's subject tells where the message stood, so it is written once,
+// however often the message is read. The message's position waits for it.
+func (p *partition) bury(e *envelope, reason, details string) {
+	p.log.WithField("subject", e.subject).WithField("reason", reason).Warn("dead letter: " + details)
+	letter := &schemas.DeadLetter{V: schemas.Version, Reason: reason, Details: details, Subject: e.subject, Time: e.at, Body: e.body}
+	body, err := json.Marshal(letter)
+	if err == nil && len(body) > p.b.recordLimit {
+		letter.Body, letter.Details = nil, details+" (the body is too large to keep)"
+		body, err = json.Marshal(letter)
+	}
+	if err != nil {
+		p.log.WithError(err).Error("a dead letter cannot be encoded")
+		return
+	}
+	h := post.Header{}
+	post.ExpectLastSubjectSeq(h, 0)
+	e.ticket.hold()
+	p.send(p.b.ns.Dead(reason, p.place(e)...), "", h, body, e.ticket.release)
+}

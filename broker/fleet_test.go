@@ -1,0 +1,524 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/timers"
+)
+
+const ns = subject.Namespace("default")
+
+func TestMain(m *testing.M) {
+	unregister := embedded.RegisterTicker()
+	code := m.Run()
+	unregister()
+	os.Exit(code)
+}
+
+// fleet is a real server in virtual time, and the processes around it. Deciders and workers in it are played with plain
+// NATS and JSON.
+type fleet struct {
+	t      *testing.T
+	server *embedded.Server
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	post   *post.Conn
+	log    *logrus.Logger
+	nodes  []*node
+}
+
+// virtually runs f with a fleet in a bubble and checks every history at its end. partitions is 1 where the test places
+// its messages by hand.
+func virtually(t *testing.T, partitions int, f func(*testing.T, *fleet)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		log := logrus.New()
+		log.SetOutput(writer{t})
+		log.SetLevel(logrus.InfoLevel)
+		server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fl := &fleet{t: t, server: server, log: log}
+		fl.post = fl.dial(server.Conn())
+		fl.nc = fl.post.NATS()
+		fl.js = fl.post.JetStream()
+		if _, err := topology.Ensure(t.Context(), fl.post, topology.Options{Memory: true, Partitions: partitions}); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			for _, n := range fl.nodes {
+				n.stop()
+			}
+			fl.post.Close()
+			server.Shutdown()
+		}()
+		f(t, fl)
+		fl.check()
+	})
+}
+
+// writer shows logs of a test that fails.
+type writer struct{ t *testing.T }
+
+func (w writer) Write(b []byte) (int, error) {
+	w.t.Log(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+func (f *fleet) dial(p nats.InProcessConnProvider) *post.Conn {
+	f.t.Helper()
+	c, err := post.Dial(context.Background(), post.Options{InProcess: p, Logger: f.log})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return c
+}
+
+// node is a process with a broker and a timer worker.
+type node struct {
+	f      *fleet
+	name   string
+	wire   *cutwire.Wire
+	broker *broker.Broker
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	conns  []*post.Conn
+	ended  bool
+}
+
+// node starts a process. Its publishes can be judged from the start.
+func (f *fleet) node(name string, judge func(subject string, body []byte) cutwire.Verdict, change ...func(*broker.Options)) *node {
+	f.t.Helper()
+	n := &node{f: f, name: name, wire: cutwire.New(f.server.Conn())}
+	if judge != nil {
+		n.wire.Judge(judge)
+	}
+	conn, keep := f.dial(n.wire), f.dial(n.wire)
+	n.conns = []*post.Conn{conn, keep}
+	log := f.log.WithField("node", name)
+	held, err := claims.Open(keep, ns.BucketClaims(), claims.Options{Node: name, Logger: log})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	o := broker.Options{Partitions: f.partitions(), Claims: held, Node: name, Logger: log}
+	for _, c := range change {
+		c(&o)
+	}
+	if n.broker, err = broker.New(func(ctx context.Context, name string) (*post.Conn, error) {
+		return post.Dial(ctx, post.Options{InProcess: n.wire, Name: name, Logger: log})
+	}, o); err != nil {
+		f.t.Fatal(err)
+	}
+	alarms := timers.New(conn, &timers.Options{Partitions: o.Partitions, Node: name, Claims: held, Logger: log})
+	ctx, cancel := context.WithCancel(context.Background())
+	n.cancel = cancel
+	n.done.Go(func() {
+		if err := n.broker.Run(ctx); err != nil {
+			log.WithError(err).Error("broker")
+		}
+	})
+	n.done.Go(func() {
+		if err := alarms.Run(ctx); err != nil {
+			log.WithError(err).Error("timers")
+		}
+	})
+	f.nodes = append(f.nodes, n)
+	return n
+}
+
+func (f *fleet) partitions() int {
+	info, err := topology.Ensure(f.t.Context(), f.post, topology.Options{Memory: true})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return info.Partitions
+}
+
+// stop ends the process in good order.
+func (n *node) stop() {
+	if n.ended {
+		return
+	}
+	n.ended = true
+	n.cancel()
+	n.done.Wait()
+	for _, c := range n.conns {
+		c.Close()
+	}
+}
+
+// kill ends it as kill -9 does: nothing it has not said yet is ever heard.
+func (n *node) kill() {
+	n.wire.Kill()
+	n.stop()
+}
+
+// waitKilled waits until a verdict has killed the process.
+func (n *node) waitKilled() {
+	n.f.t.Helper()
+	select {
+	case <-n.wire.Killed():
+	case <-time.After(time.Minute):
+		n.f.t.Fatal("the crash never came: nothing matched")
+	}
+	n.stop()
+}
+
+// nth gives the verdict on the n-th publish to a subject with the given prefix, and passes everything else.
+func nth(n int, prefix string, v cutwire.Verdict) func(string, []byte) cutwire.Verdict {
+	return func(subj string, _ []byte) cutwire.Verdict {
+		if strings.HasPrefix(subj, prefix) {
+			if n--; n == 0 {
+				return v
+			}
+		}
+		return cutwire.Pass
+	}
+}
+
+// api asks in JSON until the API answers.
+func (f *fleet) api(verb, body string) map[string]any {
+	f.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+		m, err := f.nc.RequestWithContext(ctx, ns.API(verb), []byte(body))
+		cancel()
+		if err == nil {
+			var a map[string]any
+			if err := json.Unmarshal(m.Data, &a); err != nil {
+				f.t.Fatalf("%s answered %s: %v", verb, m.Data, err)
+			}
+			return a
+		}
+		if time.Now().After(deadline) {
+			f.t.Fatalf("%s %s: %v", verb, body, err)
+		}
+	}
+}
+
+func (f *fleet) start(body string) map[string]any { f.t.Helper(); return f.api("start", body) }
+
+// result waits until the workflow is closed and returns its status.
+func (f *fleet) result(id string) string {
+	f.t.Helper()
+	for range 50 {
+		a := f.api("result", `{"workflowId":"`+id+`","wait":20}`)
+		if s, _ := a["status"].(string); s != "open" && s != "paused" {
+			return s
+		}
+	}
+	f.t.Fatalf("workflow %s does not end: %v", id, f.api("why", `{"workflowId":"`+id+`"}`)["because"])
+	return ""
+}
+
+// decisionTask is a decision task as another language sees it.
+type decisionTask struct {
+	Token             string
+	StartedID         int64
+	PreviousStartedID int64
+	Attempt           int
+	Context           any
+	Events            []struct {
+		ID         int64
+		Type       string
+		Attributes map[string]any
+	}
+}
+
+func (t *decisionTask) has(typ string) bool {
+	for _, e := range t.Events {
+		if e.Type == typ {
+			return true
+		}
+	}
+	return false
+}
+
+// decider answers decision tasks of a type with what f returns: a JSON list of decisions, or "" for no answer.
+func (f *fleet) decider(typ string, decide func(*decisionTask) string) *nats.Subscription {
+	f.t.Helper()
+	sub, err := f.nc.QueueSubscribe(ns.Decide(typ), "deciders", func(m *nats.Msg) {
+		var task decisionTask
+		if err := json.Unmarshal(m.Data, &task); err != nil {
+			f.t.Errorf("decision task %s: %v", m.Data, err)
+			return
+		}
+		if answer := decide(&task); answer != "" {
+			if err := m.Respond([]byte(`{"token":"` + task.Token + `","decisions":` + answer + `}`)); err != nil {
+				f.t.Error(err)
+			}
+		}
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.flush()
+	return sub
+}
+
+func (f *fleet) flush() {
+	f.t.Helper()
+	// With a context: the form without one shares timers between bubbles.
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+	defer cancel()
+	if err := f.nc.FlushWithContext(ctx); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+const complete = `[{"type":"CompleteWorkflow","attributes":{"result":"done"}}]`
+
+func scheduleActivity(id, more string) string {
+	return `{"type":"ScheduleActivity","attributes":{"activityId":"` + id + `","activityType":"work","list":"main"` + more + `}}`
+}
+
+// task is an activity task as another language sees it.
+type task struct {
+	f                         *fleet
+	msg                       jetstream.Msg
+	Token, Report, ActivityID string
+	Attempt                   int
+	NotIdempotent             bool
+	sequence, delivered       uint64
+}
+
+// pull takes the next task of list main, or fails after a minute.
+func (f *fleet) pull() *task {
+	f.t.Helper()
+	t := f.tryPull(time.Minute)
+	if t == nil {
+		f.t.Fatal("no task came")
+	}
+	return t
+}
+
+func (f *fleet) tryPull(wait time.Duration) *task {
+	f.t.Helper()
+	deadline := time.Now().Add(wait)
+	for time.Now().Before(deadline) {
+		c, err := f.js.Consumer(f.t.Context(), ns.StreamTasks("main"), topology.Consumer)
+		if err != nil {
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		batch, err := c.Fetch(1, jetstream.FetchMaxWait(max(time.Until(deadline), time.Second)))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		for m := range batch.Messages() {
+			meta, err := m.Metadata()
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			t := &task{f: f, msg: m, sequence: meta.Sequence.Stream, delivered: meta.NumDelivered}
+			if err := json.Unmarshal(m.Data(), t); err != nil {
+				f.t.Fatal(err)
+			}
+			return t
+		}
+	}
+	return nil
+}
+
+// report publishes an outcome and waits for the stream to have it.
+func (t *task) report(kind, more string) {
+	t.f.t.Helper()
+	t.f.publish(t.Report, `{"token":"`+t.Token+`","kind":"`+kind+`"`+more+`}`)
+}
+
+func (t *task) success() {
+	t.f.t.Helper()
+	t.report("success", `,"result":"fine"`)
+	if err := t.msg.Ack(); err != nil {
+		t.f.t.Fatal(err)
+	}
+}
+
+// begin asks whether this delivery may run.
+func (t *task) begin(nonce string) schemas.Permission {
+	t.f.t.Helper()
+	inbox := t.f.nc.NewInbox()
+	sub, err := t.f.nc.SubscribeSync(inbox)
+	if err != nil {
+		t.f.t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	for range 20 {
+		t.report("begin", fmt.Sprintf(`,"taskSequence":%d,"redelivered":%t,"nonce":"%s","replyTo":"%s"`, t.sequence, t.delivered > 1, nonce, inbox))
+		ctx, cancel := context.WithTimeout(t.f.t.Context(), 5*time.Second)
+		m, err := sub.NextMsgWithContext(ctx)
+		cancel()
+		if err != nil {
+			continue
+		}
+		var p schemas.Permission
+		if err := json.Unmarshal(m.Data, &p); err != nil {
+			t.f.t.Fatal(err)
+		}
+		return p
+	}
+	t.f.t.Fatal("the question is never answered")
+	return schemas.Permission{}
+}
+
+// publish stores a message and returns its sequence.
+func (f *fleet) publish(subj, body string) uint64 {
+	f.t.Helper()
+	ack, err := f.js.Publish(f.t.Context(), subj, []byte(body))
+	if err != nil {
+		f.t.Fatalf("publish %s: %v", subj, err)
+	}
+	return ack.Sequence
+}
+
+// types returns the event types of a workflow's latest run, as the API shows them.
+func (f *fleet) types(id string) []string {
+	f.t.Helper()
+	var types []string
+	for _, e := range f.events(id) {
+		types = append(types, string(e.Type()))
+	}
+	return types
+}
+
+func (f *fleet) events(id string) []schemas.Event {
+	f.t.Helper()
+	var events []schemas.Event
+	for {
+		after := 0
+		if n := len(events); n > 0 {
+			after = int(events[n-1].ID)
+		}
+		raw, err := json.Marshal(f.api("history", fmt.Sprintf(`{"workflowId":"%s","after":%d}`, id, after)))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		var page schemas.HistoryResponse
+		if err := json.Unmarshal(raw, &page); err != nil {
+			f.t.Fatal(err)
+		}
+		if page.Error != nil {
+			f.t.Fatal(page.Error)
+		}
+		events = append(events, page.Events...)
+		if !page.More {
+			return events
+		}
+	}
+}
+
+// await waits until a workflow's history has an event of a type.
+func (f *fleet) await(id string, typ schemas.EventType) {
+	f.t.Helper()
+	for range 600 {
+		for _, e := range f.events(id) {
+			if e.Type() == typ {
+				return
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	f.t.Fatalf("%s never has a %s: %v", id, typ, f.types(id))
+}
+
+func (f *fleet) wantTypes(id string, want ...string) {
+	f.t.Helper()
+	if got := strings.Join(f.types(id), " "); got != strings.Join(want, " ") {
+		f.t.Fatalf("history of %s:\n%s\nwant:\n%s", id, got, strings.Join(want, " "))
+	}
+}
+
+// dead returns the reasons of all dead letters.
+func (f *fleet) dead() []string {
+	f.t.Helper()
+	var reasons []string
+	err := f.post.Scan(f.t.Context(), ns.StreamDead(), post.ReadOptions{}, func(s post.Stored) error {
+		var d schemas.DeadLetter
+		if err := json.Unmarshal(s.Data, &d); err != nil {
+			return err
+		}
+		reasons = append(reasons, d.Reason)
+		return nil
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return reasons
+}
+
+// check runs the history checker over every record of the namespace.
+func (f *fleet) check() {
+	f.t.Helper()
+	for p := range f.partitions() {
+		runs := map[string]*checker.History{}
+		err := f.post.Scan(context.Background(), ns.StreamHistory(p), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(p)}}, func(s post.Stored) error {
+			var r schemas.Record
+			if err := schemas.Unmarshal(s.Data, &r); err != nil {
+				return fmt.Errorf("record %d: %w", s.Seq, err)
+			}
+			if runs[r.Run] == nil {
+				runs[r.Run] = checker.New(r.WorkflowID, r.Run)
+			}
+			for _, v := range runs[r.Run].Record(&r, s.Data, schemas.At(s.Time)) {
+				f.t.Errorf("checker: %v", v)
+			}
+			return nil
+		})
+		if err != nil {
+			f.t.Error(err)
+		}
+		for _, h := range runs {
+			for _, v := range h.End() {
+				f.t.Errorf("checker: %v", v)
+			}
+		}
+	}
+}
+
+// result0 returns the status now.
+func (f *fleet) result0(id string) string {
+	f.t.Helper()
+	s, _ := f.api("result", `{"workflowId":"`+id+`"}`)["status"].(string)
+	return s
+}
+
+// truncate makes a stream again with only its first messages up to a sequence, as a machine does that loses what was not
+// synced: the numbers behind it are handed out again.
+func (f *fleet) truncate(stream string, last uint64) {
+	f.t.Helper()
+	ctx := f.t.Context()
+	s, err := f.js.Stream(ctx, stream)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	config := s.CachedInfo().Config
+	if err := f.js.DeleteStream(ctx, stream); err != nil {
+		f.t.Fatal(err)
+	}
+	config.FirstSeq = last + 1
+	if _, err := f.js.CreateStream(ctx, config); err != nil {
+		f.t.Fatal(err)
+	}
+}

@@ -1,0 +1,315 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// orphanRetry is how soon the end of the inbox is asked for again when the server did not answer.
+const orphanRetry = 200 * time.Millisecond
+
+// readAhead bounds how many messages of a log are queued on the loop before its reader waits.
+const readAhead = 4096
+
+// intake is a partition's place in one of its two logs.
+type intake struct {
+	log    int
+	stream string
+	filter string
+	ledger ledger
+
+	// incarnation counts how often the stream lost a tail; messages stamped after since belong to it, older ones to the
+	// one before (P-9).
+	incarnation uint32
+	since       schemas.Timestamp
+
+	from uint64           // where reading begins
+	end  uint64           // the last sequence at take-over: the backlog
+	read schemas.Position // the last message that came in
+	room chan struct{}    // bounds what is queued on the loop
+}
+
+// newIntake decides where to read from. witness is the highest position that is known to be consumed: if the message there
+// is not the one that was consumed, the stream has lost a tail and a new incarnation begins.
+func (p *partition) newIntake(ctx context.Context, log int, stream, filter string, witness schemas.Position) (*intake, error) {
+	checkpoint := p.checkpointed.Inbox
+	if log == signalLog {
+		checkpoint = p.checkpointed.Signals
+	}
+	in := &intake{log: log, stream: stream, filter: filter, incarnation: witness.Incarnation, from: checkpoint.Sequence + 1, room: make(chan struct{}, readAhead)}
+	in.ledger.settled = checkpoint
+	first, last, err := p.b.conn.StreamState(ctx, stream)
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", stream, err)
+	}
+	in.end = last
+	lost, err := p.lostTail(ctx, in, witness, first, last)
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", stream, err)
+	}
+	if lost {
+		in.incarnation, in.since, in.from = witness.Incarnation+1, witness.Time, 1
+		p.log.WithField("stream", stream).WithField("incarnation", in.incarnation).
+			Warn("the stream has lost messages that were stored; a new incarnation begins")
+	}
+	in.read = checkpoint
+	return in, nil
+}
+
+func (p *partition) lostTail(ctx context.Context, in *intake, witness schemas.Position, first, last uint64) (bool, error) {
+	if witness.Sequence == 0 {
+		return false, nil
+	}
+	if last < witness.Sequence {
+		return true, nil
+	}
+	if witness.Sequence < first {
+		return false, nil // purged since; the purge line is below every checkpoint's witness
+	}
+	m, err := p.b.conn.GetSeq(ctx, in.stream, witness.Sequence)
+	switch {
+	case errors.Is(err, post.ErrNotFound):
+		// Purged in the middle: only the signals stream is purged by subject, and never at a witness.
+		return in.log == inboxLog, nil
+	case err != nil:
+		return false, err
+	}
+	return schemas.At(m.Time) != witness.Time, nil
+}
+
+// position places a message in its incarnation.
+func (in *intake) position(seq uint64, at schemas.Timestamp) schemas.Position {
+	pos := schemas.Position{Incarnation: in.incarnation, Sequence: seq, Time: at}
+	if in.since != 0 && pos.Time <= in.since && pos.Incarnation > 0 {
+		pos.Incarnation--
+	}
+	return pos
+}
+
+// follow reads the log onto the loop.
+func (p *partition) follow(ctx context.Context, in *intake) (*post.Reader, error) {
+	options := post.ReadOptions{StartSeq: in.from}
+	if in.filter != "" {
+		options.FilterSubjects = []string{in.filter}
+	}
+	return p.b.conn.Read(ctx, in.stream, options, func(m post.Stored) {
+		p.b.observe(m.Time)
+		select {
+		case in.room <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		e := p.open(in, m)
+		p.loop.post(func() {
+			<-in.room
+			p.intake(in, e)
+		})
+	})
+}
+
+// open parses a message on the reader's goroutine. It never fails: what cannot be understood becomes a dead letter.
+func (p *partition) open(in *intake, m post.Stored) *opened {
+	e := &envelope{at: schemas.At(m.Time), log: in.log, subject: m.Subject, body: m.Data}
+	o := &opened{envelope: e, seq: m.Seq}
+	if in.log == signalLog {
+		_, wid, name, err := subject.ParseSignalStored(m.Subject)
+		o.wid, o.err = wid, err
+		e.msg = execution.Signal{Name: name, Input: m.Data, RequestID: m.Header.Get("Nats-Msg-Id")}
+		return o
+	}
+	_, wid, kind, _, err := subject.ParseIn(m.Subject)
+	if err != nil {
+		o.err = err
+		return o
+	}
+	o.wid = wid
+	switch kind {
+	case "start":
+		r := &schemas.StartRequest{}
+		o.err = schemas.Unmarshal(m.Data, r)
+		e.msg = execution.Start{Request: r}
+	case "act":
+		r := &schemas.Report{}
+		o.err = schemas.Unmarshal(m.Data, r)
+		e.msg = execution.Report{Report: r}
+	case "alarm":
+		r := &schemas.Ring{}
+		o.err = schemas.Unmarshal(m.Data, r)
+		o.ring = r
+		e.msg = execution.Ring{}
+	case "pause", "resume":
+		r := &schemas.ExecutionRequest{}
+		o.err = schemas.Unmarshal(m.Data, r)
+		o.request = r
+		if e.msg = execution.Message(execution.Pause{Request: r}); kind == "resume" {
+			e.msg = execution.Resume{Request: r}
+		}
+	default:
+		o.err = fmt.Errorf("inbox messages of kind %q are not known", kind)
+	}
+	return o
+}
+
+// opened is a parsed message, before its position is known.
+type opened struct {
+	*envelope
+	seq     uint64
+	ring    *schemas.Ring
+	request *schemas.ExecutionRequest
+	err     error
+}
+
+// intake takes a message of a log, in the log's order.
+func (p *partition) intake(in *intake, o *opened) {
+	e := o.envelope
+	e.pos = in.position(o.seq, e.at)
+	e.ticket = in.ledger.begin(e.pos)
+	in.read = e.pos
+	defer p.progress()
+	switch {
+	case in.incarnation == p.positionOf(in.log).Incarnation && !p.positionOf(in.log).Before(e.pos):
+		e.ticket.release() // below the checkpoint: a new incarnation reads from the beginning
+		return
+	case o.err != nil:
+		p.bury(e, "undecodable", o.err.Error())
+		e.ticket.release()
+		return
+	case in.log == signalLog && p.buried[strings.Join(p.place(e), ".")]:
+		e.ticket.release()
+		return
+	}
+	r := p.get(o.wid)
+	switch msg := e.msg.(type) {
+	case execution.Start:
+		e.answer = p.answerStart(msg.Request)
+	case execution.Ring:
+		p.when(r, func() { p.rang(r, o.ring, e.ticket) })
+	case execution.Pause, execution.Resume:
+		e.answer = p.answerRequest(o.request)
+	}
+	p.deliver(r, e)
+}
+
+func (p *partition) positionOf(log int) schemas.Position {
+	if log == inboxLog {
+		return p.checkpointed.Inbox
+	}
+	return p.checkpointed.Signals
+}
+
+// progress looks whether what waits for the end of a log can go on.
+func (p *partition) progress() {
+	if p.recovered != nil && p.backlogDone() {
+		p.backlogRead()
+	}
+	if len(p.orphans) > 0 {
+		p.adopt()
+	}
+}
+
+func (p *partition) backlogDone() bool {
+	for _, in := range p.intakes {
+		if in.read.Sequence < in.end && in.log == inboxLog {
+			return false
+		}
+	}
+	return true
+}
+
+// orphan keeps a signal whose workflow is unknown or closed until the inbox has been read up to where it stands now: the
+// start that came before the signal may still be in there (P-12).
+func (p *partition) orphan(e *envelope) {
+	p.orphans = append(p.orphans, e)
+	p.seekEnd()
+}
+
+func (p *partition) seekEnd() {
+	if p.polling {
+		return
+	}
+	p.polling = true
+	asked := slices.Clone(p.orphans)
+	readAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+		_, last, err := p.b.reads.StreamState(ctx, p.intakes[inboxLog].stream)
+		return last, err
+	}, func(last uint64, err error) {
+		p.polling = false
+		if err != nil {
+			p.loop.after(orphanRetry, p.seekEnd)
+			return
+		}
+		for _, e := range asked {
+			if !e.endKnown {
+				e.inboxEnd, e.endKnown = last, true
+			}
+		}
+		p.adopt()
+	})
+}
+
+// adopt judges, in order, the orphans whose wait is over.
+func (p *partition) adopt() {
+	n := 0
+	for _, e := range p.orphans {
+		if !e.endKnown || p.intakes[inboxLog].read.Sequence < e.inboxEnd {
+			break
+		}
+		n++
+	}
+	ready := p.orphans[:n]
+	p.orphans = append([]*envelope(nil), p.orphans[n:]...)
+	for _, e := range ready {
+		e.final = true
+		p.deliver(p.get(e.wid), e)
+	}
+	if len(p.orphans) > 0 && !p.orphans[0].endKnown {
+		p.seekEnd()
+	}
+}
+
+// takeOrphans removes and returns the orphans of a workflow id: its run has come.
+func (p *partition) takeOrphans(wid string) []*envelope {
+	var own, rest []*envelope
+	for _, e := range p.orphans {
+		if e.wid == wid {
+			own = append(own, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	if len(own) > 0 {
+		p.orphans = rest
+	}
+	return own
+}
+
+// deadTail is the part of a dead letter's subject that tells the log the message stood in.
+func deadTail(partition, log int) []string {
+	return []string{strconv.Itoa(partition), []string{"in", "signals", "none"}[log]}
+}
+
+// place is where a message stood: its dead letter is written once for each place.
+func (p *partition) place(e *envelope) []string {
+	incarnation, sequence := uint64(e.pos.Incarnation), e.pos.Sequence
+	if e.log == noLog {
+		p.nextDead++
+		incarnation, sequence = p.fence, p.nextDead
+	}
+	return append(deadTail(p.n, e.log), strconv.FormatUint(incarnation, 10), strconv.FormatUint(sequence, 10))
+}
+
+// placeOf finds the place in a dead letter's subject: its last four tokens.
+func placeOf(subj string) string {
+	tokens := strings.Split(subj, ".")
+	return strings.Join(tokens[max(len(tokens)-4, 0):], ".")
+}

@@ -1,0 +1,167 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Headers of a history record: what a list shows of a run is read from its last record without decoding it.
+const (
+	headerType    = "Drover-Type"
+	headerStatus  = "Drover-Status"
+	headerStarted = "Drover-Started"
+	headerLast    = "Drover-Last"
+	headerMore    = "Drover-More"
+)
+
+// describe writes the headers of a record whose events have just been applied to s.
+func describe(h post.Header, s *execution.State, events []schemas.Event) {
+	h[headerType] = []string{subject.Token(s.Start.WorkflowType)}
+	status := s.Status
+	if !s.Closed() && status == "" {
+		status = schemas.StatusOpen
+	}
+	h[headerStatus] = []string{string(status)}
+	h[headerStarted] = []string{strconv.FormatInt(int64(s.StartBase), 10)}
+	h[headerLast] = []string{strconv.FormatInt(events[len(events)-1].ID, 10)}
+	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" {
+		more, err := json.Marshal(moreInfo{Version: s.Start.WorkflowTypeVersion, Tags: s.Start.TagList, Attributes: s.Attributes})
+		if err == nil {
+			h[headerMore] = []string{string(more)}
+		}
+	}
+}
+
+type moreInfo struct {
+	Version    string            `json:"version,omitempty"`
+	Tags       []string          `json:"tags,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+}
+
+func infoOf(s *execution.State) schemas.ExecutionInfo {
+	i := schemas.ExecutionInfo{
+		WorkflowID: s.WorkflowID, Run: s.Run, Type: s.Start.WorkflowType, TypeVersion: s.Start.WorkflowTypeVersion,
+		Status: s.Status, StartedAt: s.StartBase, Events: s.LastID, Tags: s.Start.TagList, Attributes: s.Attributes,
+	}
+	if s.Close != nil {
+		i.ClosedAt = s.Close.Time
+	}
+	return i
+}
+
+// infoFrom reads a run's line off the headers of its last record.
+func infoFrom(m post.Stored) (schemas.ExecutionInfo, error) {
+	_, wid, run, err := subject.ParseHistory(m.Subject)
+	if err != nil {
+		return schemas.ExecutionInfo{}, err
+	}
+	i := schemas.ExecutionInfo{WorkflowID: wid, Run: run, Status: schemas.Status(m.Header.Get(headerStatus))}
+	if i.Type, err = subject.ParseToken(m.Header.Get(headerType)); err != nil {
+		return i, err
+	}
+	started, err := strconv.ParseInt(m.Header.Get(headerStarted), 10, 64)
+	if err != nil {
+		return i, err
+	}
+	i.StartedAt = schemas.Timestamp(started)
+	if i.Events, err = strconv.ParseInt(m.Header.Get(headerLast), 10, 64); err != nil {
+		return i, err
+	}
+	if i.Status.Closed() {
+		i.ClosedAt = schemas.At(m.Time)
+	}
+	if raw := m.Header.Get(headerMore); raw != "" {
+		var more moreInfo
+		if err := json.Unmarshal([]byte(raw), &more); err != nil {
+			return i, err
+		}
+		i.TypeVersion, i.Tags, i.Attributes = more.Version, more.Tags, more.Attributes
+	}
+	return i, nil
+}
+
+const (
+	defaultList = 100
+	maxList     = 1000
+)
+
+// list reads the last record of every run, partition by partition, from where the cursor stands. It costs one header a
+// run: good for a person's question, not for a dashboard over millions.
+func (b *Broker) list(ctx context.Context, q *schemas.ListRequest) (*schemas.ListResponse, error) {
+	limit := q.Limit
+	if limit <= 0 {
+		limit = defaultList
+	}
+	limit = min(limit, maxList)
+	partition, from, err := parseCursor(q.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	a := &schemas.ListResponse{V: schemas.Version, Executions: []schemas.ExecutionInfo{}}
+	for ; partition < b.o.Partitions; partition, from = partition+1, 1 {
+		filter := b.ns.AllRuns(partition)
+		if q.WorkflowID != "" {
+			if b.partitionOf(q.WorkflowID) != partition {
+				continue
+			}
+			filter = b.ns.HistoryOfWorkflow(partition, q.WorkflowID)
+		}
+		options := post.ReadOptions{FilterSubjects: []string{filter}, LastPerSubject: true, HeadersOnly: true}
+		err := b.reads.Scan(ctx, b.ns.StreamHistory(partition), options, func(m post.Stored) error {
+			if m.Seq < from {
+				return nil
+			}
+			if len(a.Executions) == limit {
+				a.Cursor = strconv.Itoa(partition) + "." + strconv.FormatUint(m.Seq, 10)
+				return errPageFull
+			}
+			i, err := infoFrom(m)
+			if err != nil {
+				b.o.Logger.WithError(err).WithField("subject", m.Subject).Warn("a record has no readable headers")
+				return nil
+			}
+			if matches(q, &i) {
+				a.Executions = append(a.Executions, i)
+			}
+			return nil
+		})
+		if err != nil && a.Cursor == "" {
+			return nil, unavailable(err)
+		}
+		if a.Cursor != "" {
+			break
+		}
+	}
+	return a, nil
+}
+
+var errPageFull = schemas.Errorf(schemas.CodeInternal, "the page is full")
+
+func matches(q *schemas.ListRequest, i *schemas.ExecutionInfo) bool {
+	return (q.Status == "" || q.Status == i.Status || q.Status == "closed" && i.Status.Closed()) &&
+		(q.Type == "" || q.Type == i.Type) &&
+		(q.Prefix == "" || strings.HasPrefix(i.WorkflowID, q.Prefix)) &&
+		(q.After == 0 || i.StartedAt > q.After) && (q.Before == 0 || i.StartedAt < q.Before)
+}
+
+func parseCursor(c string) (partition int, from uint64, err error) {
+	if c == "" {
+		return 0, 1, nil
+	}
+	p, s, ok := strings.Cut(c, ".")
+	partition, err = strconv.Atoi(p)
+	if err == nil {
+		from, err = strconv.ParseUint(s, 10, 64)
+	}
+	if !ok || err != nil || partition < 0 {
+		return 0, 0, schemas.Errorf(schemas.CodeInvalid, "the cursor %q is none that a list has returned", c).InField("cursor").WithHint("begin again without one")
+	}
+	return partition, from, nil
+}

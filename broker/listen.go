@@ -1,0 +1,128 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// verbHeader names the API verb of a request that a broker passes on to the owner of a partition.
+const verbHeader = "Drover-Verb"
+
+// listen subscribes to everything the owner of a partition must hear, then begins to read the two logs. It returns what
+// undoes it, even with an error.
+func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
+	subscribe := func(subj, queue string, fn func(post.Msg)) {
+		if err != nil {
+			return
+		}
+		var s post.Subscription
+		if s, err = p.b.conn.Subscribe(subj, queue, fn); err == nil {
+			closers = append(closers, func() { s.Close() })
+		}
+	}
+	p.replies = p.b.conn.NATS().NewInbox() + "."
+	subscribe(p.replies+">", "", p.answered)
+	subscribe(p.b.ns.Owner(p.n), "", p.asked)
+	subscribe(p.b.ns.AllBeats(p.n), "", p.beat)
+	subscribe(p.b.ns.AllAnnounce(), "", func(m post.Msg) {
+		if typ, err := subject.LastToken(m.Subject); err == nil {
+			p.loop.post(func() { p.announced(typ) })
+		}
+	})
+	if err != nil {
+		return closers, err
+	}
+	for _, in := range p.intakes {
+		reader, err := p.follow(ctx, in)
+		if err != nil {
+			return closers, err
+		}
+		closers = append(closers, func() { reader.Close() })
+	}
+	p.loop.post(p.progress)
+	return closers, nil
+}
+
+// beat takes a heartbeat: nothing is written, only the deadline moves.
+func (p *partition) beat(m post.Msg) {
+	var h schemas.Heartbeat
+	_, wid, _, err := subject.ParseBeat(m.Subject)
+	if err == nil {
+		err = schemas.Unmarshal(m.Data, &h)
+	}
+	answer := func(a schemas.BeatAnswer) {
+		a.V = schemas.Version
+		if body, err := json.Marshal(&a); err == nil && m.Reply != "" {
+			if err := p.b.conn.Publish(m.Reply, nil, body); err != nil {
+				p.log.WithError(err).Debug("a heartbeat cannot be answered")
+			}
+		}
+	}
+	if err != nil {
+		answer(schemas.BeatAnswer{Reason: err.Error()})
+		return
+	}
+	p.loop.post(func() {
+		r := p.get(wid)
+		p.when(r, func() {
+			if !r.live() {
+				answer(schemas.BeatAnswer{Gone: true, Reason: "the workflow is unknown"})
+				return
+			}
+			answer(r.state.Beat(&h, p.now()))
+		})
+	})
+}
+
+// answerStart tells the requester of a start how it went, once that is a fact.
+func (p *partition) answerStart(q *schemas.StartRequest) func(*run, []schemas.Event) {
+	if q.ReplyTo == "" {
+		return nil
+	}
+	return func(r *run, events []schemas.Event) {
+		s := r.state.Start
+		a := &schemas.StartResponse{V: schemas.Version, WorkflowID: r.wid, Run: s.Run, Started: len(events) > 0}
+		if !a.Started && !sameStart(s, q) {
+			a.Error = schemas.Errorf(schemas.CodeAlreadyStarted, "workflow %q is open already, as run %s", r.wid, s.Run).
+				InField("workflowId").About(r.wid, s.Run).WithHint("wait until it ends, or start under another id")
+		}
+		p.b.respond(q.ReplyTo, q.Content, a)
+	}
+}
+
+// answerRequest tells an operator that the request is in the history.
+func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []schemas.Event) {
+	if q.ReplyTo == "" {
+		return nil
+	}
+	return func(r *run, _ []schemas.Event) {
+		a := &schemas.AckResponse{V: schemas.Version}
+		switch {
+		case !r.live():
+			a.Error = notFound(q.WorkflowID, "")
+		case r.state.Closed():
+			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
+		default:
+			a.Run = r.state.Run
+		}
+		p.b.respond(q.ReplyTo, q.Content, a)
+	}
+}
+
+func notFound(wid, run string) *schemas.Error {
+	e := schemas.Errorf(schemas.CodeNotFound, "no workflow with the id %q was ever started", wid)
+	if run != "" {
+		e = schemas.Errorf(schemas.CodeNotFound, "workflow %q has no run %s", wid, run)
+	}
+	return e.InField("workflowId").About(wid, run).WithHint("list the ids with: drover list")
+}
+
+func closedError(wid string, s *execution.State) *schemas.Error {
+	return schemas.Errorf(schemas.CodeClosed, "workflow %q is closed (%s), as run %s", wid, s.Status, s.Run).
+		About(wid, s.Run).WithHint("start it again, or name an open workflow")
+}

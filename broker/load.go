@@ -1,0 +1,204 @@
+package broker
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// pageRecords is how many records one read of a history asks for.
+const pageRecords = 256
+
+// loaded is a run as it stands in its history.
+type loaded struct {
+	state      *execution.State
+	window     []schemas.Event
+	windowFrom int64
+	positions  [2]schemas.Position
+	sequence   uint64
+	hash       []byte
+	snapshot   uint64
+	since      int
+}
+
+// get returns the actor of a workflow id; if there is none yet its latest run begins to load.
+func (p *partition) get(wid string) *run {
+	r := p.runs[wid]
+	if r == nil {
+		r = &run{wid: wid, loading: true}
+		p.runs[wid] = r
+		p.touch(r)
+		p.load(r)
+		return r
+	}
+	p.touch(r)
+	return r
+}
+
+// when runs f once the run is loaded: at once, or later on the loop.
+func (p *partition) when(r *run, f func()) {
+	if r.loading {
+		r.then = append(r.then, f)
+		return
+	}
+	f()
+}
+
+func (p *partition) load(r *run) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+		return p.b.loadLatest(ctx, p.n, r.wid)
+	}, func(l *loaded, err error) {
+		if err != nil {
+			p.log.WithError(err).WithField("workflow", r.wid).Warn("a run cannot be loaded; trying again")
+			p.loop.after(loadRetry, func() { p.load(r) })
+			return
+		}
+		p.ready(r, l)
+	})
+}
+
+const loadRetry = 200 * time.Millisecond
+
+func (p *partition) ready(r *run, l *loaded) {
+	r.loading = false
+	if l != nil {
+		r.state, r.window, r.windowFrom = l.state, l.window, l.windowFrom
+		r.positions, r.sequence, r.hash, r.snapshot, r.since = l.positions, l.sequence, l.hash, l.snapshot, l.since
+		r.committed, r.loaded = l.state.LastID, l.state.LastID
+		for _, a := range l.state.Activities {
+			if a.Started != 0 && a.Scheduled.HeartbeatTimeout.Limited() {
+				a.LastBeat = p.now() // the heartbeats of the last owner's time are not known: count anew
+			}
+		}
+	}
+	p.loadedNow(r)
+}
+
+// readAsync reads on a goroutine of its own and hands the answer to the loop. Reads use a connection of their own: a
+// direct get keeps the connection that asked busy.
+func readAsync[T any](b *Broker, l *loop, read func(context.Context) (T, error), then func(T, error)) {
+	b.wg.Go(func() {
+		b.readers <- struct{}{}
+		defer func() { <-b.readers }()
+		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
+		defer cancel()
+		v, err := read(ctx)
+		l.post(func() { then(v, err) })
+	})
+}
+
+const readTimeout = 10 * time.Second
+
+// loadLatest reads the latest run of a workflow id; nil if it never had one. "Never" is decided by the leader of the
+// stream, since a follower may not know of a record yet (P-2).
+func (b *Broker) loadLatest(ctx context.Context, partition int, wid string) (*loaded, error) {
+	last, err := b.reads.LastBySubject(ctx, b.ns.StreamHistory(partition), b.ns.HistoryOfWorkflow(partition, wid))
+	switch {
+	case errors.Is(err, post.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return b.fold(ctx, partition, last)
+}
+
+// loadRun reads one run of a workflow id; nil if there is none.
+func (b *Broker) loadRun(ctx context.Context, partition int, wid, id string) (*loaded, error) {
+	last, err := b.reads.LastBySubject(ctx, b.ns.StreamHistory(partition), b.ns.History(partition, wid, id))
+	switch {
+	case errors.Is(err, post.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return b.fold(ctx, partition, last)
+}
+
+// fold rebuilds a run from its last snapshot on. last is its last record as the leader has it: a shorter answer comes
+// from a follower that is behind, and is not used.
+func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*loaded, error) {
+	var newest schemas.Record
+	if err := schemas.Unmarshal(last.Data, &newest); err != nil {
+		return nil, fmt.Errorf("record %d of %s: %w", last.Seq, last.Subject, err)
+	}
+	l := &loaded{}
+	if newest.First == 1 || len(newest.Snapshot) > 0 {
+		return l, l.add(last)
+	}
+	from := max(newest.SnapshotSequence, 1)
+	for {
+		page, _, err := b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), last.Subject, from, pageRecords)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", last.Subject, err)
+		}
+		for i := range page {
+			if page[i].Seq > last.Seq {
+				return l, nil
+			}
+			if err := l.add(&page[i]); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case l.sequence == last.Seq:
+			return l, nil
+		case len(page) == 0:
+			return nil, fmt.Errorf("read %s: record %d is missing behind %d", last.Subject, last.Seq, l.sequence)
+		}
+		from = page[len(page)-1].Seq + 1
+	}
+}
+
+// add folds one record.
+func (l *loaded) add(s *post.Stored) error {
+	var r schemas.Record
+	if err := schemas.Unmarshal(s.Data, &r); err != nil {
+		return fmt.Errorf("record %d of %s: %w", s.Seq, s.Subject, err)
+	}
+	if len(r.Snapshot) > 0 && l.state == nil && r.First != 1 {
+		state, err := execution.Restore(r.Snapshot)
+		if err != nil {
+			return fmt.Errorf("snapshot in record %d of %s: %w", s.Seq, s.Subject, err)
+		}
+		state.Rebase(r.First, schemas.At(s.Time))
+		l.state, l.windowFrom, l.window = state, r.First-1, append(l.window, r.Events...)
+	} else {
+		if l.state == nil {
+			l.state = execution.New(r.WorkflowID, r.Run)
+			l.windowFrom = r.First - 1
+		}
+		if r.First != l.state.LastID+1 {
+			return fmt.Errorf("record %d of %s begins with event %d, want %d; run drover verify", s.Seq, s.Subject, r.First, l.state.LastID+1)
+		}
+		for _, e := range r.Events {
+			l.state.Apply(e)
+		}
+		l.state.Rebase(r.First, schemas.At(s.Time))
+		l.window = append(l.window, r.Events...)
+		l.since += len(r.Events)
+	}
+	if len(r.Snapshot) > 0 {
+		l.snapshot, l.since = s.Seq, 0
+	} else if r.SnapshotSequence > 0 {
+		l.snapshot = r.SnapshotSequence
+	}
+	l.window, l.windowFrom = trim(l.window, l.windowFrom, l.state.Decision.Previous)
+	hash := sha256.Sum256(s.Data)
+	l.positions, l.sequence, l.hash = [2]schemas.Position{r.Inbox, r.Signals}, s.Seq, hash[:]
+	return nil
+}
+
+// trim drops the events up to previous: every decider has seen them.
+func trim(window []schemas.Event, from, previous int64) ([]schemas.Event, int64) {
+	if previous <= from {
+		return window, from
+	}
+	n := min(int(previous-from), len(window))
+	return append(window[:0:0], window[n:]...), from + int64(n)
+}

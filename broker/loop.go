@@ -1,0 +1,94 @@
+package broker
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+)
+
+// loop runs closures one after another on one goroutine. Anybody may post; only closures on the loop may use after.
+//
+// The queue is unbounded on purpose: acknowledgements must never block the connection that delivers them, or the loop and
+// the connection would wait for each other. What could flood it (the two logs) is bounded by its own reader.
+type loop struct {
+	mu     sync.Mutex
+	queue  []func()
+	wake   chan struct{}
+	timers timers
+}
+
+func newLoop() *loop { return &loop{wake: make(chan struct{}, 1)} }
+
+// post queues f.
+func (l *loop) post(f func()) {
+	l.mu.Lock()
+	l.queue = append(l.queue, f)
+	first := len(l.queue) == 1
+	l.mu.Unlock()
+	if first {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// after runs f on the loop once d has passed.
+func (l *loop) after(d time.Duration, f func()) {
+	heap.Push(&l.timers, &timer{at: time.Now().Add(d), f: f})
+}
+
+// run works until ctx is done. It calls flush after each batch, so that what a batch has caused goes out together.
+func (l *loop) run(ctx context.Context, flush func()) {
+	clock := time.NewTimer(time.Hour)
+	defer clock.Stop()
+	var batch []func()
+	for {
+		next := time.Hour
+		if len(l.timers) > 0 {
+			next = max(time.Until(l.timers[0].at), 0)
+		}
+		clock.Reset(next)
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.wake:
+		case <-clock.C:
+		}
+		l.mu.Lock()
+		batch, l.queue = l.queue, batch[:0]
+		l.mu.Unlock()
+		for i, f := range batch {
+			if ctx.Err() != nil {
+				return
+			}
+			f()
+			batch[i] = nil
+		}
+		for now := time.Now(); len(l.timers) > 0 && !l.timers[0].at.After(now); {
+			t, _ := heap.Pop(&l.timers).(*timer)
+			t.f()
+		}
+		flush()
+	}
+}
+
+type timer struct {
+	at time.Time
+	f  func()
+}
+
+type timers []*timer
+
+func (t timers) Len() int           { return len(t) }
+func (t timers) Less(i, j int) bool { return t[i].at.Before(t[j].at) }
+func (t timers) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+func (t *timers) Push(x any)        { *t = append(*t, x.(*timer)) }
+func (t *timers) Pop() any {
+	old := *t
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*t = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,75 @@
+package broker
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Options configure a broker. The zero value of every field is its default.
+type Options struct {
+	// Namespace is served. Defaults to "default".
+	Namespace string
+	// Partitions is how many the namespace has, as topology.Ensure reports it. Required.
+	Partitions int
+	// Claims holds the partitions. Required.
+	Claims *claims.Claims
+	// Node names this process in claims, fences and answers. Required.
+	Node string
+	// Version is shown by the micro service. Defaults to "0.0.0".
+	Version string
+	// Execution holds the limits and default timeouts of runs.
+	Execution execution.Config
+	// CachedRuns bounds the runs that a partition keeps folded in memory while nothing happens to them. Defaults to
+	// 10,000.
+	CachedRuns int
+	// SnapshotEvents is after how many events a record carries a snapshot. Defaults to 300.
+	SnapshotEvents int
+	// CheckpointEvery is how often positions are written. Defaults to 300 ms.
+	CheckpointEvery time.Duration
+	// AlarmDelay is how long a run may stand before its alarm is made durable; until then the effects position waits for
+	// it, so a crash forgets nothing. An alarm that is due sooner is armed at once. Defaults to 1 s.
+	AlarmDelay time.Duration
+	// Spread is how long a broker that is not the preferred owner of a free partition lets the preferred one go first.
+	// Defaults to 300 ms.
+	Spread time.Duration
+	// Logger takes what operators should know. Defaults to nothing.
+	Logger logrus.FieldLogger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	o.Namespace = cmp.Or(o.Namespace, "default")
+	o.Version = cmp.Or(o.Version, "0.0.0")
+	o.CachedRuns = cmp.Or(o.CachedRuns, 10_000)
+	o.SnapshotEvents = cmp.Or(o.SnapshotEvents, 300)
+	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 300*time.Millisecond)
+	o.AlarmDelay = cmp.Or(o.AlarmDelay, time.Second)
+	o.Spread = cmp.Or(o.Spread, 300*time.Millisecond)
+	o.Execution = o.Execution.Defaults()
+	if o.Logger == nil {
+		l := logrus.New()
+		l.SetOutput(io.Discard)
+		o.Logger = l
+	}
+	switch {
+	case o.Partitions < 1:
+		return o, fmt.Errorf("broker: Partitions is %d; want what topology.Ensure reports, at least 1", o.Partitions)
+	case o.Claims == nil:
+		return o, fmt.Errorf("broker: Claims is missing; open the namespace's claims bucket")
+	case o.Node == "":
+		return o, fmt.Errorf("broker: Node is empty; want a name that no other live process has")
+	case o.CachedRuns < 1 || o.SnapshotEvents < 1:
+		return o, fmt.Errorf("broker: CachedRuns is %d and SnapshotEvents %d; want at least 1", o.CachedRuns, o.SnapshotEvents)
+	}
+	if err := schemas.ValidateName("Namespace", o.Namespace); err != nil {
+		return o, fmt.Errorf("broker: %w", err)
+	}
+	return o, nil
+}

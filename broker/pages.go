@@ -1,0 +1,131 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	defaultPage = 1000
+	maxPage     = 10_000
+)
+
+// pageIndex remembers where in the stream the next page of a history begins, so that paging through a long one does not
+// read it from the start each time. It is a cache: forgetting costs a read.
+type pageIndex struct {
+	mu sync.Mutex
+	at map[pageKey]uint64
+}
+
+type pageKey struct {
+	run   string
+	after int64
+}
+
+func (i *pageIndex) get(run string, after int64) uint64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return max(i.at[pageKey{run, after}], 1)
+}
+
+func (i *pageIndex) put(run string, after int64, seq uint64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.at == nil || len(i.at) >= 4096 {
+		i.at = make(map[pageKey]uint64)
+	}
+	i.at[pageKey{run, after}] = seq
+}
+
+// events reads the events of a run with after < id ≤ upTo (0: no end), at most limit of them (0: no limit) and about
+// half of a message's room; more tells that there are others.
+func (b *Broker) events(ctx context.Context, partition int, wid, run string, after, upTo int64, limit int) (events []schemas.Event, more bool, err error) {
+	subj, room := b.ns.History(partition, wid, run), b.recordLimit/2
+	from := b.pages.get(run, after)
+	last := after
+	for {
+		page, _, err := b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), subj, from, pageRecords)
+		if err != nil {
+			return nil, false, fmt.Errorf("read %s: %w", subj, err)
+		}
+		for i := range page {
+			var r schemas.Record
+			if err := schemas.Unmarshal(page[i].Data, &r); err != nil {
+				return nil, false, fmt.Errorf("record %d of %s: %w; run drover verify", page[i].Seq, subj, err)
+			}
+			for _, e := range r.Events {
+				switch {
+				case e.ID <= after:
+					continue
+				case upTo != 0 && e.ID > upTo:
+					return events, false, nil
+				case limit > 0 && len(events) >= limit, limit > 0 && room < sizeOf(e) && len(events) > 0:
+					b.pages.put(run, last, page[i].Seq)
+					return events, true, nil
+				}
+				room -= sizeOf(e)
+				events, last = append(events, e), e.ID
+			}
+		}
+		if len(page) < pageRecords {
+			return events, false, nil
+		}
+		from = page[len(page)-1].Seq + 1
+	}
+}
+
+// serveHistory answers a page of events; with a wait it holds the answer back until there is something to say.
+func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
+	r := p.get(q.WorkflowID)
+	p.when(r, func() {
+		switch {
+		case q.Run == "" && !r.live():
+			reply(&schemas.HistoryResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})
+		case q.Run != "" && (!r.live() || r.state.Run != q.Run):
+			p.readPage(q, q.Run, true, reply)
+		default:
+			id := r.state.Run
+			p.wait(r, q.Wait, func(r *run) bool { return r.state.Run != id || r.committed > q.After || p.ended(r) }, func(r *run) {
+				if r.state.Run == id && r.committed <= q.After {
+					reply(&schemas.HistoryResponse{V: schemas.Version, Run: id, Events: []schemas.Event{}, Closed: p.ended(r)})
+					return
+				}
+				p.readPage(q, id, r.state.Run != id || p.ended(r), reply)
+			})
+		}
+	})
+}
+
+// ended tells whether the close is in the history.
+func (p *partition) ended(r *run) bool {
+	return r.state.Closed() && r.inflight == nil && len(r.pending) == 0
+}
+
+func (p *partition) readPage(q *schemas.HistoryRequest, run string, closed bool, reply func(any)) {
+	limit := q.Limit
+	if limit <= 0 {
+		limit = defaultPage
+	}
+	limit = min(limit, maxPage)
+	p.b.wg.Go(func() {
+		p.b.readers <- struct{}{}
+		defer func() { <-p.b.readers }()
+		ctx, cancel := context.WithTimeout(p.b.ctx, readTimeout)
+		defer cancel()
+		events, more, err := p.b.events(ctx, p.n, q.WorkflowID, run, q.After, 0, limit)
+		switch {
+		case err != nil:
+			reply(&schemas.HistoryResponse{V: schemas.Version, Run: run, Error: unavailable(err)})
+		case len(events) == 0 && q.After == 0:
+			reply(&schemas.HistoryResponse{V: schemas.Version, Run: run, Error: notFound(q.WorkflowID, run)})
+		default:
+			if events == nil {
+				events = []schemas.Event{}
+			}
+			reply(&schemas.HistoryResponse{V: schemas.Version, Run: run, Events: events, More: more, Closed: closed && !more})
+		}
+	})
+}

@@ -1,0 +1,190 @@
+package broker
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// partition is one spell of ownership: from a fence record to the first refusal, or to the loss of the claim. It is
+// never reused; after a refusal the next spell begins with nothing in memory.
+type partition struct {
+	b     *Broker
+	n     int
+	lease *claims.Lease
+	log   logrus.FieldLogger
+	loop  *loop
+	stop  context.CancelCauseFunc
+
+	fence   uint64 // sequence of our fence record
+	last    uint64 // predicted last sequence of the history stream
+	history *post.Outbox
+	outside *post.Outbox // tasks, alarms, dead letters
+
+	runs   map[string]*run
+	lru    *list.List // of *run, the longest untouched first
+	dirty  []*run
+	closed []*run // the latest closed runs, the oldest first
+
+	intakes [2]*intake
+	records ledger // effects, by history sequence
+	orphans []*envelope
+	polling bool // the end of the inbox is being asked for
+
+	asks      map[uint64]*run
+	nextAsk   uint64
+	replies   string // prefix of the subjects that deciders answer to
+	sweeping  bool
+	forlorn   map[string]map[*run]struct{} // by workflow type: nobody listens
+	probing   bool
+	recovered map[string]bool // workflow ids met at take-over, until their effects are repeated
+	recovery  *ticket
+
+	checkpointed   schemas.Checkpoint
+	checkpointRev  uint64
+	checkpointing  bool
+	purged         [2]uint64
+	purging        bool
+	buried         map[string]bool // dead letters above the checkpoint, by their tail
+	missingStreams map[string][]func()
+	nextDead       uint64
+	unwanted       int // ticks since another broker became the preferred one
+}
+
+var (
+	errRefused   = errors.New("a write was refused")
+	errElsewhere = errors.New("another broker is preferred")
+)
+
+func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
+	return &partition{
+		b: b, n: n, lease: lease, loop: newLoop(),
+		log:  b.o.Logger.WithField("partition", n),
+		runs: make(map[string]*run), lru: list.New(), asks: make(map[uint64]*run),
+		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]bool),
+		missingStreams: make(map[string][]func()),
+	}
+}
+
+// run owns the partition until ctx is done, the claim is lost or a write is refused; the last is an error that wraps
+// errRefused and calls for a new spell.
+func (p *partition) run(ctx context.Context) (err error) {
+	ctx, p.stop = context.WithCancelCause(ctx)
+	defer p.stop(nil)
+	began := time.Now()
+	if p.history, err = p.b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+		return err
+	}
+	defer p.history.Close()
+	if p.outside, err = p.b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+		return err
+	}
+	defer p.outside.Close()
+	if err := p.takeOver(ctx); err != nil {
+		return fmt.Errorf("partition %d: take-over: %w", p.n, err)
+	}
+	closers, err := p.listen(ctx)
+	defer func() {
+		for _, c := range closers {
+			c()
+		}
+	}()
+	if err != nil {
+		return fmt.Errorf("partition %d: %w", p.n, err)
+	}
+	p.log.WithFields(logrus.Fields{"fence": p.fence, "took": time.Since(began).Round(time.Millisecond), "recovered": len(p.recovered)}).Info("partition owned")
+	p.b.owned(p.n, p)
+	defer p.b.disowned(p.n, p)
+	p.loop.after(p.b.o.CheckpointEvery, p.tick)
+	p.loop.run(ctx, p.flush)
+	p.handOver(context.WithoutCancel(ctx))
+	if cause := context.Cause(ctx); errors.Is(cause, errRefused) || errors.Is(cause, errElsewhere) {
+		return cause
+	}
+	return ctx.Err()
+}
+
+// fail ends the spell. Everything in memory may be ahead of the history, so nothing of it is used again.
+func (p *partition) fail(format string, args ...any) {
+	err := fmt.Errorf("%w: %w", errRefused, fmt.Errorf(format, args...))
+	p.log.WithError(err).Warn("partition starts anew")
+	p.stop(err)
+}
+
+// may tells whether a write may still be sent (P-16).
+func (p *partition) may() bool {
+	if p.lease.Valid() {
+		return true
+	}
+	p.stop(claims.ErrLost)
+	return false
+}
+
+// now is the corrected clock: never ahead of the server's (P-15).
+func (p *partition) now() schemas.Timestamp { return p.b.now() }
+
+// flush publishes what a batch of the loop has caused: one record for each run that has something and none in flight.
+func (p *partition) flush() {
+	for len(p.dirty) > 0 {
+		dirty := p.dirty
+		p.dirty = nil
+		for _, r := range dirty {
+			p.settle(r)
+		}
+	}
+}
+
+// touch marks a run as used and forgets the longest unused ones above the bound.
+func (p *partition) touch(r *run) {
+	if r.element == nil {
+		r.element = p.lru.PushBack(r)
+	} else {
+		p.lru.MoveToBack(r.element)
+	}
+	for tries := 0; len(p.runs) > p.b.o.CachedRuns && tries < 8; tries++ {
+		oldest, _ := p.lru.Front().Value.(*run)
+		if oldest == r {
+			return
+		}
+		if !oldest.idle() {
+			p.lru.MoveToBack(oldest.element)
+			continue
+		}
+		p.forget(oldest)
+	}
+}
+
+// keptClosed is how many closed runs are kept in memory for those who ask how they ended.
+const keptClosed = 256
+
+// retire makes room: of the closed runs only the latest stay.
+func (p *partition) retire(r *run) {
+	if !r.live() || r.ended || !r.idle() {
+		return
+	}
+	r.ended = true
+	p.closed = append(p.closed, r)
+	for len(p.closed) > keptClosed {
+		oldest := p.closed[0]
+		p.closed[0] = nil
+		p.closed = p.closed[1:]
+		if oldest.ended && p.runs[oldest.wid] == oldest {
+			if oldest.ended = false; oldest.idle() && !oldest.open() {
+				p.forget(oldest)
+			}
+		}
+	}
+}
+
+func (p *partition) forget(r *run) {
+	p.lru.Remove(r.element)
+	delete(p.runs, r.wid)
+}

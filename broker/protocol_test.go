@@ -1,0 +1,430 @@
+package broker_test
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
+)
+
+const startO = `{"workflowId":"o","type":"order","run":"r1","requestId":"q1"}`
+
+// one schedules one activity and completes when it is closed.
+func one(more string) func(*decisionTask) string {
+	return func(t *decisionTask) string {
+		switch {
+		case t.has("WorkflowStarted"):
+			return "[" + scheduleActivity("a", more) + "]"
+		case t.has("ActivitySuccess"), t.has("ActivityFailed"), t.has("ActivityTimedOut"):
+			return complete
+		}
+		return "[]"
+	}
+}
+
+var oneActivity = []string{"WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "ActivityScheduled",
+	"ActivityStarted", "ActivitySuccess", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess"}
+
+func TestEmptyRun(t *testing.T) { // S1-44
+	virtually(t, 4, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", func(*decisionTask) string { return complete })
+		f.start(startO)
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
+	})
+}
+
+// Every publish of the owner is a place where it may die. Whatever the place, and whether the message is still sent or
+// not, the next owner finishes the run with the same eleven events.
+func TestOwnerDiesAtEveryPublish(t *testing.T) { // P-1, P-2
+	for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
+		for _, place := range []struct {
+			name, prefix string
+			n            int
+		}{
+			{"first record", "drover.default.history.0.o.", 1},
+			{"first decision task", "drover.default.decide.", 1},
+			{"record of the first decision", "drover.default.history.0.o.", 2},
+			{"task", "drover.default.task.main.", 1},
+			{"record of the outcome", "drover.default.history.0.o.", 3},
+			{"second decision task", "drover.default.decide.", 2},
+			{"record of the close", "drover.default.history.0.o.", 4},
+			{"fence", "drover.default.history.0.fence", 1},
+			{"checkpoint", "$KV.drover-default-checkpoints.", 1},
+		} {
+			name := place.name + map[cutwire.Verdict]string{cutwire.CutBefore: ", not sent", cutwire.CutAfter: ", sent"}[verdict]
+			t.Run(name, func(t *testing.T) {
+				virtually(t, 1, func(t *testing.T, f *fleet) {
+					f.decider("order", one(""))
+					a := f.node("a", nth(place.n, place.prefix, verdict))
+					go func() { // the client repeats what was not answered
+						<-a.wire.Killed()
+						a.stop()
+						f.node("b", nil)
+					}()
+					f.start(startO)
+					for f.result0("o") == "open" {
+						if k := f.tryPull(time.Second); k != nil {
+							k.success()
+						}
+					}
+					<-a.wire.Killed()
+					f.wantTypes("o", oneActivity...)
+				})
+			})
+		}
+	}
+}
+
+// A decider's reply comes by no inbox message. Its record is committed, the owner dies before the task is published; the
+// new owner never meets that run in the logs and must repeat the effect all the same.
+func TestRepeatsEffectsOfADecision(t *testing.T) { // P-1
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		asked := 0
+		f.decider("order", func(d *decisionTask) string { asked++; return one("")(d) })
+		a := f.node("a", nth(1, "drover.default.task.", cutwire.CutBefore))
+		f.start(startO)
+		a.waitKilled()
+		f.node("b", nil)
+		f.pull().success()
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+		f.wantTypes("o", oneActivity...)
+		if asked != 2 {
+			t.Fatalf("the decider was asked %d times, want 2: its first answer was in the history", asked)
+		}
+	})
+}
+
+func TestForeignWriteForksNothing(t *testing.T) { // P-2
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", one(""))
+		f.start(startO)
+		k := f.pull()
+		// Somebody writes into the history stream behind the owner's back; its next commit must be refused, and the
+		// message that caused it must not be lost.
+		f.publish("drover.default.history.0.stranger.x", `{}`)
+		k.success()
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+		f.wantTypes("o", oneActivity...)
+		if err := f.post.PurgeSubject(t.Context(), ns.StreamHistory(0), "drover.default.history.0.stranger.x"); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestFenceNeedsALaterClaim(t *testing.T) { // P-2
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		fence := func(claim uint64, owner string) error {
+			_, err := broker.Fence(t.Context(), f.post, ns, 0, claim, owner)
+			return err
+		}
+		if err := fence(7, "new"); err != nil {
+			t.Fatal(err)
+		}
+		if err := fence(5, "old"); !errors.Is(err, broker.ErrNewerFence) {
+			t.Fatalf("an older claim fenced behind a newer one: %v", err)
+		}
+		if err := fence(7, "other"); !errors.Is(err, broker.ErrNewerFence) {
+			t.Fatalf("another owner fenced with the same claim: %v", err)
+		}
+		if err := fence(7, "new"); err != nil {
+			t.Fatalf("the owner could not fence again: %v", err)
+		}
+	})
+}
+
+func TestFirstCommitAfterALoadProvesTheRead(t *testing.T) { // P-2
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		a := f.node("a", nil)
+		f.decider("order", one(""))
+		f.start(startO)
+		k := f.pull()
+		a.stop()
+		var both, second string
+		f.node("b", func(subj string, body []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, "drover.default.history.0.o.") {
+				if both == "" {
+					both = string(body)
+				} else {
+					second = string(body)
+				}
+			}
+			return cutwire.Pass
+		})
+		k.success()
+		f.result("o")
+		for _, header := range []string{"Nats-Expected-Last-Sequence:", "Nats-Expected-Last-Subject-Sequence:"} {
+			if !strings.Contains(both, header) {
+				t.Fatalf("the first commit to a loaded run lacks %s", header)
+			}
+		}
+		if strings.Contains(second, "Nats-Expected-Last-Subject-Sequence:") {
+			t.Fatal("later commits need not name the subject's sequence")
+		}
+	})
+}
+
+// noCheckpoints makes an owner die without ever having written a position: the next one reads everything again.
+func noCheckpoints(subj string, _ []byte) cutwire.Verdict {
+	if strings.HasPrefix(subj, "$KV.drover-default-checkpoints.") {
+		return cutwire.Swallow
+	}
+	return cutwire.Pass
+}
+
+func TestPositionsBelongToTheWorkflowID(t *testing.T) { // P-3
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("Signal") {
+				return complete
+			}
+			return "[]"
+		})
+		a := f.node("a", noCheckpoints)
+		f.start(startO)
+		f.publish("drover.default.signal.o.stop", `"A's"`)
+		f.result("o")
+		f.start(`{"workflowId":"o","type":"order","run":"r2"}`)
+		f.await("o", schemas.EventDeciderCompleted)
+		a.kill()
+		f.node("b", nil)
+		f.await("o", schemas.EventDeciderCompleted)
+		time.Sleep(30 * time.Second)
+		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted")
+		if dead := f.dead(); len(dead) != 0 {
+			t.Fatalf("dead letters %v", dead)
+		}
+	})
+}
+
+func TestStartIsIdempotent(t *testing.T) { // P-5
+	virtually(t, 4, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("Signal") {
+				return complete
+			}
+			return "[]"
+		})
+		want := func(body, run string, started bool) {
+			t.Helper()
+			a := f.start(body)
+			if a["run"] != run || a["started"] != started || a["error"] != nil {
+				t.Fatalf("start %s: %v, want run %s started %v", body, a, run, started)
+			}
+		}
+		want(startO, "r1", true)
+		want(startO, "r1", false)                                                             // the same run id
+		want(`{"workflowId":"o","type":"order","run":"other","requestId":"q1"}`, "r1", false) // the same request id
+		a := f.start(`{"workflowId":"o","type":"order","run":"r2"}`)
+		if e, _ := a["error"].(map[string]any); e["code"] != "already_started" || e["run"] != "r1" {
+			t.Fatalf("a second start: %v", a)
+		}
+		f.publish("drover.default.signal.o.stop", "")
+		f.result("o")
+		want(startO, "r1", false) // also from a closed run
+		want(`{"workflowId":"o","type":"order","run":"r2","requestId":"q2"}`, "r2", true)
+		want(startO, "r1", false) // and from one that has a successor
+		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted")
+	})
+}
+
+func TestStartWhoseAnswerIsLost(t *testing.T) { // P-5
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.decider("order", func(*decisionTask) string { return "[]" })
+		a := f.node("a", nil)
+		f.api("list", "{}")
+		inbox := f.nc.NewInbox()
+		a.wire.Judge(nth(1, inbox, cutwire.CutBefore))
+		if err := f.nc.PublishRequest("drover.default.api.start", inbox, []byte(startO)); err != nil {
+			t.Fatal(err)
+		}
+		a.waitKilled()
+		f.node("b", nil)
+		if got := f.start(startO); got["run"] != "r1" || got["error"] != nil {
+			t.Fatalf("the repeat got %v", got)
+		}
+		f.await("o", schemas.EventDeciderCompleted)
+	})
+}
+
+func TestQuestionsKeepTheirOrder(t *testing.T) { // P-7
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		a := f.node("a", nil)
+		f.decider("order", one(`,"notIdempotent":true`))
+		f.start(startO)
+		k := f.pull()
+		if p := k.begin("n1"); !p.Go || p.Attempt != 1 {
+			t.Fatalf("the first question: %+v", p)
+		}
+		// By a new owner, `go` is repeated to the same nonce only.
+		a.kill()
+		f.node("b", nil)
+		if p := k.begin("n1"); !p.Go || p.Attempt != 1 {
+			t.Fatalf("the same question to the next owner: %+v", p)
+		}
+		if p := k.begin("n2"); p.Go {
+			t.Fatal("another delivery of a first delivery may not run")
+		}
+		// The outcome is in the inbox before the redelivery asks.
+		k.report("success", `,"result":1`)
+		again := f.pull() // after AckWait
+		if again.delivered < 2 || again.sequence != k.sequence {
+			t.Fatalf("delivered %d times, sequence %d; want a redelivery of %d", again.delivered, again.sequence, k.sequence)
+		}
+		if p := again.begin("n3"); p.Go {
+			t.Fatal("finished work may run again")
+		}
+		f.result("o")
+		f.wantTypes("o", oneActivity...)
+	})
+}
+
+func TestLostWorkerOfANotIdempotentActivity(t *testing.T) { // P-7
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", one(`,"notIdempotent":true`))
+		f.start(startO)
+		if p := f.pull().begin("n1"); !p.Go {
+			t.Fatalf("the first question: %+v", p)
+		}
+		if p := f.pull().begin("n2"); p.Go { // redelivered: the first worker is silent
+			t.Fatal("an activity that is not idempotent may run twice")
+		}
+		f.result("o")
+		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "ActivityScheduled", "ActivityStarted",
+			"ActivityInterrupted", "ActivityFailed", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
+	})
+}
+
+func TestLostWorkerOfAnIdempotentActivity(t *testing.T) { // P-7
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", one(""))
+		f.start(startO)
+		k := f.pull()
+		k.report("started", `,"taskSequence":1,"nonce":"n1"`)
+		again := f.pull()
+		p := again.begin("n2")
+		if !p.Go || p.Attempt != 2 {
+			t.Fatalf("the question of the redelivery: %+v", p)
+		}
+		k.report("success", "") // the first worker was only slow: its token is stale
+		again.Token = p.Token
+		again.success()
+		f.result("o")
+		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "ActivityScheduled", "ActivityStarted",
+			"ActivityInterrupted", "ActivityStarted", "ActivitySuccess", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
+		if dead := f.dead(); len(dead) != 1 || dead[0] != "stale-token" {
+			t.Fatalf("dead letters %v, want the stale outcome", dead)
+		}
+	})
+}
+
+func TestSignalBehindItsStart(t *testing.T) { // P-12
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("Signal") {
+				return complete
+			}
+			return "[]"
+		})
+		// Both are published while nobody runs; whichever log is read first, the signal belongs to the run.
+		body, err := schemas.Marshal(&schemas.StartRequest{V: 1, WorkflowID: "o", Run: "r1", Type: "order"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 500 { // a backlog before the start
+			f.publish("drover.default.in.0.other.alarm", `{"run":"x"}`)
+		}
+		f.publish("drover.default.in.0.o.start", string(body))
+		f.publish("drover.default.signal.o.stop", `{"by":"me"}`)
+		f.node("a", nil)
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+		if dead := f.dead(); len(dead) != 0 {
+			t.Fatalf("dead letters %v", dead)
+		}
+	})
+}
+
+func TestBuriedSignalStaysBuried(t *testing.T) { // P-12
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.decider("order", func(*decisionTask) string { return "[]" })
+		a := f.node("a", noCheckpoints)
+		f.publish("drover.default.signal.o.early", "")
+		for range 100 {
+			if len(f.dead()) > 0 {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		a.kill() // before it has noted that the signal is dealt with, and before it reads the start
+		body, err := schemas.Marshal(&schemas.StartRequest{V: 1, WorkflowID: "o", Run: "r1", Type: "order"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.publish("drover.default.in.0.o.start", string(body))
+		f.node("b", nil)
+		f.await("o", schemas.EventDeciderCompleted)
+		time.Sleep(30 * time.Second)
+		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted")
+		if dead := f.dead(); len(dead) != 1 || dead[0] != "unknown-workflow" {
+			t.Fatalf("dead letters %v, want the early signal, once", dead)
+		}
+	})
+}
+
+func TestLostTailBeginsAnIncarnation(t *testing.T) { // P-9
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var signals atomic.Int64
+		f.decider("order", func(d *decisionTask) string {
+			for _, e := range d.Events {
+				if e.Type == "Signal" {
+					signals.Add(1)
+				}
+			}
+			return "[]"
+		})
+		a := f.node("a", nil)
+		f.start(startO)
+		for range 5 {
+			f.publish("drover.default.signal.o.s", "")
+		}
+		for signals.Load() < 5 {
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Second)
+		a.stop()
+		f.truncate(ns.StreamSignals(), 2)
+		// The machine loses what was not synced: the signals stream comes back without its last three messages, and hands
+		// out their numbers again.
+		f.publish("drover.default.signal.o.after", "1")
+		f.publish("drover.default.signal.o.after", "2")
+		f.node("b", nil)
+		for range 300 {
+			if signals.Load() >= 7 {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		if signals.Load() != 7 {
+			t.Fatalf("%d signals are in the history, want 5 from before the loss and 2 from after it", signals.Load())
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package broker
+
+import (
+	"container/list"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/schemas"
+)
+
+// The two logs that a partition reads, and what comes by neither.
+const (
+	inboxLog = iota
+	signalLog
+	noLog
+)
+
+// envelope is a message on its way to a run.
+type envelope struct {
+	wid string
+	msg execution.Message
+	// at is the server's time of the message, or the corrected clock for what comes by no log.
+	at      schemas.Timestamp
+	log     int
+	pos     schemas.Position
+	ticket  *ticket
+	subject string
+	body    []byte
+	// answer tells the requester how it went, once that is in the history.
+	answer func(r *run, events []schemas.Event)
+	// final says that the inbox has been read up to where it stood when this signal came (P-12).
+	final    bool
+	fresh    bool // the run id of a start is known to be unused
+	inboxEnd uint64
+	endKnown bool
+}
+
+// group is what one message has caused: it is committed whole.
+type group struct {
+	events  []schemas.Event
+	effects []effect
+	tickets []*ticket
+	answers []func()
+	size    int
+}
+
+// effect is an execution.Effect with the message that caused it.
+type effect struct {
+	execution.Effect
+	cause *envelope
+}
+
+// run is the actor of one workflow id: the state of its latest run and what waits for it.
+//
+// The state may be ahead of the history by inflight and pending; everything in them is committed in order, and nothing
+// outside learns of it before.
+type run struct {
+	wid string
+	// state is nil while loading, and when the workflow id has no run.
+	state   *execution.State
+	loading bool
+	mailbox []*envelope
+	then    []func() // run once loaded
+	// held: the mailbox waits so that the decider can be asked between two commits.
+	held bool
+
+	pending  []group
+	inflight *commit
+
+	// What is committed: positions of the workflow id, the subject's last sequence, the hash of the last record, where the
+	// last snapshot is and how many events came since.
+	positions [2]schemas.Position
+	committed int64
+	loaded    int64 // the last event when the run was loaded
+	sequence  uint64
+	hash      []byte
+	snapshot  uint64
+	since     int
+	// proven: a commit of ours to the subject was accepted, so later ones need not name its sequence (P-2).
+	proven bool
+
+	// window holds the committed events with an id above windowFrom.
+	window     []schemas.Event
+	windowFrom int64
+
+	ask       *ask
+	sticky    string
+	forlorn   bool // nobody listened when the decider was last asked
+	reasks    int
+	backingUp bool // a timer will settle the run when the decider's backoff is over
+
+	alarm     alarm
+	uncovered []*ticket // released once an alarm covers the run, or nothing is due
+
+	waiters []*waiter
+	element *list.Element
+	ended   bool // in the partition's list of closed runs
+}
+
+// idle tells whether the run can be forgotten: the history has everything.
+func (r *run) idle() bool {
+	if r.loading || r.inflight != nil || r.ask != nil || r.forlorn || r.backingUp || r.alarm.busy || r.alarm.queued ||
+		len(r.mailbox)+len(r.pending)+len(r.uncovered)+len(r.waiters) > 0 {
+		return false
+	}
+	if r.state == nil || r.state.Closed() {
+		return true
+	}
+	for _, a := range r.state.Activities {
+		if a.LastBeat != 0 { // a heartbeat is nowhere but here
+			return false
+		}
+	}
+	return true
+}
+
+// waits tells whether messages must wait in the mailbox.
+func (r *run) waits() bool {
+	return r.loading || r.held || r.ask != nil && !r.ask.confirmed
+}
+
+func (r *run) live() bool { return r.state != nil && r.state.Start != nil }
+
+func (r *run) open() bool { return r.live() && !r.state.Closed() }

@@ -1,0 +1,197 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// takeOver makes this broker the only writer of the partition and finds out what its predecessor may have left undone.
+// It runs before the loop does.
+func (p *partition) takeOver(ctx context.Context) error {
+	if err := p.writeFence(ctx); err != nil {
+		return err
+	}
+	if err := p.readCheckpoint(ctx); err != nil {
+		return err
+	}
+	seen, err := p.meet(ctx)
+	if err != nil {
+		return err
+	}
+	for log, name := range []string{p.b.ns.StreamIn(p.n), p.b.ns.StreamSignals()} {
+		filter := ""
+		if log == signalLog {
+			filter = p.b.ns.SignalsOf(p.n)
+		}
+		p.intakes[log], err = p.newIntake(ctx, log, name, filter, seen[log])
+		if err != nil {
+			return err
+		}
+	}
+	p.recovery = p.records.begin(schemas.Position{Sequence: p.fence})
+	return p.readBuried(ctx)
+}
+
+// writeFence writes the fence record: from its sequence on, every write that an earlier owner predicted is refused. It
+// is written only above a claim that is older than ours, and only if nobody wrote another since it was read (P-2).
+func (p *partition) writeFence(ctx context.Context) error {
+	for {
+		seq, err := Fence(ctx, p.b.conn, p.b.ns, p.n, p.lease.Number(), p.b.o.Node)
+		if errors.Is(err, post.ErrInFlight) {
+			if err := pause(ctx, 5*time.Millisecond); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.fence, p.last = seq, seq
+		return nil
+	}
+}
+
+// ErrNewerFence says that an owner with a later claim has fenced the partition.
+var ErrNewerFence = errors.New("a later claim has fenced the partition")
+
+// Fence writes a fence record for the holder of the given claim number and returns its sequence. It fails with
+// [ErrNewerFence] if a later claim has written one, and with post.ErrWrongSequence or post.ErrInFlight if somebody else
+// is writing one now.
+func Fence(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition int, claim uint64, owner string) (uint64, error) {
+	name := ns.Fence(partition)
+	var expected uint64
+	switch last, err := conn.LastBySubject(ctx, ns.StreamHistory(partition), name); {
+	case errors.Is(err, post.ErrNotFound):
+	case err != nil:
+		return 0, fmt.Errorf("read the fence: %w", err)
+	default:
+		expected = last.Seq
+		var f schemas.Fence
+		if err := schemas.Unmarshal(last.Data, &f); err != nil {
+			return 0, fmt.Errorf("read the fence: %w", err)
+		}
+		if f.Claim > claim || f.Claim == claim && f.Owner != owner {
+			return 0, fmt.Errorf("%w: claim %d of %s, ours is %d", ErrNewerFence, f.Claim, f.Owner, claim)
+		}
+	}
+	body, err := schemas.Marshal(&schemas.Fence{Claim: claim, Owner: owner, Time: schemas.At(time.Now())})
+	if err != nil {
+		return 0, err
+	}
+	h := post.Header{}
+	post.ExpectLastSubjectSeq(h, expected)
+	seq, err := conn.PublishSync(ctx, name, h, body)
+	if err != nil {
+		return 0, fmt.Errorf("write the fence: %w", err)
+	}
+	return seq, nil
+}
+
+func (p *partition) checkpointKey() string { return fmt.Sprintf("partition.%d", p.n) }
+
+func (p *partition) readCheckpoint(ctx context.Context) error {
+	value, rev, err := p.b.conn.KVGet(ctx, p.b.ns.BucketCheckpoints(), p.checkpointKey())
+	switch {
+	case errors.Is(err, post.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the checkpoint: %w", err)
+	}
+	if err := schemas.Unmarshal(value, &p.checkpointed); err != nil {
+		return fmt.Errorf("read the checkpoint: %w", err)
+	}
+	p.checkpointRev = rev
+	p.records.settled.Sequence = min(p.checkpointed.Effects, p.fence)
+	return nil
+}
+
+// meet reads every record above the effects position: those runs may have effects that nobody performed (P-1). It
+// returns the highest position in each log that any of them, or the checkpoint, has consumed.
+func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err error) {
+	seen = [2]schemas.Position{p.checkpointed.Inbox, p.checkpointed.Signals}
+	options := post.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, StartSeq: p.records.settled.Sequence + 1}
+	err = p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s post.Stored) error {
+		var r schemas.Record
+		if err := schemas.Unmarshal(s.Data, &r); err != nil {
+			p.log.WithError(err).WithField("seq", s.Seq).Error("a record cannot be read; drover verify names its run")
+			return nil
+		}
+		p.recovered[r.WorkflowID] = true
+		seen[inboxLog] = seen[inboxLog].Later(r.Inbox)
+		seen[signalLog] = seen[signalLog].Later(r.Signals)
+		return nil
+	})
+	if err != nil {
+		return seen, fmt.Errorf("read the records since the last checkpoint: %w", err)
+	}
+	return seen, nil
+}
+
+// readBuried finds the signals above the checkpoint that a predecessor put into the dead letters: they count as consumed
+// (P-12).
+func (p *partition) readBuried(ctx context.Context) error {
+	p.buried = make(map[string]bool)
+	from := p.checkpointed.Signals.Sequence
+	if p.intakes[signalLog].end <= from {
+		return nil
+	}
+	options := post.ReadOptions{FilterSubjects: []string{p.b.ns.AllDeadOf(deadTail(p.n, signalLog)...)}, HeadersOnly: true}
+	err := p.b.reads.Scan(ctx, p.b.ns.StreamDead(), options, func(s post.Stored) error {
+		p.buried[placeOf(s.Subject)] = true
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the dead letters: %w", err)
+	}
+	return nil
+}
+
+// backlogRead is called once everything is read that was in the logs at take-over. Only now is it known which effects are
+// really open, and they are repeated. Until they are acknowledged the effects position stays where it was.
+func (p *partition) backlogRead() {
+	met := p.recovered
+	p.recovered = nil
+	if len(met) > 0 {
+		p.log.WithField("runs", len(met)).Info("repeating open effects")
+	}
+	for wid := range met {
+		p.recovery.hold()
+		r := p.get(wid)
+		p.when(r, func() { p.repeat(r) })
+	}
+	p.recovery.release()
+}
+
+// repeat performs again every effect that the history showed as open when the run was loaded. Repeats are harmless: tasks,
+// alarms and decision tasks are recognised by those who receive them.
+func (p *partition) repeat(r *run) {
+	if r.open() {
+		for _, e := range r.state.Undispatched(p.now()) {
+			if e, ok := e.(execution.Dispatch); ok && e.ScheduledID <= r.loaded {
+				p.perform(r, effect{Effect: e}, p.recovery)
+			}
+		}
+		p.recovery.hold()
+		r.uncovered = append(r.uncovered, p.recovery)
+		p.mark(r)
+	}
+	p.recovery.release()
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

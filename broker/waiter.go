@@ -1,0 +1,201 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// maxWait bounds how long an answer is held back; the client asks again.
+const maxWait = time.Minute
+
+// waiter is a request that is held back until something is committed.
+type waiter struct {
+	done  func(r *run) bool // answers and returns true, or goes on waiting
+	until time.Time
+}
+
+// wait answers a request now, or when ready first holds, or at the latest when the wait is over.
+func (p *partition) wait(r *run, wait schemas.Duration, ready func(*run) bool, answer func(*run)) {
+	if wait <= 0 || ready(r) {
+		answer(r)
+		return
+	}
+	w := &waiter{done: func(r *run) bool {
+		if !ready(r) {
+			return false
+		}
+		answer(r)
+		return true
+	}}
+	r.waiters = append(r.waiters, w)
+	p.loop.after(min(wait.Std(), maxWait), func() {
+		for i, other := range r.waiters {
+			if other == w {
+				r.waiters = append(r.waiters[:i], r.waiters[i+1:]...)
+				answer(r)
+				return
+			}
+		}
+	})
+}
+
+// notify looks whether a commit is what somebody waits for.
+func (p *partition) notify(r *run) {
+	kept := r.waiters[:0]
+	for _, w := range r.waiters {
+		if !w.done(r) {
+			kept = append(kept, w)
+		}
+	}
+	clear(r.waiters[len(kept):])
+	r.waiters = kept
+}
+
+// asked serves a request that another broker, or this one, has passed on to the partition's owner.
+func (p *partition) asked(m post.Msg) {
+	content := m.Header.Get(schemas.ContentTypeHeader)
+	reply := func(v any) { p.b.respond(m.Reply, content, v) }
+	switch verb := m.Header.Get(verbHeader); verb {
+	case "history":
+		var q schemas.HistoryRequest
+		if err := schemas.Unmarshal(m.Data, &q); err != nil {
+			reply(&schemas.HistoryResponse{Error: invalid(err)})
+			return
+		}
+		p.loop.post(func() { p.serveHistory(&q, reply) })
+	case "signal":
+		var q schemas.SignalRequest
+		if err := schemas.Unmarshal(m.Data, &q); err != nil {
+			reply(&schemas.SignalResponse{Error: invalid(err)})
+			return
+		}
+		p.loop.post(func() { p.serveSignal(&q, reply) })
+	default:
+		var q schemas.ExecutionRequest
+		if err := schemas.Unmarshal(m.Data, &q); err != nil {
+			reply(&schemas.AckResponse{Error: invalid(err)})
+			return
+		}
+		p.loop.post(func() { p.serveExecution(verb, &q, reply) })
+	}
+}
+
+func invalid(err error) *schemas.Error {
+	return schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err).WithHint("send one JSON object, or msgpack with its version byte")
+}
+
+// serveExecution answers describe, result and why.
+func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	r := p.get(q.WorkflowID)
+	p.when(r, func() {
+		if q.Run != "" && (!r.live() || r.state.Run != q.Run) {
+			p.serveOld(verb, q, reply)
+			return
+		}
+		if !r.live() {
+			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})
+			return
+		}
+		switch verb {
+		case "result":
+			id := r.state.Run
+			p.wait(r, q.Wait, func(r *run) bool {
+				return r.state.Run != id || r.state.Closed() && r.inflight == nil && len(r.pending) == 0
+			}, func(r *run) {
+				if r.state.Run != id {
+					p.serveOld(verb, &schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: id}, reply)
+					return
+				}
+				if r.state.Closed() && (r.inflight != nil || len(r.pending) > 0) { // decided, but not in the history yet
+					reply(&schemas.ResultResponse{V: schemas.Version, Run: id, Status: schemas.StatusOpen})
+					return
+				}
+				reply(resultOf(r.state))
+			})
+		case "why":
+			reply(&schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r)})
+		default:
+			d := describeState(r.state, &p.b.o.Execution)
+			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, p.decision(r)
+			reply(d)
+		}
+	})
+}
+
+// serveOld answers for a run that is not the latest of its id: it is closed, so reading it once is enough.
+func (p *partition) serveOld(verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+		return p.b.loadRun(ctx, p.n, q.WorkflowID, q.Run)
+	}, func(l *loaded, err error) {
+		switch {
+		case err != nil:
+			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
+		case l == nil:
+			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
+		case verb == "result":
+			reply(resultOf(l.state))
+		case verb == "why":
+			reply(&schemas.WhyResponse{V: schemas.Version, Run: l.state.Run, Status: l.state.Status, Because: closedBecause(l.state)})
+		default:
+			d := describeState(l.state, &p.b.o.Execution)
+			d.Partition, d.Owner = p.n, p.b.o.Node
+			reply(d)
+		}
+	})
+}
+
+func unavailable(err error) *schemas.Error {
+	return schemas.Errorf(schemas.CodeUnavailable, "the history cannot be read now: %v", err).WithHint("try again")
+}
+
+func resultOf(s *execution.State) *schemas.ResultResponse {
+	a := &schemas.ResultResponse{V: schemas.Version, Run: s.Run, Status: s.Status}
+	if s.Close == nil {
+		return a
+	}
+	switch c := s.Close.Attributes.(type) {
+	case *schemas.WorkflowSuccess:
+		a.Result = c.Result
+	case *schemas.WorkflowFailed:
+		a.Reason, a.Details = c.Reason, c.Details
+	case *schemas.WorkflowCanceled:
+		a.Reason, a.Details = "canceled", c.Details
+	case *schemas.WorkflowTerminated:
+		a.Reason, a.Details = c.Reason, c.Details
+	case *schemas.WorkflowTimedOut:
+		a.Reason = "the workflow's time was up"
+	case *schemas.WorkflowContinuedAsNew:
+		a.NewRun = c.NewExecutionRun
+	}
+	return a
+}
+
+// serveSignal stores a signal for an open workflow. Unlike a plain publish it tells at once when there is none.
+func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
+	r := p.get(q.WorkflowID)
+	p.when(r, func() {
+		a := &schemas.SignalResponse{V: schemas.Version}
+		switch {
+		case !r.live():
+			a.Error = notFound(q.WorkflowID, "")
+		case r.state.Closed():
+			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
+		default:
+			a.Run = r.state.Run
+			p.outside.Send(p.b.ns.Signal(q.WorkflowID, q.Name), nil, q.Input, func(ack post.Ack) {
+				if ack.Err != nil {
+					a.Error = schemas.Errorf(schemas.CodeUnavailable, "the signal was not acknowledged: %v", ack.Err).
+						WithHint("it may or may not be stored; look with: drover history %s", q.WorkflowID)
+				}
+				a.Sequence = ack.Seq
+				reply(a)
+			})
+			return
+		}
+		reply(a)
+	})
+}
