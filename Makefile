@@ -11,7 +11,7 @@ BENCH    ?=
 TOOL   := $(GO) tool -modfile=internal/tools/go.mod
 CHECKS := all,-ST1020,-ST1021,-ST1022,-QF1*
 
-.PHONY: all run test build lint vet floors staticcheck format fmt fuzz bench clean
+.PHONY: all run test build lint vet floors staticcheck format fmt fuzz bench picture clean
 
 all: build
 
@@ -60,6 +60,10 @@ fuzz:
 # A module of its own, so that the peers that are measured never enter this one: make bench BENCH='-w W1'
 bench: build
 	cd bench && $(GO) run . $(BENCH)
+
+# docs/architecture.svg from its description; a test compares the two.
+picture:
+	$(GO) run ./internal/picture docs/architecture.txt docs/architecture.svg
 
 clean:
 	rm -rf bin coverage coverage.out

@@ -223,7 +223,7 @@ func (f *fleet) start(body string) map[string]any { f.t.Helper(); return f.api("
 // result waits until the workflow is closed and returns its status.
 func (f *fleet) result(id string) string {
 	f.t.Helper()
-	for range 50 {
+	for range 10_000 {
 		a := f.api("result", `{"workflowId":"`+id+`","wait":20}`)
 		if s, _ := a["status"].(string); s != "open" && s != "paused" {
 			return s
@@ -432,13 +432,13 @@ func (f *fleet) events(id string) []schemas.Event {
 // await waits until a workflow's history has an event of a type.
 func (f *fleet) await(id string, typ schemas.EventType) {
 	f.t.Helper()
-	for range 600 {
+	for wait := 50 * time.Millisecond; wait < time.Hour; wait += wait / 16 {
 		for _, e := range f.events(id) {
 			if e.Type() == typ {
 				return
 			}
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(wait)
 	}
 	f.t.Fatalf("%s never has a %s: %v", id, typ, f.types(id))
 }
@@ -521,4 +521,25 @@ func (f *fleet) truncate(stream string, last uint64) {
 	if _, err := f.js.CreateStream(ctx, config); err != nil {
 		f.t.Fatal(err)
 	}
+}
+
+// tryRequest asks once; nil if nobody answers.
+func (f *fleet) tryRequest(subj, body string) []byte {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Second)
+	defer cancel()
+	m, err := f.nc.RequestWithContext(ctx, subj, []byte(body))
+	if err != nil {
+		return nil
+	}
+	return m.Data
+}
+
+func (f *fleet) request(subj, body string) []byte {
+	f.t.Helper()
+	raw := f.tryRequest(subj, body)
+	if raw == nil {
+		f.t.Fatalf("nobody answers %s", subj)
+	}
+	return raw
 }

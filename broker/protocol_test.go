@@ -65,7 +65,9 @@ func TestOwnerDiesAtEveryPublish(t *testing.T) { // P-1, P-2
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					f.decider("order", one(""))
 					a := f.node("a", nth(place.n, place.prefix, verdict))
+					replaced := make(chan struct{})
 					go func() { // the client repeats what was not answered
+						defer close(replaced)
 						<-a.wire.Killed()
 						a.stop()
 						f.node("b", nil)
@@ -76,7 +78,7 @@ func TestOwnerDiesAtEveryPublish(t *testing.T) { // P-1, P-2
 							k.success()
 						}
 					}
-					<-a.wire.Killed()
+					<-replaced
 					f.wantTypes("o", oneActivity...)
 				})
 			})

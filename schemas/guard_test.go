@@ -140,10 +140,18 @@ func TestScanDepth(t *testing.T) {
 		depth int
 		ok    bool
 	}{
-		{"\x91", schemas.MaxDepth - 1, true}, {"\x91", schemas.MaxDepth, false}, {"\x91", 1000, false}, {"\x91", 1 << 20, false},
-		{"\x81\xa1a", schemas.MaxDepth - 1, true}, {"\x81\xa1a", schemas.MaxDepth, false}, {"\x81\xa1a", 1000, false},
-		{"\xdd\x00\x00\x00\x01", schemas.MaxDepth - 1, true}, {"\xdd\x00\x00\x00\x01", 1000, false},
-		{"\xdc\x00\x01", 1000, false}, {"\xde\x00\x01\xa1a", 1000, false}, {"\xdf\x00\x00\x00\x01\xa1a", 1000, false},
+		{"\x91", schemas.MaxDepth - 1, true},
+		{"\x91", schemas.MaxDepth, false},
+		{"\x91", 1000, false},
+		{"\x91", 1 << 20, false},
+		{"\x81\xa1a", schemas.MaxDepth - 1, true},
+		{"\x81\xa1a", schemas.MaxDepth, false},
+		{"\x81\xa1a", 1000, false},
+		{"\xdd\x00\x00\x00\x01", schemas.MaxDepth - 1, true},
+		{"\xdd\x00\x00\x00\x01", 1000, false},
+		{"\xdc\x00\x01", 1000, false},
+		{"\xde\x00\x01\xa1a", 1000, false},
+		{"\xdf\x00\x00\x00\x01\xa1a", 1000, false},
 	} {
 		b := []byte(strings.Repeat(tt.open, tt.depth) + "\xc0")
 		if err := schemas.Scan(b); (err == nil) != tt.ok {

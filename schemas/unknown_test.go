@@ -160,7 +160,8 @@ func TestUnknownDecisionKeepsItsName(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []schemas.Decision{
-			{Attributes: &schemas.UnknownDecision{Type: "LaterDecision"}}, {Attributes: &schemas.ResetReplayPoints{}},
+			{Attributes: &schemas.UnknownDecision{Type: "LaterDecision"}},
+			{Attributes: &schemas.ResetReplayPoints{}},
 			{Attributes: &schemas.UnknownDecision{}},
 		}
 		if diff := cmp.Diff(want, reply.Decisions); diff != "" {

@@ -120,7 +120,8 @@ func (h *History) deciderTimedOut(e schemas.Event, a *schemas.DeciderTimedOut) {
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
 	case schemas.TimeoutScheduleToStart:
 		if d.pending == 0 || a.ScheduledEventID != d.pending || a.StartedEventID != 0 {
-			h.report(RuleDeciderClosed, e.ID, "DeciderTimedOut names events %d and %d; DeciderScheduled %d is pending and not started (0: none)", a.ScheduledEventID, a.StartedEventID, d.pending)
+			h.report(RuleDeciderClosed, e.ID, "DeciderTimedOut names events %d and %d; DeciderScheduled %d is pending and not started (0: none)",
+				a.ScheduledEventID, a.StartedEventID, d.pending)
 		}
 		if d.pending != 0 {
 			h.checkEarly(e, d.pendingSince, d.pendingLimits.scheduleToStart, "the decider's schedule-to-start timeout")

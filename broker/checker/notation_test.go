@@ -110,9 +110,18 @@ func (s *scribe) add(line string) error {
 
 // prefixes are the families of events with a name of their own, and the attribute that it is.
 var prefixes = []struct{ prefix, attribute string }{
-	{"Activity", "activityId"}, {"Timer", "timerId"}, {"Child", "workflowId"}, {"SignalExternal", "workflowId"},
-	{"ExternalSignaled", "workflowId"}, {"CancelExternal", "workflowId"}, {"ExternalCancel", "workflowId"}, {"Lock", "lock"},
-	{"State", "key"}, {"Signal", "signalName"}, {"Marker", "markerName"}, {"Replay", "name"},
+	{"Activity", "activityId"},
+	{"Timer", "timerId"},
+	{"Child", "workflowId"},
+	{"SignalExternal", "workflowId"},
+	{"ExternalSignaled", "workflowId"},
+	{"CancelExternal", "workflowId"},
+	{"ExternalCancel", "workflowId"},
+	{"Lock", "lock"},
+	{"State", "key"},
+	{"Signal", "signalName"},
+	{"Marker", "markerName"},
+	{"Replay", "name"},
 }
 
 func family(typ string) (prefix, attribute string) {

@@ -100,10 +100,12 @@ func (h *History) checkRecord(r *schemas.Record) {
 		h.report(RuleSnapshot, r.First, "the latest snapshot is at sequence %d, it says; there is one at %d", r.SnapshotSequence, s.snapshot)
 	}
 	if r.Inbox.Before(s.inbox) {
-		h.report(RulePosition, r.First, "the inbox position goes back from %d/%d to %d/%d", s.inbox.Incarnation, s.inbox.Sequence, r.Inbox.Incarnation, r.Inbox.Sequence)
+		h.report(RulePosition, r.First, "the inbox position goes back from %d/%d to %d/%d",
+			s.inbox.Incarnation, s.inbox.Sequence, r.Inbox.Incarnation, r.Inbox.Sequence)
 	}
 	if r.Signals.Before(s.signals) {
-		h.report(RulePosition, r.First, "the signals position goes back from %d/%d to %d/%d", s.signals.Incarnation, s.signals.Sequence, r.Signals.Incarnation, r.Signals.Sequence)
+		h.report(RulePosition, r.First, "the signals position goes back from %d/%d to %d/%d",
+			s.signals.Incarnation, s.signals.Sequence, r.Signals.Incarnation, r.Signals.Sequence)
 	}
 }
 

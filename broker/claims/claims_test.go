@@ -77,8 +77,14 @@ func TestEvict(t *testing.T) {
 		if err := a.Evict(t.Context(), list[0]); !errors.Is(err, claims.ErrHeld) || !living.Valid() {
 			t.Fatalf("got %v for a living claim, want %v", err, claims.ErrHeld)
 		}
+		if err := a.Confirm(t.Context(), list[1]); err != nil {
+			t.Fatal(err)
+		}
 		if err := a.Evict(t.Context(), list[1]); err != nil {
 			t.Fatal(err)
+		}
+		if err := a.Confirm(t.Context(), list[1]); !errors.Is(err, claims.ErrHeld) {
+			t.Fatalf("got %v for a claim that is gone, want %v", err, claims.ErrHeld)
 		}
 		if err := a.Evict(t.Context(), list[1]); err != nil {
 			t.Fatalf("a claim that is gone: %v", err)

@@ -239,10 +239,10 @@ func TestHoldEndsWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestTwoContenders lets two processes fight for a key through 50 faults of the holder, and looks every millisecond
-// that never both may write, and that numbers grow.
+// TestTwoContenders lets two processes fight for a key through 50 faults of the holder, and looks every 3 ms that
+// never both may write, and that numbers grow.
 func TestTwoContenders(t *testing.T) {
-	const life = time.Second
+	const life, step = time.Second, 3 * time.Millisecond
 	rng := rand.New(rand.NewPCG(1, uint64(len(key))))
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		type contender struct {
@@ -268,7 +268,7 @@ func TestTwoContenders(t *testing.T) {
 		var number uint64
 		watch := func(d time.Duration) (holder int) {
 			holder = -1
-			for range d / time.Millisecond {
+			for range d / step {
 				held := 0
 				for i, c := range append(two[:], past...) {
 					if !valid(&c.lease) {
@@ -286,7 +286,7 @@ func TestTwoContenders(t *testing.T) {
 				if held > 1 {
 					t.Fatal("two leases are valid at once")
 				}
-				time.Sleep(time.Millisecond)
+				time.Sleep(step)
 			}
 			return holder
 		}

@@ -42,10 +42,15 @@ func TestSuspendedHolder(t *testing.T) {
 		if l.Valid() {
 			t.Fatal("valid after the machine was suspended for longer than the claim lasts")
 		}
-		fresh := now()
-		l.extend(fresh) // a renewal that was under way
+		l.extend(now()) // a renewal that was under way
 		if l.Valid() {
 			t.Fatal("a lease that had ended came back")
+		}
+		// The same when nobody has asked meanwhile.
+		l = c.lease(Master, c.nonce(), 2, slept, time.Now())
+		l.extend(now())
+		if l.Valid() {
+			t.Fatal("a lease that had ended unseen came back")
 		}
 	})
 }

@@ -67,6 +67,19 @@ func (e *entry) info(server time.Time) Info {
 	return i
 }
 
+// Confirm asks the bucket's leader whether a claim still stands as [Claims.List] has shown it. If it was renewed, taken
+// or deleted meanwhile, the error wraps [ErrHeld].
+func (c *Claims) Confirm(ctx context.Context, i Info) error {
+	e, err := c.read(ctx, i.Key)
+	if err != nil {
+		return fmt.Errorf("claims: %w", err)
+	}
+	if e.revision != i.Revision {
+		return fmt.Errorf("claims: %w: %s was changed meanwhile", ErrHeld, i.Key)
+	}
+	return nil
+}
+
 // Evict deletes a claim that [Claims.List] has shown as expired. If it is not expired, or was renewed or taken
 // meanwhile, the error wraps [ErrHeld]. It is no error if the key is gone.
 func (c *Claims) Evict(ctx context.Context, i Info) error {

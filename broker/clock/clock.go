@@ -11,9 +11,9 @@
 //   - What is older than two windows of [Window] is forgotten as soon as something newer is known. So a server clock
 //     that is slower than the local one, or was set back, is followed within two windows of steady observations.
 //
-// An old message is a true bound but a poor one: who may have read old messages only, because it has just begun to
-// follow a quiet stream, is behind by their age. Such a follower observes an answer of the server as well, for
-// example the time in a stream's info.
+// An old message is a true bound but a poor one. Who has only old messages, because it has just begun to follow a quiet
+// stream or was idle for longer than both windows before it read one, is behind by their age. Such a follower
+// observes an answer of the server as well, for example the time in a stream's info.
 //
 // The package is pure: no I/O, no goroutine, and it never asks for the time itself.
 package clock

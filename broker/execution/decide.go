@@ -1,6 +1,8 @@
 package execution
 
 import (
+	"math"
+
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -72,6 +74,9 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateID("activityType", a.ActivityType).Error())
 	case schemas.ValidateName("list", ev.List) != nil:
 		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateName("list", ev.List).Error())
+	case a.Retry != nil && (math.IsNaN(a.Retry.BackoffCoefficient) || math.IsInf(a.Retry.BackoffCoefficient, 0)):
+		// msgpack can say so, but no JSON: the history could not be shown to anybody, not even to the run's decider.
+		return refuse(schemas.CauseInvalidAttributes, "retry.backoffCoefficient: want a number from 1 on, or none")
 	case st.ActivityByID(a.ActivityID) != nil:
 		return refuse(schemas.CauseActivityIDInUse, "")
 	case len(st.Activities) >= st.c.OpenActivities:

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -38,6 +39,8 @@ func TestDecisions(t *testing.T) { // S1-7, S1-9, S1-16, S1-17, S1-19, S1-20, S1
 		{"an id that is no text", list(work(notText, "work", "")), "ActivityScheduleFailed " + notText + " INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"no activity type", list(work("A", "", "")), "ActivityScheduleFailed A INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"a list with a dot", list(work("A", "work", "a.b")), "ActivityScheduleFailed A INVALID_ATTRIBUTES; DeciderScheduled"},
+		{"a retry without end", list(&schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", Retry: &schemas.RetryPolicy{BackoffCoefficient: math.Inf(1)}}), "ActivityScheduleFailed A INVALID_ATTRIBUTES; DeciderScheduled"},
+		{"a retry that is no number", list(&schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", Retry: &schemas.RetryPolicy{BackoffCoefficient: math.NaN()}}), "ActivityScheduleFailed A INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"no timer id", list(timer("", 5)), "TimerScheduleFailed  INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"a long timer id", list(timer(long, 5)), "TimerScheduleFailed " + long + " INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"a control character in a timer", list(timer(control, 5)), "TimerScheduleFailed " + control + " INVALID_ATTRIBUTES; DeciderScheduled"},

@@ -236,7 +236,8 @@ func TestDialWithNKey(t *testing.T) {
 func TestOptionsHideSecrets(t *testing.T) {
 	for _, o := range []Options{
 		{URL: "nats://u:hunter2@h:4222,nats://hunter2@h2:4222", User: "u", Password: "hunter2"},
-		{URL: "u:hunter2@h:4222", Token: "hunter2"}, {URL: "nats://u:%hunter2@h"},
+		{URL: "u:hunter2@h:4222", Token: "hunter2"},
+		{URL: "nats://u:%hunter2@h"},
 	} {
 		if s := o.String(); strings.Contains(s, "hunter2") || !strings.Contains(s, "auth=") {
 			t.Fatalf("got %q", s)

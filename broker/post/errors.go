@@ -70,10 +70,17 @@ func (e *APIError) Error() string {
 	return fmt.Sprintf("JetStream refused: %s (code %d)", e.Description, e.ErrCode)
 }
 
-// Unwrap returns the sentinel of the code, or nil.
-func (e *APIError) Unwrap() error { return sentinels[e.ErrCode] }
+// Unwrap returns the sentinel of the code, or nil. One code stands for every failed deletion, with the reason in the
+// text only.
+func (e *APIError) Unwrap() error {
+	if e.ErrCode == codeDeleteFailed && (e.Description == "no message found" || e.Description == "stream store EOF") {
+		return ErrNotFound
+	}
+	return sentinels[e.ErrCode]
+}
 
 const (
+	codeDeleteFailed   = 10057
 	codeWrongSequence  = 10071
 	codeInFlight       = 10164
 	codeClusterNotUp   = 10008
@@ -86,7 +93,6 @@ var sentinels = map[int]error{
 	10037:             ErrNotFound,
 	10043:             ErrNotFound,
 	10054:             ErrTooLarge,
-	10057:             ErrNotFound,
 	10059:             ErrNoStream,
 	codeWrongSequence: ErrWrongSequence,
 	codeInFlight:      ErrInFlight,

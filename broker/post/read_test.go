@@ -68,6 +68,7 @@ func TestReadsRefuse(t *testing.T) {
 		"nothing next":       {second2(c.NextBySubject(ctx, "S", "s.a", 2)), ErrNotFound},
 		"no stream":          {second2(c.GetSeq(ctx, "NONE", 1)), ErrNoStream},
 		"delete again":       {c.DeleteMsg(ctx, "S", second), ErrNotFound},
+		"delete in future":   {c.DeleteMsg(ctx, "S", 99), ErrNotFound},
 		"state of no stream": {second3(c.StreamState(ctx, "NONE")), ErrNoStream},
 		"sequence 0":         {second2(c.GetSeq(ctx, "S", 0)), ErrInvalid},
 		"empty subject":      {second2(c.LastBySubject(ctx, "S", "")), ErrInvalid},

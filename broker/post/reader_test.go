@@ -1,11 +1,9 @@
 package post
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -293,145 +291,6 @@ func TestReaderRefusesAPositionBehindTheEnd(t *testing.T) {
 		_, err := c.Read(t.Context(), "S", ReadOptions{StartSeq: 12}, func(Stored) {})
 		wantErr(t, err, ErrStreamRegressed)
 	})
-}
-
-func TestScan(t *testing.T) {
-	c := connect(t)
-	stream(t, c)
-	scan := func(o ReadOptions) (seqs []uint64) {
-		t.Helper()
-		if err := c.Scan(t.Context(), "S", o, func(s Stored) error {
-			seqs = append(seqs, s.Seq)
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return seqs
-	}
-	if got := scan(ReadOptions{}); got != nil {
-		t.Fatalf("empty stream: got %v", got)
-	}
-	fill(t, c, 1000, 5)
-	if got := scan(ReadOptions{}); len(got) != 1000 || got[0] != 1 || got[999] != 1000 {
-		t.Fatalf("all: got %d", len(got))
-	}
-	if got := scan(ReadOptions{FilterSubjects: []string{"s.none"}}); got != nil {
-		t.Fatalf("no match: got %v", got)
-	}
-	if got := scan(ReadOptions{FilterSubjects: []string{"s.1", "s.3"}, StartSeq: 990}); !slices.Equal(got, []uint64{992, 994, 997, 999}) {
-		t.Fatalf("two subjects: got %v", got)
-	}
-	if got := scan(ReadOptions{StartSeq: 1001}); got != nil {
-		t.Fatalf("behind the end: got %v", got)
-	}
-	if got := scan(ReadOptions{LastPerSubject: true}); !slices.Equal(got, []uint64{996, 997, 998, 999, 1000}) {
-		t.Fatalf("last per subject: got %v", got)
-	}
-	for _, seq := range []uint64{1000, 999, 998} {
-		if err := c.DeleteMsg(t.Context(), "S", seq); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := scan(ReadOptions{StartSeq: 995}); !slices.Equal(got, []uint64{995, 996, 997}) {
-		t.Fatalf("last deleted: got %v", got)
-	}
-	if got := scan(ReadOptions{StartSeq: 998}); got != nil {
-		t.Fatalf("only deleted ones: got %v", got)
-	}
-	if err := c.Purge(t.Context(), "S", "", 1001); err != nil {
-		t.Fatal(err)
-	}
-	if got := scan(ReadOptions{}); got != nil {
-		t.Fatalf("purged: got %v", got)
-	}
-	if got := scan(ReadOptions{LastPerSubject: true}); got != nil {
-		t.Fatalf("purged, last: got %v", got)
-	}
-}
-
-func TestScanIsPromptInVirtualTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := connect(t)
-		stream(t, c)
-		fill(t, c, 100, 2)
-		if err := c.DeleteMsg(t.Context(), "S", 100); err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		for _, o := range []ReadOptions{{}, {FilterSubjects: []string{"s.none"}}, {FilterSubjects: []string{"s.0"}}, {LastPerSubject: true}} {
-			if err := c.Scan(t.Context(), "S", o, func(Stored) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if took := time.Since(began); took >= scanCheck {
-			t.Fatalf("got %v, want no waiting", took)
-		}
-	})
-}
-
-func TestScanEnds(t *testing.T) {
-	c := connect(t)
-	stream(t, c)
-	fill(t, c, 100, 1)
-	stop, n := errors.New("enough"), 0
-	err := c.Scan(t.Context(), "S", ReadOptions{}, func(Stored) error {
-		if n++; n == 7 {
-			return stop
-		}
-		return nil
-	})
-	if !errors.Is(err, stop) || n != 7 {
-		t.Fatalf("got %v after %d, want the callback's error after 7", err, n)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	err = c.Scan(ctx, "S", ReadOptions{}, func(s Stored) error {
-		if s.Seq == 3 {
-			cancel()
-			<-ctx.Done()
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v, want nil or canceled", err)
-	}
-	wantErr(t, c.Scan(t.Context(), "NONE", ReadOptions{}, func(Stored) error { return nil }), ErrNoStream)
-}
-
-// Messages that come or go while a scan runs neither stop it nor make it endless.
-func TestScanBesideWriters(t *testing.T) {
-	c := connect(t)
-	stream(t, c, func(cfg *jetstream.StreamConfig) { cfg.MaxMsgsPerSubject = 1 })
-	fill(t, c, 500, 100)
-	var quit atomic.Bool
-	writing := make(chan error, 1)
-	go func() {
-		for i := 0; !quit.Load(); i++ {
-			if _, err := c.PublishSync(t.Context(), fmt.Sprintf("s.%d", i%100), nil, nil); err != nil {
-				writing <- err
-				return
-			}
-		}
-		writing <- nil
-	}()
-	for range 20 {
-		seen := map[string]bool{}
-		if err := c.Scan(t.Context(), "S", ReadOptions{LastPerSubject: true}, func(s Stored) error {
-			seen[s.Subject] = true
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if len(seen) != 100 {
-			t.Fatalf("got %d subjects, want 100", len(seen))
-		}
-		if err := c.Scan(t.Context(), "S", ReadOptions{}, func(Stored) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	quit.Store(true)
-	if err := receive(t, writing); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func BenchmarkReader(b *testing.B) {

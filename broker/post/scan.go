@@ -26,7 +26,11 @@ func (c *Conn) Scan(ctx context.Context, stream string, o ReadOptions, fn func(S
 	if s.end, err = c.StreamLastSeq(ctx, stream); err != nil {
 		return fmt.Errorf("scan: %w", err)
 	}
-	if rest, err := c.anyBetween(ctx, stream, o.FilterSubjects, o.StartSeq, s.end); err != nil || !rest {
+	s.bound = s.end
+	if s.latest {
+		s.bound = math.MaxUint64
+	}
+	if rest, err := c.anyBetween(ctx, stream, o.FilterSubjects, o.StartSeq, s.bound); err != nil || !rest {
 		return err
 	}
 	s.reached.Store(r.last)
@@ -42,6 +46,7 @@ type scan struct {
 	fn      func(Stored) error
 	latest  bool   // last message per subject
 	end     uint64 // the last sequence at the start
+	bound   uint64 // the last sequence that must not be missed: every last message counts, however new
 	reached atomic.Uint64
 
 	hint     chan struct{} // the consumer says that nothing is left
@@ -88,10 +93,7 @@ func (s *scan) take(m Stored, pending uint64) {
 func (s *scan) wait(ctx context.Context, c *Conn, r *Reader) error {
 	tick := time.NewTicker(scanCheck)
 	defer tick.Stop()
-	caught, last := r.CaughtUp(), s.end
-	if s.latest {
-		last = math.MaxUint64
-	}
+	caught := r.CaughtUp()
 	for {
 		select {
 		case <-s.finished:
@@ -105,7 +107,7 @@ func (s *scan) wait(ctx context.Context, c *Conn, r *Reader) error {
 		case <-s.hint:
 		case <-tick.C:
 		}
-		rest, err := c.anyBetween(ctx, r.stream, r.opts.FilterSubjects, s.reached.Load()+1, last)
+		rest, err := c.anyBetween(ctx, r.stream, r.opts.FilterSubjects, s.reached.Load()+1, s.bound)
 		if err != nil {
 			return err
 		}

@@ -51,36 +51,66 @@ func TestConflicts(t *testing.T) {
 		o                         topology.Options
 		stream, field, have, hint string
 	}{
-		{"other subjects", edit(in, func(c *jetstream.StreamConfig) { c.Subjects = []string{"orders.>"} }), topology.Options{Memory: true},
-			in, "subjects", "[orders.>]", "choose another namespace"},
-		{"other retention", replace(history, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }), topology.Options{Memory: true},
-			history, "retention", "WorkQueue", "another program's stream"},
+		{
+			"other subjects", edit(in, func(c *jetstream.StreamConfig) { c.Subjects = []string{"orders.>"} }),
+			topology.Options{Memory: true},
+			in, "subjects", "[orders.>]", "choose another namespace",
+		},
+		{
+			"other retention", replace(history, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }),
+			topology.Options{Memory: true},
+			history, "retention", "WorkQueue", "another program's stream",
+		},
 		{"other storage", nil, topology.Options{Memory: false}, signals, "storage", "Memory", "delete the namespace"},
 		{"more partitions", nil, topology.Options{Partitions: 8, Memory: true}, signals, "the number of partitions", "2", "set it to 2"},
 		{"fewer partitions", nil, topology.Options{Partitions: 1, Memory: true}, signals, "the number of partitions", "2", "set it to 2"},
-		{"another transform", edit(signals, func(c *jetstream.StreamConfig) {
-			c.SubjectTransform.Destination = "drover.default.sig.0.{{wildcard(1)}}.{{wildcard(2)}}"
-		}),
-			topology.Options{Memory: true}, signals, "the subject transform", "drover.default.signal.*.* to drover.default.sig.0.", "another program's"},
-		{"no metadata", edit(signals, func(c *jetstream.StreamConfig) { c.Metadata = nil }), topology.Options{Memory: true},
-			signals, "metadata drover.namespace", "missing", "restore it"},
-		{"bad metadata", edit(signals, func(c *jetstream.StreamConfig) { c.Metadata["drover.partitions"] = "-4" }), topology.Options{Memory: true},
-			signals, "metadata drover.partitions", `"-4"`, "restore it"},
-		{"a partition of another size", edit(in, func(c *jetstream.StreamConfig) { c.Metadata["drover.partitions"] = "4" }), topology.Options{Memory: true},
-			in, "metadata drover.partitions", "4", "another program's"},
-		{"a newer schema", edit(history, func(c *jetstream.StreamConfig) { c.Metadata["drover.schema"] = "2" }), topology.Options{Memory: true},
-			history, "metadata drover.schema", `"2"`, "newer Drover"},
-		{"message TTLs on an inbox", edit(in, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }), topology.Options{Memory: true},
-			in, "allow_msg_ttl", "on", "cannot be taken back"},
-		{"schedules on an inbox", replace(in, func(c *jetstream.StreamConfig) {
-			c.Discard, c.AllowMsgSchedules, c.AllowRollup = jetstream.DiscardOld, true, true
-		}),
-			topology.Options{Memory: true}, in, "allow_msg_schedules", "on", "cannot be taken back"},
+		{
+			"another transform", edit(signals, func(c *jetstream.StreamConfig) {
+				c.SubjectTransform.Destination = "drover.default.sig.0.{{wildcard(1)}}.{{wildcard(2)}}"
+			}),
+			topology.Options{Memory: true},
+			signals, "the subject transform", "drover.default.signal.*.* to drover.default.sig.0.", "another program's",
+		},
+		{
+			"no metadata", edit(signals, func(c *jetstream.StreamConfig) { c.Metadata = nil }),
+			topology.Options{Memory: true},
+			signals, "metadata drover.namespace", "missing", "restore it",
+		},
+		{
+			"bad metadata", edit(signals, func(c *jetstream.StreamConfig) { c.Metadata["drover.partitions"] = "-4" }),
+			topology.Options{Memory: true},
+			signals, "metadata drover.partitions", `"-4"`, "restore it",
+		},
+		{
+			"a partition of another size", edit(in, func(c *jetstream.StreamConfig) { c.Metadata["drover.partitions"] = "4" }),
+			topology.Options{Memory: true},
+			in, "metadata drover.partitions", "4", "another program's",
+		},
+		{
+			"a newer schema", edit(history, func(c *jetstream.StreamConfig) { c.Metadata["drover.schema"] = "2" }),
+			topology.Options{Memory: true},
+			history, "metadata drover.schema", `"2"`, "newer Drover",
+		},
+		{
+			"message TTLs on an inbox", edit(in, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }),
+			topology.Options{Memory: true},
+			in, "allow_msg_ttl", "on", "cannot be taken back",
+		},
+		{
+			"schedules on an inbox", replace(in, func(c *jetstream.StreamConfig) {
+				c.Discard, c.AllowMsgSchedules, c.AllowRollup = jetstream.DiscardOld, true, true
+			}),
+			topology.Options{Memory: true},
+			in, "allow_msg_schedules", "on", "cannot be taken back",
+		},
 		{"purge denied", edit(history, func(c *jetstream.StreamConfig) { c.DenyPurge = true }), topology.Options{Memory: true}, history, "deny_purge", "on", "cannot be taken back"},
 		{"deletes denied", edit(alarms, func(c *jetstream.StreamConfig) { c.DenyDelete = true }), topology.Options{Memory: true}, alarms, "deny_delete", "on", "cannot be taken back"},
 		{"sealed", edit(history, func(c *jetstream.StreamConfig) { c.Sealed = true }), topology.Options{Memory: true}, history, "sealed", "on", "cannot be taken back"},
-		{"a source", edit(history, func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: signals}} }), topology.Options{Memory: true},
-			history, "a mirror or source", "on", "another program's"},
+		{
+			"a source", edit(history, func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: signals}} }),
+			topology.Options{Memory: true},
+			history, "a mirror or source", "on", "another program's",
+		},
 		{"a foreign stream on our subjects", func(t *testing.T, js jetstream.JetStream) {
 			if err := js.DeleteStream(t.Context(), in); err != nil {
 				t.Fatal(err)

@@ -75,9 +75,11 @@ func TestServersThatWillNotDo(t *testing.T) {
 		{"1.4", fmt.Sprintf(base, "v1.4.0", true), "", topology.ErrServerTooOld, "v1.4.0"},
 		{"an old one in the cluster", fmt.Sprintf(base, "2.12.0-beta.1", true), account(0), topology.ErrServerTooOld, "upgrade all of them"},
 		{"no JetStream", fmt.Sprintf(base, "2.11.0", false), "", topology.ErrNoJetStream, "--jetstream"},
-		{"not for the account", fmt.Sprintf(base, "2.11.0", true),
+		{
+			"not for the account", fmt.Sprintf(base, "2.11.0", true),
 			`{"type":"io.nats.jetstream.api.v1.account_info_response","error":{"code":503,"err_code":10039,"description":"JetStream not enabled for account"}}`,
-			topology.ErrNoJetStream, "for this account"},
+			topology.ErrNoJetStream, "for this account",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			conn := connect(t, post.Options{URL: fakeServer(t, tc.info, tc.reply)})

@@ -28,8 +28,12 @@ func TestEnsureMakesANamespace(t *testing.T) {
 		want topology.Namespace
 	}{
 		{"memory", embedded.Options{}, topology.Options{Memory: true}, topology.Namespace{Name: "default", Partitions: 4, Replicas: 1, Memory: true}},
-		{"file", embedded.Options{StoreDir: t.TempDir(), Profile: embedded.ProfileDev}, topology.Options{Namespace: "shop", Partitions: 2, MaxBytes: 1 << 30},
-			topology.Namespace{Name: "shop", Partitions: 2, Replicas: 1, MaxBytes: 1 << 30}},
+		{
+			"file",
+			embedded.Options{StoreDir: t.TempDir(), Profile: embedded.ProfileDev},
+			topology.Options{Namespace: "shop", Partitions: 2, MaxBytes: 1 << 30},
+			topology.Namespace{Name: "shop", Partitions: 2, Replicas: 1, MaxBytes: 1 << 30},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			conn := dial(t, tc.e)

@@ -1,0 +1,115 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// lateOutcome is how long after an attempt's last moment an outcome that could not be stored is still tried. After that
+// the task goes back to its list, and who gets it asks first.
+const lateOutcome = time.Minute
+
+// attempt is one call of a function.
+type attempt struct {
+	*delivery
+	info   TaskInfo
+	beats  *beats
+	beyond time.Time // when an outcome is no longer wanted for certain; zero: never
+}
+
+// verdict says what becomes of an attempt.
+type verdict struct {
+	report *schemas.Report // nil: nothing is reported
+	ending ending          // for a verdict without report
+	late   bool            // a limit has passed: the service must know of the start, and writes the rest
+}
+
+// attempt runs the function and reports what became of it.
+func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
+	ctx, stop := context.WithCancelCause(work)
+	defer stop(nil)
+	a := &attempt{delivery: d, info: infoOf(d.task, d.number)}
+	a.info.StartedAt = time.Now()
+	if limit, cause := s.limit(d.task, a.info.StartedAt); cause != nil {
+		a.info.Deadline = a.info.StartedAt.Add(limit)
+		a.beyond = a.info.Deadline.Add(lateOutcome)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, a.info.Deadline, cause)
+		defer cancel()
+	}
+	a.beats = newBeats(a, s.conn, stop)
+	started := func() bool { return true }
+	if !d.begun {
+		started = s.announce(wire, a)
+	}
+	// A function that ends its goroutine (runtime.Goexit, or t.FailNow in a test) comes back through the defer alone.
+	v := verdict{report: failed(&Failure{Reason: ReasonPanic, Details: schemas.Text("the function ended its goroutine")})}
+	defer func() {
+		a.beats.stop()
+		s.conclude(wire, a, v, started())
+	}()
+	result, err := a.call(context.WithValue(ctx, contextKey{}, a), h)
+	cause := context.Cause(ctx)
+	if a.beats.gone() { // also when the context had ended before, for another reason
+		cause = ErrGone
+	}
+	v = judge(cause, result, err)
+}
+
+// limit gives how long the attempt may take from now on, and the cause of its end; a nil cause means that there is no
+// limit. The service's own limit counts by its clock.
+func (s *spell) limit(t *schemas.ActivityTask, now time.Time) (limit time.Duration, cause error) {
+	if t.StartToClose.Limited() {
+		limit, cause = t.StartToClose.Std(), ErrStartToClose
+	}
+	if t.CloseBy != 0 {
+		if left := t.CloseBy.Time().Sub(s.clock.Now(now)); cause == nil || left < limit {
+			limit, cause = left, ErrCloseBy
+		}
+	}
+	return limit, cause
+}
+
+// call calls the function and turns a panic into a failure.
+func (a *attempt) call(ctx context.Context, h handler) (result schemas.Payload, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			stack := fmt.Sprintf("%v\n\n%s", p, debug.Stack())
+			err = &Failure{Reason: ReasonPanic, Details: schemas.Text(bound(stack, maxDetails))}
+			a.log().WithField("err", p).Error("an activity panicked")
+		}
+	}()
+	return h(ctx, a.task.Input)
+}
+
+// judge decides what becomes of an attempt, from the cause that ended its context, if any, and what the function
+// returned.
+func judge(cause error, result schemas.Payload, err error) verdict {
+	switch {
+	case errors.Is(cause, ErrGone):
+		return verdict{ending: acknowledge}
+	case err == nil:
+		return verdict{report: &schemas.Report{Kind: schemas.ReportSuccess, Result: result}}
+	case errors.Is(cause, ErrDrained):
+		return verdict{ending: handBack}
+	case errors.Is(cause, ErrStartToClose), errors.Is(cause, ErrCloseBy):
+		return verdict{ending: acknowledge, late: true}
+	case errors.Is(cause, ErrCanceled) && (errors.Is(err, ErrCanceled) || errors.Is(err, context.Canceled)):
+		r := &schemas.Report{Kind: schemas.ReportCanceled}
+		if c, ok := errors.AsType[*canceled](err); ok {
+			r.Details = c.details
+		}
+		return verdict{report: r}
+	}
+	return verdict{report: failed(err)}
+}
+
+func failed(err error) *schemas.Report {
+	reason, details := failureOf(err)
+	return &schemas.Report{Kind: schemas.ReportFailed, Reason: reason, Details: details}
+}

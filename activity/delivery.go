@@ -1,0 +1,174 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/dead"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	firstStrangerDelay = time.Second
+	lastStrangerDelay  = 30 * time.Second
+	// againDelay is when a task comes back whose outcome or dead letter could not be stored.
+	againDelay   = 5 * time.Second
+	buryPatience = 30 * time.Second
+)
+
+// ending is how a delivery is settled with the server.
+type ending int
+
+const (
+	acknowledge ending = iota + 1 // the task is done with
+	handBack                      // somebody else shall have it
+	terminate                     // nobody can do it
+)
+
+// delivery is one task message in hand, and the lease on it.
+type delivery struct {
+	post.Task
+	spell *spell
+	list  string
+
+	// Set by decode and handle, before anything else looks.
+	task   *schemas.ActivityTask
+	nonce  string
+	token  string // the one outcomes are believed under
+	number int    // of the attempt
+	begun  bool   // the owner has recorded the start, under nonce
+
+	mu      sync.Mutex
+	lease   *time.Timer
+	settled bool
+}
+
+// log is for the goroutine that handles the delivery. It is made when it is needed: most have nothing to say.
+func (d *delivery) log() logrus.FieldLogger {
+	log := d.bareLog()
+	if t := d.task; t != nil {
+		log = log.WithFields(logrus.Fields{"run": t.Run, "task": t.ActivityID, "type": t.Type, "attempt": d.number})
+	}
+	return log
+}
+
+// bareLog is for any goroutine: it looks at nothing that handling the delivery sets.
+func (d *delivery) bareLog() logrus.FieldLogger {
+	return d.spell.log.WithFields(logrus.Fields{"list": d.list, "seq": d.Seq})
+}
+
+// keep extends the lease every interval until the delivery is settled or forgotten.
+func (d *delivery) keep(interval time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lease = time.AfterFunc(interval, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.settled {
+			return
+		}
+		if err := d.InProgress(); err != nil {
+			d.bareLog().WithField("err", err).Debug("the lease was not extended")
+		}
+		d.lease.Reset(interval)
+	})
+}
+
+// settle tells the server what becomes of the task, once; later calls do nothing. It reports whether it was the first.
+func (d *delivery) settle(how ending, delay time.Duration) bool {
+	if !d.forget() {
+		return false
+	}
+	var err error
+	switch how {
+	case acknowledge:
+		err = d.Ack()
+	case handBack:
+		err = d.Nak(delay)
+	case terminate:
+		err = d.Term()
+	}
+	if err != nil { // the lease runs out, the task comes back, and the owner says that it is closed
+		d.bareLog().WithField("err", err).Debug("the task was not settled with the server")
+	}
+	return true
+}
+
+// forget ends the lease without a word to the server. It reports whether the delivery was unsettled until now.
+func (d *delivery) forget() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lease != nil {
+		d.lease.Stop()
+	}
+	first := !d.settled
+	d.settled = true
+	return first
+}
+
+// giveBack hands the task to another worker at once, because this one stops.
+func (d *delivery) giveBack() {
+	if d.settle(handBack, 0) {
+		d.spell.returned.Add(1)
+		d.bareLog().Warn("the worker stops before the activity has ended; another worker gets the task")
+	}
+}
+
+// decode reads the task.
+func (d *delivery) decode() error {
+	t := &schemas.ActivityTask{}
+	if err := schemas.Unmarshal(d.Data, t); err != nil {
+		return err
+	}
+	for _, f := range []struct{ field, value string }{{"type", t.Type}, {"token", t.Token}, {"report", t.Report}} {
+		if f.value == "" {
+			return fmt.Errorf("%w: %q is missing", schemas.ErrMalformed, f.field)
+		}
+	}
+	for _, f := range []struct{ field, value string }{{"report", t.Report}, {"beat", t.Beat}} {
+		if strings.ContainsAny(f.value, " \t\r\n*>") {
+			return fmt.Errorf("%w: %q is %q, which is no subject to publish to", schemas.ErrMalformed, f.field, f.value)
+		}
+	}
+	d.task, d.token, d.number = t, t.Token, t.Attempt
+	return nil
+}
+
+// bury parks a task that cannot be decoded and takes it off the list. A worker knows no incarnation of the list's
+// stream, so the letter is named by the task's content.
+func (s *spell) bury(ctx context.Context, d *delivery, cause error) {
+	d.log().WithField("err", cause).Warn("a task that cannot be decoded goes to the dead letters")
+	ctx, cancel := context.WithTimeout(ctx, buryPatience)
+	defer cancel()
+	place := dead.Place{Partition: "tasks", Stream: d.list, Incarnation: dead.Digest(d.Subject, d.Data), Sequence: d.Seq}
+	err := dead.Bury(ctx, s.conn, s.ns, place, schemas.DeadLetter{
+		Reason: dead.ReasonUndecodableTask, Details: cause.Error(), Subject: d.Subject, Time: schemas.At(d.Time), Body: d.Data,
+	})
+	if err != nil {
+		d.log().WithField("err", err).Error("the dead letter could not be written; the task stays on its list")
+		d.settle(handBack, againDelay)
+		return
+	}
+	d.settle(terminate, 0)
+}
+
+// stranger gives back a task of a type that is not registered here.
+func (s *spell) stranger(d *delivery) {
+	if s.firstSight(d.task.Type) {
+		d.log().Warn("no function is registered for this type of activity; its tasks go back to the list for other workers")
+	}
+	delay := min(firstStrangerDelay<<min(max(d.Delivered-1, 0), 5), lastStrangerDelay)
+	d.settle(handBack, delay)
+}
+
+// permanent tells whether a publish was refused for a reason that trying again does not change.
+func permanent(err error) bool {
+	return errors.Is(err, post.ErrTooLarge) || errors.Is(err, post.ErrInvalid) || errors.Is(err, post.ErrClosed)
+}

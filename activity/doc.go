@@ -1,0 +1,44 @@
+// Package activity runs activities: the part of a workflow that does work, at least once, on any machine.
+//
+// A [Worker] pulls tasks from its lists, runs the functions that are registered for their types, and reports what
+// became of them:
+//
+//	w := activity.New(conn, &activity.Options{Lists: []string{"payments"}})
+//	activity.Register(w, "charge", func(ctx context.Context, in Charge) (Receipt, error) { … })
+//	err := w.Run(ctx)
+//
+// It is for users' programs and for the binary. It can neither read nor write a history. For each of its lists it needs
+// the right to publish to
+//
+//	$JS.API.CONSUMER.MSG.NEXT.drover-<ns>-tasks-<list>.workers    to pull
+//	$JS.ACK.drover-<ns>-tasks-<list>.workers.>                    to settle
+//	drover.<ns>.in.*.*.act.<list>                                 to report and ask
+//	drover.<ns>.beat.*.*.<list>                                   to heartbeat
+//	drover.<ns>.dead.undecodable-task.tasks.<list>.>              to bury
+//	drover.<ns>.api.tasklist                                      to have the list opened; optional
+//
+// and to subscribe to its own inbox prefix; no other.
+//
+// # What is promised
+//
+//   - An outcome is sent to the task's report subject and is stored there before the task is acknowledged. The history
+//     decides what counts: an acknowledgement is a hint, an outcome is believed once and only with the current token.
+//   - The first delivery of an idempotent task runs at once. If it still runs after Options.StartedAfter its start is
+//     reported; otherwise the outcome carries it. A start is stored before its outcome is sent, never behind it.
+//   - A task that is not idempotent, and any task that the server delivers again, is asked about first, with one nonce
+//     for the whole delivery (P-7). It runs only if the owner of the workflow says go, under the token it gives, or is
+//     dropped.
+//   - A task in hand is kept by in-progress acknowledgements, however long it takes. A worker that dies stops sending
+//     them, and the task goes to another.
+//   - A task of a type that is not registered here goes back to the list for others, after 1 s, then 2, up to 30 s,
+//     and is logged once per type. It is not failed: during a rolling update some workers know it and others do not.
+//   - A task that cannot be decoded becomes a dead letter and is taken off the list.
+//   - An attempt that runs into its start-to-close or schedule-to-close limit has its context cancelled, with
+//     [ErrStartToClose] or [ErrCloseBy] as cause. A failure that follows is not reported: the service writes the
+//     timeout. A success is reported and may come too late.
+//
+// # Heartbeats
+//
+// [Heartbeat] is the activity's own statement that it makes progress. The worker never sends one by itself: a process
+// that lives says nothing about an activity that hangs. It is also the way a request to cancel comes in.
+package activity

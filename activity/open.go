@@ -1,0 +1,74 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	openPatience   = 5 * time.Second
+	firstOpenRetry = 100 * time.Millisecond
+	lastOpenRetry  = 10 * time.Second
+)
+
+// open asks the broker to make a list's stream and consumer, at the start and after each reconnect, until ctx ends. The
+// worker pulls meanwhile: if they exist it works without a broker that answers.
+func (s *spell) open(ctx context.Context, list string) {
+	again := make(chan struct{}, 1)
+	remove := s.conn.OnReconnect(func() {
+		select {
+		case again <- struct{}{}:
+		default:
+		}
+	})
+	defer remove()
+	for {
+		s.openUntilDone(ctx, list)
+		select {
+		case <-again:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *spell) openUntilDone(ctx context.Context, list string) {
+	for wait := firstOpenRetry; ctx.Err() == nil; wait = min(2*wait, lastOpenRetry) {
+		err := s.openOnce(ctx, list)
+		if err == nil {
+			return
+		}
+		log := s.log.WithField("list", list).WithField("err", err)
+		if _, refused := errors.AsType[*schemas.Error](err); refused {
+			log.Warn("the broker refuses to open the task list; trying again")
+		} else {
+			log.Debug("nobody opens the task list yet; trying again")
+		}
+		pause(ctx, nil, wait)
+	}
+}
+
+func (s *spell) openOnce(ctx context.Context, list string) error {
+	body, err := schemas.MarshalJSON(&schemas.TaskListRequest{V: schemas.Version, List: list})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openPatience)
+	defer cancel()
+	m, err := s.conn.Request(ctx, s.ns.API("tasklist"), nil, body)
+	if err != nil {
+		return err
+	}
+	var resp schemas.TaskListResponse
+	if err := schemas.Unmarshal(m.Data, &resp); err != nil {
+		return fmt.Errorf("answer of the broker: %w", err)
+	}
+	if resp.Error != nil {
+		return resp.Error
+	}
+	return nil
+}

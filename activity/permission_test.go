@@ -1,0 +1,165 @@
+package activity_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/schemas"
+)
+
+func notIdempotent(t *schemas.ActivityTask) { t.NotIdempotent = true }
+
+func TestNotIdempotentAsksFirst(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		ran := make(chan int, 1)
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+			ran <- activity.Info(ctx).Attempt
+			time.Sleep(time.Minute)
+			return "done", nil
+		}))
+		r.start(w)
+		seq := r.dispatch(notIdempotent)
+		q := r.next(schemas.ReportBegin)
+		want := schemas.Report{
+			Kind: schemas.ReportBegin, Token: "RUN.5.1", Identity: "worker-1", TaskSequence: seq, Nonce: q.Nonce, ReplyTo: q.ReplyTo,
+		}
+		if diff := cmp.Diff(want, q.Report); diff != "" || q.Nonce == "" || q.ReplyTo == "" {
+			t.Fatalf("P-7: question (-want +got):\n%s", diff)
+		}
+		select {
+		case <-ran:
+			t.Fatal("it ran before it was permitted")
+		case <-time.After(time.Second):
+		}
+		// An answer to another question does not count.
+		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce + "x", Go: true})
+		select {
+		case <-ran:
+			t.Fatal("it ran by the permission of another delivery")
+		case <-time.After(time.Second):
+		}
+		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Go: true, Attempt: 3, Token: "RUN.5.3"})
+		if got := <-ran; got != 3 {
+			t.Fatalf("got attempt %d, want 3, that of the permission", got)
+		}
+		got := r.next(schemas.ReportSuccess) // no started: the owner has written it
+		if got.Token != "RUN.5.3" || got.Nonce != "" {
+			t.Fatalf("got token %q and nonce %q, want the permission's token and no start", got.Token, got.Nonce)
+		}
+		r.settled("PCI")
+	})
+}
+
+func TestDeniedTaskIsDropped(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) {
+			t.Error("it ran without permission")
+			return "", nil
+		}))
+		r.start(w)
+		r.dispatch(notIdempotent)
+		q := r.next(schemas.ReportBegin)
+		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Reason: "closed"})
+		r.settled("PCI")
+		r.quiet(time.Minute)
+	})
+}
+
+func TestQuestionIsRepeatedWithItsNonce(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
+		r.start(w)
+		r.dispatch(notIdempotent)
+		first := r.next(schemas.ReportBegin)
+		// Longer than AckWait: the lease must be kept, or the task would come a second time with another nonce.
+		for i := range 10 {
+			again := r.next(schemas.ReportBegin)
+			if after := again.at.Sub(first.at); again.Nonce != first.Nonce || after != time.Duration(i+1)*5*time.Second {
+				t.Fatalf("P-7: got nonce %q after %v, want %q every 5s", again.Nonce, after, first.Nonce)
+			}
+		}
+		r.answer(first.ReplyTo, schemas.Permission{Nonce: first.Nonce, Go: true})
+		r.answer(first.ReplyTo, schemas.Permission{Nonce: first.Nonce, Go: true})
+		r.next(schemas.ReportSuccess)
+		r.settled("PCI")
+		r.quiet(time.Minute)
+	})
+}
+
+func TestRedeliveryAsksFirst(t *testing.T) {
+	for _, permitted := range []bool{true, false} {
+		name := "P-7/finished work is told to drop"
+		if permitted {
+			name = "P-7/lost work gets the next attempt"
+		}
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				seq := r.dispatch()
+				r.loseDelivery("PCI")
+				ran := 0
+				w := r.worker()
+				activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { ran++; return "done", nil }))
+				r.start(w)
+				q := r.next(schemas.ReportBegin)
+				if !q.Redelivered || q.TaskSequence != seq || q.Token != "RUN.5.1" {
+					t.Fatalf("got redelivered %v, sequence %d, token %q, want true, %d and the task's", q.Redelivered, q.TaskSequence, q.Token, seq)
+				}
+				r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Go: permitted, Attempt: 2, Token: "RUN.5.2"})
+				if permitted {
+					if got := r.next(schemas.ReportSuccess); got.Token != "RUN.5.2" {
+						t.Fatalf("got token %q, want that of the next attempt", got.Token)
+					}
+				}
+				r.settled("PCI")
+				r.quiet(time.Minute)
+				if want := map[bool]int{true: 1}[permitted]; ran != want {
+					t.Fatalf("it ran %d times, want %d", ran, want)
+				}
+			})
+		})
+	}
+}
+
+// loseDelivery takes a list's first task as a worker that dies at once would, and waits until its lease is over.
+func (r *rig) loseDelivery(list string) {
+	r.t.Helper()
+	c, err := r.conn.JetStream().Consumer(r.t.Context(), ns.StreamTasks(list), activity.Consumer)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err = c.Next(); err != nil {
+		r.t.Fatal(err)
+	}
+	time.Sleep(ackWait + time.Second)
+}
+
+func TestQuestionThatIsNotStoredIsRepeated(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		if err := r.conn.JetStream().DeleteStream(t.Context(), ns.StreamIn(0)); err != nil {
+			t.Fatal(err)
+		}
+		questions := make(chan schemas.Report, 100)
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
+		r.start(w)
+		r.dispatch(notIdempotent)
+		time.Sleep(3 * time.Second)
+		r.inbox(questions)
+		q := <-questions
+		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Go: true})
+		for q.Kind == schemas.ReportBegin {
+			q = <-questions
+		}
+		if q.Kind != schemas.ReportSuccess {
+			t.Fatalf("got %s, want success", q.Kind)
+		}
+		r.settled("PCI")
+	})
+}

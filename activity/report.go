@@ -1,0 +1,133 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 2 * time.Second
+	// envelopeRoom stays free below the server's limit, as in every message of Drover: the outcome becomes part of a
+	// history record.
+	envelopeRoom = 64 << 10
+)
+
+// announce reports the start of an attempt that is not over soon. The returned function ends that: it waits for a report
+// on its way, so that no outcome overtakes it, and tells whether the start is stored.
+func (s *spell) announce(ctx context.Context, a *attempt) (started func() bool) {
+	stop, result := make(chan struct{}), make(chan bool, 1)
+	timer := time.AfterFunc(s.opts.StartedAfter, func() { result <- s.publishStart(ctx, stop, a) == nil })
+	return func() bool {
+		close(stop)
+		return !timer.Stop() && <-result
+	}
+}
+
+// publishStart reports the start until it is stored, stop is closed or ctx ends.
+func (s *spell) publishStart(ctx context.Context, stop <-chan struct{}, a *attempt) error {
+	r := &schemas.Report{Kind: schemas.ReportStarted, Token: a.token, Elapsed: elapsed(a)}
+	s.origin(r, a.delivery)
+	body, err := schemas.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return s.publish(ctx, stop, a.delivery, body)
+}
+
+// conclude reports an attempt's outcome and settles its task. started says that the history knows of the start.
+func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, started bool) {
+	if v.report == nil && v.ending == handBack {
+		a.giveBack()
+		return
+	}
+	if !a.beyond.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, a.beyond)
+		defer cancel()
+	}
+	var err error
+	switch {
+	case v.report != nil:
+		err = s.publishOutcome(ctx, a, v.report, started)
+	case v.late && !started:
+		// Without it the service would wait for a worker, and no limit of the attempt would ever pass.
+		err = s.publishStart(ctx, nil, a)
+	}
+	switch {
+	case err == nil:
+		a.settle(acknowledge, 0)
+	case errors.Is(err, ErrDrained):
+		a.giveBack()
+	default:
+		a.log().WithField("err", err).Error("an outcome could not be stored; the task goes back to its list")
+		a.settle(handBack, againDelay)
+	}
+}
+
+// publishOutcome reports an outcome until it is stored or ctx ends. One that is too large becomes a failure that says so.
+func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Report, started bool) error {
+	r.Token = a.token
+	if !started {
+		r.Elapsed = elapsed(a)
+		s.origin(r, a.delivery)
+	}
+	body, err := schemas.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if len(body) <= int(s.conn.MaxPayload())-envelopeRoom {
+		if err = s.publish(ctx, nil, a.delivery, body); !errors.Is(err, post.ErrTooLarge) {
+			return err
+		}
+	}
+	shrink(r, len(body))
+	a.log().WithField("bytes", len(body)).Warn("an outcome is too large for a message; its result or details are left out")
+	if body, err = schemas.Marshal(r); err != nil {
+		return err
+	}
+	return s.publish(ctx, nil, a.delivery, body)
+}
+
+// shrink leaves the large part of an outcome out. A result cannot be left out: then the activity has failed.
+func shrink(r *schemas.Report, size int) {
+	text := fmt.Sprintf("the outcome has %d bytes, which no message can hold: store what is large elsewhere and return where", size)
+	r.Details = schemas.Text(text)
+	if r.Kind == schemas.ReportSuccess {
+		r.Kind, r.Reason, r.Result = schemas.ReportFailed, ReasonTooLarge, nil
+	}
+}
+
+// publish sends a report until it is stored, stop is closed between two tries, or ctx ends. Repeating one whose fate is
+// unknown is right: outcomes are told apart by their token, starts by their nonce.
+func (s *spell) publish(ctx context.Context, stop <-chan struct{}, d *delivery, body []byte) error {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		stored := make(chan error, 1)
+		s.outbox.Send(d.task.Report, nil, body, func(a post.Ack) { stored <- a.Err })
+		var err error
+		select {
+		case err = <-stored:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err == nil || permanent(err) {
+			return err
+		}
+		if wait == firstRetry {
+			d.log().WithField("err", err).Warn("a report was not stored; trying again")
+		}
+		if !pause(ctx, stop, wait) {
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
+// elapsed is how long ago the attempt began. It is never 0, which means "not said".
+func elapsed(a *attempt) schemas.Duration {
+	return schemas.Duration(max(time.Since(a.info.StartedAt), 1))
+}

@@ -1,0 +1,203 @@
+package activity
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/droverhq/drover/broker/clock"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// drainGrace is how long functions have to return once their context was cancelled at the end of a drain. A success
+// that comes in that time is still reported.
+const drainGrace = time.Second
+
+// spell is one Run of a worker.
+//
+// Two contexts live longer than the one that Run was given. The functions have the context "work", which ends with the
+// drain; the protocol around them has "wire", which outlives it by drainGrace, so that a last outcome can be stored.
+type spell struct {
+	*Worker
+
+	outbox *post.Outbox
+	inbox  string // where permissions come in
+	sub    post.Subscription
+	clock  clock.Server
+	nonce  string // begins every nonce of this spell
+	serial atomic.Uint64
+
+	wg       sync.WaitGroup // one for each delivery
+	returned atomic.Int64   // tasks handed back because of the drain
+
+	mu       sync.Mutex
+	draining bool
+	live     map[*delivery]struct{}
+	asking   map[string]chan schemas.Permission // by nonce
+}
+
+func newSpell(w *Worker) (*spell, error) {
+	s := &spell{
+		Worker: w, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
+		live: make(map[*delivery]struct{}), asking: make(map[string]chan schemas.Permission),
+	}
+	var err error
+	if s.outbox, err = w.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+		return nil, err
+	}
+	if s.sub, err = w.conn.Subscribe(s.inbox, "", s.permitted); err != nil {
+		s.outbox.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *spell) close() {
+	_ = s.sub.Close() // it fails only when the connection is closed, and with it the subscription
+	s.outbox.Close()
+}
+
+func (s *spell) run(ctx context.Context) error {
+	wire, hangUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer hangUp(ErrDrained)
+	work, cut := context.WithCancelCause(wire)
+	defer cut(ErrDrained)
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	pullers := make([]*post.Puller, 0, len(s.opts.Lists))
+	stop := func() {
+		for _, p := range pullers {
+			p.Close()
+		}
+	}
+	for i, list := range s.opts.Lists {
+		o := post.PullOptions{Stream: s.ns.StreamTasks(list), Consumer: Consumer, Max: s.opts.share(i)}
+		p, err := s.conn.Pull(context.WithoutCancel(ctx), o, func(t post.Task) { s.accept(work, wire, list, t) })
+		if err != nil {
+			stop()
+			hangUp(ErrDrained)
+			return fmt.Errorf("activity worker: %w", err)
+		}
+		pullers = append(pullers, p)
+	}
+	for _, list := range s.opts.Lists {
+		helpers.Go(func() { s.open(ctx, list) })
+	}
+	<-ctx.Done()
+	stop()
+	return s.drain(cut, hangUp)
+}
+
+// accept takes a pulled task. It is called by the connection's goroutine, so the work happens in another.
+func (s *spell) accept(work, wire context.Context, list string, t post.Task) {
+	s.clock.Observe(t.Time, time.Now())
+	d := &delivery{Task: t, spell: s, list: list}
+	s.mu.Lock()
+	if s.draining {
+		s.mu.Unlock()
+		d.settle(handBack, 0)
+		t.Release()
+		return
+	}
+	s.live[d] = struct{}{}
+	s.wg.Add(1)
+	s.mu.Unlock()
+	d.keep(s.opts.KeepAlive)
+	go s.handle(work, wire, d)
+}
+
+// handle does everything for one delivery.
+func (s *spell) handle(work, wire context.Context, d *delivery) {
+	defer s.done(d)
+	if err := d.decode(); err != nil {
+		s.bury(wire, d, err)
+		return
+	}
+	if s.tooLate(d.task) {
+		d.log().Debug("the activity's time was over before it began")
+		d.settle(acknowledge, 0)
+		return
+	}
+	h := s.handlers[d.task.Type]
+	if h == nil {
+		s.stranger(d)
+		return
+	}
+	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
+	if (d.task.NotIdempotent || d.Delivered > 1) && !s.permission(wire, d) {
+		return
+	}
+	s.attempt(work, wire, d, h)
+}
+
+// done gives a delivery's slot back. What was not settled by now is left to the server, which delivers it again when
+// the lease has run out.
+func (s *spell) done(d *delivery) {
+	d.forget()
+	s.mu.Lock()
+	delete(s.live, d)
+	s.mu.Unlock()
+	d.Release()
+	s.wg.Done()
+}
+
+// tooLate tells whether the service has given up on the activity for certain: the estimate of its clock is never ahead.
+func (s *spell) tooLate(t *schemas.ActivityTask) bool {
+	return t.CloseBy != 0 && !s.clock.Now(time.Now()).Before(t.CloseBy.Time())
+}
+
+// drain waits for what runs, as long as it may.
+func (s *spell) drain(cut, hangUp context.CancelCauseFunc) error {
+	s.mu.Lock()
+	s.draining = true
+	n := len(s.live)
+	s.mu.Unlock()
+	s.log.Debugf("activity worker stops; %d tasks are in hand", n)
+	idle := make(chan struct{})
+	go func() { s.wg.Wait(); close(idle) }()
+	if waited(idle, s.opts.DrainTimeout) {
+		return nil
+	}
+	cut(ErrDrained)
+	waited(idle, drainGrace)
+	hangUp(ErrDrained)
+	s.mu.Lock()
+	for d := range s.live { // functions that do not heed their context
+		d.giveBack()
+	}
+	s.mu.Unlock()
+	if n := s.returned.Load(); n > 0 {
+		return fmt.Errorf("%w: %d tasks had not ended within %v and were handed back to their lists", ErrDrainTimeout, n, s.opts.DrainTimeout)
+	}
+	return nil
+}
+
+// waited tells whether ch was closed within d.
+func waited(ch <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ch:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// pause waits for d, or until stop is closed or ctx ends; it tells whether the time has passed.
+func pause(ctx context.Context, stop <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-stop:
+	case <-ctx.Done():
+	}
+	return false
+}

@@ -1,0 +1,93 @@
+package activity
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+)
+
+// Consumer is the name of the one durable consumer of every list's stream.
+const Consumer = "workers"
+
+// Worker runs activities. It is made by [New], filled by [Register] and started by [Worker.Run].
+type Worker struct {
+	conn *post.Conn
+	opts Options
+	ns   subject.Namespace
+	log  logrus.FieldLogger
+
+	mu       sync.Mutex
+	running  bool
+	handlers map[string]handler  // not changed while running
+	strange  map[string]struct{} // types that are not registered and were logged
+}
+
+// New returns a worker that will speak through conn. Options that are wrong are reported by Run, since they may come
+// from a configuration.
+func New(conn *post.Conn, opts *Options) *Worker {
+	if opts == nil {
+		opts = &Options{}
+	}
+	o := opts.withDefaults()
+	return &Worker{
+		conn: conn, opts: o, ns: subject.Namespace(o.Namespace), log: o.Logger.WithField("worker", o.Identity),
+		handlers: make(map[string]handler), strange: make(map[string]struct{}),
+	}
+}
+
+// Run takes work and does it until ctx ends. Then it takes no more and lets what runs go on for Options.DrainTimeout;
+// what runs even then has its context cancelled with [ErrDrained], has another second to return, and is handed back.
+//
+// It returns nil if everything it took had ended, [ErrDrainTimeout] if tasks were handed back, [ErrInvalidOptions] or
+// [ErrRunning] if it did not begin. It may be called again.
+func (w *Worker) Run(ctx context.Context) error {
+	if err := w.opts.validate(); err != nil {
+		return err
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	defer w.end()
+	s, err := newSpell(w)
+	if err != nil {
+		return fmt.Errorf("activity worker: %w", err)
+	}
+	defer s.close()
+	w.log.Debugf("activity worker begins: %s", w.opts)
+	return s.run(ctx)
+}
+
+func (w *Worker) begin() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.running {
+		return ErrRunning
+	}
+	w.running = true
+	return nil
+}
+
+func (w *Worker) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running = false
+}
+
+// firstSight tells whether a type that is not registered is met for the first time.
+func (w *Worker) firstSight(typ string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, seen := w.strange[typ]
+	if !seen && len(w.strange) < maxStrange {
+		w.strange[typ] = struct{}{}
+	}
+	return !seen
+}
+
+// maxStrange bounds what a flood of invented types can make a worker remember.
+const maxStrange = 1000

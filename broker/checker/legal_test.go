@@ -1,0 +1,65 @@
+package checker_test
+
+import (
+	"testing"
+
+	"github.com/droverhq/drover/broker/checker"
+)
+
+// again asks the decider once more and lets it answer.
+const again = "Signal s\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\n"
+
+// legal are corners that must pass: a checker that cries wolf is switched off.
+var legal = map[string]string{
+	"retry behind an interrupt names the lost start": active + "ActivityInterrupted A\nActivityRetryScheduled A startedEventId=6 attempt=1\nActivityStarted A\n",
+	"retry behind an interrupt names no start":       active + "ActivityInterrupted A\nActivityRetryScheduled A attempt=1\nActivityStarted A\n",
+	"retry of what nobody took":                      decided + "ActivityScheduled A\nActivityRetryScheduled A attempt=1\nActivityStarted A attempt=2\n",
+	"not idempotent, retried by its policy":          decided + "ActivityScheduled A notIdempotent=true\nActivityStarted A\nActivityRetryScheduled A\nActivityStarted A\n",
+	"not idempotent, retried behind an interrupt":    decided + "ActivityScheduled A notIdempotent=true\nActivityStarted A\nActivityInterrupted A\nActivityRetryScheduled A attempt=1\nActivityStarted A\n",
+	"canceled between attempts":                      active + "ActivityInterrupted A\n" + again + "ActivityCancelRequested A\nActivityCanceled A\nDeciderScheduled\n",
+	"canceled between attempts, names the start":     active + "ActivityRetryScheduled A\n" + again + "ActivityCancelRequested A\nActivityCanceled A startedEventId=6\nDeciderScheduled\n",
+	"canceled at the second request":                 active + again + "ActivityCancelRequested A\n" + again + "ActivityCancelRequested A\nActivityCanceled A\nDeciderScheduled\n",
+	"schedule-to-close between attempts":             "WorkflowStarted activityDefaults={\"scheduleToCloseTimeout\":9}\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nActivityScheduled A\nActivityStarted A\nActivityRetryScheduled A\n+9s ActivityTimedOut A timeoutType=SCHEDULE_TO_CLOSE\nDeciderScheduled\n",
+	"schedule-to-close names the lost start":         "WorkflowStarted activityDefaults={\"scheduleToCloseTimeout\":9}\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nActivityScheduled A\nActivityStarted A\nActivityRetryScheduled A\n+9s ActivityTimedOut A timeoutType=SCHEDULE_TO_CLOSE startedEventId=6\nDeciderScheduled\n",
+	"activity id is free again":                      active + "ActivitySuccess A\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nActivityScheduled A\nActivityStarted A\n",
+	"timer id is free again":                         decided + "TimerScheduled T startToFireTimeout=1\nTimerCanceled T\nTimerScheduled T startToFireTimeout=1\n+1s TimerExpired T\nDeciderScheduled\n",
+	"timer of no duration":                           decided + "TimerScheduled T startToFireTimeout=0\nTimerExpired T\nDeciderScheduled\n",
+	"the service fails the run":                      running + "WorkflowFailed deciderCompletedEventId=0\n",
+	"the service fails the run over a signal":        running + "Signal s\nDeciderScheduled\nDeciderCompleted\nDeciderStarted\nWorkflowFailed deciderCompletedEventId=0\n",
+	"the service releases a lock":                    decided + "LockRequested L\nLockAcquired L fence=3\nDeciderScheduled\nLockReleased L fence=3 deciderCompletedEventId=0\nWorkflowTerminated\n",
+	"the service releases a lock among decisions":    decided + "Marker m\nLockReleased L deciderCompletedEventId=0\nMarker m\n",
+	"a lock of the same fence again":                 decided + "LockRequested L\nLockAcquired L fence=3\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nLockRequested L\nLockAcquired L fence=3\nDeciderScheduled\n",
+	"a lock that is held is released, not its queue": decided + "LockRequested L\nLockAcquired L fence=3\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nLockRequested L\nLockReleased L\nLockAcquired L fence=4\nDeciderScheduled\n",
+	"another lock is withdrawn":                      decided + "LockRequested L\nLockRequested M\nLockRequested L scope=s\nStateRequested L decision=GetState\nLockReleased M\nLockAcquired L scheduledEventId=5\nDeciderScheduled\nLockAcquired L scope=s scheduledEventId=7\nStateRead L\n",
+	"refused at once, with a schedule":               decided + "ChildScheduled c\nChildStartFailed c\nMarker m\nDeciderScheduled\n",
+	"refused at once, without":                       decided + "ChildStartFailed c scheduledEventId=0 deciderCompletedEventId=4\nMarker m\nDeciderScheduled\n",
+	"refused for other reasons":                      decided + "ActivityScheduled A\nActivityScheduleFailed B cause=OPEN_ACTIVITIES_LIMIT_EXCEEDED\nActivityCancelFailed A cause=OPERATION_NOT_PERMITTED\nTimerScheduleFailed T cause=OPEN_TIMERS_LIMIT_EXCEEDED\nDeciderScheduled\n",
+	"closed over what the decision itself woke":      decided + "MarkerFailed m\nWorkflowSuccess\n",
+	"refused over what the decision itself woke":     decided + "MarkerFailed m\nWorkflowCloseFailed cause=UNHANDLED_DECISION\nDeciderScheduled\n",
+	"close refused for another reason":               decided + "WorkflowCloseFailed cause=OPERATION_NOT_PERMITTED\nDeciderScheduled\n",
+	"pending over a pause":                           begun + "WorkflowPaused\nSignal s\nWorkflowResumed\nDeciderStarted\n",
+	"completed in a pause":                           running + "WorkflowPaused\nDeciderCompleted\nActivityScheduled A\n",
+	"one request id for two kinds":                   begun + "Signal s requestId=q\nWorkflowCancelRequested requestId=q\n",
+	"signals without request ids":                    begun + "Signal s\nSignal s\n",
+	"signals of two events of one run":               begun + "Signal s externalScheduledEventId=7 externalWorkflowExecution={\"workflowId\":\"x\"}\nSignal s externalScheduledEventId=8 externalWorkflowExecution={\"workflowId\":\"x\"}\n",
+	"timed out to the nanosecond":                    "WorkflowStarted executionStartToCloseTimeout=0.000000001\nDeciderScheduled\n+1ns WorkflowTimedOut\n",
+	"decider without limit of the run has its own":   "WorkflowStarted taskStartToCloseTimeout=NONE\nDeciderScheduled startToCloseTimeout=1\nDeciderStarted\n+1s DeciderTimedOut\nDeciderScheduled\n",
+	"news of a later version woke the decider":       decided + "LaterNews\nDeciderScheduled\n",
+}
+
+func TestLegalCornersPass(t *testing.T) {
+	for name, text := range legal {
+		t.Run(name, func(t *testing.T) {
+			events := script(t, text)
+			if found := checker.CheckEvents("w", "r", events); len(found) != 0 {
+				t.Fatalf("got %v\n%s", found, show(events))
+			}
+		})
+	}
+}
+
+// A mirror of the deciders' limits: the second decision has none of its own and takes the run's.
+func TestLimitsAreNotInherited(t *testing.T) {
+	events := script(t, "WorkflowStarted taskStartToCloseTimeout=30\nDeciderScheduled startToCloseTimeout=1\nDeciderStarted\n+1s DeciderTimedOut\nDeciderScheduled\nDeciderStarted\n+1s DeciderTimedOut\nDeciderScheduled\n")
+	checkRules(t, checker.CheckEvents("w", "r", events), checker.RuleEarly, "", show(events))
+}

@@ -1,0 +1,60 @@
+package drover
+
+import (
+	"context"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+)
+
+// Client talks to one namespace. All methods may be called by several goroutines at once.
+type Client struct {
+	conn      *post.Conn
+	owned     bool // conn is ours to close
+	namespace subject.Namespace
+	name      string
+	timeout   time.Duration
+	log       logrus.FieldLogger
+}
+
+// Connect connects to NATS; nil options mean all defaults. It does not ask whether anybody serves the namespace. A first
+// connection that fails is an error that matches [ErrUnavailable] and names the address; after that the connection heals
+// itself, and calls wait for it as they wait for an answer.
+func Connect(ctx context.Context, o *Options) (*Client, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	opts = opts.withDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, newError(query{verb: "connect"}, err)
+	}
+	c := &Client{
+		conn: opts.Conn, namespace: subject.Namespace(opts.Namespace), name: opts.Name,
+		timeout: opts.Timeout, log: opts.Logger,
+	}
+	if c.conn == nil {
+		conn, err := post.Dial(ctx, opts.dial())
+		if err != nil {
+			return nil, newError(query{verb: "connect"}, err)
+		}
+		c.conn, c.owned = conn, true
+	}
+	return c, nil
+}
+
+// Close closes the connection, unless it was given by [Options.Conn]. Calls that are under way end with an error.
+func (c *Client) Close() {
+	if c.owned {
+		c.conn.Close()
+	}
+}
+
+// Namespace is the tenant that this client talks to.
+func (c *Client) Namespace() string { return string(c.namespace) }
+
+// Conn is the client's connection, for workers of other packages that shall share it.
+func (c *Client) Conn() *post.Conn { return c.conn }

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+)
+
+// app is one invocation of the binary: its streams and its global flags.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	namespace, nats        string
+	creds, nkey            string
+	user, password         string
+	tlsCA, tlsCert, tlsKey string
+	timeout                durationFlag
+	json                   bool
+	logLevel               string
+	defaultLevel           logrus.Level
+
+	running bool // the arguments were understood: what fails now is not wrong usage
+}
+
+// run executes one command line and returns the exit code. It touches nothing of the process but its environment, so that
+// tests call it as it is.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return execute(context.Background(), args, stdin, stdout, stderr)
+}
+
+func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, defaultLevel: logrus.WarnLevel}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	if !a.running {
+		// The flags may not have been read to their end.
+		a.json = a.json || slices.Contains(args, "--json")
+		err = usage(cmd, err)
+	}
+	a.report(err)
+	return exitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "drover",
+		Short: "Durable workflows on NATS JetStream",
+		Long: `Drover runs durable workflows on NATS JetStream and nothing else.
+
+Begin with "drover dev" in one terminal, and start workflows from another.
+
+Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong usage, 3 no connection, 4 timed out.`,
+		Version:       versionText(),
+		SilenceErrors: true, SilenceUsage: true,
+		Args:             cobra.ArbitraryArgs,
+		PersistentPreRun: func(*cobra.Command, []string) { a.running = true },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.running = false
+			if len(args) == 0 {
+				return fmt.Errorf("a command is missing")
+			}
+			msg := fmt.Sprintf("there is no command %q", args[0])
+			if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+				msg += "; did you mean " + strings.Join(like, ", ") + "?"
+			}
+			return fmt.Errorf("%s", msg)
+		},
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetVersionTemplate("{{.Version}}\n")
+	a.globals(root)
+	root.AddCommand(
+		serverCommand(a), devCommand(a),
+		startCommand(a), signalCommand(a), resultCommand(a), describeCommand(a), historyCommand(a), whyCommand(a),
+		listCommand(a), pauseCommand(a), resumeCommand(a), deadCommand(a), verifyCommand(a), versionCommand(a),
+	)
+	return root
+}
+
+func (a *app) globals(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.SortFlags = false
+	f.StringVarP(&a.namespace, "namespace", "n", "default", "the namespace to talk to")
+	f.StringVarP(&a.nats, "nats", "s", "", "address of NATS (default $NATS_URL, else nats://127.0.0.1:4222)")
+	f.BoolVar(&a.json, "json", false, "print JSON: one document, or one a line for lists")
+	f.Var(&a.timeout, "timeout", "give up after this time (default: as long as it takes, but 15s without any answer)")
+	f.StringVar(&a.creds, "creds", "", "file with NATS credentials")
+	f.StringVar(&a.nkey, "nkey", "", "file with an NKEY seed")
+	f.StringVar(&a.user, "user", "", "NATS user")
+	f.StringVar(&a.password, "password", "", "NATS password")
+	f.StringVar(&a.tlsCA, "tlsca", "", "file with the CA certificates to trust")
+	f.StringVar(&a.tlsCert, "tlscert", "", "file with the client certificate")
+	f.StringVar(&a.tlsKey, "tlskey", "", "file with the key of the client certificate")
+	f.StringVar(&a.logLevel, "log-level", "", "what to log on stderr: error, warn, info or debug (default warn; info for servers)")
+}
+
+// connect dials as the global flags say. The caller closes the client.
+func (a *app) connect(ctx context.Context) (*drover.Client, error) {
+	log, err := a.logger()
+	if err != nil {
+		return nil, err
+	}
+	return drover.Connect(ctx, &drover.Options{
+		URL: a.nats, Namespace: a.namespace, Logger: log, CredsFile: a.creds, NKeyFile: a.nkey,
+		User: a.user, Password: a.password, CAFile: a.tlsCA, CertFile: a.tlsCert, KeyFile: a.tlsKey,
+	})
+}
+
+// client runs fn with a connection and, with --timeout, a deadline.
+func (a *app) client(cmd *cobra.Command, fn func(ctx context.Context, c *drover.Client) error) error {
+	ctx := cmd.Context()
+	if d := a.timeout.value; d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d)
+		defer cancel()
+	}
+	c, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return fn(ctx, c)
+}
+
+// logger writes lines to stderr; it is JSON when the rest is.
+func (a *app) logger() (*logrus.Logger, error) {
+	log := logrus.New()
+	log.SetOutput(a.stderr)
+	log.SetLevel(a.defaultLevel)
+	if a.logLevel != "" {
+		level, err := logrus.ParseLevel(a.logLevel)
+		if err != nil || level < logrus.ErrorLevel || level > logrus.DebugLevel {
+			return nil, usage(nil, fmt.Errorf("--log-level is %q: use error, warn, info or debug", a.logLevel))
+		}
+		log.SetLevel(level)
+	}
+	if a.json {
+		log.SetFormatter(&logrus.JSONFormatter{TimestampFormat: time.RFC3339Nano})
+	} else {
+		log.SetFormatter(&logrus.TextFormatter{
+			FullTimestamp: true, TimestampFormat: "2006-01-02T15:04:05.000Z07:00", DisableColors: !isTerminal(a.stderr),
+		})
+	}
+	return log, nil
+}
+
+// isTerminal tells whether a person reads along.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

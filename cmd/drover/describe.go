@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/schemas"
+)
+
+func describeCommand(a *app) *cobra.Command {
+	var runID string
+	cmd := &cobra.Command{
+		Use:   "describe ID",
+		Short: "Show a workflow: status, open activities and timers, deadlines, owner",
+		Args:  argNames("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				d, err := c.Run(args[0], runID).Describe(ctx)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					d.V = 0
+					return a.document(d)
+				}
+				_, err = a.stdout.Write(describeText(d, time.Now()))
+				return err
+			})
+		},
+	}
+	runFlag(cmd, &runID)
+	return cmd
+}
+
+// describeText lays an execution out for people.
+func describeText(d *schemas.DescribeResponse, now time.Time) []byte {
+	var b bytes.Buffer
+	t := tabwriter.NewWriter(&b, 2, 8, 2, ' ', 0)
+	field := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	e := d.Execution
+	field("workflow", "%s", word(e.WorkflowID, 256))
+	field("run", "%s", word(e.Run, 64))
+	field("type", "%s", strings.TrimSpace(word(e.Type, 256)+" "+e.TypeVersion))
+	field("status", "%s", statusLine(d))
+	field("started", "%s", when(e.StartedAt))
+	if e.ClosedAt != 0 {
+		field("closed", "%s, took %s", when(e.ClosedAt), span(e.ClosedAt.Sub(e.StartedAt)))
+	} else {
+		field("runs for", "%s", span(now.Sub(e.StartedAt.Time())))
+	}
+	if d.Timeout != 0 && e.ClosedAt == 0 {
+		field("times out", "%s", when(d.Timeout))
+	}
+	field("events", "%d", e.Events)
+	field("partition", "%d%s", d.Partition, ownedBy(d.Owner))
+	if d.Decision != "" {
+		field("decision", "%s%s", d.Decision, attempt(d.DeciderAttempt))
+	}
+	if d.Alarm != 0 {
+		field("next alarm", "%s", when(d.Alarm))
+	}
+	if len(e.Tags) > 0 {
+		field("tags", "%s", words(e.Tags))
+	}
+	for _, k := range sortedKeys(e.Attributes) {
+		field("attribute", "%s=%s", word(k, 64), word(e.Attributes[k], 200))
+	}
+	if len(d.Input) > 0 {
+		field("input", "%s", excerpt(d.Input))
+	}
+	if len(d.LatestContext) > 0 {
+		field("context", "%s", excerpt(d.LatestContext))
+	}
+	t.Flush()
+	describeOpen(&b, d)
+	return b.Bytes()
+}
+
+// describeOpen adds the tables of what is not closed yet.
+func describeOpen(b *bytes.Buffer, d *schemas.DescribeResponse) {
+	t := tabwriter.NewWriter(b, 2, 8, 2, ' ', 0)
+	if len(d.Activities) > 0 {
+		fmt.Fprint(b, "\nopen activities\n")
+		fmt.Fprintln(t, "  ID\tTYPE\tLIST\tSTATE\tSINCE\tDEADLINE")
+		for _, a := range d.Activities {
+			state, since := "scheduled", a.ScheduledAt
+			if a.StartedAt != 0 {
+				state, since = "started"+attempt(a.Attempt)+by(a.Worker), a.StartedAt
+			}
+			if a.CancelRequested {
+				state += ", cancel requested"
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", word(a.ActivityID, 60), word(a.Type, 60), a.List, state, when(since), when(a.Deadline))
+		}
+		t.Flush()
+	}
+	if len(d.Timers) > 0 {
+		fmt.Fprint(b, "\nopen timers\n")
+		fmt.Fprintln(t, "  ID\tDUE")
+		for _, timer := range d.Timers {
+			fmt.Fprintf(t, "  %s\t%s\n", word(timer.TimerID, 60), when(timer.Due))
+		}
+		t.Flush()
+	}
+}
+
+func statusLine(d *schemas.DescribeResponse) string {
+	s := string(d.Execution.Status)
+	if d.CancelRequested {
+		s += ", cancel requested"
+	}
+	if d.PausedCause != "" {
+		s += ": " + sentence(d.PausedCause)
+	}
+	if d.PausedDetails != "" {
+		s += ": " + word(d.PausedDetails, 400)
+	}
+	return s
+}
+
+func ownedBy(owner string) string {
+	if owner == "" {
+		return ", owned by nobody"
+	}
+	return ", owned by " + word(owner, 100)
+}
+
+func attempt(n int) string {
+	if n <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(", attempt %d", n)
+}
+
+func by(worker string) string {
+	if worker == "" {
+		return ""
+	}
+	return " by " + word(worker, 100)
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+// The exit codes, which scripts rely on.
+const (
+	exitDone         = 0
+	exitFailed       = 1 // the workflow failed or the request was refused
+	exitUsage        = 2
+	exitNoConnection = 3
+	exitTimeout      = 4
+)
+
+// usageError says that the command line is wrong. Nothing was done.
+type usageError struct {
+	err  error
+	hint string
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// usage marks err as wrong usage of cmd, which may be nil.
+func usage(cmd *cobra.Command, err error) error {
+	if already, ok := errors.AsType[*usageError](err); ok && (already.hint != "" || cmd == nil) {
+		return err
+	}
+	e := &usageError{err: err}
+	if cmd != nil {
+		e.hint = fmt.Sprintf("see %q", cmd.CommandPath()+" --help")
+	}
+	return e
+}
+
+// exitCode is the one table from errors to exit codes. A deadline that passed because nobody was there counts as no
+// connection, which is what has to be mended.
+func exitCode(err error) int {
+	_, wrong := errors.AsType[*usageError](err)
+	switch {
+	case err == nil:
+		return exitDone
+	case wrong, isAny(err, drover.ErrInvalid, embedded.ErrInvalidOptions, topology.ErrInvalidOptions, claims.ErrInvalidOptions):
+		return exitUsage
+	case isAny(err, drover.ErrUnavailable, post.ErrNoConnection, post.ErrDisconnected):
+		return exitNoConnection
+	case isAny(err, drover.ErrTimeout, post.ErrTimeout, context.DeadlineExceeded):
+		return exitTimeout
+	default:
+		return exitFailed
+	}
+}
+
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+}
+
+// report writes err to stderr: what was wrong, with which id, and what to do next.
+func (a *app) report(err error) {
+	text, doc := describeError(err)
+	if a.json {
+		a.errDocument(struct {
+			Error *schemas.Error `json:"error"`
+		}{doc})
+		return
+	}
+	fmt.Fprintln(a.stderr, text)
+	if doc.Hint != "" {
+		fmt.Fprintln(a.stderr, "  "+doc.Hint)
+	}
+}
+
+// describeError gives the line for people, without the hint, and the document for programs.
+func describeError(err error) (string, *schemas.Error) {
+	if e, ok := errors.AsType[*drover.WorkflowError](err); ok {
+		return e.Error(), &schemas.Error{
+			Code: schemas.Code(e.Status), Message: e.Error(), WorkflowID: e.ID, Run: e.Run,
+		}
+	}
+	if e, ok := errors.AsType[*drover.Error](err); ok {
+		bare := *e
+		bare.Hint = ""
+		doc := &schemas.Error{Code: e.Code, Message: e.Message(), Hint: e.Hint, WorkflowID: e.ID, Run: e.Run}
+		if refusal, ok := errors.AsType[*schemas.Error](e.Err); ok {
+			doc.Message, doc.Field = refusal.Message, refusal.Field
+		}
+		return bare.Error(), doc
+	}
+	doc := &schemas.Error{Code: schemas.CodeInternal, Message: err.Error()}
+	if e, ok := errors.AsType[*usageError](err); ok {
+		doc.Code, doc.Hint = schemas.CodeInvalid, e.hint
+	} else if exitCode(err) == exitNoConnection {
+		doc.Code = schemas.CodeUnavailable
+	} else if exitCode(err) == exitTimeout {
+		doc.Code = schemas.CodeTimeout
+	}
+	return "drover: " + err.Error(), doc
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+)
+
+func pauseCommand(a *app) *cobra.Command {
+	return operatorCommand(a, "pause", "paused", "Stop asking a workflow's decider until it is resumed; events still come in", (*drover.Run).Pause)
+}
+
+// operatorCommand is a command that changes a run by the hand of an operator. The run is looked up first, so that what is
+// printed is what was changed.
+func operatorCommand(a *app, verb, done, short string, do func(*drover.Run, context.Context, string) error) *cobra.Command {
+	var runID, reason string
+	cmd := &cobra.Command{
+		Use:   verb + " ID",
+		Short: short,
+		Args:  argNames("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				run := c.Run(args[0], runID)
+				if runID == "" {
+					now, err := run.Describe(ctx)
+					if err != nil {
+						return err
+					}
+					run = c.Run(args[0], now.Execution.Run)
+				}
+				if err := do(run, ctx, reason); err != nil {
+					return err
+				}
+				if a.json {
+					return a.document(struct {
+						WorkflowID string `json:"workflowId"`
+						Run        string `json:"run"`
+					}{run.ID, run.RunID})
+				}
+				return a.say("%s %s run %s", done, word(run.ID, 256), run.RunID)
+			})
+		},
+	}
+	runFlag(cmd, &runID)
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	return cmd
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/schemas"
+)
+
+func resultCommand(a *app) *cobra.Command {
+	var runID string
+	cmd := &cobra.Command{
+		Use:   "result ID",
+		Short: "Wait for the end of a workflow and print its result",
+		Long: `Wait for the end of a workflow and print its result.
+
+A run that continued as new is followed. The exit code is 1 if the workflow did not complete, and 4 if it had not ended
+when --timeout was over.`,
+		Args: argNames("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				return a.outcome(ctx, c.Run(args[0], runID), time.Now())
+			})
+		},
+	}
+	runFlag(cmd, &runID)
+	return cmd
+}
+
+// runFlag adds --run.
+func runFlag(cmd *cobra.Command, runID *string) {
+	cmd.Flags().StringVar(runID, "run", "", "the run id (default the open run, or else the latest)")
+}
+
+// outcomeDocument is what start --wait and result print with --json, also of a run that failed.
+type outcomeDocument struct {
+	WorkflowID string          `json:"workflowId"`
+	Run        string          `json:"run"`
+	Status     schemas.Status  `json:"status"`
+	Result     schemas.Payload `json:"result,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
+	Details    schemas.Payload `json:"details,omitempty"`
+}
+
+func (a *app) outcome(ctx context.Context, run *drover.Run, began time.Time) error {
+	o, err := run.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		if err := a.document(outcomeDocument{o.ID, o.Run, o.Status, o.Result, o.Reason, o.Details}); err != nil {
+			return err
+		}
+		return o.Err()
+	}
+	if o.Err() != nil {
+		if len(o.Details) > 0 {
+			fmt.Fprintf(a.stderr, "details: %s\n", sentence(string(o.Details)))
+		}
+		return o.Err()
+	}
+	if len(o.Result) == 0 {
+		fmt.Fprintf(a.stderr, "completed without a result, waited %s\n", span(time.Since(began)))
+		return nil
+	}
+	_, err = a.stdout.Write(append(o.Result[:len(o.Result):len(o.Result)], '\n'))
+	return err
+}

@@ -1,0 +1,356 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/schemas"
+)
+
+// served is a server of drover that runs in this process.
+type served struct {
+	readiness
+	stop  context.CancelFunc
+	ended chan struct{}
+	err   error // after ended
+}
+
+// serving starts a server and waits for its ready line. The test stops it at the latest.
+func serving(t *testing.T, o serveOptions) *served {
+	t.Helper()
+	log := logrus.New()
+	log.SetOutput(testWriter{t})
+	log.SetLevel(logrus.WarnLevel)
+	o.Logger = log
+	ready := make(chan readiness, 1)
+	o.Ready = func(r readiness) { ready <- r }
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	s := &served{stop: stop, ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		s.err = serve(ctx, o)
+	}()
+	t.Cleanup(func() { stop(); <-s.ended })
+	select {
+	case s.readiness = <-ready:
+	case <-s.ended:
+		t.Fatalf("the server did not begin: %v", s.err)
+	}
+	return s
+}
+
+func (s *served) end(t *testing.T) {
+	t.Helper()
+	s.stop()
+	<-s.ended
+	if s.err != nil {
+		t.Fatalf("got %v at the end, want nil", s.err)
+	}
+}
+
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	w.t.Helper()
+	w.t.Log(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+func memoryServer() serveOptions { return serveOptions{Embedded: embedded.Options{Port: -1}} }
+
+// work runs a decider and an activity worker: greet asks for one activity and completes with its result.
+func work(t *testing.T, url string) (stop func()) {
+	t.Helper()
+	c, err := drover.Connect(t.Context(), &drover.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deciders := c.Deciders(nil)
+	deciders.Register("greet", decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
+		v, err := task.View(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch status, result, reason := v.Activity("hello"); {
+		case status == 0:
+			return []schemas.Decision{decider.Schedule("hello", "hello", v.Input(), decider.List("words"))}, nil
+		case status == decider.ActivitySucceeded:
+			return []schemas.Decision{decider.Complete(result)}, nil
+		case status.Closed():
+			return []schemas.Decision{decider.Fail(reason, nil)}, nil
+		}
+		return nil, nil
+	}))
+	activities := c.Activities(&activity.Options{Lists: []string{"words"}})
+	activity.Register(activities, "hello", func(_ context.Context, name string) (string, error) {
+		if name == "" {
+			return "", activity.Fail("no-name", nil)
+		}
+		return "hello " + name, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for _, run := range []func(context.Context) error{deciders.Run, activities.Run} {
+		wg.Go(func() {
+			if err := run(ctx); err != nil {
+				t.Errorf("worker: %v", err)
+			}
+		})
+	}
+	stop = sync.OnceFunc(func() { cancel(); wg.Wait(); c.Close() })
+	t.Cleanup(stop)
+	return stop
+}
+
+func TestServeAWorkflow(t *testing.T) {
+	s := serving(t, memoryServer())
+	if s.Profile != "dev" || s.Partitions != 4 || s.Namespace != "default" || s.Store != "" || strings.Join(s.Roles, "+") != "broker+timers+ops" {
+		t.Fatalf("got %+v", s.readiness)
+	}
+	on := func(args ...string) result { return command("", append(args, "--nats", s.URL, "--timeout", "30s")...) }
+
+	if r := on("start", "greet", "--id", "lonely"); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	if r := on("why", "lonely"); r.code != exitDone || !strings.Contains(r.stdout, `no decider for type "greet"`) {
+		t.Fatalf("got %+v", r)
+	}
+	on("start", "greet", "--id", "lonely").want(t, exitFailed, "", `drover: start "lonely"`)
+	stop := work(t, s.URL)
+	on("start", "greet", "--id", "g1", "--input", `"ox"`, "--wait").want(t, exitDone, "\"hello ox\"\n", "started g1")
+	on("result", "g1").want(t, exitDone, "\"hello ox\"\n")
+	on("start", "greet", "--id", "g2", "--input", `""`, "--wait").want(t, exitFailed, "", "failed: no-name")
+	on("result", "lonely").want(t, exitFailed, "", "failed: no-name")
+	on("result", "nobody").want(t, exitFailed, "", `"nobody"`)
+
+	lines := strings.Split(strings.TrimSpace(on("history", "g1", "--json").stdout), "\n")
+	for i, line := range lines {
+		var e struct {
+			ID         int64           `json:"id"`
+			Type       string          `json:"type"`
+			Time       time.Time       `json:"time"`
+			Attributes json.RawMessage `json:"attributes"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.ID != int64(i+1) || e.Type == "" || e.Time.IsZero() || e.Attributes == nil {
+			t.Fatalf("line %d: %s: %v", i, line, err)
+		}
+	}
+	if len(lines) < 9 || !strings.Contains(lines[len(lines)-1], "WorkflowSuccess") {
+		t.Fatalf("got %d events, the last %s", len(lines), lines[len(lines)-1])
+	}
+	if r := on("history", "g1", "--follow"); r.code != exitDone || strings.Count(r.stdout, "\n") != len(lines) {
+		t.Fatalf("got %+v", r)
+	}
+	if r := on("list", "--json"); r.code != exitDone || strings.Count(r.stdout, "\n") != 3 {
+		t.Fatalf("got %+v", r)
+	}
+	if r := on("list", "--status", "completed"); r.code != exitDone || !strings.Contains(r.stdout, "g1") || strings.Contains(r.stdout, "g2") {
+		t.Fatalf("got %+v", r)
+	}
+	on("verify").want(t, exitDone, on("verify").stdout)
+	stop()
+	s.end(t)
+	on("why", "g1").want(t, exitNoConnection, "", "no connection")
+}
+
+func TestServePauseAndResume(t *testing.T) {
+	s := serving(t, memoryServer())
+	on := func(args ...string) result { return command("", append(args, "--nats", s.URL, "--timeout", "30s")...) }
+	if r := on("start", "greet", "--id", "g", "--input", `"ox"`); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	if r := on("pause", "g", "--reason", "to look"); r.code != exitDone || !strings.HasPrefix(r.stdout, "paused g run ") {
+		t.Fatalf("got %+v", r)
+	}
+	work(t, s.URL)
+	if r := on("why", "g"); !strings.Contains(r.stdout, "paused") || !strings.Contains(r.stdout, "to look") {
+		t.Fatalf("got %+v", r)
+	}
+	if r := on("resume", "g", "--json"); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	on("result", "g").want(t, exitDone, "\"hello ox\"\n")
+	if r := on("signal", "g", "late"); r.code != exitFailed || !strings.Contains(r.stderr, `signal "g"`) {
+		t.Fatalf("got %+v", r)
+	}
+}
+
+func TestServeKeepsItsStore(t *testing.T) {
+	dir := t.TempDir()
+	o := serveOptions{Embedded: embedded.Options{StoreDir: dir, Port: -1, Profile: embedded.ProfileDev}, Partitions: 2}
+	s := serving(t, o)
+	if s.Store != dir || s.Partitions != 2 {
+		t.Fatalf("got %+v", s.readiness)
+	}
+	command("", "start", "greet", "--id", "g", "--nats", s.URL, "--json")
+
+	command("", "server", "--store", dir, "--port", "-1").want(t, exitFailed, "", "drover: embedded server: store is in use", "this process")
+	s.end(t)
+
+	o.Partitions = 0
+	began := time.Now()
+	s = serving(t, o)
+	if took := time.Since(began); took > 8*time.Second {
+		t.Fatalf("ready after %v: claims of the earlier start were waited for", took)
+	}
+	if r := command("", "describe", "g", "--nats", s.URL); r.code != exitDone || s.Partitions != 2 {
+		t.Fatalf("got %+v, %+v", r, s.readiness)
+	}
+	s.end(t)
+
+	command("", "server", "--store", dir, "--port", "-1", "--partitions", "3").want(t, exitFailed, "", "partitions")
+}
+
+// Two servers beside a NATS of its own: the second takes over when the first one stops, and has another name.
+func TestServeExternal(t *testing.T) {
+	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nats.Shutdown)
+	o := serveOptions{External: &post.Options{URL: nats.ClientURL()}}
+	first := serving(t, o)
+	if first.Profile != "external" || first.URL != nats.ClientURL() {
+		t.Fatalf("got %+v", first.readiness)
+	}
+	if r := command("", "start", "greet", "--id", "g", "--nats", nats.ClientURL()); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	second := serving(t, o)
+	if second.Node != first.Node+"-2" {
+		t.Fatalf("got nodes %q and %q", first.Node, second.Node)
+	}
+	first.end(t)
+	if r := command("", "describe", "g", "--nats", nats.ClientURL(), "--timeout", "30s"); r.code != exitDone || !strings.Contains(r.stdout, second.Node) {
+		t.Fatalf("got %+v", r)
+	}
+	second.end(t)
+}
+
+// Bad input: flags of a server, and servers that cannot begin. What would be ignored is refused.
+func TestServeRefuses(t *testing.T) {
+	s := serving(t, memoryServer())
+	port := s.URL[strings.LastIndexByte(s.URL, ':')+1:]
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args string
+		code int
+		want []string
+	}{
+		{"server --nats nats://127.0.0.1:1", exitNoConnection, []string{"nats://127.0.0.1:1"}},
+		{"server --nats nats://127.0.0.1:1 --store x", exitUsage, []string{"--store is given"}},
+		{"server --nats nats://127.0.0.1:1 --port 1", exitUsage, []string{"--port is given"}},
+		{"server --user u", exitUsage, []string{"--user is given, which needs --nats"}},
+		{"server --replicas 3", exitUsage, []string{"--replicas is given"}},
+		{"server --memory --store x", exitUsage, []string{"exclude each other"}},
+		{"server --memory --profile single --port -1", exitUsage, []string{"Profile is single"}},
+		{"server --profile best", exitUsage, []string{"--profile", "single or dev"}},
+		{"server --roles broker,juggler", exitUsage, []string{`"juggler"`, "broker,timers,ops"}},
+		{"server --store " + file + " --port -1", exitFailed, []string{file}},
+		{"dev --port " + port, exitFailed, []string{"port is in use"}},
+		{"dev --port 70000", exitUsage, []string{"Port is 70000"}},
+		{"dev --port -1 --max-payload 5", exitUsage, []string{"MaxPayload"}},
+		{"dev --port -1 --partitions 1000", exitUsage, []string{"Partitions is 1000"}},
+		{"dev --port -1 --claim-ttl 1ms", exitUsage, []string{"TTL is 1ms"}},
+		{"dev --port -1 --namespace a.b", exitUsage, []string{"namespace"}},
+		{"dev --port -1 --node a\nb", exitUsage, []string{"Node"}},
+		{"dev --host nowhere.invalid:1", exitUsage, []string{"Host"}},
+		{"dev --log-level loud", exitUsage, []string{"--log-level"}},
+		{"dev x", exitUsage, []string{`argument "x" is too much`}},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			command("", strings.Split(tt.args, " ")...).want(t, tt.code, "", tt.want...)
+		})
+	}
+}
+
+// stubborn is a role that does as it is told, or not.
+type stubborn struct {
+	run func(context.Context) error
+}
+
+func (s stubborn) Run(ctx context.Context) error { return s.run(ctx) }
+
+func TestNodeEndsWithItsRoles(t *testing.T) {
+	boom := errors.New("boom")
+	obey := func(ctx context.Context) error { <-ctx.Done(); return nil }
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	hang := func(context.Context) error { <-never; return nil }
+	hurry := make(chan struct{})
+	close(hurry)
+	for _, tt := range []struct {
+		name  string
+		roles map[string]runner
+		stop  bool
+		hurry chan struct{}
+		want  error
+	}{
+		{"clean stop", map[string]runner{"a": stubborn{obey}, "b": stubborn{obey}}, true, nil, nil},
+		{"a role fails", map[string]runner{"a": stubborn{obey}, "b": stubborn{func(context.Context) error { return boom }}}, false, nil, boom},
+		{"a role ends", map[string]runner{"a": stubborn{obey}, "b": stubborn{func(context.Context) error { return nil }}}, false, nil, errRoleEnded},
+		{"cut short", map[string]runner{"a": stubborn{hang}}, true, hurry, errCutShort},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			log := logrus.New()
+			log.SetOutput(io.Discard)
+			n := &node{o: serveOptions{Hurry: tt.hurry}, log: log, space: &topology.Namespace{}}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tt.stop {
+				cancel()
+			}
+			if err := n.supervise(ctx, tt.roles); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+				t.Fatalf("got %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// Nodes that start in the same moment beside one NATS get names of their own; one that was given a name keeps it.
+func TestNodesHaveTheirOwnNames(t *testing.T) {
+	nats, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nats.Shutdown)
+	o := serveOptions{External: &post.Options{InProcess: nats.Conn()}, Roles: []string{roleTimers}, Partitions: 1}
+	names := make(chan string, 4)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() { names <- serving(t, o).Node })
+	}
+	wg.Wait()
+	o.Node = "given"
+	names <- serving(t, o).Node
+	close(names)
+	seen := map[string]bool{}
+	for name := range names {
+		if seen[name] {
+			t.Fatalf("two nodes are named %q", name)
+		}
+		seen[name] = true
+	}
+	if !seen["given"] {
+		t.Fatalf("got %v, want one named given", seen)
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+)
+
+// serverFlags are those of server and dev.
+type serverFlags struct {
+	store, profile, host, node string
+	memory                     bool
+	port, maxPayload           int
+	partitions, replicas       int
+	roles                      []string
+	claimTTL                   durationFlag
+}
+
+func serverCommand(a *app) *cobra.Command {
+	var f serverFlags
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "Run a server: an embedded NATS with all roles, or roles beside a NATS elsewhere",
+		Long: `Run a server with all its roles: broker, timers, ops.
+
+Without --nats it holds a NATS server of its own, which keeps everything in --store and listens on --host and --port. That
+server has no authentication: keep it on loopback. With --nats the roles work on a NATS server or cluster elsewhere; start
+as many as you like.
+
+Profile single survives a power cut: every write is synced before it is acknowledged. Profile dev syncs once a second.
+
+SIGTERM and SIGINT stop it: partitions are handed over, then the store is closed. A second signal cuts that short.`,
+		Example: `  drover server --store /var/lib/drover
+  drover server --nats nats://n1:4222,nats://n2:4222 --replicas 3`,
+		Args: argNames(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, &f) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&f.store, "store", "./drover-data", "folder of the embedded server's store")
+	fs.BoolVar(&f.memory, "memory", false, "keep everything in memory instead; it ends with the process")
+	fs.StringVar(&f.profile, "profile", "", "durability of the embedded server: single or dev (default single; dev with --memory)")
+	fs.IntVar(&f.replicas, "replicas", 0, "servers of the NATS cluster that hold each stream: 1, 3 or 5 (default what the namespace has, or 1)")
+	f.register(cmd)
+	return cmd
+}
+
+// register adds the flags that server and dev share.
+func (f *serverFlags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.host, "host", "127.0.0.1", "address to listen on")
+	fs.IntVar(&f.port, "port", 4222, "port to listen on; -1 takes a free one")
+	fs.StringSliceVar(&f.roles, "roles", nil, "roles of this process: "+strings.Join(allRoles, ",")+" (default all)")
+	fs.IntVar(&f.partitions, "partitions", 0, "partitions of a new namespace (default what the namespace has, or 4)")
+	fs.Var(&f.claimTTL, "claim-ttl", "how long a crashed server keeps its partitions (default 10s)")
+	fs.StringVar(&f.node, "node", "", "name of this node (default the host name, with a number while a live node has it)")
+	fs.IntVar(&f.maxPayload, "max-payload", 0, "largest message of the embedded server in bytes (default 1 MiB)")
+}
+
+// onlyEmbedded and onlyExternal are flags that say something to one kind of server alone.
+var (
+	onlyEmbedded = []string{"store", "memory", "profile", "host", "port", "max-payload"}
+	onlyExternal = []string{"replicas", "creds", "nkey", "user", "password", "tlsca", "tlscert", "tlskey"}
+)
+
+// options turns the flags into serveOptions. Whatever would be ignored is refused.
+func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error) {
+	fs := cmd.Flags()
+	external := fs.Changed("nats")
+	with, without := onlyExternal, "which needs --nats"
+	if external {
+		with, without = onlyEmbedded, "which goes with an embedded server, not with --nats"
+	}
+	for _, name := range with {
+		if fs.Changed(name) {
+			return nil, usage(cmd, fmt.Errorf("--%s is given, %s", name, without))
+		}
+	}
+	if f.memory && fs.Changed("store") {
+		return nil, usage(cmd, fmt.Errorf("--memory and --store exclude each other: leave out one of them"))
+	}
+	for _, r := range f.roles {
+		if !slices.Contains(allRoles, r) {
+			return nil, usage(cmd, fmt.Errorf("--roles names %q: use some of %s", r, strings.Join(allRoles, ",")))
+		}
+	}
+	o := &serveOptions{
+		Namespace: a.namespace, Roles: f.roles, Partitions: f.partitions, Replicas: f.replicas,
+		ClaimTTL: f.claimTTL.value, Node: f.node,
+	}
+	if external {
+		o.External = &post.Options{
+			URL: a.nats, CredsFile: a.creds, NKeyFile: a.nkey, User: a.user, Password: a.password,
+			CAFile: a.tlsCA, CertFile: a.tlsCert, KeyFile: a.tlsKey,
+		}
+		return o, nil
+	}
+	o.Embedded = embedded.Options{StoreDir: f.store, Host: f.host, Port: f.port, MaxPayload: f.maxPayload}
+	if f.memory {
+		o.Embedded.StoreDir = ""
+	}
+	switch f.profile {
+	case "":
+	case "dev":
+		o.Embedded.Profile = embedded.ProfileDev
+	case "single":
+		o.Embedded.Profile = embedded.ProfileSingle
+	default:
+		return nil, usage(cmd, fmt.Errorf("--profile is %q: use single or dev", f.profile))
+	}
+	return o, nil
+}
+
+// serve runs the server until a signal, and prints the ready line.
+func (a *app) serve(cmd *cobra.Command, f *serverFlags) error {
+	o, err := f.options(a, cmd)
+	if err != nil {
+		return err
+	}
+	a.defaultLevel = logrus.InfoLevel
+	if o.Logger, err = a.logger(); err != nil {
+		return err
+	}
+	o.Ready = func(r readiness) {
+		if a.json {
+			err = a.document(r)
+		} else {
+			_, err = fmt.Fprintln(a.stderr, r)
+		}
+		if err != nil {
+			o.Logger.WithError(err).Warn("the ready line cannot be written")
+		}
+	}
+	ctx, hurry, done := onSignals(cmd.Context())
+	defer done()
+	o.Hurry = hurry
+	return serve(ctx, *o)
+}
+
+// doubled is how close two signals must follow each other to be one: wrappers such as timeout and make send a signal to the
+// process and to its group.
+const doubled = 500 * time.Millisecond
+
+// onSignals ends ctx at the first SIGTERM or SIGINT and closes hurry at the second.
+func onSignals(parent context.Context) (ctx context.Context, hurry <-chan struct{}, done func()) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	ctx, hurry, end := heed(parent, signals)
+	return ctx, hurry, func() {
+		signal.Stop(signals)
+		end()
+	}
+}
+
+// heed is onSignals for signals from anywhere.
+func heed(parent context.Context, signals <-chan os.Signal) (ctx context.Context, hurry <-chan struct{}, done func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	over, cut := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var first time.Time
+		for {
+			select {
+			case s := <-signals:
+				if first.IsZero() {
+					first = time.Now()
+					cancel(errors.New("signal " + s.String()))
+				} else if time.Since(first) >= doubled {
+					close(cut)
+					return
+				}
+			case <-over:
+				return
+			}
+		}
+	})
+	return ctx, cut, func() {
+		close(over)
+		wg.Wait()
+		cancel(nil)
+	}
+}

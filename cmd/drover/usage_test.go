@@ -1,0 +1,201 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Bad input: the command line. Exit code 2, stdout stays empty, stderr says what is wrong and where to look.
+func TestWrongUsage(t *testing.T) {
+	s := newService(t)
+	broken := filepath.Join(t.TempDir(), "broken.json")
+	if err := os.WriteFile(broken, []byte(`{"a":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args  string
+		stdin string
+		want  []string
+	}{
+		{args: "", want: []string{"a command is missing", `see "drover --help"`}},
+		{args: "strat order", want: []string{`no command "strat"`, "did you mean start"}},
+		{args: "frobnicate", want: []string{`no command "frobnicate"`}},
+		{args: "start", want: []string{"TYPE is missing", `see "drover start --help"`}},
+		{args: "signal a", want: []string{"NAME is missing"}},
+		{args: "signal", want: []string{"ID and NAME is missing"}},
+		{args: "start a b", want: []string{`argument "b" is too much`}},
+		{args: "list a", want: []string{`argument "a" is too much`}},
+		{args: "list --nonsense", want: []string{"unknown flag: --nonsense"}},
+		{args: "list --limit x", want: []string{"--limit"}},
+		{args: "list --limit -1", want: []string{"Limit is -1"}},
+		{args: "list --status done", want: []string{`--status is "done"`, "completed"}},
+		{args: "start t --input {", want: []string{"--input is not JSON", "--raw"}},
+		{args: "start t --input hello", want: []string{"--input is not JSON"}},
+		{args: "start t --input -", stdin: "", want: []string{"standard input", "not JSON"}},
+		{args: "start t --input @" + broken, want: []string{"broken.json", "not JSON"}},
+		{args: "start t --input @/nowhere", want: []string{"/nowhere", "no such file"}},
+		{args: "start t --id=", want: []string{"--id is empty"}},
+		{args: "start t --id a\nb", want: []string{"control character"}},
+		{args: "start t --timeout-workflow soon", want: []string{"--timeout-workflow", "1m30s"}},
+		{args: "start t --timeout-workflow -5s", want: []string{"--timeout-workflow"}},
+		{args: "start t --child-policy kill", want: []string{"--child-policy", "abandon"}},
+		{args: "start t --attribute a", want: []string{"--attribute"}},
+		{args: "result t --timeout NONE", want: []string{"--timeout"}},
+		{args: "why a --log-level loud", want: []string{"--log-level", "debug"}},
+		{args: "why a --namespace a.b", want: []string{"namespace"}},
+		{args: "why a --user u --creds f", want: []string{"only one of"}},
+		{args: "why a --nkey /nowhere", want: []string{"/nowhere"}},
+		{args: "why a --tlscert c", want: []string{"CertFile and KeyFile belong together"}},
+		{args: "result ", want: []string{"workflow id is empty"}},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			args := strings.Split(tt.args, " ")
+			if tt.args == "" {
+				args = nil
+			}
+			s.drover(tt.stdin, args...).want(t, exitUsage, "", append(tt.want, "drover: ")...)
+		})
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"help"}, {"start", "--help"}, {"help", "history"}, {"version"}, {"--version"}, {"completion", "bash"}} {
+		r := command("", args...)
+		if r.code != exitDone || r.stderr != "" || !strings.Contains(r.stdout, "drover") {
+			t.Fatalf("%v: got %d, stderr %q, stdout %.80q", args, r.code, r.stderr, r.stdout)
+		}
+	}
+	r := command("", "version", "--json")
+	var doc struct {
+		Version, Go, Platform string
+		Protocol              int
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || doc.Version == "" || doc.Protocol != schemas.Version || doc.Go == "" {
+		t.Fatalf("got %q, %v", r.stdout, err)
+	}
+	if got, want := command("", "help").stdout, command("", "--help").stdout; got != want {
+		t.Fatalf("help prints %q, --help prints %q", got, want)
+	}
+	// Every command that DESIGN names for this release is there and has a help text.
+	for name := range strings.FieldsSeq("server dev start signal history describe result list why resume pause dead verify version") {
+		if r := command("", name, "--help"); r.code != exitDone || !strings.Contains(r.stdout, "drover "+name) {
+			t.Fatalf("%s --help: got %d %q", name, r.code, r.stdout)
+		}
+	}
+}
+
+func TestNoConnection(t *testing.T) {
+	command("", "why", "a", "--nats", "nats://127.0.0.1:1").
+		want(t, exitNoConnection, "", "drover: connect: no connection to NATS at nats://127.0.0.1:1", "drover server")
+	t.Setenv("NATS_URL", "nats://127.0.0.1:2")
+	command("", "why", "a").want(t, exitNoConnection, "", "127.0.0.1:2")
+
+	s := newService(t)
+	r := s.drover("", "why", "a", "--timeout", "1s", "--json")
+	r.want(t, exitNoConnection, "", "{")
+	wantErrorDocument(t, r, schemas.CodeUnavailable, "a")
+}
+
+func TestTimeout(t *testing.T) {
+	s := newService(t)
+	on(s, "result", func(schemas.ExecutionRequest) any {
+		return schemas.ResultResponse{Run: "r1", Status: schemas.StatusOpen}
+	})
+	s.drover("", "result", "a", "--timeout", "1").want(t, exitTimeout, "", `drover: result "a"`, "had not ended")
+}
+
+// wantErrorDocument checks the one line of JSON on stderr.
+func wantErrorDocument(t *testing.T, r result, code schemas.Code, id string) *schemas.Error {
+	t.Helper()
+	var doc struct {
+		Error *schemas.Error `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(r.stderr), &doc); err != nil || doc.Error == nil {
+		t.Fatalf("got stderr %q, want an error document: %v", r.stderr, err)
+	}
+	if doc.Error.Code != code || doc.Error.WorkflowID != id || doc.Error.Message == "" {
+		t.Fatalf("got %+v, want code %s about %q", doc.Error, code, id)
+	}
+	return doc.Error
+}
+
+func TestErrorDocumentOfWrongUsage(t *testing.T) {
+	for _, args := range [][]string{{"start", "--json"}, {"--json", "nonsense"}, {"list", "--nonsense", "--json"}} {
+		r := command("", args...)
+		r.want(t, exitUsage, "", "{")
+		wantErrorDocument(t, r, schemas.CodeInvalid, "")
+	}
+}
+
+// Every refusal of the service has its exit code, its words, its id and its way out.
+func TestRefusals(t *testing.T) {
+	s := newService(t)
+	on(s, "describe", func(req schemas.ExecutionRequest) any {
+		return schemas.DescribeResponse{Error: schemas.Errorf(schemas.Code(req.Run), "no way").WithHint("take a walk").About("a", "r7")}
+	})
+	for code, want := range map[schemas.Code]int{
+		schemas.CodeInvalid: exitUsage, schemas.CodeNotFound: exitFailed, schemas.CodeAlreadyStarted: exitFailed,
+		schemas.CodeClosed: exitFailed, schemas.CodeTooLarge: exitFailed, schemas.CodeUnsupported: exitFailed,
+		schemas.CodeInternal: exitFailed, schemas.CodeConflict: exitFailed, schemas.CodePermission: exitFailed,
+		schemas.CodeUnavailable: exitNoConnection, schemas.CodeTimeout: exitTimeout, "from_the_future": exitFailed,
+	} {
+		args := []string{"describe", "a", "--run", string(code)}
+		if want == exitNoConnection || want == exitTimeout {
+			args = append(args, "--timeout", "1s") // these are asked again until it is over
+		} else {
+			s.drover("", args...).want(t, want, "", `drover: describe "a" run r7: no way`, "\n  take a walk\n")
+		}
+		r := s.drover("", append(args, "--json")...)
+		if e := wantErrorDocument(t, r, code, "a"); e.Run != "r7" || e.Hint != "take a walk" || e.Message != "no way" || r.code != want {
+			t.Fatalf("%s: got %d, %+v", code, r.code, e)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want int
+	}{
+		{nil, exitDone},
+		{errors.New("x"), exitFailed},
+		{&drover.WorkflowError{Status: schemas.StatusTimedOut}, exitFailed},
+		{fmt.Errorf("verify: %w", post.ErrNoConnection), exitNoConnection},
+		{fmt.Errorf("verify: %w", post.ErrDisconnected), exitNoConnection},
+		{fmt.Errorf("verify: %w", post.ErrTimeout), exitTimeout},
+		{usage(nil, errors.New("x")), exitUsage},
+	} {
+		if got := exitCode(tt.err); got != tt.want {
+			t.Fatalf("%v: got %d, want %d", tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestDurationFlag(t *testing.T) {
+	for in, want := range map[string]time.Duration{"90": 90 * time.Second, "0.5": time.Second / 2, "1m30s": 90 * time.Second, "0": 0} {
+		var d durationFlag
+		if err := d.Set(in); err != nil || d.value != want {
+			t.Fatalf("%q: got %v, %v, want %v", in, d.value, err, want)
+		}
+	}
+	for _, in := range []string{"", "x", "-1", "-1s", "NONE", "1e99", "\"", "\x00", "1 s"} {
+		var d durationFlag
+		if err := d.Set(in); err == nil {
+			t.Fatalf("%q: got %v, want an error", in, d.value)
+		}
+	}
+	d := durationFlag{unlimited: true}
+	if err := d.Set("NONE"); err != nil || d.value != drover.Unlimited || d.String() != "NONE" {
+		t.Fatalf("NONE: got %v, %v", d.value, err)
+	}
+}

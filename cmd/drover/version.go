@@ -1,0 +1,79 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// version is set by the linker; see the Makefile.
+var version = ""
+
+// versionName is the linker's version, else that of the module, else "dev".
+func versionName() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+// semantic is the form that NATS demands of a service's version.
+var semantic = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+
+// semanticVersion is the version where only a semantic one will do; 0.0.0 for a build that has none.
+func semanticVersion() string {
+	v := strings.TrimPrefix(versionName(), "v")
+	if !semantic.MatchString(v) {
+		return "0.0.0"
+	}
+	return v
+}
+
+// revision is the commit that the binary was built from; empty if it is not known.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+func versionText() string {
+	return fmt.Sprintf("drover %s (commit %s, protocol %d, %s %s/%s)", versionName(), cmp.Or(revision(), "unknown"),
+		schemas.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+func versionCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  argNames(),
+		RunE: func(*cobra.Command, []string) error {
+			if !a.json {
+				return a.say("%s", versionText())
+			}
+			return a.document(struct {
+				Version  string `json:"version"`
+				Commit   string `json:"commit,omitempty"`
+				Protocol int    `json:"protocol"`
+				Go       string `json:"go"`
+				Platform string `json:"platform"`
+			}{versionName(), revision(), schemas.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH})
+		},
+	}
+}

@@ -1,0 +1,119 @@
+package decider
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// ask is a decision task as it arrived.
+type ask struct {
+	msg     post.Msg
+	typ     string
+	decider Decider
+	sticky  bool
+	arrived time.Time
+}
+
+// answer handles one ask from its body to its reply. It runs in a slot of the pool, and returns when the Decide has.
+func (s *shift) answer(work context.Context, a *ask) {
+	o, err := s.begin(a)
+	if err != nil {
+		s.invalid(work, a, err)
+		return
+	}
+	var cause error
+	o.until, cause = limit(&o.t.task, a.arrived, o.began, s.opts.Timeout)
+	ctx, cancel := work, context.CancelFunc(func() {})
+	if !o.until.IsZero() {
+		ctx, cancel = context.WithDeadlineCause(work, o.until, cause)
+	}
+	defer cancel()
+	if ctx.Err() != nil { // stopped, or too late already
+		o.fail(work, context.Cause(ctx))
+		return
+	}
+	s.cache.recall(o.t)
+	// A Decide that ignores its context keeps its slot, but not the broker waiting.
+	cut := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(cut)
+		o.fail(work, context.Cause(ctx))
+	})
+	var decisions []schemas.Decision
+	err = errGoexit
+	defer func() { // deferred for the sake of runtime.Goexit
+		if !stop() {
+			<-cut
+		}
+		if err != nil {
+			o.fail(work, err)
+			return
+		}
+		o.reply(work, decisions)
+	}()
+	decisions, err = decide(ctx, a.decider, o.t)
+}
+
+// begin reads the task of an ask.
+func (s *shift) begin(a *ask) (*outcome, error) {
+	var dt schemas.DecisionTask
+	if err := schemas.Unmarshal(a.msg.Data, &dt); err != nil {
+		return nil, err
+	}
+	switch {
+	case a.msg.Reply == "":
+		return nil, fmt.Errorf("%w: it has no reply subject: send it as a request", ErrInvalidTask)
+	case dt.Token == "":
+		return nil, fmt.Errorf("%w: token is empty: an answer could not be told from another", ErrInvalidTask)
+	case dt.Type != a.typ:
+		return nil, fmt.Errorf("%w: type is %q on the subject of type %q", ErrInvalidTask, dt.Type, a.typ)
+	}
+	t, err := newTask(dt, s.pages)
+	if err != nil {
+		return nil, err
+	}
+	t.windowBytes = len(a.msg.Data)
+	return &outcome{s: s, a: a, t: t, began: time.Now()}, nil
+}
+
+// decide completes the window and calls the decider. A panic is an error.
+func decide(ctx context.Context, d Decider, t *Task) (decisions []schemas.Decision, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			decisions, err = nil, &panicError{value: r, stack: debug.Stack()}
+		}
+	}()
+	if err := t.fillWindow(ctx); err != nil {
+		return nil, err
+	}
+	return d.Decide(ctx, t)
+}
+
+// limit returns when a Decide that begins now must end, and the cause with which it then does. The zero time is no
+// limit.
+//
+// The deadline is an instant of the broker's clock. What is left of it by the local clock counts only if it is
+// plausible: more than nothing, and no more than the span between the newest event that the task shows and its
+// deadline. Otherwise the clocks differ, and the span is counted from the arrival of the task. So a worker with a wrong
+// clock still answers, and one that is overrun still drops what has waited too long in its queue.
+func limit(dt *schemas.DecisionTask, arrived, now time.Time, timeout time.Duration) (until time.Time, cause error) {
+	if dt.Deadline != 0 {
+		left, newest := dt.Deadline.Sub(schemas.At(arrived)), schemas.Timestamp(0)
+		if n := len(dt.Events); n > 0 {
+			newest = dt.Events[n-1].Time
+		}
+		if span := dt.Deadline.Sub(newest); newest != 0 && span > 0 && (left <= 0 || left > span) {
+			left = span
+		}
+		until, cause = arrived.Add(left), ErrDeadline
+	}
+	if timeout > 0 && (until.IsZero() || now.Add(timeout).Before(until)) {
+		until, cause = now.Add(timeout), ErrTimeout
+	}
+	return until, cause
+}

@@ -1,0 +1,114 @@
+package decider_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/schemas"
+)
+
+func TestDrainLetsDecidesFinish(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		begun := make(chan struct{}, 10)
+		r := h.run(&decider.Options{Concurrency: 1}, "order", func(ctx context.Context, _ *decider.Task) ([]schemas.Decision, error) {
+			begun <- struct{}{}
+			time.Sleep(5 * time.Second)
+			return nil, ctx.Err()
+		})
+		for range 3 { // one runs, two wait
+			h.send(ns.Decide("order"), encoded(t, first()), "one")
+		}
+		<-begun
+		synctest.Wait()
+		r.stop()
+		time.Sleep(time.Second)
+		if _, err := h.broker.Request(t.Context(), ns.Decide("order"), nil, encoded(t, first())); err == nil {
+			t.Fatal("a draining worker took a task")
+		}
+		for range 3 {
+			reply := h.receive()
+			reply.wantDecisions(t)
+			if reply.Sticky != "" {
+				t.Fatal("a draining worker asked for the run's next task")
+			}
+		}
+		if err := r.wait(t); err != nil {
+			t.Fatalf("Run returned %v", err)
+		}
+	})
+}
+
+func TestDrainTimeoutCancelsWithACause(t *testing.T) {
+	for name, c := range map[string]struct {
+		drain  time.Duration
+		within time.Duration
+		ignore bool
+	}{
+		"obeyed":  {drain: 5 * time.Second, within: 5 * time.Second},
+		"ignored": {drain: 5 * time.Second, within: 6 * time.Second, ignore: true},
+		"at once": {drain: -1, within: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, h *house) {
+				var cause atomic.Value
+				begun := make(chan struct{}, 10)
+				o, seen := observed(decider.Options{Concurrency: 1, DrainTimeout: c.drain})
+				r := h.run(o, "order", func(ctx context.Context, _ *decider.Task) ([]schemas.Decision, error) {
+					begun <- struct{}{}
+					<-ctx.Done()
+					cause.Store(context.Cause(ctx))
+					if c.ignore {
+						time.Sleep(time.Hour)
+					}
+					return nil, ctx.Err()
+				})
+				for range 3 {
+					h.send(ns.Decide("order"), encoded(t, first()), "one")
+				}
+				<-begun
+				synctest.Wait()
+				stopped := time.Now()
+				r.stop()
+				for range 3 {
+					if reply := h.receive(); reply.Error == nil || reply.Error.Reason != decider.ErrStopped.Error() {
+						t.Fatalf("got %s, want an error that says that the worker stopped", reply.body)
+					}
+				}
+				err := r.wait(t)
+				if took := time.Since(stopped).Truncate(time.Second); took != c.within || !errors.Is(err, decider.ErrDrainTimeout) {
+					t.Fatalf("Run returned %v after %v, want ErrDrainTimeout after %v", err, took, c.within)
+				}
+				if !strings.Contains(err.Error(), "1 were running and 2 waiting") || strings.Contains(err.Error(), "ignore") != c.ignore {
+					t.Fatalf("got %v", err)
+				}
+				wantOutcomes(t, seen, decider.OutcomeStopped, decider.OutcomeStopped, decider.OutcomeStopped)
+				if got, _ := cause.Load().(error); !errors.Is(got, decider.ErrStopped) {
+					t.Fatalf("the context ended with cause %v, want ErrStopped", got)
+				}
+				time.Sleep(2 * time.Hour) // the bubble ends with all its goroutines
+			})
+		})
+	}
+}
+
+func TestIdleWorkerStopsWithoutError(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		for _, drain := range []time.Duration{-1, time.Nanosecond, time.Hour} {
+			for range 5 {
+				r := h.run(&decider.Options{DrainTimeout: drain}, "order", nothing)
+				h.ask(first()).wantDecisions(t)
+				synctest.Wait()
+				r.stop()
+				if err := r.wait(t); err != nil {
+					t.Fatalf("drain %v: %v", drain, err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,88 @@
+package decider
+
+import "sync"
+
+// pool runs at most limit asks at once and holds the others back, in order. It has no goroutine while it has no ask.
+//
+// When even the queue is full, submit blocks. The caller is the goroutine of one subscription, so the connection goes
+// on, and tasks wait in the subscription's own buffer. Considered and left: to answer those with an error. The broker
+// would count it as a failure of the decider and, after some, park runs of which nothing is wrong.
+type pool struct {
+	do    func(*ask)
+	limit int
+	bound int
+
+	mu      sync.Mutex
+	room    *sync.Cond // the queue has room, or the pool is closed
+	running int
+	queue   []*ask
+	closed  bool
+	idle    chan struct{} // closed when the pool is closed and nothing runs or waits
+}
+
+func newPool(limit, bound int, do func(*ask)) *pool {
+	p := &pool{do: do, limit: limit, bound: bound, idle: make(chan struct{})}
+	p.room = sync.NewCond(&p.mu)
+	return p
+}
+
+// submit takes an ask, sooner or later; a closed pool forgets it.
+func (p *pool) submit(a *ask) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.running == p.limit && len(p.queue) >= p.bound && !p.closed {
+		p.room.Wait()
+	}
+	switch {
+	case p.closed:
+	case p.running < p.limit:
+		p.running++
+		go p.work(a)
+	default:
+		p.queue = append(p.queue, a)
+	}
+}
+
+func (p *pool) work(a *ask) {
+	// Deferred, so that an ask that calls runtime.Goexit does not take its slot with it.
+	defer p.next()
+	p.do(a)
+}
+
+func (p *pool) next() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) > 0 {
+		a := p.queue[0]
+		p.queue[0] = nil
+		p.queue = p.queue[1:]
+		p.room.Signal()
+		go p.work(a)
+		return
+	}
+	p.running--
+	p.settle()
+}
+
+func (p *pool) settle() {
+	if p.closed && p.running == 0 && len(p.queue) == 0 {
+		close(p.idle)
+	}
+}
+
+// close takes no more asks. Those that run or wait go on; idle is closed after the last one. It is called once.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.room.Broadcast()
+	p.settle()
+}
+
+// abandon takes back what waits, and returns it with the number of asks that run.
+func (p *pool) abandon() (waiting []*ask, running int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	waiting, p.queue = p.queue, nil
+	return waiting, p.running
+}

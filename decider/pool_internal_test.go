@@ -1,0 +1,72 @@
+package decider
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+func TestPoolHoldsBackInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var ran []string
+		release := make(chan struct{})
+		p := newPool(1, 2, func(a *ask) {
+			mu.Lock()
+			ran = append(ran, a.typ)
+			mu.Unlock()
+			<-release
+		})
+		submitted := 0
+		go func() {
+			for i := range 5 {
+				p.submit(&ask{typ: fmt.Sprint(i)})
+				submitted++
+			}
+		}()
+		synctest.Wait()
+		if submitted != 3 { // one runs, two wait
+			t.Fatalf("%d asks were taken, want 3", submitted)
+		}
+		release <- struct{}{}
+		synctest.Wait()
+		if submitted != 4 {
+			t.Fatalf("%d asks were taken after one had ended, want 4", submitted)
+		}
+		p.close() // the fifth is forgotten
+		synctest.Wait()
+		if submitted != 5 {
+			t.Fatal("a closed pool holds its caller")
+		}
+		close(release)
+		<-p.idle
+		if want := []string{"0", "1", "2", "3"}; !slices.Equal(ran, want) {
+			t.Fatalf("ran %v, want %v", ran, want)
+		}
+		p.submit(&ask{typ: "late"})
+		if _, running := p.abandon(); running != 0 {
+			t.Fatal("a closed pool took an ask")
+		}
+	})
+}
+
+// A run that was closed is the first to be forgotten: it is asked again only if its close is refused.
+func TestClosedRunsAreForgottenFirst(t *testing.T) {
+	c := newCache(2, 1<<20)
+	for i, closes := range []bool{false, true, false} {
+		task, err := newTask(schemas.DecisionTask{WorkflowID: "w", Run: fmt.Sprint(i), StartedID: 1, Events: []schemas.Event{{ID: 1}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.keep(task, "digest", closes)
+	}
+	for i, want := range []bool{true, false, true} {
+		if _, got := c.runs[runKey{"w", fmt.Sprint(i)}]; got != want {
+			t.Errorf("run %d is kept: %v, want %v", i, got, want)
+		}
+	}
+}

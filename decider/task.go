@@ -1,0 +1,153 @@
+package decider
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// Task is one decision to be made: which run, what is new, and what the decider left for itself last time.
+//
+// A Task belongs to the goroutine that Decide was called in, and ends with it. Events and payloads are shared with the
+// worker's cache: read them, never change them.
+type Task struct {
+	task    schemas.DecisionTask
+	context schemas.Payload
+	pages   pager
+	// past holds the events from 1 on that are known, at most up to the window. It may share memory with the cache.
+	past []schemas.Event
+	// pastBytes and windowBytes tell the size of past and window on the wire.
+	pastBytes, windowBytes int
+	// base is the reply of this worker that the broker has proven to be the last committed one.
+	base  *mark
+	reads atomic.Int64
+}
+
+// NewTask returns a task without a worker: for tests of deciders, and for deciding over a stored history. Its window
+// must be complete, and whoever asks such a task for events before its window gets [ErrHistory].
+func NewTask(t schemas.DecisionTask) (*Task, error) {
+	task, err := newTask(t, nil)
+	if err != nil {
+		return nil, err
+	}
+	if task.lacking() {
+		return nil, fmt.Errorf("%w: the window ends at event %d before startedId %d: give the task all of it",
+			ErrInvalidTask, task.windowEnd(), t.StartedID)
+	}
+	return task, nil
+}
+
+func newTask(t schemas.DecisionTask, pages pager) (*Task, error) {
+	switch {
+	case t.WorkflowID == "" || t.Run == "":
+		return nil, fmt.Errorf("%w: workflowId is %q and run is %q: name both", ErrInvalidTask, t.WorkflowID, t.Run)
+	case t.StartedID < 1 || t.PreviousStartedID < 0 || t.PreviousStartedID >= t.StartedID:
+		return nil, fmt.Errorf("%w: previousStartedId is %d and startedId is %d: want 0 ≤ previousStartedId < startedId",
+			ErrInvalidTask, t.PreviousStartedID, t.StartedID)
+	}
+	t.Events = contiguous(t.Events, t.PreviousStartedID, t.StartedID)
+	return &Task{task: t, context: t.Context, pages: pages}, nil
+}
+
+// contiguous returns the events behind after and up to last, as far as they follow each other without a gap.
+func contiguous(events []schemas.Event, after, last int64) []schemas.Event {
+	from := slices.IndexFunc(events, func(e schemas.Event) bool { return e.ID == after+1 })
+	if from < 0 {
+		return nil
+	}
+	events = events[from:]
+	for i, e := range events {
+		if e.ID != after+1+int64(i) || e.ID > last {
+			return events[:i:i]
+		}
+	}
+	return events
+}
+
+// Namespace returns the tenant of the run.
+func (t *Task) Namespace() string { return t.task.Namespace }
+
+// Execution returns the run that is decided upon.
+func (t *Task) Execution() schemas.Execution {
+	return schemas.Execution{WorkflowID: t.task.WorkflowID, Run: t.task.Run}
+}
+
+// Type returns the workflow type.
+func (t *Task) Type() string { return t.task.Type }
+
+// TypeVersion returns the version of the workflow type that the run was started with; often empty.
+func (t *Task) TypeVersion() string { return t.task.TypeVersion }
+
+// Attempt is 1 for the first try of a decision, and grows with each failure or timeout of a decider in a row.
+func (t *Task) Attempt() int { return t.task.Attempt }
+
+// PreviousStartedID is the DeciderStarted of the last completed decision: the window begins behind it. 0 if there was
+// none.
+func (t *Task) PreviousStartedID() int64 { return t.task.PreviousStartedID }
+
+// StartedID is the DeciderStarted of this decision: no later event is visible.
+func (t *Task) StartedID() int64 { return t.task.StartedID }
+
+// Deadline is when the broker stops waiting, by its clock; the zero time if it named none. The context of Decide
+// ends by then.
+func (t *Task) Deadline() time.Time { return t.task.Deadline.Time() }
+
+// Events returns the window: what is new since the last completed decision, up to this task's DeciderStarted. That
+// last event may be missing, or lack the identity, while the broker has not written it yet.
+func (t *Task) Events() []schemas.Event { return t.task.Events }
+
+// Context returns what the previous decision left by SetContext, or what this one has set since.
+func (t *Task) Context() schemas.Payload { return t.context }
+
+// SetContext leaves p to the next decision of the run; nil clears it. What is not set stays as it is: the answer
+// carries on the context that the task came with. An error takes back what was set.
+func (t *Task) SetContext(p schemas.Payload) { t.context = p }
+
+// Base names the last committed answer of the run, or is nil if there is none yet.
+func (t *Task) Base() *schemas.DecisionBase { return t.task.Base }
+
+// Continues tells whether the last committed answer of the run is the one that this worker gave at PreviousStartedID.
+// Only then is what a decider has kept in memory since that answer still true (P-11). It may be false for a run that
+// the worker has forgotten.
+func (t *Task) Continues() bool { return t.base != nil }
+
+// History yields the events of the run from 1 to StartedID. What the task does not hold is read through the API, page
+// by page as the loop goes on, and once only. After an error, which wraps [ErrHistory] or tells why ctx ended, nothing
+// follows.
+func (t *Task) History(ctx context.Context) iter.Seq2[schemas.Event, error] {
+	return func(yield func(schemas.Event, error) bool) {
+		for i := 0; int64(i) < t.task.PreviousStartedID; i++ {
+			if i == len(t.past) {
+				if err := t.readPast(ctx); err != nil {
+					yield(schemas.Event{}, err)
+					return
+				}
+			}
+			if !yield(t.past[i], nil) {
+				return
+			}
+		}
+		for _, e := range t.task.Events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// View folds the whole history. Errors as of [Task.History].
+func (t *Task) View(ctx context.Context) (*View, error) {
+	v := NewView()
+	for e, err := range t.History(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		v.Add(e)
+	}
+	return v, nil
+}

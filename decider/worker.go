@@ -1,0 +1,156 @@
+package decider
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/sirupsen/logrus"
+)
+
+// queueGroup is what all deciders of a type share: each task goes to one of them.
+const queueGroup = "deciders"
+
+// Worker answers the decision tasks of the types that are registered with it. It is made by [New]; after the last
+// Register it may Run, and again after that Run has returned.
+type Worker struct {
+	conn     *post.Conn
+	opts     Options
+	deciders map[string]Decider
+	running  atomic.Bool
+	invalid  error
+}
+
+// New returns a worker on a connection, which stays the caller's. Options may be nil. Invalid ones are reported by Run,
+// since they often come from flags.
+func New(conn *post.Conn, opts *Options) *Worker {
+	if conn == nil {
+		panic("decider: New with a nil connection: dial one with post.Dial")
+	}
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o = o.withDefaults()
+	return &Worker{conn: conn, opts: o, deciders: make(map[string]Decider), invalid: o.validate()}
+}
+
+// Register makes d the decider of a workflow type: 1 to 256 bytes of text without control characters. Every call is
+// made before Run. It panics if the type is invalid or registered already, and on a nil decider.
+func (w *Worker) Register(typ string, d Decider) {
+	if err := subject.ValidateID("workflow type", typ); err != nil {
+		panic("decider: Register: " + err.Error())
+	}
+	if f, ok := d.(Func); d == nil || ok && f == nil {
+		panic(fmt.Sprintf("decider: Register %q: the decider is nil", typ))
+	}
+	if _, ok := w.deciders[typ]; ok {
+		panic(fmt.Sprintf("decider: Register %q: the type is registered already", typ))
+	}
+	if w.running.Load() {
+		panic(fmt.Sprintf("decider: Register %q: the worker runs already: register before Run", typ))
+	}
+	w.deciders[typ] = d
+}
+
+// Types returns the registered types in order.
+func (w *Worker) Types() []string { return slices.Sorted(maps.Keys(w.deciders)) }
+
+// Run answers tasks until ctx is done. Then it takes no more, lets the Decides that run or wait finish for up to
+// Options.DrainTimeout, cancels the others with [ErrStopped], tells the broker so, and returns. It returns nil if
+// every task that it had taken was answered in time, else an error that wraps [ErrDrainTimeout]. Other errors mean
+// that it never began: [ErrInvalidOptions], [ErrNoDeciders], [ErrRunning], or what the connection says.
+//
+// After every reconnect the worker announces itself again, so that runs that found nobody are asked at once.
+func (w *Worker) Run(ctx context.Context) error {
+	switch {
+	case w.invalid != nil:
+		return w.invalid
+	case len(w.deciders) == 0:
+		return ErrNoDeciders
+	case !w.running.CompareAndSwap(false, true):
+		return ErrRunning
+	}
+	defer w.running.Store(false)
+	s := &shift{
+		conn: w.conn, opts: w.opts, ns: subject.Namespace(w.opts.Namespace), log: w.opts.Logger.WithField("worker", w.opts.Identity),
+		cache: newCache(w.opts.StickyCache, w.opts.StickyBytes), reconnected: make(chan struct{}, 1),
+	}
+	s.pages = apiPager(w.conn, s.ns)
+	if s.cache != nil {
+		// A name of its own for every Run: what an earlier one has promised is gone with its cache.
+		s.sticky = rand.Text()
+	}
+	return s.run(ctx, w.deciders)
+}
+
+// shift is one Run of a worker.
+type shift struct {
+	conn   *post.Conn
+	opts   Options
+	ns     subject.Namespace
+	log    logrus.FieldLogger
+	cache  *cache
+	pages  pager
+	sticky string
+	pool   *pool
+	// draining: answers no longer ask for the run's next task.
+	draining    atomic.Bool
+	reconnected chan struct{}
+}
+
+const (
+	// minQueue is the least number of tasks that wait for a slot with their time of arrival known.
+	minQueue = 1024
+	// abandonAfter is how long canceled Decides are given to return before Run returns without them.
+	abandonAfter = time.Second
+)
+
+func (s *shift) run(ctx context.Context, deciders map[string]Decider) error {
+	// Decides outlive ctx by the drain.
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(ErrStopped)
+	s.pool = newPool(s.opts.Concurrency, max(minQueue, 16*s.opts.Concurrency), func(a *ask) { s.answer(work, a) })
+	defer s.conn.OnReconnect(s.again)()
+	subs, err := s.listen(deciders)
+	if err != nil {
+		for _, sub := range subs {
+			_ = sub.Close() // the error that counts is the first one
+		}
+		return fmt.Errorf("decider worker: %w", err)
+	}
+	s.log.WithField("types", slices.Sorted(maps.Keys(deciders))).Infof("deciders listen: %s", s.opts)
+	s.announceUntilDone(ctx, slices.Sorted(maps.Keys(deciders)))
+	return s.stop(work, cancel, subs)
+}
+
+// listen subscribes to every type, and to the worker's own subject of every type.
+func (s *shift) listen(deciders map[string]Decider) (subs []post.Subscription, err error) {
+	for typ, d := range deciders {
+		accept := func(sticky bool) func(post.Msg) {
+			return func(m post.Msg) {
+				s.pool.submit(&ask{msg: m, typ: typ, decider: d, sticky: sticky, arrived: time.Now()})
+			}
+		}
+		sub, err := s.conn.Subscribe(s.ns.Decide(typ), queueGroup, accept(false))
+		if err != nil {
+			return subs, err
+		}
+		subs = append(subs, sub)
+		if s.sticky == "" {
+			continue
+		}
+		sub, err = s.conn.Subscribe(s.ns.DecideSticky(typ, s.sticky), "", accept(true))
+		if err != nil {
+			return subs, err
+		}
+		subs = append(subs, sub)
+	}
+	return subs, nil
+}

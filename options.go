@@ -1,0 +1,109 @@
+package drover
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+)
+
+const (
+	defaultURL       = "nats://127.0.0.1:4222"
+	defaultNamespace = "default"
+	// defaultTimeout outlasts both ways of losing an owner: its claim runs out (10 s), its stream elects a leader (6 s).
+	defaultTimeout = 15 * time.Second
+)
+
+// Options of [Connect]. The zero value connects to a server on this machine. At most one way to authenticate may be
+// given: CredsFile, NKeyFile, User and Password, or Token.
+type Options struct {
+	// URL is the address of NATS, or several with commas. Defaults to $NATS_URL, else to nats://127.0.0.1:4222.
+	URL string
+	// Namespace is the tenant that this client talks to: up to 64 letters, digits, '-' and '_'. Defaults to "default".
+	Namespace string
+	// Name is shown by the NATS server's list of connections, and as the identity in histories.
+	// Defaults to the program's host name and process id.
+	Name string
+	// CredsFile is a file with a user JWT and its seed.
+	CredsFile string
+	// NKeyFile is a file with an NKEY seed.
+	NKeyFile string
+	// CAFile, CertFile and KeyFile are PEM files for TLS. CertFile and KeyFile belong together.
+	CAFile, CertFile, KeyFile string
+	// User, Password and Token are plain credentials.
+	User, Password, Token string
+	// InboxPrefix is the prefix of reply subjects, for users whose permissions demand one. Defaults to "_INBOX".
+	InboxPrefix string
+	// Timeout is how long a call keeps asking while nobody answers; ctx may end it sooner. A crash of the server that owns
+	// a workflow takes up to 11 s to heal, so that a shorter one turns crashes into errors. Defaults to 15 s.
+	Timeout time.Duration
+	// Logger receives lost connections and calls that wait for somebody to answer. Defaults to none.
+	Logger logrus.FieldLogger
+	// Conn is a connection to use instead of making one; Close leaves it open, and the fields that say where and as whom
+	// to connect must be empty. Defaults to none.
+	Conn *post.Conn
+}
+
+func (o Options) withDefaults() Options {
+	if o.Conn == nil {
+		o.URL = cmp.Or(o.URL, os.Getenv("NATS_URL"), defaultURL)
+	}
+	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
+	o.Name = cmp.Or(o.Name, defaultName())
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	if o.Logger == nil {
+		silent := logrus.New()
+		silent.SetOutput(io.Discard)
+		silent.SetLevel(logrus.PanicLevel)
+		o.Logger = silent
+	}
+	return o
+}
+
+// validate judges options that have their defaults. How to authenticate is judged by post.Dial.
+func (o Options) validate() error {
+	if err := subject.ValidateNamespace(o.Namespace); err != nil {
+		return fmt.Errorf("Options.Namespace: %w", err)
+	}
+	if o.Timeout < 0 {
+		return fmt.Errorf("%w: Options.Timeout is %v, want 0 for %v or more", post.ErrInvalid, o.Timeout, defaultTimeout)
+	}
+	if o.Conn != nil && (o.URL != "" || o.dial().String() != (post.Options{Name: o.Name}).String()) {
+		return fmt.Errorf("%w: Options.Conn is given together with where or how to connect: leave out one of them", post.ErrInvalid)
+	}
+	return nil
+}
+
+// String prints the options as one line of words without secrets, for the log.
+func (o Options) String() string {
+	o = o.withDefaults()
+	where := "conn=given"
+	if o.Conn == nil {
+		where = o.dial().String()
+	}
+	return fmt.Sprintf("namespace=%s timeout=%v %s", o.Namespace, o.Timeout, where)
+}
+
+func (o Options) dial() post.Options {
+	return post.Options{
+		URL: o.URL, Name: o.Name, CredsFile: o.CredsFile, NKeyFile: o.NKeyFile,
+		CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile,
+		User: o.User, Password: o.Password, Token: o.Token,
+		InboxPrefix: o.InboxPrefix, Logger: o.Logger,
+	}
+}
+
+// defaultName tells two processes of one program apart, on one host and on several.
+func defaultName() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}

@@ -1,0 +1,165 @@
+package drover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	firstBackoff = 50 * time.Millisecond
+	lastBackoff  = time.Second
+	// firstAttempt bounds the first try; it doubles up to lastAttempt. Short, because the server that took a request may
+	// be gone and nobody tells; growing, because a slow one must not be asked ever faster.
+	firstAttempt = 2 * time.Second
+	lastAttempt  = 8 * time.Second
+	// quiet is how long a call may find nobody before the log says so.
+	quiet = time.Second
+	// hold is how long a server may hold back the answer of a long poll. Short, because a server that dies meanwhile is
+	// noticed only when it is over.
+	hold = 5 * time.Second
+)
+
+// query says what is asked, and about which execution.
+type query struct {
+	verb    string
+	id, run string
+	hold    time.Duration // how long the server may hold back its answer
+}
+
+// call asks until somebody answers; refusal finds the error in an answer. The same bytes are sent each time, so that the
+// ids in them make the repeat of a write harmless. Errors are of type [*Error].
+func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal func(*Answer) *schemas.Error) (*Answer, error) {
+	body, err := schemas.Marshal(in)
+	if err != nil {
+		return nil, newError(q, fmt.Errorf("%w: %w", errEncode, err))
+	}
+	if most := c.conn.MaxPayload(); most > 0 && int64(len(body)) > most {
+		return nil, newError(q, fmt.Errorf("%w: the request has %d bytes, the server takes %d", post.ErrTooLarge, len(body), most))
+	}
+	wait := patience{client: c, query: q, began: time.Now()}
+	var before error
+	for {
+		out, err := ask(ctx, c, q, body, wait.attempt(), refusal)
+		if err == nil {
+			return out, nil
+		}
+		if before != nil && ctx.Err() != nil && errors.Is(err, post.ErrTimeout) {
+			// The caller's ctx cut the last try short; the one before it tells more.
+			err = before
+		}
+		if !wait.again(ctx, err) {
+			return nil, newError(q, outlived(ctx, err))
+		}
+		before = err
+	}
+}
+
+// ask is one try.
+func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit time.Duration, refusal func(*Answer) *schemas.Error) (*Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	head := post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
+	msg, err := c.conn.Request(ctx, c.namespace.API(q.verb), head, body)
+	if err != nil {
+		return nil, err
+	}
+	out := new(Answer)
+	broken := schemas.Unmarshal(msg.Data, out)
+	if broken == nil {
+		if r := refusal(out); r != nil {
+			return nil, r
+		}
+	}
+	if err := serviceError(msg); err != nil {
+		return nil, err
+	}
+	if broken != nil {
+		return nil, fmt.Errorf("the answer cannot be read: %w", broken)
+	}
+	return out, nil
+}
+
+// serviceError reads the headers by which a NATS micro service reports what its handler did not put into an answer.
+func serviceError(msg post.Msg) error {
+	code := msg.Header.Get("Nats-Service-Error-Code")
+	if code == "" {
+		return nil
+	}
+	return fmt.Errorf("the service answered %s: %s", code, msg.Header.Get("Nats-Service-Error"))
+}
+
+// patience decides how long one call keeps asking.
+type patience struct {
+	client *Client
+	query  query
+	began  time.Time
+	tries  int
+	told   bool
+}
+
+// left is what remains of the time that nobody may answer.
+func (p *patience) left() time.Duration {
+	return p.client.timeout + p.query.hold - time.Since(p.began)
+}
+
+// attempt bounds the next try.
+func (p *patience) attempt() time.Duration {
+	grow := min(firstAttempt<<min(p.tries, 8), lastAttempt)
+	return min(p.query.hold+grow, p.left())
+}
+
+// again waits before the next try; false means that there is none.
+func (p *patience) again(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || !transient(err) {
+		return false
+	}
+	pause := min(firstBackoff<<min(p.tries, 16), lastBackoff)
+	pause = pause*3/4 + rand.N(pause/2)
+	p.tries++
+	if p.left() <= pause {
+		return false
+	}
+	if !p.told && time.Since(p.began) >= quiet {
+		p.told = true
+		p.client.log.WithField("err", err).Warnf("%s: no answer yet, asking again for %v", p.query.verb, p.left().Round(time.Second))
+	}
+	return sleep(ctx, pause)
+}
+
+// transient tells whether asking again may help: nobody was there, nobody answered, or the owner is changing.
+func transient(err error) bool {
+	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
+		return refusal.Code == schemas.CodeUnavailable || refusal.Code == schemas.CodeTimeout
+	}
+	if errors.Is(err, post.ErrPermission) || errors.Is(err, post.ErrClosed) {
+		return false
+	}
+	return errors.Is(err, post.ErrNoResponders) || errors.Is(err, post.ErrDisconnected) || errors.Is(err, post.ErrTimeout)
+}
+
+// outlived joins to the last try's error that the caller's ctx has ended, so that both are found by errors.Is.
+func outlived(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if cause == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// sleep waits for d; false means that ctx was done first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

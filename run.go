@@ -1,0 +1,186 @@
+package drover
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Run is a handle to one execution. It holds no state; make as many as you like with [Client.Run].
+type Run struct {
+	// ID is the workflow id.
+	ID string
+	// RunID is the run's ULID. Empty means the open run, or else the latest.
+	RunID string
+
+	client *Client
+}
+
+// Run returns a handle without asking anybody. An empty runID means the open run of the workflow id, or else the latest,
+// at the time of each call.
+func (c *Client) Run(id, runID string) *Run { return &Run{ID: id, RunID: runID, client: c} }
+
+// Outcome is how a run ended.
+type Outcome struct {
+	// ID and Run name the execution; Run is the last of a chain that continued as new.
+	ID, Run string
+	// Status is completed, failed, canceled, terminated or timedOut.
+	Status schemas.Status
+	// Result is the payload of a completed run.
+	Result schemas.Payload
+	// Reason and Details are those of a run that did not complete.
+	Reason  string
+	Details schemas.Payload
+}
+
+// Err is nil for a completed run, else a [*WorkflowError].
+func (o *Outcome) Err() error {
+	if o.Status == schemas.StatusCompleted {
+		return nil
+	}
+	return &WorkflowError{ID: o.ID, Run: o.Run, Status: o.Status, Reason: o.Reason, Details: o.Details}
+}
+
+// Result waits until the run has ended and decodes its result from JSON into out; pointers to bytes take the payload as it
+// is, and nil takes nothing. A run that continued as new is followed to its successor.
+//
+// A run that did not complete is a [*WorkflowError]. Other errors: [ErrNotFound], [ErrUnavailable], [ErrTimeout], and
+// ctx's own. Give ctx a deadline, or Result waits as long as the run does.
+func (r *Run) Result(ctx context.Context, out any) error {
+	o, err := r.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.Err(); err != nil {
+		return err
+	}
+	if err := decode(o.Result, out); err != nil {
+		return newError(query{verb: "result", id: o.ID, run: o.Run}, err)
+	}
+	return nil
+}
+
+// Wait is like [Run.Result], but it returns any end as an [Outcome], a failure too.
+func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
+	q, err := r.query("result", hold)
+	if err != nil {
+		return nil, err
+	}
+	pause := firstBackoff
+	for {
+		asked := time.Now()
+		req := &schemas.ExecutionRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, Wait: schemas.Duration(hold)}
+		out, err := call(ctx, r.client, q, req, func(a *schemas.ResultResponse) *schemas.Error { return a.Error })
+		if err != nil {
+			return nil, err
+		}
+		// From here on the answer is about one run, whatever else is started under the id meanwhile.
+		q.run = cmp.Or(out.Run, q.run)
+		switch {
+		case out.Status == schemas.StatusContinuedAsNew && out.NewRun != "" && out.NewRun != q.run:
+			q.run, pause = out.NewRun, firstBackoff
+		case out.Status.Closed():
+			return &Outcome{ID: r.ID, Run: q.run, Status: out.Status, Result: out.Result, Reason: out.Reason, Details: out.Details}, nil
+		case time.Since(asked) < hold/2:
+			// The server did not hold the answer back: do not spin.
+			if !sleep(ctx, pause) {
+				return nil, newError(q, context.Cause(ctx))
+			}
+			pause = min(2*pause, lastBackoff)
+		}
+	}
+}
+
+// Describe tells all about the execution but its history: status, open activities and timers, owner, deadlines.
+func (r *Run) Describe(ctx context.Context) (*schemas.DescribeResponse, error) {
+	return ask1(ctx, r, "describe", func(a *schemas.DescribeResponse) *schemas.Error { return a.Error })
+}
+
+// Why tells in one sentence what the execution waits for.
+func (r *Run) Why(ctx context.Context) (string, error) {
+	out, err := ask1(ctx, r, "why", func(a *schemas.WhyResponse) *schemas.Error { return a.Error })
+	if err != nil {
+		return "", err
+	}
+	return out.Because, nil
+}
+
+// ask1 asks a verb that takes nothing but the execution.
+func ask1[Answer any](ctx context.Context, r *Run, verb string, refusal func(*Answer) *schemas.Error) (*Answer, error) {
+	q, err := r.query(verb, 0)
+	if err != nil {
+		return nil, err
+	}
+	req := &schemas.ExecutionRequest{V: schemas.Version, WorkflowID: r.ID, Run: r.RunID}
+	return call(ctx, r.client, q, req, refusal)
+}
+
+// Signal hands a named signal to the open run of the workflow id, whatever RunID says. The input is encoded as in
+// [Client.Start]. When it returns nil the signal is stored: it will be once in the history, or in the dead letters if the
+// run closes first. Errors: [ErrNotFound], [ErrClosed], [ErrInvalid], [ErrUnavailable], [ErrTimeout].
+func (r *Run) Signal(ctx context.Context, name string, input any) error {
+	q, err := r.query("signal", 0)
+	if err != nil {
+		return err
+	}
+	q.run = ""
+	if err := subject.ValidateID("signal name", name); err != nil {
+		return newError(q, err)
+	}
+	payload, err := encode("input", input)
+	if err != nil {
+		return newError(q, err)
+	}
+	req := &schemas.SignalRequest{V: schemas.Version, WorkflowID: r.ID, Name: name, Input: payload, RequestID: ulid.Make().String()}
+	_, err = call(ctx, r.client, q, req, func(a *schemas.SignalResponse) *schemas.Error { return a.Error })
+	return err
+}
+
+// Pause stops asking the run's decider; events still come in. The reason goes into the history.
+func (r *Run) Pause(ctx context.Context, reason string) error { return r.operate(ctx, "pause", reason) }
+
+// Resume undoes a pause, also that of a run which was parked after its decider failed too often.
+func (r *Run) Resume(ctx context.Context, reason string) error {
+	return r.operate(ctx, "resume", reason)
+}
+
+// operate sends an operator's request. The run id is resolved before, so that a repeat cannot hit the next run of the
+// workflow id.
+func (r *Run) operate(ctx context.Context, verb, reason string) error {
+	q, err := r.query(verb, 0)
+	if err != nil {
+		return err
+	}
+	if q.run == "" {
+		now, err := r.Describe(ctx)
+		if err != nil {
+			return err
+		}
+		q.run = now.Execution.Run
+	}
+	req := &schemas.ExecutionRequest{
+		V: schemas.Version, WorkflowID: r.ID, Run: q.run,
+		RequestID: ulid.Make().String(), Reason: reason, Identity: r.client.name,
+	}
+	_, err = call(ctx, r.client, q, req, func(a *schemas.AckResponse) *schemas.Error { return a.Error })
+	return err
+}
+
+// query checks the ids before they travel.
+func (r *Run) query(verb string, hold time.Duration) (query, error) {
+	q := query{verb: verb, id: r.ID, run: r.RunID, hold: hold}
+	if err := subject.ValidateID("workflow id", r.ID); err != nil {
+		return q, newError(q, err)
+	}
+	if r.RunID != "" {
+		if err := subject.ValidateID("run id", r.RunID); err != nil {
+			return q, newError(q, err)
+		}
+	}
+	return q, nil
+}

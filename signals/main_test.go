@@ -1,0 +1,56 @@
+package signals_test
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"testing/synctest"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
+)
+
+const ns = subject.Namespace("default")
+
+func TestMain(m *testing.M) {
+	unregister := embedded.RegisterTicker()
+	code := m.Run()
+	unregister()
+	os.Exit(code)
+}
+
+// dial starts a server and connects to it, for the length of the test.
+func dial(t *testing.T) *post.Conn {
+	t.Helper()
+	s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+func ensure(t *testing.T, conn *post.Conn) {
+	t.Helper()
+	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 4, Memory: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+// bubble runs a test in virtual time.
+func bubble(t *testing.T, fn func(t *testing.T, conn *post.Conn)) {
+	t.Helper()
+	// The client library keeps a pool of timers for the whole process; see package post on virtual time.
+	runtime.GC()
+	runtime.GC()
+	synctest.Test(t, func(t *testing.T) { fn(t, dial(t)) })
+	runtime.GC()
+	runtime.GC()
+}

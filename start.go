@@ -1,0 +1,100 @@
+package drover
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Unlimited switches a timeout of [StartOptions] off, even where the service has a default.
+const Unlimited time.Duration = -1
+
+// StartOptions of [Client.Start]. The zero value takes the defaults of the service. Durations: 0 is the default,
+// [Unlimited] none.
+type StartOptions struct {
+	// ID is the workflow id: 1 to 256 bytes of text without control characters. While a run of it is open, another start
+	// is refused with [ErrAlreadyStarted]. Defaults to a new ULID.
+	ID string
+	// RequestID makes the start idempotent beyond this call: a start with the request id of an earlier one returns that
+	// one's run, also when it has closed. Defaults to a new one for each call.
+	RequestID string
+	// TypeVersion is handed to the decider with the type. Defaults to none.
+	TypeVersion string
+	// Timeout bounds the whole run. Defaults to one year.
+	Timeout time.Duration
+	// DecisionTimeout bounds one answer of a decider. Defaults to 10 s.
+	DecisionTimeout time.Duration
+	// DecisionWait bounds how long a decision waits for a decider. Defaults to no limit.
+	DecisionWait time.Duration
+	// Priority of the decision tasks; higher ones are asked first. Defaults to 0.
+	Priority int
+	// ActivityDefaults are what activities take where their decision says nothing. Defaults to none.
+	ActivityDefaults *schemas.ActivityDefaults
+	// ChildPolicy says what becomes of children when this run is ended by force. Defaults to the service's choice.
+	ChildPolicy schemas.ChildPolicy
+	// Tags and Attributes are shown in lists.
+	Tags       []string
+	Attributes map[string]string
+}
+
+// Start starts a workflow of a type and returns its run. The input is JSON, unless it is bytes ([]byte, json.RawMessage
+// or [schemas.Payload]), which travel as they are; nil is none. When Start returns, the run is in the log of the service
+// and survives what the durability profile promises.
+//
+// Errors: [ErrAlreadyStarted] if a run of the id is open, [ErrInvalid], [ErrTooLarge], [ErrUnavailable], [ErrTimeout]. After
+// the last two it is unknown whether the run exists; a repeat with the same RequestID finds out.
+func (c *Client) Start(ctx context.Context, typ string, input any, o *StartOptions) (*Run, error) {
+	var opts StartOptions
+	if o != nil {
+		opts = *o
+	}
+	opts.ID = cmp.Or(opts.ID, ulid.Make().String())
+	req, err := c.startRequest(typ, input, opts)
+	q := query{verb: "start", id: opts.ID}
+	if err != nil {
+		return nil, newError(q, err)
+	}
+	out, err := call(ctx, c, q, req, func(r *schemas.StartResponse) *schemas.Error { return r.Error })
+	if err != nil {
+		return nil, err
+	}
+	return c.Run(cmp.Or(out.WorkflowID, opts.ID), out.Run), nil
+}
+
+func (c *Client) startRequest(typ string, input any, o StartOptions) (*schemas.StartRequest, error) {
+	if err := subject.ValidateID("workflow id", o.ID); err != nil {
+		return nil, err
+	}
+	if err := subject.ValidateID("workflow type", typ); err != nil {
+		return nil, err
+	}
+	payload, err := encode("input", input)
+	if err != nil {
+		return nil, err
+	}
+	limits := [3]schemas.Duration{}
+	for i, d := range []struct {
+		field string
+		value time.Duration
+	}{{"Timeout", o.Timeout}, {"DecisionTimeout", o.DecisionTimeout}, {"DecisionWait", o.DecisionWait}} {
+		if d.value < 0 && d.value != Unlimited {
+			return nil, fmt.Errorf("%w: StartOptions.%s is %v, want more than 0, 0 for the default, or Unlimited", post.ErrInvalid, d.field, d.value)
+		}
+		limits[i] = schemas.Duration(d.value)
+	}
+	run := ulid.Make().String()
+	return &schemas.StartRequest{
+		V: schemas.Version, WorkflowID: o.ID, Run: run, RequestID: cmp.Or(o.RequestID, run),
+		Type: typ, TypeVersion: o.TypeVersion, Input: payload,
+		ExecutionStartToCloseTimeout: limits[0], TaskStartToCloseTimeout: limits[1], TaskScheduleToStartTimeout: limits[2],
+		TaskPriority: o.Priority, ActivityDefaults: o.ActivityDefaults, ChildPolicy: o.ChildPolicy,
+		TagList: o.Tags, Attributes: o.Attributes, Identity: c.name,
+	}, nil
+}

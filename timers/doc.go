@@ -1,0 +1,23 @@
+// Package timers rings alarms: it turns the earliest deadline of each run into a message in the run's inbox, when it is
+// due and not before.
+//
+// A run has at most one alarm, the last message on its subject in the partition's alarm stream; the owner of the
+// partition writes it, and judges every ring against the state of the run. A [Worker] holds the claim on the alarms of
+// as many partitions as it gets, and any number of workers may run: who holds a partition's claim rings for it.
+//
+// It is for the binary. It needs the claims bucket, the right to read and delete in the alarm streams, and the right to
+// publish rings and dead letters.
+//
+// # What is promised
+//
+//   - Never early: a ring is sent when an estimate of the server's clock that is never ahead says so (P-15). The local
+//     clock only measures spans of time, so its setting and its steps do not matter.
+//   - Soon: one timer waits for the earliest alarm, nothing polls.
+//   - At least once: an alarm is deleted when its ring is stored, by its own sequence and never by its subject, so an
+//     alarm that replaced it meanwhile survives (P-10). A ring whose fate is unknown is sent again. A ring that comes
+//     twice, or for an alarm that the owner has deleted, finds nothing to do.
+//   - An alarm that cannot be read becomes a dead letter and is deleted.
+//   - When the claim is lost, ringing stops at once. Whoever takes it next reads the stream from its beginning.
+//
+// The server's own message schedules were left: they tick every 250 ms.
+package timers

@@ -1,0 +1,17 @@
+package timers
+
+import (
+	"context"
+	"time"
+)
+
+// SetClock replaces the local clock.
+func (w *Worker) SetClock(now func() time.Time) { w.now = now }
+
+// DeleteAfterReconnect deletes an alarm of partition 0 that was rung before the connection was lost.
+func (w *Worker) DeleteAfterReconnect(ctx context.Context, seq uint64, subject string, due time.Time) error {
+	s := newSpell(w, 0, nil)
+	sc := scrap{seq: seq, subject: subject, due: due.UnixNano(), epoch: s.epoch}
+	s.reconnected()
+	return s.delete(ctx, sc)
+}

@@ -1,0 +1,88 @@
+package timers_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/timers"
+)
+
+func TestUnreadableAlarmIsBuried(t *testing.T) {
+	good := func(a schemas.Alarm) string {
+		b, err := schemas.Marshal(&a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, tc := range []struct{ name, subject, body, want string }{
+		{"empty", ns.Alarm(0, "w", "RUN"), "", "empty"},
+		{"no alarm", ns.Alarm(0, "w", "RUN"), "hello", "unknown version"},
+		{"hostile msgpack", ns.Alarm(0, "w", "RUN"), "\x01\xdd\xff\xff\xff\xff", "malformed"},
+		{"another version", ns.Alarm(0, "w", "RUN"), `{"v":9,"run":"RUN","due":"2000-01-01T00:00:00Z"}`, `"v" is 9`},
+		{"no due time", ns.Alarm(0, "w", "RUN"), good(schemas.Alarm{Run: "RUN"}), "no due time"},
+		{"another run", ns.Alarm(0, "w", "RUN"), good(schemas.Alarm{Run: "OTHER", Due: 1}), `"OTHER"`},
+		{"bad subject", "drover.default.alarm.0.w", good(schemas.Alarm{Run: "RUN", Due: 1}), "invalid subject"},
+	} {
+		t.Run("bad input: body/"+tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				w, _ := r.worker("n1")
+				r.start(w)
+				seq := r.put(tc.subject, []byte(tc.body))
+				r.pending(0)
+				m, err := r.conn.LastBySubject(t.Context(), ns.StreamDead(), fmt.Sprintf("drover.default.dead.undecodable-alarm.0.alarms.*.%d", seq))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var letter schemas.DeadLetter
+				if err := schemas.Unmarshal(m.Data, &letter); err != nil {
+					t.Fatal(err)
+				}
+				if string(letter.Body) != tc.body || letter.Subject != tc.subject || !strings.Contains(letter.Details, tc.want) {
+					t.Fatalf("got letter %+v, want the alarm and %q", letter, tc.want)
+				}
+				r.expectOne("w", time.Now().Add(time.Minute)) // the worker lives
+				r.quiet(10 * time.Minute)
+			})
+		})
+	}
+}
+
+func TestJSONAlarmRings(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		w, _ := r.worker("n1")
+		r.start(w)
+		due := time.Now().Add(time.Minute)
+		seq := r.put(ns.Alarm(0, "w", "RUN"), fmt.Appendf(nil, `{"run":"RUN","due":%q}`, due.UTC().Format(time.RFC3339Nano)))
+		r.expect("w", due, seq)
+	})
+}
+
+func TestOptions(t *testing.T) {
+	c := &claims.Claims{}
+	for _, tc := range []struct {
+		name string
+		o    *timers.Options
+		want string
+	}{
+		{"none", nil, "Partitions is 0"},
+		{"a bad namespace", &timers.Options{Namespace: "a.b", Partitions: 1, Claims: c}, "Namespace"},
+		{"no partitions", &timers.Options{Claims: c}, "Partitions is 0"},
+		{"no claims", &timers.Options{Partitions: 1}, "Claims is missing"},
+	} {
+		t.Run("bad input: options/"+tc.name, func(t *testing.T) {
+			err := timers.New(nil, tc.o).Run(t.Context())
+			if !errors.Is(err, timers.ErrInvalidOptions) || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("got %v, want ErrInvalidOptions and %q", err, tc.want)
+			}
+		})
+	}
+	if got, want := (timers.Options{Partitions: 4, Node: "n"}).String(), "namespace=default partitions=4 node=n"; got != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,226 @@
+package timers_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/timers"
+)
+
+const (
+	ns       = subject.Namespace("default")
+	claimTTL = 10 * time.Second
+)
+
+func TestMain(m *testing.M) {
+	unregister := embedded.RegisterTicker()
+	code := m.Run()
+	unregister()
+	os.Exit(code)
+}
+
+// rig is a namespace of one partition, whose owner is played by hand.
+type rig struct {
+	t      testing.TB
+	server *embedded.Server
+	conn   *post.Conn // the owner's
+	rings  chan ring
+	log    *logtest.Hook
+	logger *logrus.Logger
+
+	mu     sync.Mutex
+	onRing func(ring) // called before a ring is counted
+}
+
+// ring is one message of the inbox.
+type ring struct {
+	schemas.Ring
+	wid string
+	at  time.Time // when the server stored it
+}
+
+func bubble(t *testing.T, fn func(t *testing.T, r *rig)) {
+	t.Helper()
+	// The client library keeps a pool of timers for the whole process; see package post on virtual time.
+	runtime.GC()
+	runtime.GC()
+	synctest.Test(t, func(t *testing.T) { fn(t, newRig(t)) })
+	runtime.GC()
+	runtime.GC()
+}
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	r := &rig{t: t, server: s, rings: make(chan ring, 200_000)}
+	r.logger, r.log = logtest.NewNullLogger()
+	r.conn = r.dial()
+	if _, err := topology.Ensure(t.Context(), r.conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
+		t.Fatal(err)
+	}
+	r.follow()
+	return r
+}
+
+// follow reads the inbox.
+func (r *rig) follow() {
+	r.t.Helper()
+	reader, err := r.conn.Read(r.t.Context(), ns.StreamIn(0), post.ReadOptions{}, func(m post.Stored) {
+		got := ring{at: m.Time}
+		_, wid, kind, _, err := subject.ParseIn(m.Subject)
+		if err != nil || kind != "alarm" {
+			r.t.Errorf("got a message on %s (%v), want a ring", m.Subject, err)
+		}
+		if err := schemas.Unmarshal(m.Data, &got.Ring); err != nil {
+			r.t.Errorf("a ring that cannot be decoded: %v", err)
+		}
+		got.wid = wid
+		r.mu.Lock()
+		onRing := r.onRing
+		r.mu.Unlock()
+		if onRing != nil {
+			onRing(got)
+		}
+		r.rings <- got
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { reader.Close(); <-reader.Done() })
+}
+
+func (r *rig) dial() *post.Conn {
+	r.t.Helper()
+	conn, err := post.Dial(r.t.Context(), post.Options{InProcess: r.server.Conn()})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(conn.Close)
+	return conn
+}
+
+// cutWorker makes a worker on a wire that a test can cut.
+func (r *rig) cutWorker(node string, judge func(subject string, body []byte) cutwire.Verdict) *timers.Worker {
+	r.t.Helper()
+	wire := cutwire.New(r.server.Conn())
+	wire.Judge(judge)
+	conn, err := post.Dial(r.t.Context(), post.Options{InProcess: wire})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(conn.Close)
+	return r.workerOn(conn, node)
+}
+
+// worker makes a worker on a connection of its own, which is returned too.
+func (r *rig) worker(node string) (*timers.Worker, *post.Conn) {
+	r.t.Helper()
+	conn := r.dial()
+	return r.workerOn(conn, node), conn
+}
+
+func (r *rig) workerOn(conn *post.Conn, node string) *timers.Worker {
+	r.t.Helper()
+	c, err := claims.Open(conn, ns.BucketClaims(), claims.Options{Node: node, TTL: claimTTL})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return timers.New(conn, &timers.Options{Partitions: 1, Claims: c, Logger: r.logger})
+}
+
+// start runs a worker until stop is called or the test ends.
+func (r *rig) start(w *timers.Worker) (stop func() error) {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	stop = sync.OnceValue(func() error { cancel(); return <-done })
+	r.t.Cleanup(func() { _ = stop() })
+	return stop
+}
+
+// arm publishes an alarm as the owner would and returns its sequence.
+func (r *rig) arm(wid string, due time.Time) uint64 {
+	r.t.Helper()
+	body, err := schemas.Marshal(&schemas.Alarm{Run: "RUN", Due: schemas.At(due)})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r.put(ns.Alarm(0, wid, "RUN"), body)
+}
+
+func (r *rig) put(subj string, body []byte) uint64 {
+	r.t.Helper()
+	seq, err := r.conn.PublishSync(context.WithoutCancel(r.t.Context()), subj, nil, body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return seq
+}
+
+// next waits for the next ring.
+func (r *rig) next() ring {
+	r.t.Helper()
+	select {
+	case got := <-r.rings:
+		return got
+	case <-time.After(2 * time.Hour):
+		r.t.Fatal("got no ring in two hours")
+		return ring{}
+	}
+}
+
+// expect waits for the next ring and checks whose it is, and that it came exactly when it was due.
+func (r *rig) expect(wid string, due time.Time, seq uint64) {
+	r.t.Helper()
+	got := r.next()
+	want := fmt.Sprintf("%s run RUN due %v seq %d at %v", wid, due.UTC(), seq, due.UTC())
+	if s := fmt.Sprintf("%s run %s due %v seq %d at %v", got.wid, got.Run, got.Due.Time(), got.Sequence, got.at); s != want {
+		r.t.Fatalf("got ring of %s\nwant %s", s, want)
+	}
+}
+
+func (r *rig) quiet(d time.Duration) {
+	r.t.Helper()
+	select {
+	case got := <-r.rings:
+		r.t.Fatalf("got a ring for %s, want none", got.wid)
+	case <-time.After(d):
+	}
+}
+
+// pending waits until the alarm stream holds n alarms, at most for a few seconds.
+func (r *rig) pending(n uint64) {
+	r.t.Helper()
+	var got uint64
+	for range 5000 {
+		s, err := r.conn.JetStream().Stream(r.t.Context(), ns.StreamAlarms(0))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if got = s.CachedInfo().State.Msgs; got == n {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	r.t.Fatalf("got %d alarms in the stream, want %d", got, n)
+}

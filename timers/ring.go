@@ -1,0 +1,103 @@
+package timers
+
+import (
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// maxFlying bounds the rings without outcome, and with them what the server has to queue.
+	maxFlying = 4096
+	// handful is how many alarms are taken off the queue at a time; the reader waits meanwhile.
+	handful = 256
+	// ringAgain is how long after a failure a ring is sent again.
+	ringAgain = 500 * time.Millisecond
+)
+
+// ringDue rings everything whose time has come and tells how long to wait for the next; more is false if nothing is to
+// be waited for but an outcome, the clock or a new alarm.
+func (s *spell) ringDue() (wait time.Duration, more bool) {
+	var calls []call
+	for {
+		calls, wait, more = s.due(calls[:0])
+		if len(calls) == 0 || !s.lease.Valid() {
+			return wait, more
+		}
+		for _, c := range calls {
+			s.ring(c)
+		}
+	}
+}
+
+// call is one ring: what the alarm was when it was taken off the queue.
+type call struct {
+	*alarm
+	seq uint64
+	due int64
+}
+
+// due takes a handful of alarms off the queue.
+func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
+	now := s.clock.Now(s.now())
+	if now.IsZero() { // nothing is known of the server's clock yet
+		return calls, 0, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(calls) < handful && s.flying < maxFlying {
+		a := s.queue.next(now.UnixNano())
+		if a == nil {
+			break
+		}
+		s.flying++
+		calls = append(calls, call{alarm: a, seq: a.seq, due: a.due})
+	}
+	if len(s.queue) == 0 || s.flying >= maxFlying {
+		return calls, 0, false
+	}
+	return calls, time.Duration(s.queue[0].at - now.UnixNano()), true
+}
+
+// ring puts an alarm into its run's inbox.
+func (s *spell) ring(c call) {
+	_, wid, run, err := subject.ParseAlarm(c.subject)
+	var body []byte
+	if err == nil {
+		body, err = schemas.Marshal(&schemas.Ring{V: schemas.Version, Run: run, Due: schemas.Timestamp(c.due), Sequence: c.seq})
+	}
+	if err != nil { // it was decoded before, so this does not happen
+		s.rang(c, err)
+		return
+	}
+	s.outbox.Send(s.ns.In(s.partition, wid, "alarm"), nil, body, func(a post.Ack) { s.rang(c, a.Err) })
+}
+
+// rang takes the outcome of a ring. One whose fate is unknown is sent again, unless another alarm has replaced it.
+func (s *spell) rang(c call, err error) {
+	s.mu.Lock()
+	s.flying--
+	current := c.alarm.seq == c.seq
+	changed := s.failing != (err != nil)
+	s.failing = err != nil
+	switch {
+	case !current:
+	case err == nil:
+		delete(s.book, c.subject)
+		s.scraps = append(s.scraps, scrap{seq: c.seq, subject: c.subject, due: c.due, epoch: s.epoch})
+		kick(s.dirty)
+	default:
+		c.alarm.at = s.clock.Now(s.now()).Add(ringAgain).UnixNano()
+		s.queue.put(c.alarm)
+	}
+	s.mu.Unlock()
+	kick(s.wake)
+	switch {
+	case changed && err != nil:
+		s.log.WithField("err", err).Warn("a ring was not stored; ringing again until it is")
+	case changed:
+		s.log.Info("rings are stored again")
+	}
+}

@@ -1,0 +1,163 @@
+package timers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/clock"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// lastWait bounds what a planned stop waits for.
+const lastWait = 300 * time.Millisecond
+
+// spell is one tenure of the claim on a partition's alarms. It begins with nothing in memory.
+type spell struct {
+	*Worker
+	partition int
+	lease     *claims.Lease
+	log       logrus.FieldLogger
+	clock     clock.Server // of the leader of the inbox, which stamps the rings
+	outbox    *post.Outbox
+	wake      chan struct{} // the queue's head or the clock has changed, or a ring got its outcome
+	dirty     chan struct{} // there is scrap
+
+	mu      sync.Mutex
+	book    map[string]*alarm // by subject: the newest alarm of each run
+	queue   queue
+	flying  int
+	failing bool
+	epoch   int     // counts reconnects
+	scraps  []scrap // to delete
+	// sweeping says that some of them are being deleted.
+	sweeping bool
+}
+
+func newSpell(w *Worker, partition int, l *claims.Lease) *spell {
+	return &spell{
+		Worker: w, partition: partition, lease: l, log: w.log.WithField("partition", partition), book: make(map[string]*alarm),
+		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1),
+	}
+}
+
+// run rings the partition's alarms until ctx ends or the alarm stream can no longer be followed.
+func (s *spell) run(ctx context.Context) (err error) {
+	if s.outbox, err = s.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+		return err
+	}
+	defer s.outbox.Close()
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx until the last deletions are done
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer cancel()
+	defer s.conn.OnReconnect(s.reconnected)()
+	helpers.Go(func() { s.watchClock(own) })
+	helpers.Go(func() { s.sweep(own) })
+	stream := s.ns.StreamAlarms(s.partition)
+	reader, err := s.conn.Read(ctx, stream, post.ReadOptions{}, s.take)
+	if err != nil {
+		return fmt.Errorf("alarms: %w", err)
+	}
+	defer func() { reader.Close(); <-reader.Done() }()
+	s.log.WithField("number", s.lease.Number()).Info("ringing the alarms of a partition")
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.finish()
+			return nil
+		case <-reader.Done():
+			return fmt.Errorf("alarms: stream %s: %w", stream, errors.Join(post.ErrClosed, reader.Err()))
+		case <-s.wake:
+		case <-timer.C:
+		}
+		if !s.lease.Valid() {
+			return s.lease.Err()
+		}
+		wait, more := s.ringDue()
+		if more {
+			timer.Reset(wait)
+		} else {
+			timer.Stop()
+		}
+	}
+}
+
+// finish waits, at a planned stop, until what was rung is deleted, so that the next holder does not ring it again. It
+// does not wait long: ringing twice is harmless.
+func (s *spell) finish() {
+	enough := time.NewTimer(lastWait)
+	defer enough.Stop()
+	for s.lease.Valid() && s.busy() {
+		select {
+		case <-s.wake:
+		case <-s.lease.Done():
+		case <-enough.C:
+			return
+		}
+	}
+}
+
+func (s *spell) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flying > 0 || s.sweeping || len(s.scraps) > 0
+}
+
+// take notes an alarm that was read. A later one on the same subject replaces it.
+func (s *spell) take(m post.Stored) {
+	due, err := s.decode(m)
+	if err != nil {
+		s.discard(scrap{seq: m.Seq, letter: &m, cause: err})
+		return
+	}
+	s.mu.Lock()
+	a := s.book[m.Subject]
+	if a == nil {
+		a = &alarm{subject: m.Subject, index: ringing}
+		s.book[m.Subject] = a
+	}
+	a.seq, a.due, a.at = m.Seq, int64(due), int64(due)
+	s.queue.put(a)
+	first := a.index == 0
+	s.mu.Unlock()
+	if first {
+		kick(s.wake)
+	}
+}
+
+func (s *spell) decode(m post.Stored) (due schemas.Timestamp, err error) {
+	partition, _, run, err := subject.ParseAlarm(m.Subject)
+	if err != nil {
+		return 0, err
+	}
+	var a schemas.Alarm
+	if err := schemas.Unmarshal(m.Data, &a); err != nil {
+		return 0, err
+	}
+	switch {
+	case partition != s.partition:
+		return 0, fmt.Errorf("the subject names partition %d, the stream is that of partition %d", partition, s.partition)
+	case a.Run != run:
+		return 0, fmt.Errorf("the alarm is for run %q, its subject names run %q", a.Run, run)
+	case a.Due <= 0:
+		return 0, fmt.Errorf("the alarm has no due time")
+	}
+	return a.Due, nil
+}
+
+func kick(ch chan<- struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
