@@ -90,11 +90,12 @@ func (p *partition) publish(r *run) {
 
 // headers carry the expectation that makes the write safe, and what lists and "nats stream view" show without decoding.
 func (p *partition) headers(r *run, c *commit) post.Header {
+	// Both, always. The stream's sequence alone does not fence a pipeline: a foreign record refuses the one write whose
+	// number it took, and the next prediction is right again. The subject's sequence makes a fork of the run impossible all
+	// the same; a late write of an old owner is then at worst the run's true next record, and our next write is refused.
 	h := make(post.Header, 6)
 	post.ExpectLastSeq(h, c.sequence-1)
-	if !r.proven {
-		post.ExpectLastSubjectSeq(h, r.sequence)
-	}
+	post.ExpectLastSubjectSeq(h, r.sequence)
 	describe(h, r.state, c.events)
 	return h
 }
@@ -110,7 +111,7 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 		return
 	}
 	now := p.now()
-	r.inflight, r.proven = nil, true
+	r.inflight = nil
 	r.sequence, r.hash, r.committed = c.sequence, c.hash, c.first+int64(len(c.events))-1
 	r.since += len(c.events)
 	if c.snapshot {

@@ -12,8 +12,10 @@
 //
 // Invariants:
 //
-//   - Every write to a history stream carries the sequence that its only writer predicts; a new owner's fence record makes
-//     every late write of an old one fail (P-2). After any refusal the owner forgets everything and takes over anew.
+//   - Every write to a history stream carries two expectations: the sequence that the stream's only writer predicts, and
+//     the last sequence of the run's own subject. The first tells an owner at once that somebody else has written, a new
+//     owner's fence above all; the second makes a fork of a run impossible (P-2). After any refusal the owner forgets
+//     everything and takes over anew.
 //   - Effects are performed only after the record that caused them is acknowledged.
 //   - A position in the checkpoint moves only past what is committed, and the effects position only past records all of
 //     whose effects are acknowledged or covered by an armed alarm (P-1).

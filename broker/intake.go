@@ -124,7 +124,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 	if in.log == signalLog {
 		_, wid, name, err := subject.ParseSignalStored(m.Subject)
 		o.wid, o.err = wid, err
-		e.msg = execution.Signal{Name: name, Input: m.Data, RequestID: m.Header.Get("Nats-Msg-Id")}
+		e.msg = execution.Signal{Name: name, Input: m.Data, RequestID: m.Header.Get(msgIDHeader)}
 		return o
 	}
 	_, wid, kind, _, err := subject.ParseIn(m.Subject)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -148,33 +149,73 @@ func TestFenceNeedsALaterClaim(t *testing.T) { // P-2
 	})
 }
 
-func TestFirstCommitAfterALoadProvesTheRead(t *testing.T) { // P-2
+// Both expectations stand on every record. The stream's alone lets the second of two pipelined late writes through: the
+// fence takes the number that the first one predicted, and the prediction of the second is right again.
+func TestEveryCommitNamesItsStreamAndItsRun(t *testing.T) { // P-2
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		a := f.node("a", nil)
+		commits := 0
+		judge := func(subj string, body []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, "drover.default.history.0.o.") {
+				commits++
+				for _, header := range []string{"Nats-Expected-Last-Sequence:", "Nats-Expected-Last-Subject-Sequence:"} {
+					if !strings.Contains(string(body), header) {
+						t.Errorf("commit %d lacks %s", commits, header)
+					}
+				}
+			}
+			return cutwire.Pass
+		}
+		a := f.node("a", judge)
 		f.decider("order", one(""))
 		f.start(startO)
 		k := f.pull()
 		a.stop()
-		var both, second string
-		f.node("b", func(subj string, body []byte) cutwire.Verdict {
-			if strings.HasPrefix(subj, "drover.default.history.0.o.") {
-				if both == "" {
-					both = string(body)
-				} else {
-					second = string(body)
-				}
-			}
-			return cutwire.Pass
-		})
+		f.node("b", judge)
 		k.success()
 		f.result("o")
-		for _, header := range []string{"Nats-Expected-Last-Sequence:", "Nats-Expected-Last-Subject-Sequence:"} {
-			if !strings.Contains(both, header) {
-				t.Fatalf("the first commit to a loaded run lacks %s", header)
-			}
+		if commits != 4 {
+			t.Fatalf("%d commits, want 4", commits)
 		}
-		if strings.Contains(second, "Nats-Expected-Last-Subject-Sequence:") {
-			t.Fatal("later commits need not name the subject's sequence")
+	})
+}
+
+func TestLateWriteOfAnOldOwnerForksNothing(t *testing.T) { // P-2
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		// Two runs whose next records the old owner has pipelined when it is cut off.
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("Signal") {
+				return complete
+			}
+			return "[]"
+		})
+		a := f.node("a", nil)
+		f.start(`{"workflowId":"x","type":"order","run":"rx"}`)
+		f.await("x", schemas.EventDeciderCompleted)
+		time.Sleep(time.Second)
+		last, err := f.post.LastBySubject(t.Context(), ns.StreamHistory(0), "drover.default.history.0.x.rx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, end, err := f.post.StreamState(t.Context(), ns.StreamHistory(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.kill()
+		f.node("b", nil) // its fence takes end+1
+		f.publish("drover.default.signal.x.stop", "")
+		f.result("x")
+		_, now, err := f.post.StreamState(t.Context(), ns.StreamHistory(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Whatever the old owner had predicted for its late write, the run's own subject refuses it.
+		for predicted := end; predicted <= now; predicted++ {
+			h := post.Header{}
+			post.ExpectLastSeq(h, predicted)
+			post.ExpectLastSubjectSeq(h, last.Seq)
+			if _, err := f.post.PublishSync(t.Context(), "drover.default.history.0.x.rx", h, []byte("late")); !errors.Is(err, post.ErrWrongSequence) {
+				t.Fatalf("a late write with the prediction %d: %v", predicted, err)
+			}
 		}
 	})
 }

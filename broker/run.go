@@ -75,8 +75,6 @@ type run struct {
 	hash      []byte
 	snapshot  uint64
 	since     int
-	// proven: a commit of ours to the subject was accepted, so later ones need not name its sequence (P-2).
-	proven bool
 
 	// window holds the committed events with an id above windowFrom.
 	window     []schemas.Event

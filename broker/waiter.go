@@ -174,6 +174,9 @@ func resultOf(s *execution.State) *schemas.ResultResponse {
 	return a
 }
 
+// msgIDHeader is NATS's own: a signal that bears the id of one that the run has is dropped.
+const msgIDHeader = "Nats-Msg-Id"
+
 // serveSignal stores a signal for an open workflow. Unlike a plain publish it tells at once when there is none.
 func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 	r := p.get(q.WorkflowID)
@@ -186,7 +189,11 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
 		default:
 			a.Run = r.state.Run
-			p.outside.Send(p.b.ns.Signal(q.WorkflowID, q.Name), nil, q.Input, func(ack post.Ack) {
+			var h post.Header
+			if q.RequestID != "" {
+				h = post.Header{msgIDHeader: {q.RequestID}}
+			}
+			p.outside.Send(p.b.ns.Signal(q.WorkflowID, q.Name), h, q.Input, func(ack post.Ack) {
 				if ack.Err != nil {
 					a.Error = schemas.Errorf(schemas.CodeUnavailable, "the signal was not acknowledged: %v", ack.Err).
 						WithHint("it may or may not be stored; look with: drover history %s", q.WorkflowID)

@@ -116,7 +116,7 @@ func (c *Claims) reserve(key string) error {
 	defer c.mu.Unlock()
 	l, taken := c.leases[key]
 	switch {
-	case !taken:
+	case !taken, l != nil && l.ended(): // it may not have been forgotten yet
 		c.leases[key] = nil
 		return nil
 	case l == nil:

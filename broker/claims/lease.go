@@ -81,16 +81,23 @@ func (l *Lease) Revision() uint64 { return l.revision.Load() }
 // Valid tells whether this process may write at this moment. Ask before each write; it takes less than a microsecond and
 // no lock. Once false it stays false.
 func (l *Lease) Valid() bool {
-	select {
-	case <-l.done:
+	if l.ended() {
 		return false
-	default:
 	}
 	if now().since(*l.term.Load()) < l.lasts {
 		return true
 	}
 	l.end(ErrExpired)
 	return false
+}
+
+func (l *Lease) ended() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Deadline is when the lease ends unless it is renewed, by the local clock.

@@ -22,6 +22,11 @@ func (s *State) Apply(e schemas.Event) {
 		s.Decision.waitFrom(e)
 	case *schemas.WorkflowCancelRequested:
 		s.CancelRequested = true
+	case *schemas.Signal:
+		if a.RequestID != "" {
+			// A copy once in a while keeps a long list from growing its array for ever.
+			s.SignalIDs = append(s.SignalIDs[max(0, len(s.SignalIDs)+1-rememberedSignals):], a.RequestID)
+		}
 	case *schemas.AttributesSet:
 		s.setAttributes(a.Attributes)
 	case *schemas.TimerScheduled:

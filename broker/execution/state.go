@@ -29,6 +29,8 @@ type State struct {
 	Attributes map[string]string    `json:"attributes,omitempty"`
 
 	CancelRequested bool `json:"cancelRequested,omitempty"`
+	// SignalIDs are the request ids of the latest signals: a repeat of one of them is dropped.
+	SignalIDs []string `json:"signalIds,omitempty"`
 
 	activityIDs map[string]int64 // of open activities; rebuilt after decoding
 }
@@ -92,6 +94,9 @@ func later(t schemas.Timestamp, d schemas.Duration) schemas.Timestamp {
 	}
 	return t.Add(d)
 }
+
+// rememberedSignals bounds SignalIDs: a repeat comes from a sender that got no answer, so it comes soon.
+const rememberedSignals = 1000
 
 // New returns the state of a run that has no event yet.
 func New(workflowID, run string) *State {

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/droverhq/drover/schemas"
 )
@@ -22,6 +23,9 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 	case Start:
 		st.start(m.Request)
 	case Signal:
+		if m.RequestID != "" && slices.Contains(s.SignalIDs, m.RequestID) {
+			break // a repeat: the history has it
+		}
 		st.emit(&schemas.Signal{SignalName: m.Name, Input: m.Input, RequestID: m.RequestID})
 		st.wake()
 	case Report:
@@ -109,6 +113,9 @@ func (st *step) closed(m Message) {
 			st.dead(DeadClosedActivity, "the workflow closed (%s) before this outcome came", st.Status)
 		}
 	case Signal:
+		if m.RequestID != "" && slices.Contains(st.SignalIDs, m.RequestID) {
+			return
+		}
 		st.dead(DeadClosedWorkflow, "the workflow is closed (%s); start it again, or signal another", st.Status)
 	case Reply:
 		st.dead(DeadLateDecision, "the workflow closed (%s) before this decision came", st.Status)

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/schemas"
+)
+
+const workerRole = "worker"
+
+// job is the input of a bench workflow: N activities, one after the other ("seq"), at once ("fan"), or one after the
+// other with a question before each ("once": not idempotent).
+type job struct {
+	Kind    string `json:"kind"`
+	N       int    `json:"n"`
+	Payload string `json:"payload"`
+}
+
+// progress is what the decider keeps from one decision to the next.
+type progress struct {
+	job
+	Scheduled int `json:"scheduled"`
+	Closed    int `json:"closed"`
+}
+
+func runWorker(args []string) error {
+	if len(args) != 1 {
+		return errors.New("want the server's URL")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	client, err := drover.Connect(ctx, &drover.Options{URL: args[0], Name: "bench worker"})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	deciders := decider.New(client.Conn(), &decider.Options{Concurrency: 256})
+	deciders.Register("bench", decider.Func(decide))
+	workers := activity.New(client.Conn(), &activity.Options{Lists: []string{"bench"}, Concurrency: 512})
+	activity.Register(workers, "noop", func(_ context.Context, in string) (string, error) { return in, nil })
+	var wg sync.WaitGroup
+	var errs [2]error
+	wg.Go(func() { errs[0] = deciders.Run(ctx) })
+	wg.Go(func() { errs[1] = workers.Run(ctx) })
+	wg.Wait()
+	return errors.Join(errs[:]...)
+}
+
+func decide(_ context.Context, t *decider.Task) ([]schemas.Decision, error) {
+	var p progress
+	if err := t.Context().Decode(&p); err != nil {
+		return nil, err
+	}
+	for _, e := range t.Events() {
+		switch a := e.Attributes.(type) {
+		case *schemas.WorkflowStarted:
+			if err := a.Input.Decode(&p.job); err != nil {
+				return nil, err
+			}
+		case *schemas.ActivitySuccess:
+			p.Closed++
+		case *schemas.ActivityFailed, *schemas.ActivityTimedOut:
+			return nil, fmt.Errorf("an activity of the bench failed: %s", e.Type())
+		}
+	}
+	if p.Closed == p.N {
+		return []schemas.Decision{decider.Complete("done")}, nil
+	}
+	width := 1
+	if p.Kind == "fan" {
+		width = p.N
+	}
+	var ds []schemas.Decision
+	options := []decider.ActivityOption{decider.List("bench")}
+	if p.Kind == "once" {
+		options = append(options, decider.NotIdempotent())
+	}
+	for p.Scheduled < p.N && p.Scheduled-p.Closed < width {
+		p.Scheduled++
+		ds = append(ds, decider.Schedule(strconv.Itoa(p.Scheduled), "noop", p.Payload, options...))
+	}
+	left, err := schemas.JSONPayload(p)
+	if err != nil {
+		return nil, err
+	}
+	t.SetContext(left)
+	return ds, nil
+}
