@@ -106,7 +106,11 @@ func TestVerify(t *testing.T) {
 		{"a subject that no history has", func() { put("drover.default.history.0.a.b.c", []byte("{}")) }, checker.RuleRecord},
 		{"a fence for an old claim", func() { put(ns.Fence(0), encode(&schemas.Fence{Claim: 1, Owner: "ghost"})) }, checker.RuleFence},
 		{"an unreadable fence", func() { put(ns.Fence(0), []byte("x")) }, checker.RuleFence},
-		{"a write of the old owner", func() { put(ns.History(0, "open", open.Run), encode(&forged)) }, checker.RuleFence},
+		{"a fence that nobody wrote", func() {
+			late := forged
+			late.Fence = 1 << 40
+			put(ns.History(0, "open", open.Run), encode(&late))
+		}, checker.RuleFence},
 	} {
 		before := count(v, tt.want)
 		tt.do()
