@@ -71,6 +71,10 @@ func (b *Broker) Run(ctx context.Context) error {
 	}
 	b.o.Logger.WithField("namespace", b.o.Namespace).WithField("partitions", b.o.Partitions).WithField("node", b.o.Node).Info("broker runs")
 	var holders sync.WaitGroup
+	if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	holders.Go(func() { b.watchClock(ctx) })
 	b.share.node = b.o.Node
 	holders.Go(func() {
 		b.share.watch(ctx, b.o.Claims, func(err error) { b.o.Logger.WithError(err).Warn("the other brokers cannot be seen now") })
@@ -172,6 +176,30 @@ func (b *Broker) Fence(ctx context.Context, partition int, claim uint64) error {
 		return nil
 	}
 	return err
+}
+
+// clockEvery is how often the server is asked for its time: often enough that the estimate never rests on a backlog of old
+// messages alone, which would be behind by their age.
+const clockEvery = 30 * time.Second
+
+func (b *Broker) watchClock(ctx context.Context) {
+	for pause(ctx, clockEvery) == nil {
+		if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
+			b.o.Logger.WithError(err).Debug("the server does not tell its time now")
+		}
+	}
+}
+
+// askTime takes a fresh reading of the clock that stamps the records.
+func (b *Broker) askTime(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	s, err := b.reads.JetStream().Stream(ctx, b.ns.StreamHistory(0))
+	if err != nil {
+		return fmt.Errorf("stream %s: %w; make the namespace first", b.ns.StreamHistory(0), err)
+	}
+	b.observe(s.CachedInfo().TimeStamp)
+	return nil
 }
 
 func (b *Broker) observe(server time.Time) { b.clock.Observe(server, time.Now()) }

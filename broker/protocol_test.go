@@ -28,8 +28,10 @@ func one(more string) func(*decisionTask) string {
 	}
 }
 
-var oneActivity = []string{"WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "ActivityScheduled",
-	"ActivityStarted", "ActivitySuccess", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess"}
+var oneActivity = []string{
+	"WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "ActivityScheduled",
+	"ActivityStarted", "ActivitySuccess", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess",
+}
 
 func TestEmptyRun(t *testing.T) { // S1-44
 	virtually(t, 4, func(t *testing.T, f *fleet) {

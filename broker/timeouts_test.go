@@ -400,3 +400,24 @@ func TestExpiredClaimWritesNothing(t *testing.T) { // S3-9, S3-13, P-16
 		f.result("too-late")
 	})
 }
+
+// The clock must not be taken from a backlog: its messages are as old as they waited.
+func TestOldBacklogSetsNoClockBack(t *testing.T) { // P-15
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		body, err := schemas.Marshal(&schemas.StartRequest{V: 1, WorkflowID: "o", Run: "r1", Type: "order"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.publish("drover.default.in.0.o.start", string(body))
+		time.Sleep(3 * time.Hour)
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("TimerExpired") {
+				return complete
+			}
+			return `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":60}}]`
+		})
+		f.node("a", nil)
+		f.result("o")
+		between(t, "TimerExpired", f.at("o", schemas.EventTimerScheduled), f.at("o", schemas.EventTimerExpired), time.Minute)
+	})
+}

@@ -14,8 +14,7 @@ const maxWait = time.Minute
 
 // waiter is a request that is held back until something is committed.
 type waiter struct {
-	done  func(r *run) bool // answers and returns true, or goes on waiting
-	until time.Time
+	done func(r *run) bool // answers and returns true, or goes on waiting
 }
 
 // wait answers a request now, or when ready first holds, or at the latest when the wait is over.

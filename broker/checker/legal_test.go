@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/droverhq/drover/broker/checker"
@@ -42,6 +43,8 @@ var legal = map[string]string{
 	"one request id for two kinds":                   begun + "Signal s requestId=q\nWorkflowCancelRequested requestId=q\n",
 	"signals without request ids":                    begun + "Signal s\nSignal s\n",
 	"signals of two events of one run":               begun + "Signal s externalScheduledEventId=7 externalWorkflowExecution={\"workflowId\":\"x\"}\nSignal s externalScheduledEventId=8 externalWorkflowExecution={\"workflowId\":\"x\"}\n",
+	"signals of a run that names no event":           begun + strings.Repeat("Signal s externalWorkflowExecution={\"workflowId\":\"x\"}\n", 2),
+	"signals of an event that names no run":          begun + strings.Repeat("Signal s externalScheduledEventId=7\n", 2),
 	"timed out to the nanosecond":                    "WorkflowStarted executionStartToCloseTimeout=0.000000001\nDeciderScheduled\n+1ns WorkflowTimedOut\n",
 	"decider without limit of the run has its own":   "WorkflowStarted taskStartToCloseTimeout=NONE\nDeciderScheduled startToCloseTimeout=1\nDeciderStarted\n+1s DeciderTimedOut\nDeciderScheduled\n",
 	"news of a later version woke the decider":       decided + "LaterNews\nDeciderScheduled\n",

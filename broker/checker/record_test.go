@@ -135,11 +135,13 @@ var illegalRecords = []struct {
 	{rule: checker.RuleRecord, name: "another workflow", before: func(r []*schemas.Record) { r[1].WorkflowID = "other" }},
 	{rule: checker.RuleRecord, name: "first is one too high", before: func(r []*schemas.Record) { r[2].First++ }},
 	{rule: checker.RuleRecord, name: "begins with nothing", before: func(r []*schemas.Record) {
-		*r[0], r[0].Run, r[0].WorkflowID, r[0].First = schemas.Record{}, "r", "w", 1
+		r[1].Events, r[1].First = slices.Concat(r[0].Events, r[1].Events), 1
+		r[0].Events = nil
 	}},
 	{rule: checker.RuleRecord, name: "one is lost", cut: func(s []checker.Stored) []checker.Stored { return slices.Delete(s, 1, 2) }},
 	{rule: checker.RuleRecord, name: "one is there twice", cut: func(s []checker.Stored) []checker.Stored { return slices.Insert(s, 1, s[1]) }},
 	{rule: checker.RuleRecord, name: "unreadable", after: func(s []checker.Stored) { s[1] = checker.Stored{Body: []byte("\x01\xdd\xff\xff\xff\xff")} }},
+	{rule: checker.RuleRecord, name: "the last one is unreadable", after: func(s []checker.Stored) { s[2] = checker.Stored{Body: []byte{1}} }},
 	{rule: checker.RuleChain, name: "another hash", before: func(r []*schemas.Record) { r[1].Previous = make([]byte, 32) }},
 	{rule: checker.RuleChain, name: "no hash", before: func(r []*schemas.Record) { r[1].Previous = []byte{} }},
 	{rule: checker.RuleChain, name: "first has a hash", before: func(r []*schemas.Record) { r[0].Previous = make([]byte, 32) }},
@@ -169,7 +171,6 @@ var illegalRecords = []struct {
 
 // recordConsequences are what cannot but be broken too.
 var recordConsequences = map[string]string{
-	"begins with nothing":            "ids first record time decider-scheduled decider-started decider-closed chain",
 	"one is lost":                    "ids chain timer decider-scheduled",
 	"one is there twice":             "ids chain decider-started decider-closed position snapshot time timer-id wake server-time",
 	"unreadable":                     "ids record chain timer decider-scheduled",
