@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
 )
 
 // BenchmarkWorker measures a task that does nothing: pulled, run, reported, acknowledged, on a server in memory.
@@ -24,19 +23,10 @@ func BenchmarkWorker(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(conn.Close)
-	for _, cfg := range []jetstream.StreamConfig{
-		{Name: ns.StreamIn(0), Subjects: []string{ns.AllIn(0)}},
-		{Name: ns.StreamTasks("PCI"), Subjects: []string{ns.AllTasks("PCI")}, Retention: jetstream.WorkQueuePolicy},
-	} {
-		cfg.Storage = jetstream.MemoryStorage
-		if _, err := conn.JetStream().CreateStream(b.Context(), cfg); err != nil {
-			b.Fatal(err)
-		}
+	if _, err = topology.Ensure(b.Context(), conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
+		b.Fatal(err)
 	}
-	_, err = conn.JetStream().CreateConsumer(b.Context(), ns.StreamTasks("PCI"), jetstream.ConsumerConfig{
-		Durable: activity.Consumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxAckPending: -1,
-	})
-	if err != nil {
+	if err = topology.EnsureList(b.Context(), conn, ns, "PCI", topology.ListOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	reports := make(chan struct{}, b.N)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/activity"
@@ -20,7 +19,7 @@ import (
 // inbox makes the inbox stream anew and reads it into a channel.
 func (r *rig) inbox(into chan<- schemas.Report) {
 	r.t.Helper()
-	r.stream(jetstream.StreamConfig{Name: ns.StreamIn(0), Subjects: []string{ns.AllIn(0)}})
+	r.ensure()
 	reader, err := r.conn.Read(r.t.Context(), ns.StreamIn(0), post.ReadOptions{}, func(m post.Stored) {
 		var got schemas.Report
 		if err := schemas.Unmarshal(m.Data, &got); err != nil {
@@ -62,9 +61,7 @@ func TestInProgressKeepsTheLease(t *testing.T) {
 
 func TestOutcomeIsRepeatedUntilItIsStored(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		if err := r.conn.JetStream().DeleteStream(t.Context(), ns.StreamIn(0)); err != nil {
-			t.Fatal(err)
-		}
+		r.remove(ns.StreamIn(0))
 		ran := 0
 		w := r.worker()
 		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { ran++; return "done", nil }))
@@ -89,9 +86,7 @@ func TestOutcomeIsRepeatedUntilItIsStored(t *testing.T) {
 
 func TestOutcomeThatNobodyWantsAnyMoreIsGivenUp(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		if err := r.conn.JetStream().DeleteStream(t.Context(), ns.StreamIn(0)); err != nil {
-			t.Fatal(err)
-		}
+		r.remove(ns.StreamIn(0))
 		w := r.worker()
 		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
 		r.start(w)
@@ -283,16 +278,14 @@ func TestUndecodableTaskIsBuried(t *testing.T) {
 
 func TestUndecodableTaskStaysUntilItIsBuried(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		if err := r.conn.JetStream().DeleteStream(t.Context(), ns.StreamDead()); err != nil {
-			t.Fatal(err)
-		}
+		r.remove(ns.StreamDead())
 		r.start(r.worker())
 		r.put("PCI", []byte("hello"))
 		time.Sleep(time.Minute)
 		if n := r.left("PCI"); n != 1 {
 			t.Fatalf("got %d tasks on the list, want 1: nothing is dropped in silence", n)
 		}
-		r.stream(jetstream.StreamConfig{Name: ns.StreamDead(), Subjects: []string{ns.AllDead()}})
+		r.ensure()
 		time.Sleep(time.Minute)
 		r.settled("PCI")
 	})

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -81,8 +81,7 @@ func newRig(t *testing.T) *rig {
 	r.logger, r.log = logtest.NewNullLogger()
 	r.logger.SetLevel(logrus.DebugLevel)
 	r.conn = r.dial()
-	r.stream(jetstream.StreamConfig{Name: ns.StreamIn(0), Subjects: []string{ns.AllIn(0)}})
-	r.stream(jetstream.StreamConfig{Name: ns.StreamDead(), Subjects: []string{ns.AllDead()}})
+	r.ensure()
 	reader, err := r.conn.Read(t.Context(), ns.StreamIn(0), post.ReadOptions{}, func(m post.Stored) {
 		got := report{at: m.Time, subject: m.Subject}
 		if err := schemas.Unmarshal(m.Data, &got.Report); err != nil {
@@ -107,23 +106,25 @@ func (r *rig) dial() *post.Conn {
 	return conn
 }
 
-func (r *rig) stream(cfg jetstream.StreamConfig) jetstream.Stream {
+// ensure makes what is missing of the namespace.
+func (r *rig) ensure() {
 	r.t.Helper()
-	cfg.Storage = jetstream.MemoryStorage
-	s, err := r.conn.JetStream().CreateStream(r.t.Context(), cfg)
-	if err != nil {
+	if _, err := topology.Ensure(r.t.Context(), r.conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
 		r.t.Fatal(err)
 	}
-	return s
+}
+
+// remove deletes a stream.
+func (r *rig) remove(stream string) {
+	r.t.Helper()
+	if err := r.conn.JetStream().DeleteStream(r.t.Context(), stream); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 func (r *rig) openList(list string) {
 	r.t.Helper()
-	s := r.stream(jetstream.StreamConfig{Name: ns.StreamTasks(list), Subjects: []string{ns.AllTasks(list)}, Retention: jetstream.WorkQueuePolicy})
-	_, err := s.CreateConsumer(r.t.Context(), jetstream.ConsumerConfig{
-		Durable: activity.Consumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxAckPending: -1,
-	})
-	if err != nil {
+	if err := topology.EnsureList(r.t.Context(), r.conn, ns, list, topology.ListOptions{AckWait: ackWait}); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -142,9 +142,7 @@ func (r *rig) loseDelivery(list string) {
 
 func TestQuestionThatIsNotStoredIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		if err := r.conn.JetStream().DeleteStream(t.Context(), ns.StreamIn(0)); err != nil {
-			t.Fatal(err)
-		}
+		r.remove(ns.StreamIn(0))
 		questions := make(chan schemas.Report, 100)
 		w := r.worker()
 		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))

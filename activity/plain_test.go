@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
-
-	"github.com/nats-io/nats.go"
 )
 
-// This file shows what a worker in any language needs: a NATS client and JSON. It uses no package of Drover but the
-// rig that plays the broker.
+// This file shows what a worker in any language needs: a NATS client and JSON. It uses no package of Drover; the rig plays
+// the broker.
 
 // plainTask and plainReport are the fields that a simple worker looks at.
 type plainTask struct {
@@ -32,14 +30,25 @@ type plainReport struct {
 	ReplyTo      string          `json:"replyTo,omitempty"`
 }
 
-// plainWorker pulls one task, asks if it must, doubles the number in the input, reports and acknowledges.
+// plainWorker doubles numbers. The rig lends it its NATS connection.
 type plainWorker struct {
-	nc   *nats.Conn
+	rig  *rig
 	task plainTask
 }
 
+// work pulls one task, asks if it must, reports and acknowledges.
 func (w *plainWorker) work(ctx context.Context) error {
-	m, err := w.pull(ctx)
+	nc := w.rig.conn.NATS()
+	inbox := nc.NewInbox()
+	tasks, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		return err
+	}
+	next := "$JS.API.CONSUMER.MSG.NEXT.drover-default-tasks-PCI.workers"
+	if err := nc.PublishRequest(next, inbox, []byte(`{"batch":1,"expires":60000000000}`)); err != nil {
+		return err
+	}
+	m, err := tasks.NextMsgWithContext(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,11 +68,7 @@ func (w *plainWorker) work(ctx context.Context) error {
 	outcome := plainReport{Kind: "failed", Token: w.task.Token, Reason: "bad-input"}
 	var n int
 	if json.Unmarshal(w.task.Input, &n) == nil {
-		result, err := json.Marshal(2 * n)
-		if err != nil {
-			return err
-		}
-		outcome = plainReport{Kind: "success", Token: w.task.Token, Result: result}
+		outcome = plainReport{Kind: "success", Token: w.task.Token, Result: fmt.Append(nil, 2*n)}
 	}
 	if err := w.report(ctx, outcome); err != nil {
 		return err
@@ -71,24 +76,11 @@ func (w *plainWorker) work(ctx context.Context) error {
 	return m.Ack()
 }
 
-// pull waits for one task of the list.
-func (w *plainWorker) pull(ctx context.Context) (*nats.Msg, error) {
-	inbox := w.nc.NewInbox()
-	sub, err := w.nc.SubscribeSync(inbox)
-	if err != nil {
-		return nil, err
-	}
-	next := "$JS.API.CONSUMER.MSG.NEXT.drover-default-tasks-PCI.workers"
-	if err := w.nc.PublishRequest(next, inbox, []byte(`{"batch":1,"expires":60000000000}`)); err != nil {
-		return nil, err
-	}
-	return sub.NextMsgWithContext(ctx)
-}
-
 // ask asks whether this delivery may run. The answer brings the token to report under.
 func (w *plainWorker) ask(ctx context.Context, sequence uint64, again bool) error {
-	inbox := w.nc.NewInbox()
-	sub, err := w.nc.SubscribeSync(inbox)
+	nc := w.rig.conn.NATS()
+	inbox := nc.NewInbox()
+	answers, err := nc.SubscribeSync(inbox)
 	if err != nil {
 		return err
 	}
@@ -96,42 +88,37 @@ func (w *plainWorker) ask(ctx context.Context, sequence uint64, again bool) erro
 	if err := w.report(ctx, q); err != nil {
 		return err
 	}
-	m, err := sub.NextMsgWithContext(ctx)
+	m, err := answers.NextMsgWithContext(ctx)
 	if err != nil {
 		return err
 	}
-	var answer struct {
+	var p struct {
 		Nonce string `json:"nonce"`
 		Token string `json:"token"`
 		Go    bool   `json:"go"`
 	}
-	if err := json.Unmarshal(m.Data, &answer); err != nil {
+	if err := json.Unmarshal(m.Data, &p); err != nil {
 		return err
 	}
-	if !answer.Go || answer.Nonce != "n-1" {
-		return fmt.Errorf("got answer %+v, want go for n-1", answer)
+	if !p.Go || p.Nonce != "n-1" {
+		return fmt.Errorf("got answer %+v, want go for n-1", p)
 	}
-	w.task.Token = answer.Token
+	w.task.Token = p.Token
 	return nil
 }
 
 // report publishes a report and waits until it is stored.
-func (w *plainWorker) report(ctx context.Context, r plainReport) error {
-	body, err := json.Marshal(r)
+func (w *plainWorker) report(ctx context.Context, p plainReport) error {
+	body, err := json.Marshal(p)
 	if err == nil {
-		_, err = w.nc.RequestWithContext(ctx, w.task.Report, body)
+		_, err = w.rig.conn.NATS().RequestWithContext(ctx, w.task.Report, body)
 	}
 	return err
 }
 
 func TestWorkerOfJSONAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		nc, err := nats.Connect("", nats.InProcessServer(r.server.Conn()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(nc.Close)
-		w := &plainWorker{nc: nc}
+		w := &plainWorker{rig: r}
 		for _, tc := range []struct{ input, kind, result string }{{"21", "success", "42"}, {`"many"`, "failed", ""}} {
 			r.dispatchPlain(tc.input, false)
 			if err := w.work(t.Context()); err != nil {

@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 )
@@ -269,15 +268,10 @@ func TestClaimsSpreadOverPartitions(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := subject.Namespace("other")
+		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Namespace: string(other), Partitions: 3, Memory: true}); err != nil {
+			t.Fatal(err)
+		}
 		for p := range 3 {
-			for _, s := range []jetstream.StreamConfig{
-				{Name: other.StreamIn(p), Subjects: []string{other.AllIn(p)}}, {Name: other.StreamAlarms(p), Subjects: []string{other.AllAlarms(p)}},
-			} {
-				s.Storage = jetstream.MemoryStorage
-				if _, err := r.conn.JetStream().CreateStream(t.Context(), s); err != nil {
-					t.Fatal(err)
-				}
-			}
 			body, err := schemas.Marshal(&schemas.Alarm{Run: "RUN", Due: schemas.At(time.Now().Add(time.Minute))})
 			if err != nil {
 				t.Fatal(err)
