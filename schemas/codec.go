@@ -86,7 +86,8 @@ func unmarshalJSON(b []byte, v any) error {
 	if err := scanJSON(b); err != nil {
 		return err
 	}
-	if bytes.Contains(b, []byte(`"v"`)) {
+	// What our own encoder writes begins with the version; other bodies are parsed once more to find theirs.
+	if !bytes.HasPrefix(b, []byte(`{"v":1,`)) && bytes.Contains(b, []byte(`"v"`)) {
 		if err := json.Unmarshal(b, &head); err == nil && head.V != nil && *head.V != Version {
 			return fmt.Errorf("%w: \"v\" is %d; want %d", ErrVersion, *head.V, Version)
 		}

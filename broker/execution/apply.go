@@ -67,7 +67,7 @@ func (s *State) applyDecider(e schemas.Event) bool {
 	d := &s.Decision
 	switch a := e.Attributes.(type) {
 	case *schemas.DeciderScheduled:
-		d.Scheduled, d.Woken = e.ID, false
+		d.Scheduled = e.ID
 		d.waitFrom(e)
 	case *schemas.DeciderStarted:
 		d.Started, d.StartedOf, d.StartedBase, d.Scheduled = e.ID, a.ScheduledEventID, e.Time, 0

@@ -33,94 +33,100 @@ func allow(attempt int) schemas.Permission {
 	return schemas.Permission{Go: true, Attempt: attempt, Token: Token("run-1", 5, attempt)}
 }
 
-// The truth table of P-7. The activity began with the delivery of message 7 under the nonce n1, unless told otherwise.
+var drop schemas.Permission
+
+func asTheFirst(w *world) { w.ask(firstToken, 7, "n1", false) }
+
+const firstToken, secondToken = "run-1.5.1", "run-1.5.2"
+
+// begins is the truth table of P-7. The activity began with the delivery of message 7 under the nonce n1, unless told
+// otherwise.
+var begins = []struct {
+	name          string
+	before        func(*world)
+	token         string
+	seq           uint64
+	nonce         string
+	redelivered   bool
+	want          schemas.Permission
+	follows       string
+	notIdempotent *schemas.Permission // if the answer is another one for it
+	instead       string
+}{
+	{
+		"first delivery", func(*world) {}, firstToken, 7, "n1", false,
+		allow(1), "ActivityStarted A", nil, "",
+	},
+	{
+		"a redelivery nobody began with", func(*world) {}, firstToken, 7, "n1", true,
+		allow(1), "ActivityStarted A", nil, "",
+	},
+	{
+		"the same question again", asTheFirst, firstToken, 7, "n1", false,
+		allow(1), "", nil, "",
+	},
+	{
+		"the same question again, redelivered", asTheFirst, firstToken, 7, "n1", true,
+		allow(1), "", nil, "",
+	},
+	{
+		"another copy of the task", asTheFirst, firstToken, 8, "n2", false,
+		drop, "", nil, "",
+	},
+	{
+		"another copy of the task, redelivered", asTheFirst, firstToken, 8, "n2", true,
+		drop, "", nil, "",
+	},
+	{
+		"another copy of the task with the same nonce", asTheFirst, firstToken, 8, "n1", false,
+		drop, "", nil, "",
+	},
+	{
+		"the same message to another worker, but not redelivered", asTheFirst, firstToken, 7, "n2", false,
+		drop, "", nil, "",
+	},
+	{
+		"redelivered to another worker", asTheFirst, firstToken, 7, "n2", true,
+		allow(2), "ActivityInterrupted A; ActivityStarted A 2", &drop, "ActivityInterrupted A; ActivityFailed A interrupted; DeciderScheduled",
+	},
+	{
+		"redelivered after a start in passing", func(w *world) {
+			w.report("A", schemas.ReportStarted, func(r *schemas.Report) { r.TaskSequence, r.Nonce = 7, "n1" })
+		}, firstToken, 7, "n2", true,
+		allow(2), "ActivityInterrupted A; ActivityStarted A 2", &drop, "ActivityInterrupted A; ActivityFailed A interrupted; DeciderScheduled",
+	},
+	{
+		"redelivered after a start that named no message", func(w *world) { w.report("A", schemas.ReportStarted) }, firstToken, 7, "n2", true,
+		drop, "", nil, "",
+	},
+	{
+		"asked without a message after a start without one", func(w *world) { w.report("A", schemas.ReportStarted) }, firstToken, 0, "", true,
+		drop, "", nil, "",
+	},
+	{
+		"closed", func(w *world) { asTheFirst(w); w.report("A", schemas.ReportSuccess) }, firstToken, 7, "n2", true,
+		drop, "", nil, "",
+	},
+	{
+		"closed, asked by the first", func(w *world) { asTheFirst(w); w.report("A", schemas.ReportFailed) }, firstToken, 7, "n1", false,
+		drop, "", nil, "",
+	},
+	{
+		"an attempt that is not the current one", func(*world) {}, secondToken, 7, "n1", false,
+		drop, "", nil, "",
+	},
+	{
+		"another run", func(*world) {}, "run-0.5.1", 7, "n1", false,
+		drop, "", nil, "",
+	},
+	{
+		"never scheduled", func(*world) {}, "run-1.4.1", 7, "n1", false,
+		drop, "", nil, "",
+	},
+}
+
 func TestBegin(t *testing.T) { // P-7
-	const first, second = "run-1.5.1", "run-1.5.2"
-	var drop schemas.Permission
-	began := func(w *world) { w.ask(first, 7, "n1", false) }
-	for _, tt := range []struct {
-		name          string
-		before        func(*world)
-		token         string
-		seq           uint64
-		nonce         string
-		redelivered   bool
-		want          schemas.Permission
-		follows       string
-		notIdempotent *schemas.Permission // if the answer is another one for it
-		instead       string
-	}{
-		{
-			"first delivery", func(*world) {}, first, 7, "n1", false,
-			allow(1), "ActivityStarted A", nil, "",
-		},
-		{
-			"a redelivery nobody began with", func(*world) {}, first, 7, "n1", true,
-			allow(1), "ActivityStarted A", nil, "",
-		},
-		{
-			"the same question again", began, first, 7, "n1", false,
-			allow(1), "", nil, "",
-		},
-		{
-			"the same question again, redelivered", began, first, 7, "n1", true,
-			allow(1), "", nil, "",
-		},
-		{
-			"another copy of the task", began, first, 8, "n2", false,
-			drop, "", nil, "",
-		},
-		{
-			"another copy of the task, redelivered", began, first, 8, "n2", true,
-			drop, "", nil, "",
-		},
-		{
-			"another copy of the task with the same nonce", began, first, 8, "n1", false,
-			drop, "", nil, "",
-		},
-		{
-			"the same message to another worker, but not redelivered", began, first, 7, "n2", false,
-			drop, "", nil, "",
-		},
-		{
-			"redelivered to another worker", began, first, 7, "n2", true,
-			allow(2), "ActivityInterrupted A; ActivityStarted A 2", &drop, "ActivityInterrupted A; ActivityFailed A interrupted; DeciderScheduled",
-		},
-		{
-			"redelivered after a start in passing", func(w *world) {
-				w.report("A", schemas.ReportStarted, func(r *schemas.Report) { r.TaskSequence, r.Nonce = 7, "n1" })
-			}, first, 7, "n2", true,
-			allow(2), "ActivityInterrupted A; ActivityStarted A 2", &drop, "ActivityInterrupted A; ActivityFailed A interrupted; DeciderScheduled",
-		},
-		{
-			"redelivered after a start that named no message", func(w *world) { w.report("A", schemas.ReportStarted) }, first, 7, "n2", true,
-			drop, "", nil, "",
-		},
-		{
-			"asked without a message after a start without one", func(w *world) { w.report("A", schemas.ReportStarted) }, first, 0, "", true,
-			drop, "", nil, "",
-		},
-		{
-			"closed", func(w *world) { began(w); w.report("A", schemas.ReportSuccess) }, first, 7, "n2", true,
-			drop, "", nil, "",
-		},
-		{
-			"closed, asked by the first", func(w *world) { began(w); w.report("A", schemas.ReportFailed) }, first, 7, "n1", false,
-			drop, "", nil, "",
-		},
-		{
-			"an attempt that is not the current one", func(*world) {}, second, 7, "n1", false,
-			drop, "", nil, "",
-		},
-		{
-			"another run", func(*world) {}, "run-0.5.1", 7, "n1", false,
-			drop, "", nil, "",
-		},
-		{
-			"never scheduled", func(*world) {}, "run-1.4.1", 7, "n1", false,
-			drop, "", nil, "",
-		},
-	} {
+	for _, tt := range begins {
 		for _, notIdempotent := range []bool{false, true} {
 			name := tt.name
 			if notIdempotent {
@@ -189,6 +195,9 @@ func TestBeginAgainAndAgain(t *testing.T) { // P-7
 		w.s.Beat(&schemas.Heartbeat{Token: token}, w.now)
 		w.after(14 * sec)
 		w.ask(token, 7, "n2", true)
+		if a := w.activity("A"); a.LastBeat != 0 || a.Worker != "worker-n2" {
+			t.Fatalf("got %+v, want nothing of the first worker's", a)
+		}
 		if got := w.s.Beat(&schemas.Heartbeat{Token: token}, w.now); !got.Gone {
 			t.Fatalf("got %+v: the first worker has lost its attempt", got)
 		}

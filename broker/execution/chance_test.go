@@ -30,7 +30,7 @@ func (g *game) turn() error {
 	}
 	switch g.d.roll(18) {
 	case 0:
-		return g.play(Signal{Name: "x", Input: schemas.Text("in")})
+		return g.play(Signal{Name: "x", Input: schemas.Text("in"), RequestID: pick(g.d, "", "", "r1", "r2", "r3", "r4")})
 	case 1, 2:
 		return g.play(Taken{Identity: "d"})
 	case 3, 4, 5:
@@ -157,7 +157,7 @@ func (g *game) scheduleActivity(id string) *schemas.ScheduleActivity {
 		a.Retry = &schemas.RetryPolicy{MaximumAttempts: g.d.roll(4), NonRetryable: []string{"HEARTBEAT"}}
 	case 1:
 		a.Retry = &schemas.RetryPolicy{
-			InitialInterval: limit(), MaximumInterval: limit(), BackoffCoefficient: pick(g.d, 0, 1, 10, -1, math.NaN(), math.Inf(1)),
+			InitialInterval: limit(), MaximumInterval: limit(), BackoffCoefficient: pick(g.d, 0, 0.5, 1, 10, 1000, -1, math.NaN()),
 		}
 	}
 	return a

@@ -1,8 +1,6 @@
 package execution
 
 import (
-	"math"
-
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -74,9 +72,10 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateID("activityType", a.ActivityType).Error())
 	case schemas.ValidateName("list", ev.List) != nil:
 		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateName("list", ev.List).Error())
-	case a.Retry != nil && (math.IsNaN(a.Retry.BackoffCoefficient) || math.IsInf(a.Retry.BackoffCoefficient, 0)):
-		// msgpack can say so, but no JSON: the history could not be shown to anybody, not even to the run's decider.
-		return refuse(schemas.CauseInvalidAttributes, "retry.backoffCoefficient: want a number from 1 on, or none")
+	case a.Retry != nil && !(a.Retry.BackoffCoefficient >= 0 && a.Retry.BackoffCoefficient <= maxBackoffCoefficient):
+		// NaN and infinity too: msgpack can say them and JSON cannot, so nobody could be shown the history, not even the
+		// run's decider.
+		return refuse(schemas.CauseInvalidAttributes, "retry.backoffCoefficient: want a number from 1 to 1000")
 	case st.ActivityByID(a.ActivityID) != nil:
 		return refuse(schemas.CauseActivityIDInUse, "")
 	case len(st.Activities) >= st.c.OpenActivities:
@@ -88,6 +87,8 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 	}
 	return true
 }
+
+const maxBackoffCoefficient = 1000
 
 // activityOptions fills in what the decision leaves out: first from the run's defaults, then from the namespace's.
 func (st *step) activityOptions(a *schemas.ScheduleActivity, completed int64) *schemas.ActivityScheduled {

@@ -11,7 +11,6 @@ import (
 type model struct {
 	attempts int
 	types    []schemas.EventType // all events but DeciderScheduled
-	unasked  int                 // how many of the DeciderTimedOut were of tasks that nobody took
 	never    map[int]bool        // which
 	parked   map[int]bool        // which WorkflowPaused ended the patience with a decider
 }

@@ -46,7 +46,9 @@ func TestRetryIntervals(t *testing.T) {
 
 // The decider is not asked before the last attempt has failed. S1-40: started counts rise, and the window shows them.
 func TestRetry(t *testing.T) {
-	w := working(t, schemas.ScheduleActivity{Retry: &schemas.RetryPolicy{MaximumAttempts: 3}})
+	w := decided(t, &schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", Retry: &schemas.RetryPolicy{MaximumAttempts: 3}})
+	w.ask("run-1.5.1", 7, "n1", false)
+	w.since()
 	w.after(sec)
 	failed := func(r *schemas.Report) { r.Reason, r.Details = "busy", schemas.Text("503") }
 	if effects := w.report("A", schemas.ReportFailed, failed); len(effects) != 0 {
@@ -57,6 +59,9 @@ func TestRetry(t *testing.T) {
 		t.Fatal(diff)
 	}
 	w.follows("ActivityRetryScheduled A busy")
+	if a := w.activity("A"); a.Attempt != 2 || a.Started != 0 || a.Worker != "" || a.Nonce != "" || a.TaskSequence != 0 {
+		t.Fatalf("got %+v, want attempt 2 of nobody yet", a)
+	}
 	if got := w.s.Undispatched(w.now); len(got) != 0 {
 		t.Fatalf("got %v, want nothing on the list yet", got)
 	}
@@ -129,6 +134,12 @@ func TestRetryAfterTimeouts(t *testing.T) { // S1-32
 			t.Fatalf("got details %q, want the last heartbeat's", got)
 		}
 	})
+	t.Run("two limits that ran out before a late ring cost one attempt", func(t *testing.T) {
+		w := working(t, schemas.ScheduleActivity{Retry: &schemas.RetryPolicy{}, StartToCloseTimeout: seconds(5), HeartbeatTimeout: seconds(3)})
+		w.after(time.Minute)
+		w.do(Ring{})
+		w.follows("ActivityRetryScheduled A HEARTBEAT")
+	})
 	t.Run("a timeout may be non-retryable", func(t *testing.T) {
 		w := working(t, schemas.ScheduleActivity{Retry: &schemas.RetryPolicy{NonRetryable: []string{"HEARTBEAT"}}, HeartbeatTimeout: seconds(5)})
 		w.rings(5*sec, "ActivityTimedOut A HEARTBEAT; DeciderScheduled")
@@ -183,6 +194,14 @@ func TestStartDelay(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 5}, Dispatch{ScheduledID: 6}}, w.s.Undispatched(w.now)); diff != "" {
 		t.Fatal(diff)
+	}
+	w.s = fold(w.s, w.events) // a new owner does not know that the task is on its list
+	if got := w.activity("A").NotBefore; got != w.now {
+		t.Fatalf("got %s, want %s", got, w.now)
+	}
+	w.report("A", schemas.ReportStarted)
+	if got := w.activity("A").NotBefore; got != 0 {
+		t.Fatalf("got %s, want no delay any more", got)
 	}
 	w.report("A", schemas.ReportSuccess)
 	w.follows("ActivityStarted A; ActivitySuccess A; DeciderScheduled")

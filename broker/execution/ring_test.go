@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -51,11 +52,12 @@ func TestSameInstant(t *testing.T) {
 		w.since()
 		w.after(5 * sec)
 		w.do(Ring{})
-		want := "DeciderTimedOut START_TO_CLOSE; DeciderScheduled"
+		var want strings.Builder
+		want.WriteString("DeciderTimedOut START_TO_CLOSE; DeciderScheduled")
 		for _, id := range "abcdefghijklmn" {
-			want += "; ActivityTimedOut " + string(id) + " SCHEDULE_TO_CLOSE"
+			want.WriteString("; ActivityTimedOut " + string(id) + " SCHEDULE_TO_CLOSE")
 		}
-		w.follows(want + "; TimerExpired T; TimerExpired S; WorkflowTimedOut")
+		w.follows(want.String() + "; TimerExpired T; TimerExpired S; WorkflowTimedOut")
 	}
 }
 

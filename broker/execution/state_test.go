@@ -72,6 +72,12 @@ func TestClockGoesBack(t *testing.T) {
 	if got := w.s.NextDue(&w.c); got != first.Add(seconds(5)) {
 		t.Fatalf("next due %s, want %s", got, first.Add(seconds(5)))
 	}
+	w.do(Signal{Name: "x"})
+	w.decide(&schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", Retry: &schemas.RetryPolicy{}})
+	w.report("A", schemas.ReportFailed)
+	if got := last[*schemas.ActivityRetryScheduled](w).NextTime; got != first.Add(seconds(1)) {
+		t.Fatalf("the retry comes at %s, want %s", got, first.Add(seconds(1)))
+	}
 }
 
 func TestActivitiesInOrder(t *testing.T) {

@@ -11,80 +11,81 @@ const sec = time.Second
 
 func seconds(n float64) schemas.Duration { return schemas.Seconds(n) }
 
+var activityTimeouts = []struct {
+	name     string
+	activity schemas.ScheduleActivity
+	wait     time.Duration // before it starts
+	started  bool
+	rings    time.Duration // after that
+	want     string
+}{
+	{
+		"schedule-to-start",
+		schemas.ScheduleActivity{ScheduleToStartTimeout: seconds(7)},
+		0, false, 7 * sec,
+		"ActivityScheduledTimeout A; DeciderScheduled",
+	},
+	{
+		"start-to-close",
+		schemas.ScheduleActivity{StartToCloseTimeout: seconds(9)},
+		3 * sec, true, 9 * sec,
+		"ActivityTimedOut A START_TO_CLOSE; DeciderScheduled",
+	},
+	{
+		"start-to-close counts from the start only",
+		schemas.ScheduleActivity{StartToCloseTimeout: seconds(9), ScheduleToStartTimeout: seconds(60)},
+		59 * sec, true, 9 * sec, "ActivityTimedOut A START_TO_CLOSE; DeciderScheduled",
+	},
+	{
+		"schedule-to-close, never started",
+		schemas.ScheduleActivity{ScheduleToCloseTimeout: seconds(11)},
+		0, false, 11 * sec,
+		"ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled",
+	},
+	{
+		"schedule-to-close bounds the whole",
+		schemas.ScheduleActivity{ScheduleToCloseTimeout: seconds(11), StartToCloseTimeout: seconds(10)},
+		4 * sec, true, 7 * sec, "ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled",
+	},
+	{
+		"schedule-to-close before schedule-to-start",
+		schemas.ScheduleActivity{ScheduleToCloseTimeout: seconds(5), ScheduleToStartTimeout: seconds(6)},
+		0, false, 5 * sec, "ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled",
+	},
+	{
+		"heartbeat",
+		schemas.ScheduleActivity{HeartbeatTimeout: seconds(2), StartToCloseTimeout: schemas.Unlimited},
+		40 * sec, true, 2 * sec,
+		"ActivityTimedOut A HEARTBEAT; DeciderScheduled",
+	},
+	{
+		"a heartbeat is not missed before the start",
+		schemas.ScheduleActivity{HeartbeatTimeout: seconds(2), ScheduleToStartTimeout: seconds(30)},
+		0, false, 30 * sec, "ActivityScheduledTimeout A; DeciderScheduled",
+	},
+	{
+		"nanoseconds count",
+		schemas.ScheduleActivity{StartToCloseTimeout: 1},
+		0, true, 1,
+		"ActivityTimedOut A START_TO_CLOSE; DeciderScheduled",
+	},
+	{
+		"start delay, then schedule-to-start",
+		schemas.ScheduleActivity{StartDelay: seconds(5), ScheduleToStartTimeout: seconds(7)},
+		6 * sec, false, 6 * sec,
+		"ActivityScheduledTimeout A; DeciderScheduled",
+	},
+	{
+		"no start delay is none",
+		schemas.ScheduleActivity{StartDelay: schemas.Unlimited, ScheduleToStartTimeout: seconds(7)},
+		0, false, 7 * sec,
+		"ActivityScheduledTimeout A; DeciderScheduled",
+	},
+}
+
 // Each of the four fires by itself, at its instant, with an event of its own, and wakes the decider.
 func TestActivityTimeouts(t *testing.T) { // S1-13, S1-14, S1-32, S1-34, S1-42, P-15
-	none := schemas.Unlimited
-	for _, tt := range []struct {
-		name     string
-		activity schemas.ScheduleActivity
-		wait     time.Duration // before it starts
-		started  bool
-		rings    time.Duration // after that
-		want     string
-	}{
-		{
-			"schedule-to-start",
-			schemas.ScheduleActivity{ScheduleToStartTimeout: seconds(7)},
-			0, false, 7 * sec,
-			"ActivityScheduledTimeout A; DeciderScheduled",
-		},
-		{
-			"start-to-close",
-			schemas.ScheduleActivity{StartToCloseTimeout: seconds(9)},
-			3 * sec, true, 9 * sec,
-			"ActivityTimedOut A START_TO_CLOSE; DeciderScheduled",
-		},
-		{
-			"start-to-close counts from the start only",
-			schemas.ScheduleActivity{StartToCloseTimeout: seconds(9), ScheduleToStartTimeout: seconds(60)},
-			59 * sec, true, 9 * sec, "ActivityTimedOut A START_TO_CLOSE; DeciderScheduled",
-		},
-		{
-			"schedule-to-close, never started",
-			schemas.ScheduleActivity{ScheduleToCloseTimeout: seconds(11)},
-			0, false, 11 * sec,
-			"ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled",
-		},
-		{
-			"schedule-to-close bounds the whole",
-			schemas.ScheduleActivity{ScheduleToCloseTimeout: seconds(11), StartToCloseTimeout: seconds(10)},
-			4 * sec, true, 7 * sec, "ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled",
-		},
-		{
-			"schedule-to-close before schedule-to-start",
-			schemas.ScheduleActivity{ScheduleToCloseTimeout: seconds(5), ScheduleToStartTimeout: seconds(6)},
-			0, false, 5 * sec, "ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled",
-		},
-		{
-			"heartbeat",
-			schemas.ScheduleActivity{HeartbeatTimeout: seconds(2), StartToCloseTimeout: none},
-			40 * sec, true, 2 * sec,
-			"ActivityTimedOut A HEARTBEAT; DeciderScheduled",
-		},
-		{
-			"a heartbeat is not missed before the start",
-			schemas.ScheduleActivity{HeartbeatTimeout: seconds(2), ScheduleToStartTimeout: seconds(30)},
-			0, false, 30 * sec, "ActivityScheduledTimeout A; DeciderScheduled",
-		},
-		{
-			"nanoseconds count",
-			schemas.ScheduleActivity{StartToCloseTimeout: 1},
-			0, true, 1,
-			"ActivityTimedOut A START_TO_CLOSE; DeciderScheduled",
-		},
-		{
-			"start delay, then schedule-to-start",
-			schemas.ScheduleActivity{StartDelay: seconds(5), ScheduleToStartTimeout: seconds(7)},
-			6 * sec, false, 6 * sec,
-			"ActivityScheduledTimeout A; DeciderScheduled",
-		},
-		{
-			"no start delay is none",
-			schemas.ScheduleActivity{StartDelay: none, ScheduleToStartTimeout: seconds(7)},
-			0, false, 7 * sec,
-			"ActivityScheduledTimeout A; DeciderScheduled",
-		},
-	} {
+	for _, tt := range activityTimeouts {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.activity.ActivityID, tt.activity.ActivityType = "A", "work"
 			w := decided(t, &tt.activity)

@@ -66,14 +66,7 @@ func manifest(ctx context.Context, client *drover.Client, o *options, stdin io.R
 	fmt.Fprintf(stdout, "workflow %s run %s\n", run.ID, run.RunID)
 	stop := runWorkers(ctx, client)
 	defer func() { err = errors.Join(err, stop()) }()
-	if o.progress {
-		watching, cancel := context.WithCancel(ctx)
-		var wg sync.WaitGroup
-		wg.Go(func() { watch(watching, run, stderr) })
-		defer wg.Wait()
-		defer cancel()
-	}
-	outcome, err := run.Wait(ctx)
+	outcome, err := wait(ctx, run, o.progress, stderr)
 	if err != nil {
 		return fmt.Errorf("%w; the workflow goes on when you repeat the command with -id %s", err, run.ID)
 	}
@@ -149,6 +142,19 @@ func runWorkers(ctx context.Context, client *drover.Client) (stop func() error) 
 		wg.Wait()
 		return errors.Join(<-errs, <-errs)
 	}
+}
+
+// wait waits for the end of the run, and shows how far it is if that is wanted.
+func wait(ctx context.Context, run *drover.Run, progress bool, out io.Writer) (*drover.Outcome, error) {
+	watching, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	if progress {
+		wg.Go(func() { watch(watching, run, out) })
+	}
+	outcome, err := run.Wait(ctx)
+	cancel()
+	wg.Wait()
+	return outcome, err
 }
 
 // watch shows how far the run is, as its decider's context tells. Only a person needs it, so that errors end it silently.

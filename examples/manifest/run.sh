@@ -94,7 +94,8 @@ printf '$ export NATS_URL=%s\n' "$NATS_URL"
 title 'run the workflow'
 id=manifest-of-drover
 names >"$work/names"
-show bin/manifest -dir . -files-from "$work/names" -out "$work/SHA256SUMS" -id "$id"
+mkdir "$work/tmp"
+TMPDIR=$work/tmp show bin/manifest -dir . -files-from "$work/names" -out "$work/SHA256SUMS" -id "$id"
 
 title 'check with sha256sum'
 lines=$(wc -l <"$work/SHA256SUMS")

@@ -8,6 +8,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
@@ -63,5 +64,21 @@ func Start(t *testing.T) (url string) {
 		cancel()
 		wg.Wait()
 	})
+	awaitPartitions(t, b, space.Partitions)
 	return server.ClientURL()
+}
+
+// awaitPartitions waits until somebody answers for every workflow id. Drover's own clients wait by themselves; those
+// that are played with plain NATS need not.
+func awaitPartitions(t *testing.T, b *broker.Broker, want int) {
+	t.Helper()
+	tick, limit := time.NewTicker(time.Millisecond), time.After(30*time.Second)
+	defer tick.Stop()
+	for len(b.Owned()) < want {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("the broker owns partitions %v after 30 s, want %d of them", b.Owned(), want)
+		}
+	}
 }

@@ -1,0 +1,74 @@
+package execution
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// A sender that got no answer sends again; the history has the signal once.
+func TestRepeatedSignals(t *testing.T) { // S1-21, P-5, P-6
+	signal := func(w *world, id string) []Effect { return w.do(Signal{Name: "s" + id, RequestID: id}) }
+	t.Run("while the run is open", func(t *testing.T) {
+		w := begin(t)
+		for _, id := range []string{"1", "2", "1", "3", "2", "", ""} { // without an id nothing is a repeat
+			if effects := signal(w, id); len(effects) != 0 {
+				t.Fatalf("got effects %v, want none", effects)
+			}
+		}
+		w.follows("Signal s1; Signal s2; Signal s3; Signal s; Signal s")
+		if got := w.events[2].Attributes.(*schemas.Signal); got.RequestID != "1" {
+			t.Fatalf("got %+v, want the request id", got)
+		}
+	})
+	t.Run("a repeat is no reason to refuse a close", func(t *testing.T) {
+		w := begin(t)
+		signal(w, "1")
+		w.do(Taken{})
+		signal(w, "1")
+		w.answer(&schemas.CompleteWorkflow{})
+		w.follows("Signal s1; DeciderStarted; DeciderCompleted; WorkflowSuccess")
+	})
+	t.Run("after a new owner has read the history", func(t *testing.T) {
+		w := begin(t)
+		signal(w, "1")
+		w.s = fold(w.s, w.events)
+		signal(w, "1")
+		b, err := w.s.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.s, err = Restore(b); err != nil {
+			t.Fatal(err)
+		}
+		signal(w, "1")
+		w.follows("Signal s1")
+	})
+	t.Run("after the close a repeat is not parked", func(t *testing.T) {
+		w := begin(t)
+		signal(w, "1")
+		w.decide(&schemas.CompleteWorkflow{})
+		if effects := signal(w, "1"); len(effects) != 0 {
+			t.Fatalf("got effects %v; the history has it", effects)
+		}
+		w.refused(signal(w, "2"), DeadClosedWorkflow)
+		w.refused(signal(w, ""), DeadClosedWorkflow)
+	})
+}
+
+// What is remembered is bounded, and so is the array behind it.
+func TestRememberedSignals(t *testing.T) {
+	w := begin(t)
+	for i := range 5 * rememberedSignals {
+		w.do(Signal{Name: "x", RequestID: fmt.Sprint(i)})
+	}
+	if n, room := len(w.s.SignalIDs), cap(w.s.SignalIDs); n != rememberedSignals || room > 3*rememberedSignals {
+		t.Fatalf("got %d ids in room for %d, want %d in not much more", n, room, rememberedSignals)
+	}
+	w.since()
+	for i := 4 * rememberedSignals; i < 5*rememberedSignals; i++ {
+		w.do(Signal{Name: "x", RequestID: fmt.Sprint(i)})
+	}
+	w.follows("")
+}
