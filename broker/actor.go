@@ -58,7 +58,10 @@ func (p *partition) step(r *run, e *envelope) {
 			return
 		}
 	}
-	events, effects := r.state.Step(&p.b.o.Execution, e.msg, max(e.at, 0))
+	if _, rings := e.msg.(execution.Ring); rings && (r.inflight != nil || len(r.pending) > 0) {
+		e.msg = execution.Ring{Uncommitted: r.committed + 1}
+	}
+	events, effects := r.state.Step(&p.b.o.Execution, e.msg, e.at)
 	if e.log != noLog {
 		r.positions[e.log] = e.pos
 	}

@@ -1,17 +1,39 @@
 package execution
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/droverhq/drover/schemas"
 )
 
-// due is one thing that will happen at its time if nothing else does before.
+// dueKind says what will happen.
+type dueKind uint8
+
+const (
+	dueWorkflow dueKind = iota + 1
+	dueDecider
+	dueDecision // schedule-to-start of a decision
+	dueActivity
+	dueUnstarted // schedule-to-start of an activity
+	dueDispatch
+	dueTimer
+)
+
+// due is one thing that will happen at its time if nothing else does before. It is a plain value: there are as many as a
+// run has open activities and timers, and they are looked through at every commit.
 type due struct {
 	at   schemas.Timestamp
+	kind dueKind
 	rank int   // at the same instant: smaller first
 	id   int64 // and then by event
-	fire func(*step)
+	// setBy is the event that set it: while its record is on its way, the time it counts from is not known (P-15).
+	setBy int64
+
+	activity *Activity
+	timeout  schemas.TimeoutType
+	attempt  int
+	timer    string
 }
 
 // NextDue is the earliest instant at which a ring would change something; 0 if there is none. Not counted: a decision
@@ -26,12 +48,13 @@ func (s *State) NextDue(c *Config) schemas.Timestamp {
 	return next
 }
 
-// ring lets everything happen whose time has come, in the order of the times. A ring that comes early finds nothing.
-func (st *step) ring() {
+// ring lets everything happen whose time has come, in the order of the times. A ring that comes early finds nothing, and
+// neither does one for what an uncommitted event has set.
+func (st *step) ring(uncommitted int64) {
 	for !st.Closed() {
 		var ripe []due
 		st.eachDue(st.c, func(d due) {
-			if d.at <= st.now {
+			if d.at <= st.now && (uncommitted == 0 || d.setBy < uncommitted) {
 				ripe = append(ripe, d)
 			}
 		})
@@ -39,21 +62,14 @@ func (st *step) ring() {
 			return
 		}
 		slices.SortStableFunc(ripe, func(a, b due) int {
-			switch {
-			case a.at != b.at:
-				return int(min(max(a.at-b.at, -1), 1))
-			case a.rank != b.rank:
-				return a.rank - b.rank
-			default:
-				return int(a.id - b.id)
-			}
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id))
 		})
 		before := st.LastID
-		for _, d := range ripe {
+		for i := range ripe {
 			if st.Closed() {
 				return
 			}
-			d.fire(st)
+			st.fire(&ripe[i])
 		}
 		if st.LastID == before { // only dispatches and re-asks came due
 			return
@@ -61,27 +77,68 @@ func (st *step) ring() {
 	}
 }
 
+// fire lets one thing happen, unless what happened at the same ring has overtaken it.
+func (st *step) fire(d *due) {
+	a := d.activity
+	switch d.kind {
+	case dueWorkflow:
+		st.emit(&schemas.WorkflowTimedOut{TimeoutType: schemas.TimeoutStartToClose, ChildPolicy: st.Start.ChildPolicy})
+		st.do(Closed{})
+	case dueDecider:
+		if st.Decision.Started == d.id {
+			st.emit(&schemas.DeciderTimedOut{TimeoutType: schemas.TimeoutStartToClose, ScheduledEventID: st.Decision.StartedOf, StartedEventID: d.id})
+			st.again("it did not answer within "+st.deciderTimeout(st.c).String(), "")
+		}
+	case dueDecision:
+		if st.Decision.Scheduled == d.id {
+			st.emit(&schemas.DeciderTimedOut{TimeoutType: schemas.TimeoutScheduleToStart, ScheduledEventID: d.id})
+			st.wake()
+		}
+	case dueActivity:
+		if st.Activities[d.id] == a && a.Attempt == d.attempt {
+			st.timeOut(a, d.timeout)
+		}
+	case dueUnstarted:
+		if st.Activities[d.id] == a && a.Started == 0 {
+			st.emit(&schemas.ActivityScheduledTimeout{TimeoutType: schemas.TimeoutScheduleToStart, ScheduledEventID: d.id})
+			st.wake()
+		}
+	case dueDispatch:
+		if st.Activities[d.id] == a && a.Started == 0 && a.NotBefore != 0 {
+			a.NotBefore = 0
+			st.do(Dispatch{ScheduledID: d.id})
+		}
+	case dueTimer:
+		if t := st.Timers[d.timer]; t != nil && t.ScheduledID == d.id {
+			st.emit(&schemas.TimerExpired{TimerID: d.timer, ScheduledEventID: d.id})
+			st.wake()
+		}
+	}
+}
+
+// timeOut ends an attempt that took too long; schedule-to-close bounds all attempts, so it is never followed by another.
+func (st *step) timeOut(a *Activity, kind schemas.TimeoutType) {
+	if kind != schemas.TimeoutScheduleToClose && st.retry(a, string(kind), a.BeatDetails) {
+		return
+	}
+	st.emit(&schemas.ActivityTimedOut{TimeoutType: kind, ScheduledEventID: a.ScheduledID, StartedEventID: a.Started, Details: a.BeatDetails})
+	st.wake()
+}
+
+// eachDue yields everything that has a time.
 func (s *State) eachDue(c *Config, yield func(due)) {
 	if s.Closed() || s.Start == nil {
 		return
 	}
 	if d := s.Start.ExecutionStartToCloseTimeout; d.Limited() {
-		yield(due{at: later(s.StartBase, d), rank: 9, fire: func(st *step) {
-			st.emit(&schemas.WorkflowTimedOut{TimeoutType: schemas.TimeoutStartToClose, ChildPolicy: st.Start.ChildPolicy})
-			st.do(Closed{})
-		}})
+		yield(due{at: later(s.StartBase, d), kind: dueWorkflow, rank: 9, setBy: 1})
 	}
 	s.deciderDue(c, yield)
 	for _, a := range s.Activities {
 		a.eachDue(yield)
 	}
 	for id, t := range s.Timers {
-		yield(due{at: t.Due(), rank: 2, id: t.ScheduledID, fire: func(st *step) {
-			if st.Timers[id] == t {
-				st.emit(&schemas.TimerExpired{TimerID: id, ScheduledEventID: t.ScheduledID})
-				st.wake()
-			}
-		}})
+		yield(due{at: t.Due(), kind: dueTimer, rank: 2, id: t.ScheduledID, setBy: t.ScheduledID, timer: id})
 	}
 }
 
@@ -89,13 +146,7 @@ func (s *State) deciderDue(c *Config, yield func(due)) {
 	d := &s.Decision
 	if d.Started != 0 {
 		if limit := s.deciderTimeout(c); limit.Limited() {
-			started, scheduled := d.Started, d.StartedOf
-			yield(due{at: later(d.StartedBase, limit), fire: func(st *step) {
-				if st.Decision.Started == started {
-					st.emit(&schemas.DeciderTimedOut{TimeoutType: schemas.TimeoutStartToClose, ScheduledEventID: scheduled, StartedEventID: started})
-					st.again("it did not answer within "+limit.String(), "")
-				}
-			}})
+			yield(due{at: later(d.StartedBase, limit), kind: dueDecider, id: d.Started, setBy: d.Started})
 		}
 		return
 	}
@@ -103,59 +154,30 @@ func (s *State) deciderDue(c *Config, yield func(due)) {
 		return
 	}
 	if limit := s.Start.TaskScheduleToStartTimeout; limit.Limited() {
-		scheduled := d.Scheduled
-		yield(due{at: later(later(d.ScheduledBase, c.backoff(d.Failures)), limit), fire: func(st *step) {
-			if st.Decision.Scheduled == scheduled {
-				st.emit(&schemas.DeciderTimedOut{TimeoutType: schemas.TimeoutScheduleToStart, ScheduledEventID: scheduled})
-				st.wake()
-			}
-		}})
+		yield(due{at: later(later(d.ScheduledBase, c.backoff(d.Failures)), limit), kind: dueDecision, id: d.Scheduled, setBy: d.Scheduled})
 	}
 }
 
 func (a *Activity) eachDue(yield func(due)) {
-	id, o := a.ScheduledID, a.Scheduled
-	timedOut := func(kind schemas.TimeoutType, retryable bool) func(*step) {
-		attempt := a.Attempt
-		return func(st *step) {
-			if st.Activities[id] != a || a.Attempt != attempt {
-				return
-			}
-			if retryable && st.retry(a, string(kind), a.BeatDetails) {
-				return
-			}
-			st.emit(&schemas.ActivityTimedOut{TimeoutType: kind, ScheduledEventID: id, StartedEventID: a.Started, Details: a.BeatDetails})
-			st.wake()
+	o := a.Scheduled
+	d := due{kind: dueActivity, rank: 1, id: a.ScheduledID, activity: a, attempt: a.Attempt}
+	at := func(from schemas.Timestamp, limit schemas.Duration, setBy int64, timeout schemas.TimeoutType) {
+		if limit.Limited() {
+			d.at, d.setBy, d.timeout = later(from, limit), setBy, timeout
+			yield(d)
 		}
 	}
-	if o.ScheduleToCloseTimeout.Limited() {
-		yield(due{at: later(a.ScheduledBase, o.ScheduleToCloseTimeout), rank: 1, id: id, fire: timedOut(schemas.TimeoutScheduleToClose, false)})
-	}
-	if a.Started != 0 {
-		if o.StartToCloseTimeout.Limited() {
-			yield(due{at: later(a.StartedBase, o.StartToCloseTimeout), rank: 1, id: id, fire: timedOut(schemas.TimeoutStartToClose, true)})
-		}
-		if o.HeartbeatTimeout.Limited() {
-			yield(due{at: later(max(a.StartedBase, a.LastBeat), o.HeartbeatTimeout), rank: 1, id: id, fire: timedOut(schemas.TimeoutHeartbeat, true)})
-		}
-		return
-	}
-	if a.NotBefore != 0 {
-		yield(due{at: a.NotBefore, rank: 3, id: id, fire: func(st *step) {
-			if st.Activities[id] == a && a.Started == 0 && a.NotBefore != 0 {
-				a.NotBefore = 0
-				st.do(Dispatch{ScheduledID: id})
-			}
-		}})
-		return
-	}
-	if o.ScheduleToStartTimeout.Limited() && a.Attempt == 1 {
-		yield(due{at: later(later(a.ScheduledBase, max(o.StartDelay, 0)), o.ScheduleToStartTimeout), rank: 1, id: id, fire: func(st *step) {
-			if st.Activities[id] == a && a.Started == 0 {
-				st.emit(&schemas.ActivityScheduledTimeout{TimeoutType: schemas.TimeoutScheduleToStart, ScheduledEventID: id})
-				st.wake()
-			}
-		}})
+	at(a.ScheduledBase, o.ScheduleToCloseTimeout, a.ScheduledID, schemas.TimeoutScheduleToClose)
+	switch {
+	case a.Started != 0:
+		at(a.StartedBase, o.StartToCloseTimeout, a.Started, schemas.TimeoutStartToClose)
+		at(max(a.StartedBase, a.LastBeat), o.HeartbeatTimeout, a.Started, schemas.TimeoutHeartbeat)
+	case a.NotBefore != 0:
+		d.at, d.kind, d.rank, d.setBy = a.NotBefore, dueDispatch, 3, a.ScheduledID
+		yield(d)
+	case a.Attempt == 1:
+		d.kind = dueUnstarted
+		at(later(a.ScheduledBase, max(o.StartDelay, 0)), o.ScheduleToStartTimeout, a.ScheduledID, schemas.TimeoutScheduleToStart)
 	}
 }
 

@@ -18,8 +18,9 @@ type Signal struct {
 // Report is what an activity worker reported or asked.
 type Report struct{ Report *schemas.Report }
 
-// Ring says that an alarm rang: everything whose time has come happens.
-type Ring struct{}
+// Ring says that an alarm rang: everything whose time has come happens, except what was set by the event Uncommitted or
+// a later one: those are not in the history yet. 0 says that all are.
+type Ring struct{ Uncommitted int64 }
 
 // Taken says that a decider took the decision task.
 type Taken struct{ Identity string }

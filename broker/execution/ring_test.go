@@ -81,3 +81,20 @@ func TestEndlessLimits(t *testing.T) {
 	w.rest(100 * 365 * 24 * time.Hour)
 	w.follows("DeciderStarted; DeciderCompleted; TimerScheduled T; ActivityScheduled A; ActivityScheduled B; ActivityStarted A")
 }
+
+func TestRingSparesWhatIsNotCommitted(t *testing.T) { // P-15: its record has no server time yet
+	w := begin(t)
+	w.decide(&schemas.ScheduleTimer{TimerID: "T", StartToFireTimeout: schemas.Seconds(5)})
+	w.after(time.Minute)
+	set := w.s.Timers["T"].ScheduledID
+	for _, uncommitted := range []int64{set, set - 1} {
+		w.do(Ring{Uncommitted: uncommitted})
+		if w.s.Timers["T"] == nil {
+			t.Fatalf("a timer of event %d expired while everything from event %d on was on its way", set, uncommitted)
+		}
+	}
+	w.do(Ring{Uncommitted: set + 1})
+	if w.s.Timers["T"] != nil {
+		t.Fatal("a committed timer did not expire")
+	}
+}

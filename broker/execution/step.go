@@ -31,7 +31,7 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 	case Report:
 		st.report(m.Report)
 	case Ring:
-		st.ring()
+		st.ring(m.Uncommitted)
 	case Taken:
 		st.taken(m.Identity)
 	case Reply:
