@@ -2,6 +2,7 @@ package broker
 
 import (
 	"crypto/sha256"
+	"time"
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
@@ -9,6 +10,10 @@ import (
 
 // envelopeRoom is what a message may need besides its body: headers, and the record around the payloads.
 const envelopeRoom = 64 << 10
+
+// rebaseMargin is added to the corrected clock at an acknowledgement, which takes the place of the record's own timestamp:
+// measured, the estimate can lie some microseconds before that.
+const rebaseMargin = schemas.Duration(500 * time.Microsecond)
 
 // commit is one record on its way.
 type commit struct {
@@ -117,7 +122,7 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 	if c.snapshot {
 		r.snapshot, r.since = c.sequence, 0
 	}
-	r.state.Rebase(c.first, now)
+	r.state.Rebase(c.first, now.Add(rebaseMargin))
 	r.window = append(r.window, c.events...)
 	r.window, r.windowFrom = trim(r.window, r.windowFrom, r.state.Decision.Previous)
 	if r.state.Closed() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,10 +101,10 @@ func TestLongHistoryLoadsFromItsSnapshot(t *testing.T) {
 			t.Fatalf("%d snapshots in %d records", snapshots, len(records))
 		}
 		// The next owner must not need what lies before the last snapshot: take the first records away.
-		reads := 0
+		var reads atomic.Int64
 		f.node("b", func(subj string, body []byte) cutwire.Verdict {
 			if subj == "$JS.API.DIRECT.GET."+ns.StreamHistory(0) {
-				reads++
+				reads.Add(1)
 				if strings.Contains(string(body), `"seq":1,`) {
 					t.Errorf("read from the beginning: %s", body)
 				}
@@ -112,7 +113,7 @@ func TestLongHistoryLoadsFromItsSnapshot(t *testing.T) {
 		}, func(o *broker.Options) { o.SnapshotEvents = 50 })
 		f.publish("drover.default.signal.o.s", "last")
 		f.result("o")
-		if reads == 0 {
+		if reads.Load() == 0 {
 			t.Fatal("the run was not read at all")
 		}
 	})

@@ -543,3 +543,24 @@ func (f *fleet) request(subj, body string) []byte {
 	}
 	return raw
 }
+
+// seen collects what a judge sees, for the test to read.
+type seen struct {
+	mu   sync.Mutex
+	what []string
+}
+
+func (s *seen) add(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.what = append(s.what, what)
+}
+
+// take returns all, and begins anew.
+func (s *seen) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what := s.what
+	s.what = nil
+	return what
+}

@@ -93,8 +93,8 @@ func TestOwnerDiesAtEveryPublish(t *testing.T) { // P-1, P-2
 // new owner never meets that run in the logs and must repeat the effect all the same.
 func TestRepeatsEffectsOfADecision(t *testing.T) { // P-1
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		asked := 0
-		f.decider("order", func(d *decisionTask) string { asked++; return one("")(d) })
+		var asked atomic.Int64
+		f.decider("order", func(d *decisionTask) string { asked.Add(1); return one("")(d) })
 		a := f.node("a", nth(1, "drover.default.task.", cutwire.CutBefore))
 		f.start(startO)
 		a.waitKilled()
@@ -104,8 +104,8 @@ func TestRepeatsEffectsOfADecision(t *testing.T) { // P-1
 			t.Fatalf("status %s", got)
 		}
 		f.wantTypes("o", oneActivity...)
-		if asked != 2 {
-			t.Fatalf("the decider was asked %d times, want 2: its first answer was in the history", asked)
+		if asked.Load() != 2 {
+			t.Fatalf("the decider was asked %d times, want 2: its first answer was in the history", asked.Load())
 		}
 	})
 }
@@ -155,13 +155,13 @@ func TestFenceNeedsALaterClaim(t *testing.T) { // P-2
 // fence takes the number that the first one predicted, and the prediction of the second is right again.
 func TestEveryCommitNamesItsStreamAndItsRun(t *testing.T) { // P-2
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		commits := 0
+		var commits atomic.Int64
 		judge := func(subj string, body []byte) cutwire.Verdict {
 			if strings.HasPrefix(subj, "drover.default.history.0.o.") {
-				commits++
+				n := commits.Add(1)
 				for _, header := range []string{"Nats-Expected-Last-Sequence:", "Nats-Expected-Last-Subject-Sequence:"} {
 					if !strings.Contains(string(body), header) {
-						t.Errorf("commit %d lacks %s", commits, header)
+						t.Errorf("commit %d lacks %s", n, header)
 					}
 				}
 			}
@@ -175,8 +175,8 @@ func TestEveryCommitNamesItsStreamAndItsRun(t *testing.T) { // P-2
 		f.node("b", judge)
 		k.success()
 		f.result("o")
-		if commits != 4 {
-			t.Fatalf("%d commits, want 4", commits)
+		if commits.Load() != 4 {
+			t.Fatalf("%d commits, want 4", commits.Load())
 		}
 	})
 }

@@ -3,6 +3,7 @@ package broker_test
 import (
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,11 +161,11 @@ func TestHeartbeatsOfAnEarlierOwner(t *testing.T) { // S1-12: a new owner has no
 func TestDeciderTimeouts(t *testing.T) { // S1-46, S1-8, S1-33, S1-39
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
-		var late string
+		late := make(chan string, 1)
 		asked := make(chan string, 10)
 		f.decider("order", func(d *decisionTask) string {
 			if d.Attempt == 1 {
-				late = d.Token
+				late <- d.Token
 				return "" // hangs
 			}
 			asked <- d.Token
@@ -174,7 +175,7 @@ func TestDeciderTimeouts(t *testing.T) { // S1-46, S1-8, S1-33, S1-39
 		f.result("o")
 		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderTimedOut", "DeciderScheduled", "DeciderStarted",
 			"DeciderCompleted", "WorkflowSuccess")
-		if token := <-asked; token == late {
+		if token := <-asked; token == <-late {
 			t.Fatal("the second task has the token of the first")
 		}
 		between(t, "DeciderTimedOut", f.at("o", schemas.EventDeciderStarted), f.at("o", schemas.EventDeciderTimedOut), 5*time.Second)
@@ -246,13 +247,13 @@ func TestTimerSurvivesItsOwner(t *testing.T) { // S1-16, S1-18, P-8 by P-1
 func TestParkedAfterManyFailures(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
-		mended := false
-		tries := 0
+		var mended atomic.Bool
+		var tries atomic.Int64
 		f.decider("order", func(*decisionTask) string {
-			if mended {
+			if mended.Load() {
 				return complete
 			}
-			tries++
+			tries.Add(1)
 			return `[{"type":"Nonsense"}]`
 		})
 		f.start(startO)
@@ -264,10 +265,10 @@ func TestParkedAfterManyFailures(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		if tries != 10 {
-			t.Fatalf("%d tries, want 10 and then none", tries)
+		if tries.Load() != 10 {
+			t.Fatalf("%d tries, want 10 and then none", tries.Load())
 		}
-		mended = true
+		mended.Store(true)
 		if a := f.api("resume", `{"workflowId":"o"}`); a["error"] != nil {
 			t.Fatal(a)
 		}
@@ -277,10 +278,10 @@ func TestParkedAfterManyFailures(t *testing.T) {
 
 func TestAlarmsAreFenced(t *testing.T) { // P-10
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		var alarms []string
+		var alarms seen
 		f.node("a", func(subj string, body []byte) cutwire.Verdict {
 			if strings.HasPrefix(subj, "drover.default.alarm.") {
-				alarms = append(alarms, string(body))
+				alarms.add(string(body))
 			}
 			return cutwire.Pass
 		})
@@ -293,10 +294,11 @@ func TestAlarmsAreFenced(t *testing.T) { // P-10
 		f.start(startO)
 		f.await("o", schemas.EventTimerScheduled)
 		time.Sleep(5 * time.Second)
-		if len(alarms) == 0 {
+		all := alarms.take()
+		if len(all) == 0 {
 			t.Fatal("no alarm was armed")
 		}
-		for _, a := range alarms {
+		for _, a := range all {
 			if !strings.Contains(a, "Nats-Expected-Last-Subject-Sequence:") {
 				t.Fatal("an alarm was published without the sequence of its subject")
 			}
@@ -366,35 +368,35 @@ func TestRingCountsByItsServerTime(t *testing.T) { // P-15
 func TestExpiredClaimWritesNothing(t *testing.T) { // S3-9, S3-13, P-16
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.decider("order", func(*decisionTask) string { return complete })
-		renewals := true
-		var late []string
+		var silent atomic.Bool
+		var late seen
 		a := f.node("a", nil)
 		f.api("list", "{}")
 		a.wire.Judge(func(subj string, _ []byte) cutwire.Verdict {
 			switch {
-			case strings.HasPrefix(subj, "$KV.drover-default-claims.") && !renewals:
+			case strings.HasPrefix(subj, "$KV.drover-default-claims.") && silent.Load():
 				return cutwire.Swallow
 			case strings.HasPrefix(subj, "drover.default.history."):
-				late = append(late, subj)
+				late.add(subj)
 			}
 			return cutwire.Pass
 		})
-		renewals = false // the node is slow: it renews nothing, but works on
+		silent.Store(true) // the node is slow: it renews nothing, but works on
 		time.Sleep(5 * time.Second)
 		f.start(`{"workflowId":"in-time","type":"order"}`)
-		if got := f.result0("in-time"); got == "" || len(late) == 0 {
+		if got := f.result0("in-time"); got == "" || len(late.take()) == 0 {
 			t.Fatal("an unexpired claim must keep working")
 		}
 		time.Sleep(10 * time.Second)
-		late = nil
+		late.take()
 		body, err := schemas.Marshal(&schemas.StartRequest{V: 1, WorkflowID: "too-late", Run: "r9", Type: "order"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.publish("drover.default.in.0.too-late.start", string(body))
 		time.Sleep(5 * time.Second)
-		if len(late) != 0 {
-			t.Fatalf("written under an expired claim: %v", late)
+		if all := late.take(); len(all) != 0 {
+			t.Fatalf("written under an expired claim: %v", all)
 		}
 		f.node("b", nil)
 		f.result("too-late")

@@ -24,6 +24,8 @@ func (p *partition) because(r *run) string {
 			s.Start.WorkflowType, ago(p.now(), s.Decision.ScheduledBase), p.b.o.Namespace)
 	case r.backingUp:
 		return fmt.Sprintf("its decider of type %q failed or timed out %d times in a row and is asked again soon", s.Start.WorkflowType, s.Decision.Failures)
+	case r.ask != nil && !r.ask.confirmed:
+		return fmt.Sprintf("a decider of type %q is being asked since %s", s.Start.WorkflowType, ago(p.now(), r.ask.at))
 	case r.ask != nil:
 		return fmt.Sprintf("a decider of type %q is deciding since %s", s.Start.WorkflowType, ago(p.now(), r.ask.at))
 	}

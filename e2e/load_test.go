@@ -1,0 +1,195 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/schemas"
+)
+
+// pressure is a load under way: so many workflows at once, each in a goroutine that starts it, signals it and waits for
+// its end.
+type pressure struct {
+	w  *world
+	js jetstream.JetStream
+
+	mu       sync.Mutex
+	progress int           // acknowledged starts, acknowledged signals, ends
+	marks    []mark        // whoever waits for progress
+	runs     []*drover.Run // acknowledged
+	acked    []poke
+	unknown  []poke // not acknowledged: stored or not
+	complain []string
+	wg       sync.WaitGroup
+}
+
+type mark struct {
+	at      int
+	reached chan struct{}
+}
+
+// poke is a signal. Its body is its own, so that each can be found again.
+type poke struct{ id, body string }
+
+func newPressure(w *world) *pressure {
+	w.t.Helper()
+	js, err := jetstream.New(w.plain())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return &pressure{w: w, js: js}
+}
+
+// begin starts the workflows and returns how much progress they will make.
+func (p *pressure) begin(ctx context.Context, prefix string, loads []load) (total int) {
+	for i, l := range loads {
+		total += 2 + l.Signals
+		p.wg.Go(func() { p.one(ctx, fmt.Sprintf("%s-%d", prefix, i), l) })
+	}
+	return total
+}
+
+// loads makes n loads: sequential activities, some with a timer, some that wait for signals.
+func loads(rng *rand.Rand, n int) []load {
+	all := make([]load, n)
+	for i := range all {
+		all[i] = load{Steps: 3}
+		if i%3 == 0 {
+			all[i].Timer = 20 + rng.IntN(100)
+		}
+		if i%2 == 0 {
+			all[i].Signals = 1 + rng.IntN(2)
+		}
+	}
+	return all
+}
+
+func (p *pressure) one(ctx context.Context, id string, l load) {
+	run, err := p.w.client.Start(ctx, loadType, l, &drover.StartOptions{ID: id, DecisionTimeout: 3 * time.Second})
+	if err != nil {
+		p.wrong("start %s: %v", id, err)
+		return
+	}
+	p.mu.Lock()
+	p.runs = append(p.runs, run)
+	p.mu.Unlock()
+	p.step()
+	for n := range l.Signals {
+		p.poke(ctx, id, n)
+	}
+	o, err := run.Wait(ctx)
+	switch {
+	case err != nil:
+		p.wrong("result of %s: %v", id, err)
+	case o.Status != schemas.StatusCompleted || string(o.Result) != l.want():
+		p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.want())
+	case o.Run != run.RunID:
+		p.wrong("%s: run %s was acknowledged and run %s has ended", id, run.RunID, o.Run)
+	}
+	p.step()
+}
+
+// poke publishes like a stranger, until one signal is acknowledged. No try repeats another: each is a signal.
+func (p *pressure) poke(ctx context.Context, id string, n int) {
+	for try := 0; ctx.Err() == nil; try++ {
+		s := poke{id, fmt.Sprintf(`"signal %d try %d of %s"`, n, try, id)}
+		one, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := p.js.Publish(one, namespace.Signal(id, pokeSignal), []byte(s.body))
+		cancel()
+		p.mu.Lock()
+		if err == nil {
+			p.acked = append(p.acked, s)
+		} else {
+			p.unknown = append(p.unknown, s)
+		}
+		p.mu.Unlock()
+		if err == nil {
+			p.step()
+			return
+		}
+	}
+}
+
+func (p *pressure) step() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.progress++
+	kept := p.marks[:0]
+	for _, m := range p.marks {
+		if p.progress >= m.at {
+			close(m.reached)
+			continue
+		}
+		kept = append(kept, m)
+	}
+	p.marks = kept
+}
+
+// reach waits until so much progress is made beyond what there is now.
+func (p *pressure) reach(ctx context.Context, more int) {
+	p.mu.Lock()
+	m := mark{at: p.progress + more, reached: make(chan struct{})}
+	if more <= 0 {
+		close(m.reached)
+	} else {
+		p.marks = append(p.marks, m)
+	}
+	p.mu.Unlock()
+	select {
+	case <-m.reached:
+	case <-ctx.Done():
+		p.w.t.Fatalf("no progress: %v", context.Cause(ctx))
+	}
+}
+
+func (p *pressure) wrong(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.complain = append(p.complain, fmt.Sprintf(format, args...))
+}
+
+// end waits until every workflow has ended, and fails the test if one did not end as it should.
+func (p *pressure) end() {
+	p.w.t.Helper()
+	p.wg.Wait()
+	for _, c := range p.complain {
+		p.w.t.Error(c)
+	}
+	if p.w.t.Failed() {
+		p.w.t.FailNow()
+	}
+}
+
+// nothingLost checks what was acknowledged against what is stored: each run has ended once, each signal is in exactly
+// one place, and one that was not acknowledged in at most one.
+func (p *pressure) nothingLost() {
+	p.w.t.Helper()
+	a := p.w.verify()
+	dead := map[string]int{}
+	for _, letter := range p.w.dead("") {
+		dead[string(letter.Body)]++
+	}
+	for _, run := range p.runs {
+		if n := a.closes[run.RunID]; n != 1 {
+			p.w.t.Errorf("%s run %s has ended %d times, want once", run.ID, run.RunID, n)
+		}
+	}
+	for _, s := range p.acked {
+		if n := a.signals[s.id][s.body] + dead[s.body]; n != 1 {
+			p.w.t.Errorf("%s of %s was acknowledged: it is in the history %d times and in the dead letters %d times, want one of them once",
+				s.body, s.id, a.signals[s.id][s.body], dead[s.body])
+		}
+	}
+	for _, s := range p.unknown {
+		if n := a.signals[s.id][s.body] + dead[s.body]; n > 1 {
+			p.w.t.Errorf("%s of %s is stored %d times, want at most once", s.body, s.id, n)
+		}
+	}
+	p.w.t.Logf("%d starts, %d signals acknowledged, %d unknown, %d dead letters", len(p.runs), len(p.acked), len(p.unknown), len(dead))
+}

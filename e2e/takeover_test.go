@@ -1,0 +1,235 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	partitions = 8
+	shortTTL   = 2 * time.Second
+)
+
+// pair is two brokers on one NATS server, with a load.
+type pair struct {
+	*world
+	one, two *process
+	p        *pressure
+	notes    string
+	observer *claims.Claims
+	ids      [partitions]string // a workflow id of each partition
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	w := newWorld(t)
+	w.bareNATS()
+	f := &pair{world: w, notes: filepath.Join(w.dir, "notes")}
+	if err := os.Mkdir(f.notes, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--claim-ttl", shortTTL.String(), "--partitions", fmt.Sprint(partitions)}
+	f.one = w.beside("one", "broker", flags...)
+	f.two = w.beside("two", "broker", flags...)
+	w.beside("timers", "timers", flags...)
+	w.role("decider", loadType)
+	asRole(t, w.dir, "worker", map[string]string{envURL: w.url, envName: loadList, envDir: f.notes})
+	f.p = newPressure(w)
+	var err error
+	if f.observer, err = claims.Open(w.client.Conn(), namespace.BucketClaims(), claims.Options{Node: "observer"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; ; i++ {
+		id := fmt.Sprintf("idle-%d", i)
+		if n := subject.Partition(id, partitions); f.ids[n] == "" {
+			f.ids[n] = id
+			w.start("nobody", id, nil, startOptions{})
+		}
+		if f.owned() == partitions {
+			break
+		}
+	}
+	eventually(t, "both brokers own partitions", func() bool {
+		o := f.owners()
+		return o["one"] > 0 && o["two"] > 0 && o["one"]+o["two"] == partitions
+	})
+	return f
+}
+
+func (f *pair) owned() (n int) {
+	for _, id := range f.ids {
+		if id != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// owners counts the partitions of each broker, by the claims.
+func (f *pair) owners() map[string]int {
+	f.t.Helper()
+	ctx, cancel := f.bounded()
+	defer cancel()
+	held, err := f.observer.List(ctx)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	n := map[string]int{}
+	for _, h := range held {
+		if _, ok := claims.ParsePartition(h.Key); ok && !h.Expired {
+			n[h.Node]++
+		}
+	}
+	return n
+}
+
+// serves tells whether a broker answers for a partition.
+func (f *pair) serves(nc *nats.Conn, broker string, partition int) bool {
+	m, err := nc.Request(namespace.API("describe"), fmt.Appendf(nil, `{"workflowId":%q}`, f.ids[partition]), 100*time.Millisecond)
+	if err != nil {
+		return false
+	}
+	var d struct {
+		Owner string `json:"owner"`
+	}
+	return json.Unmarshal(m.Data, &d) == nil && d.Owner == broker
+}
+
+func onceLoads(n int) []load {
+	all := make([]load, n)
+	for i := range all {
+		all[i] = load{Steps: 3, Once: true}
+	}
+	return all
+}
+
+// A broker is killed with -9 under load. The other one serves every partition within the TTL of the claims and a second.
+func TestOneOfTwoBrokersDies(t *testing.T) {
+	f := newPair(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	nc := f.plain()
+	f.p.reach(ctx, f.p.begin(ctx, "before", onceLoads(12))/3)
+	killed := time.Now()
+	f.one.kill()
+	for partition := range partitions {
+		eventually(t, fmt.Sprintf("broker two serves partition %d", partition), func() bool { return f.serves(nc, "two", partition) })
+	}
+	took := time.Since(killed)
+	if limit := shortTTL + time.Second; took > limit {
+		t.Errorf("all partitions are served %v after the kill, want at most %v", took, limit)
+	}
+	t.Logf("all partitions are served %v after the kill", took.Round(time.Millisecond))
+	f.p.begin(ctx, "after", onceLoads(4))
+	f.p.end()
+	f.onlyOnce(16 * 3)
+	f.p.nothingLost()
+}
+
+// A broker is stopped for longer than its claims last, under load, while the other one takes over, and goes on. Nothing
+// forks, what must not run twice has run once, and a write that it had prepared is refused.
+func TestStoppedBrokerGoesOn(t *testing.T) {
+	f := newPair(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	f.p.reach(ctx, f.p.begin(ctx, "before", onceLoads(16))/3)
+	f.one.signal(syscall.SIGSTOP)
+	prepared := f.believes(ctx)
+	eventually(t, "broker two owns all partitions", func() bool { return f.owners()["two"] == partitions })
+	more := f.p.begin(ctx, "meanwhile", onceLoads(8))
+	f.p.reach(ctx, more/2)
+	f.refused(ctx, prepared)
+
+	f.p.begin(ctx, "again", onceLoads(8))
+	f.one.signal(syscall.SIGCONT)
+	f.p.end()
+	f.one.alive()
+	f.onlyOnce(32 * 3)
+	// It has noticed, and takes its share again.
+	eventually(t, "broker one owns partitions again", func() bool { return f.owners()["one"] > 0 })
+	if log, err := os.ReadFile(f.one.log); err != nil || !bytes.Contains(log, []byte("claim lost")) {
+		t.Errorf("the log of broker one does not say that its claims are lost: %v", err)
+	}
+	f.p.begin(ctx, "after", onceLoads(8))
+	f.p.end()
+	f.onlyOnce(40 * 3)
+	f.p.nothingLost()
+}
+
+// believes notes where each history ends: what a broker that stands still believes.
+func (f *pair) believes(ctx context.Context) (last [partitions]uint64) {
+	f.t.Helper()
+	for n := range last {
+		var err error
+		if last[n], err = f.client.Conn().StreamLastSeq(ctx, namespace.StreamHistory(n)); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	return last
+}
+
+// refused sends, for the partitions that have had a new owner since, the write that the former one would send.
+func (f *pair) refused(ctx context.Context, prepared [partitions]uint64) {
+	f.t.Helper()
+	fenced := 0
+	for n, last := range prepared {
+		fence, err := f.client.Conn().LastBySubject(ctx, namespace.StreamHistory(n), namespace.Fence(n))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if fence.Seq <= last {
+			continue // it was broker two's all the time
+		}
+		fenced++
+		body, err := schemas.Marshal(&schemas.Record{WorkflowID: f.ids[n], Run: "late"})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		h := post.Header{}
+		post.ExpectLastSeq(h, last)
+		_, err = f.client.Conn().PublishSync(ctx, namespace.History(n, f.ids[n], "late"), h, body)
+		if !errors.Is(err, post.ErrWrongSequence) {
+			f.t.Errorf("partition %d: a write behind sequence %d, which the fence %d follows: got %v, want it refused", n, last, fence.Seq, err)
+		}
+	}
+	if fenced == 0 {
+		f.t.Error("no partition has had a new owner")
+	}
+}
+
+// onlyOnce checks the notes of the worker: so many activities have run, each of them once.
+func (f *pair) onlyOnce(want int) {
+	f.t.Helper()
+	files, err := os.ReadDir(f.notes)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if len(files) != want {
+		f.t.Errorf("%d activities have run, want %d", len(files), want)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(filepath.Join(f.notes, file.Name()))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if n := strings.Count(string(b), "\n"); n != 1 {
+			f.t.Errorf("activity %s is not idempotent and has run %d times:\n%s", file.Name(), n, b)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// archive is everything that the history streams hold, and what is wrong with it.
+type archive struct {
+	violations []checker.Violation
+	// signals counts the inputs of the signals of a workflow id, over all its runs.
+	signals map[string]map[string]int
+	// closes counts the closing events of each run.
+	closes map[string]int
+	runs   map[string]bool
+}
+
+// read reads every history of the world and checks it as it goes.
+func (w *world) read() *archive {
+	w.t.Helper()
+	ctx, cancel := w.bounded()
+	defer cancel()
+	a := &archive{signals: map[string]map[string]int{}, closes: map[string]int{}, runs: map[string]bool{}}
+	for partition := 0; ; partition++ {
+		ids := map[string]*checker.Workflow{}
+		fence := uint64(0)
+		err := w.client.Conn().Scan(ctx, namespace.StreamHistory(partition), post.ReadOptions{}, func(m post.Stored) error {
+			if m.Subject == namespace.Fence(partition) {
+				fence = m.Seq
+				return nil
+			}
+			return a.record(ids, fence, m)
+		})
+		if errors.Is(err, post.ErrNoStream) && partition > 0 {
+			break
+		}
+		if err != nil {
+			w.t.Fatalf("partition %d: %v", partition, err)
+		}
+		for _, c := range ids {
+			a.violations = append(a.violations, c.End()...)
+		}
+	}
+	return a
+}
+
+func (a *archive) record(ids map[string]*checker.Workflow, fence uint64, m post.Stored) error {
+	_, id, run, err := subject.ParseHistory(m.Subject)
+	if err != nil {
+		return err
+	}
+	var r schemas.Record
+	if err := schemas.Unmarshal(m.Data, &r); err != nil {
+		return err
+	}
+	if ids[id] == nil {
+		ids[id] = checker.NewWorkflow(id)
+	}
+	a.violations = append(a.violations, ids[id].Record(&r, m.Data, schemas.At(m.Time))...)
+	if r.Fence != fence { // the record of an owner who had been followed by another
+		a.violations = append(a.violations, checker.Violation{Rule: checker.RuleFence, WorkflowID: id, Run: run, EventID: r.First, Detail: "it stands behind another owner's fence"})
+	}
+	a.runs[run] = true
+	for _, e := range r.Events {
+		if s, ok := e.Attributes.(*schemas.Signal); ok {
+			if a.signals[id] == nil {
+				a.signals[id] = map[string]int{}
+			}
+			a.signals[id][string(s.Input)]++
+		}
+		if e.Type().Closes() {
+			a.closes[run]++
+		}
+	}
+	return nil
+}
+
+// verify is the end of every test that makes histories: they are checked here, and by the command.
+func (w *world) verify() *archive {
+	w.t.Helper()
+	a := w.read()
+	for _, v := range a.violations {
+		w.t.Errorf("violation: %s", v)
+	}
+	r := runDrover(w.t, w.url, "verify", "--json", "--timeout", "60s")
+	var said struct {
+		OK         bool                `json:"ok"`
+		Runs       int                 `json:"runs"`
+		Violations []checker.Violation `json:"violations"`
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &said); err != nil || r.code != 0 || !said.OK || len(said.Violations) != 0 {
+		w.t.Fatalf("drover verify: got code %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+	if said.Runs < len(a.runs) {
+		w.t.Fatalf("drover verify has seen %d runs, want %d", said.Runs, len(a.runs))
+	}
+	return a
+}
+
+// dead returns the dead letters of a reason, the oldest first.
+func (w *world) dead(reason string) []schemas.DeadEntry {
+	w.t.Helper()
+	ctx, cancel := w.bounded()
+	defer cancel()
+	var all []schemas.DeadEntry
+	for e, err := range w.client.DeadLetters(ctx, deadOf(reason)) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// letter waits for the dead letter of a reason that is about a subject.
+func (w *world) letter(reason, subj string) schemas.DeadEntry {
+	w.t.Helper()
+	var found schemas.DeadEntry
+	eventually(w.t, "a dead letter "+reason+" about "+subj, func() bool {
+		all := w.dead(reason)
+		i := slices.IndexFunc(all, func(e schemas.DeadEntry) bool { return e.Subject == subj })
+		if i >= 0 {
+			found = all[i]
+		}
+		return i >= 0
+	})
+	return found
+}
+
+// The checker of these tests can fail: a fork is found.
+func TestVerifyFindsAFork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.embedded("--profile", "dev", "--partitions", "1")
+	w.role("stranger-decider", "order")
+	run := w.start("order", "o", nil, startOptions{})
+	w.completes(run, `"done"`)
+	w.verify()
+	ctx, cancel := w.bounded()
+	defer cancel()
+	last, err := w.client.Conn().LastBySubject(ctx, namespace.StreamHistory(0), namespace.History(0, "o", run.RunID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.client.Conn().PublishSync(ctx, last.Subject, nil, last.Data); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.read(); len(a.violations) == 0 {
+		t.Fatal("a record twice, and no violation")
+	}
+	if r := runDrover(t, w.url, "verify"); r.code != 1 {
+		t.Fatalf("drover verify: got code %d, want 1", r.code)
+	}
+}
