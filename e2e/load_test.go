@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -81,7 +83,11 @@ func (p *pressure) one(ctx context.Context, id string, l load) {
 	p.mu.Unlock()
 	p.step()
 	for n := range l.Signals {
-		p.poke(ctx, id, n)
+		if n%2 == 0 {
+			p.poke(ctx, id, n)
+		} else {
+			p.pokeByAPI(ctx, run, n)
+		}
 	}
 	o, err := run.Wait(ctx)
 	switch {
@@ -114,6 +120,20 @@ func (p *pressure) poke(ctx context.Context, id string, n int) {
 			return
 		}
 	}
+}
+
+// pokeByAPI signals through the client, which repeats a request that got no answer under the same request id.
+func (p *pressure) pokeByAPI(ctx context.Context, run *drover.Run, n int) {
+	s := poke{run.ID, fmt.Sprintf(`"signal %d by the API of %s"`, n, run.ID)}
+	switch err := run.Signal(ctx, pokeSignal, json.RawMessage(s.body)); {
+	case err == nil:
+		p.mu.Lock()
+		p.acked = append(p.acked, s)
+		p.mu.Unlock()
+	case !errors.Is(err, drover.ErrClosed): // a try of poke that was not acknowledged may have done for this one
+		p.wrong("signal %s: %v", run.ID, err)
+	}
+	p.step()
 }
 
 func (p *pressure) step() {
