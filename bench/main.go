@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +31,11 @@ type options struct {
 }
 
 func main() {
+	// Three processes share the machine. One thread each for worker and load leaves the rest to the server: threads that
+	// spin in search of work cost it more than they bring.
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(1)
+	}
 	if len(os.Args) > 1 && os.Args[1] == workerRole {
 		if err := runWorker(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "bench worker:", err)

@@ -38,7 +38,7 @@ type Options struct {
 	// it, so a crash forgets nothing. An alarm that is due sooner is armed at once. Defaults to 1 s.
 	AlarmDelay time.Duration
 	// Spread is how long a broker that is not the preferred owner of a free partition lets the preferred one go first.
-	// Defaults to 300 ms.
+	// Defaults to 100 ms.
 	Spread time.Duration
 	// Logger takes what operators should know. Defaults to nothing.
 	Logger logrus.FieldLogger
@@ -51,7 +51,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.SnapshotEvents = cmp.Or(o.SnapshotEvents, 300)
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 300*time.Millisecond)
 	o.AlarmDelay = cmp.Or(o.AlarmDelay, time.Second)
-	o.Spread = cmp.Or(o.Spread, 300*time.Millisecond)
+	o.Spread = cmp.Or(o.Spread, 100*time.Millisecond)
 	o.Execution = o.Execution.Defaults()
 	if o.Logger == nil {
 		l := logrus.New()
