@@ -33,7 +33,7 @@ type StartOptions struct {
 	DecisionTimeout time.Duration
 	// DecisionWait bounds how long a decision waits for a decider. Defaults to no limit.
 	DecisionWait time.Duration
-	// Priority of the decision tasks; higher ones are asked first. Defaults to 0.
+	// Priority is written into the history with each decision task. It changes no order. Defaults to 0.
 	Priority int
 	// ActivityDefaults are what activities take where their decision says nothing. Defaults to none.
 	ActivityDefaults *schemas.ActivityDefaults

@@ -47,7 +47,8 @@ func List(name string) ActivityOption {
 	return func(a *schemas.ScheduleActivity) { a.List = name }
 }
 
-// Priority orders tasks within a list.
+// Priority is written into the history and is part of the task's subject. A list is served in the order of scheduling all
+// the same.
 func Priority(n int) ActivityOption {
 	return func(a *schemas.ScheduleActivity) { a.TaskPriority = n }
 }

@@ -65,7 +65,7 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	fs.Var(&f.decider, "timeout-decider", "limit of one decision, or NONE (default 10s)")
 	fs.Var(&f.activity, "timeout-activity", "limit of an activity from start to close where its decision says nothing (default 10m)")
 	fs.StringVar(&f.list, "list", "", "task list of activities whose decision names none")
-	fs.IntVar(&f.options.Priority, "priority", 0, "priority of the decision tasks")
+	fs.IntVar(&f.options.Priority, "priority", 0, "priority that is written into the history with each decision task; it changes no order")
 	fs.StringVar(&f.childPolicy, "child-policy", "", "what becomes of children: terminate, cancel or abandon")
 	fs.StringArrayVar(&f.options.Tags, "tag", nil, "a tag to show in lists; may be repeated")
 	fs.StringToStringVar(&f.options.Attributes, "attribute", nil, "a NAME=VALUE to show in lists; may be repeated")
