@@ -283,6 +283,7 @@ func TestStartIsIdempotent(t *testing.T) { // P-5
 		want(startO, "r1", false) // also from a closed run
 		want(`{"workflowId":"o","type":"order","run":"r2","requestId":"q2"}`, "r2", true)
 		want(startO, "r1", false) // and from one that has a successor
+		f.await("o", schemas.EventDeciderCompleted)
 		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted")
 	})
 }
