@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -96,6 +95,11 @@ func passOn(verb string) func(*Broker, micro.Request) {
 			b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflowId"))
 			return
 		}
+		if len(r.Data()) > b.messageLimit() {
+			b.refuse(r, schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", len(r.Data()), b.messageLimit()).
+				InField("input").WithHint("pass a reference instead of the data, or raise the server's max_payload"))
+			return
+		}
 		if verb == "signal" {
 			if err := schemas.ValidateID("name", q.Name); err != nil {
 				b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("name"))
@@ -184,8 +188,8 @@ func (b *Broker) accept(r micro.Request, wid, kind string, v any) {
 		b.refuse(r, schemas.Errorf(schemas.CodeInternal, "%v", err))
 		return
 	}
-	if len(body) > b.recordLimit {
-		b.refuse(r, schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", len(body), b.recordLimit).
+	if len(body) > b.messageLimit() {
+		b.refuse(r, schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", len(body), b.messageLimit()).
 			InField("input").WithHint("pass a reference instead of the data, or raise the server's max_payload"))
 		return
 	}
@@ -252,7 +256,7 @@ func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.Dea
 			return errPageFull
 		}
 		e := schemas.DeadEntry{Sequence: m.Seq}
-		if err := json.Unmarshal(m.Data, &e.DeadLetter); err != nil {
+		if err := schemas.Unmarshal(m.Data, &e.DeadLetter); err != nil {
 			e.DeadLetter = schemas.DeadLetter{Reason: "unreadable", Details: err.Error(), Subject: m.Subject, Time: schemas.At(m.Time), Body: m.Data}
 		}
 		a.Letters, a.After = append(a.Letters, e), m.Seq

@@ -157,6 +157,10 @@ func (b *Broker) disowned(n int, p *partition) {
 	}
 }
 
+// messageLimit is the largest message that is taken into a history: in a decision task it may stand in base64, which takes
+// a third more.
+func (b *Broker) messageLimit() int { return b.recordLimit / 4 * 3 }
+
 // Owned returns the partitions that this broker serves now, in no order.
 func (b *Broker) Owned() []int {
 	b.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
@@ -119,18 +120,12 @@ func (p *partition) permit(f execution.Permit) {
 // however often the message is read. The message's position waits for it.
 func (p *partition) bury(e *envelope, reason, details string) {
 	p.log.WithField("subject", e.subject).WithField("reason", reason).Warn("dead letter: " + details)
-	letter := &schemas.DeadLetter{V: schemas.Version, Reason: reason, Details: details, Subject: e.subject, Time: e.at, Body: e.body}
-	body, err := json.Marshal(letter)
-	if err == nil && len(body) > p.b.recordLimit {
-		letter.Body, letter.Details = nil, details+" (the body is too large to keep)"
-		body, err = json.Marshal(letter)
-	}
+	letter := schemas.DeadLetter{Reason: reason, Details: details, Subject: e.subject, Time: e.at, Body: e.body}
+	subj, h, body, err := dead.Compose(p.b.ns, p.place(e), letter, p.b.conn.MaxPayload())
 	if err != nil {
 		p.log.WithError(err).Error("a dead letter cannot be encoded")
 		return
 	}
-	h := post.Header{}
-	post.ExpectLastSubjectSeq(h, 0)
 	e.ticket.hold()
-	p.send(p.b.ns.Dead(reason, p.place(e)...), "", h, body, e.ticket.release)
+	p.send(subj, "", h, body, e.ticket.release)
 }

@@ -286,3 +286,25 @@ func TestUndecodableMessagesAreParked(t *testing.T) { // bad input: malformed an
 		}
 	})
 }
+
+// A message that no record could hold must neither be lost nor stop its partition.
+func TestTooLargeMessagesAreParked(t *testing.T) { // bad input
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", one(""))
+		f.start(startO)
+		k := f.pull()
+		large := strings.Repeat("\xff", 1<<20-1024) // not JSON, so base64 wherever it stands in JSON
+		f.publish("drover.default.signal.o.large", large)
+		for len(f.letters()) == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		d := f.letters()[0]
+		if d.Reason != "too-large" || len(d.Body) < 900_000 || !strings.HasPrefix(large, string(d.Body)) {
+			t.Fatalf("dead letter %q with %d bytes, want too-large with the body", d.Reason, len(d.Body))
+		}
+		k.success()
+		f.result("o")
+		f.wantTypes("o", oneActivity...)
+	})
+}

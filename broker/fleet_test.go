@@ -454,18 +454,26 @@ func (f *fleet) wantTypes(id string, want ...string) {
 func (f *fleet) dead() []string {
 	f.t.Helper()
 	var reasons []string
+	for _, d := range f.letters() {
+		reasons = append(reasons, d.Reason)
+	}
+	return reasons
+}
+
+func (f *fleet) letters() (all []schemas.DeadLetter) {
+	f.t.Helper()
 	err := f.post.Scan(f.t.Context(), ns.StreamDead(), post.ReadOptions{}, func(s post.Stored) error {
 		var d schemas.DeadLetter
-		if err := json.Unmarshal(s.Data, &d); err != nil {
+		if err := schemas.Unmarshal(s.Data, &d); err != nil {
 			return err
 		}
-		reasons = append(reasons, d.Reason)
+		all = append(all, d)
 		return nil
 	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return reasons
+	return all
 }
 
 // check runs the history checker over every record of the namespace.

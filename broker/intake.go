@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
@@ -184,7 +185,11 @@ func (p *partition) intake(in *intake, o *opened) {
 		p.bury(e, "undecodable", o.err.Error())
 		e.ticket.release()
 		return
-	case in.log == signalLog && p.buried[strings.Join(p.place(e), ".")]:
+	case len(e.body) > p.b.messageLimit():
+		p.bury(e, "too-large", fmt.Sprintf("%d bytes; at most %d fit into a decision task: pass a reference instead, or raise the server's max_payload", len(e.body), p.b.messageLimit()))
+		e.ticket.release()
+		return
+	case in.log == signalLog && p.buried[strings.Join(p.place(e).Tokens(), ".")]:
 		e.ticket.release()
 		return
 	}
@@ -299,13 +304,14 @@ func deadTail(partition, log int) []string {
 }
 
 // place is where a message stood: its dead letter is written once for each place.
-func (p *partition) place(e *envelope) []string {
+func (p *partition) place(e *envelope) dead.Place {
 	incarnation, sequence := uint64(e.pos.Incarnation), e.pos.Sequence
 	if e.log == noLog {
 		p.nextDead++
 		incarnation, sequence = p.fence, p.nextDead
 	}
-	return append(deadTail(p.n, e.log), strconv.FormatUint(incarnation, 10), strconv.FormatUint(sequence, 10))
+	tail := deadTail(p.n, e.log)
+	return dead.Place{Partition: tail[0], Stream: tail[1], Incarnation: strconv.FormatUint(incarnation, 10), Sequence: sequence}
 }
 
 // placeOf finds the place in a dead letter's subject: its last four tokens.
