@@ -18,10 +18,56 @@ type StartRequest struct {
 	TagList                      []string          `json:"tagList,omitempty"`
 	Attributes                   map[string]string `json:"attributes,omitempty"`
 	Identity                     string            `json:"identity,omitempty"`
+	// IDReusePolicy says whether the id of a closed run may be used again, IDConflictPolicy what happens if a run of it is
+	// open. Default to ALLOW and FAIL.
+	IDReusePolicy    IDReusePolicy    `json:"idReusePolicy,omitempty"`
+	IDConflictPolicy IDConflictPolicy `json:"idConflictPolicy,omitempty"`
+	// Signal is handed to the run that is open, or else to the one that this request starts: signal-with-start.
+	Signal *StartSignal `json:"signal,omitempty"`
+	// Origin is filled in by brokers; in a request from outside it is dropped.
+	Origin *StartOrigin `json:"origin,omitempty"`
 	// ReplyTo is filled in by the broker that accepts the request: the requester's inbox.
 	ReplyTo string `json:"replyTo,omitempty"`
 	// Content is the encoding that the requester wants.
 	Content string `json:"content,omitempty"`
+}
+
+// IDReusePolicy says whether a start may use the workflow id of a closed run.
+type IDReusePolicy string
+
+// The reuse policies.
+const (
+	ReuseAllow       IDReusePolicy = "ALLOW"
+	ReuseAllowFailed IDReusePolicy = "ALLOW_FAILED_ONLY" // only if the last run did not complete
+	ReuseReject      IDReusePolicy = "REJECT"
+)
+
+// IDConflictPolicy says what a start does if a run of its workflow id is open.
+type IDConflictPolicy string
+
+// The conflict policies.
+const (
+	ConflictFail              IDConflictPolicy = "FAIL"
+	ConflictUseExisting       IDConflictPolicy = "USE_EXISTING"
+	ConflictTerminateExisting IDConflictPolicy = "TERMINATE_EXISTING"
+)
+
+// StartSignal is the signal of a signal-with-start. Without a request id that of the start, or else its run id, stands for
+// it.
+type StartSignal struct {
+	Name      string  `json:"name"`
+	Input     Payload `json:"input,omitempty"`
+	RequestID string  `json:"requestId,omitempty"`
+}
+
+// StartOrigin says where a start that a broker made comes from: a parent, or a run that continues as new.
+type StartOrigin struct {
+	Parent                 *Execution `json:"parent,omitempty"`
+	ParentScheduledEventID int64      `json:"parentScheduledEventId,omitempty"`
+	ContinuedRun           string     `json:"continuedRun,omitempty"`
+	FirstRun               string     `json:"firstRun,omitempty"`
+	Depth                  int        `json:"depth,omitempty"`
+	SignalIDs              []string   `json:"signalIds,omitempty"`
 }
 
 // StartResponse answers a start.
@@ -52,7 +98,7 @@ type SignalResponse struct {
 	Error    *Error `json:"error,omitempty"`
 }
 
-// ExecutionRequest asks about one execution: describe, result, why, pause and resume.
+// ExecutionRequest asks about one execution: describe, result, why, pause, resume, cancel and terminate.
 type ExecutionRequest struct {
 	V          int    `json:"v,omitempty"`
 	WorkflowID string `json:"workflowId"`
@@ -62,9 +108,23 @@ type ExecutionRequest struct {
 	RequestID string   `json:"requestId,omitempty"`
 	Reason    string   `json:"reason,omitempty"`
 	Identity  string   `json:"identity,omitempty"`
+	// Details and ChildPolicy are for terminate; the policy overrides that of the run.
+	Details     Payload     `json:"details,omitempty"`
+	ChildPolicy ChildPolicy `json:"childPolicy,omitempty"`
+	// Origin is filled in by brokers; in a request from outside it is dropped.
+	Origin *RequestOrigin `json:"origin,omitempty"`
 	// ReplyTo and Content are filled in by the broker that accepts the request, as in StartRequest.
 	ReplyTo string `json:"replyTo,omitempty"`
 	Content string `json:"content,omitempty"`
+}
+
+// RequestOrigin says on whose behalf a broker asks: another workflow's decision, or a child policy.
+type RequestOrigin struct {
+	Execution        *Execution `json:"execution,omitempty"`
+	ScheduledEventID int64      `json:"scheduledEventId,omitempty"`
+	Cause            Cause      `json:"cause,omitempty"`
+	// FirstRun is the chain that is meant: the request is for whichever run of it is open.
+	FirstRun string `json:"firstRun,omitempty"`
 }
 
 // Status is where an execution stands.
@@ -138,6 +198,16 @@ type OpenTimer struct {
 	Due     Timestamp `json:"due"`
 }
 
+// OpenChild is a child workflow that has not closed.
+type OpenChild struct {
+	WorkflowID       string    `json:"workflowId"`
+	Run              string    `json:"run"`
+	Type             string    `json:"type"`
+	ScheduledEventID int64     `json:"scheduledEventId"`
+	ScheduledAt      Timestamp `json:"scheduledAt"`
+	Started          bool      `json:"started,omitempty"`
+}
+
 // DescribeResponse tells all about one execution but its history.
 type DescribeResponse struct {
 	V               int             `json:"v,omitempty"`
@@ -148,6 +218,7 @@ type DescribeResponse struct {
 	DeciderAttempt  int             `json:"deciderAttempt,omitempty"`
 	Activities      []OpenActivity  `json:"activities,omitempty"`
 	Timers          []OpenTimer     `json:"timers,omitempty"`
+	Children        []OpenChild     `json:"children,omitempty"`
 	Alarm           Timestamp       `json:"alarm,omitempty"`
 	Timeout         Timestamp       `json:"timeout,omitempty"`
 	PausedCause     string          `json:"pausedCause,omitempty"`

@@ -83,15 +83,19 @@ type ActivityInterrupted struct {
 	StartedEventID   int64  `json:"startedEventId"`
 	Attempt          int    `json:"attempt"`
 	Identity         string `json:"identity,omitempty"`
+	// HeartbeatDetails are those of the last heartbeat; the next attempt gets them.
+	HeartbeatDetails Payload `json:"heartbeatDetails,omitempty"`
 }
 
 // ActivityRetryScheduled records that a failed attempt will be followed by another.
 type ActivityRetryScheduled struct {
-	ScheduledEventID int64     `json:"scheduledEventId"`
-	StartedEventID   int64     `json:"startedEventId,omitempty"`
-	Attempt          int       `json:"attempt"`
-	Cause            string    `json:"cause,omitempty"`
-	Details          Payload   `json:"details,omitempty"`
+	ScheduledEventID int64   `json:"scheduledEventId"`
+	StartedEventID   int64   `json:"startedEventId,omitempty"`
+	Attempt          int     `json:"attempt"`
+	Cause            string  `json:"cause,omitempty"`
+	Details          Payload `json:"details,omitempty"`
+	// HeartbeatDetails are those of the last heartbeat; the next attempt gets them.
+	HeartbeatDetails Payload   `json:"heartbeatDetails,omitempty"`
 	NextTime         Timestamp `json:"nextTime"`
 }
 

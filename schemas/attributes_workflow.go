@@ -54,8 +54,14 @@ type WorkflowStarted struct {
 	ContinuedExecutionRun        string            `json:"continuedExecutionRun,omitempty"`
 	ParentWorkflowExecution      *Execution        `json:"parentWorkflowExecution,omitempty"`
 	ParentScheduledEventID       int64             `json:"parentScheduledEventId,omitempty"`
-	RequestID                    string            `json:"requestId,omitempty"`
-	Identity                     string            `json:"identity,omitempty"`
+	// FirstExecutionRun is the first run of a chain that continued as new; empty in that run itself.
+	FirstExecutionRun string `json:"firstExecutionRun,omitempty"`
+	// Depth is how many ancestors the run has.
+	Depth int `json:"depth,omitempty"`
+	// SignalIDs are those that the runs before it in the chain have received: a repeat of one of them is dropped.
+	SignalIDs []string `json:"signalIds,omitempty"`
+	RequestID string   `json:"requestId,omitempty"`
+	Identity  string   `json:"identity,omitempty"`
 }
 
 // WorkflowTimedOut closes a run whose time is up.

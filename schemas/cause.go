@@ -18,6 +18,21 @@ const (
 	CauseEventLimitExceeded  Cause = "EVENT_LIMIT_EXCEEDED"
 	CauseOperatorInitiated   Cause = "OPERATOR_INITIATED"
 
+	CauseWorkflowRunning        Cause = "WORKFLOW_ALREADY_RUNNING"
+	CauseOpenChildrenLimit      Cause = "OPEN_CHILDREN_LIMIT_EXCEEDED"
+	CauseUnknownExecution       Cause = "UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION"
+	CauseWorkflowTypeUnknown    Cause = "WORKFLOW_TYPE_DOES_NOT_EXIST"
+	CauseWorkflowTypeDeprecated Cause = "WORKFLOW_TYPE_DEPRECATED"
+	CauseActivityTypeUnknown    Cause = "ACTIVITY_TYPE_DOES_NOT_EXIST"
+	CauseActivityTypeDeprecated Cause = "ACTIVITY_TYPE_DEPRECATED"
+
+	// CauseOpenExternalsLimit: too many signals and cancels to other workflows are unanswered.
+	CauseOpenExternalsLimit Cause = "OPEN_EXTERNALS_LIMIT_EXCEEDED"
+	// CauseChildDepth: the run has too many ancestors to have a child.
+	CauseChildDepth Cause = "CHILD_DEPTH_LIMIT_EXCEEDED"
+	// CauseReplaced: a start with the conflict policy TERMINATE_EXISTING took the workflow id.
+	CauseReplaced Cause = "TERMINATED_BY_START"
+
 	// CauseInvalidAttributes: the decision names something that breaks the rules of ids, names or limits.
 	CauseInvalidAttributes Cause = "INVALID_ATTRIBUTES"
 	// CauseDeciderError: the decider reported an error.

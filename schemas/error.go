@@ -18,6 +18,8 @@ const (
 	CodeInternal       Code = "internal"
 	CodeConflict       Code = "conflict"
 	CodePermission     Code = "permission_denied"
+	CodeDeprecated     Code = "type_deprecated"
+	CodeLimit          Code = "limit_exceeded"
 )
 
 // Error is how every refusal travels: what was wrong, in which field, and the way out.

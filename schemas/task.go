@@ -17,6 +17,8 @@ type DecisionTask struct {
 	Context           Payload   `json:"context,omitempty"`
 	Attempt           int       `json:"attempt"`
 	Deadline          Timestamp `json:"deadline,omitempty"`
+	// SuggestContinueAsNew: the history nears the limit of events.
+	SuggestContinueAsNew bool `json:"suggestContinueAsNew,omitempty"`
 	// Base identifies the last reply that was committed: a decider that keeps a cache discards it on a mismatch.
 	Base *DecisionBase `json:"base,omitempty"`
 }
@@ -73,6 +75,8 @@ type ActivityTask struct {
 	StartToClose Duration  `json:"startToClose,omitempty"`
 	CloseBy      Timestamp `json:"closeBy,omitempty"`
 	Heartbeat    Duration  `json:"heartbeat,omitempty"`
+	// HeartbeatDetails are those of the last heartbeat of an earlier attempt: go on from there.
+	HeartbeatDetails Payload `json:"heartbeatDetails,omitempty"`
 	// NotIdempotent: ask before the first run. See Report.
 	NotIdempotent  bool   `json:"notIdempotent,omitempty"`
 	IdempotencyKey string `json:"idempotencyKey"`
@@ -124,6 +128,8 @@ type Permission struct {
 	Attempt int    `json:"attempt,omitempty"`
 	Token   string `json:"token,omitempty"`
 	Reason  string `json:"reason,omitempty"`
+	// HeartbeatDetails are those of the last heartbeat of an earlier attempt, as in the task.
+	HeartbeatDetails Payload `json:"heartbeatDetails,omitempty"`
 }
 
 // Heartbeat says that an activity is alive. It is a request to the task's beat subject; the answer is a [BeatAnswer].
