@@ -26,8 +26,8 @@ const (
 
 // wantedAlarm is the earliest instant at which somebody must look at the run, even if this owner is gone.
 func (p *partition) wantedAlarm(r *run) schemas.Timestamp {
-	due := r.state.NextDue(&p.b.o.Execution)
-	w, wanted := r.state.WantsDecider(&p.b.o.Execution)
+	due := r.state.NextDue(p.b.config())
+	w, wanted := r.state.WantsDecider(p.b.config())
 	if !wanted || w.Started {
 		return due
 	}
@@ -117,14 +117,16 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 	post.ExpectLastSubjectSeq(h, r.alarm.seq)
 	p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), h, body, func(a post.Ack) {
 		p.loop.post(func() {
-			r.alarm.busy = false
+			if a.Err == nil {
+				p.alarms = max(p.alarms, a.Seq)
+			}
 			if r.state.Run != id { // another run has begun since; this one is closed
 				for _, t := range covered {
 					t.release()
 				}
-				p.mark(r)
 				return
 			}
+			r.alarm.busy = false
 			var other *post.SequenceError
 			switch {
 			case a.Err == nil:

@@ -8,7 +8,9 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
@@ -24,9 +26,13 @@ var verbs = []struct {
 	{"result", "how an execution ended, waiting for it: ExecutionRequest → ResultResponse", passOn("result")},
 	{"why", "what an execution waits for, in a sentence: ExecutionRequest → WhyResponse", passOn("why")},
 	{"history", "a page of events, waiting for it: HistoryRequest → HistoryResponse", passOn("history")},
-	{"pause", "stop asking the decider: ExecutionRequest → AckResponse", toInbox("pause")},
-	{"resume", "undo a pause: ExecutionRequest → AckResponse", toInbox("resume")},
+	{"pause", "stop asking the decider: ExecutionRequest → AckResponse", passOn("pause")},
+	{"resume", "undo a pause: ExecutionRequest → AckResponse", passOn("resume")},
+	{"cancel", "ask the decider to end a run: ExecutionRequest → AckResponse", passOn(kindCancel)},
+	{"terminate", "end a run at once: ExecutionRequest → AckResponse", passOn(kindEnd)},
 	{"list", "executions by simple filters: ListRequest → ListResponse", (*Broker).serveList},
+	{"count", "how many a list has: CountRequest → CountResponse", (*Broker).serveCount},
+	{"lists", "how the task lists stand: TaskListsRequest → TaskListsResponse", (*Broker).serveLists},
 	{"dead", "dead letters: DeadRequest → DeadResponse", (*Broker).serveDead},
 	{"tasklist", "open a task list: TaskListRequest → TaskListResponse", (*Broker).serveTaskList},
 }
@@ -84,8 +90,9 @@ func (b *Broker) refuse(r micro.Request, e *schemas.Error) {
 func passOn(verb string) func(*Broker, micro.Request) {
 	return func(b *Broker, r micro.Request) {
 		var q struct {
-			WorkflowID string `json:"workflowId"`
-			Name       string `json:"name"`
+			WorkflowID  string              `json:"workflowId"`
+			Name        string              `json:"name"`
+			ChildPolicy schemas.ChildPolicy `json:"childPolicy"`
 		}
 		if err := schemas.Unmarshal(r.Data(), &q); err != nil {
 			b.refuse(r, invalid(err))
@@ -98,6 +105,10 @@ func passOn(verb string) func(*Broker, micro.Request) {
 		if len(r.Data()) > b.messageLimit() {
 			b.refuse(r, schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", len(r.Data()), b.messageLimit()).
 				InField("input").WithHint("pass a reference instead of the data, or raise the server's max_payload"))
+			return
+		}
+		if !validPolicy(q.ChildPolicy) {
+			b.refuse(r, badPolicy(q.ChildPolicy))
 			return
 		}
 		if verb == "signal" {
@@ -126,10 +137,19 @@ func (b *Broker) serveStart(r micro.Request) {
 	if q.WorkflowID == "" {
 		q.WorkflowID = ulid.Make().String()
 	}
-	if q.Run == "" {
+	switch {
+	case q.Run != "":
+	case q.RequestID != "": // a repeat asks for the same run
+		q.Run = execution.RunIDOf(q.WorkflowID, q.RequestID)
+	default:
 		q.Run = ulid.Make().String()
 	}
 	if err := validateStart(&q); err != nil {
+		b.refuse(r, err)
+		return
+	}
+	q.Origin = nil
+	if err := b.refuseType(&q); err != nil {
 		b.refuse(r, err)
 		return
 	}
@@ -159,27 +179,54 @@ func validateStart(q *schemas.StartRequest) *schemas.Error {
 			return bad("activityDefaults.list", err)
 		}
 	}
-	if len(q.TagList) > 5 {
-		return schemas.Errorf(schemas.CodeInvalid, "tagList: %d tags; want at most 5", len(q.TagList)).InField("tagList")
+	if len(q.TagList) > schemas.MaxTags {
+		return schemas.Errorf(schemas.CodeInvalid, "tagList: %d tags; want at most %d", len(q.TagList), schemas.MaxTags).InField("tagList")
 	}
-	return nil
+	if !validPolicy(q.ChildPolicy) {
+		return badPolicy(q.ChildPolicy)
+	}
+	return validatePolicies(q)
 }
 
-// toInbox puts an operator's request into the inbox, with the run it was resolved to if it names one.
-func toInbox(kind string) func(*Broker, micro.Request) {
-	return func(b *Broker, r micro.Request) {
-		var q schemas.ExecutionRequest
-		if err := schemas.Unmarshal(r.Data(), &q); err != nil {
-			b.refuse(r, invalid(err))
-			return
-		}
-		if err := schemas.ValidateID("workflowId", q.WorkflowID); err != nil {
-			b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflowId"))
-			return
-		}
-		q.V, q.ReplyTo, q.Content = schemas.Version, r.Reply(), content(r)
-		b.accept(r, q.WorkflowID, kind, &q)
+func validPolicy(p schemas.ChildPolicy) bool {
+	return p == "" || p == schemas.ChildTerminate || p == schemas.ChildRequestCancel || p == schemas.ChildAbandon
+}
+
+func badPolicy(p schemas.ChildPolicy) *schemas.Error {
+	return schemas.Errorf(schemas.CodeInvalid, "childPolicy is %q; want %s, %s or %s", p, schemas.ChildTerminate, schemas.ChildRequestCancel, schemas.ChildAbandon).
+		InField("childPolicy")
+}
+
+// validatePolicies judges what a start says about runs of its id that exist.
+func validatePolicies(q *schemas.StartRequest) *schemas.Error {
+	switch q.IDReusePolicy {
+	case "", schemas.ReuseAllow, schemas.ReuseAllowFailed, schemas.ReuseReject:
+	default:
+		return schemas.Errorf(schemas.CodeInvalid, "idReusePolicy is %q; want %s, %s or %s", q.IDReusePolicy, schemas.ReuseAllow, schemas.ReuseAllowFailed, schemas.ReuseReject).
+			InField("idReusePolicy")
 	}
+	switch q.IDConflictPolicy {
+	case "", schemas.ConflictFail, schemas.ConflictUseExisting:
+	case schemas.ConflictTerminateExisting:
+		if q.IDReusePolicy == schemas.ReuseReject {
+			return schemas.Errorf(schemas.CodeInvalid, "idConflictPolicy %s ends the open run and idReusePolicy %s then forbids the new one", q.IDConflictPolicy, q.IDReusePolicy).
+				InField("idReusePolicy").WithHint("use idReusePolicy %s", schemas.ReuseAllow)
+		}
+	default:
+		return schemas.Errorf(schemas.CodeInvalid, "idConflictPolicy is %q; want %s, %s or %s", q.IDConflictPolicy, schemas.ConflictFail, schemas.ConflictUseExisting, schemas.ConflictTerminateExisting).
+			InField("idConflictPolicy")
+	}
+	if q.Signal == nil {
+		return nil
+	}
+	if err := schemas.ValidateID("signal.name", q.Signal.Name); err != nil {
+		return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("signal.name")
+	}
+	if q.IDConflictPolicy == schemas.ConflictFail {
+		return schemas.Errorf(schemas.CodeInvalid, "a start with a signal signals the open run; idConflictPolicy %s says otherwise", q.IDConflictPolicy).
+			InField("idConflictPolicy").WithHint("leave it out, or use %s to begin anew", schemas.ConflictTerminateExisting)
+	}
+	return nil
 }
 
 func (b *Broker) accept(r micro.Request, wid, kind string, v any) {
@@ -285,6 +332,6 @@ func (b *Broker) serveTaskList(r micro.Request) {
 		if err := topology.EnsureList(ctx, b.conn, b.ns, q.List, topology.ListOptions{}); err != nil {
 			return nil, schemas.Errorf(schemas.CodeUnavailable, "%v", err).InField("list")
 		}
-		return &schemas.TaskListResponse{V: schemas.Version, Stream: b.ns.StreamTasks(q.List), Consumer: topology.Consumer}, nil
+		return &schemas.TaskListResponse{V: schemas.Version, Stream: b.ns.StreamTasks(q.List), Consumer: topology.Consumer, Consumers: subject.Consumers()}, nil
 	})
 }

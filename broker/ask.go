@@ -42,7 +42,7 @@ func (p *partition) consult(r *run) {
 	if r.ask != nil || r.forlorn {
 		return
 	}
-	w, wanted := r.state.WantsDecider(&p.b.o.Execution)
+	w, wanted := r.state.WantsDecider(p.b.config())
 	if !wanted {
 		return
 	}
@@ -62,7 +62,7 @@ func (p *partition) wantsNow(r *run) bool {
 	if r.ask != nil || r.forlorn || !r.open() {
 		return false
 	}
-	w, wanted := r.state.WantsDecider(&p.b.o.Execution)
+	w, wanted := r.state.WantsDecider(p.b.config())
 	return wanted && w.NotBefore <= p.now()
 }
 
@@ -131,10 +131,11 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		Type: r.state.Start.WorkflowType, TypeVersion: r.state.Start.WorkflowTypeVersion,
 		PreviousStartedID: d.Previous, StartedID: a.startedID, Token: a.token, Context: r.state.Context, Attempt: d.Failures + 1,
 	}
+	t.SuggestContinueAsNew = r.state.LastID >= p.b.config().MaxEvents*3/4
 	if limit := r.state.Start.TaskStartToCloseTimeout; limit.Limited() {
 		t.Deadline = a.at.Add(limit)
 	} else if limit == 0 {
-		t.Deadline = a.at.Add(p.b.o.Execution.DeciderTimeout)
+		t.Deadline = a.at.Add(p.b.config().DeciderTimeout)
 	}
 	if r.state.Base.CompletedID != 0 {
 		base := r.state.Base
@@ -177,8 +178,35 @@ func sizeOf(e schemas.Event) int {
 		return frame + 4*len(a.ExecutionContext)/3
 	case *schemas.DeciderFailed:
 		return frame + len(a.Details) + len(a.Reason)
+	case *schemas.ActivityTimedOut:
+		return frame + 4*len(a.Details)/3
+	case *schemas.ActivityCanceled:
+		return frame + 4*len(a.Details)/3
+	case *schemas.ActivityRetryScheduled:
+		return frame + 4*(len(a.Details)+len(a.HeartbeatDetails))/3
+	case *schemas.ActivityInterrupted:
+		return frame + 4*len(a.HeartbeatDetails)/3
 	}
-	return frame
+	return frame + exchangeSize(e)
+}
+
+// exchangeSize is what an event about another workflow carries.
+func exchangeSize(e schemas.Event) int {
+	switch a := e.Attributes.(type) {
+	case *schemas.ChildScheduled:
+		return 4 * (len(a.Input) + len(a.Control)) / 3
+	case *schemas.ChildSuccess:
+		return 4 * len(a.Result) / 3
+	case *schemas.ChildFailed:
+		return 4*len(a.Details)/3 + len(a.Reason)
+	case *schemas.ChildCanceled:
+		return 4 * len(a.Details) / 3
+	case *schemas.SignalExternalScheduled:
+		return 4 * (len(a.Input) + len(a.Control)) / 3
+	case *schemas.TimerScheduled:
+		return 4 * len(a.Control) / 3
+	}
+	return 0
 }
 
 // answered receives everything that comes back to our reply subjects, on the connection's goroutine.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/clock"
+	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -28,6 +30,7 @@ type Broker struct {
 	share share
 
 	recordLimit int // the largest body that is published
+	current     atomic.Pointer[execution.Config]
 
 	ctx     context.Context // of Run; for reads that outlive a spell
 	wg      sync.WaitGroup
@@ -52,10 +55,22 @@ func New(dial Dialer, o Options) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Broker{
+	b := &Broker{
 		o: o, ns: subject.Namespace(o.Namespace), dial: dial,
 		readers: make(chan struct{}, maxReaders), parts: make(map[int]*partition),
-	}, nil
+	}
+	b.current.Store(&b.o.Execution)
+	return b, nil
+}
+
+// config is what the core is told of the namespace. It changes as a whole, when the registered types do.
+func (b *Broker) config() *execution.Config { return b.current.Load() }
+
+// setTypes changes the table of registered types.
+func (b *Broker) setTypes(t *execution.Types) {
+	next := *b.config()
+	next.Types = t
+	b.current.Store(&next)
 }
 
 // Run serves until ctx is done; then it gives its partitions back and returns nil. It returns an error only if it cannot

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/droverhq/drover/schemas"
@@ -22,6 +23,11 @@ func (p *partition) tick() {
 	} else if time.Duration(p.unwanted)*p.b.o.CheckpointEvery > 2*lookEvery {
 		p.log.Info("handing the partition over: another broker is preferred")
 		p.stop(errElsewhere)
+		return
+	}
+	if id := p.b.conn.NATS().ConnectedServerId(); id != "" && id != p.server && !p.b.o.Synced {
+		p.log.Info("the NATS server is another one: taking over anew, to see what it has")
+		p.stop(fmt.Errorf("%w: the server has changed", errRefused))
 		return
 	}
 	next := p.positions()
@@ -47,7 +53,7 @@ func (p *partition) tick() {
 func (p *partition) positions() schemas.Checkpoint {
 	return schemas.Checkpoint{
 		Inbox: p.intakes[inboxLog].ledger.position(), Signals: p.intakes[signalLog].ledger.position(),
-		Effects: p.records.position().Sequence, Fence: p.fence,
+		Effects: p.records.position().Sequence, Fence: p.fence, Server: p.written, Alarms: p.alarms,
 	}
 }
 

@@ -41,6 +41,10 @@ func (p *partition) settle(r *run) {
 		p.publish(r)
 		return
 	}
+	if r.continues() {
+		p.continueAs(r)
+		return
+	}
 	if r.open() {
 		p.consult(r)
 	}

@@ -29,7 +29,10 @@ func (p *partition) perform(r *run, e effect, t *ticket) {
 		p.permit(f)
 	case execution.Dead:
 		p.bury(e.cause, f.Reason, f.Details)
-	case execution.Closed:
+	case execution.CancelRunning:
+		p.control(f)
+	default:
+		p.exchange(r.state, e, t)
 	}
 }
 
@@ -41,7 +44,8 @@ func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket) {
 		ActivityID: o.ActivityID, Type: o.ActivityType, TypeVersion: o.ActivityTypeVersion, Input: o.Input, List: o.List,
 		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase, NotIdempotent: o.NotIdempotent,
 		IdempotencyKey: execution.Token(r.state.Run, a.ScheduledID, 0), Token: execution.Token(r.state.Run, a.ScheduledID, a.Attempt),
-		Fence: p.fence, Report: p.b.ns.ActOutcome(p.n, r.wid, o.List), Beat: p.b.ns.Beat(p.n, r.wid, o.List),
+		HeartbeatDetails: a.Resume,
+		Fence:            p.fence, Report: p.b.ns.ActOutcome(p.n, r.wid, o.List), Beat: p.b.ns.Beat(p.n, r.wid, o.List),
 		StartToClose: max(o.StartToCloseTimeout, 0), Heartbeat: max(o.HeartbeatTimeout, 0),
 	}
 	if o.ScheduleToCloseTimeout.Limited() {

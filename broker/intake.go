@@ -148,17 +148,41 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 		o.err = schemas.Unmarshal(m.Data, r)
 		o.ring = r
 		e.msg = execution.Ring{}
-	case "pause", "resume":
-		r := &schemas.ExecutionRequest{}
+	case kindChild:
+		r := &schemas.ChildReport{}
 		o.err = schemas.Unmarshal(m.Data, r)
-		o.request = r
-		if e.msg = execution.Message(execution.Pause{Request: r}); kind == "resume" {
-			e.msg = execution.Resume{Request: r}
-		}
+		e.msg = execution.Child{Report: r}
+	case kindSignal:
+		r := &schemas.ExternalSignal{}
+		o.err = schemas.Unmarshal(m.Data, r)
+		e.msg = execution.Signal{Name: r.Name, Input: r.Input, External: r}
+	case kindExternal:
+		r := &schemas.ExternalAnswer{}
+		o.err = schemas.Unmarshal(m.Data, r)
+		e.msg = execution.External{Answer: r}
+	default:
+		o.openRequest(kind, m.Data)
+	}
+	return o
+}
+
+// openRequest parses what operators ask for, and brokers in the name of a workflow.
+func (o *opened) openRequest(kind string, body []byte) {
+	r := &schemas.ExecutionRequest{}
+	o.err = schemas.Unmarshal(body, r)
+	o.request = r
+	switch kind {
+	case "pause":
+		o.msg = execution.Pause{Request: r}
+	case "resume":
+		o.msg = execution.Resume{Request: r}
+	case kindCancel:
+		o.msg = execution.Cancel{Request: r}
+	case kindEnd:
+		o.msg = execution.Terminate{Request: r}
 	default:
 		o.err = fmt.Errorf("inbox messages of kind %q are not known", kind)
 	}
-	return o
 }
 
 // opened is a parsed message, before its position is known.
@@ -196,10 +220,15 @@ func (p *partition) intake(in *intake, o *opened) {
 	r := p.get(o.wid)
 	switch msg := e.msg.(type) {
 	case execution.Start:
-		e.answer = p.answerStart(msg.Request)
+		if o := msg.Request.Origin; o != nil && o.Parent != nil {
+			e.answer = p.answerChild(e, msg.Request)
+		} else {
+			msg.Request.Origin = nil
+			e.answer = p.answerStart(e, msg.Request)
+		}
 	case execution.Ring:
 		p.when(r, func() { p.rang(r, o.ring, e.ticket) })
-	case execution.Pause, execution.Resume:
+	case execution.Pause, execution.Resume, execution.Cancel, execution.Terminate:
 		e.answer = p.answerRequest(o.request)
 	}
 	p.deliver(r, e)

@@ -3,8 +3,10 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
@@ -31,8 +33,8 @@ func describe(h post.Header, s *execution.State, events []schemas.Event) {
 	h[headerStatus] = []string{string(status)}
 	h[headerStarted] = []string{strconv.FormatInt(int64(s.StartBase), 10)}
 	h[headerLast] = []string{strconv.FormatInt(events[len(events)-1].ID, 10)}
-	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" {
-		more, err := json.Marshal(moreInfo{Version: s.Start.WorkflowTypeVersion, Tags: s.Start.TagList, Attributes: s.Attributes})
+	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" || s.Start.ParentWorkflowExecution != nil {
+		more, err := json.Marshal(moreInfo{s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution})
 		if err == nil {
 			h[headerMore] = []string{string(more)}
 		}
@@ -40,15 +42,17 @@ func describe(h post.Header, s *execution.State, events []schemas.Event) {
 }
 
 type moreInfo struct {
-	Version    string            `json:"version,omitempty"`
-	Tags       []string          `json:"tags,omitempty"`
-	Attributes map[string]string `json:"attributes,omitempty"`
+	Version    string             `json:"version,omitempty"`
+	Tags       []string           `json:"tags,omitempty"`
+	Attributes map[string]string  `json:"attributes,omitempty"`
+	Parent     *schemas.Execution `json:"parent,omitempty"`
 }
 
 func infoOf(s *execution.State) schemas.ExecutionInfo {
 	i := schemas.ExecutionInfo{
 		WorkflowID: s.WorkflowID, Run: s.Run, Type: s.Start.WorkflowType, TypeVersion: s.Start.WorkflowTypeVersion,
 		Status: s.Status, StartedAt: s.StartBase, Events: s.LastID, Tags: s.Start.TagList, Attributes: s.Attributes,
+		Parent: s.Start.ParentWorkflowExecution,
 	}
 	if s.Close != nil {
 		i.ClosedAt = s.Close.Time
@@ -82,7 +86,7 @@ func infoFrom(m post.Stored) (schemas.ExecutionInfo, error) {
 		if err := json.Unmarshal([]byte(raw), &more); err != nil {
 			return i, err
 		}
-		i.TypeVersion, i.Tags, i.Attributes = more.Version, more.Tags, more.Attributes
+		i.TypeVersion, i.Tags, i.Attributes, i.Parent = more.Version, more.Tags, more.Attributes, more.Parent
 	}
 	return i, nil
 }
@@ -105,6 +109,47 @@ func (b *Broker) list(ctx context.Context, q *schemas.ListRequest) (*schemas.Lis
 		return nil, err
 	}
 	a := &schemas.ListResponse{V: schemas.Version, Executions: []schemas.ExecutionInfo{}}
+	err = b.walk(ctx, q, partition, from, func(partition int, seq uint64, i *schemas.ExecutionInfo) error {
+		if len(a.Executions) == limit {
+			a.Cursor = strconv.Itoa(partition) + "." + strconv.FormatUint(seq, 10)
+			return errPageFull
+		}
+		a.Executions = append(a.Executions, *i)
+		return nil
+	})
+	if err != nil && a.Cursor == "" {
+		return nil, unavailable(err)
+	}
+	return a, nil
+}
+
+// maxCount bounds how long a count may take; it is told by CountResponse.Truncated.
+const maxCount = 5 * time.Second
+
+// count walks the list and counts for as long as it may.
+func (b *Broker) count(ctx context.Context, q *schemas.CountRequest) (*schemas.CountResponse, error) {
+	limit := maxCount
+	if q.Wait > 0 {
+		limit = min(limit, q.Wait.Std())
+	}
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	a := &schemas.CountResponse{V: schemas.Version}
+	err := b.walk(bounded, q.List(), 0, 1, func(int, uint64, *schemas.ExecutionInfo) error {
+		a.Count++
+		return bounded.Err()
+	})
+	if err != nil {
+		if bounded.Err() == nil || ctx.Err() != nil {
+			return nil, unavailable(err)
+		}
+		a.Truncated = true
+	}
+	return a, nil
+}
+
+// walk shows fn each execution that matches, from a place in a partition on. An error of fn ends it and is returned.
+func (b *Broker) walk(ctx context.Context, q *schemas.ListRequest, partition int, from uint64, fn func(partition int, seq uint64, i *schemas.ExecutionInfo) error) error {
 	for ; partition < b.o.Partitions; partition, from = partition+1, 1 {
 		filter := b.ns.AllRuns(partition)
 		if q.WorkflowID != "" {
@@ -118,37 +163,34 @@ func (b *Broker) list(ctx context.Context, q *schemas.ListRequest) (*schemas.Lis
 			if m.Seq < from {
 				return nil
 			}
-			if len(a.Executions) == limit {
-				a.Cursor = strconv.Itoa(partition) + "." + strconv.FormatUint(m.Seq, 10)
-				return errPageFull
-			}
 			i, err := infoFrom(m)
 			if err != nil {
 				b.o.Logger.WithError(err).WithField("subject", m.Subject).Warn("a record has no readable headers")
 				return nil
 			}
-			if matches(q, &i) {
-				a.Executions = append(a.Executions, i)
+			if !matches(q, &i) {
+				return nil
 			}
-			return nil
+			return fn(partition, m.Seq, &i)
 		})
-		if err != nil && a.Cursor == "" {
-			return nil, unavailable(err)
-		}
-		if a.Cursor != "" {
-			break
+		if err != nil {
+			return err
 		}
 	}
-	return a, nil
+	return nil
 }
 
 var errPageFull = schemas.Errorf(schemas.CodeInternal, "the page is full")
 
 func matches(q *schemas.ListRequest, i *schemas.ExecutionInfo) bool {
-	return (q.Status == "" || q.Status == i.Status || q.Status == "closed" && i.Status.Closed()) &&
+	return (q.Status == "" || q.Status == i.Status || q.Status == schemas.StatusClosed && i.Status.Closed()) &&
 		(q.Type == "" || q.Type == i.Type) &&
 		(q.Prefix == "" || strings.HasPrefix(i.WorkflowID, q.Prefix)) &&
-		(q.After == 0 || i.StartedAt > q.After) && (q.Before == 0 || i.StartedAt < q.Before)
+		(q.Tag == "" || slices.Contains(i.Tags, q.Tag)) &&
+		(q.Parent == "" || i.Parent != nil && i.Parent.WorkflowID == q.Parent) &&
+		(q.After == 0 || i.StartedAt > q.After) && (q.Before == 0 || i.StartedAt < q.Before) &&
+		(q.ClosedAfter == 0 || i.ClosedAt > q.ClosedAfter) &&
+		(q.ClosedBefore == 0 || i.ClosedAt != 0 && i.ClosedAt < q.ClosedBefore)
 }
 
 func parseCursor(c string) (partition int, from uint64, err error) {

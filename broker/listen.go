@@ -80,37 +80,13 @@ func (p *partition) beat(m post.Msg) {
 }
 
 // answerStart tells the requester of a start how it went, once that is a fact.
-func (p *partition) answerStart(q *schemas.StartRequest) func(*run, []schemas.Event) {
-	if q.ReplyTo == "" {
-		return nil
-	}
-	return func(r *run, events []schemas.Event) {
-		s := r.state.Start
-		a := &schemas.StartResponse{V: schemas.Version, WorkflowID: r.wid, Run: s.Run, Started: len(events) > 0}
-		if !a.Started && !sameStart(s, q) {
-			a.Error = schemas.Errorf(schemas.CodeAlreadyStarted, "workflow %q is open already, as run %s", r.wid, s.Run).
-				InField("workflowId").About(r.wid, s.Run).WithHint("wait until it ends, or start under another id")
-		}
-		p.b.respond(q.ReplyTo, q.Content, a)
-	}
-}
-
-// answerRequest tells an operator that the request is in the history.
-func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []schemas.Event) {
+func (p *partition) answerStart(e *envelope, q *schemas.StartRequest) func(*run, []schemas.Event) {
 	if q.ReplyTo == "" {
 		return nil
 	}
 	return func(r *run, _ []schemas.Event) {
-		a := &schemas.AckResponse{V: schemas.Version}
-		switch {
-		case !r.live():
-			a.Error = notFound(q.WorkflowID, "")
-		case r.state.Closed():
-			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
-		default:
-			a.Run = r.state.Run
-		}
-		p.b.respond(q.ReplyTo, q.Content, a)
+		v := e.verdict
+		p.b.respond(q.ReplyTo, q.Content, &schemas.StartResponse{V: schemas.Version, WorkflowID: r.wid, Run: v.run, Started: v.started, Error: v.refused})
 	}
 }
 

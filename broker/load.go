@@ -77,6 +77,9 @@ func (p *partition) ready(r *run, l *loaded) {
 			}
 		}
 	}
+	if r.continues() {
+		p.continueAs(r) // its owner is gone: before anything else, what it had promised (P-4)
+	}
 	p.loadedNow(r)
 }
 

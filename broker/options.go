@@ -27,6 +27,11 @@ type Options struct {
 	Version string
 	// Execution holds the limits and default timeouts of runs.
 	Execution execution.Config
+	// RequireTypes refuses workflow and activity types that are not registered. Defaults to false.
+	RequireTypes bool
+	// Synced says that the server loses nothing that it has acknowledged: it syncs every write. Then nothing is repaired
+	// when another server is met. Defaults to false, which is always safe.
+	Synced bool
 	// CachedRuns bounds the runs that a partition keeps folded in memory while nothing happens to them. Defaults to
 	// 10,000.
 	CachedRuns int

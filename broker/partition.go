@@ -45,8 +45,16 @@ type partition struct {
 	sweeping  bool
 	forlorn   map[string]map[*run]struct{} // by workflow type: nobody listens
 	probing   bool
-	recovered map[string]bool // workflow ids met at take-over, until their effects are repeated
+	recovered map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
 	recovery  *ticket
+	// toRepeat and unrepeated are what of them is left once the backlog is read, repeating how many are being loaded.
+	toRepeat   map[string]map[string]bool
+	unrepeated []string
+	repeating  int
+
+	server  string // the NATS server at take-over
+	written string // the one that the checkpoint may name
+	alarms  uint64 // the highest sequence of an acknowledged alarm
 
 	checkpointed   schemas.Checkpoint
 	checkpointRev  uint64
@@ -69,7 +77,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
 		runs: make(map[string]*run), lru: list.New(), asks: make(map[uint64]*run),
-		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]bool),
+		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()),
 	}
 }

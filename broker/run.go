@@ -29,9 +29,19 @@ type envelope struct {
 	answer func(r *run, events []schemas.Event)
 	// final says that the inbox has been read up to where it stood when this signal came (P-12).
 	final    bool
-	fresh    bool // the run id of a start is known to be unused
+	fresh    bool    // the run id of a start is known to be unused
+	verdict  verdict // on a start
 	inboxEnd uint64
 	endKnown bool
+}
+
+// verdict is what became of a start.
+type verdict struct {
+	run     string
+	started bool
+	refused *schemas.Error
+	// replaces: the run that was in the way has been ended for this start.
+	replaces bool
 }
 
 // group is what one message has caused: it is committed whole.
@@ -101,7 +111,7 @@ func (r *run) idle() bool {
 		return false
 	}
 	if r.state == nil || r.state.Closed() {
-		return true
+		return !r.continues()
 	}
 	for _, a := range r.state.Activities {
 		if a.LastBeat != 0 { // a heartbeat is nowhere but here
@@ -113,9 +123,17 @@ func (r *run) idle() bool {
 
 // waits tells whether messages must wait in the mailbox.
 func (r *run) waits() bool {
-	return r.loading || r.held || r.ask != nil && !r.ask.confirmed
+	return r.loading || r.held || r.ask != nil && !r.ask.confirmed || r.continues()
+}
+
+// continues tells whether the run has ended in favour of one that has not begun: nothing may come between (P-4).
+func (r *run) continues() bool {
+	return r.state != nil && r.state.Status == schemas.StatusContinuedAsNew
 }
 
 func (r *run) live() bool { return r.state != nil && r.state.Start != nil }
 
 func (r *run) open() bool { return r.live() && !r.state.Closed() }
+
+// closed tells whether the workflow id has no run that could take anything: one that continues is about to.
+func (r *run) closed() bool { return r.state.Closed() && !r.continues() }

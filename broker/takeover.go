@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
@@ -22,6 +24,13 @@ func (p *partition) takeOver(ctx context.Context) error {
 		return err
 	}
 	seen, err := p.meet(ctx)
+	if err != nil {
+		return err
+	}
+	damaged, err := p.damaged(ctx)
+	if err == nil && damaged {
+		err = p.meetOpen(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -123,7 +132,7 @@ func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err err
 			p.log.WithError(err).WithField("seq", s.Seq).Error("a record cannot be read; drover verify names its run")
 			return nil
 		}
-		p.recovered[r.WorkflowID] = true
+		p.met(r.WorkflowID, r.Run)
 		seen[inboxLog] = seen[inboxLog].Later(r.Inbox)
 		seen[signalLog] = seen[signalLog].Later(r.Signals)
 		return nil
@@ -161,28 +170,50 @@ func (p *partition) backlogRead() {
 	if len(met) > 0 {
 		p.log.WithField("runs", len(met)).Info("repeating open effects")
 	}
-	for wid := range met {
-		p.recovery.hold()
-		r := p.get(wid)
-		p.when(r, func() { p.repeat(r) })
-	}
-	p.recovery.release()
+	p.toRepeat, p.unrepeated = met, slices.Collect(maps.Keys(met))
+	p.repeatSome()
 }
 
-// repeat performs again every effect that the history showed as open when the run was loaded. Repeats are harmless: tasks,
-// alarms and decision tasks are recognised by those who receive them.
-func (p *partition) repeat(r *run) {
-	if r.open() {
-		for _, e := range r.state.Undispatched(p.now()) {
-			if e, ok := e.(execution.Dispatch); ok && e.ScheduledID <= r.loaded {
+// repeat performs again every effect that the history showed as open when the run was loaded, and those of earlier runs of
+// its id that were met. Repeats are harmless: tasks, alarms, decision tasks and messages to other workflows are recognised
+// by those who receive them.
+func (p *partition) repeat(r *run, runs map[string]bool) {
+	if r.live() {
+		for _, e := range r.state.OpenEffects(p.now()) {
+			if execution.SetBy(e) <= r.loaded {
 				p.perform(r, effect{Effect: e}, p.recovery)
 			}
 		}
 		p.recovery.hold()
 		r.uncovered = append(r.uncovered, p.recovery)
+		r.alarm.due, r.alarm.seq = 0, 0 // what is armed is looked at anew
 		p.mark(r)
+		for id := range runs {
+			if id != r.state.Run {
+				p.repeatOld(r.wid, id)
+			}
+		}
 	}
-	p.recovery.release()
+}
+
+// repeatOld performs again what an earlier run of a workflow id may have left undone when it closed.
+func (p *partition) repeatOld(wid, id string) {
+	p.recovery.hold()
+	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+		return p.b.loadRun(ctx, p.n, wid, id)
+	}, func(l *loaded, err error) {
+		if err != nil {
+			p.log.WithError(err).WithField("workflow", wid).Warn("a closed run cannot be read; trying again")
+			p.loop.after(loadRetry, func() { p.repeatOld(wid, id); p.recovery.release() })
+			return
+		}
+		if l != nil {
+			for _, e := range l.state.OpenEffects(p.now()) {
+				p.exchange(l.state, effect{Effect: e}, p.recovery)
+			}
+		}
+		p.recovery.release()
+	})
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -73,6 +73,14 @@ func (p *partition) asked(m post.Msg) {
 			return
 		}
 		p.loop.post(func() { p.serveSignal(&q, reply) })
+	case "pause", "resume", kindCancel, kindEnd:
+		var q schemas.ExecutionRequest
+		if err := schemas.Unmarshal(m.Data, &q); err != nil {
+			reply(&schemas.AckResponse{Error: invalid(err)})
+			return
+		}
+		q.ReplyTo, q.Content = m.Reply, content
+		p.loop.post(func() { p.operate(verb, &q, reply) })
 	default:
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
@@ -118,7 +126,7 @@ func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, rep
 		case "why":
 			reply(&schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r)})
 		default:
-			d := describeState(r.state, &p.b.o.Execution)
+			d := describeState(r.state, p.b.config())
 			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, p.decision(r)
 			reply(d)
 		}
@@ -140,7 +148,7 @@ func (p *partition) serveOld(verb string, q *schemas.ExecutionRequest, reply fun
 		case verb == "why":
 			reply(&schemas.WhyResponse{V: schemas.Version, Run: l.state.Run, Status: l.state.Status, Because: closedBecause(l.state)})
 		default:
-			d := describeState(l.state, &p.b.o.Execution)
+			d := describeState(l.state, p.b.config())
 			d.Partition, d.Owner = p.n, p.b.o.Node
 			reply(d)
 		}
@@ -184,7 +192,7 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 		switch {
 		case !r.live():
 			a.Error = notFound(q.WorkflowID, "")
-		case r.state.Closed():
+		case r.closed():
 			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
 		default:
 			a.Run = r.state.Run

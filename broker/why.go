@@ -29,7 +29,7 @@ func (p *partition) because(r *run) string {
 	case r.ask != nil:
 		return fmt.Sprintf("a decider of type %q is deciding since %s", s.Start.WorkflowType, ago(p.now(), r.ask.at))
 	}
-	return openBecause(s, &p.b.o.Execution, p.now())
+	return openBecause(s, p.b.config(), p.now())
 }
 
 func closedBecause(s *execution.State) string {
@@ -72,6 +72,13 @@ func openBecause(s *execution.State, c *execution.Config, now schemas.Timestamp)
 			}
 		}
 		return fmt.Sprintf("timer %q expires at %s%s", id, next, more(len(s.Timers)-1, "timer", "timers"))
+	case len(s.Children) > 0:
+		c := s.OpenChildren()[0]
+		return fmt.Sprintf("child workflow %q of type %q %s since %s%s", c.Scheduled.WorkflowID, c.Scheduled.WorkflowType,
+			map[bool]string{true: "runs", false: "is to start"}[c.Started != 0], ago(now, c.At), more(len(s.Children)-1, "child", "children"))
+	case len(s.Externals) > 0:
+		kind, target, _ := s.RequestOf(s.OpenExternals()[0])
+		return fmt.Sprintf("its %s to workflow %q is not answered yet%s", kind, target, more(len(s.Externals)-1, "request", "requests"))
 	case s.Decision.Scheduled != 0 || s.Decision.Started != 0:
 		return fmt.Sprintf("a decider of type %q is about to be asked", s.Start.WorkflowType)
 	}
@@ -142,6 +149,12 @@ func describeState(s *execution.State, c *execution.Config) *schemas.DescribeRes
 			o.Deadline = act.StartedBase.Add(act.Scheduled.StartToCloseTimeout)
 		}
 		a.Activities = append(a.Activities, o)
+	}
+	for _, c := range s.OpenChildren() {
+		a.Children = append(a.Children, schemas.OpenChild{
+			WorkflowID: c.Scheduled.WorkflowID, Run: c.Scheduled.Run, Type: c.Scheduled.WorkflowType, ScheduledEventID: c.ScheduledID,
+			ScheduledAt: c.At, Started: c.Started != 0,
+		})
 	}
 	for id, t := range s.Timers {
 		a.Timers = append(a.Timers, schemas.OpenTimer{TimerID: id, Due: t.Due()})

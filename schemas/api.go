@@ -108,6 +108,8 @@ type ExecutionRequest struct {
 	RequestID string   `json:"requestId,omitempty"`
 	Reason    string   `json:"reason,omitempty"`
 	Identity  string   `json:"identity,omitempty"`
+	// Chain says that a request for a run which has continued as new is meant for the run that followed it.
+	Chain bool `json:"chain,omitempty"`
 	// Details and ChildPolicy are for terminate; the policy overrides that of the run.
 	Details     Payload     `json:"details,omitempty"`
 	ChildPolicy ChildPolicy `json:"childPolicy,omitempty"`
@@ -141,6 +143,9 @@ const (
 	StatusTimedOut       Status = "timedOut"
 	StatusContinuedAsNew Status = "continuedAsNew"
 )
+
+// StatusClosed is, in the filters of lists, any status without open and paused. No execution has it.
+const StatusClosed Status = "closed"
 
 // Closed tells whether no event can follow.
 func (s Status) Closed() bool { return s != StatusOpen && s != StatusPaused && s != "" }
@@ -176,6 +181,8 @@ type ExecutionInfo struct {
 	Events      int64             `json:"events"`
 	Tags        []string          `json:"tags,omitempty"`
 	Attributes  map[string]string `json:"attributes,omitempty"`
+	// Parent is the workflow that this one is a child of.
+	Parent *Execution `json:"parent,omitempty"`
 }
 
 // OpenActivity is an activity that is not closed.
@@ -272,10 +279,16 @@ type ListRequest struct {
 	Type       string    `json:"type,omitempty"`
 	WorkflowID string    `json:"workflowId,omitempty"`
 	Prefix     string    `json:"prefix,omitempty"`
-	After      Timestamp `json:"startedAfter,omitempty"`
-	Before     Timestamp `json:"startedBefore,omitempty"`
-	Limit      int       `json:"limit,omitempty"`
-	Cursor     string    `json:"cursor,omitempty"`
+	// Tag is one that the execution bears, Parent the workflow id of its parent.
+	Tag    string    `json:"tag,omitempty"`
+	Parent string    `json:"parent,omitempty"`
+	After  Timestamp `json:"startedAfter,omitempty"`
+	Before Timestamp `json:"startedBefore,omitempty"`
+	// ClosedAfter and ClosedBefore leave out what is open.
+	ClosedAfter  Timestamp `json:"closedAfter,omitempty"`
+	ClosedBefore Timestamp `json:"closedBefore,omitempty"`
+	Limit        int       `json:"limit,omitempty"`
+	Cursor       string    `json:"cursor,omitempty"`
 }
 
 // ListResponse is a page of a list; Cursor continues it and is empty at its end.
@@ -284,6 +297,63 @@ type ListResponse struct {
 	Executions []ExecutionInfo `json:"executions"`
 	Cursor     string          `json:"cursor,omitempty"`
 	Error      *Error          `json:"error,omitempty"`
+}
+
+// CountRequest counts executions; the filters are those of ListRequest.
+type CountRequest struct {
+	V            int       `json:"v,omitempty"`
+	Status       Status    `json:"status,omitempty"`
+	Type         string    `json:"type,omitempty"`
+	WorkflowID   string    `json:"workflowId,omitempty"`
+	Prefix       string    `json:"prefix,omitempty"`
+	Tag          string    `json:"tag,omitempty"`
+	Parent       string    `json:"parent,omitempty"`
+	After        Timestamp `json:"startedAfter,omitempty"`
+	Before       Timestamp `json:"startedBefore,omitempty"`
+	ClosedAfter  Timestamp `json:"closedAfter,omitempty"`
+	ClosedBefore Timestamp `json:"closedBefore,omitempty"`
+	// Wait bounds how long the server counts.
+	Wait Duration `json:"wait,omitempty"`
+}
+
+// List is the list whose lines are counted.
+func (q *CountRequest) List() *ListRequest {
+	return &ListRequest{
+		V: q.V, Status: q.Status, Type: q.Type, WorkflowID: q.WorkflowID, Prefix: q.Prefix, Tag: q.Tag, Parent: q.Parent,
+		After: q.After, Before: q.Before, ClosedAfter: q.ClosedAfter, ClosedBefore: q.ClosedBefore,
+	}
+}
+
+// CountResponse answers a count. Truncated says that the time was over before all was counted: there are at least so many.
+type CountResponse struct {
+	V         int    `json:"v,omitempty"`
+	Count     int64  `json:"count"`
+	Truncated bool   `json:"truncated,omitempty"`
+	Error     *Error `json:"error,omitempty"`
+}
+
+// TaskListsRequest asks how the task lists stand.
+type TaskListsRequest struct {
+	V int `json:"v,omitempty"`
+}
+
+// TaskListInfo is how a task list stands. Waiting tasks and tasks being worked on are Pending and Working; a task whose
+// worker died counts as Working until its lease is over.
+type TaskListInfo struct {
+	List    string `json:"list"`
+	Pending int64  `json:"pending"`
+	Working int64  `json:"working"`
+	// Workers is how many workers wait for tasks; one that is busy waits for none.
+	Workers int `json:"workers"`
+	// OldestAt is when the oldest task that is not done was put on the list.
+	OldestAt Timestamp `json:"oldestAt,omitempty"`
+}
+
+// TaskListsResponse holds the task lists of the namespace in the order of their names.
+type TaskListsResponse struct {
+	V     int            `json:"v,omitempty"`
+	Lists []TaskListInfo `json:"lists"`
+	Error *Error         `json:"error,omitempty"`
 }
 
 // WhyResponse explains in one sentence what an execution waits for.
@@ -323,12 +393,15 @@ type TaskListRequest struct {
 	List string `json:"list"`
 }
 
-// TaskListResponse names the stream and the durable consumer to pull from.
+// TaskListResponse names the stream and the durable consumers to pull from. Consumer gives the tasks without priority; a
+// worker that pulls from it alone never sees others. Consumers are all, in order of priority (above 0, 0, below 0): a
+// worker asks them in that order whenever it has a free slot, without waiting at any but the last.
 type TaskListResponse struct {
-	V        int    `json:"v,omitempty"`
-	Stream   string `json:"stream"`
-	Consumer string `json:"consumer"`
-	Error    *Error `json:"error,omitempty"`
+	V         int      `json:"v,omitempty"`
+	Stream    string   `json:"stream"`
+	Consumer  string   `json:"consumer"`
+	Consumers []string `json:"consumers,omitempty"`
+	Error     *Error   `json:"error,omitempty"`
 }
 
 // AckResponse says that an operator's request is in the history.

@@ -150,12 +150,17 @@ func filledDecisions(t *testing.T) []schemas.Decision {
 func messages() []any {
 	return []any{
 		&schemas.ActivityTask{}, &schemas.AckResponse{}, &schemas.Alarm{}, &schemas.Announcement{}, &schemas.BeatAnswer{},
-		&schemas.Checkpoint{}, &schemas.DeadEntry{}, &schemas.DeadLetter{}, &schemas.DeadRequest{}, &schemas.DeadResponse{},
-		&schemas.DecisionReply{}, &schemas.DecisionTask{}, &schemas.DescribeResponse{}, &schemas.Error{},
+		&schemas.Checkpoint{}, &schemas.CountRequest{}, &schemas.CountResponse{}, &schemas.DeadEntry{}, &schemas.DeadLetter{}, &schemas.DeadRequest{}, &schemas.DeadResponse{},
+		&schemas.DecisionReply{}, &schemas.DecisionTask{}, &schemas.DescribeResponse{}, &schemas.DownloadRequest{},
+		&schemas.DownloadResponse{}, &schemas.Error{},
 		&schemas.ExecutionRequest{}, &schemas.Fence{}, &schemas.Heartbeat{}, &schemas.HistoryRequest{},
-		&schemas.HistoryResponse{}, &schemas.ListRequest{}, &schemas.ListResponse{}, &schemas.Permission{},
+		&schemas.HistoryResponse{}, &schemas.ListRequest{}, &schemas.ListResponse{}, &schemas.NamespaceListResponse{},
+		&schemas.NamespaceRequest{}, &schemas.NamespaceResponse{}, &schemas.PayloadRef{},
+		&schemas.Permission{},
 		&schemas.Record{}, &schemas.Report{}, &schemas.ResultResponse{}, &schemas.Ring{}, &schemas.SignalRequest{},
 		&schemas.SignalResponse{}, &schemas.StartRequest{}, &schemas.StartResponse{}, &schemas.TaskListRequest{},
-		&schemas.TaskListResponse{}, &schemas.WhyResponse{},
+		&schemas.TaskListResponse{}, &schemas.TaskListsRequest{}, &schemas.TaskListsResponse{}, &schemas.TypeInfo{}, &schemas.TypeListRequest{}, &schemas.TypeListResponse{},
+		&schemas.TypeRegisterRequest{}, &schemas.TypeRequest{}, &schemas.TypeResponse{}, &schemas.UploadRequest{},
+		&schemas.UploadResponse{}, &schemas.WhyResponse{},
 	}
 }

@@ -120,6 +120,8 @@ func FuzzPayload(f *testing.F) {
 	for _, s := range []string{
 		"", "x", "null", " null", "{}", `{"$text":"x"}`, `{"$bytes":"AA=="}`, `{"$json":{"$text":"x"}}`, "\xff", "\"\xff\"", `"\ud800"`, "<&>",
 		strings.Repeat("[", 400) + strings.Repeat("]", 400), `{"\u0024text":"x"}`,
+		`{"$ref":"#/a"}`, `{"$ref":{}}`, string(schemas.RefPayload(&schemas.PayloadRef{Object: "o", Size: 1, Digest: strings.Repeat("a", 64)})),
+		"\x00drover-ref\x00{}", `{"$ref":{"object":"o","size":1,"digest":"` + strings.Repeat("a", 64) + `","later":[1]}}`,
 	} {
 		f.Add([]byte(s))
 	}

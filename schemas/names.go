@@ -13,6 +13,8 @@ var ErrInvalidName = errors.New("invalid name")
 const (
 	MaxIDLen   = 256
 	MaxNameLen = 64
+	// MaxTags is how many tags a run may have.
+	MaxTags = 5
 )
 
 // ValidateID checks an id: 1 to 256 bytes of UTF-8 text without control characters. The error names the field.

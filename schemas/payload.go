@@ -13,12 +13,16 @@ import (
 // {"$text":"…"} and other bytes as {"$bytes":"<base64>"}. A JSON value that looks like one of those forms is wrapped in
 // {"$json":…}, so that every payload survives the round trip: bytes and text exactly, JSON values up to white space and
 // escapes, and the value null as the empty payload. JSON that nests too deep for a JSON body goes as text.
+//
+// A payload above [PayloadThreshold] is kept elsewhere and stands as a reference, in JSON {"$ref":{…}}; see [PayloadRef].
+// Fetch it before you look into it: [Payload.Ref] tells.
 type Payload []byte
 
 const (
 	payloadText  = "$text"
 	payloadBytes = "$bytes"
 	payloadJSON  = "$json"
+	payloadRef   = "$ref" // reserved only with an object as value: {"$ref":"#/a"} is a user's
 )
 
 // JSONPayload encodes v as JSON. It fails where encoding/json does.
@@ -33,10 +37,13 @@ func JSONPayload(v any) (Payload, error) {
 // Text returns s as a payload.
 func Text(s string) Payload { return Payload(s) }
 
-// Decode decodes a JSON payload into v. An empty payload leaves v as it is.
+// Decode decodes a JSON payload into v. An empty payload leaves v as it is; a reference is [ErrReference].
 func (p Payload) Decode(v any) error {
 	if len(p) == 0 {
 		return nil
+	}
+	if r, ok := p.Ref(); ok {
+		return fmt.Errorf("%w to %d bytes in object %s: fetch it before you decode it", ErrReference, r.Size, r.Object)
 	}
 	if err := json.Unmarshal(p, v); err != nil {
 		return fmt.Errorf("payload is not the expected JSON: %w", err)
@@ -54,11 +61,14 @@ func (p Payload) MarshalJSON() ([]byte, error) {
 			return json.Marshal(map[string]json.RawMessage{payloadJSON: json.RawMessage(p)})
 		}
 		return p, nil
-	case utf8.Valid(p):
-		return json.Marshal(map[string]string{payloadText: string(p)})
-	default:
-		return json.Marshal(map[string][]byte{payloadBytes: p})
 	}
+	if _, ok := p.Ref(); ok {
+		return json.Marshal(map[string]json.RawMessage{payloadRef: json.RawMessage(p[len(refPrefix):])})
+	}
+	if utf8.Valid(p) {
+		return json.Marshal(map[string]string{payloadText: string(p)})
+	}
+	return json.Marshal(map[string][]byte{payloadBytes: p})
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -83,6 +93,12 @@ func (p *Payload) UnmarshalJSON(b []byte) error {
 		var v []byte
 		if err := json.Unmarshal(raw, &v); err != nil {
 			return fmt.Errorf("payload %s: want base64: %w", form, err)
+		}
+		*p = v
+	case payloadRef:
+		v, err := decodeRef(raw)
+		if err != nil {
+			return err
 		}
 		*p = v
 	default:
@@ -111,6 +127,8 @@ func wrapped(b []byte) (form string, raw json.RawMessage, ok bool) {
 		switch form {
 		case payloadText, payloadBytes, payloadJSON:
 			return form, raw, true
+		case payloadRef:
+			return form, raw, bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
 		}
 	}
 	return "", nil, false

@@ -83,7 +83,10 @@ func TestPayloadRoundTrip(t *testing.T) {
 		p := schemas.Payload(rapid.OneOf(
 			rapid.SliceOfN(rapid.Byte(), 1, -1), rapid.Map(rapid.String(), func(s string) []byte { return []byte(s + "x") }),
 			rapid.Map(anyValue(3, true), func(v any) []byte { b, _ := json.Marshal(v); return b }),
-			rapid.Map(rapid.SampledFrom([]string{"$text", "$json", "$bytes"}), func(k string) []byte { return []byte(`{"` + k + `":"AA=="}`) }),
+			rapid.Map(rapid.SampledFrom([]string{"$text", "$json", "$bytes", "$ref"}), func(k string) []byte { return []byte(`{"` + k + `":"AA=="}`) }),
+			rapid.Map(rapid.Int64Min(1), func(n int64) []byte {
+				return schemas.RefPayload(&schemas.PayloadRef{Object: "o", Size: n, Digest: strings.Repeat("0", 64)})
+			}),
 		).Draw(t, "payload"))
 		if string(p) == "null" {
 			return
@@ -106,7 +109,12 @@ func checkPayload(t interface{ Fatalf(string, ...any) }, p schemas.Payload) {
 		if err := schemas.Unmarshal(b, &got); err != nil {
 			t.Fatalf("%s: %q as %q: %v", enc.name, p, b, err)
 		}
-		if enc.name == "json" && json.Valid(p) {
+		if _, ok := p.Ref(); ok && enc.name == "json" {
+			const prefix = "\x00drover-ref\x00"
+			if !bytes.Equal(canonical(bytes.TrimPrefix(got.Details, []byte(prefix))), canonical(bytes.TrimPrefix(p, []byte(prefix)))) {
+				t.Fatalf("got %q, want the same reference as %q", got.Details, p)
+			}
+		} else if enc.name == "json" && json.Valid(p) {
 			if !bytes.Equal(canonical(got.Details), canonical(p)) {
 				t.Fatalf("got %q, want the same JSON as %q", got.Details, p)
 			}

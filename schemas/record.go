@@ -61,6 +61,10 @@ type Checkpoint struct {
 	Signals Position `json:"signals"`
 	Effects uint64   `json:"effects"`
 	Fence   uint64   `json:"fence"`
+	// Server is the id of the NATS server that acknowledged what stands below the positions: another one may have lost an
+	// unsynced tail of tasks and alarms. Alarms is the highest sequence of an alarm that was acknowledged.
+	Server string `json:"server,omitempty"`
+	Alarms uint64 `json:"alarms,omitempty"`
 }
 
 // DeadLetter is a message that could not be applied, and why.

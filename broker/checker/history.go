@@ -46,6 +46,11 @@ type History struct {
 	// successor and predecessor are run ids of a continuation.
 	successor, predecessor string
 	startRequest           string
+	link                   link
+	continued              *schemas.WorkflowContinuedAsNew // how the run closed, if it continued as new
+	signals                []string                        // what a successor must know: the ids of the chain's latest signals
+	policy                 schemas.ChildPolicy             // of a run that was ended by force
+	witness                func(*History, schemas.Event)   // sees every event that counts; may be nil
 
 	records recordState
 }
@@ -106,13 +111,29 @@ func (h *History) event(e schemas.Event) {
 	}
 	h.checkDecided(e)
 	_ = h.applyWorkflow(e) || h.applyDecider(e) || h.applyActivity(e) || h.applyTimer(e) || h.applyExchange(e)
-	switch t := e.Type(); {
-	case t.Closes():
+	t := e.Type()
+	if t.Closes() {
 		h.closedBy = t
+	}
+	if h.witness != nil {
+		h.witness(h, e)
+	}
+	switch {
+	case t.Closes():
+		h.release()
 	case t.Wakes():
 		h.decider.woken, h.decider.wokenBy = e.ID, t
 	case !t.Known():
 		h.lastUnknown = e.ID
+	}
+}
+
+// release lets go of what no event can refer to any more. Whoever checks a namespace holds a closed run for each workflow
+// id.
+func (h *History) release() {
+	h.activities, h.activityID, h.timers, h.exchanges, h.locks, h.held = nil, nil, nil, nil, nil, nil
+	if h.successor == "" {
+		h.once, h.signals = nil, nil
 	}
 }
 
@@ -173,78 +194,4 @@ func (h *History) checkOnce(e schemas.Event, id string) {
 		return
 	}
 	h.once[key] = e.ID
-}
-
-func (h *History) applyWorkflow(e schemas.Event) bool {
-	switch a := e.Attributes.(type) {
-	case *schemas.WorkflowStarted:
-		h.applyStarted(e, a)
-	case *schemas.WorkflowTimedOut:
-		if a.TimeoutType != schemas.TimeoutStartToClose {
-			h.report(RuleEvent, e.ID, "WorkflowTimedOut of type %q; want %s", a.TimeoutType, schemas.TimeoutStartToClose)
-		}
-		h.checkEarly(e, h.start, h.timeout, "the run's timeout")
-	case *schemas.WorkflowCancelRequested:
-		h.checkOnce(e, a.RequestID)
-		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
-	case *schemas.Signal:
-		h.checkOnce(e, a.RequestID)
-		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
-	case *schemas.WorkflowPaused:
-		h.checkOnce(e, a.RequestID)
-		if h.paused != 0 {
-			h.report(RulePaused, e.ID, "the run is paused since event %d", h.paused)
-		}
-		h.paused = e.ID
-	case *schemas.WorkflowResumed:
-		h.checkOnce(e, a.RequestID)
-		if h.paused == 0 {
-			h.report(RulePaused, e.ID, "WorkflowResumed, but the run is not paused")
-		}
-		h.paused = 0
-	case *schemas.WorkflowContinuedAsNew:
-		h.successor = a.NewExecutionRun
-		h.checkClose(e, a.DeciderCompletedEventID)
-	default:
-		return false
-	}
-	return true
-}
-
-// origin names the event of another run that caused something here; empty if none did.
-func origin(x *schemas.Execution, id int64) string {
-	if x == nil || id == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s\x00%s\x00%d", x.WorkflowID, x.Run, id)
-}
-
-func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
-	if h.workflowID == "" {
-		h.workflowID = a.WorkflowID
-	}
-	if h.run == "" {
-		h.run = a.Run
-	}
-	if a.WorkflowID != h.workflowID || a.Run != h.run {
-		h.report(RuleFirst, e.ID, "WorkflowStarted names workflow %q run %s", a.WorkflowID, a.Run)
-	}
-	h.start, h.timeout = h.now(e), firstSet(a.ExecutionStartToCloseTimeout, defaultWorkflowTimeout)
-	h.scheduled = limits{
-		startToClose: firstSet(a.TaskStartToCloseTimeout, defaultDeciderTimeout), scheduleToStart: a.TaskScheduleToStartTimeout,
-	}
-	if a.ActivityDefaults != nil {
-		h.defaults = *a.ActivityDefaults
-	}
-	h.predecessor, h.startRequest = a.ContinuedExecutionRun, a.RequestID
-}
-
-// firstSet returns the first duration that is not 0, which means "not set".
-func firstSet(all ...schemas.Duration) schemas.Duration {
-	for _, d := range all {
-		if d != 0 {
-			return d
-		}
-	}
-	return 0
 }

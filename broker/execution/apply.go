@@ -1,6 +1,10 @@
 package execution
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"slices"
+
+	"github.com/droverhq/drover/schemas"
+)
 
 // Apply folds one event into the state. It trusts the event: it stands in a history, or Step just made it.
 func (s *State) Apply(e schemas.Event) {
@@ -14,18 +18,20 @@ func (s *State) Apply(e schemas.Event) {
 	switch a := e.Attributes.(type) {
 	case *schemas.WorkflowStarted:
 		s.WorkflowID, s.Run, s.Start, s.StartBase, s.Status = a.WorkflowID, a.Run, a, e.Time, schemas.StatusOpen
-		s.Attributes = a.Attributes
+		s.Attributes, s.SignalIDs = a.Attributes, slices.Clone(a.SignalIDs)
 	case *schemas.WorkflowPaused:
 		s.Status, s.Paused = schemas.StatusPaused, a
+		s.rememberRequest(a.RequestID)
 	case *schemas.WorkflowResumed:
 		s.Status, s.Paused, s.Decision.Failures = schemas.StatusOpen, nil, 0
 		s.Decision.waitFrom(e)
+		s.rememberRequest(a.RequestID)
 	case *schemas.WorkflowCancelRequested:
 		s.CancelRequested = true
+		s.rememberRequest(a.RequestID)
 	case *schemas.Signal:
-		if a.RequestID != "" {
-			// A copy once in a while keeps a long list from growing its array for ever.
-			s.SignalIDs = append(s.SignalIDs[max(0, len(s.SignalIDs)+1-rememberedSignals):], a.RequestID)
+		if id := signalID(a); id != "" {
+			s.SignalIDs = latest(s.SignalIDs, id, rememberedSignals)
 		}
 	case *schemas.AttributesSet:
 		s.setAttributes(a.Attributes)
@@ -39,13 +45,33 @@ func (s *State) Apply(e schemas.Event) {
 	case *schemas.TimerCanceled:
 		delete(s.Timers, a.TimerID)
 	default:
-		if !s.applyDecider(e) {
+		if !s.applyDecider(e) && !s.applyExchange(e) {
 			s.applyActivity(e)
 		}
 	}
 	if s.Paused != nil && e.Type().Wakes() {
 		s.Decision.Woken = true
 	}
+}
+
+// signalID is what a repeat of a signal is known by; empty if its sender gave nothing.
+func signalID(a *schemas.Signal) string {
+	if a.ExternalWorkflowExecution != nil {
+		return externalSignalID(a.ExternalWorkflowExecution.Run, a.ExternalScheduledEventID)
+	}
+	return a.RequestID
+}
+
+func (s *State) rememberRequest(id string) {
+	if id != "" {
+		s.RequestIDs = latest(s.RequestIDs, id, rememberedRequests)
+	}
+}
+
+// latest appends to a list of bounded length. append copies a long list once in a while, so its array does not grow for
+// ever.
+func latest(ids []string, id string, most int) []string {
+	return append(ids[max(0, len(ids)+1-most):], id)
 }
 
 // setAttributes never changes the map in place: it may belong to an event.
@@ -123,9 +149,9 @@ func (s *State) applyActivity(e schemas.Event) {
 			act.LastBeat, act.NotBefore = 0, 0
 		}
 	case *schemas.ActivityInterrupted:
-		s.nextAttempt(a.ScheduledEventID, a.Attempt, 0)
+		s.nextAttempt(a.ScheduledEventID, a.Attempt, 0, a.HeartbeatDetails)
 	case *schemas.ActivityRetryScheduled:
-		s.nextAttempt(a.ScheduledEventID, a.Attempt, a.NextTime)
+		s.nextAttempt(a.ScheduledEventID, a.Attempt, a.NextTime, a.HeartbeatDetails)
 	case *schemas.ActivityCancelRequested:
 		if act := s.Activities[a.ScheduledEventID]; act != nil {
 			act.CancelRequested = e.ID
@@ -143,8 +169,13 @@ func (s *State) applyActivity(e schemas.Event) {
 	}
 }
 
-func (s *State) nextAttempt(scheduledID int64, ended int, at schemas.Timestamp) {
+// nextAttempt keeps what the last heartbeat of any attempt said: an attempt that never beat has nothing to add.
+func (s *State) nextAttempt(scheduledID int64, ended int, at schemas.Timestamp, resume schemas.Payload) {
 	if act := s.Activities[scheduledID]; act != nil {
+		if len(resume) > 0 {
+			act.Resume = resume
+		}
+		act.LastBeat, act.BeatDetails = 0, nil
 		act.Started, act.StartedBase, act.Attempt, act.NotBefore = 0, 0, ended+1, at
 		act.Worker, act.TaskSequence, act.Nonce = "", 0, ""
 	}

@@ -154,7 +154,7 @@ func TestBeginAgainAndAgain(t *testing.T) { // P-7
 		w := decided(t, activity("A"))
 		for i, nonce := range []string{"n1", "n2", "n3"} {
 			for range 2 { // and the answer may be lost as well
-				if got := w.ask(token, 7, nonce, i > 0); got != allow(i+1) {
+				if got := w.ask(token, 7, nonce, i > 0); !cmp.Equal(got, allow(i+1)) {
 					t.Fatalf("%s: got %+v, want attempt %d", nonce, got, i+1)
 				}
 			}
@@ -164,7 +164,7 @@ func TestBeginAgainAndAgain(t *testing.T) { // P-7
 		w.do(Report{Report: &schemas.Report{Kind: schemas.ReportSuccess, Token: "run-1.5.3"}})
 		w.follows("ActivityStarted A; ActivityInterrupted A; ActivityStarted A 2; ActivityInterrupted A; ActivityStarted A 3; ActivitySuccess A; DeciderScheduled")
 		e := w.events[6].Attributes.(*schemas.ActivityInterrupted)
-		if want := (&schemas.ActivityInterrupted{ScheduledEventID: 5, StartedEventID: 6, Attempt: 1, Identity: "worker-n1"}); *e != *want {
+		if want := (&schemas.ActivityInterrupted{ScheduledEventID: 5, StartedEventID: 6, Attempt: 1, Identity: "worker-n1"}); !cmp.Equal(e, want) {
 			t.Fatalf("got %+v, want %+v", e, want)
 		}
 	})
@@ -212,7 +212,7 @@ func TestBeginDelayed(t *testing.T) { // P-7
 		t.Fatalf("got %+v, want no: its time has not come", got)
 	}
 	w.after(5 * sec)
-	if got := w.ask("run-1.5.1", 7, "n1", false); got != allow(1) {
+	if got := w.ask("run-1.5.1", 7, "n1", false); !cmp.Equal(got, allow(1)) {
 		t.Fatalf("got %+v, want go", got)
 	}
 	w.follows("ActivityStarted A")

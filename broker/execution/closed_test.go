@@ -65,8 +65,8 @@ func TestNothingFollowsTheEnd(t *testing.T) { // S1-2, S1-3, S1-4, S1-39
 				if got := w.s.Beat(&schemas.Heartbeat{Token: token}, w.now); !got.Gone {
 					t.Fatalf("got %+v, want gone", got)
 				}
-				if _, wanted := w.s.WantsDecider(&w.c); wanted || w.s.NextDue(&w.c) != 0 || len(w.s.Undispatched(w.now)) != 0 {
-					t.Fatalf("a closed run still wants something: due %s, tasks %v", w.s.NextDue(&w.c), w.s.Undispatched(w.now))
+				if _, wanted := w.s.WantsDecider(&w.c); wanted || w.s.NextDue(&w.c) != 0 || len(w.s.OpenEffects(w.now)) != 0 {
+					t.Fatalf("a closed run still wants something: due %s, tasks %v", w.s.NextDue(&w.c), w.s.OpenEffects(w.now))
 				}
 			})
 		}

@@ -16,9 +16,21 @@ type Config struct {
 	// 10 s.
 	DeciderBackoff    schemas.Duration
 	DeciderBackoffCap schemas.Duration
-	// OpenActivities and OpenTimers bound what a run may have open at once. Default to 1,000, as SWF has it.
+	// OpenActivities, OpenTimers and OpenChildren bound what a run may have open at once, OpenExternals its unanswered
+	// signals and cancels to other workflows. Default to 1,000, as SWF has it.
 	OpenActivities int
 	OpenTimers     int
+	OpenChildren   int
+	OpenExternals  int
+	// ChildDepth bounds how many ancestors a run may have. Defaults to 50.
+	ChildDepth int
+	// MaxEvents bounds a history. From there on decisions that would lengthen it are refused; a tenth further the run is
+	// terminated. Defaults to 50,000.
+	MaxEvents int64
+	// ChildPolicy is that of runs whose start names none. Defaults to TERMINATE.
+	ChildPolicy schemas.ChildPolicy
+	// Types are the registered types. Defaults to none, which allows any.
+	Types *Types
 }
 
 // Defaults returns c with every zero field set to its default.
@@ -31,6 +43,11 @@ func (c Config) Defaults() Config {
 	def(&c.DeciderBackoffCap, schemas.Seconds(10))
 	def(&c.OpenActivities, 1000)
 	def(&c.OpenTimers, 1000)
+	def(&c.OpenChildren, 1000)
+	def(&c.OpenExternals, 1000)
+	def(&c.ChildDepth, 50)
+	def(&c.MaxEvents, 50_000)
+	def(&c.ChildPolicy, schemas.ChildTerminate)
 	return c
 }
 
@@ -40,6 +57,9 @@ func def[T comparable](field *T, value T) {
 		*field = value
 	}
 }
+
+// hardLimit is where a history ends in any case: beyond MaxEvents there is room to react, but not for ever.
+func (c *Config) hardLimit() int64 { return c.MaxEvents + c.MaxEvents/10 }
 
 // backoff is the delay before a decider is asked again after n failures in a row.
 func (c *Config) backoff(n int) schemas.Duration {

@@ -8,8 +8,8 @@ import (
 func supported(a schemas.DecisionAttributes) bool {
 	switch a.(type) {
 	case *schemas.ScheduleActivity, *schemas.RequestCancelActivity, *schemas.ScheduleTimer, *schemas.CancelTimer,
-		*schemas.RecordMarker, *schemas.SetAttributes,
-		*schemas.CompleteWorkflow, *schemas.FailWorkflow, *schemas.CancelWorkflow:
+		*schemas.RecordMarker, *schemas.SetAttributes, *schemas.StartChild, *schemas.SignalExternal, *schemas.CancelExternal,
+		*schemas.CompleteWorkflow, *schemas.FailWorkflow, *schemas.CancelWorkflow, *schemas.ContinueAsNew:
 		return true
 	}
 	return false
@@ -28,6 +28,12 @@ func (st *step) decide(d schemas.Decision, completed int64) bool {
 		return st.cancelTimer(a, completed)
 	case *schemas.RecordMarker:
 		return st.recordMarker(a, completed)
+	case *schemas.StartChild:
+		return st.startChild(a, completed)
+	case *schemas.SignalExternal:
+		return st.signalExternal(a, completed)
+	case *schemas.CancelExternal:
+		return st.cancelExternal(a, completed)
 	case *schemas.SetAttributes:
 		st.emit(&schemas.AttributesSet{Attributes: a.Attributes, DeciderCompletedEventID: completed})
 	case *schemas.CompleteWorkflow:
@@ -36,6 +42,8 @@ func (st *step) decide(d schemas.Decision, completed int64) bool {
 		return st.close(d, completed, &schemas.WorkflowFailed{Reason: a.Reason, Details: a.Details, DeciderCompletedEventID: completed})
 	case *schemas.CancelWorkflow:
 		return st.close(d, completed, &schemas.WorkflowCanceled{Details: a.Details, DeciderCompletedEventID: completed})
+	case *schemas.ContinueAsNew:
+		return st.continueAsNew(d, a, completed)
 	}
 	return true
 }
@@ -47,13 +55,19 @@ func (st *step) close(d schemas.Decision, completed int64, event schemas.Attribu
 		unseen = unseen || e.ID > completed && e.Type().Wakes()
 	}
 	if unseen {
-		st.emit(&schemas.WorkflowCloseFailed{Decision: d.Type(), Cause: schemas.CauseUnhandledDecision, DeciderCompletedEventID: completed})
-		return false
+		return st.refuseClose(d, schemas.CauseUnhandledDecision, completed)
 	}
-	st.emit(event)
-	st.do(Closed{})
+	st.end(event)
 	return true
 }
+
+func (st *step) refuseClose(d schemas.Decision, cause schemas.Cause, completed int64) bool {
+	st.emit(&schemas.WorkflowCloseFailed{Decision: d.Type(), Cause: cause, DeciderCompletedEventID: completed})
+	return false
+}
+
+// full tells whether the history has no room for what would lengthen it further.
+func (st *step) full() bool { return st.LastID >= st.c.MaxEvents }
 
 func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) bool {
 	refuse := func(cause schemas.Cause, details string) bool {
@@ -63,7 +77,10 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 		return false
 	}
 	ev := st.activityOptions(a, completed)
+	_, typeCause := st.c.Types.Activity(a.ActivityType, a.ActivityTypeVersion)
 	switch {
+	case typeCause != "":
+		return refuse(typeCause, "")
 	case ev.List == "":
 		return refuse(schemas.CauseListUndefined, "name a list in the decision, or give the run a default list")
 	case schemas.ValidateID("activityId", a.ActivityID) != nil:
@@ -80,6 +97,8 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 		return refuse(schemas.CauseActivityIDInUse, "")
 	case len(st.Activities) >= st.c.OpenActivities:
 		return refuse(schemas.CauseOpenActivitiesLimit, "")
+	case st.full():
+		return refuse(schemas.CauseEventLimitExceeded, "")
 	}
 	id := st.emit(ev)
 	if !ev.StartDelay.Limited() {
@@ -90,7 +109,8 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 
 const maxBackoffCoefficient = 1000
 
-// activityOptions fills in what the decision leaves out: first from the run's defaults, then from the namespace's.
+// activityOptions fills in what the decision leaves out: from the defaults of the type, then of the run, then of the
+// namespace.
 func (st *step) activityOptions(a *schemas.ScheduleActivity, completed int64) *schemas.ActivityScheduled {
 	d := st.Start.ActivityDefaults
 	if d == nil {
@@ -103,6 +123,15 @@ func (st *step) activityOptions(a *schemas.ScheduleActivity, completed int64) *s
 		ScheduleToCloseTimeout: a.ScheduleToCloseTimeout, HeartbeatTimeout: a.HeartbeatTimeout,
 		StartDelay: a.StartDelay, NotIdempotent: a.NotIdempotent, Retry: a.Retry, DeciderCompletedEventID: completed,
 	}
+	t := st.c.Types.activityDefaults(a.ActivityType, a.ActivityTypeVersion)
+	def(&ev.List, t.List)
+	def(&ev.TaskPriority, t.TaskPriority)
+	def(&ev.ScheduleToStartTimeout, t.ScheduleToStartTimeout)
+	def(&ev.StartToCloseTimeout, t.StartToCloseTimeout)
+	def(&ev.ScheduleToCloseTimeout, t.ScheduleToCloseTimeout)
+	def(&ev.HeartbeatTimeout, t.HeartbeatTimeout)
+	def(&ev.NotIdempotent, t.NotIdempotent)
+	def(&ev.Retry, t.Retry)
 	def(&ev.List, d.List)
 	def(&ev.ScheduleToStartTimeout, d.ScheduleToStartTimeout)
 	def(&ev.StartToCloseTimeout, d.StartToCloseTimeout)
@@ -120,6 +149,7 @@ func (st *step) cancelActivity(a *schemas.RequestCancelActivity, completed int64
 	}
 	requested := st.emit(&schemas.ActivityCancelRequested{ActivityID: a.ActivityID, ScheduledEventID: act.ScheduledID, DeciderCompletedEventID: completed})
 	if act.Started != 0 {
+		st.tellWorker(act, reasonCancel)
 		return true
 	}
 	st.emit(&schemas.ActivityCanceled{ScheduledEventID: act.ScheduledID, LatestCancelRequestedEventID: requested})
@@ -140,6 +170,8 @@ func (st *step) scheduleTimer(a *schemas.ScheduleTimer, completed int64) bool {
 		return refuse(schemas.CauseTimerIDInUse, "")
 	case len(st.Timers) >= st.c.OpenTimers:
 		return refuse(schemas.CauseOpenTimersLimit, "")
+	case st.full():
+		return refuse(schemas.CauseEventLimitExceeded, "")
 	}
 	st.emit(&schemas.TimerScheduled{TimerID: a.TimerID, StartToFireTimeout: a.StartToFireTimeout, Control: a.Control, DeciderCompletedEventID: completed})
 	return true
@@ -156,8 +188,15 @@ func (st *step) cancelTimer(a *schemas.CancelTimer, completed int64) bool {
 }
 
 func (st *step) recordMarker(a *schemas.RecordMarker, completed int64) bool {
-	if schemas.ValidateID("markerName", a.MarkerName) != nil {
-		st.emit(&schemas.MarkerFailed{MarkerName: a.MarkerName, Cause: schemas.CauseInvalidAttributes, DeciderCompletedEventID: completed})
+	var cause schemas.Cause
+	switch {
+	case schemas.ValidateID("markerName", a.MarkerName) != nil:
+		cause = schemas.CauseInvalidAttributes
+	case st.full():
+		cause = schemas.CauseEventLimitExceeded
+	}
+	if cause != "" {
+		st.emit(&schemas.MarkerFailed{MarkerName: a.MarkerName, Cause: cause, DeciderCompletedEventID: completed})
 		return false
 	}
 	st.emit(&schemas.Marker{MarkerName: a.MarkerName, Details: a.Details, DeciderCompletedEventID: completed})

@@ -82,8 +82,7 @@ func (st *step) fire(d *due) {
 	a := d.activity
 	switch d.kind {
 	case dueWorkflow:
-		st.emit(&schemas.WorkflowTimedOut{TimeoutType: schemas.TimeoutStartToClose, ChildPolicy: st.Start.ChildPolicy})
-		st.do(Closed{})
+		st.end(&schemas.WorkflowTimedOut{TimeoutType: schemas.TimeoutStartToClose, ChildPolicy: st.Start.ChildPolicy})
 	case dueDecider:
 		if st.Decision.Started == d.id {
 			st.emit(&schemas.DeciderTimedOut{TimeoutType: schemas.TimeoutStartToClose, ScheduledEventID: st.Decision.StartedOf, StartedEventID: d.id})
@@ -118,10 +117,11 @@ func (st *step) fire(d *due) {
 
 // timeOut ends an attempt that took too long; schedule-to-close bounds all attempts, so it is never followed by another.
 func (st *step) timeOut(a *Activity, kind schemas.TimeoutType) {
-	if kind != schemas.TimeoutScheduleToClose && st.retry(a, string(kind), a.BeatDetails) {
+	details := a.lastDetails()
+	if kind != schemas.TimeoutScheduleToClose && st.retry(a, string(kind), details) {
 		return
 	}
-	st.emit(&schemas.ActivityTimedOut{TimeoutType: kind, ScheduledEventID: a.ScheduledID, StartedEventID: a.Started, Details: a.BeatDetails})
+	st.emit(&schemas.ActivityTimedOut{TimeoutType: kind, ScheduledEventID: a.ScheduledID, StartedEventID: a.Started, Details: details})
 	st.wake()
 }
 
@@ -192,17 +192,16 @@ func (s *State) Beat(h *schemas.Heartbeat, now schemas.Timestamp) schemas.BeatAn
 		return schemas.BeatAnswer{Gone: true, Reason: "the activity is closed, or another attempt is at work"}
 	}
 	a.LastBeat = max(a.LastBeat, now)
-	a.BeatDetails = h.Details
+	if len(h.Details) > 0 {
+		a.BeatDetails = h.Details
+	}
 	return schemas.BeatAnswer{CancelRequested: a.CancelRequested != 0}
 }
 
-// Undispatched returns the activities whose task must be on a list: scheduled, due, and not started.
-func (s *State) Undispatched(now schemas.Timestamp) []Effect {
-	var open []Effect
-	for _, a := range s.OpenActivities() {
-		if a.Started == 0 && a.NotBefore <= now {
-			open = append(open, Dispatch{ScheduledID: a.ScheduledID})
-		}
+// lastDetails are those of the last heartbeat of any attempt.
+func (a *Activity) lastDetails() schemas.Payload {
+	if len(a.BeatDetails) > 0 {
+		return a.BeatDetails
 	}
-	return open
+	return a.Resume
 }

@@ -87,7 +87,7 @@ func FuzzRestore(f *testing.F) {
 		}
 		s.NextDue(&c)
 		s.WantsDecider(&c)
-		s.Undispatched(s.LastTime)
+		s.OpenEffects(s.LastTime)
 		s.Rebase(1, s.LastTime)
 	})
 }

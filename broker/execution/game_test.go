@@ -91,7 +91,7 @@ func (g *game) play(m Message) error {
 		g.read.Apply(e)
 		g.read.NextDue(&g.c) // any prefix will do
 		g.read.WantsDecider(&g.c)
-		g.read.Undispatched(g.now)
+		g.read.OpenEffects(g.now)
 		for _, v := range g.check.Event(e) {
 			return fmt.Errorf("%T: %s", m, v)
 		}

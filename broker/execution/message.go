@@ -8,12 +8,25 @@ type Message interface{ message() }
 // Start begins a run. It is the first message of every run and of no other.
 type Start struct{ Request *schemas.StartRequest }
 
-// Signal is word from outside.
+// Signal is word from outside. If another workflow sends it, External says which; then the sender gets an answer.
 type Signal struct {
 	Name      string
 	Input     schemas.Payload
 	RequestID string
+	External  *schemas.ExternalSignal
 }
+
+// Cancel asks for the run's end; the decider decides. Terminate ends it.
+type (
+	Cancel    struct{ Request *schemas.ExecutionRequest }
+	Terminate struct{ Request *schemas.ExecutionRequest }
+)
+
+// Child is what the owner of a child reports.
+type Child struct{ Report *schemas.ChildReport }
+
+// External is the answer to a signal or cancel request that this run has sent to another workflow.
+type External struct{ Answer *schemas.ExternalAnswer }
 
 // Report is what an activity worker reported or asked.
 type Report struct{ Report *schemas.Report }
@@ -45,15 +58,19 @@ type Pause struct{ Request *schemas.ExecutionRequest }
 // Resume undoes a pause.
 type Resume struct{ Request *schemas.ExecutionRequest }
 
-func (Start) message()  {}
-func (Signal) message() {}
-func (Report) message() {}
-func (Ring) message()   {}
-func (Taken) message()  {}
-func (Reply) message()  {}
-func (Refuse) message() {}
-func (Pause) message()  {}
-func (Resume) message() {}
+func (Start) message()     {}
+func (Signal) message()    {}
+func (Cancel) message()    {}
+func (Terminate) message() {}
+func (Child) message()     {}
+func (External) message()  {}
+func (Report) message()    {}
+func (Ring) message()      {}
+func (Taken) message()     {}
+func (Reply) message()     {}
+func (Refuse) message()    {}
+func (Pause) message()     {}
+func (Resume) message()    {}
 
 // Effect is something to do once the events that came with it are in the history.
 //
@@ -76,13 +93,45 @@ type Dead struct {
 	Details string
 }
 
-// Closed says that the run ended in this step.
+// Closed says that the run ended in this step: its parent is told, or its continuation begins.
 type Closed struct{}
 
-func (Dispatch) effect() {}
-func (Permit) effect()   {}
-func (Dead) effect()     {}
-func (Closed) effect()   {}
+// StartChild asks for the child of a ChildScheduled.
+type StartChild struct{ ScheduledID int64 }
+
+// Request sends the signal or the cancel request of a SignalExternalScheduled or CancelExternalScheduled.
+type Request struct{ ScheduledID int64 }
+
+// Answer tells another workflow that its signal or cancel request has arrived, or why not.
+type Answer struct {
+	To     schemas.Execution
+	Answer schemas.ExternalAnswer
+}
+
+// EndChild applies the child policy of a run that was ended by force to one of its children.
+type EndChild struct {
+	ScheduledID int64
+	Child       schemas.Execution
+	Policy      schemas.ChildPolicy
+}
+
+// CancelRunning tells the worker of a running activity at once that it is not wanted any more. It is a hint.
+type CancelRunning struct {
+	ScheduledID int64
+	Worker      string
+	Token       string
+	Reason      string
+}
+
+func (Dispatch) effect()      {}
+func (Permit) effect()        {}
+func (Dead) effect()          {}
+func (Closed) effect()        {}
+func (StartChild) effect()    {}
+func (Request) effect()       {}
+func (Answer) effect()        {}
+func (EndChild) effect()      {}
+func (CancelRunning) effect() {}
 
 // The reasons of dead letters that the core gives.
 const (

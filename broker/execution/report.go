@@ -123,7 +123,9 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 // interrupt follows the loss of a worker: an idempotent activity gets its next attempt, any other ends.
 func (st *step) interrupt(r *schemas.Report, act *Activity) {
 	started := act.Started
-	st.emit(&schemas.ActivityInterrupted{ScheduledEventID: act.ScheduledID, StartedEventID: started, Attempt: act.Attempt, Identity: act.Worker})
+	st.emit(&schemas.ActivityInterrupted{
+		ScheduledEventID: act.ScheduledID, StartedEventID: started, Attempt: act.Attempt, Identity: act.Worker, HeartbeatDetails: act.BeatDetails,
+	})
 	if !act.Scheduled.NotIdempotent {
 		st.begun(r, act)
 		st.permit(r, act)
@@ -137,6 +139,7 @@ func (st *step) interrupt(r *schemas.Report, act *Activity) {
 func (st *step) permit(r *schemas.Report, act *Activity) {
 	st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{
 		Nonce: r.Nonce, Go: true, Attempt: act.Attempt, Token: Token(st.Run, act.ScheduledID, act.Attempt),
+		HeartbeatDetails: act.Resume,
 	}})
 }
 
@@ -155,7 +158,8 @@ func (st *step) retry(act *Activity, reason string, details schemas.Payload) boo
 		return false
 	}
 	st.emit(&schemas.ActivityRetryScheduled{
-		ScheduledEventID: act.ScheduledID, StartedEventID: act.Started, Attempt: act.Attempt, Cause: reason, Details: details, NextTime: next,
+		ScheduledEventID: act.ScheduledID, StartedEventID: act.Started, Attempt: act.Attempt, Cause: reason, Details: details,
+		HeartbeatDetails: act.BeatDetails, NextTime: next,
 	})
 	return true
 }

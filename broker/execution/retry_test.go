@@ -62,7 +62,7 @@ func TestRetry(t *testing.T) {
 	if a := w.activity("A"); a.Attempt != 2 || a.Started != 0 || a.Worker != "" || a.Nonce != "" || a.TaskSequence != 0 {
 		t.Fatalf("got %+v, want attempt 2 of nobody yet", a)
 	}
-	if got := w.s.Undispatched(w.now); len(got) != 0 {
+	if got := w.s.OpenEffects(w.now); len(got) != 0 {
 		t.Fatalf("got %v, want nothing on the list yet", got)
 	}
 	if got := w.ask("run-1.5.2", 8, "n2", false); got.Go {
@@ -74,7 +74,7 @@ func TestRetry(t *testing.T) {
 	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 5}}, w.effects); diff != "" {
 		t.Fatal(diff)
 	}
-	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 5}}, w.s.Undispatched(w.now)); diff != "" {
+	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 5}}, w.s.OpenEffects(w.now)); diff != "" {
 		t.Fatal(diff)
 	}
 	w.do(Ring{}) // rings twice, dispatches once
@@ -184,7 +184,7 @@ func TestStartDelay(t *testing.T) {
 	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 6}}, w.effects); diff != "" {
 		t.Fatalf("only B goes to its list at once: %s", diff)
 	}
-	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 6}}, w.s.Undispatched(w.now)); diff != "" {
+	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 6}}, w.s.OpenEffects(w.now)); diff != "" {
 		t.Fatal(diff)
 	}
 	w.effects = nil
@@ -192,7 +192,7 @@ func TestStartDelay(t *testing.T) {
 	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 5}}, w.effects); diff != "" {
 		t.Fatal(diff)
 	}
-	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 5}, Dispatch{ScheduledID: 6}}, w.s.Undispatched(w.now)); diff != "" {
+	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 5}, Dispatch{ScheduledID: 6}}, w.s.OpenEffects(w.now)); diff != "" {
 		t.Fatal(diff)
 	}
 	w.s = fold(w.s, w.events) // a new owner does not know that the task is on its list

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -28,9 +29,17 @@ type State struct {
 	Base       schemas.DecisionBase `json:"base"`
 	Attributes map[string]string    `json:"attributes,omitempty"`
 
+	// Children and Externals are what the run has asked of other workflows and has no last answer to. They outlive its
+	// close: what was decided is carried out.
+	Children  map[int64]*ChildRun       `json:"children,omitempty"`
+	Externals map[int64]*ExternalAction `json:"externals,omitempty"`
+
 	CancelRequested bool `json:"cancelRequested,omitempty"`
-	// SignalIDs are the request ids of the latest signals: a repeat of one of them is dropped.
+	// SignalIDs are the request ids of the latest signals: a repeat of one of them is dropped. Those that another workflow
+	// has sent are remembered by its run and event (P-6).
 	SignalIDs []string `json:"signalIds,omitempty"`
+	// RequestIDs are those of the latest requests of operators.
+	RequestIDs []string `json:"requestIds,omitempty"`
 
 	activityIDs map[string]int64 // of open activities; rebuilt after decoding
 }
@@ -70,10 +79,27 @@ type Activity struct {
 	// NotBefore delays the dispatch of the current attempt; 0 once it is due or was never delayed.
 	NotBefore       schemas.Timestamp `json:"notBefore,omitempty"`
 	CancelRequested int64             `json:"cancelRequested,omitempty"`
+	// Resume are the heartbeat details of the attempt before.
+	Resume schemas.Payload `json:"resume,omitempty"`
 
 	// LastBeat and BeatDetails come from heartbeats, which write no event.
 	LastBeat    schemas.Timestamp `json:"-"`
 	BeatDetails schemas.Payload   `json:"-"`
+}
+
+// ChildRun is a child that has not closed. Started is its ChildStarted, 0 while nothing was heard of it.
+type ChildRun struct {
+	ScheduledID int64                   `json:"scheduledId"`
+	Scheduled   *schemas.ChildScheduled `json:"scheduled"`
+	At          schemas.Timestamp       `json:"at"`
+	Started     int64                   `json:"started,omitempty"`
+}
+
+// ExternalAction is an unanswered signal or cancel request to another workflow; one of the two is set.
+type ExternalAction struct {
+	ScheduledID int64                            `json:"scheduledId"`
+	Signal      *schemas.SignalExternalScheduled `json:"signal,omitempty"`
+	Cancel      *schemas.CancelExternalScheduled `json:"cancel,omitempty"`
 }
 
 // Timer is an open timer.
@@ -95,8 +121,20 @@ func later(t schemas.Timestamp, d schemas.Duration) schemas.Timestamp {
 	return t.Add(d)
 }
 
-// rememberedSignals bounds SignalIDs: a repeat comes from a sender that got no answer, so it comes soon.
-const rememberedSignals = 1000
+// rememberedSignals and rememberedRequests bound SignalIDs and RequestIDs: a repeat comes from a sender that got no answer,
+// so it comes soon.
+const (
+	rememberedSignals  = 1000
+	rememberedRequests = 100
+)
+
+// FirstRun is the first run of the chain that this one belongs to.
+func (s *State) FirstRun() string { return cmp.Or(s.Start.FirstExecutionRun, s.Run) }
+
+// Is tells whether a request that names a run, or a chain by its first one, means this run. Naming none means any.
+func (s *State) Is(run, firstRun string) bool {
+	return run == "" && firstRun == "" || run != "" && run == s.Run || firstRun != "" && firstRun == s.FirstRun()
+}
 
 // New returns the state of a run that has no event yet.
 func New(workflowID, run string) *State {
@@ -124,6 +162,16 @@ func Restore(b []byte) (*State, error) {
 	for id, t := range s.Timers {
 		if t == nil {
 			return nil, fmt.Errorf("snapshot: %w: timer %q is empty", schemas.ErrMalformed, id)
+		}
+	}
+	for id, c := range s.Children {
+		if c == nil || c.Scheduled == nil {
+			return nil, fmt.Errorf("snapshot: %w: child %d is empty", schemas.ErrMalformed, id)
+		}
+	}
+	for id, x := range s.Externals {
+		if x == nil || (x.Signal == nil) == (x.Cancel == nil) {
+			return nil, fmt.Errorf("snapshot: %w: external action %d is empty", schemas.ErrMalformed, id)
 		}
 	}
 	return s, nil

@@ -90,7 +90,7 @@ func TestActivitiesInOrder(t *testing.T) {
 		t.Fatal(diff)
 	}
 	w.report("A", schemas.ReportStarted)
-	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 5}, Dispatch{ScheduledID: 7}}, w.s.Undispatched(w.now)); diff != "" {
+	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 5}, Dispatch{ScheduledID: 7}}, w.s.OpenEffects(w.now)); diff != "" {
 		t.Fatal(diff)
 	}
 	if w.s.ActivityByID("D") != nil || New("a", "b").ActivityByID("A") != nil {

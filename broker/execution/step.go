@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -23,11 +24,15 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 	case Start:
 		st.start(m.Request)
 	case Signal:
-		if m.RequestID != "" && slices.Contains(s.SignalIDs, m.RequestID) {
-			break // a repeat: the history has it
-		}
-		st.emit(&schemas.Signal{SignalName: m.Name, Input: m.Input, RequestID: m.RequestID})
-		st.wake()
+		st.signal(m)
+	case Cancel:
+		st.cancel(m.Request)
+	case Terminate:
+		st.terminate(m.Request)
+	case Child:
+		st.child(m.Report)
+	case External:
+		st.external(m.Answer)
 	case Report:
 		st.report(m.Report)
 	case Ring:
@@ -42,6 +47,12 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 		st.pause(m.Request)
 	case Resume:
 		st.resume(m.Request)
+	}
+	if st.LastID >= c.hardLimit() && !st.Closed() {
+		st.end(&schemas.WorkflowTerminated{
+			Reason: fmt.Sprintf("the history has %d events; at most %d are allowed: continue as new before that", st.LastID, c.MaxEvents),
+			Cause:  schemas.CauseEventLimitExceeded, ChildPolicy: st.Start.ChildPolicy,
+		})
 	}
 	return st.events, st.effects
 }
@@ -87,50 +98,51 @@ func (st *step) start(r *schemas.StartRequest) {
 		st.dead(DeadInvalid, "run %s has begun already", st.Run)
 		return
 	}
-	timeout := r.ExecutionStartToCloseTimeout
-	if timeout == 0 {
-		timeout = st.c.WorkflowTimeout
-	}
-	st.emit(&schemas.WorkflowStarted{
+	d := st.c.Types.workflowDefaults(r.Type, r.TypeVersion)
+	e := &schemas.WorkflowStarted{
 		WorkflowID: r.WorkflowID, Run: r.Run, WorkflowType: r.Type, WorkflowTypeVersion: r.TypeVersion, Input: r.Input,
-		ExecutionStartToCloseTimeout: timeout, TaskStartToCloseTimeout: r.TaskStartToCloseTimeout,
+		ExecutionStartToCloseTimeout: r.ExecutionStartToCloseTimeout, TaskStartToCloseTimeout: r.TaskStartToCloseTimeout,
 		TaskScheduleToStartTimeout: r.TaskScheduleToStartTimeout, TaskPriority: r.TaskPriority,
 		ActivityDefaults: r.ActivityDefaults, ChildPolicy: r.ChildPolicy, TagList: r.TagList, Attributes: r.Attributes,
 		RequestID: r.RequestID, Identity: r.Identity,
-	})
+	}
+	def(&e.ExecutionStartToCloseTimeout, d.ExecutionStartToCloseTimeout)
+	def(&e.ExecutionStartToCloseTimeout, st.c.WorkflowTimeout)
+	def(&e.TaskStartToCloseTimeout, d.TaskStartToCloseTimeout)
+	def(&e.TaskScheduleToStartTimeout, d.TaskScheduleToStartTimeout)
+	def(&e.TaskPriority, d.TaskPriority)
+	def(&e.ActivityDefaults, d.ActivityDefaults)
+	def(&e.ChildPolicy, d.ChildPolicy)
+	def(&e.ChildPolicy, st.c.ChildPolicy)
+	if o := r.Origin; o != nil {
+		e.ParentWorkflowExecution, e.ParentScheduledEventID, e.Depth = o.Parent, o.ParentScheduledEventID, o.Depth
+		e.ContinuedExecutionRun, e.FirstExecutionRun, e.SignalIDs = o.ContinuedRun, o.FirstRun, o.SignalIDs
+	}
+	st.emit(e)
 	st.wake()
+	if r.Signal != nil {
+		st.signal(StartSignalOf(r))
+	}
 }
 
-// closed answers what comes after the end: workers that ask are told to stop, outcomes and signals are parked.
-func (st *step) closed(m Message) {
-	switch m := m.(type) {
-	case Report:
-		if m.Report.Kind == schemas.ReportBegin {
-			st.deny(m.Report, "the workflow is closed")
+// StartSignalOf is the signal of a signal-with-start.
+func StartSignalOf(r *schemas.StartRequest) Signal {
+	return Signal{Name: r.Signal.Name, Input: r.Signal.Input, RequestID: cmp.Or(r.Signal.RequestID, r.RequestID, r.Run)}
+}
+
+func (st *step) signal(m Signal) {
+	e := &schemas.Signal{SignalName: m.Name, Input: m.Input, RequestID: m.RequestID}
+	if x := m.External; x != nil {
+		if !st.Is(x.Run, x.Run) {
+			st.answer(x, schemas.CauseUnknownExecution)
 			return
 		}
-		if m.Report.Kind != schemas.ReportStarted {
-			st.dead(DeadClosedActivity, "the workflow closed (%s) before this outcome came", st.Status)
-		}
-	case Signal:
-		if m.RequestID != "" && slices.Contains(st.SignalIDs, m.RequestID) {
-			return
-		}
-		st.dead(DeadClosedWorkflow, "the workflow is closed (%s); start it again, or signal another", st.Status)
-	case Reply:
-		st.dead(DeadLateDecision, "the workflow closed (%s) before this decision came", st.Status)
+		e.ExternalWorkflowExecution, e.ExternalScheduledEventID = &x.Source, x.ScheduledEventID
+		st.answer(x, "")
 	}
-}
-
-func (st *step) pause(r *schemas.ExecutionRequest) {
-	if st.Paused == nil {
-		st.emit(&schemas.WorkflowPaused{Cause: schemas.CauseOperatorInitiated, Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity})
+	if id := signalID(e); id != "" && slices.Contains(st.SignalIDs, id) {
+		return // a repeat: the history has it
 	}
-}
-
-func (st *step) resume(r *schemas.ExecutionRequest) {
-	if st.Paused != nil {
-		st.emit(&schemas.WorkflowResumed{Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity})
-		st.wake()
-	}
+	st.emit(e)
+	st.wake()
 }

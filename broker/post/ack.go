@@ -14,8 +14,9 @@ import (
 // Ack is the outcome of one JetStream publish. With Err nil the message is stored at Seq.
 //
 // Err is one of: [*SequenceError] (wraps [ErrWrongSequence]), [ErrInFlight], [ErrNoStream], [ErrTooLarge],
-// [*APIError] for other refusals: nothing was stored. [ErrDisconnected]: nothing was sent. [ErrTimeout] and
-// [ErrClosed]: the outcome is unknown, except that a timeout joined to [ErrPermission] stored nothing.
+// [*APIError] for other refusals: nothing was stored. [ErrDisconnected]: nothing was sent. [*RefusedError]: the server
+// does not let this user publish, nothing was stored. [ErrTimeout] and [ErrClosed]: the outcome is unknown, also that of a
+// timeout joined to a refused subscription, that of the acknowledgements.
 type Ack struct {
 	Seq       uint64
 	Duplicate bool // the server had seen the message id before; Seq is that of the first
@@ -37,7 +38,7 @@ func (c *Conn) PublishSync(ctx context.Context, subject string, h Header, body [
 }
 
 // publishOnce sends m when the connection is up and waits for the answer. The library's own request would wait for
-// its whole time when the connection breaks and takes the acknowledgement with it.
+// its whole time when the connection breaks and takes the acknowledgement with it, or when the server refuses the subject.
 func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
@@ -51,9 +52,12 @@ func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg) (*nats.Msg, error) 
 	})
 	defer forget()
 	m.Reply = reply
-	var up <-chan struct{}
+	if err := c.refused(m.Subject, reply, start, false); err != nil {
+		return nil, err
+	}
+	var up, refused <-chan struct{}
 	if err := c.whenUp(ctx, func() error {
-		up = c.reconnected()
+		up, refused = c.reconnected(), c.denied.next()
 		return c.nc.PublishMsg(m)
 	}); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Subject, fromNATS(err))
@@ -65,6 +69,11 @@ func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg) (*nats.Msg, error) 
 			return got, nil
 		case <-up:
 			up, grace = nil, time.After(reconnectGrace)
+		case <-refused:
+			refused = c.denied.next()
+			if err := c.refused(m.Subject, reply, start, true); err != nil {
+				return nil, err
+			}
 		case <-grace:
 			return nil, c.unanswered(m.Subject, reply, start, errBroken)
 		case <-ctx.Done():

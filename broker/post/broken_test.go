@@ -3,10 +3,8 @@ package post
 import (
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
 
@@ -71,40 +69,4 @@ func TestOutboxGivesUpSoonAfterAReconnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantErr(t, receive(t, acks).Err, ErrTimeout)
-}
-
-func TestPermissionViolationJoinsTheTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := serverOptions(t)
-		o.Users = []*server.User{
-			{Username: "root", Password: "p"},
-			{Username: "narrow", Password: "p", Permissions: &server.Permissions{
-				Publish: &server.SubjectPermission{Allow: []string{"s.mine", "$JS.API.STREAM.INFO.S"}}, Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
-			}},
-		}
-		srv, stop := start(t, o)
-		defer stop()
-		root := dial(t, Options{InProcess: srv, User: "root", Password: "p"})
-		defer root.Close()
-		stream(t, root)
-		c := dial(t, Options{InProcess: srv, User: "narrow", Password: "p"})
-		defer c.Close()
-		put(t, c, "s.mine", "")
-		b := outbox(t, c, OutboxOptions{})
-		acks := make(chan Ack, 1)
-		b.Send("s.other", nil, nil, func(a Ack) { acks <- a })
-		wantErr(t, (<-acks).Err, ErrTimeout, ErrPermission)
-		_, err := c.PublishSync(t.Context(), "s.other", nil, nil)
-		wantErr(t, err, ErrTimeout, ErrPermission)
-		_, err = c.Request(t.Context(), "api.x", nil, nil)
-		wantErr(t, err, ErrTimeout, ErrPermission)
-		_, err = c.LastBySubject(t.Context(), "S", "s.mine")
-		wantErr(t, err, ErrTimeout, ErrPermission)
-		if _, err := c.StreamLastSeq(t.Context(), "S"); err != nil {
-			t.Fatal(err)
-		}
-		if last, err := root.StreamLastSeq(t.Context(), "S"); err != nil || last != 1 {
-			t.Fatalf("got last %d, %v, want 1: a refused publish was stored", last, err)
-		}
-	})
 }

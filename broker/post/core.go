@@ -47,23 +47,20 @@ func (c *Conn) PublishReply(subject, reply string, h Header, body []byte) error 
 
 // Request sends a core request once and waits for one answer. It waits for the connection first. Errors:
 // [ErrNoResponders] when nobody listens, [ErrTimeout] when the outcome is unknown, [ErrDisconnected] when nothing
-// was sent until ctx ended. Without a deadline in ctx, Options.RequestTimeout holds.
+// was sent until ctx ended, [*RefusedError] when the server refuses the subject or its answer to this user. Without a
+// deadline in ctx, Options.RequestTimeout holds.
 func (c *Conn) Request(ctx context.Context, subject string, h Header, body []byte) (Msg, error) {
-	ctx, cancel := c.bound(ctx)
-	defer cancel()
-	start := time.Now()
-	var resp *nats.Msg
-	err := c.whenUp(ctx, func() (err error) {
-		resp, err = c.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
-		return err
-	})
+	m, err := c.publishOnce(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
+	if err == nil && noResponders(m) {
+		err = fmt.Errorf("%s: %w", subject, ErrNoResponders)
+	}
 	switch {
 	case err == nil:
-		return c.msg(resp), nil
-	case errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrDisconnected):
-		return Msg{}, fmt.Errorf("request %w", c.unanswered(subject, c.inbox.prefix, start, err))
+		return c.msg(m), nil
+	case errors.Is(ctx.Err(), context.Canceled) && errors.Is(err, ErrTimeout):
+		return Msg{}, fmt.Errorf("request %s: %w", subject, ctx.Err()) // the caller's wish, not a timeout
 	default:
-		return Msg{}, fmt.Errorf("request %s: %w", subject, fromNATS(err))
+		return Msg{}, fmt.Errorf("request %w", err)
 	}
 }
 

@@ -256,14 +256,18 @@ func TestDenialLedgerStaysSmall(t *testing.T) {
 		t.Fatalf("got %d entries, want at most %d", n, maxDenials)
 	}
 	past := time.Now().Add(-time.Minute)
-	if _, ok := d.since(fmt.Sprintf("a.%d", 3*maxDenials-1), "", past); !ok {
+	if d.since(fmt.Sprintf("a.%d", 3*maxDenials-1), "", past) == nil {
 		t.Fatal("the latest refusal was forgotten")
 	}
-	if _, ok := d.since(fmt.Sprintf("a.%d", 3*maxDenials-1), "", time.Now().Add(time.Minute)); ok {
+	if d.since(fmt.Sprintf("a.%d", 3*maxDenials-1), "", time.Now().Add(time.Minute)) != nil {
 		t.Fatal("a refusal from before the publish was taken for its own")
 	}
-	if text, ok := d.since("b", "_INBOX.x.17", past); !ok || !strings.Contains(text, "_INBOX.x.*") {
-		t.Fatalf("got %q, %v, want the refused inbox", text, ok)
+	if e := d.since("b", "_INBOX.x.17", past); e == nil || e.Subject != "_INBOX.x.*" || !e.Subscribe {
+		t.Fatalf("got %v, want the refused inbox", e)
+	}
+	d.forget()
+	if e := d.since("b", "_INBOX.x.17", past); e != nil {
+		t.Fatalf("got %v after the connection was lost, want a fresh look", e)
 	}
 }
 

@@ -3,7 +3,9 @@ package post
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,18 +20,54 @@ const (
 // The server's text is: Permissions Violation for Publish to "subject", and the same with Subscription.
 var denialText = regexp.MustCompile(`for (Publish|Subscription) to ("(?:[^"\\]|\\.)*")`)
 
-// denials remembers which subjects the server refused, because the caller learns of it only by silence.
+// RefusedError says that the NATS server does not let this user publish or subscribe to a subject; it wraps
+// [ErrPermission].
+type RefusedError struct {
+	// Subscribe tells a refused subscription from a refused publish.
+	Subscribe bool
+	// Subject is the one that was refused. That of a subscription may hold wildcards.
+	Subject string
+}
+
+// Error names the subject.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%v: %s to %q", ErrPermission, e.verb(), e.Subject)
+}
+
+// Hint says what to do about it.
+func (e *RefusedError) Hint() string {
+	return fmt.Sprintf("allow the NATS user to %s to %q, or connect as another user", e.verb(), e.Subject)
+}
+
+// Unwrap returns [ErrPermission].
+func (e *RefusedError) Unwrap() error { return ErrPermission }
+
+func (e *RefusedError) verb() string {
+	if e.Subscribe {
+		return "subscribe"
+	}
+	return "publish"
+}
+
+// covers tells whether a message with this subject, whose answer goes to reply, is lost by the refusal.
+func (e *RefusedError) covers(subject, reply string) bool {
+	if e.Subscribe {
+		return reply != "" && strings.HasPrefix(reply, strings.TrimRight(e.Subject, "*>"))
+	}
+	return e.Subject == subject
+}
+
+// denials remembers which subjects the server refused, and tells those who wait: the server itself leaves them waiting.
 type denials struct {
-	mu   sync.Mutex
-	pubs map[string]denial
-	subs map[string]denial
+	mu       sync.Mutex
+	pubs     map[string]time.Time
+	subs     map[string]time.Time
+	changed  chan struct{} // closed at the next refusal, then replaced; nil while nobody waits
+	nextHook int
+	hooks    map[int]func(*RefusedError)
 }
 
-type denial struct {
-	at   time.Time
-	text string
-}
-
+// record takes the server's text.
 func (d *denials) record(text string) {
 	m := denialText.FindStringSubmatch(text)
 	if m == nil {
@@ -39,25 +77,38 @@ func (d *denials) record(text string) {
 	if err != nil {
 		return
 	}
+	e := &RefusedError{Subscribe: m[1] == "Subscription", Subject: subject}
+	for _, fn := range d.note(e) {
+		fn(e)
+	}
+}
+
+// note writes a refusal down, wakes those who wait, and returns the hooks to call.
+func (d *denials) note(e *RefusedError) []func(*RefusedError) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.pubs == nil {
-		d.pubs, d.subs = map[string]denial{}, map[string]denial{}
+		d.pubs, d.subs = map[string]time.Time{}, map[string]time.Time{}
 	}
 	book := d.pubs
-	if m[1] == "Subscription" {
+	if e.Subscribe {
 		book = d.subs
 	}
 	if len(book) >= maxDenials {
 		prune(book)
 	}
-	book[subject] = denial{at: time.Now(), text: strings.TrimPrefix(text, "nats: ")}
+	book[e.Subject] = time.Now()
+	if d.changed != nil {
+		close(d.changed)
+		d.changed = nil
+	}
+	return slices.Collect(maps.Values(d.hooks))
 }
 
 // prune drops old entries, or all of them when none is old: the ledger serves the next seconds only.
-func prune(book map[string]denial) {
-	for s, d := range book {
-		if time.Since(d.at) > denialLedger {
+func prune(book map[string]time.Time) {
+	for s, at := range book {
+		if time.Since(at) > denialLedger {
 			delete(book, s)
 		}
 	}
@@ -66,22 +117,96 @@ func prune(book map[string]denial) {
 	}
 }
 
-// since returns the refusal of a publish to subject, or of a subscription to reply, that came at or after start.
-// A refused subscription stays refused, so its age does not count.
-func (d *denials) since(subject, reply string, start time.Time) (string, bool) {
+// forget empties the ledger: the next connection may have other permissions.
+func (d *denials) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if v, ok := d.pubs[subject]; ok && !v.at.Before(start) {
-		return v.text, true
+	clear(d.pubs)
+	clear(d.subs)
+}
+
+// next gives a channel that is closed at the next refusal, of whatever subject. Take it before you look and before you
+// send.
+func (d *denials) next() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.changed == nil {
+		d.changed = make(chan struct{})
 	}
-	if reply != "" {
-		for s, v := range d.subs {
-			if strings.HasPrefix(reply, strings.TrimRight(s, "*>")) {
-				return v.text, true
-			}
+	return d.changed
+}
+
+// since returns the refusal of a publish to subject that came at or after start, or of a subscription to reply, whose age
+// does not count: it stays refused.
+func (d *denials) since(subject, reply string, start time.Time) *RefusedError {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at, ok := d.pubs[subject]; ok && !at.Before(start) {
+		return &RefusedError{Subject: subject}
+	}
+	for s := range d.subs {
+		if e := (&RefusedError{Subscribe: true, Subject: s}); e.covers("", reply) {
+			return e
 		}
 	}
-	return "", false
+	return nil
+}
+
+func (d *denials) hook(fn func(*RefusedError)) (remove func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.hooks == nil {
+		d.hooks = map[int]func(*RefusedError){}
+	}
+	id := d.nextHook
+	d.nextHook++
+	d.hooks[id] = fn
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.hooks, id)
+	}
+}
+
+// OnRefused registers a function that is called for each subject that the server refuses from now on. It must not block.
+// The returned function removes it.
+func (c *Conn) OnRefused(fn func(*RefusedError)) (remove func()) { return c.denied.hook(fn) }
+
+// UntilRefused returns a context that is canceled, with the [*RefusedError] as its cause, when the server refuses a publish
+// to a subject with the prefix. It makes calls fail at once that do not look for refusals themselves: those of
+// [Conn.JetStream].
+func (c *Conn) UntilRefused(ctx context.Context, prefix string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	remove := c.OnRefused(func(e *RefusedError) {
+		if !e.Subscribe && strings.HasPrefix(e.Subject, prefix) {
+			cancel(e)
+		}
+	})
+	return ctx, func() {
+		remove()
+		cancel(nil)
+	}
+}
+
+// settleInbox learns whether the server refused the reply inbox, so that nothing is sent whose answer cannot come. The
+// handler that records refusals runs in a goroutine of the library, which may be behind; the error itself is there.
+func (c *Conn) settleInbox(limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if c.nc.FlushWithContext(ctx) != nil {
+		return // the connection broke already: the first call will say so
+	}
+	if err := c.nc.LastError(); err != nil {
+		c.denied.record(err.Error())
+	}
+}
+
+// hears returns the refusal of the reply inbox: whatever waits for answers would wait in vain.
+func (c *Conn) hears() error {
+	if e := c.denied.since("", c.inbox.prefix, time.Time{}); e != nil {
+		return e
+	}
+	return nil
 }
 
 // unanswered is the error of a publish or request that got no answer, with the server's refusal joined to it.
@@ -89,8 +214,21 @@ func (c *Conn) unanswered(subject, reply string, start time.Time, cause error) e
 	if cause == nil {
 		cause = context.DeadlineExceeded
 	}
-	if text, ok := c.denied.since(subject, reply, start); ok {
-		return fmt.Errorf("%s: %w: %s (%w, %w)", subject, ErrPermission, text, ErrTimeout, cause)
+	if e := c.denied.since(subject, reply, start); e != nil {
+		return fmt.Errorf("%s: %w (%w, %w)", subject, e, ErrTimeout, cause)
 	}
 	return fmt.Errorf("%s: %w: %w", subject, ErrTimeout, cause)
+}
+
+// refused is the error of a publish or request that the server refused before any time was over. A refused publish was
+// received by nobody. With a refused subscription for the answer, the message itself may have been.
+func (c *Conn) refused(subject, reply string, start time.Time, sent bool) error {
+	switch e := c.denied.since(subject, reply, start); {
+	case e == nil:
+		return nil
+	case e.Subscribe && sent:
+		return fmt.Errorf("%s: %w (%w)", subject, e, ErrTimeout)
+	default:
+		return fmt.Errorf("%s: %w", subject, e)
+	}
 }

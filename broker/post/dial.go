@@ -73,6 +73,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		c.nc.Close()
 		return nil, fmt.Errorf("%w: reply inbox: %w", ErrNoConnection, fromNATS(err))
 	}
+	c.settleInbox(o.Timeout)
 	c.log.WithField("server", c.nc.ConnectedServerName()).Debugf("connected to NATS: %s", o)
 	return c, nil
 }
@@ -217,6 +218,7 @@ func (c *Conn) onReconnect(nc *nats.Conn) {
 }
 
 func (c *Conn) onDisconnect(_ *nats.Conn, err error) {
+	c.denied.forget()
 	if err != nil {
 		c.log.WithField("err", err).Warn("lost the connection to NATS, trying again")
 	}

@@ -10,8 +10,9 @@
 //     unknown. Only reads and idempotent stream operations are asked again after a lost answer.
 //   - One table ([APIError]) maps the server's codes to sentinel errors. A refused compare-and-set has two: with
 //     [ErrWrongSequence] reload, with [ErrInFlight] try again in a few milliseconds.
-//   - The server says nothing to a publisher without permission. [Conn] remembers such refusals, and the timeout
-//     that follows carries [ErrPermission].
+//   - To a publisher without permission the server does not answer; it says so beside the answers, of no message in
+//     particular. [Conn] finds out whom it means, and the call fails at once with a [*RefusedError] instead of after its
+//     time.
 //
 // Reads by [Conn.LastBySubject], [Conn.GetSeq] and [Conn.KVGet] ask the stream's leader. [Conn.BatchGet] may be
 // answered by any replica, so it can lag behind the caller's own acknowledged writes. It also occupies the

@@ -21,7 +21,7 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrTimeout means that no answer came in time. The outcome of a write is unknown: read before you repeat it.
 	ErrTimeout = errors.New("no answer in time, the outcome is unknown")
-	// ErrPermission joins a timeout when the server refused the subject: ask for the permission that it names.
+	// ErrPermission means that the server refused a subject to this user. See [RefusedError].
 	ErrPermission = errors.New("not permitted by the NATS server")
 	// ErrNoResponders means that nobody listens on the subject of a request; nothing was received by anybody.
 	ErrNoResponders = errors.New("nobody listens on the subject")

@@ -86,41 +86,69 @@ func ask[C collector](ctx context.Context, c *Conn, subject string, body []byte,
 	defer cancel()
 	start := time.Now()
 	for wait := firstAttempt; ; wait *= 2 {
-		up := c.reconnected()
-		col, done := fresh(), make(chan struct{})
+		col := fresh()
+		a := attempt{conn: c, subject: subject, start: start, up: c.reconnected(), refused: c.denied.next(), done: make(chan struct{})}
 		finished := false // only the inbox's goroutine uses it
 		reply, forget := c.inbox.expect(func(m *nats.Msg) {
 			if !finished && col.take(m) {
 				finished = true
-				close(done)
+				close(a.done)
 			}
 		})
-		err := c.whenUp(ctx, func() error { return c.nc.PublishRequest(subject, reply, body) })
+		a.reply = reply
+		err := c.refused(subject, reply, start, false)
+		if err == nil {
+			err = c.whenUp(ctx, func() error { return c.nc.PublishRequest(subject, reply, body) })
+		}
 		if err != nil {
 			forget()
 			return none, fmt.Errorf("%s: %w", subject, fromNATS(err))
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-done:
-			timer.Stop()
-			forget()
-			return col, nil
-		case <-up:
-		case <-timer.C:
-			c.log.WithField("subject", subject).Debug("no answer, asking again")
-		case <-ctx.Done():
-			err = c.unanswered(subject, reply, start, ctx.Err())
-			if errors.Is(ctx.Err(), context.Canceled) {
-				err = fmt.Errorf("%s: %w", subject, ctx.Err())
-			}
-		case <-c.done:
-			err = fmt.Errorf("connection: %w", ErrClosed)
-		}
-		timer.Stop()
+		answered, err := a.await(ctx, wait)
 		forget()
-		if err != nil {
+		switch {
+		case err != nil:
 			return none, err
+		case answered:
+			return col, nil
+		}
+	}
+}
+
+// attempt is one question on its way.
+type attempt struct {
+	conn           *Conn
+	subject, reply string
+	start          time.Time       // of the first attempt
+	up, refused    <-chan struct{} // the connection was made anew; the server refused some subject
+	done           chan struct{}   // the answer is complete
+}
+
+// await returns when the answer is complete, or not answered when it is time to ask again.
+func (a *attempt) await(ctx context.Context, wait time.Duration) (answered bool, err error) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-a.done:
+			return true, nil
+		case <-a.refused:
+			a.refused = a.conn.denied.next()
+			if err := a.conn.refused(a.subject, a.reply, a.start, true); err != nil {
+				return false, err
+			}
+		case <-a.up:
+			return false, nil
+		case <-timer.C:
+			a.conn.log.WithField("subject", a.subject).Debug("no answer, asking again")
+			return false, nil
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return false, fmt.Errorf("%s: %w", a.subject, ctx.Err())
+			}
+			return false, a.conn.unanswered(a.subject, a.reply, a.start, ctx.Err())
+		case <-a.conn.done:
+			return false, fmt.Errorf("connection: %w", ErrClosed)
 		}
 	}
 }

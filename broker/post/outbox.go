@@ -37,7 +37,7 @@ type Outbox struct {
 	prefix  string // "<inbox>."
 	timeout time.Duration
 	start   time.Time // the clock's zero: deadlines are monotonic durations since then
-	unhook  func()
+	unhook  []func()
 	kick    chan struct{} // wakes the sweeper: something failed locally, or a deadline came nearer
 	quit    chan struct{}
 	stopped chan struct{}
@@ -78,7 +78,10 @@ func (c *Conn) NewOutbox(o OutboxOptions) (*Outbox, error) {
 		conn: c, prefix: c.nc.NewInbox() + ".", timeout: cmp.Or(o.Timeout, defaultAckTimeout), start: time.Now(),
 		kick: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{}), ring: make([]parcel, firstRing), calling: make(turn, 1),
 	}
-	var err error
+	err := c.hears()
+	if err != nil {
+		return nil, fmt.Errorf("outbox: %w", err)
+	}
 	if b.sub, err = c.nc.Subscribe(b.prefix+"*", b.receive); err != nil {
 		return nil, fmt.Errorf("outbox: %w", fromNATS(err))
 	}
@@ -86,7 +89,7 @@ func (c *Conn) NewOutbox(o OutboxOptions) (*Outbox, error) {
 	if err = b.sub.SetPendingLimits(-1, -1); err != nil {
 		return nil, fmt.Errorf("outbox: %w", fromNATS(err))
 	}
-	b.unhook = c.OnReconnect(b.hurry)
+	b.unhook = []func(){c.OnReconnect(b.hurry), c.OnRefused(b.refused)}
 	go b.sweep()
 	if err = c.adopt(b); err != nil {
 		b.Close()
@@ -140,7 +143,9 @@ func (b *Outbox) Close() {
 	b.closed = true
 	b.mu.Unlock()
 	b.conn.disown(b)
-	b.unhook()
+	for _, remove := range b.unhook {
+		remove()
+	}
 	_ = b.sub.Unsubscribe() // it fails only when the connection is closed already
 	close(b.quit)
 	<-b.stopped
@@ -239,6 +244,26 @@ func (b *Outbox) hurry() {
 	for n := b.head; n != b.next; n++ {
 		s := b.slot(n)
 		s.deadline = min(s.deadline, limit)
+	}
+	b.mu.Unlock()
+	b.wake()
+}
+
+// refused gives every message that the server refused its outcome at once. If it refused the outbox's inbox, that is all
+// of them, and what became of them is unknown.
+func (b *Outbox) refused(e *RefusedError) {
+	b.mu.Lock()
+	for n := b.head; n != b.next; n++ {
+		s := b.slot(n)
+		if s.done == nil || !e.covers(s.subject, b.prefix) {
+			continue
+		}
+		err := fmt.Errorf("publish %s: %w", s.subject, e)
+		if e.Subscribe {
+			err = fmt.Errorf("%w (%w)", err, ErrTimeout)
+		}
+		b.failed = append(b.failed, outcome{s.done, Ack{Err: err}})
+		*s = parcel{}
 	}
 	b.mu.Unlock()
 	b.wake()

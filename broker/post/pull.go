@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -16,65 +15,83 @@ const (
 	pullHeartbeat = 2 * time.Second
 	pullRetryMin  = 50 * time.Millisecond
 	pullRetryMax  = time.Second
+	// parkPatience is how long a task without a free slot waits for one before somebody else may have it: long enough
+	// for slots that change hands in milliseconds, too short to matter to a worker that idles elsewhere.
+	parkPatience = 20 * time.Millisecond
+	// closePatience bounds how long Close waits for what is on its way.
+	closePatience = time.Second
 )
 
 // PullOptions says which work to pull.
 type PullOptions struct {
-	Stream   string
-	Consumer string // a durable pull consumer with explicit acknowledgement
-	Max      int    // how many tasks may be delivered and not yet released; at least 1
+	Stream string
+	// Consumers are durable pull consumers with explicit acknowledgement: one, or several in order of precedence, the
+	// most urgent first. No message may belong to two of them.
+	Consumers []string
+	Max       int // how many tasks may be delivered and not yet released, of all consumers together; at least 1
 }
 
-// Puller pulls tasks of one consumer. At most Max tasks are held at a time: delivered to fn and not released.
+// Puller pulls the tasks of a stream's consumers. At most Max tasks are held at a time: delivered to fn and not released.
 //
-// One pull request stands at the server, for the free slots. When it is used up and slots are free, the next goes
-// out at once; slots that become free meanwhile wait for it. So an idle worker waits without traffic, a busy one
-// asks for many tasks at a time, and the count of what is on its way is exact. Several requests at once were left:
-// the server says which request ended, not which one a task came for.
+// One pull request stands at the server for each consumer, for the free slots. When it is used up and slots are free,
+// the next goes out at once; slots that become free meanwhile wait for it. So an idle worker waits without traffic, a
+// busy one asks for many tasks at a time. Several requests at once on one consumer were left: the server says which
+// request ended, not which one a task came for. How several consumers share the slots is told at [band].
 //
 // It needs the right to publish to $JS.API.CONSUMER.MSG.NEXT.<stream>.<consumer> and $JS.ACK.<stream>.<consumer>.>
-// and to subscribe to its inbox, nothing else. Stream and consumer need not exist yet.
+// and to subscribe to its inbox, nothing else. Stream and consumers need not exist yet.
 type Puller struct {
 	conn    *Conn
 	opts    PullOptions
 	fn      func(Task)
 	sub     *nats.Subscription
-	subject string // of the pull request
-	prefix  string // "<inbox>."
-	unhook  func()
+	drained chan struct{} // closed when the subscription is
+	prefix  string        // "<inbox>."
+	unhook  []func()
 	kick    chan struct{}
 	cancel  context.CancelFunc
 	stopped chan struct{}
 
-	mu        sync.Mutex
-	closed    bool
-	held      int       // delivered and not released
-	requested int       // what the standing request may still deliver
-	serial    uint64    // of the standing request
-	reply     string    // of the standing request
-	seen      time.Time // when the standing request last showed a sign of life
-	wait      time.Duration
-	notBefore time.Time // when to ask again after a refusal
+	calling sync.Mutex // held while fn runs; before mu
+
+	mu     sync.Mutex
+	closed bool
+	held   int     // delivered and not released
+	bands  []*band // by precedence
 }
 
 // Pull starts to pull. fn is called for one task at a time and must not block: it hands the task on. Each task
 // must be released. ctx bounds nothing beyond the call.
 func (c *Conn) Pull(ctx context.Context, o PullOptions, fn func(Task)) (*Puller, error) {
-	if err := errors.Join(checkName("stream", o.Stream), checkName("consumer", o.Consumer), ctx.Err()); err != nil {
-		return nil, err
+	err := errors.Join(checkName("stream", o.Stream), ctx.Err())
+	for _, name := range o.Consumers {
+		err = errors.Join(err, checkName("consumer", name))
 	}
-	if o.Max < 1 {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(o.Consumers) == 0:
+		return nil, fmt.Errorf("%w: PullOptions.Consumers is empty, want at least one", ErrInvalid)
+	case o.Max < 1:
 		return nil, fmt.Errorf("%w: PullOptions.Max is %d, want at least 1", ErrInvalid, o.Max)
 	}
 	p := &Puller{
-		conn: c, opts: o, fn: fn, subject: c.api + ".CONSUMER.MSG.NEXT." + o.Stream + "." + o.Consumer,
-		prefix: c.nc.NewInbox() + ".", kick: make(chan struct{}, 1), stopped: make(chan struct{}),
+		conn: c, opts: o, fn: fn, prefix: c.nc.NewInbox() + ".", drained: make(chan struct{}),
+		kick: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
-	var err error
+	for _, name := range o.Consumers {
+		p.bands = append(p.bands, &band{
+			puller: p, consumer: name, subject: c.api + ".CONSUMER.MSG.NEXT." + o.Stream + "." + name, reach: p.firstReach(),
+		})
+	}
+	if err = c.hears(); err != nil {
+		return nil, fmt.Errorf("pull from %s: %w", o.Stream, err)
+	}
 	if p.sub, err = c.nc.Subscribe(p.prefix+"*", p.receive); err != nil {
 		return nil, fmt.Errorf("pull from %s: %w", o.Stream, fromNATS(err))
 	}
-	p.unhook = c.OnReconnect(p.again)
+	p.sub.SetClosedHandler(func(string) { close(p.drained) })
+	p.unhook = []func(){c.OnReconnect(p.again), c.OnRefused(p.refused)}
 	ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	p.ask()
 	go p.keep(ctx)
@@ -85,8 +102,9 @@ func (c *Conn) Pull(ctx context.Context, o PullOptions, fn func(Task)) (*Puller,
 	return p, nil
 }
 
-// Close stops pulling. Tasks that are held stay valid. A task that is on its way from the server at this
-// moment is delivered to somebody when its AckWait has passed.
+// Close stops pulling. Tasks that are held stay valid. What was not handed to fn yet, and what is on its way from the
+// server at this moment, is given back at once; on an in-process connection the latter is delivered to somebody when its
+// AckWait has passed.
 func (p *Puller) Close() {
 	p.mu.Lock()
 	if p.closed {
@@ -95,12 +113,42 @@ func (p *Puller) Close() {
 		return
 	}
 	p.closed = true
+	var parked []parked
+	for _, b := range p.bands {
+		parked = append(parked, b.parked...)
+		b.parked = nil
+	}
 	p.mu.Unlock()
-	p.unhook()
+	giveBack(parked)
+	for _, remove := range p.unhook {
+		remove()
+	}
 	p.conn.disown(p)
-	_ = p.sub.Unsubscribe() // it fails only when the connection is closed, and with it the subscription
+	p.drain()
 	p.cancel()
 	<-p.stopped
+}
+
+// drain ends the subscription; until it has ended, receive gives back what comes.
+func (p *Puller) drain() {
+	// The library's drain uses its process-wide timers; see the package comment on virtual time.
+	if p.conn.inProcess || p.sub.Drain() != nil {
+		_ = p.sub.Unsubscribe() // it fails only when the connection is closed, and with it the subscription
+		return
+	}
+	limit := time.NewTimer(closePatience)
+	defer limit.Stop()
+	select {
+	case <-p.drained:
+	case <-limit.C: // disconnected: the server gives the tasks to others by itself
+	}
+}
+
+// giveBack lets the server deliver tasks to somebody else at once.
+func giveBack(tasks []parked) {
+	for _, t := range tasks {
+		_ = t.Nak(0) // if it cannot be sent the server delivers the task again after AckWait
+	}
 }
 
 // Held is how many tasks are delivered and not released.
@@ -110,52 +158,72 @@ func (p *Puller) Held() int {
 	return p.held
 }
 
-// again forgets the standing request after a reconnect and asks anew.
+// again forgets the standing requests after a reconnect and asks anew.
 func (p *Puller) again() {
 	p.mu.Lock()
-	p.requested, p.notBefore, p.wait = 0, time.Time{}, 0
+	for _, b := range p.bands {
+		b.end()
+		b.empty, b.notBefore, b.wait = false, time.Time{}, 0
+	}
 	p.mu.Unlock()
 	p.ask()
 }
 
-// ask sends a pull request for the free slots, if none stands.
+// refused leaves a band alone for a while whose requests the server does not let this user send: an old permission may
+// name one consumer only.
+func (p *Puller) refused(e *RefusedError) {
+	if e.Subscribe {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range p.bands {
+		if b.requested > 0 && e.covers(b.subject, b.reply) {
+			b.deny(time.Now())
+		}
+	}
+	p.wake()
+}
+
+// ask sends what requests are due. A task that waits and may go ahead is left to keep.
 func (p *Puller) ask() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	free := p.opts.Max - p.held
-	if p.closed || p.requested > 0 || free < 1 || time.Now().Before(p.notBefore) {
-		return
+	if p.plan() != nil {
+		p.wake()
 	}
-	p.serial++
-	p.reply = p.prefix + strconv.FormatUint(p.serial, 36)
-	body := make([]byte, 0, 96)
-	body = append(body, `{"batch":`...)
-	body = strconv.AppendInt(body, int64(free), 10)
-	body = append(body, `,"expires":`...)
-	body = strconv.AppendInt(body, int64(pullExpires), 10)
-	body = append(body, `,"idle_heartbeat":`...)
-	body = strconv.AppendInt(body, int64(pullHeartbeat), 10)
-	body = append(body, '}')
-	p.seen = time.Now()
-	if err := p.conn.nc.PublishRequest(p.subject, p.reply, body); err != nil {
-		p.later() // disconnected: the reconnect asks again
-		return
-	}
-	p.requested = free
 }
 
-// later sets the time of the next attempt after a refusal. The caller holds mu.
-func (p *Puller) later() {
-	p.requested = 0
-	p.wait = min(max(2*p.wait, pullRetryMin), pullRetryMax)
-	p.notBefore = time.Now().Add(p.wait)
+// wake lets keep look around.
+func (p *Puller) wake() {
 	select {
 	case p.kick <- struct{}{}:
 	default:
 	}
 }
 
-// keep asks again after refusals, and when the standing request has been lost without a word.
+// advance hands on the tasks that wait while there are slots, and asks for more.
+func (p *Puller) advance() {
+	for {
+		p.calling.Lock()
+		p.mu.Lock()
+		b := p.plan()
+		if b == nil {
+			p.mu.Unlock()
+			p.calling.Unlock()
+			return
+		}
+		t := b.parked[0].Task
+		b.parked = b.parked[1:]
+		p.held++
+		p.mu.Unlock()
+		p.fn(t)
+		p.calling.Unlock()
+	}
+}
+
+// keep hands on what waits for a slot, gives back what waits too long, and asks again after refusals and when a standing
+// request has been lost without a word.
 func (p *Puller) keep(ctx context.Context) {
 	defer close(p.stopped)
 	timer := time.NewTimer(pullHeartbeat)
@@ -167,20 +235,17 @@ func (p *Puller) keep(ctx context.Context) {
 		case <-p.kick:
 		case <-timer.C:
 		}
+		p.advance()
 		p.mu.Lock()
+		now := time.Now()
 		next := pullHeartbeat
-		if p.requested > 0 && time.Since(p.seen) > missedBeats && p.conn.Connected() {
-			if n, _, err := p.sub.Pending(); err == nil && n == 0 {
-				p.conn.log.WithField("list", p.opts.Stream).Debug("pull request lost, asking again")
-				p.requested = 0
-			}
-		}
-		if p.requested == 0 {
-			if wait := time.Until(p.notBefore); wait > 0 {
-				next = wait
-			}
+		var late []parked
+		for _, b := range p.bands {
+			late = append(late, b.late(now)...)
+			next = min(next, b.look(now))
 		}
 		p.mu.Unlock()
+		giveBack(late)
 		p.ask()
 		timer.Reset(next)
 	}
@@ -192,50 +257,49 @@ func (p *Puller) receive(m *nats.Msg) {
 	} else {
 		p.task(m)
 	}
-	p.ask()
+	p.advance()
 }
 
-// status handles what the server says about the standing request.
+// status handles what the server says about a standing request. That of an earlier one is ignored.
 func (p *Puller) status(m *nats.Msg) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if m.Subject != p.reply {
-		return // an earlier request
-	}
-	p.seen = time.Now()
-	status := m.Header.Get(statusHeader)
-	switch status {
-	case "100":
-		p.wait = 0
-	case "408":
-		p.requested, p.wait = 0, 0
-	default: // 404, 409, 503: no message, a change at the server, or no such consumer yet
-		p.conn.log.WithField("list", p.opts.Stream).Debugf("pull request ended: %s %s", status, m.Header.Get("Description"))
-		p.later()
+	for _, b := range p.bands {
+		if b.reply == m.Subject && b.requested > 0 {
+			b.status(m)
+			return
+		}
 	}
 }
 
 func (p *Puller) task(m *nats.Msg) {
 	t := Task{Msg: p.conn.msg(m), slot: &slot{puller: p}}
+	log := p.conn.log.WithField("list", p.opts.Stream)
 	d, err := parseDelivery(m.Reply)
 	if err != nil {
-		p.conn.log.WithField("list", p.opts.Stream).WithField("err", err).Error("a task without a readable reply subject, dropped")
+		log.WithField("err", err).Error("a task without a readable reply subject, dropped")
 		return
 	}
 	t.Seq, t.Delivered, t.Time = d.stream, d.delivered, d.time
+	p.calling.Lock()
+	defer p.calling.Unlock()
 	p.mu.Lock()
-	p.seen, p.wait = time.Now(), 0
-	p.requested = max(p.requested-1, 0)
-	// A request that was given up as lost may still deliver. What does not fit goes to somebody else.
-	surplus := p.held >= p.opts.Max || p.closed
-	if !surplus {
-		p.held++
-	}
-	p.mu.Unlock()
-	if surplus {
-		_ = t.Nak(0) // if it cannot be sent the server delivers the task again after AckWait
+	b := p.bandOf(d.consumer)
+	if b == nil || p.closed {
+		p.mu.Unlock()
+		giveBack([]parked{{Task: t}})
 		return
 	}
+	b.delivered()
+	// More may come than there are slots: requests of several bands stand at once, and one that was given up as lost may
+	// still deliver.
+	if p.held >= p.opts.Max || p.parking() {
+		b.park(t)
+		p.mu.Unlock()
+		return
+	}
+	p.held++
+	p.mu.Unlock()
 	p.fn(t)
 }
 

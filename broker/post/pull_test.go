@@ -33,7 +33,7 @@ func consumer(t testing.TB, c *Conn) {
 
 func pull(t testing.TB, c *Conn, limit int, fn func(Task)) *Puller {
 	t.Helper()
-	p, err := c.Pull(t.Context(), PullOptions{Stream: "S", Consumer: "W", Max: limit}, fn)
+	p, err := c.Pull(t.Context(), PullOptions{Stream: "S", Consumers: []string{"W"}, Max: limit}, fn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,14 +262,14 @@ func TestPullNeedsFewRights(t *testing.T) {
 
 func TestPullRefuses(t *testing.T) {
 	c := connect(t)
-	for _, o := range []PullOptions{{}, {Stream: "S"}, {Stream: "S", Consumer: "W"}, {Stream: "S", Consumer: "W", Max: -1}, {Stream: "S.>", Consumer: "W", Max: 1}} {
+	for _, o := range []PullOptions{{}, {Stream: "S"}, {Stream: "S", Consumers: []string{"W"}}, {Stream: "S", Consumers: []string{"W"}, Max: -1}, {Stream: "S.>", Consumers: []string{"W"}, Max: 1}} {
 		_, err := c.Pull(t.Context(), o, func(Task) {})
 		wantErr(t, err, ErrInvalid)
 	}
 	wantErr(t, Task{}.Ack(), ErrInvalid)
 	Task{}.Release()
 	c.Close()
-	_, err := c.Pull(t.Context(), PullOptions{Stream: "S", Consumer: "W", Max: 1}, func(Task) {})
+	_, err := c.Pull(t.Context(), PullOptions{Stream: "S", Consumers: []string{"W"}, Max: 1}, func(Task) {})
 	wantErr(t, err, ErrClosed)
 }
 

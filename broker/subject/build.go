@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -80,9 +81,11 @@ func (ns Namespace) Alarm(p int, wid, run string) string {
 	return ns.part("alarm", p) + "." + Token(wid) + "." + Token(run)
 }
 
-// Task is where activity tasks of a list and priority are put: drover.<ns>.task.<list>.<priority>.
+// Task is where activity tasks of a list and priority are put: drover.<ns>.task.<list>.<priority>. There are three
+// priorities on the wire, above, at and below the ordinary one of 0: 1, 0 and -1. Each has a consumer of its own, see
+// [Consumers]; consumers can be told single subjects, and no ranges.
 func (ns Namespace) Task(list string, priority int) string {
-	return ns.start("task.") + list + "." + strconv.Itoa(priority)
+	return ns.start("task.") + list + "." + strconv.Itoa(cmp.Compare(priority, 0))
 }
 
 // Beat is where a worker heartbeats: drover.<ns>.beat.<p>.<wid>.<list>.

@@ -81,6 +81,19 @@ func (ns Namespace) StreamTasks(list string) string {
 	return Root + "-" + string(ns) + tasksInfix + list
 }
 
+// The durable consumers of each list's stream.
+const (
+	// ConsumerHigh gives the tasks of a priority above 0.
+	ConsumerHigh = "workers-high"
+	// Consumer gives the tasks without priority.
+	Consumer = "workers"
+	// ConsumerLow gives the tasks of a priority below 0.
+	ConsumerLow = "workers-low"
+)
+
+// Consumers are the consumers of each list's stream in the order in which a worker should ask them.
+func Consumers() []string { return []string{ConsumerHigh, Consumer, ConsumerLow} }
+
 // StreamDead is the stream of dead letters: drover-<ns>-dead.
 func (ns Namespace) StreamDead() string { return ns.name("dead") }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
@@ -12,8 +15,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Consumer is the durable consumer of every task list.
-const Consumer = "workers"
+// Consumer is the durable consumer of a task list's ordinary tasks. See [subject.Consumers] for all.
+const Consumer = subject.Consumer
 
 // maxWaiting is how many workers may wait on one list; each has one request out. The server's default of 512 is too few
 // for a fleet, and the number cannot be changed later.
@@ -27,7 +30,9 @@ var (
 	ErrTooManyLists = errors.New("too many task lists")
 )
 
-// EnsureList makes the work queue of a task list and its consumer, or brings them to what the options say.
+// EnsureList makes the work queue of a task list and its consumers, or brings them to what the options say. A list whose
+// one consumer took the tasks of all priorities in their order gets the others beside it; no task is lost, and one that is
+// in hand at that moment may be handed out a second time.
 //
 // Errors: [ErrInvalidOptions], [subject.ErrInvalidID], [ErrNoNamespace], [ErrTooManyLists], [*ConflictError], or what
 // the server said.
@@ -68,11 +73,69 @@ func (w *work) list(ctx context.Context, name subject.Namespace, list string, o 
 	if err := w.stream(ctx, want); err != nil {
 		return err
 	}
-	return w.consumer(ctx, want.Name, jetstream.ConsumerConfig{
-		Name: Consumer, Durable: Consumer, Description: "Drover: the workers of list " + list,
-		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait: o.AckWait, MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: maxWaiting,
+	return w.consumers(ctx, name, list, o)
+}
+
+// consumers makes the consumers of a list's stream. The ordinary one comes first: until it is told its share, it may have
+// been the only one and have everything, and the server lets no two consumers of a work queue overlap.
+func (w *work) consumers(ctx context.Context, name subject.Namespace, list string, o ListOptions) error {
+	filters, err := w.shares(ctx, name, list)
+	if err != nil {
+		return err
+	}
+	for _, consumer := range []string{subject.Consumer, subject.ConsumerHigh, subject.ConsumerLow} {
+		want := jetstream.ConsumerConfig{
+			Name: consumer, Durable: consumer, Description: "Drover: the workers of list " + list,
+			DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy,
+			AckWait: o.AckWait, MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: maxWaiting,
+		}
+		if f := filters[consumer]; len(f) == 1 {
+			want.FilterSubject = f[0] // the server is quicker with one
+		} else {
+			want.FilterSubjects = f
+		}
+		if err := w.consumer(ctx, name.StreamTasks(list), want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shares tells which subjects each consumer of a list takes. There may be tasks on subjects of other priorities than we
+// publish to now; they stay with the consumer of their sign until they are gone.
+func (w *work) shares(ctx context.Context, name subject.Namespace, list string) (map[string][]string, error) {
+	all := name.AllTasks(list)
+	shares := map[string][]string{
+		subject.ConsumerHigh: {name.Task(list, 1)}, subject.Consumer: {name.Task(list, 0)}, subject.ConsumerLow: {name.Task(list, -1)},
+	}
+	var have map[string]uint64
+	err := w.retry(ctx, func(ctx context.Context) error {
+		s, err := w.js.Stream(ctx, name.StreamTasks(list))
+		if err != nil {
+			return err
+		}
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(all))
+		if err == nil {
+			have = info.State.Subjects
+		}
+		return err
 	})
+	if err != nil {
+		return nil, refused("read the subjects of stream "+name.StreamTasks(list), err)
+	}
+	for _, s := range slices.Sorted(maps.Keys(have)) {
+		consumer := subject.Consumer // also of what is no number
+		switch priority, _ := strconv.Atoi(strings.TrimPrefix(s, strings.TrimSuffix(all, "*"))); {
+		case priority > 0:
+			consumer = subject.ConsumerHigh
+		case priority < 0:
+			consumer = subject.ConsumerLow
+		}
+		if !slices.Contains(shares[consumer], s) {
+			shares[consumer] = append(shares[consumer], s)
+		}
+	}
+	return shares, nil
 }
 
 // roomFor counts the lists of a namespace before another is made.
@@ -123,7 +186,7 @@ func (w *work) consumer(ctx context.Context, stream string, want jetstream.Consu
 			}
 			return nil
 		case errors.Is(err, jetstream.ErrNotPullConsumer):
-			return consumerConflict(stream, "delivery", "push", "pull")
+			return consumerConflict(stream, want.Durable, "delivery", "push", "pull")
 		case err != nil:
 			return refused("read consumer "+want.Durable+" of stream "+stream, err)
 		}
@@ -132,9 +195,9 @@ func (w *work) consumer(ctx context.Context, stream string, want jetstream.Consu
 	return fmt.Errorf("consumer %s of stream %s comes and goes: is something deleting it?", want.Durable, stream)
 }
 
-func consumerConflict(stream, field, have, want string) error {
+func consumerConflict(stream, consumer, field, have, want string) error {
 	return &ConflictError{
-		Stream: stream, Consumer: Consumer, Field: field, Have: have, Want: want,
+		Stream: stream, Consumer: consumer, Field: field, Have: have, Want: want,
 		Hint: "delete the consumer: it is made again and no task is lost",
 	}
 }
@@ -147,7 +210,7 @@ func (w *work) adjust(ctx context.Context, stream string, have, want jetstream.C
 		{"priority groups", fmt.Sprint(have.PriorityGroups), fmt.Sprint(want.PriorityGroups)},
 	} {
 		if f.have != f.want {
-			return consumerConflict(stream, f.field, f.have, f.want)
+			return consumerConflict(stream, want.Durable, f.field, f.have, f.want)
 		}
 	}
 	next := have
@@ -158,10 +221,14 @@ func (w *work) adjust(ctx context.Context, stream string, have, want jetstream.C
 	set(&changed, "max_batch", &next.MaxRequestBatch, 0)
 	set(&changed, "max_expires", &next.MaxRequestExpires, 0)
 	set(&changed, "inactive_threshold", &next.InactiveThreshold, time.Duration(0))
-	set(&changed, "filter_subject", &next.FilterSubject, "")
-	if len(next.BackOff) > 0 || len(next.FilterSubjects) > 0 {
-		next.BackOff, next.FilterSubjects = nil, nil
-		changed = append(changed, "backoff and filter_subjects")
+	set(&changed, "filter_subject", &next.FilterSubject, want.FilterSubject)
+	if !slices.Equal(next.FilterSubjects, want.FilterSubjects) {
+		next.FilterSubjects = want.FilterSubjects
+		changed = append(changed, "filter_subjects")
+	}
+	if len(next.BackOff) > 0 {
+		next.BackOff = nil
+		changed = append(changed, "backoff")
 	}
 	if len(changed) == 0 {
 		return nil

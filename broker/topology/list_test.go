@@ -56,20 +56,107 @@ func TestEnsureList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cons, err := conn.JetStream().Consumer(t.Context(), ns.Name.StreamTasks("PCI"), topology.Consumer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch, err := cons.FetchNoWait(1500)
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := 0
-	for range batch.Messages() {
-		got++
+	for _, n := range []string{"workers-high", "workers", "workers-low"} {
+		got += len(fetch(t, conn, ns.Name.StreamTasks("PCI"), n))
 	}
 	if got != 1500 {
 		t.Fatalf("got %d of 1500 tasks", got)
+	}
+}
+
+// fetch takes everything that a consumer gives within a moment and leaves it unacknowledged.
+func fetch(t *testing.T, conn *post.Conn, stream, consumer string) (got []jetstream.Msg) {
+	t.Helper()
+	c, err := conn.JetStream().Consumer(t.Context(), stream, consumer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := c.Fetch(1500, jetstream.FetchMaxWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for m := range batch.Messages() {
+		got = append(got, m)
+	}
+	return got
+}
+
+// A list from before the priorities had consumers of their own keeps its tasks, waiting ones and those in hand.
+func TestEnsureListDividesAnOldConsumer(t *testing.T) {
+	conn, ns := namespace(t)
+	list := func() {
+		t.Helper()
+		if err := topology.EnsureList(t.Context(), conn, ns.Name, "a", topology.ListOptions{AckWait: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(priority string) {
+		t.Helper()
+		if _, err := conn.PublishSync(t.Context(), "drover.default.task.a."+priority, nil, []byte(priority)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list()
+	stream := ns.Name.StreamTasks("a")
+	old := workers(t, conn, ns.Name, "a")
+	for _, n := range subject.Consumers() {
+		if err := conn.JetStream().DeleteConsumer(t.Context(), stream, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old.FilterSubject = ""
+	if _, err := conn.JetStream().CreateConsumer(t.Context(), stream, old); err != nil {
+		t.Fatal(err)
+	}
+	priorities := []string{"5", "0", "-3", "1", "-1", "odd", "5"}
+	for _, p := range priorities {
+		put(p)
+	}
+	inHand := fetch(t, conn, stream, "workers")
+	for _, p := range priorities {
+		put(p)
+	}
+	list()
+	list()
+	for _, m := range inHand[:3] { // who has them may finish them
+		if err := m.Ack(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]map[string]bool{}
+	seen := map[uint64]bool{}
+	for began := time.Now(); len(seen) < 2*len(priorities)-3; {
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("got %d tasks, want all that were not acknowledged", len(seen))
+		}
+		for _, n := range subject.Consumers() {
+			for _, m := range fetch(t, conn, stream, n) {
+				meta, err := m.Metadata()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got[n] == nil {
+					got[n] = map[string]bool{}
+				}
+				got[n][string(m.Data())] = true
+				if meta.Sequence.Stream > 3 {
+					seen[meta.Sequence.Stream] = true
+				}
+				if err := m.Ack(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for n, want := range map[string]string{"workers-high": "5", "workers": "odd", "workers-low": "-3"} {
+		if !got[n][want] {
+			t.Fatalf("got %v from %s, want %s among them", got[n], n, want)
+		}
+	}
+	list()
+	if c := workers(t, conn, ns.Name, "a"); c.FilterSubject != ns.Name.Task("a", 0) || len(c.FilterSubjects) > 0 {
+		t.Fatalf("got filters %q and %q, want one once the odd tasks are gone", c.FilterSubject, c.FilterSubjects)
 	}
 }
 
@@ -85,7 +172,7 @@ func TestEnsureListAdjustsTheConsumer(t *testing.T) {
 	want := ensure(topology.ListOptions{})
 	edited := want
 	edited.MaxAckPending, edited.MaxDeliver, edited.MaxRequestBatch = 5, 3, 1
-	edited.BackOff, edited.AckWait, edited.FilterSubject = []time.Duration{time.Second}, time.Second, ns.Name.Task("a", 1)
+	edited.BackOff, edited.AckWait, edited.FilterSubject = []time.Duration{time.Second}, time.Second, "drover.default.task.a.odd"
 	if _, err := conn.JetStream().UpdateConsumer(t.Context(), ns.Name.StreamTasks("a"), edited); err != nil {
 		t.Fatal(err)
 	}

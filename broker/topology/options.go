@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/sirupsen/logrus"
@@ -21,6 +24,7 @@ const (
 	defaultAckWait  = 10 * time.Second
 	minAckWait      = time.Second
 	defaultMaxLists = 100
+	maxDescription  = 1024
 )
 
 // ErrInvalidOptions reports options that leave their bounds. The text names the field and the way out.
@@ -42,6 +46,11 @@ type Options struct {
 	// MaxBytes limits each stream of the namespace, at least 16 MiB; buckets get 64 MiB. A publish beyond it is
 	// refused. -1 takes the limit away. Defaults to what the namespace has, and to none for a new one.
 	MaxBytes int64
+	// RequireTypes refuses workflows and activities whose types are not registered. Defaults to what the namespace has,
+	// and to false for a new one.
+	RequireTypes *bool
+	// Description says what the namespace is for, in at most 1,024 bytes of text. Defaults to what the namespace has.
+	Description string
 	// Version of the program, noted in the metadata of what it makes. Defaults to that of the build.
 	Version string
 	// Logger is told what is made and changed. Defaults to none.
@@ -62,6 +71,9 @@ func (o Options) validate() error {
 	}
 	if o.Partitions < 0 || o.Partitions > maxPartitions {
 		return fmt.Errorf("%w: Partitions is %d: use 1 to %d, or 0 for what the namespace has", ErrInvalidOptions, o.Partitions, maxPartitions)
+	}
+	if len(o.Description) > maxDescription || !utf8.ValidString(o.Description) || strings.ContainsFunc(o.Description, unicode.IsControl) {
+		return fmt.Errorf("%w: Description has %d bytes: use at most %d of text without control characters", ErrInvalidOptions, len(o.Description), maxDescription)
 	}
 	return validateSize(o.Replicas, o.MaxBytes)
 }

@@ -19,6 +19,15 @@ const (
 	metaVersion    = "drover.version"
 )
 
+// Metadata of the signals stream alone: what the namespace is beside its number of partitions.
+const (
+	metaRequireTypes = "drover.require-types"
+	metaDescription  = "drover.description"
+	// Since when, and why, the namespace is being deleted. It stands there until the stream is gone.
+	metaDeleting       = "drover.deleting"
+	metaDeletingReason = "drover.deleting-reason"
+)
+
 const (
 	// The server remembers message ids for this long; the shortest that it takes. Nothing on the hot path has an id.
 	noDuplicates = 100 * time.Millisecond
@@ -65,6 +74,10 @@ func (n *Namespace) signals(version string) wanted {
 	w.SubjectTransform = &jetstream.SubjectTransformConfig{Source: src, Destination: dst}
 	w.DenyDelete, w.AllowDirect = true, true
 	w.Duplicates = 0 // senders may give message ids: the server's own window
+	w.Metadata[metaRequireTypes] = strconv.FormatBool(n.RequireTypes)
+	if n.Description != "" {
+		w.Metadata[metaDescription] = n.Description
+	}
 	return w
 }
 
@@ -95,11 +108,13 @@ func (n *Namespace) buckets(version string) []wanted {
 
 	checkpoints := n.bucket(version, n.Name.BucketCheckpoints(), "Drover: how far each partition has been read")
 
+	types := n.bucket(version, n.Name.BucketTypes(), "Drover: registered workflow and activity types")
+
 	nodes := n.bucket(version, subject.BucketNodes, "Drover: running nodes, of all namespaces")
 	nodes.shared = true
 	delete(nodes.Metadata, metaNamespace)
 	delete(nodes.Metadata, metaPartitions)
-	return []wanted{claims, checkpoints, nodes}
+	return []wanted{claims, checkpoints, types, nodes}
 }
 
 func (n *Namespace) bucket(version, bucket, description string) wanted {

@@ -1,11 +1,12 @@
 // Package topology makes the streams, buckets and consumers of a namespace, and refuses those that do not fit.
 //
 // It is called by the server at start ([Ensure]) and by the broker on the first use of a task list ([EnsureList]).
-// Workers never come here: they need no right to create anything.
+// [Names], [List], [Describe] and [Delete] keep the namespaces of a NATS account; [Serve] does that for clients, who need no
+// right to JetStream then. Workers never come here: they need no right to create anything.
 //
 // Invariants:
-//   - Every call is idempotent, and any number of processes may make the same call at once. Nothing is ever deleted
-//     and no message is touched.
+//   - Every call is idempotent, and any number of processes may make the same call at once. Nothing but [Delete] deletes
+//     anything, and no message is touched.
 //   - The number of partitions is fixed when a namespace is made, because it decides where a workflow lives. It
 //     stands in the metadata of the signals stream, which is made before all others: whoever makes that stream
 //     decides for everybody. An option that is not set takes what the namespace has.
@@ -13,6 +14,8 @@
 //     policy, descriptions. What cannot, or what would put messages at risk (subjects, retention, storage, message
 //     TTLs and schedules on a stream that must not have them), is a [*ConflictError] and nothing is changed.
 //   - What an operator has set beside that is left alone: placement, republishing, metadata of others.
+//   - A namespace begins and ends with its signals stream. [Delete] marks that stream first, which tells the servers to
+//     let go and [Ensure] to keep off, and deletes it last; so whatever is left after a crash is found again by its name.
 //
 // # Streams
 //
@@ -42,6 +45,9 @@ type Namespace struct {
 	Replicas   int   // of each stream
 	Memory     bool  // streams are in memory, not in files
 	MaxBytes   int64 // limit of each stream, in bytes; 0 = none
+
+	RequireTypes bool   // workflows and activities of types that are not registered are refused
+	Description  string // what it is for
 }
 
 // String prints the namespace as one line of words, for the log.
@@ -54,6 +60,9 @@ func (n *Namespace) String() string {
 	if n.MaxBytes > 0 {
 		s += fmt.Sprintf(" max-bytes=%d", n.MaxBytes)
 	}
+	if n.RequireTypes {
+		s += " require-types=true"
+	}
 	return s
 }
 
@@ -63,7 +72,7 @@ const parallel = 8
 // Ensure makes what is missing of a namespace, brings limits to what the options say, and tells what the namespace
 // has. Without a deadline in ctx it waits up to 15 seconds for a cluster that has no leader.
 //
-// Errors: [ErrInvalidOptions], [ErrServerTooOld], [ErrNoJetStream], [*ConflictError], or what the server said.
+// Errors: [ErrInvalidOptions], [ErrServerTooOld], [ErrNoJetStream], [ErrDeleting], [*ConflictError], or what the server said.
 func Ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespace, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -86,7 +95,21 @@ func (w *work) ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespa
 	if err != nil {
 		return nil, err
 	}
-	return ns, w.all(ctx, append(ns.streams(o.Version), ns.buckets(o.Version)...))
+	if err := w.all(ctx, append(ns.streams(o.Version), ns.buckets(o.Version)...)); err != nil {
+		return nil, err
+	}
+	// Somebody may have deleted it meanwhile, and what was made since then is left. He who deletes it again finds that.
+	have, err := w.info(ctx, ns.Name.StreamSignals())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, fmt.Errorf("%w meanwhile: delete it again, then make it anew", ErrDeleting)
+	}
+	if err == nil {
+		_, err = read(have, ns.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ns, nil
 }
 
 // anchor makes or reads the signals stream, which decides what the namespace is. What the options leave open comes
@@ -134,11 +157,24 @@ func (o Options) merge(have *jetstream.StreamConfig, name subject.Namespace) (*N
 	if o.MaxBytes != 0 {
 		ns.MaxBytes = max(o.MaxBytes, 0)
 	}
+	if o.RequireTypes != nil {
+		ns.RequireTypes = *o.RequireTypes
+	}
+	ns.Description = cmp.Or(o.Description, ns.Description)
 	return ns, nil
 }
 
-// read tells what a namespace was made with, from its signals stream.
+// read tells what a namespace was made with, from its signals stream. One that is being deleted is refused.
 func read(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, error) {
+	ns, err := readAny(have, name)
+	if err == nil && have.Metadata[metaDeleting] != "" {
+		return nil, fmt.Errorf("%w since %s: finish that with \"drover namespace delete %s\"", ErrDeleting, have.Metadata[metaDeleting], name)
+	}
+	return ns, err
+}
+
+// readAny is read for a namespace in any state.
+func readAny(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, error) {
 	const restore = "Drover did not make this stream, or its metadata was changed: restore it, delete the stream, or choose another namespace"
 	if got := have.Metadata[metaNamespace]; got != string(name) {
 		return nil, &ConflictError{Stream: have.Name, Field: "metadata " + metaNamespace, Have: quoted(got), Want: quoted(string(name)), Hint: restore}
@@ -153,6 +189,7 @@ func read(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, err
 	return &Namespace{
 		Name: name, Partitions: p, Replicas: have.Replicas,
 		Memory: have.Storage == jetstream.MemoryStorage, MaxBytes: max(have.MaxBytes, 0),
+		RequireTypes: have.Metadata[metaRequireTypes] == "true", Description: have.Metadata[metaDescription],
 	}, nil
 }
 
@@ -161,5 +198,6 @@ func (o Options) fresh() *Namespace {
 	return &Namespace{
 		Name: subject.Namespace(o.Namespace), Memory: o.Memory, MaxBytes: max(o.MaxBytes, 0),
 		Partitions: cmp.Or(o.Partitions, defaultPartitions), Replicas: cmp.Or(o.Replicas, 1),
+		RequireTypes: o.RequireTypes != nil && *o.RequireTypes, Description: o.Description,
 	}
 }

@@ -45,7 +45,7 @@ func TestEnsureMakesANamespace(t *testing.T) {
 				t.Fatal(d)
 			}
 			ns := got.Name
-			want := []string{ns.StreamSignals(), ns.StreamDead(), "KV_" + ns.BucketClaims(), "KV_" + ns.BucketCheckpoints(), "KV_drover-nodes"}
+			want := []string{ns.StreamSignals(), ns.StreamDead(), "KV_" + ns.BucketClaims(), "KV_" + ns.BucketCheckpoints(), "KV_" + ns.BucketTypes(), "KV_drover-nodes"}
 			for p := range got.Partitions {
 				want = append(want, ns.StreamIn(p), ns.StreamHistory(p), ns.StreamAlarms(p))
 			}

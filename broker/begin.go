@@ -1,0 +1,179 @@
+package broker
+
+import (
+	"context"
+	"errors"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// begins decides what a start does to a workflow id: it begins a run, repeats an earlier answer, signals or replaces the
+// open run, or is refused. It tells whether the run is ready for the start to happen.
+func (p *partition) begins(r *run, e *envelope, q *schemas.StartRequest) bool {
+	if !r.live() {
+		p.reset(r, e, q)
+		return true
+	}
+	same := sameStart(r.state.Start, q)
+	switch {
+	case !same && !e.fresh:
+		p.checkFresh(r, e, q)
+	case same:
+		p.settleStart(r, e, verdict{run: r.state.Run})
+	case r.open():
+		p.conflict(r, e, q)
+	case !e.verdict.replaces && !reusable(q.IDReusePolicy, r.state.Status):
+		p.settleStart(r, e, verdict{run: r.state.Run, refused: notReusable(r, q)})
+	case r.inflight != nil || len(r.pending) > 0:
+		p.startLater(r, e)
+	default:
+		p.reset(r, e, q)
+		return true
+	}
+	return false
+}
+
+// conflict is a start for a workflow id that has an open run.
+func (p *partition) conflict(r *run, e *envelope, q *schemas.StartRequest) {
+	switch {
+	case q.IDConflictPolicy == schemas.ConflictTerminateExisting:
+		p.happen(r, &envelope{wid: r.wid, at: e.at, log: noLog, msg: execution.Terminate{Request: &schemas.ExecutionRequest{
+			WorkflowID: r.wid, Reason: "replaced by run " + q.Run, Identity: q.Identity, Origin: &schemas.RequestOrigin{Cause: schemas.CauseReplaced},
+		}}})
+		e.verdict.replaces = true
+		p.startLater(r, e)
+	case q.Signal != nil:
+		e.verdict = verdict{run: r.state.Run}
+		e.msg = execution.StartSignalOf(q)
+		p.happen(r, e)
+	case q.IDConflictPolicy == schemas.ConflictUseExisting:
+		p.settleStart(r, e, verdict{run: r.state.Run})
+	default:
+		p.settleStart(r, e, verdict{run: r.state.Run, refused: alreadyStarted(r.wid, r.state.Run)})
+	}
+}
+
+// settleStart answers a start that begins nothing, once everything it was judged by is in the history.
+func (p *partition) settleStart(r *run, e *envelope, v verdict) {
+	e.verdict = v
+	g := group{tickets: []*ticket{e.ticket}}
+	if e.answer != nil {
+		g.answers = append(g.answers, func() { e.answer(r, nil) })
+	}
+	if e.log != noLog {
+		r.positions[e.log] = e.pos
+	}
+	p.queue(r, g)
+}
+
+// startLater: the close is on its way; the new run has a subject of its own and begins behind it.
+func (p *partition) startLater(r *run, e *envelope) {
+	r.held = true
+	r.mailbox = append([]*envelope{e}, r.mailbox...)
+	p.mark(r)
+}
+
+func reusable(policy schemas.IDReusePolicy, last schemas.Status) bool {
+	switch policy {
+	case schemas.ReuseReject:
+		return false
+	case schemas.ReuseAllowFailed:
+		return last != schemas.StatusCompleted
+	}
+	return true
+}
+
+func alreadyStarted(wid, run string) *schemas.Error {
+	return schemas.Errorf(schemas.CodeAlreadyStarted, "workflow %q is open already, as run %s", wid, run).
+		InField("workflowId").About(wid, run).WithHint("wait until it ends, start under another id, or say with idConflictPolicy what is to happen")
+}
+
+func notReusable(r *run, q *schemas.StartRequest) *schemas.Error {
+	return schemas.Errorf(schemas.CodeAlreadyStarted, "workflow %q has been run already, as run %s (%s), and idReusePolicy is %s", r.wid, r.state.Run, r.state.Status, q.IDReusePolicy).
+		InField("workflowId").About(r.wid, r.state.Run).WithHint("start under another id, or with idReusePolicy %s", schemas.ReuseAllow)
+}
+
+// checkFresh makes sure that a new run of a known id does not bear the run id of an older one: then the start is a late
+// repeat, and gets that run's answer (P-5).
+func (p *partition) checkFresh(r *run, e *envelope, q *schemas.StartRequest) {
+	r.loading = true
+	r.mailbox = append([]*envelope{e}, r.mailbox...)
+	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
+		_, err := p.b.reads.LastBySubject(ctx, p.b.ns.StreamHistory(p.n), p.b.ns.History(p.n, r.wid, q.Run))
+		if errors.Is(err, post.ErrNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	}, func(exists bool, err error) {
+		if err != nil {
+			p.log.WithError(err).WithField("workflow", r.wid).Warn("a run id cannot be looked up; trying again")
+			p.loop.after(loadRetry, func() { r.loading = false; p.mark(r) })
+			return
+		}
+		r.loading = false
+		if exists {
+			r.mailbox = r.mailbox[1:]
+			p.answerOld(e, q)
+			e.ticket.release()
+		} else {
+			e.fresh = true
+		}
+		p.loadedNow(r)
+	})
+}
+
+// answerOld repeats the answer to a start whose run is not the latest of its id any more.
+func (p *partition) answerOld(e *envelope, q *schemas.StartRequest) {
+	if q.Origin != nil {
+		p.reportOld(e, q)
+		return
+	}
+	p.b.respond(q.ReplyTo, q.Content, &schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: q.Run})
+}
+
+// reset gives the workflow id a new run. It inherits the positions of its predecessor and of the owner in both logs, so
+// that nothing its predecessor has consumed is applied again (P-3); only signals that waited for this very start are not
+// behind it.
+func (p *partition) reset(r *run, e *envelope, q *schemas.StartRequest) {
+	signals := p.intakes[signalLog].read
+	waiting := p.takeOrphans(r.wid)
+	if len(waiting) > 0 {
+		signals = waiting[0].pos
+		signals.Sequence--
+	}
+	for _, w := range r.mailbox {
+		if w.log == signalLog && !signals.Before(w.pos) {
+			signals = w.pos
+			signals.Sequence--
+		}
+	}
+	p.renew(r, q, append(waiting, r.mailbox...))
+	r.positions = [2]schemas.Position{r.positions[inboxLog].Later(e.pos), r.positions[signalLog].Later(signals)}
+	e.verdict = verdict{run: q.Run, started: true}
+}
+
+// renew makes the actor that of a new run of its workflow id.
+func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*envelope) {
+	if r.alarm.seq != 0 {
+		p.dropAlarm(r)
+	}
+	*r = run{
+		wid: r.wid, state: execution.New(r.wid, q.Run), mailbox: mailbox, positions: r.positions,
+		waiters: r.waiters, element: r.element, uncovered: r.uncovered,
+	}
+	p.mark(r)
+}
+
+// continueAs begins the run that follows one which has continued as new, directly behind it: the actor takes no message
+// of the workflow id in between (P-4).
+func (p *partition) continueAs(r *run) {
+	q := r.state.Continuation()
+	p.renew(r, q, r.mailbox)
+	p.happen(r, &envelope{wid: r.wid, msg: execution.Start{Request: q}, at: p.now(), log: noLog})
+}
+
+func sameStart(s *schemas.WorkflowStarted, q *schemas.StartRequest) bool {
+	return s.Run == q.Run || s.RequestID != "" && s.RequestID == q.RequestID
+}

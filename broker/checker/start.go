@@ -1,0 +1,81 @@
+package checker
+
+import (
+	"fmt"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+func (h *History) applyWorkflow(e schemas.Event) bool {
+	switch a := e.Attributes.(type) {
+	case *schemas.WorkflowStarted:
+		h.applyStarted(e, a)
+	case *schemas.WorkflowTimedOut:
+		if a.TimeoutType != schemas.TimeoutStartToClose {
+			h.report(RuleEvent, e.ID, "WorkflowTimedOut of type %q; want %s", a.TimeoutType, schemas.TimeoutStartToClose)
+		}
+		h.checkEarly(e, h.start, h.timeout, "the run's timeout")
+	case *schemas.WorkflowCancelRequested:
+		h.checkOnce(e, a.RequestID)
+		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
+	case *schemas.Signal:
+		h.checkOnce(e, a.RequestID)
+		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
+	case *schemas.WorkflowPaused:
+		h.checkOnce(e, a.RequestID)
+		if h.paused != 0 {
+			h.report(RulePaused, e.ID, "the run is paused since event %d", h.paused)
+		}
+		h.paused = e.ID
+	case *schemas.WorkflowResumed:
+		h.checkOnce(e, a.RequestID)
+		if h.paused == 0 {
+			h.report(RulePaused, e.ID, "WorkflowResumed, but the run is not paused")
+		}
+		h.paused = 0
+	case *schemas.WorkflowContinuedAsNew:
+		h.successor = a.NewExecutionRun
+		h.checkClose(e, a.DeciderCompletedEventID)
+	default:
+		return false
+	}
+	return true
+}
+
+// origin names the event of another run that caused something here; empty if none did.
+func origin(x *schemas.Execution, id int64) string {
+	if x == nil || id == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s\x00%s\x00%d", x.WorkflowID, x.Run, id)
+}
+
+func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
+	if h.workflowID == "" {
+		h.workflowID = a.WorkflowID
+	}
+	if h.run == "" {
+		h.run = a.Run
+	}
+	if a.WorkflowID != h.workflowID || a.Run != h.run {
+		h.report(RuleFirst, e.ID, "WorkflowStarted names workflow %q run %s", a.WorkflowID, a.Run)
+	}
+	h.start, h.timeout = h.now(e), firstSet(a.ExecutionStartToCloseTimeout, defaultWorkflowTimeout)
+	h.scheduled = limits{
+		startToClose: firstSet(a.TaskStartToCloseTimeout, defaultDeciderTimeout), scheduleToStart: a.TaskScheduleToStartTimeout,
+	}
+	if a.ActivityDefaults != nil {
+		h.defaults = *a.ActivityDefaults
+	}
+	h.predecessor, h.startRequest = a.ContinuedExecutionRun, a.RequestID
+}
+
+// firstSet returns the first duration that is not 0, which means "not set".
+func firstSet(all ...schemas.Duration) schemas.Duration {
+	for _, d := range all {
+		if d != 0 {
+			return d
+		}
+	}
+	return 0
+}

@@ -1,0 +1,61 @@
+// Package embeddedtest runs a NATS server with JetStream and users of narrow permissions, for tests of what each may do.
+// The server of package embedded has no users: it is for loopback alone.
+//
+// It is for test files only. Call embedded.RegisterTicker in TestMain, outside every synctest bubble.
+package embeddedtest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Password is that of every user.
+const Password = "secret"
+
+// Root may do everything.
+const Root = "root"
+
+// User is one with permissions. An empty list allows nothing.
+type User struct {
+	Name               string
+	Publish, Subscribe []string
+}
+
+// Start runs a server until the test ends. With listen it has an address on loopback, which a synctest bubble forbids.
+// Besides the given users there is Root.
+func Start(t testing.TB, listen bool, users ...User) (conn nats.InProcessConnProvider, url string) {
+	t.Helper()
+	o := &server.Options{
+		DontListen: !listen, Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+		Users: []*server.User{{Username: Root, Password: Password}},
+	}
+	for _, u := range users {
+		o.Users = append(o.Users, &server.User{Username: u.Name, Password: Password, Permissions: &server.Permissions{
+			Publish: allow(u.Publish), Subscribe: allow(u.Subscribe),
+		}})
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	return s, s.ClientURL()
+}
+
+// allow makes an empty list mean nothing; to the server it means everything.
+func allow(subjects []string) *server.SubjectPermission {
+	if len(subjects) == 0 {
+		return &server.SubjectPermission{Deny: []string{">"}}
+	}
+	return &server.SubjectPermission{Allow: subjects}
+}

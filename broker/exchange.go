@@ -1,0 +1,175 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/schemas"
+)
+
+// The kinds of inbox messages between workflows.
+const (
+	kindStart    = "start"
+	kindChild    = "child"
+	kindSignal   = "signal"
+	kindCancel   = "cancel"
+	kindEnd      = "terminate"
+	kindExternal = "external"
+)
+
+// exchange performs the effects that reach other workflows. They go into the inbox of the workflow that is meant, whoever
+// owns it; t is held until they are there.
+func (p *partition) exchange(s *execution.State, e effect, t *ticket) {
+	switch f := e.Effect.(type) {
+	case execution.StartChild:
+		if c := s.Children[f.ScheduledID]; c != nil {
+			p.tell(c.Scheduled.WorkflowID, kindStart, s.ChildStart(c), t)
+		}
+	case execution.Request:
+		if x := s.Externals[f.ScheduledID]; x != nil {
+			kind, target, body := s.RequestOf(x)
+			p.tell(target, kind, body, t)
+		}
+	case execution.Answer:
+		f.Answer.V = schemas.Version
+		// What is answered stands in the inbox, not in the state: its place there is kept until the answer is safe.
+		p.tell(f.To.WorkflowID, kindExternal, &f.Answer, e.cause.ticket)
+	case execution.EndChild:
+		kind := kindEnd
+		if f.Policy == schemas.ChildRequestCancel {
+			kind = kindCancel
+		}
+		p.tell(f.Child.WorkflowID, kind, &schemas.ExecutionRequest{
+			V: schemas.Version, WorkflowID: f.Child.WorkflowID, Run: f.Child.Run, Reason: "the parent ended: " + string(s.Status),
+			Origin: &schemas.RequestOrigin{
+				Execution: &schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, Cause: schemas.CauseChildPolicyApplied, FirstRun: f.Child.Run,
+			},
+		}, t, ticketOf(e.cause))
+	case execution.Closed:
+		p.reportChild(s, t)
+	}
+}
+
+func ticketOf(e *envelope) *ticket {
+	if e == nil {
+		return nil
+	}
+	return e.ticket
+}
+
+// tell puts a message into the inbox of a workflow.
+func (p *partition) tell(wid, kind string, v any, tickets ...*ticket) {
+	body, err := schemas.Marshal(v)
+	if err != nil {
+		p.log.WithError(err).WithField("workflow", wid).Error("a message between workflows cannot be encoded")
+		return
+	}
+	for _, t := range tickets {
+		t.hold()
+	}
+	p.send(p.b.ns.In(p.b.partitionOf(wid), wid, kind), "", nil, body, func() {
+		for _, t := range tickets {
+			t.release()
+		}
+	})
+}
+
+// reportChild tells the parent of a run where it stands. A run that continued as new is open for its parent.
+func (p *partition) reportChild(s *execution.State, tickets ...*ticket) {
+	parent := s.Start.ParentWorkflowExecution
+	if parent == nil {
+		return
+	}
+	p.tell(parent.WorkflowID, kindChild, childReport(s), tickets...)
+}
+
+func childReport(s *execution.State) *schemas.ChildReport {
+	report := &schemas.ChildReport{
+		V: schemas.Version, ParentRun: s.Start.ParentWorkflowExecution.Run, ScheduledEventID: s.Start.ParentScheduledEventID,
+		Child: schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, Status: schemas.StatusOpen,
+	}
+	if s.Closed() && s.Status != schemas.StatusContinuedAsNew {
+		end := resultOf(s)
+		report.Status, report.Result, report.Reason, report.Details = s.Status, end.Result, end.Reason, end.Details
+	}
+	return report
+}
+
+// answerChild tells a parent what became of the start of its child.
+func (p *partition) answerChild(e *envelope, q *schemas.StartRequest) func(*run, []schemas.Event) {
+	return func(r *run, _ []schemas.Event) {
+		if e.verdict.refused != nil {
+			p.refuseChild(e, q)
+			return
+		}
+		report := startedReport(q)
+		if r.state.Run == q.Run && r.state.Closed() && r.inflight == nil && len(r.pending) == 0 {
+			report = childReport(r.state)
+		}
+		p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.ticket)
+	}
+}
+
+// startedReport says that a child has begun. How it ends is told when it does.
+func startedReport(q *schemas.StartRequest) *schemas.ChildReport {
+	return &schemas.ChildReport{
+		V: schemas.Version, ParentRun: q.Origin.Parent.Run, ScheduledEventID: q.Origin.ParentScheduledEventID,
+		Child: schemas.Execution{WorkflowID: q.WorkflowID, Run: q.Run}, Status: schemas.StatusOpen,
+	}
+}
+
+func (p *partition) refuseChild(e *envelope, q *schemas.StartRequest) {
+	report := startedReport(q)
+	report.Status, report.Cause = "", schemas.CauseWorkflowRunning
+	p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.ticket)
+}
+
+// answerChildLate answers a child's start that was read again after a take-over: the history tells what became of it (P-5).
+func (p *partition) answerChildLate(r *run, e *envelope, q *schemas.StartRequest) {
+	if r.state.Run == q.Run {
+		p.answerChild(e, q)(r, nil)
+		return
+	}
+	p.reportOld(e, q)
+}
+
+// reportOld tells a parent about a child that is not the latest run of its id: it has closed, or it never began.
+func (p *partition) reportOld(e *envelope, q *schemas.StartRequest) {
+	e.ticket.hold()
+	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+		return p.b.loadRun(ctx, p.n, q.WorkflowID, q.Run)
+	}, func(l *loaded, err error) {
+		switch {
+		case err != nil:
+			p.log.WithError(err).WithField("workflow", q.WorkflowID).Warn("a child cannot be looked up; trying again")
+			p.loop.after(loadRetry, func() { p.reportOld(e, q); e.ticket.release() })
+			return
+		case l == nil:
+			p.refuseChild(e, q)
+		default:
+			p.tell(q.Origin.Parent.WorkflowID, kindChild, childReport(l.state), e.ticket)
+		}
+		e.ticket.release()
+	})
+}
+
+// answerUnknown tells the sender of a signal or cancel request that nobody is there.
+func (p *partition) answerUnknown(e *envelope, source schemas.Execution, event int64) {
+	p.tell(source.WorkflowID, kindExternal, &schemas.ExternalAnswer{
+		V: schemas.Version, SourceRun: source.Run, ScheduledEventID: event, Target: schemas.Execution{WorkflowID: e.wid},
+		Cause: schemas.CauseUnknownExecution,
+	}, e.ticket)
+}
+
+// control tells a worker that an activity is not wanted any more. Nothing waits for it: the answer to a heartbeat says the
+// same.
+func (p *partition) control(f execution.CancelRunning) {
+	body, err := json.Marshal(&schemas.Control{V: schemas.Version, Kind: schemas.ControlCancel, Token: f.Token, Reason: f.Reason})
+	if err == nil {
+		err = p.b.conn.Publish(p.b.ns.Control(f.Worker), nil, body)
+	}
+	if err != nil {
+		p.log.WithError(err).Debug("a worker cannot be told; its next heartbeat will")
+	}
+}

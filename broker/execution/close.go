@@ -1,0 +1,203 @@
+package execution
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// end closes the run: its last event, the workers told, its children treated as the policy says, its parent informed.
+func (st *step) end(event schemas.Attributes) {
+	for _, a := range st.OpenActivities() {
+		st.tellWorker(a, "the workflow is closed")
+	}
+	st.emit(event)
+	for _, e := range st.endChildren() {
+		st.do(e)
+	}
+	st.do(Closed{})
+}
+
+func (st *step) tellWorker(a *Activity, reason string) {
+	if a.Started != 0 && a.Worker != "" {
+		st.do(CancelRunning{ScheduledID: a.ScheduledID, Worker: a.Worker, Token: Token(st.Run, a.ScheduledID, a.Attempt), Reason: reason})
+	}
+}
+
+// childPolicy is what becomes of the children of a closed run. It is applied to what was ended by force, as SWF does: a
+// decider that closes its run has decided about the children too.
+func (s *State) childPolicy() schemas.ChildPolicy {
+	if s.Close == nil {
+		return schemas.ChildAbandon
+	}
+	switch a := s.Close.Attributes.(type) {
+	case *schemas.WorkflowTerminated:
+		return cmp.Or(a.ChildPolicy, schemas.ChildAbandon)
+	case *schemas.WorkflowTimedOut:
+		return cmp.Or(a.ChildPolicy, schemas.ChildAbandon)
+	}
+	return schemas.ChildAbandon
+}
+
+func (s *State) endChildren() []Effect {
+	policy := s.childPolicy()
+	if policy == schemas.ChildAbandon {
+		return nil
+	}
+	var effects []Effect
+	for _, c := range s.OpenChildren() {
+		effects = append(effects, c.end(policy))
+	}
+	return effects
+}
+
+func (c *ChildRun) end(policy schemas.ChildPolicy) Effect {
+	return EndChild{ScheduledID: c.ScheduledID, Child: schemas.Execution{WorkflowID: c.Scheduled.WorkflowID, Run: c.Scheduled.Run}, Policy: policy}
+}
+
+// OpenEffects returns what an owner has to do again if it does not know whether it was done: tasks of activities that
+// wait, children and requests without an answer, and what follows a close.
+func (s *State) OpenEffects(now schemas.Timestamp) []Effect {
+	var open []Effect
+	for _, a := range s.OpenActivities() {
+		switch {
+		case a.Started == 0 && a.NotBefore <= now:
+			open = append(open, Dispatch{ScheduledID: a.ScheduledID})
+		case a.Started != 0 && a.CancelRequested != 0:
+			open = append(open, CancelRunning{
+				ScheduledID: a.CancelRequested, Worker: a.Worker, Token: Token(s.Run, a.ScheduledID, a.Attempt), Reason: reasonCancel,
+			})
+		}
+	}
+	for _, c := range s.OpenChildren() {
+		if c.Started == 0 {
+			open = append(open, StartChild{ScheduledID: c.ScheduledID})
+		}
+	}
+	for _, x := range s.OpenExternals() {
+		open = append(open, Request{ScheduledID: x.ScheduledID})
+	}
+	if s.Closed() {
+		open = append(open, s.endChildren()...)
+		if s.Start.ParentWorkflowExecution != nil {
+			open = append(open, Closed{})
+		}
+	}
+	return open
+}
+
+// SetBy is the event that an effect of [State.OpenEffects] stems from; 0 if it is the close.
+func SetBy(e Effect) int64 {
+	switch e := e.(type) {
+	case Dispatch:
+		return e.ScheduledID
+	case CancelRunning:
+		return e.ScheduledID
+	case StartChild:
+		return e.ScheduledID
+	case Request:
+		return e.ScheduledID
+	}
+	return 0
+}
+
+// closed answers what comes after the end: workers that ask are told to stop, senders that nobody is there, outcomes and
+// signals are parked.
+func (st *step) closed(m Message) {
+	switch m := m.(type) {
+	case Report:
+		if m.Report.Kind == schemas.ReportBegin {
+			st.deny(m.Report, "the workflow is closed")
+			return
+		}
+		if m.Report.Kind != schemas.ReportStarted {
+			st.dead(DeadClosedActivity, "the workflow closed (%s) before this outcome came", st.Status)
+		}
+	case Signal:
+		st.signalClosed(m)
+	case Cancel:
+		st.answerRequest(m.Request.Origin, schemas.CauseUnknownExecution)
+	case Child:
+		st.childOfClosed(m.Report)
+	case Reply:
+		st.dead(DeadLateDecision, "the workflow closed (%s) before this decision came", st.Status)
+	}
+}
+
+func (st *step) signalClosed(m Signal) {
+	id := m.RequestID
+	if x := m.External; x != nil {
+		id = externalSignalID(x.Source.Run, x.ScheduledEventID)
+	}
+	switch known := id != "" && slices.Contains(st.SignalIDs, id); {
+	case m.External != nil && known:
+		st.answer(m.External, "")
+	case m.External != nil:
+		st.answer(m.External, schemas.CauseUnknownExecution)
+	case !known:
+		st.dead(DeadClosedWorkflow, "the workflow is closed (%s); start it again, or signal another", st.Status)
+	}
+}
+
+// childOfClosed: a child that began after its parent was ended by force has missed the policy.
+func (st *step) childOfClosed(r *schemas.ChildReport) {
+	policy := st.childPolicy()
+	c := st.Children[r.ScheduledEventID]
+	if r.Status == schemas.StatusOpen && r.ParentRun == st.Run && c != nil && policy != schemas.ChildAbandon {
+		st.do(c.end(policy))
+	}
+}
+
+// Ended tells whether a request of an operator is what the run was ended by: then a repeat of it has its answer.
+func (s *State) Ended(r *schemas.ExecutionRequest) bool {
+	if s.Close == nil || r.RequestID == "" {
+		return false
+	}
+	a, ok := s.Close.Attributes.(*schemas.WorkflowTerminated)
+	return ok && a.RequestID == r.RequestID
+}
+
+// Continuation is the start of the run that follows one which continued as new, nil for any other. It knows what the
+// chain has received (P-6) and who waits for its end.
+func (s *State) Continuation() *schemas.StartRequest {
+	if s.Close == nil {
+		return nil
+	}
+	a, ok := s.Close.Attributes.(*schemas.WorkflowContinuedAsNew)
+	if !ok {
+		return nil
+	}
+	return &schemas.StartRequest{
+		V: schemas.Version, WorkflowID: s.WorkflowID, Run: a.NewExecutionRun, Type: a.WorkflowType, TypeVersion: a.WorkflowTypeVersion,
+		Input: a.Input, ExecutionStartToCloseTimeout: a.ExecutionStartToCloseTimeout, TaskStartToCloseTimeout: a.TaskStartToCloseTimeout,
+		TaskScheduleToStartTimeout: s.Start.TaskScheduleToStartTimeout, TaskPriority: a.TaskPriority, ActivityDefaults: a.ActivityDefaults,
+		ChildPolicy: a.ChildPolicy, TagList: a.TagList, Attributes: s.Attributes, Identity: s.Start.Identity,
+		Origin: &schemas.StartOrigin{
+			Parent: s.Start.ParentWorkflowExecution, ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
+			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs,
+		},
+	}
+}
+
+// AnswerAgain returns the answer to a message that the history has consumed already: whoever sent it may not have it.
+func (s *State) AnswerAgain(m Message) []Effect {
+	st := step{State: s}
+	switch m := m.(type) {
+	case Signal:
+		if m.External != nil {
+			cause := schemas.CauseUnknownExecution
+			if slices.Contains(s.SignalIDs, externalSignalID(m.External.Source.Run, m.External.ScheduledEventID)) {
+				cause = ""
+			}
+			st.answer(m.External, cause)
+		}
+	case Cancel:
+		cause := schemas.CauseUnknownExecution
+		if s.CancelRequested && s.Means(m.Request) {
+			cause = ""
+		}
+		st.answerRequest(m.Request.Origin, cause)
+	}
+	return st.effects
+}

@@ -1,0 +1,150 @@
+package execution
+
+import (
+	"cmp"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+func (st *step) startChild(a *schemas.StartChild, completed int64) bool {
+	if cause := st.childCause(a); cause != "" {
+		st.emit(&schemas.ChildStartFailed{
+			WorkflowID: a.WorkflowID, WorkflowType: a.WorkflowType, Cause: cause, Control: a.Control, DeciderCompletedEventID: completed,
+		})
+		return false
+	}
+	next := st.LastID + 1
+	id := st.emit(&schemas.ChildScheduled{
+		WorkflowID: a.WorkflowID, Run: runID(st.Run, next, st.now), WorkflowType: a.WorkflowType, WorkflowTypeVersion: a.WorkflowTypeVersion,
+		Input: a.Input, Control: a.Control, ExecutionStartToCloseTimeout: a.ExecutionStartToCloseTimeout,
+		TaskStartToCloseTimeout: a.TaskStartToCloseTimeout, TaskPriority: a.TaskPriority, ActivityDefaults: a.ActivityDefaults,
+		ChildPolicy: a.ChildPolicy, TagList: a.TagList, DeciderCompletedEventID: completed,
+	})
+	st.do(StartChild{ScheduledID: id})
+	return true
+}
+
+// childCause says why a child cannot be asked for, "" if it can.
+func (st *step) childCause(a *schemas.StartChild) schemas.Cause {
+	_, typeCause := st.c.Types.Workflow(a.WorkflowType, a.WorkflowTypeVersion)
+	switch {
+	case schemas.ValidateID("workflowId", a.WorkflowID) != nil, schemas.ValidateID("workflowType", a.WorkflowType) != nil,
+		!validPolicy(a.ChildPolicy), len(a.TagList) > schemas.MaxTags,
+		a.ActivityDefaults != nil && a.ActivityDefaults.List != "" && schemas.ValidateName("list", a.ActivityDefaults.List) != nil:
+		return schemas.CauseInvalidAttributes
+	case typeCause != "":
+		return typeCause
+	case a.WorkflowID == st.WorkflowID:
+		return schemas.CauseWorkflowRunning // it is this one
+	case len(st.Children) >= st.c.OpenChildren:
+		return schemas.CauseOpenChildrenLimit
+	case st.Start.Depth >= st.c.ChildDepth:
+		return schemas.CauseChildDepth
+	case st.full():
+		return schemas.CauseEventLimitExceeded
+	}
+	return ""
+}
+
+func validPolicy(p schemas.ChildPolicy) bool {
+	switch p {
+	case "", schemas.ChildTerminate, schemas.ChildRequestCancel, schemas.ChildAbandon:
+		return true
+	}
+	return false
+}
+
+// ChildStart is the request that starts a child.
+func (s *State) ChildStart(c *ChildRun) *schemas.StartRequest {
+	o := c.Scheduled
+	return &schemas.StartRequest{
+		V: schemas.Version, WorkflowID: o.WorkflowID, Run: o.Run, Type: o.WorkflowType, TypeVersion: o.WorkflowTypeVersion, Input: o.Input,
+		ExecutionStartToCloseTimeout: o.ExecutionStartToCloseTimeout, TaskStartToCloseTimeout: o.TaskStartToCloseTimeout,
+		TaskPriority: o.TaskPriority, ActivityDefaults: o.ActivityDefaults, ChildPolicy: o.ChildPolicy, TagList: o.TagList,
+		Origin: &schemas.StartOrigin{
+			Parent: &schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, ParentScheduledEventID: c.ScheduledID, Depth: s.Start.Depth + 1,
+		},
+	}
+}
+
+func (st *step) signalExternal(a *schemas.SignalExternal, completed int64) bool {
+	cause := st.externalCause(a.WorkflowID, a.Run)
+	if cause == "" && schemas.ValidateID("signalName", a.SignalName) != nil {
+		cause = schemas.CauseInvalidAttributes
+	}
+	if cause != "" {
+		st.emit(&schemas.SignalExternalFailed{
+			WorkflowID: a.WorkflowID, Run: a.Run, Cause: cause, Control: a.Control, DeciderCompletedEventID: completed,
+		})
+		return false
+	}
+	st.do(Request{ScheduledID: st.emit(&schemas.SignalExternalScheduled{
+		WorkflowID: a.WorkflowID, Run: a.Run, SignalName: a.SignalName, Input: a.Input, Control: a.Control, DeciderCompletedEventID: completed,
+	})})
+	return true
+}
+
+func (st *step) cancelExternal(a *schemas.CancelExternal, completed int64) bool {
+	if cause := st.externalCause(a.WorkflowID, a.Run); cause != "" {
+		st.emit(&schemas.CancelExternalFailed{
+			WorkflowID: a.WorkflowID, Run: a.Run, Cause: cause, Control: a.Control, DeciderCompletedEventID: completed,
+		})
+		return false
+	}
+	st.do(Request{ScheduledID: st.emit(&schemas.CancelExternalScheduled{
+		WorkflowID: a.WorkflowID, Run: a.Run, Control: a.Control, DeciderCompletedEventID: completed,
+	})})
+	return true
+}
+
+func (st *step) externalCause(workflowID, run string) schemas.Cause {
+	switch {
+	case schemas.ValidateID("workflowId", workflowID) != nil, run != "" && schemas.ValidateID("run", run) != nil:
+		return schemas.CauseInvalidAttributes
+	case len(st.Externals) >= st.c.OpenExternals:
+		return schemas.CauseOpenExternalsLimit
+	case st.full():
+		return schemas.CauseEventLimitExceeded
+	}
+	return ""
+}
+
+// continueAsNew ends the run in favour of a fresh one of the same type, with what the decision leaves out as it was.
+func (st *step) continueAsNew(d schemas.Decision, a *schemas.ContinueAsNew, completed int64) bool {
+	s := st.Start
+	version := cmp.Or(a.WorkflowTypeVersion, s.WorkflowTypeVersion)
+	if _, cause := st.c.Types.Workflow(s.WorkflowType, version); cause != "" {
+		return st.refuseClose(d, cause, completed)
+	}
+	if !validPolicy(a.ChildPolicy) || len(a.TagList) > schemas.MaxTags {
+		return st.refuseClose(d, schemas.CauseInvalidAttributes, completed)
+	}
+	ev := &schemas.WorkflowContinuedAsNew{
+		NewExecutionRun: runID(st.Run, st.LastID+1, st.now), Input: a.Input, WorkflowType: s.WorkflowType, WorkflowTypeVersion: version,
+		ExecutionStartToCloseTimeout: cmp.Or(a.ExecutionStartToCloseTimeout, s.ExecutionStartToCloseTimeout),
+		TaskStartToCloseTimeout:      cmp.Or(a.TaskStartToCloseTimeout, s.TaskStartToCloseTimeout),
+		TaskPriority:                 cmp.Or(a.TaskPriority, s.TaskPriority),
+		ActivityDefaults:             cmp.Or(a.ActivityDefaults, s.ActivityDefaults),
+		ChildPolicy:                  cmp.Or(a.ChildPolicy, s.ChildPolicy),
+		TagList:                      a.TagList, DeciderCompletedEventID: completed,
+	}
+	if ev.TagList == nil {
+		ev.TagList = s.TagList
+	}
+	return st.close(d, completed, ev)
+}
+
+// RequestOf is the message that carries an open signal or cancel request to its target, as the kind of its inbox subject
+// and its body.
+func (s *State) RequestOf(x *ExternalAction) (kind, target string, body any) {
+	source := schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}
+	if a := x.Signal; a != nil {
+		return "signal", a.WorkflowID, &schemas.ExternalSignal{
+			V: schemas.Version, Run: a.Run, Name: a.SignalName, Input: a.Input, Source: source, ScheduledEventID: x.ScheduledID,
+		}
+	}
+	return "cancel", x.Cancel.WorkflowID, &schemas.ExecutionRequest{
+		V: schemas.Version, WorkflowID: x.Cancel.WorkflowID, Run: x.Cancel.Run,
+		Origin: &schemas.RequestOrigin{Execution: &source, ScheduledEventID: x.ScheduledID, FirstRun: x.Cancel.Run},
+	}
+}

@@ -1,0 +1,69 @@
+package execution
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// repeated tells whether an operator's request is in the history already.
+func (s *State) repeated(r *schemas.ExecutionRequest) bool {
+	return r.RequestID != "" && slices.Contains(s.RequestIDs, r.RequestID)
+}
+
+// Means tells whether a request is for this run: it names none, or this one, or the chain that it belongs to.
+func (s *State) Means(r *schemas.ExecutionRequest) bool {
+	firstRun := ""
+	if r.Origin != nil {
+		firstRun = r.Origin.FirstRun
+	}
+	return s.Is(r.Run, firstRun)
+}
+
+func (st *step) pause(r *schemas.ExecutionRequest) {
+	if st.Paused == nil && st.Means(r) && !st.repeated(r) {
+		st.emit(&schemas.WorkflowPaused{Cause: schemas.CauseOperatorInitiated, Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity})
+	}
+}
+
+func (st *step) resume(r *schemas.ExecutionRequest) {
+	if st.Paused != nil && st.Means(r) && !st.repeated(r) {
+		st.emit(&schemas.WorkflowResumed{Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity})
+		st.wake()
+	}
+}
+
+// cancel asks the decider to end the run; once is enough.
+func (st *step) cancel(r *schemas.ExecutionRequest) {
+	e := &schemas.WorkflowCancelRequested{Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity}
+	if !st.Means(r) {
+		st.answerRequest(r.Origin, schemas.CauseUnknownExecution)
+		return
+	}
+	if o := r.Origin; o != nil {
+		e.ExternalWorkflowExecution, e.ExternalScheduledEventID, e.Cause = o.Execution, o.ScheduledEventID, o.Cause
+		st.answerRequest(o, "")
+	}
+	if st.CancelRequested || st.repeated(r) {
+		return
+	}
+	st.emit(e)
+	st.wake()
+}
+
+// terminate ends the run without asking its decider.
+func (st *step) terminate(r *schemas.ExecutionRequest) {
+	e := &schemas.WorkflowTerminated{
+		Reason: r.Reason, Details: r.Details, ChildPolicy: r.ChildPolicy, Cause: schemas.CauseOperatorInitiated,
+		RequestID: r.RequestID, Identity: r.Identity,
+	}
+	if !st.Means(r) {
+		return
+	}
+	if r.Origin != nil {
+		e.Cause = cmp.Or(r.Origin.Cause, e.Cause)
+	}
+	def(&e.ChildPolicy, st.Start.ChildPolicy)
+	st.end(e)
+}

@@ -1,0 +1,86 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+func (b *Broker) serveCount(r micro.Request) {
+	var q schemas.CountRequest
+	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	b.background(r, func(ctx context.Context) (any, error) { return b.count(ctx, &q) })
+}
+
+func (b *Broker) serveLists(r micro.Request) {
+	var q schemas.TaskListsRequest
+	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	b.background(r, func(ctx context.Context) (any, error) { return b.lists(ctx) })
+}
+
+// lists reads how each task list stands off its stream and its consumers: one request for all streams, and one more for
+// each. A list that is deleted meanwhile is left out.
+func (b *Broker) lists(ctx context.Context) (*schemas.TaskListsResponse, error) {
+	a := &schemas.TaskListsResponse{V: schemas.Version, Lists: []schemas.TaskListInfo{}}
+	prefix := b.ns.StreamTasks("")
+	streams := b.reads.JetStream().ListStreams(ctx, jetstream.WithStreamListSubject(b.ns.AllTasks("*")))
+	for s := range streams.Info() {
+		list, ok := strings.CutPrefix(s.Config.Name, prefix)
+		if !ok {
+			continue // somebody's own stream on our subjects
+		}
+		i := schemas.TaskListInfo{List: list}
+		if s.State.Msgs > 0 {
+			i.OldestAt = schemas.At(s.State.FirstTime)
+		}
+		a.Lists = append(a.Lists, i)
+	}
+	if err := streams.Err(); err != nil {
+		return nil, unavailable(fmt.Errorf("list the task lists: %w", err))
+	}
+	here := a.Lists[:0]
+	for _, i := range a.Lists {
+		exists, err := b.workersOf(ctx, &i)
+		if err != nil {
+			return nil, unavailable(fmt.Errorf("list %s: %w", i.List, err))
+		}
+		if exists {
+			here = append(here, i)
+		}
+	}
+	a.Lists = here
+	slices.SortFunc(a.Lists, func(x, y schemas.TaskListInfo) int { return strings.Compare(x.List, y.List) })
+	return a, nil
+}
+
+// workersOf adds up a list's consumers. Each takes a share of the tasks, by priority; a worker that is idle waits at all of
+// them, and so counts once.
+func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists bool, err error) {
+	stream, err := b.reads.JetStream().Stream(ctx, b.ns.StreamTasks(i.List))
+	if err == nil {
+		consumers := stream.ListConsumers(ctx)
+		for c := range consumers.Info() {
+			i.Pending += int64(c.NumPending)
+			i.Working += int64(c.NumAckPending)
+			i.Workers = max(i.Workers, c.NumWaiting)
+		}
+		err = consumers.Err()
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

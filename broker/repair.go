@@ -1,0 +1,89 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// repairing is how many runs are folded at once after an unclean start.
+const repairing = 256
+
+// damaged tells whether tasks or alarms that a former owner counted as stored may be gone (P-8): the server is another
+// one than that which acknowledged them, or the stream of alarms ends before the last of them. A server that syncs every
+// write, or several that hold each stream, lose nothing that they have acknowledged.
+func (p *partition) damaged(ctx context.Context) (bool, error) {
+	c := &p.checkpointed
+	p.server = p.b.conn.NATS().ConnectedServerId()
+	if p.checkpointRev == 0 {
+		p.written = p.server // nothing was counted as stored
+		return false, nil
+	}
+	p.written, p.alarms = c.Server, c.Alarms
+	s, err := p.b.conn.JetStream().Stream(ctx, p.b.ns.StreamAlarms(p.n))
+	if err != nil {
+		return false, fmt.Errorf("stream %s: %w", p.b.ns.StreamAlarms(p.n), err)
+	}
+	info := s.CachedInfo()
+	behind := info.State.LastSeq < c.Alarms
+	if behind {
+		p.alarms = info.State.LastSeq
+	}
+	return behind || c.Server != p.server && info.Config.Replicas == 1 && !p.b.o.Synced, nil
+}
+
+// meetOpen adds every open run to those whose effects are repeated.
+func (p *partition) meetOpen(ctx context.Context) error {
+	options := post.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, LastPerSubject: true, HeadersOnly: true}
+	open := 0
+	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s post.Stored) error {
+		i, err := infoFrom(s)
+		if err != nil {
+			p.log.WithError(err).WithField("subject", s.Subject).Error("a record has no readable headers; drover verify names its run")
+			return nil
+		}
+		if !i.Status.Closed() || i.Status == schemas.StatusContinuedAsNew {
+			p.met(i.WorkflowID, i.Run)
+			open++
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look for open runs: %w", err)
+	}
+	if open > 0 {
+		p.log.WithField("runs", open).Info("the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
+	}
+	return nil
+}
+
+func (p *partition) met(wid, run string) {
+	if p.recovered[wid] == nil {
+		p.recovered[wid] = make(map[string]bool)
+	}
+	p.recovered[wid][run] = true
+}
+
+// repeatSome repeats the effects of the next runs that were met, a bounded number at a time.
+func (p *partition) repeatSome() {
+	for p.repeating < repairing && len(p.unrepeated) > 0 {
+		wid := p.unrepeated[len(p.unrepeated)-1]
+		p.unrepeated = p.unrepeated[:len(p.unrepeated)-1]
+		runs := p.toRepeat[wid]
+		delete(p.toRepeat, wid)
+		p.repeating++
+		r := p.get(wid)
+		p.when(r, func() {
+			p.repeating--
+			p.repeat(r, runs)
+			p.repeatSome()
+		})
+	}
+	if p.repeating == 0 && len(p.unrepeated) == 0 && p.toRepeat != nil {
+		p.toRepeat = nil
+		p.written = p.server // once the checkpoint passes the recovery, this server has it all
+		p.recovery.release()
+	}
+}

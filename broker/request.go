@@ -1,0 +1,97 @@
+package broker
+
+import (
+	"context"
+	"slices"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// operate takes an operator's request at the owner of the workflow. The run that is meant is resolved before anything is
+// published, so that a repeat cannot hit the next run of the id (P-5).
+func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	q.Origin = nil
+	r := p.get(q.WorkflowID)
+	p.when(r, func() {
+		switch {
+		case !r.live():
+			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})
+		case q.Run != "" && q.Run != r.state.Run:
+			p.operateOld(r, verb, q, reply)
+		case known(r.state, q):
+			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run})
+		case r.closed():
+			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: closedError(r.wid, r.state)})
+		default:
+			if q.Run == "" || q.Chain {
+				q.Run, q.Origin = r.state.Run, &schemas.RequestOrigin{FirstRun: r.state.FirstRun()}
+			}
+			p.enter(verb, q, reply)
+		}
+	})
+}
+
+// known tells whether the history has the request already; whether it took effect yet matters to nobody who repeats it.
+func known(s *execution.State, q *schemas.ExecutionRequest) bool {
+	return s.Ended(q) || q.RequestID != "" && slices.Contains(s.RequestIDs, q.RequestID)
+}
+
+// operateOld is a request for a run that is not the latest: it is a repeat, or meant for its chain, or too late.
+func (p *partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+		return p.b.loadRun(ctx, p.n, q.WorkflowID, q.Run)
+	}, func(l *loaded, err error) {
+		switch {
+		case err != nil:
+			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
+		case l == nil:
+			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
+		case known(l.state, q):
+			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run})
+		case q.Chain && r.live() && !r.closed() && r.state.FirstRun() == l.state.FirstRun():
+			q.Origin = &schemas.RequestOrigin{FirstRun: l.state.FirstRun()}
+			p.enter(verb, q, reply)
+		default:
+			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run, Error: closedError(q.WorkflowID, l.state)})
+		}
+	})
+}
+
+// enter puts a request into the inbox. Its answer comes when it is in the history.
+func (p *partition) enter(verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	q.V = schemas.Version
+	body, err := schemas.Marshal(q)
+	if err != nil {
+		reply(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeInternal, "%v", err)})
+		return
+	}
+	p.outside.Send(p.b.ns.In(p.n, q.WorkflowID, verb), nil, body, func(a post.Ack) {
+		if a.Err != nil {
+			reply(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeUnavailable, "the request was not acknowledged: %v", a.Err).
+				About(q.WorkflowID, q.Run).WithHint("repeat it with the same request id; it will not happen twice")})
+		}
+	})
+}
+
+// answerRequest tells an operator that the request is in the history.
+func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []schemas.Event) {
+	if q.ReplyTo == "" {
+		return nil
+	}
+	return func(r *run, events []schemas.Event) {
+		a := &schemas.AckResponse{V: schemas.Version}
+		switch {
+		case !r.live():
+			a.Error = notFound(q.WorkflowID, "")
+		case len(events) > 0 || known(r.state, q):
+			a.Run = r.state.Run
+		case r.state.Closed() || !r.state.Means(q):
+			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
+		default:
+			a.Run = r.state.Run
+		}
+		p.b.respond(q.ReplyTo, q.Content, a)
+	}
+}

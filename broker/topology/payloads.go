@@ -1,0 +1,45 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// EnsurePayloads makes the object store of a namespace's large payloads, or brings it to what the namespace is. It is not
+// part of [Ensure]: most namespaces never need one, and on a cluster each stream costs an election. Version as in [Options].
+//
+// Errors: [ErrNoNamespace], [*ConflictError], or what the server said.
+func EnsurePayloads(ctx context.Context, conn *post.Conn, ns subject.Namespace, version string) error {
+	w := &work{js: conn.JetStream(), log: loggerOr(nil)}
+	if err := w.ensurePayloads(ctx, ns, version); err != nil {
+		return fmt.Errorf("topology: namespace %s, payloads: %w", ns, err)
+	}
+	return nil
+}
+
+func (w *work) ensurePayloads(ctx context.Context, name subject.Namespace, version string) error {
+	signals, err := w.info(ctx, name.StreamSignals())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("%w: start a server for it, or create it with \"drover namespace create %s\"", ErrNoNamespace, name)
+	}
+	if err != nil {
+		return err
+	}
+	ns, err := read(signals, name)
+	if err != nil {
+		return err
+	}
+	return w.stream(ctx, ns.payloads(version))
+}
+
+// payloads is the object store of large payloads, a stream that every NATS client takes for one.
+func (n *Namespace) payloads(version string) wanted {
+	w := n.stream(version, n.Name.StreamPayloads(), "Drover: payloads too large for messages", n.Name.AllPayloadChunks(), n.Name.AllPayloadInfos())
+	w.AllowRollup, w.AllowDirect = true, true
+	return w
+}

@@ -1,0 +1,292 @@
+package topology
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/micro"
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// answerWithin is how long a deletion may take before its requester hears that it goes on.
+	answerWithin = time.Second
+	// requestLimit bounds the others. On a cluster each stream waits for an election.
+	requestLimit = 2 * time.Minute
+	maxPage      = 500
+)
+
+// ServeOptions of [Serve].
+type ServeOptions struct {
+	// Memory and Replicas are what a namespace is made with that does not say otherwise. Default to those of [Options].
+	Memory   bool
+	Replicas int
+	// Node is shown by the micro service. Defaults to none.
+	Node string
+	// Version is shown by the micro service, and noted in what is made. It must be a semantic version. Defaults to "0.0.0".
+	Version string
+	// Logger is told what is made and deleted, and why. Defaults to none.
+	Logger logrus.FieldLogger
+}
+
+// Serve answers requests to create, list, describe and delete namespaces until ctx ends, and returns nil then. Any number
+// of processes may serve: each request goes to one of them. It ends with conn at the latest, which should be its own.
+func Serve(ctx context.Context, conn *post.Conn, o ServeOptions) error {
+	o.Version = cmp.Or(o.Version, "0.0.0")
+	o.Logger = loggerOr(o.Logger)
+	s := &service{conn: conn, o: o, ctx: ctx, deletions: map[subject.Namespace]*job{}}
+	m, err := micro.AddService(conn.NATS(), micro.Config{
+		Name: "drover-server", Version: o.Version, Description: "Drover: the namespaces of this account",
+		Metadata: map[string]string{"node": o.Node},
+	})
+	if err != nil {
+		return fmt.Errorf("topology: register the service: %w", err)
+	}
+	for _, v := range []struct {
+		verb, about string
+		serve       func(*service, *schemas.NamespaceRequest) (any, error)
+	}{
+		{"create", "make a namespace, or bring it to what the request says: NamespaceRequest → NamespaceResponse", (*service).create},
+		{"list", "all namespaces: NamespaceRequest → NamespaceListResponse", (*service).list},
+		{"describe", "a namespace with its usage: NamespaceRequest → NamespaceResponse", (*service).describe},
+		{"delete", "delete a namespace with all that it holds; repeat it until nothing is left: NamespaceRequest → NamespaceResponse", (*service).delete},
+	} {
+		handler := micro.HandlerFunc(func(r micro.Request) { s.background(func() { s.answer(r, v.serve) }) })
+		err := m.AddEndpoint(v.verb, handler, micro.WithEndpointSubject(schemas.NamespaceSubject(v.verb)), micro.WithEndpointMetadata(map[string]string{"about": v.about}))
+		if err != nil {
+			return fmt.Errorf("topology: register the verb %s: %w", v.verb, err)
+		}
+	}
+	<-ctx.Done()
+	err = m.Stop()
+	s.end()
+	if err != nil && conn.Connected() {
+		o.Logger.WithError(err).Debug("the namespace service was not stopped in order")
+	}
+	return nil
+}
+
+// service is one call of Serve.
+type service struct {
+	conn *post.Conn
+	o    ServeOptions
+	ctx  context.Context // of Serve: a deletion outlives the request that began it
+	wg   sync.WaitGroup
+
+	mu        sync.Mutex
+	ended     bool
+	deletions map[subject.Namespace]*job // under way
+}
+
+// job is a deletion under way.
+type job struct {
+	done chan struct{}
+	err  error // after done
+}
+
+// background runs fn unless the service has ended: a request may still come in while it stops, and its sender asks again.
+func (s *service) background(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.wg.Go(fn)
+	}
+}
+
+func (s *service) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.wg.Wait()
+}
+
+// answer serves one request.
+func (s *service) answer(r micro.Request, serve func(*service, *schemas.NamespaceRequest) (any, error)) {
+	var q schemas.NamespaceRequest
+	var a any
+	err := schemas.Unmarshal(r.Data(), &q)
+	if err != nil {
+		err = schemas.Errorf(schemas.CodeInvalid, "the request cannot be read: %v", err)
+	} else {
+		a, err = serve(s, &q)
+	}
+	if err != nil {
+		a = &schemas.NamespaceResponse{V: schemas.Version, Error: wireError(err)}
+	}
+	encode := schemas.MarshalJSON
+	if r.Headers().Get(schemas.ContentTypeHeader) == schemas.ContentTypeMsgpack {
+		encode = schemas.Marshal
+	}
+	body, err := encode(a)
+	if err == nil {
+		err = r.Respond(body)
+	}
+	if err != nil {
+		s.o.Logger.WithError(err).Warn("a request about namespaces cannot be answered")
+	}
+}
+
+// wireErrors is the one table from the errors of this package to codes. The texts tell the way out.
+var wireErrors = []struct {
+	err  error
+	code schemas.Code
+}{
+	{ErrInvalidOptions, schemas.CodeInvalid},
+	{subject.ErrInvalidID, schemas.CodeInvalid},
+	{ErrNoNamespace, schemas.CodeNotFound},
+	{ErrOpenRuns, schemas.CodeConflict},
+	{ErrDeleting, schemas.CodeConflict},
+	{ErrConflict, schemas.CodeConflict},
+	{ErrRefused, schemas.CodeLimit},
+	{ErrServerTooOld, schemas.CodeUnsupported},
+	{ErrNoJetStream, schemas.CodeUnsupported},
+}
+
+func wireError(err error) *schemas.Error {
+	if e, ok := errors.AsType[*schemas.Error](err); ok {
+		return e
+	}
+	for _, w := range wireErrors {
+		if errors.Is(err, w.err) {
+			return schemas.Errorf(w.code, "%v", err)
+		}
+	}
+	return schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("try again")
+}
+
+func (s *service) create(q *schemas.NamespaceRequest) (any, error) {
+	if q.Name == "" {
+		return nil, schemas.Errorf(schemas.CodeInvalid, "the name is missing").InField("name")
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, requestLimit)
+	defer cancel()
+	o := Options{
+		Namespace: q.Name, Partitions: q.Partitions, Replicas: cmp.Or(q.Replicas, s.o.Replicas), Memory: s.o.Memory,
+		MaxBytes: q.MaxBytes, RequireTypes: q.RequireTypes, Description: q.Description, Version: s.o.Version, Logger: s.o.Logger,
+	}
+	// The default of this server is for new ones: one that exists keeps its storage and its copies.
+	have, err := Lookup(ctx, s.conn, subject.Namespace(q.Name))
+	switch {
+	case err == nil:
+		o.Memory, o.Replicas = have.Memory, q.Replicas
+	case !errors.Is(err, ErrNoNamespace):
+		return nil, err
+	}
+	if _, err := Ensure(ctx, s.conn, o); err != nil {
+		return nil, err
+	}
+	tell(s.conn, subject.Namespace(q.Name))
+	i, err := Lookup(ctx, s.conn, subject.Namespace(q.Name))
+	return response(i), err
+}
+
+func (s *service) describe(q *schemas.NamespaceRequest) (any, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, requestLimit)
+	defer cancel()
+	i, err := Describe(ctx, s.conn, subject.Namespace(q.Name))
+	return response(i), err
+}
+
+func (s *service) list(q *schemas.NamespaceRequest) (any, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, requestLimit)
+	defer cancel()
+	names, err := Names(ctx, s.conn)
+	if err != nil {
+		return nil, err
+	}
+	first, found := slices.BinarySearch(names, subject.Namespace(q.After))
+	if found {
+		first++
+	}
+	names = names[first:]
+	limit := maxPage
+	if q.Limit > 0 {
+		limit = min(q.Limit, limit)
+	}
+	a := &schemas.NamespaceListResponse{V: schemas.Version, Namespaces: []schemas.NamespaceInfo{}}
+	if len(names) > limit {
+		names = names[:limit]
+		a.After = string(names[limit-1])
+	}
+	infos, err := lookups(ctx, s.conn, names, s.o.Logger)
+	for _, i := range infos {
+		a.Namespaces = append(a.Namespaces, i.wire())
+	}
+	return a, err
+}
+
+// delete begins a deletion, or joins the one that is under way, and answers when it is over or after a while. Whoever wants
+// to know the end repeats the request: if this process has died by then, another one goes on where it stopped.
+func (s *service) delete(q *schemas.NamespaceRequest) (any, error) {
+	ns := subject.Namespace(q.Name)
+	j := s.deletion(ns, q)
+	limit := time.NewTimer(answerWithin)
+	defer limit.Stop()
+	select {
+	case <-j.done:
+		return &schemas.NamespaceResponse{V: schemas.Version}, j.err
+	case <-limit.C:
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, requestLimit)
+	defer cancel()
+	i, err := Lookup(ctx, s.conn, ns)
+	if errors.Is(err, ErrNoNamespace) || err == nil && !i.Deleting {
+		<-j.done // it is at its very end, or still counts the open runs
+		return &schemas.NamespaceResponse{V: schemas.Version}, j.err
+	}
+	return response(i), err
+}
+
+func (s *service) deletion(ns subject.Namespace, q *schemas.NamespaceRequest) *job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j := s.deletions[ns]; j != nil {
+		return j
+	}
+	j := &job{done: make(chan struct{})}
+	s.deletions[ns] = j
+	log := s.o.Logger.WithField("by", q.Identity)
+	s.wg.Go(func() {
+		j.err = Delete(s.ctx, s.conn, ns, DeleteOptions{Force: q.Force, Reason: q.Reason, Logger: log})
+		s.mu.Lock()
+		delete(s.deletions, ns)
+		s.mu.Unlock()
+		close(j.done)
+	})
+	return j
+}
+
+func response(i *Info) *schemas.NamespaceResponse {
+	a := &schemas.NamespaceResponse{V: schemas.Version}
+	if i != nil {
+		a.Namespace = new(i.wire())
+	}
+	return a
+}
+
+// wire is how a namespace travels.
+func (i *Info) wire() schemas.NamespaceInfo {
+	w := schemas.NamespaceInfo{
+		Name: string(i.Name), Status: schemas.NamespaceReady, Partitions: i.Partitions, Replicas: i.Replicas, MaxBytes: i.MaxBytes,
+		RequireTypes: i.RequireTypes, Description: i.Description, Storage: "file", CreatedAt: schemas.At(i.Created), Lists: i.Lists,
+	}
+	if i.Deleting {
+		w.Status = schemas.NamespaceDeleting
+	}
+	if i.Memory {
+		w.Storage = "memory"
+	}
+	for _, u := range i.Usage {
+		w.Usage = append(w.Usage, schemas.NamespaceUsage{Kind: u.Kind, Streams: u.Streams, Messages: u.Messages, Bytes: u.Bytes})
+	}
+	return w
+}
