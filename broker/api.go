@@ -34,6 +34,8 @@ var verbs = []struct {
 	{"count", "how many a list has: CountRequest → CountResponse", (*Broker).serveCount},
 	{"lists", "how the task lists stand: TaskListsRequest → TaskListsResponse", (*Broker).serveLists},
 	{"dead", "dead letters: DeadRequest → DeadResponse", (*Broker).serveDead},
+	{"upload", "begin to hand over a payload too large for a message: UploadRequest → UploadResponse", (*Broker).serveUpload},
+	{"download", "a piece of such a payload: DownloadRequest → DownloadResponse", (*Broker).serveDownload},
 	{"tasklist", "open a task list: TaskListRequest → TaskListResponse", (*Broker).serveTaskList},
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -36,6 +37,8 @@ type Broker struct {
 	wg      sync.WaitGroup
 	readers chan struct{} // bounds concurrent reads
 	starts  *post.Outbox
+	store   *payloads.Store
+	uploads *payloads.Uploads
 
 	mu    sync.Mutex
 	parts map[int]*partition // owned now
@@ -100,6 +103,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	<-ctx.Done()
 	holders.Wait() // the API answers until the last partition is given back
 	b.api.Close()
+	b.uploads.Close()
 	cancel()
 	b.wg.Wait()
 	return nil
@@ -126,6 +130,9 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 		return closeAll, fmt.Errorf("the server's max_payload is %d bytes; want at least %d", b.conn.MaxPayload(), 2*envelopeRoom)
 	}
 	if b.starts, err = b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+		return closeAll, err
+	}
+	if err := b.openPayloads(); err != nil {
 		return closeAll, err
 	}
 	return closeAll, b.serveAPI()

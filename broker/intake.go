@@ -111,6 +111,9 @@ func (p *partition) follow(ctx context.Context, in *intake) (*post.Reader, error
 			return
 		}
 		e := p.open(in, m)
+		if !p.spill(ctx, in, m, e) {
+			return
+		}
 		p.loop.post(func() {
 			<-in.room
 			p.intake(in, e)
@@ -191,6 +194,8 @@ type opened struct {
 	seq     uint64
 	ring    *schemas.Ring
 	request *schemas.ExecutionRequest
+	signal  schemas.Payload // while the input of a signal is spilled
+	spilled int             // bytes of the body that stand in the object store
 	err     error
 }
 
@@ -209,8 +214,8 @@ func (p *partition) intake(in *intake, o *opened) {
 		p.bury(e, "undecodable", o.err.Error())
 		e.ticket.release()
 		return
-	case len(e.body) > p.b.messageLimit():
-		p.bury(e, "too-large", fmt.Sprintf("%d bytes; at most %d fit into a decision task: pass a reference instead, or raise the server's max_payload", len(e.body), p.b.messageLimit()))
+	case len(e.body)-o.spilled > p.b.messageLimit():
+		p.bury(e, "too-large", fmt.Sprintf("%d bytes; at most %d fit into a decision task: pass a reference instead, or raise the server's max_payload", len(e.body)-o.spilled, p.b.messageLimit()))
 		e.ticket.release()
 		return
 	case in.log == signalLog && p.buried[strings.Join(p.place(e).Tokens(), ".")]:

@@ -32,6 +32,9 @@ type Options struct {
 	// Synced says that the server loses nothing that it has acknowledged: it syncs every write. Then nothing is repaired
 	// when another server is met. Defaults to false, which is always safe.
 	Synced bool
+	// MaxObject is the size in bytes of the largest payload that is taken. Those above schemas.PayloadThreshold are kept in
+	// the object store; what comes in one message is bound by the server's max_payload alone. Defaults to 64 MiB.
+	MaxObject int64
 	// CachedRuns bounds the runs that a partition keeps folded in memory while nothing happens to them. Defaults to
 	// 10,000.
 	CachedRuns int
@@ -52,6 +55,7 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	o.Namespace = cmp.Or(o.Namespace, "default")
 	o.Version = cmp.Or(o.Version, "0.0.0")
+	o.MaxObject = cmp.Or(o.MaxObject, defaultMaxObject)
 	o.CachedRuns = cmp.Or(o.CachedRuns, 10_000)
 	o.SnapshotEvents = cmp.Or(o.SnapshotEvents, 300)
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 300*time.Millisecond)
@@ -70,6 +74,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("broker: Claims is missing; open the namespace's claims bucket")
 	case o.Node == "":
 		return o, fmt.Errorf("broker: Node is empty; want a name that no other live process has")
+	case o.MaxObject < schemas.PayloadThreshold:
+		return o, fmt.Errorf("broker: MaxObject is %d; want at least %d, or 0 for %d", o.MaxObject, schemas.PayloadThreshold, defaultMaxObject)
 	case o.CachedRuns < 1 || o.SnapshotEvents < 1:
 		return o, fmt.Errorf("broker: CachedRuns is %d and SnapshotEvents %d; want at least 1", o.CachedRuns, o.SnapshotEvents)
 	}

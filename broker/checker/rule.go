@@ -123,10 +123,27 @@ const (
 	RuleServerTime = "server-time"
 	// RuleOneRun: a workflow id has at most one open run.
 	RuleOneRun = "one-run"
-	// RuleInherit: the first record of a run has positions not before those of the run before it (P-3).
+	// RuleInherit: the first record of a run has positions not before those of the run before it (P-3); one that continues
+	// another knows the latest signals of its chain (P-6).
 	RuleInherit = "inherit"
-	// RuleContinuation: a run that continued as new is followed by the run that it names, which names it in turn (P-4).
+	// RuleContinuation: a run that continued as new is followed by the run that it names, which names it in turn (P-4), is
+	// of the same type, has the input it was given, and is the same link of the same chain to the same parent.
 	RuleContinuation = "continuation"
+)
+
+// Rules between workflows.
+const (
+	// RuleParent: a child was asked for by the event that it names, as it is; the parent reports its start only if it began,
+	// its refusal only if it never did, and its end as it was (S1-24).
+	RuleParent = "parent"
+	// RuleChildPolicy: the policy of a run that was ended by force is carried out, and no other one is.
+	RuleChildPolicy = "child-policy"
+	// RuleDelivery: a signal or cancel request of another workflow was sent by the event that it names, as it is, and is in
+	// one history once; it is answered as delivered only if it was, as refused only if it was not (P-6).
+	RuleDelivery = "delivery"
+	// RuleUnfinished: once all is at rest, an open run has an answer to every child, signal and cancel request, and knows
+	// the end of every child that has one.
+	RuleUnfinished = "unfinished"
 )
 
 // Rules returns the names of all rules, sorted.
@@ -136,6 +153,7 @@ func Rules() []string {
 		RuleDeciderClosed, RuleDecided, RuleRefusal, RuleUnhandled, RuleWake, RulePaused, RuleTask, RuleActivity, RuleActivityID,
 		RuleAttempt, RuleTimer, RuleTimerID, RuleEarly, RuleChild, RuleExternal, RuleLock, RuleState, RuleRecord, RuleChain,
 		RuleFence, RulePosition, RuleSnapshot, RuleServerTime, RuleOneRun, RuleInherit, RuleContinuation,
+		RuleParent, RuleChildPolicy, RuleDelivery, RuleUnfinished,
 	}
 	slices.Sort(all)
 	return all

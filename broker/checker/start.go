@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/droverhq/drover/schemas"
 )
@@ -15,12 +16,16 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 			h.report(RuleEvent, e.ID, "WorkflowTimedOut of type %q; want %s", a.TimeoutType, schemas.TimeoutStartToClose)
 		}
 		h.checkEarly(e, h.start, h.timeout, "the run's timeout")
+		h.policy = a.ChildPolicy
+	case *schemas.WorkflowTerminated:
+		h.policy = a.ChildPolicy
 	case *schemas.WorkflowCancelRequested:
 		h.checkOnce(e, a.RequestID)
 		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
 	case *schemas.Signal:
 		h.checkOnce(e, a.RequestID)
 		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
+		h.signals = inherit(h.signals, signalID(a))
 	case *schemas.WorkflowPaused:
 		h.checkOnce(e, a.RequestID)
 		if h.paused != 0 {
@@ -34,7 +39,7 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 		}
 		h.paused = 0
 	case *schemas.WorkflowContinuedAsNew:
-		h.successor = a.NewExecutionRun
+		h.successor, h.continued = a.NewExecutionRun, a
 		h.checkClose(e, a.DeciderCompletedEventID)
 	default:
 		return false
@@ -68,6 +73,8 @@ func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
 		h.defaults = *a.ActivityDefaults
 	}
 	h.predecessor, h.startRequest = a.ContinuedExecutionRun, a.RequestID
+	h.link = linkOf(a)
+	h.signals = slices.Clone(a.SignalIDs)
 }
 
 // firstSet returns the first duration that is not 0, which means "not set".

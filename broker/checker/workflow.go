@@ -12,13 +12,20 @@ import (
 type Workflow struct {
 	workflowID string
 	current    *History
-	past       map[string]bool   // runs that another one followed
-	starts     map[string]string // start request ids, with the run that each began
+	past       map[string]pastRun // runs that another one followed
+	starts     map[string]string  // start request ids, with the run that each began
+	witness    func(*History, schemas.Event)
+}
+
+// pastRun is what is kept of a run once another one followed it.
+type pastRun struct {
+	chain  string
+	policy schemas.ChildPolicy
 }
 
 // NewWorkflow returns a checker of all runs of a workflow id.
 func NewWorkflow(workflowID string) *Workflow {
-	return &Workflow{workflowID: workflowID, past: make(map[string]bool), starts: make(map[string]string)}
+	return &Workflow{workflowID: workflowID, past: make(map[string]pastRun), starts: make(map[string]string)}
 }
 
 // Record takes the next record of any run of the workflow id; see [History.Record].
@@ -26,14 +33,15 @@ func (w *Workflow) Record(r *schemas.Record, body []byte, at schemas.Timestamp) 
 	if w.current != nil && r.Run == w.current.run {
 		return w.current.Record(r, body, at)
 	}
-	if w.past[r.Run] {
+	if _, ended := w.past[r.Run]; ended {
 		return []Violation{w.violation(RuleOneRun, r, "a record of run %s behind the first one of run %s, which followed it", r.Run, w.current.run)}
 	}
 	before := w.current
 	w.current = New(w.workflowID, r.Run)
+	w.current.witness = w.witness
 	var found []Violation
 	if before != nil {
-		w.past[before.run] = true
+		w.past[before.run] = pastRun{chain: before.chain(), policy: before.policy}
 		found = w.follow(before, r)
 	}
 	found = append(found, w.current.Record(r, body, at)...)
@@ -72,6 +80,12 @@ func (w *Workflow) checkStart(before *History, r *schemas.Record) []Violation {
 			found = append(found, w.violation(RuleContinuation, r, "the run says that it continues run %s; run %s stands before it and did not continue", h.predecessor, before.run))
 		}
 	}
+	if (h.predecessor == "") != (h.link.first == "") {
+		found = append(found, w.violation(RuleContinuation, r, "the run continues run %q of the chain that began with run %q; want both or none", h.predecessor, h.link.first))
+	}
+	if a := startOf(r); before != nil && before.successor == r.Run && a != nil {
+		found = append(found, w.checkContinuation(before, r, a)...)
+	}
 	if h.startRequest != "" && h.predecessor == "" {
 		if other, seen := w.starts[h.startRequest]; seen {
 			found = append(found, w.violation(RuleOnce, r, "the start request %q began run %s already", h.startRequest, other))
@@ -87,13 +101,34 @@ func (w *Workflow) End() []Violation {
 		return nil
 	}
 	found := w.current.End()
-	if next := w.current.successor; next != "" && w.current.Closed() {
+	if next := w.current.successor; next != "" {
 		found = append(found, Violation{
 			Rule: RuleContinuation, WorkflowID: w.workflowID, Run: w.current.run, EventID: w.current.last,
 			Detail: fmt.Sprintf("the run continues as run %s, which has no record", next),
 		})
 	}
 	return found
+}
+
+// run tells what is known of a run: that there is one, and that it is closed.
+func (w *Workflow) run(run string) (p pastRun, known, closed bool) {
+	if w == nil || w.current == nil {
+		return pastRun{}, false, false
+	}
+	if h := w.current; h.run == run {
+		return pastRun{chain: h.chain(), policy: h.policy}, true, h.Closed()
+	}
+	p, known = w.past[run]
+	return p, known, known
+}
+
+// startOf is how the run of a first record began; nil if the record does not say.
+func startOf(r *schemas.Record) *schemas.WorkflowStarted {
+	if len(r.Events) == 0 {
+		return nil
+	}
+	a, _ := r.Events[0].Attributes.(*schemas.WorkflowStarted)
+	return a
 }
 
 func (w *Workflow) violation(rule string, r *schemas.Record, format string, args ...any) Violation {

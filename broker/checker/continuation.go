@@ -1,0 +1,84 @@
+package checker
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// inherited is how many of the latest signals of its chain a continued run must know. A repeat comes from a sender that got
+// no answer, so it comes soon, and a chain may go on for ever.
+const inherited = 1000
+
+// link is what a run says of where it stands among others.
+type link struct {
+	first       string // run of the chain that continued as new; empty in that run itself
+	parent      schemas.Execution
+	parentEvent int64 // the ChildScheduled of the parent, 0 if there is no parent
+	depth       int
+	typ         string
+	version     string
+}
+
+func linkOf(a *schemas.WorkflowStarted) link {
+	l := link{
+		first: a.FirstExecutionRun, parentEvent: a.ParentScheduledEventID, depth: a.Depth, typ: a.WorkflowType, version: a.WorkflowTypeVersion,
+	}
+	if a.ParentWorkflowExecution != nil {
+		l.parent = *a.ParentWorkflowExecution
+	}
+	return l
+}
+
+func (l link) isChild() bool { return l.parent != (schemas.Execution{}) }
+
+// chain is the first run of the chain that the run belongs to.
+func (h *History) chain() string {
+	if h.link.first != "" {
+		return h.link.first
+	}
+	return h.run
+}
+
+// signalID is what the service knows a repeat of a signal by; empty if it cannot.
+func signalID(a *schemas.Signal) string {
+	if x := a.ExternalWorkflowExecution; x != nil {
+		return x.Run + "." + strconv.FormatInt(a.ExternalScheduledEventID, 10)
+	}
+	return a.RequestID
+}
+
+func inherit(signals []string, id string) []string {
+	if id == "" {
+		return signals
+	}
+	return append(signals[max(0, len(signals)+1-inherited):], id)
+}
+
+// checkContinuation checks what a run took over from the one that it continues.
+func (w *Workflow) checkContinuation(before *History, r *schemas.Record, a *schemas.WorkflowStarted) []Violation {
+	var found []Violation
+	broken := func(rule, format string, args ...any) { found = append(found, w.violation(rule, r, format, args...)) }
+	asked, was, is := before.continued, before.link, w.current.link
+	if is.typ != was.typ || is.typ != asked.WorkflowType || is.version != asked.WorkflowTypeVersion {
+		broken(RuleContinuation, "the run is of type %q version %q; run %s was of type %q and continued as %q version %q",
+			is.typ, is.version, before.run, was.typ, asked.WorkflowType, asked.WorkflowTypeVersion)
+	}
+	if !bytes.Equal(a.Input, asked.Input) {
+		broken(RuleContinuation, "the run has another input than run %s gave to it", before.run)
+	}
+	if is.first != before.chain() {
+		broken(RuleContinuation, "the run names %q as the first of its chain; it is %q", is.first, before.chain())
+	}
+	if is.parent != was.parent || is.parentEvent != was.parentEvent || is.depth != was.depth {
+		broken(RuleContinuation, "the run is a child of %v event %d at depth %d; run %s was one of %v event %d at depth %d",
+			is.parent, is.parentEvent, is.depth, before.run, was.parent, was.parentEvent, was.depth)
+	}
+	known := a.SignalIDs[max(0, len(a.SignalIDs)-inherited):]
+	if got, want := known, before.signals[max(0, len(before.signals)-inherited):]; !slices.Equal(got, want) {
+		broken(RuleInherit, "the run knows %d of the latest signals of its chain, %.100q; want %d, %.100q", len(got), got, len(want), want)
+	}
+	return found
+}

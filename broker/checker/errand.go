@@ -1,0 +1,184 @@
+package checker
+
+import (
+	"crypto/sha256"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// errand is a signal or cancel request of one workflow to another, as source and target have it. Either side may be unread
+// yet.
+type errand struct {
+	// The source's side.
+	asked     at
+	want      message
+	delivered at
+	to        schemas.Execution // where the answer says it is
+	failed    at
+
+	// The target's side.
+	received at
+	is       message
+}
+
+// message is what is carried. Run is the one that is meant, or the one that has it.
+type message struct {
+	schemas.Execution
+	kind  schemas.EventType // as the target has it
+	name  string
+	input [sha256.Size]byte
+}
+
+func (n *Namespace) errand(q question) *errand {
+	x := n.errands[q]
+	if x == nil {
+		x = &errand{}
+		n.errands[q] = x
+	}
+	return x
+}
+
+// witnessErrand takes what source and target write of signals and cancel requests.
+func (n *Namespace) witnessErrand(h *History, e schemas.Event) bool {
+	switch a := e.Attributes.(type) {
+	case *schemas.SignalExternalScheduled:
+		n.sent(h, e, message{schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run}, schemas.EventSignal, a.SignalName, sha256.Sum256(a.Input)})
+	case *schemas.CancelExternalScheduled:
+		n.sent(h, e, message{schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run}, schemas.EventWorkflowCancelRequested, "", sha256.Sum256(nil)})
+	case *schemas.ExternalSignaled:
+		n.delivered(h, e, a.ScheduledEventID, a.WorkflowExecution)
+	case *schemas.ExternalCancelRequested:
+		n.delivered(h, e, a.ScheduledEventID, a.WorkflowExecution)
+	case *schemas.SignalExternalFailed:
+		n.failed(h, e, a.ScheduledEventID)
+	case *schemas.CancelExternalFailed:
+		n.failed(h, e, a.ScheduledEventID)
+	case *schemas.Signal:
+		n.received(h, e, a.ExternalWorkflowExecution, a.ExternalScheduledEventID, message{h.execution(), e.Type(), a.SignalName, sha256.Sum256(a.Input)})
+	case *schemas.WorkflowCancelRequested:
+		n.cancelRequested(h, e, a)
+	default:
+		return false
+	}
+	return true
+}
+
+func (n *Namespace) sent(h *History, e schemas.Event, m message) {
+	q := question{h.execution(), e.ID}
+	x := n.errand(q)
+	x.asked, x.want = n.here(h, e), m
+	n.compareMessages(q, x)
+	n.settleErrand(q, x)
+}
+
+func (n *Namespace) delivered(h *History, e schemas.Event, scheduled int64, to schemas.Execution) {
+	q := question{h.execution(), scheduled}
+	x := n.errand(q)
+	x.delivered, x.to = n.here(h, e), to
+	n.settleErrand(q, x)
+}
+
+func (n *Namespace) failed(h *History, e schemas.Event, scheduled int64) {
+	if scheduled == 0 {
+		return // refused at once: nothing was sent
+	}
+	q := question{h.execution(), scheduled}
+	x := n.errand(q)
+	x.failed = n.here(h, e)
+	n.settleErrand(q, x)
+}
+
+func (n *Namespace) received(h *History, e schemas.Event, source *schemas.Execution, scheduled int64, m message) {
+	if source == nil || scheduled == 0 {
+		return
+	}
+	q := question{*source, scheduled}
+	x := n.errand(q)
+	if x.received.set() {
+		n.report(RuleDelivery, h.execution(), e.ID, "what %s sent is at event %d of workflow %q run %s already", q, x.received.event, x.received.WorkflowID, x.received.Run)
+		return
+	}
+	x.received, x.is = n.here(h, e), m
+	n.compareMessages(q, x)
+	n.settleErrand(q, x)
+}
+
+func (n *Namespace) cancelRequested(h *History, e schemas.Event, a *schemas.WorkflowCancelRequested) {
+	n.canceled[schemas.Execution{WorkflowID: h.workflowID, Run: h.chain()}] = true
+	q, isChild := h.asker()
+	if isChild {
+		n.child(q).canceled = true
+	}
+	if a.Cause != schemas.CauseChildPolicyApplied {
+		n.received(h, e, a.ExternalWorkflowExecution, a.ExternalScheduledEventID, message{h.execution(), e.Type(), "", sha256.Sum256(nil)})
+		return
+	}
+	n.policyApplied(h, e, schemas.ChildRequestCancel)
+	if x := a.ExternalWorkflowExecution; x != nil && isChild && (*x != q.Execution || a.ExternalScheduledEventID != 0 && a.ExternalScheduledEventID != q.event) {
+		n.report(RuleChildPolicy, h.execution(), e.ID, "the policy is that of %s, it says; the run is the child of %s", question{*x, a.ExternalScheduledEventID}, q)
+	}
+}
+
+func (n *Namespace) compareMessages(q question, x *errand) {
+	is, want := x.is, x.want
+	if !x.asked.set() || !x.received.set() {
+		return
+	}
+	p, _, _ := n.run(is.Execution)
+	switch {
+	case is.kind != want.kind || is.WorkflowID != want.WorkflowID || want.Run != "" && want.Run != is.Run && want.Run != p.chain:
+		n.report(RuleDelivery, is.Execution, x.received.event, "%s sent %s to workflow %q run %q", q, want.kind, want.WorkflowID, want.Run)
+	case is.name != want.name:
+		n.report(RuleDelivery, is.Execution, x.received.event, "%s sent the signal %q, not %q", q, want.name, is.name)
+	case is.input != want.input:
+		n.report(RuleDelivery, is.Execution, x.received.event, "the signal has another input than %s gave to it", q)
+	}
+}
+
+// settleErrand judges an errand as soon as both sides have said their last word, and forgets it. One that comes back after
+// that names an event that has sent nothing.
+func (n *Namespace) settleErrand(q question, x *errand) {
+	_, _, closed := n.run(q.Execution)
+	switch {
+	case x.failed.set():
+		if x.received.set() {
+			n.report(RuleDelivery, x.failed.Execution, x.failed.event, "the request of event %d reached nobody, it says; it is at event %d of workflow %q run %s",
+				q.event, x.received.event, x.received.WorkflowID, x.received.Run)
+		}
+	case x.asked.set() && x.delivered.set() && x.received.set():
+		n.compareTargets(x)
+	case x.asked.set() && x.received.set() && closed:
+	default:
+		return
+	}
+	delete(n.errands, q)
+}
+
+// compareTargets: an answer may name a later run of the chain than the one that has the message, or the first one.
+func (n *Namespace) compareTargets(x *errand) {
+	got, known, _ := n.run(x.to)
+	want, _, _ := n.run(x.received.Execution)
+	if x.to.WorkflowID != x.received.WorkflowID || known && got.chain != want.chain {
+		n.report(RuleDelivery, x.delivered.Execution, x.delivered.event, "the request of event %d is in workflow %q run %s, it says; it is in workflow %q run %s",
+			x.asked.event, x.to.WorkflowID, x.to.Run, x.received.WorkflowID, x.received.Run)
+	}
+}
+
+// endErrand judges an errand that was not settled.
+func (n *Namespace) endErrand(q question, x *errand, o EndOptions) {
+	_, known, closed := n.run(q.Execution)
+	switch {
+	case !x.asked.set() && x.received.due() && n.provable(q.Execution, o):
+		n.report(RuleDelivery, x.received.Execution, x.received.event, "%s sent it, it says; there is no such event, or what it sent has arrived or failed before", q)
+	case x.asked.set() && x.delivered.due() && !x.received.set() && n.provable(x.to, o) && !n.toldAlready(x):
+		n.report(RuleDelivery, x.delivered.Execution, x.delivered.event, "the request of event %d is in workflow %q run %s, it says; it is not", q.event, x.to.WorkflowID, x.to.Run)
+	case o.Quiet && x.asked.set() && known && !closed && !x.delivered.set():
+		n.report(RuleUnfinished, q.Execution, q.event, "the request to workflow %q has no answer", x.want.WorkflowID)
+	}
+}
+
+// toldAlready: a run is asked to cancel once; who asks again gets the same answer.
+func (n *Namespace) toldAlready(x *errand) bool {
+	p, _, _ := n.run(x.to)
+	return x.want.kind == schemas.EventWorkflowCancelRequested && n.canceled[schemas.Execution{WorkflowID: x.to.WorkflowID, Run: p.chain}]
+}

@@ -1,0 +1,171 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	defaultMaxObject = 64 << 20
+	// defaultPiece is how much of a payload one answer brings, if the server's max_payload allows.
+	defaultPiece = 512 << 10
+
+	firstSpillRetry = 50 * time.Millisecond
+	lastSpillRetry  = 2 * time.Second
+)
+
+// openPayloads begins to take and give payloads that are too large for messages. It makes nothing: the store comes with its
+// first object.
+func (b *Broker) openPayloads() error {
+	b.store = payloads.NewStore(b.reads, b.ns, func(ctx context.Context) error {
+		return topology.EnsurePayloads(ctx, b.reads, b.ns, b.o.Version)
+	})
+	b.uploads = payloads.NewUploads(b.store, b.o.MaxObject, b.o.Logger)
+	_, err := b.api.Subscribe(b.uploads.Subject(), "", b.uploadChunk)
+	return err
+}
+
+func (b *Broker) serveUpload(r micro.Request) {
+	var q schemas.UploadRequest
+	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	a, refused := b.uploads.Begin(&q)
+	if refused != nil {
+		b.refuse(r, refused)
+		return
+	}
+	b.respond(r.Reply(), content(r), a)
+}
+
+// uploadChunk stores a chunk in a goroutine of its own: uploads do not wait for each other, and each has one chunk at a
+// time.
+func (b *Broker) uploadChunk(m post.Msg) {
+	b.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
+		defer cancel()
+		a, refused := b.uploads.Chunk(ctx, m.Subject, m.Data)
+		if refused != nil {
+			a = &schemas.UploadResponse{V: schemas.Version, Error: refused}
+		}
+		b.respond(m.Reply, m.Header.Get(schemas.ContentTypeHeader), a)
+	})
+}
+
+func (b *Broker) serveDownload(r micro.Request) {
+	var q schemas.DownloadRequest
+	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	b.background(r, func(ctx context.Context) (any, error) { return b.download(ctx, &q) })
+}
+
+func (b *Broker) download(ctx context.Context, q *schemas.DownloadRequest) (*schemas.DownloadResponse, error) {
+	most := min(defaultPiece, b.messageLimit()) // in JSON it stands as base64
+	if q.Limit > 0 {
+		most = min(most, q.Limit)
+	}
+	if err := schemas.ValidateID("object", q.Object); err != nil {
+		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("object")
+	}
+	data, next, err := b.store.Read(ctx, q.Object, q.Cursor, most)
+	switch {
+	case errors.Is(err, post.ErrNotFound):
+		return nil, schemas.Errorf(schemas.CodeNotFound, "%v", err).InField("object").WithHint("a payload goes with the run that it belongs to")
+	case errors.Is(err, payloads.ErrCursor):
+		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("cursor").WithHint("leave it out, or pass what an answer said as next")
+	case err != nil:
+		return nil, err
+	}
+	return &schemas.DownloadResponse{V: schemas.Version, Data: data, Next: next}, nil
+}
+
+// spill moves payloads that came in whole, above the threshold, into the object store, before any record can name them. It
+// runs on the reader's goroutine, so that the loop waits for nothing, and returns when it is done: behind a message whose
+// payload is not stored the log must not advance. It tells whether that was before ctx ended.
+//
+// The object is named by where the message stands in its log, not by an id of this process: whoever reads the message again
+// finds the object and names it again.
+func (p *partition) spill(ctx context.Context, in *intake, m post.Stored, o *opened) bool {
+	if len(m.Data) <= schemas.PayloadThreshold/3 || o.err != nil { // text may grow threefold when it is decoded
+		return true
+	}
+	for i, field := range o.payloads() {
+		if len(*field) <= schemas.PayloadThreshold {
+			continue
+		}
+		ref, ok := p.store(ctx, objectName(p.n, in.log, m, i), *field)
+		if !ok {
+			return false
+		}
+		o.spilled += len(*field)
+		*field = schemas.RefPayload(ref)
+	}
+	if s, ok := o.msg.(execution.Signal); ok { // a value, so the field that was changed is that of the signal below
+		s.Input = o.signal
+		if s.External != nil {
+			s.External.Input = o.signal
+		}
+		o.msg = s
+	}
+	return true
+}
+
+// store stores an object, and tries until it is stored or ctx ends.
+func (p *partition) store(ctx context.Context, object string, data []byte) (*schemas.PayloadRef, bool) {
+	for wait := firstSpillRetry; ; wait = min(2*wait, lastSpillRetry) {
+		once, cancel := context.WithTimeout(ctx, readTimeout)
+		ref, err := p.b.store.Put(once, object, data)
+		cancel()
+		if err == nil {
+			return ref, true
+		}
+		if ctx.Err() == nil {
+			p.log.WithError(err).WithField("object", object).Warn("a large payload cannot be stored; its log waits")
+		}
+		if pause(ctx, wait) != nil {
+			return nil, false
+		}
+	}
+}
+
+// objectName tells messages apart over all incarnations of a log: two with the same sequence differ in time.
+func objectName(partition, log int, m post.Stored, field int) string {
+	return fmt.Sprintf("%s-%d-%d-%s-%d", [...]string{"in", "signals"}[log], partition, m.Seq, strconv.FormatInt(m.Time.UnixNano(), 36), field)
+}
+
+// payloads are the parts of a message that may be large, always in the same order.
+func (o *opened) payloads() []*schemas.Payload {
+	switch msg := o.msg.(type) {
+	case execution.Start:
+		fields := []*schemas.Payload{&msg.Request.Input}
+		if msg.Request.Signal != nil {
+			fields = append(fields, &msg.Request.Signal.Input)
+		}
+		return fields
+	case execution.Signal:
+		o.signal = msg.Input
+		return []*schemas.Payload{&o.signal}
+	case execution.Report:
+		return []*schemas.Payload{&msg.Report.Result, &msg.Report.Details}
+	case execution.Child:
+		return []*schemas.Payload{&msg.Report.Result, &msg.Report.Details}
+	}
+	if o.request != nil {
+		return []*schemas.Payload{&o.request.Details}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package broker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// A server may lose what it had not synced of tasks and alarms while the checkpoint that counts them as stored survives.
+// The next owner notices, by the end of the alarms or by the name of the server, and every open run gets its task and its
+// alarm again.
+func TestLostTasksAndAlarms(t *testing.T) { // P-8
+	for name, lose := range map[string]func(*fleet){
+		"the alarms end too early": func(f *fleet) { f.truncate(ns.StreamAlarms(0), 0) },
+		"another server, whose alarms have the same numbers": func(f *fleet) {
+			f.truncate(ns.StreamAlarms(0), 100)
+			f.checkpoint(func(c *schemas.Checkpoint) { c.Server = "the one before" })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				first := f.node("a", nil)
+				f.decider("sleep", func(d *decisionTask) string {
+					if d.has("TimerExpired") {
+						return complete
+					}
+					return `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":3600}}]`
+				})
+				f.decider("order", one(""))
+				f.start(startO)
+				f.start(`{"workflowId":"s","type":"sleep"}`)
+				f.await("o", schemas.EventActivityScheduled)
+				f.await("s", schemas.EventTimerScheduled)
+				time.Sleep(10 * time.Second) // the alarms are armed and the checkpoint has passed them
+				first.stop()
+				if err := f.js.DeleteStream(t.Context(), ns.StreamTasks("main")); err != nil {
+					t.Fatal(err)
+				}
+				lose(f)
+				f.node("b", nil)
+				f.pull().success()
+				if got := f.result("o"); got != "completed" {
+					t.Fatalf("the run whose task was lost is %s", got)
+				}
+				if got := f.result("s"); got != "completed" {
+					t.Fatalf("the run whose alarm was lost is %s", got)
+				}
+				f.wantTypes("o", oneActivity...)
+			})
+		})
+	}
+}
+
+// checkpoint changes the checkpoint of partition 0, as another server would have left it.
+func (f *fleet) checkpoint(change func(*schemas.Checkpoint)) {
+	f.t.Helper()
+	value, rev, err := f.post.KVGet(f.t.Context(), ns.BucketCheckpoints(), "partition.0")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var c schemas.Checkpoint
+	if err := schemas.Unmarshal(value, &c); err != nil {
+		f.t.Fatal(err)
+	}
+	change(&c)
+	body, err := schemas.Marshal(&c)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if _, err := f.post.KVUpdate(f.t.Context(), ns.BucketCheckpoints(), "partition.0", body, rev, 0); err != nil {
+		f.t.Fatal(err)
+	}
+}
