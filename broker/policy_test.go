@@ -131,15 +131,15 @@ func TestBadPolicies(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		for body, field := range map[string]string{
-			`"idReusePolicy":"SOMETIMES"`:                                         "idReusePolicy",
-			`"idConflictPolicy":"MAYBE"`:                                          "idConflictPolicy",
-			`"idReusePolicy":"REJECT","idConflictPolicy":"TERMINATE_EXISTING"`:    "idReusePolicy",
-			`"childPolicy":"EAT"`:                                                 "childPolicy",
-			`"signal":{"name":""}`:                                                "signal.name",
-			`"signal":{"name":"s"},"idConflictPolicy":"FAIL"`:                     "idConflictPolicy",
-			`"tagList":["1","2","3","4","5","6"]`:                                 "tagList",
-			`"activityDefaults":{"list":"no spaces here"}`:                        "activityDefaults.list",
-			`"run":"a.b"`:                                                         "run",
+			`"idReusePolicy":"SOMETIMES"`:                                      "idReusePolicy",
+			`"idConflictPolicy":"MAYBE"`:                                       "idConflictPolicy",
+			`"idReusePolicy":"REJECT","idConflictPolicy":"TERMINATE_EXISTING"`: "idReusePolicy",
+			`"childPolicy":"EAT"`:                                              "childPolicy",
+			`"signal":{"name":""}`:                                             "signal.name",
+			`"signal":{"name":"s"},"idConflictPolicy":"FAIL"`:                  "idConflictPolicy",
+			`"tagList":["1","2","3","4","5","6"]`:                              "tagList",
+			`"activityDefaults":{"list":"no spaces here"}`:                     "activityDefaults.list",
+			`"run":"a.b"`: "run",
 			`"signal":{"name":"s","input":1},"idReusePolicy":"ALWAYS","run":"r1"`: "idReusePolicy",
 		} {
 			a := f.start(`{"workflowId":"o","type":"order",` + body + `}`)

@@ -24,8 +24,8 @@ type Config struct {
 	OpenExternals  int
 	// ChildDepth bounds how many ancestors a run may have. Defaults to 50.
 	ChildDepth int
-	// MaxEvents bounds a history. From there on decisions that would lengthen it are refused; a tenth further the run is
-	// terminated. Defaults to 50,000.
+	// MaxEvents bounds a history. From there on decisions that would lengthen it are refused; a tenth further, and at
+	// least 100 events, the run is terminated. Defaults to 50,000.
 	MaxEvents int64
 	// ChildPolicy is that of runs whose start names none. Defaults to TERMINATE.
 	ChildPolicy schemas.ChildPolicy
@@ -59,7 +59,7 @@ func def[T comparable](field *T, value T) {
 }
 
 // hardLimit is where a history ends in any case: beyond MaxEvents there is room to react, but not for ever.
-func (c *Config) hardLimit() int64 { return c.MaxEvents + c.MaxEvents/10 }
+func (c *Config) hardLimit() int64 { return c.MaxEvents + max(c.MaxEvents/10, 100) }
 
 // backoff is the delay before a decider is asked again after n failures in a row.
 func (c *Config) backoff(n int) schemas.Duration {
