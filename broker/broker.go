@@ -32,6 +32,7 @@ type Broker struct {
 
 	recordLimit int // the largest body that is published
 	current     atomic.Pointer[execution.Config]
+	types       *typeTable // set before the API serves
 
 	ctx     context.Context // of Run; for reads that outlive a spell
 	wg      sync.WaitGroup
@@ -133,6 +134,9 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 		return closeAll, err
 	}
 	if err := b.openPayloads(); err != nil {
+		return closeAll, err
+	}
+	if b.types, err = b.beginTypes(ctx); err != nil {
 		return closeAll, err
 	}
 	return closeAll, b.serveAPI()

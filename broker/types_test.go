@@ -305,6 +305,53 @@ func TestChangesReachAllBrokers(t *testing.T) {
 	})
 }
 
+// The broker that carried a change out knows it when it answers, however far its watch is.
+func TestOwnChangesCountAtOnce(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.api("typeRegister", orderType)
+		for i := range 100 {
+			f.api("typeDeprecate", orderType)
+			wantRefusal(t, f.start(startOf("x", `,"typeVersion":"1"`)), schemas.CodeDeprecated, "type")
+			f.api("typeUndeprecate", orderType)
+			if a := f.start(startOf(fmt.Sprint("x", i), `,"typeVersion":"1"`)); a["error"] != nil {
+				t.Fatal(a)
+			}
+		}
+	})
+}
+
+// A broker reads the bucket to its end before it answers anything, however long that takes.
+func TestTypesAreReadBeforeTheFirstAnswer(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		put := func(name string) {
+			t.Helper()
+			i := &schemas.TypeInfo{V: 1, Kind: schemas.WorkflowKind, Name: name, Status: schemas.TypeDeprecated}
+			value, err := schemas.MarshalJSON(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.post.KVCreate(t.Context(), ns.BucketTypes(), "workflow."+name+".=", value, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 2000 {
+			put(fmt.Sprint("other", i))
+		}
+		put("order")
+		f.node("a", nil)
+		var raw []byte
+		for raw == nil { // without a pause: the very first answer counts
+			raw = f.tryRequest(ns.API("start"), startOf("x", ""))
+		}
+		var a map[string]any
+		if err := json.Unmarshal(raw, &a); err != nil {
+			t.Fatal(err)
+		}
+		wantRefusal(t, a, schemas.CodeDeprecated, "type")
+	})
+}
+
 func TestDeletedTypes(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
@@ -312,6 +359,9 @@ func TestDeletedTypes(t *testing.T) {
 		f.api("typeRegister", `{"kind":"workflow","name":"order","version":"1","description":"old"}`)
 		f.api("typeDeprecate", orderType)
 		wantChanged(t, f.api("typeDelete", orderType), true)
+		if a := f.start(startOf("w", `,"typeVersion":"1"`)); a["error"] != nil {
+			t.Fatalf("the broker that has deleted a type must know it at once: %v", a)
+		}
 		wantChanged(t, f.api("typeDelete", orderType), false) // the answer to the first may be lost
 		for _, verb := range []string{"typeDescribe", "typeDeprecate", "typeUndeprecate"} {
 			wantRefusal(t, f.api(verb, orderType), schemas.CodeNotFound, "name")

@@ -274,11 +274,11 @@ type HistoryResponse struct {
 
 // ListRequest lists executions, the latest run of each first found. Empty filters match all.
 type ListRequest struct {
-	V          int       `json:"v,omitempty"`
-	Status     Status    `json:"status,omitempty"`
-	Type       string    `json:"type,omitempty"`
-	WorkflowID string    `json:"workflowId,omitempty"`
-	Prefix     string    `json:"prefix,omitempty"`
+	V          int    `json:"v,omitempty"`
+	Status     Status `json:"status,omitempty"`
+	Type       string `json:"type,omitempty"`
+	WorkflowID string `json:"workflowId,omitempty"`
+	Prefix     string `json:"prefix,omitempty"`
 	// Tag is one that the execution bears, Parent the workflow id of its parent.
 	Tag    string    `json:"tag,omitempty"`
 	Parent string    `json:"parent,omitempty"`
