@@ -2,11 +2,13 @@ module github.com/droverhq/drover/bench
 
 go 1.26.8
 
-require github.com/droverhq/drover v0.0.0
+require (
+	github.com/droverhq/drover v0.0.0
+	github.com/nats-io/nats.go v1.55.0
+)
 
 require (
 	github.com/klauspost/compress v1.20.3 // indirect
-	github.com/nats-io/nats.go v1.55.0 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	github.com/nats-io/nuid v1.0.1 // indirect
 	github.com/oklog/ulid/v2 v2.1.2 // indirect

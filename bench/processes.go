@@ -23,22 +23,37 @@ type bench struct {
 	dir    string
 	binary string
 	url    string
-	ready  time.Duration
+	ready  time.Duration // of the latest start of the server
 	procs  map[string]*exec.Cmd
 	client *drover.Client
 }
 
-func (b *bench) build(ctx context.Context) error {
-	b.procs = make(map[string]*exec.Cmd)
-	if b.binary = b.o.server; b.binary != "" {
-		return nil
+// buildServer builds the server of a source tree as releases are built, and returns its path; a given binary is taken as
+// it is.
+func buildServer(ctx context.Context, tree, dir, given string) (string, error) {
+	if given != "" {
+		return given, nil
 	}
-	b.binary = filepath.Join(b.dir, "drover")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/drover")
-	cmd.Dir = ".."
-	cmd.Stderr = os.Stderr
+	binary := filepath.Join(dir, "drover")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./cmd/drover")
+	cmd.Dir, cmd.Stderr = tree, os.Stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	return cmd.Run()
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("build the server of %s: %w", tree, err)
+	}
+	return binary, nil
+}
+
+// renew starts server and worker on an empty store.
+func (b *bench) renew(ctx context.Context) error {
+	b.stop()
+	if err := os.RemoveAll(b.store()); err != nil {
+		return err
+	}
+	if err := b.startServer(ctx); err != nil {
+		return err
+	}
+	return b.startWorker(ctx)
 }
 
 func (b *bench) spawn(name string, cmd *exec.Cmd) error {
@@ -46,10 +61,14 @@ func (b *bench) spawn(name string, cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
+	defer log.Close() // the process has a copy
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
 	b.procs[name] = cmd
-	return cmd.Start()
+	return nil
 }
 
 func (b *bench) store() string { return filepath.Join(b.dir, "store") }
@@ -66,30 +85,26 @@ func (b *bench) startServer(ctx context.Context) error {
 	if err := b.spawn("server", cmd); err != nil {
 		return err
 	}
-	deadline := began.Add(20 * time.Second)
-	for time.Now().Before(deadline) && ctx.Err() == nil {
-		c, err := net.DialTimeout("tcp", strings.TrimPrefix(b.url, "nats://"), time.Second)
-		if err != nil {
-			time.Sleep(2 * time.Millisecond)
-			continue
-		}
-		_ = c.Close()
-		break
-	}
-	if b.client, err = drover.Connect(ctx, &drover.Options{URL: b.url, Name: "bench"}); err != nil {
-		return errors.Join(err, b.logs())
-	}
-	for time.Now().Before(deadline) {
-		// A workflow can be started: that is what ready means.
-		try, cancel := context.WithTimeout(ctx, 20*time.Second)
-		_, err = b.client.Start(try, "warm-up", nil, nil)
-		cancel()
-		if err == nil {
-			b.ready = time.Since(began)
-			return nil
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for err = b.greet(ctx); err != nil; err = b.greet(ctx) {
+		if sleep(ctx, 2*time.Millisecond) != nil {
+			return errors.Join(fmt.Errorf("the server is not ready: %w", err), b.logs())
 		}
 	}
-	return errors.Join(fmt.Errorf("the server is not ready: %w", err), b.logs())
+	b.ready = time.Since(began)
+	return nil
+}
+
+// greet starts a workflow: that it can be started is what ready means.
+func (b *bench) greet(ctx context.Context) (err error) {
+	if b.client == nil {
+		if b.client, err = drover.Connect(ctx, &drover.Options{URL: b.url, Name: "bench"}); err != nil {
+			return err
+		}
+	}
+	_, err = b.client.Start(ctx, "warm-up", nil, nil)
+	return err
 }
 
 func (b *bench) startWorker(ctx context.Context) error {
@@ -108,23 +123,20 @@ func (b *bench) startWorker(ctx context.Context) error {
 	return run.Result(ctx, nil)
 }
 
+// stop ends what runs. The folder stays.
 func (b *bench) stop() {
 	if b.client != nil {
 		b.client.Close()
 	}
 	for _, name := range []string{"worker", "server"} {
-		if cmd := b.procs[name]; cmd != nil && cmd.Process != nil {
+		if cmd := b.procs[name]; cmd != nil {
 			_ = cmd.Process.Signal(syscall.SIGTERM)
-			done := make(chan struct{})
-			go func() { _ = cmd.Wait(); close(done) }()
-			select {
-			case <-done:
-			case <-time.After(10 * time.Second):
-				_ = cmd.Process.Kill()
-				<-done
-			}
+			kill := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+			_ = cmd.Wait()
+			kill.Stop()
 		}
 	}
+	b.client, b.procs = nil, map[string]*exec.Cmd{}
 }
 
 // logs returns what the processes said, as an error to join.

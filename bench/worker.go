@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
@@ -18,14 +19,15 @@ import (
 const workerRole = "worker"
 
 // job is the input of a bench workflow: N activities, one after the other ("seq"), at once ("fan"), or one after the
-// other with a question before each ("once": not idempotent).
+// other with a question before each ("once": not idempotent); N signals to wait for ("signals"); or one timer ("sleep").
 type job struct {
 	Kind    string `json:"kind"`
-	N       int    `json:"n"`
+	N       int    `json:"n,omitempty"`
+	Millis  int64  `json:"millis,omitempty"`
 	Payload string `json:"payload"`
 }
 
-// progress is what the decider keeps from one decision to the next.
+// progress is what the decider keeps from one decision to the next. Closed counts what the workflow waits for.
 type progress struct {
 	job
 	Scheduled int `json:"scheduled"`
@@ -66,20 +68,42 @@ func decide(_ context.Context, t *decider.Task) ([]schemas.Decision, error) {
 			if err := a.Input.Decode(&p.job); err != nil {
 				return nil, err
 			}
-		case *schemas.ActivitySuccess:
+		case *schemas.ActivitySuccess, *schemas.Signal, *schemas.TimerExpired:
 			p.Closed++
 		case *schemas.ActivityFailed, *schemas.ActivityTimedOut:
 			return nil, fmt.Errorf("an activity of the bench failed: %s", e.Type())
 		}
 	}
+	if p.Kind == "sleep" {
+		p.N = 1
+	}
 	if p.Closed == p.N {
 		return []schemas.Decision{decider.Complete("done")}, nil
 	}
+	ds := next(&p)
+	left, err := schemas.JSONPayload(p)
+	if err != nil {
+		return nil, err
+	}
+	t.SetContext(left)
+	return ds, nil
+}
+
+// next is what a workflow does that is not done.
+func next(p *progress) (ds []schemas.Decision) {
 	width := 1
-	if p.Kind == "fan" {
+	switch p.Kind {
+	case "signals":
+		return nil
+	case "sleep":
+		if p.Scheduled == 0 {
+			p.Scheduled = 1
+			ds = append(ds, decider.Timer("sleep", time.Duration(p.Millis)*time.Millisecond))
+		}
+		return ds
+	case "fan":
 		width = p.N
 	}
-	var ds []schemas.Decision
 	options := []decider.ActivityOption{decider.List("bench")}
 	if p.Kind == "once" {
 		options = append(options, decider.NotIdempotent())
@@ -88,10 +112,5 @@ func decide(_ context.Context, t *decider.Task) ([]schemas.Decision, error) {
 		p.Scheduled++
 		ds = append(ds, decider.Schedule(strconv.Itoa(p.Scheduled), "noop", p.Payload, options...))
 	}
-	left, err := schemas.JSONPayload(p)
-	if err != nil {
-		return nil, err
-	}
-	t.SetContext(left)
-	return ds, nil
+	return ds
 }

@@ -1,35 +1,101 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // payload is the 100-byte argument of every workflow and activity.
 var payload = strings.Repeat("0123456789", 10)
 
-// workload runs, and returns how many workflows it ran and how long each took from start to known result.
-type workload func(ctx context.Context, b *bench) (took []time.Duration, err error)
+// workload is what can be measured.
+type workload struct {
+	// run does the work, and tells in the line how many workflows or signals it was and how long each took.
+	run func(ctx context.Context, b *bench, l *line) error
+	// finish measures what must not be counted among the work. Optional.
+	finish func(ctx context.Context, b *bench, l *line) error
+	// alone has a server and a store of its own.
+	alone bool
+}
 
 var workloads = map[string]workload{
-	"W1":  func(ctx context.Context, b *bench) ([]time.Duration, error) { return b.many(ctx, "seq", 0) },
-	"W1b": func(ctx context.Context, b *bench) ([]time.Duration, error) { return b.many(ctx, "seq", 1) },
-	"W1n": func(ctx context.Context, b *bench) ([]time.Duration, error) { return b.many(ctx, "once", 0) },
-	"W2": func(ctx context.Context, b *bench) ([]time.Duration, error) {
-		return b.one(ctx, job{Kind: "seq", N: 3}, 200)
-	},
-	"W3p": func(ctx context.Context, b *bench) ([]time.Duration, error) {
-		return b.one(ctx, job{Kind: "fan", N: 500}, 5)
-	},
-	"W3s": func(ctx context.Context, b *bench) ([]time.Duration, error) {
-		return b.one(ctx, job{Kind: "seq", N: 1000}, 3)
-	},
-	"W6": func(ctx context.Context, _ *bench) ([]time.Duration, error) { return nil, sleep(ctx, 3*time.Second) },
+	"W1":  {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "seq", 0) }},
+	"W1b": {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "seq", 1) }},
+	"W1n": {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "once", 0) }},
+	"W2": {run: func(ctx context.Context, b *bench, l *line) error {
+		return b.one(ctx, l, job{Kind: "seq", N: 3}, 200)
+	}},
+	"W3p": {run: func(ctx context.Context, b *bench, l *line) error {
+		return b.one(ctx, l, job{Kind: "fan", N: 500}, 5)
+	}},
+	"W3s": {run: func(ctx context.Context, b *bench, l *line) error {
+		return b.one(ctx, l, job{Kind: "seq", N: 1000}, 3)
+	}},
+	"W4-1":   signalled(1, (*bench).publish),
+	"W4-32":  signalled(32, (*bench).publish),
+	"W4a-1":  signalled(1, (*bench).call),
+	"W4a-32": signalled(32, (*bench).call),
+	"W5":     asleep(5000),
+	"W5b":    asleep(10000),
+	"W6":     {run: idle, finish: restart, alone: true},
+}
+
+// groups are names for several workloads.
+var groups = map[string][]string{"W4": {"W4-1", "W4-32"}, "W4a": {"W4a-1", "W4a-32"}}
+
+// idle looks at a new server at rest, and then at what W1 leaves behind.
+func idle(ctx context.Context, b *bench, l *line) error {
+	l.ReadyMS = millis(b.ready)
+	info, err := os.Stat(b.binary)
+	if err != nil {
+		return err
+	}
+	l.Binary = info.Size()
+	rss, cpu, err := b.rest(ctx, 3*time.Second)
+	if err != nil {
+		return err
+	}
+	l.IdleRSS, l.IdleCPU = rss["server"], cpu["server"]
+	return b.many(ctx, l, "seq", 0)
+}
+
+// restart counts how long the server takes until it is ready on the store that it has.
+func restart(ctx context.Context, b *bench, l *line) error {
+	b.stop()
+	if err := b.startServer(ctx); err != nil {
+		return err
+	}
+	l.RestartMS = millis(b.ready)
+	return nil
+}
+
+// rest lets a while pass, and returns the memory at its end and the CPU in percent of a core, by process.
+func (b *bench) rest(ctx context.Context, d time.Duration) (rss map[string]int64, cpu map[string]float64, err error) {
+	before, err := b.usages()
+	if err != nil {
+		return nil, nil, err
+	}
+	began := time.Now()
+	if err := sleep(ctx, d); err != nil {
+		return nil, nil, err
+	}
+	after, err := b.usages()
+	if err != nil {
+		return nil, nil, err
+	}
+	rss, cpu = map[string]int64{}, map[string]float64{}
+	for name, u := range after {
+		rss[name] = u.rss
+		cpu[name] = 100 * (u.cpu - before[name].cpu) / time.Since(began).Seconds()
+	}
+	return rss, cpu, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -41,137 +107,124 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// many keeps a number of workflows of three activities outstanding.
-func (b *bench) many(ctx context.Context, kind string, width int) ([]time.Duration, error) {
-	widths := strings.Split(b.o.concurrency, ",")
-	outstanding, err := strconv.Atoi(widths[min(width, len(widths)-1)])
-	if err != nil {
-		return nil, fmt.Errorf("-conc: %w", err)
-	}
+// atOnce calls do for 0 to n-1, a number of them at the same time, and returns how long each took. It ends with the
+// first error.
+func atOnce(ctx context.Context, outstanding, n int, do func(ctx context.Context, i int) error) ([]time.Duration, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	var (
 		wg   sync.WaitGroup
-		mu   sync.Mutex
-		took = make([]time.Duration, 0, b.o.n)
-		errs error
-		next = make(chan struct{})
+		next atomic.Int64
+		took = make([]time.Duration, n)
 	)
 	for range outstanding {
 		wg.Go(func() {
-			for range next {
-				d, err := b.workflow(ctx, job{Kind: kind, N: 3})
-				mu.Lock()
-				if took = append(took, d); err != nil {
-					errs = err
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				began := time.Now()
+				if err := do(ctx, i); err != nil {
+					cancel(err)
 				}
-				mu.Unlock()
+				took[i] = time.Since(began)
 			}
 		})
 	}
-	for range b.o.n {
-		next <- struct{}{}
-	}
-	close(next)
 	wg.Wait()
-	return took, errs
+	return took, context.Cause(ctx)
+}
+
+// many keeps a number of workflows of three activities outstanding.
+func (b *bench) many(ctx context.Context, l *line, kind string, width int) (err error) {
+	widths := strings.Split(b.o.concurrency, ",")
+	outstanding, err := strconv.Atoi(widths[min(width, len(widths)-1)])
+	if err != nil {
+		return fmt.Errorf("-conc: %w", err)
+	}
+	l.Workflows = cmp.Or(b.o.n, 2000)
+	began := time.Now()
+	l.took, err = atOnce(ctx, outstanding, l.Workflows, func(ctx context.Context, _ int) error { return b.workflow(ctx, job{Kind: kind, N: 3}) })
+	l.PerSecond = float64(l.Workflows) / time.Since(began).Seconds()
+	return err
 }
 
 // one runs workflows one at a time.
-func (b *bench) one(ctx context.Context, j job, n int) ([]time.Duration, error) {
-	took := make([]time.Duration, 0, n)
-	for range n {
-		d, err := b.workflow(ctx, j)
-		if err != nil {
-			return nil, err
-		}
-		took = append(took, d)
-	}
-	return took, nil
+func (b *bench) one(ctx context.Context, l *line, j job, n int) (err error) {
+	l.Workflows = n
+	began := time.Now()
+	l.took, err = atOnce(ctx, 1, n, func(ctx context.Context, _ int) error { return b.workflow(ctx, j) })
+	l.PerSecond = float64(n) / time.Since(began).Seconds()
+	l.WallMS = millis(quantile(l.took, 50))
+	return err
 }
 
-func (b *bench) workflow(ctx context.Context, j job) (time.Duration, error) {
+func (b *bench) workflow(ctx context.Context, j job) error {
 	j.Payload = payload
-	began := time.Now()
 	run, err := b.client.Start(ctx, "bench", j, nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	err = run.Result(ctx, nil)
-	return time.Since(began), err
+	return run.Result(ctx, nil)
 }
 
 // measure runs a workload between two readings of everything that is counted.
-func (b *bench) measure(ctx context.Context, name string, w workload) error {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+func (b *bench) measure(ctx context.Context, name string, w workload) (*line, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute+4*b.o.sleep)
 	defer cancel()
+	l := &line{Workload: name, Tag: b.o.tag, Profile: b.o.profile}
 	before, err := b.read(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	began := time.Now()
-	took, err := w(ctx, b)
-	if err != nil {
-		return err
+	l.Time = began.UTC()
+	if err := w.run(ctx, b, l); err != nil {
+		return nil, err
 	}
 	wall := time.Since(began)
 	after, err := b.read(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l := &line{
-		Workload: name, Tag: b.o.tag, Profile: b.o.profile, Time: began.UTC(), Seconds: wall.Seconds(),
-		CPU: map[string]float64{}, RSS: map[string]int64{},
+	l.account(wall, before, after)
+	if w.finish != nil {
+		err = w.finish(ctx, b, l)
 	}
-	total := 0.0
-	for p, u := range after.processes {
-		cpu := u.cpu - before.processes[p].cpu
-		l.CPU[p], l.RSS[p] = cpu, u.rss
-		total += cpu
-	}
-	if n := float64(len(took)); n > 0 {
-		slices.Sort(took)
-		l.Workflows, l.PerSecond = len(took), n/wall.Seconds()
-		l.P50, l.P99 = millis(took[len(took)/2]), millis(took[len(took)*99/100])
-		l.WallMS = millis(took[len(took)/2])
-		l.CPUMillis = 1000 * total / n
-		l.Messages = float64(after.messages-before.messages) / n
-		l.Bytes = float64(after.bytes) / float64(max(after.workflows, 1))
-		l.Disk = float64(after.disk-before.disk) / n
-	} else {
-		l.ReadyMS = millis(b.ready)
-	}
-	return l.print()
+	return l, err
 }
-
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // reading is what is counted at one instant.
 type reading struct {
 	processes map[string]usage
 	messages  uint64 // ever stored, by all streams
-	bytes     uint64 // in the history streams
-	workflows uint64 // subjects of the history streams
+	bytes     int64  // in the history streams
 	disk      int64
 }
 
 func (b *bench) read(ctx context.Context) (*reading, error) {
-	r := &reading{processes: map[string]usage{}, disk: diskUsage(b.store())}
+	r := &reading{disk: diskUsage(b.store())}
 	streams := b.client.Conn().JetStream().ListStreams(ctx)
 	for s := range streams.Info() {
 		r.messages += s.State.LastSeq
 		if strings.Contains(s.Config.Name, "-history-") {
-			r.bytes += s.State.Bytes
-			r.workflows += s.State.NumSubjects
+			r.bytes += int64(s.State.Bytes)
 		}
 	}
 	if err := streams.Err(); err != nil {
 		return nil, err
 	}
+	var err error
+	r.processes, err = b.usages()
+	return r, err
+}
+
+// usages reads what the kernel has counted for each process.
+func (b *bench) usages() (map[string]usage, error) {
+	all := map[string]usage{}
 	for name, pid := range b.pids() {
 		u, err := usageOf(pid)
 		if err != nil {
 			return nil, err
 		}
-		r.processes[name] = u
+		all[name] = u
 	}
-	return r, nil
+	return all, nil
 }

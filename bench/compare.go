@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// side is one of the two versions that are compared.
+type side struct {
+	name, bench, server string
+	lines               []*line
+}
+
+// compare measures another revision and the working tree in turn, and prints the ratios. The machine's speed drifts, so
+// the two runs of a pair follow each other directly, with the order changing from round to round, each on a server and a
+// store of its own; only a ratio within a pair is trusted.
+func compare(ctx context.Context, o options) (err error) {
+	names, err := chosen(o.workloads)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "drover-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	present := &side{name: "new", bench: self}
+	if present.server, err = buildServer(ctx, "..", dir, o.server); err != nil {
+		return err
+	}
+	tree := filepath.Join(dir, "tree")
+	if err := git(ctx, "worktree", "add", "--detach", tree, o.against); err != nil {
+		return fmt.Errorf("check out %s: %w", o.against, err)
+	}
+	defer func() {
+		err = errors.Join(err, git(context.WithoutCancel(ctx), "worktree", "remove", "--force", tree))
+	}()
+	past := &side{name: "old", bench: self}
+	if past.server, err = buildServer(ctx, tree, tree, ""); err != nil {
+		return err
+	}
+	if binary, err := buildBench(ctx, tree); err == nil {
+		past.bench = binary
+	} else {
+		fmt.Fprintf(os.Stderr, "bench: worker and load of both sides are those of the working tree, since this bench does not build with %s: %v\n", o.against, err)
+	}
+	pair := []*side{past, present}
+	for range o.rounds {
+		for _, name := range names {
+			for _, s := range pair {
+				if err := s.measure(ctx, name); err != nil {
+					return fmt.Errorf("%s, %s: %w", name, s.name, err)
+				}
+			}
+		}
+		slices.Reverse(pair)
+	}
+	return ratios(os.Stderr, past.lines, present.lines)
+}
+
+// buildBench builds this bench with the libraries of another tree, so that its worker is measured too.
+func buildBench(ctx context.Context, tree string) (string, error) {
+	to := filepath.Join(tree, "bench")
+	if err := os.RemoveAll(to); err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(to, os.DirFS(".")); err != nil {
+		return "", err
+	}
+	binary := filepath.Join(tree, "bench", "bench.bin")
+	cmd := exec.CommandContext(ctx, "go", "build", "-mod=mod", "-o", binary, ".")
+	cmd.Dir = to
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, said)
+	}
+	return binary, nil
+}
+
+// git runs git without hooks, which may expect another folder.
+func git(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=/dev/null"}, args...)...)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("git %s: %w: %s", args[0], err, said)
+	}
+	return nil
+}
+
+// measure runs one workload in a process of its own.
+func (s *side) measure(ctx context.Context, name string) error {
+	args := []string{"-w", name, "-server", s.server, "-tag", s.name}
+	flag.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "n", "conc", "sleep", "profile", "partitions":
+			args = append(args, "-"+f.Name, f.Value.String())
+		}
+	})
+	var out, said bytes.Buffer
+	cmd := exec.CommandContext(ctx, s.bench, args...)
+	cmd.Stdout, cmd.Stderr = &out, &said
+	// It has processes of its own to end.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 30 * time.Second
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %s", err, &said)
+	}
+	if _, err := os.Stdout.Write(out.Bytes()); err != nil {
+		return err
+	}
+	for in := bufio.NewScanner(&out); in.Scan(); {
+		var l line
+		if err := json.Unmarshal(in.Bytes(), &l); err != nil {
+			return err
+		}
+		s.lines = append(s.lines, &l)
+	}
+	return nil
+}
+
+// ratios prints, for each figure, the medians of both sides and the median of the ratios new/old of the pairs.
+func ratios(out io.Writer, past, present []*line) error {
+	if len(past) != len(present) {
+		return fmt.Errorf("%d lines of the old version and %d of the new make no pairs", len(past), len(present))
+	}
+	before, after, quotients := collect(past), collect(present), collect(nil)
+	for i := range present {
+		old := collect(past[i : i+1])
+		for _, f := range present[i].figures() {
+			// A figure that was 0 on one side has no ratio.
+			if v := old.values[[2]string{present[i].Workload, f.name}]; v != nil {
+				quotients.add(present[i].Workload, figure{f.name, f.value / v[0]})
+			}
+		}
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "workload\tfigure\told\tnew\tnew/old\tpairs")
+	for _, key := range quotients.order {
+		q := quotients.values[key]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.2f\t%.2f\n", key[0], key[1], short(median(before.values[key])), short(median(after.values[key])), median(q), q)
+	}
+	return w.Flush()
+}

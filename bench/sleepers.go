@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// starters is how many starts are outstanding in W5.
+const starters = 64
+
+const sleeperPrefix = "sleeper-"
+
+// asleep is W5: workflows that wait for one timer.
+func asleep(n int) workload {
+	return workload{
+		run:    func(ctx context.Context, b *bench, l *line) error { return b.sleepers(ctx, l, n) },
+		finish: func(ctx context.Context, b *bench, l *line) error { return b.limit(ctx, l, starters, l.Starts) },
+		alone:  true,
+	}
+}
+
+func (b *bench) sleepers(ctx context.Context, l *line, n int) error {
+	l.Workflows = cmp.Or(b.o.n, n)
+	empty, err := b.usages()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	l.took, err = atOnce(ctx, starters, l.Workflows, func(ctx context.Context, i int) error {
+		j := job{Kind: "sleep", Millis: b.o.sleep.Milliseconds(), Payload: payload}
+		_, err := b.client.Start(ctx, "bench", j, &drover.StartOptions{ID: fmt.Sprint(sleeperPrefix, i)})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	l.Starts = float64(l.Workflows) / started.Sub(began).Seconds()
+	// The last first decisions are still under way.
+	if err := sleep(ctx, 2*time.Second); err != nil {
+		return err
+	}
+	from := time.Now()
+	if l.AsleepRSS, l.AsleepCPU, err = b.rest(ctx, 5*time.Second); err != nil {
+		return err
+	}
+	to := time.Now()
+	l.AsleepRoom = float64(l.AsleepRSS["server"]-empty["server"].rss) / float64(l.Workflows)
+	// Nothing is read while they wake, so that reading makes nobody late.
+	if err := sleep(ctx, time.Until(started.Add(b.o.sleep+2*time.Second))); err != nil {
+		return err
+	}
+	d := dormitory{b: b, naps: map[string]*nap{}, after: make([]uint64, b.o.partitions)}
+	for d.closed < l.Workflows {
+		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+			return fmt.Errorf("%d of %d sleepers have ended: %w", d.closed, l.Workflows, err)
+		}
+		if err := d.read(ctx); err != nil {
+			return err
+		}
+	}
+	return d.tell(l, from, to)
+}
+
+// nap is what a sleeper's history says, by the server's timestamps: they alone decide when a timer is due.
+type nap struct{ due, armed, expired time.Time }
+
+// dormitory reads the histories of all sleepers, each record once.
+type dormitory struct {
+	b      *bench
+	naps   map[string]*nap // by workflow id
+	after  []uint64        // by partition
+	closed int
+}
+
+func (d *dormitory) read(ctx context.Context) error {
+	for p := range d.after {
+		o := post.ReadOptions{FilterSubjects: []string{namespace.AllRuns(p)}, StartSeq: d.after[p] + 1}
+		err := d.b.client.Conn().Scan(ctx, namespace.StreamHistory(p), o, func(m post.Stored) error {
+			d.after[p] = m.Seq
+			var r schemas.Record
+			if err := schemas.Unmarshal(m.Data, &r); err != nil {
+				return err
+			}
+			if !strings.HasPrefix(r.WorkflowID, sleeperPrefix) {
+				return nil
+			}
+			return d.add(&r, m.Time)
+		})
+		if err != nil {
+			return fmt.Errorf("read the histories of partition %d: %w", p, err)
+		}
+	}
+	return nil
+}
+
+func (d *dormitory) add(r *schemas.Record, at time.Time) error {
+	n := d.naps[r.WorkflowID]
+	if n == nil {
+		n = &nap{}
+		d.naps[r.WorkflowID] = n
+	}
+	for _, e := range r.Events {
+		switch a := e.Attributes.(type) {
+		case *schemas.TimerScheduled:
+			n.armed, n.due = at, at.Add(time.Duration(a.StartToFireTimeout))
+		case *schemas.TimerExpired:
+			n.expired = at
+		case *schemas.WorkflowSuccess:
+			d.closed++
+		case *schemas.WorkflowFailed, *schemas.WorkflowTimedOut:
+			return fmt.Errorf("%s ended with %s", r.WorkflowID, e.Type())
+		}
+	}
+	return nil
+}
+
+// tell says how late the sleepers woke, and how many slept through the whole time from..to.
+func (d *dormitory) tell(l *line, from, to time.Time) error {
+	late := make([]time.Duration, 0, len(d.naps))
+	for id, n := range d.naps {
+		if n.due.IsZero() || n.expired.Before(n.due) {
+			return fmt.Errorf("%s was due at %v and woke at %v: a timer must never be early", id, n.due, n.expired)
+		}
+		late = append(late, n.expired.Sub(n.due))
+		if n.armed.Before(from) && n.expired.After(to) {
+			l.Asleep++
+		}
+	}
+	if l.Asleep == 0 {
+		return fmt.Errorf("none of %d slept while memory and CPU were read: raise -sleep", l.Workflows)
+	}
+	l.LateP50, l.LateP99, l.LateMax = millis(quantile(late, 50)), millis(quantile(late, 99)), millis(quantile(late, 100))
+	return nil
+}
