@@ -34,6 +34,12 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrPermission: the NATS server refuses a subject to this user.
 	ErrPermission = errors.New("permission denied")
+	// ErrAlreadyExists: something else is registered under that name.
+	ErrAlreadyExists = errors.New("already exists")
+	// ErrDeprecated: the type may not be used any more.
+	ErrDeprecated = errors.New("the type is deprecated")
+	// ErrLimit: there are as many as there may be.
+	ErrLimit = errors.New("limit exceeded")
 	// ErrInternal: the server or its answer is at fault.
 	ErrInternal = errors.New("internal error")
 )
@@ -50,6 +56,9 @@ var sentinels = map[schemas.Code]error{
 	schemas.CodeUnsupported:    ErrUnsupported,
 	schemas.CodeConflict:       ErrConflict,
 	schemas.CodePermission:     ErrPermission,
+	schemas.CodeAlreadyExists:  ErrAlreadyExists,
+	schemas.CodeDeprecated:     ErrDeprecated,
+	schemas.CodeLimit:          ErrLimit,
 	schemas.CodeInternal:       ErrInternal,
 }
 
@@ -106,14 +115,14 @@ func (e *Error) Is(target error) bool {
 	return s != nil && s == target
 }
 
-// causes maps what can go wrong on this side to codes and hints. The first match counts: a timeout that a refused
+// causes maps what can go wrong on this side to codes and hints. The first match counts: an unknown outcome that a refused
 // permission explains is a matter of permission.
 var causes = []struct {
 	err  error
 	code schemas.Code
 	hint string
 }{
-	{post.ErrPermission, schemas.CodePermission, "ask for the permission that the text names"},
+	{post.ErrPermission, schemas.CodePermission, ""},
 	{post.ErrClosed, schemas.CodeUnavailable, "the client is closed, connect anew"},
 	{post.ErrNoResponders, schemas.CodeUnavailable, `start one with "drover server", or check the namespace and the NATS address`},
 	{post.ErrDisconnected, schemas.CodeUnavailable, "check that NATS is up; the client reconnects by itself"},
@@ -146,7 +155,10 @@ func newError(q query, err error) *Error {
 			break
 		}
 	}
-	if e.Code == schemas.CodeTimeout && q.hold > 0 {
+	if refused, ok := errors.AsType[*post.RefusedError](err); ok {
+		e.Hint = refused.Hint()
+	}
+	if e.Code == schemas.CodeTimeout && q.hold > 0 && q.id != "" {
 		e.Hint = "the run had not ended by then: ask why, or wait longer"
 	}
 	return e

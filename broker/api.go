@@ -157,10 +157,6 @@ func (b *Broker) serveStart(r micro.Request) {
 		return
 	}
 	q.Origin = nil
-	if err := b.refuseType(&q); err != nil {
-		b.refuse(r, err)
-		return
-	}
 	q.V, q.ReplyTo, q.Content = schemas.Version, r.Reply(), content(r)
 	b.accept(r, q.WorkflowID, "start", &q)
 }

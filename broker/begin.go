@@ -13,15 +13,14 @@ import (
 // open run, or is refused. It tells whether the run is ready for the start to happen.
 func (p *partition) begins(r *run, e *envelope, q *schemas.StartRequest) bool {
 	if !r.live() {
-		p.reset(r, e, q)
-		return true
+		return p.allowed(r, e, q)
 	}
 	same := sameStart(r.state.Start, q)
 	switch {
 	case !same && !e.fresh:
 		p.checkFresh(r, e, q)
-	case same:
-		p.settleStart(r, e, verdict{run: r.state.Run})
+	case same, q.Signal != nil && r.state.Knows(execution.StartSignalOf(q)):
+		p.settleStart(r, e, verdict{run: r.state.Run}) // begun by it, or signaled by it, and closed since perhaps
 	case r.open():
 		p.conflict(r, e, q)
 	case !e.verdict.replaces && !reusable(q.IDReusePolicy, r.state.Status):
@@ -29,10 +28,22 @@ func (p *partition) begins(r *run, e *envelope, q *schemas.StartRequest) bool {
 	case r.inflight != nil || len(r.pending) > 0:
 		p.startLater(r, e)
 	default:
-		p.reset(r, e, q)
-		return true
+		return p.allowed(r, e, q)
 	}
 	return false
+}
+
+// allowed makes the actor ready for a new run, unless its type may not be used. Only now is it known that there is to be
+// one: a repeat, or a signal for the open run, is not judged by its type. That of a child was judged when it was decided.
+func (p *partition) allowed(r *run, e *envelope, q *schemas.StartRequest) bool {
+	if q.Origin == nil {
+		if refused := p.b.refuseType(q); refused != nil {
+			p.settleStart(r, e, verdict{refused: refused})
+			return false
+		}
+	}
+	p.reset(r, e, q)
+	return true
 }
 
 // conflict is a start for a workflow id that has an open run.

@@ -153,6 +153,7 @@ func TestCancel(t *testing.T) {
 			return "[]"
 		})
 		f.start(startO)
+		f.await("o", schemas.EventDeciderCompleted)
 		for range 2 { // a repeat gets the first answer, also when the run has closed by then
 			if a := f.api("cancel", `{"workflowId":"o","run":"r1","requestId":"c1","reason":"no more"}`); a["error"] != nil || a["run"] != "r1" {
 				t.Fatalf("cancel answered %v", a)

@@ -299,63 +299,6 @@ type ListResponse struct {
 	Error      *Error          `json:"error,omitempty"`
 }
 
-// CountRequest counts executions; the filters are those of ListRequest.
-type CountRequest struct {
-	V            int       `json:"v,omitempty"`
-	Status       Status    `json:"status,omitempty"`
-	Type         string    `json:"type,omitempty"`
-	WorkflowID   string    `json:"workflowId,omitempty"`
-	Prefix       string    `json:"prefix,omitempty"`
-	Tag          string    `json:"tag,omitempty"`
-	Parent       string    `json:"parent,omitempty"`
-	After        Timestamp `json:"startedAfter,omitempty"`
-	Before       Timestamp `json:"startedBefore,omitempty"`
-	ClosedAfter  Timestamp `json:"closedAfter,omitempty"`
-	ClosedBefore Timestamp `json:"closedBefore,omitempty"`
-	// Wait bounds how long the server counts.
-	Wait Duration `json:"wait,omitempty"`
-}
-
-// List is the list whose lines are counted.
-func (q *CountRequest) List() *ListRequest {
-	return &ListRequest{
-		V: q.V, Status: q.Status, Type: q.Type, WorkflowID: q.WorkflowID, Prefix: q.Prefix, Tag: q.Tag, Parent: q.Parent,
-		After: q.After, Before: q.Before, ClosedAfter: q.ClosedAfter, ClosedBefore: q.ClosedBefore,
-	}
-}
-
-// CountResponse answers a count. Truncated says that the time was over before all was counted: there are at least so many.
-type CountResponse struct {
-	V         int    `json:"v,omitempty"`
-	Count     int64  `json:"count"`
-	Truncated bool   `json:"truncated,omitempty"`
-	Error     *Error `json:"error,omitempty"`
-}
-
-// TaskListsRequest asks how the task lists stand.
-type TaskListsRequest struct {
-	V int `json:"v,omitempty"`
-}
-
-// TaskListInfo is how a task list stands. Waiting tasks and tasks being worked on are Pending and Working; a task whose
-// worker died counts as Working until its lease is over.
-type TaskListInfo struct {
-	List    string `json:"list"`
-	Pending int64  `json:"pending"`
-	Working int64  `json:"working"`
-	// Workers is how many workers wait for tasks; one that is busy waits for none.
-	Workers int `json:"workers"`
-	// OldestAt is when the oldest task that is not done was put on the list.
-	OldestAt Timestamp `json:"oldestAt,omitempty"`
-}
-
-// TaskListsResponse holds the task lists of the namespace in the order of their names.
-type TaskListsResponse struct {
-	V     int            `json:"v,omitempty"`
-	Lists []TaskListInfo `json:"lists"`
-	Error *Error         `json:"error,omitempty"`
-}
-
 // WhyResponse explains in one sentence what an execution waits for.
 type WhyResponse struct {
 	V       int    `json:"v,omitempty"`

@@ -20,6 +20,7 @@ const (
 	CodePermission     Code = "permission_denied"
 	CodeDeprecated     Code = "type_deprecated"
 	CodeLimit          Code = "limit_exceeded"
+	CodeAlreadyExists  Code = "already_exists"
 )
 
 // Error is how every refusal travels: what was wrong, in which field, and the way out.

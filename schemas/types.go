@@ -74,9 +74,6 @@ const (
 	MaxTypesOfAKind       = 10_000
 )
 
-// CodeAlreadyExists: the name and version are registered with other contents.
-const CodeAlreadyExists Code = "already_exists"
-
 // TypeRegisterRequest registers a type. A repeat with the same contents is answered like the first one.
 type TypeRegisterRequest struct {
 	V           int                   `json:"v,omitempty"`
