@@ -1,0 +1,78 @@
+package drovertest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	checkLimit = time.Minute
+	// shown is how many histories the log of a failed test has room for.
+	shown = 20
+)
+
+// check fails the test if a history breaks a rule, and shows the histories of a test that has failed. Nobody writes
+// histories meanwhile.
+func (e *Env) check() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), checkLimit)
+	defer cancel()
+	b := &book{checker: checker.NewNamespace(), at: map[string]int{}}
+	for p := range e.o.Partitions {
+		where := post.ReadOptions{FilterSubjects: []string{e.ns.AllRuns(p)}}
+		if err := e.conn.Scan(ctx, e.ns.StreamHistory(p), where, b.take); err != nil {
+			e.t.Errorf("drovertest: the histories of partition %d cannot be checked: %v", p, err)
+		}
+	}
+	// What workflows said to one another may still be on its way.
+	for _, v := range append(b.found, b.checker.End(checker.EndOptions{})...) {
+		e.t.Errorf("drovertest: a history breaks a rule, which is a bug of Drover: %v", v)
+	}
+	if e.t.Failed() {
+		b.show(e.t)
+	}
+}
+
+// book is all histories as they were read.
+type book struct {
+	checker *checker.Namespace
+	found   []checker.Violation
+	runs    []*record
+	at      map[string]int // of a run in runs
+}
+
+// record is a run.
+type record struct {
+	workflowID, run string
+	events          History
+}
+
+func (b *book) take(s post.Stored) error {
+	var r schemas.Record
+	if err := schemas.Unmarshal(s.Data, &r); err != nil {
+		return fmt.Errorf("record %d: %w", s.Seq, err)
+	}
+	b.found = append(b.found, b.checker.Record(&r, s.Data, schemas.At(s.Time))...)
+	at, known := b.at[r.Run]
+	if !known {
+		at = len(b.runs)
+		b.at[r.Run] = at
+		b.runs = append(b.runs, &record{workflowID: r.WorkflowID, run: r.Run})
+	}
+	b.runs[at].events = append(b.runs[at].events, r.Events...)
+	return nil
+}
+
+func (b *book) show(t testing.TB) {
+	for _, r := range b.runs[:min(len(b.runs), shown)] {
+		t.Logf("history of workflow %q run %s:\n%s", r.workflowID, r.run, r.events.timeline())
+	}
+	if more := len(b.runs) - shown; more > 0 {
+		t.Logf("… and %d histories more", more)
+	}
+}

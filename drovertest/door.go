@@ -1,0 +1,43 @@
+package drovertest
+
+import (
+	"errors"
+	"net"
+)
+
+// provider gives connections that use no socket.
+type provider interface{ InProcessConn() (net.Conn, error) }
+
+var errShut = errors.New("the server is down")
+
+// door is the provider of every connection of an Env. The server behind it changes with each restart; while there is
+// none, the door is shut or a porter answers.
+type door struct {
+	turn   turn
+	behind provider // nil while it is shut
+}
+
+func newDoor() *door { return &door{turn: make(turn, 1)} }
+
+// open lets clients to p; nil shuts the door. Connections that exist stay.
+func (d *door) open(p provider) {
+	d.turn.lock()
+	defer d.turn.unlock()
+	d.behind = p
+}
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (d *door) InProcessConn() (net.Conn, error) {
+	d.turn.lock()
+	defer d.turn.unlock()
+	if d.behind == nil {
+		return nil, errShut
+	}
+	return d.behind.InProcessConn()
+}
+
+// turn is a lock that may be held while virtual time passes. It is a channel: who waits for a mutex stops the clock.
+type turn chan struct{}
+
+func (t turn) lock()   { t <- struct{}{} }
+func (t turn) unlock() { <-t }

@@ -1,0 +1,157 @@
+package drovertest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/schemas"
+)
+
+// failing names the test that a child process runs. Such a test must fail, which only another process can look at.
+const failing = "DROVERTEST_FAILING"
+
+// failures are tests that must fail, with the words that tell why. The clock of a bubble that hangs stands still, so that
+// nothing but the parent's patience would end it.
+var failures = map[string]struct {
+	test func(*testing.T)
+	want []string
+}{
+	"an assertion": {inBubble(func(t *testing.T, e *drovertest.Env) {
+		serve(e)
+		start(t, e, "nap", "n")
+		e.Await("n", schemas.EventTimerScheduled)
+		t.Fatal("two and two is five")
+	}), []string{"two and two is five", `history of workflow "n"`, "5 +", "TimerScheduled nap"}},
+	"an assertion in an activity": {inBubble(func(t *testing.T, e *drovertest.Env) {
+		serve(e)
+		labour(e, func(context.Context, string) (string, error) {
+			t.Error("a bad input")
+			return "", errors.New("a bad input")
+		})
+		e.Result(start(t, e, "work", "w"), nil)
+	}), []string{"a bad input", "not waiting any longer"}},
+	"the end of an activity's goroutine": {inBubble(func(t *testing.T, e *drovertest.Env) {
+		serve(e)
+		labour(e, func(context.Context, string) (string, error) {
+			t.FailNow()
+			return "", nil
+		})
+		e.Result(start(t, e, "work", "w"), nil)
+	}), []string{"not waiting any longer"}},
+	"an activity that never ends": {inBubble(func(t *testing.T, e *drovertest.Env) {
+		serve(e)
+		labour(e, func(ctx context.Context, _ string) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		})
+		start(t, e, "work", "w")
+		e.Await("w", schemas.EventActivityStarted)
+		t.Fatal("enough")
+	}), []string{"enough"}},
+	"a failed workflow": {inBubble(func(t *testing.T, e *drovertest.Env) {
+		w := e.Client.Deciders(nil)
+		w.Register("fails", decider.Func(func(context.Context, *decider.Task) ([]schemas.Decision, error) {
+			return []schemas.Decision{decider.Fail("out-of-oxen", nil)}, nil
+		}))
+		e.Go(w)
+		e.Result(start(t, e, "fails", "f"), nil)
+	}), []string{"out-of-oxen"}},
+	"an event that never comes": {inBubble(func(t *testing.T, e *drovertest.Env) {
+		serve(e)
+		start(t, e, "nap", "n")
+		e.Await("n", schemas.EventMarker)
+	}), []string{"the run has ended without such an event"}},
+	"a run that never ends": {inBubble(func(t *testing.T, e *drovertest.Env) {
+		run, err := e.Client.Start(t.Context(), "nobody's", nil, &drover.StartOptions{Timeout: drover.Unlimited})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Pause(t.Context(), "for good"); err != nil {
+			t.Fatal(err)
+		}
+		e.Wait(run)
+	}), []string{"not waiting any longer than 17520h"}},
+	"a worker that ends": {inBubble(func(_ *testing.T, e *drovertest.Env) {
+		e.Go(e.Client.Activities(&activity.Options{Lists: []string{"no list"}}))
+		e.Sleep(time.Second)
+	}), []string{"*activity.Worker ended by itself", "no list"}},
+	"an unknown workflow": {inBubble(func(_ *testing.T, e *drovertest.Env) { e.History("nobody") }), []string{`drover: history "nobody"`}},
+	"bad partitions": {func(t *testing.T) {
+		drovertest.Run(t, &drovertest.Options{Partitions: 257}, func(*testing.T, *drovertest.Env) {})
+	}, []string{"Options.Partitions is 257"}},
+	"a bad namespace": {func(t *testing.T) { drovertest.Start(t, &drovertest.Options{Namespace: "a.b"}) }, []string{"Options.Namespace", "a.b"}},
+	"a Run inside a Run": {inBubble(func(t *testing.T, _ *drovertest.Env) {
+		drovertest.Run(t, nil, func(*testing.T, *drovertest.Env) {})
+	}), []string{"Run inside another Run"}},
+	"a broken history": {inBubble(func(t *testing.T, e *drovertest.Env) {
+		forge(t, e, &schemas.Record{WorkflowID: "w", Run: "r", First: 1, Events: []schemas.Event{
+			{ID: 1, Time: schemas.At(time.Now()), Attributes: &schemas.Marker{MarkerName: "m"}},
+		}})
+	}), []string{"breaks a rule, which is a bug of Drover", "want WorkflowStarted"}},
+}
+
+func inBubble(f func(*testing.T, *drovertest.Env)) func(*testing.T) {
+	return func(t *testing.T) { drovertest.Run(t, nil, f) }
+}
+
+// forge writes a record as only the owner of a partition should.
+func forge(t *testing.T, e *drovertest.Env, r *schemas.Record) {
+	t.Helper()
+	body, err := schemas.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns := subject.Namespace(e.Client.Namespace())
+	if _, err := e.Client.Conn().JetStream().Publish(t.Context(), ns.History(0, r.WorkflowID, r.Run), body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFailing is what the child runs; in the parent it has nothing to do.
+func TestFailing(t *testing.T) {
+	if f, ok := failures[os.Getenv(failing)]; ok {
+		f.test(t)
+	}
+}
+
+// A test that fails ends, whatever it left behind, and says why.
+func TestFailuresEnd(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range failures {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, exe, "-test.run=^TestFailing$")
+			cmd.Env = append(os.Environ(), failing+"="+name)
+			out, err := cmd.CombinedOutput()
+			if ctx.Err() != nil {
+				t.Fatalf("it hangs:\n%s", out)
+			}
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() < 1 {
+				t.Fatalf("got %v, want a failed test:\n%s", err, out)
+			}
+			for _, want := range tt.want {
+				if !bytes.Contains(out, []byte(want)) {
+					t.Errorf("the output lacks %q:\n%s", want, out)
+				}
+			}
+			if strings.Contains(string(out), "panic: deadlock") {
+				t.Errorf("goroutines are left:\n%s", out)
+			}
+		})
+	}
+}

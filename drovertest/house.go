@@ -1,0 +1,58 @@
+package drovertest
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// house is the lock of an Env. It is held while server, roles or workers start or stop, and all through a leap. Who wants
+// in rings the bell, which ends the leap.
+type house struct {
+	turn    turn
+	waiting atomic.Int32
+	bell    chan struct{}
+}
+
+func newHouse() *house { return &house{turn: make(turn, 1), bell: make(chan struct{}, 1)} }
+
+func (h *house) enter() {
+	h.waiting.Add(1)
+	h.ring()
+	h.turn.lock()
+	h.waiting.Add(-1)
+}
+
+func (h *house) leave() { h.turn.unlock() }
+
+func (h *house) ring() {
+	select {
+	case h.bell <- struct{}{}:
+	default:
+	}
+}
+
+// enterToLeap enters unless somebody else is in, which may be for a leap, or wants in. It then waits until they have left,
+// or until a time has come, and reports false.
+func (h *house) enterToLeap(until time.Time) bool {
+	select {
+	case h.turn <- struct{}{}:
+		select { // what was rung for is over, or is counted as waiting
+		case <-h.bell:
+		default:
+		}
+		if h.waiting.Load() == 0 {
+			return true
+		}
+		h.leave()
+		return false
+	default:
+	}
+	enough := time.NewTimer(time.Until(until))
+	defer enough.Stop()
+	select {
+	case h.turn <- struct{}{}:
+		h.leave()
+	case <-enough.C:
+	}
+	return false
+}

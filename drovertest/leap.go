@@ -1,0 +1,204 @@
+package drovertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// early is how long before something is due the house is awake again.
+	early = 2 * time.Second
+	// worthwhile is the shortest leap: stopping and starting costs as much as a minute of waiting.
+	worthwhile = 2 * time.Minute
+	// After a leap that somebody has disturbed at once, the next one waits, longer each time: a client that always talks
+	// would turn each leap into a loss.
+	undisturbed  = 10 * time.Second
+	firstPenalty = time.Minute
+	lastPenalty  = 6 * time.Hour
+)
+
+// naps says when the house may sleep again.
+type naps struct {
+	notBefore time.Time
+	penalty   time.Duration
+	// seen is what the open runs looked like at a time.
+	seen   string
+	seenAt time.Time
+}
+
+// leap passes the time until shortly before the next thing is due, or before until, with everything stopped. It returns
+// at once when that is not worth it or when something goes on. When another goroutine leaps, it waits for the end of that.
+func (e *Env) leap(until time.Time) {
+	e.t.Helper()
+	if !e.virtual || !e.house.enterToLeap(until) {
+		return
+	}
+	defer e.house.leave()
+	if e.roles == nil || time.Until(until) < worthwhile || time.Now().Before(e.naps.notBefore) {
+		return
+	}
+	due, err := e.nextDue()
+	if err != nil {
+		e.log.WithError(err).Debug("no leap")
+		return
+	}
+	wake := earlier(until, due).Add(-early)
+	if time.Until(wake) < worthwhile {
+		return
+	}
+	if err := e.sleep(wake); err != nil {
+		e.t.Fatalf("drovertest: leap: %v", err)
+	}
+}
+
+var errChanged = errors.New("something has just happened")
+
+// nextDue is when the next thing is due, zero if nothing is. It is an error if something goes on, or did since the last
+// look: an alarm may then be about to move.
+func (e *Env) nextDue() (due time.Time, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), look)
+	defer cancel()
+	var seen strings.Builder
+	for _, status := range []schemas.Status{schemas.StatusOpen, schemas.StatusPaused} {
+		for line, err := range e.Client.List(ctx, drover.ListOptions{Status: status}) {
+			if err != nil {
+				return due, err
+			}
+			run, err := e.Client.Run(line.WorkflowID, line.Run).Describe(ctx)
+			if err != nil {
+				return due, err
+			}
+			if busy := goingOn(run); busy != "" {
+				return due, fmt.Errorf("workflow %q: %s", line.WorkflowID, busy)
+			}
+			due = earlier(due, firstOf(run))
+			fmt.Fprintln(&seen, line.Run, run.Execution.Events, run.Alarm)
+		}
+	}
+	before, at := e.naps.seen, e.naps.seenAt
+	if before == seen.String() && time.Since(at) >= look && !at.IsZero() {
+		return due, nil
+	}
+	if before != seen.String() || at.IsZero() {
+		e.naps.seen, e.naps.seenAt = seen.String(), time.Now()
+	}
+	return due, errChanged
+}
+
+// goingOn tells what a run does that is not waiting for its alarm.
+func goingOn(run *schemas.DescribeResponse) string {
+	if run.Execution.Status.Closed() {
+		return "it has just ended"
+	}
+	if run.Alarm == 0 && !firstOf(run).IsZero() {
+		return "its alarm is not set yet"
+	}
+	if run.Decision != "" && run.Execution.Status != schemas.StatusPaused {
+		return "its decider is " + run.Decision
+	}
+	for _, a := range run.Activities {
+		if a.StartedAt != 0 {
+			return fmt.Sprintf("activity %q runs", a.ActivityID)
+		}
+	}
+	for _, c := range run.Children {
+		if !c.Started {
+			return fmt.Sprintf("child %q is being started", c.WorkflowID)
+		}
+	}
+	return ""
+}
+
+// firstOf is when the first of all that a run waits for is due, zero if nothing is. Once it is set, the alarm alone would
+// do.
+func firstOf(run *schemas.DescribeResponse) time.Time {
+	due := earlier(optional(run.Alarm), optional(run.Timeout))
+	for _, t := range run.Timers {
+		due = earlier(due, optional(t.Due))
+	}
+	for _, a := range run.Activities {
+		due = earlier(due, optional(a.Deadline))
+	}
+	return due
+}
+
+func optional(t schemas.Timestamp) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return t.Time()
+}
+
+// earlier returns the earlier of two times; zero is none.
+func earlier(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// sleep stops everything but deciders and client until wake, or until somebody wants something.
+func (e *Env) sleep(wake time.Time) error {
+	began := time.Now()
+	p, err := e.goToBed()
+	if err != nil {
+		return err
+	}
+	alarm := time.NewTimer(time.Until(wake))
+	defer alarm.Stop()
+	select {
+	case <-alarm.C:
+		e.naps = naps{}
+	case <-e.house.bell:
+		e.naps.disturbed(time.Since(began))
+	}
+	return e.getUp(p)
+}
+
+// disturbed notes that a leap was cut short.
+func (n *naps) disturbed(after time.Duration) {
+	if after > undisturbed {
+		*n = naps{}
+		return
+	}
+	n.penalty = min(max(2*n.penalty, firstPenalty), lastPenalty)
+	n.notBefore = time.Now().Add(n.penalty)
+}
+
+func (e *Env) goToBed() (*porter, error) {
+	for _, s := range e.shifts {
+		if s.sleeps() {
+			s.end()
+		}
+	}
+	p, err := newPorter(e.ns, e.conn.MaxPayload(), e.house.ring)
+	if err != nil {
+		return nil, err
+	}
+	arrived := e.reconnected()
+	e.roles.shutdown()
+	e.roles = nil
+	e.stopServer(p)
+	return p, arrived(context.WithoutCancel(e.t.Context()))
+}
+
+func (e *Env) getUp(p *porter) error {
+	again := e.reconnected()
+	e.door.open(nil)
+	p.close()
+	if err := e.resume(again); err != nil {
+		return err
+	}
+	for _, s := range e.shifts {
+		if s.sleeps() {
+			s.begin()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package drovertest
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/subject"
+)
+
+const (
+	defaultNamespace  = "default"
+	defaultPartitions = 1
+	maxPartitions     = 256
+)
+
+// Options of [Run] and [Start]. The zero value, or nil, takes every default.
+type Options struct {
+	// Namespace is served and is that of the client: up to 64 letters, digits, '-' and '_'. Defaults to "default".
+	Namespace string
+	// Partitions is the number of shares of all workflow ids, 1 to 256. Workflows behave the same with any; fewer start
+	// faster. Defaults to 1.
+	Partitions int
+	// Logger receives what server, client and workers say. Defaults to the log of the test, from warnings on.
+	Logger logrus.FieldLogger
+}
+
+// String prints the options as one line of words, for the log.
+func (o Options) String() string {
+	o = o.withDefaults()
+	return fmt.Sprintf("namespace=%s partitions=%d", o.Namespace, o.Partitions)
+}
+
+func (o Options) withDefaults() Options {
+	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
+	o.Partitions = cmp.Or(o.Partitions, defaultPartitions)
+	return o
+}
+
+// validate judges options that have their defaults.
+func (o Options) validate() error {
+	if err := subject.ValidateNamespace(o.Namespace); err != nil {
+		return fmt.Errorf("Options.Namespace: %w", err)
+	}
+	if o.Partitions < 1 || o.Partitions > maxPartitions {
+		return fmt.Errorf("Options.Partitions is %d: use 1 to %d, or 0 for %d", o.Partitions, maxPartitions, defaultPartitions)
+	}
+	return nil
+}

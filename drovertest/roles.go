@@ -1,0 +1,140 @@
+package drovertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/ops"
+	"github.com/droverhq/drover/timers"
+)
+
+const (
+	node = "drovertest"
+	// claimTTL spares virtual days a million renewals. A restart waits for none of it, since claims of an earlier start of
+	// the same store are taken over at once.
+	claimTTL = time.Hour
+	// checkpointEvery is for virtual time, as claimTTL is. It costs a new owner a longer read.
+	checkpointEvery = 10 * time.Second
+	ownLimit        = 30 * time.Second
+)
+
+// roles are the broker, the timer worker and the health master of one node.
+type roles struct {
+	conn   *post.Conn
+	dialed sync.Mutex
+	conns  []*post.Conn // of the broker
+	stop   context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+// rolesOptions of startRoles; all are required.
+type rolesOptions struct {
+	ns         subject.Namespace
+	partitions int
+	server     *embedded.Server
+	door       *door
+	virtual    bool
+	log        logrus.FieldLogger
+	t          testing.TB
+}
+
+// startRoles returns when the broker owns all partitions.
+func startRoles(ctx context.Context, o rolesOptions) (*roles, error) {
+	r := &roles{}
+	dial := func(ctx context.Context, name string) (*post.Conn, error) {
+		c, err := post.Dial(ctx, post.Options{InProcess: o.door, Name: name})
+		if err == nil {
+			r.dialed.Lock()
+			defer r.dialed.Unlock()
+			r.conns = append(r.conns, c)
+		}
+		return c, err
+	}
+	var err error
+	if r.conn, err = dial(ctx, node); err != nil {
+		return nil, err
+	}
+	own, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.stop = stop
+	b, err := r.start(own, dial, o)
+	if err != nil {
+		r.shutdown()
+		return nil, err
+	}
+	tick, limit := time.NewTicker(time.Millisecond), time.NewTimer(ownLimit)
+	defer tick.Stop()
+	defer limit.Stop()
+	for len(b.Owned()) < o.partitions {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			r.shutdown()
+			return nil, fmt.Errorf("the broker owns partitions %v after %v, want %d of them: see the log", b.Owned(), ownLimit, o.partitions)
+		}
+	}
+	return r, nil
+}
+
+func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*post.Conn, error), o rolesOptions) (*broker.Broker, error) {
+	log := o.log.WithField("node", node)
+	co := claims.Options{Node: node, StoreID: o.server.StoreID(), Boot: o.server.Boot(), Logger: log}
+	bo := broker.Options{Namespace: string(o.ns), Partitions: o.partitions, Node: node, Logger: log}
+	if o.virtual {
+		co.TTL, bo.CheckpointEvery = claimTTL, checkpointEvery
+	}
+	held, err := claims.Open(r.conn, o.ns.BucketClaims(), co)
+	if err != nil {
+		return nil, err
+	}
+	bo.Claims = held
+	b, err := broker.New(dial, bo)
+	if err != nil {
+		return nil, err
+	}
+	ring := timers.New(r.conn, &timers.Options{Namespace: string(o.ns), Partitions: o.partitions, Node: node, Claims: held, Logger: log})
+	master, err := ops.NewMaster(ops.MasterOptions{Claims: held, Logger: log, Fence: b.Fence})
+	if err != nil {
+		return nil, err
+	}
+	for name, run := range map[string]func(context.Context) error{"broker": b.Run, "timers": ring.Run, "master": master.Run} {
+		r.ended.Go(func() {
+			if err := run(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+				o.t.Errorf("drovertest: role %s: %v", name, err)
+			}
+		})
+	}
+	return b, nil
+}
+
+// shutdown ends the roles in good order: they hand over what they hold.
+func (r *roles) shutdown() {
+	r.stop()
+	r.ended.Wait()
+	r.hangUp()
+}
+
+// kill ends them after the server is gone: nothing that they have not said yet is ever heard.
+func (r *roles) kill() {
+	r.stop()
+	r.hangUp()
+	r.ended.Wait()
+}
+
+func (r *roles) hangUp() {
+	r.dialed.Lock()
+	defer r.dialed.Unlock()
+	for _, c := range r.conns {
+		c.Close()
+	}
+}
