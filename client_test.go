@@ -155,7 +155,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 	for _, err := range c.List(ctx, drover.ListOptions{Limit: -1}) {
 		wantError(t, err, drover.ErrInvalid)
 	}
-	err := start("t", make([]byte, 2<<20), drover.StartOptions{})
+	err := start("t", nil, drover.StartOptions{Attributes: map[string]string{"a": strings.Repeat("x", 2<<20)}})
 	wantError(t, err, drover.ErrTooLarge)
 }
 

@@ -31,10 +31,12 @@ var floors = map[string]int{
 	"broker/clock":     20,
 	"broker/post":      20,
 	"broker/embedded":  20,
+	"broker/embedded/": 21, // servers for tests
 	"broker/topology":  21,
 	"broker/claims":    21,
 	"broker/dead":      21,
 	"broker/history":   21,
+	"broker/payloads":  21,
 	"broker":           25,
 	"decider":          30,
 	"activity":         30,

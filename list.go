@@ -17,13 +17,18 @@ const pageSize = 1000
 
 // ListOptions filter [Client.List]. Empty fields match all.
 type ListOptions struct {
+	// Status is one of those of an execution, or [schemas.StatusClosed] for all that have ended.
 	Status schemas.Status
 	Type   string
 	// WorkflowID lists the runs of one workflow id, Prefix those of all ids that begin with it.
 	WorkflowID string
 	Prefix     string
+	// Tag lists the executions that bear it; Parent the children of one workflow id.
+	Tag, Parent string
 	// StartedAfter and StartedBefore bound the time of the start.
 	StartedAfter, StartedBefore time.Time
+	// ClosedAfter and ClosedBefore bound the time of the end; executions that are open are left out.
+	ClosedAfter, ClosedBefore time.Time
 	// Limit ends the list after so many lines. Defaults to 0, all of them.
 	Limit int
 }
@@ -32,10 +37,7 @@ type ListOptions struct {
 // meanwhile may be seen twice, with its new status. The sequence ends with the list, or with an error, which is its last
 // value.
 func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[schemas.ExecutionInfo, error] {
-	req := schemas.ListRequest{
-		V: schemas.Version, Status: o.Status, Type: o.Type, WorkflowID: o.WorkflowID, Prefix: o.Prefix,
-		After: schemas.At(o.StartedAfter), Before: schemas.At(o.StartedBefore),
-	}
+	req := o.request()
 	q := query{verb: "list", id: o.WorkflowID}
 	fetch := func(cursor string, size int) ([]schemas.ExecutionInfo, string, error) {
 		ask := req
@@ -47,6 +49,15 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[schemas.Exec
 		return page.Executions, page.Cursor, nil
 	}
 	return pages(q, o.Limit, fetch)
+}
+
+// request holds the filters as they travel.
+func (o ListOptions) request() schemas.ListRequest {
+	return schemas.ListRequest{
+		V: schemas.Version, Status: o.Status, Type: o.Type, WorkflowID: o.WorkflowID, Prefix: o.Prefix, Tag: o.Tag, Parent: o.Parent,
+		After: schemas.At(o.StartedAfter), Before: schemas.At(o.StartedBefore),
+		ClosedAfter: schemas.At(o.ClosedAfter), ClosedBefore: schemas.At(o.ClosedBefore),
+	}
 }
 
 // DeadOptions filter [Client.DeadLetters].

@@ -40,6 +40,9 @@ type Options struct {
 	User, Password, Token string
 	// InboxPrefix is the prefix of reply subjects, for users whose permissions demand one. Defaults to "_INBOX".
 	InboxPrefix string
+	// APIPrefix is the prefix of the JetStream API, for domains and exports. Only what reads JetStream itself needs it, such
+	// as workers. Defaults to "$JS.API".
+	APIPrefix string
 	// Timeout is how long a call keeps asking while nobody answers; ctx may end it sooner. A crash of the server that owns
 	// a workflow takes up to 11 s to heal, so that a shorter one turns crashes into errors. Defaults to 15 s.
 	Timeout time.Duration
@@ -95,7 +98,7 @@ func (o Options) dial() post.Options {
 		URL: o.URL, Name: o.Name, CredsFile: o.CredsFile, NKeyFile: o.NKeyFile,
 		CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile,
 		User: o.User, Password: o.Password, Token: o.Token,
-		InboxPrefix: o.InboxPrefix, Logger: o.Logger,
+		InboxPrefix: o.InboxPrefix, APIPrefix: o.APIPrefix, Logger: o.Logger,
 	}
 }
 

@@ -1,10 +1,12 @@
 package drover
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -27,6 +29,38 @@ func encode(field string, v any) (schemas.Payload, error) {
 		return nil, fmt.Errorf("%s %w: %w", field, errEncode, err)
 	}
 	return p, nil
+}
+
+// Payload returns the content of a payload that came from a history, a description or a decision task. One above
+// [schemas.PayloadThreshold] stands there as a reference, and is fetched and checked; every other one is returned as it is.
+// Results and failures of [Run.Wait] and [Run.Result] are fetched already.
+//
+// Errors: [ErrNotFound] if it is gone with its run, [ErrUnavailable], [ErrTimeout], and ctx's own.
+func (c *Client) Payload(ctx context.Context, p schemas.Payload) (schemas.Payload, error) {
+	return c.resolve(ctx, query{verb: "download"}, p)
+}
+
+func (c *Client) resolve(ctx context.Context, q query, p schemas.Payload) (schemas.Payload, error) {
+	content, err := payloads.NewClient(c.conn, c.namespace, c.timeout).Resolve(ctx, p)
+	if err != nil {
+		return nil, newError(q, err)
+	}
+	return content, nil
+}
+
+// spill hands over a payload that is too large for a request, and puts its reference in its place.
+func (c *Client) spill(ctx context.Context, q query, field string, p *schemas.Payload) error {
+	small, err := payloads.NewClient(c.conn, c.namespace, c.timeout).Spill(ctx, *p)
+	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
+		about := *refusal
+		about.Field = field
+		err = &about
+	}
+	if err != nil {
+		return newError(q, err)
+	}
+	*p = small
+	return nil
 }
 
 // decode is the other way: pointers to bytes take them as they are, nil takes nothing.

@@ -1,6 +1,7 @@
 package drover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type query struct {
 	verb    string
 	id, run string
 	hold    time.Duration // how long the server may hold back its answer
+	subject string        // instead of that of the verb in the client's namespace
 }
 
 // call asks until somebody answers; refusal finds the error in an answer. The same bytes are sent each time, so that the
@@ -65,7 +67,7 @@ func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	head := post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
-	msg, err := c.conn.Request(ctx, c.namespace.API(q.verb), head, body)
+	msg, err := c.conn.Request(ctx, cmp.Or(q.subject, c.namespace.API(q.verb)), head, body)
 	if err != nil {
 		return nil, err
 	}

@@ -11,15 +11,21 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Run is a handle to one execution. It holds no state; make as many as you like with [Client.Run].
+// Run is a handle to one execution. It holds nothing of its state; make as many as you like with [Client.Run].
 type Run struct {
 	// ID is the workflow id.
 	ID string
 	// RunID is the run's ULID. Empty means the open run, or else the latest.
 	RunID string
 
-	client *Client
+	client  *Client
+	started bool
 }
+
+// Started tells whether the call that returned this handle began the run. It is false for one that was found open by
+// [schemas.ConflictUseExisting] or a signal, for the run of an earlier request with the same id, and for handles of
+// [Client.Run].
+func (r *Run) Started() bool { return r.started }
 
 // Run returns a handle without asking anybody. An empty runID means the open run of the workflow id, or else the latest,
 // at the time of each call.
@@ -85,7 +91,7 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 		case out.Status == schemas.StatusContinuedAsNew && out.NewRun != "" && out.NewRun != q.run:
 			q.run, pause = out.NewRun, firstBackoff
 		case out.Status.Closed():
-			return &Outcome{ID: r.ID, Run: q.run, Status: out.Status, Result: out.Result, Reason: out.Reason, Details: out.Details}, nil
+			return r.outcome(ctx, q, out)
 		case time.Since(asked) < hold/2:
 			// The server did not hold the answer back: do not spin.
 			if !sleep(ctx, pause) {
@@ -94,6 +100,19 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 			pause = min(2*pause, lastBackoff)
 		}
 	}
+}
+
+func (r *Run) outcome(ctx context.Context, q query, out *schemas.ResultResponse) (*Outcome, error) {
+	q.hold = 0
+	result, err := r.client.resolve(ctx, q, out.Result)
+	if err != nil {
+		return nil, err
+	}
+	details, err := r.client.resolve(ctx, q, out.Details)
+	if err != nil {
+		return nil, err
+	}
+	return &Outcome{ID: r.ID, Run: q.run, Status: out.Status, Result: result, Reason: out.Reason, Details: details}, nil
 }
 
 // Describe tells all about the execution but its history: status, open activities and timers, owner, deadlines.
@@ -136,22 +155,27 @@ func (r *Run) Signal(ctx context.Context, name string, input any) error {
 	if err != nil {
 		return newError(q, err)
 	}
+	if err := r.client.spill(ctx, q, "input", &payload); err != nil {
+		return err
+	}
 	req := &schemas.SignalRequest{V: schemas.Version, WorkflowID: r.ID, Name: name, Input: payload, RequestID: ulid.Make().String()}
 	_, err = call(ctx, r.client, q, req, func(a *schemas.SignalResponse) *schemas.Error { return a.Error })
 	return err
 }
 
 // Pause stops asking the run's decider; events still come in. The reason goes into the history.
-func (r *Run) Pause(ctx context.Context, reason string) error { return r.operate(ctx, "pause", reason) }
+func (r *Run) Pause(ctx context.Context, reason string) error {
+	return r.operate(ctx, "pause", schemas.ExecutionRequest{Reason: reason})
+}
 
 // Resume undoes a pause, also that of a run which was parked after its decider failed too often.
 func (r *Run) Resume(ctx context.Context, reason string) error {
-	return r.operate(ctx, "resume", reason)
+	return r.operate(ctx, "resume", schemas.ExecutionRequest{Reason: reason})
 }
 
 // operate sends an operator's request. The run id is resolved before, so that a repeat cannot hit the next run of the
-// workflow id.
-func (r *Run) operate(ctx context.Context, verb, reason string) error {
+// workflow id (P-5).
+func (r *Run) operate(ctx context.Context, verb string, req schemas.ExecutionRequest) error {
 	q, err := r.query(verb, 0)
 	if err != nil {
 		return err
@@ -163,11 +187,12 @@ func (r *Run) operate(ctx context.Context, verb, reason string) error {
 		}
 		q.run = now.Execution.Run
 	}
-	req := &schemas.ExecutionRequest{
-		V: schemas.Version, WorkflowID: r.ID, Run: q.run,
-		RequestID: ulid.Make().String(), Reason: reason, Identity: r.client.name,
+	if err := r.client.spill(ctx, q, "details", &req.Details); err != nil {
+		return err
 	}
-	_, err = call(ctx, r.client, q, req, func(a *schemas.AckResponse) *schemas.Error { return a.Error })
+	req.V, req.WorkflowID, req.Run = schemas.Version, r.ID, q.run
+	req.RequestID, req.Identity = ulid.Make().String(), r.client.name
+	_, err = call(ctx, r.client, q, &req, func(a *schemas.AckResponse) *schemas.Error { return a.Error })
 	return err
 }
 

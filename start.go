@@ -42,14 +42,21 @@ type StartOptions struct {
 	// Tags and Attributes are shown in lists.
 	Tags       []string
 	Attributes map[string]string
+	// ReusePolicy says whether the id of a run that has closed may be used again: [schemas.ReuseAllow],
+	// [schemas.ReuseAllowFailed] or [schemas.ReuseReject]. A refused start is [ErrAlreadyStarted]. Defaults to ReuseAllow.
+	ReusePolicy schemas.IDReusePolicy
+	// ConflictPolicy says what happens if a run of the id is open: [schemas.ConflictFail], [schemas.ConflictUseExisting] or
+	// [schemas.ConflictTerminateExisting]. Defaults to ConflictFail, and to ConflictUseExisting with a signal.
+	ConflictPolicy schemas.IDConflictPolicy
 }
 
 // Start starts a workflow of a type and returns its run. The input is JSON, unless it is bytes ([]byte, json.RawMessage
 // or [schemas.Payload]), which travel as they are; nil is none. When Start returns, the run is in the log of the service
 // and survives what the durability profile promises.
 //
-// Errors: [ErrAlreadyStarted] if a run of the id is open, [ErrInvalid], [ErrTooLarge], [ErrUnavailable], [ErrTimeout]. After
-// the last two it is unknown whether the run exists; a repeat with the same RequestID finds out.
+// Errors: [ErrAlreadyStarted] if a run of the id is open or the id may not be used again, [ErrInvalid], [ErrTooLarge],
+// [ErrUnavailable], [ErrTimeout]. After the last two it is unknown whether the run exists; a repeat with the same RequestID
+// finds out.
 func (c *Client) Start(ctx context.Context, typ string, input any, o *StartOptions) (*Run, error) {
 	var opts StartOptions
 	if o != nil {
@@ -61,11 +68,53 @@ func (c *Client) Start(ctx context.Context, typ string, input any, o *StartOptio
 	if err != nil {
 		return nil, newError(q, err)
 	}
+	return c.start(ctx, q, req)
+}
+
+// SignalWithStart signals the open run of opts.ID, or starts a run of the type with the input and gives it the signal
+// before its first decision: one of the two, whatever others start and signal meanwhile. [Run.Started] tells which. Inputs
+// are encoded as in [Client.Start]; a run that is open does not get that of the start. A repeat with the RequestID of an
+// earlier call signals once.
+//
+// opts.ID is required. The conflict policy may be ConflictTerminateExisting, to begin anew in any case.
+func (c *Client) SignalWithStart(ctx context.Context, typ string, input any, signal string, signalInput any, opts *StartOptions) (*Run, error) {
+	q := query{verb: "start"}
+	if opts == nil || opts.ID == "" {
+		return nil, newError(q, fmt.Errorf("%w: StartOptions.ID is empty, want the workflow id that is signaled", post.ErrInvalid))
+	}
+	q.id = opts.ID
+	req, err := c.startRequest(typ, input, *opts)
+	if err != nil {
+		return nil, newError(q, err)
+	}
+	if err := subject.ValidateID("signal name", signal); err != nil {
+		return nil, newError(q, err)
+	}
+	payload, err := encode("signal input", signalInput)
+	if err != nil {
+		return nil, newError(q, err)
+	}
+	req.IDConflictPolicy = cmp.Or(req.IDConflictPolicy, schemas.ConflictUseExisting)
+	req.Signal = &schemas.StartSignal{Name: signal, Input: payload, RequestID: req.RequestID}
+	return c.start(ctx, q, req)
+}
+
+func (c *Client) start(ctx context.Context, q query, req *schemas.StartRequest) (*Run, error) {
+	if err := c.spill(ctx, q, "input", &req.Input); err != nil {
+		return nil, err
+	}
+	if req.Signal != nil {
+		if err := c.spill(ctx, q, "signal.input", &req.Signal.Input); err != nil {
+			return nil, err
+		}
+	}
 	out, err := call(ctx, c, q, req, func(r *schemas.StartResponse) *schemas.Error { return r.Error })
 	if err != nil {
 		return nil, err
 	}
-	return c.Run(cmp.Or(out.WorkflowID, opts.ID), out.Run), nil
+	run := c.Run(cmp.Or(out.WorkflowID, q.id), out.Run)
+	run.started = out.Started
+	return run, nil
 }
 
 func (c *Client) startRequest(typ string, input any, o StartOptions) (*schemas.StartRequest, error) {
@@ -96,5 +145,6 @@ func (c *Client) startRequest(typ string, input any, o StartOptions) (*schemas.S
 		ExecutionStartToCloseTimeout: limits[0], TaskStartToCloseTimeout: limits[1], TaskScheduleToStartTimeout: limits[2],
 		TaskPriority: o.Priority, ActivityDefaults: o.ActivityDefaults, ChildPolicy: o.ChildPolicy,
 		TagList: o.Tags, Attributes: o.Attributes, Identity: c.name,
+		IDReusePolicy: o.ReusePolicy, IDConflictPolicy: o.ConflictPolicy,
 	}, nil
 }

@@ -53,6 +53,9 @@ func (s *spell) permission(ctx context.Context, d *delivery) bool {
 	if p.Attempt > 0 {
 		d.number = p.Attempt
 	}
+	if len(p.HeartbeatDetails) > 0 {
+		d.resume = p.HeartbeatDetails
+	}
 	return true
 }
 

@@ -33,7 +33,7 @@ type verdict struct {
 func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
 	ctx, stop := context.WithCancelCause(work)
 	defer stop(nil)
-	a := &attempt{delivery: d, info: infoOf(d.task, d.number)}
+	a := &attempt{delivery: d, info: infoOf(d)}
 	a.info.StartedAt = time.Now()
 	if limit, cause := s.limit(d.task, a.info.StartedAt); cause != nil {
 		a.info.Deadline = a.info.StartedAt.Add(limit)
@@ -43,6 +43,7 @@ func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
 		defer cancel()
 	}
 	a.beats = newBeats(a, s.conn, stop)
+	s.begins(a)
 	started := func() bool { return true }
 	if !d.begun {
 		started = s.announce(wire, a)
@@ -51,7 +52,7 @@ func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
 	v := verdict{report: failed(&Failure{Reason: ReasonPanic, Details: schemas.Text("the function ended its goroutine")})}
 	defer func() {
 		a.beats.stop()
-		s.conclude(wire, a, v, started())
+		s.conclude(wire, a, v, started)
 	}()
 	result, err := a.call(context.WithValue(ctx, contextKey{}, a), h)
 	cause := context.Cause(ctx)
@@ -84,7 +85,11 @@ func (a *attempt) call(ctx context.Context, h handler) (result schemas.Payload, 
 			a.log().WithField("err", p).Error("an activity panicked")
 		}
 	}()
-	return h(ctx, a.task.Input)
+	in, err := a.input(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return h(ctx, in)
 }
 
 // judge decides what becomes of an attempt, from the cause that ended its context, if any, and what the function

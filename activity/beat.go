@@ -136,9 +136,18 @@ func (b *beats) send(ctx context.Context) error {
 	return b.err
 }
 
+// requested passes on that the decider has requested the activity's end.
+func (b *beats) requested(reason string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.stopped && b.err == nil {
+		b.end(ErrCanceled, reason)
+	}
+}
+
 // end notes why the activity should end and cancels its context. The caller holds mu.
 func (b *beats) end(why error, reason string) {
-	b.log().WithField("reason", reason).Debugf("heartbeat: %v", why)
+	b.bareLog().WithField("reason", reason).Debugf("the activity is to end: %v", why)
 	b.err = why
 	b.cancel(why)
 }

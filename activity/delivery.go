@@ -41,9 +41,10 @@ type delivery struct {
 	// Set by decode and handle, before anything else looks.
 	task   *schemas.ActivityTask
 	nonce  string
-	token  string // the one outcomes are believed under
-	number int    // of the attempt
-	begun  bool   // the owner has recorded the start, under nonce
+	token  string          // the one outcomes are believed under
+	number int             // of the attempt
+	begun  bool            // the owner has recorded the start, under nonce
+	resume schemas.Payload // details of the last heartbeat of an earlier attempt
 
 	mu      sync.Mutex
 	lease   *time.Timer
@@ -137,7 +138,7 @@ func (d *delivery) decode() error {
 			return fmt.Errorf("%w: %q is %q, which is no subject to publish to", schemas.ErrMalformed, f.field, f.value)
 		}
 	}
-	d.task, d.token, d.number = t, t.Token, t.Attempt
+	d.task, d.token, d.number, d.resume = t, t.Token, t.Attempt, t.HeartbeatDetails
 	return nil
 }
 
@@ -170,5 +171,5 @@ func (s *spell) stranger(d *delivery) {
 
 // permanent tells whether a publish was refused for a reason that trying again does not change.
 func permanent(err error) bool {
-	return errors.Is(err, post.ErrTooLarge) || errors.Is(err, post.ErrInvalid) || errors.Is(err, post.ErrClosed)
+	return errors.Is(err, post.ErrTooLarge) || errors.Is(err, post.ErrInvalid) || errors.Is(err, post.ErrClosed) || errors.Is(err, post.ErrPermission)
 }

@@ -10,14 +10,20 @@
 // It is for users' programs and for the binary. It can neither read nor write a history. For each of its lists it needs
 // the right to publish to
 //
-//	$JS.API.CONSUMER.MSG.NEXT.drover-<ns>-tasks-<list>.workers    to pull
-//	$JS.ACK.drover-<ns>-tasks-<list>.workers.>                    to settle
+//	$JS.API.CONSUMER.MSG.NEXT.drover-<ns>-tasks-<list>.*          to pull
+//	$JS.ACK.drover-<ns>-tasks-<list>.>                            to settle
 //	drover.<ns>.in.*.*.act.<list>                                 to report and ask
 //	drover.<ns>.beat.*.*.<list>                                   to heartbeat
 //	drover.<ns>.dead.undecodable-task.tasks.<list>.>              to bury
 //	drover.<ns>.api.tasklist                                      to have the list opened; optional
+//	drover.<ns>.api.upload, drover.<ns>.api.upload.>              to store results above 256 KiB; optional
+//	drover.<ns>.api.download                                      to fetch such inputs; optional
 //
-// and to subscribe to its own inbox prefix; no other.
+// and to subscribe to its own inbox prefix and, to be told of cancel requests at once, to
+//
+//	drover.<ns>.control.<identity>
+//
+// and no other. A worker that may pull from the consumer "workers" alone takes tasks without priority only.
 //
 // # What is promised
 //
@@ -40,5 +46,18 @@
 // # Heartbeats
 //
 // [Heartbeat] is the activity's own statement that it makes progress. The worker never sends one by itself: a process
-// that lives says nothing about an activity that hangs. It is also the way a request to cancel comes in.
+// that lives says nothing about an activity that hangs.
+//
+// The details of the last heartbeat come to the next attempt: [Resume].
+//
+// # Cancelling
+//
+// When the decider requests the end of an activity, its worker is told on its control subject; the answer to a heartbeat
+// says the same. The activity's context is cancelled with [ErrCanceled] as cause. An activity that returns it, or its
+// context's error, is reported as canceled; one that succeeds all the same as successful.
+//
+// # Priorities
+//
+// A list has three: above 0, 0 and below. While tasks wait, a slot that becomes free goes to the highest priority; within
+// one the oldest task goes first. What runs is not interrupted.
 package activity

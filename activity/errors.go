@@ -43,8 +43,10 @@ const (
 	ReasonBadInput = "bad-input"
 	// ReasonBadResult: the result cannot be encoded.
 	ReasonBadResult = "bad-result"
-	// ReasonTooLarge: the result does not fit a message of the server.
+	// ReasonTooLarge: the result is larger than the service takes.
 	ReasonTooLarge = "result-too-large"
+	// ReasonPayload: the input is large, kept elsewhere, and could not be fetched.
+	ReasonPayload = "input-not-fetched"
 )
 
 const (

@@ -21,7 +21,7 @@ var ErrInvalidOptions = errors.New("invalid activity options")
 const (
 	defaultNamespace    = "default"
 	defaultConcurrency  = 100
-	defaultDrainTimeout = 30 * time.Second
+	defaultDrainTimeout = 5 * time.Minute
 	defaultStartedAfter = 50 * time.Millisecond
 	defaultKeepAlive    = 3 * time.Second
 	minKeepAlive        = 10 * time.Millisecond
@@ -35,12 +35,14 @@ type Options struct {
 	Namespace string
 	// Lists are the task lists to take work from: letters, digits, "-" and "_". Required, at least one.
 	Lists []string
-	// Identity names this worker in histories: 1 to 256 bytes of text. Defaults to host name and process id.
+	// Identity names this worker in histories, and the subject on which it is told to cancel: 1 to 256 bytes of text,
+	// different for each process. Workers of one process may share it. Defaults to host name and process id.
 	Identity string
 	// Concurrency is how many activities run at a time in this worker. The lists share it evenly, so that none can
 	// starve another; for other shares use several workers. At least one for each list. Defaults to 100.
 	Concurrency int
-	// DrainTimeout is how long activities that run may go on after Run's context has ended. Defaults to 30 s.
+	// DrainTimeout is how long activities that run may go on after Run's context has ended. Defaults to
+	// 5 minutes; give a process manager that kills sooner less.
 	DrainTimeout time.Duration
 	// StartedAfter is how long an activity may run before its start is reported by a message of its own. Defaults to
 	// 50 ms.

@@ -84,6 +84,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
+				r.takePayloads(300 << 10)
 				w := r.worker()
 				activity.Register(w, "work", tc.fn)
 				r.start(w)
@@ -175,7 +176,7 @@ func TestInfo(t *testing.T) {
 			t.Fatalf("info (-want +got):\n%s", diff)
 		}
 	})
-	if got := activity.Info(t.Context()); got != (activity.TaskInfo{}) {
-		t.Fatalf("got %+v outside an activity, want the zero value", got)
+	if diff := cmp.Diff(activity.TaskInfo{}, activity.Info(t.Context())); diff != "" {
+		t.Fatalf("outside an activity (-want +got):\n%s", diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -130,7 +131,7 @@ func TestRedeliveryAsksFirst(t *testing.T) {
 // loseDelivery takes a list's first task as a worker that dies at once would, and waits until its lease is over.
 func (r *rig) loseDelivery(list string) {
 	r.t.Helper()
-	c, err := r.conn.JetStream().Consumer(r.t.Context(), ns.StreamTasks(list), activity.Consumer)
+	c, err := r.conn.JetStream().Consumer(r.t.Context(), ns.StreamTasks(list), subject.Consumer)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -12,7 +12,9 @@ import (
 type handler func(ctx context.Context, in schemas.Payload) (schemas.Payload, error)
 
 // Register says what runs for tasks of a type. Input and result travel as JSON, except that schemas.Payload and []byte
-// are taken as they are and struct{} means none. An empty input leaves In at its zero value.
+// are taken as they are and struct{} means none. An empty input leaves In at its zero value. Payloads above
+// schemas.PayloadThreshold are kept in the object store; they are fetched before the function is called, and stored when it
+// has returned.
 //
 // ctx ends when the attempt's time is over, when it is canceled or no longer wanted, and when the worker stops;
 // context.Cause tells which. [Info] and [Heartbeat] take it.

@@ -40,19 +40,24 @@ func (s *spell) publishStart(ctx context.Context, stop <-chan struct{}, a *attem
 	return s.publish(ctx, stop, a.delivery, body)
 }
 
-// conclude reports an attempt's outcome and settles its task. started says that the history knows of the start.
-func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, started bool) {
-	if v.report == nil && v.ending == handBack {
-		a.giveBack()
-		return
-	}
+// conclude reports an attempt's outcome and settles its task. begun ends the announcement of the start, and says whether the
+// history knows of it.
+func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, begun func() bool) {
 	if !a.beyond.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, a.beyond)
 		defer cancel()
 	}
 	var err error
+	if v.report != nil { // before the announcement ends: it may take long, and the service must know of the start
+		err = s.spill(ctx, a, v.report)
+	}
+	started := begun()
 	switch {
+	case v.report == nil && v.ending == handBack:
+		a.giveBack()
+		return
+	case err != nil:
 	case v.report != nil:
 		err = s.publishOutcome(ctx, a, v.report, started)
 	case v.late && !started:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -28,6 +29,7 @@ type spell struct {
 	outbox *post.Outbox
 	inbox  string // where permissions come in
 	sub    post.Subscription
+	told   post.Subscription // to the control subject
 	clock  clock.Server
 	nonce  string // begins every nonce of this spell
 	serial atomic.Uint64
@@ -37,14 +39,14 @@ type spell struct {
 
 	mu       sync.Mutex
 	draining bool
-	live     map[*delivery]struct{}
+	live     map[*delivery]*attempt             // nil while it has not begun
 	asking   map[string]chan schemas.Permission // by nonce
 }
 
 func newSpell(w *Worker) (*spell, error) {
 	s := &spell{
 		Worker: w, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
-		live: make(map[*delivery]struct{}), asking: make(map[string]chan schemas.Permission),
+		live: make(map[*delivery]*attempt), asking: make(map[string]chan schemas.Permission),
 	}
 	var err error
 	if s.outbox, err = w.conn.NewOutbox(post.OutboxOptions{}); err != nil {
@@ -54,11 +56,17 @@ func newSpell(w *Worker) (*spell, error) {
 		s.outbox.Close()
 		return nil, err
 	}
+	if s.told, err = w.conn.Subscribe(s.ns.Control(s.opts.Identity), "", s.control); err != nil {
+		_ = s.sub.Close() // as in close
+		s.outbox.Close()
+		return nil, err
+	}
 	return s, nil
 }
 
 func (s *spell) close() {
-	_ = s.sub.Close() // it fails only when the connection is closed, and with it the subscription
+	_ = s.told.Close() // they fail only when the connection is closed, and with it the subscription
+	_ = s.sub.Close()
 	s.outbox.Close()
 }
 
@@ -69,14 +77,18 @@ func (s *spell) run(ctx context.Context) error {
 	defer cut(ErrDrained)
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
+	ctx, end := s.untilRefused(ctx)
+	defer end()
 	pullers := make([]*post.Puller, 0, len(s.opts.Lists))
 	stop := func() {
+		var closing sync.WaitGroup
 		for _, p := range pullers {
-			p.Close()
+			closing.Go(p.Close)
 		}
+		closing.Wait()
 	}
 	for i, list := range s.opts.Lists {
-		o := post.PullOptions{Stream: s.ns.StreamTasks(list), Consumer: Consumer, Max: s.opts.share(i)}
+		o := post.PullOptions{Stream: s.ns.StreamTasks(list), Consumers: subject.Consumers(), Max: s.opts.share(i)}
 		p, err := s.conn.Pull(context.WithoutCancel(ctx), o, func(t post.Task) { s.accept(work, wire, list, t) })
 		if err != nil {
 			stop()
@@ -90,7 +102,7 @@ func (s *spell) run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	stop()
-	return s.drain(cut, hangUp)
+	return s.unlessRefused(ctx, s.drain(cut, hangUp))
 }
 
 // accept takes a pulled task. It is called by the connection's goroutine, so the work happens in another.
@@ -104,7 +116,7 @@ func (s *spell) accept(work, wire context.Context, list string, t post.Task) {
 		t.Release()
 		return
 	}
-	s.live[d] = struct{}{}
+	s.live[d] = nil
 	s.wg.Add(1)
 	s.mu.Unlock()
 	d.keep(s.opts.KeepAlive)

@@ -11,9 +11,6 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 )
 
-// Consumer is the name of the one durable consumer of every list's stream.
-const Consumer = "workers"
-
 // Worker runs activities. It is made by [New], filled by [Register] and started by [Worker.Run].
 type Worker struct {
 	conn *post.Conn
@@ -40,11 +37,15 @@ func New(conn *post.Conn, opts *Options) *Worker {
 	}
 }
 
+// Identity is the name of the worker in histories.
+func (w *Worker) Identity() string { return w.opts.Identity }
+
 // Run takes work and does it until ctx ends. Then it takes no more and lets what runs go on for Options.DrainTimeout;
 // what runs even then has its context cancelled with [ErrDrained], has another second to return, and is handed back.
 //
 // It returns nil if everything it took had ended, [ErrDrainTimeout] if tasks were handed back, [ErrInvalidOptions] or
-// [ErrRunning] if it did not begin. It may be called again.
+// [ErrRunning] if it did not begin. If the NATS server does not let it pull, acknowledge, report or heartbeat it stops by
+// itself, with a [post.RefusedError]. It may be called again.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.opts.validate(); err != nil {
 		return err

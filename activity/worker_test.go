@@ -13,6 +13,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -57,7 +58,7 @@ func TestDrainCutsWhatDoesNotEnd(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
-				w := r.worker()
+				w := r.worker(func(o *activity.Options) { o.DrainTimeout = 30 * time.Second })
 				activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
 					<-ctx.Done()
 					if cause := context.Cause(ctx); !errors.Is(cause, activity.ErrDrained) {
@@ -204,7 +205,7 @@ func TestListIsOpened(t *testing.T) {
 				t.Error(err)
 			}
 			asked <- req.List
-			resp := &schemas.TaskListResponse{Stream: ns.StreamTasks(req.List), Consumer: activity.Consumer}
+			resp := &schemas.TaskListResponse{Stream: ns.StreamTasks(req.List), Consumer: subject.Consumer}
 			if refusals > 0 {
 				refusals--
 				resp.Error = schemas.Errorf(schemas.CodeUnavailable, "not yet")
@@ -267,7 +268,7 @@ func TestOptions(t *testing.T) {
 		t.Fatalf("got %v, want ErrInvalidOptions", err)
 	}
 	got := activity.Options{Lists: []string{"a", "b"}, Identity: "me"}.String()
-	want := "namespace=default lists=a,b identity=me concurrency=100 drain-timeout=30s started-after=50ms keep-alive=3s"
+	want := "namespace=default lists=a,b identity=me concurrency=100 drain-timeout=5m0s started-after=50ms keep-alive=3s"
 	if got != want {
 		t.Fatalf("got %q, want %q", got, want)
 	}

@@ -56,7 +56,9 @@ func (s *shift) answer(work context.Context, a *ask) {
 		}
 		o.reply(work, decisions)
 	}()
-	decisions, err = decide(ctx, a.decider, o.t)
+	if decisions, err = decide(ctx, a.decider, o.t); err == nil {
+		decisions, err = o.t.spill(ctx, decisions)
+	}
 }
 
 // begin reads the task of an ask.
@@ -77,7 +79,7 @@ func (s *shift) begin(a *ask) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.windowBytes = len(a.msg.Data)
+	t.payloads, t.windowBytes = s.payloads, len(a.msg.Data)
 	return &outcome{s: s, a: a, t: t, began: time.Now()}, nil
 }
 

@@ -28,6 +28,8 @@ var (
 	ErrInvalidTask = errors.New("invalid decision task")
 	// ErrHistory reports that the events before a task's window could not be read.
 	ErrHistory = errors.New("history of the run cannot be read")
+	// ErrPayload reports that a large payload could not be fetched or handed over.
+	ErrPayload = errors.New("a large payload could not be moved")
 )
 
 // errGoexit stands for a Decide that neither returned nor panicked.

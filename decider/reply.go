@@ -82,6 +82,8 @@ func (o *outcome) fail(work context.Context, err error) {
 		o.refuse(work, OutcomeTimedOut, schemas.CauseDeciderError, fmt.Errorf("%w (%v)", err, o.s.opts.Timeout))
 	case errors.Is(err, ErrStopped):
 		o.refuse(work, OutcomeStopped, schemas.CauseDeciderError, err)
+	case errors.Is(err, &schemas.Error{Code: schemas.CodeTooLarge}):
+		o.refuse(work, OutcomeFailed, schemas.CauseDecisionTooLarge, err)
 	default:
 		o.refuse(work, OutcomeFailed, schemas.CauseDeciderError, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -19,6 +20,8 @@ type Task struct {
 	task    schemas.DecisionTask
 	context schemas.Payload
 	pages   pager
+	// payloads is nil for a task without a worker.
+	payloads *payloads.Client
 	// past holds the events from 1 on that are known, at most up to the window. It may share memory with the cache.
 	past []schemas.Event
 	// pastBytes and windowBytes tell the size of past and window on the wire.
@@ -101,11 +104,12 @@ func (t *Task) Deadline() time.Time { return t.task.Deadline.Time() }
 // last event may be missing, or lack the identity, while the broker has not written it yet.
 func (t *Task) Events() []schemas.Event { return t.task.Events }
 
-// Context returns what the previous decision left by SetContext, or what this one has set since.
+// Context returns what the previous decision left by SetContext, or what this one has set since. One that was large comes
+// back as a reference: read it by [Task.Payload].
 func (t *Task) Context() schemas.Payload { return t.context }
 
 // SetContext leaves p to the next decision of the run; nil clears it. What is not set stays as it is: the answer
-// carries on the context that the task came with. An error takes back what was set.
+// carries on the context that the task came with. An error takes back what was set. See [Task.Payload] about large ones.
 func (t *Task) SetContext(p schemas.Payload) { t.context = p }
 
 // Base names the last committed answer of the run, or is nil if there is none yet.

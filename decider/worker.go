@@ -3,12 +3,14 @@ package decider
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/sirupsen/logrus"
@@ -64,8 +66,9 @@ func (w *Worker) Types() []string { return slices.Sorted(maps.Keys(w.deciders)) 
 
 // Run answers tasks until ctx is done. Then it takes no more, lets the Decides that run or wait finish for up to
 // Options.DrainTimeout, cancels the others with [ErrStopped], tells the broker so, and returns. It returns nil if
-// every task that it had taken was answered in time, else an error that wraps [ErrDrainTimeout]. Other errors mean
-// that it never began: [ErrInvalidOptions], [ErrNoDeciders], [ErrRunning], or what the connection says.
+// every task that it had taken was answered in time, else an error that wraps [ErrDrainTimeout]. If the NATS server does
+// not let it listen to one of its subjects it stops by itself in the same way, with a [post.RefusedError]. Other errors
+// mean that it never began: [ErrInvalidOptions], [ErrNoDeciders], [ErrRunning], or what the connection says.
 //
 // After every reconnect the worker announces itself again, so that runs that found nobody are asked at once.
 func (w *Worker) Run(ctx context.Context) error {
@@ -83,6 +86,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		cache: newCache(w.opts.StickyCache, w.opts.StickyBytes), reconnected: make(chan struct{}, 1),
 	}
 	s.pages = apiPager(w.conn, s.ns)
+	s.payloads = payloads.NewClient(w.conn, s.ns, payloadPatience)
 	if s.cache != nil {
 		// A name of its own for every Run: what an earlier one has promised is gone with its cache.
 		s.sticky = rand.Text()
@@ -92,14 +96,16 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // shift is one Run of a worker.
 type shift struct {
-	conn   *post.Conn
-	opts   Options
-	ns     subject.Namespace
-	log    logrus.FieldLogger
-	cache  *cache
-	pages  pager
-	sticky string
-	pool   *pool
+	conn  *post.Conn
+	opts  Options
+	ns    subject.Namespace
+	log   logrus.FieldLogger
+	cache *cache
+	pages pager
+	// payloads moves what is too large for messages.
+	payloads *payloads.Client
+	sticky   string
+	pool     *pool
 	// draining: answers no longer ask for the run's next task.
 	draining    atomic.Bool
 	reconnected chan struct{}
@@ -118,6 +124,8 @@ func (s *shift) run(ctx context.Context, deciders map[string]Decider) error {
 	defer cancel(ErrStopped)
 	s.pool = newPool(s.opts.Concurrency, max(minQueue, 16*s.opts.Concurrency), func(a *ask) { s.answer(work, a) })
 	defer s.conn.OnReconnect(s.again)()
+	ctx, end := s.untilRefused(ctx, deciders)
+	defer end()
 	subs, err := s.listen(deciders)
 	if err != nil {
 		for _, sub := range subs {
@@ -127,7 +135,11 @@ func (s *shift) run(ctx context.Context, deciders map[string]Decider) error {
 	}
 	s.log.WithField("types", slices.Sorted(maps.Keys(deciders))).Infof("deciders listen: %s", s.opts)
 	s.announceUntilDone(ctx, slices.Sorted(maps.Keys(deciders)))
-	return s.stop(work, cancel, subs)
+	err = s.stop(work, cancel, subs)
+	if refused, ok := errors.AsType[*refusedError](context.Cause(ctx)); ok {
+		err = errors.Join(refused, err)
+	}
+	return err
 }
 
 // listen subscribes to every type, and to the worker's own subject of every type.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -189,7 +190,7 @@ var failures = map[string]struct {
 	},
 	"too large": {
 		func(context.Context, *decider.Task) ([]schemas.Decision, error) {
-			return []schemas.Decision{decider.Complete(strings.Repeat("x", 2<<20))}, nil
+			return slices.Repeat([]schemas.Decision{decider.Marker("m", strings.Repeat("x", 200<<10))}, 10), nil
 		},
 		schemas.CauseDecisionTooLarge, "split it", "",
 	},

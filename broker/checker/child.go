@@ -21,7 +21,7 @@ type child struct {
 	fresh    bool
 	is       terms
 	latest   schemas.Execution
-	canceled bool // the latest run was asked to cancel
+	canceled bool // a run of the chain was asked to cancel: once is enough
 	closed   at
 	end      ending
 	forced   at // where the parent's policy was carried out
@@ -44,7 +44,8 @@ type ending struct {
 }
 
 func endingOf(run string, status schemas.Status, reason string, words schemas.Payload) ending {
-	return ending{run: run, status: status, words: sha256.Sum256(append([]byte(reason+"\x00"), words...))}
+	sum := content(words)
+	return ending{run: run, status: status, words: sha256.Sum256(append([]byte(reason+"\x00"), sum[:]...))}
 }
 
 func (n *Namespace) child(q question) *child {
@@ -64,7 +65,7 @@ func (n *Namespace) witnessParent(h *History, e schemas.Event) bool {
 		c := n.child(q)
 		c.asked, c.want = n.here(h, e), terms{
 			Execution: schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run}, typ: a.WorkflowType, version: a.WorkflowTypeVersion,
-			depth: h.link.depth + 1, input: sha256.Sum256(a.Input),
+			depth: h.link.depth + 1, input: content(a.Input),
 		}
 		n.compareTerms(q, c)
 		n.settleChild(q, c)
@@ -141,7 +142,7 @@ func (n *Namespace) childBegun(h *History, e schemas.Event, a *schemas.WorkflowS
 		return
 	}
 	c := n.child(q)
-	c.latest, c.canceled = h.execution(), c.policy == schemas.ChildRequestCancel
+	c.latest = h.execution()
 	if !c.begun.set() {
 		c.begun = n.here(h, e)
 	}
@@ -153,7 +154,7 @@ func (n *Namespace) childBegun(h *History, e schemas.Event, a *schemas.WorkflowS
 		return
 	}
 	c.fresh, c.is = true, terms{
-		Execution: h.execution(), typ: a.WorkflowType, version: a.WorkflowTypeVersion, depth: a.Depth, input: sha256.Sum256(a.Input),
+		Execution: h.execution(), typ: a.WorkflowType, version: a.WorkflowTypeVersion, depth: a.Depth, input: content(a.Input),
 	}
 	n.compareTerms(q, c)
 	n.settleChild(q, c)
@@ -194,9 +195,9 @@ func (n *Namespace) settleChild(q question, c *child) {
 	case c.refused.set():
 	case c.reported.set() && c.closed.set():
 		n.compareEnds(c)
-		n.judgePolicy(q, c, EndOptions{})
+		n.judgePolicy(q, c)
 	case c.asked.set() && c.closed.set() && parentClosed:
-		n.judgePolicy(q, c, EndOptions{})
+		n.judgePolicy(q, c)
 	default:
 		return
 	}
@@ -214,7 +215,7 @@ func (n *Namespace) compareEnds(c *child) {
 }
 
 // judgePolicy checks that the policy that was carried out is the one of the parent's end.
-func (n *Namespace) judgePolicy(q question, c *child, o EndOptions) {
+func (n *Namespace) judgePolicy(q question, c *child) {
 	if !c.forced.set() {
 		return
 	}
@@ -234,7 +235,7 @@ func (n *Namespace) judgePolicy(q question, c *child, o EndOptions) {
 // endChild judges a child that was not settled.
 func (n *Namespace) endChild(q question, c *child, o EndOptions) {
 	p, known, closed := n.run(q.Execution)
-	n.judgePolicy(q, c, o)
+	n.judgePolicy(q, c)
 	switch {
 	case !c.asked.set() && c.begun.due() && n.provable(q.Execution, o):
 		n.report(RuleParent, c.begun.Execution, c.begun.event, "%s asked for the run, it says; there is no such ChildScheduled, or it has had its child", q)
@@ -257,7 +258,8 @@ func (n *Namespace) endChild(q question, c *child, o EndOptions) {
 	}
 }
 
-// endUnbegun judges a child that has no history. One whose end the parent knows may have been removed.
+// endUnbegun judges a child that has no history. One may have been removed once its parent knows its end, or is closed
+// itself.
 func (n *Namespace) endUnbegun(c *child, o EndOptions, parentOpen bool) {
 	said := c.started
 	if !said.set() {
@@ -265,7 +267,7 @@ func (n *Namespace) endUnbegun(c *child, o EndOptions, parentOpen bool) {
 	}
 	_, known, _ := n.run(c.want.Execution)
 	switch {
-	case said.due() && (known || !o.Removed || !c.reported.set()):
+	case said.due() && (known || !o.Removed || parentOpen && !c.reported.set()):
 		n.report(RuleParent, said.Execution, said.event, "the child, run %s of workflow %q, has begun, it says; no such run names event %d as what asked for it",
 			c.want.Run, c.want.WorkflowID, c.asked.event)
 	case o.Quiet && parentOpen && !said.set():

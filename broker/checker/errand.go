@@ -42,9 +42,9 @@ func (n *Namespace) errand(q question) *errand {
 func (n *Namespace) witnessErrand(h *History, e schemas.Event) bool {
 	switch a := e.Attributes.(type) {
 	case *schemas.SignalExternalScheduled:
-		n.sent(h, e, message{schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run}, schemas.EventSignal, a.SignalName, sha256.Sum256(a.Input)})
+		n.sent(h, e, message{schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run}, schemas.EventSignal, a.SignalName, content(a.Input)})
 	case *schemas.CancelExternalScheduled:
-		n.sent(h, e, message{schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run}, schemas.EventWorkflowCancelRequested, "", sha256.Sum256(nil)})
+		n.sent(h, e, message{schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run}, schemas.EventWorkflowCancelRequested, "", content(nil)})
 	case *schemas.ExternalSignaled:
 		n.delivered(h, e, a.ScheduledEventID, a.WorkflowExecution)
 	case *schemas.ExternalCancelRequested:
@@ -54,7 +54,7 @@ func (n *Namespace) witnessErrand(h *History, e schemas.Event) bool {
 	case *schemas.CancelExternalFailed:
 		n.failed(h, e, a.ScheduledEventID)
 	case *schemas.Signal:
-		n.received(h, e, a.ExternalWorkflowExecution, a.ExternalScheduledEventID, message{h.execution(), e.Type(), a.SignalName, sha256.Sum256(a.Input)})
+		n.received(h, e, a.ExternalWorkflowExecution, a.ExternalScheduledEventID, message{h.execution(), e.Type(), a.SignalName, content(a.Input)})
 	case *schemas.WorkflowCancelRequested:
 		n.cancelRequested(h, e, a)
 	default:
@@ -110,7 +110,7 @@ func (n *Namespace) cancelRequested(h *History, e schemas.Event, a *schemas.Work
 		n.child(q).canceled = true
 	}
 	if a.Cause != schemas.CauseChildPolicyApplied {
-		n.received(h, e, a.ExternalWorkflowExecution, a.ExternalScheduledEventID, message{h.execution(), e.Type(), "", sha256.Sum256(nil)})
+		n.received(h, e, a.ExternalWorkflowExecution, a.ExternalScheduledEventID, message{h.execution(), e.Type(), "", content(nil)})
 		return
 	}
 	n.policyApplied(h, e, schemas.ChildRequestCancel)
@@ -137,16 +137,17 @@ func (n *Namespace) compareMessages(q question, x *errand) {
 
 // settleErrand judges an errand as soon as both sides have said their last word, and forgets it. One that comes back after
 // that names an event that has sent nothing.
+//
+// One that failed may have arrived all the same: a workflow that did not exist remembers nothing, so that a request which is
+// repeated because its answer was late may find a run that has begun meanwhile.
 func (n *Namespace) settleErrand(q question, x *errand) {
 	_, _, closed := n.run(q.Execution)
 	switch {
-	case x.failed.set():
-		if x.received.set() {
-			n.report(RuleDelivery, x.failed.Execution, x.failed.event, "the request of event %d reached nobody, it says; it is at event %d of workflow %q run %s",
-				q.event, x.received.event, x.received.WorkflowID, x.received.Run)
-		}
+	case x.asked.set() && x.failed.set() && x.received.set():
 	case x.asked.set() && x.delivered.set() && x.received.set():
-		n.compareTargets(x)
+		if !n.compareTargets(x) {
+			return
+		}
 	case x.asked.set() && x.received.set() && closed:
 	default:
 		return
@@ -154,14 +155,17 @@ func (n *Namespace) settleErrand(q question, x *errand) {
 	delete(n.errands, q)
 }
 
-// compareTargets: an answer may name a later run of the chain than the one that has the message, or the first one.
-func (n *Namespace) compareTargets(x *errand) {
+// compareTargets tells whether the run that the answer names is known. It may be a later run of the chain than the one
+// that has the message, or the first one.
+func (n *Namespace) compareTargets(x *errand) bool {
 	got, known, _ := n.run(x.to)
 	want, _, _ := n.run(x.received.Execution)
 	if x.to.WorkflowID != x.received.WorkflowID || known && got.chain != want.chain {
 		n.report(RuleDelivery, x.delivered.Execution, x.delivered.event, "the request of event %d is in workflow %q run %s, it says; it is in workflow %q run %s",
 			x.asked.event, x.to.WorkflowID, x.to.Run, x.received.WorkflowID, x.received.Run)
+		return true
 	}
+	return known
 }
 
 // endErrand judges an errand that was not settled.
@@ -169,10 +173,14 @@ func (n *Namespace) endErrand(q question, x *errand, o EndOptions) {
 	_, known, closed := n.run(q.Execution)
 	switch {
 	case !x.asked.set() && x.received.due() && n.provable(q.Execution, o):
-		n.report(RuleDelivery, x.received.Execution, x.received.event, "%s sent it, it says; there is no such event, or what it sent has arrived or failed before", q)
-	case x.asked.set() && x.delivered.due() && !x.received.set() && n.provable(x.to, o) && !n.toldAlready(x):
+		n.report(RuleDelivery, x.received.Execution, x.received.event, "%s sent it, it says; there is no such event, or what it sent has arrived before", q)
+	case x.delivered.due() && x.received.set():
+		if known := n.compareTargets(x); !known && !o.Removed {
+			n.report(RuleDelivery, x.delivered.Execution, x.delivered.event, "the request of event %d is in workflow %q run %s, it says; there is no such run", q.event, x.to.WorkflowID, x.to.Run)
+		}
+	case x.asked.set() && x.delivered.due() && n.provable(x.to, o) && !n.toldAlready(x):
 		n.report(RuleDelivery, x.delivered.Execution, x.delivered.event, "the request of event %d is in workflow %q run %s, it says; it is not", q.event, x.to.WorkflowID, x.to.Run)
-	case o.Quiet && x.asked.set() && known && !closed && !x.delivered.set():
+	case o.Quiet && x.asked.set() && known && !closed && !x.delivered.set() && !x.failed.set():
 		n.report(RuleUnfinished, q.Execution, q.event, "the request to workflow %q has no answer", x.want.WorkflowID)
 	}
 }
@@ -180,5 +188,6 @@ func (n *Namespace) endErrand(q question, x *errand, o EndOptions) {
 // toldAlready: a run is asked to cancel once; who asks again gets the same answer.
 func (n *Namespace) toldAlready(x *errand) bool {
 	p, _, _ := n.run(x.to)
-	return x.want.kind == schemas.EventWorkflowCancelRequested && n.canceled[schemas.Execution{WorkflowID: x.to.WorkflowID, Run: p.chain}]
+	meant := x.want.Run == "" || x.want.Run == x.to.Run || x.want.Run == p.chain
+	return meant && x.want.kind == schemas.EventWorkflowCancelRequested && n.canceled[schemas.Execution{WorkflowID: x.to.WorkflowID, Run: p.chain}]
 }

@@ -12,14 +12,15 @@ import (
 // agrees on both sides: children, signals and cancel requests. Feed it the records of each workflow id in the order of its
 // stream, different ids in any order, and call [Namespace.End] at the end. It is not safe for concurrent use.
 //
-// It keeps what is open between two workflows until both sides are read, and about one KiB for each workflow id.
+// It keeps what is open between two workflows until both sides have said their last word, and about one KiB for each
+// workflow id.
 type Namespace struct {
 	ids      map[string]*Workflow
 	canceled map[schemas.Execution]bool // chains, by their first run, that were asked to cancel
 	children map[question]*child
 	errands  map[question]*errand
 	sealed   bool
-	newest   schemas.Timestamp // the server's time of the latest record
+	newest   schemas.Timestamp // the server's time of the latest record before the seal
 	counts   Counts
 	found    []Violation
 }
@@ -41,6 +42,9 @@ type Counts struct {
 	Open      int `json:"open"`
 	Records   int `json:"records"`
 	Events    int `json:"events"`
+	// Waiting are the children, signals and cancel requests that are not settled between the two workflows, or that have
+	// only been read on one side.
+	Waiting int `json:"waiting"`
 }
 
 // EndOptions say what may be concluded from what was not read.
@@ -74,7 +78,9 @@ func (n *Namespace) Record(r *schemas.Record, body []byte, at schemas.Timestamp)
 	}
 	n.counts.Records++
 	n.counts.Events += len(r.Events)
-	n.newest = max(n.newest, at)
+	if !n.sealed {
+		n.newest = max(n.newest, at)
+	}
 	found := w.Record(r, body, at)
 	return append(found, n.take()...)
 }
@@ -87,7 +93,7 @@ func (n *Namespace) Seal() { n.sealed = true }
 // Counts returns how much was read up to now.
 func (n *Namespace) Counts() Counts {
 	c := n.counts
-	c.Workflows = len(n.ids)
+	c.Workflows, c.Waiting = len(n.ids), len(n.children)+len(n.errands)
 	for _, w := range n.ids {
 		if !w.current.Closed() {
 			c.Open++
@@ -103,10 +109,13 @@ const successorDelay = schemas.Duration(60e9)
 // End returns the rules that are broken if nothing follows, sorted by workflow, run and event.
 func (n *Namespace) End(o EndOptions) []Violation {
 	for _, w := range n.ids {
+		if h := w.orphan; h != nil && !o.Removed {
+			n.report(RuleContinuation, h.execution(), 1, "the run continues run %s, which has no record", h.predecessor)
+		}
 		h := w.current
 		late := h.records.lastAt == 0 || schemas.Duration(n.newest-h.records.lastAt) <= successorDelay
 		for _, v := range w.End() {
-			if v.Rule == RuleContinuation && late && !o.Quiet {
+			if v.Rule == RuleContinuation && (o.Removed || late && !o.Quiet) {
 				continue
 			}
 			n.found = append(n.found, v)

@@ -139,7 +139,7 @@ const (
 	// RuleChildPolicy: the policy of a run that was ended by force is carried out, and no other one is.
 	RuleChildPolicy = "child-policy"
 	// RuleDelivery: a signal or cancel request of another workflow was sent by the event that it names, as it is, and is in
-	// one history once; it is answered as delivered only if it was, as refused only if it was not (P-6).
+	// one history once; it is answered as delivered only if it was (P-6).
 	RuleDelivery = "delivery"
 	// RuleUnfinished: once all is at rest, an open run has an answer to every child, signal and cancel request, and knows
 	// the end of every child that has one.

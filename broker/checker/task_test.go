@@ -94,6 +94,9 @@ func TestEveryRuleCanBeBroken(t *testing.T) {
 	for _, tt := range illegalWorkflows {
 		broken = append(broken, tt.rule)
 	}
+	for _, tt := range illegalNamespaces {
+		broken = append(broken, tt.rule)
+	}
 	slices.Sort(broken)
 	if diff := cmp.Diff(checker.Rules(), slices.Compact(broken)); diff != "" {
 		t.Fatalf("(-rules +broken by a test):\n%s", diff)

@@ -13,6 +13,7 @@ type Workflow struct {
 	workflowID string
 	current    *History
 	past       map[string]pastRun // runs that another one followed
+	orphan     *History           // the first run, if it continues one that was not there
 	starts     map[string]string  // start request ids, with the run that each began
 	witness    func(*History, schemas.Event)
 }
@@ -45,6 +46,9 @@ func (w *Workflow) Record(r *schemas.Record, body []byte, at schemas.Timestamp) 
 		found = w.follow(before, r)
 	}
 	found = append(found, w.current.Record(r, body, at)...)
+	if before == nil && w.current.predecessor != "" {
+		w.orphan = w.current
+	}
 	return append(found, w.checkStart(before, r)...)
 }
 

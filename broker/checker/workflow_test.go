@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/droverhq/drover/broker/checker"
@@ -17,18 +18,18 @@ const (
 		DeciderCompleted
 		WorkflowSuccess`
 	firstContinues = `
-		WorkflowStarted run=r1 requestId=start1
+		WorkflowStarted run=r1 requestId=start1 workflowType=T workflowTypeVersion=v1 parentWorkflowExecution={"workflowId":"p","run":"p1"} parentScheduledEventId=5 depth=1
 		DeciderScheduled
 		---
 		Signal s requestId=sig1
 		DeciderStarted
 		DeciderCompleted
-		WorkflowContinuedAsNew newExecutionRun=r2`
+		WorkflowContinuedAsNew newExecutionRun=r2 workflowType=T workflowTypeVersion=v2 input=7`
 	secondRun = `
 		WorkflowStarted run=r2 requestId=start2
 		DeciderScheduled`
 	secondContinues = `
-		WorkflowStarted run=r2 requestId=start1 continuedExecutionRun=r1
+		WorkflowStarted run=r2 requestId=start1 continuedExecutionRun=r1 firstExecutionRun=r1 signalIds=["sig1"] workflowType=T workflowTypeVersion=v2 input=7 parentWorkflowExecution={"workflowId":"p","run":"p1"} parentScheduledEventId=5 depth=1
 		DeciderScheduled`
 )
 
@@ -80,6 +81,7 @@ func TestWorkflowsPass(t *testing.T) {
 // illegalWorkflows break one rule each between two runs of one workflow id.
 var illegalWorkflows = []struct {
 	rule, name, first, next string
+	besides                 string // what cannot but be broken too
 	change                  func([]*schemas.Record) []*schemas.Record
 }{
 	{rule: checker.RuleOneRun, name: "the first is open", first: begun1, next: secondRun},
@@ -104,11 +106,58 @@ var illegalWorkflows = []struct {
 		r[2].Events[0].Attributes.(*schemas.WorkflowStarted).Run = "r3"
 		return r
 	}},
-	{rule: checker.RuleContinuation, name: "the successor does not know it", first: firstContinues, next: secondRun},
+	{rule: checker.RuleContinuation, name: "the successor does not know it", first: firstContinues, next: secondRun, besides: checker.RuleInherit},
+	{rule: checker.RuleContinuation, name: "a chain begins in another one", first: firstRun, next: secondRun, change: successor(func(a *schemas.WorkflowStarted) { a.FirstExecutionRun = "r0" })},
+	{rule: checker.RuleContinuation, name: "the chain is forgotten", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.FirstExecutionRun = "" })},
+	{rule: checker.RuleContinuation, name: "another chain", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.FirstExecutionRun = "r0" })},
+	{rule: checker.RuleContinuation, name: "another type", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.WorkflowType = "U" })},
+	{rule: checker.RuleContinuation, name: "another version", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.WorkflowTypeVersion = "v1" })},
+	{rule: checker.RuleContinuation, name: "another input", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.Input = nil })},
+	{rule: checker.RuleContinuation, name: "no parent", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.ParentWorkflowExecution = nil })},
+	{rule: checker.RuleContinuation, name: "another event of the parent", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.ParentScheduledEventID++ })},
+	{rule: checker.RuleContinuation, name: "deeper", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.Depth++ })},
+	{rule: checker.RuleContinuation, name: "another type, both say", first: firstContinues + " workflowType=U", next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.WorkflowType = "U" })},
+	{rule: checker.RuleInherit, name: "a signal is forgotten", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.SignalIDs = nil })},
+	{rule: checker.RuleInherit, name: "a signal is invented", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.SignalIDs = []string{"sig0", "sig1"} })},
 	{rule: checker.RuleContinuation, name: "the first did not continue", first: firstRun, next: secondContinues},
 	{rule: checker.RuleOnce, name: "one start request began two runs", first: firstRun, next: "WorkflowStarted run=r2 requestId=start1\nDeciderScheduled"},
 	{rule: checker.RuleOnce, name: "a signal is received again by the successor", first: firstContinues, next: secondContinues + "\nSignal s requestId=sig1"},
 	{rule: checker.RuleWake, name: "within a run", first: "WorkflowStarted run=r1\nDeciderScheduled\nDeciderStarted\nDeciderFailed\n---\nWorkflowTerminated", next: secondRun},
+}
+
+// successor changes how the second run begins.
+func successor(change func(*schemas.WorkflowStarted)) func([]*schemas.Record) []*schemas.Record {
+	return func(r []*schemas.Record) []*schemas.Record {
+		change(r[2].Events[0].Attributes.(*schemas.WorkflowStarted))
+		return r
+	}
+}
+
+// A chain may go on for ever: of its signals only the latest thousand are handed on.
+func TestLatestSignalsAreInherited(t *testing.T) {
+	const most = 1000
+	for _, n := range []int{0, 1, most - 1, most, most + 1, 2*most + 1} {
+		all := runs(t, firstContinues, secondContinues)
+		var ids []string
+		for i := range n {
+			ids = append(ids, fmt.Sprint("sig.", i))
+		}
+		all[0].Events[0].Attributes.(*schemas.WorkflowStarted).SignalIDs = ids[:max(0, n-1)]
+		all[1].Events[0].Attributes.(*schemas.Signal).RequestID = ""
+		if n > 0 {
+			all[1].Events[0].Attributes.(*schemas.Signal).RequestID = ids[n-1]
+		}
+		next := all[2].Events[0].Attributes.(*schemas.WorkflowStarted)
+		next.SignalIDs = ids[max(0, n-most):]
+		if found := checkRuns(t, all); len(found) != 0 {
+			t.Fatalf("%d signals: got %v", n, found)
+		}
+		if n > 0 {
+			next.SignalIDs = next.SignalIDs[1:]
+			all[0].Previous, all[1].Previous = nil, nil
+			checkRules(t, checkRuns(t, all), checker.RuleInherit, "", "")
+		}
+	}
 }
 
 const begun1 = "WorkflowStarted run=r1\nDeciderScheduled"
@@ -120,7 +169,7 @@ func TestIllegalWorkflows(t *testing.T) {
 			if tt.change != nil {
 				all = tt.change(all)
 			}
-			checkRules(t, checkRuns(t, all), tt.rule, "", showRecords(all))
+			checkRules(t, checkRuns(t, all), tt.rule, tt.besides, showRecords(all))
 		})
 	}
 }

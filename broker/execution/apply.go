@@ -29,10 +29,9 @@ func (s *State) Apply(e schemas.Event) {
 	case *schemas.WorkflowCancelRequested:
 		s.CancelRequested = true
 		s.rememberRequest(a.RequestID)
+		s.rememberSignal(cancelID(a))
 	case *schemas.Signal:
-		if id := signalID(a); id != "" {
-			s.SignalIDs = latest(s.SignalIDs, id, rememberedSignals)
-		}
+		s.rememberSignal(signalID(a))
 	case *schemas.AttributesSet:
 		s.setAttributes(a.Attributes)
 	case *schemas.TimerScheduled:
@@ -60,6 +59,20 @@ func signalID(a *schemas.Signal) string {
 		return externalSignalID(a.ExternalWorkflowExecution.Run, a.ExternalScheduledEventID)
 	}
 	return a.RequestID
+}
+
+// cancelID is what a repeat of another workflow's cancel request is known by; empty for any other.
+func cancelID(a *schemas.WorkflowCancelRequested) string {
+	if a.ExternalWorkflowExecution == nil || a.ExternalScheduledEventID == 0 {
+		return ""
+	}
+	return externalSignalID(a.ExternalWorkflowExecution.Run, a.ExternalScheduledEventID)
+}
+
+func (s *State) rememberSignal(id string) {
+	if id != "" {
+		s.SignalIDs = latest(s.SignalIDs, id, rememberedSignals)
+	}
 }
 
 func (s *State) rememberRequest(id string) {

@@ -2,7 +2,6 @@ package execution
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/droverhq/drover/schemas"
 )
@@ -117,7 +116,11 @@ func (st *step) closed(m Message) {
 	case Signal:
 		st.signalClosed(m)
 	case Cancel:
-		st.answerRequest(m.Request.Origin, schemas.CauseUnknownExecution)
+		cause := schemas.CauseUnknownExecution
+		if st.knowsErrand(m.Request.Origin) {
+			cause = ""
+		}
+		st.answerRequest(m.Request.Origin, cause)
 	case Child:
 		st.childOfClosed(m.Report)
 	case Reply:
@@ -126,11 +129,7 @@ func (st *step) closed(m Message) {
 }
 
 func (st *step) signalClosed(m Signal) {
-	id := m.RequestID
-	if x := m.External; x != nil {
-		id = externalSignalID(x.Source.Run, x.ScheduledEventID)
-	}
-	switch known := id != "" && slices.Contains(st.SignalIDs, id); {
+	switch known := st.Knows(m); {
 	case m.External != nil && known:
 		st.answer(m.External, "")
 	case m.External != nil:
@@ -187,14 +186,14 @@ func (s *State) AnswerAgain(m Message) []Effect {
 	case Signal:
 		if m.External != nil {
 			cause := schemas.CauseUnknownExecution
-			if slices.Contains(s.SignalIDs, externalSignalID(m.External.Source.Run, m.External.ScheduledEventID)) {
+			if s.Knows(m) {
 				cause = ""
 			}
 			st.answer(m.External, cause)
 		}
 	case Cancel:
 		cause := schemas.CauseUnknownExecution
-		if s.CancelRequested && s.Means(m.Request) {
+		if s.knowsErrand(m.Request.Origin) || s.CancelRequested && s.Means(m.Request) {
 			cause = ""
 		}
 		st.answerRequest(m.Request.Origin, cause)

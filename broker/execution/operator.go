@@ -34,9 +34,19 @@ func (st *step) resume(r *schemas.ExecutionRequest) {
 	}
 }
 
+// knowsErrand tells whether another workflow's cancel request is in the history of the chain already (P-6).
+func (s *State) knowsErrand(o *schemas.RequestOrigin) bool {
+	return o != nil && o.Execution != nil && o.ScheduledEventID != 0 &&
+		slices.Contains(s.SignalIDs, externalSignalID(o.Execution.Run, o.ScheduledEventID))
+}
+
 // cancel asks the decider to end the run; once is enough.
 func (st *step) cancel(r *schemas.ExecutionRequest) {
 	e := &schemas.WorkflowCancelRequested{Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity}
+	if st.knowsErrand(r.Origin) {
+		st.answerRequest(r.Origin, "") // the chain has had it
+		return
+	}
 	if !st.Means(r) {
 		st.answerRequest(r.Origin, schemas.CauseUnknownExecution)
 		return

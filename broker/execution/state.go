@@ -36,7 +36,7 @@ type State struct {
 
 	CancelRequested bool `json:"cancelRequested,omitempty"`
 	// SignalIDs are the request ids of the latest signals: a repeat of one of them is dropped. Those that another workflow
-	// has sent are remembered by its run and event (P-6).
+	// has sent, and its cancel requests, are remembered by its run and event (P-6). A continued run begins with them.
 	SignalIDs []string `json:"signalIds,omitempty"`
 	// RequestIDs are those of the latest requests of operators.
 	RequestIDs []string `json:"requestIds,omitempty"`

@@ -132,17 +132,27 @@ func StartSignalOf(r *schemas.StartRequest) Signal {
 
 func (st *step) signal(m Signal) {
 	e := &schemas.Signal{SignalName: m.Name, Input: m.Input, RequestID: m.RequestID}
+	known := st.Knows(m)
 	if x := m.External; x != nil {
-		if !st.Is(x.Run, x.Run) {
+		if !known && !st.Is(x.Run, x.Run) {
 			st.answer(x, schemas.CauseUnknownExecution)
 			return
 		}
 		e.ExternalWorkflowExecution, e.ExternalScheduledEventID = &x.Source, x.ScheduledEventID
 		st.answer(x, "")
 	}
-	if id := signalID(e); id != "" && slices.Contains(st.SignalIDs, id) {
-		return // a repeat: the history has it
+	if known {
+		return // a repeat: the history has it, or that of a run before this one in the chain
 	}
 	st.emit(e)
 	st.wake()
+}
+
+// Knows tells whether a signal is in the history of the chain already. One without an id never is.
+func (s *State) Knows(m Signal) bool {
+	id := m.RequestID
+	if x := m.External; x != nil {
+		id = externalSignalID(x.Source.Run, x.ScheduledEventID)
+	}
+	return id != "" && slices.Contains(s.SignalIDs, id)
 }

@@ -219,7 +219,7 @@ func (t *trying) progress() { t.since, t.wait = time.Now(), firstPause }
 
 // again waits before the next try; false means that there is none.
 func (t *trying) again(ctx context.Context, err error) bool {
-	if ctx.Err() != nil || !transient(err) || t.patience > 0 && time.Since(t.since)+t.wait >= t.patience {
+	if ctx.Err() != nil || !Transient(err) || t.patience > 0 && time.Since(t.since)+t.wait >= t.patience {
 		return false
 	}
 	wait := t.wait
@@ -227,8 +227,8 @@ func (t *trying) again(ctx context.Context, err error) bool {
 	return pause(ctx, wait)
 }
 
-// transient tells whether trying again may help.
-func transient(err error) bool {
+// Transient tells whether a transfer that failed may succeed a little later.
+func Transient(err error) bool {
 	if _, lost := errors.AsType[*lostError](err); lost {
 		return true
 	}

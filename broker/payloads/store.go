@@ -81,11 +81,8 @@ func (i *info) ref() (*schemas.PayloadRef, error) {
 // info reads what is known of an object from the leader. A missing one is [post.ErrNotFound].
 func (s *Store) info(ctx context.Context, object string) (*info, error) {
 	m, err := s.conn.LastBySubject(ctx, s.ns.StreamPayloads(), s.ns.PayloadInfo(object))
-	if errors.Is(err, post.ErrNoStream) {
-		err = post.ErrNotFound // it is made for the first object
-	}
 	if err != nil {
-		return nil, fmt.Errorf("object %s: %w", object, err)
+		return nil, fmt.Errorf("object %s: %w", object, missing(err))
 	}
 	i := &info{}
 	if err := json.Unmarshal(m.Data, i); err != nil {
@@ -95,6 +92,14 @@ func (s *Store) info(ctx context.Context, object string) (*info, error) {
 		return nil, fmt.Errorf("object %s: it was deleted: %w", object, post.ErrNotFound)
 	}
 	return i, nil
+}
+
+// missing takes a store that is not there for an empty one: it is made for the first object.
+func missing(err error) error {
+	if errors.Is(err, post.ErrNoStream) {
+		return post.ErrNotFound
+	}
+	return err
 }
 
 // Put stores data under a name, and returns the reference of what has the name then: if an object of the name exists, it
@@ -131,7 +136,7 @@ func (s *Store) Read(ctx context.Context, object, cursor string, limit int) (dat
 	for at.left > 0 && (len(data) == 0 || len(data)+s.ChunkBytes() <= limit) {
 		m, err := s.conn.NextBySubject(ctx, s.ns.StreamPayloads(), s.ns.PayloadChunks(at.id), at.seq)
 		if err != nil {
-			return nil, "", fmt.Errorf("object %s, %d bytes before its end: %w", object, at.left, err)
+			return nil, "", fmt.Errorf("object %s, %d bytes before its end: %w", object, at.left, missing(err))
 		}
 		data = append(data, m.Data...)
 		at.seq, at.left = m.Seq+1, at.left-int64(len(m.Data))

@@ -109,7 +109,7 @@ func (u *Uploads) Chunk(ctx context.Context, subj string, data []byte) (*schemas
 	answer := func() *schemas.UploadResponse {
 		return &schemas.UploadResponse{V: schemas.Version, Offset: up.w.Size(), Ref: up.ref}
 	}
-	if up.ref != nil || offset+int64(len(data)) <= up.w.Size() { // a repeat
+	if up.ref != nil || len(data) > 0 && offset+int64(len(data)) <= up.w.Size() { // a repeat
 		return answer(), nil
 	}
 	if err := up.check(offset, len(data), u.store.ChunkBytes()); err != nil {
@@ -207,11 +207,15 @@ func (u *Uploads) Close() {
 		all[name] = up
 	}
 	u.mu.Unlock()
+	var ends sync.WaitGroup
+	defer ends.Wait()
 	for name, up := range all {
-		up.mu.Lock()
-		if !up.ended {
-			u.end(name, up)
-		}
-		up.mu.Unlock()
+		ends.Go(func() {
+			up.mu.Lock()
+			defer up.mu.Unlock()
+			if !up.ended {
+				u.end(name, up)
+			}
+		})
 	}
 }

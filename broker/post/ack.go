@@ -51,6 +51,7 @@ func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg) (*nats.Msg, error) 
 		}
 	})
 	defer forget()
+	defer c.denied.wait()()
 	m.Reply = reply
 	if err := c.refused(m.Subject, reply, start, false); err != nil {
 		return nil, err

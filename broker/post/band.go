@@ -42,7 +42,7 @@ type band struct {
 	reach     int       // how much a standing request asks for at most; it grows with use
 	wait      time.Duration
 	notBefore time.Time // when to ask again after a refusal
-	denied    bool // the server has refused it to this user before
+	denied    bool      // the server has refused it to this user before
 	parked    []parked
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -65,6 +66,8 @@ type denials struct {
 	changed  chan struct{} // closed at the next refusal, then replaced; nil while nobody waits
 	nextHook int
 	hooks    map[int]func(*RefusedError)
+
+	waiting atomic.Int64 // calls that will hear of their refusal
 }
 
 // record takes the server's text.
@@ -123,6 +126,12 @@ func (d *denials) forget() {
 	defer d.mu.Unlock()
 	clear(d.pubs)
 	clear(d.subs)
+}
+
+// wait says that a call waits for an answer, until done is called.
+func (d *denials) wait() (done func()) {
+	d.waiting.Add(1)
+	return func() { d.waiting.Add(-1) }
 }
 
 // next gives a channel that is closed at the next refusal, of whatever subject. Take it before you look and before you

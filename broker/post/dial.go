@@ -230,8 +230,12 @@ func (c *Conn) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		log = log.WithField("subject", sub.Subject)
 	}
 	if errors.Is(err, nats.ErrPermissionViolation) {
+		level := logrus.WarnLevel
+		if c.denied.waiting.Load() > 0 {
+			level = logrus.DebugLevel // the caller is told, and tells
+		}
 		c.denied.record(err.Error())
-		log.Warn("the NATS server refused a subject, give this user the permission")
+		log.Log(level, "the NATS server refused a subject, give this user the permission")
 		return
 	}
 	log.Warn("NATS client error")

@@ -84,6 +84,7 @@ func ask[C collector](ctx context.Context, c *Conn, subject string, body []byte,
 	var none C
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
+	defer c.denied.wait()()
 	start := time.Now()
 	for wait := firstAttempt; ; wait *= 2 {
 		col := fresh()

@@ -68,6 +68,9 @@ var fixed = []struct {
 // conflict names the first property of have that keeps it from being what is wanted, or returns nil.
 func (w *wanted) conflict(have *jetstream.StreamConfig) error {
 	for _, f := range fixed {
+		if w.shared && f.field == "storage" {
+			continue // that of the namespace which made it; the others may have another
+		}
 		if h, n := f.value(have), f.value(&w.StreamConfig); h != n {
 			return &ConflictError{Stream: w.Name, Field: f.field, Have: h, Want: n, Hint: f.hint}
 		}

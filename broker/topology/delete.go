@@ -32,7 +32,7 @@ type OpenRunsError struct {
 
 // Error names one of the runs and the way out.
 func (e *OpenRunsError) Error() string {
-	return fmt.Sprintf("%d %v, such as one of workflow %q: let them end, or force the deletion", e.Open, ErrOpenRuns, e.WorkflowID)
+	return fmt.Sprintf("%v: %d, such as one of workflow %q: let them end, or force the deletion", ErrOpenRuns, e.Open, e.WorkflowID)
 }
 
 // Unwrap returns [ErrOpenRuns].
@@ -96,7 +96,7 @@ type deletion struct {
 }
 
 func (d *deletion) run(ctx context.Context) error {
-	info, have, err := d.lookup(ctx, d.ns)
+	info, err := d.lookup(ctx, d.ns)
 	switch {
 	case errors.Is(err, ErrNoNamespace):
 		return d.leftovers(ctx, err)
@@ -108,7 +108,7 @@ func (d *deletion) run(ctx context.Context) error {
 		if err := d.mayDelete(ctx, info); err != nil {
 			return err
 		}
-		if err := d.mark(ctx, have); err != nil {
+		if err := d.mark(ctx); err != nil {
 			return err
 		}
 		d.log.WithField("reason", d.o.Reason).Info("namespace is being deleted")
@@ -160,20 +160,30 @@ func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 	return nil
 }
 
-// mark makes it known that the namespace ends. Two who mark it at once do the same.
-func (d *deletion) mark(ctx context.Context, have *jetstream.StreamConfig) error {
-	next := *have
-	next.Metadata = maps.Clone(have.Metadata)
-	next.Metadata[metaDeleting] = time.Now().UTC().Format(time.RFC3339)
-	if d.o.Reason != "" {
-		next.Metadata[metaDeletingReason] = d.o.Reason
+// mark makes it known that the namespace ends. Two who mark it at once do the same. The stream is read again, because to
+// count the runs may have taken long.
+func (d *deletion) mark(ctx context.Context) error {
+	s, err := d.streamInfo(ctx, d.ns.StreamSignals())
+	if err == nil && !s.Created.Equal(d.born) {
+		return fmt.Errorf("%w: %s", ErrConflict, newerOne)
 	}
-	err := d.retry(ctx, func(ctx context.Context) error {
-		_, err := d.js.UpdateStream(ctx, next)
-		return err
-	})
+	if err == nil {
+		next := s.Config
+		next.Metadata = maps.Clone(next.Metadata)
+		next.Metadata[metaDeleting] = time.Now().UTC().Format(time.RFC3339)
+		if d.o.Reason != "" {
+			next.Metadata[metaDeletingReason] = d.o.Reason
+		}
+		err = d.retry(ctx, func(ctx context.Context) error {
+			_, err := d.js.UpdateStream(ctx, next)
+			return err
+		})
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil // another process was faster; what it may have left is ours to remove
+	}
 	if err != nil {
-		return refused("mark stream "+next.Name, err)
+		return refused("mark stream "+d.ns.StreamSignals(), err)
 	}
 	return nil
 }

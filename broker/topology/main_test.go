@@ -1,12 +1,27 @@
 package topology_test
 
 import (
+	"os"
 	"testing"
+	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+func TestMain(m *testing.M) {
+	unregister := embedded.RegisterTicker()
+	code := m.Run()
+	unregister()
+	os.Exit(code)
+}
+
+// bubble runs fn in virtual time.
+func bubble(t *testing.T, fn func(*testing.T)) {
+	t.Helper()
+	synctest.Test(t, fn)
+}
 
 // dial starts a server for the length of the test and connects to it.
 func dial(t *testing.T, o embedded.Options) *post.Conn {

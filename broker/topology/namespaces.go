@@ -79,8 +79,10 @@ func Lookup(ctx context.Context, conn *post.Conn, ns subject.Namespace) (*Info, 
 	if err := subject.ValidateNamespace(string(ns)); err != nil {
 		return nil, fmt.Errorf("topology: %w", err)
 	}
-	i, _, err := (&work{js: conn.JetStream()}).lookup(ctx, ns)
-	if err != nil {
+	ctx, stop := untilRefused(ctx, conn)
+	defer stop()
+	i, err := (&work{js: conn.JetStream()}).lookup(ctx, ns)
+	if err = orRefused(ctx, err); err != nil {
 		return nil, fmt.Errorf("topology: namespace %s: %w", ns, err)
 	}
 	return i, nil
@@ -134,7 +136,7 @@ func List(ctx context.Context, conn *post.Conn, log logrus.FieldLogger) ([]*Info
 func lookups(ctx context.Context, conn *post.Conn, names []subject.Namespace, log logrus.FieldLogger) ([]*Info, error) {
 	w := &work{js: conn.JetStream()}
 	all, errs := make([]*Info, len(names)), make([]error, len(names))
-	each(len(names), func(n int) { all[n], _, errs[n] = w.lookup(ctx, names[n]) })
+	each(len(names), func(n int) { all[n], errs[n] = w.lookup(ctx, names[n]) })
 	for n, err := range errs {
 		switch {
 		case err == nil, errors.Is(err, ErrNoNamespace):
@@ -147,19 +149,38 @@ func lookups(ctx context.Context, conn *post.Conn, names []subject.Namespace, lo
 	return slices.DeleteFunc(all, func(i *Info) bool { return i == nil }), nil
 }
 
-func (w *work) lookup(ctx context.Context, ns subject.Namespace) (*Info, *jetstream.StreamConfig, error) {
+func (w *work) lookup(ctx context.Context, ns subject.Namespace) (*Info, error) {
 	s, err := w.streamInfo(ctx, ns.StreamSignals())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, nil, fmt.Errorf("%w: see \"drover namespace list\"", ErrNoNamespace)
+		return nil, fmt.Errorf("%w: see \"drover namespace list\"", ErrNoNamespace)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	have, err := readAny(&s.Config, ns)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return &Info{Namespace: *have, Created: s.Created, Deleting: s.Config.Metadata[metaDeleting] != ""}, &s.Config, nil
+	return &Info{Namespace: *have, Created: s.Created, Deleting: s.Config.Metadata[metaDeleting] != ""}, nil
+}
+
+// late are the streams that a namespace has made on first use, as they should be: its limits are theirs too.
+func (w *work) late(ctx context.Context, ns *Namespace, version string) ([]wanted, error) {
+	streams, err := w.belongings(ctx, ns.Name)
+	if err != nil {
+		return nil, err
+	}
+	var all []wanted
+	for _, s := range streams {
+		list, tasks := strings.CutPrefix(s.Config.Name, ns.Name.StreamTasks(""))
+		switch {
+		case tasks:
+			all = append(all, ns.tasks(version, list))
+		case s.Config.Name == ns.Name.StreamPayloads():
+			all = append(all, ns.payloads(version))
+		}
+	}
+	return all, nil
 }
 
 // belongings finds every stream of a namespace: those on its subjects, and buckets and object stores by their names. It

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -155,12 +156,13 @@ func wireError(err error) *schemas.Error {
 	if e, ok := errors.AsType[*schemas.Error](err); ok {
 		return e
 	}
+	text := strings.TrimPrefix(err.Error(), "topology: ")
 	for _, w := range wireErrors {
 		if errors.Is(err, w.err) {
-			return schemas.Errorf(w.code, "%v", err)
+			return schemas.Errorf(w.code, "%s", text)
 		}
 	}
-	return schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("try again")
+	return schemas.Errorf(schemas.CodeUnavailable, "%s", text).WithHint("try again")
 }
 
 func (s *service) create(q *schemas.NamespaceRequest) (any, error) {

@@ -72,15 +72,18 @@ const parallel = 8
 // Ensure makes what is missing of a namespace, brings limits to what the options say, and tells what the namespace
 // has. Without a deadline in ctx it waits up to 15 seconds for a cluster that has no leader.
 //
-// Errors: [ErrInvalidOptions], [ErrServerTooOld], [ErrNoJetStream], [ErrDeleting], [*ConflictError], or what the server said.
+// Errors: [ErrInvalidOptions], [ErrServerTooOld], [ErrNoJetStream], [ErrDeleting], [*ConflictError], [*post.RefusedError],
+// or what the server said.
 func Ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespace, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("topology: %w", err)
 	}
+	ctx, stop := untilRefused(ctx, conn)
+	defer stop()
 	w := &work{js: conn.JetStream(), log: o.Logger}
 	ns, err := w.ensure(ctx, conn, o)
-	if err != nil {
+	if err = orRefused(ctx, err); err != nil {
 		return nil, fmt.Errorf("topology: namespace %s: %w", o.Namespace, err)
 	}
 	o.Logger.WithField("namespace", o.Namespace).Debugf("topology ready: %v", ns)
@@ -95,7 +98,15 @@ func (w *work) ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespa
 	if err != nil {
 		return nil, err
 	}
-	if err := w.all(ctx, append(ns.streams(o.Version), ns.buckets(o.Version)...)); err != nil {
+	streams := append(ns.streams(o.Version), ns.buckets(o.Version)...)
+	if o.Replicas != 0 || o.MaxBytes != 0 {
+		late, err := w.late(ctx, ns, o.Version)
+		if err != nil {
+			return nil, err
+		}
+		streams = append(streams, late...)
+	}
+	if err := w.all(ctx, streams); err != nil {
 		return nil, err
 	}
 	// Somebody may have deleted it meanwhile, and what was made since then is left. He who deletes it again finds that.

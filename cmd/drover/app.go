@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,10 +23,15 @@ type app struct {
 	creds, nkey            string
 	user, password         string
 	tlsCA, tlsCert, tlsKey string
+	context                contextFlag
 	timeout                durationFlag
-	json                   bool
+	output                 outputFlag
 	logLevel               string
 	defaultLevel           logrus.Level
+
+	json      bool // documents instead of tables: JSON, or YAML if yaml is set
+	yaml      bool
+	documents int // written to stdout
 
 	running bool // the arguments were understood: what fails now is not wrong usage
 }
@@ -39,19 +43,22 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, defaultLevel: logrus.WarnLevel}
+	guarded := &guard{w: stderr}
+	defer guarded.close()
+	a := &app{stdin: stdin, stdout: stdout, stderr: guarded, defaultLevel: logrus.WarnLevel}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetErr(a.stderr)
+	a.completions(root) // behind the streams: cobra's command keeps the one it finds
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
 	}
 	if !a.running {
 		// The flags may not have been read to their end.
-		a.json = a.json || slices.Contains(args, "--json")
+		a.json, a.yaml = documentsWanted(args)
 		err = usage(cmd, err)
 	}
 	a.report(err)
@@ -69,8 +76,14 @@ Begin with "drover dev" in one terminal, and start workflows from another.
 Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong usage, 3 no connection, 4 timed out.`,
 		Version:       versionText(),
 		SilenceErrors: true, SilenceUsage: true,
-		Args:             cobra.ArbitraryArgs,
-		PersistentPreRun: func(*cobra.Command, []string) { a.running = true },
+		Args: cobra.ArbitraryArgs,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.chooseOutput(cmd.Flags()); err != nil {
+				return err
+			}
+			a.running = true
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.running = false
 			if len(args) == 0 {
@@ -87,9 +100,9 @@ Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong us
 	root.SetVersionTemplate("{{.Version}}\n")
 	a.globals(root)
 	root.AddCommand(
-		serverCommand(a), devCommand(a),
-		startCommand(a), signalCommand(a), resultCommand(a), describeCommand(a), historyCommand(a), whyCommand(a),
-		listCommand(a), pauseCommand(a), resumeCommand(a), deadCommand(a), verifyCommand(a), versionCommand(a),
+		serverCommand(a), devCommand(a), workerCommand(a),
+		startCommand(a), signalCommand(a), cancelCommand(a), terminateCommand(a), resultCommand(a), describeCommand(a),
+		historyCommand(a), whyCommand(a), listCommand(a), countCommand(a), listsCommand(a), pauseCommand(a), resumeCommand(a), deadCommand(a), verifyCommand(a), typeCommand(a), namespaceCommand(a), versionCommand(a),
 	)
 	return root
 }
@@ -98,8 +111,10 @@ func (a *app) globals(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.SortFlags = false
 	f.StringVarP(&a.namespace, "namespace", "n", "default", "the namespace to talk to")
-	f.StringVarP(&a.nats, "nats", "s", "", "address of NATS (default $NATS_URL, else nats://127.0.0.1:4222)")
-	f.BoolVar(&a.json, "json", false, "print JSON: one document, or one a line for lists")
+	f.StringVarP(&a.nats, "nats", "s", "", "address of NATS (default that of the context, else $NATS_URL, else nats://127.0.0.1:4222)")
+	f.Var(&a.context, "context", "context of the nats command line that says where and as whom to connect (default $NATS_CONTEXT)")
+	f.VarP(&a.output, "output", "o", "how to print: table, json or yaml; lists are one document a line, or documents behind \"---\" (default table)")
+	f.BoolVar(&a.json, "json", false, "short for --output json")
 	f.Var(&a.timeout, "timeout", "give up after this time (default: as long as it takes, but 15s without any answer)")
 	f.StringVar(&a.creds, "creds", "", "file with NATS credentials")
 	f.StringVar(&a.nkey, "nkey", "", "file with an NKEY seed")
@@ -117,9 +132,14 @@ func (a *app) connect(ctx context.Context) (*drover.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	o, err := a.dialOptions()
+	if err != nil {
+		return nil, err
+	}
 	return drover.Connect(ctx, &drover.Options{
-		URL: a.nats, Namespace: a.namespace, Logger: log, CredsFile: a.creds, NKeyFile: a.nkey,
-		User: a.user, Password: a.password, CAFile: a.tlsCA, CertFile: a.tlsCert, KeyFile: a.tlsKey,
+		URL: o.URL, Namespace: a.namespace, Logger: log, CredsFile: o.CredsFile, NKeyFile: o.NKeyFile,
+		User: o.User, Password: o.Password, Token: o.Token, CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile,
+		InboxPrefix: o.InboxPrefix, APIPrefix: o.APIPrefix,
 	})
 }
 
@@ -139,7 +159,7 @@ func (a *app) client(cmd *cobra.Command, fn func(ctx context.Context, c *drover.
 	return fn(ctx, c)
 }
 
-// logger writes lines to stderr; it is JSON when the rest is.
+// logger writes lines to stderr; they are JSON when the rest is.
 func (a *app) logger() (*logrus.Logger, error) {
 	log := logrus.New()
 	log.SetOutput(a.stderr)
@@ -151,7 +171,7 @@ func (a *app) logger() (*logrus.Logger, error) {
 		}
 		log.SetLevel(level)
 	}
-	if a.json {
+	if a.json && !a.yaml {
 		log.SetFormatter(&logrus.JSONFormatter{TimestampFormat: time.RFC3339Nano})
 	} else {
 		log.SetFormatter(&logrus.TextFormatter{
@@ -163,6 +183,9 @@ func (a *app) logger() (*logrus.Logger, error) {
 
 // isTerminal tells whether a person reads along.
 func isTerminal(w io.Writer) bool {
+	if g, ok := w.(*guard); ok {
+		w = g.w
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -51,15 +52,22 @@ func (d *durationFlag) String() string {
 // Type implements [pflag.Value].
 func (d *durationFlag) Type() string { return "duration" }
 
-// inputFlag is what --input and --raw say.
+// inputFlag is a payload on the command line, and what --raw says about it.
 type inputFlag struct {
+	name string // of the flag; "input" if empty
 	text string
 	raw  bool
 }
 
 func (f *inputFlag) register(cmd *cobra.Command, what string) {
-	cmd.Flags().StringVar(&f.text, "input", "", what+": JSON, @FILE, or - for standard input")
-	cmd.Flags().BoolVar(&f.raw, "raw", false, "take the input's bytes as they are; it need not be JSON")
+	f.registerJSON(cmd, what)
+	cmd.Flags().BoolVar(&f.raw, "raw", false, "take the bytes of --"+f.name+" as they are; they need not be JSON")
+}
+
+// registerJSON leaves out --raw, for a second payload of a command.
+func (f *inputFlag) registerJSON(cmd *cobra.Command, what string) {
+	f.name = cmp.Or(f.name, "input")
+	cmd.Flags().StringVar(&f.text, f.name, "", what+": JSON, @FILE, or - for standard input")
 }
 
 // maxInput is far above what any server takes, and stops a pipe without end.
@@ -67,18 +75,18 @@ const maxInput = 64 << 20
 
 // read returns the payload; nil if the flag was not given.
 func (f *inputFlag) read(cmd *cobra.Command, stdin io.Reader) (schemas.Payload, error) {
-	if !cmd.Flags().Changed("input") {
+	if !cmd.Flags().Changed(f.name) {
 		return nil, nil
 	}
 	var body []byte
 	var err error
-	from := "--input"
+	from := "--" + f.name
 	switch {
 	case f.text == "-":
-		from = "--input - (standard input)"
+		from += " - (standard input)"
 		body, err = io.ReadAll(io.LimitReader(stdin, maxInput+1))
 	case strings.HasPrefix(f.text, "@"):
-		from = "--input " + f.text
+		from += " " + f.text
 		body, err = os.ReadFile(f.text[1:])
 	default:
 		body = []byte(f.text)
@@ -93,7 +101,11 @@ func (f *inputFlag) read(cmd *cobra.Command, stdin io.Reader) (schemas.Payload, 
 	}
 	body = bytes.TrimSpace(body)
 	if err := json.Unmarshal(body, new(any)); err != nil {
-		return nil, usage(cmd, fmt.Errorf(`%s is not JSON: %w; write text as '"text"', or add --raw to send the bytes as they are`, from, err))
+		way := ""
+		if cmd.Flags().Lookup("raw") != nil && f.name != signalInput {
+			way = ", or add --raw to send the bytes as they are"
+		}
+		return nil, usage(cmd, fmt.Errorf(`%s is not JSON: %w; write text as '"text"'%s`, from, err, way))
 	}
 	return body, nil
 }
@@ -110,3 +122,35 @@ func argNames(names ...string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// timeFlag is an instant on the command line: 2026-01-02T03:04:05Z, 2026-01-02 (in UTC), or 90m for that long ago.
+type timeFlag struct{ value time.Time }
+
+var _ pflag.Value = (*timeFlag)(nil)
+
+// Set implements [pflag.Value].
+func (t *timeFlag) Set(s string) error {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", time.DateTime, time.DateOnly} {
+		if v, err := time.Parse(layout, s); err == nil {
+			t.value = v
+			return nil
+		}
+	}
+	var ago durationFlag
+	if strings.ContainsAny(s, "hms") && ago.Set(s) == nil {
+		t.value = time.Now().Add(-ago.value)
+		return nil
+	}
+	return fmt.Errorf("want a time such as 2026-01-02T03:04:05Z, a day such as 2026-01-02, or 90m for that long ago")
+}
+
+// String implements [pflag.Value].
+func (t *timeFlag) String() string {
+	if t.value.IsZero() {
+		return ""
+	}
+	return t.value.UTC().Format(time.RFC3339Nano)
+}
+
+// Type implements [pflag.Value].
+func (t *timeFlag) Type() string { return "time" }

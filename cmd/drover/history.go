@@ -18,8 +18,8 @@ func historyCommand(a *app) *cobra.Command {
 		Short: "Print the history of a workflow",
 		Long: `Print the history of a workflow: event id, time since the start, type, and what matters of the attributes.
 
-With --json each event is one line: {"id":1,"type":"WorkflowStarted","time":"…","attributes":{…}}. With --follow new events
-are printed as they come, until the run has closed.`,
+With --json each event is one line: {"id":1,"type":"WorkflowStarted","time":"…","attributes":{…}}; with -o yaml each is a
+document. With --follow new events are printed as they come, until the run has closed.`,
 		Args: argNames("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
@@ -41,7 +41,7 @@ func (a *app) history(ctx context.Context, run *drover.Run, o drover.HistoryOpti
 			return err
 		}
 		if a.json {
-			err = writeJSON(out, e)
+			err = a.writeDocument(out, e)
 		} else {
 			_, err = fmt.Fprintln(out, line.print(e))
 		}

@@ -4,7 +4,7 @@
 // serve.go assembles the roles of a server in a way that tests can call in process.
 //
 // What scripts may rely on: with --json one stable document on stdout, lists as one document a line, errors as
-// {"error":{…}} on stderr; and the exit codes 0 done, 1 the workflow failed or the request was refused, 2 wrong usage,
+// {"error":{…}} on stderr; with -o yaml the same documents in YAML, those of lists behind "---"; and the exit codes 0 done, 1 the workflow failed or the request was refused, 2 wrong usage,
 // 3 no connection, 4 timed out.
 package main
 

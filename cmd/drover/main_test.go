@@ -26,10 +26,26 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	flag.Parse()
-	unregister := embedded.RegisterTicker()
-	code := m.Run()
-	unregister()
-	os.Exit(code)
+	os.Exit(alone(m))
+}
+
+// alone runs the tests without what the machine says about NATS.
+func alone(m *testing.M) int {
+	for _, name := range []string{"NATS_URL", contextEnv} {
+		if err := os.Unsetenv(name); err != nil {
+			panic(err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "drover-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Setenv("XDG_CONFIG_HOME", dir); err != nil {
+		panic(err)
+	}
+	defer embedded.RegisterTicker()()
+	return m.Run()
 }
 
 // service plays the API by hand, in JSON, on a server that listens.

@@ -1,41 +1,27 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"regexp"
-	"time"
+	"slices"
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 )
 
-const (
-	// releaseTimeout bounds giving the node's name back.
-	releaseTimeout = time.Second
-	// nodeNames is how many names are tried for a node that was given none.
-	nodeNames = 64
-)
-
-// node is a server at work: what its roles share.
+// node is a server at work: what its namespaces share. Its home is the namespace that it makes by itself, and whose failure
+// is its own; the others come and go while it runs.
 type node struct {
 	o   serveOptions
 	log logrus.FieldLogger
 
 	server *embedded.Server // nil with External
-	conn   *post.Conn       // of all roles but the broker, which opens its own
-	space  *topology.Namespace
-	claims *claims.Claims
-	name   *claims.Lease  // of the node's name; nil if the name was given
-	broker *broker.Broker // nil without the role
+	conn   *post.Conn       // to look after the namespaces, and of the home's roles but the broker, which opens its own
+	home   *tenant
 }
 
 func (n *node) open(ctx context.Context) error {
@@ -52,15 +38,22 @@ func (n *node) open(ctx context.Context) error {
 	if n.conn, err = n.dial(ctx, "drover server"); err != nil {
 		return err
 	}
-	n.space, err = topology.Ensure(ctx, n.conn, topology.Options{
-		Namespace: n.o.Namespace, Partitions: n.o.Partitions, Replicas: n.o.Replicas,
-		Memory: n.server != nil && n.server.Memory(), Version: versionName(), Logger: n.log,
-	})
-	if err != nil {
-		return err
+	n.home = newTenant(n, n.log, n.conn)
+	o := topology.Options{Namespace: n.o.Namespace, Partitions: n.o.Partitions, Replicas: n.o.Replicas, Memory: n.memory()}
+	if n.server == nil {
+		// Nobody has said how to store it, so it stays as it is.
+		if have, err := topology.Lookup(ctx, n.conn, subject.Namespace(cmp.Or(o.Namespace, defaultNamespace))); err == nil {
+			o.Memory = have.Memory
+		}
 	}
-	return n.openClaims(ctx)
+	return n.home.open(ctx, o)
 }
+
+// defaultNamespace is that of topology.Options.
+const defaultNamespace = "default"
+
+// memory tells whether this node makes streams in memory.
+func (n *node) memory() bool { return n.server != nil && n.server.Memory() }
 
 func (n *node) dial(ctx context.Context, name string) (*post.Conn, error) {
 	var o post.Options
@@ -73,72 +66,64 @@ func (n *node) dial(ctx context.Context, name string) (*post.Conn, error) {
 	return post.Dial(ctx, o)
 }
 
-// openClaims gives the node its name and its claims. A name that was given is taken as it is: a server that is started
-// again after a crash must not wait until the claims of its former self have run out.
-func (n *node) openClaims(ctx context.Context) error {
-	o := claims.Options{Node: n.o.Node, TTL: n.o.ClaimTTL, Logger: n.log}
-	if n.server != nil {
-		o.StoreID, o.Boot = n.server.StoreID(), n.server.Boot()
-	}
-	var err error
-	if o.Node != "" {
-		n.claims, err = claims.Open(n.conn, n.space.Name.BucketClaims(), o)
+// run works until ctx is done or something fails.
+func (n *node) run(ctx context.Context) error {
+	if err := n.home.build(); err != nil {
 		return err
 	}
-	host, err := os.Hostname()
-	if err != nil || subject.ValidateID("host name", host) != nil {
-		host = "node"
+	close(n.home.built)
+	parts := map[string]runner{
+		"namespace " + string(n.home.space.Name): runnerFunc(n.home.stay),
+		"namespaces":                             runnerFunc(n.attend),
 	}
-	for i := range nodeNames {
-		o.Node = host
-		if i > 0 {
-			o.Node = fmt.Sprintf("%s-%d", host, i+1)
-		}
-		if free, err := n.takeName(ctx, o); free || err != nil {
-			return err
-		}
+	if n.has(roleOps) && !n.o.OnlyNamespace {
+		parts["namespace service"] = runnerFunc(n.serveNamespaces)
 	}
-	return fmt.Errorf("%d nodes named %s-… are alive: name this one with --node", nodeNames, host)
+	return n.supervise(ctx, parts)
 }
 
-// takeName holds o.Node as this node's name for as long as it lives, unless a live node has it: one that holds the name
-// too, or one that was given it and holds any claim.
-func (n *node) takeName(ctx context.Context, o claims.Options) (free bool, err error) {
-	c, err := claims.Open(n.conn, n.space.Name.BucketClaims(), o)
-	if err != nil {
-		return false, err
-	}
-	held, err := c.List(ctx)
-	if err != nil {
-		return false, err
-	}
-	for _, h := range held {
-		if h.Node == o.Node && !h.Expired && (o.StoreID == "" || h.StoreID != o.StoreID) {
-			return false, nil
+// attend says when the node is ready, and looks after the namespaces other than its home.
+func (n *node) attend(ctx context.Context) error {
+	ready := func() {
+		if n.o.Ready != nil {
+			n.o.Ready(n.readiness())
 		}
 	}
-	lease, err := c.TryAcquire(ctx, "node."+keyForm.ReplaceAllString(o.Node, "_"))
-	if errors.Is(err, claims.ErrHeld) {
-		return false, nil
+	if !n.o.OnlyNamespace {
+		return newTenants(n).watch(ctx, ready)
 	}
-	if err != nil {
-		return false, err
+	if n.home.awaitPartitions(ctx) {
+		ready()
 	}
-	n.claims, n.name = c, lease
-	return true, nil
+	<-ctx.Done()
+	return nil
 }
 
-// keyForm matches what a key of a bucket may not hold.
-var keyForm = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+// serveNamespaces answers those who make and delete namespaces. It has a connection of its own, which ends with it.
+func (n *node) serveNamespaces(ctx context.Context) error {
+	conn, err := n.dial(ctx, n.home.claims.Node()+" namespaces")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return topology.Serve(ctx, conn, topology.ServeOptions{
+		Memory: n.memory(), Replicas: n.o.Replicas, Node: n.home.claims.Node(), Version: semanticVersion(), Logger: n.log,
+	})
+}
+
+func (n *node) roleNames() []string {
+	if len(n.o.Roles) == 0 {
+		return allRoles
+	}
+	return n.o.Roles
+}
+
+func (n *node) has(role string) bool { return slices.Contains(n.roleNames(), role) }
 
 // close ends what open began, the server last.
 func (n *node) close() {
-	if n.name != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
-		defer cancel()
-		if err := n.name.Release(ctx); err != nil {
-			n.log.WithError(err).Debug("the node's name is not given back, it will expire")
-		}
+	if n.home != nil {
+		n.home.close()
 	}
 	if n.conn != nil {
 		n.conn.Close()

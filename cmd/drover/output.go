@@ -6,21 +6,66 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/spf13/pflag"
+
 	"github.com/droverhq/drover/schemas"
 )
 
-// document writes v as one line of JSON to stdout.
-func (a *app) document(v any) error { return writeJSON(a.stdout, v) }
+// guard is standard error: what the connection logs from its own goroutines and what the command says come one after the
+// other, and nothing comes behind the end of the command.
+type guard struct {
+	mu    sync.Mutex
+	w     io.Writer
+	ended bool
+}
+
+// Write implements [io.Writer].
+func (g *guard) Write(b []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended {
+		return len(b), nil
+	}
+	return g.w.Write(b)
+}
+
+func (g *guard) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
+}
+
+// document writes v to stdout: as one line of JSON, or as YAML.
+func (a *app) document(v any) error { return a.writeDocument(a.stdout, v) }
+
+// writeDocument is document for a writer in front of stdout.
+func (a *app) writeDocument(w io.Writer, v any) error {
+	if !a.yaml {
+		return writeJSON(w, v)
+	}
+	if a.documents++; a.documents > 1 {
+		if _, err := io.WriteString(w, "---\n"); err != nil {
+			return err
+		}
+	}
+	return writeYAML(w, v)
+}
 
 func (a *app) errDocument(v any) {
-	if err := writeJSON(a.stderr, v); err != nil {
+	write := writeJSON
+	if a.yaml {
+		write = writeYAML
+	}
+	if err := write(a.stderr, v); err != nil {
 		fmt.Fprintf(a.stderr, "drover: %v\n", err)
 	}
 }
@@ -37,7 +82,7 @@ func (a *app) say(format string, args ...any) error {
 	return err
 }
 
-// lines writes a list: with --json each value as a document, else as rows under the heads. Rows leave in batches, whose
+// lines writes a list: each value as a document if documents are wanted, else as rows under the heads. Rows leave in batches, whose
 // columns are aligned by themselves, so that a long list needs no memory and shows its beginning at once.
 func lines[T any](a *app, heads []string, seq iter.Seq2[T, error], row func(T) []string) error {
 	const batch = 200
@@ -51,7 +96,7 @@ func lines[T any](a *app, heads []string, seq iter.Seq2[T, error], row func(T) [
 			return err
 		}
 		if a.json {
-			if err := writeJSON(out, v); err != nil {
+			if err := a.writeDocument(out, v); err != nil {
 				return err
 			}
 			continue
@@ -69,6 +114,59 @@ func lines[T any](a *app, heads []string, seq iter.Seq2[T, error], row func(T) [
 		return err
 	}
 	return out.Flush()
+}
+
+// outputs are the words of --output.
+var outputs = []string{"table", "json", "yaml"}
+
+// outputFlag is --output.
+type outputFlag string
+
+// Set implements [pflag.Value].
+func (o *outputFlag) Set(s string) error {
+	if !slices.Contains(outputs, s) {
+		return fmt.Errorf("use one of %s", strings.Join(outputs, ", "))
+	}
+	*o = outputFlag(s)
+	return nil
+}
+
+// String implements [pflag.Value].
+func (o *outputFlag) String() string { return string(*o) }
+
+// Type implements [pflag.Value].
+func (o *outputFlag) Type() string { return "string" }
+
+// chooseOutput decides between --output and its short form.
+func (a *app) chooseOutput(fs *pflag.FlagSet) error {
+	if a.json && a.output != "" && a.output != "json" {
+		return fmt.Errorf("--json and --output %s exclude each other: leave out one of them", a.output)
+	}
+	if fs.Changed("json") && !a.json && a.output == "json" {
+		return fmt.Errorf("--json=false and --output json exclude each other: leave out one of them")
+	}
+	a.yaml = a.output == "yaml"
+	a.json = a.json || a.output == "json" || a.yaml
+	return nil
+}
+
+// documentsWanted looks for the output flags in a command line that could not be read.
+func documentsWanted(args []string) (json, yaml bool) {
+	for i, arg := range args {
+		word, ok := strings.CutPrefix(arg, "--output=")
+		switch {
+		case ok:
+		case arg == "--json":
+			word = "json"
+		case (arg == "-o" || arg == "--output") && i+1 < len(args):
+			word = args[i+1]
+		case strings.HasPrefix(arg, "-o"):
+			word = strings.TrimPrefix(arg[2:], "=")
+		}
+		yaml = yaml || word == "yaml"
+		json = json || word == "json" || word == "yaml"
+	}
+	return json, yaml
 }
 
 // word makes text from outside safe to show on a terminal, as one word of a line: anything with white space, quotes or

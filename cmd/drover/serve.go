@@ -11,11 +11,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/ops"
-	"github.com/droverhq/drover/timers"
 )
 
 const (
@@ -37,15 +34,17 @@ var allRoles = []string{roleBroker, roleTimers, roleOps}
 
 // Reasons for the end of a server, as causes of its context.
 var (
-	errCutShort  = errors.New("the stop was cut short")
-	errSlowStop  = fmt.Errorf("the roles did not stop within %v", stopTimeout)
-	errRoleEnded = errors.New("the role ended by itself")
+	errCutShort = errors.New("the stop was cut short")
+	errSlowStop = fmt.Errorf("the roles did not stop within %v", stopTimeout)
 )
 
 // serveOptions of serve. The zero value of a field is its default, except where it says required.
 type serveOptions struct {
-	// Namespace is served. Defaults to "default".
+	// Namespace is the home of the node: made if it is missing. Defaults to "default".
 	Namespace string
+	// OnlyNamespace keeps the node from serving any other namespace, and from making and deleting some for clients. It
+	// then needs no right to anything outside its own.
+	OnlyNamespace bool
 	// Embedded configures the NATS server in this process. Not used with External.
 	Embedded embedded.Options
 	// External connects to a NATS server elsewhere instead. Defaults to none.
@@ -97,83 +96,28 @@ type runner interface {
 	Run(ctx context.Context) error
 }
 
-// roles builds the roles of this process, in the order in which they start.
-func (n *node) roles() (map[string]runner, error) {
-	wanted := n.o.Roles
-	if len(wanted) == 0 {
-		wanted = allRoles
-	}
-	roles := map[string]runner{}
-	for _, name := range wanted {
-		var r runner
-		var err error
-		switch name {
-		case roleBroker:
-			n.broker, err = broker.New(n.dial, broker.Options{
-				Namespace: string(n.space.Name), Partitions: n.space.Partitions, Claims: n.claims, Node: n.claims.Node(),
-				Version: semanticVersion(), Logger: n.log,
-			})
-			r = n.broker
-		case roleTimers:
-			r = timers.New(n.conn, &timers.Options{
-				Namespace: string(n.space.Name), Partitions: n.space.Partitions, Node: n.claims.Node(), Claims: n.claims, Logger: n.log,
-			})
-		case roleOps:
-			r, err = n.master()
-		default:
-			err = fmt.Errorf("%w: there is no role %q: use some of %s", errUnknownRole, name, strings.Join(allRoles, ","))
-		}
-		if err != nil {
-			return nil, err
-		}
-		roles[name] = r
-	}
-	return roles, nil
-}
+// runnerFunc is a function as a runner.
+type runnerFunc func(ctx context.Context) error
 
-var errUnknownRole = errors.New("unknown role")
+func (f runnerFunc) Run(ctx context.Context) error { return f(ctx) }
 
-func (n *node) master() (runner, error) {
-	return ops.NewMaster(ops.MasterOptions{
-		Claims: n.claims, Logger: n.log,
-		Fence: func(ctx context.Context, partition int, claim uint64) error {
-			_, err := broker.Fence(ctx, n.conn, n.space.Name, partition, claim, n.claims.Node())
-			if errors.Is(err, broker.ErrNewerFence) {
-				return nil
-			}
-			return err
-		},
-	})
-}
-
-func (n *node) run(ctx context.Context) error {
-	roles, err := n.roles()
-	if err != nil {
-		return err
-	}
-	return n.supervise(ctx, roles)
-}
-
-// supervise runs roles until ctx is done or one of them ends, then waits for the others.
-func (n *node) supervise(ctx context.Context, roles map[string]runner) error {
+// supervise runs the parts of a node until ctx is done or one of them ends, then waits for the others.
+func (n *node) supervise(ctx context.Context, parts map[string]runner) error {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var wg sync.WaitGroup
-	for name, r := range roles {
+	for name, r := range parts {
 		wg.Go(func() {
 			if err := r.Run(work); err != nil && work.Err() == nil {
-				stop(fmt.Errorf("role %s: %w", name, err))
+				stop(fmt.Errorf("%s: %w", name, err))
 			} else if work.Err() == nil {
-				stop(fmt.Errorf("role %s: %w", name, errRoleEnded))
+				stop(fmt.Errorf("%s: %w", name, errRoleEnded))
 			}
 		})
 	}
 	ended := make(chan struct{})
 	go func() { wg.Wait(); close(ended) }()
 
-	if n.awaitPartitions(work) && n.o.Ready != nil {
-		n.o.Ready(n.readiness(roles))
-	}
 	<-work.Done()
 	failure := context.Cause(work)
 	if ctx.Err() != nil {
@@ -192,30 +136,12 @@ func (n *node) supervise(ctx context.Context, roles map[string]runner) error {
 	return failure
 }
 
-// awaitPartitions waits, in a server that has all partitions to itself, until it owns them, so that the first request
-// after the ready line finds an owner. It reports false if the server is to stop.
-func (n *node) awaitPartitions(ctx context.Context) bool {
-	if n.broker == nil || n.server == nil {
-		return ctx.Err() == nil
-	}
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for began := time.Now(); len(n.broker.Owned()) < n.space.Partitions && time.Since(began) < readyTimeout; {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return ctx.Err() == nil
-}
-
-func (n *node) readiness(roles map[string]runner) readiness {
+func (n *node) readiness() readiness {
 	r := readiness{
-		Ready: true, Profile: "external", Namespace: string(n.space.Name), Partitions: n.space.Partitions, Node: n.claims.Node(),
+		Ready: true, Profile: "external", Namespace: string(n.home.space.Name), Partitions: n.home.space.Partitions, Node: n.home.claims.Node(),
 	}
 	for _, name := range allRoles {
-		if roles[name] != nil {
+		if n.has(name) {
 			r.Roles = append(r.Roles, name)
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
@@ -34,10 +33,12 @@ type served struct {
 // serving starts a server and waits for its ready line. The test stops it at the latest.
 func serving(t *testing.T, o serveOptions) *served {
 	t.Helper()
-	log := logrus.New()
-	log.SetOutput(testWriter{t})
-	log.SetLevel(logrus.WarnLevel)
-	o.Logger = log
+	if o.Logger == nil {
+		log := logrus.New()
+		log.SetOutput(testWriter{t})
+		log.SetLevel(logrus.WarnLevel)
+		o.Logger = log
+	}
 	ready := make(chan readiness, 1)
 	o.Ready = func(r readiness) { ready <- r }
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -320,7 +321,7 @@ func TestNodeEndsWithItsRoles(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			log := logrus.New()
 			log.SetOutput(io.Discard)
-			n := &node{o: serveOptions{Hurry: tt.hurry}, log: log, space: &topology.Namespace{}}
+			n := &node{o: serveOptions{Hurry: tt.hurry}, log: log}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if tt.stop {

@@ -16,13 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
 )
 
 // serverFlags are those of server and dev.
 type serverFlags struct {
 	store, profile, host, node string
-	memory                     bool
+	memory, onlyNamespace      bool
 	port, maxPayload           int
 	partitions, replicas       int
 	roles                      []string
@@ -36,11 +35,14 @@ func serverCommand(a *app) *cobra.Command {
 		Short: "Run a server: an embedded NATS with all roles, or roles beside a NATS elsewhere",
 		Long: `Run a server with all its roles: broker, timers, ops.
 
-Without --nats it holds a NATS server of its own, which keeps everything in --store and listens on --host and --port. That
-server has no authentication: keep it on loopback. With --nats the roles work on a NATS server or cluster elsewhere; start
-as many as you like.
+Without --nats or --context it holds a NATS server of its own, which keeps everything in --store and listens on --host and
+--port. That server has no authentication: keep it on loopback. With one of the two the roles work on a NATS server or cluster
+elsewhere; start as many as you like.
 
 Profile single survives a power cut: every write is synced before it is acknowledged. Profile dev syncs once a second.
+
+It makes --namespace if it is missing, and serves every other namespace too, those that are made later as well; with
+--only-namespace it keeps to the one.
 
 SIGTERM and SIGINT stop it: partitions are handed over, then the store is closed. A second signal cuts that short.`,
 		Example: `  drover server --store /var/lib/drover
@@ -65,6 +67,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.port, "port", 4222, "port to listen on; -1 takes a free one")
 	fs.StringSliceVar(&f.roles, "roles", nil, "roles of this process: "+strings.Join(allRoles, ",")+" (default all)")
 	fs.IntVar(&f.partitions, "partitions", 0, "partitions of a new namespace (default what the namespace has, or 4)")
+	fs.BoolVar(&f.onlyNamespace, "only-namespace", false, "serve no namespace but that of --namespace")
 	fs.Var(&f.claimTTL, "claim-ttl", "how long a crashed server keeps its partitions (default 10s)")
 	fs.StringVar(&f.node, "node", "", "name of this node (default the host name, with a number while a live node has it)")
 	fs.IntVar(&f.maxPayload, "max-payload", 0, "largest message of the embedded server in bytes (default 1 MiB)")
@@ -79,10 +82,10 @@ var (
 // options turns the flags into serveOptions. Whatever would be ignored is refused.
 func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error) {
 	fs := cmd.Flags()
-	external := fs.Changed("nats")
-	with, without := onlyExternal, "which needs --nats"
+	external := a.external(fs)
+	with, without := onlyExternal, "which needs --nats or --context"
 	if external {
-		with, without = onlyEmbedded, "which goes with an embedded server, not with --nats"
+		with, without = onlyEmbedded, "which goes with an embedded server, not with --nats or --context"
 	}
 	for _, name := range with {
 		if fs.Changed(name) {
@@ -98,15 +101,13 @@ func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error)
 		}
 	}
 	o := &serveOptions{
-		Namespace: a.namespace, Roles: f.roles, Partitions: f.partitions, Replicas: f.replicas,
+		Namespace: a.namespace, OnlyNamespace: f.onlyNamespace, Roles: f.roles, Partitions: f.partitions, Replicas: f.replicas,
 		ClaimTTL: f.claimTTL.value, Node: f.node,
 	}
 	if external {
-		o.External = &post.Options{
-			URL: a.nats, CredsFile: a.creds, NKeyFile: a.nkey, User: a.user, Password: a.password,
-			CAFile: a.tlsCA, CertFile: a.tlsCert, KeyFile: a.tlsKey,
-		}
-		return o, nil
+		at, err := a.dialOptions()
+		o.External = &at
+		return o, err
 	}
 	o.Embedded = embedded.Options{StoreDir: f.store, Host: f.host, Port: f.port, MaxPayload: f.maxPayload}
 	if f.memory {

@@ -18,7 +18,19 @@ type startFlags struct {
 	workflow, decider, activity durationFlag
 	list                        string
 	childPolicy                 string
+	reuse, conflict             string
+	signal                      string
+	signalInput                 inputFlag
 }
+
+// signalInput is the flag of the payload that a start hands over with its signal.
+const signalInput = "signal-input"
+
+// The words of --reuse-policy and --conflict-policy.
+var (
+	reusePolicies    = map[string]schemas.IDReusePolicy{"": "", "allow": schemas.ReuseAllow, "failed-only": schemas.ReuseAllowFailed, "reject": schemas.ReuseReject}
+	conflictPolicies = map[string]schemas.IDConflictPolicy{"": "", "fail": schemas.ConflictFail, "use-existing": schemas.ConflictUseExisting, "terminate-existing": schemas.ConflictTerminateExisting}
+)
 
 func startCommand(a *app) *cobra.Command {
 	var f startFlags
@@ -28,21 +40,32 @@ func startCommand(a *app) *cobra.Command {
 		Long: `Start a workflow of TYPE.
 
 Prints the workflow id and the run id. With --wait it waits for the end and prints the result instead; the exit code is
-then 1 if the workflow did not complete.`,
+then 1 if the workflow did not complete.
+
+A start of an id that has an open run is refused, unless --conflict-policy says otherwise. With --signal the open run gets the
+signal, and only if there is none a run is started and gets it first.`,
 		Example: `  drover start order --id order-17 --input '{"amount": 12}'
-  drover start order --input @order.json --wait --timeout 1m`,
+  drover start order --input @order.json --wait --timeout 1m
+  drover start cart --id cart-9 --signal add --signal-input '{"item": 4711}'`,
 		Args: argNames("TYPE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			input, err := f.input.read(cmd, a.stdin)
-			if err != nil {
-				return err
-			}
 			opts, err := f.startOptions(cmd)
 			if err != nil {
 				return err
 			}
+			if err := f.checkSignal(cmd); err != nil {
+				return err
+			}
+			input, err := f.input.read(cmd, a.stdin)
+			if err != nil {
+				return err
+			}
+			signal, err := f.signalInput.read(cmd, a.stdin)
+			if err != nil {
+				return err
+			}
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
-				return a.start(ctx, c, args[0], input, opts, f.wait)
+				return a.start(ctx, c, args[0], input, signal, opts, &f)
 			})
 		},
 	}
@@ -58,6 +81,11 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	fs.SortFlags = false
 	fs.StringVar(&f.options.ID, "id", "", "the workflow id (default a new ULID)")
 	f.input.register(cmd, "the workflow's input")
+	fs.StringVar(&f.signal, "signal", "", "name of a signal for the open run, or else for the one that is started; needs --id")
+	f.signalInput.name = signalInput
+	f.signalInput.registerJSON(cmd, "the signal's input")
+	fs.StringVar(&f.reuse, "reuse-policy", "", "whether the id of a closed run may be used again: allow, failed-only or reject (default allow)")
+	fs.StringVar(&f.conflict, "conflict-policy", "", "if a run of the id is open: fail, use-existing or terminate-existing (default fail; use-existing with --signal)")
 	fs.BoolVar(&f.wait, "wait", false, "wait for the end and print the result")
 	fs.StringVar(&f.options.RequestID, "request-id", "", "a repeat with the same request id returns the first run (default a new one)")
 	fs.StringVar(&f.options.TypeVersion, "type-version", "", "version of the type, for the decider")
@@ -81,37 +109,100 @@ func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, err
 	if f.list != "" || f.activity.value != 0 {
 		o.ActivityDefaults = &schemas.ActivityDefaults{List: f.list, StartToCloseTimeout: schemas.Duration(f.activity.value)}
 	}
-	switch f.childPolicy {
-	case "":
-	case "terminate":
-		o.ChildPolicy = schemas.ChildTerminate
-	case "cancel":
-		o.ChildPolicy = schemas.ChildRequestCancel
-	case "abandon":
-		o.ChildPolicy = schemas.ChildAbandon
-	default:
-		return nil, usage(cmd, fmt.Errorf("--child-policy is %q: use terminate, cancel or abandon", f.childPolicy))
+	var err error
+	if o.ChildPolicy, err = parseChildPolicy(cmd, f.childPolicy); err != nil {
+		return nil, err
+	}
+	var ok bool
+	if o.ReusePolicy, ok = reusePolicies[f.reuse]; !ok {
+		return nil, usage(cmd, fmt.Errorf("--reuse-policy is %q: use allow, failed-only or reject", f.reuse))
+	}
+	if o.ConflictPolicy, ok = conflictPolicies[f.conflict]; !ok {
+		return nil, usage(cmd, fmt.Errorf("--conflict-policy is %q: use fail, use-existing or terminate-existing", f.conflict))
 	}
 	return &o, nil
 }
 
-func (a *app) start(ctx context.Context, c *drover.Client, typ string, input schemas.Payload, o *drover.StartOptions, wait bool) error {
+// parseChildPolicy reads --child-policy.
+func parseChildPolicy(cmd *cobra.Command, s string) (schemas.ChildPolicy, error) {
+	switch s {
+	case "":
+		return "", nil
+	case "terminate":
+		return schemas.ChildTerminate, nil
+	case "cancel":
+		return schemas.ChildRequestCancel, nil
+	case "abandon":
+		return schemas.ChildAbandon, nil
+	default:
+		return "", usage(cmd, fmt.Errorf("--child-policy is %q: use terminate, cancel or abandon", s))
+	}
+}
+
+// checkSignal judges the flags of a signal with start.
+func (f *startFlags) checkSignal(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case !changed("signal") && changed(signalInput):
+		return usage(cmd, fmt.Errorf("--signal-input is given, which needs --signal NAME"))
+	case !changed("signal"):
+		return nil
+	case f.signal == "":
+		return usage(cmd, fmt.Errorf("--signal is empty: name the signal, or leave the flag out"))
+	case f.options.ID == "":
+		return usage(cmd, fmt.Errorf("--signal needs --id: say which workflow is signaled"))
+	case f.input.text == "-" && f.signalInput.text == "-":
+		return usage(cmd, fmt.Errorf("--input and --signal-input both read standard input: use @FILE for one of them"))
+	}
+	return nil
+}
+
+func (a *app) start(ctx context.Context, c *drover.Client, typ string, input, signal schemas.Payload, o *drover.StartOptions, f *startFlags) error {
 	began := time.Now()
-	run, err := c.Start(ctx, typ, input, o)
+	var run *drover.Run
+	var err error
+	if f.signal != "" {
+		run, err = c.SignalWithStart(ctx, typ, input, f.signal, signal, o)
+	} else {
+		run, err = c.Start(ctx, typ, input, o)
+	}
 	if err != nil {
 		return err
 	}
-	if wait {
+	if f.wait {
 		if !a.json {
-			fmt.Fprintf(a.stderr, "started %s run %s\n", word(run.ID, 256), run.RunID)
+			fmt.Fprintln(a.stderr, f.done(run))
 		}
 		return a.outcome(ctx, run, began)
 	}
-	if a.json {
-		return a.document(struct {
-			WorkflowID string `json:"workflowId"`
-			Run        string `json:"run"`
-		}{run.ID, run.RunID})
+	if !a.json {
+		return a.say("%s", f.done(run))
 	}
-	return a.say("started %s run %s", word(run.ID, 256), run.RunID)
+	doc := struct {
+		WorkflowID string `json:"workflowId"`
+		Run        string `json:"run"`
+		Started    *bool  `json:"started,omitempty"`
+	}{run.ID, run.RunID, nil}
+	if f.mayFind() {
+		doc.Started = new(run.Started())
+	}
+	return a.document(doc)
+}
+
+// mayFind tells whether the run may be one that was open before.
+func (f *startFlags) mayFind() bool {
+	return f.signal != "" || conflictPolicies[f.conflict] == schemas.ConflictUseExisting
+}
+
+// done says in a line what has become of a start.
+func (f *startFlags) done(run *drover.Run) string {
+	s := "started"
+	if f.mayFind() && !run.Started() {
+		s = "found"
+	}
+	s = fmt.Sprintf("%s %s run %s", s, word(run.ID, 256), run.RunID)
+	if f.signal != "" {
+		s += ", signaled it with " + word(f.signal, 256)
+	}
+	return s
 }

@@ -57,6 +57,24 @@ func TestWrongUsage(t *testing.T) {
 		{args: "why a --nkey /nowhere", want: []string{"/nowhere"}},
 		{args: "why a --tlscert c", want: []string{"CertFile and KeyFile belong together"}},
 		{args: "result ", want: []string{"workflow id is empty"}},
+		{args: "start t --reuse-policy never", want: []string{"--reuse-policy", "failed-only"}},
+		{args: "start t --conflict-policy fight", want: []string{"--conflict-policy", "use-existing"}},
+		{args: "start t --signal s", want: []string{"--signal needs --id"}},
+		{args: "start t --id a --signal=", want: []string{"--signal is empty"}},
+		{args: "start t --id a --signal-input 1", want: []string{"--signal-input", "needs --signal"}},
+		{args: "start t --id a --signal s --signal-input {", want: []string{"--signal-input is not JSON"}},
+		{args: "start t --id a --signal s --input - --signal-input -", want: []string{"both read standard input"}},
+		{args: "start t --id a --signal a\nb", want: []string{"signal name", "control character"}},
+		{args: "terminate a --details {", want: []string{"--details is not JSON", "--raw"}},
+		{args: "terminate a --child-policy kill", want: []string{"--child-policy", "abandon"}},
+		{args: "terminate", want: []string{"ID is missing"}},
+		{args: "cancel a b", want: []string{`argument "b" is too much`}},
+		{args: "count --status done", want: []string{`--status is "done"`}},
+		{args: "count --limit 3", want: []string{"unknown flag: --limit"}},
+		{args: "list --closed-after soon", want: []string{"--closed-after", "2026-01-02"}},
+		{args: "list --started-before 5", want: []string{"--started-before"}},
+		{args: "list -o xml", want: []string{"--output", "table, json, yaml"}},
+		{args: "completion tcsh", want: []string{"tcsh"}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			args := strings.Split(tt.args, " ")
@@ -87,7 +105,7 @@ func TestHelpAndVersion(t *testing.T) {
 		t.Fatalf("help prints %q, --help prints %q", got, want)
 	}
 	// Every command that DESIGN names for this release is there and has a help text.
-	for name := range strings.FieldsSeq("server dev start signal history describe result list why resume pause dead verify version") {
+	for name := range strings.FieldsSeq("server dev start signal history describe result list count lists why cancel terminate resume pause dead verify version type namespace completion") {
 		if r := command("", name, "--help"); r.code != exitDone || !strings.Contains(r.stdout, "drover "+name) {
 			t.Fatalf("%s --help: got %d %q", name, r.code, r.stdout)
 		}
@@ -130,7 +148,7 @@ func wantErrorDocument(t *testing.T, r result, code schemas.Code, id string) *sc
 }
 
 func TestErrorDocumentOfWrongUsage(t *testing.T) {
-	for _, args := range [][]string{{"start", "--json"}, {"--json", "nonsense"}, {"list", "--nonsense", "--json"}} {
+	for _, args := range [][]string{{"start", "--json"}, {"--json", "nonsense"}, {"list", "--nonsense", "--json"}, {"list", "--json", "-o", "table"}, {"list", "--json=false", "-o", "json"}, {"completion", "-o", "json"}} {
 		r := command("", args...)
 		r.want(t, exitUsage, "", "{")
 		wantErrorDocument(t, r, schemas.CodeInvalid, "")
@@ -160,6 +178,38 @@ func TestRefusals(t *testing.T) {
 			t.Fatalf("%s: got %d, %+v", code, r.code, e)
 		}
 	}
+}
+
+// The exit codes that scripts rely on, each by a command line.
+func TestExitCodesOfCommands(t *testing.T) {
+	s := newService(t)
+	status := schemas.StatusCompleted
+	on(s, "result", func(schemas.ExecutionRequest) any { return schemas.ResultResponse{Run: "r1", Status: status} })
+	on(s, "cancel", func(req schemas.ExecutionRequest) any {
+		if req.WorkflowID == "silent" {
+			return nil
+		}
+		return schemas.AckResponse{Error: schemas.Errorf(schemas.CodeClosed, "the run is closed")}
+	})
+	exits := func(want int, args ...string) {
+		t.Helper()
+		if r := s.drover("", args...); r.code != want {
+			t.Fatalf("%v: got %d, want %d: %s", args, r.code, want, r.stderr)
+		}
+	}
+	exits(0, "result", "a")
+	status = schemas.StatusFailed
+	exits(1, "result", "a")
+	exits(1, "cancel", "a", "--run", "r1")
+	exits(2, "result")
+	exits(2, "result", "a", "--context", "nowhere")
+	exits(3, "terminate", "a", "--run", "r1", "--timeout", "300ms") // nobody serves it
+	if r := command("", "result", "a", "--nats", "nats://127.0.0.1:1"); r.code != 3 {
+		t.Fatalf("got %d, want 3", r.code)
+	}
+	exits(4, "cancel", "silent", "--run", "r1", "--timeout", "300ms")
+	status = schemas.StatusOpen
+	exits(4, "result", "a", "--timeout", "300ms")
 }
 
 func TestExitCodes(t *testing.T) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,19 +15,27 @@ import (
 )
 
 func verifyCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var idle bool
+	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check every history of the namespace against the rules",
 		Long: `Read every history of the namespace and check it: numbering, order, pairing, times, fences, and the hash chain that
-finds a flipped bit, a lost block or a reused sequence. It reads from JetStream directly, so that no server of Drover
-needs to run, and changes nothing. The exit code is 1 if a rule is broken.
+finds a flipped bit, a lost block or a reused sequence. Then check that histories agree with one another: children with
+their parents, runs that continued as new with their successors, signals and cancel requests with who sent them. It
+reads from JetStream directly, so that no server of Drover needs to run, and changes nothing. The exit code is 1 if a
+rule is broken.
 
-It holds about one KiB of memory for each workflow id of a partition.`,
+With --idle it also wants everything to be done that was decided: children started and their ends reported, signals
+answered, child policies carried out. Use it when nothing is under way.
+
+It holds about one KiB of memory for each workflow id of the namespace.`,
 		Args: argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.client(cmd, a.verify)
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error { return a.verify(ctx, c, idle) })
 		},
 	}
+	cmd.Flags().BoolVar(&idle, "idle", false, "nothing is under way: want everything to be done that was decided")
+	return cmd
 }
 
 // verification is what verify prints with --json.
@@ -45,24 +51,21 @@ type verification struct {
 	Violations []checker.Violation `json:"violations"`
 }
 
-func (a *app) verify(ctx context.Context, c *drover.Client) error {
-	v := verification{Namespace: c.Namespace(), Violations: []checker.Violation{}}
-	for ; ; v.Partitions++ {
-		err := v.partition(ctx, c.Conn(), v.Partitions)
-		if errors.Is(err, post.ErrNoStream) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("verify: partition %d: %w", v.Partitions, err)
-		}
+func (a *app) verify(ctx context.Context, c *drover.Client, idle bool) error {
+	r := verifier{
+		verification: verification{Namespace: c.Namespace(), Violations: []checker.Violation{}},
+		conn:         c.Conn(), ns: subject.Namespace(c.Namespace()), checker: checker.NewNamespace(),
 	}
-	if v.Partitions == 0 {
+	if err := r.read(ctx); err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	if len(r.partitions) == 0 {
 		return &drover.Error{
-			Op: "verify", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q: it has no history stream", v.Namespace),
+			Op: "verify", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q: it has no history stream", r.Namespace),
 			Hint: "check --namespace and --nats; a server makes the namespace when it starts",
 		}
 	}
-	v.OK = len(v.Violations) == 0
+	v := r.judge(idle)
 	if err := v.show(a); err != nil {
 		return err
 	}
@@ -93,25 +96,49 @@ func (v *verification) show(a *app) error {
 		v.Namespace, v.Events, v.Records, v.Runs, v.Open, v.Partitions, verdict)
 }
 
-// partition checks one history stream.
-func (v *verification) partition(ctx context.Context, conn *post.Conn, n int) error {
-	p := partitionCheck{v: v, ns: subject.Namespace(v.Namespace), n: n, ids: map[string]*watched{}}
-	err := conn.Scan(ctx, p.ns.StreamHistory(n), post.ReadOptions{FilterSubjects: []string{p.ns.AllHistory(n)}}, func(m post.Stored) error {
-		p.message(m)
-		return nil
-	})
-	if err != nil {
-		return err
+// verifier reads the history streams of a namespace.
+type verifier struct {
+	verification
+	conn       *post.Conn
+	ns         subject.Namespace
+	checker    *checker.Namespace
+	partitions []*partitionCheck
+}
+
+// read reads every stream, and then again what was written meanwhile: each was read at another moment, and only what is
+// in the first reading is judged ([checker.Namespace.Seal]).
+func (r *verifier) read(ctx context.Context) error {
+	for n := 0; ; n++ {
+		p := &partitionCheck{v: r, n: n}
+		err := p.read(ctx)
+		if errors.Is(err, post.ErrNoStream) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		r.partitions = append(r.partitions, p)
 	}
-	v.Workflows += len(p.ids)
-	for _, id := range slices.Sorted(maps.Keys(p.ids)) {
-		w := p.ids[id]
-		v.add(w.checker.End()...)
-		if !w.closed {
-			v.Open++
+	r.checker.Seal()
+	for _, p := range r.partitions {
+		if err := p.read(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// judge adds what can only be said at the end.
+func (r *verifier) judge(idle bool) *verification {
+	o := checker.EndOptions{Quiet: idle}
+	for _, p := range r.partitions {
+		o.Removed = o.Removed || p.removed
+	}
+	r.add(r.checker.End(o)...)
+	n := r.checker.Counts()
+	r.Partitions, r.Workflows, r.Runs, r.Open, r.Records, r.Events = len(r.partitions), n.Workflows, n.Runs, n.Open, n.Records, n.Events
+	r.OK = len(r.Violations) == 0
+	return &r.verification
 }
 
 func (v *verification) add(found ...checker.Violation) {
@@ -120,26 +147,44 @@ func (v *verification) add(found ...checker.Violation) {
 
 // partitionCheck is the reading of one history stream.
 type partitionCheck struct {
-	v  *verification
-	ns subject.Namespace
-	n  int
+	v *verifier
+	n int
+	// last is the sequence up to which the stream is read, removed that numbers below it are missing: histories were
+	// removed, by retention or by an operator.
+	last    uint64
+	removed bool
 	// fence is the sequence of the latest fence record, 0 until one was seen. A record behind it may bear an older fence: a
 	// write that was on its way when its owner was replaced, and that the run's own sequence let through because it is
 	// the run's true next record (P-2). Within one run fences never fall; the checker sees to that.
 	fence uint64
 	claim uint64
-	ids   map[string]*watched
 }
 
-// watched is a workflow id.
-type watched struct {
-	checker *checker.Workflow
-	run     string // the latest run
-	closed  bool   // it has ended
+// read reads on to the end that the stream has now.
+func (p *partitionCheck) read(ctx context.Context) error {
+	stream, o := p.v.ns.StreamHistory(p.n), post.ReadOptions{StartSeq: p.last + 1}
+	_, end, err := p.v.conn.StreamState(ctx, stream)
+	if err != nil {
+		return fmt.Errorf("partition %d: %w", p.n, err)
+	}
+	if end <= p.last {
+		return nil
+	}
+	err = p.v.conn.Scan(ctx, stream, o, func(m post.Stored) error {
+		p.removed = p.removed || m.Seq != p.last+1
+		p.last = m.Seq
+		p.message(m)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("partition %d: %w", p.n, err)
+	}
+	p.removed, p.last = p.removed || p.last < end, max(p.last, end)
+	return nil
 }
 
 func (p *partitionCheck) message(m post.Stored) {
-	if m.Subject == p.ns.Fence(p.n) {
+	if m.Subject == p.v.ns.Fence(p.n) {
 		p.fenceRecord(m)
 		return
 	}
@@ -160,21 +205,7 @@ func (p *partitionCheck) message(m post.Stored) {
 	if p.fence != 0 && r.Fence > p.fence {
 		p.broken(checker.RuleFence, id, run, r.First, "record %d has fence %d, which is not written yet; the latest is %d", m.Seq, r.Fence, p.fence)
 	}
-	w := p.ids[id]
-	if w == nil {
-		w = &watched{checker: checker.NewWorkflow(id)}
-		p.ids[id] = w
-	}
-	if w.run != run {
-		w.run, w.closed = run, false
-		p.v.Runs++
-	}
-	p.v.Records++
-	p.v.Events += len(r.Events)
-	if n := len(r.Events); n > 0 && r.Events[n-1].Type().Closes() {
-		w.closed = true
-	}
-	p.v.add(w.checker.Record(&r, m.Data, schemas.At(m.Time))...)
+	p.v.add(p.v.checker.Record(&r, m.Data, schemas.At(m.Time))...)
 }
 
 // fenceRecord checks that claims only grow: an owner never fences in the name of a claim that another one followed.

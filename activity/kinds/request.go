@@ -1,0 +1,140 @@
+package kinds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	defaultRequestTimeout = time.Minute
+	// What micro services answer errors with.
+	headerServiceError = "Nats-Service-Error"
+	headerServiceCode  = "Nats-Service-Error-Code"
+)
+
+// RequestInput is the input of the kind request. Its result is the body of the reply: JSON, text or bytes.
+type RequestInput struct {
+	// Subject must not belong to Drover or to the server: those begin with "drover.", "$" and "_".
+	Subject string            `json:"subject"`
+	Headers map[string]string `json:"headers,omitempty"`
+	// Body is sent as it is, except that a JSON string is sent as its text.
+	Body schemas.Payload `json:"body,omitempty"`
+	// Timeout bounds the request. Defaults to what is left to the activity, and to a minute if that has no limit.
+	Timeout schemas.Duration `json:"timeout,omitempty"`
+}
+
+// RequestOptions of [Request]. The zero value of every field is its default.
+type RequestOptions struct {
+	// Allow judges each subject before anything is sent; an error is the reason why not. Subjects of Drover and of the
+	// server are denied before. Defaults to all others.
+	Allow func(subject string) error
+}
+
+// ServiceError is the details of a failure "service_error_…".
+type ServiceError struct {
+	Code        string          `json:"code"`
+	Description string          `json:"description,omitempty"`
+	Body        schemas.Payload `json:"body,omitempty"`
+}
+
+// Request returns the function of the kind request: one request over conn to whoever listens, be it a micro service or any
+// subscriber that replies. Nil options mean all defaults.
+//
+// An answer with the error headers of micro services fails with "service_error_" and the code, and a [ServiceError] as details.
+func Request(conn *post.Conn, o *RequestOptions) func(ctx context.Context, in RequestInput) (schemas.Payload, error) {
+	if conn == nil {
+		panic("kinds: Request needs a connection")
+	}
+	if o == nil {
+		o = &RequestOptions{}
+	}
+	allow := o.Allow
+	return func(ctx context.Context, in RequestInput) (schemas.Payload, error) {
+		if err := allowed(in.Subject, allow); err != nil {
+			return nil, err
+		}
+		h, err := headersOf(ctx, in.Headers)
+		if err != nil {
+			return nil, err
+		}
+		body, _ := content(in.Body)
+		return exchange(ctx, conn, in, h, body)
+	}
+}
+
+// exchange sends the request and judges the answer.
+func exchange(ctx context.Context, conn *post.Conn, in RequestInput, h post.Header, body []byte) (schemas.Payload, error) {
+	whole := ctx
+	limit := in.Timeout.Std()
+	if _, bounded := ctx.Deadline(); !in.Timeout.Limited() && !bounded {
+		limit = defaultRequestTimeout
+	}
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	m, err := conn.Request(ctx, in.Subject, h, body)
+	switch {
+	case err == nil:
+	case whole.Err() != nil:
+		return nil, context.Cause(whole)
+	case errors.Is(err, post.ErrNoResponders):
+		return nil, activity.Fail(ReasonNoResponders, err)
+	case errors.Is(err, post.ErrPermission):
+		return nil, activity.Fail(ReasonDenied, err)
+	case errors.Is(err, post.ErrTooLarge):
+		return nil, badInput("body: %v", err)
+	case errors.Is(err, post.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return nil, activity.Fail(ReasonTimeout, err)
+	default:
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	if code := m.Header.Get(headerServiceCode); code != "" {
+		return nil, activity.Fail(serviceReason+code, ServiceError{
+			Code: code, Description: m.Header.Get(headerServiceError), Body: m.Data[:min(len(m.Data), maxFailureBody)],
+		})
+	}
+	return m.Data, nil
+}
+
+// allowed refuses subjects that nobody can listen on and those of Drover and of the server: a request there would be made
+// with the worker's rights.
+func allowed(subject string, allow func(string) error) error {
+	first, _, _ := strings.Cut(subject, ".")
+	switch {
+	case subject == "" || strings.ContainsAny(subject, " \t\r\n*>") || strings.ContainsFunc(subject, func(r rune) bool { return r < ' ' }) ||
+		strings.HasPrefix(subject, ".") || strings.HasSuffix(subject, ".") || strings.Contains(subject, ".."):
+		return badInput("subject is %q: want tokens with dots between them, without white space and wildcards", subject)
+	case first == "drover" || strings.HasPrefix(first, "$") || strings.HasPrefix(first, "_"):
+		return activity.Fail(ReasonDenied, fmt.Sprintf("subject %q belongs to Drover or to the NATS server", subject))
+	case allow == nil:
+		return nil
+	}
+	if err := allow(subject); err != nil {
+		return activity.Fail(ReasonDenied, err)
+	}
+	return nil
+}
+
+func headersOf(ctx context.Context, headers map[string]string) (post.Header, error) {
+	h, keyed := post.Header{}, false
+	for name, value := range headers {
+		if !validHeader(name, value) || len(name) > 4 && strings.EqualFold(name[:5], "Nats-") {
+			return nil, badInput("header %q cannot be sent: want a name of letters, digits and signs that does not begin with Nats-, and a value without control characters", name)
+		}
+		h.Set(name, value)
+		keyed = keyed || strings.EqualFold(name, HeaderKey)
+	}
+	if key := activity.Info(ctx).IdempotencyKey; key != "" && !keyed {
+		h.Set(HeaderKey, key)
+	}
+	return h, nil
+}

@@ -1,0 +1,73 @@
+package activity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+)
+
+// untilRefused returns a context that ends with the [*post.RefusedError] when the server does not let this user do what a
+// worker of its lists must: pull, acknowledge, report and heartbeat. The server says so of no call in particular. A worker
+// that pulled and could not report would do its work again and again.
+func (s *spell) untilRefused(ctx context.Context) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	remove := s.conn.OnRefused(func(e *post.RefusedError) {
+		if list, ok := s.needs(e); ok {
+			cancel(&refusedError{list: list, RefusedError: e})
+		}
+	})
+	return ctx, func() {
+		remove()
+		cancel(nil)
+	}
+}
+
+// unlessRefused joins to err the refusal that ended ctx, if one did.
+func (s *spell) unlessRefused(ctx context.Context, err error) error {
+	if refused, ok := errors.AsType[*refusedError](context.Cause(ctx)); ok {
+		return errors.Join(refused, err)
+	}
+	return err
+}
+
+// needs tells whether a refused subject is one that the worker cannot do without, and of which list. The right to open
+// a list is not: a list that exists needs nobody to open it.
+func (s *spell) needs(e *post.RefusedError) (list string, ok bool) {
+	if e.Subscribe {
+		return "", e.Subject == s.inbox
+	}
+	in := strings.TrimSuffix(s.ns.AllActOutcomes(""), "*.*.act.")
+	beat := strings.TrimSuffix(s.ns.AllBeatsOf(""), "*.*.")
+	if strings.HasSuffix(e.Subject, "."+subject.ConsumerHigh) || strings.HasSuffix(e.Subject, "."+subject.ConsumerLow) {
+		return "", false // it may take ordinary tasks only; the puller says so in the log
+	}
+	for _, list := range s.opts.Lists {
+		switch stream := s.ns.StreamTasks(list); {
+		case strings.HasPrefix(e.Subject, in) && strings.HasSuffix(e.Subject, ".act."+list),
+			strings.HasPrefix(e.Subject, beat) && strings.HasSuffix(e.Subject, "."+list),
+			strings.Contains(e.Subject+".", "."+stream+"."):
+			return list, true
+		}
+	}
+	return "", false
+}
+
+// refusedError says which list the refusal is about.
+type refusedError struct {
+	list string
+	*post.RefusedError
+}
+
+func (e *refusedError) Error() string {
+	of := ""
+	if e.list != "" {
+		of = fmt.Sprintf(" list %s:", e.list)
+	}
+	return fmt.Sprintf("activity worker:%s %v: %s", of, e.RefusedError, e.Hint())
+}
+
+func (e *refusedError) Unwrap() error { return e.RefusedError }

@@ -1,0 +1,110 @@
+package activity_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+// rights are those that a worker of the list PCI needs.
+func rights() (publish, subscribe []string) {
+	stream := ns.StreamTasks("PCI")
+	return []string{
+		"$JS.API.CONSUMER.MSG.NEXT." + stream + ".*", "$JS.ACK." + stream + ".>",
+		ns.AllActOutcomes("PCI"), ns.AllBeatsOf("PCI"), ns.API("tasklist"),
+	}, []string{"_INBOX.>", ns.AllControl()}
+}
+
+func TestWorkerThatMayNotDoItsWorkStopsAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		without string // the right that is missing
+		want    string // begins the refused subject; empty if the worker does without
+	}{
+		{"$JS.API.CONSUMER", "$JS.API.CONSUMER.MSG.NEXT." + ns.StreamTasks("PCI")},
+		{"drover.default.in", "drover.default.in.0."},
+		{"drover.default.beat", "drover.default.beat.0."},
+		{"drover.default.api", ""},
+		{"nothing", ""},
+	} {
+		t.Run("without "+tt.without, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testRefused(t, tt.without, tt.want) })
+		})
+	}
+}
+
+func testRefused(t *testing.T, without, want string) {
+	publish, subscribe := rights()
+	var allowed []string
+	for _, s := range publish {
+		if !strings.HasPrefix(s, without) {
+			allowed = append(allowed, s)
+		}
+	}
+	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "worker", Publish: allowed, Subscribe: subscribe})
+	dial := func(user string) *post.Conn {
+		conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		return conn
+	}
+	root := dial(embeddedtest.Root)
+	if _, err := topology.Ensure(t.Context(), root, topology.Options{Memory: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := topology.EnsureList(t.Context(), root, ns, "PCI", topology.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	give(t, root)
+	w := activity.New(dial("worker"), &activity.Options{Lists: []string{"PCI"}})
+	activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) { return "done", activity.Heartbeat(ctx, nil) }))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	began := time.Now()
+	err := w.Run(ctx)
+	if want == "" {
+		if err != nil || ctx.Err() == nil {
+			t.Fatalf("got %v, want it to run until it is stopped", err)
+		}
+		return
+	}
+	e, ok := errors.AsType[*post.RefusedError](err)
+	if !ok || !strings.HasPrefix(e.Subject, want) {
+		t.Fatalf("got %v, want the refusal of %s", err, want)
+	}
+	for _, word := range []string{"list PCI", e.Subject, "allow the NATS user to publish"} {
+		if !strings.Contains(err.Error(), word) {
+			t.Fatalf("got %q, want it to hold %q", err, word)
+		}
+	}
+	// What runs may still end, and what cannot be reported goes back.
+	if took := time.Since(began); took > 2*time.Second {
+		t.Fatalf("it took %v, want it at once", took)
+	}
+}
+
+// give puts one task on the list.
+func give(t *testing.T, root *post.Conn) {
+	t.Helper()
+	task := &schemas.ActivityTask{
+		V: schemas.Version, Token: "RUN.5.1", WorkflowID: workflow, Run: "RUN", ActivityID: "a", Type: "work", Attempt: 1,
+		Report: ns.ActOutcome(0, workflow, "PCI"), Beat: ns.Beat(0, workflow, "PCI"),
+	}
+	body, err := schemas.Marshal(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.PublishSync(t.Context(), ns.Task("PCI", 0), nil, body); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,218 @@
+package broker_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
+)
+
+// renewing continues as new on every signal and cancel request, and ends when it is asked to.
+func renewing(d *decisionTask) string {
+	for _, e := range d.Events {
+		if e.Type == "Signal" && e.Attributes["signalName"] == "end" {
+			return complete
+		}
+	}
+	if d.has("Signal") || d.has("WorkflowCancelRequested") {
+		return `[{"type":"ContinueAsNew"}]`
+	}
+	return "[]"
+}
+
+// errands counts the signals and cancel requests of other workflows in all runs of a workflow id.
+func (f *fleet) errands(id string) (n int) {
+	f.t.Helper()
+	for _, run := range f.runsOf(id) {
+		for _, e := range f.eventsOf(id, run) {
+			switch a := e.Attributes.(type) {
+			case *schemas.Signal:
+				if a.ExternalWorkflowExecution != nil {
+					n++
+				}
+			case *schemas.WorkflowCancelRequested:
+				if a.ExternalWorkflowExecution != nil {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// A signal or a cancel request of another workflow comes again after its target has continued as new, and after it has
+// closed: the chain takes it once, and the sender hears each time that it has arrived.
+func TestErrandRepeatedInAChain(t *testing.T) { // P-6
+	for _, tc := range []struct {
+		kind, decision string
+		event, told    schemas.EventType
+	}{
+		{"signal", `{"type":"SignalExternal","attributes":{"workflowId":"kid","signalName":"go"%s}}`, schemas.EventSignal, schemas.EventExternalSignaled},
+		{"cancel", `{"type":"CancelExternal","attributes":{"workflowId":"kid"%s}}`, schemas.EventWorkflowCancelRequested, schemas.EventExternalCancelRequested},
+	} {
+		for _, named := range []string{"no run", "the first run", "the second run"} {
+			t.Run(tc.kind+"/"+named, func(t *testing.T) {
+				virtually(t, 1, func(t *testing.T, f *fleet) {
+					calm := f.node("calm", nil)
+					f.decider("kid", renewing)
+					f.start(`{"workflowId":"kid","type":"kid","run":"k1"}`)
+					f.publish("drover.default.signal.kid.on", "")
+					for len(f.runsOf("kid")) < 2 {
+						time.Sleep(time.Second)
+					}
+					run := map[string]string{"the first run": `,"run":"k1"`, "the second run": `,"run":"` + f.runsOf("kid")[1] + `"`}[named]
+					calm.stop()
+					b := &bodies{prefix: ns.In(0, "kid", tc.kind), then: nth(1, ns.In(0, "o", "external"), cutwire.CutBefore)}
+					first := f.node("a", b.judge)
+					f.decider("order", func(d *decisionTask) string {
+						if d.has("WorkflowStarted") {
+							return "[" + fmt.Sprintf(tc.decision, run) + "]"
+						}
+						return "[]"
+					})
+					f.start0("o", "order", "r1")
+					first.waitKilled()
+					f.node("b", nil)
+					f.await("o", tc.told)
+					again := func() {
+						t.Helper()
+						f.publish(b.prefix, b.first(t))
+						time.Sleep(2 * time.Second)
+						if n := f.errands("kid"); n != 1 {
+							t.Fatalf("%d times %s of the sender in the chain %v, want once", n, tc.event, f.runsOf("kid"))
+						}
+					}
+					again()
+					if n := len(f.runsOf("kid")); n != 3 {
+						t.Fatalf("%d runs of the target, want 3", n)
+					}
+					f.api("terminate", `{"workflowId":"kid"}`)
+					again()
+					if told := f.count("o", tc.told); told != 1 {
+						t.Fatalf("the sender was told %d times", told)
+					}
+					if failed := f.count("o", schemas.EventCancelExternalFailed) + f.count("o", schemas.EventSignalExternalFailed); failed != 0 {
+						t.Fatalf("the sender was told %d times that it failed", failed)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Signals and cancel requests that come while a continuation is in flight belong to the chain: none is lost, none comes
+// twice, none is parked.
+func TestWhatComesDuringAContinuation(t *testing.T) { // P-4
+	for _, verdict := range []cutwire.Verdict{cutwire.Pass, cutwire.CutBefore, cutwire.CutAfter} {
+		for n := 3; n <= 5; n++ { // the record of the continuation, the first one behind it, and the next
+			t.Run(fmt.Sprintf("%v/%d", verdict, n), func(t *testing.T) {
+				virtually(t, 1, func(t *testing.T, f *fleet) {
+					f.decider("order", renewing)
+					first := f.node("a", nth(n, "drover.default.history.0.o.", verdict))
+					f.start0("o", "order", "r1")
+					const signals = 60
+					for i := range signals {
+						f.publish("drover.default.signal.o.s", fmt.Sprint(i))
+						if i%20 == 0 {
+							f.publish(ns.In(0, "o", "cancel"), fmt.Sprintf(`{"workflowId":"o","run":"r1","requestId":"c%d","origin":{"firstRun":"r1"}}`, i))
+						}
+					}
+					if verdict != cutwire.Pass {
+						first.waitKilled()
+						f.publish("drover.default.signal.o.s", "while nobody is there")
+						f.node("b", nil)
+					} else {
+						f.publish("drover.default.signal.o.s", "last")
+					}
+					f.publish("drover.default.signal.o.end", "")
+					for f.result("o") != "completed" {
+						time.Sleep(time.Second)
+					}
+					var inputs []string
+					for _, run := range f.runsOf("o") {
+						for _, e := range f.eventsOf("o", run) {
+							if s, ok := e.Attributes.(*schemas.Signal); ok && s.SignalName == "s" {
+								inputs = append(inputs, string(s.Input))
+							}
+						}
+					}
+					if len(inputs) != signals+1 {
+						t.Fatalf("%d signals in the chain, want %d", len(inputs), signals+1)
+					}
+					for i := range signals {
+						if inputs[i] != fmt.Sprint(i) {
+							t.Fatalf("signal %d of the chain is %s: %v", i, inputs[i], inputs)
+						}
+					}
+					if n := f.count("o", schemas.EventWorkflowCancelRequested); n == 0 {
+						t.Fatal("no run of the chain has had a cancel request")
+					}
+					if dead := f.dead(); len(dead) != 0 {
+						t.Fatalf("dead letters %v", dead)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A signal that names itself is taken once, however often and however late it is sent, and by whichever run of a chain.
+func TestSignalSentTwice(t *testing.T) { // P-6
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		first := f.node("a", nil)
+		f.decider("order", func(d *decisionTask) string {
+			for _, e := range d.Events {
+				if e.Type == "Signal" && e.Attributes["signalName"] == "renew" {
+					return `[{"type":"ContinueAsNew"}]`
+				}
+			}
+			return "[]"
+		})
+		f.start(startO)
+		send := func(name, id string) {
+			t.Helper()
+			if _, err := f.js.Publish(t.Context(), "drover.default.signal.o."+name, []byte(`1`), jetstream.WithMsgID(id)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		for i, before := range []func(){
+			func() {},
+			func() {},                             // the server drops it
+			func() { time.Sleep(time.Hour) },      // the server has forgotten it
+			func() { send("renew", "renewal-1") }, // the run has another id
+			func() { time.Sleep(time.Hour) },
+			func() { send("renew", "renewal-2"); first.stop(); f.node("b", nil) },
+			func() { time.Sleep(time.Hour) },
+		} {
+			before()
+			send("s", "m1")
+			signals := 0
+			for _, run := range f.runsOf("o") {
+				for _, e := range f.eventsOf("o", run) {
+					if s, ok := e.Attributes.(*schemas.Signal); ok && s.SignalName == "s" {
+						signals++
+					}
+				}
+			}
+			if signals != 1 {
+				t.Fatalf("send %d: %d signals in the chain, want 1", i, signals)
+			}
+		}
+		if n := len(f.runsOf("o")); n != 3 {
+			t.Fatalf("%d runs, want 3", n)
+		}
+		if a := f.api("signal", `{"workflowId":"o","name":"s","requestId":"m1","input":1}`); a["error"] != nil {
+			t.Fatalf("the same by the API was answered %v", a)
+		}
+		time.Sleep(time.Second)
+		if types := f.types("o"); slices.Contains(types, "Signal") {
+			t.Fatalf("the last run has %v", types)
+		}
+	})
+}

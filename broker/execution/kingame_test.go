@@ -1,0 +1,171 @@
+package execution
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// Random families: workflows that start one another, signal, cancel, continue and end in any order, with letters that take
+// their time and owners that do things twice. All histories must agree, and when the letters are delivered nothing is left
+// to do.
+func TestFamilies(t *testing.T) { // S1-24, S1-25, P-4, P-5, P-6
+	rapid.Check(t, func(t *rapid.T) {
+		g := familyGame{T: t, family: newFamily(t.Fatalf)}
+		g.holdUp = func() bool { return rapid.IntRange(0, 4).Draw(t, "late") == 0 }
+		for range rapid.IntRange(1, 60).Draw(t, "turns") {
+			g.turn()
+		}
+		g.settle()
+		if rapid.Bool().Draw(t, "replaced") { // everybody's owner, at last
+			for _, s := range g.all() {
+				g.again(s)
+			}
+		}
+		g.over()
+	})
+}
+
+type familyGame struct {
+	*rapid.T
+	*family
+	n int
+}
+
+// member draws a workflow id: of a family that is there, or one of the roots.
+func (g *familyGame) member() string {
+	ids := []string{"a", "b", "c"}
+	for id := range g.last {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return rapid.SampledFrom(ids).Draw(g.T, "who")
+}
+
+func (g *familyGame) all() (runs []*State) {
+	for _, run := range slices.Sorted(maps.Keys(g.runs)) {
+		runs = append(runs, g.runs[run])
+	}
+	return runs
+}
+
+var policies = []schemas.ChildPolicy{"", schemas.ChildTerminate, schemas.ChildRequestCancel, schemas.ChildAbandon}
+
+func (g *familyGame) limit() schemas.Duration {
+	return schemas.Duration(rapid.SampledFrom([]int64{0, 0, 5e9}).Draw(g.T, "limit"))
+}
+
+func (g *familyGame) policy() schemas.ChildPolicy {
+	return rapid.SampledFrom(policies).Draw(g.T, "policy")
+}
+
+func (g *familyGame) turn() {
+	if to := slices.Sorted(maps.Keys(g.mail)); len(to) > 0 && rapid.Bool().Draw(g.T, "deliver") {
+		g.deliver(rapid.SampledFrom(to).Draw(g.T, "to"))
+		return
+	}
+	if n := len(g.late); n > 0 && rapid.Bool().Draw(g.T, "release") {
+		g.release(rapid.IntRange(0, n-1).Draw(g.T, "which"))
+		return
+	}
+	id := g.member()
+	s := g.last[id]
+	g.n++
+	if s == nil || s.Closed() {
+		if s == nil || g.quiet(id, anything) && !g.bears(id) {
+			g.begin(&schemas.StartRequest{WorkflowID: id, Run: fmt.Sprint(id, "-", g.n), Type: "T", ChildPolicy: g.policy(), ExecutionStartToCloseTimeout: g.limit()})
+		}
+		return
+	}
+	switch rapid.IntRange(0, 10).Draw(g.T, "turn") {
+	case 0:
+		g.step(s, Signal{Name: "s", RequestID: fmt.Sprint("q", g.n)})
+	case 1:
+		g.step(s, Cancel{Request: &schemas.ExecutionRequest{RequestID: fmt.Sprint("q", g.n)}})
+	case 2:
+		g.step(s, Terminate{Request: &schemas.ExecutionRequest{ChildPolicy: g.policy()}})
+	case 3:
+		g.again(rapid.SampledFrom(g.all()).Draw(g.T, "again"))
+	case 4:
+		g.now += 10e9
+		g.step(s, Ring{})
+	default:
+		g.step(s, Signal{Name: "wake"})
+		g.decide(id, g.decisions(g.quiet(id, cancels))...)
+	}
+}
+
+// quiet tells whether nothing is on its way to a workflow id that another workflow has sent, of the kind that counts. It may
+// come twice, and a run knows nothing of the cancel requests of the run that it continues, and nothing at all of a run of
+// its id that it does not continue.
+func (g *familyGame) quiet(id string, counts func(*ExternalAction) bool) bool {
+	for _, other := range g.runs {
+		for _, x := range other.Externals {
+			if _, to, _ := other.RequestOf(x); to == id && counts(x) {
+				return false
+			}
+		}
+	}
+	return len(g.mail[id]) == 0 && !slices.ContainsFunc(g.late, func(l letter) bool { return l.to == id })
+}
+
+// bears tells whether a child of a workflow id is still to begin. It tells a closed parent so, but not the parent's id.
+func (g *familyGame) bears(id string) bool {
+	starts := func(m Message) bool {
+		q, ok := m.(Start)
+		return ok && q.Request.Origin.Parent.WorkflowID == id
+	}
+	for _, mail := range g.mail {
+		if slices.ContainsFunc(mail, starts) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(g.late, func(l letter) bool {
+		_, report := l.Message.(Child)
+		return starts(l.Message) || report && l.to == id
+	})
+}
+
+func anything(*ExternalAction) bool { return true }
+
+func cancels(x *ExternalAction) bool { return x.Cancel != nil }
+
+// decisions draws a reply.
+func (g *familyGame) decisions(continues bool) (all []schemas.DecisionAttributes) {
+	for range rapid.IntRange(0, 2).Draw(g.T, "decisions") {
+		to, run := g.member(), ""
+		if s := g.last[to]; s != nil && rapid.Bool().Draw(g.T, "named") {
+			run = s.Run
+		}
+		switch rapid.IntRange(0, 2).Draw(g.T, "decision") {
+		case 0:
+			g.n++
+			all = append(all, &schemas.StartChild{WorkflowID: fmt.Sprint("child", g.n), WorkflowType: "T", Input: schemas.Text(to), ChildPolicy: g.policy(), ExecutionStartToCloseTimeout: g.limit()})
+		case 1:
+			all = append(all, &schemas.SignalExternal{WorkflowID: to, Run: run, SignalName: "hello", Input: schemas.Text(to)})
+		case 2:
+			all = append(all, &schemas.CancelExternal{WorkflowID: to, Run: run})
+		}
+	}
+	switch rapid.IntRange(0, 9).Draw(g.T, "end") {
+	case 0:
+		all = append(all, &schemas.CompleteWorkflow{Result: schemas.Text("out")})
+	case 1:
+		all = append(all, &schemas.FailWorkflow{Reason: "why", Details: schemas.Text("how")})
+	case 2:
+		all = append(all, &schemas.CancelWorkflow{Details: schemas.Text("how")})
+	case 3, 4:
+		if !continues {
+			break
+		}
+		all = append(all, &schemas.ContinueAsNew{Input: schemas.Text("next")})
+	}
+	return all
+}

@@ -1,0 +1,189 @@
+package broker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
+)
+
+// ids are the workflow ids of a list, in order.
+func (f *fleet) ids(filters string) string {
+	f.t.Helper()
+	executions, _ := f.api("list", "{"+filters+"}")["executions"].([]any)
+	var ids []string
+	for _, e := range executions {
+		ids = append(ids, e.(map[string]any)["workflowId"].(string))
+	}
+	slices.Sort(ids)
+	return strings.Join(ids, " ")
+}
+
+func TestListFiltersAndCount(t *testing.T) {
+	virtually(t, 4, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("quick", func(*decisionTask) string { return complete })
+		f.decider("parent", func(task *decisionTask) string {
+			if task.has("WorkflowStarted") {
+				return `[{"type":"StartChild","attributes":{"workflowId":"child","workflowType":"idle"}}]`
+			}
+			return `[]`
+		})
+		f.start(`{"workflowId":"one","type":"quick","tagList":["red","big"]}`)
+		f.result("one")
+		time.Sleep(time.Second)
+		noon := time.Now()
+		time.Sleep(time.Second)
+		f.start(`{"workflowId":"two","type":"quick","tagList":["red"]}`)
+		f.result("two")
+		f.start(`{"workflowId":"three","type":"idle","tagList":["blue"]}`)
+		f.start(`{"workflowId":"family","type":"parent"}`)
+		f.await("family", schemas.EventChildStarted)
+		at := fmt.Sprintf("%q", schemas.At(noon))
+		for _, tt := range []struct{ filters, want string }{
+			{``, "child family one three two"},
+			{`"tag":"red"`, "one two"},
+			{`"tag":"big"`, "one"},
+			{`"tag":"re"`, ""},
+			{`"parent":"family"`, "child"},
+			{`"parent":"nobody"`, ""},
+			{`"status":"closed"`, "one two"},
+			{`"status":"open"`, "child family three"},
+			{`"closedAfter":` + at, "two"},
+			{`"closedBefore":` + at, "one"},
+			{`"startedAfter":` + at, "child family three two"},
+			{`"startedBefore":` + at + `,"tag":"red"`, "one"},
+			{`"workflowId":"two"`, "two"},
+			{`"prefix":"t","type":"idle"`, "three"},
+		} {
+			if got := f.ids(tt.filters); got != tt.want {
+				t.Errorf("list %s: got %q, want %q", tt.filters, got, tt.want)
+			}
+			a := f.api("count", "{"+tt.filters+"}")
+			if n := len(strings.Fields(tt.want)); a["count"] != float64(n) || a["truncated"] != nil {
+				t.Errorf("count %s: got %v, want %d", tt.filters, a, n)
+			}
+		}
+		raw, err := json.Marshal(f.api("list", `{"parent":"family"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page schemas.ListResponse
+		if err := json.Unmarshal(raw, &page); err != nil {
+			t.Fatal(err)
+		}
+		if p := page.Executions[0].Parent; p == nil || p.WorkflowID != "family" || p.Run == "" {
+			t.Errorf("got parent %+v, want the family and its run", p)
+		}
+	})
+}
+
+// A page that is full says where to go on, also when what follows does not match.
+func TestListPages(t *testing.T) {
+	virtually(t, 2, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		for i := range 7 {
+			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"idle","tagList":["t%d"]}`, i, i%2))
+		}
+		var got []string
+		cursor := ""
+		for range 10 {
+			page := f.api("list", fmt.Sprintf(`{"limit":2,"tag":"t0","cursor":%q}`, cursor))
+			for _, e := range page["executions"].([]any) {
+				got = append(got, e.(map[string]any)["workflowId"].(string))
+			}
+			if cursor, _ = page["cursor"].(string); cursor == "" {
+				break
+			}
+		}
+		slices.Sort(got)
+		if want := []string{"w0", "w2", "w4", "w6"}; !slices.Equal(got, want) || cursor != "" {
+			t.Fatalf("got %v and cursor %q, want %v", got, cursor, want)
+		}
+	})
+}
+
+func TestCountThatTakesTooLong(t *testing.T) {
+	virtually(t, 2, func(t *testing.T, f *fleet) {
+		var cut atomic.Bool
+		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			if cut.Load() && subj == "$JS.API.STREAM.INFO."+ns.StreamHistory(1) {
+				return cutwire.Swallow
+			}
+			return cutwire.Pass
+		})
+		for i := range 20 {
+			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"idle"}`, i))
+		}
+		cut.Store(true)
+		began := time.Now()
+		a := f.api("count", `{"wait":3}`)
+		n, _ := a["count"].(float64)
+		if took := time.Since(began); a["truncated"] != true || n < 1 || n > 19 || took != 3*time.Second {
+			t.Fatalf("got %v after %v, want what one of two partitions has, after 3 s", a, took)
+		}
+	})
+}
+
+func TestTaskLists(t *testing.T) {
+	virtually(t, 2, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		if lists := f.lists(); len(lists) > 0 {
+			t.Fatalf("got %v, want no lists", lists)
+		}
+		f.api("tasklist", `{"list":"empty"}`)
+		f.decider("order", func(task *decisionTask) string {
+			if task.has("WorkflowStarted") {
+				return "[" + scheduleActivity("a1", "") + "," + scheduleActivity("a2", "") + "," + scheduleActivity("a3", "") + "]"
+			}
+			return `[]`
+		})
+		before := schemas.At(time.Now())
+		f.start(`{"workflowId":"one","type":"order"}`)
+		f.await("one", schemas.EventActivityScheduled)
+		taken := f.pull()
+		time.Sleep(time.Minute / 10) // less than the lease
+		got := f.lists()
+		if len(got) != 2 || got[1].OldestAt < before || got[1].OldestAt > before.Add(schemas.Seconds(5)) {
+			t.Fatalf("got %+v, want two lists, and the oldest task put there at about %v", got, before)
+		}
+		got[1].OldestAt = 0
+		want := []schemas.TaskListInfo{{List: "empty"}, {List: "main", Pending: 2, Working: 1}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+		taken.success()
+		f.pull().success()
+		f.pull().success()
+		if got := f.tryPull(time.Second); got != nil {
+			t.Fatalf("got another task %+v", got)
+		}
+		if got := f.lists(); got[1] != (schemas.TaskListInfo{List: "main"}) {
+			t.Fatalf("got %+v, want an empty list", got[1])
+		}
+	})
+}
+
+func (f *fleet) lists() []schemas.TaskListInfo {
+	f.t.Helper()
+	raw, err := json.Marshal(f.api("lists", `{}`))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var a schemas.TaskListsResponse
+	if err := json.Unmarshal(raw, &a); err != nil {
+		f.t.Fatal(err)
+	}
+	if a.Error != nil {
+		f.t.Fatal(a.Error)
+	}
+	return a.Lists
+}

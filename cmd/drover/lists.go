@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/schemas"
+)
+
+func listsCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lists",
+		Short: "Show the task lists: tasks that wait, tasks in work, workers that wait",
+		Long: `Show the task lists of the namespace.
+
+PENDING tasks wait for a worker; WORKING ones are with one, or were with one that died less than ten seconds ago. WORKERS is
+how many workers wait for a task; busy ones do not. OLDEST is how long the oldest task that is not done has been there.`,
+		Args: argNames(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				all, err := c.TaskLists(ctx)
+				if err != nil {
+					return err
+				}
+				now := time.Now()
+				each := func(yield func(schemas.TaskListInfo, error) bool) {
+					for _, l := range all {
+						if !yield(l, nil) {
+							return
+						}
+					}
+				}
+				return lines(a, []string{"LIST", "PENDING", "WORKING", "WORKERS", "OLDEST"}, each, func(l schemas.TaskListInfo) []string {
+					return taskListRow(l, now)
+				})
+			})
+		},
+	}
+}
+
+func taskListRow(l schemas.TaskListInfo, now time.Time) []string {
+	oldest := "-"
+	if l.OldestAt != 0 {
+		oldest = span(max(now.Sub(l.OldestAt.Time()), 0))
+	}
+	return []string{word(l.List, 64), fmt.Sprint(l.Pending), fmt.Sprint(l.Working), fmt.Sprint(l.Workers), oldest}
+}

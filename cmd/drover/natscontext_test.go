@@ -1,0 +1,169 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// contexts makes a folder of the nats command line with the given contexts and selects one, unless it is "".
+func contexts(t *testing.T, selected string, files map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	if err := os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range files {
+		if err := os.WriteFile(filepath.Join(dir, "nats", "context", name+".json"), []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if selected == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(dir, "nats", "context.txt"), []byte(selected+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDialOptions(t *testing.T) {
+	t.Setenv("HOME", "/home/joe")
+	contexts(t, "picked", map[string]string{
+		"picked": `{"url":"nats://picked:1"}`,
+		"full": `{"description":"x","url":"nats://full:1","user":"u","password":"p","creds":"ignored","ca":"~/ca.pem","cert":"~/c.pem","key":"k.pem",
+			"inbox_prefix":"_MINE","jetstream_domain":"hub"}`,
+		"creds":  `{"creds":"~/my.creds","nkey":"ignored"}`,
+		"nkey":   `{"url":"nats://nkey:1","nkey":"seed.nk","jetstream_api_prefix":"$JS.x.API"}`,
+		"token":  `{"url":"nats://token:1","token":"t"}`,
+		"future": `{"url":"nats://future:1","something_new":{"a":1}}`,
+	})
+	full := post.Options{
+		URL: "nats://full:1", User: "u", Password: "p", CAFile: "/home/joe/ca.pem", CertFile: "/home/joe/c.pem", KeyFile: "k.pem",
+		InboxPrefix: "_MINE", APIPrefix: "$JS.hub.API",
+	}
+	change := func(o post.Options, f func(*post.Options)) post.Options { f(&o); return o }
+	for _, tt := range []struct {
+		name string
+		a    app
+		env  map[string]string
+		want post.Options
+	}{
+		{"the selected one", app{}, nil, post.Options{URL: "nats://picked:1"}},
+		{"not beside --nats", app{nats: "nats://flag:1"}, nil, post.Options{URL: "nats://flag:1"}},
+		{"not beside NATS_URL", app{}, map[string]string{"NATS_URL": "nats://env:1"}, post.Options{}},
+		{"none wanted", app{context: contextFlag{given: true}}, nil, post.Options{}},
+		{"all of one", app{context: contextFlag{"full", true}}, nil, full},
+		{"by the environment", app{}, map[string]string{contextEnv: "full"}, full},
+		{"the flag wins", app{context: contextFlag{"token", true}}, map[string]string{contextEnv: "full"}, post.Options{URL: "nats://token:1", Token: "t"}},
+		{"over NATS_URL", app{context: contextFlag{"full", true}}, map[string]string{"NATS_URL": "nats://env:1"}, full},
+		{"without an address", app{context: contextFlag{"creds", true}}, map[string]string{"NATS_URL": "nats://env:1"}, post.Options{URL: "nats://127.0.0.1:4222", CredsFile: "/home/joe/my.creds"}},
+		{"nkey", app{context: contextFlag{"nkey", true}}, nil, post.Options{URL: "nats://nkey:1", NKeyFile: "seed.nk", APIPrefix: "$JS.x.API"}},
+		{"unknown settings", app{context: contextFlag{"future", true}}, nil, post.Options{URL: "nats://future:1"}},
+		{"--nats wins over its address", app{context: contextFlag{"full", true}, nats: "nats://flag:1"}, nil, change(full, func(o *post.Options) { o.URL = "nats://flag:1" })},
+		{"who connects is one thing", app{context: contextFlag{"full", true}, nkey: "n"}, nil, change(full, func(o *post.Options) { o.User, o.Password, o.NKeyFile = "", "", "n" })},
+		{"so is the certificate", app{context: contextFlag{"full", true}, tlsCert: "c", tlsKey: "k", tlsCA: "ca"}, nil, change(full, func(o *post.Options) { o.CertFile, o.KeyFile, o.CAFile = "c", "k", "ca" })},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for k, v := range tt.env {
+				t.Setenv(k, v)
+			}
+			got, err := tt.a.dialOptions()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Fatal(diff)
+			}
+		})
+	}
+}
+
+// Bad input: contexts. Exit code 2, and the way out.
+func TestBrokenContexts(t *testing.T) {
+	contexts(t, "gone", map[string]string{
+		"b": `{"url":"nats://b:1"}`, "a": `{}`, "broken": `{"url":`, "socks": `{"socks_proxy":"x"}`, "nsc": `{"nsc":"nsc://o/a/u"}`,
+		"jwt": `{"user_jwt":"x"}`, "first": `{"tls_first":true}`, "win": `{"windows_cert_store":"user"}`, "op": `{"creds":"op://x/y"}`,
+	})
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"why", "x", "--context", "c"}, []string{`context "c" is not known`, "use one of a, b, broken,"}},
+		{[]string{"why", "x", "--context", "../b"}, []string{"no name of a context"}},
+		{[]string{"why", "x", "--context", "broken"}, []string{"broken.json", "nats context edit broken"}},
+		{[]string{"why", "x", "--context", "socks"}, []string{"socks_proxy", "--nats"}},
+		{[]string{"why", "x", "--context", "nsc"}, []string{"has nsc"}},
+		{[]string{"why", "x", "--context", "jwt"}, []string{"user_jwt"}},
+		{[]string{"why", "x", "--context", "first"}, []string{"tls_first"}},
+		{[]string{"why", "x", "--context", "win"}, []string{"windows_cert_store"}},
+		{[]string{"why", "x", "--context", "op"}, []string{"1Password"}},
+		{[]string{"list"}, []string{`context "gone" is not known`, "nats context select", "--nats"}},
+	} {
+		command("", tt.args...).want(t, exitUsage, "", append(tt.want, "drover: ")...)
+	}
+	t.Setenv(contextEnv, "c")
+	r := command("", "list", "--json")
+	r.want(t, exitUsage, "", "{")
+	if e := wantErrorDocument(t, r, schemas.CodeInvalid, ""); !strings.Contains(e.Message, `"c" is not known`) {
+		t.Fatalf("got %+v", e)
+	}
+	contexts(t, "", nil)
+	command("", "list").want(t, exitUsage, "", "there are none", "nats context add")
+}
+
+func TestContextIsUsed(t *testing.T) {
+	s := newService(t)
+	on(s, "why", func(schemas.ExecutionRequest) any { return schemas.WhyResponse{Run: "r1", Because: "of nothing"} })
+	contexts(t, "there", map[string]string{"there": `{"url":"` + s.url + `"}`, "nowhere": `{"url":"nats://127.0.0.1:1"}`})
+	ask := func(args ...string) result {
+		s.settle()
+		defer s.settle()
+		return command("", append([]string{"why", "a"}, args...)...)
+	}
+	ask().want(t, exitDone, "of nothing\n")
+	ask("--context", "there").want(t, exitDone, "of nothing\n")
+	ask("--context", "nowhere").want(t, exitNoConnection, "", "127.0.0.1:1")
+	ask("--context", "nowhere", "--nats", s.url).want(t, exitDone, "of nothing\n")
+	t.Setenv("NATS_URL", "nats://127.0.0.1:2")
+	ask().want(t, exitNoConnection, "", "127.0.0.1:2")
+	ask("--context", "there").want(t, exitDone, "of nothing\n")
+}
+
+// A server of its own has no context, whatever the environment says; one beside a NATS elsewhere has.
+func TestServerWithAContext(t *testing.T) {
+	contexts(t, "picked", map[string]string{"picked": `{"url":"nats://127.0.0.1:1","user":"u","password":"p"}`})
+	t.Setenv(contextEnv, "picked")
+	for _, tt := range []struct {
+		args string
+		want *post.Options
+	}{
+		{"", nil},
+		{"--context picked", &post.Options{URL: "nats://127.0.0.1:1", User: "u", Password: "p"}},
+		{"--context=", nil},
+		{"--context= --nats nats://127.0.0.1:2", &post.Options{URL: "nats://127.0.0.1:2"}},
+	} {
+		a := &app{}
+		root := a.root()
+		cmd := find(root, "server")
+		if err := cmd.ParseFlags(strings.Fields(tt.args)); err != nil {
+			t.Fatal(err)
+		}
+		o, err := (&serverFlags{}).options(a, cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, o.External); diff != "" {
+			t.Fatalf("%q: %s", tt.args, diff)
+		}
+	}
+	command("", "server", "--context", "nowhere").want(t, exitUsage, "", `"nowhere" is not known`, "picked")
+	command("", "server", "--context", "picked", "--store", "x").want(t, exitUsage, "", "--store is given", "--context")
+	command("", "server", "--context", "picked").want(t, exitNoConnection, "", "127.0.0.1:1")
+}

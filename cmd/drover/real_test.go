@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/schemas"
+)
+
+// deciding serves two types: cart, which completes with its signals when one is "pay" and cancels when it is asked to, and
+// chain, which continues as new until its input is 0.
+func deciding(t *testing.T, url string) {
+	t.Helper()
+	c, err := drover.Connect(t.Context(), &drover.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.Deciders(nil)
+	w.Register("cart", decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
+		v, err := task.View(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case v.CancelRequested():
+			return []schemas.Decision{schemas.Decide(&schemas.CancelWorkflow{})}, nil
+		case len(v.Signals("pay")) > 0:
+			return []schemas.Decision{decider.Complete(len(v.Signals("add")))}, nil
+		}
+		return nil, nil
+	}))
+	w.Register("chain", decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
+		v, err := task.View(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var n int
+		if err := json.Unmarshal(v.Input(), &n); err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return []schemas.Decision{decider.Complete("the end")}, nil
+		}
+		next, err := schemas.JSONPayload(n - 1)
+		return []schemas.Decision{schemas.Decide(&schemas.ContinueAsNew{Input: next})}, err
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("deciders: %v", err)
+		}
+		c.Close()
+	})
+}
+
+// The commands against a server with everything, as a person would use them.
+func TestCommandsOnAServer(t *testing.T) {
+	s := serving(t, memoryServer())
+	deciding(t, s.URL)
+	drover := func(args ...string) result { return command("", append(args, "--nats", s.URL, "--timeout", "30s")...) }
+	ok := func(args ...string) string {
+		t.Helper()
+		r := drover(args...)
+		if r.code != exitDone {
+			t.Fatalf("%v: got %d: %s", args, r.code, r.stderr)
+		}
+		return r.stdout
+	}
+	has := func(got, want string) {
+		t.Helper()
+		if !strings.Contains(got, want) {
+			t.Fatalf("got %q, want it to hold %q", got, want)
+		}
+	}
+
+	// Signal with start: the first begins the run, the second finds it.
+	has(ok("start", "cart", "--id", "c1", "--signal", "add", "--tag", "vip"), "started c1 run ")
+	has(ok("start", "cart", "--id", "c1", "--signal", "add"), "found c1 run ")
+	drover("start", "cart", "--id", "c1").want(t, exitFailed, "", `start "c1" run `)
+	has(ok("start", "cart", "--id", "c1", "--conflict-policy", "use-existing"), "found c1 run ")
+	if got := ok("start", "cart", "--id", "c1", "--signal", "pay", "--wait"); got != "2\n" {
+		t.Fatalf("got result %q, want 2 signals", got)
+	}
+	drover("start", "cart", "--id", "c1", "--reuse-policy", "reject").want(t, exitFailed, "", "c1")
+	drover("start", "cart", "--id", "c1", "--reuse-policy", "failed-only").want(t, exitFailed, "", "c1")
+
+	// Cancel asks, terminate does not.
+	ok("start", "cart", "--id", "c2")
+	has(ok("cancel", "c2", "--reason", "no longer wanted"), "requested the cancellation of c2 run ")
+	drover("result", "c2").want(t, exitFailed, "", "canceled")
+	drover("cancel", "c2").want(t, exitFailed, "", `cancel "c2"`)
+	drover("cancel", "nobody").want(t, exitFailed, "", "nobody")
+	ok("start", "lonely", "--id", "l1")
+	has(ok("terminate", "l1", "--reason", "stuck", "--details", `{"n":1}`), "terminated l1 run ")
+	drover("result", "l1").want(t, exitFailed, "", "terminated: stuck", `details: {"n":1}`)
+	has(ok("history", "l1"), "stuck")
+
+	if got := ok("start", "chain", "--id", "x", "--input", "3", "--wait", "-o", "yaml"); !strings.HasSuffix(got, "status: completed\nresult: the end\n") {
+		t.Fatalf("got %q", got)
+	}
+
+	if got := ok("count", "--type", "cart", "--status", "closed") + ok("count", "--status", "open") + ok("count", "--tag", "vip", "--json"); got != "2\n0\n{\"count\":1}\n" {
+		t.Fatalf("got %q", got)
+	}
+	if got := strings.Count(ok("list", "--closed-after", "1h", "--id", "x"), "continuedAsNew"); got != 3 {
+		t.Fatalf("got %d runs that continued, want 3", got)
+	}
+	if got := ok("lists"); got != "" {
+		t.Fatalf("got %q, want no lists", got)
+	}
+	work(t, s.URL)
+	ok("start", "greet", "--id", "g", "--input", `"you"`, "--wait")
+	has(ok("lists", "-o", "yaml"), "list: words\npending: 0\nworking: 0\nworkers: 1\n")
+	got := completed(t, command("", "__complete", "--nats", s.URL, "describe", "c"))
+	if len(got) != 2 {
+		t.Fatalf("got %v, want c1 and c2", got)
+	}
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+)
+
+// A server that is started again serves what it finds, after a crash of the machine too.
+func TestServeFindsItsNamespaces(t *testing.T) {
+	log, kept := listening()
+	o := serveOptions{Embedded: embedded.Options{StoreDir: t.TempDir(), Port: -1, Profile: embedded.ProfileDev}, Logger: log}
+	s := serving(t, o)
+	for i := range 6 {
+		ns := fmt.Sprint("n", i)
+		command("", "namespace", "create", ns, "--partitions", "1", "--nats", s.URL).want(t, exitDone, "namespace "+ns+" has 1 partitions, 1 replicas, storage file, limit none\n")
+		if r := command("", "start", "greet", "--id", "g", "-n", ns, "--nats", s.URL); r.code != exitDone {
+			t.Fatalf("got %+v", r)
+		}
+	}
+	s.end(t)
+	s = serving(t, o)
+	for i := range 6 {
+		if r := command("", "describe", "g", "-n", fmt.Sprint("n", i), "--nats", s.URL); r.code != exitDone {
+			t.Fatalf("got %+v", r)
+		}
+	}
+	// It can have another home, whose partitions are its own.
+	s.end(t)
+	o.Namespace, o.Partitions = "n3", 1
+	s = serving(t, o)
+	if s.Namespace != "n3" || s.Partitions != 1 {
+		t.Fatalf("got %+v", s.readiness)
+	}
+	if r := command("", "start", "greet", "--id", "h", "--nats", s.URL); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	s.end(t)
+	wantQuiet(t, kept)
+}
+
+// A server that is to keep to its namespace serves no other, and makes none for anybody.
+func TestServeOnlyItsNamespace(t *testing.T) {
+	o := memoryServer()
+	o.Namespace, o.OnlyNamespace = "mine", true
+	s := serving(t, o)
+	conn := dialed(t, s.URL)
+	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Namespace: "other", Memory: true, Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if r := command("", "start", "greet", "-n", "mine", "--nats", s.URL); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	command("", "start", "greet", "-n", "other", "--nats", s.URL, "--timeout", "1500ms").want(t, exitNoConnection, "", "drover server")
+	command("", "namespace", "list", "--nats", s.URL, "--timeout", "500ms").want(t, exitNoConnection, "", "the role ops")
+	// The other is served once somebody does.
+	s2 := serving(t, serveOptions{External: &post.Options{URL: s.URL}, Namespace: "other"})
+	if r := command("", "start", "greet", "-n", "other", "--nats", s.URL); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	s2.end(t)
+}
+
+// The home can be deleted too. The server lives on, and serves it again when it is made anew; or makes it when it starts.
+func TestServeLosesItsHome(t *testing.T) {
+	log, kept := listening()
+	o := memoryServer()
+	o.Logger = log
+	s := serving(t, o)
+	on := func(args ...string) result {
+		return command("", append(args, "--nats", s.URL, "--timeout", "30s")...)
+	}
+	for range 3 {
+		if r := on("start", "greet", "--id", "g"); r.code != exitDone {
+			t.Fatalf("got %+v", r)
+		}
+		on("namespace", "delete", "default", "--yes", "--force").want(t, exitDone, "deleted namespace default\n")
+		if r := on("namespace", "list", "--json"); r.code != exitDone || r.stdout != "" {
+			t.Fatalf("got %+v, want no namespace", r)
+		}
+		if r := on("namespace", "create", "default"); r.code != exitDone {
+			t.Fatalf("got %+v", r)
+		}
+	}
+	s.end(t)
+	wantQuiet(t, kept)
+}
+
+// What a namespace demands of its types is obeyed as soon as it is changed.
+func TestServeObeysRequireTypes(t *testing.T) {
+	s := serving(t, memoryServer())
+	on := func(args ...string) result {
+		return command("", append(args, "--nats", s.URL, "--timeout", "30s")...)
+	}
+	if r := on("namespace", "create", "strict", "--require-types"); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	if r := on("start", "greet", "-n", "strict"); r.code != exitFailed || !strings.Contains(r.stderr, "greet") {
+		t.Fatalf("got %+v, want a refusal", r)
+	}
+	if r := on("namespace", "create", "strict", "--require-types=false"); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	soon(t, "allowed", func() bool { return on("start", "greet", "-n", "strict").code == exitDone })
+	s.end(t)
+}
+
+// Somebody deletes the streams themselves. The server complains about some of that, but not without end, and the others go on.
+func TestStreamsAreDeletedUnderTheServer(t *testing.T) {
+	log, kept := listening()
+	o := memoryServer()
+	o.Logger = log
+	s := serving(t, o)
+	on := func(args ...string) result {
+		return command("", append(args, "--nats", s.URL, "--timeout", "30s")...)
+	}
+	if r := on("namespace", "create", "shop", "--partitions", "2"); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	if r := on("start", "greet", "--id", "g", "-n", "shop"); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	conn := dialed(t, s.URL)
+	names := conn.JetStream().StreamNames(t.Context())
+	for name := range names.Name() {
+		if strings.Contains(name, "drover-shop-") {
+			if err := conn.JetStream().DeleteStream(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := names.Err(); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "let go", func() bool {
+		_, err := conn.Request(t.Context(), "drover.shop.api.list", nil, []byte("{}"))
+		return errors.Is(err, post.ErrNoResponders)
+	})
+	lines := len(kept.AllEntries())
+	if r := on("start", "greet", "--id", "g"); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	s.end(t)
+	if after := len(kept.AllEntries()); after > lines+10 || after > 200 {
+		t.Fatalf("got %d lines, %d of them after it had let go; want at most 200 and hardly any after", after, after-lines)
+	}
+}
+
+// A namespace is full: who starts a workflow gets an error, the other namespaces do not notice, and a larger limit mends it.
+func TestNamespaceIsFull(t *testing.T) {
+	log, _ := listening()
+	o := memoryServer()
+	o.Logger = log
+	s := serving(t, o)
+	on := func(stdin, timeout string, args ...string) result {
+		return command(stdin, append(args, "--nats", s.URL, "--timeout", timeout)...)
+	}
+	if r := on("", "30s", "namespace", "create", "small", "--partitions", "1", "--max-bytes", "16MiB"); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	input := `"` + strings.Repeat("x", 100_000) + `"`
+	started := 0
+	for ; started < 300; started++ {
+		if r := on(input, "1s", "start", "greet", "--id", fmt.Sprint("g", started), "--input", "-", "-n", "small"); r.code != exitDone {
+			break
+		}
+	}
+	if started < 100 || started == 300 {
+		t.Fatalf("got %d starts, want the limit to be reached", started)
+	}
+	if r := on("", "30s", "start", "greet"); r.code != exitDone {
+		t.Fatalf("got %+v, want the other namespace untouched", r)
+	}
+	if r := on("", "30s", "list", "-n", "small", "--json"); r.code != exitDone || strings.Count(r.stdout, "\n") != started {
+		t.Fatalf("got %+v, want the %d runs of the full namespace", r, started)
+	}
+	on("", "30s", "namespace", "create", "small", "--max-bytes", "64MiB").want(t, exitDone, "namespace small has 1 partitions, 1 replicas, storage memory, limit 64.0MiB\n")
+	if r := on(input, "30s", "start", "greet", "--input", "-", "-n", "small"); r.code != exitDone {
+		t.Fatalf("got %+v, want it to go on with a larger limit", r)
+	}
+	if r := on("", "30s", "describe", fmt.Sprint("g", started-1), "-n", "small"); r.code != exitDone {
+		t.Fatalf("got %+v, want the last run that was started", r)
+	}
+	on("", "30s", "namespace", "delete", "small", "--yes", "--force").want(t, exitDone, "deleted namespace small\n")
+	s.end(t)
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sirupsen/logrus"
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/activity/kinds"
+	"github.com/droverhq/drover/schemas"
+)
+
+// allKinds can be served without a program.
+var allKinds = []string{kinds.TypeHTTP, kinds.TypeRequest}
+
+// workerFlags are those of worker.
+type workerFlags struct {
+	lists, kinds, hosts []string
+	concurrency         int
+	drain               durationFlag
+	identity            string
+}
+
+func workerCommand(a *app) *cobra.Command {
+	f := &workerFlags{}
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Serve activities that need no program: HTTP calls and requests to NATS micro services",
+		Long: `Take activities of the types "http" and "request" from task lists and do them:
+
+  http     {"method":"POST","url":"https://…","headers":{…},"body":…,"timeout":"5s","expect":[200]}
+           gives {"status":200,"headers":{…},"body":…}; another status fails with http_status_404 and the like
+  request  {"subject":"orders.check","body":…,"headers":{…},"timeout":"5s"} gives the reply of the micro service;
+           without one it fails with no_responders, an error of the service with service_error_ and its code
+
+Each call carries the activity's idempotency key in the header Idempotency-Key. Calls are made at least once: schedule what
+must not be repeated with notIdempotent.
+
+The worker calls whatever workflows ask for, with its own network and NATS user: run it as somebody who may do no harm, and
+name the hosts with --http-host.
+
+SIGTERM and SIGINT stop it: it takes no more, lets what runs end within --drain-timeout and reports it. A second signal cuts
+that short; what was cut is done again by another worker.`,
+		Example: `  drover worker --list calls
+  drover worker --list calls --kinds http --http-host api.example.com --http-host .internal.example.com`,
+		Args: argNames(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd, f) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringSliceVar(&f.lists, "list", nil, "task list to take activities from; may be repeated (required)")
+	fs.StringSliceVar(&f.kinds, "kinds", allKinds, "kinds to serve: "+strings.Join(allKinds, ","))
+	fs.StringSliceVar(&f.hosts, "http-host", nil, "host that http may call; \".example.com\" means all below it; may be repeated (default every host)")
+	fs.IntVar(&f.concurrency, "concurrency", 0, "activities at a time (default 100)")
+	fs.Var(&f.drain, "drain-timeout", "how long activities may go on after a signal (default 5m)")
+	fs.StringVar(&f.identity, "identity", "", "name of this worker in histories (default host name and process id)")
+	return cmd
+}
+
+// workerReady is what worker prints when it begins.
+type workerReady struct {
+	Ready     bool     `json:"ready"`
+	Namespace string   `json:"namespace"`
+	Lists     []string `json:"lists"`
+	Kinds     []string `json:"kinds"`
+	Identity  string   `json:"identity"`
+}
+
+func (f *workerFlags) validate(cmd *cobra.Command) error {
+	if len(f.lists) == 0 {
+		return usage(cmd, fmt.Errorf("--list is missing: name the task lists to take activities from"))
+	}
+	for _, list := range f.lists {
+		if err := schemas.ValidateName("--list", list); err != nil {
+			return usage(cmd, err)
+		}
+	}
+	if f.concurrency < 0 || f.concurrency > 0 && f.concurrency < len(f.lists) {
+		return usage(cmd, fmt.Errorf("--concurrency is %d for %d lists: use at least one for each list", f.concurrency, len(f.lists)))
+	}
+	if len(f.kinds) == 0 {
+		return usage(cmd, fmt.Errorf("--kinds is empty: use some of %s", strings.Join(allKinds, ",")))
+	}
+	for _, k := range f.kinds {
+		if !slices.Contains(allKinds, k) {
+			return usage(cmd, fmt.Errorf("--kinds names %q: use some of %s", k, strings.Join(allKinds, ",")))
+		}
+	}
+	if len(f.hosts) > 0 && !slices.Contains(f.kinds, kinds.TypeHTTP) {
+		return usage(cmd, fmt.Errorf("--http-host is given, which goes with the kind http"))
+	}
+	return nil
+}
+
+// work serves activities until a signal.
+func (a *app) work(cmd *cobra.Command, f *workerFlags) error {
+	if err := f.validate(cmd); err != nil {
+		return err
+	}
+	a.defaultLevel = logrus.InfoLevel
+	ctx, hurry, done := onSignals(cmd.Context())
+	defer done()
+	c, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	w := f.worker(c)
+	ready := workerReady{Ready: true, Namespace: c.Namespace(), Lists: f.lists, Kinds: f.kinds, Identity: w.Identity()}
+	if a.json {
+		err = a.document(ready)
+	} else {
+		_, err = fmt.Fprintf(a.stderr, "drover worker is ready: kinds %s on lists %s of namespace %s, as %s\n",
+			strings.Join(f.kinds, "+"), strings.Join(f.lists, "+"), ready.Namespace, ready.Identity)
+	}
+	if err != nil {
+		return err
+	}
+	return runUntilHurry(ctx, hurry, w.Run)
+}
+
+func (f *workerFlags) worker(c *drover.Client) *activity.Worker {
+	w := c.Activities(&activity.Options{Lists: f.lists, Concurrency: f.concurrency, DrainTimeout: f.drain.value, Identity: f.identity})
+	for _, k := range slices.Compact(slices.Sorted(slices.Values(f.kinds))) {
+		switch k {
+		case kinds.TypeHTTP:
+			o := &kinds.HTTPOptions{}
+			if len(f.hosts) > 0 {
+				o.Allow = kinds.AllowHosts(f.hosts...)
+			}
+			activity.Register(w, k, kinds.HTTP(o))
+		case kinds.TypeRequest:
+			activity.Register(w, k, kinds.Request(c.Conn(), nil))
+		}
+	}
+	return w
+}
+
+// runUntilHurry runs until run returns or hurry is closed. In the second case the process ends at once, and the server gives
+// the tasks to others when their leases are over.
+func runUntilHurry(ctx context.Context, hurry <-chan struct{}, run func(context.Context) error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-hurry:
+		return errCutShort
+	}
+}

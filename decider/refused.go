@@ -1,0 +1,43 @@
+package decider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/droverhq/drover/broker/post"
+)
+
+// untilRefused returns a context that ends with the [*post.RefusedError] when the server does not let this user listen to
+// one of the worker's subjects. It is called before they are subscribed to: the server says so later, of no call in
+// particular. A worker that heard only some of its tasks would look healthy, and its runs would wait for ever.
+func (s *shift) untilRefused(ctx context.Context, deciders map[string]Decider) (_ context.Context, end func()) {
+	mine := make(map[string]string, 2*len(deciders))
+	for typ := range deciders {
+		mine[s.ns.Decide(typ)] = typ
+		if s.sticky != "" {
+			mine[s.ns.DecideSticky(typ, s.sticky)] = typ
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	remove := s.conn.OnRefused(func(e *post.RefusedError) {
+		if typ, ok := mine[e.Subject]; ok && e.Subscribe {
+			cancel(&refusedError{typ: typ, RefusedError: e})
+		}
+	})
+	return ctx, func() {
+		remove()
+		cancel(nil)
+	}
+}
+
+// refusedError says which type the refusal is about.
+type refusedError struct {
+	typ string
+	*post.RefusedError
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("decider worker: type %q: %v: %s", e.typ, e.RefusedError, e.Hint())
+}
+
+func (e *refusedError) Unwrap() error { return e.RefusedError }
