@@ -300,6 +300,8 @@ type task struct {
 	f                         *fleet
 	msg                       jetstream.Msg
 	Token, Report, ActivityID string
+	Beat                      string
+	HeartbeatDetails          any
 	Attempt                   int
 	NotIdempotent             bool
 	sequence, delivered       uint64
