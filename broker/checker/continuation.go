@@ -45,10 +45,18 @@ func (h *History) chain() string {
 
 // signalID is what the service knows a repeat of a signal by; empty if it cannot.
 func signalID(a *schemas.Signal) string {
-	if x := a.ExternalWorkflowExecution; x != nil {
-		return x.Run + "." + strconv.FormatInt(a.ExternalScheduledEventID, 10)
+	if a.ExternalWorkflowExecution != nil {
+		return errandID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID)
 	}
 	return a.RequestID
+}
+
+// errandID is signalID for what another workflow has sent; empty if none did.
+func errandID(source *schemas.Execution, event int64) string {
+	if source == nil || event == 0 {
+		return ""
+	}
+	return source.Run + "." + strconv.FormatInt(event, 10)
 }
 
 // content is the SHA-256 of a payload. A large one stands elsewhere, on one side perhaps, and its reference holds the same.
@@ -89,7 +97,7 @@ func (w *Workflow) checkContinuation(before *History, r *schemas.Record, a *sche
 	}
 	known := a.SignalIDs[max(0, len(a.SignalIDs)-inherited):]
 	if got, want := known, before.signals[max(0, len(before.signals)-inherited):]; !slices.Equal(got, want) {
-		broken(RuleInherit, "the run knows %d of the latest signals of its chain, %.100q; want %d, %.100q", len(got), got, len(want), want)
+		broken(RuleInherit, "the run knows %d of the latest signals and cancel requests of its chain, %.100q; want %d, %.100q", len(got), got, len(want), want)
 	}
 	return found
 }

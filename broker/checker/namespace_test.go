@@ -273,7 +273,7 @@ var scenarios = map[string]string{
 		ExternalCancelRequested t`,
 	"answered by a later run of the chain": signals + `
 		@ t t-run` + decides + `WorkflowContinuedAsNew newExecutionRun=t-2
-		@ t t-2 continuedExecutionRun=t-run firstExecutionRun=t-run signalIds=["s-run.5"]
+		@ t t-2 continuedExecutionRun=t-run firstExecutionRun=t-run signalIds=["s-run.5","s-run.6"]
 		@ s s-run
 		ExternalSignaled t workflowExecution={"workflowId":"t","run":"t-2"}
 		ExternalCancelRequested t`,

@@ -124,7 +124,7 @@ const (
 	// RuleOneRun: a workflow id has at most one open run.
 	RuleOneRun = "one-run"
 	// RuleInherit: the first record of a run has positions not before those of the run before it (P-3); one that continues
-	// another knows the latest signals of its chain (P-6).
+	// another knows the latest signals of its chain, and cancel requests of other workflows (P-6).
 	RuleInherit = "inherit"
 	// RuleContinuation: a run that continued as new is followed by the run that it names, which names it in turn (P-4), is
 	// of the same type, has the input it was given, and is the same link of the same chain to the same parent.

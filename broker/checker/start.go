@@ -22,11 +22,7 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 	case *schemas.WorkflowCancelRequested:
 		h.checkOnce(e, a.RequestID)
 		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
-		if a.ExternalScheduledEventID != 0 {
-			h.signals = inherit(h.signals, signalID(&schemas.Signal{
-				ExternalWorkflowExecution: a.ExternalWorkflowExecution, ExternalScheduledEventID: a.ExternalScheduledEventID,
-			}))
-		}
+		h.signals = inherit(h.signals, errandID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
 	case *schemas.Signal:
 		h.checkOnce(e, a.RequestID)
 		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))

@@ -79,7 +79,7 @@ func (g *familyGame) turn() {
 	s := g.last[id]
 	g.n++
 	if s == nil || s.Closed() {
-		if s == nil || g.quiet(id, anything) && !g.bears(id) {
+		if s == nil || g.quiet(id) && !g.bears(id) {
 			g.begin(&schemas.StartRequest{WorkflowID: id, Run: fmt.Sprint(id, "-", g.n), Type: "T", ChildPolicy: g.policy(), ExecutionStartToCloseTimeout: g.limit()})
 		}
 		return
@@ -98,17 +98,16 @@ func (g *familyGame) turn() {
 		g.step(s, Ring{})
 	default:
 		g.step(s, Signal{Name: "wake"})
-		g.decide(id, g.decisions(g.quiet(id, cancels))...)
+		g.decide(id, g.decisions()...)
 	}
 }
 
-// quiet tells whether nothing is on its way to a workflow id that another workflow has sent, of the kind that counts. It may
-// come twice, and a run knows nothing of the cancel requests of the run that it continues, and nothing at all of a run of
-// its id that it does not continue.
-func (g *familyGame) quiet(id string, counts func(*ExternalAction) bool) bool {
+// quiet tells whether nothing is on its way to a workflow id that another workflow has sent. It may come twice, and a run
+// knows what the run that it continues has received, and not what another run of its id has.
+func (g *familyGame) quiet(id string) bool {
 	for _, other := range g.runs {
 		for _, x := range other.Externals {
-			if _, to, _ := other.RequestOf(x); to == id && counts(x) {
+			if _, to, _ := other.RequestOf(x); to == id {
 				return false
 			}
 		}
@@ -133,12 +132,8 @@ func (g *familyGame) bears(id string) bool {
 	})
 }
 
-func anything(*ExternalAction) bool { return true }
-
-func cancels(x *ExternalAction) bool { return x.Cancel != nil }
-
 // decisions draws a reply.
-func (g *familyGame) decisions(continues bool) (all []schemas.DecisionAttributes) {
+func (g *familyGame) decisions() (all []schemas.DecisionAttributes) {
 	for range rapid.IntRange(0, 2).Draw(g.T, "decisions") {
 		to, run := g.member(), ""
 		if s := g.last[to]; s != nil && rapid.Bool().Draw(g.T, "named") {
@@ -162,9 +157,6 @@ func (g *familyGame) decisions(continues bool) (all []schemas.DecisionAttributes
 	case 2:
 		all = append(all, &schemas.CancelWorkflow{Details: schemas.Text("how")})
 	case 3, 4:
-		if !continues {
-			break
-		}
 		all = append(all, &schemas.ContinueAsNew{Input: schemas.Text("next")})
 	}
 	return all

@@ -133,6 +133,25 @@ func TestContinuedAsNew(t *testing.T) { // S1-25, P-4, P-6
 	f.tells(t, "p", append(slices.Clone(first), "ChildScheduled", "ChildStarted", "ChildSuccess", "DeciderScheduled")...)
 }
 
+// A signal that arrived is reported as arrived, also if its first answer was lost and its target has closed or gone on since.
+func TestRepeatedSignalToAnotherWorkflow(t *testing.T) { // P-6
+	for name, then := range map[string]schemas.DecisionAttributes{"closed": &schemas.CompleteWorkflow{}, "continued": &schemas.ContinueAsNew{}, "open": nil} {
+		t.Run(name, func(t *testing.T) {
+			f := household(t)
+			f.begin(&schemas.StartRequest{WorkflowID: "c", Run: "c-1", Type: "child"})
+			f.decide("p", &schemas.SignalExternal{WorkflowID: "c", SignalName: "hello"})
+			f.deliver("c")
+			delete(f.mail, "p") // the answer
+			if then != nil {
+				f.decide("c", then)
+			}
+			f.again(f.last["p"])
+			f.settle()
+			f.tells(t, "p", append(slices.Clone(first), "SignalExternalScheduled", "ExternalSignaled")...)
+		})
+	}
+}
+
 // A run that is ended by force takes its children with it as its policy says, also one that begins behind its end, and
 // those of its children.
 func TestPoliciesForChildren(t *testing.T) { // S1-4, S1-24

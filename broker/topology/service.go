@@ -40,7 +40,8 @@ type ServeOptions struct {
 }
 
 // Serve answers requests to create, list, describe and delete namespaces until ctx ends, and returns nil then. Any number
-// of processes may serve: each request goes to one of them. It ends with conn at the latest, which should be its own.
+// of processes may serve: each request goes to one of them. conn should be its own, and be closed behind it: the micro
+// service ends with its connection, because to stop it in order would drain it first and nobody is there to answer then.
 func Serve(ctx context.Context, conn *post.Conn, o ServeOptions) error {
 	o.Version = cmp.Or(o.Version, "0.0.0")
 	o.Logger = loggerOr(o.Logger)
@@ -68,11 +69,7 @@ func Serve(ctx context.Context, conn *post.Conn, o ServeOptions) error {
 		}
 	}
 	<-ctx.Done()
-	err = m.Stop()
 	s.end()
-	if err != nil && conn.Connected() {
-		o.Logger.WithError(err).Debug("the namespace service was not stopped in order")
-	}
 	return nil
 }
 

@@ -1,0 +1,415 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	activities = 500
+	aStep      = 10 // that many fit one reply
+)
+
+// inputs is the input of an activity of 64 KiB.
+var inputs = strings.Repeat("drover! ", 8<<10)
+
+func scheduleMany(first, n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = `{"type":"ScheduleActivity","attributes":{"activityId":"a` + fmt.Sprint(first+i) + `","activityType":"work","list":"main","input":"` + inputs + `"}}`
+	}
+	return strings.Join(all, ",")
+}
+
+// A decision of 500 activities with 64 KiB of input each fits no message of this server, and half as much as it takes no
+// record. A decider in another language hears of it, from its own client or by DECISION_TOO_LARGE, and decides in steps.
+func TestTooLargeDecisionOfAStranger(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		const next = `{"type":"ScheduleTimer","attributes":{"timerId":"next","startToFireTimeout":0}}`
+		attempts, scheduled, tooLarge := 0, 0, false
+		sub, err := f.nc.Subscribe(ns.Decide("order"), func(m *nats.Msg) {
+			var task decisionTask
+			if err := json.Unmarshal(m.Data, &task); err != nil {
+				t.Errorf("decision task: %v", err)
+				return
+			}
+			answer := func(decisions string) error {
+				return m.Respond([]byte(`{"token":"` + task.Token + `","decisions":[` + decisions + `]}`))
+			}
+			attempts++
+			for _, e := range task.Events {
+				tooLarge = tooLarge || e.Attributes["cause"] == "DECISION_TOO_LARGE"
+			}
+			var err error
+			switch {
+			case attempts == 1:
+				if err := answer(scheduleMany(0, activities)); !errors.Is(err, nats.ErrMaxPayload) {
+					t.Errorf("the client says %v, want that it is too large", err)
+				}
+			case !tooLarge:
+				err = answer(scheduleMany(0, 15))
+			case scheduled < activities:
+				err = answer(scheduleMany(scheduled, aStep) + "," + next)
+				scheduled += aStep
+			default:
+				err = answer(complete[1 : len(complete)-1])
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.flush()
+		f.start(startO)
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+		if err := sub.Unsubscribe(); err != nil {
+			t.Fatal(err)
+		}
+		f.wantScheduled("o")
+	})
+}
+
+// wantScheduled wants all activities in the history, each once, behind one refusal of DECISION_TOO_LARGE.
+func (f *fleet) wantScheduled(id string) {
+	f.t.Helper()
+	refused, seen := 0, map[string]int{}
+	for _, e := range f.events(id) {
+		switch a := e.Attributes.(type) {
+		case *schemas.DeciderFailed:
+			refused++
+			if a.Cause != schemas.CauseDecisionTooLarge || a.Reason == "" {
+				f.t.Errorf("the decider failed with %s: %s", a.Cause, a.Reason)
+			}
+		case *schemas.ActivityScheduled:
+			seen[a.ActivityID]++
+			if len(a.Input) != len(inputs)+2 {
+				f.t.Fatalf("activity %s has %d bytes of input", a.ActivityID, len(a.Input))
+			}
+		}
+	}
+	if refused != 1 || len(seen) != activities {
+		f.t.Fatalf("%d refusals and %d activities, want 1 and %d", refused, len(seen), activities)
+	}
+}
+
+func TestTooLargeDecisionOfAGoDecider(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
+			v, err := task.View(ctx)
+			if err != nil {
+				return nil, err
+			}
+			first, n := len(v.Markers("step"))*aStep, aStep
+			switch {
+			case first == 0 && task.Attempt() == 1:
+				n = activities
+			case first == activities:
+				return []schemas.Decision{decider.Complete("done")}, nil
+			case first > 0 && !v.Done(fmt.Sprint("a", first-1)):
+				return nil, nil
+			}
+			all := []schemas.Decision{decider.Marker("step", nil)}
+			for i := range n {
+				all = append(all, decider.Schedule(fmt.Sprint("a", first+i), "charge", inputs, decider.List("PCI")))
+			}
+			return all, nil
+		}, func(context.Context, []byte) ([]byte, error) { return []byte("1"), nil })
+		defer w.stop()
+		run, err := w.client.Start(t.Context(), "order", "", &drover.StartOptions{ID: "o"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Result(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		w.wantScheduled("o")
+		w.check()
+	})
+}
+
+// 5,000 signals of 10 KiB make a window that no message holds: the task shows its beginning and says that there is more,
+// and api.history has the rest.
+func TestWindowOfManySignals(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		const signals = 5000
+		f.node("a", nil)
+		f.start(startO)
+		note := strings.Repeat("n", 10<<10)
+		for i := range signals {
+			if _, err := f.js.PublishAsync("drover.default.signal.o.s", fmt.Appendf(nil, `"%d %s"`, i, note)); err != nil {
+				t.Fatal(err)
+			}
+			if i%200 == 0 {
+				<-f.js.PublishAsyncComplete()
+			}
+		}
+		<-f.js.PublishAsyncComplete()
+		for f.last("o") < signals+2 {
+			time.Sleep(time.Second)
+		}
+
+		raw := make(chan string, 100)
+		sub, err := f.nc.Subscribe(ns.Decide("order"), func(m *nats.Msg) { raw <- string(m.Data) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.flush()
+		var task schemas.DecisionTask
+		if err := schemas.Unmarshal([]byte(<-raw), &task); err != nil {
+			t.Fatal(err)
+		}
+		if !task.More || len(task.Events) == 0 {
+			t.Fatalf("%d events in the task, more: %v; want a page and more", len(task.Events), task.More)
+		}
+		events := task.Events
+		for last := events[len(events)-1].ID; last < task.StartedID-1; last = events[len(events)-1].ID {
+			var page schemas.HistoryResponse
+			if err := schemas.Unmarshal(f.request(ns.API("history"), fmt.Sprintf(`{"workflowId":"o","run":"r1","after":%d}`, last)), &page); err != nil || page.Error != nil {
+				t.Fatal(err, page.Error)
+			}
+			if len(page.Events) == 0 || page.Events[0].ID != last+1 {
+				t.Fatalf("the page behind event %d has %d events", last, len(page.Events))
+			}
+			events = append(events, page.Events...)
+		}
+		wantSignals(t, events, signals)
+		if err := sub.Unsubscribe(); err != nil { // it has never answered: the next one is asked
+			t.Fatal(err)
+		}
+
+		client, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post, Logger: f.log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		deciders := client.Deciders(nil)
+		deciders.Register("order", decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
+			wantSignals(t, task.Events(), signals)
+			return []schemas.Decision{decider.Complete("all")}, nil
+		}))
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := deciders.Run(ctx); err != nil {
+				t.Errorf("got %v", err)
+			}
+		})
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+		cancel()
+		wg.Wait()
+	})
+}
+
+// last is the last event id of a workflow, as describe tells it.
+func (f *fleet) last(id string) int {
+	f.t.Helper()
+	n, _ := f.api("describe", `{"workflowId":"`+id+`"}`)["events"].(float64)
+	return int(n)
+}
+
+// wantSignals wants so many signals in order, each with its own number.
+func wantSignals(t *testing.T, events []schemas.Event, want int) {
+	t.Helper()
+	next := 0
+	for _, e := range events {
+		if s, ok := e.Attributes.(*schemas.Signal); ok {
+			if !strings.HasPrefix(string(s.Input), fmt.Sprintf(`"%d `, next)) {
+				t.Errorf("signal %d is %.20s", next, s.Input)
+				return
+			}
+			next++
+		}
+	}
+	if next != want {
+		t.Errorf("%d signals, want %d", next, want)
+	}
+}
+
+// Whatever fits the record of a decision gets to where it is sent, also if it fits no message together with what must go
+// with it.
+func TestLargeInputsInADecision(t *testing.T) {
+	input := string(large(800 << 10))
+	for name, tc := range map[string]struct {
+		decision string
+		wait     string // for this event
+	}{
+		"activity":     {`{"type":"ScheduleActivity","attributes":{"activityId":"a","activityType":"work","list":"main","input":` + input + `}}`, "ActivitySuccess"},
+		"child":        {`{"type":"StartChild","attributes":{"workflowId":"kid","workflowType":"kid","input":` + input + `}}`, "ChildSuccess"},
+		"signal":       {`{"type":"SignalExternal","attributes":{"workflowId":"kid","signalName":"go","input":` + input + `}}`, ""},
+		"continuation": {`{"type":"ContinueAsNew","attributes":{"input":` + input + `}}`, ""},
+		"marker":       {`{"type":"RecordMarker","attributes":{"markerName":"m","details":` + input + `}}`, ""},
+		"result":       {`{"type":"CompleteWorkflow","attributes":{"result":` + input + `}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.node("a", nil)
+				f.decider("order", func(d *decisionTask) string {
+					switch {
+					case d.has("DeciderFailed"), tc.wait != "" && d.has(tc.wait), d.has("TimerExpired"), d.has("Signal"):
+						return complete
+					case d.has("WorkflowStarted") && d.Events[0].Attributes["continuedExecutionRun"] != nil:
+						return complete
+					case !d.has("WorkflowStarted"):
+						return "[]"
+					case name == "continuation", name == "result":
+						return "[" + tc.decision + "]"
+					}
+					if tc.wait != "" {
+						return "[" + tc.decision + "]"
+					}
+					return "[" + tc.decision + `,{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":60}}]`
+				})
+				f.decider("kid", func(d *decisionTask) string {
+					if name == "signal" && !d.has("Signal") {
+						return "[]"
+					}
+					return complete
+				})
+				if name == "signal" {
+					f.start(`{"workflowId":"kid","type":"kid","run":"k1"}`)
+				}
+				f.start(startO)
+				if name == "activity" {
+					f.pull().success()
+				}
+				for f.result("o") != "completed" {
+					time.Sleep(time.Second)
+				}
+				if name == "signal" || name == "child" {
+					if got := f.result("kid"); got != "completed" {
+						t.Fatalf("the other workflow is %s", got)
+					}
+				}
+				if dead := f.dead(); len(dead) != 0 {
+					t.Fatalf("dead letters %v", dead)
+				}
+				if n := f.count("o", schemas.EventDeciderFailed); n != 0 {
+					t.Fatalf("%d decisions failed", n)
+				}
+			})
+		})
+	}
+}
+
+// A worker that beats for a workflow which is closed is told to stop, at once and for ever.
+func TestHeartbeatAfterTheClose(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		first := f.node("a", nil)
+		f.decider("order", one(`,"heartbeatTimeout":10`))
+		f.start(startO)
+		k := f.pull()
+		k.report("started", "")
+		f.await("o", schemas.EventActivityStarted)
+		var task schemas.ActivityTask
+		if err := schemas.Unmarshal(k.msg.Data(), &task); err != nil {
+			t.Fatal(err)
+		}
+		gone := func() bool {
+			t.Helper()
+			var a schemas.BeatAnswer
+			for range 20 {
+				if raw := f.tryRequest(task.Beat, `{"token":"`+k.Token+`"}`); raw != nil {
+					if err := schemas.Unmarshal(raw, &a); err != nil {
+						t.Fatal(err)
+					}
+					return a.Gone
+				}
+			}
+			t.Fatal("a heartbeat is never answered")
+			return false
+		}
+		if gone() {
+			t.Fatal("gone before the close")
+		}
+		f.api("terminate", `{"workflowId":"o"}`)
+		f.await("o", schemas.EventWorkflowTerminated)
+		before := f.types("o")
+		if !gone() {
+			t.Fatal("not gone after the close")
+		}
+		f.start(`{"workflowId":"o","type":"order","run":"r2"}`)
+		if !gone() {
+			t.Fatal("not gone in the next run")
+		}
+		first.stop()
+		f.node("b", nil)
+		if !gone() {
+			t.Fatal("not gone at the next owner")
+		}
+		if got := f.eventsOf("o", "r1"); len(got) != len(before) {
+			t.Fatalf("%d events, want %d", len(got), len(before))
+		}
+	})
+}
+
+// A child that asks for its parent as a child hears that it is running already; both go on.
+func TestCycleOfParents(t *testing.T) {
+	virtually(t, 4, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("WorkflowStarted") {
+				return `[{"type":"StartChild","attributes":{"workflowId":"b","workflowType":"back"}}]`
+			}
+			return parent("")(d)
+		})
+		f.decider("back", func(d *decisionTask) string {
+			if d.has("WorkflowStarted") {
+				return `[{"type":"StartChild","attributes":{"workflowId":"a","workflowType":"order"}}]`
+			}
+			return parent("")(d)
+		})
+		f.start(`{"workflowId":"a","type":"order"}`)
+		if got := f.result("a"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+		if n := f.count("b", schemas.EventChildStartFailed); n != 1 || len(f.runsOf("a")) != 1 || len(f.runsOf("b")) != 1 {
+			t.Fatalf("%d refusals, runs %v and %v; want one of each", n, f.runsOf("a"), f.runsOf("b"))
+		}
+	})
+}
+
+// Children that have children without end are stopped at a depth.
+func TestEndlessRecursion(t *testing.T) {
+	virtually(t, 4, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("WorkflowStarted") {
+				id, _ := d.Events[0].Attributes["workflowId"].(string)
+				return `[{"type":"StartChild","attributes":{"workflowId":"` + id + `x","workflowType":"order"}}]`
+			}
+			return parent("")(d)
+		})
+		f.start(`{"workflowId":"x","type":"order"}`)
+		if got := f.result("x"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+		deepest := strings.Repeat("x", 51)
+		for _, e := range f.events(deepest) {
+			if a, ok := e.Attributes.(*schemas.ChildStartFailed); ok && a.Cause != schemas.CauseChildDepth {
+				t.Fatalf("cause %s", a.Cause)
+			}
+		}
+		if n := f.count(deepest, schemas.EventChildStartFailed); n != 1 || len(f.runsOf(deepest+"x")) != 0 {
+			t.Fatalf("%d refusals at depth 50, want 1, and no run below", n)
+		}
+	})
+}

@@ -1,0 +1,128 @@
+"""Activity worker of the task list "billing". Any number of these may run."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import uuid
+
+from nats import Nats
+
+NAMESPACE = os.environ.get("DROVER_NAMESPACE", "default")
+LIST = "billing"
+IDENTITY = f"{socket.gethostname()}:{os.getpid()} in Python"
+stopping = threading.Event()
+
+
+class Stop(Exception):
+    """The activity is canceled, or nobody waits for it any more."""
+
+
+class Failure(Exception):
+    """Fails the activity for a reason that a decider can compare."""
+
+    def __init__(self, reason, details=None):
+        self.reason, self.details = reason, details
+
+
+def charge(item, beat):
+    if item == "poison":
+        raise Failure("forbidden", "nobody may buy poison")
+    beat({"asked": item})  # long activities do so again and again
+    return f"{item}: charged by Python"
+
+
+ACTIVITIES = {"charge": charge}  # what runs for each type of activity
+
+
+class Delivery:
+    """A task in hand."""
+
+    def __init__(self, nats, message):
+        self.nats, self.reply, self.task = nats, message.reply, message.json()
+        t = message.reply.split(".")  # $JS.ACK.[domain.account.]stream.consumer.delivered.sequence.…
+        delivered, sequence = map(int, t[6:8] if len(t) > 9 else t[4:6])
+        self.origin = {"identity": IDENTITY, "nonce": uuid.uuid4().hex, "taskSequence": sequence, "redelivered": delivered > 1}
+        self.told = {}
+
+    def store(self, report):
+        """Publishes a report until JetStream has stored it."""
+        while "error" in (ack := self.nats.ask(self.task["report"], report | {"token": self.task["token"]})):
+            print("a report is not stored, trying again:", ack["error"], file=sys.stderr)
+            time.sleep(0.5)
+
+    def permission(self):
+        """Asks the owner of the workflow whether this delivery may run, with one nonce however often it must ask."""
+        inbox = "_INBOX." + uuid.uuid4().hex
+        with self.nats.subscribe(inbox) as answers:
+            while True:
+                self.store(self.origin | {"kind": "begin", "replyTo": inbox})
+                m = answers.next(5)
+                if m and m.json()["nonce"] == self.origin["nonce"]:
+                    return m.json()
+
+    def beat(self, details=None):
+        told = self.nats.ask(self.task["beat"], {"token": self.task["token"], "details": details}, 2)
+        if told.get("gone") or told.get("cancelRequested"):
+            self.told = told
+            raise Stop
+
+    def run(self):
+        """Returns the outcome, or nothing if it is no longer wanted."""
+        try:
+            return {"kind": "success", "result": ACTIVITIES[self.task["type"]](self.task.get("input"), self.beat)}
+        except Stop:
+            return None if self.told.get("gone") else {"kind": "canceled"}
+        except Failure as err:
+            return {"kind": "failed", "reason": err.reason, "details": err.details}
+        except Exception as err:
+            return {"kind": "failed", "reason": type(err).__name__, "details": str(err)}
+
+    def work(self):
+        if self.task["type"] not in ACTIVITIES:
+            return self.nats.publish(self.reply, b'-NAK {"delay": 5000000000}')  # others may know it
+        done = threading.Event()
+        threading.Thread(target=self.keep, args=(done,), daemon=True).start()
+        try:
+            if self.task.get("notIdempotent") or self.origin["redelivered"]:
+                permission = self.permission()
+                if not permission["go"]:
+                    return self.nats.publish(self.reply, b"+ACK")
+                self.task |= {"token": permission["token"], "attempt": permission["attempt"]}
+            else:
+                self.store(self.origin | {"kind": "started"})
+            if outcome := self.run():
+                self.store(outcome)
+            self.nats.publish(self.reply, b"+ACK")
+        finally:
+            done.set()
+
+    def keep(self, done):
+        while not done.wait(3):
+            self.nats.publish(self.reply, b"+WPI")  # else the server gives the task to another
+
+
+def pull(nats, consumer):
+    """Takes one task after the other. Each priority has a consumer of its own, so that urgent tasks wait for no others."""
+    subject = f"$JS.API.CONSUMER.MSG.NEXT.drover-{NAMESPACE}-tasks-{LIST}.{consumer}"
+    while not stopping.is_set():
+        m = nats.request(subject, {"batch": 1, "expires": 20_000_000_000}, 25)
+        if m and m.reply:
+            Delivery(nats, m).work()
+        else:
+            stopping.wait(0.2)  # nothing to do, or nobody there
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    nats = Nats(os.environ.get("NATS_URL", "nats://127.0.0.1:4222"))
+    while "error" in nats.ask(f"drover.{NAMESPACE}.api.tasklist", {"list": LIST}):  # its stream is made on the first use
+        time.sleep(1)
+    for consumer in ("workers-high", "workers", "workers-low"):
+        threading.Thread(target=pull, args=(nats, consumer), daemon=True).start()
+    stopping.wait()
+
+
+main()
