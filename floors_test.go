@@ -25,6 +25,7 @@ const module = "github.com/droverhq/drover"
 // internal/… is floor 0 and needs no line.
 var floors = map[string]int{
 	"schemas":          10,
+	"schemas/":         11, // JSON Schemas
 	"broker/subject":   10,
 	"broker/execution": 20,
 	"broker/checker":   20,
@@ -53,6 +54,7 @@ var floors = map[string]int{
 	"cmd/drover":       50,
 	"e2e":              50,
 	"examples/":        50,
+	"docs":             50, // tests of the papers
 }
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.

@@ -37,6 +37,9 @@ func (p *partition) step(r *run, e *envelope) {
 		p.repeated(r, e)
 		return
 	}
+	if p.aboutAnotherRun(r, e) {
+		return
+	}
 	start, isStart := e.msg.(execution.Start)
 	switch {
 	case isStart && !p.begins(r, e, start.Request):

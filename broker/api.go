@@ -245,7 +245,10 @@ func (b *Broker) accept(r micro.Request, wid, kind string, v any) {
 		return
 	}
 	b.starts.Send(b.ns.In(b.partitionOf(wid), wid, kind), nil, body, func(a post.Ack) {
-		if a.Err != nil {
+		switch {
+		case errors.Is(a.Err, post.ErrFull):
+			b.refuse(r, b.fullError(a.Err))
+		case a.Err != nil:
 			b.refuse(r, schemas.Errorf(schemas.CodeUnavailable, "the request was not acknowledged: %v", a.Err).
 				About(wid, "").WithHint("repeat it with the same request id; it will not happen twice"))
 		}

@@ -37,7 +37,11 @@ func (p *partition) begins(r *run, e *envelope, q *schemas.StartRequest) bool {
 // one: a repeat, or a signal for the open run, is not judged by its type. That of a child was judged when it was decided.
 func (p *partition) allowed(r *run, e *envelope, q *schemas.StartRequest) bool {
 	if q.Origin == nil {
-		if refused := p.b.refuseType(q); refused != nil {
+		refused := p.b.refuseType(q)
+		if p.room.full() {
+			refused = p.noRoom()
+		}
+		if refused != nil {
 			p.settleStart(r, e, verdict{refused: refused})
 			return false
 		}
@@ -159,6 +163,9 @@ func (p *partition) reset(r *run, e *envelope, q *schemas.StartRequest) {
 			signals = w.pos
 			signals.Sequence--
 		}
+	}
+	if r.live() {
+		e.msg = execution.Start{Request: q, Received: r.state.ReceivedFromWorkflows()}
 	}
 	p.renew(r, q, append(waiting, r.mailbox...))
 	r.positions = [2]schemas.Position{r.positions[inboxLog].Later(e.pos), r.positions[signalLog].Later(signals)}

@@ -158,7 +158,11 @@ func (b *Broker) hold(ctx context.Context, n int) {
 			case !errors.Is(err, errRefused):
 				b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served; trying again")
 			}
-			if err := pause(ctx, 20*time.Millisecond+rand.N(80*time.Millisecond)); err != nil {
+			again := 20*time.Millisecond + rand.N(80*time.Millisecond)
+			if errors.Is(err, post.ErrFull) {
+				again = fullPause
+			}
+			if err := pause(ctx, again); err != nil {
 				return nil
 			}
 		}

@@ -30,6 +30,7 @@ func (p *partition) tick() {
 		p.stop(fmt.Errorf("%w: the server has changed", errRefused))
 		return
 	}
+	p.lookAtRoom()
 	next := p.positions()
 	if next == p.checkpointed {
 		p.tidy()
@@ -76,10 +77,14 @@ func (p *partition) tidy() {
 		return
 	}
 	for log, in := range p.intakes {
-		keep := p.positionOf(log)
-		if keep.Incarnation != in.incarnation || keep.Sequence < p.purged[log]+purgeBatch {
+		keep, batch := p.positionOf(log), uint64(purgeBatch)
+		if p.room.limit > 0 && time.Since(p.tidied) > roomEvery {
+			batch = 1 // few large messages fill a limited log too
+		}
+		if keep.Incarnation != in.incarnation || keep.Sequence < p.purged[log]+batch {
 			continue
 		}
+		p.tidied = time.Now()
 		p.purging = true
 		readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, p.b.conn.Purge(ctx, in.stream, in.filter, keep.Sequence)

@@ -92,6 +92,7 @@ func (p *partition) publish(r *run) {
 	c.effects = p.records.begin(schemas.Position{Sequence: c.sequence})
 	r.inflight = c
 	p.last = c.sequence
+	p.room.bytes += int64(len(body)) // until it is looked at again
 	p.history.Send(p.b.ns.History(p.n, r.wid, r.state.Run), p.headers(r, c), body, func(a post.Ack) {
 		p.loop.post(func() { p.acked(r, c, a) })
 	})

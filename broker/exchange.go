@@ -24,6 +24,9 @@ func (p *partition) exchange(s *execution.State, e effect, t *ticket) {
 	switch f := e.Effect.(type) {
 	case execution.StartChild:
 		if c := s.Children[f.ScheduledID]; c != nil {
+			if e.cause == nil {
+				p.repeatedStarts[c.Scheduled.Run] = true
+			}
 			p.tell(c.Scheduled.WorkflowID, kindStart, s.ChildStart(c), t)
 		}
 	case execution.Request:
@@ -121,7 +124,7 @@ func startedReport(q *schemas.StartRequest) *schemas.ChildReport {
 
 func (p *partition) refuseChild(e *envelope, q *schemas.StartRequest) {
 	report := startedReport(q)
-	report.Status, report.Cause = "", schemas.CauseWorkflowRunning
+	report.Status, report.Cause, report.Final = "", schemas.CauseWorkflowRunning, q.Origin.Probe
 	p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.ticket)
 }
 

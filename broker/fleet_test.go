@@ -479,33 +479,29 @@ func (f *fleet) letters() (all []schemas.DeadLetter) {
 	return all
 }
 
-// check runs the history checker over every record of the namespace.
+// check runs the checker over every record of the namespace, and over what its workflows say of each other.
 func (f *fleet) check() {
 	f.t.Helper()
+	c := checker.NewNamespace()
+	report := func(found []checker.Violation) {
+		for _, v := range found {
+			f.t.Errorf("checker: %v", v)
+		}
+	}
 	for p := range f.partitions() {
-		runs := map[string]*checker.History{}
 		err := f.post.Scan(context.Background(), ns.StreamHistory(p), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(p)}}, func(s post.Stored) error {
 			var r schemas.Record
 			if err := schemas.Unmarshal(s.Data, &r); err != nil {
 				return fmt.Errorf("record %d: %w", s.Seq, err)
 			}
-			if runs[r.Run] == nil {
-				runs[r.Run] = checker.New(r.WorkflowID, r.Run)
-			}
-			for _, v := range runs[r.Run].Record(&r, s.Data, schemas.At(s.Time)) {
-				f.t.Errorf("checker: %v", v)
-			}
+			report(c.Record(&r, s.Data, schemas.At(s.Time)))
 			return nil
 		})
 		if err != nil {
 			f.t.Error(err)
 		}
-		for _, h := range runs {
-			for _, v := range h.End() {
-				f.t.Errorf("checker: %v", v)
-			}
-		}
 	}
+	report(c.End(checker.EndOptions{}))
 }
 
 // result0 returns the status now.

@@ -52,6 +52,9 @@ type partition struct {
 	unrepeated []string
 	repeating  int
 
+	room           room
+	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
+
 	server  string // the NATS server at take-over
 	written string // the one that the checkpoint may name
 	alarms  uint64 // the highest sequence of an acknowledged alarm
@@ -61,6 +64,7 @@ type partition struct {
 	checkpointing  bool
 	purged         [2]uint64
 	purging        bool
+	tidied         time.Time       // when a log was last purged
 	buried         map[string]bool // dead letters above the checkpoint, by their tail
 	missingStreams map[string][]func()
 	nextDead       uint64
@@ -78,7 +82,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		log:  b.o.Logger.WithField("partition", n),
 		runs: make(map[string]*run), lru: list.New(), asks: make(map[uint64]*run),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
-		missingStreams: make(map[string][]func()),
+		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool),
 	}
 }
 

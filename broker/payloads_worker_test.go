@@ -182,4 +182,3 @@ func TestClientRefusesWhatIsTooLarge(t *testing.T) {
 		}
 	})
 }
-

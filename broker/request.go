@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
@@ -68,7 +69,10 @@ func (p *partition) enter(verb string, q *schemas.ExecutionRequest, reply func(a
 		return
 	}
 	p.outside.Send(p.b.ns.In(p.n, q.WorkflowID, verb), nil, body, func(a post.Ack) {
-		if a.Err != nil {
+		switch {
+		case errors.Is(a.Err, post.ErrFull):
+			reply(&schemas.AckResponse{V: schemas.Version, Error: p.b.fullError(a.Err)})
+		case a.Err != nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeUnavailable, "the request was not acknowledged: %v", a.Err).
 				About(q.WorkflowID, q.Run).WithHint("repeat it with the same request id; it will not happen twice")})
 		}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
@@ -194,6 +195,8 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 			a.Error = notFound(q.WorkflowID, "")
 		case r.closed():
 			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
+		case p.room.full():
+			a.Run, a.Error = r.state.Run, p.noRoom().About(r.wid, r.state.Run)
 		default:
 			a.Run = r.state.Run
 			var h post.Header
@@ -201,7 +204,10 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 				h = post.Header{msgIDHeader: {q.RequestID}}
 			}
 			p.outside.Send(p.b.ns.Signal(q.WorkflowID, q.Name), h, q.Input, func(ack post.Ack) {
-				if ack.Err != nil {
+				switch {
+				case errors.Is(ack.Err, post.ErrFull):
+					a.Error = p.b.fullError(ack.Err)
+				case ack.Err != nil:
 					a.Error = schemas.Errorf(schemas.CodeUnavailable, "the signal was not acknowledged: %v", ack.Err).
 						WithHint("it may or may not be stored; look with: drover history %s", q.WorkflowID)
 				}

@@ -25,6 +25,7 @@ var roles = map[string]func(context.Context) error{
 	"nats":             natsRole,
 	"decider":          deciderRole,
 	"worker":           workerRole,
+	"player":           playerRole,
 	"stranger-decider": strangerDecider,
 	"puppet-decider":   strangerDecider,
 	"stranger-worker":  strangerWorker,

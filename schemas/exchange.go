@@ -11,7 +11,9 @@ type ChildReport struct {
 	// Status is open for a start, and else how the child ended.
 	Status Status `json:"status"`
 	// Cause says why the child could not be started; Status is then empty.
-	Cause   Cause   `json:"cause,omitempty"`
+	Cause Cause `json:"cause,omitempty"`
+	// Final says that the refusal stands: no start of this run that was sent before can begin it any more.
+	Final   bool    `json:"final,omitempty"`
 	Result  Payload `json:"result,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
 	Details Payload `json:"details,omitempty"`

@@ -12,7 +12,7 @@ import (
 // agrees on both sides: children, signals and cancel requests. Feed it the records of each workflow id in the order of its
 // stream, different ids in any order, and call [Namespace.End] at the end. It is not safe for concurrent use.
 //
-// It keeps what is open between two workflows until both sides have said their last word, and about one KiB for each
+// It keeps what is open between two workflows until both sides have said their last word, and about 1.5 KiB for each
 // workflow id.
 type Namespace struct {
 	ids      map[string]*Workflow

@@ -19,6 +19,7 @@ func (g *game) start() error {
 		TaskScheduleToStartTimeout:   pick(g.d, 0, 0, seconds(0.15), seconds(7)),
 		ActivityDefaults:             pick(g.d, nil, &schemas.ActivityDefaults{List: "main"}, &schemas.ActivityDefaults{List: "main", HeartbeatTimeout: seconds(3), ScheduleToCloseTimeout: seconds(40)}),
 		Attributes:                   map[string]string{"k": "v"},
+		ChildPolicy:                  pick(g.d, policies...),
 	}})
 }
 
@@ -28,7 +29,7 @@ func (g *game) turn() error {
 	if g.lived.Paused != nil && g.d.roll(4) == 0 {
 		return g.play(Resume{Request: &schemas.ExecutionRequest{Reason: "seen"}})
 	}
-	switch g.d.roll(18) {
+	switch g.d.roll(22) {
 	case 0:
 		return g.play(Signal{Name: "x", Input: schemas.Text("in"), RequestID: pick(g.d, "", "", "r1", "r2", "r3", "r4")})
 	case 1, 2:
@@ -50,6 +51,14 @@ func (g *game) turn() error {
 		return g.commit()
 	case 15:
 		return g.snapshot()
+	case 16:
+		return g.play(g.request())
+	case 17:
+		return g.play(Child{Report: g.childReport()})
+	case 18:
+		return g.play(External{Answer: g.externalAnswer()})
+	case 19:
+		return g.play(g.otherSignal())
 	default:
 		return g.play(Report{Report: g.report()})
 	}
@@ -117,13 +126,25 @@ func (g *game) decide() error {
 		reply.Decisions = append(reply.Decisions, schemas.Decide(&schemas.CompleteWorkflow{}))
 	case 1:
 		reply.Decisions = append(reply.Decisions, schemas.Decide(&schemas.FailWorkflow{Reason: "broke"}))
+	case 2:
+		reply.Decisions = append(reply.Decisions, schemas.Decide(&schemas.ContinueAsNew{ChildPolicy: pick(g.d, "", "", "", schemas.ChildPolicy("EAT"))}))
+	case 3:
+		reply.Decisions = append(reply.Decisions, schemas.Decide(&schemas.CancelWorkflow{}))
 	}
 	return g.play(Reply{Reply: reply, Digest: strconv.Itoa(len(g.turns))})
 }
 
 func (g *game) decision() schemas.DecisionAttributes {
 	id := pick(g.d, "a", "b", "c", "a", "b", "c", "a", "b", "c", "")
-	switch g.d.roll(16) {
+	switch g.d.roll(22) {
+	case 16, 17:
+		return &schemas.StartChild{WorkflowID: id, WorkflowType: pick(g.d, "T", "T", "T", ""), ChildPolicy: pick(g.d, policies...)}
+	case 18:
+		return &schemas.StartChild{WorkflowID: pick(g.d, "order", id), WorkflowType: "T"}
+	case 19, 20:
+		return &schemas.SignalExternal{WorkflowID: id, Run: pick(g.d, "", "", "r"), SignalName: pick(g.d, "s", "s", "s", "")}
+	case 21:
+		return &schemas.CancelExternal{WorkflowID: id, Run: pick(g.d, "", "", "r")}
 	case 0, 1, 2, 3, 4, 5:
 		return g.scheduleActivity(id)
 	case 6, 7, 8:

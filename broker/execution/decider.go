@@ -58,7 +58,7 @@ func (st *step) reply(m Reply) {
 	}
 	if e := m.Reply.Error; e != nil {
 		cause := e.Cause
-		if cause != schemas.CauseDeciderPanic {
+		if cause != schemas.CauseDeciderPanic && cause != schemas.CauseDecisionTooLarge {
 			cause = schemas.CauseDeciderError
 		}
 		st.refuse(Refuse{Cause: cause, Reason: e.Reason, Details: e.Details, Identity: m.Reply.Identity})

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/droverhq/drover/schemas"
 )
@@ -14,6 +15,20 @@ const reasonCancel = "the decider has asked for its end"
 // externalSignalID is what a target remembers of a signal that another workflow sent.
 func externalSignalID(run string, event int64) string {
 	return run + "." + strconv.FormatInt(event, 10)
+}
+
+// ReceivedFromWorkflows returns what a run that begins anew under the same id must know: the signals and cancel requests
+// of other workflows, which their owners may still repeat (P-6). Those of people are not among them: who sends one again to a
+// new run means it.
+func (s *State) ReceivedFromWorkflows() []string {
+	var ids []string
+	for _, id := range s.SignalIDs {
+		dot := strings.LastIndexByte(id, '.')
+		if _, err := strconv.ParseUint(id[dot+1:], 10, 63); dot > 0 && err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // OpenChildren returns the children that have not closed, in the order they were asked for.

@@ -77,14 +77,22 @@ func FuzzRestore(f *testing.F) {
 	}
 	f.Add(b)
 	f.Add([]byte(`{"start":{},"lastId":7,"activities":{"5":{"scheduled":{},"notBefore":"2026-01-02T03:04:05Z"}},"timers":{"T":{}}}`))
+	f.Add([]byte(`{"start":{},"lastId":9,"children":{"7":{"scheduledId":7,"scheduled":{}}},"externals":{"8":{"scheduledId":8,"cancel":{}},"9":{"signal":{}}}}`))
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		s, err := Restore(b)
 		if err != nil {
 			return
 		}
-		for _, m := range []Message{Ring{}, Taken{}, Reply{Reply: &schemas.DecisionReply{}}, Signal{Name: "x"}} {
+		for _, m := range []Message{
+			Ring{}, Taken{}, Reply{Reply: &schemas.DecisionReply{}}, Signal{Name: "x"},
+			Child{Report: &schemas.ChildReport{ParentRun: s.Run, ScheduledEventID: 7, Status: schemas.StatusOpen}},
+			External{Answer: &schemas.ExternalAnswer{SourceRun: s.Run, ScheduledEventID: 8}},
+			Cancel{Request: &schemas.ExecutionRequest{}}, Terminate{Request: &schemas.ExecutionRequest{}},
+		} {
 			s.Step(&c, m, s.LastTime)
+			s.AnswerAgain(m)
 		}
+		s.Continuation()
 		s.NextDue(&c)
 		s.WantsDecider(&c)
 		s.OpenEffects(s.LastTime)

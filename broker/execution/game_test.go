@@ -70,6 +70,7 @@ func newGame(d dice) *game {
 	g.lazy = d.roll(2) == 1
 	g.c = Config{
 		DeciderAttempts: 1 + d.roll(4), OpenActivities: 1 + d.roll(5), OpenTimers: 1 + d.roll(3), DeciderTimeout: seconds(float64(1 + d.roll(20))),
+		OpenChildren: 1 + d.roll(3), OpenExternals: 1 + d.roll(3), MaxEvents: pick[int64](d, 0, 0, 25),
 	}.Defaults()
 	g.model.attempts = g.c.DeciderAttempts
 	return g
@@ -191,6 +192,12 @@ func (g *game) checkState() error {
 	if len(s.Activities) > g.c.OpenActivities || len(s.Timers) > g.c.OpenTimers {
 		return fmt.Errorf("%d activities and %d timers are open, want at most %d and %d", len(s.Activities), len(s.Timers), g.c.OpenActivities, g.c.OpenTimers)
 	}
+	if len(s.Children) > g.c.OpenChildren || len(s.Externals) > g.c.OpenExternals {
+		return fmt.Errorf("%d children and %d errands are open, want at most %d and %d", len(s.Children), len(s.Externals), g.c.OpenChildren, g.c.OpenExternals)
+	}
+	if most := g.c.hardLimit(); s.LastID >= most && !s.Closed() {
+		return fmt.Errorf("%d events and still open, want the end at %d", s.LastID, most)
+	}
 	for id, a := range s.Activities {
 		if s.ActivityByID(a.Scheduled.ActivityID) != a || a.ScheduledID != id {
 			return fmt.Errorf("activity %q of event %d is not found by its id", a.Scheduled.ActivityID, id)
@@ -225,6 +232,10 @@ func (g *game) checkEffects(m Message, before int64, events []schemas.Event, eff
 			if g.closes++; g.closes > 1 || !g.lived.Closed() || i != len(effects)-1 {
 				return fmt.Errorf("%T: effect %d of %d says for the %d. time that the run closed; its status is %s", m, i, len(effects), g.closes, g.lived.Status)
 			}
+		case StartChild, Request, EndChild, Answer:
+			if err := g.checkErrand(e); err != nil {
+				return fmt.Errorf("%T: %w", m, err)
+			}
 		case Permit:
 			permits++
 			if err := g.checkPermit(e.Permission); err != nil {
@@ -241,6 +252,33 @@ func (g *game) checkEffects(m Message, before int64, events []schemas.Event, eff
 	}
 	if r, ok := m.(Report); ok && r.Report.Kind == schemas.ReportBegin && permits+len(of[Dead](effects)) != 1 {
 		return fmt.Errorf("a question got %d answers", permits)
+	}
+	return nil
+}
+
+// checkErrand: what is asked of other workflows stands in the state, and children are ended only by a run that was.
+func (g *game) checkErrand(e Effect) error {
+	switch e := e.(type) {
+	case StartChild:
+		if c := g.lived.Children[e.ScheduledID]; c == nil || c.Started != 0 || g.lived.ChildStart(c).Run != c.Scheduled.Run {
+			return fmt.Errorf("asks for the child of event %d, which is %+v", e.ScheduledID, c)
+		}
+	case Request:
+		x := g.lived.Externals[e.ScheduledID]
+		if x == nil {
+			return fmt.Errorf("sends the errand of event %d, which is not open", e.ScheduledID)
+		}
+		if kind, target, body := g.lived.RequestOf(x); target == "" || body == nil || (kind == "signal") != (x.Signal != nil) {
+			return fmt.Errorf("the errand of event %d is a %s for %q", e.ScheduledID, kind, target)
+		}
+	case EndChild:
+		if c := g.lived.Children[e.ScheduledID]; c == nil || !g.lived.Closed() || e.Policy == schemas.ChildAbandon || e.Policy == "" {
+			return fmt.Errorf("ends the child of event %d (%+v) by policy %q; the run is %s", e.ScheduledID, c, e.Policy, g.lived.Status)
+		}
+	case Answer:
+		if e.To.WorkflowID == "" || e.Answer.ScheduledEventID == 0 || e.Answer.SourceRun != e.To.Run {
+			return fmt.Errorf("answers %+v", e)
+		}
 	}
 	return nil
 }

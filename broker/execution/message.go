@@ -6,7 +6,11 @@ import "github.com/droverhq/drover/schemas"
 type Message interface{ message() }
 
 // Start begins a run. It is the first message of every run and of no other.
-type Start struct{ Request *schemas.StartRequest }
+type Start struct {
+	Request *schemas.StartRequest
+	// Received are the ids of signals and cancel requests that other workflows have sent to the run before it.
+	Received []string
+}
 
 // Signal is word from outside. If another workflow sends it, External says which; then the sender gets an answer.
 type Signal struct {

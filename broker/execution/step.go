@@ -22,7 +22,7 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 	}
 	switch m := m.(type) {
 	case Start:
-		st.start(m.Request)
+		st.start(m)
 	case Signal:
 		st.signal(m)
 	case Cancel:
@@ -93,7 +93,8 @@ func (st *step) wake() {
 	})
 }
 
-func (st *step) start(r *schemas.StartRequest) {
+func (st *step) start(m Start) {
+	r := m.Request
 	if st.Start != nil {
 		st.dead(DeadInvalid, "run %s has begun already", st.Run)
 		return
@@ -104,7 +105,7 @@ func (st *step) start(r *schemas.StartRequest) {
 		ExecutionStartToCloseTimeout: r.ExecutionStartToCloseTimeout, TaskStartToCloseTimeout: r.TaskStartToCloseTimeout,
 		TaskScheduleToStartTimeout: r.TaskScheduleToStartTimeout, TaskPriority: r.TaskPriority,
 		ActivityDefaults: r.ActivityDefaults, ChildPolicy: r.ChildPolicy, TagList: r.TagList, Attributes: r.Attributes,
-		RequestID: r.RequestID, Identity: r.Identity,
+		SignalIDs: m.Received, RequestID: r.RequestID, Identity: r.Identity,
 	}
 	def(&e.ExecutionStartToCloseTimeout, d.ExecutionStartToCloseTimeout)
 	def(&e.ExecutionStartToCloseTimeout, st.c.WorkflowTimeout)
@@ -116,7 +117,10 @@ func (st *step) start(r *schemas.StartRequest) {
 	def(&e.ChildPolicy, st.c.ChildPolicy)
 	if o := r.Origin; o != nil {
 		e.ParentWorkflowExecution, e.ParentScheduledEventID, e.Depth = o.Parent, o.ParentScheduledEventID, o.Depth
-		e.ContinuedExecutionRun, e.FirstExecutionRun, e.SignalIDs = o.ContinuedRun, o.FirstRun, o.SignalIDs
+		e.ContinuedExecutionRun, e.FirstExecutionRun = o.ContinuedRun, o.FirstRun
+		if o.ContinuedRun != "" {
+			e.SignalIDs = o.SignalIDs
+		}
 	}
 	st.emit(e)
 	st.wake()

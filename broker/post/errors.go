@@ -38,6 +38,8 @@ var (
 	ErrInFlight = errors.New("another write of the subject is in flight")
 	// ErrTooLarge means that a message exceeds the server's max_payload (see [Conn.MaxPayload]) or the stream's limit.
 	ErrTooLarge = errors.New("message too large")
+	// ErrFull means that a stream holds as many bytes or messages as it may, so that nothing was stored.
+	ErrFull = errors.New("the stream is full")
 	// ErrStreamRegressed means that a stream no longer holds what was read from it: it lost its tail or was made
 	// anew, so sequence numbers mean other messages now. Forget positions in it and read it again.
 	ErrStreamRegressed = errors.New("stream went back, its sequence numbers were reused")
@@ -70,11 +72,14 @@ func (e *APIError) Error() string {
 	return fmt.Sprintf("JetStream refused: %s (code %d)", e.Description, e.ErrCode)
 }
 
-// Unwrap returns the sentinel of the code, or nil. One code stands for every failed deletion, with the reason in the
-// text only.
+// Unwrap returns the sentinel of the code, or nil. One code stands for every failed deletion and one for every failed
+// store, with the reason in the text only.
 func (e *APIError) Unwrap() error {
 	if e.ErrCode == codeDeleteFailed && (e.Description == "no message found" || e.Description == "stream store EOF") {
 		return ErrNotFound
+	}
+	if e.ErrCode == codeStoreFailed && strings.HasPrefix(e.Description, "maximum ") {
+		return ErrFull
 	}
 	return sentinels[e.ErrCode]
 }
@@ -82,6 +87,7 @@ func (e *APIError) Unwrap() error {
 const (
 	codeDeleteFailed   = 10057
 	codeWrongSequence  = 10071
+	codeStoreFailed    = 10077
 	codeInFlight       = 10164
 	codeClusterNotUp   = 10008
 	statusNoResponders = "503"

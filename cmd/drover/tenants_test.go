@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
@@ -165,13 +166,17 @@ func TestNamespaceIsFull(t *testing.T) {
 	}
 	input := `"` + strings.Repeat("x", 100_000) + `"`
 	started := 0
+	var refused result
 	for ; started < 300; started++ {
-		if r := on(input, "1s", "start", "greet", "--id", fmt.Sprint("g", started), "--input", "-", "-n", "small"); r.code != exitDone {
+		if refused = on(input, "30s", "start", "greet", "--id", fmt.Sprint("g", started), "--input", "-", "-n", "small"); refused.code != exitDone {
 			break
 		}
 	}
 	if started < 100 || started == 300 {
 		t.Fatalf("got %d starts, want the limit to be reached", started)
+	}
+	if refused.code != exitFailed || !strings.Contains(refused.stderr, "full") || !strings.Contains(refused.stderr, "drover namespace create small --max-bytes") {
+		t.Fatalf("got %+v, want a refusal that names the limit and the way out", refused)
 	}
 	if r := on("", "30s", "start", "greet"); r.code != exitDone {
 		t.Fatalf("got %+v, want the other namespace untouched", r)
@@ -180,7 +185,11 @@ func TestNamespaceIsFull(t *testing.T) {
 		t.Fatalf("got %+v, want the %d runs of the full namespace", r, started)
 	}
 	on("", "30s", "namespace", "create", "small", "--max-bytes", "64MiB").want(t, exitDone, "namespace small has 1 partitions, 1 replicas, storage memory, limit 64.0MiB\n")
-	if r := on(input, "30s", "start", "greet", "--input", "-", "-n", "small"); r.code != exitDone {
+	r := refused
+	for began := time.Now(); r.code != exitDone && time.Since(began) < 20*time.Second; { // the new limit is seen within seconds
+		r = on(input, "30s", "start", "greet", "--input", "-", "-n", "small")
+	}
+	if r.code != exitDone {
 		t.Fatalf("got %+v, want it to go on with a larger limit", r)
 	}
 	if r := on("", "30s", "describe", fmt.Sprint("g", started-1), "-n", "small"); r.code != exitDone {

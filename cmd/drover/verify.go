@@ -28,7 +28,7 @@ rule is broken.
 With --idle it also wants everything to be done that was decided: children started and their ends reported, signals
 answered, child policies carried out. Use it when nothing is under way.
 
-It holds about one KiB of memory for each workflow id of the namespace.`,
+It holds about 1.5 KiB of memory for each workflow id of the namespace.`,
 		Args: argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error { return a.verify(ctx, c, idle) })

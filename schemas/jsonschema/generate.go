@@ -95,7 +95,7 @@ func (g *generator) value(t reflect.Type) (object, error) {
 		return g.value(t.Elem())
 	case reflect.Map:
 		values, err := g.value(t.Elem())
-		return object{"type": "object", "additionalProperties": values}, err
+		return object{"type": []string{"object", "null"}, "additionalProperties": values}, err
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return object{"type": []string{"string", "null"}, "contentEncoding": "base64"}, nil
@@ -144,7 +144,7 @@ func (g *generator) definition(t reflect.Type) (object, error) {
 // closed are the enumerations of which a value that is not known is refused. The others grow: a reader lets new values pass.
 var closed = []reflect.Type{
 	reflect.TypeFor[schemas.ReportKind](), reflect.TypeFor[schemas.IDReusePolicy](), reflect.TypeFor[schemas.IDConflictPolicy](),
-	reflect.TypeFor[schemas.TypeKind](), reflect.TypeFor[schemas.DecisionType](),
+	reflect.TypeFor[schemas.TypeKind](),
 }
 
 func (g *generator) enumeration(t reflect.Type) object {

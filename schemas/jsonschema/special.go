@@ -84,13 +84,9 @@ func (g *generator) decision() (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	typ, err := g.value(reflect.TypeFor[schemas.DecisionType]())
-	if err != nil {
-		return nil, err
-	}
 	return object{
 		"type": "object", "description": Doc(g.source, reflect.TypeFor[schemas.Decision]()),
-		"properties": object{"type": typ, "attributes": object{}},
+		"properties": object{"type": object{"enum": types}, "attributes": object{}},
 		"required":   []string{"type"},
 		"allOf":      rules,
 	}, nil
@@ -108,9 +104,13 @@ func tagged[T ~string](g *generator, types []T, create func(T) (any, error)) ([]
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t, err)
 		}
+		then := object{"properties": object{"attributes": schema}}
+		if slices.ContainsFunc(Fields(g.source, reflect.TypeOf(attributes).Elem()), func(f Field) bool { return !f.Optional }) {
+			then["required"] = []string{"attributes"}
+		}
 		rules = append(rules, object{
 			"if":   object{"properties": object{"type": object{"const": t}}, "required": []string{"type"}},
-			"then": object{"properties": object{"attributes": schema}},
+			"then": then,
 		})
 	}
 	return rules, nil

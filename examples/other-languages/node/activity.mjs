@@ -6,7 +6,12 @@ import { connect, createInbox } from "@nats-io/transport-node";
 
 const ns = process.env.DROVER_NAMESPACE ?? "default";
 const list = "billing";
-const nc = await connect({ servers: process.env.NATS_URL ?? "nats://127.0.0.1:4222", maxReconnectAttempts: -1 });
+const maxResult = 256 << 10;
+const inboxPrefix = process.env.NATS_INBOX ?? "_INBOX";
+const nc = await connect({
+  servers: process.env.NATS_URL ?? "nats://127.0.0.1:4222", user: process.env.NATS_USER, pass: process.env.NATS_PASSWORD,
+  inboxPrefix, maxReconnectAttempts: -1,
+});
 const ask = async (subject, body, timeout = 5000) => (await nc.request(subject, JSON.stringify(body), { timeout })).json();
 
 // What runs for each type of activity. What it throws fails the activity; the error's code is the reason.
@@ -31,7 +36,7 @@ async function store(task, report) {
 
 // permission asks the owner of the workflow whether this delivery may run, with one nonce however often it must ask.
 async function permission(task, origin) {
-  const replyTo = createInbox();
+  const replyTo = createInbox(inboxPrefix);
   let answered;
   const answer = new Promise((resolve) => { answered = resolve; });
   const sub = nc.subscribe(replyTo, { callback: (_, m) => m.json().nonce === origin.nonce && answered(m.json()) });
@@ -55,7 +60,9 @@ async function run(task) {
   };
   try {
     const result = await activities[task.type](task.input, beat, task);
-    if (JSON.stringify(result ?? null).length > 256 * 1024) throw Object.assign(new Error("store it elsewhere"), { code: "result-too-large" });
+    if (JSON.stringify(result ?? null).length > maxResult) {
+      return { kind: "failed", reason: "result-too-large", details: "store it elsewhere and return where" };
+    }
     return { kind: "success", result };
   } catch (err) {
     if (!(err instanceof Stop)) return { kind: "failed", reason: err.code ?? err.name, details: err.message };
@@ -92,12 +99,15 @@ let stopping = false;
 // pull takes one task after the other from a consumer. Each priority has its own, so that urgent tasks wait for no others.
 async function pull(consumer) {
   while (!stopping) {
+    // noMux: a task comes to the reply subject under a subject of its own, by which nats.js would not find the request
     const m = await nc.request(`$JS.API.CONSUMER.MSG.NEXT.drover-${ns}-tasks-${list}.${consumer}`,
-      JSON.stringify({ batch: 1, expires: 20e9 }), { timeout: 25000 }).catch(() => undefined);
+      JSON.stringify({ batch: 1, expires: 20e9 }), { timeout: 25000, noMux: true }).catch(() => undefined);
     if (!m?.reply) { await sleep(200); continue; } // nothing to do, or nobody there
-    const job = work(m).catch(console.error).finally(() => working.delete(job));
+    if (stopping) { m.respond("-NAK"); continue; } // somebody else gets it at once
+    const job = work(m).catch(console.error);
     working.add(job);
     await job;
+    working.delete(job);
   }
 }
 

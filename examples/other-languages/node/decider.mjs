@@ -3,7 +3,11 @@ import { hostname } from "node:os";
 import { connect } from "@nats-io/transport-node";
 
 const ns = process.env.DROVER_NAMESPACE ?? "default";
-const nc = await connect({ servers: process.env.NATS_URL ?? "nats://127.0.0.1:4222", maxReconnectAttempts: -1 });
+const inboxPrefix = process.env.NATS_INBOX ?? "_INBOX";
+const nc = await connect({
+  servers: process.env.NATS_URL ?? "nats://127.0.0.1:4222", user: process.env.NATS_USER, pass: process.env.NATS_PASSWORD,
+  inboxPrefix, maxReconnectAttempts: -1,
+});
 
 // decide gets what the last decision left, and the events since then. It returns decisions, and what to leave for the next.
 function decide(state, events) {

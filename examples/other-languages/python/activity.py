@@ -1,5 +1,6 @@
 """Activity worker of the task list "billing". Any number of these may run."""
 
+import json
 import os
 import signal
 import socket
@@ -8,12 +9,14 @@ import threading
 import time
 import uuid
 
-from nats import Nats
+from nats import Nats, new_inbox
 
 NAMESPACE = os.environ.get("DROVER_NAMESPACE", "default")
 LIST = "billing"
 IDENTITY = f"{socket.gethostname()}:{os.getpid()} in Python"
+MAX_RESULT = 256 << 10
 stopping = threading.Event()
+working = set()
 
 
 class Stop(Exception):
@@ -55,7 +58,7 @@ class Delivery:
 
     def permission(self):
         """Asks the owner of the workflow whether this delivery may run, with one nonce however often it must ask."""
-        inbox = "_INBOX." + uuid.uuid4().hex
+        inbox = new_inbox()
         with self.nats.subscribe(inbox) as answers:
             while True:
                 self.store(self.origin | {"kind": "begin", "replyTo": inbox})
@@ -72,7 +75,10 @@ class Delivery:
     def run(self):
         """Returns the outcome, or nothing if it is no longer wanted."""
         try:
-            return {"kind": "success", "result": ACTIVITIES[self.task["type"]](self.task.get("input"), self.beat)}
+            result = ACTIVITIES[self.task["type"]](self.task.get("input"), self.beat)
+            if len(json.dumps(result)) > MAX_RESULT:
+                raise Failure("result-too-large", "store it elsewhere and return where")
+            return {"kind": "success", "result": result}
         except Stop:
             return None if self.told.get("gone") else {"kind": "canceled"}
         except Failure as err:
@@ -109,10 +115,15 @@ def pull(nats, consumer):
     subject = f"$JS.API.CONSUMER.MSG.NEXT.drover-{NAMESPACE}-tasks-{LIST}.{consumer}"
     while not stopping.is_set():
         m = nats.request(subject, {"batch": 1, "expires": 20_000_000_000}, 25)
-        if m and m.reply:
-            Delivery(nats, m).work()
-        else:
+        if not m or not m.reply:
             stopping.wait(0.2)  # nothing to do, or nobody there
+            continue
+        working.add(consumer)
+        if stopping.is_set():
+            nats.publish(m.reply, b"-NAK")  # somebody else gets it at once
+        else:
+            Delivery(nats, m).work()
+        working.discard(consumer)
 
 
 def main():
@@ -123,6 +134,8 @@ def main():
     for consumer in ("workers-high", "workers", "workers-low"):
         threading.Thread(target=pull, args=(nats, consumer), daemon=True).start()
     stopping.wait()
+    while working:
+        time.sleep(0.1)
 
 
 main()

@@ -1,10 +1,9 @@
 """Decider of the workflow type "order": its items are charged, one after the other. Any number of these may run."""
 
+import json
 import os
 import signal
 import socket
-
-import json
 import sys
 import traceback
 

@@ -11,6 +11,10 @@ import urllib.parse
 import uuid
 
 
+def new_inbox():
+    return os.environ.get("NATS_INBOX", "_INBOX") + "." + uuid.uuid4().hex
+
+
 class Message:
     def __init__(self, reply, data, status):
         self.reply, self.data, self.status = reply, data, status  # status: "" of a real message, "408" and so on of the server's
@@ -51,8 +55,8 @@ class Nats:
         self.stream, self.lock, self.subscriptions = self.socket.makefile("rb"), threading.Lock(), {}
         self.stream.readline()  # INFO
         options = {"verbose": False, "headers": True, "no_responders": True, "lang": "python", "version": "1"}
-        if at.username:
-            options |= {"user": urllib.parse.unquote(at.username), "pass": urllib.parse.unquote(at.password or "")}
+        if user := os.environ.get("NATS_USER"):
+            options |= {"user": user, "pass": os.environ.get("NATS_PASSWORD", "")}
         self.send(f"CONNECT {json.dumps(options)}\r\nPING\r\n".encode())
         if (answer := self.stream.readline()) != b"PONG\r\n":
             raise ConnectionError(answer.decode().strip())
@@ -70,7 +74,7 @@ class Nats:
 
     def request(self, subject, body, timeout=5):
         """The answer's message, or None if there is none in time; its status is "503" if nobody listens."""
-        inbox = "_INBOX." + uuid.uuid4().hex
+        inbox = new_inbox()
         with self.subscribe(inbox) as answers:
             self.publish(subject, json.dumps(body).encode(), inbox)
             return answers.next(timeout)

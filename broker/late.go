@@ -1,0 +1,82 @@
+package broker
+
+import (
+	"context"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/schemas"
+)
+
+// aboutAnotherRun takes the messages between parents and children that are not for the open run, or need another answer
+// before they are.
+func (p *partition) aboutAnotherRun(r *run, e *envelope) bool {
+	switch m := e.msg.(type) {
+	case execution.Start:
+		if o := m.Request.Origin; o == nil || !o.Probe {
+			return false
+		}
+		p.probed(r, e, m.Request)
+	case execution.Child:
+		switch c := m.Report; {
+		case c.Status == schemas.StatusOpen && r.live() && c.ParentRun != r.state.Run:
+			p.childOfOld(e, c)
+		case c.Cause != "" && !c.Final && p.repeatedStarts[c.Child.Run]:
+			if !p.probe(r, e, c) {
+				return false
+			}
+		default:
+			delete(p.repeatedStarts, c.Child.Run)
+			return false
+		}
+	default:
+		return false
+	}
+	if r.live() && e.log != noLog {
+		r.positions[e.log] = e.pos
+	}
+	e.ticket.release()
+	return true
+}
+
+// probe asks again what became of a child that was refused. Its start was sent twice, by this owner and by the one before;
+// the refusal may answer the first while the second has begun the child. The probe is behind both in the child's inbox.
+func (p *partition) probe(r *run, e *envelope, c *schemas.ChildReport) bool {
+	if !r.live() || r.state.Run != c.ParentRun || r.state.Children[c.ScheduledEventID] == nil {
+		return false // it does not matter any more
+	}
+	q := r.state.ChildStart(r.state.Children[c.ScheduledEventID])
+	q.Origin.Probe = true
+	p.tell(q.WorkflowID, kindStart, q, e.ticket)
+	return true
+}
+
+// probed answers a probe: the child has begun, or nothing that was sent before can begin it any more.
+func (p *partition) probed(r *run, e *envelope, q *schemas.StartRequest) {
+	if r.live() && r.state.Run == q.Run {
+		p.answerChild(e, q)(r, nil)
+		return
+	}
+	p.reportOld(e, q)
+}
+
+// childOfOld is the start of a child whose parent is not the latest run of its id any more. If that was ended by force,
+// the child has missed its policy.
+func (p *partition) childOfOld(e *envelope, c *schemas.ChildReport) {
+	e.ticket.hold()
+	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+		return p.b.loadRun(ctx, p.n, e.wid, c.ParentRun)
+	}, func(l *loaded, err error) {
+		if err != nil {
+			p.log.WithError(err).WithField("workflow", e.wid).Warn("a parent cannot be looked up; trying again")
+			p.loop.after(loadRetry, func() { p.childOfOld(e, c); e.ticket.release() })
+			return
+		}
+		if l != nil && l.state.Closed() {
+			_, effects := l.state.Step(p.b.config(), e.msg, e.at)
+			for _, f := range effects {
+				p.exchange(l.state, effect{Effect: f, cause: e}, nil)
+			}
+		}
+		e.ticket.release()
+	})
+}

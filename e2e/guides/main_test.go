@@ -1,0 +1,86 @@
+// Package guides_test does what docs/use-the-nats-you-have.md says, as it stands there: its configuration, its commands, and
+// what each of its users may and may not do.
+package guides_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// bin is the folder of the drover binary, built for this run.
+var bin string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	for _, name := range []string{"NATS_URL", "NATS_CONTEXT", "NATS_USER", "NATS_PASSWORD", "NATS_INBOX"} {
+		if err := os.Unsetenv(name); err != nil {
+			panic(err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "drover-guides-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	bin = dir
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "drover"), "github.com/droverhq/drover/cmd/drover")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build drover: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// blocks returns the code blocks of the guide in one language, in order.
+func blocks(t *testing.T, language string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/use-the-nats-you-have.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+// startNATS runs a server with the guide's configuration until the test ends, on a free port and a store of its own.
+func startNATS(t *testing.T) (url string) {
+	t.Helper()
+	conf := blocks(t, "conf")
+	if len(conf) != 1 {
+		t.Fatalf("got %d configurations, want 1", len(conf))
+	}
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(file, []byte(conf[0]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Host, o.Port, o.StoreDir, o.NoSigs, o.NoLog = "127.0.0.1", -1, t.TempDir(), true, true
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	return s.ClientURL()
+}

@@ -1,0 +1,157 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/schemas"
+)
+
+// background runs a worker in this process until it is stopped, which it must survive.
+func (w *world) background(run func(context.Context) error) (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Errorf("worker: %v", err)
+		}
+	}
+}
+
+// tenant is the world as a client of another namespace sees it.
+func (w *world) tenant(ns string) *world {
+	w.t.Helper()
+	c, err := drover.Connect(w.t.Context(), &drover.Options{URL: w.url, Namespace: ns, Timeout: patience, Name: "e2e"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.Close)
+	other := w.in(w.t)
+	other.client = c
+	return other
+}
+
+// Two namespaces under load on one server. One is deleted in the middle of its work: nothing of it stays, the other one
+// loses nothing, and the name can be used anew.
+func TestNamespaceIsDeletedBesideAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := w.embedded("--profile", "dev")
+	w.role("decider", loadType)
+	w.role("worker", loadList)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := w.client.CreateNamespace(ctx, "east", &drover.NamespaceOptions{Partitions: 2}); err != nil {
+		t.Fatal(err)
+	}
+	east := w.tenant("east")
+	deciders := east.client.Deciders(nil)
+	deciders.Register(loadType, decider.Func(decideLoad))
+	defer east.background(deciders.Run)()
+	activities := east.client.Activities(&activity.Options{Lists: []string{loadList}})
+	activity.Register(activities, "square", func(_ context.Context, n int) (int, error) { return n * n, nil })
+	defer east.background(activities.Run)()
+	first := east.start(loadType, "first", load{Steps: 3}, startOptions{})
+	east.completes(first, `"1;4;9;"`)
+
+	here, there := newPressure(w), newPressure(east)
+	total := here.begin(ctx, "here", loads(rand.New(rand.NewPCG(1, 2)), 24))
+	doomed, give := context.WithCancel(ctx)
+	defer give()
+	there.begin(doomed, "there", onceLoads(24)) // what its calls say after the end of the namespace is nobody's concern
+	for i := range 4 {
+		east.start("nobody", fmt.Sprintf("open-%d", i), nil, startOptions{})
+	}
+	here.reach(ctx, total/3)
+	if err := w.client.DeleteNamespace(ctx, "east", nil); !errors.Is(err, drover.ErrConflict) {
+		t.Fatalf("got %v, want %v: runs are open", err, drover.ErrConflict)
+	}
+	if err := w.client.DeleteNamespace(ctx, "east", &drover.DeleteNamespaceOptions{Force: true, Reason: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+	give()
+	there.wg.Wait()
+	for name := range w.streams() {
+		if strings.Contains(name, "drover-east-") {
+			t.Errorf("stream %s is left of the namespace", name)
+		}
+	}
+	if _, err := w.client.DescribeNamespace(ctx, "east"); !errors.Is(err, drover.ErrNotFound) {
+		t.Errorf("got %v, want %v", err, drover.ErrNotFound)
+	}
+	here.begin(ctx, "after", loads(rand.New(rand.NewPCG(3, 4)), 8))
+	here.end()
+	here.nothingLost()
+	w.idle()
+
+	// The same name is another namespace; the workers of the former one find it.
+	if _, err := w.client.CreateNamespace(ctx, "east", &drover.NamespaceOptions{Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	again := east.start(loadType, "first", load{Steps: 3}, startOptions{ReusePolicy: schemas.ReuseReject})
+	east.completes(again, `"1;4;9;"`)
+	w.idle("--namespace", "east")
+	server.alive()
+}
+
+// streams yields the names of the streams of the server.
+func (w *world) streams() map[string]bool {
+	w.t.Helper()
+	ctx, cancel := w.bounded()
+	defer cancel()
+	names := map[string]bool{}
+	all := w.client.Conn().JetStream().StreamNames(ctx)
+	for name := range all.Name() {
+		names[name] = true
+	}
+	if err := all.Err(); err != nil {
+		w.t.Fatal(err)
+	}
+	return names
+}
+
+// Activity workers stop on SIGTERM in the middle of their work, one after the other: no activity runs twice, although all
+// of them may.
+func TestWorkersStopUnderLoad(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.embedded("--profile", "dev")
+	w.role("decider", loadType)
+	f := &pair{world: w, notes: filepath.Join(w.dir, "notes"), p: newPressure(w)}
+	if err := os.Mkdir(f.notes, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	worker := func() *process {
+		return asRole(t, w.dir, "worker", map[string]string{envURL: w.url, envName: loadList, envDir: f.notes})
+	}
+	workers := []*process{worker(), worker()}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	all := make([]load, 48)
+	for i := range all {
+		all[i] = load{Steps: 6}
+	}
+	total := f.p.begin(ctx, "load", all)
+	f.p.reach(ctx, total/2) // all starts
+	for range 3 {
+		workers = append(workers, worker())
+		f.p.reach(ctx, 1)
+		workers[0].stop()
+		workers = workers[1:]
+	}
+	f.p.end()
+	f.onlyOnce(len(all) * 6)
+	f.p.nothingLost()
+}
