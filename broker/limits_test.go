@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	activities = 500
-	aStep      = 10 // that many fit one reply
+	atOnce     = 500 // activities that a decider asks for in one decision
+	activities = 50  // and in several, once that was refused
+	aStep      = 10  // that many fit one reply
 )
 
 // inputs is the input of an activity of 64 KiB.
@@ -58,7 +59,7 @@ func TestTooLargeDecisionOfAStranger(t *testing.T) {
 			var err error
 			switch {
 			case attempts == 1:
-				if err := answer(scheduleMany(0, activities)); !errors.Is(err, nats.ErrMaxPayload) {
+				if err := answer(scheduleMany(0, atOnce)); !errors.Is(err, nats.ErrMaxPayload) {
 					t.Errorf("the client says %v, want that it is too large", err)
 				}
 			case !tooLarge:
@@ -121,7 +122,7 @@ func TestTooLargeDecisionOfAGoDecider(t *testing.T) {
 			first, n := len(v.Markers("step"))*aStep, aStep
 			switch {
 			case first == 0 && task.Attempt() == 1:
-				n = activities
+				n = atOnce
 			case first == activities:
 				return []schemas.Decision{decider.Complete("done")}, nil
 			case first > 0 && !v.Done(fmt.Sprint("a", first-1)):

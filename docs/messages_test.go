@@ -1,7 +1,9 @@
 package docs_test
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -156,15 +158,13 @@ func enumerations(t *testing.T) string {
 	p := source(t, "schemas")
 	var b strings.Builder
 	for _, typ := range p.Types {
-		all := p.ConstantsOf(typ.Name)
+		all := jsonschema.Values(p, typ.Name)
 		if len(all) == 0 || slices.Contains(elsewhere, typ.Name) {
 			continue
 		}
 		var body [][]string
-		for _, c := range all {
-			// The name in Go says nothing to others, and is the first word of most comments.
-			doc := strings.TrimPrefix(strings.TrimPrefix(c.Doc, c.Name), ":")
-			body = append(body, []string{"`" + c.Value + "`", text(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(doc), "is, ")))})
+		for _, v := range all {
+			body = append(body, []string{"`" + v.Name + "`", text(v.Doc)})
 		}
 		fmt.Fprintf(&b, "### %s\n\n%s\n\n%s\n", typ.Name, text(typ.Doc), table([]string{"value", "meaning"}, body))
 	}
@@ -179,25 +179,29 @@ func enumerations(t *testing.T) string {
 	return b.String()
 }
 
-// Every heading that a table links to is there.
+// Every heading that a page links to is there.
 func TestLinks(t *testing.T) {
-	headings := map[string]bool{}
-	text := read(t, formats)
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#") {
-			headings[strings.ToLower(strings.TrimSpace(strings.TrimLeft(line, "#")))] = true
+	anchors := map[string]map[string]bool{}
+	for _, file := range []string{formats, faults} {
+		anchors[file] = map[string]bool{}
+		for line := range strings.Lines(read(t, file)) {
+			if name := strings.TrimLeft(line, "#"); name != line {
+				name = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(name), "`", ""))
+				anchors[file][strings.ReplaceAll(name, " ", "-")] = true
+			}
 		}
 	}
-	for _, part := range strings.Split(text, "](#")[1:] {
-		anchor, _, _ := strings.Cut(part, ")")
-		if !headings[anchor] && !headings[strings.ReplaceAll(anchor, "-", " ")] {
-			t.Errorf("%s: nothing has the heading of the link #%s", formats, anchor)
-		}
-	}
-	for _, part := range strings.Split(text, "](errors.md#")[1:] {
-		anchor, _, _ := strings.Cut(part, ")")
-		if !strings.Contains(strings.ToLower(read(t, faults)), "\n### `"+anchor+"`") {
-			t.Errorf("%s has no heading for the link errors.md#%s", faults, anchor)
+	for _, file := range []string{formats, faults} {
+		for _, part := range strings.Split(read(t, file), "](")[1:] {
+			target, _, _ := strings.Cut(part, ")")
+			page, anchor, ok := strings.Cut(target, "#")
+			page = cmp.Or(page, file)
+			if _, err := os.Stat(page); err != nil {
+				t.Errorf("%s links to %s: %v", file, target, err)
+			}
+			if known := anchors[page]; ok && known != nil && !known[anchor] {
+				t.Errorf("%s links to %s, and nothing there has that heading", file, target)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,35 +79,33 @@ func patternOf(fn reflect.Value, params []string) string {
 	return out
 }
 
-// sentence is a comment without the pattern at its end, which the table shows.
+// written is the pattern in a comment, which the table shows in its first column.
+var written = regexp.MustCompile(`: (drover[.-]|\$O\.|OBJ_)[^ ]*( in base64>)?(\.$|\. |$)`)
+
+// sentence is a comment without its pattern.
 func (b builder) sentence() string {
-	s := gosource.Paragraph(b.Doc)
-	if before, after, ok := strings.Cut(s, ": drover"); ok {
-		_, rest, _ := strings.Cut(after, ". ")
-		s = strings.TrimSpace(before + ". " + rest)
-	}
-	return text(s)
+	return text(strings.TrimSpace(written.ReplaceAllString(gosource.Paragraph(b.Doc), ". ")))
 }
 
-func builderTable(t *testing.T, kinds ...string) string {
+func builderTable(t *testing.T, head string, kinds ...string) string {
 	var body [][]string
 	for _, b := range builders(t) {
 		if slices.Contains(kinds, b.kind()) {
 			body = append(body, []string{"`" + b.pattern + "`", b.sentence()})
 		}
 	}
-	return table([]string{kinds[0], "meaning"}, body)
+	return table([]string{head, "meaning"}, body)
 }
 
-func subjects(t *testing.T) string { return builderTable(t, "subjects") }
+func subjects(t *testing.T) string { return builderTable(t, "subject", "subjects") }
 
 func wildcards(t *testing.T) string {
 	source, destination := subject.Namespace("<ns>").SignalTransform(4)
-	return builderTable(t, "wildcards") +
+	return builderTable(t, "filter", "wildcards") +
 		"\nThe signals stream of a namespace with 4 partitions turns `" + source + "` into `" + destination + "`.\n"
 }
 
-func names(t *testing.T) string { return builderTable(t, "stream", "bucket", "store") }
+func names(t *testing.T) string { return builderTable(t, "name", "stream", "bucket", "store") }
 
 // Each comment that gives a pattern gives the right one.
 func TestSubjectComments(t *testing.T) {
@@ -172,10 +171,12 @@ func streams(*testing.T) string {
 		add(c.AllowMsgSchedules, "message schedules")
 		add(c.AllowAtomicPublish, "atomic batches")
 		body = append(body, []string{
-			"`" + name + "`", "`" + subjects + "`", c.Retention.String(), c.Discard.String(), c.Compression.String(), strings.Join(more, ", "), text(c.Description),
+			"`" + name + "`", "`" + subjects + "`", strings.ToLower(c.Retention.String()), strings.ToLower(strings.TrimPrefix(c.Discard.String(), "Discard")),
+			strings.ToLower(c.Compression.String()), strings.Join(more, ", "),
+			text(strings.ReplaceAll(strings.TrimPrefix(c.Description, "Drover: "), "partition 0", "partition <p>")),
 		})
 	}
-	return table([]string{"stream", "subjects", "retention", "discard", "compression", "further settings", "description"}, body)
+	return table([]string{"stream", "subjects", "retention", "when full, discard", "compression", "further settings", "description"}, body)
 }
 
 // The buckets and stores that are made have names that the table of names knows, and the other way round.

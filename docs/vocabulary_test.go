@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/jsonschema"
 )
 
 func eventTypes() []schemas.EventType {
@@ -66,8 +67,7 @@ func link(typ reflect.Type) string {
 
 // meaning is a comment without the name that it begins with.
 func meaning(t *testing.T, typ reflect.Type) string {
-	doc := source(t, "schemas").Type(typ.Name()).Doc
-	return text(strings.TrimPrefix(doc, typ.Name()+" "))
+	return text(strings.TrimPrefix(jsonschema.Doc(source(t, "schemas"), typ), typ.Name()+" "))
 }
 
 func events(t *testing.T) string {

@@ -141,17 +141,26 @@ func TestWorkersStopUnderLoad(t *testing.T) {
 	defer cancel()
 	all := make([]load, 48)
 	for i := range all {
-		all[i] = load{Steps: 6}
+		all[i] = load{Steps: 8}
 	}
-	total := f.p.begin(ctx, "load", all)
-	f.p.reach(ctx, total/2) // all starts
-	for range 3 {
+	f.p.begin(ctx, "load", all)
+	for i := range 3 {
+		eventually(t, "the work goes on", func() bool { return f.ran() >= (i+1)*len(all) })
 		workers = append(workers, worker())
-		f.p.reach(ctx, 1)
-		workers[0].stop()
-		workers = workers[1:]
+		workers[i].stop()
+		t.Logf("worker %d has stopped after %d of %d activities", i, f.ran(), 8*len(all))
 	}
 	f.p.end()
-	f.onlyOnce(len(all) * 6)
+	f.onlyOnce(len(all) * 8)
 	f.p.nothingLost()
+}
+
+// ran counts the activities of which the workers have a note.
+func (f *pair) ran() int {
+	f.t.Helper()
+	files, err := os.ReadDir(f.notes)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return len(files)
 }

@@ -206,3 +206,26 @@ func TestStartDelay(t *testing.T) {
 	w.report("A", schemas.ReportSuccess)
 	w.follows("ActivityStarted A; ActivitySuccess A; DeciderScheduled")
 }
+
+// A retry policy is for failures that a worker reports. An attempt of an activity that must not run twice and has timed out
+// may have done its work.
+func TestNoRetryAfterATimeoutOfWhatMustNotRunTwice(t *testing.T) {
+	policy := &schemas.RetryPolicy{InitialInterval: schemas.Seconds(1)}
+	for timeout, a := range map[string]schemas.ScheduleActivity{
+		"START_TO_CLOSE": {StartToCloseTimeout: schemas.Seconds(10)},
+		"HEARTBEAT":      {HeartbeatTimeout: schemas.Seconds(10)},
+	} {
+		t.Run(timeout, func(t *testing.T) {
+			a.NotIdempotent, a.Retry = true, policy
+			w := working(t, a)
+			w.after(10 * time.Second)
+			w.do(Ring{})
+			w.follows("ActivityTimedOut A " + timeout + "; DeciderScheduled")
+		})
+	}
+	t.Run("a reported failure is retried", func(t *testing.T) {
+		w := working(t, schemas.ScheduleActivity{NotIdempotent: true, Retry: policy})
+		w.report("A", schemas.ReportFailed)
+		w.follows("ActivityRetryScheduled A")
+	})
+}

@@ -3,12 +3,14 @@ package payloads
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/sirupsen/logrus"
 
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -144,6 +146,10 @@ func (up *upload) check(offset int64, length, most int) *schemas.Error {
 func (u *Uploads) take(ctx context.Context, up *upload, data []byte) *schemas.Error {
 	failed := func(err error) *schemas.Error {
 		u.log.WithError(err).Warn("an upload has failed")
+		if errors.Is(err, post.ErrFull) {
+			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: %v", u.ns, err).
+				InField("maxBytes").WithHint("it was not stored; raise the limit: drover namespace create %s --max-bytes N", u.ns)
+		}
 		return schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("begin the upload anew")
 	}
 	if err := up.w.Write(ctx, data); err != nil {

@@ -70,7 +70,7 @@ func (f *inputFlag) registerJSON(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&f.text, f.name, "", what+": JSON, @FILE, or - for standard input")
 }
 
-// maxInput is far above what any server takes, and stops a pipe without end.
+// maxInput is the most that servers take if nothing else is said, and stops a pipe without end.
 const maxInput = 64 << 20
 
 // read returns the payload; nil if the flag was not given.

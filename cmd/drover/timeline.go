@@ -113,6 +113,9 @@ func (t *timeline) remember(e schemas.Event) {
 func show(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case schemas.Payload:
+		if ref, ok := x.Ref(); ok {
+			return size(int(ref.Size))
+		}
 		return size(len(x))
 	case schemas.Duration:
 		return x.String()
@@ -152,6 +155,9 @@ func show(v reflect.Value) string {
 // excerpt shows the beginning of a payload: JSON and text as they are, other bytes by their size.
 func excerpt(p []byte) string {
 	const most = 200
+	if ref, ok := schemas.Payload(p).Ref(); ok {
+		return size(int(ref.Size)) + " in object " + ref.Object
+	}
 	if !utf8.Valid(p) {
 		return size(len(p)) + " that are not text"
 	}

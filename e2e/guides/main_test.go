@@ -1,5 +1,5 @@
-// Package guides_test does what docs/use-the-nats-you-have.md says, as it stands there: its configuration, its commands, and
-// what each of its users may and may not do.
+// Package guides_test does what the guides in docs say, as it stands there: their programs, their commands, the configuration
+// of NATS, and what each of its users may and may not do.
 package guides_test
 
 import (
@@ -40,15 +40,28 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// blocks returns the code blocks of the guide in one language, in order.
-func blocks(t *testing.T, language string) []string {
+// The guides.
+const (
+	ownWorker = "your-own-worker.md"
+	yourNATS  = "use-the-nats-you-have.md"
+	languages = "other-languages.md"
+	coming    = "coming-from-swf-and-temporal.md"
+)
+
+func read(t *testing.T, guide string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/use-the-nats-you-have.md")
+	text, err := os.ReadFile(filepath.Join("../../docs", guide))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+// blocks returns the code blocks of a guide in one language, in order.
+func blocks(t *testing.T, guide, language string) []string {
+	t.Helper()
 	var found []string
-	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(read(t, guide), -1) {
 		found = append(found, m[1])
 	}
 	return found
@@ -57,7 +70,7 @@ func blocks(t *testing.T, language string) []string {
 // startNATS runs a server with the guide's configuration until the test ends, on a free port and a store of its own.
 func startNATS(t *testing.T) (url string) {
 	t.Helper()
-	conf := blocks(t, "conf")
+	conf := blocks(t, yourNATS, "conf")
 	if len(conf) != 1 {
 		t.Fatalf("got %d configurations, want 1", len(conf))
 	}

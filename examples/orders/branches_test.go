@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -150,15 +151,21 @@ var payments = []branch{
 		want: []string{"ChildTerminated", "ActivityScheduled alert", "WorkflowFailed"}, never: []string{"ActivityScheduled release"},
 	},
 	{
-		name: "there is such a payment already", order: small, script: func(s *scene) {
-			if _, err := s.Client.Start(s.t.Context(), "other", nil, &drover.StartOptions{ID: id + "-payment"}); err != nil {
-				s.t.Fatal(err)
-			}
-			s.open()
-		},
+		name: "there is such a payment already", order: small, script: occupyPayment,
 		status: schemas.StatusFailed, reason: reasonUnclear, goods: kept, alert: "it cannot be delivered: payment-unclear",
 		want: []string{"ChildStartFailed", "ActivityScheduled alert", "WorkflowFailed"},
 	},
+}
+
+// occupyPayment starts a workflow under the id of the payment.
+func occupyPayment(s *scene) {
+	w := s.Client.Deciders(nil)
+	w.Register("other", decider.Func(func(context.Context, *decider.Task) ([]schemas.Decision, error) { return nil, nil }))
+	s.Go(w)
+	if _, err := s.Client.Start(s.t.Context(), "other", nil, &drover.StartOptions{ID: id + "-payment"}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.open()
 }
 
 // loseCardWorker lets a card worker go in the middle of a charge. Another one does not charge again.

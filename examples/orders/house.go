@@ -43,7 +43,7 @@ const (
 	look       = 10 * time.Millisecond
 )
 
-func openHouse(ctx context.Context) (h *house, err error) {
+func openHouse(ctx context.Context) (*house, error) {
 	bin, err := buildServers(ctx)
 	if err != nil {
 		return nil, err
@@ -52,21 +52,25 @@ func openHouse(ctx context.Context) (h *house, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h = &house{dir: dir}
-	defer func() {
-		if err != nil {
-			h.close()
-		}
-	}()
+	h := &house{dir: dir}
+	if err := h.open(ctx, bin); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// open starts the servers, whose binaries are in bin.
+func (h *house) open(ctx context.Context, bin string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
 	if err := h.startNATS(ctx, filepath.Join(bin, "nats-server")); err != nil {
-		return h, fmt.Errorf("nats-server: %w", err)
+		return fmt.Errorf("nats-server: %w", err)
 	}
 	if err := h.startDrover(ctx, filepath.Join(bin, "drover")); err != nil {
-		return h, fmt.Errorf("drover server: %w", err)
+		return fmt.Errorf("drover server: %w", err)
 	}
-	return h, nil
+	return nil
 }
 
 // close ends the processes, the last one first, and removes the folder.

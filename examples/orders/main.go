@@ -107,13 +107,13 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 }
 
 // business runs the shop for as long as the orders take.
-func business(ctx context.Context, o *options, out *lines) (err error) {
+func business(ctx context.Context, o *options, out *lines) error {
 	if o.nats == "" {
 		h, err := openHouse(ctx)
 		if err != nil {
 			return err
 		}
-		defer func() { h.close() }()
+		defer h.close()
 		o.nats, o.nkey, o.pciNKey = h.url, h.key(userShop), h.key(userPCI)
 		fmt.Fprintf(out, "nats-server and drover server are up at %s\n", o.nats)
 	}
@@ -133,10 +133,11 @@ func business(ctx context.Context, o *options, out *lines) (err error) {
 	s := newShop(shelf, out)
 	stopWorkers := runWorkers(ctx, client, s, fail)
 	defer stopWorkers()
-	if err := serveCustomers(ctx, client, o.prefix, s, out); err != nil {
-		return errors.Join(err, context.Cause(ctx))
+	err = serveCustomers(ctx, client, o.prefix, s, out)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx) // all that failed did so because of it
 	}
-	return nil
+	return err
 }
 
 // runWorkers runs the deciders and the activities of the shop until the returned function is called.

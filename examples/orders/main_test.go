@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,7 +47,7 @@ func program(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return 0, out.String(), errs.String()
 }
 
-// what every run of the program prints.
+// told is what every run of the program prints.
 var told = []string{
 	"order-1    reserved", "order-1    window-over", "order-1    paid", "order-1    shipped", "order-1    completed",
 	"order-2    canceled         event", "order-2    released",
@@ -69,7 +71,46 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// The same beside a server that runs, twice.
+// A program that is told to stop takes everything with it.
+func TestProgramIsStopped(t *testing.T) {
+	tmp := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), asOrders+"=1", "TMPDIR="+tmp)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	url, said := "", bufio.NewScanner(out)
+	for said.Scan() {
+		if _, at, is := strings.Cut(said.Text(), " are up at "); is {
+			url = at
+		}
+		if strings.Contains(said.Text(), " placed ") {
+			break
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for said.Scan() { // Wait must come after the last line
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 1 || strings.Count(errs.String(), "\n") != 1 {
+		t.Errorf("got %v and %q, want exit code 1 and one line", err, &errs)
+	}
+	if nc, err := nats.Connect(url, nats.MaxReconnects(0)); !errors.Is(err, nats.ErrNoServers) {
+		t.Errorf("got %v and %v at %q, want nobody there", nc, err, url)
+	}
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Errorf("got %v and %v in the temporary folder, want nothing", left, err)
+	}
+}
+
+// The program beside a server that runs, twice.
 func TestRunningServer(t *testing.T) {
 	e := drovertest.Start(t, nil)
 	for range 2 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -192,7 +193,7 @@ type branch struct {
 }
 
 func TestBranches(t *testing.T) {
-	for _, b := range slicesOf(approvals, cancels, payments, shipments, oddities) {
+	for _, b := range slices.Concat(approvals, cancels, payments, shipments, oddities) {
 		t.Run(b.name, func(t *testing.T) {
 			s, out := play(t, b.order, b.fail, b.script)
 			text := s.text.String()
@@ -233,13 +234,7 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-func slicesOf(all ...[]branch) (flat []branch) {
-	for _, some := range all {
-		flat = append(flat, some...)
-	}
-	return flat
-}
-
+// inOrder looks for words, each behind the one before it.
 func inOrder(t *testing.T, text string, words []string) {
 	t.Helper()
 	for _, w := range words {

@@ -98,12 +98,16 @@ func TestRaces(t *testing.T) {
 		mark string // the last one
 	}{
 		{
-			"cancel first", []schemas.Attributes{cancel, over, started},
-			[]schemas.DecisionType{schemas.DecideRecordMarker, schemas.DecideRecordMarker, schemas.DecideScheduleActivity}, stepCanceled,
+			"cancel first",
+			[]schemas.Attributes{cancel, over, started},
+			[]schemas.DecisionType{schemas.DecideRecordMarker, schemas.DecideRecordMarker, schemas.DecideScheduleActivity},
+			stepCanceled,
 		},
 		{
-			"window first", []schemas.Attributes{over, cancel, started},
-			[]schemas.DecisionType{schemas.DecideRecordMarker, schemas.DecideRecordMarker, schemas.DecideRecordMarker, schemas.DecideStartChild}, stepTooLate,
+			"window first",
+			[]schemas.Attributes{over, cancel, started},
+			[]schemas.DecisionType{schemas.DecideRecordMarker, schemas.DecideRecordMarker, schemas.DecideRecordMarker, schemas.DecideStartChild},
+			stepTooLate,
 		},
 		{
 			"S1-20/the window ends before its timer is taken back",

@@ -1,6 +1,7 @@
 package jsonschema
 
 import (
+	"cmp"
 	"reflect"
 	"regexp"
 	"strings"
@@ -13,7 +14,7 @@ type Field struct {
 	Name     string
 	Go       reflect.Type
 	Optional bool   // left out while it is zero
-	Doc      string // of the Go source, with the names of JSON
+	Doc      string // of the Go source with the names of JSON, or else of the glossary
 }
 
 // Fields returns the fields of a struct in their order, those of embedded structs in their place.
@@ -27,8 +28,22 @@ func Fields(source *gosource.Package, t reflect.Type) []Field {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		all = append(all, Field{
 			Name: name, Go: f.Type, Optional: strings.Contains(options, "omitempty"),
-			Doc: inJSON(t, source.Type(t.Name()).FieldDoc(f.Name)),
+			Doc: cmp.Or(inJSON(t, source.Type(t.Name()).FieldDoc(f.Name)), glossary[t.Name()+"."+name], glossary[name]),
 		})
+	}
+	return all
+}
+
+// Value is a value of an enumeration.
+type Value struct{ Name, Doc string }
+
+// Values returns the values of an enumeration in the order of the source.
+func Values(source *gosource.Package, typ string) []Value {
+	var all []Value
+	for _, c := range source.ConstantsOf(typ) {
+		// The first word of a comment is the name in Go, which says nothing to others.
+		doc := strings.TrimLeft(strings.TrimPrefix(c.Doc, c.Name), ": ")
+		all = append(all, Value{c.Value, cmp.Or(doc, values[typ+"."+c.Value])})
 	}
 	return all
 }

@@ -55,7 +55,7 @@ func (g *generator) structure(t reflect.Type) (object, error) {
 			return nil, fmt.Errorf("field %s: %w", f.Name, err)
 		}
 		if f.Name == "v" {
-			s = object{"const": schemas.Version, "description": "Version of the message."}
+			s = object{"const": schemas.Version}
 		}
 		if f.Doc != "" {
 			s["description"] = f.Doc
@@ -152,9 +152,12 @@ func (g *generator) enumeration(t reflect.Type) object {
 	if slices.Contains(closed, t) {
 		key = "enum"
 	}
-	var values []string
-	for _, c := range g.source.ConstantsOf(t.Name()) {
-		values = append(values, c.Value)
+	doc, names := Doc(g.source, t), []string{}
+	for _, v := range Values(g.source, t.Name()) {
+		names = append(names, v.Name)
+		if v.Doc != "" {
+			doc += "\n" + v.Name + ": " + v.Doc
+		}
 	}
-	return object{"type": "string", "description": Doc(g.source, t), key: values}
+	return object{"type": "string", "description": doc, key: names}
 }

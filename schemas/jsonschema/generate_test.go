@@ -6,14 +6,17 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/internal/gosource"
+	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/schemas/jsonschema"
 )
 
@@ -123,6 +126,82 @@ func TestMessagesAreThoseOfTheRoundTrip(t *testing.T) {
 			t.Errorf("%s is a message that has no schema: add it to Messages", name)
 		}
 	}
+}
+
+// Every field of every struct has a meaning, and every line of the glossary is needed.
+func TestGlossary(t *testing.T) {
+	p := source(t)
+	fields, values := jsonschema.Glossary()
+	unused := maps.Clone(fields)
+	maps.Copy(unused, values)
+	for _, typ := range structs(t) {
+		for f := range typ.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			switch {
+			case f.Anonymous, p.Type(typ.Name()).FieldDoc(f.Name) != "":
+			case fields[typ.Name()+"."+name] != "":
+				delete(unused, typ.Name()+"."+name)
+			case fields[name] != "":
+				delete(unused, name)
+			default:
+				t.Errorf("%s.%s has no meaning: comment the field, or add it to the glossary", typ.Name(), name)
+			}
+		}
+	}
+	for _, c := range p.Constants {
+		key := c.Type + "." + c.Value
+		switch {
+		// Events and decisions are explained at their structs, causes and codes in a paper.
+		case p.Type(c.Type) == nil, slices.Contains([]string{"EventType", "DecisionType", "Cause", "Code"}, c.Type), c.Doc != "":
+		case values[key] == "":
+			t.Errorf("%s has no meaning: comment the constant, or add it to values", key)
+		default:
+			delete(unused, key)
+		}
+	}
+	for name := range unused {
+		t.Errorf("the glossary explains %q, and nothing needs it", name)
+	}
+}
+
+// structs are all types that messages, events and decisions are made of.
+func structs(t *testing.T) []reflect.Type {
+	seen := map[reflect.Type]bool{}
+	var all []reflect.Type
+	var visit func(reflect.Type)
+	visit = func(typ reflect.Type) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct || seen[typ] {
+			return
+		}
+		seen[typ] = true
+		if typ != reflect.TypeFor[schemas.Event]() && typ != reflect.TypeFor[schemas.Decision]() {
+			all = append(all, typ)
+		}
+		for f := range typ.Fields() {
+			visit(f.Type)
+		}
+	}
+	for _, m := range jsonschema.Messages() {
+		visit(m)
+	}
+	for _, typ := range schemas.EventTypes() {
+		var e schemas.Event
+		if err := e.UnmarshalJSON([]byte(`{"type":"` + string(typ) + `"}`)); err != nil {
+			t.Fatal(err)
+		}
+		visit(reflect.TypeOf(e.Attributes))
+	}
+	for _, typ := range schemas.DecisionTypes() {
+		var d schemas.Decision
+		if err := d.UnmarshalJSON([]byte(`{"type":"` + string(typ) + `"}`)); err != nil {
+			t.Fatal(err)
+		}
+		visit(reflect.TypeOf(d.Attributes))
+	}
+	return all
 }
 
 // A type that the generator does not know is an error, not a hole.

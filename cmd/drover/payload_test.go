@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A workflow with an input of 5 MB, by the command line alone: the result comes back whole, the history stays short.
+func TestLargeInputAndResult(t *testing.T) {
+	s := serving(t, memoryServer())
+	c, err := drover.Connect(t.Context(), &drover.Options{URL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.Deciders(nil)
+	w.Register("copy", decider.Func(func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
+		return []schemas.Decision{decider.Complete(decider.Started(task.Events()).Input)}, nil
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		c.Close()
+	}()
+	input := `{"rows":"` + strings.Repeat("0123456789", 500_000) + `"}`
+	file := filepath.Join(t.TempDir(), "rows.json")
+	if err := os.WriteFile(file, []byte(input), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	on := func(args ...string) result { return command("", append(args, "--nats", s.URL, "--timeout", "30s")...) }
+	if r := on("start", "copy", "--id", "big", "--input", "@"+file, "--wait"); r.code != exitDone || strings.TrimSpace(r.stdout) != input {
+		t.Fatalf("got %d, %d bytes, %.300s; want the input as result", r.code, len(r.stdout), r.stderr)
+	}
+	var doc struct{ Result json.RawMessage }
+	r := on("result", "big", "--json")
+	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || string(doc.Result) != input {
+		t.Fatalf("got %d bytes, %v; want the input as result", len(r.stdout), err)
+	}
+	if r := on("history", "big", "--json"); r.code != exitDone || len(r.stdout) > 10<<10 || strings.Count(r.stdout, `{"$ref":{"object":"`) != 2 {
+		t.Fatalf("got %d, %d bytes: %.2000s; want references", r.code, len(r.stdout), r.stdout)
+	}
+	for command, want := range map[string]string{"describe": "4.8MiB in object ", "history": " input=4.8MiB "} {
+		if r := on(command, "big"); r.code != exitDone || !strings.Contains(r.stdout, want) {
+			t.Fatalf("%s: got %d: %s; want it to say %q", command, r.code, r.stdout, want)
+		}
+	}
+}
