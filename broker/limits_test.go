@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
@@ -151,9 +152,10 @@ func TestTooLargeDecisionOfAGoDecider(t *testing.T) {
 // and api.history has the rest.
 func TestWindowOfManySignals(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		const signals = 5000
+		const signals = 5000 / fewer
 		f.node("a", nil)
 		f.start(startO)
+		f.api("pause", `{"workflowId":"o"}`) // or the decider would be asked in between
 		note := strings.Repeat("n", 10<<10)
 		for i := range signals {
 			if _, err := f.js.PublishAsync("drover.default.signal.o.s", fmt.Appendf(nil, `"%d %s"`, i, note)); err != nil {
@@ -164,7 +166,7 @@ func TestWindowOfManySignals(t *testing.T) {
 			}
 		}
 		<-f.js.PublishAsyncComplete()
-		for f.last("o") < signals+2 {
+		for f.last("o") < signals+3 {
 			time.Sleep(time.Second)
 		}
 
@@ -174,6 +176,7 @@ func TestWindowOfManySignals(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.flush()
+		f.api("resume", `{"workflowId":"o"}`)
 		var task schemas.DecisionTask
 		if err := schemas.Unmarshal([]byte(<-raw), &task); err != nil {
 			t.Fatal(err)
@@ -218,6 +221,34 @@ func TestWindowOfManySignals(t *testing.T) {
 		}
 		cancel()
 		wg.Wait()
+	})
+}
+
+// A window of more than the server puts into one batch of direct gets (64 MiB) is read anew by the next owner.
+func TestLargeWindowAfterATakeOver(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		const signals = 300 / fewer
+		few := func(o *broker.Options) { o.SnapshotEvents = 20 } // what is not in the last snapshot must be read
+		first := f.node("a", nil, few)
+		f.start(startO)
+		f.api("pause", `{"workflowId":"o"}`)
+		note := string(large(250_000))
+		for range signals {
+			f.publish("drover.default.signal.o.s", note)
+		}
+		for f.last("o") < signals+3 {
+			time.Sleep(time.Second)
+		}
+		first.stop()
+		f.node("b", nil, few)
+		f.decider("order", func(*decisionTask) string { return complete })
+		f.api("resume", `{"workflowId":"o"}`)
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+		if n := len(f.events("o")); n != signals+7 {
+			t.Fatalf("%d events, want %d", n, signals+7)
+		}
 	})
 }
 

@@ -12,8 +12,11 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// pageRecords is how many records one read of a history asks for.
-const pageRecords = 256
+// pageRecords is how many records one read of a history asks for, and firstRecords the first one for a page of it.
+const (
+	pageRecords  = 256
+	firstRecords = 8
+)
 
 // loaded is a run as it stands in its history.
 type loaded struct {

@@ -46,8 +46,12 @@ func (b *Broker) events(ctx context.Context, partition int, wid, run string, aft
 	subj, room := b.ns.History(partition, wid, run), b.recordLimit/2
 	from := b.pages.get(run, after)
 	last := after
-	for {
-		page, _, err := b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), subj, from, pageRecords)
+	// Records may be large: who wants one page gets few of them at first.
+	for n := firstRecords; ; n = min(2*n, pageRecords) {
+		if limit == 0 {
+			n = pageRecords
+		}
+		page, rest, err := b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), subj, from, n)
 		if err != nil {
 			return nil, false, fmt.Errorf("read %s: %w", subj, err)
 		}
@@ -70,7 +74,7 @@ func (b *Broker) events(ctx context.Context, partition int, wid, run string, aft
 				events, last = append(events, e), e.ID
 			}
 		}
-		if len(page) < pageRecords {
+		if len(page) == 0 || len(page) < n && !rest { // the server cuts a batch that is too large for it
 			return events, false, nil
 		}
 		from = page[len(page)-1].Seq + 1

@@ -32,6 +32,9 @@ func narrowRights() embeddedtest.User {
 	}}
 }
 
+// most is the largest payload that the broker of a world takes.
+const most = 8 << 20
+
 // world is a server with users, and a broker, a decider worker and a narrow activity worker on it.
 type world struct {
 	*fleet
@@ -63,7 +66,7 @@ func newWorld(t *testing.T, decide decider.Func, charge func(context.Context, []
 		t.Fatal(err)
 	}
 	b, err := broker.New(func(context.Context, string) (*post.Conn, error) { return dial(embeddedtest.Root), nil },
-		broker.Options{Partitions: info.Partitions, Claims: held, Node: "a", Logger: log})
+		broker.Options{Partitions: info.Partitions, Claims: held, Node: "a", Logger: log, MaxObject: most})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +94,7 @@ func newWorld(t *testing.T, decide decider.Func, charge func(context.Context, []
 func TestLargePayloadsThroughAllRoles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		input, note, result := large(5<<20), large(300<<10), large(1<<20)
+		noted := decider.Marker("note", note)
 		decide := func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
 			v, err := task.View(ctx)
 			if err != nil {
@@ -99,7 +103,7 @@ func TestLargePayloadsThroughAllRoles(t *testing.T) {
 			if !v.Done("a1") {
 				task.SetContext(note)
 				return []schemas.Decision{
-					decider.Marker("note", note), decider.Schedule("a1", "charge", v.Input(), decider.List("PCI"), decider.StartToClose(time.Minute)),
+					noted, decider.Schedule("a1", "charge", v.Input(), decider.List("PCI"), decider.StartToClose(time.Minute)),
 				}, nil
 			}
 			_, got, _ := v.Activity("a1")
@@ -146,6 +150,9 @@ func TestLargePayloadsThroughAllRoles(t *testing.T) {
 				}
 			}
 		}
+		if m, ok := noted.Attributes.(*schemas.RecordMarker); !ok || !bytes.Equal(m.Details, note) {
+			t.Fatalf("the author's decision was changed: %d bytes of details", len(m.Details))
+		}
 		w.wantSmall()
 		w.check()
 	})
@@ -154,11 +161,11 @@ func TestLargePayloadsThroughAllRoles(t *testing.T) {
 func TestClientRefusesWhatIsTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
-			return []schemas.Decision{decider.Complete(make([]byte, 64<<20+1))}, nil
+			return []schemas.Decision{decider.Complete(make([]byte, most+1))}, nil
 		}, func(context.Context, []byte) ([]byte, error) { return nil, nil })
 		defer w.stop()
 		w.api("list", `{}`)
-		_, err := w.client.Start(t.Context(), "order", make([]byte, 64<<20+1), nil)
+		_, err := w.client.Start(t.Context(), "order", make([]byte, most+1), nil)
 		refused, ok := errors.AsType[*drover.Error](err)
 		if !ok || !errors.Is(err, drover.ErrTooLarge) || refused.Hint == "" {
 			t.Fatalf("got %v, want ErrTooLarge and a way out", err)
@@ -177,7 +184,7 @@ func TestClientRefusesWhatIsTooLarge(t *testing.T) {
 				t.Fatalf("got cause %s, want %s", f.Cause, schemas.CauseDecisionTooLarge)
 			}
 		}
-		if err := run.Signal(t.Context(), "s", make([]byte, 64<<20+1)); !errors.Is(err, drover.ErrTooLarge) {
+		if err := run.Signal(t.Context(), "s", make([]byte, most+1)); !errors.Is(err, drover.ErrTooLarge) {
 			t.Fatalf("got %v, want ErrTooLarge", err)
 		}
 	})

@@ -67,7 +67,7 @@ func (tr *troupe) joined(ctx context.Context, id string) {
 		{Do: doChild, Workflow: id + "/ear", Play: &script{Acts: []act{{Do: doHear, Name: "go"}, {Do: doWork, Name: "echo"}}}},
 		{Do: doChild, Workflow: id + "/idle", Play: &script{Acts: []act{{Do: doHold}}}},
 		{Do: doWork, Name: "echo"},
-		{Do: doTell, Workflow: id + "/nobody", Name: "go"},
+		{Do: doMiss, Workflow: id + "/nobody", Name: "go"},
 		{Do: doTell, Workflow: id + "/ear", Name: "go"},
 		{Do: doStop, Workflow: id + "/idle"},
 		{Do: doJoin},
@@ -76,7 +76,7 @@ func (tr *troupe) joined(ctx context.Context, id string) {
 		return
 	}
 	const chain, ear = "echo ok;renewed;slept;renewed;flaky 2;", "heard go;echo ok;"
-	tr.ends(ctx, id, schemas.StatusCompleted, "echo ok;refused UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION;told;asked;"+
+	tr.ends(ctx, id, schemas.StatusCompleted, "echo ok;refused UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION;"+
 		"child completed "+chain+";child completed "+ear+";child canceled;")
 	tr.step()
 	tr.ends(ctx, id+"/chain", schemas.StatusCompleted, chain)

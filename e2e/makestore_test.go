@@ -189,7 +189,7 @@ func (s *studio) closed() {
 	hold := acts(act{Do: doHold})
 	ends("was-completed", acts(echo), startOptions{Tags: []string{"old"}, Attributes: map[string]string{"k": "v"}}, schemas.StatusCompleted, "echo ok;", nil)
 	ends("was-failed", acts(act{Do: doFail, Name: "no luck"}), startOptions{}, schemas.StatusFailed, "no luck", nil)
-	ends("was-timed-out", hold, startOptions{Timeout: time.Second}, schemas.StatusTimedOut, "START_TO_CLOSE", nil)
+	ends("was-timed-out", hold, startOptions{Timeout: time.Second}, schemas.StatusTimedOut, "", nil)
 	ends("was-canceled", hold, startOptions{}, schemas.StatusCanceled, "", func(r *drover.Run) {
 		if err := r.Cancel(s.t.Context(), "please"); err != nil {
 			s.t.Fatal(err)
@@ -383,8 +383,8 @@ func (s *studio) prepare() (send func()) {
 
 	return func() {
 		s.t.Helper()
-		tells := s.publish("tells", acts(act{Do: doTell, Workflow: told, Name: "go"}), storedRun{Waits: "the answer to a signal to another workflow", Said: "told;"})
-		asks := s.publish("asks", acts(act{Do: doStop, Workflow: asked}), storedRun{Waits: "the answer to a cancel request to another workflow", Said: "asked;"})
+		tells := s.publish("tells", acts(act{Do: doTell, Workflow: told, Name: "go"}, hearGo), storedRun{Waits: "the answer to a signal to another workflow", Await: schemas.EventExternalSignaled, Signal: "go", Said: "heard go;"})
+		asks := s.publish("asks", acts(act{Do: doStop, Workflow: asked}, hearGo), storedRun{Waits: "the answer to a cancel request to another workflow", Await: schemas.EventExternalCancelRequested, Signal: "go", Said: "heard go;"})
 		unborn := at(s.away, "child-unborn")
 		begets := s.publish("begets", acts(act{Do: doChild, Workflow: unborn, Play: new(acts(echo))}, act{Do: doJoin}), storedRun{Waits: "its child, whose start nobody has read", Said: "child completed echo ok;;"})
 		s.note(storedRun{ID: unborn, Waits: "its start, which nobody has read", Said: "echo ok;"})

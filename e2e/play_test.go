@@ -63,8 +63,9 @@ const (
 	doHear  doing = "hear"  // wait for signals
 	doChild doing = "child" // start a child, wait for nothing
 	doJoin  doing = "join"  // wait for the end of all children
-	doTell  doing = "tell"  // signal another workflow, wait until it has arrived
-	doStop  doing = "stop"  // ask another workflow to end, wait until that has arrived
+	doTell  doing = "tell"  // signal another workflow, wait for nothing: that it has arrived wakes nobody
+	doMiss  doing = "miss"  // signal a workflow that is not there, wait until that is refused
+	doStop  doing = "stop"  // ask another workflow to end, wait for nothing
 	doRenew doing = "renew" // continue as new with the acts that are left
 	doFail  doing = "fail"
 	doHold  doing = "hold" // wait until somebody ends it
@@ -152,10 +153,6 @@ func (s *stage) fold(ctx context.Context, task *decider.Task) error {
 			end(a.ScheduledEventID, "terminated")
 		case *schemas.ChildTimedOut:
 			end(a.ScheduledEventID, "timed out")
-		case *schemas.ExternalSignaled:
-			end(a.ScheduledEventID, "told")
-		case *schemas.ExternalCancelRequested:
-			end(a.ScheduledEventID, "asked")
 		case *schemas.ChildStartFailed:
 			refuse(a.Control, true, a.Cause)
 		case *schemas.SignalExternalFailed:
@@ -195,9 +192,15 @@ func (s *stage) act(i int, a act) (done bool) {
 	case doJoin:
 		return s.join(i)
 	case doTell:
-		return s.errand(control, &schemas.SignalExternal{WorkflowID: a.Workflow, SignalName: a.Name, Control: control})
+		s.errand(control, &schemas.SignalExternal{WorkflowID: a.Workflow, SignalName: a.Name, Control: control})
+	case doMiss:
+		refused := s.errand(control, &schemas.SignalExternal{WorkflowID: a.Workflow, SignalName: a.Name, Control: control})
+		if refused == "" {
+			return false
+		}
+		s.say(refused)
 	case doStop:
-		return s.errand(control, &schemas.CancelExternal{WorkflowID: a.Workflow, Control: control})
+		s.errand(control, &schemas.CancelExternal{WorkflowID: a.Workflow, Control: control})
 	case doRenew:
 		s.want(s.renew(i))
 		return false
@@ -248,7 +251,7 @@ func (s *stage) work(id string, a act, times int) (done bool) {
 
 // text is what a payload says, or that it is large.
 func text(p schemas.Payload) string {
-	if len(p) > 4<<10 {
+	if _, ok := p.Ref(); ok || len(p) > 4<<10 {
 		return "large"
 	}
 	var said string
@@ -311,17 +314,13 @@ func (s *stage) join(n int) (done bool) {
 	return true
 }
 
-func (s *stage) errand(control schemas.Payload, a schemas.DecisionAttributes) (done bool) {
-	e := s.errands[string(control)]
-	switch {
-	case e == nil:
-		s.want(schemas.Decide(a))
-		return false
-	case e.said == "":
-		return false
+// errand sends something to another workflow, once, and returns what came of it up to now.
+func (s *stage) errand(control schemas.Payload, a schemas.DecisionAttributes) string {
+	if e := s.errands[string(control)]; e != nil {
+		return e.said
 	}
-	s.say(e.said)
-	return true
+	s.want(schemas.Decide(a))
+	return ""
 }
 
 // renew continues with the acts behind act i.

@@ -40,7 +40,8 @@ type book struct {
 	Types []string `json:"types"`
 	// Registered are registered types, with their status: "workflow typed 1".
 	Registered map[string]schemas.TypeStatus `json:"registered"`
-	// Dead counts the dead letters of the namespace default, by reason.
+	// Dead counts the dead letters of the namespace default, by reason. Those of work that was done twice come later: its
+	// second outcome is refused, and how often that is depends on what the server had synced.
 	Dead map[string]int `json:"dead"`
 	Runs []storedRun    `json:"runs"`
 }
@@ -53,10 +54,11 @@ type storedRun struct {
 	Run string `json:"run,omitempty"`
 	// Waits says in words what the run waits for.
 	Waits string `json:"waits"`
-	// Resume and Signal are what it needs before it can end.
-	Resume bool   `json:"resume,omitempty"`
-	Signal string `json:"signal,omitempty"`
-	// Status is how it ends, Said its result or the reason of its failure.
+	// Resume, Await and Signal are what it needs before it can end: an operator, an event, and then a signal.
+	Resume bool              `json:"resume,omitempty"`
+	Await  schemas.EventType `json:"await,omitempty"`
+	Signal string            `json:"signal,omitempty"`
+	// Status is how it ends, Said its result or, if it failed, the reason.
 	Status schemas.Status `json:"status"`
 	Said   string         `json:"said,omitempty"`
 }
@@ -123,7 +125,9 @@ func (b *book) goOn(w *world) {
 	}
 	dead := map[string]int{}
 	for _, letter := range spaces["default"].dead("") {
-		dead[letter.Reason]++
+		if letter.Reason != "closed-activity" {
+			dead[letter.Reason]++
+		}
 	}
 	if diff := cmp.Diff(b.Dead, dead); diff != "" {
 		w.t.Errorf("dead letters (-want +got):\n%s", diff)
@@ -181,6 +185,9 @@ func (r *storedRun) help(w *world) {
 			w.t.Errorf("resume %s: %v", r.ID, err)
 		}
 	}
+	if r.Await != "" {
+		w.has(run, r.Await)
+	}
 	if r.Signal != "" {
 		if err := run.Signal(ctx, r.Signal, nil); err != nil {
 			w.t.Errorf("signal %s: %v", r.ID, err)
@@ -206,8 +213,8 @@ func (r *storedRun) end(w *world) {
 	case err != nil:
 		because, _ := run.Why(w.t.Context())
 		w.t.Errorf("%s, which waited for %s: %v: %s; the history is\n%s", r.ID, r.Waits, err, because, notation(w.events(run)))
-	case o.Status != r.Status || text(o.Result)+o.Reason != r.Said:
-		w.t.Errorf("%s, which waited for %s: got %s %q, want %s %q", r.ID, r.Waits, o.Status, text(o.Result)+o.Reason, r.Status, r.Said)
+	case o.Status != r.Status || r.Said != "" && text(o.Result) != r.Said && o.Reason != r.Said:
+		w.t.Errorf("%s, which waited for %s: got %s %q %q, want %s %q", r.ID, r.Waits, o.Status, text(o.Result), o.Reason, r.Status, r.Said)
 	}
 }
 

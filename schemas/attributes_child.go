@@ -71,9 +71,11 @@ type ChildTerminated struct {
 
 // ChildStartFailed refuses a child.
 type ChildStartFailed struct {
-	WorkflowID              string  `json:"workflowId"`
-	WorkflowType            string  `json:"workflowType"`
-	Cause                   Cause   `json:"cause"`
+	WorkflowID   string `json:"workflowId"`
+	WorkflowType string `json:"workflowType"`
+	Cause        Cause  `json:"cause"`
+	// Details says which field was wrong, or which limit was met.
+	Details                 string  `json:"details,omitempty"`
 	ScheduledEventID        int64   `json:"scheduledEventId"`
 	Control                 Payload `json:"control,omitempty"`
 	DeciderCompletedEventID int64   `json:"deciderCompletedEventId"`
@@ -97,9 +99,11 @@ type ExternalSignaled struct {
 
 // SignalExternalFailed says that the signal reached nobody.
 type SignalExternalFailed struct {
-	WorkflowID              string  `json:"workflowId"`
-	Run                     string  `json:"run,omitempty"`
-	Cause                   Cause   `json:"cause"`
+	WorkflowID string `json:"workflowId"`
+	Run        string `json:"run,omitempty"`
+	Cause      Cause  `json:"cause"`
+	// Details says which field was wrong, or which limit was met.
+	Details                 string  `json:"details,omitempty"`
 	ScheduledEventID        int64   `json:"scheduledEventId"`
 	Control                 Payload `json:"control,omitempty"`
 	DeciderCompletedEventID int64   `json:"deciderCompletedEventId"`
@@ -121,9 +125,11 @@ type ExternalCancelRequested struct {
 
 // CancelExternalFailed says that the cancel request reached nobody.
 type CancelExternalFailed struct {
-	WorkflowID              string  `json:"workflowId"`
-	Run                     string  `json:"run,omitempty"`
-	Cause                   Cause   `json:"cause"`
+	WorkflowID string `json:"workflowId"`
+	Run        string `json:"run,omitempty"`
+	Cause      Cause  `json:"cause"`
+	// Details says which field was wrong, or which limit was met.
+	Details                 string  `json:"details,omitempty"`
 	ScheduledEventID        int64   `json:"scheduledEventId"`
 	Control                 Payload `json:"control,omitempty"`
 	DeciderCompletedEventID int64   `json:"deciderCompletedEventId"`

@@ -142,9 +142,11 @@ type WorkflowContinuedAsNew struct {
 
 // WorkflowCloseFailed refuses a decision that would have closed the run.
 type WorkflowCloseFailed struct {
-	Decision                DecisionType `json:"decision"`
-	Cause                   Cause        `json:"cause"`
-	DeciderCompletedEventID int64        `json:"deciderCompletedEventId"`
+	Decision DecisionType `json:"decision"`
+	Cause    Cause        `json:"cause"`
+	// Details says which field was wrong, or which limit was met.
+	Details                 string `json:"details,omitempty"`
+	DeciderCompletedEventID int64  `json:"deciderCompletedEventId"`
 }
 
 // AttributesSet changes what the run shows in lists.
@@ -162,8 +164,10 @@ type Marker struct {
 
 // MarkerFailed refuses a marker.
 type MarkerFailed struct {
-	MarkerName              string `json:"markerName"`
-	Cause                   Cause  `json:"cause"`
+	MarkerName string `json:"markerName"`
+	Cause      Cause  `json:"cause"`
+	// Details says which field was wrong, or which limit was met.
+	Details                 string `json:"details,omitempty"`
 	DeciderCompletedEventID int64  `json:"deciderCompletedEventId"`
 }
 

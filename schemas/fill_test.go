@@ -149,6 +149,7 @@ func filledDecisions(t *testing.T) []schemas.Decision {
 // messages returns an empty value of every message type of the package.
 func messages() []any {
 	return []any{
+		&schemas.ChildReport{}, &schemas.ExternalSignal{}, &schemas.ExternalAnswer{}, &schemas.Control{},
 		&schemas.ActivityTask{}, &schemas.AckResponse{}, &schemas.Alarm{}, &schemas.Announcement{}, &schemas.BeatAnswer{},
 		&schemas.Checkpoint{}, &schemas.CountRequest{}, &schemas.CountResponse{}, &schemas.DeadEntry{}, &schemas.DeadLetter{}, &schemas.DeadRequest{}, &schemas.DeadResponse{},
 		&schemas.DecisionReply{}, &schemas.DecisionTask{}, &schemas.DescribeResponse{}, &schemas.DownloadRequest{},

@@ -1,6 +1,8 @@
 package execution
 
 import (
+	"fmt"
+
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -55,15 +57,27 @@ func (st *step) close(d schemas.Decision, completed int64, event schemas.Attribu
 		unseen = unseen || e.ID > completed && e.Type().Wakes()
 	}
 	if unseen {
-		return st.refuseClose(d, schemas.CauseUnhandledDecision, completed)
+		return st.refuseClose(d, schemas.CauseUnhandledDecision, "something happened that the decider has not seen", completed)
 	}
 	st.end(event)
 	return true
 }
 
-func (st *step) refuseClose(d schemas.Decision, cause schemas.Cause, completed int64) bool {
-	st.emit(&schemas.WorkflowCloseFailed{Decision: d.Type(), Cause: cause, DeciderCompletedEventID: completed})
+func (st *step) refuseClose(d schemas.Decision, cause schemas.Cause, details string, completed int64) bool {
+	st.emit(&schemas.WorkflowCloseFailed{Decision: d.Type(), Cause: cause, Details: details, DeciderCompletedEventID: completed})
 	return false
+}
+
+func limitDetails(what string, most int) string {
+	return fmt.Sprintf("%d %s are open, and no run may have more at once: wait until one is closed", most, what)
+}
+
+func (st *step) fullDetails() string {
+	return fmt.Sprintf("the history has %d events; from %d on nothing may lengthen it: continue as new, or close", st.LastID, st.c.MaxEvents)
+}
+
+func typeDetails(kind schemas.TypeKind, name, version string) string {
+	return fmt.Sprintf("%sType: %q, version %q", kind, name, version)
 }
 
 // full tells whether the history has no room for what would lengthen it further.
@@ -80,7 +94,7 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 	_, typeCause := st.c.Types.Activity(a.ActivityType, a.ActivityTypeVersion)
 	switch {
 	case typeCause != "":
-		return refuse(typeCause, "")
+		return refuse(typeCause, typeDetails(schemas.ActivityKind, a.ActivityType, a.ActivityTypeVersion))
 	case ev.List == "":
 		return refuse(schemas.CauseListUndefined, "name a list in the decision, or give the run a default list")
 	case schemas.ValidateID("activityId", a.ActivityID) != nil:
@@ -94,11 +108,11 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 		// run's decider.
 		return refuse(schemas.CauseInvalidAttributes, "retry.backoffCoefficient: want a number from 1 to 1000")
 	case st.ActivityByID(a.ActivityID) != nil:
-		return refuse(schemas.CauseActivityIDInUse, "")
+		return refuse(schemas.CauseActivityIDInUse, fmt.Sprintf("activityId: the activity of event %d bears it and is open", st.ActivityByID(a.ActivityID).ScheduledID))
 	case len(st.Activities) >= st.c.OpenActivities:
-		return refuse(schemas.CauseOpenActivitiesLimit, "")
+		return refuse(schemas.CauseOpenActivitiesLimit, limitDetails("activities", st.c.OpenActivities))
 	case st.full():
-		return refuse(schemas.CauseEventLimitExceeded, "")
+		return refuse(schemas.CauseEventLimitExceeded, st.fullDetails())
 	}
 	id := st.emit(ev)
 	if !ev.StartDelay.Limited() {
@@ -167,11 +181,11 @@ func (st *step) scheduleTimer(a *schemas.ScheduleTimer, completed int64) bool {
 	case a.StartToFireTimeout < 0:
 		return refuse(schemas.CauseInvalidAttributes, "startToFireTimeout: want a duration of zero or more")
 	case st.Timers[a.TimerID] != nil:
-		return refuse(schemas.CauseTimerIDInUse, "")
+		return refuse(schemas.CauseTimerIDInUse, fmt.Sprintf("timerId: the timer of event %d bears it and is open", st.Timers[a.TimerID].ScheduledID))
 	case len(st.Timers) >= st.c.OpenTimers:
-		return refuse(schemas.CauseOpenTimersLimit, "")
+		return refuse(schemas.CauseOpenTimersLimit, limitDetails("timers", st.c.OpenTimers))
 	case st.full():
-		return refuse(schemas.CauseEventLimitExceeded, "")
+		return refuse(schemas.CauseEventLimitExceeded, st.fullDetails())
 	}
 	st.emit(&schemas.TimerScheduled{TimerID: a.TimerID, StartToFireTimeout: a.StartToFireTimeout, Control: a.Control, DeciderCompletedEventID: completed})
 	return true
@@ -188,16 +202,15 @@ func (st *step) cancelTimer(a *schemas.CancelTimer, completed int64) bool {
 }
 
 func (st *step) recordMarker(a *schemas.RecordMarker, completed int64) bool {
-	var cause schemas.Cause
-	switch {
-	case schemas.ValidateID("markerName", a.MarkerName) != nil:
-		cause = schemas.CauseInvalidAttributes
-	case st.full():
-		cause = schemas.CauseEventLimitExceeded
-	}
-	if cause != "" {
-		st.emit(&schemas.MarkerFailed{MarkerName: a.MarkerName, Cause: cause, DeciderCompletedEventID: completed})
+	refuse := func(cause schemas.Cause, details string) bool {
+		st.emit(&schemas.MarkerFailed{MarkerName: a.MarkerName, Cause: cause, Details: details, DeciderCompletedEventID: completed})
 		return false
+	}
+	if err := schemas.ValidateID("markerName", a.MarkerName); err != nil {
+		return refuse(schemas.CauseInvalidAttributes, err.Error())
+	}
+	if st.full() {
+		return refuse(schemas.CauseEventLimitExceeded, st.fullDetails())
 	}
 	st.emit(&schemas.Marker{MarkerName: a.MarkerName, Details: a.Details, DeciderCompletedEventID: completed})
 	return true

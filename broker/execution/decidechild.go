@@ -2,14 +2,15 @@ package execution
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/droverhq/drover/schemas"
 )
 
 func (st *step) startChild(a *schemas.StartChild, completed int64) bool {
-	if cause := st.childCause(a); cause != "" {
+	if cause, details := st.childCause(a); cause != "" {
 		st.emit(&schemas.ChildStartFailed{
-			WorkflowID: a.WorkflowID, WorkflowType: a.WorkflowType, Cause: cause, Control: a.Control, DeciderCompletedEventID: completed,
+			WorkflowID: a.WorkflowID, WorkflowType: a.WorkflowType, Cause: cause, Details: details, Control: a.Control, DeciderCompletedEventID: completed,
 		})
 		return false
 	}
@@ -25,25 +26,50 @@ func (st *step) startChild(a *schemas.StartChild, completed int64) bool {
 }
 
 // childCause says why a child cannot be asked for, "" if it can.
-func (st *step) childCause(a *schemas.StartChild) schemas.Cause {
+func (st *step) childCause(a *schemas.StartChild) (cause schemas.Cause, details string) {
+	if err := validateChild(a); err != nil {
+		return schemas.CauseInvalidAttributes, err.Error()
+	}
 	_, typeCause := st.c.Types.Workflow(a.WorkflowType, a.WorkflowTypeVersion)
 	switch {
-	case schemas.ValidateID("workflowId", a.WorkflowID) != nil, schemas.ValidateID("workflowType", a.WorkflowType) != nil,
-		!validPolicy(a.ChildPolicy), len(a.TagList) > schemas.MaxTags,
-		a.ActivityDefaults != nil && a.ActivityDefaults.List != "" && schemas.ValidateName("list", a.ActivityDefaults.List) != nil:
-		return schemas.CauseInvalidAttributes
 	case typeCause != "":
-		return typeCause
+		return typeCause, typeDetails(schemas.WorkflowKind, a.WorkflowType, a.WorkflowTypeVersion)
 	case a.WorkflowID == st.WorkflowID:
-		return schemas.CauseWorkflowRunning // it is this one
+		return schemas.CauseWorkflowRunning, "workflowId: it is that of the run itself"
 	case len(st.Children) >= st.c.OpenChildren:
-		return schemas.CauseOpenChildrenLimit
+		return schemas.CauseOpenChildrenLimit, limitDetails("children", st.c.OpenChildren)
 	case st.Start.Depth >= st.c.ChildDepth:
-		return schemas.CauseChildDepth
+		return schemas.CauseChildDepth, fmt.Sprintf("the run has %d ancestors, and none may have more", st.Start.Depth)
 	case st.full():
-		return schemas.CauseEventLimitExceeded
+		return schemas.CauseEventLimitExceeded, st.fullDetails()
 	}
-	return ""
+	return "", ""
+}
+
+func validateChild(a *schemas.StartChild) error {
+	if err := schemas.ValidateID("workflowId", a.WorkflowID); err != nil {
+		return err
+	}
+	if err := schemas.ValidateID("workflowType", a.WorkflowType); err != nil {
+		return err
+	}
+	if d := a.ActivityDefaults; d != nil && d.List != "" {
+		if err := schemas.ValidateName("activityDefaults.list", d.List); err != nil {
+			return err
+		}
+	}
+	return validateRun(a.ChildPolicy, a.TagList)
+}
+
+// validateRun judges what a child and a continuation say of the run that they begin.
+func validateRun(policy schemas.ChildPolicy, tags []string) error {
+	if !validPolicy(policy) {
+		return fmt.Errorf("childPolicy is %q; want %s, %s or %s", policy, schemas.ChildTerminate, schemas.ChildRequestCancel, schemas.ChildAbandon)
+	}
+	if len(tags) > schemas.MaxTags {
+		return fmt.Errorf("tagList: %d tags; want at most %d", len(tags), schemas.MaxTags)
+	}
+	return nil
 }
 
 func validPolicy(p schemas.ChildPolicy) bool {
@@ -68,13 +94,13 @@ func (s *State) ChildStart(c *ChildRun) *schemas.StartRequest {
 }
 
 func (st *step) signalExternal(a *schemas.SignalExternal, completed int64) bool {
-	cause := st.externalCause(a.WorkflowID, a.Run)
-	if cause == "" && schemas.ValidateID("signalName", a.SignalName) != nil {
-		cause = schemas.CauseInvalidAttributes
+	cause, details := st.externalCause(a.WorkflowID, a.Run)
+	if err := schemas.ValidateID("signalName", a.SignalName); cause == "" && err != nil {
+		cause, details = schemas.CauseInvalidAttributes, err.Error()
 	}
 	if cause != "" {
 		st.emit(&schemas.SignalExternalFailed{
-			WorkflowID: a.WorkflowID, Run: a.Run, Cause: cause, Control: a.Control, DeciderCompletedEventID: completed,
+			WorkflowID: a.WorkflowID, Run: a.Run, Cause: cause, Details: details, Control: a.Control, DeciderCompletedEventID: completed,
 		})
 		return false
 	}
@@ -85,9 +111,9 @@ func (st *step) signalExternal(a *schemas.SignalExternal, completed int64) bool 
 }
 
 func (st *step) cancelExternal(a *schemas.CancelExternal, completed int64) bool {
-	if cause := st.externalCause(a.WorkflowID, a.Run); cause != "" {
+	if cause, details := st.externalCause(a.WorkflowID, a.Run); cause != "" {
 		st.emit(&schemas.CancelExternalFailed{
-			WorkflowID: a.WorkflowID, Run: a.Run, Cause: cause, Control: a.Control, DeciderCompletedEventID: completed,
+			WorkflowID: a.WorkflowID, Run: a.Run, Cause: cause, Details: details, Control: a.Control, DeciderCompletedEventID: completed,
 		})
 		return false
 	}
@@ -97,16 +123,20 @@ func (st *step) cancelExternal(a *schemas.CancelExternal, completed int64) bool 
 	return true
 }
 
-func (st *step) externalCause(workflowID, run string) schemas.Cause {
-	switch {
-	case schemas.ValidateID("workflowId", workflowID) != nil, run != "" && schemas.ValidateID("run", run) != nil:
-		return schemas.CauseInvalidAttributes
-	case len(st.Externals) >= st.c.OpenExternals:
-		return schemas.CauseOpenExternalsLimit
-	case st.full():
-		return schemas.CauseEventLimitExceeded
+func (st *step) externalCause(workflowID, run string) (cause schemas.Cause, details string) {
+	err := schemas.ValidateID("workflowId", workflowID)
+	if err == nil && run != "" {
+		err = schemas.ValidateID("run", run)
 	}
-	return ""
+	switch {
+	case err != nil:
+		return schemas.CauseInvalidAttributes, err.Error()
+	case len(st.Externals) >= st.c.OpenExternals:
+		return schemas.CauseOpenExternalsLimit, limitDetails("requests to other workflows", st.c.OpenExternals)
+	case st.full():
+		return schemas.CauseEventLimitExceeded, st.fullDetails()
+	}
+	return "", ""
 }
 
 // continueAsNew ends the run in favour of a fresh one of the same type, with what the decision leaves out as it was.
@@ -114,10 +144,10 @@ func (st *step) continueAsNew(d schemas.Decision, a *schemas.ContinueAsNew, comp
 	s := st.Start
 	version := cmp.Or(a.WorkflowTypeVersion, s.WorkflowTypeVersion)
 	if _, cause := st.c.Types.Workflow(s.WorkflowType, version); cause != "" {
-		return st.refuseClose(d, cause, completed)
+		return st.refuseClose(d, cause, typeDetails(schemas.WorkflowKind, s.WorkflowType, version), completed)
 	}
-	if !validPolicy(a.ChildPolicy) || len(a.TagList) > schemas.MaxTags {
-		return st.refuseClose(d, schemas.CauseInvalidAttributes, completed)
+	if err := validateRun(a.ChildPolicy, a.TagList); err != nil {
+		return st.refuseClose(d, schemas.CauseInvalidAttributes, err.Error(), completed)
 	}
 	ev := &schemas.WorkflowContinuedAsNew{
 		NewExecutionRun: runID(st.Run, st.LastID+1, st.now), Input: a.Input, WorkflowType: s.WorkflowType, WorkflowTypeVersion: version,

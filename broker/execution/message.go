@@ -91,7 +91,7 @@ type Permit struct {
 	Permission schemas.Permission
 }
 
-// Dead parks the message that was just handled. Reason is one word of [DeadReasons], Details a sentence.
+// Dead parks the message that was just handled. Reason is one of the words below, Details a sentence.
 type Dead struct {
 	Reason  string
 	Details string

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/droverhq/drover/drovertest"
 )
 
@@ -47,6 +49,14 @@ func TestLanguagesFromNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "examples/other-languages"), os.DirFS(otherLanguages)); err != nil {
 		t.Fatal(err)
+	}
+	nc, err := nats.Connect(e.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if m, err := nc.Request("$SRV.INFO.drover", nil, patience); err != nil || !strings.Contains(string(m.Data), "drover.default.api.terminate") {
+		t.Fatalf("got %v and %v, want the verbs of the API", m, err)
 	}
 	out := runScript(t, dir, strings.Join(blocks(t, languages, "sh"), "\n"), "NATS_URL="+e.URL())
 	for _, want := range []string{`"tea: charged by Python"`, `"cake: charged by `, "WorkflowSuccess"} {

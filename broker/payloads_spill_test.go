@@ -1,0 +1,150 @@
+package broker_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
+)
+
+// What comes in whole, from other languages, goes to the store before a record names it.
+func TestLargePayloadsOfStrangers(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		input, signal, result := large(400<<10), large(500<<10), large(900<<10)
+		f.decider("order", func(task *decisionTask) string {
+			switch {
+			case task.has("ActivitySuccess"):
+				return complete
+			case task.has("WorkflowStarted"):
+				return "[" + scheduleActivity("a1", "") + "]"
+			}
+			return "[]"
+		})
+		f.start(`{"workflowId":"w","type":"order","input":` + string(input) + `}`)
+		f.publish(ns.Signal("w", "news"), string(signal))
+		f.pull().report("success", `,"result":`+string(result))
+		if got := f.result("w"); got != "completed" {
+			t.Fatalf("got %s", got)
+		}
+		for _, e := range f.events("w") {
+			switch a := e.Attributes.(type) {
+			case *schemas.WorkflowStarted:
+				f.wantRef(a.Input, input)
+			case *schemas.Signal:
+				if ref := f.wantRef(a.Input, signal); !strings.HasPrefix(ref.Object, "signals-0-1-") {
+					t.Errorf("got object %s, want it named by its place", ref.Object)
+				}
+			case *schemas.ActivitySuccess:
+				f.wantRef(a.Result, result)
+			}
+		}
+		if got := f.objects(); len(got) != 3 {
+			t.Fatalf("got objects %v, want 3", got)
+		}
+		if got := f.dead(); len(got) != 0 {
+			t.Fatalf("got dead letters %v", got)
+		}
+		f.wantSmall()
+	})
+}
+
+// A broker dies between the object and the record that names it. The next one reads the message again and names the same
+// object.
+func TestTakeOverNamesTheSameObject(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("early", nil)
+		f.decider("order", func(task *decisionTask) string {
+			if task.has("Signal") {
+				return complete
+			}
+			return "[]"
+		})
+		f.start(`{"workflowId":"w","type":"order"}`)
+		f.await("w", schemas.EventDeciderCompleted)
+		f.nodes[0].stop()
+		stored := &seen{}
+		a := f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, "$O.") {
+				stored.add(subj)
+			}
+			if strings.HasPrefix(subj, ns.History(0, "w", "")[:len(ns.History(0, "w", ""))-1]) {
+				return cutwire.CutBefore
+			}
+			return cutwire.Pass
+		})
+		signal := large(500 << 10)
+		f.publish(ns.Signal("w", "news"), string(signal))
+		a.waitKilled()
+		before := f.objects()
+		if len(before) != 1 || len(stored.take()) == 0 {
+			t.Fatalf("got %v, want the object there before the record", before)
+		}
+		left := f.messages()
+		f.node("b", nil)
+		if got := f.result("w"); got != "completed" {
+			t.Fatalf("got %s", got)
+		}
+		for _, e := range f.events("w") {
+			if s, ok := e.Attributes.(*schemas.Signal); ok {
+				if ref := f.wantRef(s.Input, signal); ref.Object != before[0] {
+					t.Fatalf("got object %s, want %s", ref.Object, before[0])
+				}
+			}
+		}
+		if got := f.messages(); got != left {
+			t.Fatalf("got %d messages in the store, want %d: it was written again", got, left)
+		}
+		f.wantSmall()
+	})
+}
+
+// While the store refuses, the log waits; nothing is lost or skipped.
+func TestLogWaitsForTheStore(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", func(task *decisionTask) string {
+			if task.has("Signal") && len(task.Events) > 0 {
+				for _, e := range task.Events {
+					if e.Attributes["signalName"] == "last" {
+						return complete
+					}
+				}
+			}
+			return "[]"
+		})
+		f.start(`{"workflowId":"w","type":"order"}`)
+		f.await("w", schemas.EventDeciderCompleted)
+		// A stream of somebody else on the store's subjects: the store cannot be made.
+		foreign, err := f.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "foreign", Subjects: []string{"$O." + ns.StorePayloads() + ".C.*"}, Storage: jetstream.MemoryStorage})
+		if err != nil {
+			t.Fatal(err)
+		}
+		signal := large(500 << 10)
+		f.publish(ns.Signal("w", "first"), string(signal))
+		f.publish(ns.Signal("w", "last"), "1")
+		time.Sleep(10 * time.Minute)
+		if got := f.result0("w"); got != "open" {
+			t.Fatalf("got %s, want it to wait", got)
+		}
+		if err := f.js.DeleteStream(t.Context(), foreign.CachedInfo().Config.Name); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.result("w"); got != "completed" {
+			t.Fatalf("got %s", got)
+		}
+		var names []string
+		for _, e := range f.events("w") {
+			if s, ok := e.Attributes.(*schemas.Signal); ok {
+				names = append(names, s.SignalName)
+			}
+		}
+		if got := strings.Join(names, " "); got != "first last" {
+			t.Fatalf("got signals %s, want them in order", got)
+		}
+	})
+}
