@@ -1,4 +1,5 @@
-# make test is what CI runs. It needs Go, a C compiler for the race detector, and the Go module proxy.
+# make test is what CI runs. It needs Go, a C compiler for the race detector, node, npm and python3 for the workers in those
+# languages, the Go module proxy and the npm registry.
 
 GO       ?= go
 BIN      ?= bin/drover

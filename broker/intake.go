@@ -131,7 +131,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 		e.msg = execution.Signal{Name: name, Input: m.Data, RequestID: m.Header.Get(msgIDHeader)}
 		return o
 	}
-	_, wid, kind, _, err := subject.ParseIn(m.Subject)
+	_, wid, kind, rest, err := subject.ParseIn(m.Subject)
 	if err != nil {
 		o.err = err
 		return o
@@ -145,7 +145,11 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 	case "act":
 		r := &schemas.Report{}
 		o.err = schemas.Unmarshal(m.Data, r)
-		e.msg = execution.Report{Report: r}
+		if len(rest) != 1 {
+			o.err = fmt.Errorf("the subject %s names no list", m.Subject)
+			return o
+		}
+		e.msg = execution.Report{Report: r, List: rest[0]}
 	case "alarm":
 		r := &schemas.Ring{}
 		o.err = schemas.Unmarshal(m.Data, r)

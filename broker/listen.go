@@ -51,7 +51,7 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 // beat takes a heartbeat: nothing is written, only the deadline moves.
 func (p *partition) beat(m post.Msg) {
 	var h schemas.Heartbeat
-	_, wid, _, err := subject.ParseBeat(m.Subject)
+	_, wid, list, err := subject.ParseBeat(m.Subject)
 	if err == nil {
 		err = schemas.Unmarshal(m.Data, &h)
 	}
@@ -74,7 +74,7 @@ func (p *partition) beat(m post.Msg) {
 				answer(schemas.BeatAnswer{Gone: true, Reason: "the workflow is unknown"})
 				return
 			}
-			answer(r.state.Beat(&h, p.now()))
+			answer(r.state.Beat(&h, list, p.now()))
 		})
 	})
 }

@@ -1,12 +1,17 @@
 package broker_test
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -145,6 +150,76 @@ func TestLogWaitsForTheStore(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != "first last" {
 			t.Fatalf("got signals %s, want them in order", got)
+		}
+	})
+}
+
+func TestDownloadRefusals(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.api("list", `{}`)
+		for body, want := range map[string]string{
+			`{"object":"none"}`:                     "not_found object",
+			`{"object":""}`:                         "invalid_argument object",
+			`{"object":"none","cursor":"x"}`:        "invalid_argument cursor",
+			`{"object":"none","cursor":"a.b.-1"}`:   "invalid_argument cursor",
+			`{"object":"none","cursor":"*.1.1"}`:    "not_found object",
+			`{"object":"none","cursor":"a.zz.5.6"}`: "invalid_argument cursor",
+		} {
+			refused, _ := f.api("download", body)["error"].(map[string]any)
+			if got := fmt.Sprint(refused["code"], " ", refused["field"]); got != want {
+				t.Errorf("%s: got %s, want %s", body, got, want)
+			}
+		}
+		content := large(300 << 10)
+		ref, err := payloads.NewClient(f.post, ns, time.Minute).Upload(t.Context(), content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref.Digest = digestOf(nil)
+		if _, err := payloads.NewClient(f.post, ns, time.Minute).Download(t.Context(), ref); !errors.Is(err, payloads.ErrDamaged) {
+			t.Fatalf("got %v, want ErrDamaged", err)
+		}
+	})
+}
+
+// The broker crashes between the upload and the start that names it.
+func TestReferenceOutlivesTheBroker(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		a := f.node("a", nil)
+		f.api("list", `{}`)
+		content := large(300 << 10)
+		p, err := payloads.NewClient(f.post, ns, time.Minute).Spill(t.Context(), content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.kill()
+		f.node("b", nil)
+		input, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.decider("order", func(*decisionTask) string { return complete })
+		f.start(`{"workflowId":"w","type":"order","input":` + string(input) + `}`)
+		if got := f.result("w"); got != "completed" {
+			t.Fatalf("got %s", got)
+		}
+		started, _ := f.events("w")[0].Attributes.(*schemas.WorkflowStarted)
+		f.wantRef(started.Input, content)
+		f.wantSmall()
+	})
+}
+
+func TestMaxObject(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil, func(o *broker.Options) { o.MaxObject = 300 << 10 })
+		f.api("list", `{}`)
+		c := payloads.NewClient(f.post, ns, time.Minute)
+		if _, err := c.Spill(t.Context(), large(300<<10)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Spill(t.Context(), large(300<<10+1)); !errors.Is(err, &schemas.Error{Code: schemas.CodeTooLarge}) {
+			t.Fatalf("got %v, want it refused", err)
 		}
 	})
 }

@@ -29,73 +29,30 @@ func payload(v any) schemas.Payload {
 	return p
 }
 
-// ActivityOption changes how an activity is scheduled. What no option sets comes from the run's activity defaults.
-type ActivityOption func(*schemas.ScheduleActivity)
-
 // Schedule queues an activity under an id that no open activity of the run has. Input is any value with a JSON form,
 // or bytes (a [schemas.Payload], []byte or [json.RawMessage]) that are taken as they are.
 func Schedule(activityID, activityType string, input any, opts ...ActivityOption) schemas.Decision {
 	a := &schemas.ScheduleActivity{ActivityID: activityID, ActivityType: activityType, Input: payload(input)}
 	for _, opt := range opts {
-		opt(a)
+		opt.forActivity(a)
 	}
 	return schemas.Decide(a)
 }
 
-// List names the task list: only workers of that list get the activity.
-func List(name string) ActivityOption {
-	return func(a *schemas.ScheduleActivity) { a.List = name }
-}
-
-// Priority is written into the history and is part of the task's subject. A list is served in the order of scheduling all
-// the same.
-func Priority(n int) ActivityOption {
-	return func(a *schemas.ScheduleActivity) { a.TaskPriority = n }
-}
-
-// StartToClose bounds one attempt, from the moment a worker takes it.
-func StartToClose(d time.Duration) ActivityOption {
-	return func(a *schemas.ScheduleActivity) { a.StartToCloseTimeout = schemas.Duration(d) }
-}
-
-// ScheduleToStart bounds the wait for a worker.
-func ScheduleToStart(d time.Duration) ActivityOption {
-	return func(a *schemas.ScheduleActivity) { a.ScheduleToStartTimeout = schemas.Duration(d) }
-}
-
-// ScheduleToClose bounds the activity as a whole, with every attempt.
-func ScheduleToClose(d time.Duration) ActivityOption {
-	return func(a *schemas.ScheduleActivity) { a.ScheduleToCloseTimeout = schemas.Duration(d) }
-}
-
-// Heartbeat bounds the time between two heartbeats.
-func Heartbeat(d time.Duration) ActivityOption {
-	return func(a *schemas.ScheduleActivity) { a.HeartbeatTimeout = schemas.Duration(d) }
-}
-
-// StartDelay holds the task back for d.
-func StartDelay(d time.Duration) ActivityOption {
-	return func(a *schemas.ScheduleActivity) { a.StartDelay = schemas.Duration(d) }
-}
-
-// NotIdempotent makes the activity run at most once: if its worker is lost, it fails.
-func NotIdempotent() ActivityOption {
-	return func(a *schemas.ScheduleActivity) { a.NotIdempotent = true }
-}
-
-// Retry lets the broker repeat a failed activity. Without it, retries are the decider's business.
-func Retry(p schemas.RetryPolicy) ActivityOption {
-	return func(a *schemas.ScheduleActivity) { a.Retry = &p }
-}
-
-// CancelActivity asks for the end of an open activity. A running one learns of it with its next heartbeat.
+// CancelActivity asks for the end of an open activity. One that waits is canceled at once, one that runs is told, and may
+// still succeed.
 func CancelActivity(activityID string) schemas.Decision {
 	return schemas.Decide(&schemas.RequestCancelActivity{ActivityID: activityID})
 }
 
-// Timer arms a timer under an id that no open timer of the run has.
-func Timer(id string, d time.Duration) schemas.Decision {
-	return schemas.Decide(&schemas.ScheduleTimer{TimerID: id, StartToFireTimeout: schemas.Duration(d)})
+// Timer arms a timer under an id that no open timer of the run has. It fires d after the event that arms it; with a d of 0
+// it fires at once.
+func Timer(id string, d time.Duration, opts ...TimerOption) schemas.Decision {
+	t := &schemas.ScheduleTimer{TimerID: id, StartToFireTimeout: schemas.Duration(d)}
+	for _, opt := range opts {
+		opt.forTimer(t)
+	}
+	return schemas.Decide(t)
 }
 
 // CancelTimer takes an open timer back.
@@ -108,8 +65,52 @@ func Marker(name string, details any) schemas.Decision {
 	return schemas.Decide(&schemas.RecordMarker{MarkerName: name, Details: payload(details)})
 }
 
+// SetAttributes changes what the run shows in lists. Names that are not given stay as they are; an empty value removes its
+// name. It wakes nobody.
+func SetAttributes(attributes map[string]string) schemas.Decision {
+	return schemas.Decide(&schemas.SetAttributes{Attributes: attributes})
+}
+
+// StartChild starts a workflow whose end is reported to this run. The workflow id is the child's own, 1 to 256 bytes, and
+// no open run of the namespace may have it. Input as in [Schedule]. See [View.Child] for where it stands.
+//
+// The run is asked again when the child has ended or could not be started, not when it begins. Causes of a refusal are
+// [schemas.CauseWorkflowRunning], [schemas.CauseOpenChildrenLimit], [schemas.CauseChildDepth],
+// [schemas.CauseInvalidAttributes] and those about registered types. A refused child may be asked for again.
+func StartChild(workflowID, workflowType string, input any, opts ...ChildOption) schemas.Decision {
+	c := &schemas.StartChild{WorkflowID: workflowID, WorkflowType: workflowType, Input: payload(input)}
+	for _, opt := range opts {
+		opt.forChild(c)
+	}
+	return schemas.Decide(c)
+}
+
+// SignalExternal sends a signal to another workflow of the namespace: to its open run, unless [ToRun] names one. It
+// arrives once. Input as in [Schedule]. See [View.ExternalSignals] for the answer.
+//
+// The run is asked again only if the signal has reached nobody. Causes are [schemas.CauseUnknownExecution] if no such run
+// is open, [schemas.CauseOpenExternalsLimit] and [schemas.CauseInvalidAttributes].
+func SignalExternal(workflowID, name string, input any, opts ...ExternalOption) schemas.Decision {
+	s := &schemas.SignalExternal{WorkflowID: workflowID, SignalName: name, Input: payload(input)}
+	for _, opt := range opts {
+		opt.forSignal(s)
+	}
+	return schemas.Decide(s)
+}
+
+// CancelExternal asks another workflow of the namespace, such as a child, to end: its open run, unless [ToRun] names one.
+// What comes of it is for that workflow's decider to say. See [View.ExternalCancels] for the answer, and [SignalExternal]
+// about when the run is asked again and the causes.
+func CancelExternal(workflowID string, opts ...ExternalOption) schemas.Decision {
+	c := &schemas.CancelExternal{WorkflowID: workflowID}
+	for _, opt := range opts {
+		opt.forCancel(c)
+	}
+	return schemas.Decide(c)
+}
+
 // Complete ends the run with a result, as in [Schedule]. A decision that ends the run must be the last of its answer.
-// The broker refuses it if something has come in that this task does not show, and asks again.
+// The broker refuses it if something has come in that this task does not show, and asks again; see [View.Refused].
 func Complete(result any) schemas.Decision {
 	return schemas.Decide(&schemas.CompleteWorkflow{Result: payload(result)})
 }
@@ -122,6 +123,19 @@ func Fail(reason string, details any) schemas.Decision {
 // Cancel ends the run as canceled. The rules of [Complete] hold.
 func Cancel(details any) schemas.Decision {
 	return schemas.Decide(&schemas.CancelWorkflow{Details: payload(details)})
+}
+
+// ContinueAsNew ends the run and starts a fresh one of the same type under the same workflow id, with an empty history:
+// for work without end, before [Task.SuggestContinueAsNew] says that it is time. Input as in [Schedule]; nil is no input,
+// so whatever the next run is to know must be given. Attributes, the parent and what no option sets stay as they were.
+// Open activities, timers and children of the run are not taken over: the end of a child is then reported to nobody. The
+// rules of [Complete] hold, so no signal is lost in between.
+func ContinueAsNew(input any, opts ...ContinueOption) schemas.Decision {
+	c := &schemas.ContinueAsNew{Input: payload(input)}
+	for _, opt := range opts {
+		opt.forContinue(c)
+	}
+	return schemas.Decide(c)
 }
 
 // Started returns what the run was started with: the attributes of event 1, or nil if events do not begin with it.

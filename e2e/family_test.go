@@ -137,8 +137,14 @@ func (tr *troupe) met(ctx context.Context, run *drover.Run, want schemas.EventTy
 // chain is a workflow that continues as new while signals and a cancel request come.
 func (tr *troupe) chain(ctx context.Context, id string) {
 	p := script{Stubborn: true, Acts: []act{
-		{Do: doWork, Name: "echo"}, {Do: doRenew}, {Do: doSleep, Seconds: 0.02}, {Do: doRenew}, {Do: doHear, Name: pokeSignal, Times: 2}, {Do: doRenew},
-		{Do: doHear, Name: pokeSignal, Times: 2}, {Do: doWork, Name: "echo"},
+		{Do: doWork, Name: "echo"},
+		{Do: doRenew},
+		{Do: doSleep, Seconds: 0.02},
+		{Do: doRenew},
+		{Do: doHear, Name: pokeSignal, Times: 2},
+		{Do: doRenew},
+		{Do: doHear, Name: pokeSignal, Times: 2},
+		{Do: doWork, Name: "echo"},
 	}}
 	var run *drover.Run
 	for n := range 2 { // the first one begins it

@@ -192,13 +192,13 @@ func TestBeginAgainAndAgain(t *testing.T) { // P-7
 		w := decided(t, &schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", StartToCloseTimeout: seconds(30), HeartbeatTimeout: seconds(20)})
 		w.ask(token, 7, "n1", false)
 		w.after(15 * sec)
-		w.s.Beat(&schemas.Heartbeat{Token: token}, w.now)
+		w.s.Beat(&schemas.Heartbeat{Token: token}, "", w.now)
 		w.after(14 * sec)
 		w.ask(token, 7, "n2", true)
 		if a := w.activity("A"); a.LastBeat != 0 || a.Worker != "worker-n2" {
 			t.Fatalf("got %+v, want nothing of the first worker's", a)
 		}
-		if got := w.s.Beat(&schemas.Heartbeat{Token: token}, w.now); !got.Gone {
+		if got := w.s.Beat(&schemas.Heartbeat{Token: token}, "", w.now); !got.Gone {
 			t.Fatalf("got %+v: the first worker has lost its attempt", got)
 		}
 		w.since()

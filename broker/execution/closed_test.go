@@ -62,7 +62,7 @@ func TestNothingFollowsTheEnd(t *testing.T) { // S1-2, S1-3, S1-4, S1-39
 				if got := w.ask(token, 7, "n", true); got.Go {
 					t.Fatalf("got %+v; a worker of a closed run must drop its task", got)
 				}
-				if got := w.s.Beat(&schemas.Heartbeat{Token: token}, w.now); !got.Gone {
+				if got := w.s.Beat(&schemas.Heartbeat{Token: token}, "", w.now); !got.Gone {
 					t.Fatalf("got %+v, want gone", got)
 				}
 				if _, wanted := w.s.WantsDecider(&w.c); wanted || w.s.NextDue(&w.c) != 0 || len(w.s.OpenEffects(w.now)) != 0 {

@@ -184,7 +184,7 @@ func TestUnhandledDecision(t *testing.T) { // S1-2, S1-3, S1-36, S1-42
 		{"a schedule-to-start timeout", func(w *world) { w.after(8 * sec); w.do(Ring{}) }, true},
 		{"a retry", func(w *world) { w.report("A", schemas.ReportFailed) }, false},
 		{"a start", func(w *world) { w.report("B", schemas.ReportStarted) }, false},
-		{"a heartbeat", func(w *world) { w.s.Beat(&schemas.Heartbeat{Token: Token("run-1", 5, 1)}, w.now) }, false},
+		{"a heartbeat", func(w *world) { w.s.Beat(&schemas.Heartbeat{Token: Token("run-1", 5, 1)}, "", w.now) }, false},
 		{"a pause", func(w *world) { w.do(Pause{Request: &schemas.ExecutionRequest{}}) }, false},
 		{"a pause and a signal", func(w *world) { w.do(Pause{Request: &schemas.ExecutionRequest{}}); w.do(Signal{Name: "x"}) }, true},
 		{"a pause and a resume", func(w *world) {
@@ -271,7 +271,7 @@ func TestWhatWakes(t *testing.T) { // S1-5, S1-12, S1-22, S1-42
 		{"not a start", func(w *world) { w.report("B", schemas.ReportStarted) }, "ActivityStarted B"},
 		{"not a retry", func(w *world) { w.report("A", schemas.ReportFailed) }, "ActivityRetryScheduled A"},
 		{"not an interrupt", func(w *world) { w.ask(Token("run-1", 5, 1), 3, "n", true) }, "ActivityInterrupted A; ActivityStarted A 2"},
-		{"not a heartbeat", func(w *world) { w.s.Beat(&schemas.Heartbeat{Token: Token("run-1", 5, 1)}, w.now) }, ""},
+		{"not a heartbeat", func(w *world) { w.s.Beat(&schemas.Heartbeat{Token: Token("run-1", 5, 1)}, "", w.now) }, ""},
 		{"not a pause", func(w *world) { w.do(Pause{Request: &schemas.ExecutionRequest{}}) }, "WorkflowPaused OPERATOR_INITIATED"},
 		{"not an early ring", func(w *world) { w.after(5*sec - 1); w.do(Ring{}) }, ""},
 		{"not a decider that nobody asked", func(w *world) { w.do(Taken{}) }, ""},

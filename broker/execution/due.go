@@ -183,8 +183,9 @@ func (a *Activity) eachDue(yield func(due)) {
 	}
 }
 
-// Beat notes a heartbeat of an attempt. It writes no event: it only moves the heartbeat's deadline.
-func (s *State) Beat(h *schemas.Heartbeat, now schemas.Timestamp) schemas.BeatAnswer {
+// Beat notes a heartbeat of an attempt. It writes no event: it only moves the heartbeat's deadline. list is the one that
+// the worker speaks for; empty if that is not known.
+func (s *State) Beat(h *schemas.Heartbeat, list string, now schemas.Timestamp) schemas.BeatAnswer {
 	run, id, attempt, err := ParseToken(h.Token)
 	if err != nil {
 		return schemas.BeatAnswer{Gone: true, Reason: err.Error()}
@@ -193,12 +194,19 @@ func (s *State) Beat(h *schemas.Heartbeat, now schemas.Timestamp) schemas.BeatAn
 	if run != s.Run || a == nil || attempt != a.Attempt {
 		return schemas.BeatAnswer{Gone: true, Reason: "the activity is closed, or another attempt is at work"}
 	}
+	if !a.onList(list) {
+		return schemas.BeatAnswer{Gone: true, Reason: "the activity is not one of list " + list}
+	}
 	a.LastBeat = max(a.LastBeat, now)
 	if len(h.Details) > 0 {
 		a.BeatDetails = h.Details
 	}
 	return schemas.BeatAnswer{CancelRequested: a.CancelRequested != 0}
 }
+
+// onList tells whether a worker of a list may speak for the activity. Tokens can be guessed by who knows the run; the
+// subjects of a list cannot be published to without the right to.
+func (a *Activity) onList(list string) bool { return list == "" || list == a.Scheduled.List }
 
 // lastDetails are those of the last heartbeat of any attempt.
 func (a *Activity) lastDetails() schemas.Payload {

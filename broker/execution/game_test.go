@@ -147,10 +147,10 @@ func (g *game) commit() error {
 
 // beat lets a heartbeat come in.
 func (g *game) beat(h *schemas.Heartbeat) error {
-	answer := g.lived.Beat(h, g.now)
+	answer := g.lived.Beat(h, "", g.now)
 	g.turns = append(g.turns, turn{beat: h, now: g.now})
 	if g.twin != nil {
-		if other := g.twin.Beat(h, g.now); other != answer {
+		if other := g.twin.Beat(h, "", g.now); other != answer {
 			return fmt.Errorf("heartbeat: got %+v, and %+v from the restored state", answer, other)
 		}
 	}
@@ -332,7 +332,7 @@ func (g *game) again() error {
 	for i, t := range g.turns {
 		switch {
 		case t.beat != nil:
-			s.Beat(t.beat, t.now)
+			s.Beat(t.beat, "", t.now)
 		case t.message == nil:
 			s.Rebase(t.commit, t.now)
 		default:

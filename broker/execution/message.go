@@ -32,8 +32,12 @@ type Child struct{ Report *schemas.ChildReport }
 // External is the answer to a signal or cancel request that this run has sent to another workflow.
 type External struct{ Answer *schemas.ExternalAnswer }
 
-// Report is what an activity worker reported or asked.
-type Report struct{ Report *schemas.Report }
+// Report is what an activity worker reported or asked. List is the one that the worker speaks for, by the subject that it
+// may publish to; empty if that is not known.
+type Report struct {
+	Report *schemas.Report
+	List   string
+}
 
 // Ring says that an alarm rang: everything whose time has come happens, except what was set by the event Uncommitted or
 // a later one: those are not in the history yet. 0 says that all are.
@@ -144,4 +148,5 @@ const (
 	DeadClosedWorkflow = "closed-workflow"
 	DeadLateDecision   = "late-decision"
 	DeadInvalid        = "invalid"
+	DeadForeignList    = "foreign-list"
 )

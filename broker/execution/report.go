@@ -30,13 +30,18 @@ func ParseToken(token string) (run string, scheduledID int64, attempt int, err e
 	return token[:dot], scheduledID, attempt, nil
 }
 
-func (st *step) report(r *schemas.Report) {
+func (st *step) report(m Report) {
+	r := m.Report
 	run, id, attempt, err := ParseToken(r.Token)
 	if err != nil {
 		st.dead(DeadStaleToken, "%s", err)
 		return
 	}
 	act := st.Activities[id]
+	if act != nil && run == st.Run && !act.onList(m.List) {
+		st.dead(DeadForeignList, "the activity of event %d is on list %q, and list %q reported it", id, act.Scheduled.List, m.List)
+		return
+	}
 	if r.Kind == schemas.ReportBegin {
 		st.begin(r, run, act, attempt)
 		return

@@ -179,7 +179,7 @@ func TestHeartbeat(t *testing.T) { // S1-12, S1-13, S1-32
 	w := working(t, schemas.ScheduleActivity{HeartbeatTimeout: seconds(10)})
 	token := Token("run-1", w.activity("A").ScheduledID, 1)
 	beat := func(details string) schemas.BeatAnswer {
-		return w.s.Beat(&schemas.Heartbeat{Token: token, Details: schemas.Text(details)}, w.now)
+		return w.s.Beat(&schemas.Heartbeat{Token: token, Details: schemas.Text(details)}, "", w.now)
 	}
 	w.after(9 * sec)
 	if got := beat("one"); got != (schemas.BeatAnswer{}) {
@@ -205,7 +205,7 @@ func TestHeartbeat(t *testing.T) { // S1-12, S1-13, S1-32
 
 func TestHeartbeatAnswers(t *testing.T) { // S1-15, S1-39
 	w := working(t, schemas.ScheduleActivity{HeartbeatTimeout: seconds(10)})
-	beat := func(token string) schemas.BeatAnswer { return w.s.Beat(&schemas.Heartbeat{Token: token}, w.now) }
+	beat := func(token string) schemas.BeatAnswer { return w.s.Beat(&schemas.Heartbeat{Token: token}, "", w.now) }
 	for _, token := range []string{"", "nonsense", "run-0.5.1", "run-1.5.2", "run-1.4.1"} {
 		if got := beat(token); !got.Gone || got.Reason == "" {
 			t.Fatalf("token %q: got %+v, want gone with a reason", token, got)

@@ -128,7 +128,7 @@ func TestRetryAfterTimeouts(t *testing.T) { // S1-32
 	})
 	t.Run("heartbeat, with the details of the last", func(t *testing.T) {
 		w := working(t, schemas.ScheduleActivity{Retry: policy, HeartbeatTimeout: seconds(5)})
-		w.s.Beat(&schemas.Heartbeat{Token: "run-1.5.1", Details: schemas.Text("half")}, w.now)
+		w.s.Beat(&schemas.Heartbeat{Token: "run-1.5.1", Details: schemas.Text("half")}, "", w.now)
 		w.rings(5*sec, "ActivityRetryScheduled A HEARTBEAT")
 		if got := last[*schemas.ActivityRetryScheduled](w).Details; string(got) != "half" {
 			t.Fatalf("got details %q, want the last heartbeat's", got)

@@ -34,7 +34,7 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 	case External:
 		st.external(m.Answer)
 	case Report:
-		st.report(m.Report)
+		st.report(m)
 	case Ring:
 		st.ring(m.Uncommitted)
 	case Taken:
