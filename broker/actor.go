@@ -105,9 +105,11 @@ func (p *partition) repeated(r *run, e *envelope) {
 func (p *partition) queue(r *run, g group) {
 	switch {
 	case len(g.events) > 0:
+		g.positions = r.positions
 		r.pending = append(r.pending, g)
 	case len(r.pending) > 0:
 		last := &r.pending[len(r.pending)-1]
+		last.positions = r.positions
 		last.effects = append(last.effects, g.effects...)
 		last.tickets = append(last.tickets, g.tickets...)
 		last.answers = append(last.answers, g.answers...)

@@ -67,6 +67,7 @@ func (p *partition) publish(r *run) {
 		c.events = append(c.events, g.events...)
 		c.adopt(*g)
 		c.size += g.size
+		c.positions = g.positions
 		n++
 	}
 	if r.pending = r.pending[n:]; len(r.pending) == 0 {
@@ -74,7 +75,7 @@ func (p *partition) publish(r *run) {
 	}
 	record := &schemas.Record{
 		WorkflowID: r.wid, Run: r.state.Run, First: c.first, Events: c.events,
-		Inbox: r.positions[inboxLog], Signals: r.positions[signalLog],
+		Inbox: c.positions[inboxLog], Signals: c.positions[signalLog],
 		Fence: p.fence, Previous: r.hash, SnapshotSequence: r.snapshot,
 	}
 	if r.since+len(c.events) >= p.b.o.SnapshotEvents && len(r.pending) == 0 && !r.state.Closed() {

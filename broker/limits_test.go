@@ -237,7 +237,13 @@ func TestLargeWindowAfterATakeOver(t *testing.T) {
 			f.publish("drover.default.signal.o.s", note)
 		}
 		in := func() {
-			for f.last("o") < signals+3 {
+			for i := 0; f.last("o") < signals+3; i++ {
+				if i == 30 {
+					recs := f.records(0)
+					var c schemas.Checkpoint
+					f.checkpoint(func(x *schemas.Checkpoint) { c = *x })
+					t.Fatalf("DEBUG last %d of %d; records %d, last positions %+v; checkpoint %+v; dead %v; why %v", f.last("o"), signals+3, len(recs), recs[len(recs)-1].Signals, c, f.dead(), f.api("why", `{"workflowId":"o"}`))
+				}
 				time.Sleep(time.Second)
 			}
 		}

@@ -27,7 +27,7 @@ const (
 func describe(h post.Header, s *execution.State, events []schemas.Event) {
 	h[headerType] = []string{subject.Token(s.Start.WorkflowType)}
 	status := s.Status
-	if !s.Closed() && status == "" {
+	if status == "" || s.Closed() && !events[len(events)-1].Type().Closes() { // the close waits for the next record
 		status = schemas.StatusOpen
 	}
 	h[headerStatus] = []string{string(status)}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -220,6 +221,32 @@ func TestMaxObject(t *testing.T) {
 		}
 		if _, err := c.Spill(t.Context(), large(300<<10+1)); !errors.Is(err, &schemas.Error{Code: schemas.CodeTooLarge}) {
 			t.Fatalf("got %v, want it refused", err)
+		}
+	})
+}
+
+// A full store refuses with the way out, and keeps nothing of what it refused.
+func TestUploadIntoAFullStore(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		if _, err := topology.Ensure(t.Context(), f.post, topology.Options{Memory: true, MaxBytes: 16 << 20}); err != nil {
+			t.Fatal(err)
+		}
+		f.node("a", nil)
+		f.api("list", `{}`)
+		c := payloads.NewClient(f.post, ns, time.Minute)
+		for range 3 {
+			if _, err := c.Upload(t.Context(), large(5<<20)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := f.messages()
+		_, err := c.Upload(t.Context(), large(5<<20))
+		refused, ok := errors.AsType[*schemas.Error](err)
+		if !ok || refused.Code != schemas.CodeLimit || !strings.Contains(refused.Hint, "--max-bytes") {
+			t.Fatalf("got %v, want %s and the way out", err, schemas.CodeLimit)
+		}
+		if got := f.messages(); got != before {
+			t.Fatalf("got %d messages, want %d", got, before)
 		}
 	})
 }

@@ -51,6 +51,9 @@ type group struct {
 	tickets []*ticket
 	answers []func()
 	size    int
+	// positions is how far the workflow id has consumed the logs with this group. What waits behind it for another record is
+	// not consumed yet: if its owner dies, the next one must read it again.
+	positions [2]schemas.Position
 }
 
 // effect is an execution.Effect with the message that caused it.
@@ -76,9 +79,10 @@ type run struct {
 	pending  []group
 	inflight *commit
 
-	// What is committed: positions of the workflow id, the subject's last sequence, the hash of the last record, where the
-	// last snapshot is and how many events came since.
+	// positions is how far the workflow id has taken messages of the two logs; a record tells its own group's.
 	positions [2]schemas.Position
+	// What is committed: the subject's last sequence, the hash of the last record, where the
+	// last snapshot is and how many events came since.
 	committed int64
 	loaded    int64 // the last event when the run was loaded
 	sequence  uint64

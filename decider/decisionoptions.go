@@ -10,8 +10,8 @@ import (
 // where it may be used: a wrong place does not compile. Durations of 0 are as good as not given; where a default is to
 // be lifted, [schemas.Unlimited] as a [time.Duration] says that there is no limit.
 type (
-	// ActivityOption changes how an activity is scheduled. What no option sets comes from the run's activity defaults,
-	// then from those of a registered type, then from the broker.
+	// ActivityOption changes how an activity is scheduled. What no option sets comes from the defaults of a registered
+	// type, then from those of the run, then from the broker.
 	ActivityOption interface {
 		forActivity(*schemas.ScheduleActivity)
 	}

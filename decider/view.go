@@ -3,6 +3,7 @@ package decider
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/droverhq/drover/schemas"
@@ -74,8 +75,8 @@ func (s TimerStatus) String() string {
 // Counts of activity events. An activity id that is scheduled again after its end, or attempted again, raises them.
 type Counts struct{ Scheduled, Started, Closed int }
 
-// View folds a history into what a decider asks of it most: what was started, which activities are open, how the
-// others ended, which signals came. It sees what was added to it and nothing else, so over the history of a task it
+// View folds a history into what a decider asks of it most: what was started, which activities and children are open, how
+// the others ended, which signals came, which decisions were refused. It sees what was added to it and nothing else, so over the history of a task it
 // never shows anything behind the task's DeciderStarted. A View belongs to one goroutine.
 type View struct {
 	last       int64
@@ -85,7 +86,11 @@ type View struct {
 	timers     map[string]TimerStatus
 	signals    map[string][]schemas.Payload
 	markers    map[string][]schemas.Payload
-	cancel     bool
+	attributes map[string]string
+	cancel     *schemas.WorkflowCancelRequested
+	children   children
+	externals  []*External
+	refusals   []Refusal
 }
 
 type activity struct {
@@ -115,12 +120,27 @@ func (v *View) Add(e schemas.Event) {
 	switch a := e.Attributes.(type) {
 	case *schemas.WorkflowStarted:
 		v.started = a
+		v.setAttributes(a.Attributes)
 	case *schemas.WorkflowCancelRequested:
-		v.cancel = true
+		v.cancel = cmp.Or(v.cancel, a)
+	case *schemas.AttributesSet:
+		v.setAttributes(a.Attributes)
 	case *schemas.Signal:
 		v.signals[a.SignalName] = append(v.signals[a.SignalName], a.Input)
 	case *schemas.Marker:
 		v.markers[a.MarkerName] = append(v.markers[a.MarkerName], a.Details)
+	default:
+		// A refusal is folded in twice: as what became of the thing that was asked for, and as a refusal.
+		v.addActivity(e)
+		v.addTimer(e)
+		v.addChild(e)
+		v.addExternal(e)
+		v.addRefusal(e)
+	}
+}
+
+func (v *View) addTimer(e schemas.Event) {
+	switch a := e.Attributes.(type) {
 	case *schemas.TimerScheduled:
 		v.timers[a.TimerID] = TimerOpen
 	case *schemas.TimerExpired:
@@ -131,8 +151,6 @@ func (v *View) Add(e schemas.Event) {
 		if v.timers[a.TimerID] != TimerOpen { // else the refusal is about a second timer of an open one's name
 			v.timers[a.TimerID] = TimerRefused
 		}
-	default:
-		v.addActivity(e)
 	}
 }
 
@@ -291,4 +309,24 @@ func (v *View) Signals(name string) []schemas.Payload { return v.signals[name] }
 func (v *View) Markers(name string) []schemas.Payload { return v.markers[name] }
 
 // CancelRequested tells whether the run was asked to end.
-func (v *View) CancelRequested() bool { return v.cancel }
+func (v *View) CancelRequested() bool { return v.cancel != nil }
+
+// CancelRequest returns the first request that the run end, or nil: its Reason, and who wants it. That is a client's
+// Identity, or the ExternalWorkflowExecution whose decider has asked; with the Cause [schemas.CauseChildPolicyApplied] it is
+// the parent, which was ended by force.
+func (v *View) CancelRequest() *schemas.WorkflowCancelRequested { return v.cancel }
+
+// Attributes returns what the run shows in lists: what it was started with, as its deciders have changed it.
+func (v *View) Attributes() map[string]string { return maps.Clone(v.attributes) }
+
+func (v *View) setAttributes(changes map[string]string) {
+	for name, value := range changes {
+		if v.attributes == nil {
+			v.attributes = make(map[string]string)
+		}
+		v.attributes[name] = value
+		if value == "" {
+			delete(v.attributes, name)
+		}
+	}
+}
