@@ -101,10 +101,14 @@ func (v *View) undelivered(scheduled int64, failed External) {
 
 // ExternalSignals returns the signals that the run has sent to the given workflows, or to all if none is given, in the
 // order they were sent.
-func (v *View) ExternalSignals(workflowIDs ...string) []External { return v.external(false, workflowIDs) }
+func (v *View) ExternalSignals(workflowIDs ...string) []External {
+	return v.external(false, workflowIDs)
+}
 
 // ExternalCancels is [View.ExternalSignals] for cancel requests.
-func (v *View) ExternalCancels(workflowIDs ...string) []External { return v.external(true, workflowIDs) }
+func (v *View) ExternalCancels(workflowIDs ...string) []External {
+	return v.external(true, workflowIDs)
+}
 
 func (v *View) external(cancels bool, workflowIDs []string) []External {
 	var all []External

@@ -234,6 +234,19 @@ func TestStatusesHaveNames(t *testing.T) {
 			t.Errorf("timer status %d is %q", int(s), got)
 		}
 	}
+	for s := range decider.ChildRefused + 1 {
+		if got := s.String(); got == "" || got[0] == 'C' {
+			t.Errorf("child status %d is %q", int(s), got)
+		}
+	}
+	for s := range decider.ExternalFailed + 1 {
+		if got := s.String(); got == "" || got[0] == 'E' {
+			t.Errorf("external status %d is %q", int(s), got)
+		}
+	}
+	if got := [2]string{decider.ChildStatus(99).String(), decider.ExternalStatus(-1).String()}; got != [2]string{"ChildStatus(99)", "ExternalStatus(-1)"} {
+		t.Errorf("got %q", got)
+	}
 	for o := decider.OutcomeDecided; o <= decider.OutcomeUnsent; o++ {
 		if got := o.String(); got == "" || got[0] == 'O' {
 			t.Errorf("outcome %d is %q", int(o), got)

@@ -38,7 +38,7 @@ func TestPayloadRef(t *testing.T) {
 	if err := p.Decode(&v); !errors.Is(err, schemas.ErrReference) {
 		t.Fatalf("got %v, want ErrReference", err)
 	}
-	if _, ok := (schemas.Payload(nil)).Ref(); ok {
+	if _, ok := schemas.Payload(nil).Ref(); ok {
 		t.Fatal("nothing is no reference")
 	}
 }

@@ -84,10 +84,14 @@ func FuzzRestore(f *testing.F) {
 			return
 		}
 		for _, m := range []Message{
-			Ring{}, Taken{}, Reply{Reply: &schemas.DecisionReply{}}, Signal{Name: "x"},
+			Ring{},
+			Taken{},
+			Reply{Reply: &schemas.DecisionReply{}},
+			Signal{Name: "x"},
 			Child{Report: &schemas.ChildReport{ParentRun: s.Run, ScheduledEventID: 7, Status: schemas.StatusOpen}},
 			External{Answer: &schemas.ExternalAnswer{SourceRun: s.Run, ScheduledEventID: 8}},
-			Cancel{Request: &schemas.ExecutionRequest{}}, Terminate{Request: &schemas.ExecutionRequest{}},
+			Cancel{Request: &schemas.ExecutionRequest{}},
+			Terminate{Request: &schemas.ExecutionRequest{}},
 		} {
 			s.Step(&c, m, s.LastTime)
 			s.AnswerAgain(m)

@@ -143,7 +143,7 @@ var payments = []branch{
 		name: "somebody ends the payment", order: small, script: func(s *scene) {
 			s.shopWorker()
 			s.Await(id, schemas.EventChildStarted)
-			if err := s.Client.Run(id+"-payment", "").Terminate(s.t.Context(), nil); err != nil {
+			if err := s.Client.Run(paymentOf(id), "").Terminate(s.t.Context(), nil); err != nil {
 				s.t.Fatal(err)
 			}
 		},
@@ -162,7 +162,7 @@ func occupyPayment(s *scene) {
 	w := s.Client.Deciders(nil)
 	w.Register("other", decider.Func(func(context.Context, *decider.Task) ([]schemas.Decision, error) { return nil, nil }))
 	s.Go(w)
-	if _, err := s.Client.Start(s.t.Context(), "other", nil, &drover.StartOptions{ID: id + "-payment"}); err != nil {
+	if _, err := s.Client.Start(s.t.Context(), "other", nil, &drover.StartOptions{ID: paymentOf(id)}); err != nil {
 		s.t.Fatal(err)
 	}
 	s.open()
@@ -180,7 +180,7 @@ func loseCardWorker(s *scene) {
 		})
 	})
 	s.Await(id, schemas.EventChildStarted)
-	s.Await(id+"-payment", schemas.EventActivityStarted)
+	s.Await(paymentOf(id), schemas.EventActivityStarted)
 	<-busy
 	stop()
 	s.cardDesk()

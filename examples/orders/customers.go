@@ -121,9 +121,15 @@ func expected(all []visit) stock {
 	return want
 }
 
+// place starts the workflow of an order. Its payment is left alone if the order is ended by force: a charge that has begun
+// must come to its own end. That is for the order's child policy to say; the payment's own is about children of its own.
+func place(ctx context.Context, client *drover.Client, id string, o order) (*drover.Run, error) {
+	return client.Start(ctx, typeOrder, o, &drover.StartOptions{ID: id, Tags: []string{o.Item}, ChildPolicy: schemas.ChildAbandon})
+}
+
 // pay places the order, prints its steps as they are taken, and does what its customer does.
 func (v *visit) pay(ctx context.Context, client *drover.Client, out *lines) (end string, err error) {
-	run, err := client.Start(ctx, typeOrder, v.order, &drover.StartOptions{ID: v.id, Tags: []string{v.order.Item}})
+	run, err := place(ctx, client, v.id, v.order)
 	if err != nil {
 		return "", err
 	}

@@ -196,7 +196,7 @@ func TestCardWorkerIsConfined(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shop.Close()
-	if _, err := shop.Start(t.Context(), typeOrder, small, &drover.StartOptions{ID: id}); err != nil {
+	if _, err := place(t.Context(), shop, id, small); err != nil {
 		t.Fatal(err)
 	}
 

@@ -38,7 +38,7 @@ func (s *story) goOn() []schemas.Decision {
 		return append(s.closeTimer(timerApproval), decider.Timer(timerWindow, s.order.Window.Std()))
 	case !s.is(stepDue):
 		return nil // the customer may still cancel
-	case s.payment.status == 0:
+	case s.payment.Status == 0:
 		return one(s.startPayment())
 	case !s.is(stepPaid):
 		return nil
@@ -47,7 +47,7 @@ func (s *story) goOn() []schemas.Decision {
 	case !s.is(stepShipped):
 		return nil
 	}
-	return one(decider.Complete(decode[receipt](s.payment.result)))
+	return one(decider.Complete(decode[receipt](s.payment.Result)))
 }
 
 // backOut undoes what was done, tells a human if that is called for, and ends the order. Nothing is undone that may not be
@@ -98,18 +98,13 @@ func (s *story) schedule(act string, input any) schemas.Decision {
 		decider.StartToClose(time.Minute), decider.ScheduleToClose(time.Hour))
 }
 
-// startPayment starts the child. It is left alone if the order is ended by force: a charge that has begun must come to its
-// own end.
+// startPayment starts the child.
 func (s *story) startPayment() schemas.Decision {
-	input, err := schemas.JSONPayload(s.charge())
-	if err != nil {
-		panic(err) // it is text and a number
-	}
-	return schemas.Decide(&schemas.StartChild{
-		WorkflowID: s.id + "-payment", WorkflowType: typePayment, Input: input,
-		ExecutionStartToCloseTimeout: schemas.Duration(time.Hour), ChildPolicy: schemas.ChildAbandon,
-	})
+	return decider.StartChild(paymentOf(s.id), typePayment, s.charge(), decider.ExecutionStartToClose(time.Hour))
 }
+
+// paymentOf is the workflow id of an order's payment.
+func paymentOf(order string) string { return order + paymentSuffix }
 
 func (s *story) charge() payment {
 	return payment{Order: s.id, Amount: s.order.Amount, Card: s.order.Card}

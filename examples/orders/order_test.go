@@ -119,7 +119,7 @@ func play(t *testing.T, o order, fail map[string]error, script func(s *scene)) (
 		s.Env, s.t = e, t
 		s.deciders()
 		var err error
-		if s.run, err = e.Client.Start(t.Context(), typeOrder, o, &drover.StartOptions{ID: id}); err != nil {
+		if s.run, err = place(t.Context(), e.Client, id, o); err != nil {
 			t.Fatal(err)
 		}
 		if script == nil {

@@ -95,5 +95,5 @@ func refund(ctx context.Context, _ payment) (receipt, error) {
 
 // number is what the pretended bank makes of an order: the same for every try.
 func number(info activity.TaskInfo) string {
-	return strings.TrimSuffix(info.WorkflowID, "-payment")
+	return strings.TrimSuffix(info.WorkflowID, paymentSuffix)
 }

@@ -48,7 +48,7 @@ var steps = []struct {
 	}},
 	{stepTooLate, func(s *story) (bool, string) { how := s.cancelWanted(); return how != "" && s.is(stepDue), how }},
 	{stepPaid, func(s *story) (bool, string) {
-		return s.payment.status == childSucceeded, "receipt " + decode[receipt](s.payment.result).Number
+		return s.payment.Status == decider.ChildSucceeded, "receipt " + decode[receipt](s.payment.Result).Number
 	}},
 	{stepShipped, func(s *story) (bool, string) { return s.succeeded(actShip), "" }},
 	{stepReleased, func(s *story) (bool, string) { return s.succeeded(actRelease), "" }},
@@ -64,22 +64,9 @@ type story struct {
 	*decider.View
 	id      string
 	order   order
-	payment child
+	payment decider.Child
 	done    map[string]entry // the steps that are reached
 }
-
-// child is where the payment stands.
-type child struct {
-	status int // 0: it was not asked for
-	result schemas.Payload
-	reason string
-}
-
-const (
-	childOpen = iota + 1
-	childSucceeded
-	childEnded // in any other way
-)
 
 // readStory folds the history, and looks after each event which steps it has completed.
 func readStory(ctx context.Context, t *decider.Task) (*story, error) {
@@ -89,7 +76,7 @@ func readStory(ctx context.Context, t *decider.Task) (*story, error) {
 			return nil, err
 		}
 		s.Add(e)
-		s.payment.add(e)
+		s.payment = s.Child(paymentOf(s.id))
 		if e.ID == 1 {
 			s.order = decode[order](s.Input())
 		}
@@ -103,20 +90,6 @@ func readStory(ctx context.Context, t *decider.Task) (*story, error) {
 		}
 	}
 	return s, nil
-}
-
-// add folds in what the events say of the one child that an order has.
-func (c *child) add(e schemas.Event) {
-	switch a := e.Attributes.(type) {
-	case *schemas.ChildScheduled:
-		c.status = childOpen
-	case *schemas.ChildSuccess:
-		c.status, c.result = childSucceeded, a.Result
-	case *schemas.ChildFailed:
-		c.status, c.reason = childEnded, a.Reason
-	case *schemas.ChildTimedOut, *schemas.ChildCanceled, *schemas.ChildTerminated, *schemas.ChildStartFailed:
-		c.status, c.reason = childEnded, reasonUnclear
-	}
 }
 
 // index writes a marker for each step that has none yet. Asked again after a decision that was lost, it writes the same.
@@ -181,9 +154,9 @@ func (s *story) goesWrong() string {
 		return reasonNoApproval
 	case s.Timer(timerApproval) == decider.TimerRefused, s.Timer(timerWindow) == decider.TimerRefused:
 		return "the order's times make no sense"
-	case s.payment.status == childEnded && slices.Contains(notCharged, s.payment.reason):
-		return s.payment.reason
-	case s.payment.status == childEnded:
+	case s.payment.Status == decider.ChildFailed && slices.Contains(notCharged, s.payment.Reason):
+		return s.payment.Reason
+	case s.payment.Status.Closed() && s.payment.Status != decider.ChildSucceeded:
 		return reasonUnclear
 	}
 	return s.failure(actShip)

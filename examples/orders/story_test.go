@@ -16,7 +16,7 @@ func TestHappyHistory(t *testing.T) {
 	s, out := play(t, flaky, nil, func(s *scene) {
 		s.open()
 		s.Wait(s.run)
-		s.text.WriteString(s.History(id + "-payment").String())
+		s.text.WriteString(s.History(paymentOf(id)).String())
 	})
 	if got := decode[receipt](out.Result); got.Number != "C-order-1" {
 		t.Errorf("got receipt %q, want C-order-1", got.Number)
@@ -161,5 +161,23 @@ func TestServerIsDown(t *testing.T) {
 				t.Errorf("got %s after %d charges, want completed after one", out.Status, s.attempts(actCharge))
 			}
 		})
+	}
+}
+
+// A payment that has begun comes to its own end, also when its order is ended by force.
+func TestPaymentOutlivesOrder(t *testing.T) {
+	s, out := play(t, small, nil, func(s *scene) {
+		s.shopWorker()
+		s.Await(id, schemas.EventChildStarted)
+		if err := s.run.Terminate(s.t.Context(), nil); err != nil {
+			s.t.Fatal(err)
+		}
+		s.cardDesk()
+		if paid := s.Wait(s.Client.Run(paymentOf(id), "")); paid.Status != schemas.StatusCompleted {
+			s.t.Errorf("got a payment that is %s, want completed", paid.Status)
+		}
+	})
+	if out.Status != schemas.StatusTerminated || s.attempts(actCharge) != 1 {
+		t.Errorf("got %s after %d charges, want terminated and one", out.Status, s.attempts(actCharge))
 	}
 }

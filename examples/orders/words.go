@@ -15,6 +15,9 @@ const (
 	typePayment = "payment"
 )
 
+// paymentSuffix makes the workflow id of a payment from that of its order.
+const paymentSuffix = "-payment"
+
 // The task lists. Whoever works on listPCI works on nothing else, see pci.go.
 const (
 	listShop = "shop"

@@ -52,7 +52,8 @@ func drawNamed(r *rapid.T, v reflect.Value, path string) bool {
 	switch p := v.Addr().Interface().(type) {
 	case *schemas.Payload:
 		*p = rapid.SampledFrom([]schemas.Payload{
-			nil, schemas.Text("text"), schemas.Text(`{"a":[1,null]}`), schemas.Text(`{"$text":1}`), schemas.Text(`{"$ref":{}}`), {0xff, 0},
+			nil, schemas.Text("text"), schemas.Text(`{"a":[1,null]}`), schemas.Text(`{"$text":1}`), schemas.Text(`{"$ref":{}}`),
+			{0xff, 0},
 			schemas.RefPayload(&schemas.PayloadRef{Object: "o", Size: 1, Digest: "00"}), schemas.Text(`"quoted"`), schemas.Text("17"),
 		}).Draw(r, path)
 	case *schemas.Duration:
