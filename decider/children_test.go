@@ -81,7 +81,8 @@ func TestChildStatus(t *testing.T) {
 		},
 		"asked for again": {
 			[]schemas.Attributes{refused(1), again},
-			decider.Child{WorkflowID: "pay", Type: "payment", Run: "R-2", ScheduledID: 3, Status: decider.ChildScheduled}, 2,
+			decider.Child{WorkflowID: "pay", Type: "payment", Run: "R-2", ScheduledID: 3, Status: decider.ChildScheduled},
+			2,
 		},
 		"a second one is on its way":              {[]schemas.Attributes{again}, second(decider.ChildScheduled), 2},
 		"a second one is refused, the first open": {[]schemas.Attributes{again, refused(2)}, child(decider.ChildScheduled, nil), 2},

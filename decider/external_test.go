@@ -68,7 +68,8 @@ func TestExternals(t *testing.T) {
 				&schemas.ExternalSignaled{ScheduledEventID: 1}, &schemas.SignalExternalFailed{ScheduledEventID: 1, Cause: schemas.CauseUnknownExecution},
 				&schemas.ExternalCancelRequested{ScheduledEventID: 99}, &schemas.CancelExternalFailed{ScheduledEventID: 99},
 			},
-			signals(func(all externals) { all[0].Status = decider.ExternalDelivered }), externals{cancel},
+			signals(func(all externals) { all[0].Status = decider.ExternalDelivered }),
+			externals{cancel},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -139,6 +139,12 @@ func (p *process) kill() {
 func (p *process) stop() {
 	p.t.Helper()
 	p.signal(syscall.SIGTERM)
+	p.leaves()
+}
+
+// leaves waits for the clean end of a process that was told to stop.
+func (p *process) leaves() {
+	p.t.Helper()
 	select {
 	case <-p.ended:
 	case <-time.After(patience):

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -153,9 +154,12 @@ func TestWorkersStopUnderLoad(t *testing.T) {
 	for i := range 3 {
 		eventually(t, "the work goes on", func() bool { return f.ran() >= (i+1)*len(all) })
 		t.Logf("worker %d is told to stop after %d of %d activities", i, f.ran(), 8*len(all))
-		workers[i].stop()
+		workers[i].signal(syscall.SIGTERM)
 	}
 	f.p.end()
+	for _, stopped := range workers[:3] {
+		stopped.leaves()
+	}
 	f.onlyOnce(len(all) * 8)
 	f.p.nothingLost()
 }

@@ -53,16 +53,16 @@ func validateChild(a *schemas.StartChild) error {
 	if err := schemas.ValidateID("workflowType", a.WorkflowType); err != nil {
 		return err
 	}
-	if d := a.ActivityDefaults; d != nil && d.List != "" {
+	return validateRun(a.ActivityDefaults, a.ChildPolicy, a.TagList)
+}
+
+// validateRun judges what a child and a continuation say of the run that they begin.
+func validateRun(d *schemas.ActivityDefaults, policy schemas.ChildPolicy, tags []string) error {
+	if d != nil && d.List != "" {
 		if err := schemas.ValidateName("activityDefaults.list", d.List); err != nil {
 			return err
 		}
 	}
-	return validateRun(a.ChildPolicy, a.TagList)
-}
-
-// validateRun judges what a child and a continuation say of the run that they begin.
-func validateRun(policy schemas.ChildPolicy, tags []string) error {
 	if !validPolicy(policy) {
 		return fmt.Errorf("childPolicy is %q; want %s, %s or %s", policy, schemas.ChildTerminate, schemas.ChildRequestCancel, schemas.ChildAbandon)
 	}
@@ -146,7 +146,7 @@ func (st *step) continueAsNew(d schemas.Decision, a *schemas.ContinueAsNew, comp
 	if _, cause := st.c.Types.Workflow(s.WorkflowType, version); cause != "" {
 		return st.refuseClose(d, cause, typeDetails(schemas.WorkflowKind, s.WorkflowType, version), completed)
 	}
-	if err := validateRun(a.ChildPolicy, a.TagList); err != nil {
+	if err := validateRun(a.ActivityDefaults, a.ChildPolicy, a.TagList); err != nil {
 		return st.refuseClose(d, schemas.CauseInvalidAttributes, err.Error(), completed)
 	}
 	ev := &schemas.WorkflowContinuedAsNew{

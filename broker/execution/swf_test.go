@@ -138,6 +138,7 @@ func swfCases() map[string][]swfCase {
 			swfCase{name: "deprecated", prepare: types(false, schemas.WorkflowKind, "order", schemas.TypeDeprecated), decision: &schemas.ContinueAsNew{}, event: schemas.EventWorkflowCloseFailed, cause: schemas.CauseWorkflowTypeDeprecated},
 			swfCase{name: "unknown type", prepare: types(true, schemas.WorkflowKind, "other", schemas.TypeRegistered), decision: &schemas.ContinueAsNew{}, event: schemas.EventWorkflowCloseFailed, cause: schemas.CauseWorkflowTypeUnknown},
 			swfCase{name: "bad policy", decision: &schemas.ContinueAsNew{ChildPolicy: "EAT"}, event: schemas.EventWorkflowCloseFailed, cause: schemas.CauseInvalidAttributes},
+			swfCase{name: "bad list", decision: &schemas.ContinueAsNew{ActivityDefaults: &schemas.ActivityDefaults{List: "a b"}}, event: schemas.EventWorkflowCloseFailed, cause: schemas.CauseInvalidAttributes},
 			swfCase{name: "history full", prepare: full, decision: &schemas.ContinueAsNew{}, event: schemas.EventWorkflowContinuedAsNew}),
 		"ScheduleLambdaFunction": {
 			{name: "success", decision: &schemas.ScheduleActivity{ActivityID: "A", ActivityType: "request", List: "lambda"}, event: schemas.EventActivityScheduled},
