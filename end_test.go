@@ -13,7 +13,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// P-5: cancel and terminate carry the run id that was resolved before their first publish, and one request id for all tries.
+// P-5: cancel and terminate carry the run id that was resolved before their first publish, and one request id for all tries. A
+// run that the caller did not name may be followed by another of its chain meanwhile: that one is meant too.
 func TestCancelAndTerminateNameTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{Name: "op:1"})
@@ -39,7 +40,7 @@ func TestCancelAndTerminateNameTheRun(t *testing.T) {
 		if len(got) != 4 || got[0].RequestID == "" || got[0].RequestID == got[2].RequestID {
 			t.Fatalf("got %+v", got)
 		}
-		cancel := schemas.ExecutionRequest{V: 1, WorkflowID: "a", Run: "r7", Reason: "no longer wanted", Identity: "op:1", RequestID: got[0].RequestID}
+		cancel := schemas.ExecutionRequest{V: 1, WorkflowID: "a", Run: "r7", Chain: true, Reason: "no longer wanted", Identity: "op:1", RequestID: got[0].RequestID}
 		end := schemas.ExecutionRequest{
 			V: 1, WorkflowID: "a", Run: "r6", Reason: "stuck", Identity: "op:1", RequestID: got[2].RequestID,
 			Details: schemas.Payload(`{"n":1}`), ChildPolicy: schemas.ChildAbandon,

@@ -191,6 +191,7 @@ func (r *Run) operate(ctx context.Context, verb string, req schemas.ExecutionReq
 		return err
 	}
 	req.V, req.WorkflowID, req.Run = schemas.Version, r.ID, q.run
+	req.Chain = r.RunID == "" // it may continue as new meanwhile
 	req.RequestID, req.Identity = ulid.Make().String(), r.client.name
 	_, err = call(ctx, r.client, q, &req, func(a *schemas.AckResponse) *schemas.Error { return a.Error })
 	return err

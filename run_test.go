@@ -121,7 +121,7 @@ func TestOperatorRequestsNameTheRun(t *testing.T) {
 		t.Fatalf("got request ids %q and %q, want two", got[0].RequestID, got[1].RequestID)
 	}
 	want := []schemas.ExecutionRequest{
-		{V: 1, WorkflowID: "a", Run: "r7", Reason: "to look at it", Identity: "op:1", RequestID: got[0].RequestID},
+		{V: 1, WorkflowID: "a", Run: "r7", Chain: true, Reason: "to look at it", Identity: "op:1", RequestID: got[0].RequestID},
 		{V: 1, WorkflowID: "a", Run: "r6", Reason: "seen", Identity: "op:1", RequestID: got[1].RequestID},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -91,11 +91,19 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 			a.Error = notFound(q.WorkflowID, "")
 		case len(events) > 0 || known(r.state, q):
 			a.Run = r.state.Run
-		case r.state.Closed() || !r.state.Means(q):
+		case !r.state.Means(q):
+			a.Run, a.Error = r.state.Run, otherRun(r, q)
+		case r.state.Closed():
 			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
 		default:
 			a.Run = r.state.Run
 		}
 		p.b.respond(q.ReplyTo, q.Content, a)
 	}
+}
+
+// otherRun refuses a request for a run that closed before the request came.
+func otherRun(r *run, q *schemas.ExecutionRequest) *schemas.Error {
+	return schemas.Errorf(schemas.CodeClosed, "run %s of workflow %q is closed; the latest is run %s (%s)", q.Run, r.wid, r.state.Run, r.state.Status).
+		InField("run").About(r.wid, q.Run).WithHint("name that run, or none")
 }

@@ -70,14 +70,13 @@ func TestNamespaceIsDeletedBesideAnother(t *testing.T) {
 	east.completes(first, `"1;4;9;"`)
 
 	here, there := newPressure(w), newPressure(east)
-	total := here.begin(ctx, "here", loads(rand.New(rand.NewPCG(1, 2)), 24))
-	doomed, give := context.WithCancel(ctx)
-	defer give()
-	there.begin(doomed, "there", onceLoads(24)) // what its calls say after the end of the namespace is nobody's concern
 	for i := range 4 {
 		east.start("nobody", fmt.Sprintf("open-%d", i), nil, startOptions{})
 	}
-	here.reach(ctx, total/3)
+	doomed, give := context.WithCancel(ctx)
+	defer give()
+	there.begin(doomed, "there", onceLoads(24)) // what its calls say after the end of the namespace is nobody's concern
+	here.reach(ctx, here.begin(ctx, "here", loads(rand.New(rand.NewPCG(1, 2)), 24))/3)
 	if err := w.client.DeleteNamespace(ctx, "east", nil); !errors.Is(err, drover.ErrConflict) {
 		t.Fatalf("got %v, want %v: runs are open", err, drover.ErrConflict)
 	}

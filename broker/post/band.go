@@ -53,12 +53,13 @@ type parked struct {
 }
 
 // firstReach is what a standing request asks for before its band is known to be used: a puller of one band knows where
-// its slots go, the requests of several should not promise the same slots.
+// its slots go, the requests of several should not promise the same slots. An eighth lets a burst begin at once: 500 tasks
+// for 1,000 slots came 4 ms later with a first request for one.
 func (p *Puller) firstReach() int {
 	if len(p.opts.Consumers) == 1 {
 		return p.opts.Max
 	}
-	return 1
+	return max(1, p.opts.Max/8)
 }
 
 // plan sends what requests are due, from the most urgent band down. It stops at a task that waits and may take a slot
