@@ -8,8 +8,10 @@ import (
 
 // end closes the run: its last event, the workers told, its children treated as the policy says, its parent informed.
 func (st *step) end(event schemas.Attributes) {
-	for _, a := range st.OpenActivities() {
-		st.tellWorker(a, "the workflow is closed")
+	if len(st.Activities) > 0 {
+		for _, a := range st.OpenActivities() {
+			st.tellWorker(a, "the workflow is closed")
+		}
 	}
 	st.emit(event)
 	for _, e := range st.endChildren() {
