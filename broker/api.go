@@ -115,8 +115,8 @@ func passOn(verb string) func(*Broker, micro.Request) {
 				InField("input").WithHint("pass a reference instead of the data, or raise the server's max_payload"))
 			return
 		}
-		if !validPolicy(q.ChildPolicy) {
-			b.refuse(r, badPolicy(q.ChildPolicy))
+		if err := q.ChildPolicy.Validate("childPolicy"); err != nil {
+			b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("childPolicy"))
 			return
 		}
 		if verb == "signal" {
@@ -186,19 +186,10 @@ func validateStart(q *schemas.StartRequest) *schemas.Error {
 	if len(q.TagList) > schemas.MaxTags {
 		return schemas.Errorf(schemas.CodeInvalid, "tagList: %d tags; want at most %d", len(q.TagList), schemas.MaxTags).InField("tagList")
 	}
-	if !validPolicy(q.ChildPolicy) {
-		return badPolicy(q.ChildPolicy)
+	if err := q.ChildPolicy.Validate("childPolicy"); err != nil {
+		return bad("childPolicy", err)
 	}
 	return validatePolicies(q)
-}
-
-func validPolicy(p schemas.ChildPolicy) bool {
-	return p == "" || p == schemas.ChildTerminate || p == schemas.ChildRequestCancel || p == schemas.ChildAbandon
-}
-
-func badPolicy(p schemas.ChildPolicy) *schemas.Error {
-	return schemas.Errorf(schemas.CodeInvalid, "childPolicy is %q; want %s, %s or %s", p, schemas.ChildTerminate, schemas.ChildRequestCancel, schemas.ChildAbandon).
-		InField("childPolicy")
 }
 
 // validatePolicies judges what a start says about runs of its id that exist.

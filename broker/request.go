@@ -3,9 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
-	"slices"
 
-	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
@@ -21,7 +19,7 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})
 		case q.Run != "" && q.Run != r.state.Run:
 			p.operateOld(r, verb, q, reply)
-		case known(r.state, q):
+		case r.state.Repeated(q):
 			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run})
 		case r.closed():
 			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: closedError(r.wid, r.state)})
@@ -34,11 +32,6 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 	})
 }
 
-// known tells whether the history has the request already; whether it took effect yet matters to nobody who repeats it.
-func known(s *execution.State, q *schemas.ExecutionRequest) bool {
-	return s.Ended(q) || q.RequestID != "" && slices.Contains(s.RequestIDs, q.RequestID)
-}
-
 // operateOld is a request for a run that is not the latest: it is a repeat, or meant for its chain, or too late.
 func (p *partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
@@ -49,7 +42,7 @@ func (p *partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest,
 			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
 		case l == nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
-		case known(l.state, q):
+		case l.state.Repeated(q):
 			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run})
 		case q.Chain && r.live() && !r.closed() && r.state.FirstRun() == l.state.FirstRun():
 			q.Origin = &schemas.RequestOrigin{FirstRun: l.state.FirstRun()}
@@ -89,7 +82,7 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 		switch {
 		case !r.live():
 			a.Error = notFound(q.WorkflowID, "")
-		case len(events) > 0 || known(r.state, q):
+		case len(events) > 0 || r.state.Repeated(q):
 			a.Run = r.state.Run
 		case !r.state.Means(q):
 			a.Run, a.Error = r.state.Run, otherRun(r, q)

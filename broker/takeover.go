@@ -186,7 +186,6 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 		}
 		p.recovery.hold()
 		r.uncovered = append(r.uncovered, p.recovery)
-		r.alarm.due, r.alarm.seq = 0, 0 // what is armed is looked at anew
 		p.mark(r)
 		for id := range runs {
 			if id != r.state.Run {

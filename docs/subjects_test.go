@@ -60,9 +60,9 @@ func patternOf(fn reflect.Value, params []string) string {
 	var in []reflect.Value
 	replace := []string{}
 	for i, p := range params {
-		typ, mark, placeholder := fn.Type().In(i), fmt.Sprintf("=%d=", i), "<"+p+">"
+		typ, mark, form := fn.Type().In(i), fmt.Sprintf("=%d=", i), "<"+p+">"
 		if fn.Type().IsVariadic() && i == len(params)-1 {
-			typ, placeholder = typ.Elem(), placeholder+"…"
+			typ, form = typ.Elem(), form+"…"
 		}
 		if typ.Kind() == reflect.Int {
 			n := 7000001 + i
@@ -70,7 +70,7 @@ func patternOf(fn reflect.Value, params []string) string {
 		} else {
 			in = append(in, reflect.ValueOf(mark))
 		}
-		replace = append(replace, mark, placeholder, base64.URLEncoding.EncodeToString([]byte(mark)), "<"+p+" in base64>")
+		replace = append(replace, mark, form, base64.URLEncoding.EncodeToString([]byte(mark)), "<"+p+" in base64>")
 	}
 	out := strings.NewReplacer(replace...).Replace(fn.Call(in)[0].String())
 	if n := len(params); n > 0 && !strings.Contains(out, "<"+params[n-1]) {
@@ -115,7 +115,7 @@ func TestSubjectComments(t *testing.T) {
 			continue
 		}
 		told, _, _ = strings.Cut("drover"+told, " ")
-		told = strings.TrimSuffix(strings.TrimSuffix(told, "."), ".>") // > is the last token, not the end of a placeholder
+		told = strings.TrimSuffix(strings.TrimSuffix(told, "."), ".>") // > is the last token, not the end of a form
 		shape := func(s string) string {
 			var b strings.Builder
 			for i, part := range strings.Split(strings.TrimSuffix(s, ".>"), "<") {

@@ -1,5 +1,7 @@
 package schemas
 
+import "fmt"
+
 // Execution names one run of a workflow. An empty Run means the open one, or else the latest.
 type Execution struct {
 	WorkflowID string `json:"workflowId"`
@@ -15,6 +17,15 @@ const (
 	ChildRequestCancel ChildPolicy = "REQUEST_CANCEL"
 	ChildAbandon       ChildPolicy = "ABANDON"
 )
+
+// Validate refuses what is no child policy; empty is the default. The error names the field.
+func (p ChildPolicy) Validate(field string) error {
+	switch p {
+	case "", ChildTerminate, ChildRequestCancel, ChildAbandon:
+		return nil
+	}
+	return fmt.Errorf("%s is %q; want %s, %s or %s", field, string(p), ChildTerminate, ChildRequestCancel, ChildAbandon)
+}
 
 // TimeoutType says which limit ran out.
 type TimeoutType string

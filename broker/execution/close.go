@@ -150,15 +150,6 @@ func (st *step) childOfClosed(r *schemas.ChildReport) {
 	}
 }
 
-// Ended tells whether a request of an operator is what the run was ended by: then a repeat of it has its answer.
-func (s *State) Ended(r *schemas.ExecutionRequest) bool {
-	if s.Close == nil || r.RequestID == "" {
-		return false
-	}
-	a, ok := s.Close.Attributes.(*schemas.WorkflowTerminated)
-	return ok && a.RequestID == r.RequestID
-}
-
 // Continuation is the start of the run that follows one which continued as new, nil for any other. It knows what the
 // chain has received (P-6) and who waits for its end.
 func (s *State) Continuation() *schemas.StartRequest {

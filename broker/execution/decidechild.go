@@ -63,21 +63,13 @@ func validateRun(d *schemas.ActivityDefaults, policy schemas.ChildPolicy, tags [
 			return err
 		}
 	}
-	if !validPolicy(policy) {
-		return fmt.Errorf("childPolicy is %q; want %s, %s or %s", policy, schemas.ChildTerminate, schemas.ChildRequestCancel, schemas.ChildAbandon)
+	if err := policy.Validate("childPolicy"); err != nil {
+		return err
 	}
 	if len(tags) > schemas.MaxTags {
 		return fmt.Errorf("tagList: %d tags; want at most %d", len(tags), schemas.MaxTags)
 	}
 	return nil
-}
-
-func validPolicy(p schemas.ChildPolicy) bool {
-	switch p {
-	case "", schemas.ChildTerminate, schemas.ChildRequestCancel, schemas.ChildAbandon:
-		return true
-	}
-	return false
 }
 
 // ChildStart is the request that starts a child.

@@ -7,9 +7,18 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// repeated tells whether an operator's request is in the history already.
-func (s *State) repeated(r *schemas.ExecutionRequest) bool {
-	return r.RequestID != "" && slices.Contains(s.RequestIDs, r.RequestID)
+// Repeated tells whether an operator's request is in the history already, as its end too; whether it took effect matters
+// to nobody who repeats it.
+func (s *State) Repeated(r *schemas.ExecutionRequest) bool {
+	if r.RequestID == "" {
+		return false
+	}
+	if s.Close != nil {
+		if a, ok := s.Close.Attributes.(*schemas.WorkflowTerminated); ok && a.RequestID == r.RequestID {
+			return true
+		}
+	}
+	return slices.Contains(s.RequestIDs, r.RequestID)
 }
 
 // Means tells whether a request is for this run: it names none, or this one, or the chain that it belongs to.
@@ -22,13 +31,13 @@ func (s *State) Means(r *schemas.ExecutionRequest) bool {
 }
 
 func (st *step) pause(r *schemas.ExecutionRequest) {
-	if st.Paused == nil && st.Means(r) && !st.repeated(r) {
+	if st.Paused == nil && st.Means(r) && !st.Repeated(r) {
 		st.emit(&schemas.WorkflowPaused{Cause: schemas.CauseOperatorInitiated, Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity})
 	}
 }
 
 func (st *step) resume(r *schemas.ExecutionRequest) {
-	if st.Paused != nil && st.Means(r) && !st.repeated(r) {
+	if st.Paused != nil && st.Means(r) && !st.Repeated(r) {
 		st.emit(&schemas.WorkflowResumed{Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity})
 		st.wake()
 	}
@@ -55,7 +64,7 @@ func (st *step) cancel(r *schemas.ExecutionRequest) {
 		e.ExternalWorkflowExecution, e.ExternalScheduledEventID, e.Cause = o.Execution, o.ScheduledEventID, o.Cause
 		st.answerRequest(o, "")
 	}
-	if st.CancelRequested || st.repeated(r) {
+	if st.CancelRequested || st.Repeated(r) {
 		return
 	}
 	st.emit(e)

