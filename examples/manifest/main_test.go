@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/examples/internal/fleet"
+	"github.com/droverhq/drover/drovertest"
 )
 
 // scratchless makes the test fail if a scratch folder is left behind.
@@ -48,7 +48,7 @@ func accepted(t *testing.T, dir, manifest string) {
 
 // The example against a real server, over a folder with hostile names.
 func TestManifest(t *testing.T) {
-	url := fleet.Start(t)
+	url := drovertest.Start(t, nil).URL()
 	for _, tc := range []struct {
 		name  string
 		stdin string
@@ -85,7 +85,7 @@ func TestManifest(t *testing.T) {
 }
 
 func TestEmptyFolder(t *testing.T) {
-	url := fleet.Start(t)
+	url := drovertest.Start(t, nil).URL()
 	scratchless(t)
 	out := filepath.Join(t.TempDir(), "sums")
 	if code, stdout, stderr := call(t, "", "-nats", url, "-dir", t.TempDir(), "-out", out); code != 0 || !strings.Contains(stdout, ": 0 files, 0 bytes") {
@@ -98,7 +98,7 @@ func TestEmptyFolder(t *testing.T) {
 
 // A file that cannot be read fails the workflow; the old manifest stays.
 func TestMissingFile(t *testing.T) {
-	url := fleet.Start(t)
+	url := drovertest.Start(t, nil).URL()
 	scratchless(t)
 	dir := populate(t, "here")
 	out := filepath.Join(t.TempDir(), "sums")
@@ -116,7 +116,7 @@ func TestMissingFile(t *testing.T) {
 
 // A second call with the id of an open run goes on with that run, whatever its own flags say.
 func TestJoin(t *testing.T) {
-	url := fleet.Start(t)
+	url := drovertest.Start(t, nil).URL()
 	scratchless(t)
 	dir := populate(t, hostile...)
 	out := filepath.Join(t.TempDir(), "sums")

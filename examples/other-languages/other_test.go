@@ -20,7 +20,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/examples/internal/fleet"
+	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -118,7 +118,7 @@ func TestWorkers(t *testing.T) {
 func testPair(t *testing.T, decides, works language) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	url := fleet.Start(t)
+	url := drovertest.Start(t, nil).URL()
 	client, err := drover.Connect(ctx, &drover.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
@@ -217,6 +217,10 @@ func handedOutBefore(t *testing.T, client *drover.Client, url string) *drover.Ru
 	defer nc.Close()
 	js, err := jetstream.New(nc)
 	if err != nil {
+		t.Fatal(err)
+	}
+	// The list is made behind the record that the event stands in; a worker has it opened before it pulls.
+	if _, err := nc.RequestWithContext(ctx, "drover.default.api.tasklist", []byte(`{"list":"billing"}`)); err != nil {
 		t.Fatal(err)
 	}
 	consumer, err := js.Consumer(ctx, "drover-default-tasks-billing", "workers-high")

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/droverhq/drover/examples/internal/fleet"
+	"github.com/droverhq/drover/drovertest"
 )
 
 // The example against a real server: each task is scheduled once, and TaskC when one of the others is done.
 func TestParallel(t *testing.T) {
-	url := fleet.Start(t)
+	url := drovertest.Start(t, nil).URL()
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), []string{"-nats", url, "-id", "order-17"}, &out, &errs); code != 0 {
 		t.Fatalf("got exit code %d, want 0; stderr: %s", code, &errs)

@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/examples/internal/fleet"
+	"github.com/droverhq/drover/drovertest"
 )
 
 const root = "../.."
@@ -87,7 +87,7 @@ func TestJSON(t *testing.T) {
 	if len(bodies) != 3 || len(asked) < 3 {
 		t.Fatalf("got %d JSON blocks and %d requests, want 3 and at least 3", len(bodies), len(asked))
 	}
-	nc, err := nats.Connect(fleet.Start(t))
+	nc, err := nats.Connect(drovertest.Start(t, nil).URL())
 	if err != nil {
 		t.Fatal(err)
 	}
