@@ -46,8 +46,16 @@ type ExternalAnswer struct {
 // ControlKind says what a worker is told.
 type ControlKind string
 
-// ControlCancel: the activity with this token is to stop; its decider has asked for that, or nobody waits for it any more.
-const ControlCancel ControlKind = "cancel"
+// The control kinds.
+const (
+	// ControlCancel: the activity with this token is to stop; its decider has asked for that, or nobody waits for it any more.
+	ControlCancel ControlKind = "cancel"
+	// ControlDrain: take no more work, finish what runs, hand over and leave. It is a request; the answer is a
+	// [ControlAnswer].
+	ControlDrain ControlKind = "drain"
+	// ControlAck: an operator has looked at an unexpected shutdown; the roles may begin. It is a request as well.
+	ControlAck ControlKind = "ack"
+)
 
 // Control is what a running worker is told at once, on its control subject. It is a hint: the answer to a heartbeat says
 // the same.
@@ -56,4 +64,14 @@ type Control struct {
 	Kind   ControlKind `json:"kind"`
 	Token  string      `json:"token,omitempty"`
 	Reason string      `json:"reason,omitempty"`
+	// Timeout bounds a drain. Defaults to what the process was started with.
+	Timeout Duration `json:"timeout,omitempty"`
+}
+
+// ControlAnswer says that a process has heard what it was told.
+type ControlAnswer struct {
+	V      int        `json:"v,omitempty"`
+	Node   string     `json:"node"`
+	Status NodeStatus `json:"status,omitempty"`
+	Error  *Error     `json:"error,omitempty"`
 }

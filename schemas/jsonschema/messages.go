@@ -17,7 +17,7 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.BeatAnswer](),
 		reflect.TypeFor[schemas.Checkpoint](),
 		reflect.TypeFor[schemas.ChildReport](),
-		reflect.TypeFor[schemas.Control](),
+		reflect.TypeFor[schemas.Control](), reflect.TypeFor[schemas.ControlAnswer](), reflect.TypeFor[schemas.NodeRecord](),
 		reflect.TypeFor[schemas.CountRequest](),
 		reflect.TypeFor[schemas.CountResponse](),
 		reflect.TypeFor[schemas.DeadEntry](),

@@ -1,0 +1,58 @@
+package schemas
+
+// NodeStatus is where a node stands.
+type NodeStatus string
+
+// The statuses of a node.
+const (
+	// NodeRecovering: it has begun, and what its predecessors may have left undone is being looked at.
+	NodeRecovering NodeStatus = "recovering"
+	// NodeReady: its roles are at work.
+	NodeReady NodeStatus = "ready"
+	// NodeDraining: it takes no more work, finishes what runs and leaves.
+	NodeDraining NodeStatus = "draining"
+	// NodeNotResponding: the master has not heard of it for longer than the threshold. Its next heartbeat makes it what it
+	// was.
+	NodeNotResponding NodeStatus = "not-responding"
+	// NodeUnexpectedShutdown: it has begun and found the record of an earlier self, which had not ended properly. With
+	// after-crash halt its roles wait for an operator.
+	NodeUnexpectedShutdown NodeStatus = "unexpected-shutdown"
+)
+
+// NodeRecord is what a node writes about itself into the bucket of nodes, as JSON, again and again while it lives. A clean
+// end removes it.
+type NodeRecord struct {
+	V      int        `json:"v,omitempty"`
+	Node   string     `json:"node"`
+	Host   string     `json:"host"`
+	PID    int        `json:"pid,omitempty"`
+	Status NodeStatus `json:"status"`
+	// Since is when the status was written first; Started when the process began. Both by the node's clock.
+	Since   Timestamp `json:"since"`
+	Started Timestamp `json:"started"`
+	// LastActive is the node's own clock at the last heartbeat. Others judge by the time at which the server stored it; the
+	// difference is how far the two clocks are apart.
+	LastActive Timestamp `json:"lastActive"`
+	// Heartbeat is the time between two heartbeats.
+	Heartbeat Duration `json:"heartbeat"`
+	// Boot is drawn at each start. StoreID is that of the embedded server's store; the same store with another boot is
+	// a former self that is dead for certain.
+	Boot    string `json:"boot"`
+	StoreID string `json:"storeId,omitempty"`
+	// Namespace is the node's home: its control subject is there. Namespaces are those it serves.
+	Namespace  string   `json:"namespace"`
+	Namespaces []string `json:"namespaces,omitempty"`
+	Roles      []string `json:"roles"`
+	Version    string   `json:"version"`
+	// Profile is dev, single or cluster for an embedded server, and external for one elsewhere. Server is its id, URL its
+	// address for clients.
+	Profile       string `json:"profile"`
+	Server        string `json:"server,omitempty"`
+	ServerVersion string `json:"serverVersion,omitempty"`
+	URL           string `json:"url,omitempty"`
+	// Sync says when the embedded server's files are synced: "always", or a duration such as "1s". Unknown for one elsewhere.
+	Sync string `json:"sync,omitempty"`
+	// DiskFree and DiskTotal are bytes of the file system that holds the embedded server's store.
+	DiskFree  uint64 `json:"diskFree,omitempty"`
+	DiskTotal uint64 `json:"diskTotal,omitempty"`
+}
