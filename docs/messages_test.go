@@ -78,6 +78,7 @@ var topics = []struct{ file, heading string }{
 	{"types.go", "Registered types"},
 	{"namespace.go", "Namespaces"},
 	{"record.go", "In streams and buckets"},
+	{"node.go", "Nodes"},
 	{"error.go", "Errors"},
 }
 

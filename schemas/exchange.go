@@ -71,7 +71,7 @@ type Control struct {
 // ControlAnswer says that a process has heard what it was told.
 type ControlAnswer struct {
 	V      int        `json:"v,omitempty"`
-	Node   string     `json:"node"`
+	Node   string     `json:"node"` // the name of the node, or the identity of the worker
 	Status NodeStatus `json:"status,omitempty"`
 	Error  *Error     `json:"error,omitempty"`
 }

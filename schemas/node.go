@@ -23,9 +23,9 @@ const (
 // end removes it.
 type NodeRecord struct {
 	V      int        `json:"v,omitempty"`
-	Node   string     `json:"node"`
-	Host   string     `json:"host"`
-	PID    int        `json:"pid,omitempty"`
+	Node   string     `json:"node"`          // its name
+	Host   string     `json:"host"`          // of the machine
+	PID    int        `json:"pid,omitempty"` // of the process
 	Status NodeStatus `json:"status"`
 	// Since is when the status was written first; Started when the process began. Both by the node's clock.
 	Since   Timestamp `json:"since"`
@@ -38,21 +38,23 @@ type NodeRecord struct {
 	// Boot is drawn at each start. StoreID is that of the embedded server's store; the same store with another boot is
 	// a former self that is dead for certain.
 	Boot    string `json:"boot"`
-	StoreID string `json:"storeId,omitempty"`
+	StoreID string `json:"storeId,omitempty"` // of the embedded server's store
 	// Namespace is the node's home: its control subject is there. Namespaces are those it serves.
 	Namespace  string   `json:"namespace"`
 	Namespaces []string `json:"namespaces,omitempty"`
-	Roles      []string `json:"roles"`
-	Version    string   `json:"version"`
-	// Profile is dev, single or cluster for an embedded server, and external for one elsewhere. Server is its id, URL its
-	// address for clients.
-	Profile       string `json:"profile"`
+	// Roles of the process: broker, timers, ops.
+	Roles []string `json:"roles"`
+	// Version of the program.
+	Version string `json:"version"`
+	// Profile is dev, single or cluster for an embedded server, and external for one elsewhere.
+	Profile string `json:"profile"`
+	// Server is the id of the NATS server, drawn at its start.
 	Server        string `json:"server,omitempty"`
-	ServerVersion string `json:"serverVersion,omitempty"`
-	URL           string `json:"url,omitempty"`
+	ServerVersion string `json:"serverVersion,omitempty"` // of the NATS server
+	URL           string `json:"url,omitempty"`           // of the NATS server, for clients
 	// Sync says when the embedded server's files are synced: "always", or a duration such as "1s". Unknown for one elsewhere.
 	Sync string `json:"sync,omitempty"`
-	// DiskFree and DiskTotal are bytes of the file system that holds the embedded server's store.
+	// DiskFree is the bytes that are free on the file system of the embedded server's store.
 	DiskFree  uint64 `json:"diskFree,omitempty"`
-	DiskTotal uint64 `json:"diskTotal,omitempty"`
+	DiskTotal uint64 `json:"diskTotal,omitempty"` // bytes of that file system
 }
