@@ -144,9 +144,15 @@ func (p *partition) unknown(r *run, e *envelope) {
 			e.answer(r, nil)
 		}
 	case execution.Report:
-		if m.Report.Kind == schemas.ReportBegin {
-			p.perform(r, effect{Effect: execution.Permit{To: m.Report.ReplyTo, Permission: schemas.Permission{Nonce: m.Report.Nonce, Reason: "the workflow is unknown"}}, cause: e}, nil)
-			break
+		answer := schemas.Permission{Nonce: m.Report.Nonce, Reason: "the workflow is unknown"}
+		switch m.Report.Kind {
+		case schemas.ReportLost:
+			answer.Done = schemas.LostGone
+			fallthrough
+		case schemas.ReportBegin:
+			p.perform(r, effect{Effect: execution.Permit{To: m.Report.ReplyTo, Permission: answer}, cause: e}, nil)
+			e.ticket.release()
+			return
 		}
 		p.bury(e, deadUnknown, "no workflow with the id "+r.wid+" has ever been started")
 	case execution.Signal:

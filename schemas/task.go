@@ -99,6 +99,24 @@ const (
 	// ReportBegin is a question: may this delivery run? It is asked before a task that is not idempotent, and before any
 	// task that the server delivered again. The answer is a [Permission].
 	ReportBegin ReportKind = "begin"
+	// ReportLost is the master's question about a task whose lease is over while no worker waits for it: its worker is
+	// lost. The answer is a [Permission] without Go, with what was Done.
+	ReportLost ReportKind = "lost"
+)
+
+// LostTask says what the owner of a workflow has done about a task whose worker is lost.
+type LostTask string
+
+// What is done about lost tasks.
+const (
+	// LostGone: nobody waits for this message any more. Remove it.
+	LostGone LostTask = "gone"
+	// LostStands: the attempt has not begun. Hand the message back, for the next worker.
+	LostStands LostTask = "stands"
+	// LostReverted: the attempt was interrupted, and the next one is on its list. Remove the message.
+	LostReverted LostTask = "reverted"
+	// LostFailed: the attempt was interrupted, and the activity, which must not run twice, has failed. Remove the message.
+	LostFailed LostTask = "failed"
 )
 
 // Report is what an activity worker publishes to the task's report subject. Token and Kind are always needed.
@@ -112,7 +130,7 @@ type Report struct {
 	Details  Payload    `json:"details,omitempty"`
 	// Elapsed tells, in an outcome whose start was not reported, how long ago the work began.
 	Elapsed Duration `json:"elapsed,omitempty"`
-	// TaskSequence, Redelivered, Nonce and ReplyTo belong to started and begin: the message in the task stream, whether
+	// TaskSequence, Redelivered, Nonce and ReplyTo belong to started, begin and lost: the message in the task stream, whether
 	// the server delivered it before, a value of the delivery's own, and where the permission goes.
 	TaskSequence uint64 `json:"taskSequence,omitempty"`
 	Redelivered  bool   `json:"redelivered,omitempty"`
@@ -130,6 +148,8 @@ type Permission struct {
 	Reason  string `json:"reason,omitempty"`
 	// HeartbeatDetails are those of the last heartbeat of an earlier attempt, as in the task.
 	HeartbeatDetails Payload `json:"heartbeatDetails,omitempty"`
+	// Done answers the question about a lost task.
+	Done LostTask `json:"done,omitempty"`
 }
 
 // Heartbeat says that an activity is alive. It is a request to the task's beat subject; the answer is a [BeatAnswer].

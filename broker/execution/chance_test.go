@@ -198,9 +198,9 @@ func (g *game) report() *schemas.Report {
 	token, a := g.token()
 	r := &schemas.Report{Token: token, Identity: "w", Reason: pick(g.d, "", "broke")}
 	r.Kind = pick(g.d, schemas.ReportStarted, schemas.ReportStarted, schemas.ReportSuccess, schemas.ReportFailed, schemas.ReportFailed,
-		schemas.ReportCanceled, schemas.ReportBegin, schemas.ReportBegin, schemas.ReportBegin, "noise")
+		schemas.ReportCanceled, schemas.ReportBegin, schemas.ReportBegin, schemas.ReportBegin, schemas.ReportLost, "noise")
 	switch r.Kind {
-	case schemas.ReportStarted, schemas.ReportBegin:
+	case schemas.ReportStarted, schemas.ReportBegin, schemas.ReportLost:
 		r.TaskSequence, r.Nonce, r.Redelivered = uint64(g.d.roll(3)), pick(g.d, "n1", "n2", "n3", ""), g.d.roll(2) == 1
 		if a != nil && a.Started != 0 { // the same message again, perhaps to the same worker
 			r.TaskSequence, r.Nonce = pick(g.d, a.TaskSequence, a.TaskSequence, r.TaskSequence), pick(g.d, a.Nonce, r.Nonce)

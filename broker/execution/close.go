@@ -108,8 +108,12 @@ func SetBy(e Effect) int64 {
 func (st *step) closed(m Message) {
 	switch m := m.(type) {
 	case Report:
-		if m.Report.Kind == schemas.ReportBegin {
+		switch m.Report.Kind {
+		case schemas.ReportBegin:
 			st.deny(m.Report, "the workflow is closed")
+			return
+		case schemas.ReportLost:
+			st.do(Permit{To: m.Report.ReplyTo, Permission: schemas.Permission{Nonce: m.Report.Nonce, Done: schemas.LostGone}})
 			return
 		}
 		if m.Report.Kind != schemas.ReportStarted {

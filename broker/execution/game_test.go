@@ -306,7 +306,7 @@ func closedIn(events []schemas.Event, scheduled int64) bool {
 // checkPermit: go is for an attempt that is at work, and for one delivery only (P-7).
 func (g *game) checkPermit(p schemas.Permission) error {
 	if !p.Go {
-		if p.Reason == "" || p.Token != "" {
+		if (p.Reason == "") == (p.Done == "") || p.Token != "" {
 			return fmt.Errorf("a refusal says %+v", p)
 		}
 		return nil

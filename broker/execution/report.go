@@ -42,8 +42,12 @@ func (st *step) report(m Report) {
 		st.dead(DeadForeignList, "the activity of event %d is on list %q, and list %q reported it", id, act.Scheduled.List, m.List)
 		return
 	}
-	if r.Kind == schemas.ReportBegin {
+	switch r.Kind {
+	case schemas.ReportBegin:
 		st.begin(r, run, act, attempt)
+		return
+	case schemas.ReportLost:
+		st.lost(r, run, act, attempt)
 		return
 	}
 	switch {
@@ -65,7 +69,7 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 	switch r.Kind {
 	case schemas.ReportStarted, schemas.ReportSuccess, schemas.ReportCanceled, schemas.ReportFailed:
 	default:
-		st.dead(DeadInvalid, "kind %q: want started, success, failed, canceled or begin", r.Kind)
+		st.dead(DeadInvalid, "kind %q: want started, success, failed, canceled, begin or lost", r.Kind)
 		return
 	}
 	if act.Started == 0 {
@@ -125,20 +129,49 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 	}
 }
 
-// interrupt follows the loss of a worker: an idempotent activity gets its next attempt, any other ends.
+// interrupt follows the loss of a worker whose task another one has: an idempotent activity gets its next attempt there, any
+// other ends.
 func (st *step) interrupt(r *schemas.Report, act *Activity) {
+	if st.interrupted(act) {
+		st.begun(r, act)
+		st.permit(r, act)
+		return
+	}
+	st.deny(r, "its first worker was lost and the activity must not run twice")
+}
+
+// interrupted writes that the worker of an attempt is lost. It reports whether the activity may run again; otherwise it has
+// failed.
+func (st *step) interrupted(act *Activity) (again bool) {
 	started := act.Started
 	st.emit(&schemas.ActivityInterrupted{
 		ScheduledEventID: act.ScheduledID, StartedEventID: started, Attempt: act.Attempt, Identity: act.Worker, HeartbeatDetails: act.BeatDetails,
 	})
 	if !act.Scheduled.NotIdempotent {
-		st.begun(r, act)
-		st.permit(r, act)
-		return
+		return true
 	}
 	st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: schemas.ReasonInterrupted})
 	st.wake()
-	st.deny(r, "its first worker was lost and the activity must not run twice")
+	return false
+}
+
+// lost answers the master, which holds a task that no worker is left to take: the interim state of an attempt that has begun
+// is reverted, or set to the error state. The same rule as for a worker that holds a redelivery (P-7): only the message
+// that the current attempt began with says anything about its worker.
+func (st *step) lost(r *schemas.Report, run string, act *Activity, attempt int) {
+	done := schemas.LostGone
+	switch {
+	case run != st.Run || act == nil:
+	case act.Started == 0 && attempt == act.Attempt:
+		done = schemas.LostStands
+	case act.Started != 0 && r.Redelivered && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
+		done = schemas.LostFailed
+		if st.interrupted(act) {
+			done = schemas.LostReverted
+			st.do(Dispatch{ScheduledID: act.ScheduledID})
+		}
+	}
+	st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Done: done}})
 }
 
 func (st *step) permit(r *schemas.Report, act *Activity) {

@@ -1,0 +1,106 @@
+package post
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+)
+
+// WorkState is how a work queue's consumer stands.
+type WorkState struct {
+	Pending int64 // never delivered
+	Working int64 // delivered and not acknowledged, among them those whose lease is over
+	Waiting int   // pull requests that wait for work
+}
+
+type consumerInfo struct {
+	answer
+	Pending    int64 `json:"num_pending"`
+	AckPending int64 `json:"num_ack_pending"`
+	Waiting    int   `json:"num_waiting"`
+}
+
+// WorkState asks how a consumer stands. One that does not exist is [ErrNoConsumer] or [ErrNoStream].
+func (c *Conn) WorkState(ctx context.Context, stream, consumer string) (WorkState, error) {
+	if err := checkName("stream", stream); err != nil {
+		return WorkState{}, err
+	}
+	if err := checkName("consumer", consumer); err != nil {
+		return WorkState{}, err
+	}
+	var i consumerInfo
+	if err := c.call(ctx, "CONSUMER.INFO."+stream+"."+consumer, struct{}{}, &i); err != nil {
+		return WorkState{}, err
+	}
+	return WorkState{Pending: i.Pending, Working: i.AckPending, Waiting: i.Waiting}, nil
+}
+
+// Take takes at most one task that the consumer can deliver now, first of all one whose lease is over. It reports false if
+// there is none. The task must be settled; its lease is the consumer's AckWait.
+func (c *Conn) Take(ctx context.Context, stream, consumer string) (t Task, ok bool, err error) {
+	if err := checkName("stream", stream); err != nil {
+		return t, false, err
+	}
+	if err := checkName("consumer", consumer); err != nil {
+		return t, false, err
+	}
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	// A subscription of its own: the message comes with its own subject, by which a shared inbox could not tell it.
+	answers := make(chan *nats.Msg, 1)
+	inbox := c.nc.NewInbox()
+	sub, err := c.nc.Subscribe(inbox, func(m *nats.Msg) {
+		select {
+		case answers <- m:
+		default:
+		}
+	})
+	if err != nil {
+		return t, false, fmt.Errorf("take from %s: %w", stream, fromNATS(err))
+	}
+	defer func() { _ = sub.Unsubscribe() }() // it fails only when the connection is closed, and with it the subscription
+	if err := c.PublishReply(c.api+".CONSUMER.MSG.NEXT."+stream+"."+consumer, inbox, nil, []byte(`{"batch":1,"no_wait":true}`)); err != nil {
+		return t, false, err
+	}
+	select {
+	case m := <-answers:
+		if m.Reply == "" {
+			return t, false, nil // no messages, or no such consumer
+		}
+		d, err := parseDelivery(m.Reply)
+		if err != nil {
+			return t, false, err
+		}
+		return Task{Msg: c.msg(m), Seq: d.stream, Delivered: d.delivered, Time: d.time}, true, nil
+	case <-ctx.Done():
+		return t, false, fmt.Errorf("take from %s: %w: %w", stream, ErrTimeout, context.Cause(ctx))
+	case <-c.done:
+		return t, false, fmt.Errorf("take from %s: %w", stream, ErrClosed)
+	}
+}
+
+type streamNames struct {
+	answer
+	Total   int      `json:"total"`
+	Streams []string `json:"streams"`
+}
+
+// StreamNames lists the streams whose subjects overlap with one.
+func (c *Conn) StreamNames(ctx context.Context, subject string) ([]string, error) {
+	var all []string
+	for {
+		req := struct {
+			Subject string `json:"subject"`
+			Offset  int    `json:"offset"`
+		}{subject, len(all)}
+		var page streamNames
+		if err := c.call(ctx, "STREAM.NAMES", req, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Streams...)
+		if len(page.Streams) == 0 || len(all) >= page.Total {
+			return all, nil
+		}
+	}
+}
