@@ -32,3 +32,14 @@ func (c *Client) TaskLists(ctx context.Context) ([]schemas.TaskListInfo, error) 
 	}
 	return out.Lists, nil
 }
+
+// CountDeadLetters tells, in the order of the reasons, how many dead letters there are for each. Of o only Reason and After
+// matter.
+func (c *Client) CountDeadLetters(ctx context.Context, o DeadOptions) ([]schemas.DeadCount, error) {
+	req := &schemas.DeadRequest{V: schemas.Version, Reason: o.Reason, After: o.After, Count: true}
+	out, err := call(ctx, c, query{verb: "dead"}, req, func(a *schemas.DeadResponse) *schemas.Error { return a.Error })
+	if err != nil {
+		return nil, err
+	}
+	return out.Counts, nil
+}

@@ -35,6 +35,7 @@ var floors = map[string]int{
 	"broker/embedded/": 21, // servers for tests
 	"broker/topology":  21,
 	"broker/claims":    21,
+	"broker/nodes":     21,
 	"broker/dead":      21,
 	"broker/history":   21,
 	"broker/payloads":  21,

@@ -21,6 +21,8 @@ const (
 	lastAttempt  = 8 * time.Second
 	// quiet is how long a call may find nobody before the log says so.
 	quiet = time.Second
+	// insist is how long a refusal that calls itself final is not believed: the server may be about to find its peers.
+	insist = 2 * time.Second
 	// hold is how long a server may hold back the answer of a long poll. Short, because a server that dies meanwhile is
 	// noticed only when it is over.
 	hold = 5 * time.Second
@@ -103,6 +105,7 @@ type patience struct {
 	began  time.Time
 	tries  int
 	told   bool
+	final  time.Time // when the first refusal came that called itself final
 }
 
 // left is what remains of the time that nobody may answer.
@@ -120,6 +123,14 @@ func (p *patience) attempt() time.Duration {
 func (p *patience) again(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || !transient(err) {
 		return false
+	}
+	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Final {
+		if p.final.IsZero() {
+			p.final = time.Now()
+		}
+		if time.Since(p.final) >= insist {
+			return false
+		}
 	}
 	pause := min(firstBackoff<<min(p.tries, 16), lastBackoff)
 	pause = pause*3/4 + rand.N(pause/2)

@@ -139,6 +139,9 @@ func (c *Client) startRequest(typ string, input any, o StartOptions) (*schemas.S
 		limits[i] = schemas.Duration(d.value)
 	}
 	run := ulid.Make().String()
+	if o.RequestID != "" {
+		run = "" // the service derives it from the request id: a repeat names the same run, however many came after it
+	}
 	return &schemas.StartRequest{
 		V: schemas.Version, WorkflowID: o.ID, Run: run, RequestID: cmp.Or(o.RequestID, run),
 		Type: typ, TypeVersion: o.TypeVersion, Input: payload,

@@ -20,10 +20,43 @@ func (s *spell) control(m post.Msg) {
 		s.log.WithField("err", err).Warn("a message on the control subject that cannot be decoded")
 		return
 	}
-	if c.Kind != schemas.ControlCancel {
+	switch c.Kind {
+	case schemas.ControlCancel:
+		s.cancel(&c)
+	case schemas.ControlDrain:
+		s.toldToDrain(&c, m)
+	default:
 		s.log.Debugf("a message of kind %q on the control subject", c.Kind)
+	}
+}
+
+// toldToDrain begins the drain as the end of Run's context does, and says so. The first word counts: told again it only says
+// the same.
+func (s *spell) toldToDrain(c *schemas.Control, m post.Msg) {
+	answer := schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Status: schemas.NodeDraining}
+	if c.Timeout < 0 {
+		answer.Status, answer.Error = schemas.NodeReady, schemas.Errorf(schemas.CodeInvalid, "timeout is %v: want more than 0, or 0 for %v", c.Timeout, s.opts.DrainTimeout).InField("timeout")
+	} else {
+		s.log.WithField("reason", c.Reason).Info("the worker was told to drain")
+		select {
+		case s.orders <- c.Timeout.Std():
+		default: // it was told before
+		}
+	}
+	if m.Reply == "" {
 		return
 	}
+	body, err := schemas.MarshalJSON(&answer)
+	if err == nil {
+		err = m.Respond(nil, body)
+	}
+	if err != nil {
+		s.log.WithField("err", err).Debug("who has told the worker to drain cannot be answered")
+	}
+}
+
+// cancel ends the context of an attempt.
+func (s *spell) cancel(c *schemas.Control) {
 	var meant []*attempt // more than one if a copy of the task runs here too
 	s.mu.Lock()
 	for _, a := range s.live {

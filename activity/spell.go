@@ -1,8 +1,10 @@
 package activity
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -19,6 +21,9 @@ import (
 // that comes in that time is still reported.
 const drainGrace = time.Second
 
+// errTold ends a Run that was told to drain on its control subject.
+var errTold = errors.New("the worker was told to drain")
+
 // spell is one Run of a worker.
 //
 // Two contexts live longer than the one that Run was given. The functions have the context "work", which ends with the
@@ -26,13 +31,15 @@ const drainGrace = time.Second
 type spell struct {
 	*Worker
 
-	outbox *post.Outbox
-	inbox  string // where permissions come in
-	sub    post.Subscription
-	told   post.Subscription // to the control subject
-	clock  clock.Server
-	nonce  string // begins every nonce of this spell
-	serial atomic.Uint64
+	outbox   *post.Outbox
+	inbox    string // where permissions come in
+	sub      post.Subscription
+	told     post.Subscription // to the control subject
+	clock    clock.Server
+	nonce    string             // begins every nonce of this spell
+	orders   chan time.Duration // to drain, with a limit or 0
+	drainFor time.Duration      // set before the context of run ends
+	serial   atomic.Uint64
 
 	wg       sync.WaitGroup // one for each delivery
 	returned atomic.Int64   // tasks handed back because of the drain
@@ -46,6 +53,7 @@ type spell struct {
 func newSpell(w *Worker) (*spell, error) {
 	s := &spell{
 		Worker: w, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
+		orders: make(chan time.Duration, 1), drainFor: w.opts.DrainTimeout,
 		live: make(map[*delivery]*attempt), asking: make(map[string]chan schemas.Permission),
 	}
 	var err error
@@ -79,6 +87,16 @@ func (s *spell) run(ctx context.Context) error {
 	defer helpers.Wait()
 	ctx, end := s.untilRefused(ctx)
 	defer end()
+	ctx, obey := context.WithCancelCause(ctx)
+	defer obey(nil)
+	helpers.Go(func() {
+		select {
+		case limit := <-s.orders:
+			s.drainFor = cmp.Or(limit, s.drainFor)
+			obey(errTold)
+		case <-ctx.Done():
+		}
+	})
 	pullers := make([]*post.Puller, 0, len(s.opts.Lists))
 	stop := func() {
 		var closing sync.WaitGroup
@@ -172,7 +190,7 @@ func (s *spell) drain(cut, hangUp context.CancelCauseFunc) error {
 	s.log.Debugf("activity worker stops; %d tasks are in hand", n)
 	idle := make(chan struct{})
 	go func() { s.wg.Wait(); close(idle) }()
-	if waited(idle, s.opts.DrainTimeout) {
+	if waited(idle, s.drainFor) {
 		return nil
 	}
 	cut(ErrDrained)
@@ -184,7 +202,7 @@ func (s *spell) drain(cut, hangUp context.CancelCauseFunc) error {
 	}
 	s.mu.Unlock()
 	if n := s.returned.Load(); n > 0 {
-		return fmt.Errorf("%w: %d tasks had not ended within %v and were handed back to their lists", ErrDrainTimeout, n, s.opts.DrainTimeout)
+		return fmt.Errorf("%w: %d tasks had not ended within %v and were handed back to their lists", ErrDrainTimeout, n, s.drainFor)
 	}
 	return nil
 }

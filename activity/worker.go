@@ -43,6 +43,9 @@ func (w *Worker) Identity() string { return w.opts.Identity }
 // Run takes work and does it until ctx ends. Then it takes no more and lets what runs go on for Options.DrainTimeout;
 // what runs even then has its context cancelled with [ErrDrained], has another second to return, and is handed back.
 //
+// It also ends when it is told to drain on its control subject ([schemas.ControlDrain]), by "drover drain" for one; then the
+// limit is that of the order, if it has one.
+//
 // It returns nil if everything it took had ended, [ErrDrainTimeout] if tasks were handed back, [ErrInvalidOptions] or
 // [ErrRunning] if it did not begin. If the NATS server does not let it pull, acknowledge, report or heartbeat it stops by
 // itself, with a [post.RefusedError]. It may be called again.

@@ -15,6 +15,9 @@ type alarm struct {
 	seq    uint64            // of the armed message; 0 if unknown
 	busy   bool              // a publish is on its way
 	queued bool              // will be looked at once AlarmDelay is over
+	// strange: one may be armed that nothing is known of, by whoever had the run in memory before or by a publish that was
+	// not acknowledged.
+	strange bool
 }
 
 const (
@@ -49,7 +52,7 @@ func (p *partition) cover(r *run) {
 	}
 	if !r.open() {
 		p.uncover(r)
-		if r.live() && r.alarm.seq != 0 {
+		if r.live() {
 			p.dropAlarm(r)
 		}
 		p.retire(r)
@@ -63,7 +66,7 @@ func (p *partition) cover(r *run) {
 		p.uncover(r)
 		return
 	}
-	if due.Sub(p.now()) <= 2*p.b.o.AlarmDelay {
+	if due.Sub(p.now()) <= 2*p.b.o.AlarmDelay || p.leaving != nil {
 		p.arm(r, due)
 		return
 	}
@@ -115,12 +118,15 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 	r.alarm.busy = true
 	h := post.Header{}
 	post.ExpectLastSubjectSeq(h, r.alarm.seq)
+	p.sends++
 	p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), h, body, func(a post.Ack) {
 		p.loop.post(func() {
+			p.sends--
 			if a.Err == nil {
 				p.alarms = max(p.alarms, a.Seq)
 			}
 			if r.state.Run != id { // another run has begun since; this one is closed
+				p.dropStrange(r.wid, id)
 				for _, t := range covered {
 					t.release()
 				}
@@ -130,14 +136,14 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 			var other *post.SequenceError
 			switch {
 			case a.Err == nil:
-				r.alarm.due, r.alarm.seq = due, a.Seq
+				r.alarm.due, r.alarm.seq, r.alarm.strange = due, a.Seq, false
 				for _, t := range covered {
 					t.release()
 				}
 			case errors.As(a.Err, &other):
 				r.alarm.seq, r.uncovered = other.Last, append(covered, r.uncovered...)
 			default:
-				r.uncovered = append(covered, r.uncovered...)
+				r.uncovered, r.alarm.strange = append(covered, r.uncovered...), true
 				p.log.WithError(a.Err).WithField("workflow", r.wid).Warn("an alarm is not acknowledged; arming again")
 				r.alarm.queued = true
 				p.loop.after(effectRetry, func() { r.alarm.queued = false; p.mark(r) })
@@ -168,8 +174,32 @@ func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket) {
 
 // dropAlarm deletes the alarm of a closed run, by sequence only. If that fails it rings in vain.
 func (p *partition) dropAlarm(r *run) {
-	seq := r.alarm.seq
-	r.alarm.due, r.alarm.seq = 0, 0
+	known, strange := r.alarm.seq, r.alarm.strange
+	r.alarm.due, r.alarm.seq, r.alarm.strange = 0, 0, false
+	switch {
+	case known != 0:
+		p.deleteAlarm(known)
+	case strange:
+		p.dropStrange(r.wid, r.state.Run)
+	}
+}
+
+// dropStrange looks for an alarm of a closed run that somebody else has armed, and deletes it: it may be due in a year.
+func (p *partition) dropStrange(wid, id string) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+		m, err := p.b.reads.LastBySubject(ctx, p.b.ns.StreamAlarms(p.n), p.b.ns.Alarm(p.n, wid, id))
+		if err != nil {
+			return 0, err
+		}
+		return m.Seq, nil
+	}, func(seq uint64, err error) {
+		if err == nil {
+			p.deleteAlarm(seq)
+		}
+	})
+}
+
+func (p *partition) deleteAlarm(seq uint64) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, p.b.conn.DeleteMsg(ctx, p.b.ns.StreamAlarms(p.n), seq)
 	}, func(_ struct{}, err error) {

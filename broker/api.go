@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go/micro"
 	"github.com/oklog/ulid/v2"
@@ -34,6 +37,8 @@ var verbs = []struct {
 	{"count", "how many a list has: CountRequest → CountResponse", (*Broker).serveCount},
 	{"lists", "how the task lists stand: TaskListsRequest → TaskListsResponse", (*Broker).serveLists},
 	{"dead", "dead letters: DeadRequest → DeadResponse", (*Broker).serveDead},
+	{"audit", "what runs of a partition wait for, for audits: AuditRequest → AuditResponse", (*Broker).serveAudit},
+	{"repair", "do again what a run has open, which is harmless: ExecutionRequest → AckResponse", passOn(verbRepair)},
 	{"upload", "begin to hand over a payload too large for a message: UploadRequest → UploadResponse", (*Broker).serveUpload},
 	{"download", "a piece of such a payload: DownloadRequest → DownloadResponse", (*Broker).serveDownload},
 	{"tasklist", "open a task list: TaskListRequest → TaskListResponse", (*Broker).serveTaskList},
@@ -56,7 +61,7 @@ func (b *Broker) serveAPI() error {
 		return fmt.Errorf("register the API: %w", err)
 	}
 	for _, v := range verbs {
-		handler := micro.HandlerFunc(func(r micro.Request) { v.serve(b, r) })
+		handler := micro.HandlerFunc(func(r micro.Request) { b.serveQuorate(r, v.serve) })
 		err := service.AddEndpoint(v.name, handler, micro.WithEndpointSubject(b.ns.API(v.name)), micro.WithEndpointMetadata(map[string]string{"about": v.about}))
 		if err != nil {
 			return fmt.Errorf("register the API verb %s: %w", v.name, err)
@@ -257,7 +262,7 @@ func (b *Broker) serveList(r micro.Request) {
 
 // background answers a request from a goroutine of its own.
 func (b *Broker) background(r micro.Request, serve func(context.Context) (any, error)) {
-	b.wg.Go(func() {
+	b.answering.Go(func() {
 		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
 		defer cancel()
 		v, err := serve(ctx)
@@ -292,6 +297,9 @@ func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.Dea
 	if q.Reason != "" {
 		filter = b.ns.Dead(q.Reason) + ".>"
 	}
+	if q.Count {
+		return b.countDead(ctx, q, filter)
+	}
 	a := &schemas.DeadResponse{V: schemas.Version, Letters: []schemas.DeadEntry{}}
 	full := false
 	err := b.reads.Scan(ctx, b.ns.StreamDead(), post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: q.After + 1}, func(m post.Stored) error {
@@ -312,6 +320,26 @@ func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.Dea
 	}
 	if !full {
 		a.After = 0
+	}
+	return a, nil
+}
+
+// countDead counts dead letters by the reason in their subjects.
+func (b *Broker) countDead(ctx context.Context, q *schemas.DeadRequest, filter string) (*schemas.DeadResponse, error) {
+	counts := make(map[string]int64)
+	options := post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: q.After + 1, HeadersOnly: true}
+	prefix := b.ns.Dead("")
+	err := b.reads.Scan(ctx, b.ns.StreamDead(), options, func(m post.Stored) error {
+		reason, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, prefix), ".")
+		counts[reason]++
+		return nil
+	})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	a := &schemas.DeadResponse{V: schemas.Version, Letters: []schemas.DeadEntry{}}
+	for _, reason := range slices.Sorted(maps.Keys(counts)) {
+		a.Counts = append(a.Counts, schemas.DeadCount{Reason: reason, Count: counts[reason]})
 	}
 	return a, nil
 }

@@ -35,11 +35,13 @@ type ask struct {
 	sticky    bool
 	confirmed bool
 	marked    bool
+	former    string // the subjects of the owner that has asked, if it is another one: see inherit.go
+	passing   bool   // the answer is being passed on: see leave.go
 }
 
 // consult asks the decider if one is wanted. Everything is committed: what the decider sees is in the history.
 func (p *partition) consult(r *run) {
-	if r.ask != nil || r.forlorn {
+	if r.ask != nil || r.forlorn || p.leaving != nil {
 		return
 	}
 	w, wanted := r.state.WantsDecider(p.b.config())
@@ -132,11 +134,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		PreviousStartedID: d.Previous, StartedID: a.startedID, Token: a.token, Context: r.state.Context, Attempt: d.Failures + 1,
 	}
 	t.SuggestContinueAsNew = r.state.LastID >= p.b.config().MaxEvents*3/4
-	if limit := r.state.Start.TaskStartToCloseTimeout; limit.Limited() {
-		t.Deadline = a.at.Add(limit)
-	} else if limit == 0 {
-		t.Deadline = a.at.Add(p.b.config().DeciderTimeout)
-	}
+	t.Deadline = p.answerBy(r, a)
 	if r.state.Base.CompletedID != 0 {
 		base := r.state.Base
 		t.Base = &base
@@ -158,53 +156,13 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 	return t
 }
 
-// sizeOf estimates the encoded size of an event, payloads above all.
-func sizeOf(e schemas.Event) int {
-	const frame = 300
-	switch a := e.Attributes.(type) {
-	case *schemas.WorkflowStarted:
-		return frame + 4*len(a.Input)/3
-	case *schemas.Signal:
-		return frame + 4*len(a.Input)/3
-	case *schemas.ActivityScheduled:
-		return frame + 4*(len(a.Input)+len(a.Control))/3
-	case *schemas.ActivitySuccess:
-		return frame + 4*len(a.Result)/3
-	case *schemas.ActivityFailed:
-		return frame + 4*len(a.Details)/3 + len(a.Reason)
-	case *schemas.Marker:
-		return frame + 4*len(a.Details)/3
-	case *schemas.DeciderCompleted:
-		return frame + 4*len(a.ExecutionContext)/3
-	case *schemas.DeciderFailed:
-		return frame + len(a.Details) + len(a.Reason)
-	case *schemas.ActivityTimedOut:
-		return frame + 4*len(a.Details)/3
-	case *schemas.ActivityCanceled:
-		return frame + 4*len(a.Details)/3
-	case *schemas.ActivityRetryScheduled:
-		return frame + 4*(len(a.Details)+len(a.HeartbeatDetails))/3
-	case *schemas.ActivityInterrupted:
-		return frame + 4*len(a.HeartbeatDetails)/3
-	}
-	return frame + exchangeSize(e)
-}
-
-// exchangeSize is what an event about another workflow carries.
-func exchangeSize(e schemas.Event) int {
-	switch a := e.Attributes.(type) {
-	case *schemas.ChildScheduled:
-		return 4 * (len(a.Input) + len(a.Control)) / 3
-	case *schemas.ChildSuccess:
-		return 4 * len(a.Result) / 3
-	case *schemas.ChildFailed:
-		return 4*len(a.Details)/3 + len(a.Reason)
-	case *schemas.ChildCanceled:
-		return 4 * len(a.Details) / 3
-	case *schemas.SignalExternalScheduled:
-		return 4 * (len(a.Input) + len(a.Control)) / 3
-	case *schemas.TimerScheduled:
-		return 4 * len(a.Control) / 3
+// answerBy is the deadline of an ask; 0 if it has none.
+func (p *partition) answerBy(r *run, a *ask) schemas.Timestamp {
+	switch limit := r.state.Start.TaskStartToCloseTimeout; {
+	case limit.Limited():
+		return a.at.Add(limit)
+	case limit == 0:
+		return a.at.Add(p.b.config().DeciderTimeout)
 	}
 	return 0
 }
@@ -219,11 +177,25 @@ func (p *partition) answered(m post.Msg) {
 		}
 		return
 	}
+	nobody := len(m.Data) == 0 && m.Header.Get("Status") == "503"
+	if id, forward := strings.CutPrefix(key, passedPrefix+"."); forward {
+		n, err := strconv.ParseUint(id, 36, 64)
+		if err == nil && !nobody {
+			p.loop.post(func() { p.passed(n) })
+		}
+		return
+	}
+	if former, probe := strings.CutPrefix(key, probePrefix+"."); probe {
+		if nobody {
+			p.loop.post(func() { p.formerGone(former) })
+		}
+		return
+	}
 	id, err := strconv.ParseUint(key, 36, 64)
 	if err != nil {
 		return
 	}
-	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+	if nobody {
 		p.loop.post(func() { p.nobody(id) })
 		return
 	}
@@ -357,6 +329,10 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 		return
 	}
 	a := r.ask
+	if p.sealed() {
+		p.passOn(a, m)
+		return
+	}
 	e := &envelope{wid: r.wid, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
 	if !a.confirmed {
 		a.confirmed = true

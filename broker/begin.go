@@ -174,7 +174,7 @@ func (p *partition) reset(r *run, e *envelope, q *schemas.StartRequest) {
 
 // renew makes the actor that of a new run of its workflow id.
 func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*envelope) {
-	if r.alarm.seq != 0 {
+	if r.live() {
 		p.dropAlarm(r)
 	}
 	*r = run{

@@ -36,10 +36,17 @@ type Broker struct {
 
 	ctx     context.Context // of Run; for reads that outlive a spell
 	wg      sync.WaitGroup
-	readers chan struct{} // bounds concurrent reads
-	starts  *post.Outbox
-	store   *payloads.Store
-	uploads *payloads.Uploads
+	holders sync.WaitGroup // of claims, and what they need
+	passing sync.WaitGroup // partitions that are given away and still pass on answers of deciders
+	// answering are requests that are read for.
+	answering sync.WaitGroup
+	readers   chan struct{} // bounds concurrent reads
+	starts    *post.Outbox
+	store     *payloads.Store
+	uploads   *payloads.Uploads
+
+	lost   atomic.Pointer[error] // why there is no quorum; nil while there is one
+	asking attendance
 
 	mu    sync.Mutex
 	parts map[int]*partition // owned now
@@ -89,23 +96,16 @@ func (b *Broker) Run(ctx context.Context) error {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.o.Logger.WithField("namespace", b.o.Namespace).WithField("partitions", b.o.Partitions).WithField("node", b.o.Node).Info("broker runs")
-	var holders sync.WaitGroup
 	if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("broker: %w", err)
 	}
-	holders.Go(func() { b.watchClock(ctx) })
 	b.share.node = b.o.Node
-	holders.Go(func() {
-		b.share.watch(ctx, b.o.Claims, func(err error) { b.o.Logger.WithError(err).Warn("the other brokers cannot be seen now") })
-	})
-	for n := range b.o.Partitions {
-		holders.Go(func() { b.hold(ctx, n) })
-	}
-	<-ctx.Done()
-	holders.Wait() // the API answers until the last partition is given back
+	b.holdAll(ctx)() // the API answers until the last partition is given back
+	b.finish()
 	b.api.Close()
 	b.uploads.Close()
 	cancel()
+	b.answering.Wait()
 	b.wg.Wait()
 	return nil
 }

@@ -15,17 +15,17 @@ const purgeBatch = 2000
 // tick writes the checkpoint and tidies the logs.
 func (p *partition) tick() {
 	p.loop.after(p.b.o.CheckpointEvery, p.tick)
-	if !p.may() || p.checkpointing {
+	if p.leaving != nil || !p.may() || p.checkpointing {
 		return
 	}
 	if p.unwanted++; p.b.share.mine(p.n) {
 		p.unwanted = 0
 	} else if time.Duration(p.unwanted)*p.b.o.CheckpointEvery > 2*lookEvery {
 		p.log.Info("handing the partition over: another broker is preferred")
-		p.stop(errElsewhere)
+		p.leave(errElsewhere)
 		return
 	}
-	if id := p.b.conn.NATS().ConnectedServerId(); id != "" && id != p.server && !p.b.o.Synced {
+	if id := p.b.conn.NATS().ConnectedServerId(); id != "" && id != p.server && !p.replicated && !p.b.o.Synced {
 		p.log.Info("the NATS server is another one: taking over anew, to see what it has")
 		p.stop(fmt.Errorf("%w: the server has changed", errRefused))
 		return
@@ -40,6 +40,9 @@ func (p *partition) tick() {
 	readAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
 		return p.writeCheckpoint(ctx, next)
 	}, func(rev uint64, err error) {
+		if p.sealed() {
+			return
+		}
 		p.checkpointing = false
 		if err != nil {
 			// Whoever wrote it is the owner now; if it was our own lost acknowledgement, taking over again is cheap.
@@ -55,6 +58,7 @@ func (p *partition) positions() schemas.Checkpoint {
 	return schemas.Checkpoint{
 		Inbox: p.intakes[inboxLog].ledger.position(), Signals: p.intakes[signalLog].ledger.position(),
 		Effects: p.records.position().Sequence, Fence: p.fence, Server: p.written, Alarms: p.alarms,
+		History: p.top.sequence, Digest: p.top.digest,
 	}
 }
 
@@ -100,14 +104,15 @@ func (p *partition) tidy() {
 	}
 }
 
-// handOver ends a spell in good order: what is committed is written down, so that the next owner has little to repeat.
-func (p *partition) handOver(ctx context.Context) {
+// handOver ends a spell: what is committed is written down, so that the next owner has little to repeat, and nothing if the
+// end was planned.
+func (p *partition) handOver(ctx context.Context, next schemas.Checkpoint) {
 	if !p.lease.Valid() || p.intakes[inboxLog] == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if next := p.positions(); next != p.checkpointed && !p.checkpointing {
+	if next != p.checkpointed && !p.checkpointing {
 		if _, err := p.writeCheckpoint(ctx, next); err != nil && !errors.Is(err, context.Canceled) {
 			p.log.WithError(err).Warn("the last checkpoint cannot be written; the next owner repeats a little more")
 		}

@@ -92,6 +92,7 @@ func (p *partition) publish(r *run) {
 	c.hash = hash[:]
 	c.effects = p.records.begin(schemas.Position{Sequence: c.sequence})
 	r.inflight = c
+	p.commits++
 	p.last = c.sequence
 	p.room.bytes += int64(len(body)) // until it is looked at again
 	p.history.Send(p.b.ns.History(p.n, r.wid, r.state.Run), p.headers(r, c), body, func(a post.Ack) {
@@ -113,6 +114,7 @@ func (p *partition) headers(r *run, c *commit) post.Header {
 
 // acked is the moment from which the record's events are facts.
 func (p *partition) acked(r *run, c *commit, a post.Ack) {
+	p.commits--
 	if a.Err != nil {
 		p.fail("commit of %s: %w", r.wid, a.Err)
 		return
@@ -124,6 +126,7 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 	now := p.now()
 	r.inflight = nil
 	r.sequence, r.hash, r.committed = c.sequence, c.hash, c.first+int64(len(c.events))-1
+	p.reached(c.sequence, c.hash)
 	r.since += len(c.events)
 	if c.snapshot {
 		r.snapshot, r.since = c.sequence, 0

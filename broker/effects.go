@@ -66,8 +66,10 @@ func (p *partition) send(subj, list string, h post.Header, body []byte, done fun
 	if !p.may() {
 		return
 	}
+	p.sends++
 	p.outside.Send(subj, h, body, func(a post.Ack) {
 		p.loop.post(func() {
+			p.sends--
 			again := func() { p.send(subj, list, h, body, done) }
 			var exists *post.SequenceError
 			switch {

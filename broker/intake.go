@@ -205,13 +205,16 @@ type opened struct {
 
 // intake takes a message of a log, in the log's order.
 func (p *partition) intake(in *intake, o *opened) {
+	if p.leaving != nil {
+		return // the next owner reads it
+	}
 	e := o.envelope
 	e.pos = in.position(o.seq, e.at)
 	e.ticket = in.ledger.begin(e.pos)
 	in.read = e.pos
 	defer p.progress()
 	switch {
-	case in.incarnation == p.positionOf(in.log).Incarnation && !p.positionOf(in.log).Before(e.pos):
+	case !p.positionOf(in.log).Before(e.pos):
 		e.ticket.release() // below the checkpoint: a new incarnation reads from the beginning
 		return
 	case o.err != nil:
@@ -222,7 +225,7 @@ func (p *partition) intake(in *intake, o *opened) {
 		p.bury(e, "too-large", fmt.Sprintf("%d bytes; at most %d fit into a decision task: pass a reference instead, or raise the server's max_payload", len(e.body)-o.spilled, p.b.messageLimit()))
 		e.ticket.release()
 		return
-	case in.log == signalLog && p.buried[strings.Join(p.place(e).Tokens(), ".")]:
+	case in.log == signalLog && p.isBuried(e):
 		e.ticket.release()
 		return
 	}
@@ -341,15 +344,27 @@ func deadTail(partition, log int) []string {
 	return []string{strconv.Itoa(partition), []string{"in", "signals", "none"}[log]}
 }
 
-// place is where a message stood: its dead letter is written once for each place.
+// place is where a message stood: its dead letter is written once for each place. The server's time tells apart messages of
+// one sequence in a stream that lost its tail. Their incarnation does not: it is known of the last two only.
 func (p *partition) place(e *envelope) dead.Place {
-	incarnation, sequence := uint64(e.pos.Incarnation), e.pos.Sequence
+	sequence := e.pos.Sequence
 	if e.log == noLog {
 		p.nextDead++
-		incarnation, sequence = p.fence, p.nextDead
+		sequence = p.nextDead
 	}
 	tail := deadTail(p.n, e.log)
-	return dead.Place{Partition: tail[0], Stream: tail[1], Incarnation: strconv.FormatUint(incarnation, 10), Sequence: sequence}
+	return dead.Place{Partition: tail[0], Stream: tail[1], Incarnation: strconv.FormatInt(int64(e.at), 10), Sequence: sequence}
+}
+
+// isBuried tells whether a predecessor has put a message into the dead letters. Those of earlier versions name the
+// incarnation by its number.
+func (p *partition) isBuried(e *envelope) bool {
+	place := p.place(e)
+	if p.buried[strings.Join(place.Tokens(), ".")] {
+		return true
+	}
+	place.Incarnation = strconv.FormatUint(uint64(e.pos.Incarnation), 10)
+	return p.buried[strings.Join(place.Tokens(), ".")]
 }
 
 // placeOf finds the place in a dead letter's subject: its last four tokens.

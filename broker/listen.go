@@ -23,10 +23,12 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 		var s post.Subscription
 		if s, err = p.b.conn.Subscribe(subj, queue, fn); err == nil {
 			closers = append(closers, func() { s.Close() })
+			p.ears = append(p.ears, s)
 		}
 	}
 	p.replies = p.b.conn.NATS().NewInbox() + "."
 	subscribe(p.replies+">", "", p.answered)
+	p.ears = nil // that one is heard to the end
 	subscribe(p.b.ns.Owner(p.n), "", p.asked)
 	subscribe(p.b.ns.AllBeats(p.n), "", p.beat)
 	subscribe(p.b.ns.AllAnnounce(), "", func(m post.Msg) {
@@ -43,7 +45,9 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 			return closers, err
 		}
 		closers = append(closers, func() { reader.Close() })
+		p.readers = append(p.readers, reader)
 	}
+	p.loop.post(p.meetHanded)
 	p.loop.post(p.progress)
 	return closers, nil
 }
@@ -74,7 +78,12 @@ func (p *partition) beat(m post.Msg) {
 				answer(schemas.BeatAnswer{Gone: true, Reason: "the workflow is unknown"})
 				return
 			}
-			answer(r.state.Beat(&h, list, p.now()))
+			// What sends the worker home may not be in the history yet, and may never be: it is told behind it.
+			if a := r.state.Beat(&h, list, p.now()); a.Gone || a.CancelRequested {
+				p.behind(r, func() { answer(a) })
+			} else {
+				answer(a)
+			}
 		})
 	})
 }

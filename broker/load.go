@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -58,10 +59,10 @@ func (p *partition) load(r *run) {
 		return p.b.loadLatest(ctx, p.n, r.wid)
 	}, func(l *loaded, err error) {
 		if err != nil {
-			p.log.WithError(err).WithField("workflow", r.wid).Warn("a run cannot be loaded; trying again")
-			p.loop.after(loadRetry, func() { p.load(r) })
+			p.unloaded(r, err)
 			return
 		}
+		p.sound(r)
 		p.ready(r, l)
 	})
 }
@@ -74,12 +75,14 @@ func (p *partition) ready(r *run, l *loaded) {
 		r.state, r.window, r.windowFrom = l.state, l.window, l.windowFrom
 		r.positions, r.sequence, r.hash, r.snapshot, r.since = l.positions, l.sequence, l.hash, l.snapshot, l.since
 		r.committed, r.loaded = l.state.LastID, l.state.LastID
+		r.alarm.strange = true
 		for _, a := range l.state.Activities {
 			if a.Started != 0 && a.Scheduled.HeartbeatTimeout.Limited() {
 				a.LastBeat = p.now() // the heartbeats of the last owner's time are not known: count anew
 			}
 		}
 	}
+	p.inheritAsk(r)
 	if r.continues() {
 		p.continueAs(r) // its owner is gone: before anything else, what it had promised (P-4)
 	}
@@ -131,7 +134,7 @@ func (b *Broker) loadRun(ctx context.Context, partition int, wid, id string) (*l
 func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*loaded, error) {
 	var newest schemas.Record
 	if err := schemas.Unmarshal(last.Data, &newest); err != nil {
-		return nil, fmt.Errorf("record %d of %s: %w", last.Seq, last.Subject, err)
+		return nil, fmt.Errorf("%w: record %d of %s: %w", errDamaged, last.Seq, last.Subject, err)
 	}
 	l := &loaded{}
 	if newest.First == 1 || len(newest.Snapshot) > 0 {
@@ -155,7 +158,7 @@ func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*l
 		case l.sequence == last.Seq:
 			return l, nil
 		case len(page) == 0:
-			return nil, fmt.Errorf("read %s: record %d is missing behind %d", last.Subject, last.Seq, l.sequence)
+			return nil, fmt.Errorf("%w: read %s: record %d is missing behind %d", errDamaged, last.Subject, last.Seq, l.sequence)
 		}
 		from = page[len(page)-1].Seq + 1
 	}
@@ -165,7 +168,10 @@ func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*l
 func (l *loaded) add(s *post.Stored) error {
 	var r schemas.Record
 	if err := schemas.Unmarshal(s.Data, &r); err != nil {
-		return fmt.Errorf("record %d of %s: %w", s.Seq, s.Subject, err)
+		return fmt.Errorf("%w: record %d of %s: %w", errDamaged, s.Seq, s.Subject, err)
+	}
+	if l.hash != nil && !bytes.Equal(r.Previous, l.hash) {
+		return fmt.Errorf("%w: record %d of %s does not follow record %d", errDamaged, s.Seq, s.Subject, l.sequence)
 	}
 	if len(r.Snapshot) > 0 && l.state == nil && r.First != 1 {
 		state, err := execution.Restore(r.Snapshot)
@@ -180,7 +186,7 @@ func (l *loaded) add(s *post.Stored) error {
 			l.windowFrom = r.First - 1
 		}
 		if r.First != l.state.LastID+1 {
-			return fmt.Errorf("record %d of %s begins with event %d, want %d; run drover verify", s.Seq, s.Subject, r.First, l.state.LastID+1)
+			return fmt.Errorf("%w: record %d of %s begins with event %d, want %d", errDamaged, s.Seq, s.Subject, r.First, l.state.LastID+1)
 		}
 		for _, e := range r.Events {
 			l.state.Apply(e)

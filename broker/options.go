@@ -32,6 +32,9 @@ type Options struct {
 	// Synced says that the server loses nothing that it has acknowledged: it syncs every write. Then nothing is repaired
 	// when another server is met. Defaults to false, which is always safe.
 	Synced bool
+	// Quorum tells why nothing can be stored here at the moment, or nil. It is asked four times a second. While it tells
+	// something, requests are refused at once instead of being left to wait. Defaults to none.
+	Quorum func() error
 	// MaxObject is the size in bytes of the largest payload that is taken. Those above schemas.PayloadThreshold are kept in
 	// the object store; what comes in one message is bound by the server's max_payload alone. Defaults to 64 MiB.
 	MaxObject int64
@@ -48,6 +51,9 @@ type Options struct {
 	// Spread is how long a broker that is not the preferred owner of a free partition lets the preferred one go first.
 	// Defaults to 100 ms.
 	Spread time.Duration
+	// DrainTimeout is how long a broker that is told to stop waits for decisions that deciders are making. It gives its
+	// partitions to others before that; only if there are none it keeps them so long. Defaults to 5 minutes.
+	DrainTimeout time.Duration
 	// Logger takes what operators should know. Defaults to nothing.
 	Logger logrus.FieldLogger
 }
@@ -61,6 +67,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 300*time.Millisecond)
 	o.AlarmDelay = cmp.Or(o.AlarmDelay, time.Second)
 	o.Spread = cmp.Or(o.Spread, 100*time.Millisecond)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, 5*time.Minute)
 	o.Execution = o.Execution.Defaults()
 	if o.Logger == nil {
 		l := logrus.New()

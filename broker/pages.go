@@ -84,7 +84,7 @@ func (b *Broker) events(ctx context.Context, partition int, wid, run string, aft
 // serveHistory answers a page of events; with a wait it holds the answer back until there is something to say.
 func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 	r := p.get(q.WorkflowID)
-	p.when(r, func() {
+	p.whenSound(r, reply, func() {
 		switch {
 		case q.Run == "" && !r.live():
 			reply(&schemas.HistoryResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})

@@ -39,6 +39,20 @@ type partition struct {
 	orphans []*envelope
 	polling bool // the end of the inbox is being asked for
 
+	readers  []*post.Reader      // of the logs
+	ears     []post.Subscription // to what may be left unheard while the owner changes
+	requests requests
+	commits  int           // on their way
+	sends    int           // outside the history, on their way
+	leaving  *leaving      // once the end is planned
+	departed chan struct{} // closed when the partition may be handed over
+
+	// What the former owner has told: see inherit.go.
+	inheriting    map[string]schemas.HandedDecision // by workflow id, until the run is loaded
+	inherited     map[string]string                 // workflow ids by token; empty once answered
+	formers       []string
+	probingFormer bool
+
 	asks      map[uint64]*run
 	nextAsk   uint64
 	replies   string // prefix of the subjects that deciders answer to
@@ -58,7 +72,10 @@ type partition struct {
 	server  string // the NATS server at take-over
 	written string // the one that the checkpoint may name
 	alarms  uint64 // the highest sequence of an acknowledged alarm
+	// replicated streams are the same whichever server of the cluster we have reached.
+	replicated bool
 
+	top            top // the highest record that is committed
 	checkpointed   schemas.Checkpoint
 	checkpointRev  uint64
 	checkpointing  bool
@@ -82,15 +99,21 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		log:  b.o.Logger.WithField("partition", n),
 		runs: make(map[string]*run), lru: list.New(), asks: make(map[uint64]*run),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
-		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool),
+		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 	}
 }
 
-// run owns the partition until ctx is done, the claim is lost or a write is refused; the last is an error that wraps
-// errRefused and calls for a new spell.
-func (p *partition) run(ctx context.Context) (err error) {
-	ctx, p.stop = context.WithCancelCause(ctx)
-	defer p.stop(nil)
+// run owns the partition until outer is done, the claim is lost or a write is refused; the last is an error that wraps
+// errRefused and calls for a new spell. When it returns, the partition can be given to another.
+func (p *partition) run(outer context.Context) (err error) {
+	var ctx context.Context
+	ctx, p.stop = context.WithCancelCause(context.WithoutCancel(outer))
+	passes := false
+	defer func() {
+		if !passes {
+			p.stop(nil)
+		}
+	}()
 	began := time.Now()
 	if p.history, err = p.b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
 		return err
@@ -100,13 +123,18 @@ func (p *partition) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer p.outside.Close()
-	if err := p.takeOver(ctx); err != nil {
+	if err := p.takeOver(outer); err != nil {
 		return fmt.Errorf("partition %d: take-over: %w", p.n, err)
 	}
 	closers, err := p.listen(ctx)
-	defer func() {
+	hangUp := func() {
 		for _, c := range closers {
 			c()
+		}
+	}
+	defer func() {
+		if !passes {
+			hangUp()
 		}
 	}()
 	if err != nil {
@@ -116,16 +144,43 @@ func (p *partition) run(ctx context.Context) (err error) {
 	p.b.owned(p.n, p)
 	defer p.b.disowned(p.n, p)
 	p.loop.after(p.b.o.CheckpointEvery, p.tick)
-	p.loop.run(ctx, p.flush)
-	p.handOver(context.WithoutCancel(ctx))
-	if cause := context.Cause(ctx); errors.Is(cause, errRefused) || errors.Is(cause, errElsewhere) {
-		return cause
+	defer context.AfterFunc(outer, func() { p.loop.post(func() { p.leave(context.Cause(outer)) }) })()
+	looped := make(chan struct{})
+	p.b.wg.Go(func() {
+		defer close(looped)
+		p.loop.run(ctx, p.flush)
+	})
+	select {
+	case <-looped: // out of order: what is in memory may be ahead of the history
+		p.handOver(context.WithoutCancel(ctx), p.positions())
+		if cause := context.Cause(ctx); errors.Is(cause, errRefused) || errors.Is(cause, errElsewhere) {
+			return cause
+		}
+		return ctx.Err()
+	case <-p.departed:
 	}
-	return ctx.Err()
+	l := p.leaving
+	p.handOver(context.WithoutCancel(ctx), l.checkpoint)
+	p.log.WithField("took", time.Since(l.began).Round(time.Millisecond)).Info("partition handed over")
+	if passes = l.passes; passes {
+		stop := context.AfterFunc(p.b.ctx, func() { p.stop(errLeft) })
+		p.b.passing.Go(func() {
+			<-looped
+			stop()
+			hangUp()
+		})
+	} else {
+		p.stop(errLeft)
+		<-looped
+	}
+	return l.cause
 }
 
 // fail ends the spell. Everything in memory may be ahead of the history, so nothing of it is used again.
 func (p *partition) fail(format string, args ...any) {
+	if p.sealed() {
+		return
+	}
 	err := fmt.Errorf("%w: %w", errRefused, fmt.Errorf(format, args...))
 	p.log.WithError(err).Warn("partition starts anew")
 	p.stop(err)
@@ -133,6 +188,9 @@ func (p *partition) fail(format string, args ...any) {
 
 // may tells whether a write may still be sent (P-16).
 func (p *partition) may() bool {
+	if p.sealed() {
+		return false
+	}
 	if p.lease.Valid() {
 		return true
 	}
@@ -148,9 +206,15 @@ func (p *partition) flush() {
 	for len(p.dirty) > 0 {
 		dirty := p.dirty
 		p.dirty = nil
+		if p.sealed() {
+			break
+		}
 		for _, r := range dirty {
 			p.settle(r)
 		}
+	}
+	if p.leaving != nil {
+		p.part()
 	}
 }
 

@@ -17,21 +17,22 @@ const repairing = 256
 func (p *partition) damaged(ctx context.Context) (bool, error) {
 	c := &p.checkpointed
 	p.server = p.b.conn.NATS().ConnectedServerId()
-	if p.checkpointRev == 0 {
-		p.written = p.server // nothing was counted as stored
-		return false, nil
-	}
-	p.written, p.alarms = c.Server, c.Alarms
 	s, err := p.b.conn.JetStream().Stream(ctx, p.b.ns.StreamAlarms(p.n))
 	if err != nil {
 		return false, fmt.Errorf("stream %s: %w", p.b.ns.StreamAlarms(p.n), err)
 	}
 	info := s.CachedInfo()
+	p.replicated = info.Config.Replicas > 1
+	if p.checkpointRev == 0 {
+		p.written = p.server // nothing was counted as stored
+		return false, nil
+	}
+	p.written, p.alarms = c.Server, c.Alarms
 	behind := info.State.LastSeq < c.Alarms
 	if behind {
 		p.alarms = info.State.LastSeq
 	}
-	return behind || c.Server != p.server && info.Config.Replicas == 1 && !p.b.o.Synced, nil
+	return behind || c.Server != p.server && !p.replicated && !p.b.o.Synced, nil
 }
 
 // meetOpen adds every open run to those whose effects are repeated.

@@ -13,7 +13,7 @@ import (
 func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	q.Origin = nil
 	r := p.get(q.WorkflowID)
-	p.when(r, func() {
+	p.whenSound(r, reply, func() {
 		switch {
 		case !r.live():
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})
@@ -22,7 +22,8 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 		case r.state.Repeated(q):
 			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run})
 		case r.closed():
-			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: closedError(r.wid, r.state)})
+			refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: closedError(r.wid, r.state)}
+			p.behind(r, func() { reply(refusal) })
 		default:
 			if q.Run == "" || q.Chain {
 				q.Run, q.Origin = r.state.Run, &schemas.RequestOrigin{FirstRun: r.state.FirstRun()}
@@ -63,6 +64,8 @@ func (p *partition) enter(verb string, q *schemas.ExecutionRequest, reply func(a
 	}
 	p.outside.Send(p.b.ns.In(p.n, q.WorkflowID, verb), nil, body, func(a post.Ack) {
 		switch {
+		case a.Err == nil:
+			p.requests.done(q.ReplyTo) // whoever owns the partition answers, once it is in the history
 		case errors.Is(a.Err, post.ErrFull):
 			reply(&schemas.AckResponse{V: schemas.Version, Error: p.b.fullError(a.Err)})
 		case a.Err != nil:

@@ -73,6 +73,11 @@ type run struct {
 	loading bool
 	mailbox []*envelope
 	then    []func() // run once loaded
+	// tries counts the loads that failed in a row. broken is why the history cannot be followed, and refused who waits to be
+	// told so; see damage.go.
+	tries   int
+	broken  error
+	refused []func()
 	// held: the mailbox waits so that the decider can be asked between two commits.
 	held bool
 

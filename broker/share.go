@@ -15,7 +15,7 @@ import (
 // brokerPrefix begins the claim by which a live broker is known to the others.
 const brokerPrefix = "broker."
 
-// lookEvery is how often a broker looks who else is alive.
+// lookEvery is how often a broker looks who else is alive. What the bucket tells of its own accord comes sooner.
 const lookEvery = time.Second
 
 // share spreads the partitions over the live brokers by rendezvous hashing: each partition prefers one of them, and a
@@ -26,21 +26,26 @@ type share struct {
 
 	mu   sync.Mutex
 	live []string
+	// gone are those that have left as planned, and when: a list may come from a replica that has not heard of it.
+	gone map[string]time.Time
 }
 
-// watch keeps the list of live brokers, and this broker on it, until ctx is done.
-func (s *share) watch(ctx context.Context, c *claims.Claims, complain func(error)) {
+// watch keeps the list of live brokers until ctx is done, and this broker on it until leaving is done. It calls left when
+// others know that it has left: they do not wait for it when they find a partition of its share free.
+func (s *share) watch(ctx, leaving context.Context, c *claims.Claims, left func(), complain func(error)) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		err := c.Hold(ctx, brokerPrefix+claimName(s.node), claims.HoldOptions{}, func(ctx context.Context, _ *claims.Lease) error {
+		defer left()
+		err := c.Hold(leaving, brokerPrefix+claimName(s.node), claims.HoldOptions{}, func(ctx context.Context, _ *claims.Lease) error {
 			<-ctx.Done()
 			return nil
 		})
-		if err != nil && ctx.Err() == nil {
+		if err != nil && leaving.Err() == nil {
 			complain(err)
 		}
 	})
 	defer wg.Wait()
+	defer c.Watch(brokerPrefix, func(key string, deleted bool) { s.changed(strings.TrimPrefix(key, brokerPrefix), deleted) })()
 	for {
 		if held, err := c.List(ctx); err == nil {
 			s.update(held)
@@ -54,15 +59,40 @@ func (s *share) watch(ctx context.Context, c *claims.Claims, complain func(error
 }
 
 func (s *share) update(held []claims.Info) {
-	var live []string
-	for _, i := range held {
-		if name, ok := strings.CutPrefix(i.Key, brokerPrefix); ok && !i.Expired {
-			live = append(live, name)
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live = live
+	s.live = s.live[:0:0]
+	for _, i := range held {
+		if name, ok := strings.CutPrefix(i.Key, brokerPrefix); ok && !i.Expired && time.Since(s.gone[name]) > 2*lookEvery {
+			s.live = append(s.live, name)
+		}
+	}
+}
+
+// changed takes what the bucket tells: a broker has come, is still there, or has left.
+func (s *share) changed(name string, left bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if left {
+		if s.gone == nil {
+			s.gone = make(map[string]time.Time)
+		}
+		s.gone[name] = time.Now()
+		s.live = slices.DeleteFunc(s.live, func(n string) bool { return n == name })
+		return
+	}
+	delete(s.gone, name)
+	if !slices.Contains(s.live, name) {
+		s.live = append(s.live, name)
+	}
+}
+
+// alone tells whether no other broker is there to take over.
+func (s *share) alone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	me := claimName(s.node)
+	return !slices.ContainsFunc(s.live, func(n string) bool { return n != me })
 }
 
 // mine tells whether this broker is the preferred owner of a partition.

@@ -27,7 +27,15 @@ func (p *partition) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	lost, err := p.lostRecords(ctx)
+	if err != nil {
+		return err
+	}
+	if lost {
+		p.readAgain()
+	}
 	damaged, err := p.damaged(ctx)
+	damaged = damaged || lost
 	if err == nil && damaged {
 		err = p.meetOpen(ctx)
 	}
@@ -117,6 +125,8 @@ func (p *partition) readCheckpoint(ctx context.Context) error {
 		return fmt.Errorf("read the checkpoint: %w", err)
 	}
 	p.checkpointRev = rev
+	p.inherit(p.checkpointed.Handed)
+	p.checkpointed.Handed = nil
 	p.records.settled.Sequence = min(p.checkpointed.Effects, p.fence)
 	return nil
 }
@@ -210,6 +220,7 @@ func (p *partition) repeatOld(wid, id string) {
 			for _, e := range l.state.OpenEffects(p.now()) {
 				p.exchange(l.state, effect{Effect: e}, p.recovery)
 			}
+			p.dropStrange(wid, id)
 		}
 		p.recovery.release()
 	})

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
@@ -15,16 +16,17 @@ const maxWait = time.Minute
 
 // waiter is a request that is held back until something is committed.
 type waiter struct {
-	done func(r *run) bool // answers and returns true, or goes on waiting
+	done   func(r *run) bool // answers and returns true, or goes on waiting
+	answer func(r *run)      // says how things stand
 }
 
 // wait answers a request now, or when ready first holds, or at the latest when the wait is over.
 func (p *partition) wait(r *run, wait schemas.Duration, ready func(*run) bool, answer func(*run)) {
-	if wait <= 0 || ready(r) {
+	if wait <= 0 || ready(r) || p.leaving != nil {
 		answer(r)
 		return
 	}
-	w := &waiter{done: func(r *run) bool {
+	w := &waiter{answer: answer, done: func(r *run) bool {
 		if !ready(r) {
 			return false
 		}
@@ -58,8 +60,15 @@ func (p *partition) notify(r *run) {
 // asked serves a request that another broker, or this one, has passed on to the partition's owner.
 func (p *partition) asked(m post.Msg) {
 	content := m.Header.Get(schemas.ContentTypeHeader)
-	reply := func(v any) { p.b.respond(m.Reply, content, v) }
+	p.requests.add(m)
+	reply := func(v any) {
+		p.requests.done(m.Reply)
+		p.b.respond(m.Reply, content, v)
+	}
 	switch verb := m.Header.Get(verbHeader); verb {
+	case verbDecided:
+		p.requests.done(m.Reply)
+		p.decided(m)
 	case "history":
 		var q schemas.HistoryRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
@@ -74,6 +83,20 @@ func (p *partition) asked(m post.Msg) {
 			return
 		}
 		p.loop.post(func() { p.serveSignal(&q, reply) })
+	case verbAudit:
+		var q schemas.AuditRequest
+		if err := schemas.Unmarshal(m.Data, &q); err != nil {
+			reply(&schemas.AuditResponse{Error: invalid(err)})
+			return
+		}
+		p.loop.post(func() { p.audit(&q, reply) })
+	case verbRepair:
+		var q schemas.ExecutionRequest
+		if err := schemas.Unmarshal(m.Data, &q); err != nil {
+			reply(&schemas.AckResponse{Error: invalid(err)})
+			return
+		}
+		p.loop.post(func() { p.repair(&q, reply) })
 	case "pause", "resume", kindCancel, kindEnd:
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
@@ -96,10 +119,16 @@ func invalid(err error) *schemas.Error {
 	return schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err).WithHint("send one JSON object, or msgpack with its version byte")
 }
 
+// behind answers a request once what the run shows is in the history. If that is refused, nothing is answered: whoever
+// asked asks again, and sees the run as the history has it.
+func (p *partition) behind(r *run, answer func()) {
+	p.queue(r, group{answers: []func(){answer}})
+}
+
 // serveExecution answers describe, result and why.
 func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	r := p.get(q.WorkflowID)
-	p.when(r, func() {
+	p.whenSound(r, reply, func() {
 		if q.Run != "" && (!r.live() || r.state.Run != q.Run) {
 			p.serveOld(verb, q, reply)
 			return
@@ -125,11 +154,11 @@ func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, rep
 				reply(resultOf(r.state))
 			})
 		case "why":
-			reply(&schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r)})
+			p.why(r, func(v any) { p.behind(r, func() { reply(v) }) })
 		default:
 			d := describeState(r.state, p.b.config())
 			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, p.decision(r)
-			reply(d)
+			p.behind(r, func() { reply(d) })
 		}
 	})
 }
@@ -188,11 +217,13 @@ const msgIDHeader = "Nats-Msg-Id"
 // serveSignal stores a signal for an open workflow. Unlike a plain publish it tells at once when there is none.
 func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 	r := p.get(q.WorkflowID)
-	p.when(r, func() {
+	p.whenSound(r, reply, func() {
 		a := &schemas.SignalResponse{V: schemas.Version}
 		switch {
 		case !r.live():
 			a.Error = notFound(q.WorkflowID, "")
+		case r.closed() && q.RequestID != "" && slices.Contains(r.state.SignalIDs, q.RequestID):
+			a.Run = r.state.Run // a repeat: the first was stored, its answer was lost, and the run has ended since (P-5)
 		case r.closed():
 			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
 		case p.room.full():
@@ -216,6 +247,6 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 			})
 			return
 		}
-		reply(a)
+		p.behind(r, func() { reply(a) })
 	})
 }

@@ -2,7 +2,11 @@ package broker
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
@@ -19,17 +23,74 @@ func (p *partition) because(r *run) string {
 		return fmt.Sprintf("it is parked: %s; mend the decider of type %q, then: drover resume %s", s.Paused.Reason, s.Start.WorkflowType, s.WorkflowID)
 	case s.Paused != nil:
 		return fmt.Sprintf("it is paused%s; go on with: drover resume %s", reason(s.Paused.Reason), s.WorkflowID)
-	case r.forlorn:
+	case r.forlorn, r.reasks > 0 && r.ask != nil && !r.ask.confirmed: // it is asked again now and then, in case one listens by now
 		return fmt.Sprintf("no decider for type %q is listening (decision wanted since %s); start one in namespace %q",
 			s.Start.WorkflowType, ago(p.now(), s.Decision.ScheduledBase), p.b.o.Namespace)
 	case r.backingUp:
-		return fmt.Sprintf("its decider of type %q failed or timed out %d times in a row and is asked again soon", s.Start.WorkflowType, s.Decision.Failures)
+		w, _ := s.WantsDecider(p.b.config())
+		return fmt.Sprintf("its decider of type %q failed or timed out %d times in a row and is asked again at %s", s.Start.WorkflowType, s.Decision.Failures, w.NotBefore)
 	case r.ask != nil && !r.ask.confirmed:
 		return fmt.Sprintf("a decider of type %q is being asked since %s", s.Start.WorkflowType, ago(p.now(), r.ask.at))
 	case r.ask != nil:
 		return fmt.Sprintf("a decider of type %q is deciding since %s", s.Start.WorkflowType, ago(p.now(), r.ask.at))
 	}
-	return openBecause(s, p.b.config(), p.now())
+	return openBecause(s, p.now())
+}
+
+// why answers with the sentence. If the run waits for a worker, it looks first how the list stands.
+func (p *partition) why(r *run, reply func(any)) {
+	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r)}
+	list := ""
+	if r.open() && strings.HasPrefix(a.Because, noWorker) {
+		for _, act := range r.state.OpenActivities() {
+			if act.Started == 0 && act.NotBefore <= p.now() {
+				list = act.Scheduled.List
+				break
+			}
+		}
+	}
+	if list == "" {
+		reply(a)
+		return
+	}
+	readAsync(p.b, p.loop, func(ctx context.Context) (*schemas.TaskListInfo, error) {
+		i := &schemas.TaskListInfo{List: list}
+		exists, err := p.b.workersOf(ctx, i)
+		if err != nil || !exists {
+			return nil, err
+		}
+		return i, nil
+	}, func(i *schemas.TaskListInfo, err error) {
+		if err != nil {
+			p.log.WithError(err).WithField("list", list).Debug("how the list stands is not known")
+		}
+		a.Because += listStands(i)
+		reply(a)
+	})
+}
+
+// noWorker begins the sentence about a task that waits.
+const noWorker = "no worker has taken activity "
+
+// listStands says how a list stands; nil if that is not known.
+func listStands(i *schemas.TaskListInfo) string {
+	switch {
+	case i == nil:
+		return "; start a worker of that list"
+	case i.Workers > 0:
+		return fmt.Sprintf("; %s there for tasks", count(i.Workers, "worker waits", "workers wait"))
+	case i.Working > 0:
+		return fmt.Sprintf("; its workers are busy with %s, %s: start more of them",
+			count(int(i.Working), "task", "tasks"), count(int(i.Pending), "task waits", "tasks wait"))
+	}
+	return fmt.Sprintf("; nobody works on that list, where %s: start a worker", count(int(i.Pending), "task waits", "tasks wait"))
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 func closedBecause(s *execution.State) string {
@@ -43,46 +104,123 @@ func closedBecause(s *execution.State) string {
 	return because
 }
 
-// openBecause reads off the state what an open run waits for.
-func openBecause(s *execution.State, c *execution.Config, now schemas.Timestamp) string {
-	open := s.OpenActivities()
-	var waiting, running *execution.Activity
-	for _, a := range open {
-		if a.Started == 0 && waiting == nil {
-			waiting = a
-		}
-		if a.Started != 0 && running == nil {
-			running = a
-		}
+// openBecause reads off the state what an open run waits for. If several things are open the sentence begins with what can
+// happen at any moment, and names the soonest of those that have a time.
+func openBecause(s *execution.State, now schemas.Timestamp) string {
+	waits, timed := openActivities(s, now)
+	timed = append(timed, openTimers(s)...)
+	slices.SortStableFunc(timed, func(a, b wait) int { return cmp.Compare(a.at, b.at) })
+	waits = append(waits, openChildren(s, now)...)
+	for _, x := range s.OpenExternals() {
+		kind, target, _ := s.RequestOf(x)
+		waits = append(waits, wait{kind: waitRequest, text: fmt.Sprintf("its %s to workflow %q is not answered yet", kind, target)})
 	}
 	switch {
-	case running != nil:
-		return fmt.Sprintf("activity %q of type %q runs on %s since %s, attempt %d%s", running.Scheduled.ActivityID, running.Scheduled.ActivityType,
-			cmp.Or(running.Worker, "a worker"), ago(now, running.StartedBase), running.Attempt, more(len(open)-1, "activity", "activities"))
-	case waiting != nil && waiting.NotBefore > now:
-		return fmt.Sprintf("activity %q begins its attempt %d at %s%s", waiting.Scheduled.ActivityID, waiting.Attempt, waiting.NotBefore, more(len(open)-1, "activity", "activities"))
-	case waiting != nil:
-		return fmt.Sprintf("no worker has taken activity %q of type %q from list %q since %s; start a worker of that list%s", waiting.Scheduled.ActivityID,
-			waiting.Scheduled.ActivityType, waiting.Scheduled.List, ago(now, waiting.ScheduledBase), more(len(open)-1, "activity", "activities"))
-	case len(s.Timers) > 0:
-		id, next := "", schemas.Timestamp(0)
-		for name, t := range s.Timers {
-			if next == 0 || t.Due() < next {
-				id, next = name, t.Due()
-			}
-		}
-		return fmt.Sprintf("timer %q expires at %s%s", id, next, more(len(s.Timers)-1, "timer", "timers"))
-	case len(s.Children) > 0:
-		c := s.OpenChildren()[0]
-		return fmt.Sprintf("child workflow %q of type %q %s since %s%s", c.Scheduled.WorkflowID, c.Scheduled.WorkflowType,
-			map[bool]string{true: "runs", false: "is to start"}[c.Started != 0], ago(now, c.At), more(len(s.Children)-1, "child", "children"))
-	case len(s.Externals) > 0:
-		kind, target, _ := s.RequestOf(s.OpenExternals()[0])
-		return fmt.Sprintf("its %s to workflow %q is not answered yet%s", kind, target, more(len(s.Externals)-1, "request", "requests"))
+	case len(waits)+len(timed) > 0:
+		return tellWaits(waits, timed)
 	case s.Decision.Scheduled != 0 || s.Decision.Started != 0:
 		return fmt.Sprintf("a decider of type %q is about to be asked", s.Start.WorkflowType)
 	}
-	return fmt.Sprintf("its decider left nothing open: it waits for a signal, or times out at %s", s.StartBase.Add(s.Start.ExecutionStartToCloseTimeout))
+	end := "; it never times out"
+	if d := s.Start.ExecutionStartToCloseTimeout; d.Limited() {
+		end = fmt.Sprintf(", or times out at %s", s.StartBase.Add(d))
+	}
+	return "its decider left nothing open: it waits for a signal" + end
+}
+
+// wait is one thing that an open run waits for. at is when it comes by itself; 0 if that is not known.
+type wait struct {
+	kind waitKind
+	at   schemas.Timestamp
+	text string
+}
+
+type waitKind int
+
+const (
+	waitActivity waitKind = iota
+	waitTimer
+	waitChild
+	waitRequest
+)
+
+var waitNames = [...][2]string{
+	waitActivity: {"activity", "activities"}, waitTimer: {"timer", "timers"}, waitChild: {"child", "children"}, waitRequest: {"request", "requests"},
+}
+
+// openActivities puts the activities that run before those that wait for a worker; timed are those whose next attempt is
+// not due yet.
+func openActivities(s *execution.State, now schemas.Timestamp) (waits, timed []wait) {
+	var waiting []wait
+	for _, a := range s.OpenActivities() {
+		o := a.Scheduled
+		switch {
+		case a.Started != 0:
+			waits = append(waits, wait{kind: waitActivity, text: running(a, now)})
+		case a.NotBefore > now:
+			timed = append(timed, wait{kind: waitActivity, at: a.NotBefore, text: fmt.Sprintf("activity %q begins its attempt %d at %s", o.ActivityID, a.Attempt, a.NotBefore)})
+		default:
+			waiting = append(waiting, wait{kind: waitActivity, text: fmt.Sprintf(noWorker+"%q of type %q from list %q since %s",
+				o.ActivityID, o.ActivityType, o.List, ago(now, max(a.ScheduledBase, a.NotBefore)))})
+		}
+	}
+	return append(waits, waiting...), timed
+}
+
+// running tells of an activity at work: where, since when, when it was last heard of and when it times out.
+func running(a *execution.Activity, now schemas.Timestamp) string {
+	text := fmt.Sprintf("activity %q of type %q runs on %s since %s, attempt %d", a.Scheduled.ActivityID, a.Scheduled.ActivityType,
+		cmp.Or(a.Worker, "a worker"), ago(now, a.StartedBase), a.Attempt)
+	if a.CancelRequested != 0 {
+		text += ", asked to cancel"
+	}
+	if a.Scheduled.HeartbeatTimeout.Limited() {
+		text += fmt.Sprintf(", last heard of %s ago", round(now.Sub(max(a.StartedBase, a.LastBeat))))
+	}
+	if at := deadlineOf(a); at != 0 {
+		text += fmt.Sprintf(", times out at %s", at)
+	}
+	return text
+}
+
+func openTimers(s *execution.State) (timed []wait) {
+	for _, id := range slices.Sorted(maps.Keys(s.Timers)) {
+		at := s.Timers[id].Due()
+		timed = append(timed, wait{kind: waitTimer, at: at, text: fmt.Sprintf("timer %q expires at %s", id, at)})
+	}
+	return timed
+}
+
+func openChildren(s *execution.State, now schemas.Timestamp) (waits []wait) {
+	for _, c := range s.OpenChildren() {
+		does := "is to start"
+		if c.Started != 0 {
+			does = "runs"
+		}
+		waits = append(waits, wait{kind: waitChild, text: fmt.Sprintf("child workflow %q of type %q %s since %s", c.Scheduled.WorkflowID, c.Scheduled.WorkflowType, does, ago(now, c.At))})
+	}
+	return waits
+}
+
+// tellWaits names the first of what may come at any moment and the soonest of what has a time, and counts the rest.
+func tellWaits(waits, timed []wait) string {
+	var told []string
+	if len(waits) > 0 {
+		told, waits = append(told, waits[0].text), waits[1:]
+	}
+	if len(timed) > 0 {
+		told, timed = append(told, timed[0].text), timed[1:]
+	}
+	var rest [len(waitNames)]int
+	for _, w := range append(waits, timed...) {
+		rest[w.kind]++
+	}
+	for kind, n := range rest {
+		if n > 0 {
+			told = append(told, more(n, waitNames[kind][0], waitNames[kind][1]))
+		}
+	}
+	return strings.Join(told, "; ")
 }
 
 func reason(r string) string {
@@ -93,23 +231,17 @@ func reason(r string) string {
 }
 
 func more(n int, one, many string) string {
-	switch {
-	case n <= 0:
-		return ""
-	case n == 1:
-		return fmt.Sprintf("; 1 more %s is open", one)
-	default:
-		return fmt.Sprintf("; %d more %s are open", n, many)
+	if n == 1 {
+		return fmt.Sprintf("1 more %s is open", one)
 	}
+	return fmt.Sprintf("%d more %s are open", n, many)
 }
 
 func ago(now, then schemas.Timestamp) string {
-	d := now.Sub(then)
-	if d < 0 {
-		d = 0
-	}
-	return fmt.Sprintf("%s (%s)", then.Time().Format(time.RFC3339), d.Round(time.Millisecond))
+	return fmt.Sprintf("%s (%s)", then.Time().Format(time.RFC3339), round(now.Sub(then)))
 }
+
+func round(d time.Duration) time.Duration { return max(d, 0).Round(time.Millisecond) }
 
 // decision says in a word where the run stands with its decider.
 func (p *partition) decision(r *run) string {
@@ -151,10 +283,7 @@ func describeState(s *execution.State, c *execution.Config) *schemas.DescribeRes
 		a.Activities = append(a.Activities, o)
 	}
 	for _, c := range s.OpenChildren() {
-		a.Children = append(a.Children, schemas.OpenChild{
-			WorkflowID: c.Scheduled.WorkflowID, Run: c.Scheduled.Run, Type: c.Scheduled.WorkflowType, ScheduledEventID: c.ScheduledID,
-			ScheduledAt: c.At, Started: c.Started != 0,
-		})
+		a.Children = append(a.Children, openChild(c))
 	}
 	for id, t := range s.Timers {
 		a.Timers = append(a.Timers, schemas.OpenTimer{TimerID: id, Due: t.Due()})

@@ -25,6 +25,8 @@ var roles = map[string]func(context.Context) error{
 	"nats":             natsRole,
 	"decider":          deciderRole,
 	"worker":           workerRole,
+	"slow-decider":     slowDeciderRole,
+	"slow-worker":      slowWorkerRole,
 	"player":           playerRole,
 	"stranger-decider": strangerDecider,
 	"puppet-decider":   strangerDecider,

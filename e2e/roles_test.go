@@ -166,7 +166,8 @@ func workerRole(ctx context.Context) error {
 	w := c.Activities(&activity.Options{Lists: []string{cmp.Or(os.Getenv(envName), loadList)}})
 	activity.Register(w, "square", func(ctx context.Context, n int) (int, error) {
 		if notes != "" {
-			if err := note(notes, activity.Info(ctx)); err != nil {
+			i := activity.Info(ctx)
+			if err := note(notes, i.Run+"."+i.ActivityID, i.Attempt); err != nil {
 				return 0, err
 			}
 		}
@@ -175,12 +176,12 @@ func workerRole(ctx context.Context) error {
 	return w.Run(ctx)
 }
 
-// note counts a run of an activity.
-func note(dir string, i activity.TaskInfo) error {
-	f, err := os.OpenFile(filepath.Join(dir, i.Run+"."+i.ActivityID), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+// note counts that something was done.
+func note(dir, what string, attempt int) error {
+	f, err := os.OpenFile(filepath.Join(dir, what), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(f, "pid %d attempt %d\n", os.Getpid(), i.Attempt)
+	_, err = fmt.Fprintf(f, "pid %d attempt %d\n", os.Getpid(), attempt)
 	return errors.Join(err, f.Close())
 }

@@ -4,9 +4,13 @@
 // its place. The command line's server starts it; nothing else depends on it, because every owner of a claim also
 // protects itself.
 //
-// The health task removes claims that have expired and that the NATS server has not removed by itself. Before it
-// removes the claim of a partition it has a fence written into that partition's history, so that a late write of the
-// former owner is refused (PROTOCOL.md, P-16).
+// The health task has three steps, in this order: it marks nodes that have been silent for too long; it removes claims
+// that have expired and that the NATS server has not removed by itself; it looks after tasks whose worker was lost.
+// Before it removes the claim of a partition it has a fence written into that partition's history, so that a late write
+// of the former owner is refused (PROTOCOL.md, P-16).
+//
+// [Master.Recover] does the same once, before the roles of a node begin. Nothing waits for a recovery that must succeed:
+// whatever a crash leaves can be claimed, and what an earlier start of the same store held is taken at once.
 package ops
 
 import (
@@ -15,10 +19,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/nodes"
 	"github.com/sirupsen/logrus"
 )
 
@@ -36,6 +42,19 @@ type MasterOptions struct {
 	// next. Without it, expired claims of partitions are left to those who take them over, who write a fence anyway.
 	// Defaults to none.
 	Fence func(ctx context.Context, partition int, claim uint64) error
+	// Nodes is the register whose silent nodes are marked, and whose old records are removed. Give it to the master of
+	// one namespace. Defaults to none.
+	Nodes *nodes.Registry
+	// Self is this node's record, which [Master.Recover] makes Ready. Defaults to none.
+	Self *nodes.Member
+	// Home is the namespace whose nodes [Master.Recover] makes Ready. Defaults to none.
+	Home string
+	// Revert looks after tasks whose worker was lost, and tells how many will run again and how many have failed for
+	// good. It is called in each sweep, behind the claims. Defaults to none.
+	Revert func(ctx context.Context) (reverted, failed int, err error)
+	// Tasks run beside the sweeps while this node is the master, each in a goroutine of its own. Their ctx ends with the
+	// claim. One that returns is called again after an Interval; an error is logged. Default to none.
+	Tasks []func(ctx context.Context) error
 	// Interval is the time between two sweeps, at least 100 ms. Defaults to half the TTL of Claims.
 	Interval time.Duration
 	// Observer is told of each sweep, by the goroutine that does it. Defaults to none.
@@ -44,18 +63,11 @@ type MasterOptions struct {
 	Logger logrus.FieldLogger
 }
 
-// Sweep is one run of the health task.
-type Sweep struct {
-	Number  uint64        // claim number of the master
-	Seen    int           // claims that were looked at
-	Removed []claims.Info // claims that were removed
-	Err     error         // what went wrong, joined; the next sweep tries again
-}
-
 // Master competes for the claim "master" and runs the health task while it has it.
 type Master struct {
 	opts  MasterOptions
 	lease atomic.Pointer[claims.Lease]
+	swept time.Time // when Recover did the health task; before Run
 }
 
 // NewMaster checks the options.
@@ -91,18 +103,21 @@ func (m *Master) Run(ctx context.Context) error {
 func (m *Master) lead(ctx context.Context, l *claims.Lease) error {
 	m.lease.Store(l)
 	m.opts.Logger.WithField("number", l.Number()).Info("this node is the master")
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, task := range m.opts.Tasks {
+		wg.Go(func() { m.beside(ctx, task) })
+	}
 	tick := time.NewTicker(m.opts.Interval)
 	defer tick.Stop()
 	for {
-		s := m.sweep(ctx, l)
-		if ctx.Err() != nil {
-			return nil // what it cut short is no failure
-		}
-		if s.Err != nil {
-			m.opts.Logger.WithField("err", s.Err).Warn("health task failed, trying again")
-		}
-		if m.opts.Observer != nil {
-			m.opts.Observer(s)
+		// Right behind a recovery there is nothing new, and what comes back with the roles gets its time.
+		if m.swept.IsZero() || time.Since(m.swept) >= m.opts.Interval {
+			s := m.sweep(ctx, l)
+			if ctx.Err() != nil {
+				return nil // what it cut short is no failure
+			}
+			m.report(s)
 		}
 		select {
 		case <-ctx.Done():
@@ -112,54 +127,33 @@ func (m *Master) lead(ctx context.Context, l *claims.Lease) error {
 	}
 }
 
-// sweep removes expired claims.
-func (m *Master) sweep(ctx context.Context, l *claims.Lease) Sweep {
-	s := Sweep{Number: l.Number()}
-	list, err := m.opts.Claims.List(ctx)
-	if err != nil {
-		s.Err = err
-		return s
+// beside runs a task again and again until ctx ends.
+func (m *Master) beside(ctx context.Context, task func(context.Context) error) {
+	for ctx.Err() == nil {
+		if err := task(ctx); err != nil && ctx.Err() == nil {
+			m.opts.Logger.WithField("err", err).Warn("a task of the master failed, trying again")
+		}
+		pause(ctx, m.opts.Interval)
 	}
-	var errs []error
-	for _, i := range list {
-		if ctx.Err() != nil || !l.Valid() {
-			break
-		}
-		s.Seen++
-		if !i.Expired || i.Key == claims.Master {
-			continue
-		}
-		switch removed, err := m.remove(ctx, l, i); {
-		case errors.Is(err, claims.ErrHeld): // somebody has taken it over, which is as good
-		case err != nil:
-			errs = append(errs, err)
-		case removed:
-			s.Removed = append(s.Removed, i)
-		}
-	}
-	s.Err = errors.Join(errs...)
-	return s
 }
 
-// remove removes one expired claim, a partition's after a fence.
-func (m *Master) remove(ctx context.Context, l *claims.Lease, i claims.Info) (removed bool, err error) {
-	if p, ok := claims.ParsePartition(i.Key); ok {
-		// The revision of our own last renewal is a good number for the fence: revisions are those of the whole bucket,
-		// so it is above the expired claim's if it came later. And the claim still stands at the leader after it was
-		// read, so whoever takes the partition next gets a higher one.
-		number := l.Revision()
-		if m.opts.Fence == nil || number <= i.Revision {
-			return false, nil // without a renewal since then: the next sweep does it
-		}
-		if err := m.opts.Claims.Confirm(ctx, i); err != nil {
-			return false, err
-		}
-		if !l.Valid() {
-			return false, nil
-		}
-		if err := m.opts.Fence(ctx, p, number); err != nil {
-			return false, fmt.Errorf("ops: fence for partition %d: %w", p, err)
-		}
+func (m *Master) report(s Sweep) {
+	if s.Err != nil {
+		m.opts.Logger.WithField("err", s.Err).Warn("health task failed, trying again")
 	}
-	return true, m.opts.Claims.Evict(ctx, i)
+	if m.opts.Observer != nil {
+		m.opts.Observer(s)
+	}
+}
+
+// pause waits; it reports false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

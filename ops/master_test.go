@@ -103,8 +103,8 @@ func leading(nodes ...*node) (n int) {
 	return n
 }
 
-func TestMasterDies(t *testing.T) {
-	t.Run("S3-16", func(t *testing.T) {
+func TestS3_16AnotherMasterWithinTheClaimTimeout(t *testing.T) {
+	t.Run("it dies", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *embedded.Server) {
 			first := start(t, s, "a", ops.MasterOptions{})
 			time.Sleep(100 * time.Millisecond)
@@ -147,8 +147,8 @@ func TestMasterDies(t *testing.T) {
 	})
 }
 
-func TestOnlyTheMasterSweeps(t *testing.T) {
-	t.Run("S3-11", func(t *testing.T) {
+func TestS3_11OnlyTheMasterSweeps(t *testing.T) {
+	t.Run("three nodes", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *embedded.Server) {
 			var sweeps, foreign atomic.Int32
 			var nodes [3]atomic.Pointer[node]

@@ -310,12 +310,20 @@ type WhyResponse struct {
 	Error   *Error `json:"error,omitempty"`
 }
 
-// DeadRequest lists dead letters.
+// DeadRequest lists dead letters, or counts them.
 type DeadRequest struct {
 	V      int    `json:"v,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Limit  int    `json:"limit,omitempty"`
 	After  uint64 `json:"after,omitempty"`
+	// Count asks for Counts instead of Letters; Limit does not matter then.
+	Count bool `json:"count,omitempty"`
+}
+
+// DeadCount says how many dead letters there are for a reason.
+type DeadCount struct {
+	Reason string `json:"reason"`
+	Count  int64  `json:"count"`
 }
 
 // DeadEntry is a stored dead letter.
@@ -329,7 +337,9 @@ type DeadResponse struct {
 	V       int         `json:"v,omitempty"`
 	Letters []DeadEntry `json:"letters"`
 	After   uint64      `json:"after,omitempty"`
-	Error   *Error      `json:"error,omitempty"`
+	// Counts are in the order of their reasons; empty unless they were asked for.
+	Counts []DeadCount `json:"counts,omitempty"`
+	Error  *Error      `json:"error,omitempty"`
 }
 
 // TaskListRequest opens a task list: its stream and consumer are made if they are missing.

@@ -151,8 +151,8 @@ func messages() []any {
 	return []any{
 		&schemas.ChildReport{}, &schemas.ExternalSignal{}, &schemas.ExternalAnswer{}, &schemas.Control{},
 		&schemas.ControlAnswer{}, &schemas.NodeRecord{},
-		&schemas.ActivityTask{}, &schemas.AckResponse{}, &schemas.Alarm{}, &schemas.Announcement{}, &schemas.BeatAnswer{},
-		&schemas.Checkpoint{}, &schemas.CountRequest{}, &schemas.CountResponse{}, &schemas.DeadEntry{}, &schemas.DeadLetter{}, &schemas.DeadRequest{}, &schemas.DeadResponse{},
+		&schemas.ActivityTask{}, &schemas.AckResponse{}, &schemas.Alarm{}, &schemas.Announcement{}, &schemas.AuditRequest{}, &schemas.AuditResponse{}, &schemas.BeatAnswer{},
+		&schemas.Checkpoint{}, &schemas.CountRequest{}, &schemas.CountResponse{}, &schemas.DeadCount{}, &schemas.DeadEntry{}, &schemas.DeadLetter{}, &schemas.DeadRequest{}, &schemas.DeadResponse{},
 		&schemas.DecisionReply{}, &schemas.DecisionTask{}, &schemas.DescribeResponse{}, &schemas.DownloadRequest{},
 		&schemas.DownloadResponse{}, &schemas.Error{},
 		&schemas.ExecutionRequest{}, &schemas.Fence{}, &schemas.Heartbeat{}, &schemas.HistoryRequest{},

@@ -27,12 +27,15 @@ type NodeRecord struct {
 	Host   string     `json:"host"`          // of the machine
 	PID    int        `json:"pid,omitempty"` // of the process
 	Status NodeStatus `json:"status"`
-	// Since is when the status was written first; Started when the process began. Both by the node's clock.
-	Since   Timestamp `json:"since"`
+	// Since is when the status was written first, by the clock of who wrote it.
+	Since Timestamp `json:"since"`
+	// Started is when the process began, by the node's clock.
 	Started Timestamp `json:"started"`
 	// LastActive is the node's own clock at the last heartbeat. Others judge by the time at which the server stored it; the
 	// difference is how far the two clocks are apart.
 	LastActive Timestamp `json:"lastActive"`
+	// Heard is when the server stored the last heartbeat, by its clock; written by the master with not-responding.
+	Heard Timestamp `json:"heard,omitempty"`
 	// Heartbeat is the time between two heartbeats.
 	Heartbeat Duration `json:"heartbeat"`
 	// Boot is drawn at each start. StoreID is that of the embedded server's store; the same store with another boot is

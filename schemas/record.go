@@ -8,12 +8,18 @@ type Position struct {
 	Time        Timestamp `json:"time"`
 }
 
-// Before tells whether p lies before q.
+// Before tells whether p lies before q. In different incarnations the server's time decides, where it is known: of a message
+// that is read again nobody knows in which of several incarnations it was stored.
 func (p Position) Before(q Position) bool {
-	if p.Incarnation != q.Incarnation {
+	switch {
+	case p.Incarnation == q.Incarnation:
+		return p.Sequence < q.Sequence
+	case p.Time == 0 || q.Time == 0:
 		return p.Incarnation < q.Incarnation
+	case p.Time == q.Time:
+		return p.Sequence < q.Sequence
 	}
-	return p.Sequence < q.Sequence
+	return p.Time < q.Time
 }
 
 // Later returns the later of p and q.
@@ -65,6 +71,32 @@ type Checkpoint struct {
 	// unsynced tail of tasks and alarms. Alarms is the highest sequence of an alarm that was acknowledged.
 	Server string `json:"server,omitempty"`
 	Alarms uint64 `json:"alarms,omitempty"`
+	// History is the highest record of a run that was committed, and Digest the begin of its hash, 32 hex digits: a history
+	// without it has lost its end.
+	History uint64 `json:"history,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	// Handed is what an owner that leaves as planned tells the next one. No other checkpoint has it.
+	Handed *Handed `json:"handed,omitempty"`
+}
+
+// Handed is what the history does not tell about the decisions that the runs of a partition wait for.
+type Handed struct {
+	// Replies begins the subjects to which the deciders that have been asked answer. The owner that leaves listens there until
+	// all have answered, and passes the answers on.
+	Replies string           `json:"replies,omitempty"`
+	Wanted  []HandedDecision `json:"wanted,omitempty"`
+}
+
+// HandedDecision is a decision that a run waits for.
+type HandedDecision struct {
+	WorkflowID string `json:"workflowId"`
+	Run        string `json:"run"`
+	// Token is that of the task that a decider is at work on. Without one no decider is asked now, and the next owner asks.
+	Token     string    `json:"token,omitempty"`
+	StartedID int64     `json:"startedId,omitempty"` // of the task
+	At        Timestamp `json:"at,omitempty"`        // when it was sent
+	// Replies is that of an earlier owner to whom the answer goes; empty if it is the one that leaves.
+	Replies string `json:"replies,omitempty"`
 }
 
 // DeadLetter is a message that could not be applied, and why.

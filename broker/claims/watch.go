@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 )
@@ -9,14 +10,15 @@ import (
 // watchRetry is the pause before the bucket is watched again. Waiters poll meanwhile.
 const watchRetry = time.Second
 
-// watch tells those who wait for a key that it was deleted. It follows the bucket while somebody waits, once for all
-// of them.
+// watch tells those who wait for a key that it was deleted, and others of every change. It follows the bucket while there
+// is one of them, once for all.
 type watch struct {
 	claims *Claims
 
 	mu      sync.Mutex
 	waiting map[string]map[chan struct{}]struct{}
-	number  int
+	seers   map[*seer]struct{}
+	number  int // of both
 	stop    context.CancelFunc
 	ended   chan struct{}
 }
@@ -33,18 +35,23 @@ func (w *watch) enter(key string) (freed <-chan struct{}, leave func()) {
 		w.waiting[key] = map[chan struct{}]struct{}{}
 	}
 	w.waiting[key][ch] = struct{}{}
+	w.begin()
+	return ch, func() { w.leave(func() { delete(w.waiting[key], ch) }) }
+}
+
+// begin counts one more. The caller holds mu.
+func (w *watch) begin() {
 	if w.number++; w.number == 1 {
 		var ctx context.Context
 		ctx, w.stop = context.WithCancel(context.Background())
 		w.ended = make(chan struct{})
 		go w.follow(ctx, w.ended)
 	}
-	return ch, func() { w.leave(key, ch) }
 }
 
-func (w *watch) leave(key string, ch chan struct{}) {
+func (w *watch) leave(remove func()) {
 	w.mu.Lock()
-	delete(w.waiting[key], ch)
+	remove()
 	w.number--
 	last, ended := w.number == 0, w.ended
 	if last {
@@ -62,6 +69,7 @@ func (w *watch) follow(ctx context.Context, ended chan<- struct{}) {
 	c := w.claims
 	for ctx.Err() == nil {
 		r, err := c.conn.KVWatch(ctx, c.bucket, func(key string, _ []byte, _ uint64, deleted bool) {
+			w.show(key, deleted)
 			if deleted {
 				w.tell(key)
 			}
@@ -89,5 +97,40 @@ func (w *watch) tell(key string) {
 		case ch <- struct{}{}:
 		default: // it has not looked since the last one
 		}
+	}
+}
+
+// seer is one call of Watch.
+type seer struct {
+	prefix string
+	fn     func(key string, deleted bool)
+}
+
+// Watch calls fn with each key that begins with prefix, now and after every change, until stop is called, in the order of the
+// bucket: whoever waits in [Claims.Hold] for a key that was deleted after another learns of it after fn has been told of the
+// other. fn must be quick. A change can be missed, and a key that has expired may be shown: look at [Claims.List] too.
+func (c *Claims) Watch(prefix string, fn func(key string, deleted bool)) (stop func()) {
+	w, s := &c.watch, &seer{prefix, fn}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.seers == nil {
+		w.seers = map[*seer]struct{}{}
+	}
+	w.seers[s] = struct{}{}
+	w.begin()
+	return sync.OnceFunc(func() { w.leave(func() { delete(w.seers, s) }) })
+}
+
+func (w *watch) show(key string, deleted bool) {
+	w.mu.Lock()
+	var told []*seer
+	for s := range w.seers {
+		if strings.HasPrefix(key, s.prefix) {
+			told = append(told, s)
+		}
+	}
+	w.mu.Unlock()
+	for _, s := range told {
+		s.fn(key, deleted)
 	}
 }

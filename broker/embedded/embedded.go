@@ -1,7 +1,7 @@
 // Package embedded runs a NATS server with JetStream inside this process.
 //
-// It is for one host: the binary's server and dev commands, and tests. A fleet of hosts uses a cluster of its own
-// and never comes here. Besides e2e it is the only package that links the server (about 20 MB that no client needs),
+// It is for the binary's server and dev commands, and for tests: one server on one host, or one node of a [Cluster].
+// Besides e2e it is the only package that links the server (about 20 MB that no client needs),
 // so its API names no type of the server: callers get a [nats.InProcessConnProvider] or a URL and dial through
 // broker/post like everybody else.
 //
@@ -13,6 +13,7 @@
 //     taken over at once.
 //   - A stream that holds messages and cannot be recovered refuses the start. The NATS server only warns and goes on
 //     without it; whoever then makes sure that its streams exist would put an empty one in the place of a history.
+//   - A store is bound to the cluster and the server name that it was first started with, or to none.
 //
 // # Idle memory
 //
@@ -62,6 +63,9 @@ type Server struct {
 	boot     string
 	log      logrus.FieldLogger
 	shutdown func()
+
+	quit chan struct{} // ends the keeper
+	wg   sync.WaitGroup
 }
 
 // Start opens the store, recovers its streams and returns a server that accepts connections.
@@ -80,7 +84,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded server: %w", err)
 	}
-	s := &Server{opts: o, store: st, boot: rand.Text(), log: loggerOr(o.Logger)}
+	s := &Server{opts: o, store: st, boot: rand.Text(), log: loggerOr(o.Logger), quit: make(chan struct{})}
 	s.shutdown = sync.OnceFunc(s.stop)
 	if err := s.start(ctx); err != nil {
 		s.Shutdown()
@@ -90,13 +94,21 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if !o.DontListen && !isLoopback(o.Host) {
 		s.log.Warnf("embedded server listens on %s without authentication: whoever reaches the port may read and write everything", o.Host)
 	}
+	if c := o.Cluster; c.on() && !isLoopback(c.Host) && c.User == "" {
+		s.log.Warnf("embedded server listens on %s for nodes of cluster %s without a password: whoever reaches the port may join it, and read and write everything",
+			c.Host, c.Name)
+	}
 	return s, nil
 }
 
 func (s *Server) start(ctx context.Context) error {
-	if err := s.portIsFree(ctx); err != nil {
+	if err := s.portsAreFree(ctx); err != nil {
 		return err
 	}
+	if err := s.bind(); err != nil {
+		return err
+	}
+	before := s.streamsOnDisk()
 	srv, err := server.NewServer(s.serverOptions())
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidOptions, err)
@@ -111,29 +123,52 @@ func (s *Server) start(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("start abandoned: %w", err)
 	}
-	return s.recovered()
+	if err := s.recovered(before); err != nil {
+		return err
+	}
+	if !s.Clustered() {
+		if err := s.setAside(); err != nil {
+			return unusable(s.store.dir, err)
+		}
+	}
+	if s.opts.Profile == ProfileDev && !s.store.temporary {
+		s.wg.Go(func() { s.keepDefinitions(s.quit) })
+	}
+	return nil
 }
 
-// portIsFree asks before the recovery, which may take a while, and gets a typed error, which the server keeps to
-// itself. Whoever takes the port between this and the server's own listen is still reported, in the server's words.
-func (s *Server) portIsFree(ctx context.Context) error {
-	if s.opts.DontListen {
-		return nil
+// portsAreFree asks before the recovery, which may take a while, and gets a typed error, which the server keeps to
+// itself. Whoever takes a port between this and the server's own listen is still reported, in the server's words.
+func (s *Server) portsAreFree(ctx context.Context) error {
+	if !s.opts.DontListen {
+		if err := portIsFree(ctx, "", s.opts.Host, s.opts.Port); err != nil {
+			return err
+		}
 	}
-	addr := net.JoinHostPort(s.opts.Host, strconv.Itoa(max(s.opts.Port, 0)))
+	if c := s.opts.Cluster; c.on() {
+		return portIsFree(ctx, "Cluster.", c.Host, c.Port)
+	}
+	return nil
+}
+
+func portIsFree(ctx context.Context, of, host string, port int) error {
+	addr := net.JoinHostPort(host, strconv.Itoa(max(port, 0)))
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case err == nil:
 		return l.Close()
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%w: something listens on %s: stop it or connect to it, or choose another Port (-1 is a random one)",
-			ErrPortInUse, addr)
+		random := " (-1 is a random one)"
+		if of != "" {
+			random = ""
+		}
+		return fmt.Errorf("%w: something listens on %s: stop it or connect to it, or choose another %sPort%s", ErrPortInUse, addr, of, random)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("cannot listen on %s: choose a Port above 1023, or run with the right to bind it: %w", addr, err)
+		return fmt.Errorf("cannot listen on %s: choose a %sPort above 1023, or run with the right to bind it: %w", addr, of, err)
 	case context.Cause(ctx) != nil:
 		return fmt.Errorf("start abandoned: %w", context.Cause(ctx))
 	default:
-		return fmt.Errorf("cannot listen on %s: Host must be an address of this machine: %w", addr, err)
+		return fmt.Errorf("cannot listen on %s: %sHost must be an address of this machine: %w", addr, of, err)
 	}
 }
 
@@ -169,6 +204,8 @@ func (s *Server) Profile() Profile { return s.opts.Profile }
 func (s *Server) Shutdown() { s.shutdown() }
 
 func (s *Server) stop() {
+	close(s.quit)
+	s.wg.Wait()
 	if s.srv != nil {
 		s.srv.Shutdown()
 		s.srv.WaitForShutdown()

@@ -21,7 +21,14 @@ func (s *Server) Health() error {
 
 // recovered refuses a store one of whose streams holds messages and was not recovered. A stream folder without
 // messages is what a crash in the middle of making the stream leaves; it is harmless.
-func (s *Server) recovered() error {
+func (s *Server) recovered(before []streamDir) error {
+	if s.Clustered() {
+		if lost := s.unrecovered(before); len(lost) > 0 {
+			return fmt.Errorf("%w: the NATS server could not recover %s: move the whole store away, so that the other nodes fill this one anew, "+
+				"and only while all of them are up; or restore it from a backup", ErrStoreDamaged, strings.Join(lost, ", "))
+		}
+		return nil
+	}
 	var lost []string
 	for _, e := range s.unhealthy() {
 		if e.Type != server.HealthzErrorStream {

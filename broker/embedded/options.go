@@ -20,6 +20,10 @@ const (
 	ProfileDev Profile = iota + 1
 	// ProfileSingle syncs each write before it is acknowledged: nothing is lost by a power cut.
 	ProfileSingle
+	// ProfileCluster is that of a node of a [Cluster]: each write is synced by more than half of the nodes before it is
+	// acknowledged. Nothing is lost by the loss of fewer than half of them, nor by a power cut of all. Less than sync always
+	// is not offered: one node that forgets its tail in a crash can then outvote the one that has it.
+	ProfileCluster
 )
 
 // String returns the name that the command line uses.
@@ -29,6 +33,8 @@ func (p Profile) String() string {
 		return "dev"
 	case ProfileSingle:
 		return "single"
+	case ProfileCluster:
+		return "cluster"
 	default:
 		return fmt.Sprintf("Profile(%d)", int(p))
 	}
@@ -58,7 +64,8 @@ type Options struct {
 	// StoreDir is the folder of the store; it is made when it is missing. Empty means a store in memory, whose
 	// temporary folder is removed at Shutdown. Defaults to "".
 	StoreDir string
-	// Profile is the durability. Defaults to ProfileSingle with a StoreDir and to ProfileDev without.
+	// Profile is the durability. Defaults to ProfileSingle with a StoreDir, to ProfileDev without, and to ProfileCluster
+	// with a Cluster.
 	Profile Profile
 	// SyncInterval is the time between two syncs of ProfileDev, from 10 ms to 24 h; a power cut loses up to it.
 	// Each sync costs 80 µs a stream even when nothing was written: a day of virtual time with 15 file streams takes
@@ -78,8 +85,11 @@ type Options struct {
 	// quarters of the disk space that is free at start or already used by the store; in memory to 1 GiB.
 	MaxStore int64
 	// ServerName is the server's name in monitoring: up to 64 letters, digits, '-', '_' and '.'.
-	// Defaults to "drover-" and the first 8 characters of the store id.
+	// Each node of a cluster must have its own, and keep it. Defaults to that of the last start in a cluster, or to "drover-"
+	// and the first 8 characters of the store id.
 	ServerName string
+	// Cluster makes it a node of a cluster, which needs a StoreDir. Defaults to none.
+	Cluster Cluster
 	// Logger receives the server's warnings and errors; its notices at debug level. Defaults to none.
 	Logger logrus.FieldLogger
 }
@@ -105,10 +115,17 @@ func (o Options) String() string {
 	} else {
 		words = append(words, "max-store=free-disk")
 	}
+	if o.Cluster.on() {
+		words = append(words, "cluster="+o.Cluster.String())
+	}
 	return strings.Join(words, " ")
 }
 
 func (o Options) withDefaults() Options {
+	if o.Cluster.on() {
+		o.Profile = cmp.Or(o.Profile, ProfileCluster)
+		o.Cluster = o.Cluster.withDefaults()
+	}
 	if o.StoreDir == "" {
 		o.Profile = cmp.Or(o.Profile, ProfileDev)
 		o.MaxStore = cmp.Or(o.MaxStore, defaultMemory)
@@ -129,12 +146,18 @@ func (o Options) validate() error {
 		return fmt.Errorf("%w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case o.Profile < ProfileDev || o.Profile > ProfileSingle:
-		return bad("Profile is %d: use ProfileDev (%d) or ProfileSingle (%d)", o.Profile, ProfileDev, ProfileSingle)
+	case o.Profile < ProfileDev || o.Profile > ProfileCluster:
+		return bad("Profile is %d: use ProfileDev (%d), ProfileSingle (%d) or ProfileCluster (%d)", o.Profile, ProfileDev, ProfileSingle, ProfileCluster)
+	case o.Cluster.given() && !o.Cluster.on():
+		return bad("Cluster.Name is empty and other fields of Cluster are not: use the name that all nodes have, or leave out Cluster")
+	case o.Cluster.on() && o.StoreDir == "":
+		return bad("StoreDir is empty: use a folder; a node in memory forgets its votes when it is started again")
+	case (o.Profile == ProfileCluster) != o.Cluster.on():
+		return bad("Profile is %v and Cluster.Name is %q: use ProfileCluster with a cluster and only with one", o.Profile, o.Cluster.Name)
 	case o.Profile == ProfileSingle && o.StoreDir == "":
 		return bad("Profile is single, which survives a power cut, and StoreDir is empty: name a folder, or use ProfileDev")
-	case o.Profile == ProfileSingle && o.SyncInterval != 0:
-		return bad("SyncInterval is %v, and Profile single syncs each write: leave it out, or use ProfileDev", o.SyncInterval)
+	case o.Profile != ProfileDev && o.SyncInterval != 0:
+		return bad("SyncInterval is %v, and Profile %v syncs each write: leave it out, or use ProfileDev", o.SyncInterval, o.Profile)
 	case o.Profile == ProfileDev && (o.SyncInterval < minSyncInterval || o.SyncInterval > maxSyncInterval):
 		return bad("SyncInterval is %v: use %v to %v, or 0 for %v", o.SyncInterval, minSyncInterval, maxSyncInterval, devSyncInterval)
 	case strings.ContainsRune(o.StoreDir, 0):
@@ -149,6 +172,11 @@ func (o Options) validate() error {
 		return bad("MaxStore is %d bytes: use at least %d, or 0 for the default", o.MaxStore, minMaxStore)
 	case len(o.ServerName) > maxServerName || strings.Trim(o.ServerName, serverNameLetters) != "":
 		return bad("ServerName is %q: use up to %d letters, digits, '-', '_' and '.'", o.ServerName, maxServerName)
+	case o.Cluster.on() && o.Port == o.Cluster.Port && !o.DontListen:
+		return bad("Port and Cluster.Port are both %d: use two", o.Port)
+	}
+	if o.Cluster.on() {
+		return o.Cluster.validate()
 	}
 	return nil
 }
@@ -188,8 +216,9 @@ func (s *Server) serverOptions() *server.Options {
 	switch o.Profile {
 	case ProfileDev:
 		so.SyncInterval = o.SyncInterval
-	case ProfileSingle:
+	case ProfileSingle, ProfileCluster:
 		so.SyncAlways = true
 	}
+	o.Cluster.apply(so)
 	return so
 }

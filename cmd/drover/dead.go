@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -12,12 +13,20 @@ import (
 
 func deadCommand(a *app) *cobra.Command {
 	var o drover.DeadOptions
+	var count bool
 	cmd := &cobra.Command{
 		Use:   "dead",
 		Short: "List dead letters: what could not be applied, and why",
+		Example: `  drover dead --reason unknown-workflow
+  drover dead --count`,
 		Args:  argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				if count {
+					return lines(a, []string{"REASON", "LETTERS"}, deadCounts(ctx, c, o), func(n schemas.DeadCount) []string {
+						return []string{word(n.Reason, 40), fmt.Sprint(n.Count)}
+					})
+				}
 				heads := []string{"SEQ", "TIME", "REASON", "SUBJECT", "SIZE", "DETAILS"}
 				return lines(a, heads, c.DeadLetters(ctx, o), deadRow)
 			})
@@ -28,7 +37,23 @@ func deadCommand(a *app) *cobra.Command {
 	fs.StringVar(&o.Reason, "reason", "", "only with this reason")
 	fs.Uint64Var(&o.After, "after", 0, "only behind this sequence")
 	fs.IntVar(&o.Limit, "limit", 0, "at most so many (default all)")
+	fs.BoolVar(&count, "count", false, "count them by reason; --limit does not matter")
 	return cmd
+}
+
+func deadCounts(ctx context.Context, c *drover.Client, o drover.DeadOptions) iter.Seq2[schemas.DeadCount, error] {
+	return func(yield func(schemas.DeadCount, error) bool) {
+		counts, err := c.CountDeadLetters(ctx, o)
+		if err != nil {
+			yield(schemas.DeadCount{}, err)
+			return
+		}
+		for _, n := range counts {
+			if !yield(n, nil) {
+				return
+			}
+		}
+	}
 }
 
 func deadRow(e schemas.DeadEntry) []string {

@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -53,7 +54,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case wrong, isAny(err, drover.ErrInvalid, embedded.ErrInvalidOptions, topology.ErrInvalidOptions, claims.ErrInvalidOptions):
+	case wrong, isAny(err, drover.ErrInvalid, embedded.ErrInvalidOptions, topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions):
 		return exitUsage
 	case isAny(err, drover.ErrUnavailable, post.ErrNoConnection, post.ErrDisconnected):
 		return exitNoConnection

@@ -5,10 +5,13 @@ import (
 	"context"
 	"runtime/debug"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -20,9 +23,29 @@ type node struct {
 	o   serveOptions
 	log logrus.FieldLogger
 
+	register *nodes.Registry
+	member   *nodes.Member // this node's record; nil until its name is known
+	served   namesServed
+	stop     context.CancelCauseFunc // begins a planned stop
+	drain    atomic.Int64            // limit of that stop by the word of an operator, in ns; 0 without one
+	halted   atomic.Bool             // the roles wait for the word of an operator
+	acked    chan struct{}           // closed by ack
+	ack      func()                  // may be called more than once
+	telling  sync.WaitGroup          // of what makes the stop known
+	failed   bool                    // it did not end properly
+
 	server *embedded.Server // nil with External
 	conn   *post.Conn       // to look after the namespaces, and of the home's roles but the broker, which opens its own
 	home   *tenant
+}
+
+// newNode prepares a node. Its planned stop ends the returned context.
+func newNode(ctx context.Context, o serveOptions) (*node, context.Context) {
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, defaultDrain)
+	n := &node{o: o, log: o.Logger, acked: make(chan struct{})}
+	n.ack = sync.OnceFunc(func() { close(n.acked) })
+	ctx, n.stop = context.WithCancelCause(ctx)
+	return n, ctx
 }
 
 func (n *node) open(ctx context.Context) error {
@@ -31,7 +54,7 @@ func (n *node) open(ctx context.Context) error {
 		o.Logger = n.log
 		server, err := embedded.Start(ctx, o)
 		if err != nil {
-			return err
+			return inFlags(err)
 		}
 		n.server = server
 	}
@@ -40,14 +63,14 @@ func (n *node) open(ctx context.Context) error {
 		return err
 	}
 	n.home = newTenant(n, n.log, n.conn)
-	o := topology.Options{Namespace: n.o.Namespace, Partitions: n.o.Partitions, Replicas: n.o.Replicas, Memory: n.memory()}
+	o := topology.Options{Namespace: cmp.Or(n.o.Namespace, defaultNamespace), Partitions: n.o.Partitions, Replicas: n.o.Replicas, Memory: n.memory()}
 	if n.server == nil {
 		// Nobody has said how to store it, so it stays as it is.
-		if have, err := topology.Lookup(ctx, n.conn, subject.Namespace(cmp.Or(o.Namespace, defaultNamespace))); err == nil {
+		if have, err := topology.Lookup(ctx, n.conn, subject.Namespace(o.Namespace)); err == nil {
 			o.Memory = have.Memory
 		}
 	}
-	return n.home.open(ctx, o)
+	return n.openHome(ctx, o)
 }
 
 // defaultNamespace is that of topology.Options.
@@ -55,6 +78,14 @@ const defaultNamespace = "default"
 
 // memory tells whether this node makes streams in memory.
 func (n *node) memory() bool { return n.server != nil && n.server.Memory() }
+
+// replicas are those of a namespace that is made through this node, if nobody says otherwise.
+func (n *node) replicas() int {
+	if n.clustered() {
+		return cmp.Or(n.o.Replicas, clusterReplicas)
+	}
+	return n.o.Replicas
+}
 
 func (n *node) dial(ctx context.Context, name string) (*post.Conn, error) {
 	var o post.Options
@@ -72,6 +103,14 @@ func (n *node) run(ctx context.Context) error {
 	if err := n.home.build(); err != nil {
 		return err
 	}
+	told, err := n.listen()
+	if err != nil {
+		return err
+	}
+	defer told.Close()
+	if !n.begin(ctx) {
+		return nil // told to stop before the roles began
+	}
 	close(n.home.built)
 	parts := map[string]runner{
 		"namespace " + string(n.home.space.Name): runnerFunc(n.home.stay),
@@ -80,7 +119,9 @@ func (n *node) run(ctx context.Context) error {
 	if n.has(roleOps) && !n.o.OnlyNamespace {
 		parts["namespace service"] = runnerFunc(n.serveNamespaces)
 	}
-	return n.supervise(ctx, parts)
+	err = n.supervise(ctx, parts)
+	n.failed = err != nil
+	return err
 }
 
 // attend says when the node is ready, and looks after the namespaces other than its home.
@@ -104,13 +145,13 @@ func (n *node) attend(ctx context.Context) error {
 
 // serveNamespaces answers those who make and delete namespaces. It has a connection of its own, which ends with it.
 func (n *node) serveNamespaces(ctx context.Context) error {
-	conn, err := n.dial(ctx, n.home.claims.Node()+" namespaces")
+	conn, err := n.dial(ctx, n.member.Name()+" namespaces")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	return topology.Serve(ctx, conn, topology.ServeOptions{
-		Memory: n.memory(), Replicas: n.o.Replicas, Node: n.home.claims.Node(), Version: semanticVersion(), Logger: n.log,
+		Memory: n.memory(), Replicas: n.replicas(), Node: n.member.Name(), Version: semanticVersion(), Logger: n.log,
 	})
 }
 
@@ -125,9 +166,8 @@ func (n *node) has(role string) bool { return slices.Contains(n.roleNames(), rol
 
 // close ends what open began, the server last.
 func (n *node) close() {
-	if n.home != nil {
-		n.home.close()
-	}
+	n.stop(nil)
+	n.leave()
 	if n.conn != nil {
 		n.conn.Close()
 	}

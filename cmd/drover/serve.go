@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// stopTimeout bounds a planned stop: hand over partitions, finish what is on its way, close the store.
-	stopTimeout = 15 * time.Second
+	// defaultDrain bounds a planned stop: hand over partitions, finish what runs (S2-1).
+	defaultDrain = 5 * time.Minute
+	// failureTimeout bounds the stop of the other roles when one has failed.
+	failureTimeout = 15 * time.Second
 	// readyTimeout bounds how long a server of its own waits for its partitions before it calls itself ready: a large
 	// backlog is worked off behind the ready line.
 	readyTimeout = 5 * time.Second
@@ -35,7 +37,7 @@ var allRoles = []string{roleBroker, roleTimers, roleOps}
 // Reasons for the end of a server, as causes of its context.
 var (
 	errCutShort = errors.New("the stop was cut short")
-	errSlowStop = fmt.Errorf("the roles did not stop within %v", stopTimeout)
+	errSlowStop = errors.New("the roles did not stop in time")
 )
 
 // serveOptions of serve. The zero value of a field is its default, except where it says required.
@@ -57,6 +59,11 @@ type serveOptions struct {
 	ClaimTTL time.Duration
 	// Node names this process. Defaults to the host name, with a number behind it while another live node has it.
 	Node string
+	// AfterCrash is "recover" or "halt": what to do when an earlier self of this node did not end properly. Defaults to
+	// "recover".
+	AfterCrash string
+	// DrainTimeout bounds a planned stop. Defaults to 5 min.
+	DrainTimeout time.Duration
 	// Logger is required.
 	Logger logrus.FieldLogger
 	// Ready is called once, when requests are answered. Defaults to nothing.
@@ -75,12 +82,18 @@ type readiness struct {
 	Node       string   `json:"node"`
 	Roles      []string `json:"roles"`
 	Store      string   `json:"store,omitempty"`
+	// Of a node of a cluster alone: its name, that of this server in it, how many nodes it has when it is whole, and how many
+	// of them hold each stream.
+	Cluster  string `json:"cluster,omitempty"`
+	Server   string `json:"server,omitempty"`
+	Size     int    `json:"clusterSize,omitempty"`
+	Replicas int    `json:"replicas,omitempty"`
 }
 
 // serve runs a server until ctx is done and its roles have stopped. It returns nil after a clean stop, and the first
 // failure otherwise: one of the start, or of a role that ended by itself.
 func serve(ctx context.Context, o serveOptions) error {
-	n := &node{o: o, log: o.Logger}
+	n, ctx := newNode(ctx, o)
 	defer n.close()
 	if err := n.open(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -119,32 +132,28 @@ func (n *node) supervise(ctx context.Context, parts map[string]runner) error {
 	go func() { wg.Wait(); close(ended) }()
 
 	<-work.Done()
-	failure := context.Cause(work)
+	failure, most := context.Cause(work), min(failureTimeout, n.drainLimit())
 	if ctx.Err() != nil {
-		failure = nil
-		n.log.Info("stopping; a second signal cuts it short")
+		failure, most = nil, n.drainLimit()
+		n.draining(ctx)
 	}
-	limit := time.NewTimer(stopTimeout)
+	limit := time.NewTimer(most)
 	defer limit.Stop()
 	select {
 	case <-ended:
 	case <-n.o.Hurry:
 		failure = cmp.Or(failure, errCutShort)
 	case <-limit.C:
-		failure = cmp.Or(failure, errSlowStop)
+		failure = cmp.Or(failure, fmt.Errorf("%w: %v", errSlowStop, most))
 	}
 	return failure
 }
 
 func (n *node) readiness() readiness {
 	r := readiness{
-		Ready: true, Profile: "external", Namespace: string(n.home.space.Name), Partitions: n.home.space.Partitions, Node: n.home.claims.Node(),
+		Ready: true, Profile: "external", Namespace: string(n.home.space.Name), Partitions: n.home.space.Partitions, Node: n.member.Name(),
 	}
-	for _, name := range allRoles {
-		if n.has(name) {
-			r.Roles = append(r.Roles, name)
-		}
-	}
+	r.Roles = n.orderedRoles()
 	if n.server == nil {
 		r.URL = n.conn.NATS().ConnectedUrlRedacted()
 		return r
@@ -152,6 +161,10 @@ func (n *node) readiness() readiness {
 	r.URL, r.Profile = n.server.ClientURL(), n.server.Profile().String()
 	if !n.server.Memory() {
 		r.Store = n.server.StoreDir()
+	}
+	if n.clustered() {
+		r.Cluster, r.Server, r.Replicas = n.server.ClusterName(), n.server.ServerName(), n.home.space.Replicas
+		_, r.Size = n.server.Seen()
 	}
 	return r
 }
@@ -164,6 +177,9 @@ func (r readiness) String() string {
 		store = ", store " + r.Store
 	case r.Profile != "external":
 		store = ", store in memory"
+	}
+	if r.Cluster != "" {
+		store = fmt.Sprintf(" (server %s of %s, %d nodes, %d replicas)%s", r.Server, r.Cluster, r.Size, r.Replicas, store)
 	}
 	return fmt.Sprintf("drover is ready: namespace %s with %d partitions, node %s as %s, profile %s%s; connect with --nats %s",
 		r.Namespace, r.Partitions, r.Node, strings.Join(r.Roles, "+"), r.Profile, store, r.URL)

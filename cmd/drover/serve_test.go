@@ -33,6 +33,18 @@ type served struct {
 // serving starts a server and waits for its ready line. The test stops it at the latest.
 func serving(t *testing.T, o serveOptions) *served {
 	t.Helper()
+	s, ready := beginning(t, o)
+	select {
+	case s.readiness = <-ready:
+	case <-s.ended:
+		t.Fatalf("the server did not begin: %v", s.err)
+	}
+	return s
+}
+
+// beginning starts a server that may wait for something before it is ready.
+func beginning(t *testing.T, o serveOptions) (*served, <-chan readiness) {
+	t.Helper()
 	if o.Logger == nil {
 		log := logrus.New()
 		log.SetOutput(testWriter{t})
@@ -48,12 +60,7 @@ func serving(t *testing.T, o serveOptions) *served {
 		s.err = serve(ctx, o)
 	}()
 	t.Cleanup(func() { stop(); <-s.ended })
-	select {
-	case s.readiness = <-ready:
-	case <-s.ended:
-		t.Fatalf("the server did not begin: %v", s.err)
-	}
-	return s
+	return s, ready
 }
 
 func (s *served) end(t *testing.T) {
@@ -273,6 +280,9 @@ func TestServeRefuses(t *testing.T) {
 		{"server --memory --profile single --port -1", exitUsage, []string{"Profile is single"}},
 		{"server --profile best", exitUsage, []string{"--profile", "single or dev"}},
 		{"server --roles broker,juggler", exitUsage, []string{`"juggler"`, "broker,timers,ops"}},
+		{"server --after-crash later", exitUsage, []string{"--after-crash", "recover or halt"}},
+		{"server --nats nats://127.0.0.1:1 --after-crash halt", exitUsage, []string{"--after-crash is halt", "--node"}},
+		{"server --drain-timeout soon", exitUsage, []string{"--drain-timeout", "1m30s"}},
 		{"server --store " + file + " --port -1", exitFailed, []string{file}},
 		{"dev --port " + port, exitFailed, []string{"port is in use"}},
 		{"dev --port 70000", exitUsage, []string{"Port is 70000"}},
@@ -321,8 +331,8 @@ func TestNodeEndsWithItsRoles(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			log := logrus.New()
 			log.SetOutput(io.Discard)
-			n := &node{o: serveOptions{Hurry: tt.hurry}, log: log}
-			ctx, cancel := context.WithCancel(t.Context())
+			parent, cancel := context.WithCancel(t.Context())
+			n, ctx := newNode(parent, serveOptions{Hurry: tt.hurry, Logger: log})
 			defer cancel()
 			if tt.stop {
 				cancel()

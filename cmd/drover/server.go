@@ -25,7 +25,9 @@ type serverFlags struct {
 	port, maxPayload           int
 	partitions, replicas       int
 	roles                      []string
-	claimTTL                   durationFlag
+	claimTTL, drain            durationFlag
+	afterCrash                 string
+	cluster                    clusterFlags
 }
 
 func serverCommand(a *app) *cobra.Command {
@@ -41,11 +43,22 @@ elsewhere; start as many as you like.
 
 Profile single survives a power cut: every write is synced before it is acknowledged. Profile dev syncs once a second.
 
+With --cluster-name it is one node of a cluster, usually of three: profile cluster. Every write is synced by most nodes before
+it is acknowledged, so that the loss of one, or a power cut of all, loses nothing. Start one server on each host with the same
+--cluster-name and --routes and a --store of its own, in any order: each waits for the others. While a node sees less than half
+of the cluster it refuses requests. A store stays with the cluster, and with the server name, that it was first started with.
+
 It makes --namespace if it is missing, and serves every other namespace too, those that are made later as well; with
 --only-namespace it keeps to the one.
 
-SIGTERM and SIGINT stop it: partitions are handed over, then the store is closed. A second signal cuts that short.`,
+SIGTERM, SIGINT and "drover drain" stop it: it takes no more work, finishes what runs for as long as --drain-timeout allows,
+hands its partitions over and leaves. A second signal cuts that short.
+
+A node that did not end properly, and is started again under its name, says so in its log and goes on. With --after-crash halt
+its roles wait for "drover node ack"; the embedded NATS server runs meanwhile, so that one can look.`,
 		Example: `  drover server --store /var/lib/drover
+  drover server --store /var/lib/drover --host 10.0.0.1 --cluster-name prod --cluster-host 10.0.0.1 \
+      --routes nats://10.0.0.1:6222,nats://10.0.0.2:6222,nats://10.0.0.3:6222
   drover server --nats nats://n1:4222,nats://n2:4222 --replicas 3`,
 		Args: argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, &f) },
@@ -54,8 +67,9 @@ SIGTERM and SIGINT stop it: partitions are handed over, then the store is closed
 	fs.SortFlags = false
 	fs.StringVar(&f.store, "store", "./drover-data", "folder of the embedded server's store")
 	fs.BoolVar(&f.memory, "memory", false, "keep everything in memory instead; it ends with the process")
-	fs.StringVar(&f.profile, "profile", "", "durability of the embedded server: single or dev (default single; dev with --memory)")
-	fs.IntVar(&f.replicas, "replicas", 0, "servers of the NATS cluster that hold each stream: 1, 3 or 5 (default what the namespace has, or 1)")
+	fs.StringVar(&f.profile, "profile", "", "durability of the embedded server: single, dev or cluster (default single; dev with --memory; cluster with --cluster-name)")
+	fs.IntVar(&f.replicas, "replicas", 0, "servers of the NATS cluster that hold each stream: 1, 3 or 5 (default what the namespace has, or 1; 3 with --cluster-name)")
+	f.cluster.register(fs)
 	f.register(cmd)
 	return cmd
 }
@@ -69,14 +83,16 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.partitions, "partitions", 0, "partitions of a new namespace (default what the namespace has, or 4)")
 	fs.BoolVar(&f.onlyNamespace, "only-namespace", false, "serve no namespace but that of --namespace")
 	fs.Var(&f.claimTTL, "claim-ttl", "how long a crashed server keeps its partitions (default 10s)")
+	fs.Var(&f.drain, "drain-timeout", "how long a planned stop may wait for what runs (default 5m)")
+	fs.StringVar(&f.afterCrash, "after-crash", afterCrashRecover, "when this node did not end properly last time: recover, or halt until \"drover node ack NODE\"")
 	fs.StringVar(&f.node, "node", "", "name of this node (default the host name, with a number while a live node has it)")
 	fs.IntVar(&f.maxPayload, "max-payload", 0, "largest message of the embedded server in bytes (default 1 MiB)")
 }
 
 // onlyEmbedded and onlyExternal are flags that say something to one kind of server alone.
 var (
-	onlyEmbedded = []string{"store", "memory", "profile", "host", "port", "max-payload"}
-	onlyExternal = []string{"replicas", "creds", "nkey", "user", "password", "tlsca", "tlscert", "tlskey"}
+	onlyEmbedded = append([]string{"store", "memory", "profile", "host", "port", "max-payload", "cluster-name"}, clusterFlagNames...)
+	onlyExternal = []string{"creds", "nkey", "user", "password", "tlsca", "tlscert", "tlskey"}
 )
 
 // options turns the flags into serveOptions. Whatever would be ignored is refused.
@@ -95,14 +111,25 @@ func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error)
 	if f.memory && fs.Changed("store") {
 		return nil, usage(cmd, fmt.Errorf("--memory and --store exclude each other: leave out one of them"))
 	}
+	if !external {
+		if err := f.checkCluster(cmd); err != nil {
+			return nil, usage(cmd, err)
+		}
+	}
 	for _, r := range f.roles {
 		if !slices.Contains(allRoles, r) {
 			return nil, usage(cmd, fmt.Errorf("--roles names %q: use some of %s", r, strings.Join(allRoles, ",")))
 		}
 	}
+	switch {
+	case f.afterCrash != "" && f.afterCrash != afterCrashRecover && f.afterCrash != afterCrashHalt:
+		return nil, usage(cmd, fmt.Errorf("--after-crash is %q: use %s or %s", f.afterCrash, afterCrashRecover, afterCrashHalt))
+	case f.afterCrash == afterCrashHalt && external && f.node == "":
+		return nil, usage(cmd, fmt.Errorf("--after-crash is halt, which needs --node beside a NATS elsewhere: without a name of its own a node does not know its earlier self"))
+	}
 	o := &serveOptions{
 		Namespace: a.namespace, OnlyNamespace: f.onlyNamespace, Roles: f.roles, Partitions: f.partitions, Replicas: f.replicas,
-		ClaimTTL: f.claimTTL.value, Node: f.node,
+		ClaimTTL: f.claimTTL.value, Node: f.node, AfterCrash: f.afterCrash, DrainTimeout: f.drain.value,
 	}
 	if external {
 		at, err := a.dialOptions()
@@ -113,14 +140,17 @@ func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error)
 	if f.memory {
 		o.Embedded.StoreDir = ""
 	}
+	f.cluster.options(&o.Embedded, f.node)
 	switch f.profile {
 	case "":
 	case "dev":
 		o.Embedded.Profile = embedded.ProfileDev
 	case "single":
 		o.Embedded.Profile = embedded.ProfileSingle
+	case "cluster":
+		o.Embedded.Profile = embedded.ProfileCluster
 	default:
-		return nil, usage(cmd, fmt.Errorf("--profile is %q: use single or dev", f.profile))
+		return nil, usage(cmd, fmt.Errorf("--profile is %q: use single, dev or cluster", f.profile))
 	}
 	return o, nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -14,19 +12,10 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/timers"
-)
-
-const (
-	// releaseTimeout bounds giving the node's name back.
-	releaseTimeout = time.Second
-	// nodeNames is how many names are tried for a node that was given none.
-	nodeNames = 64
 )
 
 // Reasons for the end of a tenant.
@@ -44,9 +33,10 @@ type tenant struct {
 
 	space  *topology.Namespace
 	claims *claims.Claims
-	name   *claims.Lease // of the node's name; nil if the name was given
+	keeper *ops.Master // competes with role ops only; the home's also recovers
 	broker *broker.Broker
 	roles  map[string]runner
+	unlist func() // takes the namespace off the node's record
 
 	seen    *topology.Info // as the watch first saw it, and only for the watch once the tenant runs
 	drop    func()         // ends run; may be called more than once
@@ -64,7 +54,7 @@ func newTenant(n *node, log logrus.FieldLogger, conn *post.Conn) *tenant {
 	return t
 }
 
-// open makes the namespace, or what is missing of it, and gives the node its name there.
+// open makes the namespace, or what is missing of it, and opens its claims.
 func (t *tenant) open(ctx context.Context, o topology.Options) error {
 	o.Version, o.Logger = versionName(), t.log
 	var err error
@@ -74,69 +64,29 @@ func (t *tenant) open(ctx context.Context, o topology.Options) error {
 	return t.openClaims(ctx)
 }
 
-// openClaims gives the node its name and its claims. A name that was given is taken as it is: a server that is started
-// again after a crash must not wait until the claims of its former self have run out. Another node may have the name in
-// one namespace and not in the next, so a node can have a different one in each.
-func (t *tenant) openClaims(ctx context.Context) error {
+// openClaims opens the claims under the node's name, which the home finds.
+func (t *tenant) openClaims(ctx context.Context) (err error) {
 	n := t.node
-	o := claims.Options{Node: n.o.Node, TTL: n.o.ClaimTTL, Logger: t.log}
-	if n.server != nil {
-		o.StoreID, o.Boot = n.server.StoreID(), n.server.Boot()
-	}
-	var err error
-	if o.Node != "" {
-		t.claims, err = claims.Open(t.conn, t.space.Name.BucketClaims(), o)
-		return err
-	}
-	host, err := os.Hostname()
-	if err != nil || subject.ValidateID("host name", host) != nil {
-		host = "node"
-	}
-	for i := range nodeNames {
-		o.Node = host
-		if i > 0 {
-			o.Node = fmt.Sprintf("%s-%d", host, i+1)
-		}
-		if free, err := t.takeName(ctx, o); free || err != nil {
+	if n.member == nil {
+		if err := n.join(ctx, t.space.Name); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%d nodes named %s-… are alive: name this one with --node", nodeNames, host)
+	o := claims.Options{Node: n.member.Name(), TTL: n.o.ClaimTTL, Logger: t.log}
+	if n.server != nil {
+		o.StoreID, o.Boot = n.server.StoreID(), n.server.Boot()
+	}
+	t.claims, err = claims.Open(t.conn, t.space.Name.BucketClaims(), o)
+	return err
 }
-
-// takeName holds o.Node as this node's name for as long as it lives, unless a live node has it: one that holds the name
-// too, or one that was given it and holds any claim.
-func (t *tenant) takeName(ctx context.Context, o claims.Options) (free bool, err error) {
-	c, err := claims.Open(t.conn, t.space.Name.BucketClaims(), o)
-	if err != nil {
-		return false, err
-	}
-	held, err := c.List(ctx)
-	if err != nil {
-		return false, err
-	}
-	for _, h := range held {
-		if h.Node == o.Node && !h.Expired && (o.StoreID == "" || h.StoreID != o.StoreID) {
-			return false, nil
-		}
-	}
-	lease, err := c.TryAcquire(ctx, "node."+keyForm.ReplaceAllString(o.Node, "_"))
-	if errors.Is(err, claims.ErrHeld) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	t.claims, t.name = c, lease
-	return true, nil
-}
-
-// keyForm matches what a key of a bucket may not hold.
-var keyForm = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
 // build makes the roles.
 func (t *tenant) build() error {
 	t.roles = map[string]runner{}
+	var err error
+	if t.keeper, err = t.master(); err != nil {
+		return err
+	}
 	for _, name := range t.node.roleNames() {
 		var r runner
 		var err error
@@ -145,7 +95,7 @@ func (t *tenant) build() error {
 			t.broker, err = broker.New(t.node.dial, broker.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
-				Synced: t.node.server != nil && t.node.server.Profile() == embedded.ProfileSingle,
+				Synced: t.node.synced(), Quorum: t.node.quorum(),
 			})
 			r = t.broker
 		case roleTimers:
@@ -153,7 +103,7 @@ func (t *tenant) build() error {
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Node: t.claims.Node(), Claims: t.claims, Logger: t.log,
 			})
 		case roleOps:
-			r, err = t.master()
+			r = t.keeper
 		default:
 			err = fmt.Errorf("%w: there is no role %q: use some of %s", errUnknownRole, name, strings.Join(allRoles, ","))
 		}
@@ -162,12 +112,17 @@ func (t *tenant) build() error {
 		}
 		t.roles[name] = r
 	}
+	t.unlist = t.node.served.add(string(t.space.Name))
 	return nil
 }
 
-func (t *tenant) master() (runner, error) {
-	return ops.NewMaster(ops.MasterOptions{
-		Claims: t.claims, Logger: t.log,
+func (t *tenant) master() (*ops.Master, error) {
+	lost, err := ops.NewReverter(ops.ReverterOptions{Conn: t.conn, Namespace: t.space.Name, Logger: t.log})
+	if err != nil {
+		return nil, err
+	}
+	o := ops.MasterOptions{
+		Claims: t.claims, Logger: t.log, Revert: lost.Revert,
 		Fence: func(ctx context.Context, partition int, claim uint64) error {
 			_, err := broker.Fence(ctx, t.conn, t.space.Name, partition, claim, t.claims.Node())
 			if errors.Is(err, broker.ErrNewerFence) {
@@ -175,12 +130,18 @@ func (t *tenant) master() (runner, error) {
 			}
 			return err
 		},
-	})
+	}
+	if n := t.node; t == n.home {
+		// One master looks after the nodes, whatever namespaces they serve.
+		o.Nodes, o.Self, o.Home = n.register, n.member, string(t.space.Name)
+	}
+	return ops.NewMaster(o)
 }
 
 // run runs the roles until ctx is done, the tenant is dropped, or one of them ends, and waits for the others. It returns an
 // error only in the last case.
 func (t *tenant) run(ctx context.Context) error {
+	defer t.unlist()
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var wg sync.WaitGroup
@@ -208,7 +169,6 @@ func (t *tenant) run(ctx context.Context) error {
 // stay runs the home of a node: if its namespace is deleted the node lives on for the others.
 func (t *tenant) stay(ctx context.Context) error {
 	err := t.run(ctx)
-	t.close()
 	close(t.ended)
 	if err == nil {
 		<-ctx.Done()
@@ -216,10 +176,10 @@ func (t *tenant) stay(ctx context.Context) error {
 	return err
 }
 
-// awaitPartitions waits, in a server that has all partitions to itself, until it owns them, so that the first request
+// awaitPartitions waits, in a server that has all partitions to itself and is no node of a cluster, until it owns them, so that the first request
 // after the ready line finds an owner. It reports false if ctx ended.
 func (t *tenant) awaitPartitions(ctx context.Context) bool {
-	if t.broker == nil || t.node.server == nil {
+	if t.broker == nil || t.node.server == nil || t.node.clustered() {
 		return ctx.Err() == nil
 	}
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -256,17 +216,4 @@ func closed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// close gives the node's name back.
-func (t *tenant) close() {
-	if t.name == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
-	defer cancel()
-	if err := t.name.Release(ctx); err != nil {
-		t.log.WithError(err).Debug("the node's name is not given back, it will expire")
-	}
-	t.name = nil
 }

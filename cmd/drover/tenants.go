@@ -197,7 +197,6 @@ func (s *tenants) serve(ctx context.Context, t *tenant) error {
 		return err
 	}
 	defer t.conn.Close()
-	defer t.close()
 	if err := s.open(ctx, t); err != nil {
 		return err
 	}

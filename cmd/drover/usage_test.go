@@ -74,6 +74,14 @@ func TestWrongUsage(t *testing.T) {
 		{args: "list --closed-after soon", want: []string{"--closed-after", "2026-01-02"}},
 		{args: "list --started-before 5", want: []string{"--started-before"}},
 		{args: "list -o xml", want: []string{"--output", "table, json, yaml"}},
+		{args: "nodes a", want: []string{`argument "a" is too much`}},
+		{args: "node", want: []string{"ack or remove is missing"}},
+		{args: "node kill a", want: []string{`no command "node kill"`, "use ack or remove"}},
+		{args: "node ack", want: []string{"NODE is missing"}},
+		{args: "claims a", want: []string{`argument "a" is too much`}},
+		{args: "drain", want: []string{"NODE is missing"}},
+		{args: "drain a --drain-timeout NONE", want: []string{"--drain-timeout", "NONE"}},
+		{args: "drain a\nb", want: []string{"NODE", "control character"}},
 		{args: "completion tcsh", want: []string{"tcsh"}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
@@ -105,7 +113,7 @@ func TestHelpAndVersion(t *testing.T) {
 		t.Fatalf("help prints %q, --help prints %q", got, want)
 	}
 	// Every command that DESIGN names for this release is there and has a help text.
-	for name := range strings.FieldsSeq("server dev start signal history describe result list count lists why cancel terminate resume pause dead verify version type namespace completion") {
+	for name := range strings.FieldsSeq("server dev start signal history describe result list count lists why cancel terminate resume pause dead verify version type namespace nodes node claims drain completion") {
 		if r := command("", name, "--help"); r.code != exitDone || !strings.Contains(r.stdout, "drover "+name) {
 			t.Fatalf("%s --help: got %d %q", name, r.code, r.stdout)
 		}

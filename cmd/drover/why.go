@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/ops/audit"
 )
 
 func whyCommand(a *app) *cobra.Command {
@@ -13,10 +17,12 @@ func whyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why ID",
 		Short: "Tell in one sentence what a workflow waits for",
-		Args:  argNames("ID"),
+		Long: `Tell in one sentence what a workflow waits for, with the names and times that matter. If nobody answers for it, the
+streams of the namespace tell which partition has no owner, and who owned it last.`,
+		Args: argNames("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
-				because, err := c.Run(args[0], runID).Why(ctx)
+				because, err := whyOrUnserved(ctx, c, args[0], runID)
 				if err != nil {
 					return err
 				}
@@ -33,4 +39,48 @@ func whyCommand(a *app) *cobra.Command {
 	}
 	runFlag(cmd, &runID)
 	return cmd
+}
+
+const (
+	// whyPatience is how long the owner may take to answer before the streams are asked whether there is one.
+	whyPatience = 5 * time.Second
+	// unservedTimeout bounds the look into the streams, which comes when the caller's patience may be over.
+	unservedTimeout = 5 * time.Second
+)
+
+// whyOrUnserved asks the owner of a workflow, or explains why there is none. It asks on as long as any command does if
+// neither helps.
+func whyOrUnserved(ctx context.Context, c *drover.Client, id, runID string) (string, error) {
+	run := c.Run(id, runID)
+	first, cancel := context.WithTimeout(ctx, whyPatience)
+	defer cancel()
+	because, err := run.Why(first)
+	if err == nil {
+		return because, nil
+	}
+	if because = unserved(ctx, c, id, err); because != "" {
+		return because, nil
+	}
+	if first.Err() == nil || ctx.Err() != nil {
+		return "", err
+	}
+	return run.Why(ctx)
+}
+
+// unserved explains why nobody answered for a workflow; it returns "" if the failure was another, or is not explained.
+func unserved(ctx context.Context, c *drover.Client, id string, failure error) string {
+	if !errors.Is(failure, drover.ErrUnavailable) && !errors.Is(failure, drover.ErrTimeout) {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unservedTimeout)
+	defer cancel()
+	partitions, err := partitionsOf(ctx, c, "why")
+	if err != nil {
+		return ""
+	}
+	because, err := audit.Unserved(ctx, c.Conn(), subject.Namespace(c.Namespace()), partitions, id)
+	if err != nil {
+		return ""
+	}
+	return because
 }

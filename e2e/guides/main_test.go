@@ -74,8 +74,14 @@ func startNATS(t *testing.T) (url string) {
 	if len(conf) != 1 {
 		t.Fatalf("got %d configurations, want 1", len(conf))
 	}
+	return startConf(t, conf[0])
+}
+
+// startConf runs a server with a configuration.
+func startConf(t *testing.T, conf string) (url string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "nats.conf")
-	if err := os.WriteFile(file, []byte(conf[0]), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	o, err := server.ProcessConfigFile(file)

@@ -3,15 +3,18 @@
 //
 // A process that is killed with -9 stops between two of its messages. To the rest of the world that is a connection that
 // ends there, and no other follows: [Wire.Kill]. A lost acknowledgement is a message that is executed while its answer
-// never comes: [CutAfter]. Only tests use it.
+// never comes: to a client that dies of it by [CutAfter], to one that lives on by [Unanswered]. What an unlucky network
+// makes of a message besides is [Twice] and [Late]. Only tests use it.
 package cutwire
 
 import (
 	"bytes"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Verdict says what becomes of a message.
@@ -30,7 +33,21 @@ const (
 	Swallow
 	// Break ends this connection after the message, as a network would; the client may connect again.
 	Break
+	// Unanswered lets the message through and loses whatever is answered: the client waits in vain, on a connection that
+	// lives. The answers go to [Lost].
+	Unanswered
+	// Twice lets the message through two times.
+	Twice
+	// Late lets the message through after [Wire.Delay]; those behind it overtake it. It is lost if its connection has
+	// ended by then.
+	Late
 )
+
+// Lost is the subject that answers go to which are lost. A test that subscribes to it sees what the client did not; and a
+// pull request, which the server drops if nobody listens for its answer, is then executed.
+const Lost = "_LOST"
+
+const defaultDelay = 5 * time.Second
 
 // Provider is what embedded servers are connected through (nats.InProcessConnProvider).
 type Provider interface{ InProcessConn() (net.Conn, error) }
@@ -41,6 +58,7 @@ type Wire struct {
 
 	mu     sync.Mutex
 	judge  func(subject string, body []byte) Verdict
+	delay  time.Duration
 	dead   bool
 	conns  map[*conn]struct{}
 	killed chan struct{}
@@ -51,7 +69,14 @@ var ErrKilled = errors.New("cutwire: this process is dead")
 
 // New returns a wire to a server. Until Judge is called everything passes.
 func New(server Provider) *Wire {
-	return &Wire{server: server, conns: make(map[*conn]struct{}), killed: make(chan struct{})}
+	return &Wire{server: server, delay: defaultDelay, conns: make(map[*conn]struct{}), killed: make(chan struct{})}
+}
+
+// Delay sets how late a message is that is [Late]. It is 5 s until then.
+func (w *Wire) Delay(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.delay = d
 }
 
 // Judge lets f decide over every message that is published from now on. It is called with the wire locked, so it may
@@ -144,9 +169,19 @@ func (c *conn) forward(message []byte, subject string, body []byte) error {
 		c.wire.mu.Unlock()
 		return ErrKilled
 	}
+	delay := c.wire.delay
 	c.wire.mu.Unlock()
-	if verdict == Swallow {
+	switch verdict {
+	case Swallow:
 		return nil
+	case Late:
+		late := bytes.Clone(message)
+		time.AfterFunc(delay, func() { _, _ = c.Conn.Write(late) }) // whole messages: a Write is not torn apart by another
+		return nil
+	case Unanswered:
+		message = unanswered(message)
+	case Twice:
+		message = bytes.Repeat(message, 2)
 	}
 	if _, err := c.Conn.Write(message); err != nil {
 		return err
@@ -160,6 +195,16 @@ func (c *conn) forward(message []byte, subject string, body []byte) error {
 		return net.ErrClosed
 	}
 	return nil
+}
+
+// unanswered gives a publish another reply subject, if it has one.
+func unanswered(message []byte) []byte {
+	line, rest, _ := bytes.Cut(message, []byte("\r\n"))
+	fields := bytes.Fields(line)
+	if n := len(fields); n == 4 && bytes.EqualFold(fields[0], []byte("PUB")) || n == 5 {
+		fields[2] = []byte(Lost)
+	}
+	return slices.Concat(bytes.Join(fields, []byte(" ")), []byte("\r\n"), rest)
 }
 
 // next finds the first protocol message in b: its length and, if it is a publish, subject and body (headers included).

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // pipe is a server that keeps what it was sent.
@@ -35,6 +37,8 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"pass", Pass, "CONNECT {}\r\nPUB a 1\r\nx\r\nHPUB b r 3 5\r\nH\r\nyy\r\nPUB c 0\r\n\r\n", false},
 		{"swallow", Swallow, "CONNECT {}\r\nPUB a 1\r\nx\r\nPUB c 0\r\n\r\n", false},
+		{"unanswered", Unanswered, "CONNECT {}\r\nPUB a 1\r\nx\r\nHPUB b _LOST 3 5\r\nH\r\nyy\r\nPUB c 0\r\n\r\n", false},
+		{"twice", Twice, "CONNECT {}\r\nPUB a 1\r\nx\r\nHPUB b r 3 5\r\nH\r\nyy\r\nHPUB b r 3 5\r\nH\r\nyy\r\nPUB c 0\r\n\r\n", false},
 		{"cut before", CutBefore, "CONNECT {}\r\nPUB a 1\r\nx\r\n", true},
 		{"cut after", CutAfter, "CONNECT {}\r\nPUB a 1\r\nx\r\nHPUB b r 3 5\r\nH\r\nyy\r\n", true},
 	} {
@@ -67,4 +71,48 @@ func TestVerdicts(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestUnansweredWithoutAReply(t *testing.T) {
+	for message, want := range map[string]string{
+		"PUB a 1\r\nx\r\n":            "PUB a 1\r\nx\r\n",
+		"PUB a r 1\r\nx\r\n":          "PUB a _LOST 1\r\nx\r\n",
+		"HPUB a 3 5\r\nH\r\nyy\r\n":   "HPUB a 3 5\r\nH\r\nyy\r\n",
+		"HPUB a r 3 5\r\nH\r\nyy\r\n": "HPUB a _LOST 3 5\r\nH\r\nyy\r\n",
+	} {
+		if got := string(unanswered([]byte(message))); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// What is late comes whole, behind what was sent after it.
+func TestLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &pipe{got: make(chan []byte, 1)}
+		w := New(server)
+		w.Delay(time.Minute)
+		w.Judge(func(subject string, _ []byte) Verdict {
+			if subject == "b" {
+				return Late
+			}
+			return Pass
+		})
+		c, err := w.InProcessConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Write([]byte("PUB b 1\r\nx\r\nPUB c 1\r\ny\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(59 * time.Second)
+		if _, err := c.Write([]byte("PUB d 1\r\nz\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		c.Close()
+		if got, want := string(<-server.got), "PUB c 1\r\ny\r\nPUB d 1\r\nz\r\nPUB b 1\r\nx\r\n"; got != want {
+			t.Fatalf("the server got %q, want %q", got, want)
+		}
+	})
 }

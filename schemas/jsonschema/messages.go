@@ -14,6 +14,8 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.ActivityTask](),
 		reflect.TypeFor[schemas.Alarm](),
 		reflect.TypeFor[schemas.Announcement](),
+		reflect.TypeFor[schemas.AuditRequest](),
+		reflect.TypeFor[schemas.AuditResponse](),
 		reflect.TypeFor[schemas.BeatAnswer](),
 		reflect.TypeFor[schemas.Checkpoint](),
 		reflect.TypeFor[schemas.ChildReport](),

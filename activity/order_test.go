@@ -1,0 +1,85 @@
+package activity_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/schemas"
+)
+
+// order asks the rig's workers to drain and returns the answer.
+func (r *rig) order(c schemas.Control) *schemas.ControlAnswer {
+	r.t.Helper()
+	c.V, c.Kind = schemas.Version, schemas.ControlDrain
+	body, err := json.Marshal(c)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	m, err := r.conn.Request(r.t.Context(), ns.Control("worker-1"), nil, body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	a := &schemas.ControlAnswer{}
+	if err := schemas.Unmarshal(m.Data, a); err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+// A worker that is told to drain takes no more, ends what runs, reports it and leaves.
+func TestS2_01WorkerToldToDrain(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+			time.Sleep(20 * time.Second)
+			return "done", ctx.Err()
+		}))
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(t.Context()) }()
+		r.dispatch()
+		r.next(schemas.ReportStarted)
+		for range 2 {
+			if a := r.order(schemas.Control{Reason: "maintenance"}); a.Error != nil || a.Node != "worker-1" || a.Status != schemas.NodeDraining {
+				t.Fatalf("got %+v, want that worker-1 drains", a)
+			}
+		}
+		time.Sleep(time.Second)
+		r.dispatch(func(t *schemas.ActivityTask) { t.Token = "RUN.7.1" })
+		r.next(schemas.ReportSuccess)
+		if err := <-ended; err != nil {
+			t.Fatalf("got %v, want a clean end", err)
+		}
+		r.remain("PCI", 1) // the one that came later
+	})
+}
+
+// The order's limit holds instead of the worker's own; what has not ended by then is handed back.
+func TestS2_01WorkerToldToDrainWithin(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}))
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(t.Context()) }()
+		r.dispatch()
+		r.next(schemas.ReportStarted)
+		if a := r.order(schemas.Control{Timeout: -1}); a.Error == nil || a.Error.Field != "timeout" {
+			t.Fatalf("got %+v, want a refusal that names the timeout", a)
+		}
+		began := time.Now()
+		r.order(schemas.Control{Timeout: schemas.Seconds(3)})
+		if err := <-ended; !errors.Is(err, activity.ErrDrainTimeout) {
+			t.Fatalf("got %v, want ErrDrainTimeout", err)
+		}
+		if took := time.Since(began).Round(time.Second); took != 3*time.Second {
+			t.Fatalf("it took %v, want 3 s", took)
+		}
+		r.remain("PCI", 1)
+	})
+}

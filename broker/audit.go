@@ -1,0 +1,251 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	verbAudit  = "audit"
+	verbRepair = "repair"
+	// auditRoom bounds the open activities and children of one answer; a run alone may have more.
+	auditRoom = 1500
+	// repairWait is how long a repair may wait for the commits of a run.
+	repairWait = schemas.Duration(5 * time.Second)
+)
+
+// serveAudit passes a question of an audit on to the owner of the partition, who answers the requester itself.
+func (b *Broker) serveAudit(r micro.Request) {
+	var q schemas.AuditRequest
+	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	if err := b.validateAudit(&q); err != nil {
+		b.refuse(r, err)
+		return
+	}
+	h := post.Header{verbHeader: {verbAudit}}
+	if c := content(r); c != "" {
+		h.Set(schemas.ContentTypeHeader, c)
+	}
+	if err := b.conn.PublishReply(b.ns.Owner(q.Partition), r.Reply(), h, r.Data()); err != nil {
+		b.refuse(r, unavailable(err))
+	}
+}
+
+func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
+	if q.Partition < 0 || q.Partition >= b.o.Partitions {
+		return schemas.Errorf(schemas.CodeInvalid, "partition %d: the namespace has %d, from 0", q.Partition, b.o.Partitions).InField("partition")
+	}
+	if len(q.Workflows) > schemas.MaxAudit {
+		return schemas.Errorf(schemas.CodeInvalid, "%d workflows; want at most %d", len(q.Workflows), schemas.MaxAudit).InField("workflows").WithHint("ask several times")
+	}
+	for _, wid := range q.Workflows {
+		if err := schemas.ValidateID("workflows", wid); err != nil {
+			return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflows")
+		}
+		if p := b.partitionOf(wid); p != q.Partition {
+			return schemas.Errorf(schemas.CodeInvalid, "workflow %q belongs to partition %d", wid, p).InField("workflows")
+		}
+	}
+	return nil
+}
+
+// audit answers for workflows of the partition. Those that are not in memory are read one after another, by one reader,
+// and forgotten again: an audit of all open runs must not push those out that are at work, nor take all readers.
+func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
+	if !p.lease.Valid() {
+		reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(fmt.Errorf("the owner of partition %d is changing", p.n))})
+		return
+	}
+	a := &schemas.AuditResponse{
+		V: schemas.Version, Partition: p.n, Owner: p.b.o.Node, Time: p.now(), Recovering: p.recovered != nil || p.toRepeat != nil,
+		Inbox: p.intakes[inboxLog].read.Sequence, Runs: []schemas.AuditRun{},
+	}
+	var unread []int
+	for room, i := auditRoom, 0; i < len(q.Workflows) && (room > 0 || i == 0); i++ {
+		wid := q.Workflows[i]
+		run := schemas.AuditRun{WorkflowID: wid}
+		if r := p.runs[wid]; r == nil {
+			unread = append(unread, i)
+			room -= 4 // most are small
+		} else {
+			run = p.audited(r)
+			room -= len(run.Activities) + len(run.Children)
+		}
+		a.Runs = append(a.Runs, run)
+	}
+	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+		for _, i := range unread {
+			a.Runs[i] = p.b.auditStored(ctx, p.n, a.Runs[i].WorkflowID)
+		}
+		reply(a)
+		return struct{}{}, nil
+	}, func(struct{}, error) {})
+}
+
+// audited is what a run in memory waits for.
+func (p *partition) audited(r *run) schemas.AuditRun {
+	a := schemas.AuditRun{WorkflowID: r.wid}
+	if !r.live() {
+		a.Busy = r.loading || len(r.mailbox) > 0
+		return a
+	}
+	describeWaits(&a, r.state, p.b.config(), p.now())
+	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered) > 0 || r.alarm.busy || r.alarm.queued || r.continues()
+	if r.open() {
+		a.Due = p.wantedAlarm(r)
+	}
+	if a.Decision != "" { // a paused run wants none
+		a.Decision = p.decision(r)
+	}
+	return a
+}
+
+// auditStored is what a run waits for that is in no memory: so nobody is asked for it, and nothing of it is on its way.
+func (b *Broker) auditStored(ctx context.Context, partition int, wid string) schemas.AuditRun {
+	a := schemas.AuditRun{WorkflowID: wid}
+	l, err := b.loadLatest(ctx, partition, wid)
+	switch {
+	case err != nil:
+		a.Unreadable = err.Error()
+		return a
+	case l == nil || l.state.Start == nil:
+		return a
+	}
+	now := b.now()
+	for _, act := range l.state.Activities {
+		act.LastBeat = now // as for an owner that loads it: heartbeats are in no history
+	}
+	describeWaits(&a, l.state, b.config(), now)
+	a.Busy = l.state.Status == schemas.StatusContinuedAsNew // whose successor has not begun yet
+	a.Due = l.state.NextDue(b.config())
+	if w, wanted := l.state.WantsDecider(b.config()); wanted && !w.Started {
+		look := max(w.NotBefore, now.Add(askCover+maxReask)) // an owner that has forgotten the run left an alarm to ask again
+		if a.Due == 0 || look < a.Due {
+			a.Due = look
+		}
+	}
+	return a
+}
+
+// describeWaits reads off a state what its run waits for.
+func describeWaits(a *schemas.AuditRun, s *execution.State, c *execution.Config, now schemas.Timestamp) {
+	a.Run, a.Type, a.Status, a.StartedAt = s.Run, s.Start.WorkflowType, s.Status, s.StartBase
+	if a.Status == "" {
+		a.Status = schemas.StatusOpen
+	}
+	if s.Closed() {
+		return
+	}
+	if d := s.Start.ExecutionStartToCloseTimeout; d.Limited() {
+		a.Timeout = s.StartBase.Add(d)
+	}
+	if s.Paused != nil {
+		a.PausedCause, a.PausedReason = s.Paused.Cause, s.Paused.Reason
+	}
+	switch d := &s.Decision; {
+	case d.Started != 0:
+		a.Decision, a.DecisionSince = "started", d.StartedBase
+	case d.Scheduled != 0 && s.Paused == nil:
+		a.Decision, a.DecisionSince = "scheduled", d.ScheduledBase
+	}
+	a.Timers, a.Externals = len(s.Timers), len(s.Externals)
+	for _, act := range s.OpenActivities() {
+		a.Activities = append(a.Activities, auditActivity(s.Run, act, now))
+	}
+	for _, child := range s.OpenChildren() {
+		a.Children = append(a.Children, openChild(child))
+	}
+}
+
+func auditActivity(run string, a *execution.Activity, now schemas.Timestamp) schemas.AuditActivity {
+	o := schemas.AuditActivity{
+		ActivityID: a.Scheduled.ActivityID, Type: a.Scheduled.ActivityType, List: a.Scheduled.List,
+		Token: execution.Token(run, a.ScheduledID, a.Attempt), Attempt: a.Attempt, ScheduledAt: a.ScheduledBase,
+		StartedAt: a.StartedBase, Worker: a.Worker, Deadline: deadlineOf(a),
+	}
+	if a.NotBefore > now {
+		o.NotBefore = a.NotBefore
+	}
+	return o
+}
+
+// deadlineOf is the earliest instant at which an activity times out; 0 if it does not.
+func deadlineOf(a *execution.Activity) (at schemas.Timestamp) {
+	limit := func(from schemas.Timestamp, d schemas.Duration) {
+		if t := from.Add(d); d.Limited() && (at == 0 || t < at) {
+			at = t
+		}
+	}
+	limit(a.ScheduledBase, a.Scheduled.ScheduleToCloseTimeout)
+	switch {
+	case a.Started != 0:
+		limit(a.StartedBase, a.Scheduled.StartToCloseTimeout)
+		limit(max(a.StartedBase, a.LastBeat), a.Scheduled.HeartbeatTimeout)
+	case a.Attempt == 1:
+		limit(a.ScheduledBase.Add(max(a.Scheduled.StartDelay, 0)), a.Scheduled.ScheduleToStartTimeout)
+	}
+	return at
+}
+
+func openChild(c *execution.ChildRun) schemas.OpenChild {
+	return schemas.OpenChild{
+		WorkflowID: c.Scheduled.WorkflowID, Run: c.Scheduled.Run, Type: c.Scheduled.WorkflowType, ScheduledEventID: c.ScheduledID,
+		ScheduledAt: c.At, Started: c.Started != 0,
+	}
+}
+
+// repair repeats every open effect of a run: its tasks, its alarm, the question to its decider, its messages to other
+// workflows. Those who receive one twice recognise it, so it does no harm to a run that lacks nothing. It waits for the
+// run's commits: an effect never precedes its record.
+func (p *partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
+	refuse := func(e *schemas.Error) { reply(&schemas.AckResponse{V: schemas.Version, Error: e}) }
+	r := p.get(q.WorkflowID)
+	p.when(r, func() {
+		switch {
+		case !r.live():
+			refuse(notFound(q.WorkflowID, ""))
+			return
+		case q.Run != "" && q.Run != r.state.Run:
+			refuse(schemas.Errorf(schemas.CodeConflict, "run %s is not the latest of workflow %q", q.Run, r.wid).
+				About(r.wid, r.state.Run).WithHint("leave the run out to repair the latest"))
+			return
+		}
+		p.wait(r, repairWait, (*run).still, func(r *run) {
+			if !r.still() {
+				refuse(schemas.Errorf(schemas.CodeUnavailable, "workflow %q is busy", r.wid).About(r.wid, r.state.Run).WithHint("it moves, so it may need no repair; look again"))
+				return
+			}
+			p.log.WithField("workflow", r.wid).WithField("run", r.state.Run).WithField("by", q.Identity).WithField("reason", q.Reason).
+				Info("repeating the open effects of a run")
+			p.repairRun(r)
+			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run})
+		})
+	})
+}
+
+// still tells whether the state is that of the history.
+func (r *run) still() bool { return !r.loading && r.inflight == nil && len(r.pending) == 0 }
+
+func (p *partition) repairRun(r *run) {
+	for _, e := range r.state.OpenEffects(p.now()) {
+		p.perform(r, effect{Effect: e}, nil)
+	}
+	if r.forlorn { // ask again: a decider may listen by now
+		r.forlorn = false
+		delete(p.forlorn[r.state.Start.WorkflowType], r)
+	}
+	if !r.alarm.busy {
+		r.alarm.due = 0 // what was armed may be gone; arming it again finds out
+	}
+	p.mark(r)
+}

@@ -1,0 +1,454 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/signals"
+)
+
+// The roles of the reference workflow. Each is a process of its own with a wire of its own. The timer worker is in the
+// broker's process.
+const (
+	roleBroker   = "broker"
+	roleDecider  = "decider"
+	roleActivity = "activity"
+	roleClient   = "client"
+)
+
+var roles = []string{roleBroker, roleDecider, roleActivity, roleClient}
+
+// reference is a workflow that uses everything, and the processes that carry it: activities idempotent and not, a retry, a
+// cancel, timers, a child, a signal and a cancel request to other workflows, a continuation, signals by API and by publish,
+// a payload in the object store.
+type reference struct {
+	*fleet
+	judge map[string]func(string, []byte) cutwire.Verdict // by role; taken from it when the first process of the role starts
+	delay time.Duration
+
+	once   atomic.Int64 // how often the activity ran that must not run twice
+	lost   atomic.Int64 // answers that were lost
+	over   atomic.Bool  // what is judged is over
+	ending sync.WaitGroup
+	end    context.CancelFunc
+	ctx    context.Context
+}
+
+const pad = 280 << 10 // goes to the object store
+
+// refer starts the processes. A role that a verdict kills is replaced at once, as a supervisor does.
+func refer(f *fleet, judge map[string]func(string, []byte) cutwire.Verdict) *reference {
+	f.t.Helper()
+	r := &reference{fleet: f, judge: judge, delay: 5 * time.Second}
+	r.ctx, r.end = context.WithCancel(context.Background())
+	if _, err := f.nc.Subscribe(cutwire.Lost, func(*nats.Msg) { r.lost.Add(1) }); err != nil {
+		f.t.Fatal(err)
+	}
+	f.flush()
+	first := f.node("a", r.judged(roleBroker))
+	first.wire.Delay(r.delay)
+	r.ending.Go(func() {
+		select {
+		case <-first.wire.Killed():
+			first.stop()
+			f.node("b", nil)
+		case <-r.ctx.Done():
+		}
+	})
+	r.serve(roleDecider, r.deciders)
+	r.serve(roleActivity, r.activities)
+	return r
+}
+
+// judged is the judge of a role's first process, silent once what is judged is over.
+func (r *reference) judged(role string) func(string, []byte) cutwire.Verdict {
+	judge := r.judge[role]
+	if judge == nil {
+		return nil
+	}
+	return func(subj string, body []byte) cutwire.Verdict {
+		if r.over.Load() {
+			return cutwire.Pass
+		}
+		return judge(subj, body)
+	}
+}
+
+// serve keeps one process of a role alive.
+func (r *reference) serve(role string, run func(context.Context, *drover.Client) error) {
+	judge := r.judged(role)
+	r.ending.Go(func() {
+		for r.ctx.Err() == nil {
+			r.process(role, judge, func(ctx context.Context, c *drover.Client) {
+				if err := run(ctx, c); err != nil && ctx.Err() == nil {
+					r.log.WithError(err).Warn(role)
+					time.Sleep(time.Second)
+				}
+			})
+			judge = nil
+		}
+	})
+}
+
+// process calls run on a wire of its own; ctx ends when that is killed.
+func (r *reference) process(name string, judge func(string, []byte) cutwire.Verdict, run func(context.Context, *drover.Client)) {
+	wire := cutwire.New(r.server.Conn())
+	wire.Delay(r.delay)
+	if judge != nil {
+		wire.Judge(judge)
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-wire.Killed():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	conn, err := post.Dial(ctx, post.Options{InProcess: wire, Name: name, Logger: r.log})
+	if err != nil {
+		if ctx.Err() == nil {
+			r.t.Errorf("%s: %v", name, err)
+		}
+		return
+	}
+	defer conn.Close()
+	c, err := drover.Connect(ctx, &drover.Options{Conn: conn, Name: name, Logger: r.log, Timeout: 40 * time.Second})
+	if err != nil {
+		r.t.Errorf("%s: %v", name, err)
+		return
+	}
+	run(ctx, c)
+}
+
+func (r *reference) deciders(ctx context.Context, c *drover.Client) error {
+	d := c.Deciders(&decider.Options{DrainTimeout: time.Second})
+	d.Register("order", decider.Func(decideOrder))
+	d.Register("kid", decider.Func(func(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
+		v, err := t.View(ctx)
+		if err != nil || len(v.Signals("go")) == 0 {
+			return nil, err
+		}
+		return []schemas.Decision{decider.Complete("grown")}, nil
+	}))
+	d.Register("peer", decider.Func(func(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
+		v, err := t.View(ctx)
+		if err != nil || !v.CancelRequested() {
+			return nil, err
+		}
+		return []schemas.Decision{decider.Cancel("as asked")}, nil
+	}))
+	return d.Run(ctx)
+}
+
+// decideOrder looks at the whole history, so that it does not matter how often and when it is asked.
+func decideOrder(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
+	v, err := t.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v.ContinuedRun() != "" {
+		if len(v.Signals("finish")) > 0 {
+			return []schemas.Decision{decider.Complete(v.Input())}, nil
+		}
+		return nil, nil
+	}
+	status, _, _ := v.Activity("measure")
+	kid := v.Child("kid")
+	switch {
+	case status == 0:
+		return []schemas.Decision{
+			decider.Marker("begun", "yes"),
+			decider.Schedule("measure", "measure", v.Input()),
+			decider.Schedule("once", "once", nil, decider.NotIdempotent()),
+			decider.Schedule("flaky", "flaky", nil, decider.Retry(schemas.RetryPolicy{InitialInterval: schemas.Seconds(1), MaximumAttempts: 5})),
+			decider.Schedule("slow", "slow", nil),
+			decider.StartChild("kid", "kid", nil),
+			decider.Timer("never", time.Hour), decider.Timer("tick", 2*time.Second),
+		}, nil
+	case v.Timer("tick") == decider.TimerFired && kid.Status != decider.ChildStarted && !kid.Status.Closed():
+		return []schemas.Decision{decider.Timer("tick", 2*time.Second)}, nil // the child may be late
+	case v.Timer("tick") == decider.TimerFired && v.Timer("never") == decider.TimerOpen:
+		return []schemas.Decision{
+			decider.CancelTimer("never"), decider.CancelActivity("slow"),
+			decider.SignalExternal("kid", "go", 7), decider.CancelExternal("peer"),
+		}, nil
+	case v.Done("measure", "once", "flaky", "slow") && v.ChildrenDone("kid") && len(v.Signals("api")) > 0 && len(v.Signals("published")) > 0:
+		got := map[string]string{"kid": string(kid.Result)}
+		for _, id := range []string{"measure", "once", "flaky", "slow"} {
+			status, result, reason := v.Activity(id)
+			got[id] = strings.TrimSpace(fmt.Sprintf("%v %s%s", status, result, reason))
+		}
+		return []schemas.Decision{decider.ContinueAsNew(got)}, nil
+	}
+	return nil, nil
+}
+
+func (r *reference) activities(ctx context.Context, c *drover.Client) error {
+	w := c.Activities(&activity.Options{Lists: []string{"default"}, DrainTimeout: time.Second})
+	activity.Register(w, "measure", func(_ context.Context, in string) (int, error) { return len(in), nil })
+	activity.Register(w, "once", func(context.Context, struct{}) (string, error) {
+		r.once.Add(1)
+		time.Sleep(500 * time.Millisecond)
+		return "ran", nil
+	})
+	activity.Register(w, "flaky", func(ctx context.Context, _ struct{}) (string, error) {
+		if activity.Info(ctx).Attempt == 1 {
+			return "", activity.Fail("bad luck", nil)
+		}
+		return "good", nil
+	})
+	activity.Register(w, "slow", func(ctx context.Context, _ struct{}) (string, error) {
+		for i := 0; ; i++ {
+			select {
+			case <-ctx.Done():
+				return "", activity.Canceled(nil)
+			case <-time.After(2 * time.Second):
+				if err := activity.Heartbeat(ctx, i); err != nil {
+					return "", err
+				}
+			}
+		}
+	})
+	return w.Run(ctx)
+}
+
+// drive does what the client does, again and again until it has gone well: whatever it does carries a request id.
+func (r *reference) drive() (result map[string]string) {
+	r.t.Helper()
+	judge := r.judged(roleClient)
+	for try := 1; ; try++ {
+		var err error
+		r.process(roleClient, judge, func(ctx context.Context, c *drover.Client) { result, err = r.steps(ctx, c) })
+		judge = nil
+		if result != nil {
+			return result
+		}
+		if try == 20 {
+			r.t.Fatalf("the client gives up: %v; %v", err, r.api("why", `{"workflowId":"o"}`))
+		}
+	}
+}
+
+func (r *reference) steps(ctx context.Context, c *drover.Client) (result map[string]string, err error) {
+	if _, err := c.Start(ctx, "peer", nil, &drover.StartOptions{ID: "peer", RequestID: "start peer"}); err != nil {
+		return nil, err
+	}
+	run, err := c.Start(ctx, "order", strings.Repeat("x", pad), &drover.StartOptions{
+		ID: "o", RequestID: "start o", ActivityDefaults: &schemas.ActivityDefaults{List: "default"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.signal(ctx, c, "api", "s1"); err != nil {
+		return nil, err
+	}
+	if _, err := signals.PublishOnce(ctx, c.Conn(), string(ns), "o", "published", "s2", []byte(`2`)); err != nil {
+		return nil, err
+	}
+	next, err := r.successor(ctx, c, run)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := signals.PublishOnce(ctx, c.Conn(), string(ns), "o", "finish", "s3", []byte(`3`)); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	err = c.Run("o", next).Result(ctx, &result)
+	return result, err
+}
+
+// signal is a signal by API with a request id that the test can repeat, which the handle's own method mints anew.
+func (r *reference) signal(ctx context.Context, c *drover.Client, name, id string) error {
+	var err error
+	for range 20 {
+		one, cancel := context.WithTimeout(ctx, 5*time.Second)
+		var m post.Msg
+		m, err = c.Conn().Request(one, ns.API("signal"), nil, fmt.Appendf(nil, `{"workflowId":"o","name":"%s","input":1,"requestId":"%s"}`, name, id))
+		cancel()
+		var a schemas.SignalResponse
+		if err == nil {
+			err = json.Unmarshal(m.Data, &a)
+		}
+		switch {
+		case err == nil && a.Error == nil:
+			return nil
+		case err == nil:
+			err = a.Error
+			if a.Error.Code == schemas.CodeClosed { // a repeat of one that was stored long ago
+				return nil
+			}
+		case ctx.Err() != nil:
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+// successor waits until the run has continued as new.
+func (r *reference) successor(ctx context.Context, c *drover.Client, run *drover.Run) (string, error) {
+	for range 3000 {
+		d, err := run.Describe(ctx)
+		if err != nil {
+			return "", err
+		}
+		if d.Execution.Status == schemas.StatusContinuedAsNew {
+			latest, err := c.Run("o", "").Describe(ctx)
+			if err != nil {
+				return "", err
+			}
+			return latest.Execution.Run, nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return "", errors.New("the order does not continue as new")
+}
+
+var referenceResult = map[string]string{
+	"measure": fmt.Sprintf("succeeded %d", pad), "once": `succeeded "ran"`, "flaky": `succeeded "good"`, "slow": "canceled", "kid": `"grown"`,
+}
+
+// want checks that the world looks as if nothing had happened. interrupted says that the activity which must not run twice
+// may have been cut off.
+func (r *reference) want(result map[string]string, interrupted bool) {
+	r.t.Helper()
+	r.over.Store(true)
+	time.Sleep(30 * time.Second) // what is late comes in, what is open is closed
+	want := maps.Clone(referenceResult)
+	if got := result["once"]; interrupted && got == "failed interrupted" {
+		want["once"] = got
+	}
+	if !maps.Equal(result, want) {
+		r.t.Errorf("result %v, want %v", result, want)
+	}
+	if n := r.once.Load(); n > 1 || n == 0 && !interrupted {
+		r.t.Errorf("the activity that must not run twice ran %d times", n)
+	}
+	r.wantHistories()
+	for _, d := range r.letters() {
+		if d.Reason != "late-decision" && d.Reason != "stale-token" && d.Reason != "closed-activity" && d.Reason != "closed-workflow" && d.Reason != "duplicate" {
+			r.t.Errorf("dead letter %s about %s: %s", d.Reason, d.Subject, d.Details)
+		}
+		if strings.Contains(d.Subject, ".signal.") {
+			r.t.Errorf("a signal is in the dead letters: %s %s", d.Reason, d.Subject)
+		}
+	}
+	r.quiet()
+}
+
+// stop ends the processes; the fleet ends the brokers.
+func (r *reference) stop() {
+	r.end()
+	r.ending.Wait()
+}
+
+// wantHistories counts what must have happened once.
+func (r *reference) wantHistories() {
+	r.t.Helper()
+	got := map[string]int{}
+	for _, record := range r.records(0) {
+		for _, e := range record.Events {
+			name := record.WorkflowID + " " + string(e.Type())
+			switch a := e.Attributes.(type) {
+			case *schemas.Signal:
+				name += " " + a.SignalName
+			case *schemas.WorkflowStarted, *schemas.ActivityScheduled, *schemas.ChildScheduled, *schemas.ChildStarted, *schemas.ChildSuccess,
+				*schemas.WorkflowCancelRequested, *schemas.Marker,
+				*schemas.WorkflowContinuedAsNew, *schemas.WorkflowSuccess, *schemas.WorkflowCanceled, *schemas.TimerCanceled,
+				*schemas.SignalExternalFailed, *schemas.CancelExternalFailed, *schemas.ChildStartFailed:
+			default:
+				continue
+			}
+			got[name]++
+		}
+	}
+	want := map[string]int{
+		"o WorkflowStarted": 2, "o ActivityScheduled": 4, "o ChildScheduled": 1, "o ChildStarted": 1, "o ChildSuccess": 1, "o Marker": 1,
+		"o Signal api": 1, "o Signal published": 1, "o Signal finish": 1, "o TimerCanceled": 1, "o WorkflowContinuedAsNew": 1, "o WorkflowSuccess": 1,
+		"kid WorkflowStarted": 1, "kid Signal go": 1, "kid WorkflowSuccess": 1,
+		"peer WorkflowStarted": 1, "peer WorkflowCancelRequested": 1, "peer WorkflowCanceled": 1,
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if got[name] != want[name] {
+			r.t.Errorf("%s: %d, want %d", name, got[name], want[name])
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		r.t.Errorf("nobody asked for %v", got)
+	}
+}
+
+// quiet checks that nothing is left of runs that are closed (I15), and that what workflows told one another agrees.
+func (r *reference) quiet() {
+	r.t.Helper()
+	for _, stream := range []string{ns.StreamTasks("default"), ns.StreamAlarms(0)} {
+		s, err := r.js.Stream(r.t.Context(), stream)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if n := s.CachedInfo().State.Msgs; n != 0 {
+			r.t.Errorf("%d messages are left in %s", n, stream)
+			r.show(stream)
+		}
+	}
+	c := checker.NewNamespace()
+	err := r.post.Scan(r.t.Context(), ns.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s post.Stored) error {
+		var record schemas.Record
+		if err := schemas.Unmarshal(s.Data, &record); err != nil {
+			return err
+		}
+		c.Record(&record, s.Data, schemas.At(s.Time)) // fleet.check reports what is found here
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, v := range c.End(checker.EndOptions{Quiet: true}) {
+		r.t.Errorf("checker: %v", v)
+	}
+}
+
+// show logs what a stream holds.
+func (r *reference) show(stream string) {
+	r.t.Helper()
+	err := r.post.Scan(r.t.Context(), stream, post.ReadOptions{}, func(s post.Stored) error {
+		r.t.Logf("%s: %d %s %s: %.200q", stream, s.Seq, s.Time.Format(time.StampMicro), s.Subject, s.Data)
+		return nil
+	})
+	if err != nil {
+		r.t.Error(err)
+	}
+}
+
+func TestReference(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		began := time.Now()
+		r := refer(f, nil)
+		defer r.stop()
+		result := r.drive()
+		t.Logf("took %v", time.Since(began))
+		r.want(result, false)
+	})
+}

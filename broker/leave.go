@@ -1,0 +1,302 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// An owner that leaves as planned leaves nothing to repeat (ADR 0016):
+//
+//   - It takes nothing more from the logs and asks no decider. What it has begun comes to its end: commits and their effects
+//     are acknowledged, alarms are armed, requests are answered. That takes milliseconds and is bounded by leaveLimit.
+//   - A decider may take much longer than that. If no other broker is there the owner waits for it. Else its last
+//     checkpoint tells the next owner which decisions are being made and by which token; this one stays behind, without the
+//     claim, to receive the answers and to pass them on.
+
+const (
+	// leaveLimit bounds how long an owner that leaves lets writes come to their end.
+	leaveLimit = time.Second
+	// leaveLook is how often it looks whether it may go.
+	leaveLook = 20 * time.Millisecond
+	// passRetry is how soon an answer is passed on again that the next owner has not confirmed.
+	passRetry = 25 * time.Millisecond
+	// lateGrace is how long after its deadline an answer is still waited for.
+	lateGrace = schemas.Duration(2 * time.Second)
+	// mostHanded bounds what a checkpoint tells. What is beyond is found by its alarm.
+	mostHanded = 4096
+
+	passedPrefix = "f"
+	// tokenHeader names the decision task that a passed on answer is for.
+	tokenHeader = "Drover-Token"
+	verbDecided = "decided"
+)
+
+// errLeft ends the loop of an owner that has left and has nothing more to pass on.
+var errLeft = errors.New("the partition is handed over")
+
+// stage is how far an owner that leaves has come.
+type stage uint8
+
+const (
+	settling stage = iota + 1 // what was begun comes to its end
+	deafened                  // the subscriptions for requests are being closed
+	quiet                     // they are closed
+	handed                    // nothing in memory changes any more; answers of deciders are passed on
+)
+
+// leaving is the planned end of a spell.
+type leaving struct {
+	cause      error
+	since      time.Time // nothing but writes is waited for since then
+	began      time.Time
+	stage      stage
+	checkpoint schemas.Checkpoint // once handed
+	passes     bool               // once handed: deciders are at work whose answers come here
+}
+
+// leave begins the planned end of the spell.
+func (p *partition) leave(cause error) {
+	if p.leaving != nil {
+		return
+	}
+	if !p.lease.Valid() || !p.b.conn.NATS().IsConnected() {
+		p.stop(cause)
+		return
+	}
+	p.leaving = &leaving{cause: cause, since: time.Now(), began: time.Now(), stage: settling}
+	for _, r := range p.readers {
+		r.Close()
+	}
+	for _, r := range p.runs {
+		waiters := r.waiters
+		r.waiters = nil
+		for _, w := range waiters {
+			w.answer(r)
+		}
+		if a := r.ask; a != nil && !a.confirmed {
+			p.sendMarker(a)
+		}
+		if len(r.uncovered) > 0 {
+			p.mark(r)
+		}
+	}
+	p.lookAgain()
+}
+
+func (p *partition) lookAgain() { p.loop.after(leaveLook, p.lookAgain) }
+
+// sealed tells whether the partition is handed over: this owner writes nothing any more.
+func (p *partition) sealed() bool { return p.leaving != nil && p.leaving.stage == handed }
+
+// part goes on with leaving. It is called after each batch of the loop.
+func (p *partition) part() {
+	l := p.leaving
+	switch l.stage {
+	case settling:
+		if p.decidersFirst() {
+			l.since = time.Now()
+			return
+		}
+		if p.settledAll() || time.Since(l.since) > leaveLimit {
+			l.stage = deafened
+			p.b.wg.Go(func() {
+				p.deafen()
+				p.loop.post(func() { l.stage = quiet })
+			})
+		}
+	case quiet:
+		if p.settledAll() && p.requests.none() || time.Since(l.since) > leaveLimit {
+			p.seal()
+		}
+	case handed:
+		p.giveUp()
+		if len(p.asks) == 0 {
+			p.stop(errLeft)
+		}
+	}
+}
+
+// decidersFirst tells whether deciders must answer before the owner may go: nobody else is there to take their answers.
+func (p *partition) decidersFirst() bool {
+	if !p.b.share.alone() || !p.b.conn.NATS().IsConnected() || !p.lease.Valid() || time.Since(p.leaving.began) > p.b.o.DrainTimeout {
+		return false
+	}
+	for _, r := range p.asks {
+		if !p.overdue(r, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// overdue tells whether the deadline of a decision has passed by more than grace.
+func (p *partition) overdue(r *run, grace schemas.Duration) bool {
+	by := p.answerBy(r, r.ask)
+	return by != 0 && by.Add(grace) < p.now()
+}
+
+// settledAll tells whether no write is on its way.
+func (p *partition) settledAll() bool {
+	if p.commits > 0 || p.sends > 0 || p.checkpointing {
+		return false
+	}
+	for _, r := range p.asks {
+		if !r.ask.confirmed {
+			return false
+		}
+	}
+	return true
+}
+
+// deafen closes the subscriptions for requests; what has come by then is still heard.
+func (p *partition) deafen() {
+	ctx, cancel := context.WithTimeout(p.b.ctx, leaveLimit)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, s := range p.ears {
+		wg.Go(func() {
+			if s.Drain(ctx) != nil {
+				_ = s.Close() // out of time, or out of connection
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// seal ends everything but the passing on of answers.
+func (p *partition) seal() {
+	l := p.leaving
+	l.checkpoint = p.positions()
+	l.checkpoint.Handed = p.hand()
+	l.passes = len(p.asks) > 0
+	l.stage = handed
+	for _, m := range p.requests.take() { // out of time: the next owner answers, or the server says that there is none
+		if err := p.b.conn.PublishReply(p.b.ns.Owner(p.n), m.Reply, m.Header, m.Data); err != nil {
+			p.log.WithError(err).Debug("a request cannot be passed on; it will be repeated")
+		}
+	}
+	close(p.departed)
+}
+
+// hand tells which decisions are wanted, and forgets those whose answers the next owner would not expect.
+func (p *partition) hand() *schemas.Handed {
+	h := &schemas.Handed{Replies: p.replies}
+	for _, d := range p.inheriting {
+		h.Wanted = append(h.Wanted, d)
+	}
+	for _, r := range p.asks {
+		d := schemas.HandedDecision{WorkflowID: r.wid, Run: r.state.Run, Token: r.ask.token, StartedID: r.ask.startedID, At: r.ask.at, Replies: r.ask.former}
+		stands := r.ask.confirmed && r.state.Decision.Started == r.ask.startedID && r.committed >= r.ask.startedID
+		if !stands || len(h.Wanted) >= mostHanded {
+			p.unask(r)
+			continue
+		}
+		h.Wanted = append(h.Wanted, d)
+		if r.ask.former != "" {
+			p.unask(r) // its answer comes to somebody else
+		}
+	}
+	for _, r := range p.runs {
+		if len(h.Wanted) >= mostHanded {
+			break
+		}
+		if r.loading || r.ask != nil || !r.open() {
+			continue
+		}
+		if _, wanted := r.state.WantsDecider(p.b.config()); wanted && !slices.ContainsFunc(h.Wanted, func(d schemas.HandedDecision) bool { return d.WorkflowID == r.wid }) {
+			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: r.wid, Run: r.state.Run})
+		}
+	}
+	if len(h.Wanted) == 0 {
+		return nil
+	}
+	return h
+}
+
+// passOn hands the answer of a decider to the partition's new owner, again and again until that has confirmed it.
+func (p *partition) passOn(a *ask, m post.Msg) {
+	if a.passing {
+		return // a decider that answers twice
+	}
+	a.passing = true
+	h := maps.Clone(m.Header)
+	if h == nil {
+		h = post.Header{}
+	}
+	h.Set(verbHeader, verbDecided)
+	h.Set(tokenHeader, a.token)
+	var send func()
+	send = func() {
+		if p.asks[a.id] == nil {
+			return
+		}
+		err := p.b.conn.PublishReply(p.b.ns.Owner(p.n), p.replies+passedPrefix+"."+strconv.FormatUint(a.id, 36), h, m.Data)
+		if err != nil {
+			p.log.WithError(err).Debug("a decision cannot be passed on now")
+		}
+		p.loop.after(passRetry, send)
+	}
+	send()
+}
+
+// passed: the new owner has the answer.
+func (p *partition) passed(id uint64) {
+	if r := p.asks[id]; r != nil && p.sealed() {
+		p.unask(r)
+	}
+}
+
+// giveUp forgets the decisions whose time is over.
+func (p *partition) giveUp() {
+	for _, r := range p.asks {
+		if p.overdue(r, lateGrace) {
+			p.unask(r)
+		}
+	}
+}
+
+// requests are those that were received and not answered. They are kept by their reply subject.
+type requests struct {
+	mu   sync.Mutex
+	open map[string]post.Msg
+}
+
+func (q *requests) add(m post.Msg) {
+	if m.Reply == "" {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open == nil {
+		q.open = make(map[string]post.Msg)
+	}
+	q.open[m.Reply] = m
+}
+
+func (q *requests) done(reply string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.open, reply)
+}
+
+func (q *requests) none() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.open) == 0
+}
+
+func (q *requests) take() map[string]post.Msg {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := q.open
+	q.open = nil
+	return all
+}

@@ -1,0 +1,28 @@
+package post
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// drainLook is how often Drain looks whether the connection has ended.
+const drainLook = 2 * time.Millisecond
+
+// Drain ends every subscription of the connection, lets what was received be handled, and closes the connection: nothing
+// that the server has sent here is lost. A connection that is down, or in the process of its server, ends with the next
+// Close instead: the library's drain uses its process-wide timers; see the package comment on virtual time.
+func (c *Conn) Drain(ctx context.Context) error {
+	if c.inProcess || !c.nc.IsConnected() {
+		return nil
+	}
+	if err := c.nc.Drain(); err != nil {
+		return fmt.Errorf("drain: %w", fromNATS(err))
+	}
+	for !c.nc.IsClosed() {
+		if !pause(ctx, drainLook) {
+			return fmt.Errorf("drain: %w", ctx.Err())
+		}
+	}
+	return nil
+}

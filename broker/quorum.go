@@ -1,0 +1,136 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// quorumEvery is how often the cluster is looked at.
+	quorumEvery = 250 * time.Millisecond
+	// waitersFor is how long a request is remembered: longer than anybody waits for the answer of one try.
+	waitersFor = 15 * time.Second
+	// maxWaiters bounds those that are remembered. Beyond it the oldest learn of a lost quorum from their own timeout.
+	maxWaiters = 8192
+)
+
+// NoQuorum is the refusal of a node that sees too few others to store anything. It is final: a client that asks again and
+// again would only wait out its own timeout.
+func NoQuorum(err error) *schemas.Error {
+	e := schemas.Errorf(schemas.CodeUnavailable, "%v; nothing can be acknowledged here", err).
+		WithHint("connect to the other nodes, or bring them back; a request may be repeated with its request id, it will not happen twice")
+	e.Final = true
+	return e
+}
+
+// RefuseRequests answers every request for any namespace's API that reaches conn with what refusal returns, or not at all
+// while that is nil, until ctx ends. A node of a cluster does so while it waits for the others, before it has a broker.
+func RefuseRequests(ctx context.Context, conn *post.Conn, refusal func() error) error {
+	sub, err := conn.Subscribe("drover.*.api.*", "", func(m post.Msg) {
+		err := refusal()
+		if err == nil || m.Reply == "" {
+			return
+		}
+		encode := schemas.MarshalJSON
+		if m.Header.Get(schemas.ContentTypeHeader) == schemas.ContentTypeMsgpack {
+			encode = schemas.Marshal
+		}
+		if body, err := encode(&schemas.AckResponse{V: schemas.Version, Error: NoQuorum(err)}); err == nil {
+			_ = conn.Publish(m.Reply, nil, body) // the connection ends with the process; whoever asked will ask again
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("broker: refuse requests: %w", err)
+	}
+	defer sub.Close()
+	<-ctx.Done()
+	return nil
+}
+
+// attendance remembers who has asked lately, for the moment in which nobody can be answered any more: their requests are
+// on their way to a stream that will not acknowledge them, and without a word they would wait for their own timeouts.
+type attendance struct {
+	mu   sync.Mutex
+	ring []waiting
+	next int
+}
+
+type waiting struct {
+	to, content string
+	at          time.Time
+}
+
+func (a *attendance) note(to, content string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w := waiting{to, content, time.Now()}
+	if len(a.ring) < maxWaiters {
+		a.ring = append(a.ring, w)
+		return
+	}
+	a.ring[a.next] = w
+	a.next = (a.next + 1) % maxWaiters
+}
+
+// take returns who has asked within d, and forgets everybody.
+func (a *attendance) take(d time.Duration) []waiting {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var late []waiting
+	for _, w := range a.ring {
+		if time.Since(w.at) < d {
+			late = append(late, w)
+		}
+	}
+	a.ring, a.next = nil, 0
+	return late
+}
+
+// serveQuorate serves a request if there is a quorum, and refuses it otherwise.
+func (b *Broker) serveQuorate(r micro.Request, serve func(*Broker, micro.Request)) {
+	if b.o.Quorum == nil {
+		serve(b, r)
+		return
+	}
+	if err := b.lost.Load(); err != nil {
+		b.refuse(r, NoQuorum(*err))
+		return
+	}
+	b.asking.note(r.Reply(), content(r))
+	serve(b, r)
+}
+
+// watchQuorum follows the cluster until ctx ends. When the quorum is lost, it tells everybody who may still wait. One who has
+// been answered already gets a second answer then, on a subject that nobody listens on any more.
+func (b *Broker) watchQuorum(ctx context.Context) {
+	if b.o.Quorum == nil {
+		return
+	}
+	for pause(ctx, quorumEvery) == nil {
+		err := b.o.Quorum()
+		was := b.lost.Load()
+		if err == nil {
+			if was != nil {
+				b.o.Logger.Info("the cluster has its quorum again")
+			}
+			b.lost.Store(nil)
+			continue
+		}
+		b.lost.Store(&err)
+		if was != nil {
+			continue
+		}
+		late := b.asking.take(waitersFor)
+		b.o.Logger.WithError(err).WithField("waiting", len(late)).Error("the quorum is lost: requests are refused until it is back")
+		for _, w := range late {
+			b.respond(w.to, w.content, &schemas.AckResponse{V: schemas.Version, Error: NoQuorum(err)})
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package broker
+
+import (
+	"context"
+	"time"
+)
+
+// holdAll claims the partitions until ctx is done; then it says first that this broker leaves, so that the others take each
+// partition at once when it is given back.
+func (b *Broker) holdAll(ctx context.Context) (wait func()) {
+	holding, release := context.WithCancel(context.WithoutCancel(ctx))
+	left := make(chan struct{})
+	b.holders.Go(func() { b.watchClock(holding) })
+	b.holders.Go(func() { b.watchQuorum(holding) })
+	b.holders.Go(func() {
+		b.share.watch(holding, ctx, b.o.Claims, func() { close(left) }, func(err error) {
+			b.o.Logger.WithError(err).Warn("the other brokers cannot be seen now")
+		})
+	})
+	for n := range b.o.Partitions {
+		b.holders.Go(func() { b.hold(holding, n) })
+	}
+	return func() {
+		<-ctx.Done()
+		waited(left, leaveLimit)
+		release()
+		b.holders.Wait()
+	}
+}
+
+// finish lets end what is on its way once all partitions are given back: answers of deciders that are passed on, and requests
+// to the API, which is heard until then.
+func (b *Broker) finish() {
+	done := make(chan struct{})
+	go func() { b.passing.Wait(); close(done) }()
+	waited(done, b.o.DrainTimeout)
+	ctx, cancel := context.WithTimeout(b.ctx, leaveLimit)
+	defer cancel()
+	if err := b.api.Drain(ctx); err != nil {
+		b.o.Logger.WithError(err).Debug("the API did not end in time; who was not answered asks again")
+	}
+	for b.starts.Outstanding() > 0 && pause(ctx, time.Millisecond) == nil {
+	}
+	answered := make(chan struct{})
+	go func() { b.answering.Wait(); close(answered) }()
+	waited(answered, leaveLimit)
+}
+
+// waited tells whether ch was closed within d.
+func waited(ch <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ch:
+		return true
+	case <-t.C:
+		return false
+	}
+}

@@ -1,0 +1,74 @@
+package topology_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+)
+
+// An inspection names what is missing, what the next start changes, and what it refuses; and it changes nothing itself.
+func TestInspect(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		conn := dial(t, embedded.Options{})
+		if err := topology.CheckServer(t.Context(), conn); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := topology.Inspect(t.Context(), conn, "default"); !errors.Is(err, topology.ErrNoNamespace) {
+			t.Fatalf("got %v, want ErrNoNamespace", err)
+		}
+		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := topology.EnsureList(t.Context(), conn, "default", "PCI", topology.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		inspect := func() *topology.Inspection {
+			t.Helper()
+			i, err := topology.Inspect(t.Context(), conn, "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return i
+		}
+		if i := inspect(); len(i.Differences) != 0 || len(i.Streams) != 10 || i.Partitions != 1 {
+			t.Fatalf("got %+v, want no difference in 10 streams", i)
+		}
+		spoil(t, conn)
+		want := []topology.Difference{
+			{Stream: "drover-default-in-0", Field: "allow_msg_ttl", Conflict: true},
+			{Stream: "drover-default-history-0", Field: "max_age"},
+			{Stream: "drover-default-alarms-0"},
+			{Stream: "drover-default-tasks-PCI", Field: "max_msgs"},
+		}
+		for range 2 {
+			i := inspect()
+			if diff := cmp.Diff(want, i.Differences, cmpopts.IgnoreFields(topology.Difference{}, "Err")); diff != "" {
+				t.Fatalf("(-want +got):\n%s", diff)
+			}
+			if err := i.Differences[0].Err; !errors.Is(err, topology.ErrConflict) {
+				t.Fatalf("got %v, want ErrConflict", err)
+			}
+		}
+	})
+}
+
+// spoil does what an operator should not.
+func spoil(t *testing.T, conn *post.Conn) {
+	t.Helper()
+	js := conn.JetStream()
+	in, history, tasks := config(t, conn, "drover-default-in-0"), config(t, conn, "drover-default-history-0"), config(t, conn, "drover-default-tasks-PCI")
+	in.AllowMsgTTL, history.MaxAge, tasks.MaxMsgs = true, time.Hour, 5
+	_, first := js.UpdateStream(t.Context(), in)
+	_, second := js.UpdateStream(t.Context(), history)
+	_, third := js.UpdateStream(t.Context(), tasks)
+	if err := errors.Join(first, second, third, js.DeleteStream(t.Context(), "drover-default-alarms-0")); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/ops/audit"
+	"github.com/droverhq/drover/schemas"
+)
+
+func auditCommand(a *app) *cobra.Command {
+	var repair bool
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Look for runs, tasks, alarms and partitions that are stuck, and repair what is safe to repair",
+		Long: `Compare what every open run waits for, as the owners of the partitions tell, with the tasks, alarms, claims and logs
+that are there. What looks wrong is looked at again two seconds later, and counts if it is still so.
+
+Repaired are: a task, an alarm or a question to a decider that is missing, and the end of a child that its parent has
+not heard of, by doing it again, which does no harm; tasks and alarms that no run waits for, by removing them. The rest
+is told: partitions without owner, alarms that are overdue, messages that nobody reads, lists without workers, types
+without deciders, parked runs, and runs that only a signal can move.
+
+A fault is something wrong; a notice is something to know. The exit code is 1 if a fault was not repaired. The master
+of the namespace does the same by itself all the time, and logs what it finds.`,
+		Args: argNames(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error { return a.audit(ctx, c, repair) })
+		},
+	}
+	cmd.Flags().BoolVar(&repair, "repair", true, "repair what is safe to repair; with --repair=false only tell")
+	return cmd
+}
+
+func (a *app) audit(ctx context.Context, c *drover.Client, repair bool) error {
+	ns := subject.Namespace(c.Namespace())
+	partitions, err := partitionsOf(ctx, c, "audit")
+	if err != nil {
+		return err
+	}
+	held, err := claims.Open(c.Conn(), ns.BucketClaims(), claims.Options{Node: "audit"})
+	if err != nil {
+		return err
+	}
+	auditor, err := audit.New(audit.Options{
+		Conn: c.Conn(), Namespace: ns, Partitions: partitions, Claims: held, ReportOnly: !repair, Identity: "drover audit", Rate: 10_000,
+	})
+	if err != nil {
+		return err
+	}
+	r, err := auditor.Pass(ctx, true)
+	if err != nil {
+		return err
+	}
+	if err := a.showAudit(r); err != nil {
+		return err
+	}
+	if n := r.Wrong(); n > 0 {
+		return fmt.Errorf("audit: %s not repaired: each says what to do", counted(n, "fault is", "faults are"))
+	}
+	return nil
+}
+
+// partitionsOf looks up how many partitions the client's namespace has.
+func partitionsOf(ctx context.Context, c *drover.Client, op string) (int, error) {
+	space, err := topology.Lookup(ctx, c.Conn(), subject.Namespace(c.Namespace()))
+	if errors.Is(err, topology.ErrNoNamespace) {
+		return 0, &drover.Error{
+			Op: op, Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q", c.Namespace()),
+			Hint: "check --namespace and --nats; a server makes the namespace when it starts",
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", op, err)
+	}
+	return space.Partitions, nil
+}
+
+func (a *app) showAudit(r *audit.Report) error {
+	if a.json {
+		return a.document(r)
+	}
+	for i := range r.Findings {
+		if err := a.say("%s", findingLine(&r.Findings[i])); err != nil {
+			return err
+		}
+	}
+	for _, kind := range sortedKinds(r.More) {
+		if err := a.say("        %s: %d more", kind, r.More[kind]); err != nil {
+			return err
+		}
+	}
+	verdict := "all is well"
+	switch n := r.Wrong(); {
+	case n > 0:
+		verdict = fmt.Sprintf("%d NOT REPAIRED", n)
+	case len(r.Findings) > 0:
+		verdict = "nothing is wrong that was not repaired"
+	}
+	return a.say("namespace %s: %s, %s and %s looked at in %v: %s", r.Namespace, counted(r.Runs, "open run", "open runs"),
+		counted(r.Tasks, "task", "tasks"), counted(r.Alarms, "alarm", "alarms"), r.Took.Std().Round(time.Millisecond), verdict)
+}
+
+func findingLine(f *audit.Finding) string {
+	line := fmt.Sprintf("%-7s %s: %s", f.Severity, f.Kind, sentence(f.Text))
+	switch {
+	case f.Failed != "":
+		line += " → the repair failed: " + sentence(f.Failed)
+	case f.Done != "":
+		line += " → " + sentence(f.Done)
+	}
+	return line
+}
+
+func sortedKinds(m map[audit.Kind]int) []audit.Kind { return slices.Sorted(maps.Keys(m)) }
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/ops/audit"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A system that lacks nothing passes with notices; what is lost is repaired, and told if that is not wanted; what cannot be
+// repaired makes the exit code 1.
+func TestAudit(t *testing.T) {
+	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nats.Shutdown)
+	on := func(args ...string) result { return command("", append(args, "--nats", nats.ClientURL())...) }
+	r := on("audit", "--json")
+	if e := wantErrorDocument(t, r, schemas.CodeNotFound, ""); r.code != exitFailed || !strings.Contains(e.Message, `"default"`) {
+		t.Fatalf("got %d, %+v, want an error that names the namespace", r.code, e)
+	}
+	ns := subject.Namespace("default")
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: nats.Conn()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+
+	s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2})
+	if r := on("start", "nobody", "--id", "lonely"); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	look := func(code int, args ...string) (r audit.Report) {
+		t.Helper()
+		out := on(append([]string{"audit", "--json"}, args...)...)
+		if err := json.Unmarshal([]byte(out.stdout), &r); err != nil || out.code != code {
+			t.Fatalf("got %+v, %v, want code %d", out, err, code)
+		}
+		return r
+	}
+	kinds := func(r audit.Report) (all []string) {
+		for _, f := range r.Findings {
+			word := string(f.Kind)
+			if f.Repaired {
+				word += "+"
+			}
+			all = append(all, word)
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	want := func(r audit.Report, words ...string) {
+		t.Helper()
+		if got := kinds(r); !slices.Equal(got, words) {
+			t.Fatalf("found %v, want %v: %+v", got, words, r.Findings)
+		}
+	}
+	time.Sleep(3 * time.Second) // its alarm is armed
+	if r := look(exitDone); r.Runs != 1 || r.Alarms != 1 {
+		t.Fatalf("looked at %d runs and %d alarms, want 1 and 1: %+v", r.Runs, r.Alarms, r)
+	}
+	stale := `{"workflowId":"ghost","run":"r","due":"2099-01-01T00:00:00Z"}`
+	if _, err := conn.PublishSync(t.Context(), ns.Alarm(subject.Partition("ghost", 2), "ghost", "r"), nil, []byte(stale)); err != nil {
+		t.Fatal(err)
+	}
+	want(look(exitDone, "--repair=false"), "alarm-stale", "no-decider")
+	out := on("audit")
+	for _, part := range []string{
+		`notice  alarm-stale: workflow "ghost" run r is not open and has an alarm for 2099-01-01T00:00:00Z → message `,
+		`notice  no-decider: no decider of type "nobody" listens: 1 run waits for one, workflow "lonely" longest`,
+		"namespace default: 1 open run, 0 tasks and 2 alarms looked at in ", ": nothing is wrong that was not repaired\n",
+	} {
+		if !strings.Contains(out.stdout, part) || out.code != exitDone {
+			t.Fatalf("got %+v, want it to say %q", out, part)
+		}
+	}
+	want(look(exitDone), "no-decider")
+
+	s.end(t)
+	want(look(exitFailed), "alarms-unowned", "no-master", "partition-unowned")
+	out = on("audit")
+	if out.code != exitFailed || !strings.Contains(out.stdout, "fault   partition-unowned: partition 0 has no owner; node ") ||
+		!strings.Contains(out.stderr, "audit: 4 faults are not repaired") {
+		t.Fatalf("got %+v", out)
+	}
+	out = on("why", "lonely", "--timeout", "1s")
+	if out.code != exitDone || !strings.Contains(out.stdout, "has no owner; node ") || !strings.Contains(out.stdout, "owned it last, since 20") {
+		t.Fatalf("why without a server: got %+v", out)
+	}
+	if out = on("why", "nobody-has-this-id", "--timeout", "1s"); out.code != exitNoConnection {
+		t.Fatalf("why of what was never started, without a server: got %+v", out)
+	}
+}

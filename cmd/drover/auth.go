@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover/ops/permissions"
+)
+
+func authCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "auth",
+		Short: "What the users of NATS need to be allowed",
+		Args:  argNames(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usage(cmd, fmt.Errorf("a command is missing: template"))
+		},
+	}
+	cmd.AddCommand(authTemplateCommand(a))
+	return cmd
+}
+
+// changeMe stands where the password belongs.
+const changeMe = "CHANGE-ME"
+
+func authTemplateCommand(a *app) *cobra.Command {
+	var o permissions.Options
+	var nsc bool
+	roles := make([]string, 0, len(permissions.Roles()))
+	for _, r := range permissions.Roles() {
+		roles = append(roles, string(r))
+	}
+	cmd := &cobra.Command{
+		Use:   "template ROLE",
+		Short: "Print the NATS permissions that a role needs",
+		Long: `Print the NATS permissions that a role needs, and no more. No server is asked.
+
+ROLE is one of ` + strings.Join(roles, ", ") + `. A server is broker, timer and ops in one.
+
+It prints a user for the configuration of a NATS server, with the reason for each subject. --user and --password are those
+of that user. With --json or -o yaml it prints the permissions alone, as NATS spells them in JSON; with --nsc a command
+line of nsc, for accounts with JWTs.
+
+The roles of servers are for all namespaces of an account, unless --namespace names one; the others are for that one
+namespace. Every user has reply subjects of its own, so that nobody hears the answers of others: connect with the same
+prefix, by inbox_prefix in a context of the nats command line or by Options.InboxPrefix in a program.`,
+		Example: `  drover auth template server
+  drover auth template activity --list PCI --user pci
+  drover auth template signaler --signal approve`,
+		Args:      argNames("ROLE"),
+		ValidArgs: roles,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Role, o.User, o.Namespace = permissions.Role(args[0]), a.user, a.namespace
+			if server := permissions.OfServers(o.Role); server && !cmd.Flags().Changed("namespace") {
+				o.Namespace = permissions.AllNamespaces
+			}
+			if nsc && a.json {
+				return usage(cmd, fmt.Errorf("--nsc and --json exclude each other: leave out one of them"))
+			}
+			t, err := permissions.For(o)
+			if err != nil {
+				return usage(cmd, err)
+			}
+			switch {
+			case a.json:
+				return a.document(t.Permissions())
+			case nsc:
+				_, err = fmt.Fprint(a.stdout, t.NSC())
+			default:
+				_, err = fmt.Fprint(a.stdout, t.Conf(cmp.Or(a.password, changeMe)))
+			}
+			return err
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringSliceVar(&o.Lists, "list", nil, "task list of an activity worker; repeat it for more")
+	fs.StringVar(&o.Identity, "identity", "", "identity of an activity worker, which then hears only what it is told itself")
+	fs.StringSliceVar(&o.Types, "type", nil, "workflow type of a decider; repeat it for more (default all)")
+	fs.StringVar(&o.Workflow, "workflow", "", "workflow id that a signaler may signal (default any)")
+	fs.StringVar(&o.Signal, "signal", "", "name that a signaler may use (default any)")
+	fs.StringVar(&o.Inbox, "inbox", "", "prefix of the user's reply subjects (default _INBOX.<user>)")
+	fs.IntVar(&o.Partitions, "partitions", 0, "partitions of the namespace, for timer (default 4)")
+	fs.StringVar(&o.Domain, "domain", "", "JetStream domain, where the server has one")
+	fs.BoolVar(&nsc, "nsc", false, "print a command line of nsc instead")
+	return cmd
+}

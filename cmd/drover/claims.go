@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+func claimsCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "claims",
+		Short: "Show who owns which partition, who rings its alarms, who is the master, and until when",
+		Long: `Show the claims of the namespace: which server owns a partition (partition.N), rings its alarms (alarms.N), takes part in
+sharing the partitions (broker.NODE), and keeps order (master).
+
+NUMBER grows from holder to holder of a claim; it fences the writes of the one before. A holder renews its claim every third
+of its time, so EXPIRES is how long the claim outlives a crash. An expired claim is ignored, and removed by the master.
+
+It reads the bucket directly, so that no server needs to run.`,
+		Args: argNames(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				list, now, err := readClaims(ctx, c)
+				if err != nil {
+					return err
+				}
+				all := make([]claimInfo, 0, len(list))
+				for _, i := range list {
+					all = append(all, claimInfo{
+						Key: i.Key, Node: i.Node, Number: i.Number, Revision: i.Revision, Since: schemas.At(i.Since),
+						ExpiresAt: schemas.At(i.Deadline), Expired: i.Expired, Malformed: i.Malformed, left: i.Deadline.Sub(now),
+					})
+				}
+				return lines(a, []string{"CLAIM", "NODE", "NUMBER", "SINCE", "EXPIRES"}, each(all), claimRow)
+			})
+		},
+	}
+}
+
+// claimInfo is a line of "drover claims".
+type claimInfo struct {
+	Key       string            `json:"key"`
+	Node      string            `json:"node,omitempty"`
+	Number    uint64            `json:"number"`
+	Revision  uint64            `json:"revision"`
+	Since     schemas.Timestamp `json:"since,omitempty"`
+	ExpiresAt schemas.Timestamp `json:"expiresAt"` // by the NATS server's clock, as all times here
+	Expired   bool              `json:"expired"`
+	Malformed bool              `json:"malformed,omitempty"`
+	left      time.Duration
+}
+
+func claimRow(i claimInfo) []string {
+	left := "in " + span(max(i.left, 0))
+	if i.Expired {
+		left = "expired"
+	}
+	holder := word(i.Node, 64)
+	if i.Malformed {
+		holder = "?"
+	}
+	return []string{word(i.Key, 64), holder, fmt.Sprint(i.Number), when(i.Since), left}
+}
+
+// readClaims lists the claims of the namespace, and gives the server's time.
+func readClaims(ctx context.Context, c *drover.Client) ([]claims.Info, time.Time, error) {
+	ns := subject.Namespace(c.Namespace())
+	held, err := claims.Open(c.Conn(), ns.BucketClaims(), claims.Options{Node: "drover claims"})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	list, err := held.List(ctx)
+	if errors.Is(err, post.ErrNoStream) {
+		return nil, time.Time{}, &drover.Error{
+			Op: "claims", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q: it has no bucket of claims", ns),
+			Hint: "check --namespace and --nats; a server makes the namespace when it starts",
+		}
+	}
+	now := held.Clock().Now(time.Now())
+	if now.IsZero() {
+		now = time.Now()
+	}
+	return list, now, err
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
+)
+
+const (
+	// clusterReplicas is how many nodes of a cluster hold each stream by default: the loss of one is survived.
+	clusterReplicas = 3
+	// openTimeout bounds one attempt of a node to make or find its namespace. On a cold start each stream elects its leader.
+	openTimeout = time.Minute
+	// hesitation is how long a cluster whose nodes are all there may refuse to make a stream: its leader learns a little later
+	// than we do what the others offer.
+	hesitation = 30 * time.Second
+	openPause  = 500 * time.Millisecond
+)
+
+// clusterFlags make the embedded server a node of a cluster.
+type clusterFlags struct {
+	name, host, advertise, user, password string
+	routes                                []string
+	port, size                            int
+}
+
+// clusterFlagNames are all of them but the name itself.
+var clusterFlagNames = []string{"routes", "cluster-host", "cluster-port", "cluster-advertise", "cluster-size", "cluster-user", "cluster-password"}
+
+func (f *clusterFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.name, "cluster-name", "", "make the embedded server a node of this cluster; the same name on all nodes")
+	fs.StringSliceVar(&f.routes, "routes", nil, "addresses of the nodes of the cluster, nats://host:6222 each; all nodes may get the same list")
+	fs.StringVar(&f.host, "cluster-host", "127.0.0.1", "address to listen on for the other nodes")
+	fs.IntVar(&f.port, "cluster-port", 6222, "port to listen on for the other nodes")
+	fs.StringVar(&f.advertise, "cluster-advertise", "", "host:port by which the other nodes reach this one (default where it listens)")
+	fs.IntVar(&f.size, "cluster-size", 3, "nodes of the whole cluster")
+	fs.StringVar(&f.user, "cluster-user", "", "user that nodes show each other, the same on all")
+	fs.StringVar(&f.password, "cluster-password", "", "password that nodes show each other, the same on all")
+}
+
+// check refuses combinations of flags that make no sense. What remains is judged by the embedded server itself.
+func (f *serverFlags) checkCluster(cmd *cobra.Command) error {
+	fs, c := cmd.Flags(), &f.cluster
+	if !fs.Changed("cluster-name") {
+		for _, name := range clusterFlagNames {
+			if fs.Changed(name) {
+				return fmt.Errorf("--%s is given, which needs --cluster-name", name)
+			}
+		}
+		switch {
+		case f.profile == "cluster":
+			return fmt.Errorf("--profile is cluster, which needs --cluster-name and --routes")
+		case fs.Changed("replicas"):
+			return fmt.Errorf("--replicas is given, which needs --cluster-name, --nats or --context")
+		}
+		return nil
+	}
+	switch {
+	case c.name == "" || strings.ContainsAny(c.name, " \t\r\n"):
+		return fmt.Errorf("--cluster-name is %q: use a name without spaces, the same on all nodes", c.name)
+	case len(c.routes) == 0:
+		return fmt.Errorf("--cluster-name is given without --routes: name the other nodes, such as --routes nats://n1:6222,nats://n2:6222,nats://n3:6222")
+	case f.memory:
+		return fmt.Errorf("--memory and --cluster-name exclude each other: a node must remember what it has agreed to, give it a --store")
+	case f.profile != "" && f.profile != "cluster":
+		return fmt.Errorf("--profile is %s, and a node with --cluster-name has profile cluster: leave it out", f.profile)
+	case f.replicas > c.size:
+		return fmt.Errorf("--replicas is %d, and --cluster-size %d: as many nodes as replicas are needed", f.replicas, c.size)
+	}
+	return nil
+}
+
+// options are those of the embedded server. Its server bears the name of the node, if that was given.
+func (c *clusterFlags) options(o *embedded.Options, node string) {
+	if c.name == "" {
+		return
+	}
+	o.ServerName = node
+	o.Cluster = embedded.Cluster{
+		Name: c.name, Routes: c.routes, Host: c.host, Port: c.port, Advertise: c.advertise, Size: c.size,
+		User: c.user, Password: c.password,
+	}
+}
+
+// fieldFlags are the flags behind the fields that the embedded server complains of.
+var fieldFlags = strings.NewReplacer(
+	"Cluster.Name", "--cluster-name", "Cluster.Routes", "--routes", "Cluster.Host", "--cluster-host", "Cluster.Port", "--cluster-port",
+	"Cluster.Advertise", "--cluster-advertise", "Cluster.Size", "--cluster-size", "Cluster.User", "--cluster-user",
+	"Cluster.Password", "--cluster-password", "without Cluster", "without --cluster-name", "ServerName", "--node", "StoreDir", "--store",
+)
+
+// flagError is an error whose text speaks of flags instead of fields.
+type flagError struct {
+	text string
+	err  error
+}
+
+func (e *flagError) Error() string { return e.text }
+func (e *flagError) Unwrap() error { return e.err }
+
+// inFlags makes an error of the embedded server speak the language of the command line.
+func inFlags(err error) error {
+	if text := fieldFlags.Replace(err.Error()); text != err.Error() {
+		return &flagError{text, err}
+	}
+	return err
+}
+
+// clustered tells whether this node's own server is part of a cluster.
+func (n *node) clustered() bool { return n.server != nil && n.server.Clustered() }
+
+// quorum is what brokers ask; nil for a server of its own and for one elsewhere.
+func (n *node) quorum() func() error {
+	if !n.clustered() {
+		return nil
+	}
+	return n.server.Quorum
+}
+
+// synced tells whether this node's own server loses nothing that it has acknowledged.
+func (n *node) synced() bool {
+	return n.server != nil && n.server.Profile() != embedded.ProfileDev
+}
+
+// openHome makes the home or finds it. A node of a cluster waits for the others for as long as it takes, and refuses
+// requests meanwhile: it may have been started first, or be the only one left.
+func (n *node) openHome(ctx context.Context, o topology.Options) error {
+	if !n.clustered() {
+		return n.home.open(ctx, o)
+	}
+	waiting, served := context.WithCancel(ctx)
+	defer served()
+	conn, err := n.dial(ctx, "drover server waiting")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	go func() {
+		if err := broker.RefuseRequests(waiting, conn, n.server.Quorum); err != nil {
+			n.log.WithError(err).Warn("requests are not answered until the cluster is there")
+		}
+	}()
+	for began := time.Now(); ; {
+		err := n.server.AwaitCluster(ctx, func(seen, size int) {
+			began = time.Now()
+			n.log.Infof("waiting for the cluster: %d of %d nodes seen", seen, size)
+		})
+		if err != nil {
+			return err
+		}
+		if err = n.tryHome(ctx, o); err == nil || ctx.Err() != nil {
+			return err
+		}
+		seen, size := n.server.Seen()
+		if !passing(err) && (!errors.Is(err, topology.ErrRefused) || seen >= size && time.Since(began) > hesitation) {
+			return err
+		}
+		n.log.WithError(err).Warnf("the namespace cannot be opened yet, %d of %d nodes seen; trying again", seen, size)
+		if !pause(ctx, openPause) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// tryHome is one attempt. A new namespace gets as many replicas as the cluster can bear.
+func (n *node) tryHome(ctx context.Context, o topology.Options) error {
+	one, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if o.Replicas == 0 {
+		_, err := topology.Lookup(one, n.conn, subject.Namespace(o.Namespace))
+		switch {
+		case errors.Is(err, topology.ErrNoNamespace):
+			o.Replicas = clusterReplicas
+		case err != nil:
+			return err
+		}
+	}
+	return n.home.open(one, o)
+}
+
+// passing tells whether an error may heal by itself: a leader is being elected, or a node is on its way.
+func passing(err error) bool {
+	return slices.ContainsFunc([]error{
+		context.DeadlineExceeded, post.ErrTimeout, post.ErrNoResponders, post.ErrNoStream, post.ErrDisconnected,
+	}, func(target error) bool { return errors.Is(err, target) })
+}
+
+// pause waits; it reports false if ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/nodes"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+func nodesCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "nodes",
+		Short: "Show the servers: where each stands, when it was heard of, what it does",
+		Long: `Show the running servers of the NATS account, and those that did not end properly in the last day.
+
+A server is recovering, ready, draining, not-responding (nothing was heard of it for ten seconds) or unexpected-shutdown (it was
+started again after it had not ended properly). HEARD is the time since its last sign of life, and PARTITIONS are those of
+--namespace that it owns, both by the NATS server's clock; CLOCK is how far its own clock is ahead of that. A server that ends
+properly leaves the list.
+
+It reads the bucket drover-nodes directly, so that no server needs to run.`,
+		Args: argNames(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				all, err := readNodes(ctx, c)
+				if err != nil {
+					return err
+				}
+				heads := []string{"NODE", "STATUS", "SINCE", "HEARD", "ROLES", "PARTITIONS", "NAMESPACES", "VERSION", "PROFILE", "CLOCK"}
+				return lines(a, heads, each(all), nodeRow)
+			})
+		},
+	}
+}
+
+// nodeInfo is a line of "drover nodes".
+type nodeInfo struct {
+	schemas.NodeRecord
+	HeardAt     schemas.Timestamp `json:"heardAt"`              // of the last sign of life, by the NATS server's clock
+	Age         schemas.Duration  `json:"age"`                  // the time since then
+	Alive       bool              `json:"alive"`                // that is less than it takes to be not responding
+	ClockAhead  int64             `json:"clockAheadMillis"`     // of the node, against the NATS server
+	Partitions  []int             `json:"partitions,omitempty"` // that it owns in the namespace
+	Malformed   bool              `json:"malformed,omitempty"`  // the record cannot be read
+	clockOffset time.Duration
+}
+
+// each is a list as a sequence that cannot fail.
+func each[T any](all []T) func(yield func(T, error) bool) {
+	return func(yield func(T, error) bool) {
+		for _, v := range all {
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+func readNodes(ctx context.Context, c *drover.Client) ([]nodeInfo, error) {
+	register, list, err := openNodes(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	owned, err := owners(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	now := register.Now(ctx)
+	if now.IsZero() {
+		now = time.Now()
+	}
+	all := make([]nodeInfo, 0, len(list))
+	for i := range list {
+		l := &list[i]
+		n := nodeInfo{
+			NodeRecord: l.NodeRecord, HeardAt: schemas.At(l.HeardAt()), Age: schemas.Duration(max(now.Sub(l.HeardAt()), 0)),
+			Alive: register.Alive(l, now), Partitions: owned[l.Node], Malformed: l.Malformed, clockOffset: l.ClockOffset(),
+		}
+		n.Node, n.ClockAhead = cmp.Or(n.Node, l.Key), n.clockOffset.Milliseconds()
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// openNodes lists the records of the nodes.
+func openNodes(ctx context.Context, c *drover.Client) (*nodes.Registry, []nodes.Info, error) {
+	register, err := nodes.Open(c.Conn(), nodes.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := register.List(ctx)
+	if errors.Is(err, post.ErrNoStream) {
+		return nil, nil, &drover.Error{
+			Op: "nodes", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no bucket %s", subject.BucketNodes),
+			Hint: "check --nats and the account; a server makes the bucket when it starts",
+		}
+	}
+	return register, list, err
+}
+
+// owners are the partitions of the namespace by node.
+func owners(ctx context.Context, c *drover.Client) (map[string][]int, error) {
+	list, _, err := readClaims(ctx, c)
+	if errors.Is(err, drover.ErrNotFound) {
+		return nil, nil // there may be nodes and no such namespace
+	}
+	owned := map[string][]int{}
+	for _, i := range list {
+		if p, ok := claims.ParsePartition(i.Key); ok && !i.Expired {
+			owned[i.Node] = append(owned[i.Node], p)
+		}
+	}
+	for _, p := range owned {
+		slices.Sort(p)
+	}
+	return owned, err
+}
+
+func nodeRow(n nodeInfo) []string {
+	if n.Malformed {
+		return []string{word(n.Node, 64), "?", "-", span(n.Age.Std()), "-", "-", "-", "-", "-", "-"}
+	}
+	offset := n.clockOffset.Truncate(time.Millisecond) // what is less is the heartbeat's way
+	ahead := span(offset)
+	if offset >= 0 {
+		ahead = "+" + ahead
+	}
+	return []string{
+		word(n.Node, 64), string(n.Status), when(n.Since), span(n.Age.Std()), orDash(strings.Join(n.Roles, "+")), partitionWords(n.Partitions),
+		orDash(word(strings.Join(n.Namespaces, ","), 40)), word(n.Version, 40), n.Profile, ahead,
+	}
+}
+
+func orDash(s string) string {
+	if s == "" || s == `""` {
+		return "-"
+	}
+	return s
+}
+
+// partitionWords writes sorted numbers with ranges: 0-3,7.
+func partitionWords(all []int) string {
+	var words []string
+	for i := 0; i < len(all); {
+		j := i
+		for j+1 < len(all) && all[j+1] == all[j]+1 {
+			j++
+		}
+		if j > i {
+			words = append(words, fmt.Sprintf("%d-%d", all[i], all[j]))
+		} else {
+			words = append(words, fmt.Sprint(all[i]))
+		}
+		i = j + 1
+	}
+	return orDash(strings.Join(words, ","))
+}
+
+func nodeCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "node",
+		Short: "Acknowledge a server's unexpected shutdown, or forget a dead server",
+		Long:  `Acknowledge a server's unexpected shutdown, or forget a dead server. "drover nodes" lists them, "drover drain" stops one.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("ack or remove is missing")
+			}
+			return fmt.Errorf("there is no command %q: use ack or remove", cmd.Name()+" "+args[0])
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	cmd.AddCommand(nodeAck(a), nodeRemove(a))
+	return cmd
+}
+
+func nodeAck(a *app) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "ack NODE",
+		Short: "Let the roles of a server begin that was started with --after-crash halt and had not ended properly",
+		Args:  argNames("NODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				t, err := findTarget(ctx, c, "node ack", args[0])
+				if err != nil {
+					return err
+				}
+				answer, err := t.tell(ctx, schemas.Control{Kind: schemas.ControlAck, Reason: reason})
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.document(answer)
+				}
+				return a.say("node %s is %s", word(answer.Node, 256), answer.Status)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log of the server")
+	return cmd
+}
+
+func nodeRemove(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NODE",
+		Short: "Remove the record of a dead server; after a day that happens by itself",
+		Args:  argNames("NODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				return a.removeNode(ctx, c, args[0])
+			})
+		},
+	}
+}
+
+func (a *app) removeNode(ctx context.Context, c *drover.Client, name string) error {
+	register, list, err := openNodes(ctx, c)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list, func(i nodes.Info) bool { return i.Node == name || i.Malformed && i.Key == name })
+	if i < 0 {
+		return noNode("node remove", name)
+	}
+	if err := register.Remove(ctx, list[i]); err != nil {
+		if errors.Is(err, nodes.ErrAlive) || errors.Is(err, nodes.ErrChanged) {
+			return &drover.Error{Op: "node remove", ID: name, Code: schemas.CodeConflict, Err: err}
+		}
+		return err
+	}
+	if a.json {
+		return a.document(struct {
+			Node string `json:"node"`
+		}{name})
+	}
+	return a.say("removed the record of node %s", word(name, 256))
+}
+
+func noNode(op, name string) error {
+	return &drover.Error{Op: op, ID: name, Code: schemas.CodeNotFound, Err: errors.New("there is no such node"), Hint: `"drover nodes" lists them`}
+}

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/nodes"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+// bare is a NATS server that knows nothing of Drover, and options for nodes beside it.
+func bare(t *testing.T) (url string, o serveOptions) {
+	t.Helper()
+	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nats.Shutdown)
+	return nats.ClientURL(), serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2}
+}
+
+func registry(t *testing.T, conn *post.Conn) *nodes.Registry {
+	t.Helper()
+	r, err := nodes.Open(conn, nodes.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// died leaves the record of a node that ended without a word a moment ago.
+func died(t *testing.T, url, name string) {
+	t.Helper()
+	conn := dialed(t, url)
+	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 2}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := registry(t, conn).Join(t.Context(), schemas.NodeRecord{Node: name, PID: 4711, Boot: "earlier", Namespace: "default"}, nodes.JoinOptions{Given: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Set(t.Context(), schemas.NodeReady); err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+}
+
+func statusOf(t *testing.T, r *nodes.Registry, name string) schemas.NodeStatus {
+	t.Helper()
+	list, err := r.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range list {
+		if i.Node == name {
+			return i.Status
+		}
+	}
+	return ""
+}
+
+func logged(kept *logtest.Hook, level logrus.Level, text string) bool {
+	return slices.ContainsFunc(kept.AllEntries(), func(e *logrus.Entry) bool { return e.Level == level && strings.Contains(e.Message, text) })
+}
+
+func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
+	url, o := bare(t)
+	died(t, url, "n")
+	r := registry(t, dialed(t, url))
+	on := func(args ...string) result { return command("", append(args, "--nats", url, "--timeout", "30s")...) }
+	log, kept := listening()
+	o.Node, o.AfterCrash, o.Logger = "n", afterCrashHalt, log
+	s, ready := beginning(t, o)
+	halted := func() {
+		t.Helper()
+		soon(t, "unexpected-shutdown", func() bool { return statusOf(t, r, "n") == schemas.NodeUnexpectedShutdown })
+		// Its heartbeats go on, its roles do not begin, and nobody recovers.
+		first, err := r.Find(t.Context(), "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		soon(t, "a heartbeat", func() bool {
+			i, err := r.Find(t.Context(), "n")
+			return err == nil && i.Revision > first.Revision && i.Status == schemas.NodeUnexpectedShutdown
+		})
+		held, err := claims.Open(dialed(t, url), "drover-default-claims", claims.Options{Node: "observer"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := held.List(t.Context()); err != nil || len(list) != 0 {
+			t.Fatalf("got claims %v, %v, want none", list, err)
+		}
+		select {
+		case <-ready:
+			t.Fatal("the node is ready")
+		default:
+		}
+	}
+	halted()
+	if !logged(kept, logrus.ErrorLevel, "drover node ack n") {
+		t.Fatalf("got log %v, want a line that says what to do", kept.AllEntries())
+	}
+	// A restart is no acknowledgement, nor is a planned stop.
+	s.end(t)
+	if got := statusOf(t, r, "n"); got != schemas.NodeUnexpectedShutdown {
+		t.Fatalf("got %q behind a stop, want %s", got, schemas.NodeUnexpectedShutdown)
+	}
+	s, ready = beginning(t, o)
+	halted()
+	if got := on("nodes"); got.code != exitDone || !strings.Contains(got.stdout, "unexpected-shutdown") {
+		t.Fatalf("got %+v", got)
+	}
+	on("node", "ack", "n", "--reason", "looked").want(t, exitDone, "node n is recovering\n")
+	select {
+	case s.readiness = <-ready:
+	case <-s.ended:
+		t.Fatalf("the server ended: %v", s.err)
+	}
+	if got := statusOf(t, r, "n"); got != schemas.NodeReady {
+		t.Fatalf("got %q, want %s", got, schemas.NodeReady)
+	}
+	on("node", "ack", "n").want(t, exitFailed, "", "n is ready", "no acknowledgement")
+	s.end(t)
+	if got := statusOf(t, r, "n"); got != "" {
+		t.Fatalf("got %q behind a clean stop, want no record", got)
+	}
+	s = serving(t, o) // what ended properly is not halted
+	s.end(t)
+}
+
+func TestS3_02AnUnexpectedShutdownIsLogged(t *testing.T) {
+	url, o := bare(t)
+	died(t, url, "n")
+	log, kept := listening()
+	o.Node, o.Logger = "n", log
+	began := time.Now()
+	s := serving(t, o)
+	if took := time.Since(began); s.Node != "n" || took > 5*time.Second {
+		t.Fatalf("got node %q after %v: a name that was given is usable at once", s.Node, took)
+	}
+	if !logged(kept, logrus.WarnLevel, "unexpected shutdown") {
+		t.Fatalf("got log %v, want a line about the unexpected shutdown", kept.AllEntries())
+	}
+	if got := statusOf(t, registry(t, dialed(t, url)), "n"); got != schemas.NodeReady {
+		t.Fatalf("got %q, want %s", got, schemas.NodeReady)
+	}
+}
+
+// A server with a store of its own knows its earlier self by the store, however short ago that was.
+func TestEarlierSelfOnTheSameStore(t *testing.T) {
+	o := serveOptions{Embedded: embedded.Options{StoreDir: t.TempDir(), Port: -1, Profile: embedded.ProfileDev}, Partitions: 1}
+	s := serving(t, o)
+	name := s.Node
+	r := registry(t, dialed(t, s.URL))
+	i, err := r.Find(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i.Profile != "dev" || i.Sync != "1s" || i.StoreID == "" || i.URL != s.URL || i.Server == "" || i.ServerVersion == "" || i.DiskTotal == 0 || i.PID == 0 ||
+		!slices.Equal(i.Roles, allRoles) || !slices.Equal(i.Namespaces, []string{"default"}) || i.Namespace != "default" {
+		t.Fatalf("got record %+v", i.NodeRecord)
+	}
+	// The record of another boot is put in place of that which a crash would leave.
+	former := i.NodeRecord
+	former.Boot = "earlier"
+	s.end(t)
+	s = serving(t, o)
+	r = registry(t, dialed(t, s.URL))
+	if _, err := r.Join(t.Context(), former, nodes.JoinOptions{}); err != nil {
+		t.Fatalf("%v: want the record of another boot of the same store taken at once", err)
+	}
+	s.end(t)
+}
+
+func TestNodesAndClaims(t *testing.T) {
+	url, o := bare(t)
+	o.Node = "one"
+	one := serving(t, o)
+	died(t, url, "dead node")
+	on := func(args ...string) result { return command("", append(args, "--nats", url, "--timeout", "30s")...) }
+	soon(t, "one broker owns both partitions", func() bool {
+		return strings.Count(on("claims").stdout, "partition.") == 2
+	})
+
+	table := strings.Split(strings.TrimSpace(on("nodes").stdout), "\n")
+	if len(table) != 3 || !strings.HasPrefix(table[0], "NODE ") || !strings.HasPrefix(table[1], `"dead node"`) ||
+		!strings.Contains(table[2], "broker+timers+ops") || !strings.Contains(table[2], " 0-1 ") || !strings.Contains(table[2], " default ") {
+		t.Fatalf("got\n%s", strings.Join(table, "\n"))
+	}
+	var docs []nodeInfo
+	for line := range strings.Lines(on("nodes", "--json").stdout) {
+		var n nodeInfo
+		if err := json.Unmarshal([]byte(line), &n); err != nil {
+			t.Fatal(err)
+		}
+		docs = append(docs, n)
+	}
+	if len(docs) != 2 || docs[1].Node != "one" || docs[1].Status != schemas.NodeReady || !docs[1].Alive || docs[1].HeardAt == 0 || !slices.Equal(docs[1].Partitions, []int{0, 1}) {
+		t.Fatalf("got %+v", docs)
+	}
+	if r := on("nodes", "-o", "yaml"); r.code != exitDone || strings.Count(r.stdout, "\nstatus: ready\n") != 2 {
+		t.Fatalf("got %+v", r)
+	}
+
+	if r := on("claims"); r.code != exitDone || !strings.HasPrefix(r.stdout, "CLAIM ") || strings.Count(r.stdout, "\n") != 1+6 || strings.Count(r.stdout, " in ") != 6 {
+		t.Fatalf("got %+v", r) // broker.one, master, and two each of partition and alarms
+	}
+	for line := range strings.Lines(on("claims", "--json").stdout) {
+		var i claimInfo
+		if err := json.Unmarshal([]byte(line), &i); err != nil || i.Node != "one" || i.Number == 0 || i.Expired || !i.ExpiresAt.Time().After(i.Since.Time()) {
+			t.Fatalf("got %s: %v", line, err)
+		}
+	}
+	on("claims", "-n", "nowhere").want(t, exitFailed, "", `no namespace "nowhere"`)
+	if r := on("nodes", "-n", "nowhere"); r.code != exitDone || strings.Count(r.stdout, "\n") != 3 {
+		t.Fatalf("got %+v, want the nodes without partitions", r)
+	}
+
+	on("node", "remove", "one").want(t, exitFailed, "", "the node is alive", "drover drain")
+	on("node", "remove", "dead node").want(t, exitFailed, "", "the node is alive") // a moment ago it was
+	on("node", "remove", "nobody").want(t, exitFailed, "", `"nobody"`, "no such node")
+	junk := dialed(t, url)
+	if _, err := junk.KVCreate(t.Context(), "drover-nodes", "junk", []byte("?"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if r := on("nodes"); r.code != exitDone || !strings.Contains(r.stdout, "junk") {
+		t.Fatalf("got %+v", r)
+	}
+	on("node", "remove", "junk").want(t, exitDone, "removed the record of node junk\n")
+	one.end(t)
+}
+
+func TestNodesWithoutServers(t *testing.T) {
+	url, _ := bare(t)
+	for _, args := range []string{"nodes", "node ack a", "node remove a", "drain a"} {
+		command("", append(strings.Fields(args), "--nats", url, "--timeout", "30s")...).want(t, exitFailed, "", "no bucket drover-nodes", "a server makes")
+	}
+}
+
+// A node has one name, in its home and in every other namespace.
+func TestOneNameInAllNamespaces(t *testing.T) {
+	url, o := bare(t)
+	first, second := serving(t, o), serving(t, o)
+	if second.Node != first.Node+"-2" {
+		t.Fatalf("got nodes %q and %q", first.Node, second.Node)
+	}
+	command("", "namespace", "create", "other", "--partitions", "1", "--nats", url).want(t, exitDone, "namespace other has 1 partitions, 1 replicas, storage file, limit none\n")
+	for _, name := range []string{first.Node, second.Node} {
+		soon(t, name+" takes part in the other namespace", func() bool {
+			r := command("", "claims", "-n", "other", "--nats", url)
+			return strings.Contains(r.stdout, `broker.`+strings.ReplaceAll(name, ".", "_")+" ")
+		})
+	}
+	soon(t, "the records say so", func() bool {
+		return strings.Count(command("", "nodes", "--nats", url).stdout, " default,other ") == 2
+	})
+}
+
+func TestS2_01DrainFromAnywhere(t *testing.T) {
+	url, o := bare(t)
+	o.Node = "one"
+	one := serving(t, o)
+	o.Node = "two"
+	two := serving(t, o)
+	on := func(args ...string) result { return command("", append(args, "--nats", url, "--timeout", "30s")...) }
+	work(t, url)
+	on("drain", "nobody").want(t, exitFailed, "", `"nobody"`, "no node of that name", "--namespace")
+	on("drain", "one", "--wait", "--reason", "new machine", "--drain-timeout", "1m").want(t, exitDone, "one has left\n")
+	<-one.ended
+	if one.err != nil {
+		t.Fatalf("got %v, want a clean end", one.err)
+	}
+	if r := on("nodes", "--json"); r.code != exitDone || strings.Contains(r.stdout, `"one"`) {
+		t.Fatalf("got %+v, want no record of one that has left", r)
+	}
+	if r := on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait"); r.code != exitDone || r.stdout != "\"hello ox\"\n" {
+		t.Fatalf("got %+v, want the other node at work", r)
+	}
+	on("drain", "two", "--json").want(t, exitDone, `{"node":"two","status":"draining","gone":false}`+"\n")
+	<-two.ended
+	if two.err != nil {
+		t.Fatalf("got %v, want a clean end", two.err)
+	}
+	died(t, url, "three")
+	on("drain", "three").want(t, exitFailed, "", "does not listen", "drover node remove three")
+}
+
+// The NATS server of the node is gone with it, and the command still returns.
+func TestDrainOfAServerOfItsOwn(t *testing.T) {
+	s := serving(t, memoryServer())
+	command("", "drain", s.Node, "--wait", "--nats", s.URL, "--timeout", "30s").want(t, exitDone, s.Node+" has left\n", "")
+	<-s.ended
+	if s.err != nil {
+		t.Fatalf("got %v, want a clean end", s.err)
+	}
+}
+
+// An order that a node does not understand changes nothing, and is answered.
+func TestControlRefuses(t *testing.T) {
+	s := serving(t, memoryServer())
+	conn := dialed(t, s.URL)
+	for _, tt := range []struct {
+		body string
+		want schemas.Code
+	}{
+		{"{", schemas.CodeInvalid},
+		{"", schemas.CodeInvalid},
+		{`{"v":1,"kind":"dance"}`, schemas.CodeInvalid},
+		{`{"v":1,"kind":"cancel","token":"a.1.1"}`, schemas.CodeInvalid},
+		{`{"v":1,"kind":"drain","timeout":"NONE"}`, schemas.CodeInvalid},
+		{`{"v":1,"kind":"ack"}`, schemas.CodeConflict},
+	} {
+		m, err := conn.Request(t.Context(), "drover.default.control."+strings.ReplaceAll(s.Node, ".", "%2E"), nil, []byte(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a schemas.ControlAnswer
+		if err := schemas.Unmarshal(m.Data, &a); err != nil || a.Node != s.Node || a.Status != schemas.NodeReady || a.Error == nil || a.Error.Code != tt.want {
+			t.Errorf("%q: got %s, %v, want %s", tt.body, m.Data, err, tt.want)
+		}
+	}
+	s.end(t)
+}
+
+// What did not end properly keeps its record; so the next start knows.
+func TestAFailedNodeKeepsItsRecord(t *testing.T) {
+	url, o := bare(t)
+	conn := dialed(t, url)
+	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 2}); err != nil {
+		t.Fatal(err)
+	}
+	for _, failed := range []bool{true, false} {
+		o.Logger, _ = listening()
+		o.Node = fmt.Sprint("failed-", failed)
+		n, ctx := newNode(t.Context(), o)
+		if err := n.open(ctx); err != nil {
+			t.Fatal(err)
+		}
+		n.failed = failed
+		n.close()
+		if there := statusOf(t, registry(t, conn), o.Node) != ""; there != failed {
+			t.Fatalf("failed %v: got a record %v", failed, there)
+		}
+	}
+}
+
+func TestPartitionWords(t *testing.T) {
+	for want, all := range map[string][]int{"-": nil, "3": {3}, "0-3": {0, 1, 2, 3}, "0,2": {0, 2}, "0-1,5,7-9": {0, 1, 5, 7, 8, 9}} {
+		if got := partitionWords(all); got != want {
+			t.Errorf("%v: got %q, want %q", all, got, want)
+		}
+	}
+}

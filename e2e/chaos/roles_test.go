@@ -1,0 +1,249 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/subject"
+)
+
+// natsConf is how a NATS server is a node of a cluster: where it listens for the others, and through which proxies it
+// reaches them.
+type natsConf struct {
+	Name   string   `json:"name"`
+	Port   int      `json:"port"`
+	Routes []string `json:"routes"`
+}
+
+// natsRole is a NATS server that knows nothing of Drover.
+func natsRole(ctx context.Context) error {
+	at, err := url.Parse(os.Getenv(envURL))
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(at.Port())
+	if err != nil {
+		return err
+	}
+	o := &server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: os.Getenv(envDir), NoSigs: true}
+	if conf := os.Getenv(envConf); conf != "" {
+		if err := cluster(o, conf); err != nil {
+			return err
+		}
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		return err
+	}
+	s.ConfigureLogger()
+	go s.Start()
+	if !s.ReadyForConnections(patience) {
+		return errors.New("the server does not get ready")
+	}
+	fmt.Println("ready")
+	<-ctx.Done()
+	s.Shutdown()
+	s.WaitForShutdown()
+	return nil
+}
+
+// cluster makes a server a node of a cluster. Every way to another node is named and leads through a proxy; what a node
+// would tell the others of itself leads nowhere, so that no way goes past the proxies.
+func cluster(o *server.Options, text string) error {
+	var conf natsConf
+	if err := json.Unmarshal([]byte(text), &conf); err != nil {
+		return err
+	}
+	o.ServerName = conf.Name
+	o.Cluster = server.ClusterOpts{Name: "chaos", Host: "127.0.0.1", Port: conf.Port, Advertise: "127.0.0.1:9", NoAdvertise: true}
+	for _, r := range conf.Routes {
+		u, err := url.Parse("nats-route://" + r)
+		if err != nil {
+			return err
+		}
+		o.Routes = append(o.Routes, u)
+	}
+	return nil
+}
+
+func roleLogger() logrus.FieldLogger {
+	log := logrus.New()
+	log.SetOutput(os.Stderr)
+	return log
+}
+
+// connectRole connects, until somebody is there.
+func connectRole(ctx context.Context) (*drover.Client, error) {
+	for {
+		c, err := drover.Connect(ctx, &drover.Options{URL: os.Getenv(envURL), Name: os.Getenv(envName), Logger: roleLogger()})
+		if !errors.Is(err, drover.ErrUnavailable) || ctx.Err() != nil {
+			return c, err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// deciderRole decides over plans.
+func deciderRole(ctx context.Context) error {
+	c, err := connectRole(ctx)
+	if err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	defer c.Close()
+	w := c.Deciders(nil)
+	w.Register(planType, planDecider)
+	return w.Run(ctx)
+}
+
+// workerRole does the activities of plans. It notes each run of each activity by a file of its own, which no crash can
+// take back.
+func workerRole(ctx context.Context) error {
+	c, err := connectRole(ctx)
+	if err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	defer c.Close()
+	w := c.Activities(&activity.Options{Lists: []string{planList}, DrainTimeout: 5 * time.Second, KeepAlive: time.Second})
+	activity.Register(w, "square", func(ctx context.Context, n int) (int, error) {
+		if err := note(os.Getenv(envDir), activity.Info(ctx)); err != nil {
+			return 0, err
+		}
+		if n%2 == 0 { // long enough to be caught at work
+			select {
+			case <-time.After(time.Duration(rand.IntN(30)) * time.Millisecond):
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
+		}
+		return n * n, nil
+	})
+	return w.Run(ctx)
+}
+
+// note counts a run of an activity.
+func note(dir string, i activity.TaskInfo) error {
+	f, err := os.OpenFile(filepath.Join(dir, i.Run+"."+i.ActivityID), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "pid %d attempt %d at %d\n", os.Getpid(), i.Attempt, time.Now().UnixNano())
+	return errors.Join(err, f.Close())
+}
+
+// ignoreEnd takes the end of ctx for a planned one.
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// The claims of the test: a namespace of their own, so that no other holder meets them.
+const (
+	claimSpace = "chaosclaims"
+	claimKeys  = 2
+	claimTTL   = 2 * time.Second
+	useEvery   = 50 * time.Millisecond
+)
+
+// claimerRole takes claims, says from time to time that it holds them, and gives some back. It records what it does.
+func claimerRole(ctx context.Context) error {
+	c, err := connectRole(ctx)
+	if err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	defer c.Close()
+	name := os.Getenv(envName)
+	file, err := os.OpenFile(filepath.Join(os.Getenv(envDir), name+".jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	rec := NewRecorder(file)
+	book, err := claims.Open(c.Conn(), subject.Namespace(claimSpace).BucketClaims(), claims.Options{Node: name, TTL: claimTTL, Logger: roleLogger()})
+	if err != nil {
+		return err
+	}
+	var held []claimHold
+	for i := range claimKeys {
+		held = append(held, claimHold{rec: rec, book: book, key: fmt.Sprintf("chaos.%d", i), client: os.Getpid()})
+	}
+	tick := time.NewTicker(useEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			_, err := rec.Ops(0)
+			return err
+		case <-tick.C:
+		}
+		for i := range held {
+			held[i].turn(ctx)
+		}
+	}
+}
+
+// claimHold is what a claimer does with one claim.
+type claimHold struct {
+	rec    *Recorder
+	book   *claims.Claims
+	key    string
+	client int
+	lease  *claims.Lease
+}
+
+// turn takes the claim, uses it, or gives it back.
+func (h *claimHold) turn(ctx context.Context) {
+	op := Op{Client: h.client, Key: h.key}
+	if h.lease == nil {
+		op.Kind, op.Call = Take, time.Now().UnixNano()
+		one, cancel := context.WithTimeout(ctx, claimTTL)
+		lease, err := h.book.TryAcquire(one, h.key)
+		cancel()
+		if err != nil { // held, or nobody answers: a lease that nobody has is no lease
+			return
+		}
+		h.lease = lease
+		op.N, op.Outcome, op.Return = lease.Number(), OK, time.Now().UnixNano()
+		h.rec.Add(op)
+		return
+	}
+	op.N = h.lease.Number()
+	if rand.IntN(60) == 0 {
+		op.Kind = Release
+		h.rec.Do(op, func(o *Op) {
+			one, cancel := context.WithTimeout(ctx, claimTTL)
+			defer cancel()
+			o.Outcome = OK
+			if err := h.lease.Release(one); err != nil {
+				o.Outcome, o.Error = Unknown, err.Error()
+			}
+		})
+		h.lease = nil
+		return
+	}
+	op.Kind, op.Call = Use, time.Now().UnixNano()
+	if !h.lease.Valid() {
+		h.lease = nil
+		return
+	}
+	op.Outcome, op.Return = OK, time.Now().UnixNano()
+	h.rec.Add(op)
+}

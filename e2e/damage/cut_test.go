@@ -1,0 +1,113 @@
+//go:build linux
+
+package damage
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/e2e/power"
+)
+
+var (
+	cuts     = flag.Int("cuts", 3, "power cuts of each test that cuts the power")
+	cutsSeed = flag.Uint64("cuts.seed", 0, "their seed (default a new one, which is printed)")
+)
+
+// outage is a machine on a disk whose power is cut again and again under load.
+type outage struct {
+	*machine
+	disk  *power.Disk
+	dice  *rand.Rand
+	cuts  []time.Time
+	slow  time.Duration // the slowest start after a cut
+	ended time.Duration // the slowest end of all that was open at a cut
+}
+
+func newOutage(t *testing.T, profile string, mode power.Mode) *outage {
+	t.Helper()
+	needRoot(t)
+	seed := cmp.Or(*cutsSeed, uint64(time.Now().UnixNano()))
+	t.Logf("-cuts=%d -cuts.seed=%d", *cuts, seed)
+	dir := t.TempDir()
+	d, err := power.Mount(dir, power.Options{Mode: mode})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &outage{machine: newMachine(t, profile, filepath.Join(dir, "store")), disk: d, dice: rand.New(rand.NewPCG(seed, 0))}
+}
+
+// cut ends the power: nothing is written from here on, and the server is gone.
+func (o *outage) cut() {
+	o.t.Helper()
+	o.disk.Freeze()
+	o.server.kill()
+	if err := o.disk.Cut(o.dice); err != nil {
+		o.t.Fatal(err)
+	}
+	o.cuts = append(o.cuts, time.Now()) // an acknowledgement from before may be noted until now
+}
+
+func (o *outage) again() {
+	o.t.Helper()
+	began := time.Now()
+	o.start()
+	o.slow = max(o.slow, time.Since(began))
+}
+
+// In profile single nothing that was acknowledged is missing after a power cut: starts, signals by the API and by plain
+// publish, ends. Every run goes on and completes, and every history is sound.
+func TestPowerCutSingle(t *testing.T) {
+	o := newOutage(t, "single", power.Journal)
+	o.start()
+	defer o.workers()()
+	p := newPressure(o.machine, false)
+	for n := range *cuts {
+		ctx, cancel := bounded(t)
+		total := p.begin(ctx, fmt.Sprintf("cut-%d", n), mixed(o.dice, 8, 200))
+		p.reach(ctx, o.dice.IntN(total*3/4))
+		o.cut()
+		began := time.Now()
+		o.again()
+		p.end()
+		o.ended = max(o.ended, time.Since(began))
+		cancel()
+		if v := o.verify(); !v.OK {
+			t.Fatalf("cut %d: drover verify: %+v", n, v.Violations)
+		}
+	}
+	o.nothingLost(p)
+	t.Logf("%d cuts, %d syncs: slowest start %v, slowest end of what was open %v", len(o.cuts), o.disk.Syncs(), o.slow.Round(time.Millisecond), o.ended.Round(time.Millisecond))
+}
+
+// nothingLost checks all that was acknowledged against what is stored.
+func (m *machine) nothingLost(p *pressure) {
+	m.t.Helper()
+	a := m.read()
+	for _, s := range p.starts {
+		if n := a.closes[s.run]; n != 1 {
+			m.t.Errorf("%s run %s has ended %d times, want once", s.id, s.run, n)
+		}
+	}
+	for _, s := range p.signals {
+		if n := a.signals[s.id][s.body] + a.dead[s.body]; n != 1 {
+			m.t.Errorf("%s was acknowledged: it is in the history %d times and in the dead letters %d times, want one of them once", s.body, a.signals[s.id][s.body], a.dead[s.body])
+		}
+	}
+	for _, s := range p.unknown {
+		if n := a.signals[s.id][s.body] + a.dead[s.body]; n > 1 {
+			m.t.Errorf("%s was not acknowledged: it is stored %d times, want at most once", s.body, n)
+		}
+	}
+	m.t.Logf("acknowledged: %d starts, %d signals, %d ends; %d signals unknown", len(p.starts), len(p.signals), len(p.ends), len(p.unknown))
+}

@@ -1,0 +1,321 @@
+//go:build linux
+
+package damage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/schemas"
+)
+
+// The names of the load.
+const (
+	loadType   = "load"
+	loadList   = "load"
+	pokeSignal = "poke"
+)
+
+// load is the input of a workflow: so many activities one after the other, a timer behind the first one, and so many
+// signals to wait for.
+type load struct {
+	Steps   int    `json:"steps"`
+	Timer   int    `json:"timer,omitempty"` // milliseconds; 0: none
+	Signals int    `json:"signals,omitempty"`
+	Pad     string `json:"pad,omitempty"` // makes the input large
+}
+
+func (l load) want() string {
+	s := ""
+	for i := range l.Steps {
+		s += fmt.Sprintf("%d;", (i+1)*(i+1))
+	}
+	return strconv.Quote(s)
+}
+
+func decideLoad(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
+	v, err := task.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	input, err := task.Payload(ctx, v.Input())
+	if err != nil {
+		return nil, err
+	}
+	var in load
+	if err := input.Decode(&in); err != nil {
+		return nil, err
+	}
+	done := ""
+	for i := range in.Steps {
+		id := fmt.Sprintf("step-%d", i+1)
+		switch status, out, reason := v.Activity(id); {
+		case status == 0:
+			return []schemas.Decision{decider.Schedule(id, "square", i+1, decider.List(loadList))}, nil
+		case status == decider.ActivitySucceeded:
+			done += string(out) + ";"
+		case status.Closed():
+			return []schemas.Decision{decider.Fail(reason, nil)}, nil
+		default:
+			return nil, nil
+		}
+		if i == 0 && in.Timer > 0 {
+			switch v.Timer("pause") {
+			case 0:
+				return []schemas.Decision{decider.Timer("pause", time.Duration(in.Timer)*time.Millisecond)}, nil
+			case decider.TimerOpen:
+				return nil, nil
+			}
+		}
+	}
+	if len(v.Signals(pokeSignal)) < in.Signals {
+		return nil, nil
+	}
+	return []schemas.Decision{decider.Complete(done)}, nil
+}
+
+// workers runs the deciders and activities of the load until the returned function is called.
+func (m *machine) workers() (stop func()) {
+	deciders, activities := m.client.Deciders(nil), m.client.Activities(&activity.Options{Lists: []string{loadList}})
+	deciders.Register(loadType, decider.Func(decideLoad))
+	activity.Register(activities, "square", func(_ context.Context, n int) (int, error) { return n * n, nil })
+	ctx, cancel := context.WithCancel(context.WithoutCancel(m.t.Context()))
+	var wg sync.WaitGroup
+	for name, run := range map[string]func(context.Context) error{"deciders": deciders.Run, "activities": activities.Run} {
+		wg.Go(func() {
+			if err := run(ctx); err != nil && ctx.Err() == nil {
+				m.t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	return func() { cancel(); wg.Wait() }
+}
+
+// ack is something that was acknowledged to a client.
+type ack struct {
+	id, run string // run is empty for a signal
+	body    string // of a signal
+	at      time.Time
+}
+
+// pressure is a load under way, and what was acknowledged to it.
+type pressure struct {
+	m     *machine
+	lossy bool // what was acknowledged may be lost: begin again rather than complain
+	js    jetstream.JetStream
+
+	mu       sync.Mutex
+	progress int
+	marks    []mark
+	starts   []ack
+	ends     []ack
+	signals  []ack
+	unknown  []ack // not acknowledged: stored or not
+	loads    map[string]load
+	complain []string
+	wg       sync.WaitGroup
+}
+
+type mark struct {
+	at      int
+	reached chan struct{}
+}
+
+func newPressure(m *machine, lossy bool) *pressure {
+	m.t.Helper()
+	nc, err := nats.Connect(m.url, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return &pressure{m: m, lossy: lossy, js: js, loads: map[string]load{}}
+}
+
+// mixed makes n loads: all have activities, some a timer of up to so many milliseconds, most wait for signals.
+func mixed(dice *rand.Rand, n, timer int) []load {
+	all := make([]load, n)
+	for i := range all {
+		all[i] = load{Steps: 1 + dice.IntN(3), Signals: dice.IntN(4)}
+		if i%3 == 0 {
+			all[i].Timer = 20 + dice.IntN(timer)
+		}
+	}
+	return all
+}
+
+// begin starts the workflows and returns how much progress they will make.
+func (p *pressure) begin(ctx context.Context, prefix string, loads []load) (total int) {
+	for i, l := range loads {
+		total += 2 + l.Signals
+		id := fmt.Sprintf("%s-%d", prefix, i)
+		p.mu.Lock()
+		p.loads[id] = l
+		p.mu.Unlock()
+		p.wg.Go(func() { p.one(ctx, id, l) })
+	}
+	return total
+}
+
+func (p *pressure) one(ctx context.Context, id string, l load) {
+	run, err := p.m.client.Start(ctx, loadType, l, &drover.StartOptions{ID: id, DecisionTimeout: 3 * time.Second})
+	if known, ok := errors.AsType[*drover.Error](err); p.lossy && ok && errors.Is(err, drover.ErrAlreadyStarted) {
+		run, err = p.m.client.Run(id, known.Run), nil // a try that was not acknowledged has begun it
+	}
+	if err != nil {
+		p.wrong("start %s: %v", id, err)
+		return
+	}
+	p.note(&p.starts, ack{id: id, run: run.RunID})
+	for n := range l.Signals {
+		p.signal(ctx, run, n)
+	}
+	if p.lossy {
+		p.push(ctx, id, l)
+		return
+	}
+	o, err := run.Wait(ctx)
+	switch {
+	case err != nil:
+		p.wrong("result of %s: %v", id, err)
+	case o.Status != schemas.StatusCompleted || string(o.Result) != l.want():
+		p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.want())
+	case o.Run != run.RunID:
+		p.wrong("%s: run %s was acknowledged and run %s has ended", id, run.RunID, o.Run)
+	}
+	p.note(&p.ends, ack{id: id, run: run.RunID})
+}
+
+// push begins a workflow anew if it is lost, and signals it until it has ended as it should.
+func (p *pressure) push(ctx context.Context, id string, l load) {
+	for n := l.Signals; ctx.Err() == nil; n++ {
+		one, cancel := context.WithTimeout(ctx, 2*time.Second)
+		o, err := p.m.client.Run(id, "").Wait(one)
+		late := one.Err() != nil
+		cancel()
+		switch {
+		case err == nil && (o.Status != schemas.StatusCompleted || string(o.Result) != l.want()):
+			p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.want())
+			return
+		case err == nil:
+			p.note(&p.ends, ack{id: id, run: o.Run})
+			return
+		case errors.Is(err, drover.ErrNotFound):
+			run, err := p.m.client.Start(ctx, loadType, l, &drover.StartOptions{ID: id, ConflictPolicy: schemas.ConflictUseExisting, ReusePolicy: schemas.ReuseReject})
+			if err == nil {
+				p.note(&p.starts, ack{id: id, run: run.RunID})
+			} else if !errors.Is(err, drover.ErrAlreadyStarted) && ctx.Err() == nil {
+				p.wrong("start %s again: %v", id, err)
+				return
+			}
+		case !late && ctx.Err() == nil:
+			p.wrong("result of %s: %v", id, err)
+			return
+		default:
+			p.signal(ctx, p.m.client.Run(id, ""), n)
+		}
+	}
+	p.wrong("%s: not ended in time", id)
+}
+
+// signal is by the API, or published like a stranger's until one is acknowledged. No try repeats another: each is a signal.
+func (p *pressure) signal(ctx context.Context, run *drover.Run, n int) {
+	if n%2 == 1 {
+		s := ack{id: run.ID, body: fmt.Sprintf(`"signal %d by the API of %s, %d"`, n, run.ID, time.Now().UnixNano())}
+		err := run.Signal(ctx, pokeSignal, json.RawMessage(s.body))
+		gone := errors.Is(err, drover.ErrClosed) || p.lossy && errors.Is(err, drover.ErrNotFound)
+		switch {
+		case err == nil:
+			p.note(&p.signals, s)
+		case gone: // a try that was not acknowledged has done for it, or its run is lost
+			p.note(&p.unknown, s)
+		case ctx.Err() == nil:
+			p.wrong("signal %s: %v", run.ID, err)
+		}
+		return
+	}
+	for try := 0; ctx.Err() == nil; try++ {
+		s := ack{id: run.ID, body: fmt.Sprintf(`"signal %d try %d of %s, %d"`, n, try, run.ID, time.Now().UnixNano())}
+		one, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := p.js.Publish(one, namespace.Signal(run.ID, pokeSignal), []byte(s.body))
+		cancel()
+		if err == nil {
+			p.note(&p.signals, s)
+			return
+		}
+		p.mu.Lock()
+		p.unknown = append(p.unknown, s)
+		p.mu.Unlock()
+	}
+}
+
+// note writes down what was acknowledged, which is progress.
+func (p *pressure) note(list *[]ack, a ack) {
+	a.at = time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*list = append(*list, a)
+	p.progress++
+	kept := p.marks[:0]
+	for _, m := range p.marks {
+		if p.progress >= m.at {
+			close(m.reached)
+			continue
+		}
+		kept = append(kept, m)
+	}
+	p.marks = kept
+}
+
+// reach waits until so much progress is made beyond what there is now.
+func (p *pressure) reach(ctx context.Context, more int) {
+	p.m.t.Helper()
+	p.mu.Lock()
+	m := mark{at: p.progress + max(more, 1), reached: make(chan struct{})}
+	p.marks = append(p.marks, m)
+	p.mu.Unlock()
+	select {
+	case <-m.reached:
+	case <-ctx.Done():
+		p.m.t.Fatalf("no progress: %v", context.Cause(ctx))
+	}
+}
+
+func (p *pressure) wrong(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.complain = append(p.complain, fmt.Sprintf(format, args...))
+}
+
+// end waits until every workflow has ended, and fails the test if one did not end as it should.
+func (p *pressure) end() {
+	p.m.t.Helper()
+	p.wg.Wait()
+	for _, c := range p.complain {
+		p.m.t.Error(c)
+	}
+	if p.m.t.Failed() {
+		p.m.t.FailNow()
+	}
+}
+
+// bounded is a context for one step of a test.
+func bounded(t *testing.T) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), patience)
+}

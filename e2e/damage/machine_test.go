@@ -1,0 +1,298 @@
+//go:build linux
+
+package damage
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/subject"
+)
+
+const namespace = subject.Namespace("default")
+
+// patience is how long anything may take that has no bound of its own. The machine may be busy with other packages.
+const patience = 90 * time.Second
+
+// binary is cmd/drover, built for this run.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "drover-damage-bin-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "drover")
+	build := exec.Command("go", "build", "-o", binary, "github.com/droverhq/drover/cmd/drover")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build drover: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// machine is a computer with one disk, on which a server runs, dies and is started again at the same address. Its clients
+// are elsewhere: they live on.
+type machine struct {
+	t       *testing.T
+	dir     string // logs, on a disk that nothing happens to
+	store   string
+	profile string
+	port    int
+	url     string
+	starts  int
+	server  *process
+	client  *drover.Client
+}
+
+// newMachine makes one. An empty store is a folder of its own.
+func newMachine(t *testing.T, profile, store string) *machine {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "drover-damage-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("stores and logs are kept in %s", dir)
+		} else if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	m := &machine{t: t, dir: dir, store: store, profile: profile, port: freePort(t)}
+	if store == "" {
+		m.store = filepath.Join(dir, "store")
+	}
+	m.url = fmt.Sprintf("nats://127.0.0.1:%d", m.port)
+	return m
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("a mount of its own needs root")
+	}
+}
+
+// start starts the server and waits until it is ready.
+func (m *machine) start(flags ...string) {
+	m.t.Helper()
+	if line := m.tryStart(flags...); !strings.Contains(line, `"ready":true`) {
+		m.server.showLog()
+		m.t.Fatalf("got %q, want a ready line", line)
+	}
+	m.connect()
+}
+
+// tryStart starts the server and returns its first line, or "" if it ended without one.
+func (m *machine) tryStart(flags ...string) string {
+	m.t.Helper()
+	m.starts++
+	args := append([]string{"server", "--json", "--store", m.store, "--profile", m.profile, "--port", fmt.Sprint(m.port), "--node", "machine", "--partitions", "2"}, flags...)
+	m.server = spawn(m.t, filepath.Join(m.dir, fmt.Sprintf("server-%d.log", m.starts)), exec.Command(binary, args...))
+	select {
+	case line := <-m.server.lines:
+		return line
+	case <-time.After(patience):
+		m.t.Fatalf("the server has printed nothing for %v", patience)
+		return ""
+	}
+}
+
+func (m *machine) connect() {
+	m.t.Helper()
+	if m.client != nil {
+		return
+	}
+	silent := logrus.New()
+	silent.SetOutput(io.Discard)
+	c, err := drover.Connect(m.t.Context(), &drover.Options{URL: m.url, Timeout: patience, Name: "load", Logger: silent})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(c.Close)
+	m.client = c
+}
+
+// logs is what the server wrote since its n-th start.
+func (m *machine) logs(n int) string {
+	m.t.Helper()
+	var all strings.Builder
+	for ; n <= m.starts; n++ {
+		b, err := os.ReadFile(filepath.Join(m.dir, fmt.Sprintf("server-%d.log", n)))
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		all.Write(b)
+	}
+	return all.String()
+}
+
+// run runs a client command of the binary to its end.
+func (m *machine) run(args ...string) (stdout, stderr string, code int) {
+	m.t.Helper()
+	var o, e bytes.Buffer
+	cmd := exec.CommandContext(m.t.Context(), binary, args...)
+	cmd.Env = append(os.Environ(), "NATS_URL="+m.url)
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &o, &e, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	err := cmd.Run()
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		m.t.Fatalf("drover %s: %v", strings.Join(args, " "), err)
+	}
+	return o.String(), e.String(), cmd.ProcessState.ExitCode()
+}
+
+// verdict is what drover verify says.
+type verdict struct {
+	OK         bool `json:"ok"`
+	Workflows  int  `json:"workflows"`
+	Runs       int  `json:"runs"`
+	Open       int  `json:"open"`
+	Events     int  `json:"events"`
+	Violations []struct {
+		Rule       string `json:"rule"`
+		WorkflowID string `json:"workflowId"`
+		Run        string `json:"run"`
+		Detail     string `json:"detail"`
+	} `json:"violations"`
+}
+
+func (m *machine) verify(flags ...string) verdict {
+	m.t.Helper()
+	stdout, stderr, code := m.run(append([]string{"verify", "--json", "--timeout", "60s"}, flags...)...)
+	var v verdict
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil {
+		m.t.Fatalf("drover verify: code %d, %v: %s%s", code, err, stdout, stderr)
+	}
+	if v.OK != (code == 0) {
+		m.t.Fatalf("drover verify: ok is %v and the exit code %d", v.OK, code)
+	}
+	return v
+}
+
+// named tells of which workflow ids a verdict complains.
+func (v verdict) named() map[string]bool {
+	ids := map[string]bool{}
+	for _, broken := range v.Violations {
+		ids[broken.WorkflowID] = true
+	}
+	return ids
+}
+
+// process is a child: its standard error is a file, its standard output is read line by line.
+type process struct {
+	t     *testing.T
+	log   string
+	cmd   *exec.Cmd
+	lines chan string
+	ended chan struct{}
+	err   error // after ended
+}
+
+func spawn(t *testing.T, log string, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, log: log, cmd: cmd, lines: make(chan string, 64), ended: make(chan struct{})}
+	f, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cmd.Stderr, cmd.SysProcAttr = f, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			p.lines <- lines.Text()
+		}
+		close(p.lines)
+		p.err = cmd.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			p.showLog()
+		}
+	})
+	return p
+}
+
+// kill is kill -9. It waits until the process is gone.
+func (p *process) kill() {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Error(err)
+	}
+	for range p.lines {
+	}
+	<-p.ended
+}
+
+// stop is SIGTERM and waits for a clean end.
+func (p *process) stop() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		p.t.Fatalf("the server has not ended %v after SIGTERM", patience)
+	}
+	if p.err != nil {
+		p.t.Fatalf("got %v after SIGTERM, want exit code 0", p.err)
+	}
+}
+
+func (p *process) showLog() {
+	const most = 6 << 10
+	b, err := os.ReadFile(p.log)
+	if err != nil {
+		p.t.Log(err)
+		return
+	}
+	p.t.Logf("%s ends with:\n%s", p.log, b[max(0, len(b)-most):])
+}
+
+// freePort lies below the range from which the kernel takes the ports of clients.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for range 1000 {
+		port := 10_000 + rand.IntN(20_000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return port
+	}
+	t.Fatal("no port of 127.0.0.1 from 10000 to 29999 is free")
+	return 0
+}

@@ -1,0 +1,221 @@
+package audit_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	teaTimer  = `[{"type":"ScheduleTimer","attributes":{"timerId":"tea","startToFireTimeout":3600}}]`
+	kidStarts = `[{"type":"StartChild","attributes":{"workflowId":"kid","workflowType":"kid","run":"kid-run"}}]`
+)
+
+// What is lost is found and repeated: the run goes on as if nothing had been.
+func TestRepairs(t *testing.T) { // I18
+	for _, tc := range []struct {
+		name string
+		lose func(*house)
+		want string
+		end  func(*house) // what completes it
+	}{
+		{"a task", func(h *house) {
+			h.decider("order", upTo("ActivitySuccess", "["+activityOf("a", "")+"]"))
+			h.start("o", "order")
+			h.delete(ns.StreamTasks("main"), h.take().seq)
+		}, "task-missing+", (*house).work},
+		{"an alarm", func(h *house) {
+			h.decider("order", upTo("TimerExpired", teaTimer))
+			h.start("o", "order")
+			h.await("o", "TimerScheduled")
+			h.delete(ns.StreamAlarms(0), h.alarm("o").Seq)
+		}, "alarm-missing+", func(h *house) { h.timers("t") }},
+		{"an alarm by a later one", func(h *house) {
+			h.decider("order", upTo("TimerExpired", teaTimer))
+			h.start("o", "order")
+			h.await("o", "TimerScheduled")
+			m := h.alarm("o")
+			h.publish(m.Subject, fmt.Sprintf(`{"run":"o-run","due":%q}`, schemas.At(time.Now().Add(48*time.Hour))))
+		}, "alarm-missing+", func(h *house) { h.timers("t") }},
+		{"the end of a child", func(h *house) {
+			h.decider("order", upTo("ChildSuccess", kidStarts))
+			h.decider("kid", upTo("Signal", "[]"))
+			h.start("o", "order")
+			h.await("o", "ChildStarted")
+			time.Sleep(5 * time.Second)
+		}, "child-end-lost+", func(*house) {}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			partitions := 1
+			if tc.want == "child-end-lost+" {
+				partitions = 4
+			}
+			virtually(t, partitions, func(t *testing.T, h *house) {
+				h.master("m")
+				stopTimers := h.timers("t1")
+				stopBroker := h.broker("b")
+				tc.lose(h)
+				if tc.want == "child-end-lost+" {
+					stopBroker()
+					h.loseChildEnd()
+				}
+				if tc.want == "alarm-missing+" {
+					stopTimers() // it has read the alarm that is gone
+				}
+				time.Sleep(3 * time.Second)
+				look := h.auditor(reportOnly)
+				want := tc.want[:len(tc.want)-1]
+				others := []string{}
+				switch tc.want {
+				case "alarm-missing+":
+					others = append(others, "alarms-unowned")
+				case "child-end-lost+":
+					others = append(others, "alarm-stale") // the second owner of the child never knew of it
+				}
+				r := h.pass(look)
+				h.wantKinds(r, append(others, want)...) // and nothing is done
+				if r.OK() {
+					t.Fatal("a report that repaired nothing says that all is well")
+				}
+				a := h.auditor()
+				if tc.want == "child-end-lost+" {
+					others[0] += "+"
+				}
+				h.wantKinds(h.pass(a), append(others, tc.want)...)
+				time.Sleep(3 * time.Second)
+				if len(others) == 0 && tc.want != "child-end-lost+" {
+					h.wantKinds(h.pass(a))
+				}
+				tc.end(h)
+				h.completes("o")
+				time.Sleep(5 * time.Second)
+				h.pass(a) // a new owner of o did not know of its alarm
+				h.wantKinds(h.pass(a))
+			})
+		})
+	}
+}
+
+// loseChildEnd lets the child of o end while nobody owns the partition of o, and takes its word out of the inbox.
+func (h *house) loseChildEnd() {
+	h.t.Helper()
+	p, c := subject.Partition("o", h.partitions), subject.Partition("kid", h.partitions)
+	if p == c {
+		h.t.Fatalf("o and kid share partition %d; want ids of two", p)
+	}
+	conn := h.dial()
+	lease, err := h.claims(conn, "thief").TryAcquire(h.t.Context(), fmt.Sprintf("partition.%d", p))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.stops = append(h.stops, conn.Close, func() { _ = lease.Release(context.Background()) })
+	h.broker("b2", func(*broker.Options) {})
+	h.signal("kid", "go")
+	h.completes("kid")
+	time.Sleep(5 * time.Second)
+	if err := h.conn.PurgeSubject(h.t.Context(), ns.StreamIn(p), ns.In(p, "o", "child")); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := lease.Release(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+	for _, verb := range []string{"pause", "resume"} { // what comes behind the gap ends the new owner's recovery
+		h.api(verb, `{"workflowId":"o"}`)
+	}
+	time.Sleep(time.Second)
+}
+
+// A run that its owner has forgotten, and whose decider has come since, waits for its alarm; the audit does not.
+func TestAsksForgottenDecisions(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, h *house) {
+		stop, _ := h.all()
+		h.start("o", "order")
+		time.Sleep(10 * time.Minute) // every position is long past it, and its alarm is a minute away at most
+		stop()
+		h.broker("b2")
+		time.Sleep(time.Second)
+		h.decider("order", func(func(string) bool) string { return complete })
+		a := h.auditor()
+		began := time.Now()
+		h.wantKinds(h.pass(a), "decision-not-asked+")
+		h.completes("o")
+		if took := time.Since(began); took > 5*time.Second {
+			t.Fatalf("it took %v", took)
+		}
+		time.Sleep(5 * time.Second)
+		h.wantKinds(h.pass(a), "alarm-stale+") // which its new owner never knew of
+		h.wantKinds(h.pass(a))
+	})
+}
+
+// Tasks and alarms that nobody waits for are removed, and nothing else is.
+func TestRemovesWhatNobodyWaitsFor(t *testing.T) { // I15
+	virtually(t, 2, func(t *testing.T, h *house) {
+		h.all()
+		h.decider("order", upTo("ActivitySuccess", "["+activityOf("a", "")+"]"))
+		h.start("o", "order")
+		gone := h.take()
+		h.api("terminate", `{"workflowId":"o"}`)
+		h.start("p", "order")
+		h.await("p", "ActivityScheduled")
+		h.publish(ns.Task("main", 0), `{"workflowId":"nobody","run":"r","token":"r.5.1","activityId":"x"}`)
+		old := fmt.Sprintf(`{"workflowId":"p","run":"p-run","token":%q,"activityId":"a"}`, "p-run.5.0")
+		h.publish(ns.Task("main", 0), old)
+		far := func(run string) string {
+			return fmt.Sprintf(`{"run":%q,"due":%q}`, run, schemas.At(time.Now().Add(time.Hour)))
+		}
+		p := subject.Partition("nobody", 2)
+		h.publish(ns.Alarm(p, "nobody", "r"), far("r"))
+		h.publish(ns.Alarm(subject.Partition("p", 2), "p", "earlier"), far("earlier"))
+		h.wantKinds(h.pass(h.auditor(reportOnly)), "task-stale", "alarm-stale")
+		r := h.pass(h.auditor())
+		h.wantKinds(r, "task-stale+", "alarm-stale+")
+		if len(r.Findings) != 5 || !r.OK() {
+			t.Fatalf("%d findings, want 3 tasks and 2 alarms: %+v", len(r.Findings), r.Findings)
+		}
+		if k := h.take(); k.WorkflowID != "p" || k.seq == gone.seq {
+			t.Fatalf("the list begins with a task of %s, want that of p alone", k.WorkflowID)
+		}
+		h.work()
+		h.completes("p")
+		time.Sleep(5 * time.Second)
+		h.wantKinds(h.pass(h.auditor()))
+	})
+}
+
+// Many runs at once, far more than the owner keeps in memory, whose alarms are all gone.
+func TestRepairsManyRuns(t *testing.T) {
+	virtually(t, 2, func(t *testing.T, h *house) {
+		const n = 400
+		h.master("m")
+		stopTimers := h.timers("t1")
+		h.broker("b", func(o *broker.Options) { o.CachedRuns = 20 })
+		h.decider("order", upTo("TimerExpired", teaTimer))
+		for i := range n {
+			h.start(fmt.Sprintf("o%d", i), "order")
+		}
+		time.Sleep(20 * time.Second) // armed, and mostly forgotten
+		stopTimers()
+		for p := range h.partitions {
+			if err := h.conn.PurgeSubject(t.Context(), ns.StreamAlarms(p), ns.AllAlarms(p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := h.pass(h.auditor())
+		h.wantKinds(r, "alarm-missing+", "alarms-unowned")
+		if r.Runs != n || r.More["alarm-missing"] != n-100 {
+			t.Fatalf("looked at %d runs, %v more findings, want %d and %d", r.Runs, r.More, n, n-100)
+		}
+		h.timers("t2")
+		time.Sleep(3 * time.Second)
+		h.wantKinds(h.pass(h.auditor()))
+		for i := range n {
+			h.completes(fmt.Sprintf("o%d", i))
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package audit
+
+import (
+	"context"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+// Run looks again and again until ctx ends, and returns nil: a cheap pass every minute and a full one every ten, the first
+// of them a minute after it begins. It logs each finding once when it comes and once when it is gone.
+func (a *Auditor) Run(ctx context.Context) error {
+	tick := time.NewTicker(a.o.CheapEvery)
+	defer tick.Stop()
+	var fullAt time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		full := fullAt.IsZero() || time.Since(fullAt) >= a.o.FullEvery
+		r, err := a.Pass(ctx, full)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			a.o.Logger.WithField("err", err).Warn("the audit could not look; it will look again")
+			continue
+		}
+		if full {
+			fullAt = time.Now()
+		}
+		a.tell(r)
+		if a.o.Observer != nil {
+			a.o.Observer(r)
+		}
+	}
+}
+
+// ofPlaces are the kinds that a cheap pass finds too.
+var ofPlaces = map[Kind]bool{
+	KindNoMaster: true, KindPartitionUnowned: true, KindOwnerSilent: true, KindAlarmsUnowned: true, KindAlarmsOverdue: true,
+	KindBacklog: true, KindTasksWait: true,
+}
+
+// tell logs what is new and what is gone.
+func (a *Auditor) tell(r *Report) {
+	found := map[string]bool{}
+	for _, f := range r.Findings {
+		key := f.key()
+		found[key] = true
+		_, known := a.known[key]
+		a.known[key] = f
+		if known && !f.Repaired {
+			continue
+		}
+		log := a.log(&f)
+		switch {
+		case f.Repaired:
+			log.Warn("audit: " + f.Text + ": " + f.Done)
+		case f.Failed != "":
+			log.WithField("err", f.Failed).Warn("audit: " + f.Text + ": the repair failed")
+		case f.Severity == Fault:
+			log.Warn("audit: " + f.Text)
+		default:
+			log.Info("audit: " + f.Text)
+		}
+	}
+	for kind, n := range r.More {
+		a.o.Logger.WithField("kind", kind).WithField("more", n).Debug("audit: there are more findings of the kind")
+	}
+	for key, f := range a.known {
+		if found[key] || !r.Full && !ofPlaces[f.Kind] || r.More[f.Kind] > 0 {
+			continue // looked at by neither, or perhaps among those that were only counted
+		}
+		delete(a.known, key)
+		if !f.Repaired {
+			a.log(&f).Info("audit: no longer: " + f.Text)
+		}
+	}
+}
+
+func (a *Auditor) log(f *Finding) logrus.FieldLogger {
+	log := a.o.Logger.WithField("kind", f.Kind)
+	if f.WorkflowID != "" {
+		log = log.WithField("workflow", f.WorkflowID).WithField("run", f.Run)
+	}
+	if f.Partition != nil {
+		log = log.WithField("partition", *f.Partition)
+	}
+	if f.List != "" {
+		log = log.WithField("list", f.List)
+	}
+	return log
+}

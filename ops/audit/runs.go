@@ -1,0 +1,264 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	statusHeader = "Drover-Status" // of a history record: the run's status after it
+	// alarmSlack is how much later than needed an alarm may be: what is due moves a little while it is looked at.
+	alarmSlack = schemas.Duration(time.Second)
+)
+
+// lookAtRuns looks at the open runs and the alarms of a partition. The alarms are read before the runs: a run of an alarm
+// that was seen has begun.
+func (a *Auditor) lookAtRuns(ctx context.Context, v *view, p int, s *suspects) error {
+	if err := v.readAlarms(ctx, p); err != nil {
+		return err
+	}
+	open, err := a.openRuns(ctx, p)
+	if err != nil {
+		return err
+	}
+	v.open += len(open)
+	if err := a.judgeAll(ctx, v, p, open, s); err != nil {
+		return err
+	}
+	// What is left belongs to no run that was open.
+	left := map[string][]string{}
+	for key := range v.alarms {
+		wid, run, _ := strings.Cut(key, "\x00")
+		left[wid] = append(left[wid], run)
+	}
+	return a.askAll(ctx, v, p, slices.Sorted(maps.Keys(left)), func(_ *schemas.AuditResponse, r *schemas.AuditRun) error {
+		for _, run := range left[r.WorkflowID] {
+			if r.Busy || r.Unreadable != "" || r.Run == run && !r.Status.Closed() {
+				continue
+			}
+			alarm := v.alarms[runKey(r.WorkflowID, run)]
+			s.add(Finding{
+				Kind: KindAlarmStale, Severity: Notice, WorkflowID: r.WorkflowID, Run: run, Partition: &p, Since: alarm.due,
+				Text:   fmt.Sprintf("workflow %q run %s is not open and has an alarm for %s", r.WorkflowID, run, alarm.due),
+				detail: fmt.Sprint(alarm.seq), remove: &message{stream: a.ns.StreamAlarms(p), seq: alarm.seq, subject: alarm.subject, due: alarm.due},
+			})
+		}
+		return nil
+	})
+}
+
+// openRuns are the workflow ids of a partition that have an open run, by the headers of their last records.
+func (a *Auditor) openRuns(ctx context.Context, p int) (open []string, err error) {
+	options := post.ReadOptions{FilterSubjects: []string{a.ns.AllRuns(p)}, LastPerSubject: true, HeadersOnly: true}
+	err = a.o.Conn.Scan(ctx, a.ns.StreamHistory(p), options, func(s post.Stored) error {
+		if schemas.Status(s.Header.Get(statusHeader)).Closed() {
+			return nil
+		}
+		_, wid, _, err := subject.ParseHistory(s.Subject)
+		if err == nil {
+			open = append(open, wid)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the open runs of partition %d: %w", p, err)
+	}
+	slices.Sort(open)
+	return slices.Compact(open), nil
+}
+
+// askAll asks the owner of a partition for workflows, a few at a time and at a bounded rate. If it does not answer the
+// partition is left out of this look.
+func (a *Auditor) askAll(ctx context.Context, v *view, p int, wids []string, fn func(*schemas.AuditResponse, *schemas.AuditRun) error) error {
+	for len(wids) > 0 && v.silent[p] == nil {
+		began := time.Now()
+		q := &schemas.AuditRequest{V: schemas.Version, Partition: p, Workflows: wids[:min(len(wids), schemas.MaxAudit)]}
+		out, err := ask(ctx, a, "audit", q, func(r *schemas.AuditResponse) *schemas.Error { return r.Error })
+		if err == nil && (len(out.Runs) == 0 || len(out.Runs) > len(q.Workflows)) {
+			err = fmt.Errorf("the owner of partition %d answered for %d workflows of %d", p, len(out.Runs), len(q.Workflows))
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			v.silent[p] = err
+			return nil
+		}
+		for i := range out.Runs {
+			if err := fn(out, &out.Runs[i]); err != nil {
+				return err
+			}
+		}
+		wids = wids[len(out.Runs):]
+		if rest := time.Duration(len(out.Runs))*time.Second/time.Duration(a.o.Rate) - time.Since(began); rest > 0 && len(wids) > 0 {
+			if err := pause(ctx, rest); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// judgeAll asks for workflows and judges what their runs wait for.
+func (a *Auditor) judgeAll(ctx context.Context, v *view, p int, wids []string, s *suspects) error {
+	var late *bool // whether the owner is behind, asked once a look
+	return a.askAll(ctx, v, p, wids, func(owner *schemas.AuditResponse, r *schemas.AuditRun) error {
+		if v.second {
+			v.runs[r.WorkflowID] = r
+		}
+		if late == nil || *late { // it may catch up between two answers
+			behind, err := v.behind(ctx, p, owner)
+			if err != nil {
+				return err
+			}
+			late = &behind
+		}
+		if *late {
+			v.undecided++
+			r.Busy = true
+		}
+		return a.judge(ctx, v, p, owner.Time, r, s)
+	})
+}
+
+// judge finds what is wrong with one run.
+func (a *Auditor) judge(ctx context.Context, v *view, p int, now schemas.Timestamp, r *schemas.AuditRun, s *suspects) error {
+	about := Finding{WorkflowID: r.WorkflowID, Run: r.Run, Partition: &p}
+	if r.Unreadable != "" {
+		f := about
+		f.Kind, f.Severity, f.Text = KindUnreadable, Fault, fmt.Sprintf("the history of workflow %q cannot be read: %s; look with: drover verify", r.WorkflowID, r.Unreadable)
+		s.add(f)
+		return nil
+	}
+	if !v.second && !r.Status.Closed() {
+		defer delete(v.alarms, runKey(r.WorkflowID, r.Run)) // what is left belongs to no open run
+	}
+	a.judgeTasks(v, now, r, about, s)
+	if r.Busy || r.Run == "" || r.Status.Closed() {
+		return nil
+	}
+	a.judgeWaits(v, now, r, about, s)
+	if r.Due == 0 {
+		return nil
+	}
+	alarm, ok, err := v.alarmOf(ctx, p, r.WorkflowID, r.Run)
+	if err != nil || ok && alarm.due <= r.Due.Add(alarmSlack) {
+		return err
+	}
+	f := about
+	f.Kind, f.Severity, f.Since, f.repair = KindAlarmMissing, Fault, r.Due, r.WorkflowID
+	f.Text = fmt.Sprintf("workflow %q run %s has no alarm, and something is due at %s", r.WorkflowID, r.Run, r.Due)
+	if ok {
+		f.Text = fmt.Sprintf("workflow %q run %s has an alarm for %s, and something is due at %s", r.WorkflowID, r.Run, alarm.due, r.Due)
+	}
+	s.add(f)
+	return nil
+}
+
+// judgeTasks compares the activities of a run with the tasks on the lists.
+func (a *Auditor) judgeTasks(v *view, now schemas.Timestamp, r *schemas.AuditRun, about Finding, s *suspects) {
+	for _, act := range r.Activities {
+		t := v.tasks[act.Token]
+		if t != nil {
+			t.wanted = true
+		}
+		f := about
+		f.List, f.detail = act.List, act.Token
+		list, _ := v.listOf(act.List)
+		switch {
+		case r.Busy:
+		case t == nil && act.StartedAt == 0 && act.NotBefore == 0 && !v.partial[act.List]:
+			f.Kind, f.Severity, f.Since, f.repair = KindTaskMissing, Fault, act.ScheduledAt, r.WorkflowID
+			f.Text = fmt.Sprintf("activity %q of workflow %q waits for a worker of list %q since %s and has no task there",
+				act.ActivityID, r.WorkflowID, act.List, when(now, act.ScheduledAt))
+			s.add(f)
+		case t != nil && act.StartedAt != 0 && list.Working == 0 && list.Workers == 0:
+			f.Kind, f.Severity, f.Since = KindNobodyGoesOn, Notice, act.StartedAt
+			f.Text = fmt.Sprintf("activity %q of workflow %q runs on %s since %s, whose lease is over, and list %q has no worker to go on%s",
+				act.ActivityID, r.WorkflowID, workerName(act.Worker), when(now, act.StartedAt), act.List, timesOut(act.Deadline))
+			s.add(f)
+		}
+	}
+}
+
+func workerName(w string) string {
+	if w == "" {
+		return "a worker"
+	}
+	return w
+}
+
+func timesOut(at schemas.Timestamp) string {
+	if at == 0 {
+		return "; it has no deadline"
+	}
+	return fmt.Sprintf("; it times out at %s", at)
+}
+
+// judgeWaits looks at the decision and at whether anything is open.
+func (a *Auditor) judgeWaits(v *view, now schemas.Timestamp, r *schemas.AuditRun, f Finding, s *suspects) {
+	for _, c := range r.Children {
+		if c.Started {
+			v.expect(c, r)
+		}
+	}
+	switch {
+	case r.PausedCause == schemas.CauseDeciderAttempts:
+		f.Kind, f.Severity = KindParked, Notice
+		f.Text = fmt.Sprintf("workflow %q is parked: %s; mend the decider of type %q, then: drover resume %s", r.WorkflowID, r.PausedReason, r.Type, r.WorkflowID)
+		s.add(f)
+	case r.Decision == "scheduled":
+		f.Kind, f.Severity, f.Since, f.repair, f.detail = KindDecisionNotAsked, Fault, r.DecisionSince, r.WorkflowID, r.DecisionSince.String()
+		f.Text = fmt.Sprintf("workflow %q wants a decision since %s and no decider of type %q is asked", r.WorkflowID, when(now, r.DecisionSince), r.Type)
+		s.add(f)
+	case r.Decision == "nobody listens":
+		v.nobodyDecides(r)
+	case r.WaitsForNothing():
+		f.Kind, f.Severity, f.Since = KindWaitsForNothing, Notice, r.StartedAt
+		end := "never times out"
+		if r.Timeout != 0 {
+			end = "times out at " + r.Timeout.String()
+		}
+		f.Text = fmt.Sprintf("workflow %q of type %q has nothing open: only a signal or an operator can move it, and it %s", r.WorkflowID, r.Type, end)
+		s.add(f)
+	}
+}
+
+// nobodyDecides counts a run whose decision nobody listens for: one finding for each type.
+func (v *view) nobodyDecides(r *schemas.AuditRun) {
+	w := v.deciders[r.Type]
+	if w == nil {
+		w = &waiting{since: r.DecisionSince, example: r.WorkflowID}
+		v.deciders[r.Type] = w
+	}
+	if w.runs++; r.DecisionSince < w.since {
+		w.since, w.example = r.DecisionSince, r.WorkflowID
+	}
+}
+
+// tellDeciders tells of the types that no decider listens for.
+func (v *view) tellDeciders(s *suspects) {
+	for typ, w := range v.deciders {
+		s.add(Finding{
+			Kind: KindNoDecider, Severity: Notice, Since: w.since, detail: typ,
+			Text: fmt.Sprintf("no decider of type %q listens: %s for one, workflow %q longest, since %s; start a worker for it",
+				typ, plural(w.runs, "run waits", "runs wait"), w.example, w.since),
+			WorkflowID: w.example,
+		})
+	}
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

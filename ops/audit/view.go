@@ -1,0 +1,251 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// view is what a pass has read.
+type view struct {
+	a      *Auditor
+	full   bool // runs, tasks and alarms too
+	second bool // the second look
+
+	lists    []schemas.TaskListInfo
+	read     map[string]uint64 // by list: the last task that was read
+	partial  map[string]bool   // lists that are too long to be read
+	tasks    map[string]*task  // by token
+	alarms   map[string]armed  // of the partition that is looked at, by run
+	armed    int
+	open     int
+	ends     []uint64                     // of the inboxes, after the first look
+	silent   map[int]error                // partitions whose owner does not answer
+	runs     map[string]*schemas.AuditRun // second look: what the owners said, by workflow id
+	children map[int]map[string][]parent  // by partition and workflow id: who waits for it
+	deciders map[string]*waiting          // by workflow type: decisions that nobody listens for
+
+	undecided int
+}
+
+// task is what the audit needs of one.
+type task struct {
+	Token      string `json:"token"`
+	WorkflowID string `json:"workflowId"`
+	Run        string `json:"run"`
+	ActivityID string `json:"activityId"`
+
+	list    string
+	seq     uint64
+	subject string
+	at      schemas.Timestamp
+	wanted  bool // a run waits for it
+}
+
+func parseTask(body []byte) (*task, error) {
+	t := &task{}
+	return t, json.Unmarshal(body, t)
+}
+
+// armed is an alarm in its stream.
+type armed struct {
+	seq     uint64
+	subject string
+	due     schemas.Timestamp
+}
+
+// parent is a run that waits for a child.
+type parent struct {
+	workflowID, run string
+	child           schemas.OpenChild
+}
+
+// waiting counts runs that wait for the same.
+type waiting struct {
+	runs    int
+	since   schemas.Timestamp
+	example string
+}
+
+func newView(a *Auditor, full bool) *view {
+	v := &view{a: a, full: full, read: map[string]uint64{}, partial: map[string]bool{}, tasks: map[string]*task{}, silent: map[int]error{}}
+	v.forget()
+	return v
+}
+
+// forget drops what the owners have said.
+func (v *view) forget() {
+	v.runs, v.children, v.deciders = map[string]*schemas.AuditRun{}, map[int]map[string][]parent{}, map[string]*waiting{}
+}
+
+// again makes it the second look.
+func (v *view) again() {
+	v.second, v.silent = true, map[int]error{}
+}
+
+func runKey(wid, run string) string { return wid + "\x00" + run }
+
+// mostTasks bounds how many tasks of a list one look reads. A longer list is a backlog, of which the lists tell.
+const mostTasks = 50_000
+
+// readTasks reads the tasks of all lists, or those that have come since. The server lets nobody follow a work queue beside
+// its workers, nor read it directly, so its leader is asked for one after another.
+func (v *view) readTasks(ctx context.Context) error {
+	for _, l := range v.lists {
+		if err := v.readList(ctx, l.List); err != nil && !errors.Is(err, post.ErrNoStream) { // deleted meanwhile
+			return fmt.Errorf("read the tasks of list %s: %w", l.List, err)
+		}
+	}
+	return nil
+}
+
+func (v *view) readList(ctx context.Context, list string) error {
+	stream, subj := v.a.ns.StreamTasks(list), v.a.ns.AllTasks(list)
+	end, err := v.a.o.Conn.StreamLastSeq(ctx, stream)
+	if err != nil {
+		return err
+	}
+	for n := 0; v.read[list] < end; n++ {
+		if n == mostTasks {
+			v.partial[list] = true
+			return nil
+		}
+		m, err := v.a.o.Conn.NextBySubject(ctx, stream, subj, v.read[list]+1)
+		if errors.Is(err, post.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		v.read[list] = m.Seq
+		v.note(list, m)
+	}
+	return nil
+}
+
+func (v *view) note(list string, s *post.Stored) {
+	t, err := parseTask(s.Data)
+	if err != nil || t.Token == "" || t.WorkflowID == "" {
+		return // not one of ours; workers refuse it
+	}
+	t.list, t.seq, t.subject, t.at = list, s.Seq, s.Subject, schemas.At(s.Time)
+	v.tasks[t.Token] = t
+}
+
+// readAlarms reads the alarms of a partition.
+func (v *view) readAlarms(ctx context.Context, p int) error {
+	v.alarms = map[string]armed{}
+	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), post.ReadOptions{LastPerSubject: true}, func(s post.Stored) error {
+		_, wid, run, err := subject.ParseAlarm(s.Subject)
+		var alarm schemas.Alarm
+		if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
+			return nil // the timer worker makes it a dead letter
+		}
+		v.alarms[runKey(wid, run)] = armed{seq: s.Seq, subject: s.Subject, due: alarm.Due}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the alarms of partition %d: %w", p, err)
+	}
+	v.armed += len(v.alarms)
+	return nil
+}
+
+// alarmOf is the alarm of a run. At the second look it is asked for by itself.
+func (v *view) alarmOf(ctx context.Context, p int, wid, run string) (armed, bool, error) {
+	if !v.second {
+		found, ok := v.alarms[runKey(wid, run)]
+		return found, ok, nil
+	}
+	subj := v.a.ns.Alarm(p, wid, run)
+	s, err := v.a.o.Conn.LastBySubject(ctx, v.a.ns.StreamAlarms(p), subj)
+	if errors.Is(err, post.ErrNotFound) {
+		return armed{}, false, nil
+	}
+	var alarm schemas.Alarm
+	if err == nil {
+		err = schemas.Unmarshal(s.Data, &alarm)
+	}
+	if err != nil {
+		return armed{}, false, fmt.Errorf("read the alarm of %s: %w", wid, err)
+	}
+	return armed{seq: s.Seq, subject: subj, due: alarm.Due}, true, nil
+}
+
+// markEnds notes how far the inboxes go now.
+func (v *view) markEnds(ctx context.Context) error {
+	v.ends = make([]uint64, v.a.o.Partitions)
+	for p := range v.ends {
+		last, err := v.a.o.Conn.StreamLastSeq(ctx, v.a.ns.StreamIn(p))
+		if err != nil {
+			return fmt.Errorf("the inbox of partition %d: %w", p, err)
+		}
+		v.ends[p] = last
+	}
+	return nil
+}
+
+// behind tells whether an owner has not read all that was in its inbox after the first look.
+func (v *view) behind(ctx context.Context, p int, owner *schemas.AuditResponse) (bool, error) {
+	if !v.second {
+		return false, nil
+	}
+	if owner.Recovering {
+		return true, nil
+	}
+	if owner.Inbox >= v.ends[p] {
+		return false, nil
+	}
+	next, err := v.a.o.Conn.NextBySubject(ctx, v.a.ns.StreamIn(p), v.a.ns.AllIn(p), owner.Inbox+1)
+	if errors.Is(err, post.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("the inbox of partition %d: %w", p, err)
+	}
+	return next.Seq <= v.ends[p], nil
+}
+
+// listOf tells how a list stands.
+func (v *view) listOf(name string) (schemas.TaskListInfo, bool) {
+	i := slices.IndexFunc(v.lists, func(l schemas.TaskListInfo) bool { return l.List == name })
+	if i < 0 {
+		return schemas.TaskListInfo{}, false
+	}
+	return v.lists[i], true
+}
+
+// notWanted tells whether the owner said, at the second look, that no run waits for a task or an alarm.
+func (v *view) notWanted(f *Finding) bool {
+	r := v.runs[f.WorkflowID]
+	if r == nil || r.Busy || r.Unreadable != "" {
+		return false
+	}
+	if f.Kind == KindAlarmStale {
+		return r.Run != f.Run || r.Status.Closed()
+	}
+	return !slices.ContainsFunc(r.Activities, func(act schemas.AuditActivity) bool { return act.Token == f.remove.token })
+}
+
+// serverTime is the server's clock, never ahead of it.
+func (a *Auditor) serverTime(ctx context.Context) (schemas.Timestamp, error) {
+	s, err := a.o.Conn.JetStream().Stream(ctx, a.ns.StreamSignals())
+	if err != nil {
+		return 0, fmt.Errorf("namespace %s: %w", a.ns, err)
+	}
+	return schemas.At(s.CachedInfo().TimeStamp), nil
+}
+
+func (a *Auditor) partitionOf(wid string) int { return subject.Partition(wid, a.o.Partitions) }
+
+// when shows an instant and how long ago it was.
+func when(now, then schemas.Timestamp) string {
+	return fmt.Sprintf("%s (%s)", then.Time().Format(time.RFC3339), max(now.Sub(then), 0).Round(time.Millisecond))
+}

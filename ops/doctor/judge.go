@@ -1,0 +1,266 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Bounds between well, doubtful and bad. None of them is a promise of the service; they say when to look.
+const (
+	mib = 1 << 20
+
+	payloadMin  = 128 << 10 // a broker does not start below it
+	payloadGood = mib
+
+	skewWarn = time.Second
+	skewBad  = 5 * time.Second // half of the time that a claim lasts
+
+	diskWarn, diskBad           = 0.10, 0.02 // shares that are free
+	diskWarnBytes, diskBadBytes = 1 << 30, 64 * mib
+
+	limitWarn, limitBad = 0.80, 0.95 // shares of a limit that are used
+
+	backlogWarn = 10_000 // messages of one inbox
+	listWarn    = 5 * time.Minute
+)
+
+func judgeServer(version, name string, err error) Finding {
+	where := fmt.Sprintf("%s is NATS %s", name, version)
+	var major, minor int
+	_, _ = fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d", &major, &minor)
+	switch {
+	case errors.Is(err, post.ErrPermission):
+		return unseen(checkServer, err)
+	case errors.Is(err, topology.ErrServerTooOld):
+		return Finding{Bad, checkServer, err.Error(), "upgrade every server of the cluster"}
+	case errors.Is(err, topology.ErrNoJetStream):
+		return Finding{Bad, checkServer, err.Error(), "add a jetstream block to its configuration, or connect to another"}
+	case err != nil:
+		return Finding{Bad, checkServer, where + "; " + err.Error(), "see the log of the NATS server: a cluster without a leader does not answer"}
+	case major == 2 && minor < 12:
+		return Finding{Warn, checkServer, where, "2.12 or newer syncs many records at once"}
+	}
+	return Finding{Status: OK, Check: checkServer, Found: where + ", with JetStream"}
+}
+
+func judgePayload(n int64) Finding {
+	found := fmt.Sprintf("%s for one message", size(n))
+	switch {
+	case n < payloadMin:
+		return Finding{Bad, checkPayload, found, "brokers need at least 128 KiB: raise max_payload"}
+	case n < payloadGood:
+		return Finding{Warn, checkPayload, found, "inputs and results above a third of it go the slow way or are refused: the default of NATS is 1 MiB"}
+	}
+	return Finding{Status: OK, Check: checkPayload, Found: found}
+}
+
+// limits of an account; 0 or less means none.
+type limits struct {
+	Store, Memory       uint64 // bytes in use
+	Streams             int
+	MaxStore, MaxMemory int64
+	MaxStreams          int
+}
+
+func judgeAccount(l limits) Finding {
+	status, said := OK, []string{}
+	for _, of := range []struct {
+		name      string
+		used, max float64
+		text      string
+	}{
+		{"file storage", float64(l.Store), float64(l.MaxStore), size(int64(l.Store))},
+		{"memory", float64(l.Memory), float64(l.MaxMemory), size(int64(l.Memory))},
+		{"streams", float64(l.Streams), float64(l.MaxStreams), fmt.Sprint(l.Streams)},
+	} {
+		if of.max <= 0 {
+			continue
+		}
+		share := of.used / of.max
+		said = append(said, fmt.Sprintf("%.0f%% of its %s (%s)", 100*share, of.name, of.text))
+		switch {
+		case share >= limitBad:
+			status = Bad
+		case share >= limitWarn && status == OK:
+			status = Warn
+		}
+	}
+	f := Finding{Status: status, Check: checkAccount, Found: "uses " + strings.Join(said, ", ")}
+	if len(said) == 0 {
+		f.Found = fmt.Sprintf("uses %s in %d streams and has no limits", size(int64(l.Store+l.Memory)), l.Streams)
+	}
+	if status != OK {
+		f.Change = "raise the limits of the account, or remove what is not needed; when they are reached nothing is accepted any more"
+	}
+	return f
+}
+
+func judgeSkew(who string, ahead, doubt time.Duration) Finding {
+	off := max(ahead.Abs()-doubt.Abs(), 0)
+	word := "ahead of"
+	if ahead < 0 {
+		word = "behind"
+	}
+	f := Finding{Status: OK, Check: checkClock, Found: fmt.Sprintf("%s is %v %s the NATS server", who, ahead.Abs().Round(time.Millisecond), word)}
+	if off >= skewWarn {
+		f.Status, f.Change = Warn, "run NTP there; what is due is judged by the NATS server's clock, what is shown is not"
+	}
+	if off >= skewBad {
+		f.Status = Bad
+	}
+	return f
+}
+
+func judgeStreams(i *topology.Inspection) []Finding {
+	var found []Finding
+	var missing, changed []string
+	for _, d := range i.Differences {
+		switch {
+		case d.Conflict:
+			found = append(found, Finding{Status: Bad, Check: checkStreams, Found: d.Err.Error()})
+		case d.Field == "":
+			missing = append(missing, d.Stream)
+		default:
+			changed = append(changed, d.Stream+" ("+d.Field+")")
+		}
+	}
+	if i.Deleting {
+		found = append(found, Finding{Bad, checkStreams, "the namespace is being deleted", fmt.Sprintf("finish that with \"drover namespace delete %s\"", i.Name)})
+	}
+	if len(missing) > 0 {
+		found = append(found, Finding{Bad, checkStreams, "missing: " + strings.Join(missing, ", "), "what was in them is gone unless there is a backup; the next start of a server makes them anew"})
+	}
+	if len(changed) > 0 {
+		found = append(found, Finding{Warn, checkStreams, "not as Drover made them: " + strings.Join(changed, ", "), "the next start of a server brings them back to what they should be"})
+	}
+	for _, s := range i.Streams {
+		if s.Async {
+			found = append(found, Finding{Bad, checkStreams, s.Name + " acknowledges before it writes (persist_mode async)", "delete it while it is empty, and start a server"})
+		}
+	}
+	if len(found) == 0 {
+		found = append(found, Finding{Status: OK, Check: checkStreams, Found: fmt.Sprintf("%d are as they should be", len(i.Streams))})
+	}
+	return found
+}
+
+func judgeReplicas(i *topology.Inspection, servers int, clustered bool) Finding {
+	found := fmt.Sprintf("%d of each stream, %d NATS servers are known", i.Replicas, servers)
+	away, behind := map[string]bool{}, map[string]bool{}
+	var headless []string
+	for _, s := range i.Streams {
+		for _, name := range s.Away {
+			away[name] = true
+		}
+		for _, name := range s.Behind {
+			behind[name] = true
+		}
+		if s.Replicas > 1 && s.Leader == "" {
+			headless = append(headless, s.Name)
+		}
+	}
+	switch {
+	case len(headless) > 0:
+		return Finding{Bad, checkReplicas, "no leader: " + strings.Join(headless, ", "), "bring the other servers back: without a majority nothing is accepted"}
+	case len(away) > 0:
+		return Finding{Warn, checkReplicas, found + "; away: " + keys(away), "bring them back: with one more gone nothing is accepted"}
+	case len(behind) > 0:
+		return Finding{Warn, checkReplicas, found + "; behind: " + keys(behind), "wait until they have caught up before anything else is stopped"}
+	case clustered && i.Replicas == 1 && servers >= 3:
+		return Finding{Warn, checkReplicas, found, fmt.Sprintf("each stream is on one server alone: \"drover namespace create %s --replicas 3\" puts it on three", i.Name)}
+	}
+	return Finding{Status: OK, Check: checkReplicas, Found: found}
+}
+
+func judgeOwners(held []claims.Info, partitions int) Finding {
+	live := map[string]bool{}
+	for _, h := range held {
+		if !h.Expired && !h.Malformed {
+			live[h.Key] = true
+		}
+	}
+	var missing []string
+	for p := range partitions {
+		if !live[claims.Partition(p)] {
+			missing = append(missing, fmt.Sprintf("partition %d", p))
+		}
+		if !live[claims.Alarms(p)] {
+			missing = append(missing, fmt.Sprintf("the alarms of partition %d", p))
+		}
+	}
+	if !live[claims.Master] {
+		missing = append(missing, "the mastership")
+	}
+	if len(missing) > 0 {
+		return Finding{Bad, checkOwners, "nobody has " + strings.Join(missing, ", "), "start a server with the roles broker, timers and ops; after a crash wait for ten seconds"}
+	}
+	return Finding{Status: OK, Check: checkOwners, Found: fmt.Sprintf("each of %d partitions has one, and so have its alarms; there is a master", partitions)}
+}
+
+func judgeBacklog(i *topology.Inspection, ns subject.Namespace) Finding {
+	var worst topology.StreamState
+	for _, s := range i.Streams {
+		if strings.HasPrefix(s.Name, strings.TrimSuffix(ns.StreamIn(0), "0")) && s.Messages > worst.Messages {
+			worst = s
+		}
+	}
+	if worst.Messages >= backlogWarn {
+		return Finding{Warn, checkBacklog, fmt.Sprintf("%d messages in %s", worst.Messages, worst.Name), "more servers share the partitions; see \"drover audit\""}
+	}
+	return Finding{Status: OK, Check: checkBacklog, Found: fmt.Sprintf("at most %d messages in an inbox", worst.Messages)}
+}
+
+func judgeDead(i *topology.Inspection, ns subject.Namespace) Finding {
+	for _, s := range i.Streams {
+		if s.Name == ns.StreamDead() && s.Messages > 0 {
+			return Finding{Warn, checkDead, fmt.Sprintf("%d, the oldest of %s", s.Messages, s.Oldest.UTC().Format(time.RFC3339)), "\"drover dead\" says what could not be applied, and why"}
+		}
+	}
+	return Finding{Status: OK, Check: checkDead, Found: "none"}
+}
+
+func judgeLists(lists []schemas.TaskListInfo, now schemas.Timestamp) Finding {
+	var stuck []string
+	for _, l := range lists {
+		if l.Pending > 0 && l.Workers == 0 && l.OldestAt != 0 && now.Sub(l.OldestAt) >= listWarn {
+			stuck = append(stuck, fmt.Sprintf("%s has %d tasks since %s", l.List, l.Pending, l.OldestAt.Time().UTC().Format(time.RFC3339)))
+		}
+	}
+	if len(stuck) > 0 {
+		return Finding{Warn, checkLists, "no worker waits: " + strings.Join(stuck, ", "), "start activity workers for these lists; see \"drover lists\""}
+	}
+	return Finding{Status: OK, Check: checkLists, Found: fmt.Sprintf("%d, none of them left alone", len(lists))}
+}
+
+func keys(m map[string]bool) string {
+	all := make([]string, 0, len(m))
+	for k := range m {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// size prints a size for people.
+func size(n int64) string {
+	v, unit := float64(max(n, 0)), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if v < 1024 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	if unit == "B" || v >= 100 || v == float64(int64(v)) {
+		return fmt.Sprintf("%.0f %s", v, unit)
+	}
+	return fmt.Sprintf("%.1f %s", v, unit)
+}

@@ -1,0 +1,183 @@
+package permissions_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/conf"
+
+	"github.com/droverhq/drover/ops/permissions"
+)
+
+// options of each role that are good.
+func options(r permissions.Role) permissions.Options {
+	o := permissions.Options{Role: r}
+	if r == permissions.Activity {
+		o.Lists = []string{"PCI"}
+	}
+	return o
+}
+
+func TestActivityWorker(t *testing.T) {
+	got, err := permissions.For(permissions.Options{Role: permissions.Activity, Lists: []string{"PCI"}, User: "pci", Identity: "pci 1", Domain: "hub"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := permissions.Permissions{
+		Publish: permissions.Subjects{Allow: []string{
+			"$JS.hub.API.CONSUMER.MSG.NEXT.drover-default-tasks-PCI.workers-high",
+			"$JS.hub.API.CONSUMER.MSG.NEXT.drover-default-tasks-PCI.workers",
+			"$JS.hub.API.CONSUMER.MSG.NEXT.drover-default-tasks-PCI.workers-low",
+			"$JS.ACK.drover-default-tasks-PCI.>",
+			"$JS.ACK.hub.*.drover-default-tasks-PCI.>",
+			"drover.default.in.*.*.act.PCI",
+			"drover.default.beat.*.*.PCI",
+			"drover.default.dead.undecodable-task.tasks.PCI.>",
+			"drover.default.api.tasklist",
+			"drover.default.api.upload",
+			"drover.default.api.upload.>",
+			"drover.default.api.download",
+		}},
+		Subscribe:      permissions.Subjects{Allow: []string{"drover.default.control.pci%201", "_INBOX.pci.>"}},
+		AllowResponses: &permissions.Responses{Max: 1, Expires: "1m"},
+	}
+	if diff := cmp.Diff(want, got.Permissions()); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSignaler(t *testing.T) {
+	for _, tt := range []struct{ workflow, signal, want string }{
+		{"", "", "drover.shop.signal.*.*"},
+		{"", "approve", "drover.shop.signal.*.approve"},
+		{"a.b", "", "drover.shop.signal.a%2Eb.*"},
+		{"a>", "*", "drover.shop.signal.a%3E.%2A"},
+	} {
+		tpl, err := permissions.For(permissions.Options{Role: permissions.Signaler, Namespace: "shop", Workflow: tt.workflow, Signal: tt.signal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tpl.Permissions().Publish.Allow; !slices.Equal(got, []string{tt.want}) {
+			t.Errorf("%q %q: got %v, want %s", tt.workflow, tt.signal, got, tt.want)
+		}
+	}
+}
+
+// Nobody but servers and auditors can make a consumer, change a stream or write a bucket; and only servers write histories.
+func TestWhatNobodyElseMay(t *testing.T) {
+	forbidden := []string{
+		"$JS.API.CONSUMER.CREATE.s.c", "$JS.API.CONSUMER.CREATE.s.c.f", "$JS.API.CONSUMER.DURABLE.CREATE.s.c", "$JS.API.CONSUMER.DELETE.s.c",
+		"$JS.API.STREAM.CREATE.s", "$JS.API.STREAM.UPDATE.s", "$JS.API.STREAM.DELETE.s", "$JS.API.STREAM.PURGE.s", "$JS.API.STREAM.MSG.DELETE.s",
+		"$KV.drover-default-claims.k", "drover.default.history.0.w.r", "drover.default.in.0.w.start", "drover.default.task.l.0",
+	}
+	for _, r := range permissions.Roles() {
+		tpl, err := permissions.For(options(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := tpl.Permissions()
+		for _, s := range forbidden {
+			may := slices.ContainsFunc(p.Publish.Allow, func(a string) bool { return permissions.Covers(a, s) })
+			trusted := permissions.OfServers(r) || r == permissions.Auditor
+			if may && !trusted {
+				t.Errorf("%s may publish %s", r, s)
+			}
+			if writes := strings.HasPrefix(s, "drover.default.history") && may; writes && r != permissions.Server && r != permissions.Broker {
+				t.Errorf("%s may write histories", r)
+			}
+		}
+		for _, s := range p.Subscribe.Allow {
+			if permissions.Covers(s, "_INBOX.somebody.x") {
+				t.Errorf("%s hears the answers of others: %s", r, s)
+			}
+		}
+	}
+}
+
+// What is printed is what NATS reads.
+func TestConf(t *testing.T) {
+	for _, r := range permissions.Roles() {
+		for _, ns := range []string{"default", permissions.AllNamespaces} {
+			if ns == permissions.AllNamespaces && !permissions.OfServers(r) {
+				continue
+			}
+			o := options(r)
+			o.Namespace = ns
+			tpl, err := permissions.For(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed, err := conf.Parse("users: [\n" + tpl.Conf("secret") + "]\n")
+			if err != nil {
+				t.Fatalf("%s: %v", r, err)
+			}
+			user := parsed["users"].([]any)[0].(map[string]any)
+			if user["user"] != string(r) || user["password"] != "secret" {
+				t.Errorf("%s: got %v", r, user)
+			}
+			p := user["permissions"].(map[string]any)
+			want := tpl.Permissions()
+			if got := texts(p["publish"]); !slices.Equal(got, want.Publish.Allow) {
+				t.Errorf("%s: got %v, want %v", r, got, want.Publish.Allow)
+			}
+			if got := texts(p["subscribe"]); !slices.Equal(got, want.Subscribe.Allow) {
+				t.Errorf("%s: got %v, want %v", r, got, want.Subscribe.Allow)
+			}
+			if (p["allow_responses"] != nil) != (want.AllowResponses != nil) {
+				t.Errorf("%s: got %v, want %v", r, p["allow_responses"], want.AllowResponses)
+			}
+			if !strings.HasPrefix(tpl.NSC(), "nsc add user --name "+string(r)) {
+				t.Errorf("got %q", tpl.NSC())
+			}
+		}
+	}
+}
+
+func texts(v any) []string {
+	var all []string
+	for _, s := range v.([]any) {
+		all = append(all, s.(string))
+	}
+	return all
+}
+
+func TestRefused(t *testing.T) {
+	for want, o := range map[string]permissions.Options{
+		`no role "king"`:             {Role: "king"},
+		"name at least one":          {Role: permissions.Activity},
+		"belongs to one namespace":   {Role: permissions.Viewer, Namespace: permissions.AllNamespaces},
+		"Lists belongs to the role":  {Role: permissions.Viewer, Lists: []string{"a"}},
+		"Types belongs to the role":  {Role: permissions.Activity, Lists: []string{"a"}, Types: []string{"t"}},
+		"Signal belongs to the role": {Role: permissions.Client, Signal: "s"},
+		`list "a.b"`:                 {Role: permissions.Activity, Lists: []string{"a.b"}},
+		"User":                       {Role: permissions.Viewer, User: "a b"},
+		"Inbox":                      {Role: permissions.Viewer, Inbox: "_INBOX.>"},
+		"no server may answer":       {Role: permissions.Viewer, Inbox: "mine"},
+		"Domain":                     {Role: permissions.Viewer, Domain: "a.b"},
+		"Partitions is 2000":         {Role: permissions.Timer, Partitions: 2000},
+		"namespace":                  {Role: permissions.Viewer, Namespace: "a b"},
+		"control character":          {Role: permissions.Signaler, Workflow: "a\nb"},
+		"type":                       {Role: permissions.Decider, Types: []string{""}},
+	} {
+		if _, err := permissions.For(o); !errors.Is(err, permissions.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got %v, want %q", o, err, want)
+		}
+	}
+}
+
+func TestCovers(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, s string
+		want       bool
+	}{
+		{"a.b", "a.b", true}, {"a.*", "a.b", true}, {"a.>", "a.b.c", true}, {"a.>", "a", false}, {"a.*", "a.>", false}, {">", "a.>", true},
+		{"a.*", "a.*", true}, {"a.b", "a.*", false}, {"a.*.c", "a.b", false}, {"a", "a.b", false}, {"*.>", "a.>", true}, {"a.*.>", "a.>", false},
+	} {
+		if got := permissions.Covers(tt.pattern, tt.s); got != tt.want {
+			t.Errorf("Covers(%q, %q): got %v, want %v", tt.pattern, tt.s, got, tt.want)
+		}
+	}
+}

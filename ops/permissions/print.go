@@ -1,0 +1,90 @@
+package permissions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Conf is the user as a block of a NATS server's configuration, for the list of users of an account.
+func (t *Template) Conf(password string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n{ user: %s, password: %q, permissions: {\n", t.About, t.User, password)
+	t.list(&b, "publish", func(g Grant) []string { return g.Publish })
+	t.list(&b, "subscribe", func(g Grant) []string { return g.Subscribe })
+	if r := t.Responses; r != nil {
+		fmt.Fprintf(&b, "  # one answer to whatever it is asked\n  allow_responses: { max: %d, expires: %q }\n", r.Max, r.Expires)
+	}
+	b.WriteString("} }\n")
+	return b.String()
+}
+
+func (t *Template) list(b *strings.Builder, what string, of func(Grant) []string) {
+	fmt.Fprintf(b, "  %s: [\n", what)
+	for _, g := range t.Grants {
+		subjects := of(g)
+		if len(subjects) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "    # %s\n", g.Why)
+		for _, s := range subjects {
+			fmt.Fprintf(b, "    %q\n", s)
+		}
+	}
+	b.WriteString("  ]\n")
+}
+
+// NSC is the command line of nsc that makes the user, for accounts with JWTs.
+func (t *Template) NSC() string {
+	p := t.Permissions()
+	s := fmt.Sprintf("nsc add user --name %s \\\n  --allow-pub '%s' \\\n  --allow-sub '%s'", t.User, strings.Join(p.Publish.Allow, ","), strings.Join(p.Subscribe.Allow, ","))
+	if r := t.Responses; r != nil {
+		s += fmt.Sprintf(" \\\n  --allow-pub-response=%d --response-ttl %s", r.Max, r.Expires)
+	}
+	return s + "\n"
+}
+
+// separable are the roles whose requests can go from one account into another.
+var separable = []Role{Activity, Signaler, Client, Operator, Viewer}
+
+// Account is the user in an account of its own, and what the account of the servers exports to it. servers names the latter.
+//
+// NATS judges where a user publishes, and not the reply subject that it names there: the server, or whoever answers, publishes
+// to that by its own right. Within one account a user can thus have an acknowledgement put where it may not publish, into an
+// inbox or a history. A reply does not leave the account of who asked, so that in another account it reaches nothing.
+//
+// The error wraps [ErrInvalid] for a role that must be asked from the other side: deciders and servers.
+func (t *Template) Account(password, servers string) (string, error) {
+	if !slices.Contains(separable, t.Role) {
+		return "", fmt.Errorf("permissions: %w: the role %s cannot have an account of its own: it is asked by the servers; use one of %v", ErrInvalid, t.Role, separable)
+	}
+	p := t.Permissions()
+	var b strings.Builder
+	account := strings.ToUpper(t.User)
+	fmt.Fprintf(&b, "# For the account %s, which the servers of Drover are in.\nexports: [\n", servers)
+	streamed := func(s string) bool { return strings.Contains(s, ".CONSUMER.MSG.NEXT.") }
+	heard := slices.DeleteFunc(slices.Clone(p.Subscribe.Allow), func(s string) bool { return s == t.Inbox+".>" })
+	for _, s := range p.Publish.Allow {
+		response := ""
+		if streamed(s) {
+			response = ", response_type: stream"
+		}
+		fmt.Fprintf(&b, "  { service: %q, accounts: [%s]%s }\n", s, account, response)
+	}
+	for _, s := range heard {
+		fmt.Fprintf(&b, "  { stream: %q, accounts: [%s] }\n", s, account)
+	}
+	fmt.Fprintf(&b, "]\n# An account of its own.\n%s {\n  imports: [\n", account)
+	for _, s := range p.Publish.Allow {
+		fmt.Fprintf(&b, "    { service: { account: %s, subject: %q } }\n", servers, s)
+	}
+	for _, s := range heard {
+		fmt.Fprintf(&b, "    { stream: { account: %s, subject: %q } }\n", servers, s)
+	}
+	b.WriteString("  ]\n  users: [\n")
+	for line := range strings.Lines(t.Conf(password)) {
+		b.WriteString("    " + line)
+	}
+	b.WriteString("  ]\n}\n")
+	return b.String(), nil
+}
