@@ -8,11 +8,15 @@ FUZZTIME ?= 10s
 PKGS     ?= ./...
 TIMEOUT  ?= 12m
 BENCH    ?=
+DURATION ?= 10m
+SEED     ?= 0
+TOPOLOGY ?=
+REPORT   ?= $(CURDIR)/bin/chaos.jsonl
 
 TOOL   := $(GO) tool -modfile=internal/tools/go.mod
 CHECKS := all,-ST1020,-ST1021,-ST1022,-QF1*
 
-.PHONY: all run test build lint vet floors staticcheck format fmt fuzz bench picture clean
+.PHONY: all run test build lint vet floors staticcheck format fmt fuzz bench picture chaos soak clean
 
 all: build
 
@@ -65,6 +69,16 @@ bench: build
 # docs/architecture.svg from its description; a test compares the two.
 picture:
 	$(GO) run ./internal/picture docs/architecture.txt docs/architecture.svg
+
+# Load, faults and the checker, for DURATION: make chaos SEED=7 TOPOLOGY=cluster
+# The topologies take turns. It fails on a violation, keeps what it was, and says where. The report is also in REPORT.
+chaos:
+	@mkdir -p $(dir $(REPORT))
+	$(GO) test ./e2e/chaos -run '^TestChaos$$' -count=1 -timeout 0 -v -args -chaos.duration=$(DURATION) -chaos.seed=$(SEED) \
+		-chaos.topology='$(TOPOLOGY)' -chaos.report='$(REPORT)'
+
+# The same for as long as asked: make soak DURATION=8h
+soak: chaos
 
 clean:
 	rm -rf bin coverage coverage.out

@@ -94,12 +94,14 @@ func (b *Broker) respond(to, content string, v any) {
 
 func content(r micro.Request) string { return r.Headers().Get(schemas.ContentTypeHeader) }
 
-func (b *Broker) refuse(r micro.Request, e *schemas.Error) {
-	b.respond(r.Reply(), content(r), &schemas.AckResponse{V: schemas.Version, Error: e})
+func (b *Broker) refuse(r micro.Request, e *schemas.Error) { b.refuseTo(r.Reply(), content(r), e) }
+
+func (b *Broker) refuseTo(reply, content string, e *schemas.Error) {
+	b.respond(reply, content, &schemas.AckResponse{V: schemas.Version, Error: e})
 }
 
-// passOn sends a request on to the owner of its workflow's partition; the owner answers the requester itself. Without an
-// owner the server tells the requester that nobody listens, and it tries again.
+// passOn sends a request on to the owner of its workflow's partition; the owner answers the requester itself. While there is
+// none the request waits for a moment.
 func passOn(verb string) func(*Broker, micro.Request) {
 	return func(b *Broker, r micro.Request) {
 		var q struct {
@@ -134,9 +136,7 @@ func passOn(verb string) func(*Broker, micro.Request) {
 		if c := content(r); c != "" {
 			h.Set(schemas.ContentTypeHeader, c)
 		}
-		if err := b.conn.PublishReply(b.ns.Owner(b.partitionOf(q.WorkflowID)), r.Reply(), h, r.Data()); err != nil {
-			b.refuse(r, unavailable(err))
-		}
+		b.relay.send(b.partitionOf(q.WorkflowID), r.Reply(), h, r.Data())
 	}
 }
 

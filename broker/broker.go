@@ -42,6 +42,7 @@ type Broker struct {
 	answering sync.WaitGroup
 	readers   chan struct{} // bounds concurrent reads
 	starts    *post.Outbox
+	relay     *relay
 	store     *payloads.Store
 	uploads   *payloads.Uploads
 
@@ -131,6 +132,9 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 		return closeAll, fmt.Errorf("the server's max_payload is %d bytes; want at least %d", b.conn.MaxPayload(), 2*envelopeRoom)
 	}
 	if b.starts, err = b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+		return closeAll, err
+	}
+	if b.relay, err = b.newRelay(); err != nil {
 		return closeAll, err
 	}
 	if err := b.openPayloads(); err != nil {

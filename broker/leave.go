@@ -179,9 +179,7 @@ func (p *partition) seal() {
 	l.passes = len(p.asks) > 0
 	l.stage = handed
 	for _, m := range p.requests.take() { // out of time: the next owner answers, or the server says that there is none
-		if err := p.b.conn.PublishReply(p.b.ns.Owner(p.n), m.Reply, m.Header, m.Data); err != nil {
-			p.log.WithError(err).Debug("a request cannot be passed on; it will be repeated")
-		}
+		p.b.relay.send(p.n, m.Reply, m.Header, m.Data)
 	}
 	close(p.departed)
 }

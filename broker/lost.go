@@ -81,4 +81,3 @@ const reasonLostRecords = "lost-records"
 func (p *partition) readAgain() {
 	p.checkpointed.Inbox, p.checkpointed.Signals = schemas.Position{}, schemas.Position{}
 }
-

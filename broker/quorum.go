@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -24,6 +25,9 @@ const (
 // NoQuorum is the refusal of a node that sees too few others to store anything. It is final: a client that asks again and
 // again would only wait out its own timeout.
 func NoQuorum(err error) *schemas.Error {
+	if e, ok := errors.AsType[*schemas.Error](err); ok { // it has words of its own
+		return e
+	}
 	e := schemas.Errorf(schemas.CodeUnavailable, "%v; nothing can be acknowledged here", err).
 		WithHint("connect to the other nodes, or bring them back; a request may be repeated with its request id, it will not happen twice")
 	e.Final = true
@@ -118,7 +122,7 @@ func (b *Broker) watchQuorum(ctx context.Context) {
 		was := b.lost.Load()
 		if err == nil {
 			if was != nil {
-				b.o.Logger.Info("the cluster has its quorum again")
+				b.o.Logger.Info("requests can be acknowledged again")
 			}
 			b.lost.Store(nil)
 			continue
@@ -128,7 +132,7 @@ func (b *Broker) watchQuorum(ctx context.Context) {
 			continue
 		}
 		late := b.asking.take(waitersFor)
-		b.o.Logger.WithError(err).WithField("waiting", len(late)).Error("the quorum is lost: requests are refused until it is back")
+		b.o.Logger.WithError(err).WithField("waiting", len(late)).Error("nothing can be acknowledged: requests are refused")
 		for _, w := range late {
 			b.respond(w.to, w.content, &schemas.AckResponse{V: schemas.Version, Error: NoQuorum(err)})
 		}

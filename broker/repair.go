@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -56,6 +57,25 @@ func (p *partition) meetOpen(ctx context.Context) error {
 	}
 	if open > 0 {
 		p.log.WithField("runs", open).Info("the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
+	}
+	return p.dropStray(ctx)
+}
+
+// dropStray deletes the alarms of runs that are not open: a server that was killed may come back with what it had deleted,
+// and such an alarm may be due in a year (I15). Nobody else arms one: the partition is fenced.
+func (p *partition) dropStray(ctx context.Context) error {
+	var stray []uint64
+	err := p.b.reads.Scan(ctx, p.b.ns.StreamAlarms(p.n), post.ReadOptions{HeadersOnly: true}, func(s post.Stored) error {
+		if _, wid, run, err := subject.ParseAlarm(s.Subject); err == nil && !p.recovered[wid][run] {
+			stray = append(stray, s.Seq)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look for alarms of closed runs: %w", err)
+	}
+	for _, seq := range stray {
+		p.deleteAlarm(seq)
 	}
 	return nil
 }

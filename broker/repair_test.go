@@ -52,6 +52,34 @@ func TestLostTasksAndAlarms(t *testing.T) { // P-8
 	}
 }
 
+// A server that was killed may come back with an alarm that its owner had deleted when the run closed. The next owner deletes
+// it again; it would ring in vain, in a year.
+func TestAlarmOfAClosedRunComesBack(t *testing.T) { // I15
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		first := f.node("a", nil)
+		f.decider("order", func(*decisionTask) string { return complete })
+		f.start(startO)
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("the run is %s", got)
+		}
+		time.Sleep(10 * time.Second)
+		first.stop()
+		body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: "gone", Due: schemas.At(time.Now().AddDate(1, 0, 0))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.post.PublishSync(t.Context(), ns.Alarm(0, "o", "gone"), nil, body); err != nil {
+			t.Fatal(err)
+		}
+		f.checkpoint(func(c *schemas.Checkpoint) { c.Server = "the one before" })
+		f.node("b", nil)
+		time.Sleep(10 * time.Second)
+		if first, last, err := f.post.StreamState(t.Context(), ns.StreamAlarms(0)); err != nil || first <= last {
+			t.Fatalf("got alarms %d to %d (%v), want none", first, last, err)
+		}
+	})
+}
+
 // checkpoint changes the checkpoint of partition 0, as another server would have left it.
 func (f *fleet) checkpoint(change func(*schemas.Checkpoint)) {
 	f.t.Helper()

@@ -39,7 +39,7 @@ func (b *Broker) finish() {
 	if err := b.api.Drain(ctx); err != nil {
 		b.o.Logger.WithError(err).Debug("the API did not end in time; who was not answered asks again")
 	}
-	for b.starts.Outstanding() > 0 && pause(ctx, time.Millisecond) == nil {
+	for (b.starts.Outstanding() > 0 || !b.relay.idle()) && pause(ctx, time.Millisecond) == nil {
 	}
 	answered := make(chan struct{})
 	go func() { b.answering.Wait(); close(answered) }()

@@ -60,6 +60,9 @@ func (p *partition) notify(r *run) {
 // asked serves a request that another broker, or this one, has passed on to the partition's owner.
 func (p *partition) asked(m post.Msg) {
 	content := m.Header.Get(schemas.ContentTypeHeader)
+	if to := m.Header.Get(replyHeader); to != "" {
+		m.Reply = to
+	}
 	p.requests.add(m)
 	reply := func(v any) {
 		p.requests.done(m.Reply)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"flag"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ func TestPlannedHandOver(t *testing.T) {
 	w := newWorld(t)
 	w.bareNATS()
 	n := newNotes(w)
-	d := newDuo(w, "--partitions", "8")
+	d := newDuo(w, "--partitions", fmt.Sprint(partitions))
 	w.beside("timers", "timers")
 	n.decider(w)
 	n.worker(w)

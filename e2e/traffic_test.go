@@ -148,10 +148,19 @@ func (f *traffic) slowest(from, to time.Time) (slow clientCall, n int) {
 	return slow, n
 }
 
-// end stops the traffic and checks it all: no call has failed, every workflow that was started has completed, every signal
-// is in its history, every activity has run once and as its first attempt, every decision was made once, no history tells of an interruption or of a
-// decision that came too late, and drover verify is content.
+// end is finish for stops that were all planned: besides, every activity has run once and as its first attempt, every decision
+// was made once, and no history tells of an interruption or of a decision that came too late.
 func (f *traffic) end(n notes) {
+	t := f.w.t
+	t.Helper()
+	steps := f.finish()
+	f.unharmed()
+	n.once(t, steps)
+}
+
+// finish stops the traffic and checks it all: no call has failed, every workflow that was started has completed, every signal
+// is in its history once, and drover verify is content. It returns how many activities there were.
+func (f *traffic) finish() (steps int) {
 	t := f.w.t
 	t.Helper()
 	f.stop()
@@ -161,7 +170,6 @@ func (f *traffic) end(n notes) {
 			t.Errorf("%s on partition %d failed after %v: %v", c.verb, c.partition, c.took, c.err)
 		}
 	}
-	steps := 0
 	for _, j := range f.jobs {
 		f.w.completes(j.run, j.load.want())
 		steps += j.load.Steps
@@ -181,10 +189,9 @@ func (f *traffic) end(n notes) {
 			t.Errorf("%s has %d signals, want the %d that were acknowledged", id, got, f.pokes[id])
 		}
 	}
-	f.unharmed()
-	n.once(t, steps)
 	f.w.verify()
-	t.Logf("%d calls, %d workflows, none failed", len(f.calls), len(f.jobs))
+	t.Logf("%d calls, %d workflows, %d activities", len(f.calls), len(f.jobs), steps)
+	return steps
 }
 
 // unharmed reads every history for what a planned stop must not cause.

@@ -23,7 +23,8 @@ type AuditResponse struct {
 	// Recovering: the owner still repeats what the one before it may have left undone.
 	Recovering bool `json:"recovering,omitempty"`
 	// Inbox is the sequence of the last message of the inbox that has been read. What comes later may explain what looks wrong.
-	Inbox uint64     `json:"inbox"`
+	Inbox uint64 `json:"inbox"`
+	// Runs are the latest ones of the workflows.
 	Runs  []AuditRun `json:"runs"`
 	Error *Error     `json:"error,omitempty"`
 }
@@ -43,14 +44,17 @@ type AuditRun struct {
 	// Due is the latest instant for which an alarm must be armed; left out if nothing is due.
 	Due Timestamp `json:"due,omitempty"`
 	// Decision is where it stands with its decider: "scheduled" (wanted, and nobody is asked), "started", "nobody listens",
-	// "backing off", or left out if none is wanted. DecisionSince is when it was scheduled, or began.
-	Decision      string          `json:"decision,omitempty"`
-	DecisionSince Timestamp       `json:"decisionSince,omitempty"`
-	PausedCause   Cause           `json:"pausedCause,omitempty"`
-	PausedReason  string          `json:"pausedReason,omitempty"`
-	Activities    []AuditActivity `json:"activities,omitempty"`
-	// Timers and Externals are how many are open: timers, and requests to other workflows without an answer.
-	Timers    int         `json:"timers,omitempty"`
+	// "backing off", or left out if none is wanted.
+	Decision string `json:"decision,omitempty"`
+	// DecisionSince is when the decision was scheduled.
+	DecisionSince Timestamp `json:"decisionSince,omitempty"`
+	PausedCause   Cause     `json:"pausedCause,omitempty"`
+	// PausedReason is what was said about the cause.
+	PausedReason string          `json:"pausedReason,omitempty"`
+	Activities   []AuditActivity `json:"activities,omitempty"`
+	// Timers is how many timers are open.
+	Timers int `json:"timers,omitempty"`
+	// Externals is how many requests to other workflows have no answer.
 	Externals int         `json:"externals,omitempty"`
 	Children  []OpenChild `json:"children,omitempty"`
 	// Timeout is when the run times out; left out if it never does.

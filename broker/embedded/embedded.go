@@ -64,6 +64,8 @@ type Server struct {
 	log      logrus.FieldLogger
 	shutdown func()
 
+	writable writable
+
 	quit chan struct{} // ends the keeper
 	wg   sync.WaitGroup
 }

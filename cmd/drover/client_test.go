@@ -201,6 +201,21 @@ func TestDead(t *testing.T) {
 	s.drover("", "dead", "--json").want(t, exitDone, `{"sequence":5,"reason":"unknown-workflow","details":"no run of it","subject":"drover.default.signal.a.b","time":"2026-01-02T03:04:05Z","body":"aGk="}`+"\n")
 }
 
+func TestDeadCount(t *testing.T) {
+	s := newService(t)
+	var got schemas.DeadRequest
+	on(s, "dead", func(req schemas.DeadRequest) any {
+		got = req
+		return schemas.DeadResponse{Counts: []schemas.DeadCount{{Reason: "stale-token", Count: 2}, {Reason: "unknown-workflow", Count: 1}}}
+	})
+	r := s.drover("", "dead", "--count")
+	r.want(t, exitDone, "REASON            LETTERS\nstale-token       2\nunknown-workflow  1\n")
+	if diff := cmp.Diff(schemas.DeadRequest{V: 1, Count: true}, got); diff != "" {
+		t.Fatal(diff)
+	}
+	s.drover("", "dead", "--count", "--json").want(t, exitDone, `{"reason":"stale-token","count":2}`+"\n"+`{"reason":"unknown-workflow","count":1}`+"\n")
+}
+
 func TestDescribe(t *testing.T) {
 	d := &schemas.DescribeResponse{
 		V:         1,

@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
 )
 
 const (
@@ -121,12 +122,25 @@ func inFlags(err error) error {
 // clustered tells whether this node's own server is part of a cluster.
 func (n *node) clustered() bool { return n.server != nil && n.server.Clustered() }
 
-// quorum is what brokers ask; nil for a server of its own and for one elsewhere.
+// quorum is what brokers ask: whether anything can be acknowledged here. It is nil for a server elsewhere and for one in
+// memory.
 func (n *node) quorum() func() error {
-	if !n.clustered() {
+	switch {
+	case n.clustered():
+		return n.server.Quorum
+	case n.server == nil || n.server.Memory():
 		return nil
 	}
-	return n.server.Quorum
+	return func() error {
+		err := n.server.Writable()
+		if err == nil {
+			return nil
+		}
+		e := schemas.Errorf(schemas.CodeUnavailable, "the store cannot be written: %v; nothing is acknowledged", err).
+			WithHint("make room on the server's disk and start it again; a request may be repeated with its request id, it will not happen twice")
+		e.Final = true
+		return e
+	}
 }
 
 // synced tells whether this node's own server loses nothing that it has acknowledged.

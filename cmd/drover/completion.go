@@ -34,6 +34,7 @@ func (a *app) completions(root *cobra.Command) {
 		"signal": open, "cancel": open, "terminate": open, "pause": open, "resume": workflowIDs(schemas.StatusPaused),
 		"describe": all, "history": all, "result": all, "why": all,
 		"start": workflowTypes, "namespace describe": namespaceNames, "namespace delete": namespaceNames,
+		"drain": nodeWords, "node ack": nodeWords, "node remove": nodeWords,
 	} {
 		if cmd := find(root, path); cmd != nil && cmd.ValidArgsFunction == nil {
 			cmd.ValidArgsFunction = a.complete(1, first)
@@ -54,6 +55,8 @@ func (a *app) completions(root *cobra.Command) {
 		"context":   oneOf(knownContexts),
 		"log-level": oneOf(func() []string { return []string{"error", "warn", "info", "debug"} }),
 		"status":    oneOf(statusWords),
+
+		"after-crash": oneOf(func() []string { return []string{afterCrashRecover, afterCrashHalt} }),
 	})
 	root.InitDefaultCompletionCmd()
 	if cmd := find(root, "completion"); cmd != nil {
@@ -211,6 +214,16 @@ func namespaceNames(ctx context.Context, c *drover.Client, _ string, yield func(
 			return
 		}
 		yield(n.Name, about(n.Description))
+	}
+}
+
+func nodeWords(ctx context.Context, c *drover.Client, _ string, yield func(name, about string)) {
+	_, list, err := openNodes(ctx, c)
+	if err != nil {
+		return
+	}
+	for _, i := range list {
+		yield(i.Node, string(i.Status))
 	}
 }
 

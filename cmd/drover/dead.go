@@ -19,7 +19,7 @@ func deadCommand(a *app) *cobra.Command {
 		Short: "List dead letters: what could not be applied, and why",
 		Example: `  drover dead --reason unknown-workflow
   drover dead --count`,
-		Args:  argNames(),
+		Args: argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
 				if count {

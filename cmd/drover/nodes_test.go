@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -227,6 +226,12 @@ func TestNodesAndClaims(t *testing.T) {
 		t.Fatalf("got %+v, want the nodes without partitions", r)
 	}
 
+	for _, args := range [][]string{{"drain"}, {"node", "ack"}, {"node", "remove"}} {
+		r := command("", append(append([]string{"__complete", "--nats", url}, args...), "o")...)
+		if got := completed(t, r); !slices.Equal(got, []string{"one"}) {
+			t.Fatalf("%v: got %q, want the node's name", args, got)
+		}
+	}
 	on("node", "remove", "one").want(t, exitFailed, "", "the node is alive", "drover drain")
 	on("node", "remove", "dead node").want(t, exitFailed, "", "the node is alive") // a moment ago it was
 	on("node", "remove", "nobody").want(t, exitFailed, "", `"nobody"`, "no such node")
@@ -265,94 +270,6 @@ func TestOneNameInAllNamespaces(t *testing.T) {
 	soon(t, "the records say so", func() bool {
 		return strings.Count(command("", "nodes", "--nats", url).stdout, " default,other ") == 2
 	})
-}
-
-func TestS2_01DrainFromAnywhere(t *testing.T) {
-	url, o := bare(t)
-	o.Node = "one"
-	one := serving(t, o)
-	o.Node = "two"
-	two := serving(t, o)
-	on := func(args ...string) result { return command("", append(args, "--nats", url, "--timeout", "30s")...) }
-	work(t, url)
-	on("drain", "nobody").want(t, exitFailed, "", `"nobody"`, "no node of that name", "--namespace")
-	on("drain", "one", "--wait", "--reason", "new machine", "--drain-timeout", "1m").want(t, exitDone, "one has left\n")
-	<-one.ended
-	if one.err != nil {
-		t.Fatalf("got %v, want a clean end", one.err)
-	}
-	if r := on("nodes", "--json"); r.code != exitDone || strings.Contains(r.stdout, `"one"`) {
-		t.Fatalf("got %+v, want no record of one that has left", r)
-	}
-	if r := on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait"); r.code != exitDone || r.stdout != "\"hello ox\"\n" {
-		t.Fatalf("got %+v, want the other node at work", r)
-	}
-	on("drain", "two", "--json").want(t, exitDone, `{"node":"two","status":"draining","gone":false}`+"\n")
-	<-two.ended
-	if two.err != nil {
-		t.Fatalf("got %v, want a clean end", two.err)
-	}
-	died(t, url, "three")
-	on("drain", "three").want(t, exitFailed, "", "does not listen", "drover node remove three")
-}
-
-// The NATS server of the node is gone with it, and the command still returns.
-func TestDrainOfAServerOfItsOwn(t *testing.T) {
-	s := serving(t, memoryServer())
-	command("", "drain", s.Node, "--wait", "--nats", s.URL, "--timeout", "30s").want(t, exitDone, s.Node+" has left\n", "")
-	<-s.ended
-	if s.err != nil {
-		t.Fatalf("got %v, want a clean end", s.err)
-	}
-}
-
-// An order that a node does not understand changes nothing, and is answered.
-func TestControlRefuses(t *testing.T) {
-	s := serving(t, memoryServer())
-	conn := dialed(t, s.URL)
-	for _, tt := range []struct {
-		body string
-		want schemas.Code
-	}{
-		{"{", schemas.CodeInvalid},
-		{"", schemas.CodeInvalid},
-		{`{"v":1,"kind":"dance"}`, schemas.CodeInvalid},
-		{`{"v":1,"kind":"cancel","token":"a.1.1"}`, schemas.CodeInvalid},
-		{`{"v":1,"kind":"drain","timeout":"NONE"}`, schemas.CodeInvalid},
-		{`{"v":1,"kind":"ack"}`, schemas.CodeConflict},
-	} {
-		m, err := conn.Request(t.Context(), "drover.default.control."+strings.ReplaceAll(s.Node, ".", "%2E"), nil, []byte(tt.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var a schemas.ControlAnswer
-		if err := schemas.Unmarshal(m.Data, &a); err != nil || a.Node != s.Node || a.Status != schemas.NodeReady || a.Error == nil || a.Error.Code != tt.want {
-			t.Errorf("%q: got %s, %v, want %s", tt.body, m.Data, err, tt.want)
-		}
-	}
-	s.end(t)
-}
-
-// What did not end properly keeps its record; so the next start knows.
-func TestAFailedNodeKeepsItsRecord(t *testing.T) {
-	url, o := bare(t)
-	conn := dialed(t, url)
-	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 2}); err != nil {
-		t.Fatal(err)
-	}
-	for _, failed := range []bool{true, false} {
-		o.Logger, _ = listening()
-		o.Node = fmt.Sprint("failed-", failed)
-		n, ctx := newNode(t.Context(), o)
-		if err := n.open(ctx); err != nil {
-			t.Fatal(err)
-		}
-		n.failed = failed
-		n.close()
-		if there := statusOf(t, registry(t, conn), o.Node) != ""; there != failed {
-			t.Fatalf("failed %v: got a record %v", failed, there)
-		}
-	}
 }
 
 func TestPartitionWords(t *testing.T) {

@@ -278,7 +278,7 @@ func TestServeRefuses(t *testing.T) {
 		{"server --replicas 3", exitUsage, []string{"--replicas is given"}},
 		{"server --memory --store x", exitUsage, []string{"exclude each other"}},
 		{"server --memory --profile single --port -1", exitUsage, []string{"Profile is single"}},
-		{"server --profile best", exitUsage, []string{"--profile", "single or dev"}},
+		{"server --profile best", exitUsage, []string{"--profile", "single, dev or cluster"}},
 		{"server --roles broker,juggler", exitUsage, []string{`"juggler"`, "broker,timers,ops"}},
 		{"server --after-crash later", exitUsage, []string{"--after-crash", "recover or halt"}},
 		{"server --nats nats://127.0.0.1:1 --after-crash halt", exitUsage, []string{"--after-crash is halt", "--node"}},
@@ -321,18 +321,21 @@ func TestNodeEndsWithItsRoles(t *testing.T) {
 		roles map[string]runner
 		stop  bool
 		hurry chan struct{}
+		drain time.Duration
 		want  error
 	}{
-		{"clean stop", map[string]runner{"a": stubborn{obey}, "b": stubborn{obey}}, true, nil, nil},
-		{"a role fails", map[string]runner{"a": stubborn{obey}, "b": stubborn{func(context.Context) error { return boom }}}, false, nil, boom},
-		{"a role ends", map[string]runner{"a": stubborn{obey}, "b": stubborn{func(context.Context) error { return nil }}}, false, nil, errRoleEnded},
-		{"cut short", map[string]runner{"a": stubborn{hang}}, true, hurry, errCutShort},
+		{"clean stop", map[string]runner{"a": stubborn{obey}, "b": stubborn{obey}}, true, nil, 0, nil},
+		{"a role fails", map[string]runner{"a": stubborn{obey}, "b": stubborn{func(context.Context) error { return boom }}}, false, nil, 0, boom},
+		{"a role ends", map[string]runner{"a": stubborn{obey}, "b": stubborn{func(context.Context) error { return nil }}}, false, nil, 0, errRoleEnded},
+		{"cut short", map[string]runner{"a": stubborn{hang}}, true, hurry, 0, errCutShort},
+		{"S2-1 what runs takes too long", map[string]runner{"a": stubborn{hang}, "b": stubborn{obey}}, true, nil, 50 * time.Millisecond, errSlowStop},
+		{"a role fails and another hangs", map[string]runner{"a": stubborn{hang}, "b": stubborn{func(context.Context) error { return boom }}}, false, nil, 50 * time.Millisecond, boom},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			log := logrus.New()
 			log.SetOutput(io.Discard)
 			parent, cancel := context.WithCancel(t.Context())
-			n, ctx := newNode(parent, serveOptions{Hurry: tt.hurry, Logger: log})
+			n, ctx := newNode(parent, serveOptions{Hurry: tt.hurry, Logger: log, DrainTimeout: tt.drain})
 			defer cancel()
 			if tt.stop {
 				cancel()

@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops"
+	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/timers"
 )
 
@@ -135,8 +136,19 @@ func (t *tenant) master() (*ops.Master, error) {
 		// One master looks after the nodes, whatever namespaces they serve.
 		o.Nodes, o.Self, o.Home = n.register, n.member, string(t.space.Name)
 	}
+	auditor, err := audit.New(audit.Options{
+		Conn: t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Claims: t.claims, Identity: t.claims.Node(),
+		Rate: auditRate, Logger: t.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.Tasks = append(o.Tasks, auditor.Run)
 	return ops.NewMaster(o)
 }
+
+// auditRate is how many runs a second the master looks at: a full pass over many must leave the machine to the work.
+const auditRate = 200
 
 // run runs the roles until ctx is done, the tenant is dropped, or one of them ends, and waits for the others. It returns an
 // error only in the last case.

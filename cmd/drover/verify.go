@@ -124,6 +124,9 @@ func (r *verifier) read(ctx context.Context) error {
 		if err := p.read(ctx); err != nil {
 			return err
 		}
+		if err := p.unreadable(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }

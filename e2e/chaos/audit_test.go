@@ -32,8 +32,10 @@ type archive struct {
 // audit checks what is stored, when nothing is under way any more. first is the number of the round's first operation.
 func (w *world) audit(ctx context.Context, round, first int) {
 	w.t.Helper()
+	began := time.Now()
 	w.sweep(ctx, round)
 	w.verify(ctx)
+	w.t.Logf("verified after %v", time.Since(began).Round(milli))
 	ops, err := w.rec.Ops(first)
 	if err != nil {
 		w.violation("the recording is damaged: %v", err)
@@ -52,6 +54,7 @@ func (w *world) audit(ctx context.Context, round, first int) {
 	w.kept(a, dead, ops)
 	w.onlyOnce(a)
 	w.nothingLeft(ctx, a)
+	w.t.Logf("nothing left after %v", time.Since(began).Round(milli))
 	w.model(a, dead, ops)
 	w.report.recoveries(byPartition(ops))
 	w.report.Runs, w.report.TakeOvers, w.report.Workflows = len(a.runs), a.fences, int(w.workflows.Load())

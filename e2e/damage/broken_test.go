@@ -3,14 +3,14 @@
 package damage
 
 import (
-	"context"
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/schemas"
@@ -18,28 +18,26 @@ import (
 
 // wounds are what happens to a file of a stream.
 var wounds = map[string]func(t *testing.T, dir string){
-	"a flipped bit": func(t *testing.T, dir string) {
-		name, b := block(t, dir)
-		b[len(b)/2] ^= 0x10
-		overwrite(t, name, b)
-	},
-	"a truncated block": func(t *testing.T, dir string) {
+	"flipped bit":                  flip,
+	"flipped bit in a last record": flipLast,
+	"truncated block": func(t *testing.T, dir string) {
 		name, b := block(t, dir)
 		overwrite(t, name, b[:len(b)*2/3])
 	},
-	"a deleted index": func(t *testing.T, dir string) {
-		if err := os.Remove(filepath.Join(dir, "index.db")); err != nil {
-			t.Fatal(err)
-		}
-	},
-	"a flipped bit and a deleted index": func(t *testing.T, dir string) {
-		name, b := block(t, dir)
-		b[len(b)/2] ^= 0x10
-		overwrite(t, name, b)
-		if err := os.Remove(filepath.Join(dir, "index.db")); err != nil {
-			t.Fatal(err)
-		}
-	},
+	"deleted index":              deleteIndex,
+	"flipped bit, deleted index": func(t *testing.T, dir string) { flip(t, dir); deleteIndex(t, dir) },
+}
+
+func flip(t *testing.T, dir string) {
+	name, b := block(t, dir)
+	b[len(b)/2] ^= 0x10
+	overwrite(t, name, b)
+}
+
+func deleteIndex(t *testing.T, dir string) {
+	if err := os.Remove(filepath.Join(dir, "index.db")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // block reads the last file of messages.
@@ -64,64 +62,139 @@ func overwrite(t *testing.T, name string, b []byte) {
 	}
 }
 
-func TestBroken(t *testing.T) {
-	for _, profile := range []string{"single", "dev"} {
-		for _, stream := range []string{"drover-default-history-0", "drover-default-in-0", "drover-default-signals", "drover-default-tasks-load", "drover-default-alarms-0", "KV_drover-default-claims", "KV_drover-default-checkpoints"} {
-			for wound, inflict := range wounds {
-				t.Run(profile+"/"+stream+"/"+wound, func(t *testing.T) {
-					m := newMachine(t, profile, "")
-					m.start("--partitions", "1")
-					stop := m.workers()
-					ctx, cancel := bounded(t)
-					defer cancel()
-					var runs []*drover.Run
-					for i := range 8 {
-						l := load{Steps: 2, Signals: i % 2 * 2, Timer: i % 4 / 3 * 3000}
-						run, err := m.client.Start(ctx, loadType, l, &drover.StartOptions{ID: fmt.Sprintf("w-%d", i)})
-						if err != nil {
-							t.Fatal(err)
-						}
-						if l.Signals > 0 {
-							if err := run.Signal(ctx, pokeSignal, "one"); err != nil {
-								t.Fatal(err)
-							}
-						} else if _, err := run.Wait(ctx); err != nil {
-							t.Fatal(err)
-						}
-						runs = append(runs, run)
-					}
-					time.Sleep(500 * time.Millisecond)
-					stop()
-					m.server.stop()
-					before := m.starts
-					inflict(t, filepath.Join(m.store, "jetstream", "$G", "streams", stream, "msgs"))
-					if line := m.tryStart("--partitions", "1"); line == "" {
-						t.Logf("refused to start: %s", m.logs(before+1))
-						return
-					}
-					defer m.workers()()
-					v := m.verify()
-					t.Logf("verify after the start: ok %v, %d runs, %d open: %+v", v.OK, v.Runs, v.Open, v.Violations)
-					for _, run := range runs {
-						one, cancel := context.WithTimeout(ctx, 5*time.Second)
-						err := run.Signal(one, pokeSignal, "two")
-						o, werr := run.Wait(one)
-						cancel()
-						status := schemas.Status("")
-						if o != nil {
-							status = o.Status
-						}
-						t.Logf("%s: signal %v, end %v %v", run.ID, err, status, werr)
-					}
-					v = m.verify()
-					t.Logf("verify in the end: ok %v, %d runs, %d open: %+v", v.OK, v.Runs, v.Open, v.Violations)
-					for l := range strings.Lines(m.logs(before + 1)) {
-						if !strings.Contains(l, `"level":"info"`) {
-							t.Log(strings.TrimSpace(l))
-						}
-					}
-				})
+// The last record of an open run, so that only what the run knows is too little.
+func flipLast(t *testing.T, dir string) {
+	name, b := block(t, dir)
+	at := bytes.LastIndex(b, []byte("history.0.w-1."))
+	if at < 0 {
+		t.Fatal("there is no record of w-1")
+	}
+	b[at+60] ^= 0x10
+	overwrite(t, name, b)
+}
+
+// A stopped store is damaged, and started again. Whatever it was, no run goes on from something that did not happen: each
+// completes as it should, or is refused and named by drover verify; and a history that has lost its end says so.
+func TestDamagedStore(t *testing.T) {
+	const history = "drover-default-history-0"
+	for _, tt := range []struct {
+		profile, stream, wound string
+		says                   string // a line of the log
+		named                  bool   // a run is refused, and verify names it
+	}{
+		{"single", history, "flipped bit", "", true},
+		{"single", history, "flipped bit in a last record", "", true},
+		{"single", history, "truncated block", "the history has lost its end", false},
+		{"single", history, "flipped bit, deleted index", "the history has lost its end", false},
+		{"single", history, "deleted index", "", false},
+		{"dev", history, "flipped bit", "", true},
+		{"dev", history, "truncated block", "the history has lost its end", false},
+		{"single", "drover-default-in-0", "flipped bit", "", false},
+		{"single", "drover-default-in-0", "truncated block", "a new incarnation begins", false},
+		{"single", "drover-default-signals", "flipped bit", "", false},
+		{"single", "drover-default-signals", "truncated block", "", false},
+		{"single", "drover-default-tasks-load", "flipped bit", "", false},
+		{"single", "drover-default-tasks-load", "truncated block", "", false},
+		{"single", "drover-default-alarms-0", "truncated block", "", false},
+		{"single", "drover-default-alarms-0", "deleted index", "", false},
+		{"single", "KV_drover-default-claims", "flipped bit", "", false},
+		{"single", "KV_drover-default-claims", "truncated block", "", false},
+		{"single", "KV_drover-default-checkpoints", "flipped bit", "", false},
+		{"single", "KV_drover-default-checkpoints", "truncated block", "", false},
+	} {
+		t.Run(tt.profile+"/"+tt.stream+"/"+tt.wound, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t, tt.profile, "")
+			runs, loads := m.fill()
+			n := m.starts + 1
+			wounds[tt.wound](t, filepath.Join(m.store, "jetstream", "$G", "streams", tt.stream, "msgs"))
+			m.start("--partitions", "1")
+			defer m.workers()()
+			refused := m.finish(runs, loads)
+			v := m.verify()
+			for id := range refused {
+				if !v.named()[id] {
+					t.Errorf("%s is refused and drover verify does not name it: %+v", id, v.Violations)
+				}
+			}
+			if len(refused) > 0 != tt.named || v.OK == tt.named {
+				t.Errorf("got refusals %v and violations %+v, want some: %v", refused, v.Violations, tt.named)
+			}
+			log := m.logs(n)
+			if !strings.Contains(log, tt.says) {
+				t.Errorf("the log does not say %q", tt.says)
+			}
+			if lost := len(m.read().letters["lost-records"]); (lost > 0) != strings.Contains(log, "the history has lost its end") {
+				t.Errorf("got %d dead letters about lost records; the log is\n%s", lost, log)
+			}
+		})
+	}
+}
+
+// fill makes a store with runs that have ended and runs that wait for a signal, and stops the server in good order.
+func (m *machine) fill() ([]*drover.Run, []load) {
+	m.t.Helper()
+	m.start("--partitions", "1")
+	stop := m.workers()
+	ctx, cancel := bounded(m.t)
+	defer cancel()
+	var runs []*drover.Run
+	var loads []load
+	for i := range 8 {
+		l := load{Steps: 2, Signals: i % 2 * 2, Timer: i % 4 / 3 * 2000}
+		run, err := m.client.Start(ctx, loadType, l, &drover.StartOptions{ID: fmt.Sprintf("w-%d", i)})
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if l.Signals > 0 {
+			err = run.Signal(ctx, pokeSignal, "one")
+		} else {
+			_, err = run.Wait(ctx)
+		}
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		runs, loads = append(runs, run), append(loads, l)
+	}
+	within(m.t, "every signal is in a history", func() bool {
+		a := m.read()
+		return !slices.ContainsFunc(runs, func(r *drover.Run) bool {
+			return loads[slices.Index(runs, r)].Signals > 0 && a.signals[r.ID][`"one"`] == 0
+		})
+	})
+	stop()
+	m.server.stop()
+	return runs, loads
+}
+
+// finish brings every run to its end, and returns those that are refused as damaged.
+func (m *machine) finish(runs []*drover.Run, loads []load) map[string]error {
+	m.t.Helper()
+	ctx, cancel := bounded(m.t)
+	defer cancel()
+	refused := map[string]error{}
+	for i, run := range runs {
+		if loads[i].Signals > 0 {
+			for range 2 { // the first signal may be lost with its log
+				if err := run.Signal(ctx, pokeSignal, "two"); err != nil && !errors.Is(err, drover.ErrClosed) && !damaged(err) {
+					m.t.Fatalf("signal %s: %v", run.ID, err)
+				}
 			}
 		}
+		o, err := run.Wait(ctx)
+		switch {
+		case damaged(err):
+			refused[run.ID] = err
+		case err != nil:
+			m.t.Fatalf("result of %s: %v", run.ID, err)
+		case o.Status != schemas.StatusCompleted || string(o.Result) != loads[i].want() || o.Run != run.RunID:
+			m.t.Fatalf("%s: got %+v, want run %s completed with %s", run.ID, o, run.RunID, loads[i].want())
+		}
 	}
+	return refused
+}
+
+func damaged(err error) bool {
+	// A workflow whose last record cannot be read is not known to the server.
+	return errors.Is(err, drover.ErrNotFound) || errors.Is(err, drover.ErrInternal) && strings.Contains(err.Error(), "the history is damaged")
 }

@@ -128,7 +128,7 @@ func TestTemplatesSuffice(t *testing.T) {
 }
 
 func templatesSuffice(t *testing.T, url string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
 	work(t, url)
 	client := as(t, url, "client")
@@ -147,6 +147,8 @@ func templatesSuffice(t *testing.T, url string) {
 	}
 	var got string
 	if err := order.Result(ctx, &got); err != nil || got != large+large {
+		why, _ := as(t, url, "viewer").Run(order.ID, "").Why(context.WithoutCancel(ctx))
+		t.Log(why)
 		t.Fatalf("got %d bytes and %v, want %d", len(got), err, 2*len(large))
 	}
 	home := contexts(t, url, "operator", "viewer")

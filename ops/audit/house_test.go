@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
@@ -114,13 +115,22 @@ func (h *house) run(r runner, after func()) (stop func()) {
 
 func (h *house) broker(node string, change ...func(*broker.Options)) (stop func()) {
 	h.t.Helper()
-	conn := h.dial()
+	return h.brokerOn(h.server.Conn(), node, change...)
+}
+
+// brokerOn starts a broker on a connection that a test may cut. It waits until it owns all, unless the test has changed it.
+func (h *house) brokerOn(wire cutwire.Provider, node string, change ...func(*broker.Options)) (stop func()) {
+	h.t.Helper()
+	conn, err := post.Dial(context.Background(), post.Options{InProcess: wire, Logger: h.log})
+	if err != nil {
+		h.t.Fatal(err)
+	}
 	o := broker.Options{Partitions: h.partitions, Claims: h.claims(conn, node), Node: node, Logger: h.log.WithField("node", node)}
 	for _, c := range change {
 		c(&o)
 	}
 	b, err := broker.New(func(ctx context.Context, name string) (*post.Conn, error) {
-		return post.Dial(ctx, post.Options{InProcess: h.server.Conn(), Name: name, Logger: h.log})
+		return post.Dial(ctx, post.Options{InProcess: wire, Name: name, Logger: h.log})
 	}, o)
 	if err != nil {
 		h.t.Fatal(err)

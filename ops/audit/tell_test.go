@@ -107,7 +107,7 @@ func TestTells(t *testing.T) {
 		}, []string{"parked"}, []string{`"o" is parked: the decider failed 10 times in a row`, "drover resume o"}, false},
 		{"an activity that nobody goes on with", func(h *house) func() {
 			h.all()
-			h.decider("order", upTo("ActivityTimedOut", "["+activityOf("a", `,"startToCloseTimeout":600`)+"]"))
+			h.decider("order", upTo("ActivityTimedOut", "["+activityOf("a", `,"startToCloseTimeout":90`)+"]"))
 			h.start("o", "order")
 			h.take().report(h, "started")
 			time.Sleep(30 * time.Second)
@@ -161,7 +161,7 @@ func TestBusyNamespaceIsClean(t *testing.T) {
 			}
 		}
 		h.workers()
-		const n = 600
+		const n = 200
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for i := range n {
@@ -172,7 +172,7 @@ func TestBusyNamespaceIsClean(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		a := h.auditor()
 		looked := 0
-		for range 20 {
+		for range 8 {
 			r := h.pass(a)
 			h.wantKinds(r)
 			looked += r.Runs + r.Tasks + r.Alarms

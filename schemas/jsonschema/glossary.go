@@ -234,6 +234,10 @@ var glossary = map[string]string{
 	"body":               "the body of the message",
 	"DeadLetter.reason":  "why it could not be applied, in a word",
 	"DeadRequest.reason": "only letters of this reason",
+	"DeadRequest.count":  "asks for counts by reason instead of letters",
+	"counts":             "how many there are for each reason",
+	"DeadCount.count":    "how many letters there are",
+	"DeadCount.reason":   "why they could not be applied, in a word",
 	"DeadLetter.details": "why it could not be applied, in a sentence",
 
 	// Locks, state, replay and retention.

@@ -1,0 +1,201 @@
+package broker_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
+)
+
+// What TestEveryPublish has found.
+
+// A start with the request id of an earlier one is that start, however many runs have come after it in its chain. The
+// client minted a new run id for each call, and beyond the latest run only run ids are looked up: the workflow began anew.
+func TestRequestIDOutlivesItsChain(t *testing.T) { // P-5
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", continuing(3))
+		c, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := func() *drover.Run {
+			t.Helper()
+			run, err := c.Start(t.Context(), "order", 0, &drover.StartOptions{ID: "o", RequestID: "q1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return run
+		}
+		first := start()
+		if err := first.Result(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if again := start(); again.RunID != first.RunID || again.Started() {
+			t.Fatalf("the repeat got run %s, started %v; want %s again", again.RunID, again.Started(), first.RunID)
+		}
+		time.Sleep(10 * time.Second)
+		runs := map[string]bool{}
+		for _, r := range f.records(0) {
+			runs[r.Run] = true
+		}
+		if len(runs) != 4 {
+			t.Fatalf("%d runs, want 4", len(runs))
+		}
+	})
+}
+
+// alarms is how many alarms are armed.
+func (f *fleet) alarms() uint64 {
+	f.t.Helper()
+	s, err := f.js.Stream(f.t.Context(), ns.StreamAlarms(0))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return s.CachedInfo().State.Msgs
+}
+
+// The alarm of a run may have been armed by an earlier owner, or by this one before it forgot the run. It goes with the run
+// all the same: it may be due in a year, and there may be a million of them.
+func TestAlarmOfALoadedRunGoesWithIt(t *testing.T) { // I15
+	for name, forget := range map[string]func(f *fleet, a *node){
+		"by another owner": func(f *fleet, a *node) { a.kill(); f.node("b", nil) },
+		"by an owner that forgot the run": func(f *fleet, _ *node) {
+			for _, id := range []string{"x", "y", "z"} {
+				f.start(`{"workflowId":"` + id + `","type":"quick","run":"` + id + `"}`)
+				f.result(id)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				a := f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })
+				f.decider("order", func(d *decisionTask) string {
+					if d.has("Signal") {
+						return complete
+					}
+					return "[]"
+				})
+				f.decider("quick", func(*decisionTask) string { return complete })
+				f.start(startO)
+				f.await("o", schemas.EventDeciderCompleted)
+				for f.alarms() == 0 { // for its timeout, in a year
+					time.Sleep(time.Second)
+				}
+				forget(f, a)
+				f.publish(ns.Signal("o", "go"), "")
+				f.result("o")
+				time.Sleep(5 * time.Second)
+				if n := f.alarms(); n != 0 {
+					t.Fatalf("%d alarms are left", n)
+				}
+			})
+		})
+	}
+}
+
+// silent loses the n-th record of a run, and tells when.
+func silent(n int, prefix string, lost *atomic.Bool) func(string, []byte) cutwire.Verdict {
+	inner := nth(n, prefix, cutwire.Swallow)
+	return func(subj string, body []byte) cutwire.Verdict {
+		v := inner(subj, body)
+		if v == cutwire.Swallow {
+			lost.Store(true)
+		}
+		return v
+	}
+}
+
+// The owner shows what it has decided only when that is in the history: the record may be lost. A worker that was told to
+// stop by a decision which never was reported its activity as canceled, which failed it.
+func TestHeartbeatTellsNoMoreThanTheHistory(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var lost atomic.Bool
+		// The records: start and first decision asked, its reply, the start of the activity, the signal, the reply to it.
+		f.node("a", func() func(string, []byte) cutwire.Verdict {
+			return func(subj string, body []byte) cutwire.Verdict {
+				if !lost.Load() && strings.HasPrefix(subj, "drover.default.history.0.o.") && strings.Contains(string(body), "ActivityCancelRequested") {
+					lost.Store(true)
+					return cutwire.Swallow
+				}
+				return cutwire.Pass
+			}
+		}())
+		refuses := atomic.Bool{}
+		f.decider("order", func(d *decisionTask) string {
+			switch {
+			case d.has("WorkflowStarted"):
+				return "[" + scheduleActivity("a", "") + "]"
+			case d.has("ActivitySuccess"):
+				return complete
+			case d.has("Signal") && !refuses.Load():
+				refuses.Store(true) // asked again after the loss, it thinks otherwise
+				return `[{"type":"RequestCancelActivity","attributes":{"activityId":"a"}}]`
+			}
+			return "[]"
+		})
+		f.start(startO)
+		k := f.pull()
+		k.begun()
+		f.await("o", schemas.EventActivityStarted)
+		f.publish(ns.Signal("o", "stop"), "")
+		for !lost.Load() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if raw := f.tryRequest(k.Beat, `{"token":"`+k.Token+`"}`); raw != nil {
+			t.Fatalf("the heartbeat was answered %s: that is in no history", raw)
+		}
+		time.Sleep(20 * time.Second)
+		if a := k.beat("1"); a.CancelRequested || a.Gone {
+			t.Fatalf("the heartbeat was answered %+v", a)
+		}
+		k.report("success", `,"result":1`)
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+	})
+}
+
+// A client that was shown a continuation whose record was lost sent the next signal to a run that did not expect it.
+func TestDescribeTellsNoMoreThanTheHistory(t *testing.T) {
+	for _, verb := range []string{"describe", "why", "signal", "cancel"} {
+		t.Run(verb, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				var lost atomic.Bool
+				f.node("a", silent(3, "drover.default.history.0.o.", &lost)) // start; signal; close
+				f.decider("order", func(d *decisionTask) string {
+					if d.has("Signal") {
+						return complete
+					}
+					return "[]"
+				})
+				f.start(startO)
+				f.await("o", schemas.EventDeciderCompleted)
+				f.publish(ns.Signal("o", "go"), "")
+				for !lost.Load() {
+					time.Sleep(10 * time.Millisecond)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				m, err := f.post.Request(ctx, ns.API(verb), post.Header{}, []byte(`{"workflowId":"o","name":"late","requestId":"x"}`))
+				if err == nil {
+					for _, sign := range []string{"completed", "closed"} {
+						if strings.Contains(string(m.Data), sign) {
+							t.Fatalf("%s was answered %s: that is in no history", verb, m.Data)
+						}
+					}
+				}
+				if got := f.result("o"); got != "completed" {
+					t.Fatalf("status %s", got)
+				}
+			})
+		})
+	}
+}

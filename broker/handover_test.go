@@ -1,0 +1,315 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/schemas"
+)
+
+// mind answers decision tasks of a type after the time that it thinks, several at once, and counts them.
+func (f *fleet) mind(typ string, thinks time.Duration, asked *atomic.Int32) {
+	f.t.Helper()
+	_, err := f.nc.QueueSubscribe(ns.Decide(typ), "deciders", func(m *nats.Msg) {
+		asked.Add(1)
+		var task decisionTask
+		if err := json.Unmarshal(m.Data, &task); err != nil {
+			f.t.Error(err)
+			return
+		}
+		go func() {
+			time.Sleep(thinks)
+			_ = m.Respond([]byte(`{"token":"` + task.Token + `","decisions":` + complete + `}`)) // the test may be over
+		}()
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.flush()
+}
+
+// two starts two brokers that know each other, and returns the owner of the only partition and the other one.
+func (f *fleet) two(change ...func(*broker.Options)) (owner, heir *node) {
+	f.t.Helper()
+	nodes := []*node{f.node("a", nil, change...), f.node("b", nil, change...)}
+	time.Sleep(30 * time.Second) // the preferred one has it by now
+	for i, n := range nodes {
+		if len(n.broker.Owned()) == 1 {
+			return n, nodes[1-i]
+		}
+	}
+	f.t.Fatal("nobody owns the partition")
+	return nil, nil
+}
+
+// A decision that is being made when its partition changes hands as planned is neither lost nor asked for again.
+func TestDecisionOutlivesAHandOver(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		thinks time.Duration
+		before time.Duration // between the question and the stop
+		stops  int           // how many owners leave while one decision is made
+	}{
+		{"at once", 2 * time.Second, 0, 1},
+		{"known to be taken", 5 * time.Second, time.Second, 1},
+		{"until its deadline", 9900 * time.Millisecond, 9800 * time.Millisecond, 1},
+		{"two hand-overs", 8 * time.Second, time.Second, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				var asked atomic.Int32
+				f.mind("order", tc.thinks, &asked)
+				owner, heir := f.two()
+				f.start(`{"workflowId":"o","type":"order"}`)
+				for asked.Load() == 0 {
+					time.Sleep(time.Millisecond)
+				}
+				time.Sleep(tc.before)
+				for range tc.stops {
+					gone := make(chan struct{})
+					go func() { owner.stop(); close(gone) }()
+					began := time.Now()
+					for len(heir.broker.Owned()) == 0 {
+						time.Sleep(time.Millisecond)
+					}
+					if took := time.Since(began); took > 100*time.Millisecond {
+						t.Fatalf("the hand-over takes %v", took)
+					}
+					if tc.stops > 1 {
+						owner, heir = heir, f.node("c", nil)
+						time.Sleep(2 * time.Second)
+					}
+					defer func() { <-gone }()
+				}
+				if got := f.result("o"); got != "completed" {
+					t.Fatalf("got %s", got)
+				}
+				f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
+				if n := asked.Load(); n != 1 {
+					t.Fatalf("the decider was asked %d times, want once", n)
+				}
+				if dead := f.dead(); len(dead) > 0 {
+					t.Fatalf("got dead letters %v", dead)
+				}
+			})
+		})
+	}
+}
+
+// The former owner dies before it has passed the answer on: the new one notices and asks again, long before the deadline.
+func TestFormerOwnerDies(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var asked atomic.Int32
+		f.mind("order", 5*time.Second, &asked)
+		owner, heir := f.two()
+		f.start(`{"workflowId":"o","type":"order"}`)
+		for asked.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		gone := make(chan struct{})
+		go func() { owner.stop(); close(gone) }()
+		defer func() { <-gone }()
+		for len(heir.broker.Owned()) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if n := asked.Load(); n != 1 {
+			t.Fatalf("the decider was asked %d times while its answer was expected, want once", n)
+		}
+		owner.wire.Kill()
+		time.Sleep(time.Second)
+		if n := asked.Load(); n != 2 {
+			t.Fatalf("the decider was asked %d times, want twice", n)
+		}
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("got %s", got)
+		}
+		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
+	})
+}
+
+// An owner that nobody follows waits for its deciders, but not beyond its limit nor for one that is overdue.
+func TestLoneOwnerWaitsForDeciders(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		thinks, limit time.Duration
+		timeout       string
+		want          time.Duration
+		asked         int32 // in all, after another owner has come
+	}{
+		{"for the answer", 5 * time.Second, time.Minute, "10", 5 * time.Second, 1},
+		{"up to the limit", time.Hour, 20 * time.Second, "7200", 20 * time.Second, 2},
+		{"up to the deadline", time.Hour, time.Minute, "10", 10 * time.Second, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				var asked atomic.Int32
+				f.mind("order", tc.thinks, &asked)
+				n := f.node("a", nil, func(o *broker.Options) { o.DrainTimeout = tc.limit })
+				f.start(`{"workflowId":"o","type":"order","taskStartToCloseTimeout":` + tc.timeout + `}`)
+				for asked.Load() == 0 {
+					time.Sleep(time.Millisecond)
+				}
+				began := time.Now()
+				n.stop()
+				if took := time.Since(began).Round(time.Second); took < tc.want || took > tc.want+4*time.Second {
+					t.Fatalf("it has stopped after %v, want %v", took, tc.want)
+				}
+				f.node("b", nil)
+				time.Sleep(time.Minute)
+				if n := asked.Load(); n < tc.asked || tc.asked == 1 && n != 1 {
+					t.Fatalf("the decider was asked %d times, want %d", n, tc.asked)
+				}
+				if tc.asked == 1 {
+					f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
+				}
+			})
+		})
+	}
+}
+
+// A planned stop leaves nothing to repeat: no task is put on its list twice, however young it is.
+func TestHandOverRepeatsNothing(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("WorkflowStarted") {
+				return "[" + scheduleActivity("A", "") + "]"
+			}
+			return "[]"
+		})
+		owner, heir := f.two()
+		const many = 50
+		for i := range many {
+			f.start(fmt.Sprintf(`{"workflowId":"o%d","type":"order"}`, i))
+		}
+		owner.stop()
+		for len(heir.broker.Owned()) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		s, err := f.js.Stream(t.Context(), ns.StreamTasks("main"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := s.CachedInfo().State.LastSeq; n != many {
+			t.Fatalf("%d tasks were put on the list, want %d", n, many)
+		}
+	})
+}
+
+// A run that nobody listens for is asked about as soon as a decider comes, whoever owns it by then.
+func TestForlornRunIsHandedOver(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		owner, heir := f.two()
+		f.start(`{"workflowId":"o","type":"order"}`)
+		time.Sleep(5 * time.Minute)
+		owner.stop()
+		for len(heir.broker.Owned()) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		var asked atomic.Int32
+		f.mind("order", 0, &asked)
+		f.request0(ns.Announce("order"))
+		time.Sleep(100 * time.Millisecond)
+		if got := f.result0("o"); got != "completed" {
+			t.Fatalf("got %s 100 ms after the decider has come", got)
+		}
+	})
+}
+
+func (f *fleet) request0(subj string) {
+	f.t.Helper()
+	if err := f.nc.Publish(subj, nil); err != nil {
+		f.t.Fatal(err)
+	}
+	f.flush()
+}
+
+// Clients that ask all the time while the partition changes hands again and again never wait long, and are never refused.
+func TestRequestsOutliveHandOvers(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		owner, heir := f.two()
+		f.start(`{"workflowId":"o","type":"order"}`)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan struct{})
+		var calls int
+		go func() {
+			defer close(ended)
+			for ctx.Err() == nil {
+				for verb, body := range map[string]string{"describe": `{"workflowId":"o"}`, "history": `{"workflowId":"o"}`, "signal": `{"workflowId":"o","name":"s"}`} {
+					began := time.Now()
+					raw := f.tryRequest(ns.API(verb), body)
+					if took := time.Since(began); raw == nil || took > 250*time.Millisecond || strings.Contains(string(raw), `"error"`) {
+						t.Errorf("%s: got %s after %v", verb, raw, took)
+					}
+					calls++
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		for i := range 4 {
+			owner.stop()
+			owner, heir = heir, f.node(fmt.Sprintf("c%d", i), nil)
+			time.Sleep(5 * time.Second)
+			if len(heir.broker.Owned()) == 1 {
+				owner, heir = heir, owner
+			}
+		}
+		cancel()
+		<-ended
+		t.Logf("%d calls", calls)
+	})
+}
+
+// Without an owner a request is refused before its sender's patience ends, not left without a word.
+func TestRequestWithoutOwner(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		owner, _ := f.two()
+		f.start(`{"workflowId":"o","type":"order"}`)
+		owner.kill()
+		began := time.Now()
+		var a schemas.AckResponse
+		if err := json.Unmarshal(f.request(ns.API("describe"), `{"workflowId":"o"}`), &a); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); a.Error == nil || a.Error.Code != schemas.CodeUnavailable || took > 2*time.Second {
+			t.Fatalf("got %+v after %v, want unavailable within 2 s", a.Error, took)
+		}
+		time.Sleep(12 * time.Second)
+		f.request(ns.API("describe"), `{"workflowId":"o"}`)
+	})
+}
+
+// A long poll that is open when the owner leaves is answered, so that its client asks the next one at once.
+func TestLongPollOutlivesAHandOver(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		owner, _ := f.two()
+		f.start(`{"workflowId":"o","type":"order"}`)
+		answers := make(chan time.Duration, 1)
+		began := time.Now()
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := f.nc.RequestWithContext(ctx, ns.API("result"), []byte(`{"workflowId":"o","wait":50}`))
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- time.Since(began)
+		}()
+		time.Sleep(time.Second)
+		owner.stop()
+		if took := <-answers; took > 1100*time.Millisecond {
+			t.Fatalf("answered after %v, want at once after the stop, which was after 1 s", took)
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+func TestS2_01DrainFromAnywhere(t *testing.T) {
+	url, o := bare(t)
+	o.Node = "one"
+	one := serving(t, o)
+	o.Node = "two"
+	two := serving(t, o)
+	on := func(args ...string) result { return command("", append(args, "--nats", url, "--timeout", "30s")...) }
+	work(t, url)
+	on("drain", "nobody").want(t, exitFailed, "", `"nobody"`, "no node of that name", "--namespace")
+	on("drain", "one", "--wait", "--reason", "new machine", "--drain-timeout", "1m").want(t, exitDone, "one has left\n")
+	<-one.ended
+	if one.err != nil {
+		t.Fatalf("got %v, want a clean end", one.err)
+	}
+	if r := on("nodes", "--json"); r.code != exitDone || strings.Contains(r.stdout, `"one"`) {
+		t.Fatalf("got %+v, want no record of one that has left", r)
+	}
+	if r := on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait"); r.code != exitDone || r.stdout != "\"hello ox\"\n" {
+		t.Fatalf("got %+v, want the other node at work", r)
+	}
+	on("drain", "two", "--json").want(t, exitDone, `{"node":"two","status":"draining","gone":false}`+"\n")
+	<-two.ended
+	if two.err != nil {
+		t.Fatalf("got %v, want a clean end", two.err)
+	}
+	died(t, url, "three")
+	on("drain", "three").want(t, exitFailed, "", "does not listen", "drover node remove three")
+}
+
+// While what runs finishes, others see that the node drains; the limit is the operator's if he gave one. What is cut short keeps
+// its record.
+func TestS2_01DrainingIsShown(t *testing.T) {
+	url, o := bare(t)
+	hurry := make(chan struct{})
+	o.Logger, _ = listening()
+	o.Node, o.Hurry = "n", hurry
+	n, ctx := newNode(t.Context(), o)
+	if err := n.open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.drainLimit(); got != 5*time.Minute {
+		t.Fatalf("got a limit of %v, want that of S2-1", got)
+	}
+	finish, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- n.supervise(ctx, map[string]runner{"busy": runnerFunc(func(context.Context) error { <-finish; return nil })})
+	}()
+	if status, err := n.obey(schemas.Control{Kind: schemas.ControlDrain, Timeout: schemas.Seconds(3600)}); status != schemas.NodeDraining || err != nil {
+		t.Fatalf("got %s, %v", status, err)
+	}
+	r := registry(t, dialed(t, url))
+	soon(t, "draining", func() bool { return statusOf(t, r, "n") == schemas.NodeDraining })
+	if got := n.drainLimit(); got != time.Hour {
+		t.Fatalf("got a limit of %v, want the operator's", got)
+	}
+	close(hurry)
+	err := <-ended
+	if !errors.Is(err, errCutShort) {
+		t.Fatalf("got %v, want %v", err, errCutShort)
+	}
+	n.failed = true
+	n.close()
+	close(finish)
+	if got := statusOf(t, r, "n"); got != schemas.NodeDraining {
+		t.Fatalf("got %q, want the record of a node that did not end properly", got)
+	}
+}
+
+// The NATS server of the node is gone with it, and the command still returns.
+func TestDrainOfAServerOfItsOwn(t *testing.T) {
+	s := serving(t, memoryServer())
+	command("", "drain", s.Node, "--wait", "--nats", s.URL, "--timeout", "30s").want(t, exitDone, s.Node+" has left\n", "")
+	<-s.ended
+	if s.err != nil {
+		t.Fatalf("got %v, want a clean end", s.err)
+	}
+}
+
+// An order that a node does not understand changes nothing, and is answered.
+func TestControlRefuses(t *testing.T) {
+	s := serving(t, memoryServer())
+	conn := dialed(t, s.URL)
+	for _, tt := range []struct {
+		body string
+		want schemas.Code
+	}{
+		{"{", schemas.CodeInvalid},
+		{"", schemas.CodeInvalid},
+		{`{"v":1,"kind":"dance"}`, schemas.CodeInvalid},
+		{`{"v":1,"kind":"cancel","token":"a.1.1"}`, schemas.CodeInvalid},
+		{`{"v":1,"kind":"drain","timeout":"NONE"}`, schemas.CodeInvalid},
+		{`{"v":1,"kind":"ack"}`, schemas.CodeConflict},
+	} {
+		m, err := conn.Request(t.Context(), "drover.default.control."+strings.ReplaceAll(s.Node, ".", "%2E"), nil, []byte(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a schemas.ControlAnswer
+		if err := schemas.Unmarshal(m.Data, &a); err != nil || a.Node != s.Node || a.Status != schemas.NodeReady || a.Error == nil || a.Error.Code != tt.want {
+			t.Errorf("%q: got %s, %v, want %s", tt.body, m.Data, err, tt.want)
+		}
+	}
+	s.end(t)
+}
+
+// What did not end properly keeps its record; so the next start knows.
+func TestAFailedNodeKeepsItsRecord(t *testing.T) {
+	url, o := bare(t)
+	conn := dialed(t, url)
+	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 2}); err != nil {
+		t.Fatal(err)
+	}
+	for _, failed := range []bool{true, false} {
+		o.Logger, _ = listening()
+		o.Node = fmt.Sprint("failed-", failed)
+		n, ctx := newNode(t.Context(), o)
+		if err := n.open(ctx); err != nil {
+			t.Fatal(err)
+		}
+		n.failed = failed
+		n.close()
+		if there := statusOf(t, registry(t, conn), o.Node) != ""; there != failed {
+			t.Fatalf("failed %v: got a record %v", failed, there)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+//go:build linux
+
+package damage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover"
+)
+
+// A disk runs full under load. Clients are told, nothing that was acknowledged is lost, the log says why, and after a restart
+// on a larger disk every run completes.
+func TestDiskFull(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=14m"); err != nil {
+		t.Fatalf("a tmpfs of its own, as root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	m := newMachine(t, "single", filepath.Join(dir, "store"))
+	m.start()
+	defer m.workers()()
+	hasty, err := drover.Connect(t.Context(), &drover.Options{URL: m.url, Timeout: 3 * time.Second, Name: "hasty"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hasty.Close()
+
+	ballast(t, dir, 1<<20)
+	var acked []*drover.Run
+	var refused error
+	l := load{Steps: 1, Signals: 1, Pad: strings.Repeat("x", 32<<10)}
+	for i := 0; refused == nil; i++ {
+		if i > 200 {
+			t.Fatal("6 MiB of starts were acknowledged on a disk with 1 MiB")
+		}
+		run, err := hasty.Start(t.Context(), loadType, l, &drover.StartOptions{ID: fmt.Sprintf("full-%d", i)})
+		if err == nil {
+			acked = append(acked, run)
+		}
+		refused = err
+	}
+	if len(acked) == 0 {
+		t.Fatalf("not one start was acknowledged: %v", refused)
+	}
+	t.Logf("after %d starts: %v", len(acked), refused)
+	// What was on its way when the disk ran full may have to wait for its own timeout. From now on everybody is told at once.
+	within(t, "a start is refused with the reason", func() bool {
+		_, err := hasty.Start(t.Context(), loadType, l, &drover.StartOptions{ID: "more"})
+		return errors.Is(err, drover.ErrUnavailable) && strings.Contains(err.Error(), "no space left on device")
+	})
+	began := time.Now()
+	_, stderr, code := m.run("start", loadType, "--id", "more")
+	t.Logf("drover start: code %d after %v: %s", code, time.Since(began).Round(time.Millisecond), stderr)
+	if code == 0 || !strings.Contains(stderr, "no space left on device") {
+		t.Fatalf("drover start: got code %d and %s, want a refusal that says why", code, stderr)
+	}
+	log := m.logs(1)
+	if !strings.Contains(log, "no space left on device") {
+		t.Errorf("the log does not say that the disk is full:\n%s", log)
+	}
+
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	m.server.kill()
+	m.start()
+	for _, run := range acked {
+		ctx, cancel := bounded(t)
+		if err := run.Signal(ctx, pokeSignal, "go on"); err != nil {
+			t.Fatalf("%s was acknowledged: %v", run.ID, err)
+		}
+		if o, err := run.Wait(ctx); err != nil || string(o.Result) != l.want() {
+			t.Fatalf("%s was acknowledged: got %+v, %v, want %s", run.ID, o, err, l.want())
+		}
+		cancel()
+	}
+	if v := m.verify(); !v.OK {
+		t.Fatalf("drover verify: %+v", v.Violations)
+	}
+}
+
+// ballast fills a disk up to so many free bytes.
+func ballast(t *testing.T, dir string, free uint64) {
+	t.Helper()
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		t.Fatal(err)
+	}
+	if have := s.Bavail * uint64(s.Bsize); have > free {
+		if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, have-free), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// within polls until ok reports true.
+func within(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for began := time.Now(); !ok(); <-time.After(50 * time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}

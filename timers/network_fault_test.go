@@ -1,0 +1,59 @@
+package timers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/internal/cutwire"
+)
+
+// What a network makes of a ring, of the deletion of its alarm and of the renewal of the claim, while the connection lives.
+// The owner sees the ring at least once, never early, and the alarm goes.
+func TestUnluckyNetwork(t *testing.T) { // P-10, P-15, I8
+	for _, tc := range []struct {
+		name    string
+		prefix  string
+		verdict cutwire.Verdict
+		most    int
+		within  time.Duration
+	}{
+		{"acknowledgement of the ring lost", "drover.default.in.", cutwire.Unanswered, 2, 11 * time.Second},
+		{"ring doubled", "drover.default.in.", cutwire.Twice, 2, time.Second},
+		{"ring late", "drover.default.in.", cutwire.Late, 2, 11 * time.Second},
+		{"answer to the deletion lost", deleteAPI, cutwire.Unanswered, 1, time.Second},
+		{"deletion doubled", deleteAPI, cutwire.Twice, 1, time.Second},
+		{"deletion late", deleteAPI, cutwire.Late, 1, time.Second},
+		{"answer to the claim lost", "$KV.", cutwire.Unanswered, 1, claimTTL + time.Second},
+		{"claim doubled", "$KV.", cutwire.Twice, 1, time.Second},
+		{"claim late", "$KV.", cutwire.Late, 1, claimTTL + time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				r.start(r.cutWorker("n1", once(tc.prefix, tc.verdict)))
+				time.Sleep(time.Second)
+				second, _ := r.worker("n2")
+				r.start(second)
+				due := time.Now().Add(time.Minute)
+				seq := r.arm("w", due)
+				rings := 0
+				for enough := time.After(2 * time.Minute); ; {
+					select {
+					case got := <-r.rings:
+						rings++
+						if got.Sequence != seq || got.at.Before(due) || got.at.Sub(due) > tc.within {
+							t.Fatalf("got ring %d of message %d %v behind its time, want 0 to %v", rings, got.Sequence, got.at.Sub(due), tc.within)
+						}
+						continue
+					case <-enough:
+					}
+					break
+				}
+				if rings < 1 || rings > tc.most {
+					t.Fatalf("got %d rings, want 1 to %d", rings, tc.most)
+				}
+				r.pending(0)
+				r.expectOne("w", time.Now().Add(time.Minute))
+			})
+		})
+	}
+}
