@@ -49,6 +49,7 @@ var floors = map[string]int{
 	"root":             40,
 	"ops":              40,
 	"ops/":             41,
+	"ops/permissions":  40, // a table; the doctor judges by it
 	"drovertest":       45,
 	"cmd/drover/":      49,
 	"e2e/":             49,

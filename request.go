@@ -21,7 +21,7 @@ const (
 	lastAttempt  = 8 * time.Second
 	// quiet is how long a call may find nobody before the log says so.
 	quiet = time.Second
-	// insist is how long a refusal that calls itself final is not believed: the server may be about to find its peers.
+	// insist is how long a call goes on asking although it was refused for good: the server may be about to find its peers.
 	insist = 2 * time.Second
 	// hold is how long a server may hold back the answer of a long poll. Short, because a server that dies meanwhile is
 	// noticed only when it is over.
@@ -105,7 +105,6 @@ type patience struct {
 	began  time.Time
 	tries  int
 	told   bool
-	final  time.Time // when the first refusal came that called itself final
 }
 
 // left is what remains of the time that nobody may answer.
@@ -124,13 +123,8 @@ func (p *patience) again(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || !transient(err) {
 		return false
 	}
-	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Final {
-		if p.final.IsZero() {
-			p.final = time.Now()
-		}
-		if time.Since(p.final) >= insist {
-			return false
-		}
+	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Final && time.Since(p.began) >= insist {
+		return false
 	}
 	pause := min(firstBackoff<<min(p.tries, 16), lastBackoff)
 	pause = pause*3/4 + rand.N(pause/2)

@@ -14,6 +14,7 @@ type alarm struct {
 	due    schemas.Timestamp // armed for; 0 if nothing is known to be armed
 	seq    uint64            // of the armed message; 0 if unknown
 	busy   bool              // a publish is on its way
+	rung   uint64            // the highest sequence that has rung since then
 	queued bool              // will be looked at once AlarmDelay is over
 	// strange: one may be armed that nothing is known of, by whoever had the run in memory before or by a publish that was
 	// not acknowledged.
@@ -132,9 +133,13 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 				}
 				return
 			}
-			r.alarm.busy = false
+			rung := r.alarm.rung
+			r.alarm.busy, r.alarm.rung = false, 0
 			var other *post.SequenceError
 			switch {
+			case a.Err == nil && a.Seq <= rung: // its ring has overtaken its acknowledgement: nothing is armed
+				r.alarm.due, r.alarm.seq = 0, 0
+				r.uncovered = append(covered, r.uncovered...)
 			case a.Err == nil:
 				r.alarm.due, r.alarm.seq, r.alarm.strange = due, a.Seq, false
 				for _, t := range covered {
@@ -159,6 +164,9 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket) {
 	if !r.open() || ring.Run != r.state.Run {
 		return
+	}
+	if r.alarm.busy {
+		r.alarm.rung = max(r.alarm.rung, ring.Sequence)
 	}
 	if ring.Sequence == r.alarm.seq || r.alarm.seq == 0 || ring.Due == r.alarm.due {
 		r.alarm.due, r.alarm.seq = 0, 0

@@ -72,7 +72,7 @@ func (b *Broker) serveAPI() error {
 
 // respond encodes an answer as the requester wants it.
 func (b *Broker) respond(to, content string, v any) {
-	if to == "" {
+	if !answerable(to) {
 		return
 	}
 	encode := schemas.MarshalJSON
@@ -240,7 +240,8 @@ func (b *Broker) accept(r micro.Request, wid, kind string, v any) {
 			InField("input").WithHint("pass a reference instead of the data, or raise the server's max_payload"))
 		return
 	}
-	b.starts.Send(b.ns.In(b.partitionOf(wid), wid, kind), nil, body, func(a post.Ack) {
+	to := b.ns.In(b.partitionOf(wid), wid, kind)
+	b.starts.Send(to, post.Addressed(to), body, func(a post.Ack) {
 		switch {
 		case errors.Is(a.Err, post.ErrFull):
 			b.refuse(r, b.fullError(a.Err))

@@ -48,6 +48,11 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 	if len(q.Workflows) > schemas.MaxAudit {
 		return schemas.Errorf(schemas.CodeInvalid, "%d workflows; want at most %d", len(q.Workflows), schemas.MaxAudit).InField("workflows").WithHint("ask several times")
 	}
+	for _, run := range q.Runs {
+		if err := schemas.ValidateID("runs", run); run != "" && err != nil {
+			return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("runs")
+		}
+	}
 	for _, wid := range q.Workflows {
 		if err := schemas.ValidateID("workflows", wid); err != nil {
 			return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflows")
@@ -85,7 +90,11 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 	}
 	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		for _, i := range unread {
-			a.Runs[i] = p.b.auditStored(ctx, p.n, a.Runs[i].WorkflowID)
+			run := ""
+			if i < len(q.Runs) {
+				run = q.Runs[i]
+			}
+			a.Runs[i] = p.b.auditStored(ctx, p.n, a.Runs[i].WorkflowID, run)
 		}
 		reply(a)
 		return struct{}{}, nil
@@ -110,10 +119,18 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 	return a
 }
 
-// auditStored is what a run waits for that is in no memory: so nobody is asked for it, and nothing of it is on its way.
-func (b *Broker) auditStored(ctx context.Context, partition int, wid string) schemas.AuditRun {
+// auditStored is what a run waits for that is in no memory: so nobody is asked for it, and nothing of it is on its way. A
+// run that is named is read by its literal subject, which the server finds at once; an open one is the latest.
+func (b *Broker) auditStored(ctx context.Context, partition int, wid, run string) schemas.AuditRun {
 	a := schemas.AuditRun{WorkflowID: wid}
-	l, err := b.loadLatest(ctx, partition, wid)
+	var l *loaded
+	var err error
+	if run != "" {
+		l, err = b.loadRun(ctx, partition, wid, run)
+	}
+	if l == nil && err == nil {
+		l, err = b.loadLatest(ctx, partition, wid)
+	}
 	switch {
 	case err != nil:
 		a.Unreadable = err.Error()

@@ -28,7 +28,7 @@ type Broker struct {
 	reads *post.Conn
 	api   *post.Conn
 	clock clock.Server
-	share share
+	share *claims.Share
 
 	recordLimit int // the largest body that is published
 	current     atomic.Pointer[execution.Config]
@@ -100,9 +100,9 @@ func (b *Broker) Run(ctx context.Context) error {
 	if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("broker: %w", err)
 	}
-	b.share.node = b.o.Node
-	b.holdAll(ctx)() // the API answers until the last partition is given back
-	b.finish()
+	b.share = b.o.Claims.Share(claims.RoleBroker)
+	stopped := b.holdAll(ctx)() // the API answers until the last partition is given back
+	b.finish(stopped)
 	b.api.Close()
 	b.uploads.Close()
 	cancel()
@@ -149,7 +149,7 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 // hold claims a partition again and again, and owns it while the claim lasts.
 func (b *Broker) hold(ctx context.Context, n int) {
 	key := fmt.Sprintf("partition.%d", n)
-	prefer := func() bool { return b.share.mine(n) }
+	prefer := func() bool { return b.share.Mine(n) }
 	err := b.o.Claims.Hold(ctx, key, claims.HoldOptions{Prefer: prefer, Backoff: b.o.Spread}, func(ctx context.Context, l *claims.Lease) error {
 		for l.Valid() && ctx.Err() == nil {
 			err := newPartition(b, n, l).run(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -18,9 +19,9 @@ func (p *partition) tick() {
 	if p.leaving != nil || !p.may() || p.checkpointing {
 		return
 	}
-	if p.unwanted++; p.b.share.mine(p.n) {
+	if p.unwanted++; p.b.share.Mine(p.n) {
 		p.unwanted = 0
-	} else if time.Duration(p.unwanted)*p.b.o.CheckpointEvery > 2*lookEvery {
+	} else if time.Duration(p.unwanted)*p.b.o.CheckpointEvery > 2*claims.LookEvery {
 		p.log.Info("handing the partition over: another broker is preferred")
 		p.leave(errElsewhere)
 		return
@@ -57,8 +58,8 @@ func (p *partition) tick() {
 func (p *partition) positions() schemas.Checkpoint {
 	return schemas.Checkpoint{
 		Inbox: p.intakes[inboxLog].ledger.position(), Signals: p.intakes[signalLog].ledger.position(),
-		Effects: p.records.position().Sequence, Fence: p.fence, Server: p.written, Alarms: p.alarms,
-		History: p.top.sequence, Digest: p.top.digest,
+		Effects: p.records.position().Sequence, Fence: p.fence, Addressed: p.checkpointed.Addressed || p.recovered == nil, Server: p.written, Alarms: p.alarms,
+		History: p.top.sequence, Witness: p.top.digest,
 	}
 }
 

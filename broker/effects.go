@@ -108,7 +108,7 @@ func (p *partition) openList(list string, then func()) {
 }
 
 func (p *partition) permit(f execution.Permit) {
-	if f.To == "" {
+	if !answerable(f.To) {
 		return
 	}
 	permission := f.Permission

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
 // The kinds of inbox messages between workflows.
 const (
 	kindStart    = "start"
+	kindActivity = "act"
 	kindChild    = "child"
 	kindSignal   = "signal"
 	kindCancel   = "cancel"
@@ -71,7 +73,8 @@ func (p *partition) tell(wid, kind string, v any, tickets ...*ticket) {
 	for _, t := range tickets {
 		t.hold()
 	}
-	p.send(p.b.ns.In(p.b.partitionOf(wid), wid, kind), "", nil, body, func() {
+	to := p.b.ns.In(p.b.partitionOf(wid), wid, kind)
+	p.send(to, "", post.Addressed(to), body, func() {
 		for _, t := range tickets {
 			t.release()
 		}

@@ -13,7 +13,7 @@ import (
 // Every n-th publish is tried; 1 tries all. The default is what fits into a run of all tests.
 var everyPublish = flag.Int("publishes", 0, "faults: try every n-th publish of each role; 0 = a short share, 1 = all of them")
 
-const shortShare = 12
+const shortShare = 24
 
 // faultKinds is what becomes of one publish.
 var faultKinds = []struct {

@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -118,7 +119,6 @@ func silent(n int, prefix string, lost *atomic.Bool) func(string, []byte) cutwir
 func TestHeartbeatTellsNoMoreThanTheHistory(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		var lost atomic.Bool
-		// The records: start and first decision asked, its reply, the start of the activity, the signal, the reply to it.
 		f.node("a", func() func(string, []byte) cutwire.Verdict {
 			return func(subj string, body []byte) cutwire.Verdict {
 				if !lost.Load() && strings.HasPrefix(subj, "drover.default.history.0.o.") && strings.Contains(string(body), "ActivityCancelRequested") {
@@ -169,7 +169,7 @@ func TestDescribeTellsNoMoreThanTheHistory(t *testing.T) {
 		t.Run(verb, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				var lost atomic.Bool
-				f.node("a", silent(3, "drover.default.history.0.o.", &lost)) // start; signal; close
+				f.node("a", silent(4, "drover.default.history.0.o.", &lost)) // start, first answer, signal, close
 				f.decider("order", func(d *decisionTask) string {
 					if d.has("Signal") {
 						return complete
@@ -198,4 +198,36 @@ func TestDescribeTellsNoMoreThanTheHistory(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An alarm that is due already rings at once, and the ring can overtake the acknowledgement of the alarm. The owner took
+// the alarm for armed then, and armed no other: the run's next timer never fired.
+func TestRingOvertakesItsAcknowledgement(t *testing.T) { // P-10, I8
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		const n = 60
+		f.decider("order", func(d *decisionTask) string {
+			switch {
+			case d.has("WorkflowStarted"):
+				return `[{"type":"ScheduleTimer","attributes":{"timerId":"first","startToFireTimeout":5}}]`
+			case d.has("TimerExpired") && d.PreviousStartedID < 5:
+				return `[{"type":"ScheduleTimer","attributes":{"timerId":"second","startToFireTimeout":5}}]`
+			case d.has("TimerExpired"):
+				return complete
+			}
+			return "[]"
+		})
+		a := f.node("a", nil)
+		for i := range n {
+			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order","run":"r%d"}`, i, i))
+		}
+		time.Sleep(time.Second)
+		a.kill() // when another owner comes, all the first timers are overdue
+		f.node("b", nil)
+		time.Sleep(time.Minute)
+		for i := range n {
+			if got := f.result0(fmt.Sprintf("w%d", i)); got != "completed" {
+				t.Errorf("w%d is %s: %v", i, got, f.api("why", fmt.Sprintf(`{"workflowId":"w%d"}`, i))["because"])
+			}
+		}
+	})
 }

@@ -34,6 +34,9 @@ type intake struct {
 	incarnation uint32
 	since       schemas.Timestamp
 
+	// unaddressed is the last sequence of what former versions may have stored, whose messages do not name their subject.
+	unaddressed uint64
+
 	from uint64           // where reading begins
 	end  uint64           // the last sequence at take-over: the backlog
 	read schemas.Position // the last message that came in
@@ -54,6 +57,9 @@ func (p *partition) newIntake(ctx context.Context, log int, stream, filter strin
 		return nil, fmt.Errorf("stream %s: %w", stream, err)
 	}
 	in.end = last
+	if !p.checkpointed.Addressed {
+		in.unaddressed = last
+	}
 	lost, err := p.lostTail(ctx, in, witness, first, last)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream, err)
@@ -126,6 +132,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 	e := &envelope{at: schemas.At(m.Time), log: in.log, subject: m.Subject, body: m.Data}
 	o := &opened{envelope: e, seq: m.Seq}
 	if in.log == signalLog {
+		o.stray = isAnswer(m.Data)
 		_, wid, name, err := subject.ParseSignalStored(m.Subject)
 		o.wid, o.err = wid, err
 		e.msg = execution.Signal{Name: name, Input: m.Data, RequestID: m.Header.Get(msgIDHeader)}
@@ -137,12 +144,13 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 		return o
 	}
 	o.wid = wid
+	o.stray = kind != kindActivity && m.Header.Get(post.HeaderSubject) != m.Subject && m.Seq > in.unaddressed
 	switch kind {
 	case "start":
 		r := &schemas.StartRequest{}
 		o.err = schemas.Unmarshal(m.Data, r)
 		e.msg = execution.Start{Request: r}
-	case "act":
+	case kindActivity:
 		r := &schemas.Report{}
 		o.err = schemas.Unmarshal(m.Data, r)
 		if len(rest) != 1 {
@@ -200,6 +208,7 @@ type opened struct {
 	request *schemas.ExecutionRequest
 	signal  schemas.Payload // while the input of a signal is spilled
 	spilled int             // bytes of the body that stand in the object store
+	stray   bool            // nobody has meant it for its subject
 	err     error
 }
 
@@ -216,6 +225,10 @@ func (p *partition) intake(in *intake, o *opened) {
 	switch {
 	case !p.positionOf(in.log).Before(e.pos):
 		e.ticket.release() // below the checkpoint: a new incarnation reads from the beginning
+		return
+	case o.stray:
+		p.bury(e, "stray", "nobody has meant this message for its subject: it is the answer to a question that named the subject for it, or was published by hand")
+		e.ticket.release()
 		return
 	case o.err != nil:
 		p.bury(e, "undecodable", o.err.Error())

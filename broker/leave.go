@@ -126,7 +126,7 @@ func (p *partition) part() {
 
 // decidersFirst tells whether deciders must answer before the owner may go: nobody else is there to take their answers.
 func (p *partition) decidersFirst() bool {
-	if !p.b.share.alone() || !p.b.conn.NATS().IsConnected() || !p.lease.Valid() || time.Since(p.leaving.began) > p.b.o.DrainTimeout {
+	if !p.b.share.Alone() || !p.b.conn.NATS().IsConnected() || !p.lease.Valid() || time.Since(p.leaving.began) > p.b.o.DrainTimeout {
 		return false
 	}
 	for _, r := range p.asks {

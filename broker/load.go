@@ -113,6 +113,8 @@ func (b *Broker) loadLatest(ctx context.Context, partition int, wid string) (*lo
 		return nil, nil
 	case err != nil:
 		return nil, err
+	case !isRecord(last):
+		return b.loadPast(ctx, partition, wid, last)
 	}
 	return b.fold(ctx, partition, last)
 }
@@ -132,15 +134,17 @@ func (b *Broker) loadRun(ctx context.Context, partition int, wid, id string) (*l
 // fold rebuilds a run from its last snapshot on. last is its last record as the leader has it: a shorter answer comes
 // from a follower that is behind, and is not used.
 func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*loaded, error) {
-	var newest schemas.Record
-	if err := schemas.Unmarshal(last.Data, &newest); err != nil {
-		return nil, fmt.Errorf("%w: record %d of %s: %w", errDamaged, last.Seq, last.Subject, err)
+	l, from := &loaded{}, uint64(1)
+	if isRecord(last) { // else the latest snapshot is not known
+		var newest schemas.Record
+		if err := schemas.Unmarshal(last.Data, &newest); err != nil {
+			return nil, fmt.Errorf("%w: record %d of %s: %w", errDamaged, last.Seq, last.Subject, err)
+		}
+		if newest.First == 1 || len(newest.Snapshot) > 0 {
+			return l, l.add(last)
+		}
+		from = max(newest.SnapshotSequence, 1)
 	}
-	l := &loaded{}
-	if newest.First == 1 || len(newest.Snapshot) > 0 {
-		return l, l.add(last)
-	}
-	from := max(newest.SnapshotSequence, 1)
 	for {
 		page, _, err := b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), last.Subject, from, pageRecords)
 		if err != nil {
@@ -148,7 +152,7 @@ func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*l
 		}
 		for i := range page {
 			if page[i].Seq > last.Seq {
-				return l, nil
+				return l.orNone(), nil
 			}
 			if err := l.add(&page[i]); err != nil {
 				return nil, err
@@ -156,7 +160,7 @@ func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*l
 		}
 		switch {
 		case l.sequence == last.Seq:
-			return l, nil
+			return l.orNone(), nil
 		case len(page) == 0:
 			return nil, fmt.Errorf("%w: read %s: record %d is missing behind %d", errDamaged, last.Subject, last.Seq, l.sequence)
 		}
@@ -166,6 +170,10 @@ func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*l
 
 // add folds one record.
 func (l *loaded) add(s *post.Stored) error {
+	if !isRecord(s) {
+		l.sequence = s.Seq // the next record is written behind it
+		return nil
+	}
 	var r schemas.Record
 	if err := schemas.Unmarshal(s.Data, &r); err != nil {
 		return fmt.Errorf("%w: record %d of %s: %w", errDamaged, s.Seq, s.Subject, err)

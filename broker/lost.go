@@ -38,19 +38,24 @@ func digestOf(hash []byte) string { return hex.EncodeToString(hash[:min(len(hash
 // A gap further up is not seen here: the runs around it tell, see fold.
 func (p *partition) lostRecords(ctx context.Context) (bool, error) {
 	c := &p.checkpointed
-	p.top = top{sequence: c.History, digest: c.Digest}
+	p.top = top{sequence: c.History, digest: c.Witness}
 	why := ""
-	if end := max(c.History, c.Effects, c.Fence); p.fence <= end {
-		why = fmt.Sprintf("records %d to %d were acknowledged and are gone", p.fence, end)
-	} else if c.History != 0 {
+	if c.History == 0 { // of an earlier version, or of an owner before the first record
+		if end := max(c.Effects, c.Fence); p.fence <= end {
+			why = fmt.Sprintf("records %d to %d were acknowledged and are gone", p.fence, end)
+		}
+	} else {
+		// The number alone says nothing: a late write of the former owner may stand behind our fence.
 		m, err := p.b.conn.GetSeq(ctx, p.b.ns.StreamHistory(p.n), c.History)
 		switch {
+		case errors.Is(err, post.ErrNotFound) && p.fence <= c.History:
+			why = fmt.Sprintf("records %d to %d were acknowledged and are gone", p.fence, c.History)
 		case errors.Is(err, post.ErrNotFound):
 			why = fmt.Sprintf("record %d was acknowledged and is gone, and what stood before it perhaps", c.History)
 		case err != nil:
 			return false, fmt.Errorf("read record %d: %w", c.History, err)
 		default:
-			if hash := sha256.Sum256(m.Data); digestOf(hash[:]) != c.Digest {
+			if hash := sha256.Sum256(m.Data); digestOf(hash[:]) != c.Witness {
 				why = fmt.Sprintf("record %d is another one than that which was acknowledged", c.History)
 			}
 		}

@@ -2,9 +2,12 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"time"
 
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -40,9 +43,13 @@ func (i *pageIndex) put(run string, after int64, seq uint64) {
 	i.at[pageKey{run, after}] = seq
 }
 
+// lagPause is how long a replica that lags behind the leader is left alone before it is asked again.
+const lagPause = 20 * time.Millisecond
+
 // events reads the events of a run with after < id ≤ upTo (0: no end), at most limit of them (0: no limit) and about
-// half of a message's room; more tells that there are others.
-func (b *Broker) events(ctx context.Context, partition int, wid, run string, after, upTo int64, limit int) (events []schemas.Event, more bool, err error) {
+// half of a message's room; more tells that there are others. Any replica may answer, so the end of what is read is the end
+// of the history only if it has reached the event least; until then it is read on.
+func (b *Broker) events(ctx context.Context, partition int, wid, run string, after, upTo, least int64, limit int) (events []schemas.Event, more bool, err error) {
 	subj, room := b.ns.History(partition, wid, run), b.recordLimit/2
 	from := b.pages.get(run, after)
 	last := after
@@ -56,6 +63,9 @@ func (b *Broker) events(ctx context.Context, partition int, wid, run string, aft
 			return nil, false, fmt.Errorf("read %s: %w", subj, err)
 		}
 		for i := range page {
+			if !isRecord(&page[i]) {
+				continue
+			}
 			var r schemas.Record
 			if err := schemas.Unmarshal(page[i].Data, &r); err != nil {
 				return nil, false, fmt.Errorf("record %d of %s: %w; run drover verify", page[i].Seq, subj, err)
@@ -74,10 +84,17 @@ func (b *Broker) events(ctx context.Context, partition int, wid, run string, aft
 				events, last = append(events, e), e.ID
 			}
 		}
-		if len(page) == 0 || len(page) < n && !rest { // the server cuts a batch that is too large for it
-			return events, false, nil
+		if len(page) > 0 {
+			from = page[len(page)-1].Seq + 1
 		}
-		from = page[len(page)-1].Seq + 1
+		if len(page) == 0 || len(page) < n && !rest { // the server cuts a batch that is too large for it
+			if last >= least {
+				return events, false, nil
+			}
+			if err := pause(ctx, lagPause); err != nil {
+				return nil, false, fmt.Errorf("read %s: the history has event %d and no replica shows more than %d: %w", subj, least, last, err)
+			}
+		}
 	}
 }
 
@@ -89,7 +106,7 @@ func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 		case q.Run == "" && !r.live():
 			reply(&schemas.HistoryResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})
 		case q.Run != "" && (!r.live() || r.state.Run != q.Run):
-			p.readPage(q, q.Run, true, reply)
+			p.readPage(q, q.Run, 0, true, reply)
 		default:
 			id := r.state.Run
 			p.wait(r, q.Wait, func(r *run) bool { return r.state.Run != id || r.committed > q.After || p.ended(r) }, func(r *run) {
@@ -97,7 +114,11 @@ func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 					reply(&schemas.HistoryResponse{V: schemas.Version, Run: id, Events: []schemas.Event{}, Closed: p.ended(r)})
 					return
 				}
-				p.readPage(q, id, r.state.Run != id || p.ended(r), reply)
+				if r.state.Run != id {
+					p.readPage(q, id, 0, true, reply)
+					return
+				}
+				p.readPage(q, id, r.committed, p.ended(r), reply)
 			})
 		}
 	})
@@ -108,7 +129,8 @@ func (p *partition) ended(r *run) bool {
 	return r.state.Closed() && r.inflight == nil && len(r.pending) == 0
 }
 
-func (p *partition) readPage(q *schemas.HistoryRequest, run string, closed bool, reply func(any)) {
+// readPage reads a page of a history that has the event least; with 0 the leader is asked which one it has.
+func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64, closed bool, reply func(any)) {
 	limit := q.Limit
 	if limit <= 0 {
 		limit = defaultPage
@@ -119,7 +141,15 @@ func (p *partition) readPage(q *schemas.HistoryRequest, run string, closed bool,
 		defer func() { <-p.b.readers }()
 		ctx, cancel := context.WithTimeout(p.b.ctx, readTimeout)
 		defer cancel()
-		events, more, err := p.b.events(ctx, p.n, q.WorkflowID, run, q.After, 0, limit)
+		var events []schemas.Event
+		var more bool
+		var err error
+		if least == 0 {
+			least, err = p.b.lastEvent(ctx, p.n, q.WorkflowID, run)
+		}
+		if err == nil {
+			events, more, err = p.b.events(ctx, p.n, q.WorkflowID, run, q.After, 0, least, limit)
+		}
 		switch {
 		case err != nil:
 			reply(&schemas.HistoryResponse{V: schemas.Version, Run: run, Error: unavailable(err)})
@@ -132,4 +162,21 @@ func (p *partition) readPage(q *schemas.HistoryRequest, run string, closed bool,
 			reply(&schemas.HistoryResponse{V: schemas.Version, Run: run, Events: events, More: more, Closed: closed && !more})
 		}
 	})
+}
+
+// lastEvent asks the leader for the id of the last event of a run; 0 if there is no such run.
+func (b *Broker) lastEvent(ctx context.Context, partition int, wid, run string) (int64, error) {
+	subj := b.ns.History(partition, wid, run)
+	m, err := b.reads.LastBySubject(ctx, b.ns.StreamHistory(partition), subj)
+	if errors.Is(err, post.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the end of %s: %w", subj, err)
+	}
+	var r schemas.Record
+	if err := schemas.Unmarshal(m.Data, &r); err != nil {
+		return 0, fmt.Errorf("record %d of %s: %w; run drover verify", m.Seq, subj, err)
+	}
+	return r.First + int64(len(r.Events)) - 1, nil
 }

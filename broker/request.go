@@ -62,7 +62,8 @@ func (p *partition) enter(verb string, q *schemas.ExecutionRequest, reply func(a
 		reply(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeInternal, "%v", err)})
 		return
 	}
-	p.outside.Send(p.b.ns.In(p.n, q.WorkflowID, verb), nil, body, func(a post.Ack) {
+	to := p.b.ns.In(p.n, q.WorkflowID, verb)
+	p.outside.Send(to, post.Addressed(to), body, func(a post.Ack) {
 		switch {
 		case a.Err == nil:
 			p.requests.done(q.ReplyTo) // whoever owns the partition answers, once it is in the history

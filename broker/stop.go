@@ -7,33 +7,35 @@ import (
 
 // holdAll claims the partitions until ctx is done; then it says first that this broker leaves, so that the others take each
 // partition at once when it is given back.
-func (b *Broker) holdAll(ctx context.Context) (wait func()) {
+func (b *Broker) holdAll(ctx context.Context) (wait func() (stopped time.Time)) {
 	holding, release := context.WithCancel(context.WithoutCancel(ctx))
 	left := make(chan struct{})
 	b.holders.Go(func() { b.watchClock(holding) })
 	b.holders.Go(func() { b.watchQuorum(holding) })
 	b.holders.Go(func() {
-		b.share.watch(holding, ctx, b.o.Claims, func() { close(left) }, func(err error) {
+		b.share.Watch(holding, ctx, func() { close(left) }, func(err error) {
 			b.o.Logger.WithError(err).Warn("the other brokers cannot be seen now")
 		})
 	})
 	for n := range b.o.Partitions {
 		b.holders.Go(func() { b.hold(holding, n) })
 	}
-	return func() {
+	return func() time.Time {
 		<-ctx.Done()
+		stopped := time.Now()
 		waited(left, leaveLimit)
 		release()
 		b.holders.Wait()
+		return stopped
 	}
 }
 
 // finish lets end what is on its way once all partitions are given back: answers of deciders that are passed on, and requests
 // to the API, which is heard until then.
-func (b *Broker) finish() {
+func (b *Broker) finish(stopped time.Time) {
 	done := make(chan struct{})
 	go func() { b.passing.Wait(); close(done) }()
-	waited(done, b.o.DrainTimeout)
+	waited(done, b.o.DrainTimeout-time.Since(stopped))
 	ctx, cancel := context.WithTimeout(b.ctx, leaveLimit)
 	defer cancel()
 	if err := b.api.Drain(ctx); err != nil {

@@ -137,6 +137,9 @@ func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err err
 	seen = [2]schemas.Position{p.checkpointed.Inbox, p.checkpointed.Signals}
 	options := post.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, StartSeq: p.records.settled.Sequence + 1}
 	err = p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s post.Stored) error {
+		if !isRecord(&s) {
+			return nil
+		}
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			p.log.WithError(err).WithField("seq", s.Seq).Error("a record cannot be read; drover verify names its run")

@@ -165,7 +165,7 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	for _, c := range source(t, "broker/post").Constants {
-		if strings.HasPrefix(c.Value, "Nats-Expected-") || c.Value == "Nats-TTL" {
+		if strings.HasPrefix(c.Value, "Nats-Expected-") || strings.HasPrefix(c.Value, "Drover-") || c.Value == "Nats-TTL" {
 			found[c.Value] = true
 		}
 	}

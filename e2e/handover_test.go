@@ -119,7 +119,7 @@ func TestPlannedHandOver(t *testing.T) {
 	w.beside("timers", "timers")
 	n.decider(w)
 	n.worker(w)
-	f := newTraffic(w, partitions, 20*time.Millisecond, load{Steps: 1})
+	f := newTraffic(w, partitions, 40*time.Millisecond, load{Steps: 1})
 	var writes, calls []time.Duration
 	var spans [][3]time.Time // of quiet, of the stop, of its end
 	for round := range rounds {

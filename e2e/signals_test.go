@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -14,7 +16,11 @@ import (
 // shout publishes like anybody with a NATS client, and demands that it is stored.
 func shout(w *world, js jetstream.JetStream, subj, body string) {
 	w.t.Helper()
-	if _, err := js.Publish(w.t.Context(), subj, []byte(body)); err != nil {
+	m := &nats.Msg{Subject: subj, Data: []byte(body)}
+	if strings.Contains(subj, ".in.") {
+		m.Header = post.Addressed(subj) // as a broker would
+	}
+	if _, err := js.PublishMsg(w.t.Context(), m); err != nil {
 		w.t.Fatalf("publish %s: %v", subj, err)
 	}
 }

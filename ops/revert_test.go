@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
@@ -86,7 +84,7 @@ func (e *engine) request(verb, body string, answer any) {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), time.Minute)
 	defer cancel()
-	m, err := e.conn.Request(ctx, ns.API(verb), nats.Header{}, []byte(body))
+	m, err := e.conn.Request(ctx, ns.API(verb), nil, []byte(body))
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -310,14 +310,13 @@ type WhyResponse struct {
 	Error   *Error `json:"error,omitempty"`
 }
 
-// DeadRequest lists dead letters, or counts them.
+// DeadRequest lists dead letters. With count it counts them by reason instead, and limit does not matter.
 type DeadRequest struct {
 	V      int    `json:"v,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Limit  int    `json:"limit,omitempty"`
 	After  uint64 `json:"after,omitempty"`
-	// Count asks for Counts instead of Letters; Limit does not matter then.
-	Count bool `json:"count,omitempty"`
+	Count  bool   `json:"count,omitempty"`
 }
 
 // DeadCount says how many dead letters there are for a reason.
@@ -332,14 +331,14 @@ type DeadEntry struct {
 	DeadLetter
 }
 
-// DeadResponse is a page of dead letters; After continues it and is 0 at the end.
+// DeadResponse is a page of dead letters; After continues it and is 0 at the end. Or it is their counts, in the order of the
+// reasons.
 type DeadResponse struct {
 	V       int         `json:"v,omitempty"`
 	Letters []DeadEntry `json:"letters"`
 	After   uint64      `json:"after,omitempty"`
-	// Counts are in the order of their reasons; empty unless they were asked for.
-	Counts []DeadCount `json:"counts,omitempty"`
-	Error  *Error      `json:"error,omitempty"`
+	Counts  []DeadCount `json:"counts,omitempty"`
+	Error   *Error      `json:"error,omitempty"`
 }
 
 // TaskListRequest opens a task list: its stream and consumer are made if they are missing.

@@ -10,9 +10,12 @@ type AuditRequest struct {
 	Partition int `json:"partition"`
 	// Workflows are ids, all of that partition.
 	Workflows []string `json:"workflows"`
+	// Runs are their runs, in the same order, as far as they are known: a run that is not in memory is found sooner by its
+	// name. The answer is about the latest run, or about the one that was named if that is closed.
+	Runs []string `json:"runs,omitempty"`
 }
 
-// AuditResponse says how far the owner is and what the latest run of each workflow waits for, in the order of the request.
+// AuditResponse says how far the owner is and what the run of each workflow waits for, in the order of the request.
 // If not all fit there are fewer runs than were asked for: ask for the others again.
 type AuditResponse struct {
 	V         int    `json:"v,omitempty"`
@@ -24,7 +27,7 @@ type AuditResponse struct {
 	Recovering bool `json:"recovering,omitempty"`
 	// Inbox is the sequence of the last message of the inbox that has been read. What comes later may explain what looks wrong.
 	Inbox uint64 `json:"inbox"`
-	// Runs are the latest ones of the workflows.
+	// Runs are those of the workflows.
 	Runs  []AuditRun `json:"runs"`
 	Error *Error     `json:"error,omitempty"`
 }

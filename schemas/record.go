@@ -71,10 +71,12 @@ type Checkpoint struct {
 	// unsynced tail of tasks and alarms. Alarms is the highest sequence of an alarm that was acknowledged.
 	Server string `json:"server,omitempty"`
 	Alarms uint64 `json:"alarms,omitempty"`
-	// History is the highest record of a run that was committed, and Digest the begin of its hash, 32 hex digits: a history
-	// without it has lost its end.
+	// History is the highest record of a run that was committed. A history without it has lost its end.
 	History uint64 `json:"history,omitempty"`
-	Digest  string `json:"digest,omitempty"`
+	// Witness is the begin of the SHA-256 of that record, 32 hex digits.
+	Witness string `json:"witness,omitempty"`
+	// Addressed: every message of the inbox above the position names its subject, as those of version 0.1 do not.
+	Addressed bool `json:"addressed,omitempty"`
 	// Handed is what an owner that leaves as planned tells the next one. No other checkpoint has it.
 	Handed *Handed `json:"handed,omitempty"`
 }
@@ -84,7 +86,7 @@ type Handed struct {
 	// Replies begins the subjects to which the deciders that have been asked answer. The owner that leaves listens there until
 	// all have answered, and passes the answers on.
 	Replies string           `json:"replies,omitempty"`
-	Wanted  []HandedDecision `json:"wanted,omitempty"`
+	Wanted  []HandedDecision `json:"wanted,omitempty"` // the decisions that runs wait for
 }
 
 // HandedDecision is a decision that a run waits for.

@@ -8,6 +8,9 @@
 // It is for the binary. It needs the claims bucket, the right to read and delete in the alarm streams, and the right to
 // publish rings and dead letters.
 //
+// Partitions are spread over the live workers by rendezvous hashing, as over brokers; one that leaves as planned gives its
+// partitions up in milliseconds. A partition has one worker at a time, and whichever it is, the alarms are the same.
+//
 // # What is promised
 //
 //   - Never early: a ring is sent when an estimate of the server's clock that is never ahead says so (P-15). The local

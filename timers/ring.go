@@ -72,7 +72,8 @@ func (s *spell) ring(c call) {
 		s.rang(c, err)
 		return
 	}
-	s.outbox.Send(s.ns.In(s.partition, wid, "alarm"), nil, body, func(a post.Ack) { s.rang(c, a.Err) })
+	to := s.ns.In(s.partition, wid, "alarm")
+	s.outbox.Send(to, post.Addressed(to), body, func(a post.Ack) { s.rang(c, a.Err) })
 }
 
 // rang takes the outcome of a ring. One whose fate is unknown is sent again, unless another alarm has replaced it.

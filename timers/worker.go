@@ -42,14 +42,36 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.log.Debugf("timer worker begins: %s", w.opts)
 	errs := make([]error, w.opts.Partitions)
+	// Others are told first that this worker leaves, so that they take each partition at once when it is given back.
+	holding, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
+	share, left := w.opts.Claims.Share(claims.RoleTimers), make(chan struct{})
 	var wg sync.WaitGroup
+	wg.Go(func() {
+		share.Watch(holding, ctx, func() { close(left) }, func(err error) {
+			w.log.WithField("err", err).Warn("the other timer workers cannot be seen now")
+		})
+	})
+	ends := make([]spellEnd, w.opts.Partitions)
+	wg.Go(func() { yield(holding, share, ends) })
 	for p := range w.opts.Partitions {
+		prefer := func() bool { return share.Mine(p) }
 		wg.Go(func() {
-			errs[p] = w.opts.Claims.Hold(ctx, claims.Alarms(p), claims.HoldOptions{}, func(ctx context.Context, l *claims.Lease) error {
+			errs[p] = w.opts.Claims.Hold(holding, claims.Alarms(p), claims.HoldOptions{Prefer: prefer}, func(ctx context.Context, l *claims.Lease) error {
+				ctx, done := ends[p].begin(ctx)
+				defer done()
 				return newSpell(w, p, l).run(ctx)
 			})
 		})
 	}
+	<-ctx.Done()
+	limit := time.NewTimer(lastWait)
+	defer limit.Stop()
+	select {
+	case <-left:
+	case <-limit.C:
+	}
+	release()
 	wg.Wait()
 	for p, err := range errs {
 		if err != nil {
@@ -57,6 +79,47 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// spellEnd ends the spell of a partition, if there is one, for the sake of a better worker.
+type spellEnd struct {
+	mu       sync.Mutex
+	end      context.CancelFunc // nil between spells
+	unwanted int                // looks since another worker became the preferred one
+}
+
+func (e *spellEnd) begin(ctx context.Context) (own context.Context, done func()) {
+	own, cancel := context.WithCancel(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.end, e.unwanted = cancel, 0
+	return own, func() {
+		cancel()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.end = nil
+	}
+}
+
+// look ends the spell at the third look at which another worker is preferred: one that has come may go again at once.
+func (e *spellEnd) look(wanted bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.unwanted++; wanted {
+		e.unwanted = 0
+	}
+	if e.unwanted > 2 && e.end != nil {
+		e.end()
+	}
+}
+
+// yield gives up what other workers should have, until ctx ends.
+func yield(ctx context.Context, share *claims.Share, ends []spellEnd) {
+	for pause(ctx, claims.LookEvery) {
+		for p := range ends {
+			ends[p].look(share.Mine(p))
+		}
+	}
 }
 
 // pause waits; it reports false when ctx ended first.

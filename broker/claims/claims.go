@@ -66,6 +66,10 @@ type Claims struct {
 	askedAt  atomic.Pointer[time.Time] // when the server was last asked for its time
 	watch    watch
 
+	looking sync.Mutex // held while recent reads; before mu
+	seen    []Info     // what it read
+	seenAt  time.Time
+
 	mu     sync.Mutex
 	count  uint64            // of nonces
 	leases map[string]*Lease // by key; nil while it is being taken

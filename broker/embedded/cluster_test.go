@@ -43,7 +43,7 @@ func trio(t *testing.T) (all [3]embedded.Options) {
 	}
 	for i := range all {
 		all[i] = embedded.Options{
-			StoreDir: t.TempDir(), DontListen: true,
+			StoreDir: t.TempDir(), Port: -1,
 			Cluster: embedded.Cluster{Name: "c", Routes: routes, Port: ports[i], User: "u", Password: "p"},
 		}
 	}
@@ -221,7 +221,7 @@ func TestHostileClusters(t *testing.T) {
 	}{
 		{"Cluster.Name", embedded.Options{}, embedded.Cluster{Routes: routes}},
 		{"Cluster.Name", embedded.Options{}, embedded.Cluster{Size: 3}},
-		{"Cluster.Name", embedded.Options{}, embedded.Cluster{Name: "two words", Routes: routes}},
+		{"Cluster.Name", embedded.Options{StoreDir: dir}, embedded.Cluster{Name: "two words", Routes: routes}},
 		{"StoreDir", embedded.Options{Profile: embedded.ProfileCluster}, embedded.Cluster{Name: "c", Routes: routes}},
 		{"Profile", embedded.Options{StoreDir: dir, Profile: embedded.ProfileSingle}, embedded.Cluster{Name: "c", Routes: routes}},
 		{"Profile", embedded.Options{StoreDir: dir, Profile: embedded.ProfileDev}, embedded.Cluster{Name: "c", Routes: routes}},
@@ -243,10 +243,11 @@ func TestHostileClusters(t *testing.T) {
 		{"Cluster.Password", embedded.Options{StoreDir: dir}, embedded.Cluster{Name: "c", Routes: routes, Password: "p"}},
 	} {
 		t.Run(tc.field, func(t *testing.T) {
-			tc.o.DontListen, tc.o.Cluster = true, tc.c
+			tc.o.Cluster = tc.c
 			refused(t, tc.o, embedded.ErrInvalidOptions, tc.field, "use ")
 		})
 	}
+	refused(t, embedded.Options{StoreDir: dir, DontListen: true, Cluster: embedded.Cluster{Name: "c", Routes: routes}}, embedded.ErrInvalidOptions, "DontListen", "use a Port")
 	o := embedded.Options{StoreDir: dir, Port: 6222, Cluster: embedded.Cluster{Name: "c", Routes: routes}}
 	refused(t, o, embedded.ErrInvalidOptions, "Port and Cluster.Port", "use two")
 	if s := o.String(); strings.Contains(s, "p@") || !strings.Contains(s, "cluster=c listen=127.0.0.1:6222 size=3 routes=a:6222,b:6222,c:6222") {

@@ -172,7 +172,9 @@ func (o Options) validate() error {
 		return bad("MaxStore is %d bytes: use at least %d, or 0 for the default", o.MaxStore, minMaxStore)
 	case len(o.ServerName) > maxServerName || strings.Trim(o.ServerName, serverNameLetters) != "":
 		return bad("ServerName is %q: use up to %d letters, digits, '-', '_' and '.'", o.ServerName, maxServerName)
-	case o.Cluster.on() && o.Port == o.Cluster.Port && !o.DontListen:
+	case o.Cluster.on() && o.DontListen:
+		return bad("DontListen is set and Cluster.Name is %q: use a Port, -1 for a random one; the server opens no routes before it listens", o.Cluster.Name)
+	case o.Cluster.on() && o.Port == o.Cluster.Port:
 		return bad("Port and Cluster.Port are both %d: use two", o.Port)
 	}
 	if o.Cluster.on() {

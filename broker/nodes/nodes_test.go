@@ -123,9 +123,9 @@ func sweep(t *testing.T, r *nodes.Registry) nodes.Sweep {
 func TestLifeOfARecord(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		r := open(t, s)
-		filled := 0
+		var filled atomic.Int64
 		rec := record("a.host with ümlaut")
-		m, err := r.Join(t.Context(), rec, nodes.JoinOptions{Fill: func(rec *schemas.NodeRecord) { filled++; rec.DiskFree = uint64(filled) }})
+		m, err := r.Join(t.Context(), rec, nodes.JoinOptions{Fill: func(rec *schemas.NodeRecord) { rec.DiskFree = uint64(filled.Add(1)) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,8 +150,8 @@ func TestLifeOfARecord(t *testing.T) {
 				t.Fatalf("got a clock offset of %v on one machine", off)
 			}
 		}
-		if filled < 50 {
-			t.Fatalf("the record was filled %d times in 100 s, want once a heartbeat", filled)
+		if n := filled.Load(); n < 50 {
+			t.Fatalf("the record was filled %d times in 100 s, want once a heartbeat", n)
 		}
 		if err := m.Leave(t.Context()); err != nil {
 			t.Fatal(err)
@@ -180,7 +180,7 @@ func TestANameIsGivenTwice(t *testing.T) {
 			t.Fatalf("got %+v, %v, want the second's record", i, err)
 		}
 		second.Close()
-		time.Sleep(threshold + heartbeat)
+		time.Sleep(threshold + 2*heartbeat + time.Second)
 		if i, err := r.Find(t.Context(), "n"); err != nil || i.Boot != first.Boot() || i.Status != schemas.NodeReady {
 			t.Fatalf("got %+v, %v, want the first's record when the second is dead", i, err)
 		}

@@ -26,7 +26,7 @@ func TestSilence(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + time.Second) // between two heartbeats
 		dies.Close()
 		last, err := r.Find(t.Context(), "dies")
 		if err != nil {

@@ -25,6 +25,14 @@ const (
 	headerConsumerStalled      = "Nats-Consumer-Stalled"
 )
 
+// HeaderSubject names the subject that a message is meant for. The messages that brokers and timer workers put into inboxes
+// bear it. Whatever reaches an inbox without it, or with another subject, was not meant for it: whoever asks a question may name
+// any subject for the answer, and the one who answers publishes there by his own right.
+const HeaderSubject = "Drover-Subject"
+
+// Addressed returns headers that name a subject.
+func Addressed(subject string) Header { return Header{HeaderSubject: {subject}} }
+
 // ExpectLastSeq lets a write pass only if the stream's last sequence is n. It may be pipelined with predicted
 // sequences, on replicated streams too.
 //

@@ -89,7 +89,13 @@ func (n *Namespace) streams(version string) []wanted {
 		in.DenyDelete, in.AllowDirect = true, true
 
 		history := n.stream(version, n.Name.StreamHistory(p), fmt.Sprintf("Drover: histories of partition %d", p), n.Name.AllHistory(p))
-		history.DenyDelete, history.AllowDirect, history.Compression = true, true, jetstream.S2Compression
+		history.DenyDelete, history.AllowDirect = true, true
+		// A replicated stream that is started again cuts its store back to the last snapshot of its Raft log. NATS 2.15.2
+		// compresses the last block behind the back of that cut, and then writes on behind where the block used to end: the
+		// copy is lost, and with two such copies the quorum.
+		if n.Replicas <= 1 {
+			history.Compression = jetstream.S2Compression
+		}
 
 		alarms := n.stream(version, n.Name.StreamAlarms(p), fmt.Sprintf("Drover: the next alarm of each run of partition %d", p), n.Name.AllAlarms(p))
 		alarms.MaxMsgsPerSubject, alarms.AllowDirect = 1, true

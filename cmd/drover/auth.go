@@ -29,6 +29,7 @@ const changeMe = "CHANGE-ME"
 func authTemplateCommand(a *app) *cobra.Command {
 	var o permissions.Options
 	var nsc bool
+	var servers string
 	roles := make([]string, 0, len(permissions.Roles()))
 	for _, r := range permissions.Roles() {
 		roles = append(roles, string(r))
@@ -46,10 +47,14 @@ line of nsc, for accounts with JWTs.
 
 The roles of servers are for all namespaces of an account, unless --namespace names one; the others are for that one
 namespace. Every user has reply subjects of its own, so that nobody hears the answers of others: connect with the same
-prefix, by inbox_prefix in a context of the nats command line or by Options.InboxPrefix in a program.`,
+prefix, by inbox_prefix in a context of the nats command line or by Options.InboxPrefix in a program.
+
+Permissions say where a user may publish. NATS does not judge the reply subject that the user names there, and who answers does so
+by its own right: so somebody who is not trusted, signaler, client, operator or viewer, belongs into another account than the
+servers. --account NAME prints that account and what NAME, the account of the servers, exports to it.`,
 		Example: `  drover auth template server
   drover auth template activity --list PCI --user pci
-  drover auth template signaler --signal approve`,
+  drover auth template signaler --signal approve --account DROVER`,
 		Args:      argNames("ROLE"),
 		ValidArgs: roles,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,8 +62,8 @@ prefix, by inbox_prefix in a context of the nats command line or by Options.Inbo
 			if server := permissions.OfServers(o.Role); server && !cmd.Flags().Changed("namespace") {
 				o.Namespace = permissions.AllNamespaces
 			}
-			if nsc && a.json {
-				return usage(cmd, fmt.Errorf("--nsc and --json exclude each other: leave out one of them"))
+			if nsc && a.json || servers != "" && (nsc || a.json) {
+				return usage(cmd, fmt.Errorf("--nsc, --account and --json exclude each other: use one of them"))
 			}
 			t, err := permissions.For(o)
 			if err != nil {
@@ -69,6 +74,13 @@ prefix, by inbox_prefix in a context of the nats command line or by Options.Inbo
 				return a.document(t.Permissions())
 			case nsc:
 				_, err = fmt.Fprint(a.stdout, t.NSC())
+			case servers != "":
+				text, err := t.Account(cmp.Or(a.password, changeMe), servers)
+				if err != nil {
+					return usage(cmd, err)
+				}
+				_, err = fmt.Fprint(a.stdout, text)
+				return err
 			default:
 				_, err = fmt.Fprint(a.stdout, t.Conf(cmp.Or(a.password, changeMe)))
 			}
@@ -85,6 +97,7 @@ prefix, by inbox_prefix in a context of the nats command line or by Options.Inbo
 	fs.StringVar(&o.Inbox, "inbox", "", "prefix of the user's reply subjects (default _INBOX.<user>)")
 	fs.IntVar(&o.Partitions, "partitions", 0, "partitions of the namespace, for timer (default 4)")
 	fs.StringVar(&o.Domain, "domain", "", "JetStream domain, where the server has one")
+	fs.StringVar(&servers, "account", "", "put the user into an account of its own, beside this one of the servers")
 	fs.BoolVar(&nsc, "nsc", false, "print a command line of nsc instead")
 	return cmd
 }

@@ -33,7 +33,17 @@ func TestAuthTemplate(t *testing.T) {
 	if r := command("", "auth", "template", "client", "--nsc"); !strings.HasPrefix(r.stdout, "nsc add user --name client") {
 		t.Fatalf("got %s", r.stdout)
 	}
+	r = command("", "auth", "template", "signaler", "--signal", "approve", "--account", "DROVER")
+	for _, want := range []string{
+		`{ service: "drover.default.signal.*.approve", accounts: [SIGNALER] }`, "SIGNALER {\n  imports: [\n",
+		`{ service: { account: DROVER, subject: "drover.default.signal.*.approve" } }`, "{ user: signaler",
+	} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("got %s\nwant it to hold %s", r.stdout, want)
+		}
+	}
 	for args, want := range map[string]string{
+		"auth template decider --account DROVER": "cannot have an account of its own",
 		"auth":                                   "a command is missing",
 		"auth template":                          "ROLE is missing",
 		"auth template king":                     `no role "king"`,

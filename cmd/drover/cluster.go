@@ -137,7 +137,7 @@ func (n *node) quorum() func() error {
 			return nil
 		}
 		e := schemas.Errorf(schemas.CodeUnavailable, "the store cannot be written: %v; nothing is acknowledged", err).
-			WithHint("make room on the server's disk and start it again; a request may be repeated with its request id, it will not happen twice")
+			WithHint("make room on the server's disk, or mend the store, and start it again; a request may be repeated with its request id, it will not happen twice")
 		e.Final = true
 		return e
 	}

@@ -108,7 +108,7 @@ func TestDoctorOnAServer(t *testing.T) {
 	finding(t, ill, doctor.Bad, "streams", "drover-default-in-1", "allow_msg_ttl")
 	finding(t, ill, doctor.Bad, "streams", "missing: drover-default-alarms-2")
 	finding(t, ill, doctor.Warn, "dead letters", "1, the oldest of")
-	command("", "doctor", "--nats", s.URL, "--namespace", "other").want(t, exitFailed, command("", "doctor", "--nats", s.URL, "--namespace", "other").stdout, "findings are bad")
+	finding(t, diagnose(t, exitFailed, "--nats", s.URL, "--namespace", "other"), doctor.Bad, "streams", "there is no namespace other")
 }
 
 // Without a server of Drover, and as users who may see little.

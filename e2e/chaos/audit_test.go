@@ -232,11 +232,16 @@ func (w *world) onlyOnce(a *archive) {
 	}
 }
 
+// leaseTime is how long a task may stay whose acknowledgement was lost: until it is delivered again and dropped.
+const leaseTime = 15 * time.Second
+
 // nothingLeft checks that nothing stays behind for runs that have closed (I15): no task, no alarm, and no claim of a
-// node that is gone. Acknowledgements of tasks are hints, so it takes a while.
+// node that is gone. Acknowledgements of tasks and deletions of alarms are tried once, so it takes a while, and what is
+// left then is for the audit to remove.
 func (w *world) nothingLeft(ctx context.Context, a *archive) {
 	var left []string
-	for limit := time.Now().Add(patience); time.Now().Before(limit); pause(ctx, 300*time.Millisecond) {
+	began := time.Now()
+	for time.Since(began) < patience {
 		var err error
 		if left, err = w.left(ctx, a); err != nil {
 			left = []string{err.Error()}
@@ -244,6 +249,15 @@ func (w *world) nothingLeft(ctx context.Context, a *archive) {
 		if len(left) == 0 {
 			return
 		}
+		if time.Since(began) > leaseTime {
+			w.report.Audits++
+			w.t.Logf("left to the audit: %s", strings.Join(left, "; "))
+			cmd := exec.CommandContext(ctx, binary, "audit", "--timeout", "60s")
+			cmd.Env = append(os.Environ(), "NATS_URL="+w.urls[0])
+			out, err := cmd.CombinedOutput()
+			w.t.Logf("drover audit: %v\n%s", err, out)
+		}
+		pause(ctx, 300*time.Millisecond)
 	}
 	w.violation("left behind for runs that have closed: %s", strings.Join(left, "; "))
 }

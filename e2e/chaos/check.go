@@ -14,7 +14,7 @@ import (
 
 // CheckOptions of [Check].
 type CheckOptions struct {
-	// Timeout bounds the judgement of one key. Defaults to 10 s.
+	// Timeout bounds the judgement of one key. Defaults to 20 s.
 	Timeout time.Duration
 	// Dir is where an HTML picture of each violation is written. Defaults to none.
 	Dir string
@@ -46,7 +46,7 @@ var judged = []struct {
 // out.
 func Check(ops []Op, o CheckOptions) Verdict {
 	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
+		o.Timeout = 20 * time.Second
 	}
 	var v Verdict
 	for _, j := range judged {

@@ -228,7 +228,10 @@ func (s *schedule) draw() (fault, *victim) {
 func (s *schedule) run(stop <-chan struct{}) {
 	for s.pass(stop) {
 		f, v := s.draw()
-		s.inject(f, v)
+		if v.busy.TryLock() { // else another lane is at work on it
+			s.inject(f, v)
+			v.busy.Unlock()
+		}
 	}
 }
 
@@ -240,18 +243,16 @@ func (s *schedule) plan(names []string) {
 		all := slices.Concat(slices.Collect(maps.Values(s.victims))...)
 		v := all[slices.IndexFunc(all, func(v *victim) bool { return v.name == target })]
 		s.pass(nil)
+		v.busy.Lock()
 		s.inject(f, v)
+		v.busy.Unlock()
 	}
 }
 
-// inject does a fault, unless another lane is at work on its victim.
+// inject does a fault. Its victim is locked.
 func (s *schedule) inject(f fault, v *victim) {
 	d := f.least + time.Duration(s.rng.Int64N(int64(f.most-f.least)+1))
 	seed := s.rng.Uint64()
-	if !v.busy.TryLock() {
-		return
-	}
-	defer v.busy.Unlock()
 	one := *v
 	one.rng = rand.New(rand.NewPCG(seed, 1))
 	s.w.report.fault(injected{Kind: f.kind, Target: v.name, measured: slices.Contains(stopsPartitions, v.kind), At: time.Now(), For: d.Round(milli).String()})

@@ -4,6 +4,7 @@ package damage
 
 import (
 	"errors"
+	"time"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/post"
@@ -15,6 +16,8 @@ import (
 type archive struct {
 	runs    map[string]bool                // by run id
 	closes  map[string]int                 // closing events, by run id
+	begun   map[string]time.Time           // when a run began, by run id
+	closed  map[string]time.Time           // and when it ended
 	signals map[string]map[string]int      // bodies in histories, by workflow id and body
 	dead    map[string]int                 // by body
 	letters map[string][]schemas.DeadEntry // by reason
@@ -27,7 +30,7 @@ func (m *machine) read() *archive {
 	defer cancel()
 	a := &archive{
 		runs: map[string]bool{}, closes: map[string]int{}, signals: map[string]map[string]int{}, dead: map[string]int{},
-		letters: map[string][]schemas.DeadEntry{},
+		letters: map[string][]schemas.DeadEntry{}, begun: map[string]time.Time{}, closed: map[string]time.Time{},
 	}
 	for partition := 0; ; partition++ {
 		err := m.client.Conn().Scan(ctx, namespace.StreamHistory(partition), post.ReadOptions{FilterSubjects: []string{namespace.AllRuns(partition)}}, func(s post.Stored) error {
@@ -61,6 +64,9 @@ func (a *archive) record(s post.Stored) error {
 	}
 	a.runs[run] = true
 	for _, e := range r.Events {
+		if e.ID == 1 {
+			a.begun[run] = e.Time.Time()
+		}
 		if s, ok := e.Attributes.(*schemas.Signal); ok {
 			if a.signals[id] == nil {
 				a.signals[id] = map[string]int{}
@@ -69,6 +75,7 @@ func (a *archive) record(s post.Stored) error {
 		}
 		if e.Type().Closes() {
 			a.closes[run]++
+			a.closed[run] = e.Time.Time()
 		}
 	}
 	return nil

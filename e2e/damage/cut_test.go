@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,7 +75,13 @@ func TestPowerCutSingle(t *testing.T) {
 	p := newPressure(o.machine, false)
 	for n := range *cuts {
 		ctx, cancel := bounded(t)
-		total := p.begin(ctx, fmt.Sprintf("cut-%d", n), mixed(o.dice, 8, 200))
+		loads := mixed(o.dice, 8, 200)
+		for i := range loads {
+			if i%4 == 1 {
+				loads[i].Pad = strings.Repeat("x", 200<<10) // so that many cuts see new files of messages
+			}
+		}
+		total := p.begin(ctx, fmt.Sprintf("cut-%d", n), loads)
 		p.reach(ctx, o.dice.IntN(total*3/4))
 		o.cut()
 		began := time.Now()
@@ -97,6 +104,18 @@ func (m *machine) nothingLost(p *pressure) {
 	for _, s := range p.starts {
 		if n := a.closes[s.run]; n != 1 {
 			m.t.Errorf("%s run %s has ended %d times, want once", s.id, s.run, n)
+		}
+	}
+	// A run that was begun or ended again after a cut would look whole: what was acknowledged is what stands there.
+	const clocks = 100 * time.Millisecond
+	for _, s := range p.starts {
+		if began := a.begun[s.run]; began.After(s.at.Add(clocks)) {
+			m.t.Errorf("%s run %s was acknowledged %v before the start in its history", s.id, s.run, began.Sub(s.at))
+		}
+	}
+	for _, s := range p.ends {
+		if ended := a.closed[s.run]; ended.After(s.at.Add(clocks)) {
+			m.t.Errorf("the end of %s run %s was acknowledged %v before the one in its history", s.id, s.run, ended.Sub(s.at))
 		}
 	}
 	for _, s := range p.signals {

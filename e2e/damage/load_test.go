@@ -205,7 +205,7 @@ func (p *pressure) one(ctx context.Context, id string, l load) {
 // push begins a workflow anew if it is lost, and signals it until it has ended as it should.
 func (p *pressure) push(ctx context.Context, id string, l load) {
 	for n := l.Signals; ctx.Err() == nil; n++ {
-		one, cancel := context.WithTimeout(ctx, 2*time.Second)
+		one, cancel := context.WithTimeout(ctx, 700*time.Millisecond)
 		o, err := p.m.client.Run(id, "").Wait(one)
 		late := one.Err() != nil
 		cancel()

@@ -54,7 +54,7 @@ type Options struct {
 	// Overdue is how late an alarm may be, Waiting how long a message or a task may wait before it is told of, and Stuck how
 	// long a message of a log may wait before that is a fault. Default to 5 s, 10 s and 1 minute.
 	Overdue, Waiting, Stuck time.Duration
-	// Rate is how many runs the owners are asked for in a second. Defaults to 2,000.
+	// Rate is how many runs the owners are asked for in a second. Defaults to 1,000.
 	Rate int
 	// MostOfKind bounds the findings of one kind that are reported; others are counted. Defaults to 100.
 	MostOfKind int
@@ -72,7 +72,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Overdue = cmp.Or(o.Overdue, 5*time.Second)
 	o.Waiting = cmp.Or(o.Waiting, 10*time.Second)
 	o.Stuck = cmp.Or(o.Stuck, time.Minute)
-	o.Rate = cmp.Or(o.Rate, 2000)
+	o.Rate = cmp.Or(o.Rate, 1000)
 	o.MostOfKind = cmp.Or(o.MostOfKind, 100)
 	o.CheapEvery = cmp.Or(o.CheapEvery, time.Minute)
 	o.FullEvery = cmp.Or(o.FullEvery, 10*time.Minute)

@@ -180,8 +180,6 @@ func (h *house) auditor(change ...func(*audit.Options)) *audit.Auditor {
 	return a
 }
 
-func reportOnly(o *audit.Options) { o.ReportOnly = true }
-
 func (h *house) pass(a *audit.Auditor) *audit.Report {
 	h.t.Helper()
 	r, err := a.Pass(h.t.Context(), true)
@@ -357,7 +355,7 @@ func (h *house) take() *tasked {
 
 func (h *house) publish(subj, body string) uint64 {
 	h.t.Helper()
-	seq, err := h.conn.PublishSync(h.t.Context(), subj, nil, []byte(body))
+	seq, err := h.conn.PublishSync(h.t.Context(), subj, post.Addressed(subj), []byte(body))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -398,35 +396,5 @@ func (h *house) delete(stream string, seq uint64) {
 	h.t.Helper()
 	if err := h.conn.DeleteMsg(h.t.Context(), stream, seq); err != nil {
 		h.t.Fatal(err)
-	}
-}
-
-// lines collects what is logged.
-type lines struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (l *lines) Levels() []logrus.Level { return logrus.AllLevels }
-
-func (l *lines) Fire(e *logrus.Entry) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all = append(l.all, e.Message)
-	return nil
-}
-
-func (l *lines) want(t *testing.T, part string, times int) {
-	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := 0
-	for _, line := range l.all {
-		if strings.Contains(line, part) {
-			n++
-		}
-	}
-	if n != times {
-		t.Errorf("%d lines say %q, want %d:\n%s", n, part, times, strings.Join(l.all, "\n"))
 	}
 }

@@ -106,22 +106,16 @@ func (a *Auditor) lookAgain(ctx context.Context, v *view, first, second *suspect
 	if err := v.readTasks(ctx); err != nil {
 		return err
 	}
-	wids := map[int]map[string]bool{}
+	again := map[int][]schemas.Execution{}
 	for _, f := range first.found {
-		for _, wid := range []string{f.WorkflowID, f.repair} {
-			if wid == "" {
-				continue
-			}
-			p := a.partitionOf(wid)
-			if wids[p] == nil {
-				wids[p] = map[string]bool{}
-			}
-			wids[p][wid] = true
+		if f.WorkflowID != "" {
+			p := a.partitionOf(f.WorkflowID)
+			again[p] = append(again[p], schemas.Execution{WorkflowID: f.WorkflowID, Run: f.Run})
 		}
 	}
 	v.forget()
-	for p, set := range wids {
-		if err := a.judgeAll(ctx, v, p, slices.Sorted(maps.Keys(set)), second); err != nil {
+	for p, runs := range again {
+		if err := a.judgeAll(ctx, v, p, distinct(runs), second); err != nil {
 			return err
 		}
 	}

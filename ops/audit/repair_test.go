@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -16,6 +17,8 @@ const (
 	teaTimer  = `[{"type":"ScheduleTimer","attributes":{"timerId":"tea","startToFireTimeout":120}}]`
 	kidStarts = `[{"type":"StartChild","attributes":{"workflowId":"kid","workflowType":"kid","run":"kid-run"}}]`
 )
+
+func reportOnly(o *audit.Options) { o.ReportOnly = true }
 
 // What is lost is found and repeated: the run goes on as if nothing had been.
 func TestRepairs(t *testing.T) { // I18
@@ -182,6 +185,33 @@ func TestRemovesWhatNobodyWaitsFor(t *testing.T) { // I15
 		h.completes("p")
 		time.Sleep(5 * time.Second)
 		h.wantKinds(h.pass(h.auditor()))
+	})
+}
+
+// A task that is left of an earlier run of an id goes; the one that the open run of the id waits for stays, even if it is
+// the last that the audit sees.
+func TestRemovesOnlyTheEarlierRunsTask(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, h *house) {
+		h.all()
+		h.decider("order", upTo("ActivitySuccess", "["+activityOf("a", "")+"]"))
+		for _, run := range []string{"r1", "r2", "r3"} {
+			h.api("start", fmt.Sprintf(`{"workflowId":"o","type":"order","run":%q}`, run))
+			h.await("o", "ActivityScheduled")
+			time.Sleep(time.Second)
+			if run != "r3" {
+				h.api("terminate", `{"workflowId":"o"}`)
+			}
+		}
+		r := h.pass(h.auditor())
+		h.wantKinds(r, "task-stale+")
+		if len(r.Findings) != 2 || r.Tasks != 3 {
+			t.Fatalf("%d findings of %d tasks, want 2 of 3: %+v", len(r.Findings), r.Tasks, r.Findings)
+		}
+		if k := h.take(); k.Run != "r3" {
+			t.Fatalf("the list begins with a task of %s, want that of r3", k.Run)
+		}
+		h.work()
+		h.completes("o")
 	})
 }
 

@@ -1,9 +1,9 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,54 +33,62 @@ func (a *Auditor) lookAtRuns(ctx context.Context, v *view, p int, s *suspects) e
 	if err := a.judgeAll(ctx, v, p, open, s); err != nil {
 		return err
 	}
-	// What is left belongs to no run that was open.
-	left := map[string][]string{}
+	var left []schemas.Execution // what is left belongs to no run that was open
 	for key := range v.alarms {
 		wid, run, _ := strings.Cut(key, "\x00")
-		left[wid] = append(left[wid], run)
+		left = append(left, schemas.Execution{WorkflowID: wid, Run: run})
 	}
-	return a.askAll(ctx, v, p, slices.Sorted(maps.Keys(left)), func(_ *schemas.AuditResponse, r *schemas.AuditRun) error {
-		for _, run := range left[r.WorkflowID] {
-			if r.Busy || r.Unreadable != "" || r.Run == run && !r.Status.Closed() {
-				continue
-			}
-			alarm := v.alarms[runKey(r.WorkflowID, run)]
-			s.add(Finding{
-				Kind: KindAlarmStale, Severity: Notice, WorkflowID: r.WorkflowID, Run: run, Partition: &p, Since: alarm.due,
-				Text:   fmt.Sprintf("workflow %q run %s is not open and has an alarm for %s", r.WorkflowID, run, alarm.due),
-				detail: fmt.Sprint(alarm.seq), remove: &message{stream: a.ns.StreamAlarms(p), seq: alarm.seq, subject: alarm.subject, due: alarm.due},
-			})
+	return a.askAll(ctx, v, p, distinct(left), func(_ *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
+		if r.Busy || r.Unreadable != "" || r.Run == asked.Run && !r.Status.Closed() {
+			return nil
 		}
+		alarm := v.alarms[runKey(asked.WorkflowID, asked.Run)]
+		s.add(Finding{
+			Kind: KindAlarmStale, Severity: Notice, WorkflowID: asked.WorkflowID, Run: asked.Run, Partition: &p, Since: alarm.due,
+			Text:   fmt.Sprintf("workflow %q run %s is not open and has an alarm for %s", asked.WorkflowID, asked.Run, alarm.due),
+			detail: fmt.Sprint(alarm.seq), remove: &message{stream: a.ns.StreamAlarms(p), seq: alarm.seq, subject: alarm.subject, due: alarm.due},
+		})
 		return nil
 	})
 }
 
 // openRuns are the workflow ids of a partition that have an open run, by the headers of their last records.
-func (a *Auditor) openRuns(ctx context.Context, p int) (open []string, err error) {
+func (a *Auditor) openRuns(ctx context.Context, p int) (open []schemas.Execution, err error) {
 	options := post.ReadOptions{FilterSubjects: []string{a.ns.AllRuns(p)}, LastPerSubject: true, HeadersOnly: true}
 	err = a.o.Conn.Scan(ctx, a.ns.StreamHistory(p), options, func(s post.Stored) error {
 		if schemas.Status(s.Header.Get(statusHeader)).Closed() {
 			return nil
 		}
-		_, wid, _, err := subject.ParseHistory(s.Subject)
+		_, wid, run, err := subject.ParseHistory(s.Subject)
 		if err == nil {
-			open = append(open, wid)
+			open = append(open, schemas.Execution{WorkflowID: wid, Run: run})
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the open runs of partition %d: %w", p, err)
 	}
-	slices.Sort(open)
-	return slices.Compact(open), nil
+	return distinct(open), nil
 }
 
-// askAll asks the owner of a partition for workflows, a few at a time and at a bounded rate. If it does not answer the
+// distinct sorts runs and names each once.
+func distinct(all []schemas.Execution) []schemas.Execution {
+	slices.SortFunc(all, func(a, b schemas.Execution) int {
+		return cmp.Or(strings.Compare(a.WorkflowID, b.WorkflowID), strings.Compare(a.Run, b.Run))
+	})
+	return slices.Compact(all)
+}
+
+// askAll asks the owner of a partition for runs, a few at a time and at a bounded rate. An answer about another run than the
+// one that was asked for says that this one is not the latest of its id, or never was. If the owner does not answer, the
 // partition is left out of this look.
-func (a *Auditor) askAll(ctx context.Context, v *view, p int, wids []string, fn func(*schemas.AuditResponse, *schemas.AuditRun) error) error {
-	for len(wids) > 0 && v.silent[p] == nil {
+func (a *Auditor) askAll(ctx context.Context, v *view, p int, of []schemas.Execution, fn func(owner *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error) error {
+	for len(of) > 0 && v.silent[p] == nil {
 		began := time.Now()
-		q := &schemas.AuditRequest{V: schemas.Version, Partition: p, Workflows: wids[:min(len(wids), schemas.MaxAudit)]}
+		q := &schemas.AuditRequest{V: schemas.Version, Partition: p}
+		for _, x := range of[:min(len(of), schemas.MaxAudit)] {
+			q.Workflows, q.Runs = append(q.Workflows, x.WorkflowID), append(q.Runs, x.Run)
+		}
 		out, err := ask(ctx, a, "audit", q, func(r *schemas.AuditResponse) *schemas.Error { return r.Error })
 		if err == nil && (len(out.Runs) == 0 || len(out.Runs) > len(q.Workflows)) {
 			err = fmt.Errorf("the owner of partition %d answered for %d workflows of %d", p, len(out.Runs), len(q.Workflows))
@@ -93,12 +101,12 @@ func (a *Auditor) askAll(ctx context.Context, v *view, p int, wids []string, fn 
 			return nil
 		}
 		for i := range out.Runs {
-			if err := fn(out, &out.Runs[i]); err != nil {
+			if err := fn(out, of[i], &out.Runs[i]); err != nil {
 				return err
 			}
 		}
-		wids = wids[len(out.Runs):]
-		if rest := time.Duration(len(out.Runs))*time.Second/time.Duration(a.o.Rate) - time.Since(began); rest > 0 && len(wids) > 0 {
+		of = of[len(out.Runs):]
+		if rest := time.Duration(len(out.Runs))*time.Second/time.Duration(a.o.Rate) - time.Since(began); rest > 0 && len(of) > 0 {
 			if err := pause(ctx, rest); err != nil {
 				return err
 			}
@@ -108,11 +116,11 @@ func (a *Auditor) askAll(ctx context.Context, v *view, p int, wids []string, fn 
 }
 
 // judgeAll asks for workflows and judges what their runs wait for.
-func (a *Auditor) judgeAll(ctx context.Context, v *view, p int, wids []string, s *suspects) error {
+func (a *Auditor) judgeAll(ctx context.Context, v *view, p int, of []schemas.Execution, s *suspects) error {
 	var late *bool // whether the owner is behind, asked once a look
-	return a.askAll(ctx, v, p, wids, func(owner *schemas.AuditResponse, r *schemas.AuditRun) error {
+	return a.askAll(ctx, v, p, of, func(owner *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
 		if v.second {
-			v.runs[r.WorkflowID] = r
+			v.runs[runKey(asked.WorkflowID, asked.Run)] = r
 		}
 		if late == nil || *late { // it may catch up between two answers
 			behind, err := v.behind(ctx, p, owner)

@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/droverhq/drover/schemas"
@@ -11,7 +10,7 @@ import (
 
 // lookAtTasks looks at the tasks that no open run was seen to wait for, and at the children that runs wait for.
 func (a *Auditor) lookAtTasks(ctx context.Context, v *view, s *suspects) error {
-	unwanted := map[int]map[string][]*task{}
+	unwanted, runs := map[int]map[string][]*task{}, map[int][]schemas.Execution{}
 	for _, t := range v.tasks {
 		if t.wanted {
 			continue
@@ -20,14 +19,16 @@ func (a *Auditor) lookAtTasks(ctx context.Context, v *view, s *suspects) error {
 		if unwanted[p] == nil {
 			unwanted[p] = map[string][]*task{}
 		}
-		unwanted[p][t.WorkflowID] = append(unwanted[p][t.WorkflowID], t)
+		key := runKey(t.WorkflowID, t.Run)
+		unwanted[p][key] = append(unwanted[p][key], t)
+		runs[p] = append(runs[p], schemas.Execution{WorkflowID: t.WorkflowID, Run: t.Run})
 	}
 	for p, of := range unwanted {
-		err := a.askAll(ctx, v, p, slices.Sorted(maps.Keys(of)), func(owner *schemas.AuditResponse, r *schemas.AuditRun) error {
+		err := a.askAll(ctx, v, p, distinct(runs[p]), func(owner *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
 			if r.Busy || r.Unreadable != "" {
 				return nil
 			}
-			for _, t := range of[r.WorkflowID] {
+			for _, t := range of[runKey(asked.WorkflowID, asked.Run)] {
 				if !slices.ContainsFunc(r.Activities, func(act schemas.AuditActivity) bool { return act.Token == t.Token }) {
 					s.add(a.staleTask(t, p, owner.Time, r))
 				}
@@ -64,21 +65,23 @@ func (v *view) expect(c schemas.OpenChild, r *schemas.AuditRun) {
 	if v.children[p] == nil {
 		v.children[p] = map[string][]parent{}
 	}
-	v.children[p][c.WorkflowID] = append(v.children[p][c.WorkflowID], parent{workflowID: r.WorkflowID, run: r.Run, child: c})
+	key := runKey(c.WorkflowID, c.Run)
+	v.children[p][key] = append(v.children[p][key], parent{workflowID: r.WorkflowID, run: r.Run, child: c})
 }
 
 // lookAtChildren asks for the children that runs wait for. One that has closed has told its parent, or is about to; if the
 // parent still waits at the second look its word is lost. Only the latest run of an id can be asked to say it again.
 func (a *Auditor) lookAtChildren(ctx context.Context, v *view, s *suspects) error {
 	for p, of := range v.children {
-		err := a.askAll(ctx, v, p, slices.Sorted(maps.Keys(of)), func(_ *schemas.AuditResponse, r *schemas.AuditRun) error {
-			if r.Busy || !r.Status.Closed() || r.Status == schemas.StatusContinuedAsNew {
-				return nil
+		var runs []schemas.Execution
+		for _, parents := range of {
+			runs = append(runs, schemas.Execution{WorkflowID: parents[0].child.WorkflowID, Run: parents[0].child.Run})
+		}
+		err := a.askAll(ctx, v, p, distinct(runs), func(_ *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
+			if r.Busy || !r.Status.Closed() || r.Status == schemas.StatusContinuedAsNew || r.Run != asked.Run {
+				return nil // it runs, it continued as new, or its id was used again
 			}
-			for _, w := range of[r.WorkflowID] {
-				if w.child.Run != r.Run {
-					continue // it continued as new, or its id was used again: nobody but its history can tell
-				}
+			for _, w := range of[runKey(asked.WorkflowID, asked.Run)] {
 				parent := a.partitionOf(w.workflowID)
 				s.add(Finding{
 					Kind: KindChildEndLost, Severity: Fault, WorkflowID: w.workflowID, Run: w.run, Partition: &parent, Since: w.child.ScheduledAt,

@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
+	"github.com/sirupsen/logrus"
 )
 
 // What only people can mend is told, with names and times, and no longer when it is mended.
@@ -320,4 +321,34 @@ func TestOptions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// lines collects what is logged.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) Levels() []logrus.Level { return logrus.AllLevels }
+
+func (l *lines) Fire(e *logrus.Entry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, e.Message)
+	return nil
+}
+
+func (l *lines) want(t *testing.T, part string, times int) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, line := range l.all {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	if n != times {
+		t.Errorf("%d lines say %q, want %d:\n%s", n, part, times, strings.Join(l.all, "\n"))
+	}
 }

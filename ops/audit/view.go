@@ -28,8 +28,8 @@ type view struct {
 	open     int
 	ends     []uint64                     // of the inboxes, after the first look
 	silent   map[int]error                // partitions whose owner does not answer
-	runs     map[string]*schemas.AuditRun // second look: what the owners said, by workflow id
-	children map[int]map[string][]parent  // by partition and workflow id: who waits for it
+	runs     map[string]*schemas.AuditRun // second look: what the owners said, by the run asked for
+	children map[int]map[string][]parent  // by partition and run: who waits for it
 	deciders map[string]*waiting          // by workflow type: decisions that nobody listens for
 
 	undecided int
@@ -224,7 +224,7 @@ func (v *view) listOf(name string) (schemas.TaskListInfo, bool) {
 
 // notWanted tells whether the owner said, at the second look, that no run waits for a task or an alarm.
 func (v *view) notWanted(f *Finding) bool {
-	r := v.runs[f.WorkflowID]
+	r := v.runs[runKey(f.WorkflowID, f.Run)]
 	if r == nil || r.Busy || r.Unreadable != "" {
 		return false
 	}

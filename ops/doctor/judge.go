@@ -21,6 +21,8 @@ const (
 	payloadMin  = 128 << 10 // a broker does not start below it
 	payloadGood = mib
 
+	skewUnseen = 100 * time.Millisecond
+
 	skewWarn = time.Second
 	skewBad  = 5 * time.Second // half of the time that a claim lasts
 
@@ -111,6 +113,9 @@ func judgeSkew(who string, ahead, doubt time.Duration) Finding {
 		word = "behind"
 	}
 	f := Finding{Status: OK, Check: checkClock, Found: fmt.Sprintf("%s is %v %s the NATS server", who, ahead.Abs().Round(time.Millisecond), word)}
+	if ahead.Abs() < skewUnseen {
+		f.Found = who + " agrees with the NATS server"
+	}
 	if off >= skewWarn {
 		f.Status, f.Change = Warn, "run NTP there; what is due is judged by the NATS server's clock, what is shown is not"
 	}

@@ -70,7 +70,7 @@ func TestSkew(t *testing.T) {
 		status Status
 		words  string
 	}{
-		{0, OK, "ahead"}, {900 * time.Millisecond, OK, "900ms ahead"}, {-2 * time.Second, Warn, "2s behind"}, {2 * time.Second, Warn, "NTP"}, {-time.Minute, Bad, "1m0s behind"},
+		{0, OK, "n agrees"}, {900 * time.Millisecond, OK, "900ms ahead"}, {-2 * time.Second, Warn, "2s behind"}, {2 * time.Second, Warn, "NTP"}, {-time.Minute, Bad, "1m0s behind"},
 	} {
 		want(t, []Finding{judgeSkew("n", tt.ahead, 0)}, tt.status, checkClock, tt.words)
 	}
@@ -123,7 +123,7 @@ func TestNode(t *testing.T) {
 		check  string
 		words  string
 	}{
-		{nil, OK, checkClock, "0s"},
+		{nil, OK, checkClock, "n agrees"},
 		{nil, OK, checkProfile, "n: single"},
 		{nil, OK, checkSync, "n: always"},
 		{nil, OK, checkDisk, "50 GiB of 100 GiB are free"},

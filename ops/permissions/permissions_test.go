@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats-server/v2/conf"
 
 	"github.com/droverhq/drover/ops/permissions"
 )
@@ -95,53 +94,6 @@ func TestWhatNobodyElseMay(t *testing.T) {
 			}
 		}
 	}
-}
-
-// What is printed is what NATS reads.
-func TestConf(t *testing.T) {
-	for _, r := range permissions.Roles() {
-		for _, ns := range []string{"default", permissions.AllNamespaces} {
-			if ns == permissions.AllNamespaces && !permissions.OfServers(r) {
-				continue
-			}
-			o := options(r)
-			o.Namespace = ns
-			tpl, err := permissions.For(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			parsed, err := conf.Parse("users: [\n" + tpl.Conf("secret") + "]\n")
-			if err != nil {
-				t.Fatalf("%s: %v", r, err)
-			}
-			user := parsed["users"].([]any)[0].(map[string]any)
-			if user["user"] != string(r) || user["password"] != "secret" {
-				t.Errorf("%s: got %v", r, user)
-			}
-			p := user["permissions"].(map[string]any)
-			want := tpl.Permissions()
-			if got := texts(p["publish"]); !slices.Equal(got, want.Publish.Allow) {
-				t.Errorf("%s: got %v, want %v", r, got, want.Publish.Allow)
-			}
-			if got := texts(p["subscribe"]); !slices.Equal(got, want.Subscribe.Allow) {
-				t.Errorf("%s: got %v, want %v", r, got, want.Subscribe.Allow)
-			}
-			if (p["allow_responses"] != nil) != (want.AllowResponses != nil) {
-				t.Errorf("%s: got %v, want %v", r, p["allow_responses"], want.AllowResponses)
-			}
-			if !strings.HasPrefix(tpl.NSC(), "nsc add user --name "+string(r)) {
-				t.Errorf("got %q", tpl.NSC())
-			}
-		}
-	}
-}
-
-func texts(v any) []string {
-	var all []string
-	for _, s := range v.([]any) {
-		all = append(all, s.(string))
-	}
-	return all
 }
 
 func TestRefused(t *testing.T) {

@@ -44,8 +44,9 @@ func (t *Template) NSC() string {
 	return s + "\n"
 }
 
-// separable are the roles whose requests can go from one account into another.
-var separable = []Role{Activity, Signaler, Client, Operator, Viewer}
+// separable are the roles that only ask. A decider is asked, and an activity worker is told by subjects that travel inside
+// messages, which NATS does not translate between accounts.
+var separable = []Role{Signaler, Client, Operator, Viewer}
 
 // Account is the user in an account of its own, and what the account of the servers exports to it. servers names the latter.
 //
@@ -53,33 +54,25 @@ var separable = []Role{Activity, Signaler, Client, Operator, Viewer}
 // to that by its own right. Within one account a user can thus have an acknowledgement put where it may not publish, into an
 // inbox or a history. A reply does not leave the account of who asked, so that in another account it reaches nothing.
 //
-// The error wraps [ErrInvalid] for a role that must be asked from the other side: deciders and servers.
+// The error wraps [ErrInvalid] for a role that must be reached from the other side: workers and servers.
 func (t *Template) Account(password, servers string) (string, error) {
 	if !slices.Contains(separable, t.Role) {
-		return "", fmt.Errorf("permissions: %w: the role %s cannot have an account of its own: it is asked by the servers; use one of %v", ErrInvalid, t.Role, separable)
+		return "", fmt.Errorf("permissions: %w: the role %s cannot have an account of its own, because the servers must reach it: use one of %v", ErrInvalid, t.Role, separable)
 	}
 	p := t.Permissions()
 	var b strings.Builder
 	account := strings.ToUpper(t.User)
 	fmt.Fprintf(&b, "# For the account %s, which the servers of Drover are in.\nexports: [\n", servers)
-	streamed := func(s string) bool { return strings.Contains(s, ".CONSUMER.MSG.NEXT.") }
-	heard := slices.DeleteFunc(slices.Clone(p.Subscribe.Allow), func(s string) bool { return s == t.Inbox+".>" })
 	for _, s := range p.Publish.Allow {
 		response := ""
-		if streamed(s) {
+		if strings.Contains(s, ".DIRECT.GET.") { // a batch has many answers
 			response = ", response_type: stream"
 		}
 		fmt.Fprintf(&b, "  { service: %q, accounts: [%s]%s }\n", s, account, response)
 	}
-	for _, s := range heard {
-		fmt.Fprintf(&b, "  { stream: %q, accounts: [%s] }\n", s, account)
-	}
 	fmt.Fprintf(&b, "]\n# An account of its own.\n%s {\n  imports: [\n", account)
 	for _, s := range p.Publish.Allow {
 		fmt.Fprintf(&b, "    { service: { account: %s, subject: %q } }\n", servers, s)
-	}
-	for _, s := range heard {
-		fmt.Fprintf(&b, "    { stream: { account: %s, subject: %q } }\n", servers, s)
 	}
 	b.WriteString("  ]\n  users: [\n")
 	for line := range strings.Lines(t.Conf(password)) {

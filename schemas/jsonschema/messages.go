@@ -22,6 +22,7 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.Control](), reflect.TypeFor[schemas.ControlAnswer](), reflect.TypeFor[schemas.NodeRecord](),
 		reflect.TypeFor[schemas.CountRequest](),
 		reflect.TypeFor[schemas.CountResponse](),
+		reflect.TypeFor[schemas.DeadCount](),
 		reflect.TypeFor[schemas.DeadEntry](),
 		reflect.TypeFor[schemas.DeadLetter](),
 		reflect.TypeFor[schemas.DeadRequest](),

@@ -1,0 +1,164 @@
+package claims
+
+import (
+	"context"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// LookEvery is how often a [Share] looks who else is alive. What the bucket tells of its own accord comes sooner.
+const LookEvery = time.Second
+
+// The roles that spread partitions over their nodes. The name begins the claim by which a live node is known to the others.
+const (
+	RoleBroker = "broker"
+	RoleTimers = "timers"
+)
+
+// Share spreads partitions over the live nodes of a role by rendezvous hashing: each partition prefers one of them, and a
+// node that comes or goes moves only its own share. It is advice: a partition that its preferred node does not take
+// is taken by another, and safety rests on claims and fences alone. It is made by [Claims.Share].
+type Share struct {
+	claims *Claims
+	prefix string
+	self   string
+
+	mu   sync.Mutex
+	live []string
+	// gone are those that have left as planned, and when: a list may come from a replica that has not heard of it.
+	gone map[string]time.Time
+}
+
+// Share returns the share of this node in the partitions of a role. Until [Share.Watch] runs it knows of no other node.
+func (c *Claims) Share(role string) *Share {
+	return &Share{claims: c, prefix: role + ".", self: keyOf(c.opts.Node)}
+}
+
+// Watch keeps the list of live nodes until ctx is done, and this node on it until leaving is done. It calls left when
+// others know that it has left: they do not wait for it when they find a partition of its share free. Errors that keep it from
+// looking go to complain; it looks again.
+func (s *Share) Watch(ctx, leaving context.Context, left func(), complain func(error)) {
+	c := s.claims
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer left()
+		err := c.Hold(leaving, s.prefix+s.self, HoldOptions{}, func(ctx context.Context, _ *Lease) error {
+			<-ctx.Done()
+			return nil
+		})
+		if err != nil && leaving.Err() == nil {
+			complain(err)
+		}
+	})
+	defer wg.Wait()
+	defer c.Watch(s.prefix, func(key string, deleted bool) { s.changed(strings.TrimPrefix(key, s.prefix), deleted) })()
+	for {
+		if held, err := c.recent(ctx); err == nil {
+			s.update(held)
+		} else if ctx.Err() == nil {
+			complain(err)
+		}
+		if !pause(ctx, LookEvery) {
+			return
+		}
+	}
+}
+
+// recent is the list of claims, at most a look old: the shares of several roles look once for all.
+func (c *Claims) recent(ctx context.Context) ([]Info, error) {
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	if c.seen != nil && time.Since(c.seenAt) < LookEvery*9/10 {
+		return c.seen, nil
+	}
+	at := time.Now()
+	held, err := c.List(ctx)
+	if err == nil {
+		c.seen, c.seenAt = held, at
+	}
+	return held, err
+}
+
+func (s *Share) update(held []Info) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = s.live[:0:0]
+	for _, i := range held {
+		if name, ok := strings.CutPrefix(i.Key, s.prefix); ok && !i.Expired && time.Since(s.gone[name]) > 2*LookEvery {
+			s.live = append(s.live, name)
+		}
+	}
+}
+
+// changed takes what the bucket tells: a node has come, is still there, or has left.
+func (s *Share) changed(name string, left bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if left {
+		if s.gone == nil {
+			s.gone = make(map[string]time.Time)
+		}
+		s.gone[name] = time.Now()
+		s.live = slices.DeleteFunc(s.live, func(n string) bool { return n == name })
+		return
+	}
+	delete(s.gone, name)
+	if !slices.Contains(s.live, name) {
+		s.live = append(s.live, name)
+	}
+}
+
+// Alone tells whether no other node of the role is there to take over.
+func (s *Share) Alone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.ContainsFunc(s.live, func(n string) bool { return n != s.self })
+}
+
+// Mine tells whether this node is the preferred owner of a partition.
+func (s *Share) Mine(partition int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return preferred(partition, s.live, s.self) == s.self
+}
+
+// preferred picks the node with the highest weight for a partition; without any other it is self.
+func preferred(partition int, live []string, self string) string {
+	best, top := self, weight(partition, self)
+	if len(live) > 0 && !slices.Contains(live, self) {
+		best, top = "", 0
+	}
+	for _, name := range live {
+		if w := weight(partition, name); best == "" || w > top || w == top && name < best {
+			best, top = name, w
+		}
+	}
+	return best
+}
+
+// weight is a well mixed hash of partition and name: FNV alone leaves names that differ in one letter too close together.
+func weight(partition int, name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(strconv.Itoa(partition) + "/" + name))
+	x := h.Sum64()
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// keyOf makes a node's name fit a key of the bucket.
+func keyOf(node string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, node)
+}

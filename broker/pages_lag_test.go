@@ -1,0 +1,68 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Any replica may answer a read of a history, and one that lags does not show what its owner has had acknowledged. A page
+// is not the last one, and a history has not ended, before it shows that. Here the record comes late instead.
+func TestPageOfAReplicaThatLags(t *testing.T) {
+	server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: server.Conn()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	b := &Broker{ns: "default", reads: conn, recordLimit: 1 << 20}
+	commit := func(first int64) {
+		t.Helper()
+		body, err := schemas.Marshal(&schemas.Record{WorkflowID: "w", Run: "r", First: first, Events: []schemas.Event{
+			{ID: first, Attributes: &schemas.WorkflowPaused{Reason: "test"}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", "r"), nil, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(1)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*lagPause)
+	defer cancel()
+	if events, _, err := b.events(ctx, 0, "w", "r", 0, 0, 2, 100); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %d events and %v, want none while event 2 cannot be seen", len(events), err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		events, more, err := b.events(t.Context(), 0, "w", "r", 0, 0, 2, 100)
+		if err == nil && (more || len(events) != 2) {
+			err = fmt.Errorf("got %d events (more %v), want both", len(events), more)
+		}
+		read <- err
+	}()
+	commit(2)
+	if err := <-read; err != nil {
+		t.Fatal(err)
+	}
+	if last, err := b.lastEvent(t.Context(), 0, "w", "r"); err != nil || last != 2 {
+		t.Fatalf("got last event %d and %v, want 2", last, err)
+	}
+	if last, err := b.lastEvent(t.Context(), 0, "w", "none"); err != nil || last != 0 {
+		t.Fatalf("got last event %d and %v of a run that is not there, want 0", last, err)
+	}
+}

@@ -1,0 +1,77 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+)
+
+// Whoever asks may name any subject for the answer, and who answers publishes there by his own right: NATS does not check
+// reply subjects. So that nobody has brokers, or JetStream, write where he has no right himself:
+//
+//   - Brokers answer to no subject of Drover or of the server (answerable).
+//   - Messages of an inbox name their subject, which no answer does (post.HeaderSubject); only activity workers, who have the
+//     right to publish theirs, need not.
+//   - What lies on the subject of a run and is no record is passed over (isRecord).
+//   - An acknowledgement of JetStream is no signal (isAnswer).
+//
+// What is left: a signal with the text of some other answer, by somebody who may ask for it, and the trouble that a foreign
+// message in a history makes, whose owner takes over anew. Users that are not trusted belong into an account of their own.
+
+// answerable tells whether a broker may answer to a subject.
+func answerable(to string) bool {
+	return to != "" && to[0] != '$' && !strings.HasPrefix(to, "drover.") && !strings.HasPrefix(to, "drover-server.")
+}
+
+// isRecord tells whether a message on the subject of a run was written as a record.
+func isRecord(m *post.Stored) bool { return m.Header.Get(headerStatus) != "" }
+
+// orNone is nil if there was nothing but strays.
+func (l *loaded) orNone() *loaded {
+	if l.state == nil {
+		return nil
+	}
+	return l
+}
+
+// loadPast reads the latest run of a workflow id where the latest message is a stray.
+func (b *Broker) loadPast(ctx context.Context, partition int, wid string, stray *post.Stored) (*loaded, error) {
+	latest := ""
+	for from, more := uint64(1), true; more; {
+		var page []post.Stored
+		var err error
+		if page, more, err = b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), b.ns.HistoryOfWorkflow(partition, wid), from, pageRecords); err != nil {
+			return nil, fmt.Errorf("read behind a stray message: %w", err)
+		}
+		for i := range page {
+			from = page[i].Seq + 1
+			if isRecord(&page[i]) {
+				latest = page[i].Subject
+			}
+		}
+		more = more && len(page) > 0
+		if !more && from <= stray.Seq {
+			return nil, fmt.Errorf("%w: a replica shows workflow %q up to record %d only, and its leader %d", post.ErrTimeout, wid, from-1, stray.Seq)
+		}
+	}
+	b.o.Logger.WithField("workflow", wid).Warnf("message %d on %s is no record: somebody has published it; it is passed over", stray.Seq, stray.Subject)
+	if latest == "" {
+		return nil, nil
+	}
+	_, _, run, err := subject.ParseHistory(latest)
+	if err != nil {
+		return nil, err
+	}
+	return b.loadRun(ctx, partition, wid, run)
+}
+
+var acknowledgement = []byte(`{"stream":"drover-`)
+
+// isAnswer tells whether the body of a signal is an acknowledgement of JetStream, of a stream of Drover.
+func isAnswer(body []byte) bool {
+	return bytes.HasPrefix(body, acknowledgement) && bytes.Contains(body, []byte(`"seq":`)) && len(body) < 512
+}
