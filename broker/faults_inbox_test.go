@@ -53,6 +53,8 @@ func (e *echo) listen() (stop func()) {
 				return
 			}
 			m.Header.Set(nats.MsgIdHdr, id)
+		} else if to := h.Get(post.HeaderSubject); to != "" {
+			m.Header[post.HeaderSubject] = []string{to}
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()

@@ -106,6 +106,35 @@ func TestDecisionOutlivesAHandOver(t *testing.T) {
 	}
 }
 
+// Many decisions at once outlive a hand-over, and what the new owner asks the former one is not taken for the answer to one of
+// them: it once was for the 16th.
+func TestProbeIsNoAnswer(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var asked atomic.Int32
+		f.mind("order", 3*time.Second, &asked)
+		owner, heir := f.two()
+		const many = 40
+		for i := range many {
+			f.start(fmt.Sprintf(`{"workflowId":"o%d","type":"order"}`, i))
+		}
+		gone := make(chan struct{})
+		go func() { owner.stop(); close(gone) }()
+		defer func() { <-gone }()
+		for len(heir.broker.Owned()) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		for i := range many {
+			if got := f.result(fmt.Sprintf("o%d", i)); got != "completed" {
+				t.Fatalf("got %s", got)
+			}
+			f.wantTypes(fmt.Sprintf("o%d", i), "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
+		}
+		if dead := f.dead(); len(dead) > 0 || asked.Load() != many {
+			t.Fatalf("the decider was asked %d times, want %d; dead letters %v", asked.Load(), many, dead)
+		}
+	})
+}
+
 // The former owner dies before it has passed the answer on: the new one notices and asks again, long before the deadline.
 func TestFormerOwnerDies(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {

@@ -111,7 +111,8 @@ func (p *partition) probeFormer() {
 			}
 			asked[former] = true
 			n := p.formerNumber(former)
-			if err := p.b.conn.PublishReply(former+probePrefix, p.replies+probePrefix+"."+strconv.Itoa(n), nil, nil); err != nil {
+			// No number of an ask: it would be taken for the answer to that.
+			if err := p.b.conn.PublishReply(former+probePrefix+".0", p.replies+probePrefix+"."+strconv.Itoa(n), nil, nil); err != nil {
 				p.log.WithError(err).Debug("a former owner cannot be looked for now")
 			}
 		}

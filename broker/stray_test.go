@@ -16,9 +16,6 @@ func (f *fleet) ask(subj, reply, body string) {
 	if err := f.nc.PublishMsg(&nats.Msg{Subject: subj, Reply: reply, Data: []byte(body)}); err != nil {
 		f.t.Fatal(err)
 	}
-	if err := f.nc.Flush(); err != nil {
-		f.t.Fatal(err)
-	}
 	time.Sleep(time.Second)
 }
 

@@ -66,8 +66,8 @@ type Claims struct {
 	askedAt  atomic.Pointer[time.Time] // when the server was last asked for its time
 	watch    watch
 
-	looking sync.Mutex // held while recent reads; before mu
-	seen    []Info     // what it read
+	looking chan struct{} // holds a value while recent reads
+	seen    []Info        // what it read
 	seenAt  time.Time
 
 	mu     sync.Mutex
@@ -81,7 +81,7 @@ func Open(conn *post.Conn, bucket string, o Options) (*Claims, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("claims: %w", err)
 	}
-	c := &Claims{conn: conn, bucket: bucket, opts: o, instance: rand.Text(), log: o.Logger, leases: map[string]*Lease{}}
+	c := &Claims{conn: conn, bucket: bucket, opts: o, instance: rand.Text(), log: o.Logger, leases: map[string]*Lease{}, looking: make(chan struct{}, 1)}
 	c.watch.claims = c
 	return c, nil
 }

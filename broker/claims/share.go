@@ -70,8 +70,12 @@ func (s *Share) Watch(ctx, leaving context.Context, left func(), complain func(e
 
 // recent is the list of claims, at most a look old: the shares of several roles look once for all.
 func (c *Claims) recent(ctx context.Context) ([]Info, error) {
-	c.looking.Lock()
-	defer c.looking.Unlock()
+	select {
+	case c.looking <- struct{}{}: // not a mutex: the look ends with its context, and in tests a mutex would stop the clock
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-c.looking }()
 	if c.seen != nil && time.Since(c.seenAt) < LookEvery*9/10 {
 		return c.seen, nil
 	}

@@ -89,27 +89,37 @@ func TestCut(t *testing.T) {
 		{
 			"what was not synced is gone",
 			func(t *testing.T, dir string) { put(t, dir+"/a", "a", 0, false) },
-			map[string]string{"a": "a"}, map[string]string{}, map[string]string{},
+			map[string]string{"a": "a"},
+			map[string]string{},
+			map[string]string{},
 		},
 		{
 			"fsync makes data durable, and in a journal the name",
 			func(t *testing.T, dir string) { put(t, dir+"/a", "a", 0, true) },
-			map[string]string{"a": "a"}, map[string]string{"a": "a"}, map[string]string{},
+			map[string]string{"a": "a"},
+			map[string]string{"a": "a"},
+			map[string]string{},
 		},
 		{
 			"fsync and the folder",
 			func(t *testing.T, dir string) { put(t, dir+"/a", "a", 0, true); syncDir(t, dir) },
-			map[string]string{"a": "a"}, map[string]string{"a": "a"}, map[string]string{"a": "a"},
+			map[string]string{"a": "a"},
+			map[string]string{"a": "a"},
+			map[string]string{"a": "a"},
 		},
 		{
 			"O_SYNC is fsync",
 			func(t *testing.T, dir string) { put(t, dir+"/a", "a", os.O_SYNC, false); syncDir(t, dir) },
-			map[string]string{"a": "a"}, map[string]string{"a": "a"}, map[string]string{"a": "a"},
+			map[string]string{"a": "a"},
+			map[string]string{"a": "a"},
+			map[string]string{"a": "a"},
 		},
 		{
 			"a journal commits names without their data",
 			func(t *testing.T, dir string) { put(t, dir+"/a", "a", 0, false); put(t, dir+"/b", "b", 0, true) },
-			map[string]string{"a": "a", "b": "b"}, map[string]string{"a": "", "b": "b"}, map[string]string{},
+			map[string]string{"a": "a", "b": "b"},
+			map[string]string{"a": "", "b": "b"},
+			map[string]string{},
 		},
 		{
 			"an overwritten file keeps what was synced",
@@ -118,7 +128,9 @@ func TestCut(t *testing.T) {
 				syncDir(t, dir)
 				put(t, dir+"/a", "TW", 0, false)
 			},
-			map[string]string{"a": "TWe"}, map[string]string{"a": "one"}, map[string]string{"a": "one"},
+			map[string]string{"a": "TWe"},
+			map[string]string{"a": "one"},
+			map[string]string{"a": "one"},
 		},
 		{
 			"a truncation is a change of the journal",
@@ -128,7 +140,9 @@ func TestCut(t *testing.T) {
 				put(t, dir+"/a", "two", os.O_TRUNC, false)
 				put(t, dir+"/b", "b", 0, true)
 			},
-			map[string]string{"a": "two", "b": "b"}, map[string]string{"a": "", "b": "b"}, map[string]string{"a": "one"},
+			map[string]string{"a": "two", "b": "b"},
+			map[string]string{"a": "", "b": "b"},
+			map[string]string{"a": "one"},
 		},
 		{
 			"a rename is one change, and the old file stays without it",
@@ -138,7 +152,9 @@ func TestCut(t *testing.T) {
 				put(t, dir+"/tmp", "new", 0, true)
 				must(t, os.Rename(dir+"/tmp", dir+"/a"))
 			},
-			map[string]string{"a": "new"}, map[string]string{"a": "old", "tmp": "new"}, map[string]string{"a": "old"},
+			map[string]string{"a": "new"},
+			map[string]string{"a": "old", "tmp": "new"},
+			map[string]string{"a": "old"},
 		},
 		{
 			"a rename with its folder",
@@ -148,7 +164,9 @@ func TestCut(t *testing.T) {
 				must(t, os.Rename(dir+"/tmp", dir+"/a"))
 				syncDir(t, dir)
 			},
-			map[string]string{"a": "new"}, map[string]string{"a": "new"}, map[string]string{"a": "new"},
+			map[string]string{"a": "new"},
+			map[string]string{"a": "new"},
+			map[string]string{"a": "new"},
 		},
 		{
 			"what was removed comes back, and a folder in a folder",
@@ -160,7 +178,9 @@ func TestCut(t *testing.T) {
 				}
 				must(t, os.RemoveAll(dir+"/x"))
 			},
-			map[string]string{}, map[string]string{"x/y/a": "a"}, map[string]string{"x/y/a": "a"},
+			map[string]string{},
+			map[string]string{"x/y/a": "a"},
+			map[string]string{"x/y/a": "a"},
 		},
 	} {
 		for mode, want := range map[power.Mode]map[string]string{power.Journal: tt.journal, power.Strict: tt.strict} {
