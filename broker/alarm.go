@@ -148,7 +148,8 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 			case errors.As(a.Err, &other):
 				r.alarm.seq, r.uncovered = other.Last, append(covered, r.uncovered...)
 			default:
-				r.uncovered, r.alarm.strange = append(covered, r.uncovered...), true
+				r.uncovered = append(covered, r.uncovered...)
+				r.alarm.due, r.alarm.strange = 0, true // if it is stored it has replaced what was armed, and may have rung since
 				p.log.WithError(a.Err).WithField("workflow", r.wid).Warn("an alarm is not acknowledged; arming again")
 				r.alarm.queued = true
 				p.loop.after(effectRetry, func() { r.alarm.queued = false; p.mark(r) })
@@ -168,7 +169,7 @@ func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket) {
 	if r.alarm.busy {
 		r.alarm.rung = max(r.alarm.rung, ring.Sequence)
 	}
-	if ring.Sequence == r.alarm.seq || r.alarm.seq == 0 || ring.Due == r.alarm.due {
+	if ring.Sequence >= r.alarm.seq || r.alarm.seq == 0 || ring.Due == r.alarm.due {
 		r.alarm.due, r.alarm.seq = 0, 0
 	}
 	t.hold()

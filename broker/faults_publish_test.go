@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 // Every n-th publish is tried; 1 tries all. The default is what fits into a run of all tests.
 var everyPublish = flag.Int("publishes", 0, "faults: try every n-th publish of each role; 0 = a short share, 1 = all of them")
 
-const shortShare = 24
+const shortShare = 32
 
 // faultKinds is what becomes of one publish.
 var faultKinds = []struct {
@@ -65,6 +66,10 @@ func onePublish(t *testing.T, role string, n int, verdict cutwire.Verdict, dies 
 		r := refer(f, map[string]func(string, []byte) cutwire.Verdict{role: func(subj string, _ []byte) cutwire.Verdict {
 			if seen.Add(1) == int64(n) {
 				what.Store(&subj)
+				if verdict == cutwire.Twice && strings.HasPrefix(subj, "$O.") {
+					// NATS's object store takes a doubled chunk for a part of the object. Neither TCP nor the client doubles one.
+					return cutwire.Pass
+				}
 				return verdict
 			}
 			return cutwire.Pass

@@ -231,3 +231,42 @@ func TestRingOvertakesItsAcknowledgement(t *testing.T) { // P-10, I8
 		}
 	})
 }
+
+// The alarm that is to replace a later one is stored, its acknowledgement is lost, and it rings. The owner took the later
+// one for armed still, which was gone: the timer that it stood for never fired.
+func TestLostAcknowledgementOfAnEarlierAlarm(t *testing.T) { // P-10, I8
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.decider("order", func(d *decisionTask) string {
+			switch {
+			case d.has("WorkflowStarted"):
+				return `[{"type":"ScheduleTimer","attributes":{"timerId":"late","startToFireTimeout":60}}]`
+			case d.has("Signal"):
+				return `[{"type":"ScheduleTimer","attributes":{"timerId":"early","startToFireTimeout":20}}]`
+			}
+			for _, e := range d.Events {
+				if e.Type == "TimerExpired" && e.Attributes["timerId"] == "late" {
+					return complete
+				}
+			}
+			return "[]"
+		})
+		a := f.node("a", nil)
+		f.start(startO)
+		for f.alarms() == 0 {
+			time.Sleep(100 * time.Millisecond)
+		}
+		a.wire.Judge(func(subj string, _ []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, "drover.default.alarm.") || strings.HasPrefix(subj, "$JS.API.STREAM.MSG.GET.drover-default-alarms") {
+				return cutwire.Unanswered
+			}
+			return cutwire.Pass
+		})
+		f.publish(ns.Signal("o", "go"), "")
+		time.Sleep(29 * time.Second) // it has rung, and what was published since is not acknowledged either
+		a.wire.Judge(func(string, []byte) cutwire.Verdict { return cutwire.Pass })
+		time.Sleep(time.Minute)
+		if got := f.result0("o"); got != "completed" {
+			t.Fatalf("status %s: %v", got, f.api("why", `{"workflowId":"o"}`)["because"])
+		}
+	})
+}

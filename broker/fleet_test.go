@@ -107,12 +107,13 @@ type node struct {
 	done   sync.WaitGroup
 	conns  []*post.Conn
 	ended  bool
+	failed chan struct{} // closed when the broker could not begin
 }
 
 // node starts a process. Its publishes can be judged from the start.
 func (f *fleet) node(name string, judge func(subject string, body []byte) cutwire.Verdict, change ...func(*broker.Options)) *node {
 	f.t.Helper()
-	n := &node{f: f, name: name, wire: cutwire.New(f.server.Conn())}
+	n := &node{f: f, name: name, wire: cutwire.New(f.server.Conn()), failed: make(chan struct{})}
 	if judge != nil {
 		n.wire.Judge(judge)
 	}
@@ -138,6 +139,7 @@ func (f *fleet) node(name string, judge func(subject string, body []byte) cutwir
 	n.done.Go(func() {
 		if err := n.broker.Run(ctx); err != nil {
 			log.WithError(err).Error("broker")
+			close(n.failed)
 		}
 	})
 	n.done.Go(func() {

@@ -88,6 +88,9 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 			a.Error = notFound(q.WorkflowID, "")
 		case len(events) > 0 || r.state.Repeated(q):
 			a.Run = r.state.Run
+		case !r.state.Means(q) && q.RequestID != "" && q.Run != "":
+			p.answerLate(r, q)
+			return
 		case !r.state.Means(q):
 			a.Run, a.Error = r.state.Run, otherRun(r, q)
 		case r.state.Closed():
@@ -97,6 +100,24 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 		}
 		p.b.respond(q.ReplyTo, q.Content, a)
 	}
+}
+
+// answerLate answers a request that was read behind the end of the run it means, and behind the start of the next one: an earlier
+// try of it, stored before them, may be what ended the run (P-5).
+func (p *partition) answerLate(r *run, q *schemas.ExecutionRequest) {
+	refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: otherRun(r, q)}
+	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+		return p.b.loadRun(ctx, p.n, q.WorkflowID, q.Run)
+	}, func(l *loaded, err error) {
+		switch {
+		case err != nil:
+			p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
+		case l != nil && l.state.Repeated(q):
+			p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: q.Run})
+		default:
+			p.b.respond(q.ReplyTo, q.Content, refusal)
+		}
+	})
 }
 
 // otherRun refuses a request for a run that closed before the request came.
