@@ -63,10 +63,11 @@ func TestErrandRepeatedInAChain(t *testing.T) { // P-6
 					f.decider("kid", renewing)
 					f.start(`{"workflowId":"kid","type":"kid","run":"k1"}`)
 					f.publish("drover.default.signal.kid.on", "")
-					for len(f.runsOf("kid")) < 2 {
+					runs := f.runsOf("kid")
+					for ; len(runs) < 2; runs = f.runsOf("kid") {
 						time.Sleep(time.Second)
 					}
-					run := map[string]string{"the first run": `,"run":"k1"`, "the second run": `,"run":"` + f.runsOf("kid")[1] + `"`}[named]
+					run := map[string]string{"the first run": `,"run":"k1"`, "the second run": `,"run":"` + runs[1] + `"`}[named]
 					calm.stop()
 					b := &bodies{prefix: ns.In(0, "kid", tc.kind), then: nth(1, ns.In(0, "o", "external"), cutwire.CutBefore)}
 					first := f.node("a", b.judge)

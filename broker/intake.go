@@ -226,12 +226,12 @@ func (p *partition) intake(in *intake, o *opened) {
 	case !p.positionOf(in.log).Before(e.pos):
 		e.ticket.release() // below the checkpoint: a new incarnation reads from the beginning
 		return
-	case o.stray:
-		p.bury(e, "stray", "nobody has meant this message for its subject: it is the answer to a question that named the subject for it, or was published by hand")
-		e.ticket.release()
-		return
 	case o.err != nil:
 		p.bury(e, "undecodable", o.err.Error())
+		e.ticket.release()
+		return
+	case o.stray:
+		p.bury(e, "stray", "nobody has meant this message for its subject: it is the answer to a question that named the subject for it, or was published by hand")
 		e.ticket.release()
 		return
 	case len(e.body)-o.spilled > p.b.messageLimit():

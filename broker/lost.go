@@ -73,13 +73,13 @@ func (p *partition) sayLost(ctx context.Context, why string) error {
 	p.log.WithField("stream", stream).Error("the history has lost its end: " + why + "; the messages that are still in the inbox and the signals are read again")
 	place := dead.Place{Partition: strconv.Itoa(p.n), Stream: "history", Incarnation: strconv.FormatInt(int64(p.now()), 10), Sequence: p.fence}
 	return dead.Bury(ctx, p.b.conn, p.b.ns, place, schemas.DeadLetter{
-		Reason: reasonLostRecords, Subject: p.b.ns.AllHistory(p.n), Time: p.now(),
+		Reason: deadLostRecords, Subject: p.b.ns.AllHistory(p.n), Time: p.now(),
 		Details: "partition " + strconv.Itoa(p.n) + ": " + why + ". Runs that were in them only are begun again if their start is still in the inbox; of the others nothing is known any more",
 	})
 }
 
-// reasonLostRecords is that of the letter which says that a history has lost its end.
-const reasonLostRecords = "lost-records"
+// deadLostRecords is that of the letter which says that a history has lost its end.
+const deadLostRecords = "lost-records"
 
 // readAgain forgets what the checkpoint says of both logs. Every message that is still there comes again: the positions in
 // the runs' own records tell what each has consumed, and the dead letters what none will.

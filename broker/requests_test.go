@@ -14,7 +14,11 @@ import (
 // runsOf returns the run ids of a workflow id, the oldest first.
 func (f *fleet) runsOf(id string) (runs []string) {
 	f.t.Helper()
-	list, _ := f.api("list", `{"workflowId":"`+id+`","limit":1000}`)["executions"].([]any)
+	answer := f.api("list", `{"workflowId":"`+id+`","limit":1000}`)
+	if answer["error"] != nil {
+		f.t.Logf("the runs of %s are not listed: %v", id, answer["error"])
+	}
+	list, _ := answer["executions"].([]any)
 	for _, x := range list {
 		run, _ := x.(map[string]any)["run"].(string)
 		runs = append(runs, run)

@@ -97,6 +97,7 @@ func (t *tenant) build() error {
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
 				Synced: t.node.synced(), Quorum: t.node.quorum(),
+				DrainTimeout: t.node.o.DrainTimeout,
 			})
 			r = t.broker
 		case roleTimers:
