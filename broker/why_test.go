@@ -38,29 +38,41 @@ func TestWhy(t *testing.T) {
 		{"nobody listens", "", nil, `no decider for type "order" is listening (decision wanted since T (D)); start one in namespace "default"`},
 		{"deciding", "-", nil, `a decider of type "order" is deciding since T (D)`},
 		{"backing off", `[{"type":"Nonsense"}]`, func(f *fleet) { time.Sleep(7 * time.Second) }, `its decider of type "order" failed or timed out 7 times in a row and is asked again at T`},
-		{"parked", `[{"type":"Nonsense"}]`, func(f *fleet) { f.await("o", schemas.EventWorkflowPaused) },
-			`it is parked: the decider failed 10 times in a row: decision 1: "Nonsense" is no decision that this version knows; mend the decider of type "order", then: drover resume o`},
+		{
+			"parked", `[{"type":"Nonsense"}]`, func(f *fleet) { f.await("o", schemas.EventWorkflowPaused) },
+			`it is parked: the decider failed 10 times in a row: decision 1: "Nonsense" is no decision that this version knows; mend the decider of type "order", then: drover resume o`,
+		},
 		{"paused", `[]`, func(f *fleet) { f.api("pause", `{"workflowId":"o","reason":"lunch"}`) }, `it is paused (lunch); go on with: drover resume o`},
 		{"a signal", `[]`, nil, `its decider left nothing open: it waits for a signal, or times out at T`},
 		{"a timer", "[" + timer("tea", 300) + "]", nil, `timer "tea" expires at T`},
 		{"timers", "[" + timer("tea", 300) + "," + timer("egg", 240) + "," + timer("oven", 900) + "]", nil, `timer "egg" expires at T; 2 more timers are open`},
-		{"no worker", "[" + scheduleActivity("a", "") + "]", nil,
-			`no worker has taken activity "a" of type "work" from list "main" since T (D); nobody works on that list, where 1 task waits: start a worker`},
-		{"busy workers", "[" + scheduleActivity("a", "") + "," + scheduleActivity("b", "") + "]", func(f *fleet) { f.pull() },
-			`no worker has taken activity "a" of type "work" from list "main" since T (D); 1 more activity is open; its workers are busy with 1 task, 1 task waits: start more of them`},
+		{
+			"no worker", "[" + scheduleActivity("a", "") + "]", nil,
+			`no worker has taken activity "a" of type "work" from list "main" since T (D); nobody works on that list, where 1 task waits: start a worker`,
+		},
+		{
+			"busy workers", "[" + scheduleActivity("a", "") + "," + scheduleActivity("b", "") + "]", func(f *fleet) { f.pull() },
+			`no worker has taken activity "a" of type "work" from list "main" since T (D); 1 more activity is open; its workers are busy with 1 task, 1 task waits: start more of them`,
+		},
 		{"at work", "[" + scheduleActivity("a", "") + "]", begun, `activity "a" of type "work" runs on worker 1 since T (D), attempt 1, times out at T`},
-		{"beating", "[" + scheduleActivity("a", `,"heartbeatTimeout":30`) + "]", begun,
-			`activity "a" of type "work" runs on worker 1 since T (D), attempt 1, last heard of D ago, times out at T`},
-		{"asked to cancel", "[" + scheduleActivity("a", "") + `,{"type":"RequestCancelActivity","attributes":{"activityId":"a"}}]`, nil,
-			`its decider left nothing open: it waits for a signal, or times out at T`},
+		{
+			"beating", "[" + scheduleActivity("a", `,"heartbeatTimeout":30`) + "]", begun,
+			`activity "a" of type "work" runs on worker 1 since T (D), attempt 1, last heard of D ago, times out at T`,
+		},
+		{
+			"asked to cancel", "[" + scheduleActivity("a", "") + `,{"type":"RequestCancelActivity","attributes":{"activityId":"a"}}]`, nil,
+			`its decider left nothing open: it waits for a signal, or times out at T`,
+		},
 		{"a retry", "[" + scheduleActivity("a", `,"retry":{"initialInterval":120,"maximumAttempts":3}`) + "]", func(f *fleet) {
 			k := f.pull()
 			k.report("failed", `,"reason":"no"`)
 			f.await("o", schemas.EventActivityRetryScheduled)
 		}, `activity "a" begins its attempt 2 at T`},
 		{"a child", "[" + child + "]", nil, `child workflow "kid" of type "idle" runs since T (D)`},
-		{"several", "[" + timer("tea", 300) + "," + child + "," + scheduleActivity("a", "") + "," + scheduleActivity("b", "") + "]", begun,
-			`activity "a" of type "work" runs on worker 1 since T (D), attempt 1, times out at T; timer "tea" expires at T; 1 more activity is open; 1 more child is open`},
+		{
+			"several", "[" + timer("tea", 300) + "," + child + "," + scheduleActivity("a", "") + "," + scheduleActivity("b", "") + "]", begun,
+			`activity "a" of type "work" runs on worker 1 since T (D), attempt 1, times out at T; timer "tea" expires at T; 1 more activity is open; 1 more child is open`,
+		},
 		{"closed", complete, nil, `it is closed: completed at T`},
 		{"failed", `[{"type":"FailWorkflow","attributes":{"reason":"no money"}}]`, nil, `it is closed: failed at T, reason: no money`},
 	} {

@@ -40,15 +40,15 @@ type clusterFlags struct {
 // clusterFlagNames are all of them but the name itself.
 var clusterFlagNames = []string{"routes", "cluster-host", "cluster-port", "cluster-advertise", "cluster-size", "cluster-user", "cluster-password"}
 
-func (f *clusterFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.name, "cluster-name", "", "make the embedded server a node of this cluster; the same name on all nodes")
-	fs.StringSliceVar(&f.routes, "routes", nil, "addresses of the nodes of the cluster, nats://host:6222 each; all nodes may get the same list")
-	fs.StringVar(&f.host, "cluster-host", "127.0.0.1", "address to listen on for the other nodes")
-	fs.IntVar(&f.port, "cluster-port", 6222, "port to listen on for the other nodes")
-	fs.StringVar(&f.advertise, "cluster-advertise", "", "host:port by which the other nodes reach this one (default where it listens)")
-	fs.IntVar(&f.size, "cluster-size", 3, "nodes of the whole cluster")
-	fs.StringVar(&f.user, "cluster-user", "", "user that nodes show each other, the same on all")
-	fs.StringVar(&f.password, "cluster-password", "", "password that nodes show each other, the same on all")
+func (c *clusterFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&c.name, "cluster-name", "", "make the embedded server a node of this cluster; the same name on all nodes")
+	fs.StringSliceVar(&c.routes, "routes", nil, "addresses of the nodes of the cluster, nats://host:6222 each; all nodes may get the same list")
+	fs.StringVar(&c.host, "cluster-host", "127.0.0.1", "address to listen on for the other nodes")
+	fs.IntVar(&c.port, "cluster-port", 6222, "port to listen on for the other nodes")
+	fs.StringVar(&c.advertise, "cluster-advertise", "", "host:port by which the other nodes reach this one (default where it listens)")
+	fs.IntVar(&c.size, "cluster-size", 3, "nodes of the whole cluster")
+	fs.StringVar(&c.user, "cluster-user", "", "user that nodes show each other, the same on all")
+	fs.StringVar(&c.password, "cluster-password", "", "password that nodes show each other, the same on all")
 }
 
 // check refuses combinations of flags that make no sense. What remains is judged by the embedded server itself.

@@ -37,7 +37,9 @@ func TestConfigurationIsTheTemplates(t *testing.T) {
 	conf := blocks(t, yourNATS, "conf")[0]
 	for _, o := range []permissions.Options{
 		{Role: permissions.Server, Namespace: permissions.AllNamespaces},
-		{Role: permissions.Operator}, {Role: permissions.Client}, {Role: permissions.Viewer},
+		{Role: permissions.Operator},
+		{Role: permissions.Client},
+		{Role: permissions.Viewer},
 		{Role: permissions.Decider, Types: []string{"order"}},
 		{Role: permissions.Activity, User: "worker", Lists: []string{"billing"}},
 		{Role: permissions.Signaler, User: "approver", Signal: "approve"},
@@ -55,11 +57,16 @@ func TestConfigurationIsTheTemplates(t *testing.T) {
 // roles are one user for each role, the workers of two lists, and somebody with all rights.
 func roles() []permissions.Options {
 	return []permissions.Options{
-		{Role: permissions.Broker}, {Role: permissions.Timer}, {Role: permissions.Ops},
+		{Role: permissions.Broker},
+		{Role: permissions.Timer},
+		{Role: permissions.Ops},
 		{Role: permissions.Decider, Types: []string{"order", "part"}},
 		{Role: permissions.Activity, User: "pci", Lists: []string{"PCI"}},
 		{Role: permissions.Activity, User: "mail", Lists: []string{"mail"}},
-		{Role: permissions.Signaler}, {Role: permissions.Client}, {Role: permissions.Operator}, {Role: permissions.Viewer},
+		{Role: permissions.Signaler},
+		{Role: permissions.Client},
+		{Role: permissions.Operator},
+		{Role: permissions.Viewer},
 	}
 }
 

@@ -125,8 +125,18 @@ func TestCovers(t *testing.T) {
 		pattern, s string
 		want       bool
 	}{
-		{"a.b", "a.b", true}, {"a.*", "a.b", true}, {"a.>", "a.b.c", true}, {"a.>", "a", false}, {"a.*", "a.>", false}, {">", "a.>", true},
-		{"a.*", "a.*", true}, {"a.b", "a.*", false}, {"a.*.c", "a.b", false}, {"a", "a.b", false}, {"*.>", "a.>", true}, {"a.*.>", "a.>", false},
+		{"a.b", "a.b", true},
+		{"a.*", "a.b", true},
+		{"a.>", "a.b.c", true},
+		{"a.>", "a", false},
+		{"a.*", "a.>", false},
+		{">", "a.>", true},
+		{"a.*", "a.*", true},
+		{"a.b", "a.*", false},
+		{"a.*.c", "a.b", false},
+		{"a", "a.b", false},
+		{"*.>", "a.>", true},
+		{"a.*.>", "a.>", false},
 	} {
 		if got := permissions.Covers(tt.pattern, tt.s); got != tt.want {
 			t.Errorf("Covers(%q, %q): got %v, want %v", tt.pattern, tt.s, got, tt.want)
