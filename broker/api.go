@@ -263,7 +263,7 @@ func (b *Broker) serveList(r micro.Request) {
 
 // background answers a request from a goroutine of its own.
 func (b *Broker) background(r micro.Request, serve func(context.Context) (any, error)) {
-	b.answering.Go(func() {
+	b.answering.run(func() {
 		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
 		defer cancel()
 		v, err := serve(ctx)

@@ -39,7 +39,7 @@ type Broker struct {
 	holders sync.WaitGroup // of claims, and what they need
 	passing sync.WaitGroup // partitions that are given away and still pass on answers of deciders
 	// answering are requests that are read for.
-	answering sync.WaitGroup
+	answering gate
 	readers   chan struct{} // bounds concurrent reads
 	starts    *post.Outbox
 	relay     *relay
@@ -106,7 +106,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	b.api.Close()
 	b.uploads.Close()
 	cancel()
-	b.answering.Wait()
+	<-b.answering.none()
 	b.wg.Wait()
 	return nil
 }

@@ -43,9 +43,7 @@ func (b *Broker) finish(stopped time.Time) {
 	}
 	for (b.starts.Outstanding() > 0 || !b.relay.idle()) && pause(ctx, time.Millisecond) == nil {
 	}
-	answered := make(chan struct{})
-	go func() { b.answering.Wait(); close(answered) }()
-	waited(answered, leaveLimit)
+	waited(b.answering.none(), leaveLimit)
 }
 
 // waited tells whether ch was closed within d.

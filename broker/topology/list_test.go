@@ -65,14 +65,14 @@ func TestEnsureList(t *testing.T) {
 	}
 }
 
-// fetch takes everything that a consumer gives within a moment and leaves it unacknowledged.
+// fetch takes everything that a consumer has and leaves it unacknowledged.
 func fetch(t *testing.T, conn *post.Conn, stream, consumer string) (got []jetstream.Msg) {
 	t.Helper()
 	c, err := conn.JetStream().Consumer(t.Context(), stream, consumer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch, err := c.Fetch(1500, jetstream.FetchMaxWait(50*time.Millisecond))
+	batch, err := c.FetchNoWait(1500)
 	if err != nil {
 		t.Fatal(err)
 	}

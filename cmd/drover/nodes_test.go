@@ -212,8 +212,8 @@ func TestNodesAndClaims(t *testing.T) {
 		t.Fatalf("got %+v", r)
 	}
 
-	if r := on("claims"); r.code != exitDone || !strings.HasPrefix(r.stdout, "CLAIM ") || strings.Count(r.stdout, "\n") != 1+6 || strings.Count(r.stdout, " in ") != 6 {
-		t.Fatalf("got %+v", r) // broker.one, master, and two each of partition and alarms
+	if r := on("claims"); r.code != exitDone || !strings.HasPrefix(r.stdout, "CLAIM ") || strings.Count(r.stdout, "\n") != 1+7 || strings.Count(r.stdout, " in ") != 7 {
+		t.Fatalf("got %+v", r) // broker.one, timers.one, master, and two each of partition and alarms
 	}
 	for line := range strings.Lines(on("claims", "--json").stdout) {
 		var i claimInfo
