@@ -113,7 +113,7 @@ func (p *partition) probeFormer() {
 			n := p.formerNumber(former)
 			// No number of an ask: it would be taken for the answer to that.
 			if err := p.b.conn.PublishReply(former+probePrefix+".0", p.replies+probePrefix+"."+strconv.Itoa(n), nil, nil); err != nil {
-				p.log.WithError(err).Debug("a former owner cannot be looked for now")
+				p.log.WithError(err).Debug("a former owner cannot be asked at this moment")
 			}
 		}
 		if len(asked) > 0 {

@@ -63,7 +63,20 @@ func TestAudit(t *testing.T) {
 			t.Fatalf("found %v, want %v: %+v", got, words, r.Findings)
 		}
 	}
-	time.Sleep(3 * time.Second) // its alarm is armed
+	for limit := time.After(time.Minute); ; { // its alarm is armed a second behind the start
+		last, err := conn.StreamLastSeq(t.Context(), ns.StreamAlarms(subject.Partition("lonely", 2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last > 0 {
+			break
+		}
+		select {
+		case <-limit:
+			t.Fatal("no alarm is armed")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 	if r := look(exitDone); r.Runs != 1 || r.Alarms != 1 {
 		t.Fatalf("looked at %d runs and %d alarms, want 1 and 1: %+v", r.Runs, r.Alarms, r)
 	}
