@@ -110,6 +110,9 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.bind(); err != nil {
 		return err
 	}
+	if err := s.removeHalfMade(); err != nil {
+		return unusable(s.store.dir, err)
+	}
 	before := s.streamsOnDisk()
 	srv, err := server.NewServer(s.serverOptions())
 	if err != nil {

@@ -89,7 +89,7 @@ func decideLoad(ctx context.Context, task *decider.Task) ([]schemas.Decision, er
 
 // workers runs the deciders and activities of the load until the returned function is called.
 func (m *machine) workers() (stop func()) {
-	deciders, activities := m.client.Deciders(nil), m.client.Activities(&activity.Options{Lists: []string{loadList}})
+	deciders, activities := m.client.Deciders(nil), m.client.Activities(&activity.Options{Lists: []string{loadList}, DrainTimeout: 5 * time.Second})
 	deciders.Register(loadType, decider.Func(decideLoad))
 	activity.Register(activities, "square", func(_ context.Context, n int) (int, error) { return n * n, nil })
 	ctx, cancel := context.WithCancel(context.WithoutCancel(m.t.Context()))
