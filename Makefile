@@ -1,5 +1,6 @@
 # make test is what CI runs. It needs Go, a C compiler for the race detector, node, npm and python3 for the workers in those
-# languages, the Go module proxy and the npm registry.
+# languages, the Go module proxy and the npm registry. As root on Linux it also needs ip (iproute2) and /dev/fuse, for the tests that
+# cut networks and power; other users skip these, and are told so.
 
 GO       ?= go
 BIN      ?= bin/drover
