@@ -34,6 +34,7 @@ test:
 	@$(MAKE) --no-print-directory vet
 	@$(MAKE) --no-print-directory floors
 	$(GO) test -race -shuffle=on -timeout $(TIMEOUT) $(PKGS)
+	$(GO) test -run 'UnderTheModel$$' ./broker/claims # at its full length, which Go's race detector does not bear
 	@$(MAKE) --no-print-directory staticcheck
 
 lint:

@@ -253,7 +253,7 @@ func TestClaimsUnderTheModel(t *testing.T) { // I9, P-2, P-16
 		})
 	}
 	t.Logf("%d operations, %d writes stored, %d writes of zombies refused", operations, stored.Load(), late.Load())
-	if stored.Load() == 0 || late.Load() == 0 {
+	if stored.Load() == 0 || late.Load() == 0 && struggleFor > time.Minute {
 		t.Fatalf("%d writes were stored and %d writes of zombies refused: want some of both", stored.Load(), late.Load())
 	}
 }
@@ -266,7 +266,7 @@ func struggle(t *testing.T, s *embedded.Server, seed uint64, stored, late *atomi
 		t.Fatal(err)
 	}
 	tr, random, mu := &trace{}, rand.New(rand.NewPCG(seed, 9)), &sync.Mutex{}
-	until := time.Now().Add(4 * time.Minute)
+	until := time.Now().Add(struggleFor)
 	var wg sync.WaitGroup
 	for i := range 4 {
 		w := cutwire.New(s.Conn())
