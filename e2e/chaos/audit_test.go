@@ -274,7 +274,18 @@ func (w *world) left(ctx context.Context, a *archive) ([]string, error) {
 	for p := range partitions {
 		err := w.direct.Conn().Scan(ctx, namespace.StreamAlarms(p), post.ReadOptions{HeadersOnly: true}, func(m post.Stored) error {
 			words := strings.Split(m.Subject, ".")
-			if run := words[len(words)-1]; a.closes[run] > 0 {
+			if run := words[len(words)-1]; a.closes[run] == 0 {
+				return nil
+			}
+			// A replica of a NATS node that was killed may have again what was deleted, for good; what counts is what the
+			// leader has.
+			switch _, err := w.direct.Conn().GetSeq(ctx, namespace.StreamAlarms(p), m.Seq); {
+			case errors.Is(err, post.ErrNotFound):
+				w.undeleted[m.Subject] = true
+				w.report.Undeleted = len(w.undeleted)
+			case err != nil:
+				return err
+			default:
 				left = append(left, "alarm "+m.Subject)
 			}
 			return nil

@@ -45,6 +45,8 @@ type report struct {
 	TakeOvers int              `json:"takeOvers"` // fences written
 	Claims    int              `json:"claims"`    // taken by the claimers
 	Audits    int              `json:"audits"`    // "drover audit" had to remove what was left behind
+	// Undeleted is how many alarms a replica of NATS had again that its leader had deleted.
+	Undeleted int `json:"undeleted,omitempty"`
 	// SlowestRecovery is from a fault to the first answer of the last partition.
 	SlowestRecovery string `json:"slowestRecovery"`
 	SlowestFault    string `json:"slowestFault"`
@@ -125,11 +127,11 @@ func (r *report) String() string {
   messages     %d answers lost, %d doubled, %d postponed
   take-overs   %d fences written, %d claims taken by the claimers
   slowest      recovery of a partition %s (%s), last end of a workflow %s behind the faults
-  audit        was needed %d times to remove what was left behind
+  audit        was needed %d times to remove what was left behind; %d deleted alarms were back on a replica of NATS
   violations   %d`,
 		r.Topology, r.Seed, r.Took, r.Rounds, r.Workflows, r.Runs, r.Events, r.OK, r.Failed, r.Unknown, r.Judged, len(r.Undecided),
 		total, strings.Join(faults, ", "), r.Messages["lost"], r.Messages["doubled"], r.Messages["postponed"],
-		r.TakeOvers, r.Claims, cmp.Or(r.SlowestRecovery, "none"), cmp.Or(r.SlowestFault, "no fault"), r.SlowestEnd, r.Audits, len(r.Violations))
+		r.TakeOvers, r.Claims, cmp.Or(r.SlowestRecovery, "none"), cmp.Or(r.SlowestFault, "no fault"), r.SlowestEnd, r.Audits, r.Undeleted, len(r.Violations))
 }
 
 // write appends the report to a file, as a line of JSON.

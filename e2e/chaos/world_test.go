@@ -66,6 +66,7 @@ type world struct {
 	clients   []*client
 	direct    *drover.Client
 	probes    [partitions]string // a workflow id of each partition
+	undeleted map[string]bool    // alarms that a replica has and its leader has not
 	workflows atomic.Int64
 	wg        sync.WaitGroup
 }
@@ -76,7 +77,7 @@ func newWorld(t *testing.T, o options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, o: o, dir: dir, notes: filepath.Join(dir, "notes"), taken: filepath.Join(dir, "claims"), report: newReport(o.seed, o.topology), routes: map[string][]*faultproxy.Proxy{}}
+	w := &world{t: t, o: o, dir: dir, notes: filepath.Join(dir, "notes"), taken: filepath.Join(dir, "claims"), report: newReport(o.seed, o.topology), routes: map[string][]*faultproxy.Proxy{}, undeleted: map[string]bool{}}
 	for _, d := range []string{w.notes, w.taken} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
