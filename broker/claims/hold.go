@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/droverhq/drover/broker/post"
 	"github.com/sirupsen/logrus"
 )
 
@@ -75,7 +76,10 @@ func (c *Claims) run(ctx context.Context, l *Lease, fn func(context.Context, *Le
 		lost = errors.Is(l.Err(), ErrLost)
 		free, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer stop()
-		if err := l.Release(free); err != nil {
+		switch err := l.Release(free); {
+		case errors.Is(err, post.ErrNoStream):
+			c.log.WithField("claim", l.key).Debug("the bucket of the claim is gone, and the claim with it")
+		case err != nil:
 			c.log.WithFields(logrus.Fields{"claim": l.key, "err": err}).Warn("claim not given back, it will expire")
 		}
 	}()
