@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/droverhq/drover/broker/subject"
 )
 
 // LookEvery is how often a [Share] looks who else is alive. What the bucket tells of its own accord comes sooner.
@@ -35,7 +37,7 @@ type Share struct {
 
 // Share returns the share of this node in the partitions of a role. Until [Share.Watch] runs it knows of no other node.
 func (c *Claims) Share(role string) *Share {
-	return &Share{claims: c, prefix: role + ".", self: keyOf(c.opts.Node)}
+	return &Share{claims: c, prefix: role + ".", self: subject.Key(c.opts.Node)}
 }
 
 // Watch keeps the list of live nodes until ctx is done, and this node on it until leaving is done. It calls left when
@@ -154,15 +156,4 @@ func weight(partition int, name string) uint64 {
 	x ^= x >> 33
 	x *= 0xc4ceb9fe1a85ec53
 	return x ^ x>>33
-}
-
-// keyOf makes a node's name fit a key of the bucket.
-func keyOf(node string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
-			return r
-		}
-		return '_'
-	}, node)
 }

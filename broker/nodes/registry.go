@@ -107,7 +107,7 @@ func (r *Registry) Alive(i *Info, now time.Time) bool {
 
 // Find reads the record of a name from the bucket's leader. Without one the error wraps [ErrNoNode].
 func (r *Registry) Find(ctx context.Context, name string) (*Info, error) {
-	i, err := r.find(ctx, keyOf(name))
+	i, err := r.find(ctx, subject.Key(name))
 	if err == nil && i.Gone {
 		err = fmt.Errorf("%w: %s", ErrNoNode, name)
 	}
@@ -170,7 +170,7 @@ func info(s *post.Stored) *Info {
 		i.Gone = true
 		return i
 	}
-	if err := json.Unmarshal(s.Data, &i.NodeRecord); err != nil || i.Node == "" || keyOf(i.Node) != i.Key {
+	if err := json.Unmarshal(s.Data, &i.NodeRecord); err != nil || i.Node == "" || subject.Key(i.Node) != i.Key {
 		i.NodeRecord, i.Malformed = schemas.NodeRecord{}, true
 	}
 	return i
@@ -185,7 +185,7 @@ func (r *Registry) write(ctx context.Context, rec *schemas.NodeRecord, rev uint6
 	}
 	for range attempts {
 		var got uint64
-		got, err = r.conn.KVUpdate(ctx, subject.BucketNodes, keyOf(rec.Node), body, rev, 0)
+		got, err = r.conn.KVUpdate(ctx, subject.BucketNodes, subject.Key(rec.Node), body, rev, 0)
 		switch {
 		case err == nil:
 			return got, nil
@@ -222,20 +222,6 @@ func (r *Registry) remove(ctx context.Context, key string, rev uint64) error {
 		}
 	}
 	return fmt.Errorf("nodes: remove %s: %w", key, err)
-}
-
-// keyOf makes a key of the bucket from a name, one to one: a byte that a key may not hold, and '=', is written =XX.
-func keyOf(name string) string {
-	var b strings.Builder
-	for _, c := range []byte(name) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "=%02X", c)
-		}
-	}
-	return b.String()
 }
 
 // pause waits; it reports false when ctx ended first.
