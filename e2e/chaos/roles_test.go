@@ -120,7 +120,8 @@ func workerRole(ctx context.Context) error {
 		return ignoreEnd(ctx, err)
 	}
 	defer c.Close()
-	w := c.Activities(&activity.Options{Lists: []string{planList}, DrainTimeout: 5 * time.Second, KeepAlive: time.Second})
+	// An outcome is stored once a leader is: an election takes up to 6 s, and the next fault may be on its heels.
+	w := c.Activities(&activity.Options{Lists: []string{planList}, DrainTimeout: patience / 2, KeepAlive: time.Second})
 	activity.Register(w, "square", func(ctx context.Context, n int) (int, error) {
 		if err := note(os.Getenv(envDir), activity.Info(ctx)); err != nil {
 			return 0, err
