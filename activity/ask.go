@@ -41,6 +41,10 @@ func (s *spell) permission(ctx context.Context, d *delivery) bool {
 	case !ok:
 		d.giveBack()
 		return false
+	case p.Leave:
+		d.log().WithField("reason", p.Reason).Debug("the task is left to its lease")
+		d.forget()
+		return false
 	case !p.Go:
 		d.log().WithField("reason", p.Reason).Debug("the task is dropped")
 		d.settle(acknowledge, 0)

@@ -72,6 +72,28 @@ func TestDeniedTaskIsDropped(t *testing.T) {
 	})
 }
 
+// P-7: a server that was killed delivers a task again without saying so. It is left to its lease, which the worker that has it
+// keeps alive; once that is lost, the task comes back as what it is.
+func TestTaskIsLeftToItsLease(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
+		r.start(w)
+		seq := r.dispatch(notIdempotent)
+		q := r.next(schemas.ReportBegin)
+		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Leave: true, Reason: "another delivery of this task is at work"})
+		again := r.next(schemas.ReportBegin)
+		if !again.Redelivered || again.TaskSequence != seq || again.Nonce == q.Nonce {
+			t.Fatalf("got redelivered %v, sequence %d, nonce %q, want a redelivery of %d under another nonce", again.Redelivered, again.TaskSequence, again.Nonce, seq)
+		}
+		r.answer(again.ReplyTo, schemas.Permission{Nonce: again.Nonce, Go: true, Attempt: 2, Token: "RUN.5.2"})
+		if got := r.next(schemas.ReportSuccess); got.Token != "RUN.5.2" {
+			t.Fatalf("got token %q, want that of the next attempt", got.Token)
+		}
+		r.settled("PCI")
+	})
+}
+
 func TestQuestionIsRepeatedWithItsNonce(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		w := r.worker()

@@ -138,7 +138,7 @@ type Report struct {
 	ReplyTo      string `json:"replyTo,omitempty"`
 }
 
-// Permission answers a begin. Without Go the worker acks the task and forgets it.
+// Permission answers a begin. Without Go the worker forgets the task, and acks it unless it is told to leave it.
 type Permission struct {
 	V       int    `json:"v,omitempty"`
 	Nonce   string `json:"nonce"`
@@ -146,6 +146,9 @@ type Permission struct {
 	Attempt int    `json:"attempt,omitempty"`
 	Token   string `json:"token,omitempty"`
 	Reason  string `json:"reason,omitempty"`
+	// Leave: neither run the task nor settle it. This delivery is a second one of the message that the attempt began with,
+	// by a server that has lost count; the lease of the first goes on, and if its worker is lost the task comes back.
+	Leave bool `json:"leave,omitempty"`
 	// HeartbeatDetails are those of the last heartbeat of an earlier attempt, as in the task.
 	HeartbeatDetails Payload `json:"heartbeatDetails,omitempty"`
 	// Done answers the question about a lost task.

@@ -124,6 +124,10 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 		st.permit(r, act)
 	case act.Started != 0 && r.Redelivered && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
 		st.interrupt(r, act)
+	case act.Started != 0 && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
+		// A server that was killed counts deliveries anew. Its first one says nothing about the worker, and dropping the task
+		// would end the lease that alone tells of its loss.
+		st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Leave: true, Reason: "another delivery of this task is at work"}})
 	default:
 		st.deny(r, "another delivery of this task is at work")
 	}
