@@ -78,13 +78,16 @@ func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, begun func(
 // publishOutcome reports an outcome until it is stored or ctx ends. One that is too large becomes a failure that says so.
 func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Report, started bool) error {
 	r.Token = a.token
-	if !started {
+	if !started || !a.begun { // what is handed over may overtake an announcement that is in the inbox
 		r.Elapsed = elapsed(a)
 		s.origin(r, a.delivery)
 	}
 	body, err := schemas.Marshal(r)
 	if err != nil {
 		return err
+	}
+	if s.hand(ctx, a, body) {
+		return nil
 	}
 	if len(body) <= int(s.conn.MaxPayload())-envelopeRoom {
 		if err = s.publish(ctx, nil, a.delivery, body); !errors.Is(err, post.ErrTooLarge) {

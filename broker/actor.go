@@ -37,6 +37,10 @@ func (p *partition) step(r *run, e *envelope) {
 		p.repeated(r, e)
 		return
 	}
+	if e.refuse != nil && !p.applies(r, e) {
+		e.refuse()
+		return
+	}
 	if p.aboutAnotherRun(r, e) {
 		return
 	}

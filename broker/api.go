@@ -136,11 +136,22 @@ func passOn(verb string) func(*Broker, micro.Request) {
 		if c := content(r); c != "" {
 			h.Set(schemas.ContentTypeHeader, c)
 		}
-		b.relay.send(b.partitionOf(q.WorkflowID), r.Reply(), h, r.Data())
+		b.toOwner(q.WorkflowID, r.Reply(), h, r.Data())
 	}
 }
 
-// serveStart puts a start into the inbox; the owner answers once it is in the history, or refused.
+// toOwner hands a request to the owner of its workflow's partition, which may be in this process.
+func (b *Broker) toOwner(wid, reply string, h post.Header, body []byte) {
+	n := b.partitionOf(wid)
+	b.mu.Lock()
+	p := b.parts[n]
+	b.mu.Unlock()
+	if p == nil || !p.serve(post.Msg{Reply: reply, Header: h, Data: body}) {
+		b.relay.send(n, reply, h, body)
+	}
+}
+
+// serveStart hands a start to the owner of its workflow id, which answers once it is in the history, or refused.
 func (b *Broker) serveStart(r micro.Request) {
 	var q schemas.StartRequest
 	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
@@ -162,8 +173,8 @@ func (b *Broker) serveStart(r micro.Request) {
 		return
 	}
 	q.Origin = nil
-	q.V, q.ReplyTo, q.Content = schemas.Version, r.Reply(), content(r)
-	b.accept(r, q.WorkflowID, "start", &q)
+	q.V = schemas.Version
+	b.accept(r, &q)
 }
 
 func validateStart(q *schemas.StartRequest) *schemas.Error {
@@ -229,8 +240,8 @@ func validatePolicies(q *schemas.StartRequest) *schemas.Error {
 	return nil
 }
 
-func (b *Broker) accept(r micro.Request, wid, kind string, v any) {
-	body, err := schemas.Marshal(v)
+func (b *Broker) accept(r micro.Request, q *schemas.StartRequest) {
+	body, err := schemas.Marshal(q)
 	if err != nil {
 		b.refuse(r, schemas.Errorf(schemas.CodeInternal, "%v", err))
 		return
@@ -240,14 +251,33 @@ func (b *Broker) accept(r micro.Request, wid, kind string, v any) {
 			InField("input").WithHint("pass a reference instead of the data, or raise the server's max_payload"))
 		return
 	}
-	to := b.ns.In(b.partitionOf(wid), wid, kind)
+	h := post.Header{verbHeader: {kindStart}}
+	if c := content(r); c != "" {
+		h.Set(schemas.ContentTypeHeader, c)
+	}
+	if len(body) <= schemas.PayloadThreshold/3 {
+		b.toOwner(q.WorkflowID, r.Reply(), h, body)
+		return
+	}
+	b.storeStart(r, q)
+}
+
+// storeStart puts a start into the inbox: the reader of that takes large inputs out of it.
+func (b *Broker) storeStart(r micro.Request, q *schemas.StartRequest) {
+	q.ReplyTo, q.Content = r.Reply(), content(r)
+	body, err := schemas.Marshal(q)
+	if err != nil {
+		b.refuse(r, schemas.Errorf(schemas.CodeInternal, "%v", err))
+		return
+	}
+	to := b.ns.In(b.partitionOf(q.WorkflowID), q.WorkflowID, kindStart)
 	b.starts.Send(to, post.Addressed(to), body, func(a post.Ack) {
 		switch {
 		case errors.Is(a.Err, post.ErrFull):
 			b.refuse(r, b.fullError(a.Err))
 		case a.Err != nil:
 			b.refuse(r, schemas.Errorf(schemas.CodeUnavailable, "the request was not acknowledged: %v", a.Err).
-				About(wid, "").WithHint("repeat it with the same request id; it will not happen twice"))
+				About(q.WorkflowID, "").WithHint("repeat it with the same request id; it will not happen twice"))
 		}
 	})
 }

@@ -140,7 +140,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		t.Base = &base
 	}
 	room := p.b.recordLimit/2 - len(t.Context)
-	for _, e := range r.window {
+	for e := range r.unseen() {
 		if e.ID > a.startedID {
 			break
 		}
@@ -342,6 +342,9 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 	if r.ask != a { // what came before has ended this decision
 		p.late(m)
 		return
+	}
+	if r.holding {
+		p.paced(r, true)
 	}
 	p.unask(r)
 	r.reasks = 0

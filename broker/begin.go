@@ -145,6 +145,7 @@ func (p *partition) answerOld(e *envelope, q *schemas.StartRequest) {
 		p.reportOld(e, q)
 		return
 	}
+	p.requests.done(q.ReplyTo)
 	p.b.respond(q.ReplyTo, q.Content, &schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: q.Run})
 }
 
@@ -152,23 +153,19 @@ func (p *partition) answerOld(e *envelope, q *schemas.StartRequest) {
 // that nothing its predecessor has consumed is applied again (P-3); only signals that waited for this very start are not
 // behind it.
 func (p *partition) reset(r *run, e *envelope, q *schemas.StartRequest) {
-	signals := p.intakes[signalLog].read
+	read := [2]schemas.Position{p.intakes[inboxLog].read, p.intakes[signalLog].read}
 	waiting := p.takeOrphans(r.wid)
-	if len(waiting) > 0 {
-		signals = waiting[0].pos
-		signals.Sequence--
-	}
-	for _, w := range r.mailbox {
-		if w.log == signalLog && !signals.Before(w.pos) {
-			signals = w.pos
-			signals.Sequence--
+	for _, w := range append(waiting[:len(waiting):len(waiting)], r.mailbox...) {
+		if w.log != noLog && !read[w.log].Before(w.pos) {
+			read[w.log] = w.pos
+			read[w.log].Sequence--
 		}
 	}
 	if r.live() {
 		e.msg = execution.Start{Request: q, Received: r.state.ReceivedFromWorkflows()}
 	}
 	p.renew(r, q, append(waiting, r.mailbox...))
-	r.positions = [2]schemas.Position{r.positions[inboxLog].Later(e.pos), r.positions[signalLog].Later(signals)}
+	r.positions = [2]schemas.Position{r.positions[inboxLog].Later(read[inboxLog]), r.positions[signalLog].Later(read[signalLog])}
 	e.verdict = verdict{run: q.Run, started: true}
 }
 

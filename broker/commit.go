@@ -38,7 +38,9 @@ func (p *partition) settle(r *run) {
 		return
 	}
 	if len(r.pending) > 0 {
-		p.publish(r)
+		if !p.holdBack(r) {
+			p.publish(r)
+		}
 		return
 	}
 	if r.continues() {
@@ -71,7 +73,7 @@ func (p *partition) publish(r *run) {
 		n++
 	}
 	if r.pending = r.pending[n:]; len(r.pending) == 0 {
-		r.pending = nil
+		r.pending, r.released = nil, false
 	}
 	record := &schemas.Record{
 		WorkflowID: r.wid, Run: r.state.Run, First: c.first, Events: c.events,
@@ -146,11 +148,11 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 
 // settled performs what a group has caused: its events, if any, are in the history.
 func (p *partition) settled(r *run, g group, effects *ticket) {
-	for _, e := range g.effects {
-		p.perform(r, e, effects)
-	}
 	for _, f := range g.answers {
 		f()
+	}
+	for _, e := range g.effects {
+		p.perform(r, e, effects)
 	}
 	for _, t := range g.tickets {
 		t.release()

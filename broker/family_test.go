@@ -60,7 +60,7 @@ func TestOwnerDiesBetweenParentAndChild(t *testing.T) { // P-1, P-5
 					virtually(t, 1, func(t *testing.T, f *fleet) {
 						first := f.node("a", nth(n, place, verdict))
 						f.decider("order", parent(""))
-						f.decider("kid", func(*decisionTask) string { return complete })
+						f.decider("kid", slowly(func(*decisionTask) string { return complete }))
 						f.start0("o", "order", "r1")
 						if !(place == "drover.default.in.0.kid.start" && n == 2) {
 							first.waitKilled()
@@ -211,7 +211,7 @@ func TestOwnerDiesInAContinuation(t *testing.T) { // P-4
 			t.Run(fmt.Sprintf("%v/%d", verdict, n), func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					first := f.node("a", nth(n, "drover.default.history.0.o.", verdict))
-					f.decider("order", continuing(3))
+					f.decider("order", slowly(continuing(3)))
 					f.publish(ns.In(0, "o", "start"), `{"workflowId":"o","type":"order","run":"r1","input":0}`)
 					first.waitKilled()
 					f.node("b", nil)

@@ -169,7 +169,7 @@ func TestDescribeTellsNoMoreThanTheHistory(t *testing.T) {
 		t.Run(verb, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				var lost atomic.Bool
-				f.node("a", silent(4, "drover.default.history.0.o.", &lost)) // start, first answer, signal, close
+				f.node("a", silent(2, "drover.default.history.0.o.", &lost)) // start and first answer, signal and close
 				f.decider("order", func(d *decisionTask) string {
 					if d.has("Signal") {
 						return complete

@@ -84,7 +84,7 @@ func (p *partition) leave(cause error) {
 		if a := r.ask; a != nil && !a.confirmed {
 			p.sendMarker(a)
 		}
-		if len(r.uncovered) > 0 {
+		if len(r.uncovered) > 0 || r.holding {
 			p.mark(r)
 		}
 	}
@@ -181,6 +181,7 @@ func (p *partition) seal() {
 	for _, m := range p.requests.take() { // out of time: the next owner answers, or the server says that there is none
 		p.b.relay.send(p.n, m.Reply, m.Header, m.Data)
 	}
+	p.refuseReports()
 	close(p.departed)
 }
 
@@ -263,20 +264,25 @@ func (p *partition) giveUp() {
 
 // requests are those that were received and not answered. They are kept by their reply subject.
 type requests struct {
-	mu   sync.Mutex
-	open map[string]post.Msg
+	mu    sync.Mutex
+	open  map[string]post.Msg
+	taken bool
 }
 
-func (q *requests) add(m post.Msg) {
-	if m.Reply == "" {
-		return
-	}
+// add enters a request. It reports false once they were taken: the partition is another's.
+func (q *requests) add(m post.Msg) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.taken {
+		return false
+	}
 	if q.open == nil {
 		q.open = make(map[string]post.Msg)
 	}
-	q.open[m.Reply] = m
+	if m.Reply != "" {
+		q.open[m.Reply] = m
+	}
+	return true
 }
 
 func (q *requests) done(reply string) {
@@ -295,6 +301,6 @@ func (q *requests) take() map[string]post.Msg {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := q.open
-	q.open = nil
+	q.open, q.taken = nil, true
 	return all
 }

@@ -56,6 +56,10 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 func (p *partition) beat(m post.Msg) {
 	var h schemas.Heartbeat
 	_, wid, list, err := subject.ParseBeat(m.Subject)
+	if m.Header.Get(schemas.ReportHeader) != "" {
+		p.reported(m, wid, list, err)
+		return
+	}
 	if err == nil {
 		err = schemas.Unmarshal(m.Data, &h)
 	}
@@ -95,6 +99,7 @@ func (p *partition) answerStart(e *envelope, q *schemas.StartRequest) func(*run,
 	}
 	return func(r *run, _ []schemas.Event) {
 		v := e.verdict
+		p.requests.done(q.ReplyTo)
 		p.b.respond(q.ReplyTo, q.Content, &schemas.StartResponse{V: schemas.Version, WorkflowID: r.wid, Run: v.run, Started: v.started, Error: v.refused})
 	}
 }

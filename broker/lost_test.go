@@ -27,7 +27,7 @@ func TestHistoryLosesItsEnd(t *testing.T) { // P-9
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.decider("order", func(*decisionTask) string { return "[]" })
 		a := f.node("a", nil)
-		f.start(startO)
+		f.publish(ns.In(0, "o", "start"), startO)
 		var want []string
 		for i := range 4 {
 			name := fmt.Sprint("s", i)

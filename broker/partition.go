@@ -54,6 +54,9 @@ type partition struct {
 	probingFormer bool
 
 	asks      map[uint64]*run
+	holds     []held              // in the order of their ends
+	reports   map[string]struct{} // outcomes that were sent here, by where their answers go
+	paces     map[string]*pace
 	nextAsk   uint64
 	replies   string // prefix of the subjects that deciders answer to
 	sweeping  bool
@@ -97,7 +100,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 	return &partition{
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
-		runs: make(map[string]*run), lru: list.New(), asks: make(map[uint64]*run),
+		runs: make(map[string]*run), lru: list.New(), asks: make(map[uint64]*run), paces: make(map[string]*pace), reports: make(map[string]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 	}
@@ -152,6 +155,7 @@ func (p *partition) run(outer context.Context) (err error) {
 	})
 	select {
 	case <-looped: // out of order: what is in memory may be ahead of the history
+		p.refuseReports()
 		p.handOver(context.WithoutCancel(ctx), p.positions())
 		if cause := context.Cause(ctx); errors.Is(cause, errRefused) || errors.Is(cause, errElsewhere) {
 			return cause

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"container/list"
+	"iter"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/schemas"
@@ -27,6 +28,8 @@ type envelope struct {
 	body    []byte
 	// answer tells the requester how it went, once that is in the history.
 	answer func(r *run, events []schemas.Event)
+	// refuse sends back what came by no log and cannot be applied: its sender then takes the way through the inbox.
+	refuse func()
 	// final says that the inbox has been read up to where it stood when this signal came (P-12).
 	final    bool
 	fresh    bool    // the run id of a start is known to be unused
@@ -83,6 +86,8 @@ type run struct {
 
 	pending  []group
 	inflight *commit
+	// holding: pending waits for the decision that was asked for; released: it has waited. See hold.go.
+	holding, released bool
 
 	// positions is how far the workflow id has taken messages of the two logs; a record tells its own group's.
 	positions [2]schemas.Position
@@ -146,3 +151,21 @@ func (r *run) open() bool { return r.live() && !r.state.Closed() }
 
 // closed tells whether the workflow id has no run that could take anything: one that continues is about to.
 func (r *run) closed() bool { return r.state.Closed() && !r.continues() }
+
+// unseen are the events behind the last completed decision, those included that wait to be written.
+func (r *run) unseen() iter.Seq[schemas.Event] {
+	return func(yield func(schemas.Event) bool) {
+		for _, e := range r.window {
+			if !yield(e) {
+				return
+			}
+		}
+		for i := range r.pending {
+			for _, e := range r.pending[i].events {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -57,13 +57,20 @@ func (p *partition) notify(r *run) {
 	r.waiters = kept
 }
 
-// asked serves a request that another broker, or this one, has passed on to the partition's owner.
+// asked takes a request that another broker has passed on to the partition's owner.
 func (p *partition) asked(m post.Msg) {
-	content := m.Header.Get(schemas.ContentTypeHeader)
 	if to := m.Header.Get(replyHeader); to != "" {
 		m.Reply = to
 	}
-	p.requests.add(m)
+	p.serve(m)
+}
+
+// serve answers a request, or reports that the partition is another's by now. It may be called by any goroutine.
+func (p *partition) serve(m post.Msg) bool {
+	if !p.requests.add(m) {
+		return false
+	}
+	content := m.Header.Get(schemas.ContentTypeHeader)
 	reply := func(v any) {
 		p.requests.done(m.Reply)
 		p.b.respond(m.Reply, content, v)
@@ -72,39 +79,47 @@ func (p *partition) asked(m post.Msg) {
 	case verbDecided:
 		p.requests.done(m.Reply)
 		p.decided(m)
+	case kindStart:
+		var q schemas.StartRequest
+		if err := schemas.Unmarshal(m.Data, &q); err != nil {
+			reply(&schemas.AckResponse{Error: invalid(err)})
+			break
+		}
+		q.ReplyTo, q.Content = m.Reply, content
+		p.loop.post(func() { p.start(&q, m.Data, reply) })
 	case "history":
 		var q schemas.HistoryRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.HistoryResponse{Error: invalid(err)})
-			return
+			break
 		}
 		p.loop.post(func() { p.serveHistory(&q, reply) })
 	case "signal":
 		var q schemas.SignalRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.SignalResponse{Error: invalid(err)})
-			return
+			break
 		}
 		p.loop.post(func() { p.serveSignal(&q, reply) })
 	case verbAudit:
 		var q schemas.AuditRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.AuditResponse{Error: invalid(err)})
-			return
+			break
 		}
 		p.loop.post(func() { p.audit(&q, reply) })
 	case verbRepair:
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.AckResponse{Error: invalid(err)})
-			return
+			break
 		}
 		p.loop.post(func() { p.repair(&q, reply) })
 	case "pause", "resume", kindCancel, kindEnd:
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.AckResponse{Error: invalid(err)})
-			return
+			break
 		}
 		q.ReplyTo, q.Content = m.Reply, content
 		p.loop.post(func() { p.operate(verb, &q, reply) })
@@ -112,10 +127,11 @@ func (p *partition) asked(m post.Msg) {
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.AckResponse{Error: invalid(err)})
-			return
+			break
 		}
 		p.loop.post(func() { p.serveExecution(verb, &q, reply) })
 	}
+	return true
 }
 
 func invalid(err error) *schemas.Error {

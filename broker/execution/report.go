@@ -30,6 +30,18 @@ func ParseToken(token string) (run string, scheduledID int64, attempt int, err e
 	return token[:dot], scheduledID, attempt, nil
 }
 
+// Awaits tells whether a report is the outcome of a current attempt, so that there is nothing about it to refuse.
+func (s *State) Awaits(m Report) bool {
+	switch m.Report.Kind {
+	case schemas.ReportSuccess, schemas.ReportCanceled, schemas.ReportFailed:
+	default:
+		return false
+	}
+	run, id, attempt, err := ParseToken(m.Report.Token)
+	act := s.Activities[id]
+	return err == nil && run == s.Run && act != nil && attempt == act.Attempt && act.onList(m.List)
+}
+
 func (st *step) report(m Report) {
 	r := m.Report
 	run, id, attempt, err := ParseToken(r.Token)
