@@ -64,7 +64,10 @@ type Server struct {
 	log      logrus.FieldLogger
 	shutdown func()
 
-	writable writable
+	writable  writable
+	stage     stage
+	continues string // see Continues
+	started   bool   // all that was in the store is served
 
 	quit chan struct{} // ends the keeper
 	wg   sync.WaitGroup
@@ -113,6 +116,9 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.removeHalfMade(); err != nil {
 		return unusable(s.store.dir, err)
 	}
+	if err := s.beginStore(); err != nil {
+		return unusable(s.store.dir, err)
+	}
 	before := s.streamsOnDisk()
 	srv, err := server.NewServer(s.serverOptions())
 	if err != nil {
@@ -136,6 +142,7 @@ func (s *Server) start(ctx context.Context) error {
 			return unusable(s.store.dir, err)
 		}
 	}
+	s.started = true
 	if s.opts.Profile == ProfileDev && !s.store.temporary {
 		s.wg.Go(func() { s.keepDefinitions(s.quit) })
 	}
@@ -212,9 +219,16 @@ func (s *Server) stop() {
 	close(s.quit)
 	s.wg.Wait()
 	if s.srv != nil {
+		whole := s.started && s.marksEnd() && s.Writable() == nil
 		s.srv.Shutdown()
 		s.srv.WaitForShutdown()
+		if whole {
+			if err := s.endStore(s.srv.ID()); err != nil {
+				s.log.WithField("err", err).Warn("embedded server: the next start takes this end for a crash")
+			}
+		}
 	}
+	s.stage.close(s.store.id)
 	if err := s.store.close(); err != nil {
 		s.log.WithField("err", err).Warn("embedded server: the store was not left clean")
 	}

@@ -96,7 +96,7 @@ func (t *tenant) build() error {
 			t.broker, err = broker.New(t.node.dial, broker.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
-				Synced: t.node.synced(), Quorum: t.node.quorum(),
+				Synced: t.node.synced() && !t.space.Relaxed, Quorum: t.node.quorum(), Stage: t.node.stage(), Continues: t.node.continues(),
 				DrainTimeout: t.node.o.DrainTimeout,
 			})
 			r = t.broker
