@@ -143,7 +143,7 @@ func (s *Server) start(ctx context.Context) error {
 		}
 	}
 	s.started = true
-	if s.opts.Profile == ProfileDev && !s.store.temporary {
+	if s.opts.Profile != ProfileCluster && !s.store.temporary {
 		s.wg.Go(func() { s.keepDefinitions(s.quit) })
 	}
 	return nil

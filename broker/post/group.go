@@ -233,7 +233,7 @@ func (b *Outbox) received(n uint64, ack Ack) {
 	var done []outcome
 	b.mu.Lock()
 	switch whole := g.batched && len(g.flight) > 0 && n == g.flight[len(g.flight)-1].n; {
-	case whole && refusedAsBatch(ack.Err):
+	case whole && refusedAsBatch(ack.Err) && n >= b.head && b.slot(n).done != nil: // else it is a second answer, or late
 		g.single, g.batched = true, false
 		b.mu.Unlock()
 		g.unmark()
