@@ -1,6 +1,11 @@
 package broker
 
-import "github.com/droverhq/drover/broker/post"
+import (
+	"context"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+)
 
 // groupRecords is how many records are stored and synced together at most. They are answered together as well, so that a longer
 // group makes its first records wait.
@@ -16,4 +21,14 @@ func (b *Broker) grouping(partition int) post.OutboxOptions {
 		return post.OutboxOptions{}
 	}
 	return post.OutboxOptions{Group: groupRecords}
+}
+
+// ensureList makes the stream of a task list, or brings it to what it should be.
+func (b *Broker) ensureList(ctx context.Context, list string) error {
+	if b.o.Expendable != nil {
+		if err := b.o.Expendable(b.ns.StreamTasks(list)); err != nil {
+			return err
+		}
+	}
+	return topology.EnsureList(ctx, b.conn, b.ns, list, topology.ListOptions{})
 }

@@ -38,6 +38,9 @@ type Options struct {
 	// Stage makes commits to a history stream in groups cheap, or tells why they are not; nil where they never are. The
 	// records that come in while others are being synced are then stored and synced together. Defaults to none.
 	Stage func(stream string) error
+	// Expendable is told the name of a task list's stream before that is made: what is in it can be repeated (P-8). Defaults
+	// to none.
+	Expendable func(stream string) error
 	// Quorum tells why nothing can be stored here at the moment, or nil. It is asked four times a second. While it tells
 	// something, requests are refused at once instead of being left to wait. Defaults to none.
 	Quorum func() error

@@ -64,8 +64,10 @@ type Server struct {
 	log      logrus.FieldLogger
 	shutdown func()
 
-	writable  writable
-	stage     stage
+	writable   writable
+	stage      stage
+	expendable expendable
+
 	continues string // see Continues
 	started   bool   // all that was in the store is served
 
@@ -113,7 +115,7 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.bind(); err != nil {
 		return err
 	}
-	if err := s.removeHalfMade(); err != nil {
+	if err := errors.Join(s.removeTorn(), s.removeHalfMade()); err != nil {
 		return unusable(s.store.dir, err)
 	}
 	if err := s.beginStore(); err != nil {

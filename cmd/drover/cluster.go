@@ -154,6 +154,14 @@ func (n *node) stage() func(stream string) error {
 	return n.server.Stage
 }
 
+// expendable is called before anything goes to a stream of tasks or alarms, nil if these are synced like others.
+func (t *tenant) expendable() func(stream string) error {
+	if !t.space.Relaxed || t.node.server == nil {
+		return nil
+	}
+	return t.node.server.Expendable
+}
+
 // continues is the NATS server that this node's own one has taken over from without a loss, "" if there is none.
 func (n *node) continues() string {
 	if n.server == nil {
