@@ -386,7 +386,7 @@ func (b *Broker) serveTaskList(r micro.Request) {
 		return
 	}
 	b.background(r, func(ctx context.Context) (any, error) {
-		if err := topology.EnsureList(ctx, b.conn, b.ns, q.List, topology.ListOptions{}); err != nil {
+		if err := b.ensureList(ctx, q.List); err != nil {
 			return nil, schemas.Errorf(schemas.CodeUnavailable, "%v", err).InField("list")
 		}
 		return &schemas.TaskListResponse{V: schemas.Version, Stream: b.ns.StreamTasks(q.List), Consumer: topology.Consumer, Consumers: subject.Consumers()}, nil

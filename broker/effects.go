@@ -9,7 +9,6 @@ import (
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -92,7 +91,7 @@ func (p *partition) openList(list string, then func()) {
 		return
 	}
 	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, topology.EnsureList(ctx, p.b.conn, p.b.ns, list, topology.ListOptions{})
+		return struct{}{}, p.b.ensureList(ctx, list)
 	}, func(_ struct{}, err error) {
 		waiting := p.missingStreams[list]
 		delete(p.missingStreams, list)

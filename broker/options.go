@@ -32,6 +32,15 @@ type Options struct {
 	// Synced says that the server loses nothing that it has acknowledged: it syncs every write. Then nothing is repaired
 	// when another server is met. Defaults to false, which is always safe.
 	Synced bool
+	// Continues is the id of the NATS server that ours has taken over from with all that it had acknowledged. Nothing is
+	// repaired when a checkpoint names it. Defaults to none.
+	Continues string
+	// Stage makes commits to a history stream in groups cheap, or tells why they are not; nil where they never are. The
+	// records that come in while others are being synced are then stored and synced together. Defaults to none.
+	Stage func(stream string) error
+	// Expendable is told the name of a task list's stream before that is made: what is in it can be repeated (P-8). Defaults
+	// to none.
+	Expendable func(stream string) error
 	// Quorum tells why nothing can be stored here at the moment, or nil. It is asked four times a second. While it tells
 	// something, requests are refused at once instead of being left to wait. Defaults to none.
 	Quorum func() error

@@ -118,7 +118,7 @@ func (p *partition) run(outer context.Context) (err error) {
 		}
 	}()
 	began := time.Now()
-	if p.history, err = p.b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+	if p.history, err = p.b.conn.NewOutbox(p.b.grouping(p.n)); err != nil {
 		return err
 	}
 	defer p.history.Close()

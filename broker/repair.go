@@ -13,8 +13,8 @@ import (
 const repairing = 256
 
 // damaged tells whether tasks or alarms that a former owner counted as stored may be gone (P-8): the server is another
-// one than that which acknowledged them, or the stream of alarms ends before the last of them. A server that syncs every
-// write, or several that hold each stream, lose nothing that they have acknowledged.
+// one than that which acknowledged them, or the stream of alarms ends before the last of them. A server that was told to stop
+// and started again, one that syncs every write, or several that hold each stream, lose nothing that they have acknowledged.
 func (p *partition) damaged(ctx context.Context) (bool, error) {
 	c := &p.checkpointed
 	p.server = p.b.conn.NATS().ConnectedServerId()
@@ -32,6 +32,10 @@ func (p *partition) damaged(ctx context.Context) (bool, error) {
 	behind := info.State.LastSeq < c.Alarms
 	if behind {
 		p.alarms = info.State.LastSeq
+	}
+	if !behind && c.Server != "" && c.Server == p.b.o.Continues {
+		p.written = p.server // it has all that the former one had
+		return false, nil
 	}
 	return behind || c.Server != p.server && !p.replicated && !p.b.o.Synced, nil
 }

@@ -64,7 +64,12 @@ type Server struct {
 	log      logrus.FieldLogger
 	shutdown func()
 
-	writable writable
+	writable   writable
+	stage      stage
+	expendable expendable
+
+	continues string // see Continues
+	started   bool   // all that was in the store is served
 
 	quit chan struct{} // ends the keeper
 	wg   sync.WaitGroup
@@ -110,7 +115,10 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.bind(); err != nil {
 		return err
 	}
-	if err := s.removeHalfMade(); err != nil {
+	if err := errors.Join(s.removeTorn(), s.removeHalfMade()); err != nil {
+		return unusable(s.store.dir, err)
+	}
+	if err := s.beginStore(); err != nil {
 		return unusable(s.store.dir, err)
 	}
 	before := s.streamsOnDisk()
@@ -136,7 +144,8 @@ func (s *Server) start(ctx context.Context) error {
 			return unusable(s.store.dir, err)
 		}
 	}
-	if s.opts.Profile == ProfileDev && !s.store.temporary {
+	s.started = true
+	if s.opts.Profile != ProfileCluster && !s.store.temporary {
 		s.wg.Go(func() { s.keepDefinitions(s.quit) })
 	}
 	return nil
@@ -212,9 +221,16 @@ func (s *Server) stop() {
 	close(s.quit)
 	s.wg.Wait()
 	if s.srv != nil {
+		whole := s.started && s.marksEnd() && s.Writable() == nil
 		s.srv.Shutdown()
 		s.srv.WaitForShutdown()
+		if whole {
+			if err := s.endStore(s.srv.ID()); err != nil {
+				s.log.WithField("err", err).Warn("embedded server: the next start takes this end for a crash")
+			}
+		}
 	}
+	s.stage.close(s.store.id)
 	if err := s.store.close(); err != nil {
 		s.log.WithField("err", err).Warn("embedded server: the store was not left clean")
 	}

@@ -56,7 +56,7 @@ func TestServerOptions(t *testing.T) {
 	}{
 		{"memory", Options{}, false, time.Second, 1 << 30, 1 << 30},
 		{"small memory", Options{MaxStore: 1 << 25}, false, time.Second, 1 << 25, 1 << 25},
-		{"single", Options{StoreDir: "/s"}, true, 0, 1 << 30, 0},
+		{"single", Options{StoreDir: "/s"}, true, time.Second, 1 << 30, 0},
 		{"dev", Options{StoreDir: "/s", Profile: ProfileDev, MaxStore: 1 << 40}, false, time.Second, 1 << 30, 1 << 40},
 		{"dev in virtual time", Options{StoreDir: "/s", Profile: ProfileDev, SyncInterval: time.Hour}, false, time.Hour, 1 << 30, 0},
 	} {

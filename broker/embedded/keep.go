@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,11 +15,12 @@ import (
 // new stream half an interval after it was made at the earliest: its definition must be durable before them.
 const keptPerSync = 4
 
-// keeper makes the definitions of streams and consumers durable in ProfileDev, where the server does not: it writes them
+// keeper makes the definitions of streams and consumers durable where the server does not, in ProfileDev and, in ProfileSingle,
+// for streams that acknowledge before they write: it writes them
 // once, and a power cut up to 30 s later, when the kernel writes them back by itself, leaves an empty file. Then the
 // stream could not be recovered, with all its synced messages, and the whole store would be refused.
 //
-// Considered: to sync everything (ProfileSingle). Considered: to sync when a stream is made. Others make streams too.
+// Considered: to sync everything. Considered: to sync when a stream is made. Others make streams too.
 type keeper struct {
 	dir  string // of JetStream
 	seen map[string]time.Time
@@ -68,7 +70,7 @@ func syncPath(name string) error {
 // keepDefinitions runs a keeper until quit is closed.
 func (s *Server) keepDefinitions(quit <-chan struct{}) {
 	k := newKeeper(s.store.dir)
-	tick := time.NewTicker(s.opts.SyncInterval / keptPerSync)
+	tick := time.NewTicker(cmp.Or(s.opts.SyncInterval, devSyncInterval) / keptPerSync)
 	defer tick.Stop()
 	complained := false
 	for {

@@ -18,7 +18,8 @@ type Profile int
 const (
 	// ProfileDev syncs files once a SyncInterval: kill -9 loses nothing that was acknowledged, a power cut up to that.
 	ProfileDev Profile = iota + 1
-	// ProfileSingle syncs each write before it is acknowledged: nothing is lost by a power cut.
+	// ProfileSingle syncs each write before it is acknowledged: nothing is lost by a power cut. Streams that acknowledge before
+	// they write (persist_mode async) are synced as in ProfileDev.
 	ProfileSingle
 	// ProfileCluster is that of a node of a [Cluster]: each write is synced by more than half of the nodes before it is
 	// acknowledged. Nothing is lost by the loss of fewer than half of them, nor by a power cut of all. Less than sync always
@@ -218,7 +219,10 @@ func (s *Server) serverOptions() *server.Options {
 	switch o.Profile {
 	case ProfileDev:
 		so.SyncInterval = o.SyncInterval
-	case ProfileSingle, ProfileCluster:
+	case ProfileSingle:
+		so.SyncAlways = true
+		so.SyncInterval = devSyncInterval // of streams that acknowledge before they write: less of them comes back after a power cut
+	case ProfileCluster:
 		so.SyncAlways = true
 	}
 	o.Cluster.apply(so)

@@ -3,6 +3,7 @@ package post
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strconv"
 	"sync"
@@ -23,6 +24,10 @@ const (
 type OutboxOptions struct {
 	// Timeout is how long an acknowledgement may take. Defaults to 10 seconds.
 	Timeout time.Duration
+	// Group is how many messages are stored together at most, up to 1,000; they must be for one stream, which allows atomic
+	// batches. While messages are on their way others wait. It pays with a server that syncs each message and gathers
+	// batches in memory. Defaults to 0: each message goes at once.
+	Group int
 }
 
 // Outbox publishes to JetStream without waiting, for one writer. Messages go out in the order of the calls to
@@ -44,9 +49,10 @@ type Outbox struct {
 
 	calling turn // held while an outcome is delivered
 
-	sending sync.Mutex // orders Send; guards msg and buf
+	sending sync.Mutex // orders Send; guards msg, buf and group
 	msg     nats.Msg
 	buf     []byte
+	group   grouping
 
 	mu     sync.Mutex
 	closed bool
@@ -74,8 +80,12 @@ func (c *Conn) NewOutbox(o OutboxOptions) (*Outbox, error) {
 	if o.Timeout < 0 {
 		return nil, fmt.Errorf("%w: OutboxOptions.Timeout is %v, want 0 for the default or more", ErrInvalid, o.Timeout)
 	}
+	if o.Group < 0 || o.Group > maxGroup {
+		return nil, fmt.Errorf("%w: OutboxOptions.Group is %d, want 0 for none, or up to %d", ErrInvalid, o.Group, maxGroup)
+	}
 	b := &Outbox{
-		conn: c, prefix: c.nc.NewInbox() + ".", timeout: cmp.Or(o.Timeout, defaultAckTimeout), start: time.Now(),
+		group: grouping{most: o.Group, prefix: rand.Text()[:12] + "-"},
+		conn:  c, prefix: c.nc.NewInbox() + ".", timeout: cmp.Or(o.Timeout, defaultAckTimeout), start: time.Now(),
 		kick: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{}), ring: make([]parcel, firstRing), calling: make(turn, 1),
 	}
 	err := c.hears()
@@ -111,12 +121,26 @@ func (b *Outbox) Send(subject string, h Header, body []byte, done func(Ack)) {
 		go b.deliver(outcome{done, Ack{Err: fmt.Errorf("outbox: %w", ErrClosed)}})
 		return
 	}
-	b.buf = strconv.AppendUint(append(b.buf[:0], b.prefix...), n, 36)
-	b.msg = nats.Msg{Subject: subject, Reply: string(b.buf), Header: h, Data: body}
+	if b.group.most > 0 {
+		b.group.waiting = append(b.group.waiting, newLetter(n, subject, h, body, int(b.conn.MaxPayload())))
+		b.depart()
+		return
+	}
+	b.msg = nats.Msg{Subject: subject, Reply: b.reply(n), Header: h, Data: body}
 	if err := b.conn.nc.PublishMsg(&b.msg); err != nil {
-		b.fail(n, fmt.Errorf("publish %s: %w", subject, fromNATS(err)))
+		b.failSend(n, subject, err)
 	}
 	b.msg = nats.Msg{}
+}
+
+// reply is the subject for the answer to a message. The caller holds sending.
+func (b *Outbox) reply(n uint64) string {
+	b.buf = strconv.AppendUint(append(b.buf[:0], b.prefix...), n, 36)
+	return string(b.buf)
+}
+
+func (b *Outbox) failSend(n uint64, subject string, err error) {
+	b.fail(n, fmt.Errorf("publish %s: %w", subject, fromNATS(err)))
 }
 
 // Outstanding is how many messages have no outcome yet.
@@ -229,6 +253,10 @@ func (b *Outbox) receive(m *nats.Msg) {
 	// Held from before the message is taken, so that Close returns after the last outcome.
 	b.calling.lock()
 	defer b.calling.unlock()
+	if b.group.most > 0 {
+		b.received(n, ack)
+		return
+	}
 	b.mu.Lock()
 	done := b.take(n)
 	b.mu.Unlock()
@@ -284,6 +312,11 @@ func (b *Outbox) sweep() {
 		case <-timer.C:
 		}
 		late, next := b.expired()
+		if b.group.most > 0 {
+			b.sending.Lock()
+			b.depart() // what failed or is late holds the others up no longer
+			b.sending.Unlock()
+		}
 		b.deliver(late...)
 		timer.Reset(next)
 	}

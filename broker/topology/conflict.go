@@ -108,6 +108,7 @@ func (w *wanted) merge(have *jetstream.StreamConfig) (next jetstream.StreamConfi
 	set(&changed, "allow_direct", &next.AllowDirect, w.AllowDirect)
 	set(&changed, "compression", &next.Compression, w.Compression)
 	set(&changed, "allow_msg_ttl", &next.AllowMsgTTL, w.AllowMsgTTL)
+	set(&changed, "allow_atomic", &next.AllowAtomicPublish, w.AllowAtomicPublish || next.AllowAtomicPublish) // harmless where it is not used
 	set(&changed, "subject_delete_marker_ttl", &next.SubjectDeleteMarkerTTL, w.SubjectDeleteMarkerTTL)
 	if !w.trims {
 		set(&changed, "max_msgs", &next.MaxMsgs, w.MaxMsgs)

@@ -45,6 +45,12 @@ type Inspection struct {
 	Differences []Difference
 }
 
+// Repeatable tells whether the stream may acknowledge before it writes: an owner repeats from the histories what is in it.
+func (i *Inspection) Repeatable(stream string) bool {
+	kind := kindOf(i.Name, stream)
+	return i.Relaxed && (kind == "tasks" || kind == "alarms")
+}
+
 // CheckServer refuses a server that is too old or lacks JetStream, as [Ensure] does: with [ErrServerTooOld] or
 // [ErrNoJetStream].
 func CheckServer(ctx context.Context, conn *post.Conn) error {

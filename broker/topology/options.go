@@ -51,6 +51,9 @@ type Options struct {
 	RequireTypes *bool
 	// Description says what the namespace is for, in at most 1,024 bytes of text. Defaults to what the namespace has.
 	Description string
+	// Synced says that the one server is ours and syncs every write before it acknowledges it. A new namespace is then made
+	// so that what an owner can repeat from the histories is not synced, see [Namespace]. Defaults to false.
+	Synced bool
 	// Version of the program, noted in the metadata of what it makes. Defaults to that of the build.
 	Version string
 	// Logger is told what is made and changed. Defaults to none.

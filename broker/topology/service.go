@@ -28,9 +28,10 @@ const (
 
 // ServeOptions of [Serve].
 type ServeOptions struct {
-	// Memory and Replicas are what a namespace is made with that does not say otherwise. Default to those of [Options].
+	// Memory, Replicas and Synced are what a namespace is made with that does not say otherwise. Default to those of [Options].
 	Memory   bool
 	Replicas int
+	Synced   bool
 	// Node is shown by the micro service. Defaults to none.
 	Node string
 	// Version is shown by the micro service, and noted in what is made. It must be a semantic version. Defaults to "0.0.0".
@@ -169,7 +170,7 @@ func (s *service) create(q *schemas.NamespaceRequest) (any, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, requestLimit)
 	defer cancel()
 	o := Options{
-		Namespace: q.Name, Partitions: q.Partitions, Replicas: cmp.Or(q.Replicas, s.o.Replicas), Memory: s.o.Memory,
+		Namespace: q.Name, Partitions: q.Partitions, Replicas: cmp.Or(q.Replicas, s.o.Replicas), Memory: s.o.Memory, Synced: s.o.Synced,
 		MaxBytes: q.MaxBytes, RequireTypes: q.RequireTypes, Description: q.Description, Version: s.o.Version, Logger: s.o.Logger,
 	}
 	// The default of this server is for new ones: one that exists keeps its storage and its copies.

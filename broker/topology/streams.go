@@ -22,7 +22,10 @@ const (
 // Metadata of the signals stream alone: what the namespace is beside its number of partitions.
 const (
 	metaRequireTypes = "drover.require-types"
-	metaDescription  = "drover.description"
+	// Tasks and alarms are acknowledged before they are written. It stands from the beginning or never: the server does not
+	// let a stream change that.
+	metaRelaxed     = "drover.relaxed"
+	metaDescription = "drover.description"
 	// Since when, and why, the namespace is being deleted. It stands there until the stream is gone.
 	metaDeleting       = "drover.deleting"
 	metaDeletingReason = "drover.deleting-reason"
@@ -75,6 +78,9 @@ func (n *Namespace) signals(version string) wanted {
 	w.DenyDelete, w.AllowDirect = true, true
 	w.Duplicates = 0 // senders may give message ids: the server's own window
 	w.Metadata[metaRequireTypes] = strconv.FormatBool(n.RequireTypes)
+	if n.Relaxed {
+		w.Metadata[metaRelaxed] = "true"
+	}
 	if n.Description != "" {
 		w.Metadata[metaDescription] = n.Description
 	}
@@ -96,9 +102,11 @@ func (n *Namespace) streams(version string) []wanted {
 		if n.Replicas <= 1 {
 			history.Compression = jetstream.S2Compression
 		}
+		history.AllowAtomicPublish = n.Synced && !n.Memory && n.Replicas <= 1
 
 		alarms := n.stream(version, n.Name.StreamAlarms(p), fmt.Sprintf("Drover: the next alarm of each run of partition %d", p), n.Name.AllAlarms(p))
 		alarms.MaxMsgsPerSubject, alarms.AllowDirect = 1, true
+		alarms.PersistMode = n.repeatable()
 
 		all = append(all, in, history, alarms)
 	}
@@ -137,5 +145,15 @@ func (n *Namespace) bucket(version, bucket, description string) wanted {
 func (n *Namespace) tasks(version, list string) wanted {
 	w := n.stream(version, n.Name.StreamTasks(list), "Drover: activity tasks of list "+list, n.Name.AllTasks(list))
 	w.Retention = jetstream.WorkQueuePolicy
+	w.PersistMode = n.repeatable()
 	return w
+}
+
+// repeatable is how messages are kept that an owner can repeat. Considered: streams in memory, which a planned restart would
+// empty as well.
+func (n *Namespace) repeatable() jetstream.PersistModeType {
+	if n.Relaxed {
+		return jetstream.AsyncPersistMode
+	}
+	return jetstream.DefaultPersistMode
 }

@@ -45,6 +45,11 @@ type Namespace struct {
 	Replicas   int   // of each stream
 	Memory     bool  // streams are in memory, not in files
 	MaxBytes   int64 // limit of each stream, in bytes; 0 = none
+	// Synced namespaces are on a server of ours that syncs every write. Their histories take several records with one sync.
+	Synced bool
+	// Relaxed namespaces were made on such a server. Their tasks and alarms, which an owner can repeat from the histories
+	// (P-8), are acknowledged before they are written.
+	Relaxed bool
 
 	RequireTypes bool   // workflows and activities of types that are not registered are refused
 	Description  string // what it is for
@@ -62,6 +67,9 @@ func (n *Namespace) String() string {
 	}
 	if n.RequireTypes {
 		s += " require-types=true"
+	}
+	if n.Relaxed {
+		s += " relaxed=true"
 	}
 	return s
 }
@@ -162,6 +170,7 @@ func (o Options) merge(have *jetstream.StreamConfig, name subject.Namespace) (*N
 		}
 	}
 	ns.Memory = o.Memory // a difference is found with the stream itself
+	ns.Synced = o.Synced
 	if o.Replicas != 0 {
 		ns.Replicas = o.Replicas
 	}
@@ -200,6 +209,7 @@ func readAny(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, 
 	return &Namespace{
 		Name: name, Partitions: p, Replicas: have.Replicas,
 		Memory: have.Storage == jetstream.MemoryStorage, MaxBytes: max(have.MaxBytes, 0),
+		Relaxed:      have.Metadata[metaRelaxed] == "true",
 		RequireTypes: have.Metadata[metaRequireTypes] == "true", Description: have.Metadata[metaDescription],
 	}, nil
 }
@@ -209,6 +219,7 @@ func (o Options) fresh() *Namespace {
 	return &Namespace{
 		Name: subject.Namespace(o.Namespace), Memory: o.Memory, MaxBytes: max(o.MaxBytes, 0),
 		Partitions: cmp.Or(o.Partitions, defaultPartitions), Replicas: cmp.Or(o.Replicas, 1),
+		Synced: o.Synced, Relaxed: o.Synced && !o.Memory && o.Replicas <= 1,
 		RequireTypes: o.RequireTypes != nil && *o.RequireTypes, Description: o.Description,
 	}
 }

@@ -143,6 +143,33 @@ func (n *node) quorum() func() error {
 	}
 }
 
+// single tells whether this node's own server is the only one and syncs every write.
+func (n *node) single() bool { return n.server != nil && n.server.Profile() == embedded.ProfileSingle }
+
+// stage is what brokers call before they commit in groups, nil where that does not pay.
+func (n *node) stage() func(stream string) error {
+	if !n.single() {
+		return nil
+	}
+	return n.server.Stage
+}
+
+// expendable is called before anything goes to a stream of tasks or alarms, nil if these are synced like others.
+func (t *tenant) expendable() func(stream string) error {
+	if !t.space.Relaxed || t.node.server == nil {
+		return nil
+	}
+	return t.node.server.Expendable
+}
+
+// continues is the NATS server that this node's own one has taken over from without a loss, "" if there is none.
+func (n *node) continues() string {
+	if n.server == nil {
+		return ""
+	}
+	return n.server.Continues()
+}
+
 // synced tells whether this node's own server loses nothing that it has acknowledged.
 func (n *node) synced() bool {
 	return n.server != nil && n.server.Profile() != embedded.ProfileDev

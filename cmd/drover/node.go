@@ -63,7 +63,7 @@ func (n *node) open(ctx context.Context) error {
 		return err
 	}
 	n.home = newTenant(n, n.log, n.conn)
-	o := topology.Options{Namespace: cmp.Or(n.o.Namespace, defaultNamespace), Partitions: n.o.Partitions, Replicas: n.o.Replicas, Memory: n.memory()}
+	o := topology.Options{Namespace: cmp.Or(n.o.Namespace, defaultNamespace), Partitions: n.o.Partitions, Replicas: n.o.Replicas, Memory: n.memory(), Synced: n.single()}
 	if n.server == nil {
 		// Nobody has said how to store it, so it stays as it is.
 		if have, err := topology.Lookup(ctx, n.conn, subject.Namespace(o.Namespace)); err == nil {
@@ -151,7 +151,7 @@ func (n *node) serveNamespaces(ctx context.Context) error {
 	}
 	defer conn.Close()
 	return topology.Serve(ctx, conn, topology.ServeOptions{
-		Memory: n.memory(), Replicas: n.replicas(), Node: n.member.Name(), Version: semanticVersion(), Logger: n.log,
+		Memory: n.memory(), Replicas: n.replicas(), Synced: n.single(), Node: n.member.Name(), Version: semanticVersion(), Logger: n.log,
 	})
 }
 

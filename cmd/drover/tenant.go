@@ -62,6 +62,13 @@ func (t *tenant) open(ctx context.Context, o topology.Options) error {
 	if t.space, err = topology.Ensure(ctx, t.conn, o); err != nil {
 		return err
 	}
+	if note := t.expendable(); note != nil {
+		for p := range t.space.Partitions {
+			if err := note(t.space.Name.StreamAlarms(p)); err != nil {
+				return err
+			}
+		}
+	}
 	return t.openClaims(ctx)
 }
 
@@ -96,7 +103,7 @@ func (t *tenant) build() error {
 			t.broker, err = broker.New(t.node.dial, broker.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
-				Synced: t.node.synced(), Quorum: t.node.quorum(),
+				Synced: t.node.synced() && !t.space.Relaxed, Quorum: t.node.quorum(), Stage: t.node.stage(), Continues: t.node.continues(), Expendable: t.expendable(),
 				DrainTimeout: t.node.o.DrainTimeout,
 			})
 			r = t.broker

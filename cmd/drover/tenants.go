@@ -212,7 +212,7 @@ func (s *tenants) open(ctx context.Context, t *tenant) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := t.open(ctx, topology.Options{Namespace: string(t.seen.Name), Memory: t.seen.Memory}); err != nil {
+	if err := t.open(ctx, topology.Options{Namespace: string(t.seen.Name), Memory: t.seen.Memory, Synced: s.node.single()}); err != nil {
 		return err
 	}
 	return t.build()

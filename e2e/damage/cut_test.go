@@ -51,8 +51,10 @@ func newOutage(t *testing.T, profile string, mode power.Mode) *outage {
 // cut ends the power: nothing is written from here on, and the server is gone.
 func (o *outage) cut() {
 	o.t.Helper()
+	stages := o.stages()
 	o.disk.Freeze()
 	o.server.kill()
+	forget(o.t, stages)
 	if err := o.disk.Cut(o.dice); err != nil {
 		o.t.Fatal(err)
 	}

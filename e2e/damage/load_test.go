@@ -89,12 +89,26 @@ func decideLoad(ctx context.Context, task *decider.Task) ([]schemas.Decision, er
 
 // workers runs the deciders and activities of the load until the returned function is called.
 func (m *machine) workers() (stop func()) {
-	deciders, activities := m.client.Deciders(nil), m.client.Activities(&activity.Options{Lists: []string{loadList}, DrainTimeout: 5 * time.Second})
+	deciders, activities := m.deciders(), m.activities()
+	return func() { deciders(); activities() }
+}
+
+func (m *machine) deciders() (stop func()) {
+	deciders := m.client.Deciders(nil)
 	deciders.Register(loadType, decider.Func(decideLoad))
+	return m.serve(map[string]func(context.Context) error{"deciders": deciders.Run})
+}
+
+func (m *machine) activities() (stop func()) {
+	activities := m.client.Activities(&activity.Options{Lists: []string{loadList}, DrainTimeout: 5 * time.Second})
 	activity.Register(activities, "square", func(_ context.Context, n int) (int, error) { return n * n, nil })
+	return m.serve(map[string]func(context.Context) error{"activities": activities.Run})
+}
+
+func (m *machine) serve(all map[string]func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(m.t.Context()))
 	var wg sync.WaitGroup
-	for name, run := range map[string]func(context.Context) error{"deciders": deciders.Run, "activities": activities.Run} {
+	for name, run := range all {
 		wg.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
 				m.t.Errorf("%s: %v", name, err)

@@ -28,6 +28,8 @@ var _ = interface {
 	fs.NodeReaddirer
 	fs.NodeCreater
 	fs.NodeMkdirer
+	fs.NodeSymlinker
+	fs.NodeReadlinker
 	fs.NodeUnlinker
 	fs.NodeRmdirer
 	fs.NodeRenamer
@@ -54,8 +56,11 @@ func (o *object) attributes(a *fuse.Attr) {
 }
 
 func (o *object) kind() uint32 {
-	if o.folder {
+	switch {
+	case o.folder:
 		return syscall.S_IFDIR
+	case o.target != "":
+		return syscall.S_IFLNK
 	}
 	return syscall.S_IFREG
 }
@@ -169,6 +174,32 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 	o := n.disk.tree.object(true, mode&0o7777)
 	n.disk.tree.link(n.object, name, o)
 	return n.child(ctx, o, out), 0
+}
+
+// Symlink makes a name that stands for another. It is whole or not there, like every name.
+func (n *node) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	leave, errno := n.enter()
+	if errno != 0 {
+		return nil, errno
+	}
+	defer leave()
+	if n.object.entries[name] != nil {
+		return nil, syscall.EEXIST
+	}
+	o := n.disk.tree.object(false, 0o777)
+	o.target = target
+	n.disk.tree.link(n.object, name, o)
+	return n.child(ctx, o, out), 0
+}
+
+// Readlink tells what a name stands for.
+func (n *node) Readlink(context.Context) ([]byte, syscall.Errno) {
+	leave, errno := n.enter()
+	if errno != 0 {
+		return nil, errno
+	}
+	defer leave()
+	return []byte(n.object.target), 0
 }
 
 // Unlink removes the name of a file. Whoever has it open keeps it.

@@ -28,6 +28,7 @@ const (
 type object struct {
 	number uint64
 	folder bool
+	target string // of a symbolic link
 	mode   uint32
 	mtime  time.Time
 

@@ -148,7 +148,7 @@ func judgeStreams(i *topology.Inspection) []Finding {
 		found = append(found, Finding{Warn, checkStreams, "not as Drover made them: " + strings.Join(changed, ", "), "the next start of a server brings them back to what they should be"})
 	}
 	for _, s := range i.Streams {
-		if s.Async {
+		if s.Async && !i.Repeatable(s.Name) {
 			found = append(found, Finding{Bad, checkStreams, s.Name + " acknowledges before it writes (persist_mode async)", "delete it while it is empty, and start a server"})
 		}
 	}

@@ -1,0 +1,34 @@
+package broker
+
+import (
+	"context"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+)
+
+// groupRecords is how many records are stored and synced together at most. They are answered together as well, so that a longer
+// group makes its first records wait.
+const groupRecords = 256
+
+// grouping is how the records of a partition are published: in groups where each sync of the server counts.
+func (b *Broker) grouping(partition int) post.OutboxOptions {
+	if b.o.Stage == nil {
+		return post.OutboxOptions{}
+	}
+	if err := b.o.Stage(b.ns.StreamHistory(partition)); err != nil {
+		b.o.Logger.WithError(err).WithField("partition", partition).Debug("records are not committed in groups")
+		return post.OutboxOptions{}
+	}
+	return post.OutboxOptions{Group: groupRecords}
+}
+
+// ensureList makes the stream of a task list, or brings it to what it should be.
+func (b *Broker) ensureList(ctx context.Context, list string) error {
+	if b.o.Expendable != nil {
+		if err := b.o.Expendable(b.ns.StreamTasks(list)); err != nil {
+			return err
+		}
+	}
+	return topology.EnsureList(ctx, b.conn, b.ns, list, topology.ListOptions{})
+}

@@ -1,0 +1,350 @@
+package post
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func batches(c *jetstream.StreamConfig) { c.AllowAtomicPublish = true }
+
+// syncing gives a connection to a server that syncs each message, and the stream S that takes batches.
+func syncing(t testing.TB, change ...func(*jetstream.StreamConfig)) *Conn {
+	t.Helper()
+	o := serverOptions(t)
+	o.SyncAlways = true
+	srv, stop := start(t, o)
+	t.Cleanup(stop)
+	c := dial(t, Options{InProcess: srv})
+	stream(t, c, append([]func(*jetstream.StreamConfig){batches}, change...)...)
+	return c
+}
+
+// writer sends records as a partition does: each for a subject of its own, with predicted sequences.
+type writer struct {
+	t    testing.TB
+	box  *Outbox
+	next uint64 // predicted
+	acks chan Ack
+}
+
+func newWriter(t testing.TB, c *Conn, o OutboxOptions) *writer {
+	return &writer{t: t, box: outbox(t, c, o), acks: make(chan Ack, 10_000)}
+}
+
+func (w *writer) send(n int, size int) {
+	body := make([]byte, size)
+	h := Header{}
+	for range n {
+		ExpectLastSeq(h, w.next)
+		ExpectLastSubjectSeq(h, 0)
+		w.next++
+		w.box.Send("s."+strconv.FormatUint(w.next, 10), h, body, func(a Ack) { w.acks <- a })
+		clear(h) // it may be used again
+	}
+}
+
+// stored tells the headers of each message of S, from the first.
+func stored(t testing.TB, c *Conn) []Header {
+	t.Helper()
+	s, err := c.JetStream().Stream(t.Context(), "S")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Header
+	for n := range s.CachedInfo().State.LastSeq {
+		m, err := s.GetMsg(t.Context(), n+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m.Header)
+	}
+	return all
+}
+
+// The messages that come while one is being synced go together: each is acknowledged in order with its own sequence, and
+// keeps what it expects of its subject.
+func TestGroupGoesAsOneBatch(t *testing.T) {
+	c := syncing(t)
+	w := newWriter(t, c, OutboxOptions{Group: 256})
+	const n = 2000
+	w.send(n, 100)
+	for i := range uint64(n) {
+		if a := receive(t, w.acks); a.Err != nil || a.Seq != i+1 {
+			t.Fatalf("message %d: got %+v", i, a)
+		}
+	}
+	if got := w.box.Outstanding(); got != 0 {
+		t.Fatalf("got %d outstanding, want 0", got)
+	}
+	ids := map[string]int{}
+	for i, h := range stored(t, c) {
+		if got := h[headerExpectLastSubjectSeq]; !slices.Equal(got, []string{"0"}) {
+			t.Fatalf("message %d expects %q of its subject, want 0", i+1, got)
+		}
+		if id := h[headerBatchID]; id != nil {
+			ids[id[0]]++
+		}
+	}
+	most := 0
+	for _, size := range ids {
+		most = max(most, size)
+	}
+	if len(ids) == 0 || len(ids) > n/groupFrom || most > 256 {
+		t.Fatalf("got %d batches, the largest of %d, want some of up to 256", len(ids), most)
+	}
+}
+
+// A foreign message refuses the whole group that it comes before, and all behind it: nothing that was predicted wrong is stored.
+func TestGroupIsRefusedAsOne(t *testing.T) {
+	c := syncing(t)
+	w := newWriter(t, c, OutboxOptions{Group: 256})
+	w.send(1, 0)
+	if a := receive(t, w.acks); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	put(t, c, "s.foreign", "")
+	w.send(300, 10)
+	for i := range 300 {
+		if i == 0 {
+			wantErr(t, receive(t, w.acks).Err, ErrWrongSequence) // alone: the first is never held up
+			continue
+		}
+		// The foreign message took the place of the first one, so the others are right again: see ExpectLastSeq.
+		if a := receive(t, w.acks); a.Err != nil || a.Seq != uint64(i+2) {
+			t.Fatalf("message %d: got %+v", i, a)
+		}
+	}
+	// The same with each tied to what is there: a subject that has a message already refuses all of its group.
+	before := len(stored(t, c))
+	w.next = uint64(before)
+	w.send(1, 0)
+	h := Header{}
+	for i := range 20 {
+		ExpectLastSeq(h, w.next)
+		ExpectLastSubjectSeq(h, 0)
+		w.next++
+		subject := fmt.Sprintf("s.more.%d", i)
+		if i == 10 {
+			subject = "s.foreign"
+		}
+		w.box.Send(subject, h, nil, func(a Ack) { w.acks <- a })
+	}
+	if a := receive(t, w.acks); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	for range 20 {
+		wantErr(t, receive(t, w.acks).Err, ErrWrongSequence)
+	}
+	if got := len(stored(t, c)); got != before+1 {
+		t.Fatalf("got %d messages stored of a group that was refused, want none", got-before-1)
+	}
+}
+
+// What may not be in one batch is stored all the same, in order.
+func TestGroupOfWhatDoesNotFit(t *testing.T) {
+	c := syncing(t)
+	b := outbox(t, c, OutboxOptions{Group: 8})
+	acks := make(chan Ack, 100)
+	last := map[string]uint64{}
+	h := Header{}
+	for i := range uint64(100) {
+		clear(h)
+		subject := fmt.Sprintf("s.%d", i%7) // again within eight
+		ExpectLastSeq(h, i)
+		ExpectLastSubjectSeq(h, last[subject])
+		last[subject] = i + 1
+		body := make([]byte, 10)
+		switch i % 10 {
+		case 3:
+			delete(h, headerExpectLastSeq)
+		case 5:
+			h["Nats-Msg-Id"] = []string{strconv.FormatUint(i, 10)}
+		case 9:
+			body = make([]byte, 600<<10) // two are more than a group
+		}
+		b.Send(subject, h, body, func(a Ack) { acks <- a })
+	}
+	for i := range uint64(100) {
+		if a := receive(t, acks); a.Err != nil || a.Seq != i+1 {
+			t.Fatalf("message %d: got %+v", i, a)
+		}
+	}
+	b.Send("s.a b", h, nil, func(a Ack) { acks <- a })
+	wantErr(t, receive(t, acks).Err, ErrInvalid)
+	b.Send("s.a", h, make([]byte, c.MaxPayload()+1), func(a Ack) { acks <- a })
+	wantErr(t, receive(t, acks).Err, ErrTooLarge)
+}
+
+// A stream that takes no batches, and a server that gathers smaller ones: the messages go one by one, and nothing is stored twice.
+func TestGroupWithoutBatches(t *testing.T) {
+	for name, make := range map[string]func(t *testing.T) *Conn{
+		"the stream takes none": func(t *testing.T) *Conn {
+			return syncing(t, func(s *jetstream.StreamConfig) { s.AllowAtomicPublish = false })
+		},
+		"the server takes smaller ones": func(t *testing.T) *Conn {
+			o := serverOptions(t)
+			o.JetStreamLimits.MaxBatchSize = 3
+			srv, stop := start(t, o)
+			t.Cleanup(stop)
+			c := dial(t, Options{InProcess: srv})
+			stream(t, c, batches)
+			return c
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := make(t)
+			w := newWriter(t, c, OutboxOptions{Group: 100})
+			w.send(500, 10)
+			for i := range uint64(500) {
+				if a := receive(t, w.acks); a.Err != nil || a.Seq != i+1 {
+					t.Fatalf("message %d: got %+v", i, a)
+				}
+			}
+			for i, h := range stored(t, c) {
+				if h[headerBatchID] != nil {
+					t.Fatalf("message %d is of a batch", i+1)
+				}
+			}
+		})
+	}
+}
+
+// A group whose answer is lost is late as a whole, each message by its own time; those behind it are not lost with it.
+func TestGroupWhoseAnswerIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		if _, err := c.Subscribe("silent.>", "", func(Msg) {}); err != nil {
+			t.Fatal(err)
+		}
+		b := outbox(t, c, OutboxOptions{Timeout: 7 * time.Second, Group: 10})
+		began := time.Now()
+		var mu sync.Mutex
+		got := map[time.Duration]int{}
+		send := func(n int) {
+			for i := range n {
+				h := Header{}
+				ExpectLastSeq(h, uint64(i))
+				b.Send("silent."+strconv.Itoa(i), h, nil, func(a Ack) {
+					mu.Lock()
+					defer mu.Unlock()
+					if !errors.Is(a.Err, ErrTimeout) {
+						t.Errorf("got %v, want ErrTimeout", a.Err)
+					}
+					got[time.Since(began)]++
+				})
+			}
+		}
+		send(6)
+		time.Sleep(2 * time.Second)
+		send(6)
+		time.Sleep(time.Minute)
+		mu.Lock()
+		if got[7*time.Second] != 6 || got[9*time.Second] != 6 {
+			t.Errorf("got timeouts %v, want 6 after 7s and 6 after 9s", got)
+		}
+		mu.Unlock()
+		if n := b.Outstanding(); n != 0 {
+			t.Errorf("got %d outstanding, want 0", n)
+		}
+		// The writer is still good.
+		stream(t, c, batches)
+		done := make(chan Ack, 1)
+		b.Send("s.a", nil, nil, func(a Ack) { done <- a })
+		if a := <-done; a.Err != nil || a.Seq != 1 {
+			t.Errorf("got %+v", a)
+		}
+	})
+}
+
+func TestGroupClosed(t *testing.T) {
+	c := connect(t)
+	if _, err := c.Subscribe("silent.>", "", func(Msg) {}); err != nil {
+		t.Fatal(err)
+	}
+	b := outbox(t, c, OutboxOptions{Group: 10})
+	acks := make(chan Ack, 31)
+	for i := range 30 {
+		h := Header{}
+		ExpectLastSeq(h, uint64(i))
+		b.Send("silent.a", h, nil, func(a Ack) { acks <- a })
+	}
+	b.Close()
+	if len(acks) != 30 {
+		t.Fatalf("got %d outcomes, want 30", len(acks))
+	}
+	b.Send("silent.a", nil, nil, func(a Ack) { acks <- a })
+	for range 31 {
+		wantErr(t, receive(t, acks).Err, ErrClosed)
+	}
+	for _, wrong := range []int{-1, maxGroup + 1} {
+		_, err := c.NewOutbox(OutboxOptions{Group: wrong})
+		wantErr(t, err, ErrInvalid)
+	}
+}
+
+// A connection that breaks takes the answers with it: every message gets one outcome, and what was stored is what the outcomes do
+// not exclude.
+func TestGroupConnectionBreaks(t *testing.T) {
+	o := listening(t)
+	srv, stop := start(t, o)
+	c := dial(t, Options{URL: srv.ClientURL()})
+	stream(t, c, batches)
+	w := newWriter(t, c, OutboxOptions{Group: 50, Timeout: 5 * time.Second})
+	w.send(200, 1000)
+	for range 100 {
+		if a := receive(t, w.acks); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	}
+	o.Port = port(srv)
+	stop()
+	w.send(500, 1000)
+	_, stop = start(t, o)
+	t.Cleanup(stop)
+	good := 100
+	for range 600 {
+		a := receive(t, w.acks)
+		switch {
+		case a.Err == nil:
+			good++
+		case !errors.Is(a.Err, ErrTimeout) && !errors.Is(a.Err, ErrDisconnected) && !errors.Is(a.Err, ErrWrongSequence):
+			t.Fatal(a.Err)
+		}
+	}
+	if got := len(stored(t, c)); got < good {
+		t.Fatalf("got %d messages stored, want at least the %d that were acknowledged", got, good)
+	}
+}
+
+// Many writers of many streams at once, with a server that syncs.
+func BenchmarkGroup(b *testing.B) {
+	for _, group := range []int{0, 256} {
+		for _, window := range []int{4, 16, 64} {
+			b.Run(fmt.Sprintf("group=%d/window=%d", group, window), func(b *testing.B) {
+				o := serverOptions(b)
+				o.SyncAlways, o.JetStreamLimits = true, server.JSLimitOpts{}
+				srv, stop := start(b, o)
+				b.Cleanup(stop)
+				c := dial(b, Options{InProcess: srv})
+				stream(b, c, batches)
+				w := newWriter(b, c, OutboxOptions{Group: group})
+				w.send(window, 600)
+				for b.Loop() {
+					if a := receive(b, w.acks); a.Err != nil {
+						b.Fatal(a.Err)
+					}
+					w.send(1, 600)
+				}
+			})
+		}
+	}
+}
