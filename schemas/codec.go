@@ -52,6 +52,13 @@ func marshalNamed(v any) ([]byte, error) {
 
 // MarshalJSON encodes v as a JSON body.
 func MarshalJSON(v any) ([]byte, error) {
+	if p, value := planned(v); p != nil {
+		e := jsonEncoder{b: make([]byte, 0, 1024)}
+		if e.value(p, value); e.err != nil {
+			return nil, fmt.Errorf("schemas: encode %T: %w", v, e.err)
+		}
+		return e.b, nil
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
@@ -98,6 +105,9 @@ func IsJSON(b []byte) bool {
 func unmarshalJSON(b []byte, v any) error {
 	var head struct {
 		V *int `json:"v"`
+	}
+	if quickJSON(b, v) {
+		return nil
 	}
 	if err := scanJSON(b); err != nil {
 		return err

@@ -60,13 +60,10 @@ func (e *encoder) leaves(f *field, v reflect.Value) bool {
 	if !f.omit && !e.compact {
 		return false
 	}
-	switch f.kind {
-	case kindText:
-		return v.Len() == 0
-	case kindBytes, kindTexts, kindTextMap, kindStructs, kindEvents, kindDecisions:
-		return v.Len() == 0 && (f.omit || v.IsNil())
+	if f.omit {
+		return f.empty(v)
 	}
-	return v.IsZero()
+	return v.IsZero() // an empty list is not
 }
 
 func (e *encoder) field(f *field, v reflect.Value) error {

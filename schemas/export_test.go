@@ -8,6 +8,9 @@ var MarshalNamed = marshalNamed
 // Quick decodes by a plan alone, and Library without one; a compact body has only the first.
 func Quick(body []byte, v any) bool { return quick(body[1:], v) }
 
+// QuickJSON decodes a JSON body by a plan alone.
+func QuickJSON(body []byte, v any) bool { return quickJSON(body, v) }
+
 func Library(body []byte, v any) error {
 	if err := Scan(body[1:]); err != nil {
 		return err

@@ -1,7 +1,10 @@
 package schemas
 
 import (
+	"encoding"
+	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -19,13 +22,39 @@ type plan struct {
 }
 
 type field struct {
-	name  string
-	key   string // the name as a msgpack text
-	short string // the name as a number of words, or as a text if it has none
-	index int    // in the struct
-	kind  kind
-	omit  bool // left out if empty
-	elem  *plan
+	name   string
+	key    string // the name as a msgpack text
+	short  string // the name as a number of words, or as a text if it has none
+	quoted string // the name in JSON, with its colon
+	index  int    // in the struct
+	kind   kind
+	unit   unit
+	omit   bool // left out if empty
+	elem   *plan
+}
+
+// empty tells whether a field that may be left out is.
+func (f *field) empty(v reflect.Value) bool {
+	switch f.kind {
+	case kindText, kindBytes, kindTexts, kindTextMap, kindStructs, kindEvents, kindDecisions:
+		return v.Len() == 0
+	}
+	return v.IsZero()
+}
+
+// unit says that a field has a JSON form of its own.
+type unit uint8
+
+const (
+	unitPayload unit = iota + 1
+	unitDuration
+	unitTime
+)
+
+var units = map[reflect.Type]unit{
+	reflect.TypeFor[Payload]():   unitPayload,
+	reflect.TypeFor[Duration]():  unitDuration,
+	reflect.TypeFor[Timestamp](): unitTime,
 }
 
 // kind is how a field is encoded.
@@ -95,12 +124,12 @@ func fieldOf(all map[reflect.Type]*plan, s reflect.StructField) (f field, ok boo
 	if s.Anonymous || !s.IsExported() || name == "" || name == "-" || options != "" && options != "omitempty" {
 		return f, false
 	}
-	f = field{name: name, key: string(appendText(nil, name)), omit: options != ""}
+	f = field{name: name, key: string(appendText(nil, name)), quoted: `"` + name + `":`, omit: options != "", unit: units[s.Type]}
 	if f.short = f.key; wordNumber(name) > 0 {
 		f.short = string(appendUint(nil, uint64(wordNumber(name))))
 	}
 	f.kind, f.elem = kindOf(all, s.Type)
-	return f, f.kind != 0
+	return f, f.kind != 0 && !(f.omit && f.kind == kindStruct)
 }
 
 func kindOf(all map[reflect.Type]*plan, t reflect.Type) (kind, *plan) {
@@ -150,14 +179,15 @@ func kindOf(all map[reflect.Type]*plan, t reflect.Type) (kind, *plan) {
 	return 0, nil
 }
 
-// special tells whether a type encodes itself in msgpack.
+// special tells whether a type encodes itself, in a way that is not known here.
 func special(t reflect.Type) bool {
-	for _, p := range []reflect.Type{t, reflect.PointerTo(t)} {
-		for _, i := range []reflect.Type{reflect.TypeFor[msgpack.CustomEncoder](), reflect.TypeFor[msgpack.CustomDecoder](), reflect.TypeFor[msgpack.Marshaler](), reflect.TypeFor[msgpack.Unmarshaler]()} {
-			if p.Implements(i) {
-				return true
-			}
-		}
-	}
-	return false
+	p := reflect.PointerTo(t) // has the methods of t too
+	own := func(i reflect.Type) bool { return p.Implements(i) }
+	text := slices.ContainsFunc([]reflect.Type{
+		reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+	}, own)
+	return text && units[t] == 0 || slices.ContainsFunc([]reflect.Type{
+		reflect.TypeFor[msgpack.CustomEncoder](), reflect.TypeFor[msgpack.CustomDecoder](), reflect.TypeFor[msgpack.Marshaler](), reflect.TypeFor[msgpack.Unmarshaler](),
+		reflect.TypeFor[encoding.BinaryMarshaler](), reflect.TypeFor[encoding.BinaryUnmarshaler](),
+	}, own)
 }

@@ -2,6 +2,7 @@ package schemas_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -119,6 +120,7 @@ func TestPlansAgreeWithTheLibrary(t *testing.T) {
 			if diff := cmp.Diff(byLibrary, byPlan); diff != "" {
 				t.Fatalf("seed %d: %T (-library +plan):\n%s", seed, v, diff)
 			}
+			sameJSON(t, v)
 		}
 	}
 }
@@ -223,5 +225,30 @@ func TestWords(t *testing.T) {
 	}
 	if n := len(schemas.EventWords); n > 127 || len(slices.Compact(slices.Sorted(slices.Values(schemas.EventWords)))) != n {
 		t.Errorf("%d types: one stands twice, or they need more than a byte", n)
+	}
+}
+
+// sameJSON: the plan and encoding/json write the same bytes, and read the same from them.
+func sameJSON(t *testing.T, v any) {
+	t.Helper()
+	want, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := schemas.MarshalJSON(v)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("%T: %v\ngot  %s\nwant %s", v, err, got, want)
+	}
+	byPlan, byLibrary := reflect.New(reflect.TypeOf(v).Elem()).Interface(), reflect.New(reflect.TypeOf(v).Elem()).Interface()
+	if err := json.Unmarshal(want, byLibrary); err != nil {
+		return // a random duration or version is not always one; the plan is silent about those
+	}
+	if !schemas.QuickJSON(want, byPlan) {
+		if err := schemas.Unmarshal(want, byPlan); err != nil {
+			return
+		}
+	}
+	if diff := cmp.Diff(byLibrary, byPlan); diff != "" {
+		t.Fatalf("%T (-library +plan):\n%s", v, diff)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -106,5 +108,21 @@ func BenchmarkW1Unmarshal(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What a workflow sends is read by the plans, and not a second time.
+func TestW1IsQuick(t *testing.T) {
+	for _, m := range w1() {
+		got := reflect.New(reflect.TypeOf(m.message).Elem()).Interface()
+		var quick bool
+		if m.json {
+			quick = schemas.QuickJSON(marshalW1(t, m.message, true), got)
+		} else if b, err := schemas.MarshalNamed(m.message); err == nil {
+			quick = schemas.Quick(b, got)
+		}
+		if !quick || !cmp.Equal(m.message, got) {
+			t.Errorf("%s: quick %v: %s", m.name, quick, cmp.Diff(m.message, got))
+		}
 	}
 }
