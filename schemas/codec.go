@@ -30,7 +30,7 @@ const (
 // records have.
 func Marshal(v any) ([]byte, error) {
 	if r, ok := v.(*Record); ok && r != nil {
-		return appendRecord(make([]byte, 0, 512), r)
+		return marshalRecord(r)
 	}
 	return marshalNamed(v)
 }
@@ -73,9 +73,9 @@ func Unmarshal(b []byte, v any) error {
 		return ErrEmpty
 	case IsJSON(b):
 		return unmarshalJSON(b, v)
-	case b[0] == versionCompact:
+	case b[0] == versionCompact, b[0] == versionPacked:
 		if r, ok := v.(*Record); ok && r != nil {
-			return decodeRecord(b[1:], r)
+			return decodeRecord(b[0], b[1:], r)
 		}
 		return fmt.Errorf("%w: the first byte is %#02x, which only records have; want %#02x (msgpack) or '{' (JSON)", ErrVersion, b[0], Version)
 	case b[0] != Version:

@@ -1,6 +1,10 @@
 package schemas
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/klauspost/compress/s2"
+)
 
 // versionCompact is the first byte of a compact record: msgpack as in any other body, but names of fields and types of events
 // are numbers (see words), what is zero is left out, and of an event is written only what the record does not tell:
@@ -11,6 +15,49 @@ import "fmt"
 // The time is the difference to the event before it, that of the first to the inbox position. No other message is
 // written so: a record is kept for ever, and read by brokers alone.
 const versionCompact = 2
+
+// versionPacked is the first byte of a compact record behind which the msgpack is one block of S2. The server compresses whole
+// blocks of a stream of one replica, once they are full, and then it makes no difference; it makes one to streams of
+// several replicas, which are not compressed, to what lies in the last block, and to what is sent and synced.
+const versionPacked = 3
+
+const (
+	// packFrom is the size from which on a record is packed: identifiers and hashes alone do not become smaller.
+	packFrom = 256
+	// maxPacked is how much larger than its packed form a record may be, so that a reader can bound what it allocates.
+	maxPacked = 64
+)
+
+// marshalRecord encodes a record as it is stored.
+func marshalRecord(r *Record) ([]byte, error) {
+	b, err := appendRecord(make([]byte, 0, 1024), r)
+	if err != nil || len(b) < packFrom {
+		return b, err
+	}
+	packed := make([]byte, 1+s2.MaxEncodedLen(len(b)-1))
+	packed[0] = versionPacked
+	packed = packed[:1+len(s2.Encode(packed[1:], b[1:]))]
+	if len(packed) > len(b)-len(b)/8 || len(b) > maxPacked*len(packed) {
+		return b, nil
+	}
+	return packed, nil
+}
+
+// unpack returns what follows the version of a compact record.
+func unpack(packed []byte) ([]byte, error) {
+	n, err := s2.DecodedLen(packed)
+	if err == nil && (n > MaxBody || n > maxPacked*(1+len(packed))) {
+		err = fmt.Errorf("%d bytes unpack to %d", len(packed), n)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	b, err := s2.Decode(nil, packed)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return b, nil
+}
 
 // appendRecord appends a record's compact body.
 func appendRecord(b []byte, r *Record) ([]byte, error) {
@@ -79,7 +126,13 @@ func (r *reader) compactEvent() (e Event) {
 }
 
 // decodeRecord reads what follows the version of a compact record.
-func decodeRecord(b []byte, record *Record) error {
+func decodeRecord(version byte, b []byte, record *Record) error {
+	if version == versionPacked {
+		var err error
+		if b, err = unpack(b); err != nil {
+			return err
+		}
+	}
 	if len(b) > MaxBody {
 		return fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMalformed, len(b), MaxBody)
 	}

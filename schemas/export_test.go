@@ -34,5 +34,8 @@ var (
 	EventWords = eventWords[:]
 )
 
-// IsCompact tells whether a body is a compact record.
-func IsCompact(b []byte) bool { return bytes.HasPrefix(b, []byte{versionCompact}) }
+// MarshalCompact encodes a record in the compact form, not packed.
+func MarshalCompact(r *Record) ([]byte, error) { return appendRecord(nil, r) }
+
+// IsPacked tells whether a body is a packed record.
+func IsPacked(b []byte) bool { return bytes.HasPrefix(b, []byte{versionPacked}) }

@@ -3,6 +3,7 @@ package schemas_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -134,20 +135,26 @@ func TestCompactRecords(t *testing.T) {
 			if !ok {
 				continue
 			}
-			compact, err := schemas.Marshal(want)
-			if err != nil || !schemas.IsCompact(compact) {
-				t.Fatalf("got %v %x", err, compact)
+			compact, err := schemas.MarshalCompact(want)
+			if err != nil {
+				t.Fatal(err)
 			}
 			named, err := schemas.MarshalNamed(want)
 			if err != nil || len(compact) >= len(named) {
 				t.Fatalf("got %v, %d bytes, want fewer than %d", err, len(compact), len(named))
 			}
-			var got schemas.Record
-			if err := schemas.Unmarshal(compact, &got); err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
+			stored, err := schemas.Marshal(want)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, &got, cmpopts.EquateEmpty()); diff != "" {
-				t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
+			for _, body := range [][]byte{compact, stored} {
+				var got schemas.Record
+				if err := schemas.Unmarshal(body, &got); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				if diff := cmp.Diff(want, &got, cmpopts.EquateEmpty()); diff != "" {
+					t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
+				}
 			}
 			for n := range compact[:min(len(compact), 2000)] {
 				if err := schemas.Unmarshal(compact[:n], new(schemas.Record)); err == nil {
@@ -250,5 +257,40 @@ func sameJSON(t *testing.T, v any) {
 	}
 	if diff := cmp.Diff(byLibrary, byPlan); diff != "" {
 		t.Fatalf("%T (-library +plan):\n%s", v, diff)
+	}
+}
+
+// A record is packed where that pays, and a packed one never makes a reader allocate out of proportion.
+func TestPackedRecords(t *testing.T) {
+	of := func(n int, text string) *schemas.Record {
+		return &schemas.Record{First: 1, Events: []schemas.Event{{ID: 1, Attributes: &schemas.Marker{MarkerName: "m", Details: schemas.Text(strings.Repeat(text, n))}}}}
+	}
+	noise := make([]byte, 1000)
+	for i, d := 0, rand.New(rand.NewPCG(1, 1)); i < len(noise); i++ {
+		noise[i] = byte(d.Uint32())
+	}
+	for name, tt := range map[string]struct {
+		record *schemas.Record
+		packed bool
+	}{
+		"short": {of(10, "0123456789"), false}, "text": {of(100, "0123456789"), true}, "noise": {of(1, string(noise)), false}, "one byte": {of(100_000, "\x00"), false},
+	} {
+		b, err := schemas.Marshal(tt.record)
+		if err != nil || schemas.IsPacked(b) != tt.packed {
+			t.Errorf("%s: got %v, packed %v", name, err, !tt.packed)
+		}
+		var got schemas.Record
+		if err := schemas.Unmarshal(b, &got); err != nil || !cmp.Equal(tt.record, &got) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, body := range []string{"\x03", "\x03\x00", "\x03\xff\xff\xff\x0f", "\x03\xff\xff\xff\x1f\x00\x00", "\x03\x80\x80\x01\x00\x80\xfe\x01\x00"} {
+		if n := allocated(func() {
+			if err := schemas.Unmarshal([]byte(body), new(schemas.Record)); !errors.Is(err, schemas.ErrMalformed) {
+				t.Errorf("%q: got %v, want ErrMalformed", body, err)
+			}
+		}); n > 1<<16 {
+			t.Errorf("%q: %d bytes allocated", body, n)
+		}
 	}
 }
