@@ -28,12 +28,6 @@ func MarshalByLibrary(v any) ([]byte, error) {
 // Planned tells whether there is a plan for what v points to.
 func Planned(v any) bool { p, _ := planned(v); return p != nil }
 
-// Words and EventWords are what compact records write as numbers.
-var (
-	Words      = words[:]
-	EventWords = eventWords[:]
-)
-
 // MarshalCompact encodes a record in the compact form, not packed.
 func MarshalCompact(r *Record) ([]byte, error) { return appendRecord(nil, r) }
 

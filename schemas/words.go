@@ -1,5 +1,7 @@
 package schemas
 
+import "slices"
+
 // words are the names that a compact record writes as a number: that of its place here, from 1 on. They are the fields of
 // records and of the attributes of events. What is not here is written by its name, so a field may get a number in a later
 // release than the one that brings it. Names are appended; none is moved, and none is taken out.
@@ -51,3 +53,9 @@ func numbers[T comparable](all []T) map[T]int {
 
 // wordNumber is the number of a name; 0 if it has none.
 func wordNumber(name string) int { return wordNumbers[name] }
+
+// RecordWords returns the names that records write as numbers, in their order; the first is number 1.
+func RecordWords() []string { return slices.Clone(words[:]) }
+
+// RecordEventTypes returns the types of events that records write as numbers, in their order; the first is number 1.
+func RecordEventTypes() []EventType { return slices.Clone(eventWords[:]) }
