@@ -82,9 +82,27 @@ var plans = makePlans()
 func makePlans() map[reflect.Type]*plan {
 	all := make(map[reflect.Type]*plan)
 	for _, v := range []any{
-		Record{}, Checkpoint{}, Alarm{}, Ring{}, Report{}, ActivityTask{}, DecisionTask{}, DecisionReply{}, StartRequest{}, StartResponse{},
-		ExecutionRequest{}, ResultResponse{}, SignalRequest{}, SignalResponse{}, HistoryRequest{}, HistoryResponse{}, ChildReport{},
-		ExternalSignal{}, ExternalAnswer{}, Heartbeat{}, BeatAnswer{},
+		Record{},
+		Checkpoint{},
+		Alarm{},
+		Ring{},
+		Report{},
+		ActivityTask{},
+		DecisionTask{},
+		DecisionReply{},
+		StartRequest{},
+		StartResponse{},
+		ExecutionRequest{},
+		ResultResponse{},
+		SignalRequest{},
+		SignalResponse{},
+		HistoryRequest{},
+		HistoryResponse{},
+		ChildReport{},
+		ExternalSignal{},
+		ExternalAnswer{},
+		Heartbeat{},
+		BeatAnswer{},
 	} {
 		planOf(all, reflect.TypeOf(v))
 	}
