@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -50,7 +49,7 @@ func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket) {
 	if o.ScheduleToCloseTimeout.Limited() {
 		task.CloseBy = a.ScheduledBase.Add(o.ScheduleToCloseTimeout)
 	}
-	body, err := json.Marshal(task)
+	body, err := schemas.MarshalJSON(task)
 	if err != nil {
 		p.log.WithError(err).WithField("workflow", r.wid).Error("a task cannot be encoded")
 		return
@@ -112,7 +111,7 @@ func (p *partition) permit(f execution.Permit) {
 	}
 	permission := f.Permission
 	permission.V = schemas.Version
-	body, err := json.Marshal(&permission)
+	body, err := schemas.MarshalJSON(&permission)
 	if err == nil {
 		err = p.b.conn.Publish(f.To, nil, body)
 	}

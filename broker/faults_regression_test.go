@@ -1,8 +1,10 @@
 package broker_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -121,7 +123,7 @@ func TestHeartbeatTellsNoMoreThanTheHistory(t *testing.T) {
 		var lost atomic.Bool
 		f.node("a", func() func(string, []byte) cutwire.Verdict {
 			return func(subj string, body []byte) cutwire.Verdict {
-				if !lost.Load() && strings.HasPrefix(subj, "drover.default.history.0.o.") && strings.Contains(string(body), "ActivityCancelRequested") {
+				if !lost.Load() && strings.HasPrefix(subj, "drover.default.history.0.o.") && brings(body, schemas.EventActivityCancelRequested) {
 					lost.Store(true)
 					return cutwire.Swallow
 				}
@@ -269,4 +271,12 @@ func TestLostAcknowledgementOfAnEarlierAlarm(t *testing.T) { // P-10, I8
 			t.Fatalf("status %s: %v", got, f.api("why", `{"workflowId":"o"}`)["because"])
 		}
 	})
+}
+
+// brings tells whether a published record, behind its headers, has an event of a type.
+func brings(message []byte, typ schemas.EventType) bool {
+	_, body, _ := bytes.Cut(message, []byte("\r\n\r\n"))
+	var r schemas.Record
+	err := schemas.Unmarshal(body, &r)
+	return err == nil && slices.ContainsFunc(r.Events, func(e schemas.Event) bool { return e.Type() == typ })
 }

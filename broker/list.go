@@ -14,25 +14,29 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Headers of a history record: what a list shows of a run is read from its last record without decoding it.
+// Headers of a history record: what a list shows of a run is read from its last record without decoding it. They lie on disk
+// with every record, so four values share one header: "STATUS LAST STARTED TYPE", the time in Unix nanoseconds to base 36.
 const (
-	headerType    = "Drover-Type"
-	headerStatus  = "Drover-Status"
-	headerStarted = "Drover-Started"
-	headerLast    = "Drover-Last"
-	headerMore    = "Drover-More"
+	headerStatus = "Drover-Status"
+	headerMore   = "Drover-More"
+
+	// Records of version 0.1 have a header for each of the four.
+	oldHeaderType    = "Drover-Type"
+	oldHeaderStarted = "Drover-Started"
+	oldHeaderLast    = "Drover-Last"
 )
 
 // describe writes the headers of a record whose events have just been applied to s.
 func describe(h post.Header, s *execution.State, events []schemas.Event) {
-	h[headerType] = []string{subject.Token(s.Start.WorkflowType)}
 	status := s.Status
 	if status == "" || s.Closed() && !events[len(events)-1].Type().Closes() { // the close waits for the next record
 		status = schemas.StatusOpen
 	}
-	h[headerStatus] = []string{string(status)}
-	h[headerStarted] = []string{strconv.FormatInt(int64(s.StartBase), 10)}
-	h[headerLast] = []string{strconv.FormatInt(events[len(events)-1].ID, 10)}
+	b := append(make([]byte, 0, 64), status...)
+	b = strconv.AppendInt(append(b, ' '), events[len(events)-1].ID, 10)
+	b = strconv.AppendInt(append(b, ' '), int64(s.StartBase), 36)
+	b = append(append(b, ' '), subject.Token(s.Start.WorkflowType)...)
+	h[headerStatus] = []string{string(b)}
 	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" || s.Start.ParentWorkflowExecution != nil {
 		more, err := json.Marshal(moreInfo{s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution})
 		if err == nil {
@@ -66,16 +70,20 @@ func infoFrom(m post.Stored) (schemas.ExecutionInfo, error) {
 	if err != nil {
 		return schemas.ExecutionInfo{}, err
 	}
-	i := schemas.ExecutionInfo{WorkflowID: wid, Run: run, Status: schemas.Status(m.Header.Get(headerStatus))}
-	if i.Type, err = subject.ParseToken(m.Header.Get(headerType)); err != nil {
+	i := schemas.ExecutionInfo{WorkflowID: wid, Run: run, Status: schemas.HeaderStatus(m.Header.Get(headerStatus))}
+	last, started, typ, base := m.Header.Get(oldHeaderLast), m.Header.Get(oldHeaderStarted), m.Header.Get(oldHeaderType), 10
+	if all := strings.Split(m.Header.Get(headerStatus), " "); len(all) == 4 {
+		last, started, typ, base = all[1], all[2], all[3], 36
+	}
+	if i.Type, err = subject.ParseToken(typ); err != nil {
 		return i, err
 	}
-	started, err := strconv.ParseInt(m.Header.Get(headerStarted), 10, 64)
+	at, err := strconv.ParseInt(started, base, 64)
 	if err != nil {
 		return i, err
 	}
-	i.StartedAt = schemas.Timestamp(started)
-	if i.Events, err = strconv.ParseInt(m.Header.Get(headerLast), 10, 64); err != nil {
+	i.StartedAt = schemas.Timestamp(at)
+	if i.Events, err = strconv.ParseInt(last, 10, 64); err != nil {
 		return i, err
 	}
 	if i.Status.Closed() {

@@ -41,6 +41,8 @@ var blocks = map[string]func(*testing.T) string{
 	"streams":             streams,
 	"units":               units,
 	"payloads":            payloadTable,
+	"record-words":        recordWords,
+	"record-events":       recordEvents,
 	"api":                 api,
 	"namespace-api":       namespaceAPI,
 	"messages":            messages,

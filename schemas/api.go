@@ -1,5 +1,7 @@
 package schemas
 
+import "strings"
+
 // StartRequest starts a workflow. Run and RequestID make it idempotent: a repeat gets the first answer.
 type StartRequest struct {
 	V                            int               `json:"v,omitempty"`
@@ -148,6 +150,12 @@ const (
 
 // StatusClosed is, in the filters of lists, any status without open and paused. No execution has it.
 const StatusClosed Status = "closed"
+
+// HeaderStatus returns the status in the header Drover-Status of a history record, which tells more behind it.
+func HeaderStatus(header string) Status {
+	status, _, _ := strings.Cut(header, " ")
+	return Status(status)
+}
 
 // Closed tells whether no event can follow.
 func (s Status) Closed() bool { return s != StatusOpen && s != StatusPaused && s != "" }

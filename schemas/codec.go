@@ -26,24 +26,39 @@ const (
 	ContentTypeJSON    = "application/json"
 )
 
-// Marshal encodes v as a msgpack body: the version byte, then the value.
+// Marshal encodes v as a msgpack body: the version byte, then the value. A [Record] is written in the compact form, which only
+// records have.
 func Marshal(v any) ([]byte, error) {
-	buf := bytes.NewBuffer(make([]byte, 0, 512))
-	buf.WriteByte(Version)
-	enc := msgpack.GetEncoder()
-	defer msgpack.PutEncoder(enc)
-	enc.Reset(buf)
-	enc.SetCustomStructTag("json")
-	enc.UseCompactInts(true)
-	enc.SetSortMapKeys(true) // equal values have equal bytes
-	if err := enc.Encode(v); err != nil {
+	if r, ok := v.(*Record); ok && r != nil {
+		return marshalRecord(r)
+	}
+	return marshalNamed(v)
+}
+
+// marshalNamed encodes with the names of the fields.
+func marshalNamed(v any) ([]byte, error) {
+	e := encoder{b: append(make([]byte, 0, 512), Version)}
+	var err error
+	if p, value := planned(v); p != nil {
+		err = e.value(p, value)
+	} else {
+		err = e.other(v)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
 	}
-	return buf.Bytes(), nil
+	return e.b, nil
 }
 
 // MarshalJSON encodes v as a JSON body.
 func MarshalJSON(v any) ([]byte, error) {
+	if p, value := planned(v); p != nil {
+		e := jsonEncoder{b: make([]byte, 0, 1024)}
+		if e.value(p, value); e.err != nil {
+			return nil, fmt.Errorf("schemas: encode %T: %w", v, e.err)
+		}
+		return e.b, nil
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
@@ -58,8 +73,16 @@ func Unmarshal(b []byte, v any) error {
 		return ErrEmpty
 	case IsJSON(b):
 		return unmarshalJSON(b, v)
+	case b[0] == versionCompact, b[0] == versionPacked:
+		if r, ok := v.(*Record); ok && r != nil {
+			return decodeRecord(b[0], b[1:], r)
+		}
+		return fmt.Errorf("%w: the first byte is %#02x, which only records have; want %#02x (msgpack) or '{' (JSON)", ErrVersion, b[0], Version)
 	case b[0] != Version:
 		return fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON)", ErrVersion, b[0], Version)
+	}
+	if quick(b[1:], v) {
+		return nil
 	}
 	if err := Scan(b[1:]); err != nil {
 		return err
@@ -82,6 +105,9 @@ func IsJSON(b []byte) bool {
 func unmarshalJSON(b []byte, v any) error {
 	var head struct {
 		V *int `json:"v"`
+	}
+	if quickJSON(b, v) {
+		return nil
 	}
 	if err := scanJSON(b); err != nil {
 		return err

@@ -8,8 +8,11 @@
 //
 //   - A name, once on the wire, keeps its meaning for ever. Enumerations only grow.
 //   - Every message has a version. An unknown version is an error ([ErrVersion]), an unknown field is ignored.
-//   - Nothing from the network reaches the msgpack decoder before [Scan] has bounded its depth and lengths: the decoder
-//     trusts declared lengths, and five hostile bytes would make it allocate 64 GiB.
+//   - Nothing from the network reaches the msgpack library before [Scan] has bounded its depth and lengths: the library
+//     trusts declared lengths, and five hostile bytes would make it allocate 64 GiB. The messages of every workflow have a
+//     plan, by which they are read without it; that reader bounds each length itself, and whatever it does not expect it
+//     leaves to Scan and the library.
+//   - A record is kept for ever: it has a compact form, and every form that records ever had stays readable.
 //   - JSON is accepted wherever msgpack is; the first byte tells which one a body is.
 //
 // Durations are seconds in JSON (a number, or a text such as "1m30s"), nanoseconds in msgpack. Times are RFC 3339 in

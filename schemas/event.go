@@ -63,10 +63,17 @@ func (u *Unknown) encode(enc *msgpack.Encoder) error {
 	if len(u.Raw) == 0 {
 		return enc.EncodeNil()
 	}
+	if err := u.check(); err != nil {
+		return err
+	}
+	return enc.Encode(u.Raw)
+}
+
+func (u *Unknown) check() error {
 	if err := Scan(u.Raw); err != nil {
 		return fmt.Errorf("event %s: Raw must be one msgpack value: %w", u.Type, err)
 	}
-	return enc.Encode(u.Raw)
+	return nil
 }
 
 // readable shows the bytes in v as payloads. Scan has bounded its depth.

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -48,6 +51,7 @@ func fuzzBody(f *testing.F, message any, seeds ...string) {
 		if n := allocated(func() { err = schemas.Unmarshal(b, v) }); n > 1<<20+maxAlloc(len(b)) {
 			t.Fatalf("%d bytes allocated for %d", n, len(b))
 		}
+		checkPlan(t, b, message)
 		if err != nil {
 			if !errors.Is(err, schemas.ErrMalformed) && !errors.Is(err, schemas.ErrVersion) && !errors.Is(err, schemas.ErrEmpty) {
 				t.Fatalf("got %v, want one of the errors of a body", err)
@@ -73,12 +77,37 @@ func fuzzBody(f *testing.F, message any, seeds ...string) {
 	})
 }
 
+// checkPlan: what a plan accepts the library accepts, and reads the same.
+func checkPlan(t *testing.T, b []byte, message any) {
+	t.Helper()
+	quick, library := schemas.Quick, schemas.Library
+	switch {
+	case schemas.IsJSON(b):
+		quick, library = schemas.QuickJSON, func(b []byte, v any) error { return json.Unmarshal(b, v) }
+	case len(b) == 0 || b[0] != schemas.Version:
+		return
+	}
+	byPlan, byLibrary := reflect.New(reflect.TypeOf(message).Elem()).Interface(), reflect.New(reflect.TypeOf(message).Elem()).Interface()
+	if !quick(b, byPlan) {
+		return
+	}
+	if err := library(b, byLibrary); err != nil {
+		t.Fatalf("a plan accepts what the library does not: %v\n%x", err, b)
+	}
+	if diff := cmp.Diff(byLibrary, byPlan, cmpopts.EquateEmpty(), cmpopts.EquateNaNs()); diff != "" {
+		t.Fatalf("(-library +plan):\n%s", diff)
+	}
+}
+
 func FuzzScan(f *testing.F) {
 	seed(f, "record", "report", "decision")
 	f.Fuzz(func(t *testing.T, b []byte) { checkScan(t, b) })
 }
 
 func FuzzUnmarshalRecord(f *testing.F) { fuzzBody(f, &schemas.Record{}, "record", "events") }
+func FuzzUnmarshalDecisionTask(f *testing.F) {
+	fuzzBody(f, &schemas.DecisionTask{}, "decision-task")
+}
 func FuzzUnmarshalReport(f *testing.F) { fuzzBody(f, &schemas.Report{}, "report") }
 func FuzzUnmarshalReply(f *testing.F)  { fuzzBody(f, &schemas.DecisionReply{}, "decision") }
 func FuzzUnmarshalTask(f *testing.F)   { fuzzBody(f, &schemas.ActivityTask{}, "activity-task") }

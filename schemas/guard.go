@@ -28,31 +28,37 @@ func Scan(b []byte) error {
 	if len(b) > MaxBody {
 		return fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMalformed, len(b), MaxBody)
 	}
+	end, err := scan(b, 0, MaxDepth)
+	if err == nil && end != len(b) {
+		err = fmt.Errorf("%w: %d bytes follow the value", ErrMalformed, len(b)-end)
+	}
+	return err
+}
+
+// scan checks the value at pos, which may nest as deep as told, at most MaxDepth. It returns where the value ends.
+func scan(b []byte, pos, deepest int) (end int, err error) {
 	var open [MaxDepth]uint64 // values still due at each depth
-	depth, pos := 0, 0
+	depth := 0
 	open[0] = 1
 	for {
 		for open[depth] == 0 {
 			if depth == 0 {
-				if pos != len(b) {
-					return fmt.Errorf("%w: %d bytes follow the value", ErrMalformed, len(b)-pos)
-				}
-				return nil
+				return pos, nil
 			}
 			depth--
 		}
 		open[depth]--
 		skip, children, err := head(b, pos)
 		if err != nil {
-			return err
+			return pos, err
 		}
 		pos += skip
 		if children > uint64(len(b)-pos) {
-			return fmt.Errorf("%w: %d elements are declared at byte %d, %d bytes are left", ErrMalformed, children, pos, len(b)-pos)
+			return pos, fmt.Errorf("%w: %d elements are declared at byte %d, %d bytes are left", ErrMalformed, children, pos, len(b)-pos)
 		}
 		if children > 0 {
-			if depth++; depth == MaxDepth {
-				return fmt.Errorf("%w: nested deeper than %d", ErrMalformed, MaxDepth)
+			if depth++; depth == deepest {
+				return pos, fmt.Errorf("%w: nested deeper than %d", ErrMalformed, deepest)
 			}
 			open[depth] = children
 		}

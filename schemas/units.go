@@ -39,11 +39,12 @@ func (d Duration) String() string {
 const maxSeconds = math.MaxInt64 / float64(time.Second) / 2
 
 // MarshalJSON implements [json.Marshaler]. It is exact: a float would lose nanoseconds from 104 days on.
-func (d Duration) MarshalJSON() ([]byte, error) {
+func (d Duration) MarshalJSON() ([]byte, error) { return d.appendJSON(nil), nil }
+
+func (d Duration) appendJSON(b []byte) []byte {
 	if d == Unlimited {
-		return []byte(`"NONE"`), nil
+		return append(b, `"NONE"`...)
 	}
-	var b []byte
 	n := uint64(d)
 	if d < 0 {
 		b, n = append(b, '-'), -n
@@ -52,7 +53,7 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 	if n %= uint64(time.Second); n > 0 {
 		b = append(b, bytes.TrimRight(fmt.Appendf(nil, ".%09d", n), "0")...)
 	}
-	return b, nil
+	return b
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -132,13 +133,16 @@ func (ts Timestamp) String() string { return ts.Time().Format(time.RFC3339Nano) 
 
 // MarshalJSON implements [json.Marshaler].
 func (ts Timestamp) MarshalJSON() ([]byte, error) {
+	return ts.appendJSON(make([]byte, 0, len(time.RFC3339Nano)+2)), nil
+}
+
+func (ts Timestamp) appendJSON(b []byte) []byte {
 	if ts == 0 {
-		return []byte("null"), nil
+		return append(b, "null"...)
 	}
-	b := make([]byte, 0, len(time.RFC3339Nano)+2)
 	b = append(b, '"')
 	b = ts.Time().AppendFormat(b, time.RFC3339Nano)
-	return append(b, '"'), nil
+	return append(b, '"')
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -148,7 +152,7 @@ func (ts *Timestamp) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	var t time.Time
-	if err := json.Unmarshal(b, &t); err != nil {
+	if err := t.UnmarshalJSON(b); err != nil {
 		return fmt.Errorf("time %s: want RFC 3339: %w", b, err)
 	}
 	if at := At(t); t.IsZero() || at.Time().Equal(t) {

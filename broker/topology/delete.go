@@ -142,7 +142,7 @@ func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 	for p := range info.Partitions {
 		options := post.ReadOptions{FilterSubjects: []string{d.ns.AllRuns(p)}, LastPerSubject: true, HeadersOnly: true}
 		err := d.conn.Scan(ctx, d.ns.StreamHistory(p), options, func(m post.Stored) error {
-			if schemas.Status(m.Header.Get(statusHeader)).Closed() {
+			if schemas.HeaderStatus(m.Header.Get(statusHeader)).Closed() {
 				return nil
 			}
 			if found.Open++; found.Open == 1 {

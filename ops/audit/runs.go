@@ -56,7 +56,7 @@ func (a *Auditor) lookAtRuns(ctx context.Context, v *view, p int, s *suspects) e
 func (a *Auditor) openRuns(ctx context.Context, p int) (open []schemas.Execution, err error) {
 	options := post.ReadOptions{FilterSubjects: []string{a.ns.AllRuns(p)}, LastPerSubject: true, HeadersOnly: true}
 	err = a.o.Conn.Scan(ctx, a.ns.StreamHistory(p), options, func(s post.Stored) error {
-		if schemas.Status(s.Header.Get(statusHeader)).Closed() {
+		if schemas.HeaderStatus(s.Header.Get(statusHeader)).Closed() {
 			return nil
 		}
 		_, wid, run, err := subject.ParseHistory(s.Subject)

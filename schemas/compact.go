@@ -1,0 +1,155 @@
+package schemas
+
+import (
+	"fmt"
+
+	"github.com/klauspost/compress/s2"
+)
+
+// versionCompact is the first byte of a compact record: msgpack as in any other body, but names of fields and types of events
+// are numbers (see words), what is zero is left out, and of an event is written only what the record does not tell:
+//
+//	[type, time, attributes]      its id is first + its place
+//	[type, time, attributes, id]  its id is first + its place + id
+//
+// The time is the difference to the event before it, that of the first to the inbox position. No other message is
+// written so: a record is kept for ever, and read by brokers alone.
+const versionCompact = 2
+
+// versionPacked is the first byte of a compact record behind which the msgpack is one block of S2. The server compresses whole
+// blocks of a stream of one replica, once they are full, and then it makes no difference; it makes one to streams of
+// several replicas, which are not compressed, to what lies in the last block, and to what is sent and synced.
+const versionPacked = 3
+
+const (
+	// packFrom is the size from which on a record is packed: identifiers and hashes alone do not become smaller.
+	packFrom = 256
+	// maxPacked is how much larger than its packed form a record may be, so that a reader can bound what it allocates.
+	maxPacked = 64
+)
+
+// marshalRecord encodes a record as it is stored.
+func marshalRecord(r *Record) ([]byte, error) {
+	b, err := appendRecord(make([]byte, 0, 1024), r)
+	if err != nil || len(b) < packFrom {
+		return b, err
+	}
+	packed := make([]byte, 1+s2.MaxEncodedLen(len(b)-1))
+	packed[0] = versionPacked
+	packed = packed[:1+len(s2.Encode(packed[1:], b[1:]))]
+	if len(packed) > len(b)-len(b)/8 || len(b) > maxPacked*len(packed) {
+		return b, nil
+	}
+	return packed, nil
+}
+
+// unpack returns what follows the version of a compact record.
+func unpack(packed []byte) ([]byte, error) {
+	n, err := s2.DecodedLen(packed)
+	if err == nil && (n > MaxBody || n > maxPacked*(1+len(packed))) {
+		err = fmt.Errorf("%d bytes unpack to %d", len(packed), n)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	b, err := s2.Decode(nil, packed)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return b, nil
+}
+
+// appendRecord appends a record's compact body.
+func appendRecord(b []byte, r *Record) ([]byte, error) {
+	e := encoder{b: append(b, versionCompact), compact: true, id: r.First, at: r.Inbox.Time}
+	p, v := planned(r)
+	if err := e.value(p, v); err != nil {
+		return nil, fmt.Errorf("schemas: encode a record of run %s: %w", r.Run, err)
+	}
+	return e.b, nil
+}
+
+func (e *encoder) compactEvent(v *Event) error {
+	id := v.ID - e.id
+	n := byte(0x93)
+	if id != 0 {
+		n++
+	}
+	e.b = append(e.b, n)
+	number := eventNumbers[v.Type()]
+	if number > 0 {
+		e.b = appendUint(e.b, uint64(number))
+	} else {
+		e.b = appendText(e.b, string(v.Type()))
+	}
+	e.b = appendInt(e.b, int64(v.Time-e.at))
+	e.id++
+	e.at = v.Time
+	e.compact = number > 0
+	err := e.attributes(v.Attributes)
+	e.compact = true
+	if id != 0 {
+		e.b = appendInt(e.b, id)
+	}
+	return err
+}
+
+// compactEvent reads an event as it stands. Its id and time are differences until the whole record is read.
+func (r *reader) compactEvent() (e Event) {
+	n := r.arrayLen(1)
+	if n < 3 {
+		r.fail()
+	}
+	if r.bad || r.pos >= len(r.b) {
+		r.fail()
+		return e
+	}
+	typ := []byte(nil)
+	if c := r.b[r.pos]; c < 0x80 {
+		if n := int(r.uint()); n > 0 && n <= len(eventWords) {
+			typ = []byte(eventWords[n-1])
+		} else {
+			r.fail() // the list is closed
+		}
+	} else {
+		typ = r.text()
+	}
+	e.Time = Timestamp(r.int())
+	e.Attributes = r.attributes(typ)
+	if n > 3 {
+		e.ID = r.int()
+	}
+	for ; n > 4 && !r.bad; n-- {
+		r.skip()
+	}
+	return e
+}
+
+// decodeRecord reads what follows the version of a compact record.
+func decodeRecord(version byte, b []byte, record *Record) error {
+	if version == versionPacked {
+		var err error
+		if b, err = unpack(b); err != nil {
+			return err
+		}
+	}
+	if len(b) > MaxBody {
+		return fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMalformed, len(b), MaxBody)
+	}
+	p, v := planned(record)
+	r := reader{b: b, compact: true}
+	r.value(p, v)
+	switch {
+	case r.bad:
+		return fmt.Errorf("%w: no compact record, at byte %d", ErrMalformed, r.pos)
+	case r.pos != len(b):
+		return fmt.Errorf("%w: %d bytes follow the record", ErrMalformed, len(b)-r.pos)
+	}
+	at := record.Inbox.Time
+	for i := range record.Events {
+		e := &record.Events[i]
+		at += e.Time
+		e.ID, e.Time = record.First+int64(i)+e.ID, at
+	}
+	return nil
+}

@@ -1,0 +1,373 @@
+package schemas
+
+import (
+	"encoding/binary"
+	"math"
+	"reflect"
+)
+
+// reader reads what encoder writes. It bounds every length by what is left of the body. At the first thing that it does not
+// expect it gives up: it is bad then, and what it has read means nothing. Bodies with names are then read by the library,
+// which takes more shapes and says what is wrong; of compact ones there are no others.
+type reader struct {
+	b       []byte
+	pos     int
+	compact bool
+	bad     bool
+}
+
+// quick decodes a body into v by its plan. It is false if there is none, or if the body is not what the plan expects.
+func quick(b []byte, v any) bool {
+	p, value := planned(v)
+	if p == nil || len(b) > MaxBody {
+		return false
+	}
+	r := reader{b: b}
+	r.value(p, value)
+	return !r.bad && r.pos == len(b)
+}
+
+func (r *reader) fail() { r.bad = true }
+
+func (r *reader) byte() byte {
+	if r.bad || r.pos >= len(r.b) {
+		r.fail()
+		return 0xc1
+	}
+	c := r.b[r.pos]
+	r.pos++
+	return c
+}
+
+// take returns the next n bytes of the body.
+func (r *reader) take(n uint64) []byte {
+	if r.bad || n > uint64(len(r.b)-r.pos) {
+		r.fail()
+		return nil
+	}
+	b := r.b[r.pos : r.pos+int(n)]
+	r.pos += int(n)
+	return b
+}
+
+func (r *reader) number(size uint64) uint64 {
+	b := r.take(size)
+	switch {
+	case r.bad:
+	case size == 1:
+		return uint64(b[0])
+	case size == 2:
+		return uint64(binary.BigEndian.Uint16(b))
+	case size == 4:
+		return uint64(binary.BigEndian.Uint32(b))
+	case size == 8:
+		return binary.BigEndian.Uint64(b)
+	}
+	return 0
+}
+
+// isNil steps over a nil.
+func (r *reader) isNil() bool {
+	if !r.bad && r.pos < len(r.b) && r.b[r.pos] == 0xc0 {
+		r.pos++
+		return true
+	}
+	return false
+}
+
+// length reads the head of an array or a map: a short one has the code least to least+15, the others code and code+1. Each
+// element has at least each bytes.
+func (r *reader) length(least, code byte, each int) int {
+	var n uint64
+	switch c := r.byte(); {
+	case c >= least && c < least+16:
+		n = uint64(c - least)
+	case c == code:
+		n = r.number(2)
+	case c == code+1:
+		n = r.number(4)
+	default:
+		r.fail()
+	}
+	if r.bad || n > uint64((len(r.b)-r.pos)/each) {
+		r.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) arrayLen(each int) int { return r.length(0x90, 0xdc, each) }
+func (r *reader) mapLen() int           { return r.length(0x80, 0xde, 2) }
+
+// text returns the bytes of a text; they are those of the body.
+func (r *reader) text() []byte {
+	switch c := r.byte(); {
+	case c >= 0xa0 && c < 0xc0:
+		return r.take(uint64(c - 0xa0))
+	case c >= 0xd9 && c <= 0xdb:
+		return r.take(r.number(1 << (c - 0xd9)))
+	}
+	r.fail()
+	return nil
+}
+
+// bytes returns a copy: a payload outlives its message.
+func (r *reader) bytes() []byte {
+	if r.isNil() {
+		return nil
+	}
+	c := r.byte()
+	if c < 0xc4 || c > 0xc6 {
+		r.fail()
+		return nil
+	}
+	b := r.take(r.number(1 << (c - 0xc4)))
+	if r.bad {
+		return nil
+	}
+	return append(make([]byte, 0, len(b)), b...)
+}
+
+func (r *reader) uint() uint64 {
+	switch c := r.byte(); {
+	case c < 0x80:
+		return uint64(c)
+	case c >= 0xcc && c <= 0xcf:
+		return r.number(1 << (c - 0xcc))
+	}
+	r.fail()
+	return 0
+}
+
+func (r *reader) int() int64 {
+	if r.bad || r.pos >= len(r.b) {
+		r.fail()
+		return 0
+	}
+	c := r.b[r.pos]
+	switch {
+	case c >= 0xe0:
+		r.pos++
+		return int64(int8(c))
+	case c >= 0xd0 && c <= 0xd3:
+		r.pos++
+		size := uint64(1) << (c - 0xd0)
+		shift := 64 - 8*size
+		return int64(r.number(size)<<shift) >> shift
+	}
+	n := r.uint()
+	if n > math.MaxInt64 {
+		r.fail()
+	}
+	return int64(n)
+}
+
+// skip steps over any value. A body may nest as deep as MaxDepth; how deep r is in it stays below the difference.
+func (r *reader) skip() []byte {
+	if r.bad {
+		return nil
+	}
+	end, err := scan(r.b, r.pos, MaxDepth-8)
+	if err != nil {
+		r.fail()
+		return nil
+	}
+	return r.take(uint64(end - r.pos))
+}
+
+func (r *reader) value(p *plan, v reflect.Value) {
+	seen := uint64(0)
+	for n := r.mapLen(); n > 0 && !r.bad; n-- {
+		i, known := r.key(p)
+		switch {
+		case r.bad:
+		case !known:
+			r.skip()
+		case seen&(1<<i) != 0: // which one counts is not ours to say
+			r.fail()
+		default:
+			seen |= 1 << i
+			f := &p.fields[i]
+			r.field(f, v.Field(f.index))
+		}
+	}
+}
+
+// key reads a field's name, or in a compact body its number.
+func (r *reader) key(p *plan) (i int, known bool) {
+	if r.compact && !r.bad && r.pos < len(r.b) && (r.b[r.pos] < 0x80 || r.b[r.pos] >= 0xcc && r.b[r.pos] <= 0xcf) {
+		n := r.uint()
+		if n >= uint64(len(p.byWord)) || p.byWord[n] == 0 {
+			return 0, false
+		}
+		return int(p.byWord[n]) - 1, true
+	}
+	i, known = p.byName[string(r.text())]
+	return i, known
+}
+
+func (r *reader) field(f *field, v reflect.Value) {
+	switch f.kind {
+	case kindText:
+		if b := r.text(); !r.bad {
+			v.SetString(string(b))
+		}
+	case kindBool:
+		c := r.byte()
+		if c != 0xc2 && c != 0xc3 {
+			r.fail()
+		}
+		v.SetBool(c == 0xc3)
+	case kindInt:
+		v.SetInt(r.int())
+	case kindUint:
+		n := r.uint()
+		if v.OverflowUint(n) {
+			r.fail()
+		}
+		v.SetUint(n)
+	case kindFloat:
+		if r.byte() != 0xcb {
+			r.fail()
+		}
+		v.SetFloat(math.Float64frombits(r.number(8)))
+	case kindBytes:
+		v.SetBytes(r.bytes())
+	case kindStruct:
+		r.value(f.elem, v)
+	case kindPointer:
+		if r.isNil() {
+			v.SetZero()
+			return
+		}
+		if v.IsNil() {
+			v.Set(reflect.New(f.elem.typ))
+		}
+		r.value(f.elem, v.Elem())
+	default:
+		r.list(f, v)
+	}
+}
+
+func (r *reader) list(f *field, v reflect.Value) {
+	if r.isNil() {
+		v.SetZero()
+		return
+	}
+	switch f.kind {
+	case kindTextMap:
+		n := r.mapLen()
+		m := make(map[string]string, min(n, 16))
+		for ; n > 0 && !r.bad; n-- {
+			k := string(r.text())
+			m[k] = string(r.text())
+		}
+		v.Set(reflect.ValueOf(m))
+	case kindTexts:
+		n := r.arrayLen(1)
+		all := make([]string, 0, n)
+		for ; n > 0 && !r.bad; n-- {
+			all = append(all, string(r.text()))
+		}
+		v.Set(reflect.ValueOf(all))
+	case kindEvents:
+		*v.Addr().Interface().(*[]Event) = r.events()
+	case kindDecisions:
+		*v.Addr().Interface().(*[]Decision) = r.decisions()
+	case kindStructs:
+		n := r.arrayLen(1)
+		all := reflect.MakeSlice(v.Type(), n, n)
+		for i := 0; i < n && !r.bad; i++ {
+			r.value(f.elem, all.Index(i))
+		}
+		v.Set(all)
+	}
+}
+
+func (r *reader) events() []Event {
+	n := r.arrayLen(3)
+	all := make([]Event, 0, n)
+	for ; n > 0 && !r.bad; n-- {
+		var e Event
+		if r.compact {
+			e = r.compactEvent()
+		} else {
+			e = r.event()
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func (r *reader) event() Event {
+	n := r.arrayLen(1)
+	if n < 4 {
+		r.fail()
+	}
+	var e Event
+	e.ID = r.int()
+	typ := r.text()
+	e.Time = Timestamp(r.int())
+	e.Attributes = r.attributes(typ)
+	for ; n > 4 && !r.bad; n-- {
+		r.skip()
+	}
+	return e
+}
+
+// attributes reads those of an event whose type has been read.
+func (r *reader) attributes(typ []byte) Attributes {
+	if r.bad {
+		return nil
+	}
+	if t, known := types[EventType(typ)]; known {
+		a := t.make()
+		p, v := planned(a)
+		if p == nil {
+			r.fail()
+			return nil
+		}
+		if !r.isNil() {
+			r.value(p, v)
+		}
+		return a
+	}
+	u := &Unknown{Type: EventType(typ)}
+	if raw := r.skip(); !r.bad {
+		u.Raw = append(u.Raw, raw...)
+	}
+	return u
+}
+
+func (r *reader) decisions() []Decision {
+	n := r.arrayLen(1)
+	all := make([]Decision, 0, n)
+	for ; n > 0 && !r.bad; n-- {
+		all = append(all, r.decision())
+	}
+	return all
+}
+
+// decision reads one as this module writes it, the type first.
+func (r *reader) decision() (d Decision) {
+	if n := r.mapLen(); n != 2 || string(r.text()) != "type" {
+		r.fail()
+	}
+	typ := r.text()
+	if string(r.text()) != "attributes" || r.bad {
+		r.fail()
+		return d
+	}
+	d.Attributes = newDecision(DecisionType(typ))
+	if _, unknown := d.Attributes.(*UnknownDecision); unknown {
+		r.skip()
+		return d
+	}
+	p, v := planned(d.Attributes)
+	if p == nil {
+		r.fail()
+		return d
+	}
+	r.value(p, v)
+	return d
+}

@@ -1,0 +1,266 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/binary"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// encoder appends the msgpack of values that have a plan.
+type encoder struct {
+	b       []byte
+	compact bool // names and event types by their numbers, and nothing that is zero
+	// In a compact record: the id that the next event has if there is no gap, and the time of the one before it.
+	id int64
+	at Timestamp
+}
+
+// planned returns the plan for what v points to, and that value; nil if there is none.
+func planned(v any) (*plan, reflect.Value) {
+	p := reflect.ValueOf(v)
+	if p.Kind() != reflect.Pointer || p.IsNil() {
+		return nil, p
+	}
+	return plans[p.Type().Elem()], p.Elem()
+}
+
+func (e *encoder) value(p *plan, v reflect.Value) error {
+	n, left := 0, uint64(0) // a bit for each field that is written
+	for i := range p.fields {
+		if f := &p.fields[i]; !e.leaves(f, v.Field(f.index)) {
+			n++
+			left |= 1 << i
+		}
+	}
+	e.b = appendMapLen(e.b, n)
+	for i := range p.fields {
+		if left&(1<<i) == 0 {
+			continue
+		}
+		f := &p.fields[i]
+		if e.compact {
+			e.b = append(e.b, f.short...)
+		} else {
+			e.b = append(e.b, f.key...)
+		}
+		if err := e.field(f, v.Field(f.index)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaves tells whether a field is left out.
+func (e *encoder) leaves(f *field, v reflect.Value) bool {
+	if !f.omit && !e.compact {
+		return false
+	}
+	if f.omit {
+		return f.empty(v)
+	}
+	return v.IsZero() // an empty list is not
+}
+
+func (e *encoder) field(f *field, v reflect.Value) error {
+	switch f.kind {
+	case kindText:
+		e.b = appendText(e.b, v.String())
+	case kindBool:
+		e.b = append(e.b, 0xc2)
+		if v.Bool() {
+			e.b[len(e.b)-1] = 0xc3
+		}
+	case kindInt:
+		e.b = appendInt(e.b, v.Int())
+	case kindUint:
+		e.b = appendUint(e.b, v.Uint())
+	case kindFloat:
+		e.b = binary.BigEndian.AppendUint64(append(e.b, 0xcb), math.Float64bits(v.Float()))
+	case kindBytes:
+		if v.IsNil() {
+			e.b = append(e.b, 0xc0)
+			return nil
+		}
+		e.b = appendBytes(e.b, v.Bytes())
+	case kindStruct:
+		return e.value(f.elem, v)
+	case kindPointer:
+		if v.IsNil() {
+			e.b = append(e.b, 0xc0)
+			return nil
+		}
+		return e.value(f.elem, v.Elem())
+	default:
+		return e.list(f, v)
+	}
+	return nil
+}
+
+func (e *encoder) list(f *field, v reflect.Value) error {
+	if v.IsNil() {
+		e.b = append(e.b, 0xc0)
+		return nil
+	}
+	switch f.kind {
+	case kindTextMap:
+		m := v.Interface().(map[string]string)
+		e.b = appendMapLen(e.b, len(m))
+		for _, k := range slices.Sorted(maps.Keys(m)) { // equal values have equal bytes
+			e.b = appendText(appendText(e.b, k), m[k])
+		}
+		return nil
+	case kindTexts:
+		e.b = appendArrayLen(e.b, v.Len())
+		for i := range v.Len() {
+			e.b = appendText(e.b, v.Index(i).String())
+		}
+		return nil
+	}
+	e.b = appendArrayLen(e.b, v.Len())
+	for i := range v.Len() {
+		var err error
+		switch f.kind {
+		case kindEvents:
+			err = e.event(v.Index(i).Addr().Interface().(*Event))
+		case kindDecisions:
+			err = e.decision(v.Index(i).Addr().Interface().(*Decision))
+		default:
+			err = e.value(f.elem, v.Index(i))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *encoder) event(v *Event) error {
+	if e.compact {
+		return e.compactEvent(v)
+	}
+	e.b = appendInt(append(e.b, 0x94), v.ID)
+	e.b = appendText(e.b, string(v.Type()))
+	e.b = appendInt(e.b, int64(v.Time))
+	return e.attributes(v.Attributes)
+}
+
+func (e *encoder) decision(d *Decision) error {
+	e.b = appendText(append(e.b, 0x82), "type")
+	e.b = appendText(e.b, string(d.Type()))
+	e.b = appendText(e.b, "attributes")
+	return e.attributes(d.Attributes)
+}
+
+// attributes of a type of the author's own go by the library.
+func (e *encoder) attributes(a any) error {
+	if u, ok := a.(*Unknown); ok {
+		return e.unknown(u)
+	}
+	if p, v := planned(a); p != nil {
+		return e.value(p, v)
+	}
+	return e.other(a)
+}
+
+func (e *encoder) unknown(u *Unknown) error {
+	if len(u.Raw) == 0 {
+		e.b = append(e.b, 0xc0)
+		return nil
+	}
+	if err := u.check(); err != nil {
+		return err
+	}
+	e.b = append(e.b, u.Raw...)
+	return nil
+}
+
+// other encodes by the library.
+func (e *encoder) other(v any) error {
+	buf := bytes.NewBuffer(e.b)
+	enc := msgpack.GetEncoder()
+	defer msgpack.PutEncoder(enc)
+	enc.Reset(buf)
+	enc.SetCustomStructTag("json")
+	enc.UseCompactInts(true)
+	enc.SetSortMapKeys(true)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	e.b = buf.Bytes()
+	return nil
+}
+
+func appendUint(b []byte, n uint64) []byte {
+	switch {
+	case n <= math.MaxInt8:
+		return append(b, byte(n))
+	case n <= math.MaxUint8:
+		return append(b, 0xcc, byte(n))
+	case n <= math.MaxUint16:
+		return binary.BigEndian.AppendUint16(append(b, 0xcd), uint16(n))
+	case n <= math.MaxUint32:
+		return binary.BigEndian.AppendUint32(append(b, 0xce), uint32(n))
+	}
+	return binary.BigEndian.AppendUint64(append(b, 0xcf), n)
+}
+
+func appendInt(b []byte, n int64) []byte {
+	switch {
+	case n >= 0:
+		return appendUint(b, uint64(n))
+	case n >= -32:
+		return append(b, byte(n))
+	case n >= math.MinInt8:
+		return append(b, 0xd0, byte(n))
+	case n >= math.MinInt16:
+		return binary.BigEndian.AppendUint16(append(b, 0xd1), uint16(n))
+	case n >= math.MinInt32:
+		return binary.BigEndian.AppendUint32(append(b, 0xd2), uint32(n))
+	}
+	return binary.BigEndian.AppendUint64(append(b, 0xd3), uint64(n))
+}
+
+func appendText(b []byte, s string) []byte {
+	if len(s) < 32 {
+		return append(append(b, 0xa0|byte(len(s))), s...)
+	}
+	return append(appendLen(b, 0xd9, len(s)), s...)
+}
+
+func appendBytes(b, v []byte) []byte { return append(appendLen(b, 0xc4, len(v)), v...) }
+
+// appendLen writes a length of one, two or four bytes; code is that of the first.
+func appendLen(b []byte, code byte, n int) []byte {
+	switch {
+	case n <= math.MaxUint8:
+		return append(b, code, byte(n))
+	case n <= math.MaxUint16:
+		return binary.BigEndian.AppendUint16(append(b, code+1), uint16(n))
+	}
+	return binary.BigEndian.AppendUint32(append(b, code+2), uint32(n))
+}
+
+func appendArrayLen(b []byte, n int) []byte {
+	switch {
+	case n < 16:
+		return append(b, 0x90|byte(n))
+	case n <= math.MaxUint16:
+		return binary.BigEndian.AppendUint16(append(b, 0xdc), uint16(n))
+	}
+	return binary.BigEndian.AppendUint32(append(b, 0xdd), uint32(n))
+}
+
+func appendMapLen(b []byte, n int) []byte {
+	switch {
+	case n < 16:
+		return append(b, 0x80|byte(n))
+	case n <= math.MaxUint16:
+		return binary.BigEndian.AppendUint16(append(b, 0xde), uint16(n))
+	}
+	return binary.BigEndian.AppendUint32(append(b, 0xdf), uint32(n))
+}

@@ -1,0 +1,35 @@
+package schemas
+
+import "bytes"
+
+// MarshalNamed encodes with the names of fields, as everything but records is, and records were.
+var MarshalNamed = marshalNamed
+
+// Quick decodes by a plan alone, and Library without one; a compact body has only the first.
+func Quick(body []byte, v any) bool { return quick(body[1:], v) }
+
+// QuickJSON decodes a JSON body by a plan alone.
+func QuickJSON(body []byte, v any) bool { return quickJSON(body, v) }
+
+func Library(body []byte, v any) error {
+	if err := Scan(body[1:]); err != nil {
+		return err
+	}
+	return decode(body[1:], v)
+}
+
+// MarshalByLibrary encodes without a plan.
+func MarshalByLibrary(v any) ([]byte, error) {
+	e := encoder{b: []byte{Version}}
+	err := e.other(v)
+	return e.b, err
+}
+
+// Planned tells whether there is a plan for what v points to.
+func Planned(v any) bool { p, _ := planned(v); return p != nil }
+
+// MarshalCompact encodes a record in the compact form, not packed.
+func MarshalCompact(r *Record) ([]byte, error) { return appendRecord(nil, r) }
+
+// IsPacked tells whether a body is a packed record.
+func IsPacked(b []byte) bool { return bytes.HasPrefix(b, []byte{versionPacked}) }

@@ -1,0 +1,333 @@
+package schemas
+
+import (
+	"encoding/json"
+	"reflect"
+	"unicode/utf8"
+)
+
+// jsonReader reads JSON bodies by a plan. At the first thing that it does not expect, a field that it does not know among
+// them, it is bad, and encoding/json reads the body anew: that one matches names in any case and says what is wrong.
+type jsonReader struct {
+	b   []byte
+	pos int
+	bad bool
+}
+
+// quickJSON decodes a JSON body into v by its plan. It is false if there is none, or if the body is not what it expects.
+func quickJSON(b []byte, v any) bool {
+	p, value := planned(v)
+	if p == nil || len(b) > MaxBody {
+		return false
+	}
+	r := jsonReader{b: b}
+	r.value(p, value)
+	r.peek()
+	return !r.bad && r.pos == len(b)
+}
+
+func (r *jsonReader) fail() { r.bad = true }
+
+// peek steps over white space and returns what comes; 0 at the end and if r is bad.
+func (r *jsonReader) peek() byte {
+	for ; !r.bad && r.pos < len(r.b); r.pos++ {
+		switch c := r.b[r.pos]; c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+func (r *jsonReader) is(c byte) bool {
+	if r.peek() != c || r.bad || r.pos >= len(r.b) {
+		return false
+	}
+	r.pos++
+	return true
+}
+
+func (r *jsonReader) want(c byte) {
+	if !r.is(c) {
+		r.fail()
+	}
+}
+
+func (r *jsonReader) word(w string) bool {
+	r.peek()
+	if r.bad || len(r.b)-r.pos < len(w) || string(r.b[r.pos:r.pos+len(w)]) != w {
+		return false
+	}
+	r.pos += len(w)
+	return true
+}
+
+// each calls f for each element of what open begins; f reads it.
+func (r *jsonReader) each(open, end byte, f func()) {
+	r.want(open)
+	if r.is(end) {
+		return
+	}
+	for !r.bad {
+		f()
+		if r.is(end) {
+			return
+		}
+		r.want(',')
+	}
+}
+
+// raw steps over a text and returns it with its quotes, and whether it has escapes.
+func (r *jsonReader) raw() (text []byte, escaped bool) {
+	begin := r.pos
+	r.want('"')
+	if begin = r.pos - 1; r.bad {
+		return nil, false
+	}
+	for r.pos < len(r.b) {
+		c := r.b[r.pos]
+		r.pos++
+		switch {
+		case c == '"':
+			return r.b[begin:r.pos], escaped
+		case c == '\\':
+			escaped = true
+			r.pos++
+		case c < ' ':
+			r.fail()
+			return nil, false
+		}
+	}
+	r.fail()
+	return nil, false
+}
+
+func (r *jsonReader) text() string {
+	raw, escaped := r.raw()
+	if r.bad {
+		return ""
+	}
+	if inner := raw[1 : len(raw)-1]; !escaped && utf8.Valid(inner) {
+		return string(inner)
+	}
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		r.fail()
+	}
+	return s
+}
+
+// name reads a key, which is one of our own: without escapes.
+func (r *jsonReader) name() []byte {
+	raw, escaped := r.raw()
+	if r.want(':'); r.bad || escaped {
+		r.fail()
+		return nil
+	}
+	return raw[1 : len(raw)-1]
+}
+
+// int reads a whole number of at most 18 digits, which fits.
+func (r *jsonReader) int() int64 {
+	negative := r.is('-')
+	r.peek()
+	begin, n := r.pos, int64(0)
+	for ; !r.bad && r.pos < len(r.b) && r.b[r.pos] >= '0' && r.b[r.pos] <= '9' && r.pos-begin < 19; r.pos++ {
+		n = 10*n + int64(r.b[r.pos]-'0')
+	}
+	digits := r.pos - begin
+	if digits == 0 || digits > 18 || digits > 1 && r.b[begin] == '0' || negative && r.b[begin-1] != '-' {
+		r.fail()
+	}
+	if r.pos < len(r.b) && (r.b[r.pos] == '.' || r.b[r.pos] == 'e' || r.b[r.pos] == 'E') {
+		r.fail()
+	}
+	if negative {
+		return -n
+	}
+	return n
+}
+
+// any steps over a value of any kind and returns it. It is checked that it is JSON.
+func (r *jsonReader) any() []byte {
+	c := r.peek()
+	begin := r.pos
+	if c == '"' {
+		if text, escaped := r.raw(); !escaped {
+			return text
+		}
+	} else if r.span(); r.bad {
+		return nil
+	}
+	if r.bad || !json.Valid(r.b[begin:r.pos]) {
+		r.fail()
+		return nil
+	}
+	return r.b[begin:r.pos]
+}
+
+// span steps to where an array, an object, a number or a word ends, if it is one.
+func (r *jsonReader) span() {
+	for depth := 0; !r.bad && r.pos < len(r.b); {
+		switch r.b[r.pos] {
+		case '"':
+			r.raw()
+			continue
+		case '{', '[':
+			if depth++; depth > maxPayloadDepth {
+				r.fail()
+			}
+		case '}', ']':
+			if depth == 0 {
+				return
+			}
+			if depth--; depth == 0 {
+				r.pos++
+				return
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return
+			}
+		}
+		r.pos++
+	}
+}
+
+func (r *jsonReader) value(p *plan, v reflect.Value) {
+	seen := uint64(0)
+	r.each('{', '}', func() {
+		i, known := p.byName[string(r.name())]
+		if r.bad || !known || seen&(1<<i) != 0 {
+			r.fail()
+			return
+		}
+		seen |= 1 << i
+		f := &p.fields[i]
+		r.field(f, v.Field(f.index))
+	})
+}
+
+func (r *jsonReader) field(f *field, v reflect.Value) {
+	if r.peek() == 'n' {
+		if !r.word("null") {
+			r.fail()
+		} else if f.unit == unitTime || f.kind >= kindBytes && f.kind != kindStruct { // the others keep what they have
+			v.SetZero()
+		}
+		return
+	}
+	switch f.unit {
+	case unitPayload, unitDuration, unitTime:
+		u := v.Addr().Interface().(json.Unmarshaler)
+		if raw := r.any(); !r.bad && u.UnmarshalJSON(raw) != nil {
+			r.fail()
+		}
+		return
+	}
+	switch f.kind {
+	case kindText:
+		v.SetString(r.text())
+	case kindBool:
+		t := r.word("true")
+		if !t && !r.word("false") {
+			r.fail()
+		}
+		v.SetBool(t)
+	case kindInt:
+		n := r.int()
+		if f.name == "v" && n != Version {
+			r.fail()
+		}
+		v.SetInt(n)
+	case kindUint:
+		n := r.int()
+		if n < 0 || v.OverflowUint(uint64(n)) {
+			r.fail()
+		}
+		v.SetUint(uint64(n))
+	case kindStruct:
+		r.value(f.elem, v)
+	case kindPointer:
+		if v.IsNil() {
+			v.Set(reflect.New(f.elem.typ))
+		}
+		r.value(f.elem, v.Elem())
+	case kindTexts:
+		all := []string{}
+		r.each('[', ']', func() { all = append(all, r.text()) })
+		v.Set(reflect.ValueOf(all))
+	case kindEvents:
+		all := []Event{}
+		r.each('[', ']', func() { all = append(all, r.event()) })
+		*v.Addr().Interface().(*[]Event) = all
+	case kindDecisions:
+		all := []Decision{}
+		r.each('[', ']', func() { all = append(all, r.decision()) })
+		*v.Addr().Interface().(*[]Decision) = all
+	default: // floats, bytes, maps
+		if raw := r.any(); !r.bad && json.Unmarshal(raw, v.Addr().Interface()) != nil {
+			r.fail()
+		}
+	}
+}
+
+// event reads one as this module writes it: the attributes behind their type.
+func (r *jsonReader) event() (e Event) {
+	typ := ""
+	seen := 0
+	r.each('{', '}', func() {
+		name := r.name()
+		switch seen++; {
+		case seen == 1 && string(name) == "id":
+			e.ID = r.int()
+		case seen == 2 && string(name) == "type":
+			typ = r.text()
+		case seen == 3 && string(name) == "time":
+			if raw := r.any(); !r.bad && e.Time.UnmarshalJSON(raw) != nil {
+				r.fail()
+			}
+		case seen == 4 && string(name) == "attributes":
+			if e.Attributes = newAttributes(EventType(typ)); e.Attributes == nil {
+				r.fail()
+				return
+			}
+			r.attributes(e.Attributes)
+		default:
+			r.fail()
+		}
+	})
+	if seen != 4 {
+		r.fail()
+	}
+	return e
+}
+
+func (r *jsonReader) decision() (d Decision) {
+	seen := 0
+	r.each('{', '}', func() {
+		name := r.name()
+		switch seen++; {
+		case seen == 1 && string(name) == "type":
+			d.Attributes = newDecision(DecisionType(r.text()))
+		case seen == 2 && string(name) == "attributes":
+			r.attributes(d.Attributes)
+		default:
+			r.fail()
+		}
+	})
+	if seen == 0 {
+		r.fail()
+	}
+	return d
+}
+
+func (r *jsonReader) attributes(a any) {
+	p, v := planned(a)
+	if p == nil {
+		r.fail()
+		return
+	}
+	r.value(p, v)
+}

@@ -1,0 +1,180 @@
+package schemas
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// jsonEncoder appends the JSON of values that have a plan: byte for byte what encoding/json writes, which does whatever is
+// rare: texts to escape, floats, attributes that have no plan.
+type jsonEncoder struct {
+	b   []byte
+	err error
+}
+
+func (e *jsonEncoder) value(p *plan, v reflect.Value) {
+	e.b = append(e.b, '{')
+	first := true
+	for i := range p.fields {
+		f := &p.fields[i]
+		field := v.Field(f.index)
+		if f.omit && f.empty(field) {
+			continue
+		}
+		if !first {
+			e.b = append(e.b, ',')
+		}
+		first = false
+		e.b = append(e.b, f.quoted...)
+		e.field(f, field)
+	}
+	e.b = append(e.b, '}')
+}
+
+func (e *jsonEncoder) field(f *field, v reflect.Value) {
+	switch f.unit {
+	case unitPayload:
+		e.payload(Payload(v.Bytes()))
+		return
+	case unitDuration:
+		e.b = Duration(v.Int()).appendJSON(e.b)
+		return
+	case unitTime:
+		e.b = Timestamp(v.Int()).appendJSON(e.b)
+		return
+	}
+	switch f.kind {
+	case kindText:
+		e.text(v.String())
+	case kindBool:
+		e.b = strconv.AppendBool(e.b, v.Bool())
+	case kindInt:
+		e.b = strconv.AppendInt(e.b, v.Int(), 10)
+	case kindUint:
+		e.b = strconv.AppendUint(e.b, v.Uint(), 10)
+	case kindFloat:
+		e.other(v.Float())
+	case kindStruct:
+		e.value(f.elem, v)
+	default:
+		if v.IsNil() {
+			e.b = append(e.b, "null"...)
+			return
+		}
+		e.list(f, v)
+	}
+}
+
+// list writes what may be nil, and is not.
+func (e *jsonEncoder) list(f *field, v reflect.Value) {
+	switch f.kind {
+	case kindPointer:
+		e.value(f.elem, v.Elem())
+		return
+	case kindBytes:
+		e.b = append(base64.StdEncoding.AppendEncode(append(e.b, '"'), v.Bytes()), '"')
+		return
+	case kindTextMap:
+		m := v.Interface().(map[string]string)
+		e.b = append(e.b, '{')
+		for i, k := range slices.Sorted(maps.Keys(m)) {
+			if i > 0 {
+				e.b = append(e.b, ',')
+			}
+			e.text(k)
+			e.b = append(e.b, ':')
+			e.text(m[k])
+		}
+		e.b = append(e.b, '}')
+		return
+	}
+	e.b = append(e.b, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			e.b = append(e.b, ',')
+		}
+		switch f.kind {
+		case kindTexts:
+			e.text(v.Index(i).String())
+		case kindEvents:
+			e.event(v.Index(i).Addr().Interface().(*Event))
+		case kindDecisions:
+			e.decision(v.Index(i).Addr().Interface().(*Decision))
+		default:
+			e.value(f.elem, v.Index(i))
+		}
+	}
+	e.b = append(e.b, ']')
+}
+
+func (e *jsonEncoder) event(v *Event) {
+	e.b = strconv.AppendInt(append(e.b, `{"id":`...), v.ID, 10)
+	e.b = append(e.b, `,"type":`...)
+	e.text(string(v.Type()))
+	e.b = append(e.b, `,"time":`...)
+	e.b = v.Time.appendJSON(e.b)
+	e.b = append(e.b, `,"attributes":`...)
+	e.attributes(v.Attributes)
+	e.b = append(e.b, '}')
+}
+
+func (e *jsonEncoder) decision(d *Decision) {
+	e.b = append(e.b, `{"type":`...)
+	e.text(string(d.Type()))
+	e.b = append(e.b, `,"attributes":`...)
+	e.attributes(d.Attributes)
+	e.b = append(e.b, '}')
+}
+
+func (e *jsonEncoder) attributes(a any) {
+	if p, v := planned(a); p != nil {
+		e.value(p, v)
+		return
+	}
+	e.other(a)
+}
+
+func (e *jsonEncoder) other(v any) {
+	b, err := json.Marshal(v)
+	if err != nil && e.err == nil {
+		e.err = err
+	}
+	e.b = append(e.b, b...)
+}
+
+// plainJSON are the bytes that stand in a JSON text as they are, as encoding/json sees it.
+var plainJSON = func() (plain [256]bool) {
+	for c := 0x20; c < 0x7f; c++ {
+		plain[c] = c != '"' && c != '\\' && c != '<' && c != '>' && c != '&'
+	}
+	return plain
+}()
+
+func (e *jsonEncoder) text(s string) {
+	for i := range len(s) {
+		if !plainJSON[s[i]] {
+			e.other(s)
+			return
+		}
+	}
+	e.b = append(append(append(e.b, '"'), s...), '"')
+}
+
+// payload writes one without white space, and with "<", ">" and "&" escaped, as all that is embedded.
+func (e *jsonEncoder) payload(p Payload) {
+	b, err := p.MarshalJSON()
+	if err != nil && e.err == nil {
+		e.err = err
+	}
+	for _, c := range b {
+		if c <= ' ' || c == '<' || c == '>' || c == '&' || c == 0xe2 { // the last begins U+2028
+			e.other(json.RawMessage(b))
+			return
+		}
+	}
+	e.b = append(e.b, b...)
+}

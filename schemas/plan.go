@@ -1,0 +1,211 @@
+package schemas
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// plan says how a struct is encoded and decoded: what reflection tells of it, asked once. The codec of the plans and the
+// one of the msgpack library write the same bytes; where a value or a body is not what a plan expects, the library does it.
+//
+// Generated code would save some hundred nanoseconds a message more, for thousands of lines that nobody reads.
+type plan struct {
+	typ    reflect.Type
+	fields []field
+	byName map[string]int
+	byWord [len(words) + 1]int8 // the place in fields and 1; 0 if there is none
+}
+
+type field struct {
+	name   string
+	key    string // the name as a msgpack text
+	short  string // the name as a number of words, or as a text if it has none
+	quoted string // the name in JSON, with its colon
+	index  int    // in the struct
+	kind   kind
+	unit   unit
+	omit   bool // left out if empty
+	elem   *plan
+}
+
+// empty tells whether a field that may be left out is.
+func (f *field) empty(v reflect.Value) bool {
+	switch f.kind {
+	case kindText, kindBytes, kindTexts, kindTextMap, kindStructs, kindEvents, kindDecisions:
+		return v.Len() == 0
+	}
+	return v.IsZero()
+}
+
+// unit says that a field has a JSON form of its own.
+type unit uint8
+
+const (
+	unitPayload unit = iota + 1
+	unitDuration
+	unitTime
+)
+
+var units = map[reflect.Type]unit{
+	reflect.TypeFor[Payload]():   unitPayload,
+	reflect.TypeFor[Duration]():  unitDuration,
+	reflect.TypeFor[Timestamp](): unitTime,
+}
+
+// kind is how a field is encoded.
+type kind uint8
+
+const (
+	kindText kind = iota + 1
+	kindBool
+	kindInt
+	kindUint
+	kindFloat
+	kindBytes
+	kindTexts
+	kindTextMap
+	kindStruct
+	kindPointer // to a struct
+	kindStructs // a slice of them
+	kindEvents
+	kindDecisions
+)
+
+// plans are those of the messages of every workflow, of all events and of all decisions. The others go by the library.
+var plans = makePlans()
+
+func makePlans() map[reflect.Type]*plan {
+	all := make(map[reflect.Type]*plan)
+	for _, v := range []any{
+		Record{},
+		Checkpoint{},
+		Alarm{},
+		Ring{},
+		Report{},
+		ActivityTask{},
+		DecisionTask{},
+		DecisionReply{},
+		StartRequest{},
+		StartResponse{},
+		ExecutionRequest{},
+		ResultResponse{},
+		SignalRequest{},
+		SignalResponse{},
+		HistoryRequest{},
+		HistoryResponse{},
+		ChildReport{},
+		ExternalSignal{},
+		ExternalAnswer{},
+		Heartbeat{},
+		BeatAnswer{},
+	} {
+		planOf(all, reflect.TypeOf(v))
+	}
+	for _, t := range types {
+		planOf(all, reflect.TypeOf(t.make()).Elem())
+	}
+	for _, make := range decisions {
+		planOf(all, reflect.TypeOf(make()).Elem())
+	}
+	return all
+}
+
+// planOf makes the plan of a struct and of those in it; nil if it has a field that no plan can tell.
+func planOf(all map[reflect.Type]*plan, t reflect.Type) *plan {
+	if p, made := all[t]; made {
+		return p
+	}
+	p := &plan{typ: t, byName: make(map[string]int)}
+	for i := range t.NumField() {
+		f, ok := fieldOf(all, t.Field(i))
+		if !ok || len(p.fields) == 64 {
+			return nil
+		}
+		f.index = i
+		p.byName[f.name] = len(p.fields)
+		p.fields = append(p.fields, f)
+		if n := wordNumber(f.name); n > 0 {
+			p.byWord[n] = int8(len(p.fields))
+		}
+	}
+	all[t] = p
+	return p
+}
+
+func fieldOf(all map[reflect.Type]*plan, s reflect.StructField) (f field, ok bool) {
+	name, options, _ := strings.Cut(s.Tag.Get("json"), ",")
+	if s.Anonymous || !s.IsExported() || name == "" || name == "-" || options != "" && options != "omitempty" {
+		return f, false
+	}
+	f = field{name: name, key: string(appendText(nil, name)), quoted: `"` + name + `":`, omit: options != "", unit: units[s.Type]}
+	if f.short = f.key; wordNumber(name) > 0 {
+		f.short = string(appendUint(nil, uint64(wordNumber(name))))
+	}
+	f.kind, f.elem = kindOf(all, s.Type)
+	return f, f.kind != 0 && !(f.omit && f.kind == kindStruct)
+}
+
+func kindOf(all map[reflect.Type]*plan, t reflect.Type) (kind, *plan) {
+	switch t {
+	case reflect.TypeFor[[]Event]():
+		return kindEvents, nil
+	case reflect.TypeFor[[]Decision]():
+		return kindDecisions, nil
+	case reflect.TypeFor[[]string]():
+		return kindTexts, nil
+	case reflect.TypeFor[map[string]string]():
+		return kindTextMap, nil
+	}
+	if special(t) {
+		return 0, nil
+	}
+	structs := func(k kind, t reflect.Type) (kind, *plan) {
+		if t.Kind() != reflect.Struct || special(t) {
+			return 0, nil
+		}
+		if p := planOf(all, t); p != nil {
+			return k, p
+		}
+		return 0, nil
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return kindText, nil
+	case reflect.Bool:
+		return kindBool, nil
+	case reflect.Int, reflect.Int64:
+		return kindInt, nil
+	case reflect.Uint32, reflect.Uint64:
+		return kindUint, nil
+	case reflect.Float64:
+		return kindFloat, nil
+	case reflect.Struct:
+		return structs(kindStruct, t)
+	case reflect.Pointer:
+		return structs(kindPointer, t.Elem())
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return kindBytes, nil
+		}
+		return structs(kindStructs, t.Elem())
+	}
+	return 0, nil
+}
+
+// special tells whether a type encodes itself, in a way that is not known here.
+func special(t reflect.Type) bool {
+	p := reflect.PointerTo(t) // has the methods of t too
+	own := func(i reflect.Type) bool { return p.Implements(i) }
+	text := slices.ContainsFunc([]reflect.Type{
+		reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+	}, own)
+	return text && units[t] == 0 || slices.ContainsFunc([]reflect.Type{
+		reflect.TypeFor[msgpack.CustomEncoder](), reflect.TypeFor[msgpack.CustomDecoder](), reflect.TypeFor[msgpack.Marshaler](), reflect.TypeFor[msgpack.Unmarshaler](),
+		reflect.TypeFor[encoding.BinaryMarshaler](), reflect.TypeFor[encoding.BinaryUnmarshaler](),
+	}, own)
+}
