@@ -32,6 +32,9 @@ type Options struct {
 	// Synced says that the server loses nothing that it has acknowledged: it syncs every write. Then nothing is repaired
 	// when another server is met. Defaults to false, which is always safe.
 	Synced bool
+	// Predecessors are the ids of the NATS servers that had the store before the one in this process, as far back as they
+	// ended properly, with everything that they had acknowledged on disk. That is then not repeated. Defaults to none.
+	Predecessors []string
 	// Quorum tells why nothing can be stored here at the moment, or nil. It is asked four times a second. While it tells
 	// something, requests are refused at once instead of being left to wait. Defaults to none.
 	Quorum func() error

@@ -66,6 +66,9 @@ type Server struct {
 
 	writable writable
 
+	predecessors []string // see ended.go
+	recovers     bool     // the streams are those of the last server: this one may say that it has ended properly
+
 	quit chan struct{} // ends the keeper
 	wg   sync.WaitGroup
 }
@@ -113,6 +116,9 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.removeHalfMade(); err != nil {
 		return unusable(s.store.dir, err)
 	}
+	if err := s.takeEnded(); err != nil {
+		return unusable(s.store.dir, err)
+	}
 	before := s.streamsOnDisk()
 	srv, err := server.NewServer(s.serverOptions())
 	if err != nil {
@@ -136,6 +142,7 @@ func (s *Server) start(ctx context.Context) error {
 			return unusable(s.store.dir, err)
 		}
 	}
+	s.recovers = true
 	if s.opts.Profile == ProfileDev && !s.store.temporary {
 		s.wg.Go(func() { s.keepDefinitions(s.quit) })
 	}
@@ -214,6 +221,11 @@ func (s *Server) stop() {
 	if s.srv != nil {
 		s.srv.Shutdown()
 		s.srv.WaitForShutdown()
+	}
+	if s.recovers && !s.store.temporary && !s.Clustered() {
+		if err := s.markEnded(); err != nil {
+			s.log.WithField("err", err).Warn("embedded server: the store is not marked as complete; the next start looks through it")
+		}
 	}
 	if err := s.store.close(); err != nil {
 		s.log.WithField("err", err).Warn("embedded server: the store was not left clean")

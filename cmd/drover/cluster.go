@@ -148,6 +148,15 @@ func (n *node) synced() bool {
 	return n.server != nil && n.server.Profile() != embedded.ProfileDev
 }
 
+// predecessors names the servers that had the store of this node's own server before, as far back as they ended with
+// everything on disk.
+func (n *node) predecessors() []string {
+	if n.server == nil {
+		return nil
+	}
+	return n.server.Predecessors()
+}
+
 // openHome makes the home or finds it. A node of a cluster waits for the others for as long as it takes, and refuses
 // requests meanwhile: it may have been started first, or be the only one left.
 func (n *node) openHome(ctx context.Context, o topology.Options) error {

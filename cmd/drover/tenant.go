@@ -96,7 +96,7 @@ func (t *tenant) build() error {
 			t.broker, err = broker.New(t.node.dial, broker.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
-				Synced: t.node.synced(), Quorum: t.node.quorum(),
+				Synced: t.node.synced(), Predecessors: t.node.predecessors(), Quorum: t.node.quorum(),
 				DrainTimeout: t.node.o.DrainTimeout,
 			})
 			r = t.broker
