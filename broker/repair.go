@@ -47,8 +47,8 @@ func (p *partition) damaged(ctx context.Context) (bool, error) {
 // server answers such a question in one piece: it loads every block that holds a last record, keeps it, and lets everybody
 // else wait. For a million finished runs that took longer than any question may, so that the partition was never owned.
 func (p *partition) meetOpen(ctx context.Context) error {
-	options := post.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, HeadersOnly: true}
-	open := make(map[string]struct{}) // subjects
+	options := post.ReadOptions{HeadersOnly: true} // a filter costs more than the fences that it would leave out
+	open := make(map[string]struct{})              // subjects
 	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s post.Stored) error {
 		if !isRecord(&s) {
 			return nil
