@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// parkAfter is how long a run stays folded in memory behind the last message to it.
-	parkAfter = 5 * time.Second
+	// parkAfter is how long a run stays folded in memory behind the last message to it, once a partition has more than a
+	// quarter of its CachedRuns: up to there waking is worth more than memory.
+	parkAfter   = 5 * time.Second
+	parkQuarter = 4
 	// parkAtOnce bounds the runs that one tick looks at, and with it how long the loop is busy with them.
 	parkAtOnce = 2000
 )
@@ -36,7 +38,7 @@ type parked struct {
 func (p *partition) parkIdle() {
 	p.parkDue = false
 	long := uint32(max(parkAfter/p.b.o.CheckpointEvery, 1))
-	for range min(parkAtOnce, p.lru.Len()) {
+	for range min(parkAtOnce, p.lru.Len()-p.b.o.CachedRuns/parkQuarter) {
 		r, _ := p.lru.Front().Value.(*run)
 		if p.ticks-r.touched < long {
 			return

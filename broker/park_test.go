@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/internal/cutwire"
 )
 
@@ -25,7 +26,7 @@ func TestIdleRunsAreParked(t *testing.T) { // P-2, P-10
 				alarms.Add(1)
 			}
 			return cutwire.Pass
-		})
+		}, func(o *broker.Options) { o.CachedRuns = 1 })
 		f.decider("order", func(d *decisionTask) string {
 			if d.has("Signal") {
 				return complete
