@@ -129,7 +129,7 @@ func (b *Broker) auditStored(ctx context.Context, partition int, wid, run string
 		l, err = b.loadRun(ctx, partition, wid, run)
 	}
 	if l == nil && err == nil {
-		l, err = b.loadLatest(ctx, partition, wid)
+		l, err = b.loadLatest(ctx, partition, wid, false)
 	}
 	switch {
 	case err != nil:

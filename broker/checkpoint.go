@@ -16,7 +16,11 @@ const purgeBatch = 2000
 // tick writes the checkpoint and tidies the logs.
 func (p *partition) tick() {
 	p.loop.after(p.b.o.CheckpointEvery, p.tick)
-	if p.leaving != nil || !p.may() || p.checkpointing {
+	if p.leaving != nil || !p.may() {
+		return
+	}
+	p.ticks, p.parkDue = p.ticks+1, true
+	if p.checkpointing {
 		return
 	}
 	if p.unwanted++; p.b.share.Mine(p.n) {

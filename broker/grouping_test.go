@@ -106,7 +106,7 @@ func TestPlannedRestartRepeatsNothing(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				first.stop()
 				f.checkpoint(func(c *schemas.Checkpoint) { c.Server = "the one before" })
-				second := f.node("b", nil, func(o *broker.Options) { o.Continues = tc.continues })
+				second := f.node("b", nil, func(o *broker.Options) { o.Predecessors = []string{tc.continues} })
 				time.Sleep(10 * time.Second)
 				s, err := f.js.Stream(t.Context(), ns.StreamTasks("main"))
 				if err != nil {

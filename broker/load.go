@@ -38,6 +38,7 @@ func (p *partition) get(wid string) *run {
 		r = &run{wid: wid, loading: true}
 		p.runs[wid] = r
 		p.touch(r)
+		p.unpark(r)
 		p.load(r)
 		return r
 	}
@@ -55,10 +56,15 @@ func (p *partition) when(r *run, f func()) {
 }
 
 func (p *partition) load(r *run) {
+	known, alone := r.parked, p.alone()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
-		return p.b.loadLatest(ctx, p.n, r.wid)
+		if known != nil {
+			return p.b.loadParked(ctx, p.n, r.wid, known)
+		}
+		return p.b.loadLatest(ctx, p.n, r.wid, alone)
 	}, func(l *loaded, err error) {
 		if err != nil {
+			r.parked = nil // the next try asks the leader
 			p.unloaded(r, err)
 			return
 		}
@@ -75,7 +81,9 @@ func (p *partition) ready(r *run, l *loaded) {
 		r.state, r.window, r.windowFrom = l.state, l.window, l.windowFrom
 		r.positions, r.sequence, r.hash, r.snapshot, r.since = l.positions, l.sequence, l.hash, l.snapshot, l.since
 		r.committed, r.loaded = l.state.LastID, l.state.LastID
-		r.alarm.strange = true
+		if r.alarm.strange = r.parked == nil; r.parked != nil {
+			r.alarm.due, r.alarm.seq, r.parked = r.parked.due, r.parked.alarm, nil
+		}
 		for _, a := range l.state.Activities {
 			if a.Started != 0 && a.Scheduled.HeartbeatTimeout.Limited() {
 				a.LastBeat = p.now() // the heartbeats of the last owner's time are not known: count anew
@@ -105,9 +113,14 @@ func readAsync[T any](b *Broker, l *loop, read func(context.Context) (T, error),
 const readTimeout = 10 * time.Second
 
 // loadLatest reads the latest run of a workflow id; nil if it never had one. "Never" is decided by the leader of the
-// stream, since a follower may not know of a record yet (P-2).
-func (b *Broker) loadLatest(ctx context.Context, partition int, wid string) (*loaded, error) {
-	last, err := b.reads.LastBySubject(ctx, b.ns.StreamHistory(partition), b.ns.HistoryOfWorkflow(partition, wid))
+// stream, since a follower may not know of a record yet (P-2); alone says that the stream has no follower, and then a
+// direct get asks the leader for a third of the price.
+func (b *Broker) loadLatest(ctx context.Context, partition int, wid string, alone bool) (*loaded, error) {
+	get := b.reads.LastBySubject
+	if alone {
+		get = b.reads.LastBySubjectDirect
+	}
+	last, err := get(ctx, b.ns.StreamHistory(partition), b.ns.HistoryOfWorkflow(partition, wid))
 	switch {
 	case errors.Is(err, post.ErrNotFound):
 		return nil, nil
@@ -134,24 +147,31 @@ func (b *Broker) loadRun(ctx context.Context, partition int, wid, id string) (*l
 // fold rebuilds a run from its last snapshot on. last is its last record as the leader has it: a shorter answer comes
 // from a follower that is behind, and is not used.
 func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*loaded, error) {
-	l, from := &loaded{}, uint64(1)
+	from := uint64(1)
 	if isRecord(last) { // else the latest snapshot is not known
 		var newest schemas.Record
 		if err := schemas.Unmarshal(last.Data, &newest); err != nil {
 			return nil, fmt.Errorf("%w: record %d of %s: %w", errDamaged, last.Seq, last.Subject, err)
 		}
 		if newest.First == 1 || len(newest.Snapshot) > 0 {
+			l := &loaded{}
 			return l, l.add(last)
 		}
 		from = max(newest.SnapshotSequence, 1)
 	}
+	return b.foldUpTo(ctx, partition, last.Subject, from, last.Seq)
+}
+
+// foldUpTo folds the records of a run's subject from one sequence to another.
+func (b *Broker) foldUpTo(ctx context.Context, partition int, subj string, from, last uint64) (*loaded, error) {
+	l := &loaded{}
 	for {
-		page, _, err := b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), last.Subject, from, pageRecords)
+		page, _, err := b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), subj, from, pageRecords)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", last.Subject, err)
+			return nil, fmt.Errorf("read %s: %w", subj, err)
 		}
 		for i := range page {
-			if page[i].Seq > last.Seq {
+			if page[i].Seq > last {
 				return l.orNone(), nil
 			}
 			if err := l.add(&page[i]); err != nil {
@@ -159,10 +179,10 @@ func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*l
 			}
 		}
 		switch {
-		case l.sequence == last.Seq:
+		case l.sequence == last:
 			return l.orNone(), nil
 		case len(page) == 0:
-			return nil, fmt.Errorf("%w: read %s: record %d is missing behind %d", errDamaged, last.Subject, last.Seq, l.sequence)
+			return nil, fmt.Errorf("%w: read %s: record %d is missing behind %d", errDamaged, subj, last, l.sequence)
 		}
 		from = page[len(page)-1].Seq + 1
 	}

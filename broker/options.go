@@ -32,9 +32,9 @@ type Options struct {
 	// Synced says that the server loses nothing that it has acknowledged: it syncs every write. Then nothing is repaired
 	// when another server is met. Defaults to false, which is always safe.
 	Synced bool
-	// Continues is the id of the NATS server that ours has taken over from with all that it had acknowledged. Nothing is
-	// repaired when a checkpoint names it. Defaults to none.
-	Continues string
+	// Predecessors are the ids of the NATS servers that had the store before the one in this process, as far back as they
+	// ended properly, with everything that they had acknowledged on disk. That is then not repeated. Defaults to none.
+	Predecessors []string
 	// Stage makes commits to a history stream in groups cheap, or tells why they are not; nil where they never are. The
 	// records that come in while others are being synced are then stored and synced together. Defaults to none.
 	Stage func(stream string) error
@@ -47,8 +47,8 @@ type Options struct {
 	// MaxObject is the size in bytes of the largest payload that is taken. Those above schemas.PayloadThreshold are kept in
 	// the object store; what comes in one message is bound by the server's max_payload alone. Defaults to 64 MiB.
 	MaxObject int64
-	// CachedRuns bounds the runs that a partition keeps folded in memory while nothing happens to them. Defaults to
-	// 10,000.
+	// CachedRuns bounds the runs that a partition keeps folded in memory while nothing happens to them. Above a quarter of it
+	// a run goes after five seconds. Of an open run some 150 bytes stay. Defaults to 10,000.
 	CachedRuns int
 	// SnapshotEvents is after how many events a record carries a snapshot. Defaults to 300.
 	SnapshotEvents int

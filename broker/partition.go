@@ -31,8 +31,12 @@ type partition struct {
 
 	runs   map[string]*run
 	lru    *list.List // of *run, the longest untouched first
-	dirty  []*run
-	closed []*run // the latest closed runs, the oldest first
+	parked map[string]parked
+	ticks  uint32 // of the checkpoint's clock
+	// parkDue: there was a tick since idle runs were looked for.
+	parkDue bool
+	dirty   []*run
+	closed  []*run // the latest closed runs, the oldest first
 
 	intakes [2]*intake
 	records ledger // effects, by history sequence
@@ -100,7 +104,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 	return &partition{
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
-		runs: make(map[string]*run), lru: list.New(), asks: make(map[uint64]*run), paces: make(map[string]*pace), reports: make(map[string]struct{}),
+		runs: make(map[string]*run), lru: list.New(), parked: make(map[string]parked), asks: make(map[uint64]*run), paces: make(map[string]*pace), reports: make(map[string]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 	}
@@ -217,13 +221,17 @@ func (p *partition) flush() {
 			p.settle(r)
 		}
 	}
-	if p.leaving != nil {
+	switch {
+	case p.leaving != nil:
 		p.part()
+	case p.parkDue:
+		p.parkIdle()
 	}
 }
 
 // touch marks a run as used and forgets the longest unused ones above the bound.
 func (p *partition) touch(r *run) {
+	r.touched = p.ticks
 	if r.element == nil {
 		r.element = p.lru.PushBack(r)
 	} else {
@@ -265,6 +273,7 @@ func (p *partition) retire(r *run) {
 }
 
 func (p *partition) forget(r *run) {
+	p.park(r)
 	p.lru.Remove(r.element)
 	delete(p.runs, r.wid)
 }

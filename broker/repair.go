@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
@@ -33,34 +34,46 @@ func (p *partition) damaged(ctx context.Context) (bool, error) {
 	if behind {
 		p.alarms = info.State.LastSeq
 	}
-	if !behind && c.Server != "" && c.Server == p.b.o.Continues {
-		p.written = p.server // it has all that the former one had
+	if !behind && slices.Contains(p.b.o.Predecessors, c.Server) {
+		p.written = p.server // it has all that the other one had
 		return false, nil
 	}
 	return behind || c.Server != p.server && !p.replicated && !p.b.o.Synced, nil
 }
 
 // meetOpen adds every open run to those whose effects are repeated.
+//
+// It reads the headers of all records in their order. To ask for the last record of each run alone looks cheaper, but the
+// server answers such a question in one piece: it loads every block that holds a last record, keeps it, and lets everybody
+// else wait. For a million finished runs that took longer than any question may, so that the partition was never owned.
 func (p *partition) meetOpen(ctx context.Context) error {
-	options := post.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, LastPerSubject: true, HeadersOnly: true}
-	open := 0
+	options := post.ReadOptions{HeadersOnly: true} // a filter costs more than the fences that it would leave out
+	open := make(map[string]struct{})              // subjects
 	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s post.Stored) error {
-		i, err := infoFrom(s)
-		if err != nil {
-			p.log.WithError(err).WithField("subject", s.Subject).Error("a record has no readable headers; drover verify names its run")
+		if !isRecord(&s) {
 			return nil
 		}
-		if !i.Status.Closed() || i.Status == schemas.StatusContinuedAsNew {
-			p.met(i.WorkflowID, i.Run)
-			open++
+		status := schemas.HeaderStatus(s.Header.Get(headerStatus))
+		if status.Closed() && status != schemas.StatusContinuedAsNew {
+			delete(open, s.Subject)
+		} else {
+			open[s.Subject] = struct{}{}
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("look for open runs: %w", err)
 	}
-	if open > 0 {
-		p.log.WithField("runs", open).Info("the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
+	for subj := range open {
+		_, wid, run, err := subject.ParseHistory(subj)
+		if err != nil {
+			p.log.WithError(err).WithField("subject", subj).Error("a record stands on a subject that names no run; drover verify tells more")
+			continue
+		}
+		p.met(wid, run)
+	}
+	if len(open) > 0 {
+		p.log.WithField("runs", len(open)).Info("the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
 	}
 	return p.dropStray(ctx)
 }

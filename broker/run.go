@@ -115,7 +115,9 @@ type run struct {
 
 	waiters []*waiter
 	element *list.Element
-	ended   bool // in the partition's list of closed runs
+	touched uint32  // the tick of the last message
+	parked  *parked // while it is being loaded: what was kept of it
+	ended   bool    // in the partition's list of closed runs
 }
 
 // idle tells whether the run can be forgotten: the history has everything.

@@ -68,8 +68,8 @@ type Server struct {
 	stage      stage
 	expendable expendable
 
-	continues string // see Continues
-	started   bool   // all that was in the store is served
+	predecessors []string // see ended.go
+	started      bool     // all that was in the store is served
 
 	quit chan struct{} // ends the keeper
 	wg   sync.WaitGroup
@@ -118,7 +118,7 @@ func (s *Server) start(ctx context.Context) error {
 	if err := errors.Join(s.removeTorn(), s.removeHalfMade()); err != nil {
 		return unusable(s.store.dir, err)
 	}
-	if err := s.beginStore(); err != nil {
+	if err := s.takeEnded(); err != nil {
 		return unusable(s.store.dir, err)
 	}
 	before := s.streamsOnDisk()
@@ -225,8 +225,8 @@ func (s *Server) stop() {
 		s.srv.Shutdown()
 		s.srv.WaitForShutdown()
 		if whole {
-			if err := s.endStore(s.srv.ID()); err != nil {
-				s.log.WithField("err", err).Warn("embedded server: the next start takes this end for a crash")
+			if err := s.markEnded(); err != nil {
+				s.log.WithField("err", err).Warn("embedded server: the store is not marked as complete; the next start looks through it")
 			}
 		}
 	}

@@ -64,6 +64,40 @@ func (c *Conn) NextBySubject(ctx context.Context, stream, subject string, seq ui
 	return c.get(ctx, stream, getRequest{Seq: max(seq, 1), NextFor: subject})
 }
 
+// one is a batch of a single answer: a direct get without a number of messages ends with its first.
+type one struct{ batch }
+
+func (o *one) take(m *nats.Msg) bool {
+	o.batch.take(m)
+	return true
+}
+
+// LastBySubjectDirect reads the last message of a subject (wildcards allowed) from whichever replica of the stream answers.
+// None is [ErrNotFound], which a replica that is behind may say of what its leader has; with one replica nobody is behind.
+// It costs the server a third of what [Conn.LastBySubject] does. The stream must allow direct gets.
+func (c *Conn) LastBySubjectDirect(ctx context.Context, stream, subject string) (*Stored, error) {
+	if err := checkName("stream", stream); err != nil {
+		return nil, err
+	}
+	if subject == "" {
+		return nil, fmt.Errorf("%w: last message of stream %s: the subject is empty", ErrInvalid, stream)
+	}
+	body, err := json.Marshal(getRequest{LastFor: subject})
+	if err != nil {
+		return nil, fmt.Errorf("last message of stream %s: %w", stream, err)
+	}
+	o, err := ask(ctx, c, c.api+".DIRECT.GET."+stream, body, func() *one { return &one{} })
+	switch {
+	case err != nil:
+		return nil, err
+	case o.err != nil:
+		return nil, fmt.Errorf("stream %s, subject %s: %w", stream, subject, o.err)
+	case len(o.got) == 0:
+		return nil, fmt.Errorf("stream %s, subject %s: %w", stream, subject, ErrNotFound)
+	}
+	return &o.got[0], nil
+}
+
 // LastBySubjectAsync is LastBySubject without waiting; done is called from another goroutine.
 func (c *Conn) LastBySubjectAsync(ctx context.Context, stream, subject string, done func(*Stored, error)) {
 	go func() { done(c.LastBySubject(ctx, stream, subject)) }()

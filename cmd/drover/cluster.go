@@ -162,17 +162,18 @@ func (t *tenant) expendable() func(stream string) error {
 	return t.node.server.Expendable
 }
 
-// continues is the NATS server that this node's own one has taken over from without a loss, "" if there is none.
-func (n *node) continues() string {
-	if n.server == nil {
-		return ""
-	}
-	return n.server.Continues()
-}
-
 // synced tells whether this node's own server loses nothing that it has acknowledged.
 func (n *node) synced() bool {
 	return n.server != nil && n.server.Profile() != embedded.ProfileDev
+}
+
+// predecessors names the servers that had the store of this node's own server before, as far back as they ended with
+// everything on disk.
+func (n *node) predecessors() []string {
+	if n.server == nil {
+		return nil
+	}
+	return n.server.Predecessors()
 }
 
 // openHome makes the home or finds it. A node of a cluster waits for the others for as long as it takes, and refuses

@@ -103,7 +103,8 @@ func (t *tenant) build() error {
 			t.broker, err = broker.New(t.node.dial, broker.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
-				Synced: t.node.synced() && !t.space.Relaxed, Quorum: t.node.quorum(), Stage: t.node.stage(), Continues: t.node.continues(), Expendable: t.expendable(),
+				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(),
+				Stage: t.node.stage(), Expendable: t.expendable(),
 				DrainTimeout: t.node.o.DrainTimeout,
 			})
 			r = t.broker

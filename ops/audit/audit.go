@@ -112,6 +112,8 @@ type Auditor struct {
 	o     Options
 	ns    subject.Namespace
 	known map[string]Finding // what the last passes of Run have found
+	// histories is how far those of the partitions have been read.
+	histories map[int]*history
 }
 
 // New checks the options. It asks nobody.
@@ -120,7 +122,7 @@ func New(o Options) (*Auditor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Auditor{o: o, ns: o.Namespace, known: map[string]Finding{}}, nil
+	return &Auditor{o: o, ns: o.Namespace, known: map[string]Finding{}, histories: map[int]*history{}}, nil
 }
 
 const (

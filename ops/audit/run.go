@@ -7,20 +7,29 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// Run looks again and again until ctx ends, and returns nil: a cheap pass every minute and a full one every ten, the first
-// of them a minute after it begins. It logs each finding once when it comes and once when it is gone.
+// fullShare bounds the share of time that full passes take: one that takes a minute is followed by the next 20 minutes later
+// at the earliest, whether it came to its end or not.
+const fullShare = 20
+
+// Run looks again and again until ctx ends, and returns nil: a cheap pass every minute and a full one every ten, or less
+// often if it takes long, the first of them a minute after it begins. It logs each finding once when it comes and once when it is gone.
 func (a *Auditor) Run(ctx context.Context) error {
 	tick := time.NewTicker(a.o.CheapEvery)
 	defer tick.Stop()
-	var fullAt time.Time
+	var nextFull time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		full := fullAt.IsZero() || time.Since(fullAt) >= a.o.FullEvery
+		full, began := !time.Now().Before(nextFull), time.Now()
 		r, err := a.Pass(ctx, full)
+		if full {
+			if nextFull = time.Now().Add(fullShare * time.Since(began)); err == nil {
+				nextFull = later(nextFull, time.Now().Add(a.o.FullEvery))
+			}
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -28,14 +37,18 @@ func (a *Auditor) Run(ctx context.Context) error {
 			a.o.Logger.WithField("err", err).Warn("the audit could not look; it will look again")
 			continue
 		}
-		if full {
-			fullAt = time.Now()
-		}
 		a.tell(r)
 		if a.o.Observer != nil {
 			a.o.Observer(r)
 		}
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // ofPlaces are the kinds that a cheap pass finds too.

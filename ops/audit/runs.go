@@ -8,13 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
 const (
-	statusHeader = "Drover-Status" // of a history record: the run's status after it
 	// alarmSlack is how much later than needed an alarm may be: what is due moves a little while it is looked at.
 	alarmSlack = schemas.Duration(time.Second)
 )
@@ -50,25 +47,6 @@ func (a *Auditor) lookAtRuns(ctx context.Context, v *view, p int, s *suspects) e
 		})
 		return nil
 	})
-}
-
-// openRuns are the workflow ids of a partition that have an open run, by the headers of their last records.
-func (a *Auditor) openRuns(ctx context.Context, p int) (open []schemas.Execution, err error) {
-	options := post.ReadOptions{FilterSubjects: []string{a.ns.AllRuns(p)}, LastPerSubject: true, HeadersOnly: true}
-	err = a.o.Conn.Scan(ctx, a.ns.StreamHistory(p), options, func(s post.Stored) error {
-		if schemas.HeaderStatus(s.Header.Get(statusHeader)).Closed() {
-			return nil
-		}
-		_, wid, run, err := subject.ParseHistory(s.Subject)
-		if err == nil {
-			open = append(open, schemas.Execution{WorkflowID: wid, Run: run})
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the open runs of partition %d: %w", p, err)
-	}
-	return distinct(open), nil
 }
 
 // distinct sorts runs and names each once.

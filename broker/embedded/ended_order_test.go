@@ -3,14 +3,15 @@ package embedded_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
 )
 
-// A start continues another one only if that was told to stop and nobody has touched the store since.
-func TestContinuesWhatEndedInOrder(t *testing.T) {
+// A server counts as a predecessor only if it was told to stop and nobody has touched the store since.
+func TestPredecessorEndedInOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		profile embedded.Profile
 		between func(t *testing.T, dir string)
@@ -35,8 +36,8 @@ func TestContinuesWhatEndedInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := start(t, embedded.Options{StoreDir: dir, Profile: tc.profile})
-			if got := s.Continues(); got != "" {
-				t.Fatalf("a new store continues %s", got)
+			if got := s.Predecessors(); len(got) != 0 {
+				t.Fatalf("a new store has predecessors %v", got)
 			}
 			js := connect(t, s)
 			makeStream(t, s, js, "a")
@@ -47,8 +48,8 @@ func TestContinuesWhatEndedInOrder(t *testing.T) {
 			s.Shutdown()
 			tc.between(t, dir)
 			s = start(t, embedded.Options{StoreDir: dir, Profile: tc.profile})
-			if got := s.Continues(); (got == id) != tc.want || got != "" && got != id {
-				t.Fatalf("got %q, want %s: %v", got, id, tc.want)
+			if got := s.Predecessors(); slices.Equal(got, []string{id}) != tc.want || !tc.want && len(got) != 0 {
+				t.Fatalf("got %v, want %s: %v", got, id, tc.want)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "ended")); !os.IsNotExist(err) {
 				t.Fatalf("got %v, want the mark gone: from here on a crash is possible", err)

@@ -1,0 +1,89 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// parkAfter is how long a run stays folded in memory behind the last message to it, once a partition has more than a
+	// quarter of its CachedRuns: up to there waking is worth more than memory.
+	parkAfter   = 5 * time.Second
+	parkQuarter = 4
+	// parkAtOnce bounds the runs that one tick looks at, and with it how long the loop is busy with them.
+	parkAtOnce = 2000
+)
+
+// parked is what stays in memory of an open run that nothing happens to: where its history ends, and which alarm is armed.
+// With it the next message needs one read, from any replica: an answer that does not reach the last record is refused
+// (P-2). Without it the leader would be asked which run is the latest, and the alarm of the run be armed anew, or looked
+// for behind its end.
+//
+// Nothing else may be needed: what is not in the history, such as a heartbeat or a question to the decider, keeps a run in
+// memory. Folded it takes some 2 KB; to park the fold itself, encoded, would take as much as the history does.
+type parked struct {
+	run      string
+	sequence uint64 // of its last record
+	snapshot uint64 // of the last one with a snapshot
+	alarm    uint64 // of the armed message
+	due      schemas.Timestamp
+}
+
+// parkIdle forgets the runs that nothing has happened to for a while. It is called when no run is marked: one that is about to
+// be settled looks idle, and would live on beside its successor.
+func (p *partition) parkIdle() {
+	p.parkDue = false
+	long := uint32(max(parkAfter/p.b.o.CheckpointEvery, 1))
+	for range min(parkAtOnce, p.lru.Len()-p.b.o.CachedRuns/parkQuarter) {
+		r, _ := p.lru.Front().Value.(*run)
+		if p.ticks-r.touched < long {
+			return
+		}
+		if !r.idle() || r.ended { // the latest that have ended stay for those who ask how
+			r.touched = p.ticks
+			p.lru.MoveToBack(r.element)
+			continue
+		}
+		p.forget(r)
+	}
+}
+
+// park keeps what is known of a run that is being forgotten, if that is all there is to know.
+func (p *partition) park(r *run) {
+	if !r.open() || r.alarm.strange || r.sequence == 0 {
+		return
+	}
+	// One piece of memory for both names; the map's key is the first half of it.
+	names := r.wid + r.state.Run
+	p.parked[names[:len(r.wid)]] = parked{
+		run: names[len(r.wid):], sequence: r.sequence, snapshot: r.snapshot, alarm: r.alarm.seq, due: r.alarm.due,
+	}
+}
+
+// unpark takes what is known of a run that is about to be loaded.
+func (p *partition) unpark(r *run) {
+	if k, ok := p.parked[r.wid]; ok {
+		delete(p.parked, r.wid)
+		k.run = strings.Clone(k.run)
+		r.parked = &k
+	}
+}
+
+// loadParked reads a parked run: one batch from its last snapshot on.
+func (b *Broker) loadParked(ctx context.Context, partition int, wid string, k *parked) (*loaded, error) {
+	l, err := b.foldUpTo(ctx, partition, b.ns.History(partition, wid, k.run), max(k.snapshot, 1), k.sequence)
+	if err == nil && (l == nil || l.sequence != k.sequence) {
+		err = fmt.Errorf("%w: record %d of workflow %q is missing", errDamaged, k.sequence, wid)
+	}
+	return l, err
+}
+
+// alone tells whether the history has one copy. It is asked before each read: a server that was no part of a cluster may
+// become one, and only then can there be others.
+func (p *partition) alone() bool {
+	return !p.replicated && p.b.reads.NATS().ConnectedClusterName() == ""
+}

@@ -1,0 +1,60 @@
+package broker_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/internal/cutwire"
+)
+
+// A run that nothing happens to leaves the memory. The next message finds it by one read of its own records: nobody is asked
+// which run is the latest, and the alarm is neither armed anew nor looked for.
+func TestIdleRunsAreParked(t *testing.T) { // P-2, P-10
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var batches, lookups, alarms atomic.Int64
+		f.node("a", func(subj string, body []byte) cutwire.Verdict {
+			switch {
+			case subj == "$JS.API.DIRECT.GET."+ns.StreamHistory(0) && strings.Contains(string(body), "next_by_subj"):
+				batches.Add(1)
+			case strings.HasSuffix(subj, "GET."+ns.StreamHistory(0)):
+				lookups.Add(1)
+			case strings.HasSuffix(subj, "MSG.GET."+ns.StreamAlarms(0)):
+				alarms.Add(1)
+			}
+			return cutwire.Pass
+		}, func(o *broker.Options) { o.CachedRuns = 1 })
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("Signal") {
+				return complete
+			}
+			return "[]"
+		})
+		const n = 20
+		for i := range n {
+			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
+		}
+		time.Sleep(time.Minute)
+		batches.Store(0)
+		lookups.Store(0)
+		alarms.Store(0)
+		for i := range n {
+			f.publish(fmt.Sprintf("drover.default.signal.w%d.go", i), "")
+		}
+		for i := range n {
+			if got := f.result(fmt.Sprintf("w%d", i)); got != "completed" {
+				t.Fatalf("w%d: %s", i, got)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		if b, l, a := batches.Load(), lookups.Load(), alarms.Load(); b != n || l != 0 || a != 0 {
+			t.Errorf("got %d reads of runs, %d questions for the latest run, %d for alarms; want %d, 0, 0", b, l, a, n)
+		}
+		if first, last, err := f.post.StreamState(t.Context(), ns.StreamAlarms(0)); err != nil || last != n || first <= last {
+			t.Errorf("the alarm stream holds %d to %d (%v), want none of %d", first, last, err, n)
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	statusHeader = "Drover-Status" // of a history record: the run's status after it
+	// After each breathEvery headers the reader rests restShare times as long as it has read, so that a first look at the
+	// history of millions of runs takes a fifth of a core and not all.
+	breathEvery = 1024
+	restShare   = 4
+	longestRest = 200 * time.Millisecond
+	// mostOpen is how many open runs of a partition are remembered from one pass to the next.
+	mostOpen = 100_000
+)
+
+// history is what the passes have read of the history of a partition.
+type history struct {
+	end  uint64              // the last record
+	open map[string]struct{} // the subjects of the runs that were open after it
+}
+
+// openRuns are the runs of a partition that are open by the headers of their last records.
+//
+// Each record is read once, in its order, and later passes read what has come since. To ask for the last record of each run
+// alone looks cheaper, but the server answers that in one piece: for a million finished runs it kept 640 MB of blocks in
+// memory and everybody else waiting for seconds, at each pass.
+func (a *Auditor) openRuns(ctx context.Context, p int) (open []schemas.Execution, err error) {
+	h := a.histories[p]
+	stream := a.ns.StreamHistory(p)
+	last, err := a.o.Conn.StreamLastSeq(ctx, stream)
+	if err != nil {
+		return nil, fmt.Errorf("read the open runs of partition %d: %w", p, err)
+	}
+	if h == nil || last < h.end { // a stream that has lost its end is another one
+		h = &history{open: map[string]struct{}{}}
+	}
+	delete(a.histories, p) // half a pass says nothing
+	// Without a filter, which would cost more than the fences that it leaves out.
+	options := post.ReadOptions{StartSeq: h.end + 1, HeadersOnly: true}
+	n, began := 0, time.Now()
+	err = a.o.Conn.Scan(ctx, stream, options, func(s post.Stored) error {
+		h.end = s.Seq
+		switch status := schemas.HeaderStatus(s.Header.Get(statusHeader)); {
+		case status.Closed():
+			delete(h.open, s.Subject)
+		case status != "":
+			h.open[s.Subject] = struct{}{}
+		}
+		if n++; n%breathEvery == 0 {
+			if err := pause(ctx, min(restShare*time.Since(began), longestRest)); err != nil {
+				return err
+			}
+			began = time.Now()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the open runs of partition %d: %w", p, err)
+	}
+	for subj := range h.open {
+		if _, wid, run, err := subject.ParseHistory(subj); err == nil {
+			open = append(open, schemas.Execution{WorkflowID: wid, Run: run})
+		}
+	}
+	if len(h.open) <= mostOpen {
+		a.histories[p] = h
+	}
+	return distinct(open), nil
+}
