@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,7 +76,10 @@ func twoBrokers(ctx context.Context, b *bench, l *line) error {
 	return b.crash(ctx, l, first, nil)
 }
 
-// shared waits until the brokers have the same number of partitions.
+// settled is how long after the last partition has changed hands the load begins.
+const settled = time.Second
+
+// shared waits until each broker has partitions. Which one has how many is a matter of their names.
 func (b *bench) shared(ctx context.Context, brokers ...string) error {
 	c, err := claims.Open(b.client.Conn(), namespace.BucketClaims(), claims.Options{Node: "bench"})
 	if err != nil {
@@ -94,12 +98,8 @@ func (b *bench) shared(ctx context.Context, brokers ...string) error {
 				have[i.Node]++
 			}
 		}
-		even := true
-		for _, name := range brokers {
-			even = even && have[name] == b.o.partitions/len(brokers)
-		}
-		if even {
-			return nil
+		if !slices.ContainsFunc(brokers, func(name string) bool { return have[name] == 0 }) {
+			return sleep(ctx, settled)
 		}
 		if sleep(ctx, 50*time.Millisecond) != nil {
 			return context.Cause(ctx)

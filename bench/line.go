@@ -24,9 +24,10 @@ type line struct {
 	Version    string `json:"version,omitempty"`
 	Durability string `json:"durability,omitempty"`
 	NotRun     string `json:"not_run,omitempty"`
+	Round      int    `json:"round,omitempty"`
 
 	Tag       string    `json:"tag,omitempty"`
-	Profile   string    `json:"profile"`
+	Profile   string    `json:"profile,omitempty"`
 	Time      time.Time `json:"time"`
 	Workflows int       `json:"workflows,omitempty"`
 	Signals   int       `json:"signals,omitempty"`

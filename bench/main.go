@@ -43,6 +43,8 @@ type options struct {
 	keep        bool
 }
 
+const defaultWorkloads = "W6,W1,W1b,W1n,W2,W3p,W3s,W4,W4a,W5"
+
 func main() {
 	// Three processes share the machine. One thread each for worker and load leaves the rest to the server: threads that
 	// spin in search of work cost it more than they bring.
@@ -57,7 +59,7 @@ func main() {
 		return
 	}
 	var o options
-	flag.StringVar(&o.workloads, "w", "W6,W1,W1b,W1n,W2,W3p,W3s,W4,W4a,W5", "workloads, comma separated")
+	flag.StringVar(&o.workloads, "w", defaultWorkloads, "workloads, comma separated; in a sitting, those of "+strings.Join(sittingOrder, ","))
 	flag.IntVar(&o.n, "n", 0, "workflows in W1, W5 and W6, signals in W4 (default 2,000; 5,000 in W5, 10,000 in W5b)")
 	flag.StringVar(&o.concurrency, "conc", "64,256", "outstanding workflows in W1 and W1b")
 	flag.DurationVar(&o.sleep, "sleep", 30*time.Second, "timer of W5; all must be asleep before the first one wakes")
