@@ -26,6 +26,9 @@ const restateServer = "@restatedev/restate-server@1.7.12"
 func temporal(mode, layout string) *engine {
 	e := &engine{name: "temporal-" + mode, layout: layout, workloads: peerWorkloads}
 	e.prepare = func(ctx context.Context, s *sitting) error {
+		if os.Getenv("BENCH_TUNED") != "" {
+			s.machine.Versions["temporal"] = "tuned, by BENCH_TUNED"
+		}
 		if mode == "pg" {
 			if err := s.postgres(ctx); err != nil {
 				return err

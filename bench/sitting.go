@@ -167,7 +167,11 @@ func (s *sitting) note(l *line) {
 func (s *sitting) tell() error {
 	fmt.Fprintln(os.Stderr, s.machine)
 	for _, e := range s.engines {
-		fmt.Fprintf(os.Stderr, "%s: %s\n", e.name, e.layout)
+		version := ""
+		if i := slices.IndexFunc(s.lines, func(l *line) bool { return l.Engine == e.name && l.Version != "" }); i >= 0 {
+			version = s.lines[i].Version + "; "
+		}
+		fmt.Fprintf(os.Stderr, "%s: %s%s\n", e.name, version, e.layout)
 	}
 	return board(os.Stderr, s.lines)
 }
