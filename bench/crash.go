@@ -107,11 +107,14 @@ func (b *bench) shared(ctx context.Context, brokers ...string) error {
 	}
 }
 
+var errNoKill = errors.New("too few workflows have ended for the kill to come")
+
 // crash is the state of one W7.
 type crash struct {
 	b          *bench
+	enough     int64 // that have ended are the sign for the kill
 	done       atomic.Int64
-	kill       chan struct{}
+	kill       chan struct{} // closed by that sign
 	mu         sync.Mutex
 	killedAt   time.Time
 	backAt     time.Time // when the process was started again; with none, when it was killed
@@ -122,19 +125,22 @@ type crash struct {
 }
 
 func (b *bench) crash(ctx context.Context, l *line, victim string, again func(*bench, context.Context) error) error {
-	c := &crash{b: b, kill: make(chan struct{}), partitions: map[int]time.Time{}, errs: map[string]int{}}
 	before, err := b.activityRuns()
 	if err != nil {
 		return err
 	}
 	l.Workflows = cmp.Or(b.o.n, 2000)
+	c := &crash{
+		b: b, enough: max(int64(l.Workflows/3), 1), kill: make(chan struct{}), partitions: map[int]time.Time{}, errs: map[string]int{},
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	failed := make(chan error, 1)
+	failed, over := make(chan error, 1), make(chan struct{})
 	go func() {
 		select {
 		case <-c.kill:
-		case <-ctx.Done():
+		case <-over:
+			failed <- errNoKill
 			return
 		}
 		timer := time.AfterFunc(crashLimit, cancel)
@@ -148,11 +154,15 @@ func (b *bench) crash(ctx context.Context, l *line, victim string, again func(*b
 	began := time.Now()
 	// What did not end is counted, so no error ends the others.
 	_, _ = atOnce(ctx, 64, l.Workflows, func(ctx context.Context, i int) error {
-		c.one(ctx, fmt.Sprint("w7-", i), int64(l.Workflows/3))
+		c.one(ctx, fmt.Sprint("w7-", i))
 		return nil
 	})
 	l.Seconds = time.Since(began).Seconds()
+	if c.done.Load() < c.enough {
+		close(over)
+	}
 	if err := <-failed; err != nil {
+		c.complain(l)
 		return err
 	}
 	runs, err := b.activityRuns()
@@ -192,7 +202,7 @@ func (b *bench) serverAgain(context.Context) error { return b.launch() }
 
 // one runs a workflow for sure: a start whose outcome is unknown is repeated under its request id, a question for the
 // result as long as nobody answers.
-func (c *crash) one(ctx context.Context, id string, enough int64) {
+func (c *crash) one(ctx context.Context, id string) {
 	var run *drover.Run
 	err := c.insist(ctx, func() (err error) {
 		o := &drover.StartOptions{ID: id, RequestID: id}
@@ -206,7 +216,7 @@ func (c *crash) one(ctx context.Context, id string, enough int64) {
 		return
 	}
 	c.completed(id, time.Now())
-	if c.done.Add(1) == max(enough, 1) {
+	if c.done.Add(1) == c.enough {
 		close(c.kill)
 	}
 }
@@ -251,6 +261,13 @@ func (c *crash) tell(l *line, runs int) {
 		l.EachMS = max(l.EachMS, millis(at.Sub(c.killedAt)))
 	}
 	l.AllDoneMS = millis(c.last.Sub(c.killedAt))
+	c.complain(l)
+}
+
+// complain says why workflows have not ended well.
+func (c *crash) complain(l *line) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for text, n := range c.errs {
 		fmt.Fprintf(os.Stderr, "bench: %s: %d workflows ended with: %s\n", l.Workload, n, text)
 	}

@@ -101,7 +101,7 @@ func (s *sitting) postgres(ctx context.Context) error {
 	if _, err := exec.LookPath("initdb"); err != nil {
 		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 		if len(found) == 0 {
-			return errors.New("Postgres is not installed: apt-get install postgresql")
+			return errors.New("there is no initdb: apt-get install postgresql")
 		}
 		path := filepath.Dir(slices.Max(found)) + string(os.PathListSeparator) + os.Getenv("PATH")
 		if err := os.Setenv("PATH", path); err != nil {
