@@ -43,6 +43,7 @@ func engines() []*engine {
 		ourselves("drover-dev", "dev", across+everySecond, same(sittingOrder...)),
 		ourselves("drover-single", "single", across+eachWrite, same(sittingOrder...)),
 		ourselves("drover-in", "dev", within+everySecond, map[string]string{"W1": "W1in", "W2": "W2in", "W3": "W3in"}),
+		ourselves("drover-in-single", "single", within+eachWrite, map[string]string{"W1": "W1in", "W2": "W2in", "W3": "W3in"}),
 		ourselves("limit-dev", "dev", across+everySecond, map[string]string{"W1": "L1", "W1b": "L1b", "W1n": "L1n"}),
 		ourselves("limit-single", "single", across+eachWrite, map[string]string{"W1": "L1", "W1b": "L1b", "W1n": "L1n"}),
 		temporal("mem", across+"; nothing is written to disk"),
