@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,9 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"text/tabwriter"
-	"time"
 )
 
 // side is one of the two versions that are compared.
@@ -111,25 +106,16 @@ func (s *side) measure(ctx context.Context, name string) error {
 			args = append(args, "-"+f.Name, f.Value.String())
 		}
 	})
-	var out, said bytes.Buffer
-	cmd := exec.CommandContext(ctx, s.bench, args...)
-	cmd.Stdout, cmd.Stderr = &out, &said
-	// It has processes of its own to end.
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 30 * time.Second
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%w: %s", err, &said)
-	}
-	if _, err := os.Stdout.Write(out.Bytes()); err != nil {
+	lines, err := measured(ctx, s.bench, args)
+	if err != nil {
 		return err
 	}
-	for in := bufio.NewScanner(&out); in.Scan(); {
-		var l line
-		if err := json.Unmarshal(in.Bytes(), &l); err != nil {
+	for _, l := range lines {
+		if err := l.print(); err != nil {
 			return err
 		}
-		s.lines = append(s.lines, &l)
 	}
+	s.lines = append(s.lines, lines...)
 	return nil
 }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,9 +18,16 @@ import (
 // line is what a workload prints. Times are in milliseconds, sizes in bytes, CPU in seconds. Counts are of type int, and
 // what is measured is a float64 or an int64: see figures.
 type line struct {
-	Workload  string    `json:"workload"`
+	Workload string `json:"workload"`
+	// Engine, Version and Durability are of a sitting; NotRun is why there are no figures.
+	Engine     string `json:"engine,omitempty"`
+	Version    string `json:"version,omitempty"`
+	Durability string `json:"durability,omitempty"`
+	NotRun     string `json:"not_run,omitempty"`
+	Round      int    `json:"round,omitempty"`
+
 	Tag       string    `json:"tag,omitempty"`
-	Profile   string    `json:"profile"`
+	Profile   string    `json:"profile,omitempty"`
 	Time      time.Time `json:"time"`
 	Workflows int       `json:"workflows,omitempty"`
 	Signals   int       `json:"signals,omitempty"`
@@ -34,6 +43,12 @@ type line struct {
 	Bytes     float64 `json:"stored_bytes_per_workflow,omitempty"`
 	Disk      float64 `json:"disk_bytes_per_workflow,omitempty"`
 	CPUMillis float64 `json:"cpu_ms_per_workflow,omitempty"`
+	// OthersCPU is what all else on the machine used meanwhile: a line in which it is large is worth little.
+	OthersCPU float64 `json:"others_cpu_s,omitempty"`
+	// Allocs and AllocBytes are of the Go heap, and of workloads all in one process.
+	Allocs     float64 `json:"allocs_per_workflow,omitempty"`
+	AllocBytes float64 `json:"alloc_bytes_per_workflow,omitempty"`
+	Fsyncs     float64 `json:"fsyncs_per_workflow,omitempty"`
 
 	// W4.
 	Accepted       float64 `json:"accepted_per_second,omitempty"`
@@ -64,6 +79,22 @@ type line struct {
 	IdleCPU   float64 `json:"idle_cpu_percent,omitempty"`
 	Binary    int64   `json:"binary_bytes,omitempty"`
 
+	// W7. Times are from the kill. Doubles is how many activities ran more than once, Unfinished how many workflows did not
+	// end; both are printed also when they are 0.
+	ProgressMS float64  `json:"progress_ms,omitempty"`
+	RestartGap float64  `json:"progress_after_restart_ms,omitempty"`
+	EachMS     float64  `json:"each_partition_ms,omitempty"`
+	AllDoneMS  float64  `json:"all_done_ms,omitempty"`
+	Doubles    *float64 `json:"doubles,omitempty"`
+	Unfinished *float64 `json:"unfinished,omitempty"`
+
+	// PerClass are the stored messages of a workflow by kind of stream, and ClassBytes their mean size, headers and all.
+	PerClass   map[string]float64 `json:"messages_by_stream,omitempty"`
+	ClassBytes map[string]float64 `json:"bytes_by_stream,omitempty"`
+
+	// Peer is the line of a peer's harness as it was.
+	Peer json.RawMessage `json:"peer,omitempty"`
+
 	CPU map[string]float64 `json:"cpu_s,omitempty"`
 	RSS map[string]int64   `json:"rss_bytes,omitempty"`
 
@@ -80,6 +111,7 @@ func (l *line) account(wall time.Duration, before, after *reading) {
 		l.CPU[p], l.RSS[p] = u.cpu-before.processes[p].cpu, u.rss
 		total += l.CPU[p]
 	}
+	l.OthersCPU = max(after.busy-before.busy-total, 0)
 	l.P50, l.P99 = millis(quantile(l.took, 50)), millis(quantile(l.took, 99))
 	messages := float64(after.messages - before.messages)
 	if n := float64(l.Signals); n > 0 {
@@ -87,10 +119,14 @@ func (l *line) account(wall time.Duration, before, after *reading) {
 		return
 	}
 	n := float64(l.Workflows)
+	l.Allocs, l.AllocBytes = float64(after.objects-before.objects)/n, float64(after.allocated-before.allocated)/n
 	l.Messages, l.CPUMillis = messages/n, 1000*total/n
 	l.Bytes = float64(after.bytes-before.bytes) / n
 	l.Disk = float64(after.disk-before.disk) / n
 }
+
+// print writes the line as JSON on standard output.
+func (l *line) print() error { return json.NewEncoder(os.Stdout).Encode(l) }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
@@ -115,6 +151,8 @@ func (l *line) figures() (all []figure) {
 	add = func(name string, v reflect.Value) {
 		switch {
 		case v.IsZero():
+		case v.Kind() == reflect.Pointer:
+			all = append(all, figure{name, v.Elem().Float()})
 		case v.Kind() == reflect.Map:
 			keys := v.MapKeys()
 			slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })

@@ -1,5 +1,6 @@
-// Command bench measures Drover with the workloads W1 to W6: one JSON line a workload on standard output, and in the end
-// a table of the medians on standard error. With -against it measures another commit in turn with the working tree.
+// Command bench measures Drover with the workloads W1 to W7: one JSON line a workload on standard output, and in the end
+// a table of the medians on standard error. With -against it measures another commit in turn with the working tree, and
+// with -sitting other engines and the limit of JetStream.
 //
 // It builds the server from the working tree, starts it on files in a temporary folder, starts a worker process (decider
 // and activities), and is itself the load. So three processes share the machine and talk over loopback TCP. See README.md
@@ -8,7 +9,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -33,8 +33,17 @@ type options struct {
 	tag         string
 	server      string
 	against     string
+	cpuProfile  string
+	top         string
+	sitting     bool
+	engines     string
+	peers       string
+	cache       string
+	slowN       int
 	keep        bool
 }
+
+const defaultWorkloads = "W6,W1,W1b,W1n,W2,W3p,W3s,W4,W4a,W5"
 
 func main() {
 	// Three processes share the machine. One thread each for worker and load leaves the rest to the server: threads that
@@ -42,15 +51,15 @@ func main() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(1)
 	}
-	if len(os.Args) > 1 && os.Args[1] == workerRole {
-		if err := runWorker(os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, "bench worker:", err)
+	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
+		if err := roles[os.Args[1]](os.Args[2:]); err != nil {
+			fmt.Fprintf(os.Stderr, "bench %s: %v\n", os.Args[1], err)
 			os.Exit(1)
 		}
 		return
 	}
 	var o options
-	flag.StringVar(&o.workloads, "w", "W6,W1,W1b,W1n,W2,W3p,W3s,W4,W4a,W5", "workloads, comma separated")
+	flag.StringVar(&o.workloads, "w", defaultWorkloads, "workloads, comma separated; in a sitting, those of "+strings.Join(sittingOrder, ","))
 	flag.IntVar(&o.n, "n", 0, "workflows in W1, W5 and W6, signals in W4 (default 2,000; 5,000 in W5, 10,000 in W5b)")
 	flag.StringVar(&o.concurrency, "conc", "64,256", "outstanding workflows in W1 and W1b")
 	flag.DurationVar(&o.sleep, "sleep", 30*time.Second, "timer of W5; all must be asleep before the first one wakes")
@@ -60,6 +69,13 @@ func main() {
 	flag.StringVar(&o.tag, "tag", "", "free text for every line")
 	flag.StringVar(&o.server, "server", "", "a drover binary to measure instead of the working tree's")
 	flag.StringVar(&o.against, "against", "", "a git revision to run the same workloads on, in turn with the working tree")
+	flag.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile of a workload that runs all in one process to this file")
+	flag.StringVar(&o.top, "top", "", "print the CPU by package of such a profile, and nothing else")
+	flag.BoolVar(&o.sitting, "sitting", false, "measure Drover, its peers and the limit in turn, and print one table")
+	flag.StringVar(&o.engines, "engines", strings.Join(engineNames(), ","), "what a sitting measures")
+	flag.StringVar(&o.peers, "peers", "../../shared/peers", "folder with the harnesses of the peers")
+	flag.StringVar(&o.cache, "cache", "", "folder where the peers are built and kept (default drover-bench in the user's cache folder)")
+	flag.IntVar(&o.slowN, "slow-n", 500, "workflows in W1 and W7 of Temporal, which takes some 30 ms for each (-n, if that is smaller)")
 	flag.BoolVar(&o.keep, "keep", false, "keep the folder with store and logs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -68,7 +84,12 @@ func main() {
 		o.server, _ = filepath.Abs(o.server)
 	}
 	do := run
-	if o.against != "" {
+	switch {
+	case o.top != "":
+		do = byPackage
+	case o.sitting:
+		do = sit
+	case o.against != "":
 		do = compare
 	}
 	if err := do(ctx, o); err != nil {
@@ -77,6 +98,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// roles are what a process of this binary can be beside the load.
+var roles = map[string]func(args []string) error{workerRole: runWorker, limitRole: runLimit, moverRole: runMover}
 
 func run(ctx context.Context, o options) (err error) {
 	names, err := chosen(o.workloads)
@@ -90,7 +114,7 @@ func run(ctx context.Context, o options) (err error) {
 	if !o.keep {
 		defer os.RemoveAll(dir)
 	}
-	b := &bench{o: o, dir: dir}
+	b := &bench{o: o, dir: dir, threads: runtime.GOMAXPROCS(0)}
 	if b.binary, err = buildServer(ctx, "..", dir, o.server); err != nil {
 		return err
 	}
@@ -99,16 +123,16 @@ func run(ctx context.Context, o options) (err error) {
 	for range o.rounds {
 		for _, name := range names {
 			w := workloads[name]
-			if w.alone || b.client == nil {
-				if err := b.renew(ctx); err != nil {
-					return err
+			if w.alone || b.client == nil || w.inside != (b.inside != nil) {
+				if err := b.open(ctx, w); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
 				}
 			}
 			l, err := b.measure(ctx, name, w)
 			if err != nil {
 				return errors.Join(fmt.Errorf("%s: %w", name, err), b.logs())
 			}
-			if err := json.NewEncoder(os.Stdout).Encode(l); err != nil {
+			if err := l.print(); err != nil {
 				return err
 			}
 			lines = append(lines, l)
@@ -118,6 +142,20 @@ func run(ctx context.Context, o options) (err error) {
 		}
 	}
 	return table(os.Stderr, lines)
+}
+
+// open starts what a workload needs.
+func (b *bench) open(ctx context.Context, w workload) error {
+	b.runs = ""
+	switch {
+	case w.bare:
+		b.stop()
+		return nil
+	case w.inside:
+		return b.renewInside(ctx)
+	default:
+		return b.renew(ctx)
+	}
 }
 
 // chosen are the workloads that a list of names and groups of names means.

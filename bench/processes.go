@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,13 +20,17 @@ import (
 
 // bench is one sitting: a server, a worker, and this process as the load.
 type bench struct {
-	o      options
-	dir    string
-	binary string
-	url    string
-	ready  time.Duration // of the latest start of the server
-	procs  map[string]*exec.Cmd
-	client *drover.Client
+	o       options
+	dir     string
+	binary  string
+	threads int // of Go code, of this process as the load
+	url     string
+	port    int           // of the server
+	runs    string        // where workers note the runs of activities; empty for nowhere
+	ready   time.Duration // of the latest start of the server
+	procs   map[string]*exec.Cmd
+	client  *drover.Client
+	inside  *inside // all in this process; nil while server and worker have their own
 }
 
 // buildServer builds the server of a source tree as releases are built, and returns its path; a given binary is taken as
@@ -53,11 +58,14 @@ func (b *bench) renew(ctx context.Context) error {
 	if err := b.startServer(ctx); err != nil {
 		return err
 	}
-	return b.startWorker(ctx)
+	if err := b.startWorker(); err != nil {
+		return err
+	}
+	return b.warm(ctx)
 }
 
 func (b *bench) spawn(name string, cmd *exec.Cmd) error {
-	log, err := os.Create(filepath.Join(b.dir, name+".log"))
+	log, err := os.OpenFile(filepath.Join(b.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
@@ -75,25 +83,56 @@ func (b *bench) store() string { return filepath.Join(b.dir, "store") }
 
 // startServer starts the server and waits until the API answers.
 func (b *bench) startServer(ctx context.Context) error {
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	b.url = fmt.Sprintf("nats://127.0.0.1:%d", port)
 	began := time.Now()
-	cmd := exec.Command(b.binary, "server", "--store", b.store(), "--profile", b.o.profile, "--port", strconv.Itoa(port), "--partitions", strconv.Itoa(b.o.partitions))
-	if err := b.spawn("server", cmd); err != nil {
+	if err := b.launch(); err != nil {
 		return err
 	}
+	if err := b.await(ctx); err != nil {
+		return err
+	}
+	b.ready = time.Since(began)
+	return nil
+}
+
+// launch starts the server's process, where the one before it listened.
+func (b *bench) launch(more ...string) error {
+	if b.port == 0 {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		b.port = port
+	}
+	b.url = fmt.Sprintf("nats://127.0.0.1:%d", b.port)
+	args := []string{"server", "--store", b.store(), "--profile", b.o.profile, "--port", strconv.Itoa(b.port), "--partitions", strconv.Itoa(b.o.partitions)}
+	return b.spawn("server", exec.Command(b.binary, append(args, more...)...))
+}
+
+// await waits until the API answers.
+func (b *bench) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	for err = b.greet(ctx); err != nil; err = b.greet(ctx) {
+	for err := b.greet(ctx); err != nil; err = b.greet(ctx) {
 		if sleep(ctx, 2*time.Millisecond) != nil {
 			return errors.Join(fmt.Errorf("the server is not ready: %w", err), b.logs())
 		}
 	}
-	b.ready = time.Since(began)
 	return nil
+}
+
+// awaitNATS waits until something listens.
+func (b *bench) awaitNATS(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(b.url, "nats://"))
+		if err == nil {
+			return c.Close()
+		}
+		if sleep(ctx, 2*time.Millisecond) != nil {
+			return errors.Join(fmt.Errorf("the server does not listen: %w", err), b.logs())
+		}
+	}
 }
 
 // greet starts a workflow: that it can be started is what ready means.
@@ -107,15 +146,20 @@ func (b *bench) greet(ctx context.Context) (err error) {
 	return err
 }
 
-func (b *bench) startWorker(ctx context.Context) error {
+func (b *bench) startWorker() error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	if err := b.spawn("worker", exec.Command(self, workerRole, b.url)); err != nil {
-		return err
+	cmd := exec.Command(self, workerRole, b.url)
+	if b.runs != "" {
+		cmd.Env = append(os.Environ(), runsVariable+"="+b.runs)
 	}
-	// One workflow through decider and activities, so that lists and connections are there.
+	return b.spawn("worker", cmd)
+}
+
+// warm sends one workflow through decider and activities, so that lists and connections are there.
+func (b *bench) warm(ctx context.Context) error {
 	run, err := b.client.Start(ctx, "bench", job{Kind: "seq", N: 1}, nil)
 	if err != nil {
 		return err
@@ -128,15 +172,28 @@ func (b *bench) stop() {
 	if b.client != nil {
 		b.client.Close()
 	}
-	for _, name := range []string{"worker", "server"} {
-		if cmd := b.procs[name]; cmd != nil {
-			_ = cmd.Process.Signal(syscall.SIGTERM)
-			kill := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
-			_ = cmd.Wait()
-			kill.Stop()
+	// The server goes last, the others first.
+	for name, cmd := range b.procs {
+		if name != "server" {
+			end(cmd)
 		}
 	}
-	b.client, b.procs = nil, map[string]*exec.Cmd{}
+	if cmd := b.procs["server"]; cmd != nil {
+		end(cmd)
+	}
+	if b.inside != nil {
+		b.inside.shutdown()
+		runtime.GOMAXPROCS(b.threads)
+	}
+	b.client, b.inside, b.procs = nil, nil, map[string]*exec.Cmd{}
+}
+
+// end stops a process, by force if it takes its time.
+func end(cmd *exec.Cmd) {
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait()
+	kill.Stop()
 }
 
 // logs returns what the processes said, as an error to join.

@@ -45,10 +45,19 @@ func runWorker(args []string) error {
 		return err
 	}
 	defer client.Close()
+	return work(ctx, client)
+}
+
+// work decides and acts until ctx ends.
+func work(ctx context.Context, client *drover.Client) error {
 	deciders := decider.New(client.Conn(), &decider.Options{Concurrency: 256})
 	deciders.Register("bench", decider.Func(decide))
 	workers := activity.New(client.Conn(), &activity.Options{Lists: []string{"bench"}, Concurrency: 512})
-	activity.Register(workers, "noop", func(_ context.Context, in string) (string, error) { return in, nil })
+	note, err := noteRuns()
+	if err != nil {
+		return err
+	}
+	activity.Register(workers, "noop", func(_ context.Context, in string) (string, error) { return in, note() })
 	var wg sync.WaitGroup
 	var errs [2]error
 	wg.Go(func() { errs[0] = deciders.Run(ctx) })

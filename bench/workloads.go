@@ -23,6 +23,10 @@ type workload struct {
 	finish func(ctx context.Context, b *bench, l *line) error
 	// alone has a server and a store of its own.
 	alone bool
+	// inside has server, worker and load in this process.
+	inside bool
+	// bare starts by itself what it needs, and is measured by itself.
+	bare bool
 }
 
 var workloads = map[string]workload{
@@ -45,10 +49,27 @@ var workloads = map[string]workload{
 	"W5":     asleep(5000),
 	"W5b":    asleep(10000),
 	"W6":     {run: idle, finish: restart, alone: true},
+	"W1in":   {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "seq", 0) }, inside: true},
+	"W2in": {run: func(ctx context.Context, b *bench, l *line) error {
+		return b.one(ctx, l, job{Kind: "seq", N: 3}, 200)
+	}, inside: true},
+	"W3pin": {run: func(ctx context.Context, b *bench, l *line) error {
+		return b.one(ctx, l, job{Kind: "fan", N: 500}, 5)
+	}, inside: true},
+	"W3sin": {run: func(ctx context.Context, b *bench, l *line) error {
+		return b.one(ctx, l, job{Kind: "seq", N: 1000}, 3)
+	}, inside: true},
+	"W7w": {run: killed("worker", (*bench).workerAgain), bare: true, alone: true},
+	"W7s": {run: killed("server", (*bench).serverAgain), bare: true, alone: true},
+	"W7b": {run: twoBrokers, bare: true, alone: true},
+	"W1f": {run: fsyncs, alone: true},
+	"L1":  {run: limited("seq", 0), bare: true, alone: true},
+	"L1b": {run: limited("seq", 1), bare: true, alone: true},
+	"L1n": {run: limited("once", 0), bare: true, alone: true},
 }
 
 // groups are names for several workloads.
-var groups = map[string][]string{"W4": {"W4-1", "W4-32"}, "W4a": {"W4a-1", "W4a-32"}}
+var groups = map[string][]string{"W4": {"W4-1", "W4-32"}, "W4a": {"W4a-1", "W4a-32"}, "W3": {"W3p", "W3s"}, "W3in": {"W3pin", "W3sin"}}
 
 // idle looks at a new server at rest, and then at what W1 leaves behind.
 func idle(ctx context.Context, b *bench, l *line) error {
@@ -132,12 +153,21 @@ func atOnce(ctx context.Context, outstanding, n int, do func(ctx context.Context
 	return took, context.Cause(ctx)
 }
 
+// outstanding is a figure of -conc.
+func (b *bench) outstanding(width int) (int, error) {
+	widths := strings.Split(b.o.concurrency, ",")
+	n, err := strconv.Atoi(widths[min(width, len(widths)-1)])
+	if err != nil {
+		return 0, fmt.Errorf("-conc: %w", err)
+	}
+	return n, nil
+}
+
 // many keeps a number of workflows of three activities outstanding.
 func (b *bench) many(ctx context.Context, l *line, kind string, width int) (err error) {
-	widths := strings.Split(b.o.concurrency, ",")
-	outstanding, err := strconv.Atoi(widths[min(width, len(widths)-1)])
+	outstanding, err := b.outstanding(width)
 	if err != nil {
-		return fmt.Errorf("-conc: %w", err)
+		return err
 	}
 	l.Workflows = cmp.Or(b.o.n, 2000)
 	began := time.Now()
@@ -170,13 +200,17 @@ func (b *bench) measure(ctx context.Context, name string, w workload) (*line, er
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute+4*b.o.sleep)
 	defer cancel()
 	l := &line{Workload: name, Tag: b.o.tag, Profile: b.o.profile}
+	if w.bare {
+		l.Time = time.Now().UTC()
+		return l, w.run(ctx, b, l)
+	}
 	before, err := b.read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
 	l.Time = began.UTC()
-	if err := w.run(ctx, b, l); err != nil {
+	if err := b.profiled(func() error { return w.run(ctx, b, l) }); err != nil {
 		return nil, err
 	}
 	wall := time.Since(began)
@@ -197,10 +231,16 @@ type reading struct {
 	messages  uint64 // ever stored, by all streams
 	bytes     int64  // in the history streams
 	disk      int64
+	busy      float64 // CPU seconds of the whole machine
+	// Of this process, when it is all there is.
+	objects, allocated uint64
 }
 
 func (b *bench) read(ctx context.Context) (*reading, error) {
-	r := &reading{disk: diskUsage(b.store())}
+	r := &reading{disk: diskUsage(b.store()), busy: busy()}
+	if b.inside != nil {
+		r.objects, r.allocated = allocations()
+	}
 	streams := b.client.Conn().JetStream().ListStreams(ctx)
 	for s := range streams.Info() {
 		r.messages += s.State.LastSeq
