@@ -205,9 +205,13 @@ func (l *line) crashed(workload string, p peerLine) {
 	if workload == "W7w" {
 		l.RestartGap -= millis(onTheWire) // as the harness waits
 	}
-	unfinished := n - p.number("done") + p.number("lost_not_found")
-	doubles := p.number("activity_runs") - 3*p.number("done")
-	l.Unfinished, l.Doubles = &unfinished, &doubles
+	lost := p.number("lost_not_found") // which are done for the harness
+	unfinished := n - p.number("done") + lost
+	l.Unfinished = &unfinished
+	if lost == 0 { // else nobody knows how far those came
+		doubles := p.number("activity_runs") - 3*p.number("done")
+		l.Doubles = &doubles
+	}
 }
 
 func (l *line) totalCPU() (sum float64) {

@@ -87,6 +87,14 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
+// TestTranslateLost has workflows that a server in memory forgot: they are unfinished, and nothing is said of doubles.
+func TestTranslateLost(t *testing.T) {
+	lines, err := translate("W7s", peerLines(t, `{"workload":"W7-kill-server","n":100,"done":100,"lost_not_found":63,"activity_runs":132}`))
+	if err != nil || lines[0].Unfinished == nil || *lines[0].Unfinished != 63 || lines[0].Doubles != nil {
+		t.Fatalf("got %+v, %v, want 63 unfinished and no word of doubles", lines[0], err)
+	}
+}
+
 func TestTranslateKeepsFailures(t *testing.T) {
 	lines, err := translate("W1", peerLines(t, `{"workload":"W1","error":"deadline exceeded"}`))
 	if err != nil || lines[0].NotRun != "deadline exceeded" || lines[0].Workload != "W1" {
