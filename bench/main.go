@@ -34,6 +34,7 @@ type options struct {
 	server      string
 	against     string
 	keep        bool
+	grow        growth
 }
 
 func main() {
@@ -61,6 +62,7 @@ func main() {
 	flag.StringVar(&o.server, "server", "", "a drover binary to measure instead of the working tree's")
 	flag.StringVar(&o.against, "against", "", "a git revision to run the same workloads on, in turn with the working tree")
 	flag.BoolVar(&o.keep, "keep", false, "keep the folder with store and logs")
+	o.grow.flags()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -70,6 +72,9 @@ func main() {
 	do := run
 	if o.against != "" {
 		do = compare
+	}
+	if o.grow.wanted() {
+		do = grow
 	}
 	if err := do(ctx, o); err != nil {
 		stop()

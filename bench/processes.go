@@ -25,6 +25,7 @@ type bench struct {
 	url    string
 	ready  time.Duration // of the latest start of the server
 	procs  map[string]*exec.Cmd
+	lists  int // task lists of the worker; 0 is one
 	client *drover.Client
 }
 
@@ -112,7 +113,7 @@ func (b *bench) startWorker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.spawn("worker", exec.Command(self, workerRole, b.url)); err != nil {
+	if err := b.spawn("worker", exec.Command(self, workerRole, b.url, strconv.Itoa(max(b.lists, 1)))); err != nil {
 		return err
 	}
 	// One workflow through decider and activities, so that lists and connections are there.
