@@ -107,7 +107,10 @@ func (c *chart) pane(b *strings.Builder, p *pane, top int) {
 			path.WriteString(map[bool]string{true: "M", false: "L"}[n == 0] + x + " " + y)
 			fmt.Fprintf(b, `<circle class="c%d" cx="%s" cy="%s" r="3"/>`, i, x, y)
 		}
-		fmt.Fprintf(b, `<path class="c%d line" d="%s"/>`+"\n", i, path.String())
+		if len(l.dots) > 1 {
+			fmt.Fprintf(b, `<path class="c%d line" d="%s"/>`, i, path.String())
+		}
+		b.WriteString("\n")
 	}
 }
 

@@ -27,10 +27,17 @@ type curveOf struct {
 var (
 	rate    = func(p *point) float64 { return p.PerSecond }
 	newRate = func(p *point) float64 { return p.NewPerSecond }
-	cost    = func(p *point) float64 { return p.CPUMillis }
 	rss     = func(p *point) float64 { return float64(p.RSS) / 1e6 }
 	bareRSS = func(p *point) float64 { return float64(p.BareRSS) / 1e6 }
 )
+
+// effort is the CPU of a workflow, of all processes.
+func effort(grown string) paneOf {
+	return paneOf{y: "CPU of a workflow, ms", curves: []curveOf{
+		{grown, func(p *point) float64 { return p.CPUMillis }},
+		{"a new, empty server", func(p *point) float64 { return p.NewCPU }},
+	}}
+}
 
 // throughput is W1 where the world has grown, and on a server that is new at the same time.
 func throughput(grown string) paneOf {
@@ -39,7 +46,7 @@ func throughput(grown string) paneOf {
 
 func waiting(name, title string) drawing {
 	return drawing{name: name, title: title, x: "open idle workflows", panes: []paneOf{
-		throughput("beside them"),
+		throughput("beside them"), effort("beside them"),
 		{y: "RSS at rest, MB", log: true, curves: []curveOf{{"server", rss}, {"NATS alone", bareRSS}}},
 	}}
 }
@@ -55,15 +62,15 @@ var drawings = []drawing{
 		}},
 	}},
 	{name: "lists", title: "Task lists", x: "task lists", panes: []paneOf{
-		throughput("spread over them"), {y: "CPU of a workflow, ms", curves: []curveOf{{"all processes", cost}}},
+		throughput("spread over them"), effort("spread over them"),
 	}},
 	{name: "partitions", title: "Partitions", x: "partitions", panes: []paneOf{
-		throughput("spread over them"), {y: "CPU of a workflow, ms", curves: []curveOf{{"all processes", cost}}},
+		throughput("spread over them"), effort("spread over them"),
 	}},
 	{name: "payload", title: "Arguments and results of activities", x: "bytes each", panes: []paneOf{
-		{y: "W1, workflows/s", log: true, curves: []curveOf{{"all payloads of a size", rate}}},
+		{y: "W1, workflows/s", log: true, curves: []curveOf{{"payloads of a size", rate}}},
 		{y: "payload moved, MB/s", log: true, curves: []curveOf{{"arguments and results", func(p *point) float64 { return p.Moved }}}},
-		{y: "CPU of a workflow, ms", curves: []curveOf{{"all processes", cost}}},
+		effort("payloads of a size"),
 	}},
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,14 +46,16 @@ type point struct {
 	Time       time.Time `json:"time"`
 
 	// Workflows is how many a burst of W1 has, and Bursts how many of them a second each burst did. PerSecond is their
-	// median. NewPerSecond is that of as many bursts on a server that is new and empty, in turn with these, and OfNew the
-	// median of the ratios of the pairs: the machine's speed drifts, and it is in both.
+	// median, and CPUMillis the CPU of all processes of this server. NewPerSecond and NewCPU are those of as many bursts on
+	// a server that is new and empty, in turn with these, and OfNew the median of the ratios of the pairs: the machine's speed
+	// drifts, and it is in both. What others on the machine do disturbs the CPU less than the rate.
 	Workflows    int       `json:"workflows,omitempty"`
 	Bursts       []float64 `json:"bursts_per_second,omitempty"`
 	PerSecond    float64   `json:"workflows_per_second,omitempty"`
 	NewPerSecond float64   `json:"new_workflows_per_second,omitempty"`
 	OfNew        float64   `json:"of_new,omitempty"`
 	CPUMillis    float64   `json:"cpu_ms_per_workflow,omitempty"`
+	NewCPU       float64   `json:"new_cpu_ms_per_workflow,omitempty"`
 	// Moved is how many megabytes of activities' arguments and results went through in a second.
 	Moved float64 `json:"payload_megabytes_per_second,omitempty"`
 
@@ -63,10 +66,8 @@ type point struct {
 	P99    float64 `json:"p99_ms,omitempty"`
 	NewP50 float64 `json:"new_p50_ms,omitempty"`
 	NewP99 float64 `json:"new_p99_ms,omitempty"`
-	// Events is how long the history was when its decisions were measured, and LoadMS how long the first decision took of a
-	// server that had just been started on it.
-	Events int64   `json:"events,omitempty"`
-	LoadMS float64 `json:"load_ms,omitempty"`
+	// Events is how long the history was when its first decision was measured.
+	Events int64 `json:"events,omitempty"`
 
 	// Starts is how many open workflows a second were started since the point before.
 	Starts float64 `json:"starts_per_second,omitempty"`
@@ -167,15 +168,21 @@ func (g *grower) point(curve string, at, partitions int) *point {
 	return &point{Curve: curve, At: at, Tag: g.o.tag, Profile: g.o.profile, Partitions: partitions, Time: time.Now().UTC()}
 }
 
-// fresh starts a server and a worker on an empty store of their own.
-func (g *grower) fresh(ctx context.Context, name string, partitions int) (*bench, error) {
+// bench is a sitting in a folder of its own, beside others.
+func (g *grower) bench(name string, partitions int) (*bench, error) {
 	o := g.o
 	o.partitions = partitions
-	b := &bench{o: o, dir: filepath.Join(g.dir, name), binary: g.binary}
-	if err := os.MkdirAll(b.dir, 0o755); err != nil {
-		return b, err
+	b := &bench{o: o, dir: filepath.Join(g.dir, name), binary: g.binary, procs: map[string]*exec.Cmd{}}
+	return b, os.MkdirAll(b.dir, 0o755)
+}
+
+// fresh starts a server and a worker on an empty store of their own.
+func (g *grower) fresh(ctx context.Context, name string, partitions int) (*bench, error) {
+	b, err := g.bench(name, partitions)
+	if err == nil {
+		err = b.renew(ctx)
 	}
-	return b, b.renew(ctx)
+	return b, err
 }
 
 // done stops what a curve has started, and tells what it said if that was not the end it should have had.
@@ -190,20 +197,11 @@ func (b *bench) done(err error) error {
 // tries is how many bursts a point has: an even number, since of two that are measured in turn each comes first as often.
 const tries = 4
 
-// burst is W1: n workflows, 64 of them outstanding.
-func (b *bench) burst(ctx context.Context, n int, job func(i int) job) (rate float64, took []time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	began := time.Now()
-	took, err = atOnce(ctx, starters, n, func(ctx context.Context, i int) error { return b.workflow(ctx, job(i)) })
-	return float64(n) / time.Since(began).Seconds(), took, err
-}
-
-// bursts measures W1 where the world has grown, in turn with one where it has not. The first pair warms up and is
-// not counted.
-func (p *point) bursts(ctx context.Context, b, unchanged *bench, n int, of func(i int) job) error {
-	var cpu float64
-	var beside, ratios []float64
+// bursts measures W1 where the world has grown, in turn with one where it has not. The first pair warms up and is not
+// counted.
+func (p *point) bursts(ctx context.Context, grown, fixed *bench, n int, of func(i int) job) error {
+	var ratios, beside []float64
+	var cpu, fixedCPU float64
 	var all []time.Duration
 	p.Workflows = n
 	for try := range tries + 1 {
@@ -211,53 +209,59 @@ func (p *point) bursts(ctx context.Context, b, unchanged *bench, n int, of func(
 		if try == 0 {
 			size = max(n/4, 1)
 		}
-		var rate, used, other float64
-		var took []time.Duration
-		grown := func() (err error) {
-			rate, used, took, err = b.counted(ctx, size, of)
-			return err
-		}
-		fixed := func() (err error) {
-			if other, _, err = unchanged.burst(ctx, size, usual); err != nil {
-				err = fmt.Errorf("on the new server: %w", errors.Join(err, unchanged.logs()))
-			}
-			return err
-		}
-		pair := []func() error{grown, fixed}
+		got := map[*bench]*burst{}
+		pair := []*bench{grown, fixed}
 		if try%2 == 1 {
 			slices.Reverse(pair)
 		}
-		for _, measure := range pair {
-			if err := measure(); err != nil {
-				return err
+		for _, b := range pair {
+			jobs := usual
+			if b == grown {
+				jobs = of
+			}
+			var err error
+			if got[b], err = b.burst(ctx, size, jobs); err != nil {
+				return errors.Join(err, b.logs())
 			}
 		}
 		if try == 0 {
 			continue
 		}
-		p.Bursts, all, cpu = append(p.Bursts, rate), append(all, took...), cpu+used
-		beside, ratios = append(beside, other), append(ratios, rate/other)
+		g, f := got[grown], got[fixed]
+		p.Bursts, all, cpu = append(p.Bursts, g.rate), append(all, g.took...), cpu+g.cpu
+		beside, ratios, fixedCPU = append(beside, f.rate), append(ratios, g.rate/f.rate), fixedCPU+f.cpu
 	}
 	p.PerSecond, p.CPUMillis = median(p.Bursts), 1000*cpu/float64(tries*n)
 	p.P50, p.P99 = millis(quantile(all, 50)), millis(quantile(all, 99))
-	p.NewPerSecond, p.OfNew = median(beside), median(ratios)
+	p.NewPerSecond, p.NewCPU, p.OfNew = median(beside), 1000*fixedCPU/float64(tries*n), median(ratios)
 	return nil
 }
 
-// counted is a burst, and the CPU that all processes of this server took for it, in seconds.
-func (b *bench) counted(ctx context.Context, n int, of func(i int) job) (rate, cpu float64, took []time.Duration, err error) {
+// burst is a short W1.
+type burst struct {
+	rate float64 // workflows a second
+	cpu  float64 // seconds, of all processes
+	took []time.Duration
+}
+
+// burst runs n workflows, 64 of them outstanding.
+func (b *bench) burst(ctx context.Context, n int, of func(i int) job) (*burst, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
 	before, err := b.usages()
 	if err != nil {
-		return 0, 0, nil, err
+		return nil, err
 	}
-	if rate, took, err = b.burst(ctx, n, of); err != nil {
-		return 0, 0, nil, err
+	began, got := time.Now(), &burst{}
+	if got.took, err = atOnce(ctx, starters, n, func(ctx context.Context, i int) error { return b.workflow(ctx, of(i)) }); err != nil {
+		return nil, err
 	}
+	got.rate = float64(n) / time.Since(began).Seconds()
 	after, err := b.usages()
 	for name, u := range after {
-		cpu += u.cpu - before[name].cpu
+		got.cpu += u.cpu - before[name].cpu
 	}
-	return rate, cpu, took, err
+	return got, err
 }
 
 // usual is the workflow of W1.
@@ -284,7 +288,7 @@ func readPoints(file string) (points []*point, err error) {
 // tablePoints prints what was measured for people.
 func tablePoints(out io.Writer, points []*point) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "curve\tat\twf/s\tof new\tCPU ms\tp50 ms\tnew p50\tp99 ms\tMB/s\tstarts/s\tRSS\tbare\tbeyond\t")
+	fmt.Fprintln(w, "curve\tat\twf/s\tof new\tCPU ms\tnew CPU\tp50 ms\tnew p50\tp99 ms\tMB/s\tstarts/s\tRSS\tbare\tbeyond\t")
 	cell := func(v float64) string {
 		if v == 0 {
 			return ""
@@ -293,7 +297,7 @@ func tablePoints(out io.Writer, points []*point) error {
 	}
 	for _, p := range points {
 		fmt.Fprintf(w, "%s\t%d", p.Curve, p.At)
-		for _, v := range []float64{p.PerSecond, p.OfNew, p.CPUMillis, p.P50, p.NewP50, p.P99, p.Moved, p.Starts, float64(p.RSS), float64(p.BareRSS), p.Beyond} {
+		for _, v := range []float64{p.PerSecond, p.OfNew, p.CPUMillis, p.NewCPU, p.P50, p.NewP50, p.P99, p.Moved, p.Starts, float64(p.RSS), float64(p.BareRSS), p.Beyond} {
 			fmt.Fprint(w, "\t", cell(v))
 		}
 		fmt.Fprintln(w, "\t")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +24,15 @@ const (
 
 // histories measures how long a decision takes in a run whose history grows, in turn with decisions in one that is new.
 func (g *grower) histories(ctx context.Context, at []int) (err error) {
-	b, err := g.fresh(ctx, "grown", g.o.partitions)
+	if len(at) == 0 {
+		return nil
+	}
+	b, err := g.bench("grown", g.o.partitions)
 	defer func() { err = b.done(err) }()
+	if err == nil {
+		b.maxEvents = 2 * slices.Max(at) // decisions are measured beyond that, and none may be refused
+		err = b.renew(ctx)
+	}
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -139,11 +138,9 @@ func (w world) same(other world) bool {
 // bare measures what the server's NATS needs by itself: the same program, with nothing to do and a namespace of its own,
 // gets streams of the same settings with as many messages of the same mean size on as many subjects of the same length.
 func (g *grower) bare(ctx context.Context, points []*point, worlds []world, emptyRSS int64) (err error) {
-	o := g.o
-	o.partitions = 1
-	b := &bench{o: o, dir: filepath.Join(g.dir, "bare"), binary: g.binary, procs: map[string]*exec.Cmd{}}
+	b, err := g.bench("bare", 1)
 	defer func() { err = b.done(err) }()
-	if err := os.MkdirAll(b.dir, 0o755); err != nil {
+	if err != nil {
 		return err
 	}
 	conn, err := b.startBare(ctx)

@@ -26,7 +26,9 @@ type bench struct {
 	ready  time.Duration // of the latest start of the server
 	procs  map[string]*exec.Cmd
 	lists  int // task lists of the worker; 0 is one
-	client *drover.Client
+	// maxEvents is the server's bound for histories; 0 is its own.
+	maxEvents int
+	client    *drover.Client
 }
 
 // buildServer builds the server of a source tree as releases are built, and returns its path; a given binary is taken as
@@ -82,7 +84,11 @@ func (b *bench) startServer(ctx context.Context) error {
 	}
 	b.url = fmt.Sprintf("nats://127.0.0.1:%d", port)
 	began := time.Now()
-	cmd := exec.Command(b.binary, "server", "--store", b.store(), "--profile", b.o.profile, "--port", strconv.Itoa(port), "--partitions", strconv.Itoa(b.o.partitions))
+	args := []string{"server", "--store", b.store(), "--profile", b.o.profile, "--port", strconv.Itoa(port), "--partitions", strconv.Itoa(b.o.partitions)}
+	if b.maxEvents > 0 { // older servers do not know it
+		args = append(args, "--max-events", strconv.Itoa(b.maxEvents))
+	}
+	cmd := exec.Command(b.binary, args...)
 	if err := b.spawn("server", cmd); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops"
@@ -97,7 +98,7 @@ func (t *tenant) build() error {
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
 				Synced: t.node.synced(), Quorum: t.node.quorum(),
-				DrainTimeout: t.node.o.DrainTimeout,
+				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents},
 			})
 			r = t.broker
 		case roleTimers:
