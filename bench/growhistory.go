@@ -17,7 +17,7 @@ const (
 	// endless is more signals than any run of the bench gets: it never completes.
 	endless = 1 << 40
 	// decisions is how many decisions are measured at each length of the history.
-	decisions = 200
+	decisions = 1000
 	// growers is how many senders make a history longer.
 	growers = 32
 )

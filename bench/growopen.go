@@ -44,24 +44,16 @@ func (g *grower) open(ctx context.Context, curve, kind string, at []int) (err er
 	}
 	var points []*point
 	var worlds []world
+	defer func() { // also of those before one that failed
+		for _, p := range points {
+			err = errors.Join(err, g.tell(p))
+		}
+	}()
 	for n, i := 0, 0; i < len(at); i++ {
 		p := g.point(curve, at[i], g.o.partitions)
-		began := time.Now()
-		if err := b.fill(ctx, kind, n, at[i]); err != nil {
+		w, err := b.deepen(ctx, p, kind, n)
+		if err != nil {
 			return fmt.Errorf("%d workflows: %w", at[i], err)
-		}
-		p.Starts = float64(at[i]-n) / time.Since(began).Seconds()
-		if err := b.settle(ctx); err != nil {
-			return err
-		}
-		rss, cpu, err := b.rest(ctx, restAsleep)
-		if err != nil {
-			return err
-		}
-		p.RSS, p.IdleCPU = rss["server"], cpu["server"]
-		w, err := b.world(ctx)
-		if err != nil {
-			return err
 		}
 		if err := p.bursts(ctx, b, unchanged, 1000, usual); err != nil {
 			return fmt.Errorf("W1 beside %d workflows: %w", at[i], err)
@@ -70,16 +62,30 @@ func (g *grower) open(ctx context.Context, curve, kind string, at []int) (err er
 		points, worlds, n = append(points, p), append(worlds, w), at[i]
 	}
 	b.stop()
-	err = g.bare(ctx, points, worlds, empty["server"].rss)
-	for _, p := range points {
-		err = errors.Join(err, g.tell(p))
+	return g.bare(ctx, points, worlds, empty["server"].rss)
+}
+
+// deepen starts workflows until there are as many as the point says, and looks at the server once all wait.
+func (b *bench) deepen(ctx context.Context, p *point, kind string, have int) (world, error) {
+	began := time.Now()
+	if err := b.fill(ctx, kind, have, p.At); err != nil {
+		return nil, err
 	}
-	return err
+	p.Starts = float64(p.At-have) / time.Since(began).Seconds()
+	if err := b.settle(ctx); err != nil {
+		return nil, err
+	}
+	rss, cpu, err := b.rest(ctx, restAsleep)
+	if err != nil {
+		return nil, err
+	}
+	p.RSS, p.IdleCPU = rss["server"], cpu["server"]
+	return b.world(ctx)
 }
 
 // fill starts workflows until there are upTo.
 func (b *bench) fill(ctx context.Context, kind string, from, upTo int) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	j := job{Kind: kind, N: 1, Millis: idleFor.Milliseconds(), Payload: payload}
 	_, err := atOnce(ctx, outstandingFill, upTo-from, func(ctx context.Context, i int) error {
