@@ -58,7 +58,7 @@ func (g *grower) open(ctx context.Context, curve, kind string, at []int) (err er
 		if err := p.bursts(ctx, b, unchanged, 1000, usual); err != nil {
 			return fmt.Errorf("W1 beside %d workflows: %w", at[i], err)
 		}
-		fmt.Fprintf(os.Stderr, "bench: %d workflows wait: %.0f workflows a second, %.2f of a new server\n", p.At, p.PerSecond, p.OfNew)
+		fmt.Fprintf(os.Stderr, "bench: %d workflows wait: %.0f workflows a second, %.2f of a new server; CPU %.2f and %.2f ms\n", p.At, p.PerSecond, p.OfNew, p.CPUMillis, p.NewCPU)
 		points, worlds, n = append(points, p), append(worlds, w), at[i]
 	}
 	b.stop()
