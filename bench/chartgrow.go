@@ -103,9 +103,13 @@ func (d *drawing) chart(points []*point) *chart {
 					line.dots = append(line.dots, dot{float64(at.At), v})
 				}
 			}
-			p.curves = append(p.curves, line)
+			if len(line.dots) > 0 {
+				p.curves = append(p.curves, line)
+			}
 		}
-		c.panes = append(c.panes, p)
+		if len(p.curves) > 0 {
+			c.panes = append(c.panes, p)
+		}
 	}
 	return c
 }
