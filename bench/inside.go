@@ -61,7 +61,7 @@ func (b *bench) renewInside(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.run(alive, func(ctx context.Context) error { return work(ctx, worker) })
+	h.run(alive, func(ctx context.Context) error { return work(ctx, worker, []string{listName(0)}) })
 	if b.client, err = h.client(ctx); err != nil {
 		return err
 	}

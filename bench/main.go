@@ -41,6 +41,7 @@ type options struct {
 	cache       string
 	slowN       int
 	keep        bool
+	grow        growth
 }
 
 const defaultWorkloads = "W6,W1,W1b,W1n,W2,W3p,W3s,W4,W4a,W5"
@@ -77,6 +78,7 @@ func main() {
 	flag.StringVar(&o.cache, "cache", "", "folder where the peers are built and kept (default drover-bench in the user's cache folder)")
 	flag.IntVar(&o.slowN, "slow-n", 500, "workflows in W1 and W7 of Temporal, which takes some 30 ms for each (-n, if that is smaller)")
 	flag.BoolVar(&o.keep, "keep", false, "keep the folder with store and logs")
+	o.grow.flags()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -91,6 +93,9 @@ func main() {
 		do = sit
 	case o.against != "":
 		do = compare
+	}
+	if o.grow.wanted() {
+		do = grow
 	}
 	if err := do(ctx, o); err != nil {
 		stop()

@@ -31,6 +31,9 @@ type bench struct {
 	procs   map[string]*exec.Cmd
 	client  *drover.Client
 	inside  *inside // all in this process; nil while server and worker have their own
+	lists   int     // task lists of the worker; 0 is one
+	// maxEvents is the server's bound for histories; 0 is its own.
+	maxEvents int
 }
 
 // buildServer builds the server of a source tree as releases are built, and returns its path; a given binary is taken as
@@ -105,6 +108,9 @@ func (b *bench) launch(more ...string) error {
 	}
 	b.url = fmt.Sprintf("nats://127.0.0.1:%d", b.port)
 	args := []string{"server", "--store", b.store(), "--profile", b.o.profile, "--port", strconv.Itoa(b.port), "--partitions", strconv.Itoa(b.o.partitions)}
+	if b.maxEvents > 0 { // older servers do not know it
+		args = append(args, "--max-events", strconv.Itoa(b.maxEvents))
+	}
 	return b.spawn("server", exec.Command(b.binary, append(args, more...)...))
 }
 
@@ -151,7 +157,7 @@ func (b *bench) startWorker() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, workerRole, b.url)
+	cmd := exec.Command(self, workerRole, b.url, strconv.Itoa(max(b.lists, 1)))
 	if b.runs != "" {
 		cmd.Env = append(os.Environ(), runsVariable+"="+b.runs)
 	}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/signal"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -25,6 +27,8 @@ type job struct {
 	N       int    `json:"n,omitempty"`
 	Millis  int64  `json:"millis,omitempty"`
 	Payload string `json:"payload"`
+	List    string `json:"list,omitempty"` // of the activities; "bench" if empty
+	Size    int    `json:"size,omitempty"` // of their arguments, in bytes; that of Payload if 0
 }
 
 // progress is what the decider keeps from one decision to the next. Closed counts what the workflow waits for.
@@ -35,8 +39,16 @@ type progress struct {
 }
 
 func runWorker(args []string) error {
-	if len(args) != 1 {
-		return errors.New("want the server's URL")
+	if len(args) != 2 {
+		return errors.New("want the server's URL and how many task lists to serve")
+	}
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	lists := make([]string, n)
+	for i := range lists {
+		lists[i] = listName(i)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -45,14 +57,14 @@ func runWorker(args []string) error {
 		return err
 	}
 	defer client.Close()
-	return work(ctx, client)
+	return work(ctx, client, lists)
 }
 
-// work decides and acts until ctx ends.
-func work(ctx context.Context, client *drover.Client) error {
+// work decides, and acts for the lists, until ctx ends.
+func work(ctx context.Context, client *drover.Client, lists []string) error {
 	deciders := decider.New(client.Conn(), &decider.Options{Concurrency: 256})
 	deciders.Register("bench", decider.Func(decide))
-	workers := activity.New(client.Conn(), &activity.Options{Lists: []string{"bench"}, Concurrency: 512})
+	workers := activity.New(client.Conn(), &activity.Options{Lists: lists, Concurrency: max(512, 4*len(lists))})
 	note, err := noteRuns()
 	if err != nil {
 		return err
@@ -113,13 +125,17 @@ func next(p *progress) (ds []schemas.Decision) {
 	case "fan":
 		width = p.N
 	}
-	options := []decider.ActivityOption{decider.List("bench")}
+	options := []decider.ActivityOption{decider.List(cmp.Or(p.List, benchList))}
 	if p.Kind == "once" {
 		options = append(options, decider.NotIdempotent())
 	}
+	input := p.Payload
+	if p.Size > 0 {
+		input = strings.Repeat("x", p.Size)
+	}
 	for p.Scheduled < p.N && p.Scheduled-p.Closed < width {
 		p.Scheduled++
-		ds = append(ds, decider.Schedule(strconv.Itoa(p.Scheduled), "noop", p.Payload, options...))
+		ds = append(ds, decider.Schedule(strconv.Itoa(p.Scheduled), "noop", input, options...))
 	}
 	return ds
 }

@@ -67,8 +67,13 @@ func (w *work) list(ctx context.Context, name subject.Namespace, list string, o 
 		ns.MaxBytes = max(o.MaxBytes, 0)
 	}
 	want := ns.tasks(o.Version, list)
-	if err := w.roomFor(ctx, ns.Name, want.Name, o.MaxLists); err != nil {
-		return err
+	// Only a new one is counted: a worker of many lists asks for all of them when it starts, and each count reads the names
+	// of all.
+	if _, err := w.info(ctx, want.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
+		err = w.roomFor(ctx, ns.Name, want.Name, o.MaxLists)
+		if err != nil {
+			return err
+		}
 	}
 	if err := w.stream(ctx, want); err != nil {
 		return err

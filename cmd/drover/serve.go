@@ -55,6 +55,8 @@ type serveOptions struct {
 	Roles []string
 	// Partitions and Replicas as in topology.Options.
 	Partitions, Replicas int
+	// MaxEvents as in execution.Config.
+	MaxEvents int64
 	// ClaimTTL is how long the claims of this process outlive it. Defaults to 10 s.
 	ClaimTTL time.Duration
 	// Node names this process. Defaults to the host name, with a number behind it while another live node has it.

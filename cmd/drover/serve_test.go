@@ -288,6 +288,7 @@ func TestServeRefuses(t *testing.T) {
 		{"dev --port 70000", exitUsage, []string{"Port is 70000"}},
 		{"dev --port -1 --max-payload 5", exitUsage, []string{"MaxPayload"}},
 		{"dev --port -1 --partitions 1000", exitUsage, []string{"Partitions is 1000"}},
+		{"dev --port -1 --max-events -1", exitUsage, []string{"--max-events is -1", "50000"}},
 		{"dev --port -1 --claim-ttl 1ms", exitUsage, []string{"TTL is 1ms"}},
 		{"dev --port -1 --namespace a.b", exitUsage, []string{"namespace"}},
 		{"dev --port -1 --node a\nb", exitUsage, []string{"Node"}},

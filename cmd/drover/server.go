@@ -24,6 +24,7 @@ type serverFlags struct {
 	memory, onlyNamespace      bool
 	port, maxPayload           int
 	partitions, replicas       int
+	maxEvents                  int64
 	roles                      []string
 	claimTTL, drain            durationFlag
 	afterCrash                 string
@@ -81,6 +82,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.port, "port", 4222, "port to listen on; -1 takes a free one")
 	fs.StringSliceVar(&f.roles, "roles", nil, "roles of this process: "+strings.Join(allRoles, ",")+" (default all)")
 	fs.IntVar(&f.partitions, "partitions", 0, "partitions of a new namespace (default what the namespace has, or 4)")
+	fs.Int64Var(&f.maxEvents, "max-events", 0, "events after which a history may not grow; say the same on every server (default 50000)")
 	fs.BoolVar(&f.onlyNamespace, "only-namespace", false, "serve no namespace but that of --namespace")
 	fs.Var(&f.claimTTL, "claim-ttl", "how long a crashed server keeps its partitions (default 10s)")
 	fs.Var(&f.drain, "drain-timeout", "how long a planned stop may wait for what runs (default 5m)")
@@ -127,9 +129,12 @@ func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error)
 	case f.afterCrash == afterCrashHalt && external && f.node == "":
 		return nil, usage(cmd, fmt.Errorf("--after-crash is halt, which needs --node beside a NATS elsewhere: without a name of its own a node does not know its earlier self"))
 	}
+	if f.maxEvents < 0 {
+		return nil, usage(cmd, fmt.Errorf("--max-events is %d: use at least 1, or leave it out for 50000", f.maxEvents))
+	}
 	o := &serveOptions{
 		Namespace: a.namespace, OnlyNamespace: f.onlyNamespace, Roles: f.roles, Partitions: f.partitions, Replicas: f.replicas,
-		ClaimTTL: f.claimTTL.value, Node: f.node, AfterCrash: f.afterCrash, DrainTimeout: f.drain.value,
+		MaxEvents: f.maxEvents, ClaimTTL: f.claimTTL.value, Node: f.node, AfterCrash: f.afterCrash, DrainTimeout: f.drain.value,
 	}
 	if external {
 		at, err := a.dialOptions()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops"
@@ -105,7 +106,7 @@ func (t *tenant) build() error {
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
 				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(),
 				Stage: t.node.stage(), Expendable: t.expendable(),
-				DrainTimeout: t.node.o.DrainTimeout,
+				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents},
 			})
 			r = t.broker
 		case roleTimers:
