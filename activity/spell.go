@@ -32,7 +32,8 @@ type spell struct {
 	*Worker
 
 	outbox   *post.Outbox
-	inbox    string // where permissions come in
+	owners   *post.Outbox // of workflows, for outcomes: see hand
+	inbox    string       // where permissions come in
 	sub      post.Subscription
 	told     post.Subscription // to the control subject
 	clock    clock.Server
@@ -60,12 +61,18 @@ func newSpell(w *Worker) (*spell, error) {
 	if s.outbox, err = w.conn.NewOutbox(post.OutboxOptions{}); err != nil {
 		return nil, err
 	}
+	if s.owners, err = w.conn.NewOutbox(post.OutboxOptions{Timeout: handPatience}); err != nil {
+		s.outbox.Close()
+		return nil, err
+	}
 	if s.sub, err = w.conn.Subscribe(s.inbox, "", s.permitted); err != nil {
+		s.owners.Close()
 		s.outbox.Close()
 		return nil, err
 	}
 	if s.told, err = w.conn.Subscribe(s.ns.Control(s.opts.Identity), "", s.control); err != nil {
 		_ = s.sub.Close() // as in close
+		s.owners.Close()
 		s.outbox.Close()
 		return nil, err
 	}
@@ -75,6 +82,7 @@ func newSpell(w *Worker) (*spell, error) {
 func (s *spell) close() {
 	_ = s.told.Close() // they fail only when the connection is closed, and with it the subscription
 	_ = s.sub.Close()
+	s.owners.Close()
 	s.outbox.Close()
 }
 

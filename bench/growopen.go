@@ -99,7 +99,7 @@ func (b *bench) fill(ctx context.Context, kind string, from, upTo int) error {
 func (b *bench) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	for still, before := 0, (world)(nil); still < 2; {
+	for still, before := 0, world(nil); still < 2; {
 		if err := sleep(ctx, time.Second); err != nil {
 			return fmt.Errorf("the workflows do not come to rest: %w", err)
 		}

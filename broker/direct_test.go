@@ -23,11 +23,21 @@ func (f *fleet) hand(subj, report string) (stored bool) {
 	if err != nil {
 		return false
 	}
-	var a schemas.ReportAnswer
-	if err := json.Unmarshal(m.Data, &a); err != nil {
+	var a struct {
+		Stream string
+		Seq    uint64
+		Error  *struct{ Code int }
+	}
+	if err := json.Unmarshal(m.Data, &a); err != nil || (a.Error == nil) != (a.Seq > 0) {
 		f.t.Fatalf("answer %s: %v", m.Data, err)
 	}
-	return a.Stored
+	if a.Seq > 0 {
+		got, err := f.post.GetSeq(f.t.Context(), a.Stream, a.Seq)
+		if err != nil || got.Subject != "drover.default.history.0.o.r1" {
+			f.t.Fatalf("record %d of %s: %+v, %v, want one of the run", a.Seq, a.Stream, got, err)
+		}
+	}
+	return a.Error == nil
 }
 
 // Starts and outcomes leave no message in the inbox.

@@ -1,7 +1,7 @@
 package broker
 
 import (
-	"encoding/json"
+	"fmt"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
@@ -32,18 +32,18 @@ func (p *partition) reported(m post.Msg, wid, list string, err error) {
 		err = schemas.Unmarshal(m.Data, r)
 	}
 	if err != nil || len(m.Data) > min(schemas.PayloadThreshold, p.b.messageLimit()) {
-		p.tellWorker(m.Reply, false)
+		p.tellWorker(m.Reply, 0)
 		return
 	}
 	p.loop.post(func() {
 		if p.sealed() {
-			p.tellWorker(m.Reply, false)
+			p.tellWorker(m.Reply, 0)
 			return
 		}
 		p.reports[m.Reply] = struct{}{}
 		e := &envelope{wid: wid, msg: execution.Report{Report: r, List: list}, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
-		e.answer = func(*run, []schemas.Event) { p.answerReport(m.Reply, true) }
-		e.refuse = func() { p.answerReport(m.Reply, false) }
+		e.answer = func(r *run, _ []schemas.Event) { p.answerReport(m.Reply, r.sequence) }
+		e.refuse = func() { p.answerReport(m.Reply, 0) }
 		p.deliver(p.get(wid), e)
 	})
 }
@@ -54,20 +54,21 @@ func (p *partition) applies(r *run, e *envelope) bool {
 	return !ok || r.open() && r.state.Awaits(m)
 }
 
-func (p *partition) answerReport(to string, stored bool) {
+// answerReport tells a worker which record holds its outcome; 0 says that none does.
+func (p *partition) answerReport(to string, sequence uint64) {
 	delete(p.reports, to)
-	p.tellWorker(to, stored)
+	p.tellWorker(to, sequence)
 }
 
-func (p *partition) tellWorker(to string, stored bool) {
+func (p *partition) tellWorker(to string, sequence uint64) {
 	if !answerable(to) {
 		return
 	}
-	body, err := json.Marshal(&schemas.ReportAnswer{V: schemas.Version, Stored: stored})
-	if err == nil {
-		err = p.b.conn.Publish(to, nil, body)
+	body := []byte(`{"error":{"code":409,"description":"not taken: publish the outcome to the task's report subject"}}`)
+	if sequence > 0 {
+		body = fmt.Appendf(nil, `{"stream":%q,"seq":%d}`, p.b.ns.StreamHistory(p.n), sequence)
 	}
-	if err != nil {
+	if err := p.b.conn.Publish(to, nil, body); err != nil {
 		p.log.WithError(err).Debug("a worker is not told what became of its outcome; it puts it into the inbox")
 	}
 }
@@ -75,6 +76,6 @@ func (p *partition) tellWorker(to string, stored bool) {
 // refuseReports sends back what this owner will not store any more.
 func (p *partition) refuseReports() {
 	for to := range p.reports {
-		p.answerReport(to, false)
+		p.answerReport(to, 0)
 	}
 }

@@ -151,7 +151,7 @@ func messages() []any {
 	return []any{
 		&schemas.ChildReport{}, &schemas.ExternalSignal{}, &schemas.ExternalAnswer{}, &schemas.Control{},
 		&schemas.ControlAnswer{}, &schemas.NodeRecord{},
-		&schemas.ActivityTask{}, &schemas.AckResponse{}, &schemas.Alarm{}, &schemas.Announcement{}, &schemas.AuditRequest{}, &schemas.AuditResponse{}, &schemas.BeatAnswer{}, &schemas.ReportAnswer{},
+		&schemas.ActivityTask{}, &schemas.AckResponse{}, &schemas.Alarm{}, &schemas.Announcement{}, &schemas.AuditRequest{}, &schemas.AuditResponse{}, &schemas.BeatAnswer{},
 		&schemas.Checkpoint{}, &schemas.CountRequest{}, &schemas.CountResponse{}, &schemas.DeadCount{}, &schemas.DeadEntry{}, &schemas.DeadLetter{}, &schemas.DeadRequest{}, &schemas.DeadResponse{},
 		&schemas.DecisionReply{}, &schemas.DecisionTask{}, &schemas.DescribeResponse{}, &schemas.DownloadRequest{},
 		&schemas.DownloadResponse{}, &schemas.Error{},

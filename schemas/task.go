@@ -155,16 +155,10 @@ type Permission struct {
 	Done LostTask `json:"done,omitempty"`
 }
 
-// ReportHeader marks a request to a task's beat subject whose body is a [Report] of an outcome. The answer is a [ReportAnswer].
-// Without an answer that it is stored, or without any, the report goes to the task's report subject.
+// ReportHeader marks a request to a task's beat subject whose body is a [Report] of an outcome. The answer has the form of
+// JetStream's own to a publish: the stream and the sequence of the history record that holds the outcome, or an error. With an
+// error, or without an answer, the report goes to the task's report subject.
 const ReportHeader = "Drover-Report"
-
-// ReportAnswer tells a worker what became of an outcome that it has sent straight to the owner of its workflow.
-type ReportAnswer struct {
-	V int `json:"v,omitempty"`
-	// Stored: the outcome is in the history, and the task can be acked.
-	Stored bool `json:"stored"`
-}
 
 // Heartbeat says that an activity is alive. It is a request to the task's beat subject; the answer is a [BeatAnswer].
 type Heartbeat struct {

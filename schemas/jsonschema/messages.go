@@ -17,7 +17,6 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.AuditRequest](),
 		reflect.TypeFor[schemas.AuditResponse](),
 		reflect.TypeFor[schemas.BeatAnswer](),
-		reflect.TypeFor[schemas.ReportAnswer](),
 		reflect.TypeFor[schemas.Checkpoint](),
 		reflect.TypeFor[schemas.ChildReport](),
 		reflect.TypeFor[schemas.Control](), reflect.TypeFor[schemas.ControlAnswer](), reflect.TypeFor[schemas.NodeRecord](),
