@@ -230,8 +230,7 @@ func (s *Server) stop() {
 			}
 		}
 	}
-	s.stage.close(s.store.id)
-	if err := s.store.close(); err != nil {
+	if err := errors.Join(s.stage.close(), s.store.close()); err != nil {
 		s.log.WithField("err", err).Warn("embedded server: the store was not left clean")
 	}
 }

@@ -31,8 +31,9 @@ var ErrNoStage = errors.New("batches cannot be gathered in memory")
 // of them all, and none is at all if the group is refused. So the files are kept where a sync costs nothing, and are gone
 // with the power; what a cut leaves of a group is then what it would leave of single messages.
 type stage struct {
-	mu  sync.Mutex
-	dir string // "" until it is needed
+	mu   sync.Mutex
+	dir  string   // "" until it is needed
+	lock *os.File // the folder itself: the kernel drops the lock with the process
 }
 
 // Stage lets the server gather atomic batches for a stream that exists in memory. It may be called again. The error is
@@ -70,7 +71,7 @@ func (s *Server) Stage(stream string) error {
 	return nil
 }
 
-// open makes the folder of this start, behind those that earlier starts of the same store have left.
+// open makes the folder of this start, behind those that dead servers have left.
 func (g *stage) open(store string) error {
 	if g.dir != "" {
 		return nil
@@ -78,28 +79,44 @@ func (g *stage) open(store string) error {
 	if err := roomInMemory(memoryFiles, minStage); err != nil {
 		return err
 	}
-	g.clear(store)
+	clearStages()
 	dir, err := os.MkdirTemp(memoryFiles, stagePrefix+store+"-")
 	if err != nil {
 		return err
+	}
+	if g.lock, err = os.Open(dir); err != nil {
+		return err
+	}
+	if err := flock(g.lock); err != nil {
+		return errors.Join(err, g.lock.Close())
 	}
 	g.dir = dir
 	return nil
 }
 
-// clear removes what starts of a store have left. The lock of the store proves that they are over.
-func (g *stage) clear(store string) {
-	old, _ := filepath.Glob(filepath.Join(memoryFiles, stagePrefix+store+"-*")) // well formed
+// clearStages removes what servers have left that were killed, of any store: some never start again. One that is
+// being made and has no lock yet may be taken for such; its server then sends records one by one.
+func clearStages() {
+	old, _ := filepath.Glob(filepath.Join(memoryFiles, stagePrefix+"*")) // well formed
 	for _, dir := range old {
-		_ = os.RemoveAll(dir) // the next start tries again
+		f, err := os.Open(dir)
+		if err != nil {
+			continue // another user's
+		}
+		if flock(f) == nil {
+			_ = os.RemoveAll(dir) // the next start tries again
+		}
+		_ = f.Close() // nothing was written
 	}
-	g.dir = ""
 }
 
-func (g *stage) close(store string) {
+func (g *stage) close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.dir != "" {
-		g.clear(store)
+	if g.dir == "" {
+		return nil
 	}
+	err := errors.Join(os.RemoveAll(g.dir), g.lock.Close())
+	g.dir = ""
+	return err
 }

@@ -93,6 +93,31 @@ func TestBatchesAreStagedInMemory(t *testing.T) {
 	}
 }
 
+// What a killed server has left in memory is removed by the next one that stages, and what a living one has is not.
+func TestStagesOfTheDeadAreRemoved(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return
+	}
+	dead, err := os.MkdirTemp("/dev/shm", "drover-stage-DEAD-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var links []string
+	for range 2 {
+		dir := t.TempDir()
+		staged(t, start(t, embedded.Options{StoreDir: dir, Profile: embedded.ProfileSingle}))
+		links = append(links, filepath.Join(dir, "jetstream", "$G", "streams", "a", "batches"))
+	}
+	if _, err := os.Stat(dead); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want the folder of the dead gone", err)
+	}
+	for _, link := range links {
+		if _, err := os.Stat(link); err != nil {
+			t.Errorf("got %v, want the folder of the living to stay", err)
+		}
+	}
+}
+
 func TestStageRefuses(t *testing.T) {
 	single := start(t, embedded.Options{StoreDir: t.TempDir(), Profile: embedded.ProfileSingle})
 	for name, err := range map[string]error{

@@ -316,7 +316,7 @@ func TestGroupConnectionBreaks(t *testing.T) {
 		switch {
 		case a.Err == nil:
 			good++
-		case !errors.Is(a.Err, ErrTimeout) && !errors.Is(a.Err, ErrDisconnected) && !errors.Is(a.Err, ErrWrongSequence):
+		case !slices.ContainsFunc([]error{ErrTimeout, ErrDisconnected, ErrWrongSequence, ErrNoStream}, func(e error) bool { return errors.Is(a.Err, e) }):
 			t.Fatal(a.Err)
 		}
 	}

@@ -57,6 +57,7 @@ type machine struct {
 	t       *testing.T
 	dir     string // logs, on a disk that nothing happens to
 	store   string
+	storeID string // once it was asked for
 	profile string
 	port    int
 	url     string
@@ -84,6 +85,7 @@ func newMachine(t *testing.T, profile, store string) *machine {
 		m.store = filepath.Join(dir, "store")
 	}
 	m.url = fmt.Sprintf("nats://127.0.0.1:%d", m.port)
+	t.Cleanup(func() { forget(t, m.stages()) }) // of the last server, which is killed
 	return m
 }
 

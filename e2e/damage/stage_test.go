@@ -3,6 +3,8 @@
 package damage
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,11 +16,17 @@ import (
 // stages are the folders in memory where the server of this machine gathers batches.
 func (m *machine) stages() []string {
 	m.t.Helper()
-	id, err := os.ReadFile(filepath.Join(m.store, "store-id"))
-	if err != nil {
-		m.t.Fatal(err)
+	if m.storeID == "" {
+		id, err := os.ReadFile(filepath.Join(m.store, "store-id"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		m.storeID = strings.TrimSpace(string(id))
 	}
-	found, err := filepath.Glob(filepath.Join("/dev/shm", "drover-stage-"+strings.TrimSpace(string(id))+"-*"))
+	found, err := filepath.Glob(filepath.Join("/dev/shm", "drover-stage-"+m.storeID+"-*"))
 	if err != nil {
 		m.t.Fatal(err)
 	}
