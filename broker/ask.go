@@ -141,6 +141,9 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 	}
 	room := p.b.recordLimit/2 - len(t.Context)
 	for e := range r.unseen() {
+		if e.ID <= d.Previous {
+			continue
+		}
 		if e.ID > a.startedID {
 			break
 		}

@@ -196,3 +196,46 @@ func TestSignalWhileARecordWaits(t *testing.T) {
 			"WorkflowCloseFailed", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
 	})
 }
+
+// However records and answers cross, each window begins behind the last decision, and every signal is in one.
+func TestWindowsWhileRecordsWait(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		const signals = 400
+		seen := make(map[int64]int)
+		asked := 0
+		done := make(chan struct{})
+		f.decider("order", func(d *decisionTask) string {
+			asked++
+			time.Sleep(time.Duration(asked*7%25) * time.Millisecond) // about as long as a record waits
+			for _, e := range d.Events {
+				if e.ID <= d.PreviousStartedID || e.ID > d.StartedID {
+					t.Errorf("event %d %s is in the window of %d to %d", e.ID, e.Type, d.PreviousStartedID, d.StartedID)
+				}
+				if e.Type == "Signal" {
+					seen[e.ID]++
+				}
+			}
+			if len(seen) == signals {
+				close(done)
+				return complete
+			}
+			return "[]"
+		})
+		f.start(startO)
+		for i := range signals {
+			f.publish(ns.Signal("o", "go"), fmt.Sprint(i))
+			time.Sleep(time.Duration(i%9) * time.Millisecond)
+		}
+		<-done
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+		for id, n := range seen {
+			if n != 1 {
+				t.Errorf("signal %d was in %d windows", id, n)
+			}
+		}
+		f.check()
+	})
+}

@@ -49,6 +49,9 @@ func (p *partition) holdBack(r *run) bool {
 	if r.released || r.ask != nil || r.forlorn || !r.open() || p.leaving != nil {
 		return false
 	}
+	if r.state.Base.CompletedID > r.committed {
+		return false // a decision is among what waits: it takes effect first
+	}
 	w, wanted := r.state.WantsDecider(p.b.config())
 	if !wanted || w.Started || w.NotBefore != 0 || r.windowFrom > r.state.Decision.Previous || !p.soon(r) {
 		return false

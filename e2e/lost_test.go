@@ -29,6 +29,7 @@ func TestS3_12LastWorkerDies(t *testing.T) {
 	victim.kill()
 
 	n, task = w.task(puppet) // B has failed, with nobody there to ask
+	within(t, time.Minute, "it is in the history", func() bool { return strings.Contains(notation(w.events(run)), "ActivityFailed B") })
 	var failed *schemas.ActivityFailed
 	interrupted := 0
 	for _, e := range w.events(run) {

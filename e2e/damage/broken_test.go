@@ -4,6 +4,8 @@ package damage
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +14,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -74,7 +80,8 @@ func flipLast(t *testing.T, dir string) {
 }
 
 // A stopped store is damaged, and started again. Whatever it was, no run goes on from something that did not happen: each
-// completes as it should, or is refused and named by drover verify; and a history that has lost its end says so.
+// completes as it should, or is refused and named by drover verify; and a history that has lost its end says so, and may have lost
+// whole runs with it.
 func TestDamagedStore(t *testing.T) {
 	const history = "drover-default-history-0"
 	for _, tt := range []struct {
@@ -123,15 +130,17 @@ func TestDamagedStore(t *testing.T) {
 				}
 			}
 			v := m.verify()
-			for id := range refused {
-				if !v.named()[id] {
+			log := m.logs(n)
+			for id, err := range refused {
+				if errors.Is(err, drover.ErrNotFound) && strings.Contains(log, "the history has lost its end") {
+					delete(refused, id) // all of it was in the end that is lost
+				} else if !v.named()[id] {
 					t.Errorf("%s is refused and drover verify does not name it: %+v", id, v.Violations)
 				}
 			}
 			if len(refused) > 0 != tt.named || v.OK == tt.named {
 				t.Errorf("got refusals %v and violations %+v, want some: %v", refused, v.Violations, tt.named)
 			}
-			log := m.logs(n)
 			if !strings.Contains(log, tt.says) {
 				t.Errorf("the log does not say %q", tt.says)
 			}
@@ -153,7 +162,7 @@ func (m *machine) fill() ([]*drover.Run, []load) {
 	var loads []load
 	for i := range 8 {
 		l := load{Steps: 2, Signals: i % 2 * 2, Timer: i % 4 / 3 * 2000}
-		run, err := m.client.Start(ctx, loadType, l, &drover.StartOptions{ID: fmt.Sprintf("w-%d", i)})
+		run, err := m.begin(ctx, fmt.Sprintf("w-%d", i), l, i%4 < 2)
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -176,6 +185,31 @@ func (m *machine) fill() ([]*drover.Run, []load) {
 	stop()
 	m.server.stop()
 	return runs, loads
+}
+
+// begin starts a run through the API, or through the inbox as the owner of a parent does.
+func (m *machine) begin(ctx context.Context, id string, l load, inbox bool) (*drover.Run, error) {
+	if !inbox {
+		return m.client.Start(ctx, loadType, l, &drover.StartOptions{ID: id})
+	}
+	run := ulid.Make().String()
+	input, err := json.Marshal(l)
+	if err != nil {
+		return nil, err
+	}
+	body, err := schemas.Marshal(&schemas.StartRequest{V: schemas.Version, WorkflowID: id, Run: run, RequestID: run, Type: loadType, Input: input})
+	if err != nil {
+		return nil, err
+	}
+	to := subject.Namespace("default").In(0, id, "start")
+	if _, err = m.client.Conn().PublishSync(ctx, to, post.Addressed(to), body); err != nil {
+		return nil, err
+	}
+	within(m.t, id+" has begun", func() bool {
+		_, err := m.client.Run(id, run).Describe(ctx)
+		return err == nil
+	})
+	return m.client.Run(id, run), nil
 }
 
 // finish brings every run to its end, and returns those that are refused as damaged. It stops when the server says that it
