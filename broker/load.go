@@ -114,7 +114,7 @@ const readTimeout = 10 * time.Second
 
 // loadLatest reads the latest run of a workflow id; nil if it never had one. "Never" is decided by the leader of the
 // stream, since a follower may not know of a record yet (P-2); alone says that the stream has no follower, and then a
-// direct get asks the leader for a third of the price.
+// direct get asks the leader for less than half the price.
 func (b *Broker) loadLatest(ctx context.Context, partition int, wid string, alone bool) (*loaded, error) {
 	get := b.reads.LastBySubject
 	if alone {

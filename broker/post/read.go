@@ -74,7 +74,7 @@ func (o *one) take(m *nats.Msg) bool {
 
 // LastBySubjectDirect reads the last message of a subject (wildcards allowed) from whichever replica of the stream answers.
 // None is [ErrNotFound], which a replica that is behind may say of what its leader has; with one replica nobody is behind.
-// It costs the server a third of what [Conn.LastBySubject] does. The stream must allow direct gets.
+// It costs less than half of what [Conn.LastBySubject] does. The stream must allow direct gets.
 func (c *Conn) LastBySubjectDirect(ctx context.Context, stream, subject string) (*Stored, error) {
 	if err := checkName("stream", stream); err != nil {
 		return nil, err
