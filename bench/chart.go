@@ -202,8 +202,11 @@ func ladder(low, high float64) (rungs []float64) {
 	}
 }
 
-// magnitude writes a number as people do: 1.5k, 64k, 2M.
+// magnitude writes a number as people do: 1.5k, 64Ki, 2M.
 func magnitude(v float64) string {
+	if n := int64(v); n >= 1024 && n&(n-1) == 0 && n < 1<<20 && float64(n) == v {
+		return strconv.FormatInt(n/1024, 10) + "Ki"
+	}
 	for _, u := range []struct {
 		size float64
 		name string

@@ -109,7 +109,7 @@ func TestTicks(t *testing.T) {
 }
 
 func TestMagnitude(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 0.5: "0.5", 999: "999", 1000: "1k", 16384: "16.38k", 1e6: "1M", 2.5e9: "2.5G"} {
+	for v, want := range map[float64]string{0: "0", 0.5: "0.5", 999: "999", 1000: "1k", 16384: "16Ki", 16385: "16.39k", 128_000: "128k", 1e6: "1M", 2.5e9: "2.5G"} {
 		if got := magnitude(v); got != want {
 			t.Errorf("got %s for %v, want %s", got, v, want)
 		}
