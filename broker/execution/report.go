@@ -69,6 +69,7 @@ func (st *step) report(m Report) {
 		if r.Kind != schemas.ReportStarted {
 			st.dead(DeadClosedActivity, "the activity of event %d is closed", id)
 		}
+	case attempt < act.Attempt && r.Kind == schemas.ReportStarted: // overtaken by its outcome, which went straight to the owner
 	case attempt != act.Attempt:
 		st.dead(DeadStaleToken, "the token is for attempt %d of the activity of event %d; the current one is %d", attempt, id, act.Attempt)
 	default:

@@ -73,6 +73,21 @@ func TestStarted(t *testing.T) { // S1-10, P-7
 }
 
 // An outcome that brings its start says how long ago the work began.
+// The announcement of a start goes by the inbox, and the outcome straight to the owner: it may come first, and the next attempt
+// have begun.
+func TestAnnouncementThatItsOutcomeHasOvertaken(t *testing.T) {
+	a := activity("A")
+	a.Retry = &schemas.RetryPolicy{InitialInterval: schemas.Seconds(1)}
+	w := decided(t, a)
+	w.report("A", schemas.ReportFailed)
+	w.since()
+	effects := w.report("A", schemas.ReportStarted, func(r *schemas.Report) { r.Token = "run-1.5.1" })
+	w.follows("")
+	if len(effects) != 0 {
+		t.Errorf("got %v, want that nothing comes of it", effects)
+	}
+}
+
 func TestElapsed(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
