@@ -72,7 +72,6 @@ func TestStarted(t *testing.T) { // S1-10, P-7
 	}
 }
 
-// An outcome that brings its start says how long ago the work began.
 // The announcement of a start goes by the inbox, and the outcome straight to the owner: it may come first, and the next attempt
 // have begun.
 func TestAnnouncementThatItsOutcomeHasOvertaken(t *testing.T) {
@@ -88,6 +87,7 @@ func TestAnnouncementThatItsOutcomeHasOvertaken(t *testing.T) {
 	}
 }
 
+// An outcome that brings its start says how long ago the work began.
 func TestElapsed(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
