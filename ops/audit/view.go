@@ -139,10 +139,11 @@ func (v *view) note(list string, s *post.Stored) {
 	v.tasks[t.Token] = t
 }
 
-// readAlarms reads the alarms of a partition.
+// readAlarms reads the alarms of a partition: all messages, in their order. A NATS node that was killed may have a message
+// again that was deleted, and not know of it by its subject: to ask for the last one of each would not show it.
 func (v *view) readAlarms(ctx context.Context, p int) error {
 	v.alarms = map[string]armed{}
-	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), post.ReadOptions{LastPerSubject: true}, func(s post.Stored) error {
+	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), post.ReadOptions{}, func(s post.Stored) error {
 		_, wid, run, err := subject.ParseAlarm(s.Subject)
 		var alarm schemas.Alarm
 		if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
