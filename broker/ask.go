@@ -140,6 +140,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		t.Base = &base
 	}
 	room := p.b.recordLimit/2 - len(t.Context)
+	t.Events = make([]schemas.Event, 0, min(a.startedID-d.Previous, 256)+1)
 	for e := range r.unseen() {
 		if e.ID > a.startedID {
 			break
