@@ -39,7 +39,7 @@ type partition struct {
 	clean   []*run // what dirty was in the round before: its memory
 	spare   spareGroups
 	head    post.Header // of the record that is being sent
-	closed  []*run // the latest closed runs, the oldest first
+	closed  []*run      // the latest closed runs, the oldest first
 
 	intakes [2]*intake
 	records ledger // effects, by history sequence
