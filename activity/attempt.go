@@ -22,6 +22,14 @@ type attempt struct {
 	beyond time.Time // when an outcome is no longer wanted for certain; zero: never
 }
 
+// wanted bounds ctx by the time up to which an outcome is wanted.
+func (a *attempt) wanted(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.beyond.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, a.beyond)
+}
+
 // verdict says what becomes of an attempt.
 type verdict struct {
 	report *schemas.Report // nil: nothing is reported

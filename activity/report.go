@@ -74,11 +74,6 @@ func (s *spell) publishStart(ctx context.Context, stop <-chan struct{}, a *attem
 
 // conclude reports an attempt's outcome and settles its task. It ends the announcement of the start.
 func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, news *notice) {
-	if !a.beyond.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, a.beyond)
-		defer cancel()
-	}
 	var err error
 	if v.report != nil { // before the announcement ends: it may take long, and the service must know of the start
 		err = s.spill(ctx, a, v.report)
@@ -93,7 +88,9 @@ func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, news *notic
 		err = s.publishOutcome(ctx, a, v.report, started)
 	case v.late && !started:
 		// Without it the service would wait for a worker, and no limit of the attempt would ever pass.
-		err = s.publishStart(ctx, nil, a)
+		within, cancel := a.wanted(ctx)
+		err = s.publishStart(within, nil, a)
+		cancel()
 	}
 	switch {
 	case err == nil:
@@ -117,9 +114,11 @@ func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Repor
 	if err != nil {
 		return err
 	}
-	if s.hand(ctx, a, body) {
+	if s.hand(ctx, a, body) { // what it may take is bounded anyway
 		return nil
 	}
+	ctx, cancel := a.wanted(ctx)
+	defer cancel()
 	if len(body) <= int(s.conn.MaxPayload())-envelopeRoom {
 		if err = s.publish(ctx, nil, a.delivery, body); !errors.Is(err, post.ErrTooLarge) {
 			return err
