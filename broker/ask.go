@@ -365,7 +365,7 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 			len(m.Data), len(reply.Decisions), p.b.recordLimit)}
 	default:
 		digest := sha256.Sum256(m.Data)
-		e.msg = execution.Reply{Reply: reply, Digest: hex.EncodeToString(digest[:8])}
+		e.msg = execution.Reply{Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8]))}
 	}
 	p.step(r, e)
 }
