@@ -22,6 +22,14 @@ type attempt struct {
 	beyond time.Time // when an outcome is no longer wanted for certain; zero: never
 }
 
+// wanted bounds ctx by the time up to which an outcome is wanted.
+func (a *attempt) wanted(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.beyond.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, a.beyond)
+}
+
 // verdict says what becomes of an attempt.
 type verdict struct {
 	report *schemas.Report // nil: nothing is reported
@@ -44,22 +52,26 @@ func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
 	}
 	a.beats = newBeats(a, s.conn, stop)
 	s.begins(a)
-	started := func() bool { return true }
+	var news *notice // nil: the start is known
 	if !d.begun {
-		started = s.announce(wire, a)
+		news = s.announce(wire, a)
 	}
 	// A function that ends its goroutine (runtime.Goexit, or t.FailNow in a test) comes back through the defer alone.
-	v := verdict{report: failed(&Failure{Reason: ReasonPanic, Details: schemas.Text("the function ended its goroutine")})}
+	var v verdict
+	returned := false
 	defer func() {
 		a.beats.stop()
-		s.conclude(wire, a, v, started)
+		if !returned {
+			v = verdict{report: failed(&Failure{Reason: ReasonPanic, Details: schemas.Text("the function ended its goroutine")})}
+		}
+		s.conclude(wire, a, v, news)
 	}()
 	result, err := a.call(context.WithValue(ctx, contextKey{}, a), h)
 	cause := context.Cause(ctx)
 	if a.beats.gone() { // also when the context had ended before, for another reason
 		cause = ErrGone
 	}
-	v = judge(cause, result, err)
+	v, returned = judge(cause, result, err), true
 }
 
 // limit gives how long the attempt may take from now on, and the cause of its end; a nil cause means that there is no

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
@@ -18,15 +19,46 @@ const (
 	envelopeRoom = 64 << 10
 )
 
-// announce reports the start of an attempt that is not over soon. The returned function ends that: it waits for a report
-// on its way, so that no outcome overtakes it, and tells whether the start is stored.
-func (s *spell) announce(ctx context.Context, a *attempt) (started func() bool) {
-	stop, result := make(chan struct{}), make(chan bool, 1)
-	timer := time.AfterFunc(s.opts.StartedAfter, func() { result <- s.publishStart(ctx, stop, a) == nil })
-	return func() bool {
-		close(stop)
-		return !timer.Stop() && <-result
+// notice reports the start of an attempt that is not over soon.
+type notice struct {
+	timer *time.Timer
+
+	mu     sync.Mutex
+	stop   chan struct{} // both are made when the attempt has taken long: few do
+	stored chan bool
+}
+
+// announce reports the start of an attempt once it has taken so long, unless the notice was ended before.
+func (s *spell) announce(ctx context.Context, a *attempt) *notice {
+	n := &notice{}
+	n.timer = time.AfterFunc(s.opts.StartedAfter, func() {
+		stop, stored := n.channels()
+		stored <- s.publishStart(ctx, stop, a) == nil
+	})
+	return n
+}
+
+func (n *notice) channels() (stop chan struct{}, stored chan bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.stop == nil {
+		n.stop, n.stored = make(chan struct{}), make(chan bool, 1)
 	}
+	return n.stop, n.stored
+}
+
+// end waits for a report on its way, so that no outcome overtakes it, and tells whether the start is stored. It is called
+// once. Without a notice the start is stored.
+func (n *notice) end() (started bool) {
+	if n == nil {
+		return true
+	}
+	if n.timer.Stop() {
+		return false
+	}
+	stop, stored := n.channels()
+	close(stop)
+	return <-stored
 }
 
 // publishStart reports the start until it is stored, stop is closed or ctx ends.
@@ -40,19 +72,13 @@ func (s *spell) publishStart(ctx context.Context, stop <-chan struct{}, a *attem
 	return s.publish(ctx, stop, a.delivery, body)
 }
 
-// conclude reports an attempt's outcome and settles its task. begun ends the announcement of the start, and says whether the
-// history knows of it.
-func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, begun func() bool) {
-	if !a.beyond.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, a.beyond)
-		defer cancel()
-	}
+// conclude reports an attempt's outcome and settles its task. It ends the announcement of the start.
+func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, news *notice) {
 	var err error
 	if v.report != nil { // before the announcement ends: it may take long, and the service must know of the start
 		err = s.spill(ctx, a, v.report)
 	}
-	started := begun()
+	started := news.end()
 	switch {
 	case v.report == nil && v.ending == handBack:
 		a.giveBack()
@@ -62,7 +88,9 @@ func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, begun func(
 		err = s.publishOutcome(ctx, a, v.report, started)
 	case v.late && !started:
 		// Without it the service would wait for a worker, and no limit of the attempt would ever pass.
-		err = s.publishStart(ctx, nil, a)
+		within, cancel := a.wanted(ctx)
+		err = s.publishStart(within, nil, a)
+		cancel()
 	}
 	switch {
 	case err == nil:
@@ -86,9 +114,11 @@ func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Repor
 	if err != nil {
 		return err
 	}
-	if s.hand(ctx, a, body) {
+	if s.hand(ctx, a, body) { // what it may take is bounded anyway
 		return nil
 	}
+	ctx, cancel := a.wanted(ctx)
+	defer cancel()
 	if len(body) <= int(s.conn.MaxPayload())-envelopeRoom {
 		if err = s.publish(ctx, nil, a.delivery, body); !errors.Is(err, post.ErrTooLarge) {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/crew"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -42,6 +43,7 @@ type spell struct {
 	drainFor time.Duration      // set before the context of run ends
 	serial   atomic.Uint64
 
+	crew     *crew.Crew[job]
 	wg       sync.WaitGroup // one for each delivery
 	returned atomic.Int64   // tasks handed back because of the drain
 
@@ -57,6 +59,7 @@ func newSpell(w *Worker) (*spell, error) {
 		orders: make(chan time.Duration, 1), drainFor: w.opts.DrainTimeout,
 		live: make(map[*delivery]*attempt), asking: make(map[string]chan schemas.Permission),
 	}
+	s.crew = crew.New(mostIdle, func(j job) { s.handle(j.work, j.wire, j.delivery) })
 	var err error
 	if s.outbox, err = w.conn.NewOutbox(post.OutboxOptions{}); err != nil {
 		return nil, err
@@ -84,6 +87,7 @@ func (s *spell) close() {
 	_ = s.sub.Close()
 	s.owners.Close()
 	s.outbox.Close()
+	s.crew.Close()
 }
 
 func (s *spell) run(ctx context.Context) error {
@@ -131,6 +135,15 @@ func (s *spell) run(ctx context.Context) error {
 	return s.unlessRefused(ctx, s.drain(cut, hangUp))
 }
 
+// job is what a goroutine of the crew handles.
+type job struct {
+	work, wire context.Context
+	delivery   *delivery
+}
+
+// mostIdle bounds the goroutines that wait for tasks.
+const mostIdle = 64
+
 // accept takes a pulled task. It is called by the connection's goroutine, so the work happens in another.
 func (s *spell) accept(work, wire context.Context, list string, t post.Task) {
 	s.clock.Observe(t.Time, time.Now())
@@ -146,7 +159,7 @@ func (s *spell) accept(work, wire context.Context, list string, t post.Task) {
 	s.wg.Add(1)
 	s.mu.Unlock()
 	d.keep(s.opts.KeepAlive)
-	go s.handle(work, wire, d)
+	s.crew.Do(job{work, wire, d})
 }
 
 // handle does everything for one delivery.

@@ -110,6 +110,9 @@ func (p *partition) queue(r *run, g group) {
 	switch {
 	case len(g.events) > 0:
 		g.positions = r.positions
+		if r.pending == nil {
+			r.pending = p.spare.take()
+		}
 		r.pending = append(r.pending, g)
 	case len(r.pending) > 0:
 		last := &r.pending[len(r.pending)-1]

@@ -140,6 +140,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		t.Base = &base
 	}
 	room := p.b.recordLimit/2 - len(t.Context)
+	t.Events = make([]schemas.Event, 0, min(a.startedID-d.Previous, 256)+1)
 	for e := range r.unseen() {
 		if e.ID <= d.Previous {
 			continue
@@ -367,7 +368,7 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 			len(m.Data), len(reply.Decisions), p.b.recordLimit)}
 	default:
 		digest := sha256.Sum256(m.Data)
-		e.msg = execution.Reply{Reply: reply, Digest: hex.EncodeToString(digest[:8])}
+		e.msg = execution.Reply{Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8]))}
 	}
 	p.step(r, e)
 }

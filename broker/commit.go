@@ -27,9 +27,17 @@ type commit struct {
 
 // adopt lets what has no event of its own wait for this commit.
 func (c *commit) adopt(g group) {
-	c.group.effects = append(c.group.effects, g.effects...)
-	c.tickets = append(c.tickets, g.tickets...)
-	c.answers = append(c.answers, g.answers...)
+	c.group.effects = join(c.group.effects, g.effects)
+	c.tickets = join(c.tickets, g.tickets)
+	c.answers = join(c.answers, g.answers)
+}
+
+// join appends what nobody else will use: nearly always one of the two is empty.
+func join[T any](to, more []T) []T {
+	if len(to) == 0 {
+		return more
+	}
+	return append(to, more...)
 }
 
 // settle moves a run on: the next record goes out, or if there is none the decider is asked and the alarm seen to.
@@ -57,24 +65,12 @@ func (p *partition) settle(r *run) {
 	p.drain(r)
 }
 
-// publish sends the run's next record: as many groups as fit one message.
+// publish sends the run's next record.
 func (p *partition) publish(r *run) {
 	if !p.may() {
 		return
 	}
-	c := &commit{first: r.pending[0].events[0].ID, sequence: p.last + 1}
-	n := 0
-	for n < len(r.pending) && (n == 0 || c.size+r.pending[n].size < p.b.recordLimit/2) {
-		g := &r.pending[n]
-		c.events = append(c.events, g.events...)
-		c.adopt(*g)
-		c.size += g.size
-		c.positions = g.positions
-		n++
-	}
-	if r.pending = r.pending[n:]; len(r.pending) == 0 {
-		r.pending, r.released = nil, false
-	}
+	c := p.gather(r)
 	record := &schemas.Record{
 		WorkflowID: r.wid, Run: r.state.Run, First: c.first, Events: c.events,
 		Inbox: c.positions[inboxLog], Signals: c.positions[signalLog],
@@ -102,12 +98,37 @@ func (p *partition) publish(r *run) {
 	})
 }
 
+// gather takes what the run's next record holds off what is pending: as many groups as fit one message.
+func (p *partition) gather(r *run) *commit {
+	c := &commit{first: r.pending[0].events[0].ID, sequence: p.last + 1}
+	n, events := 0, 0
+	for n < len(r.pending) && (n == 0 || c.size+r.pending[n].size < p.b.recordLimit/2) {
+		c.size += r.pending[n].size
+		events += len(r.pending[n].events)
+		n++
+	}
+	c.events = make([]schemas.Event, 0, events)
+	for _, g := range r.pending[:n] {
+		c.events = append(c.events, g.events...)
+		c.adopt(g)
+		c.positions = g.positions
+	}
+	if n < len(r.pending) {
+		r.pending = r.pending[n:]
+		return c
+	}
+	p.spare.give(r.pending)
+	r.pending, r.released = nil, false
+	return c
+}
+
 // headers carry the expectation that makes the write safe, and what lists and "nats stream view" show without decoding.
 func (p *partition) headers(r *run, c *commit) post.Header {
 	// Both, always. The stream's sequence alone does not fence a pipeline: a foreign record refuses the one write whose
 	// number it took, and the next prediction is right again. The subject's sequence makes a fork of the run impossible all
 	// the same; a late write of an old owner is then at worst the run's true next record, and our next write is refused.
-	h := make(post.Header, 6)
+	clear(p.head)
+	h := p.head
 	post.ExpectLastSeq(h, c.sequence-1)
 	post.ExpectLastSubjectSeq(h, r.sequence)
 	describe(h, r.state, c.events)

@@ -34,9 +34,18 @@ func (l *loop) post(f func()) {
 	}
 }
 
-// after runs f on the loop once d has passed.
-func (l *loop) after(d time.Duration, f func()) {
-	heap.Push(&l.timers, &timer{at: time.Now().Add(d), f: f})
+// after runs f on the loop once d has passed, unless it is canceled before.
+func (l *loop) after(d time.Duration, f func()) *timer {
+	t := &timer{at: time.Now().Add(d), f: f}
+	heap.Push(&l.timers, t)
+	return t
+}
+
+// cancel forgets a timer and what its function holds in memory. One that has run or was canceled is left alone.
+func (l *loop) cancel(t *timer) {
+	if t.place > 0 {
+		heap.Remove(&l.timers, t.place-1)
+	}
 }
 
 // run works until ctx is done. It calls flush after each batch, so that what a batch has caused goes out together.
@@ -75,20 +84,31 @@ func (l *loop) run(ctx context.Context, flush func()) {
 }
 
 type timer struct {
-	at time.Time
-	f  func()
+	at    time.Time
+	f     func()
+	place int // in the heap, from 1 on; 0: in none
 }
 
 type timers []*timer
 
 func (t timers) Len() int           { return len(t) }
 func (t timers) Less(i, j int) bool { return t[i].at.Before(t[j].at) }
-func (t timers) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
-func (t *timers) Push(x any)        { *t = append(*t, x.(*timer)) }
+func (t timers) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].place, t[j].place = i+1, j+1
+}
+
+func (t *timers) Push(x any) {
+	last := x.(*timer)
+	*t = append(*t, last)
+	last.place = len(*t)
+}
+
 func (t *timers) Pop() any {
 	old := *t
 	last := old[len(old)-1]
 	old[len(old)-1] = nil
 	*t = old[:len(old)-1]
+	last.place = 0
 	return last
 }

@@ -36,7 +36,10 @@ type partition struct {
 	// parkDue: there was a tick since idle runs were looked for.
 	parkDue bool
 	dirty   []*run
-	closed  []*run // the latest closed runs, the oldest first
+	clean   []*run // what dirty was in the round before: its memory
+	spare   spareGroups
+	head    post.Header // of the record that is being sent
+	closed  []*run      // the latest closed runs, the oldest first
 
 	intakes [2]*intake
 	records ledger // effects, by history sequence
@@ -107,6 +110,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		runs: make(map[string]*run), lru: list.New(), parked: make(map[string]parked), asks: make(map[uint64]*run), paces: make(map[string]*pace), reports: make(map[string]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
+		head: make(post.Header, 6),
 	}
 }
 
@@ -213,13 +217,15 @@ func (p *partition) now() schemas.Timestamp { return p.b.now() }
 func (p *partition) flush() {
 	for len(p.dirty) > 0 {
 		dirty := p.dirty
-		p.dirty = nil
+		p.dirty, p.clean = p.clean[:0], nil
 		if p.sealed() {
 			break
 		}
-		for _, r := range dirty {
+		for i, r := range dirty {
 			p.settle(r)
+			dirty[i] = nil
 		}
+		p.clean = dirty
 	}
 	switch {
 	case p.leaving != nil:

@@ -1,7 +1,7 @@
 package broker
 
 import (
-	"fmt"
+	"strconv"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
@@ -66,7 +66,8 @@ func (p *partition) tellWorker(to string, sequence uint64) {
 	}
 	body := []byte(`{"error":{"code":409,"description":"not taken: publish the outcome to the task's report subject"}}`)
 	if sequence > 0 {
-		body = fmt.Appendf(nil, `{"stream":%q,"seq":%d}`, p.b.ns.StreamHistory(p.n), sequence)
+		body = append(append(make([]byte, 0, 96), `{"stream":"`...), p.b.ns.StreamHistory(p.n)...) // its letters need no escape
+		body = append(strconv.AppendUint(append(body, `","seq":`...), sequence, 10), '}')
 	}
 	if err := p.b.conn.Publish(to, nil, body); err != nil {
 		p.log.WithError(err).Debug("a worker is not told what became of its outcome; it puts it into the inbox")

@@ -16,8 +16,9 @@ const maxWait = time.Minute
 
 // waiter is a request that is held back until something is committed.
 type waiter struct {
-	done   func(r *run) bool // answers and returns true, or goes on waiting
-	answer func(r *run)      // says how things stand
+	ready  func(r *run) bool
+	answer func(r *run) // says how things stand
+	end    *timer       // when it is answered in any case
 }
 
 // wait answers a request now, or when ready first holds, or at the latest when the wait is over.
@@ -26,35 +27,34 @@ func (p *partition) wait(r *run, wait schemas.Duration, ready func(*run) bool, a
 		answer(r)
 		return
 	}
-	w := &waiter{answer: answer, done: func(r *run) bool {
-		if !ready(r) {
-			return false
-		}
-		answer(r)
-		return true
-	}}
+	w := &waiter{answer: answer, ready: ready}
 	r.waiters = append(r.waiters, w)
-	p.loop.after(min(wait.Std(), maxWait), func() {
-		for i, other := range r.waiters {
-			if other == w {
-				r.waiters = append(r.waiters[:i], r.waiters[i+1:]...)
-				answer(r)
-				return
-			}
+	w.end = p.loop.after(min(wait.Std(), maxWait), func() {
+		if i := slices.Index(r.waiters, w); i >= 0 {
+			r.waiters = slices.Delete(r.waiters, i, i+1)
+			answer(r)
 		}
 	})
 }
 
 // notify looks whether a commit is what somebody waits for.
 func (p *partition) notify(r *run) {
+	if len(r.waiters) == 0 {
+		return
+	}
 	kept := r.waiters[:0]
 	for _, w := range r.waiters {
-		if !w.done(r) {
+		if !w.ready(r) {
 			kept = append(kept, w)
+			continue
 		}
+		p.loop.cancel(w.end)
+		w.answer(r)
 	}
 	clear(r.waiters[len(kept):])
-	r.waiters = kept
+	if r.waiters = kept; len(kept) == 0 {
+		r.waiters = nil
+	}
 }
 
 // asked takes a request that another broker has passed on to the partition's owner.

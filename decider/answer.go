@@ -39,16 +39,16 @@ func (s *shift) answer(work context.Context, a *ask) {
 	}
 	s.cache.recall(o.t)
 	// A Decide that ignores its context keeps its slot, but not the broker waiting.
-	cut := make(chan struct{})
+	o.cut.Add(1)
 	stop := context.AfterFunc(ctx, func() {
-		defer close(cut)
+		defer o.cut.Done()
 		o.fail(work, context.Cause(ctx))
 	})
 	var decisions []schemas.Decision
 	err = errGoexit
 	defer func() { // deferred for the sake of runtime.Goexit
 		if !stop() {
-			<-cut
+			o.cut.Wait()
 		}
 		if err != nil {
 			o.fail(work, err)
@@ -63,8 +63,9 @@ func (s *shift) answer(work context.Context, a *ask) {
 
 // begin reads the task of an ask.
 func (s *shift) begin(a *ask) (*outcome, error) {
-	var dt schemas.DecisionTask
-	if err := schemas.Unmarshal(a.msg.Data, &dt); err != nil {
+	t := &Task{pages: s.pages}
+	dt := &t.task
+	if err := schemas.Unmarshal(a.msg.Data, dt); err != nil {
 		return nil, err
 	}
 	switch {
@@ -75,8 +76,7 @@ func (s *shift) begin(a *ask) (*outcome, error) {
 	case dt.Type != a.typ:
 		return nil, fmt.Errorf("%w: type is %q on the subject of type %q", ErrInvalidTask, dt.Type, a.typ)
 	}
-	t, err := newTask(dt, s.pages)
-	if err != nil {
+	if err := t.check(); err != nil {
 		return nil, err
 	}
 	t.payloads, t.windowBytes = s.payloads, len(a.msg.Data)

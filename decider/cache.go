@@ -14,7 +14,7 @@ import (
 // DeciderCompleted and hands it back as the base of the run's next task.
 func digest(body []byte) string {
 	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:8])
+	return string(hex.AppendEncode(make([]byte, 0, 16), sum[:8]))
 }
 
 // eventOverhead is what a decoded event takes besides its bytes on the wire, roughly.

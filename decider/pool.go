@@ -1,14 +1,22 @@
 package decider
 
-import "sync"
+import (
+	"sync"
 
-// pool runs at most limit asks at once and holds the others back, in order. It has no goroutine while it has no ask.
+	"github.com/droverhq/drover/internal/crew"
+)
+
+// mostIdle bounds the goroutines that wait for asks.
+const mostIdle = 64
+
+// pool runs at most limit asks at once and holds the others back, in order. While it has no ask a few goroutines wait for one.
 //
 // When even the queue is full, submit blocks. The caller is the goroutine of one subscription, so the connection goes
 // on, and tasks wait in the subscription's own buffer. Considered and left: to answer those with an error. The broker
 // would count it as a failure of the decider and, after some, park runs of which nothing is wrong.
 type pool struct {
 	do    func(*ask)
+	crew  *crew.Crew[*ask]
 	limit int
 	bound int
 
@@ -22,6 +30,7 @@ type pool struct {
 
 func newPool(limit, bound int, do func(*ask)) *pool {
 	p := &pool{do: do, limit: limit, bound: bound, idle: make(chan struct{})}
+	p.crew = crew.New(min(limit, mostIdle), p.work)
 	p.room = sync.NewCond(&p.mu)
 	return p
 }
@@ -37,7 +46,7 @@ func (p *pool) submit(a *ask) {
 	case p.closed:
 	case p.running < p.limit:
 		p.running++
-		go p.work(a)
+		p.crew.Do(a)
 	default:
 		p.queue = append(p.queue, a)
 	}
@@ -57,7 +66,7 @@ func (p *pool) next() {
 		p.queue[0] = nil
 		p.queue = p.queue[1:]
 		p.room.Signal()
-		go p.work(a)
+		p.crew.Do(a)
 		return
 	}
 	p.running--
@@ -75,6 +84,7 @@ func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
+	p.crew.Close()
 	p.room.Broadcast()
 	p.settle()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,7 @@ type outcome struct {
 	began time.Time
 	until time.Time // zero is no limit
 	done  atomic.Bool
+	cut   sync.WaitGroup // until the end of the context has been dealt with, if it came first
 }
 
 // reply sends decisions. Only the goroutine of Decide may call it, after Decide has returned.

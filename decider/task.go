@@ -45,16 +45,27 @@ func NewTask(t schemas.DecisionTask) (*Task, error) {
 	return task, nil
 }
 
-func newTask(t schemas.DecisionTask, pages pager) (*Task, error) {
-	switch {
-	case t.WorkflowID == "" || t.Run == "":
-		return nil, fmt.Errorf("%w: workflowId is %q and run is %q: name both", ErrInvalidTask, t.WorkflowID, t.Run)
-	case t.StartedID < 1 || t.PreviousStartedID < 0 || t.PreviousStartedID >= t.StartedID:
-		return nil, fmt.Errorf("%w: previousStartedId is %d and startedId is %d: want 0 ≤ previousStartedId < startedId",
-			ErrInvalidTask, t.PreviousStartedID, t.StartedID)
+func newTask(dt schemas.DecisionTask, pages pager) (*Task, error) {
+	t := &Task{task: dt, pages: pages}
+	if err := t.check(); err != nil {
+		return nil, err
 	}
-	t.Events = contiguous(t.Events, t.PreviousStartedID, t.StartedID)
-	return &Task{task: t, context: t.Context, pages: pages}, nil
+	return t, nil
+}
+
+// check judges what was received, and leaves out of the window what does not belong there.
+func (t *Task) check() error {
+	dt := &t.task
+	switch {
+	case dt.WorkflowID == "" || dt.Run == "":
+		return fmt.Errorf("%w: workflowId is %q and run is %q: name both", ErrInvalidTask, dt.WorkflowID, dt.Run)
+	case dt.StartedID < 1 || dt.PreviousStartedID < 0 || dt.PreviousStartedID >= dt.StartedID:
+		return fmt.Errorf("%w: previousStartedId is %d and startedId is %d: want 0 ≤ previousStartedId < startedId",
+			ErrInvalidTask, dt.PreviousStartedID, dt.StartedID)
+	}
+	dt.Events = contiguous(dt.Events, dt.PreviousStartedID, dt.StartedID)
+	t.context = dt.Context
+	return nil
 }
 
 // contiguous returns the events behind after and up to last, as far as they follow each other without a gap.

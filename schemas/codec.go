@@ -37,7 +37,9 @@ func Marshal(v any) ([]byte, error) {
 
 // marshalNamed encodes with the names of the fields.
 func marshalNamed(v any) ([]byte, error) {
-	e := encoder{b: append(make([]byte, 0, 512), Version)}
+	room := takeRoom()
+	defer room.leave()
+	e := encoder{b: append(room.b[:0], Version)}
 	var err error
 	if p, value := planned(v); p != nil {
 		err = e.value(p, value)
@@ -47,17 +49,19 @@ func marshalNamed(v any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
 	}
-	return e.b, nil
+	return room.keep(e.b), nil
 }
 
 // MarshalJSON encodes v as a JSON body.
 func MarshalJSON(v any) ([]byte, error) {
 	if p, value := planned(v); p != nil {
-		e := jsonEncoder{b: make([]byte, 0, 1024)}
+		room := takeRoom()
+		defer room.leave()
+		e := jsonEncoder{b: room.b[:0]}
 		if e.value(p, value); e.err != nil {
 			return nil, fmt.Errorf("schemas: encode %T: %w", v, e.err)
 		}
-		return e.b, nil
+		return room.keep(e.b), nil
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

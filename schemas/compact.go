@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/compress/s2"
 )
@@ -30,17 +31,23 @@ const (
 
 // marshalRecord encodes a record as it is stored.
 func marshalRecord(r *Record) ([]byte, error) {
-	b, err := appendRecord(make([]byte, 0, 1024), r)
-	if err != nil || len(b) < packFrom {
-		return b, err
+	plain, pack := takeRoom(), takeRoom()
+	defer plain.leave()
+	defer pack.leave()
+	b, err := appendRecord(plain.b[:0], r)
+	if err != nil {
+		return nil, err
 	}
-	packed := make([]byte, 1+s2.MaxEncodedLen(len(b)-1))
-	packed[0] = versionPacked
-	packed = packed[:1+len(s2.Encode(packed[1:], b[1:]))]
+	if len(b) < packFrom {
+		return plain.keep(b), nil
+	}
+	packed := slices.Grow(pack.b[:0], 1+s2.MaxEncodedLen(len(b)-1))
+	packed = append(packed, versionPacked)
+	packed = packed[:1+len(s2.Encode(packed[1:cap(packed)], b[1:]))]
 	if len(packed) > len(b)-len(b)/8 || len(b) > maxPacked*len(packed) {
-		return b, nil
+		return plain.keep(b), nil
 	}
-	return packed, nil
+	return pack.keep(packed), nil
 }
 
 // unpack returns what follows the version of a compact record.

@@ -61,6 +61,10 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	if bytes.Equal(b, []byte("null")) {
 		return nil
 	}
+	if n, whole := wholeSeconds(b); whole {
+		*d = n
+		return nil
+	}
 	s, ok := string(b), false
 	if len(b) > 0 && b[0] == '"' {
 		if err := json.Unmarshal(b, &s); err != nil {
@@ -72,6 +76,20 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("duration %s: want seconds (90, 0.5) up to 146 years, a text such as \"1m30s\", or \"NONE\"", b)
 	}
 	return nil
+}
+
+// wholeSeconds reads what most limits are: up to nine digits.
+func wholeSeconds(b []byte) (d Duration, ok bool) {
+	if len(b) == 0 || len(b) > 9 {
+		return 0, false
+	}
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		d = 10*d + Duration(c-'0')
+	}
+	return d * Duration(time.Second), true
 }
 
 func (d *Duration) parseText(s string) bool {

@@ -10,7 +10,8 @@ import (
 func (s *State) Apply(e schemas.Event) {
 	s.LastID, s.LastTime = e.ID, max(e.Time, s.LastTime)
 	if status, closes := schemas.StatusOf(e.Type()); closes {
-		s.Status, s.Close = status, &e
+		closing := e // e itself stays off the heap: most events close nothing
+		s.Status, s.Close = status, &closing
 		s.Decision.Scheduled, s.Decision.Started = 0, 0
 		s.Activities, s.Timers, s.activityIDs = nil, nil, nil
 		return

@@ -69,6 +69,9 @@ type step struct {
 // emit appends an event and applies it, so that everything after it decides on the new state.
 func (st *step) emit(a schemas.Attributes) int64 {
 	e := schemas.Event{ID: st.LastID + 1, Time: max(st.now, st.LastTime), Attributes: a}
+	if st.events == nil {
+		st.events = make([]schemas.Event, 0, 4)
+	}
 	st.events = append(st.events, e)
 	st.Apply(e)
 	return e.ID

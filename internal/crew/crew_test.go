@@ -1,0 +1,63 @@
+package crew_test
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/droverhq/drover/internal/crew"
+)
+
+// Each job is done once, whether somebody waits for it, nobody does, or the one before it has ended its goroutine.
+func TestEachJobIsDoneOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sum atomic.Int64
+		c := crew.New(2, func(n int64) {
+			sum.Add(n)
+			if n%3 == 0 {
+				runtime.Goexit()
+			}
+		})
+		want := int64(0)
+		for n := int64(1); n <= 100; n++ {
+			c.Do(n)
+			if want += n; n%5 == 0 {
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		c.Close()
+		c.Do(1000) // still
+		synctest.Wait()
+		if got := sum.Load(); got != want+1000 {
+			t.Errorf("the jobs add up to %d, want %d", got, want+1000)
+		}
+	}) // the bubble ends only if all goroutines have
+}
+
+func TestWhoWaitsIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, hold := runtime.NumGoroutine(), make(chan struct{})
+		c := crew.New(3, func(struct{}) { <-hold })
+		for range 50 {
+			c.Do(struct{}{})
+		}
+		close(hold)
+		synctest.Wait()
+		if n := runtime.NumGoroutine() - before; n != 3 {
+			t.Errorf("%d goroutines wait, want 3", n)
+		}
+		c.Close()
+	})
+}
+
+func BenchmarkDo(b *testing.B) {
+	back := make(chan struct{})
+	c := crew.New(4, func(struct{}) { back <- struct{}{} })
+	defer c.Close()
+	for b.Loop() {
+		c.Do(struct{}{})
+		<-back
+	}
+}
