@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/droverhq/drover/internal/room"
 )
 
 // Version is the first byte of every msgpack body and the "v" that JSON bodies may carry.
@@ -37,9 +39,9 @@ func Marshal(v any) ([]byte, error) {
 
 // marshalNamed encodes with the names of the fields.
 func marshalNamed(v any) ([]byte, error) {
-	room := takeRoom()
-	defer room.leave()
-	e := encoder{b: append(room.b[:0], Version)}
+	r := room.Take()
+	defer r.Leave()
+	e := encoder{b: append(r.Bytes(), Version)}
 	var err error
 	if p, value := planned(v); p != nil {
 		err = e.value(p, value)
@@ -49,19 +51,19 @@ func marshalNamed(v any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
 	}
-	return room.keep(e.b), nil
+	return r.Keep(e.b), nil
 }
 
 // MarshalJSON encodes v as a JSON body.
 func MarshalJSON(v any) ([]byte, error) {
 	if p, value := planned(v); p != nil {
-		room := takeRoom()
-		defer room.leave()
-		e := jsonEncoder{b: room.b[:0]}
+		r := room.Take()
+		defer r.Leave()
+		e := jsonEncoder{b: r.Bytes()}
 		if e.value(p, value); e.err != nil {
 			return nil, fmt.Errorf("schemas: encode %T: %w", v, e.err)
 		}
-		return room.keep(e.b), nil
+		return r.Keep(e.b), nil
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

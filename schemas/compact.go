@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/s2"
+
+	"github.com/droverhq/drover/internal/room"
 )
 
 // versionCompact is the first byte of a compact record: msgpack as in any other body, but names of fields and types of events
@@ -31,23 +33,23 @@ const (
 
 // marshalRecord encodes a record as it is stored.
 func marshalRecord(r *Record) ([]byte, error) {
-	plain, pack := takeRoom(), takeRoom()
-	defer plain.leave()
-	defer pack.leave()
-	b, err := appendRecord(plain.b[:0], r)
+	plain, pack := room.Take(), room.Take()
+	defer plain.Leave()
+	defer pack.Leave()
+	b, err := appendRecord(plain.Bytes(), r)
 	if err != nil {
 		return nil, err
 	}
 	if len(b) < packFrom {
-		return plain.keep(b), nil
+		return plain.Keep(b), nil
 	}
-	packed := slices.Grow(pack.b[:0], 1+s2.MaxEncodedLen(len(b)-1))
+	packed := slices.Grow(pack.Bytes(), 1+s2.MaxEncodedLen(len(b)-1))
 	packed = append(packed, versionPacked)
 	packed = packed[:1+len(s2.Encode(packed[1:cap(packed)], b[1:]))]
 	if len(packed) > len(b)-len(b)/8 || len(b) > maxPacked*len(packed) {
-		return plain.keep(b), nil
+		return plain.Keep(b), nil
 	}
-	return pack.keep(packed), nil
+	return pack.Keep(packed), nil
 }
 
 // unpack returns what follows the version of a compact record.
