@@ -80,11 +80,10 @@ func (r *jsonReader) each(open, end byte, f func()) {
 
 // raw steps over a text and returns it with its quotes, and whether it has escapes.
 func (r *jsonReader) raw() (text []byte, escaped bool) {
-	begin := r.pos
-	r.want('"')
-	if begin = r.pos - 1; r.bad {
+	if r.want('"'); r.bad {
 		return nil, false
 	}
+	begin := r.pos - 1 // want steps over space first
 	for r.pos < len(r.b) {
 		c := r.b[r.pos]
 		r.pos++
