@@ -39,6 +39,8 @@ type spell struct {
 	scraps  []scrap // to delete
 	// sweeping says that some of them are being deleted.
 	sweeping bool
+
+	straight straight // to the owner
 }
 
 func newSpell(w *Worker, partition int, l *claims.Lease) *spell {
@@ -54,6 +56,11 @@ func (s *spell) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer s.outbox.Close()
+	hangUp, err := s.listen()
+	if err != nil {
+		return err
+	}
+	defer hangUp()
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx until the last deletions are done
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
@@ -115,7 +122,7 @@ func (s *spell) busy() bool {
 
 // take notes an alarm that was read. A later one on the same subject replaces it.
 func (s *spell) take(m post.Stored) {
-	due, err := s.decode(m)
+	due, fence, err := s.decode(m)
 	if err != nil {
 		s.discard(scrap{seq: m.Seq, letter: &m, cause: err})
 		return
@@ -126,7 +133,7 @@ func (s *spell) take(m post.Stored) {
 		a = &alarm{subject: m.Subject, index: ringing}
 		s.book[m.Subject] = a
 	}
-	a.seq, a.due, a.at = m.Seq, int64(due), int64(due)
+	a.seq, a.fence, a.due, a.at = m.Seq, fence, int64(due), int64(due)
 	s.queue.put(a)
 	first := a.index == 0
 	s.mu.Unlock()
@@ -135,24 +142,24 @@ func (s *spell) take(m post.Stored) {
 	}
 }
 
-func (s *spell) decode(m post.Stored) (due schemas.Timestamp, err error) {
+func (s *spell) decode(m post.Stored) (due schemas.Timestamp, fence uint64, err error) {
 	partition, _, run, err := subject.ParseAlarm(m.Subject)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	var a schemas.Alarm
 	if err := schemas.Unmarshal(m.Data, &a); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	switch {
 	case partition != s.partition:
-		return 0, fmt.Errorf("the subject names partition %d, the stream is that of partition %d", partition, s.partition)
+		return 0, 0, fmt.Errorf("the subject names partition %d, the stream is that of partition %d", partition, s.partition)
 	case a.Run != run:
-		return 0, fmt.Errorf("the alarm is for run %q, its subject names run %q", a.Run, run)
+		return 0, 0, fmt.Errorf("the alarm is for run %q, its subject names run %q", a.Run, run)
 	case a.Due <= 0:
-		return 0, fmt.Errorf("the alarm has no due time")
+		return 0, 0, fmt.Errorf("the alarm has no due time")
 	}
-	return a.Due, nil
+	return a.Due, a.Fence, nil
 }
 
 func kick(ch chan<- struct{}) {

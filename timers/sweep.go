@@ -14,7 +14,10 @@ import (
 )
 
 const (
-	sweepers   = 8 // deletions under way at a time
+	sweepers = 8 // of what must be looked at first
+	// erasing bounds the other deletions that are on their way: the server keeps one queue of such requests for everybody,
+	// and empties it when 10,000 wait.
+	erasing    = 64
 	sweepAgain = 2 * time.Second
 	// buryLimit bounds one try of a dead letter, so that a missing stream does not keep rung alarms from being deleted.
 	buryLimit = 5 * time.Second
@@ -46,7 +49,7 @@ func (s *spell) reconnected() {
 	s.mu.Lock()
 	s.epoch++
 	s.mu.Unlock()
-	kick(s.wake)
+	s.giveUp(false)
 }
 
 // sweep deletes what was rung, until ctx ends. What is left over then is rung once more by the next holder.
@@ -61,12 +64,13 @@ func (s *spell) sweep(ctx context.Context) {
 		batch := s.scraps
 		s.scraps, s.sweeping = nil, len(batch) > 0
 		s.mu.Unlock()
+		slow := s.eraseAll(ctx, batch)
 		var next atomic.Int64
 		var wg sync.WaitGroup
-		for range min(sweepers, len(batch)) {
+		for range min(sweepers, len(slow)) {
 			wg.Go(func() {
-				for i := next.Add(1); i <= int64(len(batch)) && s.lease.Valid() && ctx.Err() == nil; i = next.Add(1) {
-					s.remove(ctx, batch[i-1])
+				for i := next.Add(1); i <= int64(len(slow)) && s.lease.Valid() && ctx.Err() == nil; i = next.Add(1) {
+					s.remove(ctx, slow[i-1])
 				}
 			})
 		}
@@ -78,12 +82,51 @@ func (s *spell) sweep(ctx context.Context) {
 	}
 }
 
-// remove deletes one message, by its sequence. If that fails it is tried again for as long as the spell lasts.
+// eraseAll deletes what needs no look, and returns the rest.
+func (s *spell) eraseAll(ctx context.Context, batch []scrap) (slow []scrap) {
+	stream, window := s.ns.StreamAlarms(s.partition), make(chan struct{}, erasing)
+	for _, sc := range batch {
+		s.mu.Lock()
+		same := sc.letter == nil && sc.epoch == s.epoch
+		s.mu.Unlock()
+		if !same {
+			slow = append(slow, sc)
+			continue
+		}
+		select {
+		case window <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		if !s.lease.Valid() {
+			return nil
+		}
+		s.outbox.Delete(stream, sc.seq, func(err error) {
+			<-window
+			s.removed(ctx, sc, err)
+		})
+	}
+	for range erasing {
+		select {
+		case window <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return slow
+}
+
+// remove deletes one message, by its sequence.
 func (s *spell) remove(ctx context.Context, sc scrap) {
 	err := s.bury(ctx, sc)
 	if err == nil {
 		err = s.delete(ctx, sc)
 	}
+	s.removed(ctx, sc, err)
+}
+
+// removed takes the outcome of a deletion. One that failed is tried again for as long as the spell lasts.
+func (s *spell) removed(ctx context.Context, sc scrap, err error) {
 	if err == nil || errors.Is(err, post.ErrNotFound) || ctx.Err() != nil {
 		return
 	}
