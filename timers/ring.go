@@ -81,6 +81,7 @@ func (s *spell) ring(c call) {
 func (s *spell) done(c call) {
 	if s.flying--; c.alarm.seq == c.seq {
 		delete(s.book, c.subject)
+		c.alarm.seq = 0
 		s.scraps = append(s.scraps, scrap{seq: c.seq, subject: c.subject, due: c.due, epoch: s.epoch})
 		kick(s.dirty)
 	}

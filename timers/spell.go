@@ -39,6 +39,10 @@ type spell struct {
 	scraps  []scrap // to delete
 	// sweeping says that some of them are being deleted.
 	sweeping bool
+	order    order
+	// noPurge: the server does not let us. finishing: the spell ends as planned.
+	noPurge, finishing bool
+	hurry              chan struct{} // closed then
 
 	straight straight // to the owner
 }
@@ -46,7 +50,7 @@ type spell struct {
 func newSpell(w *Worker, partition int, l *claims.Lease) *spell {
 	return &spell{
 		Worker: w, partition: partition, lease: l, log: w.log.WithField("partition", partition), book: make(map[string]*alarm),
-		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
 	}
 }
 
@@ -102,6 +106,10 @@ func (s *spell) run(ctx context.Context) (err error) {
 // finish waits, at a planned stop, until what was rung is deleted, so that the next holder does not ring it again. It
 // does not wait long: ringing twice is harmless.
 func (s *spell) finish() {
+	s.mu.Lock()
+	s.finishing = true
+	s.mu.Unlock()
+	close(s.hurry)
 	enough := time.NewTimer(lastWait)
 	defer enough.Stop()
 	for s.lease.Valid() && s.busy() {
@@ -134,6 +142,7 @@ func (s *spell) take(m post.Stored) {
 		s.book[m.Subject] = a
 	}
 	a.seq, a.fence, a.due, a.at = m.Seq, fence, int64(due), int64(due)
+	s.order.add(m.Seq, a, len(s.book))
 	s.queue.put(a)
 	first := a.index == 0
 	s.mu.Unlock()

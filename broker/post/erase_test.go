@@ -45,6 +45,22 @@ func TestOutboxDeletes(t *testing.T) {
 				t.Errorf("message %d of stream %q: got %v, want %v", tc.seq, tc.stream, err, tc.want)
 			}
 		}
+		for _, tc := range []struct {
+			keep, first uint64
+			want        error
+		}{{0, n/2 + 1, ErrInvalid}, {1, n/2 + 1, ErrInvalid}, {n, n, nil}, {n, n, nil}, {n + 1, n + 1, nil}} {
+			b.PurgeBelow("S", tc.keep, func(err error) { outcomes <- err })
+			if err := <-outcomes; !errors.Is(err, tc.want) {
+				t.Errorf("purge below %d: got %v, want %v", tc.keep, err, tc.want)
+			}
+			if first, _, err := c.StreamState(t.Context(), "S"); err != nil || first != tc.first {
+				t.Errorf("purge below %d: got %d as the first (%v), want %d", tc.keep, first, err, tc.first)
+			}
+		}
+		b.PurgeBelow("none", 2, func(err error) { outcomes <- err })
+		if err := <-outcomes; !errors.Is(err, ErrNoStream) {
+			t.Errorf("purge of no stream: got %v, want %v", err, ErrNoStream)
+		}
 		g, err := c.NewOutbox(OutboxOptions{Group: 10})
 		if err != nil {
 			t.Fatal(err)
