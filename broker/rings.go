@@ -23,7 +23,7 @@ const (
 	// ringPatience is how far our clock may be behind that of the worker who says that an alarm is due.
 	ringPatience = time.Second
 	// pealAnswer is how long outcomes of rings are gathered for one answer.
-	pealAnswer = 5 * time.Millisecond
+	pealAnswer = 2 * time.Millisecond
 )
 
 // peal is the rings that came in one message.

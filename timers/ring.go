@@ -12,7 +12,7 @@ const (
 	// maxFlying bounds the rings without outcome, and with them what the server has to queue.
 	maxFlying = 4096
 	// handful is how many alarms are taken off the queue at a time; the reader waits meanwhile.
-	handful = 256
+	handful = 128
 	// ringAgain is how long after a failure a ring is sent again.
 	ringAgain = 500 * time.Millisecond
 )
@@ -48,7 +48,11 @@ func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(calls) < handful && s.flying < maxFlying {
+	most := maxFlying
+	if s.straight.open() {
+		most = maxStraight
+	}
+	for len(calls) < handful && s.flying < most {
 		a := s.queue.next(now.UnixNano())
 		if a == nil {
 			break
@@ -56,7 +60,7 @@ func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
 		s.flying++
 		calls = append(calls, call{alarm: a, seq: a.seq, fence: a.fence, due: a.due})
 	}
-	if len(s.queue) == 0 || s.flying >= maxFlying {
+	if len(s.queue) == 0 || s.flying >= most {
 		return calls, 0, false
 	}
 	return calls, time.Duration(s.queue[0].at - now.UnixNano()), true

@@ -12,6 +12,9 @@ import (
 )
 
 const (
+	// maxStraight bounds the rings that the owner has in hand. It wakes as many as deciders can answer for while their records
+	// wait (ADR 0020); what is due beyond waits here, where it costs nothing.
+	maxStraight = 512
 	// answerLimit is how long the owner may take for a ring. Then it goes through the inbox, where it is safe. Both do no harm.
 	answerLimit = 2 * time.Second
 	// Rings go through the inbox at once for a while when nobody listens, or when whoever does gives no answer.
@@ -37,6 +40,9 @@ type peal struct {
 	heard bool            // there was an answer
 	late  *time.Timer
 }
+
+// open tells whether rings may go to the owner. The caller holds mu.
+func (st *straight) open() bool { return !st.closed && !time.Now().Before(st.not) }
 
 // listen makes ready for the owner's answers.
 func (s *spell) listen() (hangUp func(), err error) {
@@ -86,7 +92,7 @@ func (s *spell) ringOwner(calls []call) (rest []call) {
 		return calls
 	}
 	s.mu.Lock()
-	if s.straight.closed || time.Now().Before(s.straight.not) {
+	if !s.straight.open() {
 		s.mu.Unlock()
 		return calls
 	}
