@@ -148,7 +148,7 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 					t.release()
 				}
 			case errors.As(a.Err, &other):
-				r.alarm.seq, r.uncovered = other.Last, append(covered, r.uncovered...)
+				r.alarm.seq, r.alarm.ringing, r.uncovered = other.Last, false, append(covered, r.uncovered...)
 			default:
 				r.uncovered = append(covered, r.uncovered...)
 				r.alarm.due, r.alarm.strange = 0, true // if it is stored it has replaced what was armed, and may have rung since
