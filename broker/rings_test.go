@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -25,13 +26,16 @@ func sleeper(d *decisionTask) string {
 	return sleepMinute
 }
 
+// isRings tells the message of a timer worker from the others that an owner gets.
+func isRings(message []byte) bool { return bytes.Contains(message, []byte("Drover-Verb: rings")) }
+
 // Alarms that are due ring without a message in the inbox, and are deleted.
 func TestRingsGoToTheOwner(t *testing.T) { // P-10, P-15
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		var rings, inbox atomic.Int64
-		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+		f.node("a", func(subj string, body []byte) cutwire.Verdict {
 			switch {
-			case subj == ns.Owner(0):
+			case subj == ns.Owner(0) && isRings(body):
 				rings.Add(1)
 			case strings.HasPrefix(subj, "drover.default.in.0."):
 				inbox.Add(1)
@@ -83,6 +87,9 @@ func TestRingsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				var hit atomic.Int64
 				judge := func(subj string, body []byte) cutwire.Verdict {
+					if subj == ns.Owner(0) && !isRings(body) {
+						return cutwire.Pass
+					}
 					if strings.HasPrefix(subj, tc.subject) && (tc.event == "" || brings(body, tc.event)) && hit.Add(1) == 1 {
 						return tc.verdict
 					}
