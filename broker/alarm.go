@@ -16,6 +16,8 @@ type alarm struct {
 	busy   bool              // a publish is on its way
 	rung   uint64            // the highest sequence that has rung since then
 	queued bool              // will be looked at once AlarmDelay is over
+	// ringing: the armed message is being rung by a worker that deletes it, or has deleted it, once we have answered.
+	ringing bool
 	// strange: one may be armed that nothing is known of, by whoever had the run in memory before or by a publish that was
 	// not acknowledged.
 	strange bool
@@ -107,7 +109,7 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 	if !p.may() {
 		return
 	}
-	body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: r.state.Run, Due: due})
+	body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: r.state.Run, Due: due, Fence: p.fence})
 	if err != nil {
 		p.log.WithError(err).Error("an alarm cannot be encoded")
 		return
@@ -138,15 +140,15 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 			var other *post.SequenceError
 			switch {
 			case a.Err == nil && a.Seq <= rung: // its ring has overtaken its acknowledgement: nothing is armed
-				r.alarm.due, r.alarm.seq = 0, 0
+				r.alarm.due, r.alarm.seq, r.alarm.ringing = 0, 0, false
 				r.uncovered = append(covered, r.uncovered...)
 			case a.Err == nil:
-				r.alarm.due, r.alarm.seq, r.alarm.strange = due, a.Seq, false
+				r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.ringing = due, a.Seq, false, false
 				for _, t := range covered {
 					t.release()
 				}
 			case errors.As(a.Err, &other):
-				r.alarm.seq, r.uncovered = other.Last, append(covered, r.uncovered...)
+				r.alarm.seq, r.alarm.ringing, r.uncovered = other.Last, false, append(covered, r.uncovered...)
 			default:
 				r.uncovered = append(covered, r.uncovered...)
 				r.alarm.due, r.alarm.strange = 0, true // if it is stored it has replaced what was armed, and may have rung since
@@ -160,9 +162,16 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 	})
 }
 
-// rang: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox is kept until the run is
-// covered again: the timer worker has deleted the message that would ring once more.
-func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket) {
+// The two ways of a ring: through the inbox, and straight to the owner.
+const (
+	stored = false
+	direct = true
+)
+
+// rang: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox, or the worker's answer, is
+// kept until the run is covered again. The worker deletes the message as soon as the ring is stored. One that came straight
+// still stands there: the next alarm is published over it.
+func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket, way bool) {
 	if !r.open() || ring.Run != r.state.Run {
 		return
 	}
@@ -170,7 +179,10 @@ func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket) {
 		r.alarm.rung = max(r.alarm.rung, ring.Sequence)
 	}
 	if ring.Sequence >= r.alarm.seq || r.alarm.seq == 0 || ring.Due == r.alarm.due {
-		r.alarm.due, r.alarm.seq = 0, 0
+		r.alarm.due, r.alarm.seq, r.alarm.ringing = 0, 0, way == direct
+		if way == direct {
+			r.alarm.seq = ring.Sequence
+		}
 	}
 	t.hold()
 	r.uncovered = append(r.uncovered, t)
@@ -184,7 +196,10 @@ func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket) {
 // dropAlarm deletes the alarm of a closed run, by sequence only. If that fails it rings in vain.
 func (p *partition) dropAlarm(r *run) {
 	known, strange := r.alarm.seq, r.alarm.strange
-	r.alarm.due, r.alarm.seq, r.alarm.strange = 0, 0, false
+	if r.alarm.ringing {
+		known = 0
+	}
+	r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.ringing = 0, 0, false, false
 	switch {
 	case known != 0:
 		p.deleteAlarm(known)
@@ -208,7 +223,35 @@ func (p *partition) dropStrange(wid, id string) {
 	})
 }
 
+// eraseAtOnce bounds the deletions of a partition that are on their way: the server keeps one queue of such requests for
+// everybody, and empties it when 10,000 wait.
+const eraseAtOnce = 64
+
+// deleteAlarm deletes the alarm of a closed run.
 func (p *partition) deleteAlarm(seq uint64) {
+	p.toErase = append(p.toErase, seq)
+	p.eraseSome()
+}
+
+func (p *partition) eraseSome() {
+	for len(p.toErase) > 0 && p.erasing < eraseAtOnce {
+		seq := p.toErase[0]
+		p.toErase = p.toErase[1:]
+		p.erasing++
+		p.outside.Delete(p.b.ns.StreamAlarms(p.n), seq, func(err error) {
+			p.loop.post(func() {
+				p.erasing--
+				if err != nil && !errors.Is(err, post.ErrNotFound) {
+					p.eraseAgain(seq)
+				}
+				p.eraseSome()
+			})
+		})
+	}
+}
+
+// eraseAgain waits for an answer, and for the server if need be.
+func (p *partition) eraseAgain(seq uint64) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, p.b.conn.DeleteMsg(ctx, p.b.ns.StreamAlarms(p.n), seq)
 	}, func(_ struct{}, err error) {

@@ -252,7 +252,7 @@ func (p *partition) intake(in *intake, o *opened) {
 			e.answer = p.answerStart(e, msg.Request)
 		}
 	case execution.Ring:
-		p.when(r, func() { p.rang(r, o.ring, e.ticket) })
+		p.when(r, func() { p.rang(r, o.ring, e.ticket, stored) })
 	case execution.Pause, execution.Resume, execution.Cancel, execution.Terminate:
 		e.answer = p.answerRequest(o.request)
 	}

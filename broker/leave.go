@@ -182,6 +182,7 @@ func (p *partition) seal() {
 		p.b.relay.send(p.n, m.Reply, m.Header, m.Data)
 	}
 	p.refuseReports()
+	p.refuseRings()
 	close(p.departed)
 }
 

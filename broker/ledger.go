@@ -12,6 +12,7 @@ type ledger struct {
 type ticket struct {
 	pos   schemas.Position
 	holds int
+	done  func() // nil, or what the last release does
 }
 
 // begin enters a position that is held once.
@@ -28,8 +29,11 @@ func (t *ticket) hold() {
 }
 
 func (t *ticket) release() {
-	if t != nil {
-		t.holds--
+	if t == nil {
+		return
+	}
+	if t.holds--; t.holds == 0 && t.done != nil {
+		t.done()
 	}
 }
 

@@ -57,10 +57,14 @@ func (p *partition) park(r *run) {
 	if !r.open() || r.alarm.strange || r.sequence == 0 {
 		return
 	}
+	armed := r.alarm.seq
+	if r.alarm.ringing {
+		armed = 0 // its worker deletes it
+	}
 	// One piece of memory for both names; the map's key is the first half of it.
 	names := r.wid + r.state.Run
 	p.parked[names[:len(r.wid)]] = parked{
-		run: names[len(r.wid):], sequence: r.sequence, snapshot: r.snapshot, alarm: r.alarm.seq, due: r.alarm.due,
+		run: names[len(r.wid):], sequence: r.sequence, snapshot: r.snapshot, alarm: armed, due: r.alarm.due,
 	}
 }
 

@@ -51,6 +51,8 @@ type partition struct {
 	requests requests
 	commits  int           // on their way
 	sends    int           // outside the history, on their way
+	toErase  []uint64      // alarms of closed runs
+	erasing  int           // of them on their way
 	leaving  *leaving      // once the end is planned
 	departed chan struct{} // closed when the partition may be handed over
 
@@ -62,6 +64,7 @@ type partition struct {
 
 	asks      map[uint64]*run
 	holds     []held              // in the order of their ends
+	peals     map[*peal]struct{}  // rings that were sent here
 	reports   map[string]struct{} // outcomes that were sent here, by where their answers go
 	paces     map[string]*pace
 	nextAsk   uint64
@@ -107,7 +110,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 	return &partition{
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
-		runs: make(map[string]*run), lru: list.New(), parked: make(map[string]parked), asks: make(map[uint64]*run), paces: make(map[string]*pace), reports: make(map[string]struct{}),
+		runs: make(map[string]*run), lru: list.New(), parked: make(map[string]parked), asks: make(map[uint64]*run), paces: make(map[string]*pace), reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		head: make(post.Header, 6),
@@ -164,6 +167,7 @@ func (p *partition) run(outer context.Context) (err error) {
 	select {
 	case <-looped: // out of order: what is in memory may be ahead of the history
 		p.refuseReports()
+		p.refuseRings()
 		p.handOver(context.WithoutCancel(ctx), p.positions())
 		if cause := context.Cause(ctx); errors.Is(cause, errRefused) || errors.Is(cause, errElsewhere) {
 			return cause

@@ -86,6 +86,7 @@ func makePlans() map[reflect.Type]*plan {
 		Checkpoint{},
 		Alarm{},
 		Ring{},
+		Rings{},
 		Report{},
 		ActivityTask{},
 		DecisionTask{},

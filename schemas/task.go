@@ -182,6 +182,9 @@ type Alarm struct {
 	V   int       `json:"v,omitempty"`
 	Run string    `json:"run"`
 	Due Timestamp `json:"due"`
+	// Fence is that of the owner who armed it: an owner with a smaller one may not answer its ring. Without one the alarm is
+	// rung by way of the inbox.
+	Fence uint64 `json:"fence,omitempty"`
 }
 
 // Ring is what a timer worker puts into the inbox for a due alarm.
@@ -190,4 +193,29 @@ type Ring struct {
 	Run      string    `json:"run"`
 	Due      Timestamp `json:"due"`
 	Sequence uint64    `json:"sequence"`
+}
+
+// Rings are alarms of a partition that are due. A timer worker sends them to the owner.
+type Rings struct {
+	V     int       `json:"v,omitempty"`
+	Rings []DueRing `json:"rings"`
+}
+
+// DueRing is one alarm that is due.
+type DueRing struct {
+	WorkflowID string    `json:"workflowId"`
+	Run        string    `json:"run"`
+	Due        Timestamp `json:"due"`
+	Sequence   uint64    `json:"sequence"`
+	Fence      uint64    `json:"fence"`
+}
+
+// RingsAnswer says what became of rings, some or all of them; the rest is answered later.
+type RingsAnswer struct {
+	V int `json:"v,omitempty"`
+	// Done are the sequences of alarms that are not needed any more: what they were for is in the history, and if something
+	// else is due later another alarm is stored.
+	Done []uint64 `json:"done,omitempty"`
+	// Refused: this owner answers no more of them. They are to be put into the inbox.
+	Refused bool `json:"refused,omitempty"`
 }

@@ -7,6 +7,7 @@ import "container/heap"
 type alarm struct {
 	subject string
 	seq     uint64 // of its message
+	fence   uint64 // of the owner who armed it; 0 if unknown
 	due     int64  // Unix nanoseconds, by the server's clock
 	at      int64  // when to ring: due, or later if a ring was not stored
 	index   int    // in the queue; ringing when it is not there

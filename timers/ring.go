@@ -12,7 +12,7 @@ const (
 	// maxFlying bounds the rings without outcome, and with them what the server has to queue.
 	maxFlying = 4096
 	// handful is how many alarms are taken off the queue at a time; the reader waits meanwhile.
-	handful = 256
+	handful = 128
 	// ringAgain is how long after a failure a ring is sent again.
 	ringAgain = 500 * time.Millisecond
 )
@@ -26,7 +26,7 @@ func (s *spell) ringDue() (wait time.Duration, more bool) {
 		if len(calls) == 0 || !s.lease.Valid() {
 			return wait, more
 		}
-		for _, c := range calls {
+		for _, c := range s.ringOwner(calls) {
 			s.ring(c)
 		}
 	}
@@ -35,8 +35,9 @@ func (s *spell) ringDue() (wait time.Duration, more bool) {
 // call is one ring: what the alarm was when it was taken off the queue.
 type call struct {
 	*alarm
-	seq uint64
-	due int64
+	seq   uint64
+	fence uint64
+	due   int64
 }
 
 // due takes a handful of alarms off the queue.
@@ -47,15 +48,19 @@ func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(calls) < handful && s.flying < maxFlying {
+	most := maxFlying
+	if s.straight.open() {
+		most = maxStraight
+	}
+	for len(calls) < handful && s.flying < most {
 		a := s.queue.next(now.UnixNano())
 		if a == nil {
 			break
 		}
 		s.flying++
-		calls = append(calls, call{alarm: a, seq: a.seq, due: a.due})
+		calls = append(calls, call{alarm: a, seq: a.seq, fence: a.fence, due: a.due})
 	}
-	if len(s.queue) == 0 || s.flying >= maxFlying {
+	if len(s.queue) == 0 || s.flying >= most {
 		return calls, 0, false
 	}
 	return calls, time.Duration(s.queue[0].at - now.UnixNano()), true
@@ -76,20 +81,24 @@ func (s *spell) ring(c call) {
 	s.outbox.Send(to, post.Addressed(to), body, func(a post.Ack) { s.rang(c, a.Err) })
 }
 
-// rang takes the outcome of a ring. One whose fate is unknown is sent again, unless another alarm has replaced it.
-func (s *spell) rang(c call, err error) {
-	s.mu.Lock()
-	s.flying--
-	current := c.alarm.seq == c.seq
-	changed := s.failing != (err != nil)
-	s.failing = err != nil
-	switch {
-	case !current:
-	case err == nil:
+// done: an alarm has rung, and is deleted unless another has replaced it. The caller holds mu.
+func (s *spell) done(c call) {
+	if s.flying--; c.alarm.seq == c.seq {
 		delete(s.book, c.subject)
+		c.alarm.seq = 0
 		s.scraps = append(s.scraps, scrap{seq: c.seq, subject: c.subject, due: c.due, epoch: s.epoch})
 		kick(s.dirty)
-	default:
+	}
+}
+
+// rang takes the outcome of a ring through the inbox. One whose fate is unknown is sent again, unless another alarm has replaced it.
+func (s *spell) rang(c call, err error) {
+	s.mu.Lock()
+	changed := s.failing != (err != nil)
+	s.failing = err != nil
+	if err == nil {
+		s.done(c)
+	} else if s.flying--; c.alarm.seq == c.seq {
 		c.alarm.at = s.clock.Now(s.now()).Add(ringAgain).UnixNano()
 		s.queue.put(c.alarm)
 	}

@@ -39,12 +39,18 @@ type spell struct {
 	scraps  []scrap // to delete
 	// sweeping says that some of them are being deleted.
 	sweeping bool
+	order    order
+	// noPurge: the server does not let us. finishing: the spell ends as planned.
+	noPurge, finishing bool
+	hurry              chan struct{} // closed then
+
+	straight straight // to the owner
 }
 
 func newSpell(w *Worker, partition int, l *claims.Lease) *spell {
 	return &spell{
 		Worker: w, partition: partition, lease: l, log: w.log.WithField("partition", partition), book: make(map[string]*alarm),
-		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
 	}
 }
 
@@ -54,6 +60,11 @@ func (s *spell) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer s.outbox.Close()
+	hangUp, err := s.listen()
+	if err != nil {
+		return err
+	}
+	defer hangUp()
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx until the last deletions are done
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
@@ -95,6 +106,10 @@ func (s *spell) run(ctx context.Context) (err error) {
 // finish waits, at a planned stop, until what was rung is deleted, so that the next holder does not ring it again. It
 // does not wait long: ringing twice is harmless.
 func (s *spell) finish() {
+	s.mu.Lock()
+	s.finishing = true
+	s.mu.Unlock()
+	close(s.hurry)
 	enough := time.NewTimer(lastWait)
 	defer enough.Stop()
 	for s.lease.Valid() && s.busy() {
@@ -115,7 +130,7 @@ func (s *spell) busy() bool {
 
 // take notes an alarm that was read. A later one on the same subject replaces it.
 func (s *spell) take(m post.Stored) {
-	due, err := s.decode(m)
+	due, fence, err := s.decode(m)
 	if err != nil {
 		s.discard(scrap{seq: m.Seq, letter: &m, cause: err})
 		return
@@ -126,7 +141,8 @@ func (s *spell) take(m post.Stored) {
 		a = &alarm{subject: m.Subject, index: ringing}
 		s.book[m.Subject] = a
 	}
-	a.seq, a.due, a.at = m.Seq, int64(due), int64(due)
+	a.seq, a.fence, a.due, a.at = m.Seq, fence, int64(due), int64(due)
+	s.order.add(m.Seq, a, len(s.book))
 	s.queue.put(a)
 	first := a.index == 0
 	s.mu.Unlock()
@@ -135,24 +151,24 @@ func (s *spell) take(m post.Stored) {
 	}
 }
 
-func (s *spell) decode(m post.Stored) (due schemas.Timestamp, err error) {
+func (s *spell) decode(m post.Stored) (due schemas.Timestamp, fence uint64, err error) {
 	partition, _, run, err := subject.ParseAlarm(m.Subject)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	var a schemas.Alarm
 	if err := schemas.Unmarshal(m.Data, &a); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	switch {
 	case partition != s.partition:
-		return 0, fmt.Errorf("the subject names partition %d, the stream is that of partition %d", partition, s.partition)
+		return 0, 0, fmt.Errorf("the subject names partition %d, the stream is that of partition %d", partition, s.partition)
 	case a.Run != run:
-		return 0, fmt.Errorf("the alarm is for run %q, its subject names run %q", a.Run, run)
+		return 0, 0, fmt.Errorf("the alarm is for run %q, its subject names run %q", a.Run, run)
 	case a.Due <= 0:
-		return 0, fmt.Errorf("the alarm has no due time")
+		return 0, 0, fmt.Errorf("the alarm has no due time")
 	}
-	return a.Due, nil
+	return a.Due, a.Fence, nil
 }
 
 func kick(ch chan<- struct{}) {

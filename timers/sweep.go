@@ -14,8 +14,18 @@ import (
 )
 
 const (
-	sweepers   = 8 // deletions under way at a time
+	sweepers = 8 // of what must be looked at first
+	// erasing bounds the other deletions that are on their way: the server keeps one queue of such requests for everybody,
+	// and empties it when 10,000 wait.
+	erasing    = 64
 	sweepAgain = 2 * time.Second
+	// sweepPause is how long scraps are gathered, and sweepShare how many are deleted then while rings are under way. Above
+	// mostScraps all are: a worker that dies leaves them to be rung once more.
+	sweepPause = 100 * time.Millisecond
+	sweepShare = 100
+	mostScraps = 4096
+	// worthPurge is how many deletions a purge must spare.
+	worthPurge = 32
 	// buryLimit bounds one try of a dead letter, so that a missing stream does not keep rung alarms from being deleted.
 	buryLimit = 5 * time.Second
 )
@@ -29,12 +39,17 @@ type scrap struct {
 
 	letter *post.Stored // not nil: it cannot be read, and becomes a dead letter first
 	cause  error
+	pin    *alarm // of a letter: keeps it from being purged
 }
 
 // discard hands scrap to the sweeper. It does not block.
 func (s *spell) discard(sc scrap) {
 	s.mu.Lock()
 	sc.epoch = s.epoch
+	if sc.letter != nil {
+		sc.pin = &alarm{seq: sc.seq}
+		s.order.add(sc.seq, sc.pin, len(s.book))
+	}
 	s.scraps = append(s.scraps, sc)
 	s.mu.Unlock()
 	kick(s.dirty)
@@ -46,10 +61,14 @@ func (s *spell) reconnected() {
 	s.mu.Lock()
 	s.epoch++
 	s.mu.Unlock()
-	kick(s.wake)
+	s.giveUp(false)
 }
 
 // sweep deletes what was rung, until ctx ends. What is left over then is rung once more by the next holder.
+//
+// A deletion costs the server more than half of what the ring does, and nobody waits for it. So rings go first: scraps are
+// gathered for a moment, purged if nothing that is needed stands before them in the stream, and else deleted a few at a time while
+// rings are under way, unless there are too many.
 func (s *spell) sweep(ctx context.Context) {
 	for {
 		select {
@@ -57,34 +76,137 @@ func (s *spell) sweep(ctx context.Context) {
 			return
 		case <-s.dirty:
 		}
+		gather := time.NewTimer(sweepPause)
+		select {
+		case <-gather.C:
+		case <-s.hurry:
+		case <-ctx.Done():
+		}
+		gather.Stop()
 		s.mu.Lock()
 		batch := s.scraps
 		s.scraps, s.sweeping = nil, len(batch) > 0
 		s.mu.Unlock()
-		var next atomic.Int64
-		var wg sync.WaitGroup
-		for range min(sweepers, len(batch)) {
-			wg.Go(func() {
-				for i := next.Add(1); i <= int64(len(batch)) && s.lease.Valid() && ctx.Err() == nil; i = next.Add(1) {
-					s.remove(ctx, batch[i-1])
-				}
-			})
-		}
-		wg.Wait()
+		batch, later := s.share(s.purge(ctx, batch))
+		s.look(ctx, s.eraseAll(ctx, batch))
 		s.mu.Lock()
+		s.scraps = append(later, s.scraps...)
 		s.sweeping = false
 		s.mu.Unlock()
+		if len(later) > 0 {
+			kick(s.dirty)
+		}
 		kick(s.wake)
 	}
 }
 
-// remove deletes one message, by its sequence. If that fails it is tried again for as long as the spell lasts.
+// share divides scraps into those to delete now and those for later.
+func (s *spell) share(batch []scrap) (now, later []scrap) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flying == 0 || s.finishing || len(batch) <= sweepShare || len(batch) > mostScraps {
+		return batch, nil
+	}
+	return batch[:sweepShare], batch[sweepShare:]
+}
+
+// purge removes everything before the first alarm that is needed, if that is worth its while, and returns what is left to
+// delete. A stream that may have lost its end since it was read is left alone: there may be other alarms on those numbers.
+// One server loses nothing while the connection lives; of several it is not known.
+func (s *spell) purge(ctx context.Context, batch []scrap) (rest []scrap) {
+	s.mu.Lock()
+	keep := s.order.lowest()
+	may := s.epoch == 0 && !s.noPurge
+	s.mu.Unlock()
+	for _, sc := range batch {
+		if sc.seq >= keep || sc.epoch != 0 || sc.letter != nil {
+			rest = append(rest, sc)
+		}
+	}
+	if !may || len(batch)-len(rest) < worthPurge || !s.lease.Valid() || s.conn.NATS().ConnectedClusterName() != "" {
+		return batch
+	}
+	purged := make(chan error, 1)
+	s.outbox.PurgeBelow(s.ns.StreamAlarms(s.partition), keep, func(err error) { purged <- err })
+	select {
+	case err := <-purged:
+		if err == nil {
+			return rest
+		}
+		s.log.WithField("err", err).Debug("rung alarms cannot be purged; deleting each")
+		s.mu.Lock()
+		s.noPurge = true
+		s.mu.Unlock()
+	case <-ctx.Done():
+	}
+	return batch
+}
+
+// look deletes what must be looked at first.
+func (s *spell) look(ctx context.Context, slow []scrap) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(sweepers, len(slow)) {
+		wg.Go(func() {
+			for i := next.Add(1); i <= int64(len(slow)) && s.lease.Valid() && ctx.Err() == nil; i = next.Add(1) {
+				s.remove(ctx, slow[i-1])
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// eraseAll deletes what needs no look, and returns the rest.
+func (s *spell) eraseAll(ctx context.Context, batch []scrap) (slow []scrap) {
+	stream, window := s.ns.StreamAlarms(s.partition), make(chan struct{}, erasing)
+	for _, sc := range batch {
+		s.mu.Lock()
+		same := sc.letter == nil && sc.epoch == s.epoch
+		s.mu.Unlock()
+		if !same {
+			slow = append(slow, sc)
+			continue
+		}
+		select {
+		case window <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		if !s.lease.Valid() {
+			return nil
+		}
+		s.outbox.Delete(stream, sc.seq, func(err error) {
+			<-window
+			s.removed(ctx, sc, err)
+		})
+	}
+	for range erasing {
+		select {
+		case window <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return slow
+}
+
+// remove deletes one message, by its sequence.
 func (s *spell) remove(ctx context.Context, sc scrap) {
 	err := s.bury(ctx, sc)
 	if err == nil {
 		err = s.delete(ctx, sc)
 	}
+	s.removed(ctx, sc, err)
+}
+
+// removed takes the outcome of a deletion. One that failed is tried again for as long as the spell lasts.
+func (s *spell) removed(ctx context.Context, sc scrap, err error) {
 	if err == nil || errors.Is(err, post.ErrNotFound) || ctx.Err() != nil {
+		if sc.pin != nil {
+			s.mu.Lock()
+			sc.pin.seq = 0
+			s.mu.Unlock()
+		}
 		return
 	}
 	s.log.WithField("seq", sc.seq).WithField("err", err).Debug("an alarm message was not deleted; trying again")

@@ -103,6 +103,9 @@ func parseAck(m *nats.Msg) Ack {
 	if seq, ok := fastAck(m.Data); ok {
 		return Ack{Seq: seq}
 	}
+	if a, ok := parseErased(m.Data); ok {
+		return a
+	}
 	var full struct {
 		answer
 		Stream    string `json:"stream"`

@@ -278,8 +278,8 @@ func (w *world) left(ctx context.Context, a *archive) ([]string, error) {
 				return nil
 			}
 			// A replica of a NATS node that was killed may have again what was deleted, for good; what counts is what the
-			// leader has.
-			switch _, err := w.direct.Conn().GetSeq(ctx, namespace.StreamAlarms(p), m.Seq); {
+			// leader has. It is asked for the run, for another message may stand there under the number.
+			switch _, err := w.direct.Conn().LastBySubject(ctx, namespace.StreamAlarms(p), m.Subject); {
 			case errors.Is(err, post.ErrNotFound):
 				w.undeleted[m.Subject] = true
 				w.report.Undeleted = len(w.undeleted)

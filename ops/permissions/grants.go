@@ -267,11 +267,11 @@ func (r *rights) timer() []Grant {
 	for p := range r.o.Partitions {
 		stream := r.ns.StreamAlarms(p)
 		alarms = append(alarms, r.ofStream("CONSUMER.CREATE.%.>", stream), r.ofStream("CONSUMER.DELETE.%.*", stream),
-			r.ofStream("STREAM.MSG.GET.%", stream), r.ofStream("STREAM.MSG.DELETE.%", stream))
+			r.ofStream("STREAM.MSG.GET.%", stream), r.ofStream("STREAM.MSG.DELETE.%", stream), r.ofStream("STREAM.PURGE.%", stream))
 	}
 	return append(r.common(),
 		Grant{Why: "read alarms, and delete those that have rung", Publish: alarms},
-		Grant{Why: "ring", Publish: []string{anyOf(r.ns.In(0, "w", "alarm"), partitionToken, workflowToken)}},
+		Grant{Why: "ring: at the owner, or in the inbox", Publish: []string{anyOf(r.ns.Owner(0), partitionToken), anyOf(r.ns.In(0, "w", "alarm"), partitionToken, workflowToken)}},
 		Grant{Why: "alarms that nobody can read", Publish: []string{r.ns.Dead(dead.ReasonUndecodableAlarm) + ".>"}},
 	)
 }

@@ -1,0 +1,133 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Alarms that are due come straight to the owner, many in one message (ADR 0022). The timer worker keeps each until the owner
+// says that it is not needed any more: what it was for is in the history, and the run is covered again. Without an answer the
+// worker puts the ring into the inbox. So nothing is stored for a ring that an owner is there to take, and an owner or a
+// worker that dies with rings in hand costs their repetition.
+//
+// An answer without a record behind it ("nothing is due") must not come from a broker that does not know yet that it is no
+// longer the owner. The claim does not prove that: see P-16. But each alarm names the fence of the owner who armed it, and
+// an owner relies on those alone that it has armed itself, or that were armed before it when it has not touched the run. So
+// rings with a later fence than ours are refused; what a former owner says of its own alarms is still true in the history.
+
+const (
+	verbRings = "rings"
+	// ringPatience is how far our clock may be behind that of the worker who says that an alarm is due.
+	ringPatience = time.Second
+	// pealAnswer is how long outcomes of rings are gathered for one answer.
+	pealAnswer = 2 * time.Millisecond
+)
+
+// peal is the rings that came in one message.
+type peal struct {
+	reply string
+	open  int      // rings without an outcome
+	done  []uint64 // alarms to be told of
+	soon  bool     // an answer is under way
+}
+
+// ringsCame takes rings, on the connection's goroutine.
+func (p *partition) ringsCame(m post.Msg) {
+	q := &schemas.Rings{}
+	if err := schemas.Unmarshal(m.Data, q); err != nil || !answerable(m.Reply) {
+		p.log.WithError(err).Debug("rings that cannot be read; they come by the inbox")
+		p.answerRings(m.Reply, &schemas.RingsAnswer{Refused: true})
+		return
+	}
+	p.loop.post(func() { p.takeRings(q, m.Reply) })
+}
+
+func (p *partition) takeRings(q *schemas.Rings, reply string) {
+	var latest schemas.Timestamp
+	mine := !p.sealed() && p.lease.Valid()
+	for i := range q.Rings {
+		r := &q.Rings[i]
+		mine = mine && r.Fence != 0 && r.Fence <= p.fence
+		latest = max(latest, r.Due)
+	}
+	// A ring counts by our corrected clock, which may be behind that of the worker: never early (P-15).
+	wait := latest.Sub(p.now())
+	if !mine || wait > ringPatience {
+		p.answerRings(reply, &schemas.RingsAnswer{Refused: true})
+		return
+	}
+	g := &peal{reply: reply, open: len(q.Rings)}
+	p.peals[g] = struct{}{}
+	if wait > 0 {
+		p.loop.after(wait, func() { p.ringAll(g, q.Rings) })
+		return
+	}
+	p.ringAll(g, q.Rings)
+}
+
+// ringAll lets every ring happen.
+func (p *partition) ringAll(g *peal, rings []schemas.DueRing) {
+	at := p.now()
+	for i := range rings {
+		q := &rings[i]
+		t := &ticket{holds: 1, done: func() { p.rungOut(g, q.Sequence) }}
+		r := p.get(q.WorkflowID)
+		ring := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
+		if r.loading {
+			r.then = append(r.then, func() { p.rang(r, &ring, t, direct) })
+		} else {
+			p.rang(r, &ring, t, direct)
+		}
+		p.deliver(r, &envelope{wid: q.WorkflowID, msg: execution.Ring{}, at: at, log: noLog, ticket: t})
+	}
+}
+
+// rungOut: an alarm is not needed any more.
+func (p *partition) rungOut(g *peal, seq uint64) {
+	g.open--
+	g.done = append(g.done, seq)
+	switch {
+	case g.open == 0:
+		p.tellPeal(g)
+	case !g.soon:
+		g.soon = true
+		p.loop.after(pealAnswer, func() { p.tellPeal(g) })
+	}
+}
+
+// tellPeal answers what is known by now.
+func (p *partition) tellPeal(g *peal) {
+	g.soon = false
+	if len(g.done) == 0 || p.sealed() {
+		return
+	}
+	p.answerRings(g.reply, &schemas.RingsAnswer{Done: g.done})
+	if g.done = nil; g.open == 0 {
+		delete(p.peals, g)
+	}
+}
+
+// refuseRings sends back the rings that this owner will not answer any more.
+func (p *partition) refuseRings() {
+	for g := range p.peals {
+		p.answerRings(g.reply, &schemas.RingsAnswer{Done: g.done, Refused: true})
+	}
+	clear(p.peals)
+}
+
+func (p *partition) answerRings(to string, a *schemas.RingsAnswer) {
+	if !answerable(to) {
+		return
+	}
+	a.V = schemas.Version
+	body, err := schemas.Marshal(a)
+	if err == nil {
+		err = p.b.conn.Publish(to, nil, body)
+	}
+	if err != nil {
+		p.log.WithError(err).Debug("a timer worker is not told what became of its rings; it puts them into the inbox")
+	}
+}

@@ -1,0 +1,198 @@
+package broker_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
+)
+
+const sleepMinute = `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":60}}]`
+
+func sleeper(d *decisionTask) string {
+	switch {
+	case d.has("TimerExpired"):
+		return complete
+	case d.has("TimerScheduled"):
+		return "[]"
+	}
+	return sleepMinute
+}
+
+// isRings tells the message of a timer worker from the others that an owner gets.
+func isRings(message []byte) bool { return bytes.Contains(message, []byte("Drover-Verb: rings")) }
+
+// Alarms that are due ring without a message in the inbox, and are deleted.
+func TestRingsGoToTheOwner(t *testing.T) { // P-10, P-15
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var rings, inbox atomic.Int64
+		f.node("a", func(subj string, body []byte) cutwire.Verdict {
+			switch {
+			case subj == ns.Owner(0) && isRings(body):
+				rings.Add(1)
+			case strings.HasPrefix(subj, "drover.default.in.0."):
+				inbox.Add(1)
+			}
+			return cutwire.Pass
+		}, func(o *broker.Options) { o.CachedRuns = 40 })
+		f.decider("order", sleeper)
+		const n = 30
+		for i := range n {
+			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
+		}
+		time.Sleep(70 * time.Second)
+		for i := range n {
+			if got := f.result(fmt.Sprintf("w%d", i)); got != "completed" {
+				t.Fatalf("w%d: %s", i, got)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		if got := f.alarms(); got != 0 || rings.Load() == 0 || inbox.Load() != 0 {
+			t.Errorf("got %d alarms, %d messages of rings, %d in the inbox; want 0, some, 0", got, rings.Load(), inbox.Load())
+		}
+	})
+}
+
+// Whatever happens to rings on their way, to their answers, to the deletions behind them and to those who have them in hand:
+// each sleeper wakes, never early, and no alarm is left.
+func TestRingsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
+	for _, tc := range []struct {
+		name    string
+		subject string
+		event   schemas.EventType // what the record on the way brings
+		verdict cutwire.Verdict
+	}{
+		{"rings lost", ns.Owner(0), "", cutwire.Swallow},
+		{"rings doubled", ns.Owner(0), "", cutwire.Twice},
+		{"rings late", ns.Owner(0), "", cutwire.Late},
+		{"connection lost with the rings", ns.Owner(0), "", cutwire.Break},
+		{"node dies before the rings", ns.Owner(0), "", cutwire.CutBefore},
+		{"node dies with rings in hand", ns.Owner(0), "", cutwire.CutAfter},
+		{"node dies before the record", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.CutBefore},
+		{"node dies behind the record", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.CutAfter},
+		{"answer to the record lost", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.Unanswered},
+		{"node dies before the deletion", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.CutBefore},
+		{"node dies behind the deletion", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.CutAfter},
+		{"deletion lost", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.Swallow},
+		{"answer to the deletion lost", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.Unanswered},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				var hit atomic.Int64
+				judge := func(subj string, body []byte) cutwire.Verdict {
+					if subj == ns.Owner(0) && !isRings(body) {
+						return cutwire.Pass
+					}
+					if strings.HasPrefix(subj, tc.subject) && (tc.event == "" || brings(body, tc.event)) && hit.Add(1) == 1 {
+						return tc.verdict
+					}
+					return cutwire.Pass
+				}
+				f.node("a", judge)
+				f.decider("order", sleeper)
+				const n = 50 // more than a purge needs
+				for i := range n {
+					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
+				}
+				time.Sleep(10 * time.Second)
+				f.node("b", judge)
+				time.Sleep(2 * time.Minute)
+				if hit.Load() == 0 {
+					t.Fatal("nothing of the kind was sent")
+				}
+				for i := range n {
+					id := fmt.Sprintf("w%d", i)
+					if got := f.result0(id); got != "completed" {
+						t.Fatalf("%s: %s", id, got)
+					}
+					slept := f.at(id, schemas.EventTimerExpired)[0].Sub(f.at(id, schemas.EventTimerScheduled)[0])
+					if slept < time.Minute || slept > time.Minute+15*time.Second { // a claim lasts ten seconds
+						t.Fatalf("%s slept for %v, want a minute, or little more", id, slept)
+					}
+				}
+				if got := f.alarms(); got != 0 {
+					t.Errorf("%d alarms are left", got)
+				}
+			})
+		})
+	}
+}
+
+// ring asks the owner of the partition by hand.
+func (f *fleet) ring(rings ...schemas.DueRing) (a schemas.RingsAnswer) {
+	f.t.Helper()
+	body, err := schemas.Marshal(&schemas.Rings{V: schemas.Version, Rings: rings})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m, err := f.post.Request(f.t.Context(), ns.Owner(0), post.Header{"Drover-Verb": {"rings"}}, body)
+	if err == nil {
+		err = schemas.Unmarshal(m.Data, &a)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return a
+}
+
+// An owner answers rings that it may answer, whatever it knows of their runs, and wakes nobody early.
+func TestStrangeRings(t *testing.T) { // P-10, P-15
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })
+		f.decider("order", sleeper)
+		f.decider("short", one(complete))
+		f.start(`{"workflowId":"sleeps","type":"order","run":"r1"}`)
+		f.start(`{"workflowId":"closed","type":"short","run":"r1"}`)
+		for i := range 10 {
+			f.start(fmt.Sprintf(`{"workflowId":"other%d","type":"order"}`, i))
+		}
+		time.Sleep(20 * time.Second) // all are parked
+		armed, err := f.post.LastBySubject(t.Context(), ns.StreamAlarms(0), ns.Alarm(0, "sleeps", "r1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var alarm schemas.Alarm
+		if err := schemas.Unmarshal(armed.Data, &alarm); err != nil || alarm.Fence == 0 {
+			t.Fatalf("an alarm with the fence %d (%v), want that of the owner", alarm.Fence, err)
+		}
+		past := schemas.At(time.Now().Add(-time.Second))
+		for _, tc := range []struct {
+			name    string
+			ring    schemas.DueRing
+			refused bool
+		}{
+			{"of an unknown workflow", schemas.DueRing{WorkflowID: "unknown", Run: "r1", Due: past, Sequence: 1000, Fence: alarm.Fence}, false},
+			{"of a closed run", schemas.DueRing{WorkflowID: "closed", Run: "r1", Due: past, Sequence: 1001, Fence: alarm.Fence}, false},
+			{"of another run", schemas.DueRing{WorkflowID: "sleeps", Run: "r0", Due: past, Sequence: 1002, Fence: alarm.Fence}, false},
+			{"without a fence", schemas.DueRing{WorkflowID: "sleeps", Run: "r1", Due: past, Sequence: armed.Seq}, true},
+			{"of a later owner", schemas.DueRing{WorkflowID: "sleeps", Run: "r1", Due: past, Sequence: armed.Seq, Fence: alarm.Fence + 1}, true},
+			{"far too early", schemas.DueRing{WorkflowID: "sleeps", Run: "r1", Due: alarm.Due, Sequence: armed.Seq, Fence: alarm.Fence}, true},
+			{"early, of a parked run", schemas.DueRing{WorkflowID: "sleeps", Run: "r1", Due: past, Sequence: armed.Seq, Fence: alarm.Fence}, false},
+		} {
+			a := f.ring(tc.ring)
+			if done := len(a.Done) == 1 && a.Done[0] == tc.ring.Sequence; done == tc.refused || a.Refused != tc.refused {
+				t.Errorf("a ring %s: got %+v, want refused %v", tc.name, a, tc.refused)
+			}
+		}
+		// It was rung in vain, so its alarm was armed anew, over the one that was said to have rung.
+		again, err := f.post.LastBySubject(t.Context(), ns.StreamAlarms(0), ns.Alarm(0, "sleeps", "r1"))
+		if err != nil || again.Seq <= armed.Seq {
+			t.Fatalf("got %+v (%v), want an alarm behind %d", again, err, armed.Seq)
+		}
+		if m, err := f.post.Request(t.Context(), ns.Owner(0), post.Header{"Drover-Verb": {"rings"}}, []byte("\x07")); err != nil || len(m.Data) == 0 {
+			t.Errorf("rings that cannot be decoded: %v, want a refusal", err)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := f.result0("sleeps"); got != "completed" {
+			t.Fatalf("sleeps: %s", got)
+		}
+		between(t, "TimerExpired", f.at("sleeps", schemas.EventTimerScheduled), f.at("sleeps", schemas.EventTimerExpired), time.Minute)
+	})
+}

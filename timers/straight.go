@@ -1,0 +1,194 @@
+package timers
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// maxStraight bounds the rings that the owner has in hand. It wakes as many as deciders can answer for while their records
+	// wait (ADR 0020); what is due beyond waits here, where it costs nothing.
+	maxStraight = 512
+	// answerLimit is how long the owner may take for a ring. Then it goes through the inbox, where it is safe. Both do no harm.
+	answerLimit = 2 * time.Second
+	// Rings go through the inbox at once for a while when nobody listens, or when whoever does gives no answer.
+	absentPause = 500 * time.Millisecond
+	silentPause = 10 * time.Second
+	// verbHeader and verbRings say what is asked of the owner.
+	verbHeader = "Drover-Verb"
+	verbRings  = "rings"
+)
+
+// straight is what goes to the owner of the partition without a stored message, in the spell's mu (ADR 0022).
+type straight struct {
+	prefix string // of the subjects for answers
+	next   uint64
+	peals  map[uint64]*peal
+	not    time.Time // rings take the way through the inbox until then
+	closed bool      // always
+}
+
+// peal is the rings of one message that have no outcome.
+type peal struct {
+	calls map[uint64]call // by the sequence of the alarm
+	heard bool            // there was an answer
+	late  *time.Timer
+}
+
+// open tells whether rings may go to the owner. The caller holds mu.
+func (st *straight) open() bool { return !st.closed && !time.Now().Before(st.not) }
+
+// listen makes ready for the owner's answers.
+func (s *spell) listen() (hangUp func(), err error) {
+	s.straight = straight{prefix: s.conn.NATS().NewInbox() + ".", peals: make(map[uint64]*peal)}
+	sub, err := s.conn.Subscribe(s.straight.prefix+"*", "", s.answered)
+	if err != nil {
+		return nil, fmt.Errorf("answers to rings: %w", err)
+	}
+	owner := s.ns.Owner(s.partition)
+	unhook := s.conn.OnRefused(func(e *post.RefusedError) {
+		if !e.Subscribe && e.Subject == owner || e.Subscribe && strings.HasPrefix(s.straight.prefix, strings.TrimRight(e.Subject, "*>")) {
+			s.log.WithField("err", e).Warn("the owner may not be told of due alarms; every ring goes through the inbox")
+			s.giveUp(true)
+		}
+	})
+	return func() {
+		unhook()
+		s.mu.Lock()
+		s.straight.closed = true
+		for id, p := range s.straight.peals {
+			p.late.Stop()
+			delete(s.straight.peals, id)
+		}
+		s.mu.Unlock()
+		_ = sub.Close() // fails only with the connection
+	}, nil
+}
+
+// ringOwner sends rings to the owner of the partition, and returns those that must go through the inbox.
+func (s *spell) ringOwner(calls []call) (rest []call) {
+	p := &peal{calls: make(map[uint64]call, len(calls))}
+	q := schemas.Rings{V: schemas.Version, Rings: make([]schemas.DueRing, 0, len(calls))}
+	for _, c := range calls {
+		_, wid, run, err := subject.ParseAlarm(c.subject)
+		if err != nil || c.fence == 0 {
+			rest = append(rest, c)
+			continue
+		}
+		p.calls[c.seq] = c
+		q.Rings = append(q.Rings, schemas.DueRing{WorkflowID: wid, Run: run, Due: schemas.Timestamp(c.due), Sequence: c.seq, Fence: c.fence})
+	}
+	if len(q.Rings) == 0 {
+		return rest
+	}
+	body, err := schemas.Marshal(&q)
+	if err != nil || int64(len(body)) > s.conn.MaxPayload()/2 {
+		return calls
+	}
+	s.mu.Lock()
+	if !s.straight.open() {
+		s.mu.Unlock()
+		return calls
+	}
+	s.straight.next++
+	id := s.straight.next
+	s.straight.peals[id] = p
+	p.late = time.AfterFunc(answerLimit, func() { s.unanswered(id, silentPause) })
+	reply := s.straight.prefix + strconv.FormatUint(id, 36)
+	s.mu.Unlock()
+	if err := s.conn.PublishReply(s.ns.Owner(s.partition), reply, post.Header{verbHeader: {verbRings}}, body); err != nil {
+		s.unanswered(id, absentPause)
+	}
+	return rest
+}
+
+// answered takes an answer of the owner, or the server's that there is none.
+func (s *spell) answered(m post.Msg) {
+	id, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, s.straight.prefix), 36, 64)
+	if err != nil {
+		return
+	}
+	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+		s.unanswered(id, absentPause)
+		return
+	}
+	var a schemas.RingsAnswer
+	if err := schemas.Unmarshal(m.Data, &a); err != nil || len(a.Done) == 0 && !a.Refused {
+		s.unanswered(id, silentPause) // an older version, which does not know the question
+		return
+	}
+	s.mu.Lock()
+	p := s.straight.peals[id]
+	if p == nil {
+		s.mu.Unlock()
+		return
+	}
+	p.heard = true
+	for _, seq := range a.Done {
+		if c, ok := p.calls[seq]; ok {
+			delete(p.calls, seq)
+			s.done(c)
+		}
+	}
+	if len(p.calls) == 0 {
+		p.late.Stop()
+		delete(s.straight.peals, id)
+	}
+	s.mu.Unlock()
+	kick(s.wake)
+	if a.Refused {
+		s.unanswered(id, absentPause)
+	}
+}
+
+// unanswered puts what is left of a peal into the inbox.
+func (s *spell) unanswered(id uint64, wait time.Duration) {
+	s.mu.Lock()
+	p := s.straight.peals[id]
+	if p == nil {
+		s.mu.Unlock()
+		return
+	}
+	p.late.Stop()
+	delete(s.straight.peals, id)
+	if !p.heard {
+		s.straight.not = time.Now().Add(wait)
+	}
+	s.mu.Unlock()
+	s.byInbox(p)
+}
+
+// giveUp puts everything that waits for the owner into the inbox, and with closed also whatever comes.
+func (s *spell) giveUp(closed bool) {
+	s.mu.Lock()
+	s.straight.closed = s.straight.closed || closed
+	peals := s.straight.peals
+	s.straight.peals = make(map[uint64]*peal)
+	s.mu.Unlock()
+	for _, p := range peals {
+		p.late.Stop()
+		s.byInbox(p)
+	}
+}
+
+// byInbox rings what another alarm has not replaced meanwhile.
+func (s *spell) byInbox(p *peal) {
+	for _, c := range p.calls {
+		s.mu.Lock()
+		current := c.alarm.seq == c.seq
+		if !current {
+			s.flying--
+		}
+		s.mu.Unlock()
+		if current && s.lease.Valid() {
+			s.ring(c)
+		}
+	}
+	kick(s.wake)
+}

@@ -1,0 +1,213 @@
+package timers_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
+)
+
+// armed publishes an alarm as an owner with a fence does.
+func (r *rig) armed(wid string, due time.Time) uint64 {
+	r.t.Helper()
+	body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: "RUN", Due: schemas.At(due), Fence: 7})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r.put(ns.Alarm(0, wid, "RUN"), body)
+}
+
+// owner plays the owner of the partition: answer says what becomes of rings, nil is silence.
+func (r *rig) owner(answer func(*schemas.Rings) *schemas.RingsAnswer) *atomic.Int64 {
+	r.t.Helper()
+	var asked atomic.Int64
+	_, err := r.conn.Subscribe(ns.Owner(0), "", func(m post.Msg) {
+		q := &schemas.Rings{}
+		if err := schemas.Unmarshal(m.Data, q); err != nil || m.Header.Get("Drover-Verb") != "rings" {
+			r.t.Errorf("got %q with %v (%v), want rings", m.Data, m.Header, err)
+		}
+		for _, d := range q.Rings {
+			if d.Run != "RUN" || d.Fence != 7 || time.Now().Before(d.Due.Time()) {
+				r.t.Errorf("at %v: got the ring %+v, want one that is due, of the fence 7", time.Now(), d)
+			}
+		}
+		asked.Add(int64(len(q.Rings)))
+		if a := answer(q); a != nil {
+			body, err := schemas.Marshal(a)
+			if err == nil {
+				err = m.Respond(nil, body)
+			}
+			if err != nil {
+				r.t.Error(err)
+			}
+		}
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return &asked
+}
+
+// all answers that every ring is done.
+func all(q *schemas.Rings) *schemas.RingsAnswer {
+	a := &schemas.RingsAnswer{V: schemas.Version}
+	for _, d := range q.Rings {
+		a.Done = append(a.Done, d.Sequence)
+	}
+	return a
+}
+
+// What the owner answers decides by which way an alarm rings, and when it goes. Whatever he says, it rings and goes.
+func TestOwnerAnswers(t *testing.T) { // P-10, I8
+	const n = 3
+	for _, tc := range []struct {
+		name   string
+		answer func(*schemas.Rings) *schemas.RingsAnswer
+		inbox  int           // rings that come through the inbox
+		behind time.Duration // their time
+	}{
+		{"done", all, 0, 0},
+		{"nothing", func(*schemas.Rings) *schemas.RingsAnswer { return nil }, n, 2 * time.Second},
+		{"refused", func(*schemas.Rings) *schemas.RingsAnswer { return &schemas.RingsAnswer{Refused: true} }, n, 0},
+		{"what it does not know", func(*schemas.Rings) *schemas.RingsAnswer { return &schemas.RingsAnswer{} }, n, 0},
+		{"of alarms that nobody asked for", func(*schemas.Rings) *schemas.RingsAnswer { return &schemas.RingsAnswer{Done: []uint64{1000}} }, n, 2 * time.Second},
+		{"one only", func(q *schemas.Rings) *schemas.RingsAnswer {
+			return &schemas.RingsAnswer{Done: all(q).Done[:1]}
+		}, n - 1, 2 * time.Second},
+		{"one, and refuses the others", func(q *schemas.Rings) *schemas.RingsAnswer {
+			return &schemas.RingsAnswer{Done: all(q).Done[:1], Refused: true}
+		}, n - 1, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				asked := r.owner(tc.answer)
+				w, _ := r.worker("n1")
+				r.start(w)
+				due := time.Now().Add(time.Minute)
+				for i := range n {
+					r.armed(fmt.Sprint("w", i), due)
+				}
+				for range tc.inbox {
+					if got := r.next(); !got.at.Equal(due.Add(tc.behind)) {
+						t.Fatalf("got a ring %v behind its time, want %v", got.at.Sub(due), tc.behind)
+					}
+				}
+				r.quiet(time.Minute + 10*time.Second)
+				r.pending(0)
+				if got := asked.Load(); got != n {
+					t.Errorf("the owner was asked %d times, want %d", got, n)
+				}
+			})
+		})
+	}
+}
+
+// Nobody is there who could be asked: the rings are in the inbox at once, and the next ones are not sent elsewhere first.
+func TestNoOwner(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		var asked atomic.Int64
+		r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
+			if subj == ns.Owner(0) {
+				asked.Add(1)
+			}
+			return cutwire.Pass
+		}))
+		due := time.Now().Add(time.Minute)
+		for i := range 10 {
+			at := due.Add(time.Duration(i) * 10 * time.Millisecond)
+			r.expect("w", at, r.armed("w", at))
+		}
+		r.pending(0)
+		if got := asked.Load(); got != 1 {
+			t.Errorf("the owner was asked %d times, want 1: nobody was there", got)
+		}
+	})
+}
+
+// An alarm that replaces one that is ringing is not deleted with it, and rings in its turn.
+func TestReplacedWhileItRings(t *testing.T) { // P-10
+	bubble(t, func(t *testing.T, r *rig) {
+		var r2 atomic.Bool
+		asked := r.owner(func(q *schemas.Rings) *schemas.RingsAnswer {
+			if r2.CompareAndSwap(false, true) {
+				r.armed("w", time.Now().Add(time.Minute))
+				time.Sleep(10 * time.Millisecond) // the worker has read it
+			}
+			return all(q)
+		})
+		w, _ := r.worker("n1")
+		r.start(w)
+		r.armed("w", time.Now().Add(time.Minute))
+		time.Sleep(90 * time.Second)
+		r.pending(1)
+		time.Sleep(time.Minute)
+		r.pending(0)
+		if got := asked.Load(); got != 2 {
+			t.Errorf("the owner was asked %d times, want 2", got)
+		}
+	})
+}
+
+// A storm is swept by a purge, up to the first alarm that is needed, or to one that must become a dead letter; behind that
+// each is deleted. A worker that dies in between leaves what it had not deleted, and the next one rings that again.
+func TestSweepOfAStorm(t *testing.T) { // P-9, P-10, I15
+	const n = 500
+	for _, tc := range []struct {
+		name    string
+		needed  bool // an alarm that is due in a year stands before the others
+		verdict cutwire.Verdict
+		purges  bool
+	}{
+		{"nothing before it", false, cutwire.Pass, true},
+		{"behind an alarm that is needed", true, cutwire.Pass, false},
+		{"killed before the purge", false, cutwire.CutBefore, true},
+		{"purge lost", false, cutwire.Swallow, true},
+		{"connection lost with the purge", false, cutwire.Break, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				asked := r.owner(all)
+				var purges, deletions atomic.Int64
+				judge := func(subj string, _ []byte) cutwire.Verdict {
+					switch {
+					case strings.HasPrefix(subj, "$JS.API.STREAM.PURGE."):
+						if purges.Add(1) == 1 {
+							return tc.verdict
+						}
+					case strings.HasPrefix(subj, deleteAPI):
+						deletions.Add(1)
+					}
+					return cutwire.Pass
+				}
+				left := uint64(0)
+				if tc.needed {
+					left = 1
+					r.armed("needed", time.Now().AddDate(1, 0, 0))
+				}
+				r.put(ns.Alarm(0, "broken", "RUN"), []byte("\x07"))
+				r.start(r.cutWorker("n1", judge))
+				r.start(r.cutWorker("n2", judge))
+				due := time.Now().Add(time.Minute)
+				for i := range n {
+					r.armed(fmt.Sprint("w", i), due)
+				}
+				time.Sleep(2 * time.Minute)
+				r.pending(left)
+				if got := asked.Load(); got < n || got > 2*n {
+					t.Errorf("the owner was asked %d times, want %d, or twice as many", got, n)
+				}
+				if purges.Load() > 0 != tc.purges || tc.verdict == cutwire.Pass && tc.purges && deletions.Load() > n/2 {
+					t.Errorf("got %d purges and %d deletions, want purges %v", purges.Load(), deletions.Load(), tc.purges)
+				}
+				if _, last, err := r.conn.StreamState(t.Context(), ns.StreamDead()); err != nil || last != 1 {
+					t.Errorf("%d dead letters (%v), want that of the alarm that cannot be read", last, err)
+				}
+			})
+		})
+	}
+}
