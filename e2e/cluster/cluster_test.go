@@ -164,7 +164,8 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// startHeld starts a workflow that waits for a signal.
+// startHeld starts a workflow that waits for a signal, and waits until its first activity is done: a stream of a task list that is
+// being made when the quorum is lost may stay without a leader (docs/reliability.md).
 func startHeld(t *testing.T, c *drover.Client, id string) *drover.Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -172,6 +173,14 @@ func startHeld(t *testing.T, c *drover.Client, id string) *drover.Run {
 	run, err := c.Start(ctx, orderType, orderValue, &drover.StartOptions{ID: fmt.Sprintf("%s-%d", id, time.Now().UnixNano())})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for e, err := range run.History(ctx, drover.HistoryOptions{Follow: true}) {
+		if err != nil {
+			t.Fatalf("the first activity of %s: %v", run.ID, err)
+		}
+		if e.Type() == schemas.EventActivitySuccess {
+			break
+		}
 	}
 	return run
 }
