@@ -162,16 +162,18 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 	})
 }
 
-// The two ways of a ring: through the inbox, and straight to the owner.
+// ringWay is how a ring came: through the inbox, or straight to the owner.
+type ringWay int
+
 const (
-	stored = false
-	direct = true
+	stored ringWay = iota
+	direct
 )
 
 // rang: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox, or the worker's answer, is
 // kept until the run is covered again. The worker deletes the message as soon as the ring is stored. One that came straight
 // still stands there: the next alarm is published over it.
-func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket, way bool) {
+func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket, way ringWay) {
 	if !r.open() || ring.Run != r.state.Run {
 		return
 	}
