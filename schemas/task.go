@@ -197,7 +197,8 @@ type Ring struct {
 
 // Rings are alarms of a partition that are due. A timer worker sends them to the owner.
 type Rings struct {
-	V     int       `json:"v,omitempty"`
+	V int `json:"v,omitempty"`
+	// Rings are the alarms; the owner answers for each.
 	Rings []DueRing `json:"rings"`
 }
 

@@ -51,6 +51,7 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.Report](),
 		reflect.TypeFor[schemas.ResultResponse](),
 		reflect.TypeFor[schemas.Ring](),
+		reflect.TypeFor[schemas.Rings](), reflect.TypeFor[schemas.RingsAnswer](),
 		reflect.TypeFor[schemas.SignalRequest](),
 		reflect.TypeFor[schemas.SignalResponse](),
 		reflect.TypeFor[schemas.StartRequest](),
