@@ -219,10 +219,13 @@ func TestPullSurvivesAServerRestart(t *testing.T) {
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	back := make(chan struct{}, 1)
+	t.Cleanup(c.OnReconnect(func() { back <- struct{}{} }))
 	stop()
 	_, stop = start(t, o)
 	t.Cleanup(stop)
-	put(t, c, "s.a", "after") // waits for the connection
+	receive(t, back) // what is sent before the end of the connection is noticed may be lost with it
+	put(t, c, "s.a", "after")
 	finish(1)
 	p.Close()
 	p.Close()
