@@ -22,7 +22,7 @@ const (
 // it when somebody else is given that message.
 func (s *spell) hear(list string, p *post.Puller, begin func(*delivery) bool) (post.Subscription, error) {
 	return s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m post.Msg) {
-		if t, ok := p.Take(m); ok {
+		if t, ok := p.Admit(m); ok {
 			if begin(&delivery{Task: t, spell: s, list: list, offered: true}) {
 				return
 			}

@@ -151,9 +151,10 @@ func giveBack(tasks []parked) {
 	}
 }
 
-// Take makes a task of a message that came by another way than the consumers, if a slot is free and none of them has anything
-// waiting for it. It must be released as any other; Ack, InProgress, Nak and Term mean nothing to its sender.
-func (p *Puller) Take(m Msg) (t Task, ok bool) {
+// Admit makes a task of a message that came by another way than the consumers, if a slot is free and a request stands at each of
+// them: then nothing was waiting there a moment ago, and what has come since goes first once a slot is free again. It must be
+// released as any other; Ack, InProgress, Nak and Term mean nothing to its sender.
+func (p *Puller) Admit(m Msg) (t Task, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || p.held >= p.opts.Max || p.parking() {
@@ -162,7 +163,7 @@ func (p *Puller) Take(m Msg) (t Task, ok bool) {
 	now := time.Now()
 	for _, b := range p.bands {
 		if (b.requested == 0 || b.probe) && !now.Before(b.notBefore) {
-			return Task{}, false // its next message may be waiting
+			return Task{}, false
 		}
 	}
 	p.held++

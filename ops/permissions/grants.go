@@ -163,7 +163,7 @@ func (r *rights) activity() []Grant {
 		told = r.ns.Control(r.o.Identity)
 	}
 	return []Grant{
-		{Why: "take tasks, and settle them", Publish: pull, Subscribe: offers},
+		{Why: "take tasks and offers of them, and settle them", Publish: pull, Subscribe: offers},
 		{Why: "outcomes, questions and heartbeats", Publish: report},
 		{Why: "tasks that nobody can read", Publish: bury},
 		{Why: "have the list opened", Publish: r.api("tasklist")},
