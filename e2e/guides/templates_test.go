@@ -225,7 +225,7 @@ type attempt struct{ publish, subscribe []string }
 func TestTemplatesAreNotMore(t *testing.T) {
 	url := startRoles(t, "")
 	histories := []string{"drover.default.history.0.order-1.run", "drover.default.history.0.fence"}
-	inboxes := []string{"drover.default.in.0.order-1.start", "drover.default.in.0.order-1.terminate", "drover.default.in.0.order-1.alarm", "drover.default.in.0.o.act.PCI"}
+	inboxes := []string{"drover.default.in.0.order-1.start", "drover.default.in.0.order-1.terminate", "drover.default.in.0.order-1.alarm", "drover.default.in.0.o.act.PCI", "drover.default.ring.0"}
 	alarms := []string{"drover.default.alarm.0.order-1.run"}
 	tasks := []string{"drover.default.task.PCI.0", "drover.default.owner.0"}
 	buckets := []string{"$KV.drover-default-claims.partition.0", "$KV.drover-default-checkpoints.partition.0", "$KV.drover-default-types.t", "$O.drover-default-payloads.M.x"}
