@@ -19,7 +19,6 @@ import (
 // rings with a later fence than ours are refused; what a former owner says of its own alarms is still true in the history.
 
 const (
-	verbRings = "rings"
 	// ringPatience is how far our clock may be behind that of the worker who says that an alarm is due.
 	ringPatience = time.Second
 	// pealAnswer is how long outcomes of rings are gathered for one answer.

@@ -1,7 +1,6 @@
 package broker_test
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -26,16 +24,13 @@ func sleeper(d *decisionTask) string {
 	return sleepMinute
 }
 
-// isRings tells the message of a timer worker from the others that an owner gets.
-func isRings(message []byte) bool { return bytes.Contains(message, []byte("Drover-Verb: rings")) }
-
 // Alarms that are due ring without a message in the inbox, and are deleted.
 func TestRingsGoToTheOwner(t *testing.T) { // P-10, P-15
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		var rings, inbox atomic.Int64
 		f.node("a", func(subj string, body []byte) cutwire.Verdict {
 			switch {
-			case subj == ns.Owner(0) && isRings(body):
+			case subj == ns.Ring(0):
 				rings.Add(1)
 			case strings.HasPrefix(subj, "drover.default.in.0."):
 				inbox.Add(1)
@@ -69,12 +64,12 @@ func TestRingsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
 		event   schemas.EventType // what the record on the way brings
 		verdict cutwire.Verdict
 	}{
-		{"rings lost", ns.Owner(0), "", cutwire.Swallow},
-		{"rings doubled", ns.Owner(0), "", cutwire.Twice},
-		{"rings late", ns.Owner(0), "", cutwire.Late},
-		{"connection lost with the rings", ns.Owner(0), "", cutwire.Break},
-		{"node dies before the rings", ns.Owner(0), "", cutwire.CutBefore},
-		{"node dies with rings in hand", ns.Owner(0), "", cutwire.CutAfter},
+		{"rings lost", ns.Ring(0), "", cutwire.Swallow},
+		{"rings doubled", ns.Ring(0), "", cutwire.Twice},
+		{"rings late", ns.Ring(0), "", cutwire.Late},
+		{"connection lost with the rings", ns.Ring(0), "", cutwire.Break},
+		{"node dies before the rings", ns.Ring(0), "", cutwire.CutBefore},
+		{"node dies with rings in hand", ns.Ring(0), "", cutwire.CutAfter},
 		{"node dies before the record", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.CutBefore},
 		{"node dies behind the record", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.CutAfter},
 		{"answer to the record lost", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.Unanswered},
@@ -87,9 +82,6 @@ func TestRingsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				var hit atomic.Int64
 				judge := func(subj string, body []byte) cutwire.Verdict {
-					if subj == ns.Owner(0) && !isRings(body) {
-						return cutwire.Pass
-					}
 					if strings.HasPrefix(subj, tc.subject) && (tc.event == "" || brings(body, tc.event)) && hit.Add(1) == 1 {
 						return tc.verdict
 					}
@@ -132,7 +124,7 @@ func (f *fleet) ring(rings ...schemas.DueRing) (a schemas.RingsAnswer) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	m, err := f.post.Request(f.t.Context(), ns.Owner(0), post.Header{"Drover-Verb": {"rings"}}, body)
+	m, err := f.post.Request(f.t.Context(), ns.Ring(0), nil, body)
 	if err == nil {
 		err = schemas.Unmarshal(m.Data, &a)
 	}
@@ -186,7 +178,7 @@ func TestStrangeRings(t *testing.T) { // P-10, P-15
 		if err != nil || again.Seq <= armed.Seq {
 			t.Fatalf("got %+v (%v), want an alarm behind %d", again, err, armed.Seq)
 		}
-		if m, err := f.post.Request(t.Context(), ns.Owner(0), post.Header{"Drover-Verb": {"rings"}}, []byte("\x07")); err != nil || len(m.Data) == 0 {
+		if m, err := f.post.Request(t.Context(), ns.Ring(0), nil, []byte("\x07")); err != nil || len(m.Data) == 0 {
 			t.Errorf("rings that cannot be decoded: %v, want a refusal", err)
 		}
 		time.Sleep(2 * time.Minute)

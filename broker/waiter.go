@@ -62,10 +62,6 @@ func (p *partition) asked(m post.Msg) {
 	if to := m.Header.Get(replyHeader); to != "" {
 		m.Reply = to
 	}
-	if m.Header.Get(verbHeader) == verbRings {
-		p.ringsCame(m)
-		return
-	}
 	p.serve(m)
 }
 

@@ -20,9 +20,6 @@ const (
 	// Rings go through the inbox at once for a while when nobody listens, or when whoever does gives no answer.
 	absentPause = 500 * time.Millisecond
 	silentPause = 10 * time.Second
-	// verbHeader and verbRings say what is asked of the owner.
-	verbHeader = "Drover-Verb"
-	verbRings  = "rings"
 )
 
 // straight is what goes to the owner of the partition without a stored message, in the spell's mu (ADR 0022).
@@ -51,7 +48,7 @@ func (s *spell) listen() (hangUp func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("answers to rings: %w", err)
 	}
-	owner := s.ns.Owner(s.partition)
+	owner := s.ns.Ring(s.partition)
 	unhook := s.conn.OnRefused(func(e *post.RefusedError) {
 		if !e.Subscribe && e.Subject == owner || e.Subscribe && strings.HasPrefix(s.straight.prefix, strings.TrimRight(e.Subject, "*>")) {
 			s.log.WithField("err", e).Warn("the owner may not be told of due alarms; every ring goes through the inbox")
@@ -102,7 +99,7 @@ func (s *spell) ringOwner(calls []call) (rest []call) {
 	p.late = time.AfterFunc(answerLimit, func() { s.unanswered(id, silentPause) })
 	reply := s.straight.prefix + strconv.FormatUint(id, 36)
 	s.mu.Unlock()
-	if err := s.conn.PublishReply(s.ns.Owner(s.partition), reply, post.Header{verbHeader: {verbRings}}, body); err != nil {
+	if err := s.conn.PublishReply(s.ns.Ring(s.partition), reply, nil, body); err != nil {
 		s.unanswered(id, absentPause)
 	}
 	return rest
