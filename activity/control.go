@@ -23,6 +23,8 @@ func (s *spell) control(m post.Msg) {
 	switch c.Kind {
 	case schemas.ControlCancel:
 		s.cancel(&c)
+	case schemas.ControlHolds:
+		s.holds(&c, m)
 	case schemas.ControlDrain:
 		s.toldToDrain(&c, m)
 	default:
@@ -57,15 +59,33 @@ func (s *spell) toldToDrain(c *schemas.Control, m post.Msg) {
 
 // cancel ends the context of an attempt.
 func (s *spell) cancel(c *schemas.Control) {
-	var meant []*attempt // more than one if a copy of the task runs here too
+	for _, a := range s.attempts(c.Token) {
+		a.beats.requested(c.Reason)
+	}
+}
+
+// attempts are those with a token that run here: more than one if a copy of the task runs here too.
+func (s *spell) attempts(token string) (meant []*attempt) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, a := range s.live {
-		if a != nil && a.token == c.Token {
+		if a != nil && a.token == token {
 			meant = append(meant, a)
 		}
 	}
-	s.mu.Unlock()
-	for _, a := range meant {
-		a.beats.requested(c.Reason)
+	return meant
+}
+
+// holds answers for an attempt that runs here. Others of this identity may run it, so nobody says no.
+func (s *spell) holds(c *schemas.Control, m post.Msg) {
+	if len(s.attempts(c.Token)) == 0 || m.Reply == "" {
+		return
+	}
+	body, err := schemas.MarshalJSON(&schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Holds: true})
+	if err == nil {
+		err = m.Respond(nil, body)
+	}
+	if err != nil {
+		s.log.WithField("err", err).Debug("an owner that asks for an attempt cannot be answered; it asks again")
 	}
 }

@@ -35,8 +35,9 @@ const (
 // delivery is one task message in hand, and the lease on it.
 type delivery struct {
 	post.Task
-	spell *spell
-	list  string
+	spell   *spell
+	list    string
+	offered bool // by the owner of the workflow, without a message in the stream
 
 	// Set by decode and handle, before anything else looks.
 	task   *schemas.ActivityTask
@@ -86,6 +87,10 @@ func (d *delivery) keep(interval time.Duration) {
 func (d *delivery) settle(how ending, delay time.Duration) bool {
 	if !d.forget() {
 		return false
+	}
+	if d.offered {
+		d.spell.settleOffer(d, how)
+		return true
 	}
 	var err error
 	switch how {
@@ -145,6 +150,10 @@ func (d *delivery) decode() error {
 // bury parks a task that cannot be decoded and takes it off the list. A worker knows no incarnation of the list's
 // stream, so the letter is named by the task's content.
 func (s *spell) bury(ctx context.Context, d *delivery, cause error) {
+	if d.offered { // its owner puts it on the list, where it is buried
+		d.forget()
+		return
+	}
 	d.log().WithField("err", cause).Warn("a task that cannot be decoded goes to the dead letters")
 	ctx, cancel := context.WithTimeout(ctx, buryPatience)
 	defer cancel()

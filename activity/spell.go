@@ -110,7 +110,9 @@ func (s *spell) run(ctx context.Context) error {
 		}
 	})
 	pullers := make([]*post.Puller, 0, len(s.opts.Lists))
+	var offers []post.Subscription
 	stop := func() {
+		s.hearOut(offers)
 		var closing sync.WaitGroup
 		for _, p := range pullers {
 			closing.Go(p.Close)
@@ -126,6 +128,13 @@ func (s *spell) run(ctx context.Context) error {
 			return fmt.Errorf("activity worker: %w", err)
 		}
 		pullers = append(pullers, p)
+		sub, err := s.hear(list, p, func(d *delivery) bool { return s.begin(work, wire, d) })
+		if err != nil {
+			stop()
+			hangUp(ErrDrained)
+			return fmt.Errorf("activity worker: %w", err)
+		}
+		offers = append(offers, sub)
 	}
 	for _, list := range s.opts.Lists {
 		helpers.Go(func() { s.open(ctx, list) })
@@ -148,18 +157,27 @@ const mostIdle = 64
 func (s *spell) accept(work, wire context.Context, list string, t post.Task) {
 	s.clock.Observe(t.Time, time.Now())
 	d := &delivery{Task: t, spell: s, list: list}
+	if !s.begin(work, wire, d) {
+		d.settle(handBack, 0)
+		t.Release()
+	}
+}
+
+// begin handles a delivery in another goroutine, unless the worker drains.
+func (s *spell) begin(work, wire context.Context, d *delivery) bool {
 	s.mu.Lock()
 	if s.draining {
 		s.mu.Unlock()
-		d.settle(handBack, 0)
-		t.Release()
-		return
+		return false
 	}
 	s.live[d] = nil
 	s.wg.Add(1)
 	s.mu.Unlock()
-	d.keep(s.opts.KeepAlive)
+	if !d.offered {
+		d.keep(s.opts.KeepAlive)
+	}
 	s.crew.Do(job{work, wire, d})
+	return true
 }
 
 // handle does everything for one delivery.
@@ -168,6 +186,9 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 	if err := d.decode(); err != nil {
 		s.bury(wire, d, err)
 		return
+	}
+	if d.offered {
+		s.clock.Observe(d.task.ScheduledAt.Time(), time.Now()) // the server's clock was not behind that
 	}
 	if s.tooLate(d.task) {
 		d.log().Debug("the activity's time was over before it began")

@@ -53,7 +53,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.opts.validate(); err != nil {
 		return err
 	}
-	if err := w.begin(); err != nil {
+	if err := w.enter(); err != nil {
 		return err
 	}
 	defer w.end()
@@ -66,7 +66,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return s.run(ctx)
 }
 
-func (w *Worker) begin() error {
+func (w *Worker) enter() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.running {

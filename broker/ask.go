@@ -189,6 +189,13 @@ func (p *partition) answered(m post.Msg) {
 		}
 		return
 	}
+	if id, offer := strings.CutPrefix(key, offerPrefix+"."); offer {
+		n, err := strconv.ParseUint(id, 36, 64)
+		if err == nil {
+			p.loop.post(func() { p.refused(n, nobody) })
+		}
+		return
+	}
 	if former, probe := strings.CutPrefix(key, probePrefix+"."); probe {
 		if nobody {
 			p.loop.post(func() { p.formerGone(former) })

@@ -161,6 +161,9 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 		r.window, r.windowFrom = nil, r.committed
 	}
 	p.settled(r, c.group, c.effects)
+	if len(r.offers) > 0 && len(r.pending) == 0 {
+		p.offersMet(r)
+	}
 	if len(r.pending) > 0 && p.wantsNow(r) {
 		r.held = true // let the decider be asked once these are committed, however fast messages come in
 	}

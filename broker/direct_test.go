@@ -33,7 +33,7 @@ func (f *fleet) hand(subj, report string) (stored bool) {
 	}
 	if a.Seq > 0 {
 		got, err := f.post.GetSeq(f.t.Context(), a.Stream, a.Seq)
-		if err != nil || got.Subject != "drover.default.history.0.o.r1" {
+		if err != nil || !strings.HasPrefix(got.Subject, "drover.default.history.0."+strings.Split(subj, ".")[4]+".") {
 			f.t.Fatalf("record %d of %s: %+v, %v, want one of the run", a.Seq, a.Stream, got, err)
 		}
 	}

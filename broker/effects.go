@@ -20,13 +20,15 @@ func (p *partition) perform(r *run, e effect, t *ticket) {
 	case execution.Dispatch:
 		if r.open() {
 			if a := r.state.Activities[f.ScheduledID]; a != nil {
-				p.dispatch(r, a, t)
+				p.dispatch(r, a, t, f.Store, a.Started != 0)
 			}
 		}
 	case execution.Permit:
 		p.permit(f)
 	case execution.Dead:
 		p.bury(e.cause, f.Reason, f.Details)
+	case execution.Inquire:
+		p.inquire(r, f)
 	case execution.CancelRunning:
 		p.control(f)
 	default:
@@ -34,13 +36,14 @@ func (p *partition) perform(r *run, e effect, t *ticket) {
 	}
 }
 
-// dispatch puts an activity's task on its list.
-func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket) {
+// dispatch offers an activity's task to idle workers, or puts it on its list. With ask whoever gets it must ask before it
+// begins: a worker may be at it.
+func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket, store, ask bool) {
 	o := a.Scheduled
 	task := &schemas.ActivityTask{
 		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run, WorkflowType: r.state.Start.WorkflowType,
 		ActivityID: o.ActivityID, Type: o.ActivityType, TypeVersion: o.ActivityTypeVersion, Input: o.Input, List: o.List,
-		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase, NotIdempotent: o.NotIdempotent,
+		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase, NotIdempotent: o.NotIdempotent || ask,
 		IdempotencyKey: execution.Token(r.state.Run, a.ScheduledID, 0), Token: execution.Token(r.state.Run, a.ScheduledID, a.Attempt),
 		HeartbeatDetails: a.Resume,
 		Fence:            p.fence, Report: p.b.ns.ActOutcome(p.n, r.wid, o.List), Beat: p.b.ns.Beat(p.n, r.wid, o.List),
@@ -52,6 +55,9 @@ func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket) {
 	body, err := schemas.MarshalJSON(task)
 	if err != nil {
 		p.log.WithError(err).WithField("workflow", r.wid).Error("a task cannot be encoded")
+		return
+	}
+	if !store && p.offer(r, a, body, t) {
 		return
 	}
 	t.hold()

@@ -88,6 +88,7 @@ func (p *partition) leave(cause error) {
 			p.mark(r)
 		}
 	}
+	p.storeOffers()
 	p.lookAgain()
 }
 

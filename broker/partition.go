@@ -63,8 +63,9 @@ type partition struct {
 	probingFormer bool
 
 	asks      map[uint64]*run
-	holds     []held              // in the order of their ends
-	peals     map[*peal]struct{}  // rings that were sent here
+	holds     []held             // in the order of their ends
+	peals     map[*peal]struct{} // rings that were sent here
+	offers    offers
 	reports   map[string]struct{} // outcomes that were sent here, by where their answers go
 	paces     map[string]*pace
 	nextAsk   uint64

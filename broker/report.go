@@ -51,7 +51,17 @@ func (p *partition) reported(m post.Msg, wid, list string, err error) {
 // applies tells whether an outcome is the one that the run waits for.
 func (p *partition) applies(r *run, e *envelope) bool {
 	m, ok := e.msg.(execution.Report)
-	return !ok || r.open() && r.state.Awaits(m)
+	if !ok {
+		return true
+	}
+	if !r.open() {
+		return false
+	}
+	a := r.state.Awaits(m)
+	if a != nil {
+		p.learn(a.Scheduled.ActivityType, m.Report.Elapsed)
+	}
+	return a != nil
 }
 
 // answerReport tells a worker which record holds its outcome; 0 says that none does.

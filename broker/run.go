@@ -113,6 +113,7 @@ type run struct {
 	alarm     alarm
 	uncovered []*ticket // released once an alarm covers the run, or nothing is due
 
+	offers  []*offer // of its tasks, without an outcome in the history
 	waiters []*waiter
 	element *list.Element
 	touched uint32  // the tick of the last message
@@ -123,7 +124,7 @@ type run struct {
 // idle tells whether the run can be forgotten: the history has everything.
 func (r *run) idle() bool {
 	if r.loading || r.inflight != nil || r.ask != nil || r.forlorn || r.backingUp || r.alarm.busy || r.alarm.queued ||
-		len(r.mailbox)+len(r.pending)+len(r.uncovered)+len(r.waiters) > 0 {
+		len(r.mailbox)+len(r.pending)+len(r.uncovered)+len(r.waiters)+len(r.offers) > 0 {
 		return false
 	}
 	if r.state == nil || r.state.Closed() {

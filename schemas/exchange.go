@@ -55,6 +55,8 @@ const (
 	ControlDrain ControlKind = "drain"
 	// ControlAck: an operator has looked at an unexpected shutdown; the roles may begin. It is a request as well.
 	ControlAck ControlKind = "ack"
+	// ControlHolds asks whether the worker is at the attempt with this token. Only a worker that is answers, with Holds.
+	ControlHolds ControlKind = "holds"
 )
 
 // Control is what a running worker is told at once, on its control subject. It is a hint: the answer to a heartbeat says
@@ -74,4 +76,5 @@ type ControlAnswer struct {
 	Node   string     `json:"node"` // the name of the node, or the identity of the worker
 	Status NodeStatus `json:"status,omitempty"`
 	Error  *Error     `json:"error,omitempty"`
+	Holds  bool       `json:"holds,omitempty"` // the answer to ControlHolds
 }

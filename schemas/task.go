@@ -99,6 +99,8 @@ const (
 	// ReportBegin is a question: may this delivery run? It is asked before a task that is not idempotent, and before any
 	// task that the server delivered again. The answer is a [Permission].
 	ReportBegin ReportKind = "begin"
+	// ReportReturned says that the worker gives back what it was offered, undone.
+	ReportReturned ReportKind = "returned"
 	// ReportLost is the master's question about a task whose lease is over while no worker waits for it: its worker is
 	// lost. The answer is a [Permission] without Go, with what was Done.
 	ReportLost ReportKind = "lost"
@@ -136,6 +138,8 @@ type Report struct {
 	Redelivered  bool   `json:"redelivered,omitempty"`
 	Nonce        string `json:"nonce,omitempty"`
 	ReplyTo      string `json:"replyTo,omitempty"`
+	// Offered belongs to started: the task came as an offer, without a message in the task stream.
+	Offered bool `json:"offered,omitempty"`
 }
 
 // Permission answers a begin. Without Go the worker forgets the task, and acks it unless it is told to leave it.
@@ -147,7 +151,8 @@ type Permission struct {
 	Token   string `json:"token,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	// Leave: neither run the task nor settle it. This delivery is a second one of the message that the attempt began with,
-	// by a server that has lost count; the lease of the first goes on, and if its worker is lost the task comes back.
+	// by a server that has lost count; the lease of the first goes on, and if its worker is lost the task comes back. Or the
+	// attempt came to its worker as an offer, and that one is being asked; if it is lost the task comes back as well.
 	Leave bool `json:"leave,omitempty"`
 	// HeartbeatDetails are those of the last heartbeat of an earlier attempt, as in the task.
 	HeartbeatDetails Payload `json:"heartbeatDetails,omitempty"`

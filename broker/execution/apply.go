@@ -159,7 +159,7 @@ func (s *State) applyActivity(e schemas.Event) {
 	case *schemas.ActivityStarted:
 		if act := s.Activities[a.ScheduledEventID]; act != nil {
 			act.Started, act.StartedBase, act.Attempt = e.ID, e.Time, a.Attempt
-			act.Worker, act.TaskSequence, act.Nonce = a.Identity, a.TaskSequence, a.Nonce
+			act.Worker, act.TaskSequence, act.Nonce, act.Offered = a.Identity, a.TaskSequence, a.Nonce, a.Offered
 			act.LastBeat, act.NotBefore = 0, 0
 		}
 	case *schemas.ActivityInterrupted:
@@ -191,6 +191,6 @@ func (s *State) nextAttempt(scheduledID int64, ended int, at schemas.Timestamp, 
 		}
 		act.LastBeat, act.BeatDetails = 0, nil
 		act.Started, act.StartedBase, act.Attempt, act.NotBefore = 0, 0, ended+1, at
-		act.Worker, act.TaskSequence, act.Nonce = "", 0, ""
+		act.Worker, act.TaskSequence, act.Nonce, act.Offered = "", 0, "", false
 	}
 }

@@ -29,7 +29,7 @@ func (g *game) turn() error {
 	if g.lived.Paused != nil && g.d.roll(4) == 0 {
 		return g.play(Resume{Request: &schemas.ExecutionRequest{Reason: "seen"}})
 	}
-	switch g.d.roll(22) {
+	switch g.d.roll(23) {
 	case 0:
 		return g.play(Signal{Name: "x", Input: schemas.Text("in"), RequestID: pick(g.d, "", "", "r1", "r2", "r3", "r4")})
 	case 1, 2:
@@ -59,6 +59,8 @@ func (g *game) turn() error {
 		return g.play(External{Answer: g.externalAnswer()})
 	case 19:
 		return g.play(g.otherSignal())
+	case 20:
+		return g.play(g.gone())
 	default:
 		return g.play(Report{Report: g.report()})
 	}
@@ -194,11 +196,21 @@ func (g *game) token() (string, *Activity) {
 	return Token("run.1", a.ScheduledID, a.Attempt+pick(g.d, 0, 0, 0, 0, 0, 0, 0, 0, -1, 1)), a
 }
 
+// gone says that a worker does not answer, rightly or not.
+func (g *game) gone() Message {
+	_, a := g.token()
+	if a == nil {
+		return Gone{Run: "run.1", ScheduledID: 5, Attempt: 1}
+	}
+	return Gone{Run: pick(g.d, "run.1", "run.1", "run.9"), ScheduledID: a.ScheduledID, Attempt: max(1, a.Attempt-g.d.roll(2))}
+}
+
 func (g *game) report() *schemas.Report {
 	token, a := g.token()
 	r := &schemas.Report{Token: token, Identity: "w", Reason: pick(g.d, "", "broke")}
 	r.Kind = pick(g.d, schemas.ReportStarted, schemas.ReportStarted, schemas.ReportSuccess, schemas.ReportFailed, schemas.ReportFailed,
-		schemas.ReportCanceled, schemas.ReportBegin, schemas.ReportBegin, schemas.ReportBegin, schemas.ReportLost, "noise")
+		schemas.ReportCanceled, schemas.ReportBegin, schemas.ReportBegin, schemas.ReportBegin, schemas.ReportLost, schemas.ReportReturned, "noise")
+	r.Offered = g.d.roll(4) == 0
 	switch r.Kind {
 	case schemas.ReportStarted, schemas.ReportBegin, schemas.ReportLost:
 		r.TaskSequence, r.Nonce, r.Redelivered = uint64(g.d.roll(3)), pick(g.d, "n1", "n2", "n3", ""), g.d.roll(2) == 1

@@ -65,7 +65,10 @@ func (s *State) OpenEffects(now schemas.Timestamp) []Effect {
 		switch {
 		case a.Started == 0 && a.NotBefore <= now:
 			open = append(open, Dispatch{ScheduledID: a.ScheduledID})
-		case a.Started != 0 && a.CancelRequested != 0:
+		case a.Started != 0 && a.Offered:
+			open = append(open, Dispatch{ScheduledID: a.ScheduledID, Store: true})
+		}
+		if a.Started != 0 && a.CancelRequested != 0 {
 			open = append(open, CancelRunning{
 				ScheduledID: a.CancelRequested, Worker: a.Worker, Token: Token(s.Run, a.ScheduledID, a.Attempt), Reason: reasonCancel,
 			})
@@ -116,7 +119,7 @@ func (st *step) closed(m Message) {
 			st.do(Permit{To: m.Report.ReplyTo, Permission: schemas.Permission{Nonce: m.Report.Nonce, Done: schemas.LostGone}})
 			return
 		}
-		if m.Report.Kind != schemas.ReportStarted {
+		if m.Report.Kind != schemas.ReportStarted && m.Report.Kind != schemas.ReportReturned {
 			st.dead(DeadClosedActivity, "the workflow closed (%s) before this outcome came", st.Status)
 		}
 	case Signal:

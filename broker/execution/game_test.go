@@ -224,8 +224,12 @@ func (g *game) checkEffects(m Message, before int64, events []schemas.Event, eff
 		switch e := e.(type) {
 		case Dispatch:
 			a := g.lived.Activities[e.ScheduledID]
-			if a != nil && (a.Started != 0 || a.NotBefore > g.now) || a == nil && !closedIn(events, e.ScheduledID) && !g.lived.Closed() {
+			if a != nil && (a.Started != 0 && !(a.Offered && e.Store) || a.NotBefore > g.now) || a == nil && !closedIn(events, e.ScheduledID) && !g.lived.Closed() {
 				return fmt.Errorf("%T: dispatches event %d, which is %+v", m, e.ScheduledID, a)
+			}
+		case Inquire:
+			if a := g.lived.Activities[e.ScheduledID]; a == nil || !a.Offered || a.Attempt != e.Attempt || a.Worker != e.Worker {
+				return fmt.Errorf("%T: asks %+v of %+v", m, e, a)
 			}
 		case Closed:
 			g.closedAt = len(g.turns)

@@ -39,6 +39,13 @@ type Report struct {
 	List   string
 }
 
+// Gone says that the worker of an attempt that came as an offer does not answer any more.
+type Gone struct {
+	Run         string
+	ScheduledID int64
+	Attempt     int
+}
+
 // Ring says that an alarm rang: everything whose time has come happens, except what was set by the event Uncommitted or
 // a later one: those are not in the history yet. 0 says that all are.
 type Ring struct{ Uncommitted int64 }
@@ -73,6 +80,7 @@ func (Terminate) message() {}
 func (Child) message()     {}
 func (External) message()  {}
 func (Report) message()    {}
+func (Gone) message()      {}
 func (Ring) message()      {}
 func (Taken) message()     {}
 func (Reply) message()     {}
@@ -86,8 +94,19 @@ func (Resume) message()    {}
 // ([State.WantsDecider], [State.NextDue]).
 type Effect interface{ effect() }
 
-// Dispatch puts an activity task on its list.
-type Dispatch struct{ ScheduledID int64 }
+// Dispatch offers an activity task to idle workers or puts it on its list; with Store it must be on the list.
+type Dispatch struct {
+	ScheduledID int64
+	Store       bool
+}
+
+// Inquire asks a worker whether it is still at an attempt that came as an offer. If not, [Gone] happens.
+type Inquire struct {
+	ScheduledID int64
+	Attempt     int
+	Worker      string
+	Token       string
+}
 
 // Permit answers a worker's question.
 type Permit struct {
@@ -131,6 +150,7 @@ type CancelRunning struct {
 	Reason      string
 }
 
+func (Inquire) effect()       {}
 func (Dispatch) effect()      {}
 func (Permit) effect()        {}
 func (Dead) effect()          {}

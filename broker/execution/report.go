@@ -30,16 +30,20 @@ func ParseToken(token string) (run string, scheduledID int64, attempt int, err e
 	return token[:dot], scheduledID, attempt, nil
 }
 
-// Awaits tells whether a report is the outcome of a current attempt, so that there is nothing about it to refuse.
-func (s *State) Awaits(m Report) bool {
+// Awaits returns the activity that a report is the outcome of, if that is its current attempt, so that there is nothing about
+// the report to refuse; else nil.
+func (s *State) Awaits(m Report) *Activity {
 	switch m.Report.Kind {
 	case schemas.ReportSuccess, schemas.ReportCanceled, schemas.ReportFailed:
 	default:
-		return false
+		return nil
 	}
 	run, id, attempt, err := ParseToken(m.Report.Token)
 	act := s.Activities[id]
-	return err == nil && run == s.Run && act != nil && attempt == act.Attempt && act.onList(m.List)
+	if err != nil || run != s.Run || act == nil || attempt != act.Attempt || !act.onList(m.List) {
+		return nil
+	}
+	return act
 }
 
 func (st *step) report(m Report) {
@@ -60,6 +64,11 @@ func (st *step) report(m Report) {
 		return
 	case schemas.ReportLost:
 		st.lost(r, run, act, attempt)
+		return
+	case schemas.ReportReturned:
+		if run == st.Run && act != nil && attempt == act.Attempt {
+			st.returned(act)
+		}
 		return
 	}
 	switch {
@@ -82,15 +91,19 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 	switch r.Kind {
 	case schemas.ReportStarted, schemas.ReportSuccess, schemas.ReportCanceled, schemas.ReportFailed:
 	default:
-		st.dead(DeadInvalid, "kind %q: want started, success, failed, canceled, begin or lost", r.Kind)
+		st.dead(DeadInvalid, "kind %q: want started, success, failed, canceled, returned, begin or lost", r.Kind)
 		return
 	}
-	if act.Started == 0 {
+	fresh := act.Started == 0
+	if fresh {
 		st.begun(r, act)
 	}
 	started := act.Started
 	switch r.Kind {
 	case schemas.ReportStarted:
+		if fresh && act.Offered { // from now on a message tells of it, whatever becomes of us: see begin
+			st.do(Dispatch{ScheduledID: act.ScheduledID, Store: true})
+		}
 		return
 	case schemas.ReportSuccess:
 		st.emit(&schemas.ActivitySuccess{ScheduledEventID: act.ScheduledID, StartedEventID: started, Result: r.Result})
@@ -118,6 +131,7 @@ func (st *step) begun(r *schemas.Report, act *Activity) {
 	}
 	st.emit(&schemas.ActivityStarted{
 		ScheduledEventID: act.ScheduledID, Attempt: act.Attempt, Identity: r.Identity, TaskSequence: r.TaskSequence, Nonce: r.Nonce,
+		Offered: r.Offered && r.Kind == schemas.ReportStarted,
 	})
 	st.now = now
 }
@@ -126,6 +140,9 @@ func (st *step) begun(r *schemas.Report, act *Activity) {
 //
 // Only a redelivery of the message that the current attempt began with may interrupt it (P-7): any other copy of the task
 // comes from a repeated effect and says nothing about the worker.
+//
+// The worker of an offer has no message. The one that was stored behind its start says nothing about it either, but who holds it
+// asks again and again, and each time the worker is asked.
 func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int) {
 	switch {
 	case run != st.Run || act == nil:
@@ -141,8 +158,33 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 		// A server that was killed counts deliveries anew. Its first one says nothing about the worker, and dropping the task
 		// would end the lease that alone tells of its loss.
 		st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Leave: true, Reason: "another delivery of this task is at work"}})
+	case act.Offered && attempt == act.Attempt:
+		st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Leave: true, Reason: "the task was offered to a worker, who is being asked"}})
+		st.inquire(act)
 	default:
 		st.deny(r, "another delivery of this task is at work")
+	}
+}
+
+func (st *step) inquire(act *Activity) {
+	st.do(Inquire{ScheduledID: act.ScheduledID, Attempt: act.Attempt, Worker: act.Worker, Token: Token(st.Run, act.ScheduledID, act.Attempt)})
+}
+
+// gone: the worker of an offer does not answer.
+func (st *step) gone(m Gone) {
+	act := st.Activities[m.ScheduledID]
+	if m.Run == st.Run && act != nil && act.Attempt == m.Attempt && act.Offered {
+		st.returned(act)
+	}
+}
+
+// returned: the worker of an offer has let it go. An attempt that has begun is interrupted.
+func (st *step) returned(act *Activity) {
+	if act.Started != 0 && (!act.Offered || !st.interrupted(act)) {
+		return
+	}
+	if act.NotBefore <= st.now {
+		st.do(Dispatch{ScheduledID: act.ScheduledID, Store: true})
 	}
 }
 
@@ -181,6 +223,9 @@ func (st *step) lost(r *schemas.Report, run string, act *Activity, attempt int) 
 	case run != st.Run || act == nil:
 	case act.Started == 0 && attempt == act.Attempt:
 		done = schemas.LostStands
+	case act.Offered && attempt == act.Attempt:
+		done = schemas.LostStands
+		st.inquire(act)
 	case act.Started != 0 && r.Redelivered && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
 		done = schemas.LostFailed
 		if st.interrupted(act) {

@@ -76,6 +76,8 @@ type Activity struct {
 	Worker       string            `json:"worker,omitempty"`
 	TaskSequence uint64            `json:"taskSequence,omitempty"`
 	Nonce        string            `json:"nonce,omitempty"`
+	// Offered: the worker has no message of the task, and so no lease.
+	Offered bool `json:"offered,omitempty"`
 	// NotBefore delays the dispatch of the current attempt; 0 once it is due or was never delayed.
 	NotBefore       schemas.Timestamp `json:"notBefore,omitempty"`
 	CancelRequested int64             `json:"cancelRequested,omitempty"`

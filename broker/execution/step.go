@@ -35,6 +35,8 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 		st.external(m.Answer)
 	case Report:
 		st.report(m)
+	case Gone:
+		st.gone(m)
 	case Ring:
 		st.ring(m.Uncommitted)
 	case Taken:

@@ -151,6 +151,25 @@ func giveBack(tasks []parked) {
 	}
 }
 
+// Admit makes a task of a message that came by another way than the consumers, if a slot is free and a request stands at each of
+// them: then nothing was waiting there a moment ago, and what has come since goes first once a slot is free again. It must be
+// released as any other; Ack, InProgress, Nak and Term mean nothing to its sender.
+func (p *Puller) Admit(m Msg) (t Task, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.held >= p.opts.Max || p.parking() {
+		return Task{}, false
+	}
+	now := time.Now()
+	for _, b := range p.bands {
+		if (b.requested == 0 || b.probe) && !now.Before(b.notBefore) {
+			return Task{}, false
+		}
+	}
+	p.held++
+	return Task{Msg: m, Delivered: 1, slot: &slot{puller: p}}, true
+}
+
 // Held is how many tasks are delivered and not released.
 func (p *Puller) Held() int {
 	p.mu.Lock()

@@ -1,6 +1,7 @@
 package post
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -219,10 +220,13 @@ func TestPullSurvivesAServerRestart(t *testing.T) {
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	back := make(chan struct{}, 1)
+	t.Cleanup(c.OnReconnect(func() { back <- struct{}{} }))
 	stop()
 	_, stop = start(t, o)
 	t.Cleanup(stop)
-	put(t, c, "s.a", "after") // waits for the connection
+	receive(t, back) // what is sent before the end of the connection is noticed may be lost with it
+	put(t, c, "s.a", "after")
 	finish(1)
 	p.Close()
 	p.Close()
@@ -294,4 +298,53 @@ func BenchmarkPull(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A task that came another way takes a slot like any other, unless a consumer may have one waiting.
+func TestAdmit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		queue(t, c)
+		tasks := make(chan Task, 10)
+		p := pull(t, c, 2, func(task Task) { tasks <- task })
+		time.Sleep(time.Second)
+		var taken []Task
+		for range 2 {
+			task, ok := p.Admit(Msg{Subject: "s.a", Data: []byte("x")})
+			if !ok || string(task.Data) != "x" || task.Delivered != 1 || task.Seq != 0 {
+				t.Fatalf("got %+v, %t, want a task", task, ok)
+			}
+			taken = append(taken, task)
+		}
+		if _, ok := p.Admit(Msg{}); ok || p.Held() != 2 {
+			t.Fatalf("got a third task with %d held, want 2 at most", p.Held())
+		}
+		fill(t, c, 5, 1)
+		time.Sleep(10 * time.Millisecond)
+		if len(tasks) > 0 {
+			t.Fatal("got a task of the queue without a slot")
+		}
+		taken[0].Release()
+		taken[0].Release()
+		first := receive(t, tasks)
+		taken[1].Release()
+		second := receive(t, tasks)
+		if err := errors.Join(first.Ack(), second.Ack()); err != nil {
+			t.Fatal(err)
+		}
+		first.Release()
+		second.Release()
+		for range 3 {
+			task := receive(t, tasks)
+			if err := task.Ack(); err != nil {
+				t.Fatal(err)
+			}
+			task.Release()
+		}
+		time.Sleep(time.Second)
+		p.Close()
+		if _, ok := p.Admit(Msg{}); ok {
+			t.Fatal("took a task for a puller that is closed")
+		}
+	})
 }

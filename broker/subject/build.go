@@ -93,6 +93,9 @@ func (ns Namespace) Beat(p int, wid, list string) string {
 	return ns.part("beat", p) + "." + Token(wid) + "." + list
 }
 
+// Offer is where idle workers of a list are offered a task: drover.<ns>.offer.<list>.
+func (ns Namespace) Offer(list string) string { return ns.start("offer.") + list }
+
 // Ring is where the owner of a partition is told of alarms that are due: drover.<ns>.ring.<p>.
 func (ns Namespace) Ring(p int) string { return ns.part("ring", p) }
 

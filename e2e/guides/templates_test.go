@@ -227,7 +227,7 @@ func TestTemplatesAreNotMore(t *testing.T) {
 	histories := []string{"drover.default.history.0.order-1.run", "drover.default.history.0.fence"}
 	inboxes := []string{"drover.default.in.0.order-1.start", "drover.default.in.0.order-1.terminate", "drover.default.in.0.order-1.alarm", "drover.default.in.0.o.act.PCI", "drover.default.ring.0"}
 	alarms := []string{"drover.default.alarm.0.order-1.run"}
-	tasks := []string{"drover.default.task.PCI.0", "drover.default.owner.0"}
+	tasks := []string{"drover.default.task.PCI.0", "drover.default.owner.0", "drover.default.offer.PCI"}
 	buckets := []string{"$KV.drover-default-claims.partition.0", "$KV.drover-default-checkpoints.partition.0", "$KV.drover-default-types.t", "$O.drover-default-payloads.M.x"}
 	wipes := []string{
 		"$JS.API.STREAM.CREATE.x", "$JS.API.STREAM.UPDATE.drover-default-signals", "$JS.API.STREAM.DELETE.drover-default-history-0",
@@ -266,9 +266,9 @@ func TestTemplatesAreNotMore(t *testing.T) {
 	for user, tt := range map[string]attempt{
 		"pci": {
 			publish:   slices.Concat(without(nothing, inboxes[3]), foreign, changing, verbs("history", "list", "describe"), []string{"drover.default.signal.o.approve", "drover.default.control.pci-1"}),
-			subscribe: append(heard, "drover.default.decide.order"),
+			subscribe: append(heard, "drover.default.decide.order", "drover.default.offer.mail", "drover.default.offer.*"),
 		},
-		"signaler": {publish: slices.Concat(nothing, foreign, changing, verbs("history", "list", "describe", "result", "upload")), subscribe: append(heard, "drover.default.control.*")},
+		"signaler": {publish: slices.Concat(nothing, foreign, changing, verbs("history", "list", "describe", "result", "upload")), subscribe: append(heard, "drover.default.control.*", "drover.default.offer.PCI")},
 		"client":   {publish: slices.Concat(nothing, foreign, verbs("cancel", "terminate", "pause", "list", "history"), []string{"drover-server.namespace.delete"}), subscribe: heard},
 		"decider": {
 			publish:   slices.Concat(nothing, foreign, changing, []string{"drover.default.announce.other", "_INBOX.client.x", "drover.default.signal.o.approve"}),

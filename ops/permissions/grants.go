@@ -147,8 +147,9 @@ func (r *rights) decider() []Grant {
 }
 
 func (r *rights) activity() []Grant {
-	var pull, report, bury []string
+	var pull, report, bury, offers []string
 	for _, list := range r.o.Lists {
+		offers = append(offers, r.ns.Offer(list))
 		stream := r.ns.StreamTasks(list)
 		for _, consumer := range subject.Consumers() {
 			pull = append(pull, r.js("CONSUMER.MSG.NEXT."+stream+"."+consumer))
@@ -162,7 +163,7 @@ func (r *rights) activity() []Grant {
 		told = r.ns.Control(r.o.Identity)
 	}
 	return []Grant{
-		{Why: "take tasks, and settle them", Publish: pull},
+		{Why: "take tasks and offers of them, and settle them", Publish: pull, Subscribe: offers},
 		{Why: "outcomes, questions and heartbeats", Publish: report},
 		{Why: "tasks that nobody can read", Publish: bury},
 		{Why: "have the list opened", Publish: r.api("tasklist")},

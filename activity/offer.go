@@ -1,0 +1,72 @@
+package activity
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// offerQueue is the queue that the workers of a list form: an offer comes to one of them.
+	offerQueue = "workers"
+	// hearOutLimit bounds how long a worker that stops hears the offers that are on their way. What comes later the owner puts on
+	// the list.
+	hearOutLimit = time.Second
+)
+
+// hear takes offers of a list: tasks without a message in the stream, for idle workers (ADR 0023). There is no lease on one. Its
+// owner puts it on the list if it is refused or takes long; once its start is announced the owner asks whether we are still at
+// it when somebody else is given that message.
+func (s *spell) hear(list string, p *post.Puller, begin func(*delivery) bool) (post.Subscription, error) {
+	return s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m post.Msg) {
+		if t, ok := p.Admit(m); ok {
+			if begin(&delivery{Task: t, spell: s, list: list, offered: true}) {
+				return
+			}
+			t.Release()
+		}
+		if m.Reply == "" {
+			return
+		}
+		if err := m.Respond(nil, []byte("busy")); err != nil {
+			s.log.WithField("err", err).Debug("an offer cannot be refused; its owner puts it on the list in a second")
+		}
+	})
+}
+
+// hearOut ends the hearing of offers.
+func (s *spell) hearOut(offers []post.Subscription) {
+	ctx, cancel := context.WithTimeout(context.Background(), hearOutLimit)
+	defer cancel()
+	var ending sync.WaitGroup
+	for _, o := range offers {
+		ending.Go(func() {
+			if o.Drain(ctx) != nil {
+				_ = o.Close() // out of time, or out of connection
+			}
+		})
+	}
+	ending.Wait()
+}
+
+// settleOffer gives an offer back that is not done. If that gets lost, its owner puts it on the list, or asks and hears nothing.
+func (s *spell) settleOffer(d *delivery, how ending) {
+	if how == acknowledge || d.task == nil {
+		return
+	}
+	r := &schemas.Report{Kind: schemas.ReportReturned, Token: d.token}
+	s.origin(r, d)
+	body, err := schemas.Marshal(r)
+	if err != nil {
+		d.bareLog().WithField("err", err).Error("an offer cannot be given back")
+		return
+	}
+	s.outbox.Send(d.task.Report, nil, body, func(a post.Ack) {
+		if a.Err != nil {
+			d.bareLog().WithField("err", a.Err).Warn("an offer was not given back; its owner finds out")
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package execution
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+func byOffer(r *schemas.Report) { r.Identity, r.Nonce, r.Offered = "w-1", "n1", true }
+
+// asked is a world in which a worker is at activity A, which it was offered.
+func asked(t *testing.T) *world {
+	t.Helper()
+	w := decided(t, activity("A"))
+	w.report("A", schemas.ReportStarted, byOffer)
+	w.since()
+	return w
+}
+
+func question(r *schemas.Report) { r.ReplyTo, r.Nonce, r.TaskSequence = "inbox", "n2", 41 }
+
+func (w *world) wantEffects(got []Effect, want ...Effect) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Fatalf("effects (-want +got):\n%s", diff)
+	}
+}
+
+// Once the start of an offer is in the history a message tells of it, so that its worker is missed should it be lost.
+func TestStartOfAnOfferIsStored(t *testing.T) { // P-7
+	w := decided(t, activity("A"))
+	stored := Dispatch{ScheduledID: 5, Store: true}
+	w.wantEffects(w.report("A", schemas.ReportStarted, byOffer), stored)
+	w.follows("ActivityStarted A")
+	if got := last[*schemas.ActivityStarted](w); !got.Offered || got.Identity != "w-1" || got.TaskSequence != 0 {
+		t.Fatalf("got %+v, want an offer to w-1", got)
+	}
+	w.wantEffects(w.report("A", schemas.ReportStarted, byOffer)) // announced again
+	w.wantEffects(w.s.OpenEffects(w.now), stored)
+	w.report("A", schemas.ReportSuccess)
+	w.follows("ActivitySuccess A; DeciderScheduled")
+}
+
+// An offer that is over before its start was announced leaves nothing to do.
+func TestOutcomeOfAnOffer(t *testing.T) {
+	w := decided(t, activity("A"))
+	w.wantEffects(w.report("A", schemas.ReportSuccess, func(r *schemas.Report) { r.Elapsed, r.Nonce, r.Offered = 1, "n1", true }))
+	w.follows("ActivityStarted A; ActivitySuccess A; DeciderScheduled")
+	if got, ok := w.events[5].Attributes.(*schemas.ActivityStarted); !ok || got.Offered {
+		t.Fatalf("got %+v, want a start like any other", w.events[5].Attributes)
+	}
+}
+
+// Whoever is given the message of an offer is told to leave it, and the worker is asked, each time.
+func TestWorkerOfAnOfferIsAsked(t *testing.T) { // P-7
+	inquiry := Inquire{ScheduledID: 5, Attempt: 1, Worker: "w-1", Token: "run-1.5.1"}
+	for _, redelivered := range []bool{false, true} {
+		w := asked(t)
+		got := w.report("A", schemas.ReportBegin, question, func(r *schemas.Report) { r.Redelivered = redelivered })
+		w.wantEffects(got, Permit{To: "inbox", Permission: schemas.Permission{Nonce: "n2", Leave: true, Reason: "the task was offered to a worker, who is being asked"}}, inquiry)
+		got = w.report("A", schemas.ReportLost, question, func(r *schemas.Report) { r.Redelivered = true })
+		w.wantEffects(got, inquiry, Permit{To: "inbox", Permission: schemas.Permission{Nonce: "n2", Done: schemas.LostStands}})
+		w.follows("")
+	}
+}
+
+// The worker of an offer that does not answer is lost: the attempt is interrupted, and the next one is on the list.
+func TestWorkerOfAnOfferIsGone(t *testing.T) { // P-7, S3-14
+	w := asked(t)
+	for _, other := range []Gone{
+		{Run: "run-0", ScheduledID: 5, Attempt: 1}, {Run: "run-1", ScheduledID: 4, Attempt: 1}, {Run: "run-1", ScheduledID: 5, Attempt: 2},
+	} {
+		w.wantEffects(w.do(other))
+	}
+	w.follows("")
+	w.wantEffects(w.do(Gone{Run: "run-1", ScheduledID: 5, Attempt: 1}), Dispatch{ScheduledID: 5, Store: true})
+	w.follows("ActivityInterrupted A")
+	old := func(r *schemas.Report) { r.Token = "run-1.5.1" }
+	w.wantEffects(w.report("A", schemas.ReportBegin, question, old), // the message of the first attempt
+		Permit{To: "inbox", Permission: schemas.Permission{Nonce: "n2", Reason: "another delivery of this task is at work"}})
+	w.refused(w.report("A", schemas.ReportSuccess, old), DeadStaleToken)
+	w.wantEffects(w.do(Gone{Run: "run-1", ScheduledID: 5, Attempt: 1}))
+	w.report("A", schemas.ReportSuccess)
+	w.follows("ActivityStarted A 2; ActivitySuccess A; DeciderScheduled")
+}
+
+// A worker that began with a message has a lease: word of its end is not believed.
+func TestGoneIsAboutOffersOnly(t *testing.T) { // P-7
+	w := decided(t, activity("A"))
+	w.wantEffects(w.do(Gone{Run: "run-1", ScheduledID: 5, Attempt: 1}))
+	w.report("A", schemas.ReportStarted, func(r *schemas.Report) { r.Identity, r.TaskSequence = "w-1", 41 })
+	w.wantEffects(w.do(Gone{Run: "run-1", ScheduledID: 5, Attempt: 1}))
+	w.wantEffects(w.report("A", schemas.ReportReturned))
+	w.follows("ActivityStarted A")
+}
+
+// What a worker gives back goes to the list.
+func TestOfferIsReturned(t *testing.T) {
+	w := decided(t, activity("A"))
+	stored := Dispatch{ScheduledID: 5, Store: true}
+	w.wantEffects(w.report("A", schemas.ReportReturned), stored)
+	w.follows("")
+	w.report("A", schemas.ReportStarted, byOffer)
+	w.wantEffects(w.report("A", schemas.ReportReturned), stored)
+	w.follows("ActivityStarted A; ActivityInterrupted A")
+	w.wantEffects(w.report("A", schemas.ReportReturned, func(r *schemas.Report) { r.Token = "run-1.5.1" })) // twice
+	w.report("A", schemas.ReportSuccess)
+	w.wantEffects(w.do(Report{Report: &schemas.Report{Kind: schemas.ReportReturned, Token: "run-1.5.2"}}))
+	w.follows("ActivityStarted A 2; ActivitySuccess A; DeciderScheduled")
+}

@@ -1,0 +1,290 @@
+package broker
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A task that is over soon is not worth a message in a stream: it is offered to the idle workers of its list (ADR 0023). One of
+// them takes it and sends its outcome, or refuses. The message is only the fallback:
+//
+//   - Refused, or nobody there: the task is put on its list, as ever.
+//   - No outcome within offerPatience: the same, and whoever gets it must ask before it begins.
+//   - The worker announces its start: the same, behind that event. Who gets the message then asks, and the worker with it
+//     (Inquire).
+//
+// An owner that dies forgets its offers. Their records are not behind a checkpoint before their outcomes are in the history, so
+// the next owner repeats the effect.
+//
+// Only what may run twice is offered, what has no priority, and what has been quick before: a slow task would cost an offer and a
+// message.
+
+const (
+	offerPrefix = "o"
+	// offerPatience is how long an offer may be without an outcome or an announcement.
+	offerPatience = time.Second
+	// quickLimit is how long a type's tasks may take to be offered: well below what workers announce.
+	quickLimit = schemas.Duration(20 * time.Millisecond)
+	// absentPause and busyPause are how long a list gets no offers when nobody listens, or the worker that was asked is busy.
+	absentPause = 100 * time.Millisecond
+	busyPause   = 2 * time.Millisecond
+	// mostOffers bounds what is offered at a time.
+	mostOffers = 4096
+	// mostSkipped caps how many quick tasks a type must have after a slow one.
+	mostSkipped = 256
+)
+
+// offer is a task that was offered.
+type offer struct {
+	id        uint64
+	run       *run
+	runID     string
+	scheduled int64
+	attempt   int
+	list, typ string
+	ticket    *ticket
+	until     time.Time
+	over      bool
+}
+
+// offers are those of a partition.
+type offers struct {
+	queue  []*offer // in the order of their ends
+	open   map[uint64]*offer
+	last   uint64
+	timed  bool                 // expire is due
+	away   map[string]time.Time // lists that get none until then
+	hastes map[string]*haste
+	asking map[string]bool // attempts whose workers are being asked, by token
+}
+
+// haste is what is known of the tasks of an activity type.
+type haste struct {
+	quick bool
+	slow  int // how often offers of it were slow
+	skip  int // quick ones that do not count
+}
+
+// offer tells whether a task was offered. t is held until its outcome is in the history, or its message is stored.
+func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *ticket) bool {
+	o := &p.offers
+	s := a.Scheduled
+	h := o.hastes[s.ActivityType]
+	if h == nil || !h.quick || s.NotIdempotent || s.TaskPriority != 0 || a.Started != 0 || p.leaving != nil || !p.may() {
+		return false
+	}
+	now := time.Now()
+	if until, away := o.away[s.List]; away {
+		if now.Before(until) {
+			return false
+		}
+		delete(o.away, s.List)
+	}
+	for len(o.queue) > 0 && o.queue[0].over {
+		o.queue[0] = nil
+		o.queue = o.queue[1:]
+	}
+	if len(o.queue) >= mostOffers {
+		return false
+	}
+	o.last++
+	if p.b.conn.PublishReply(p.b.ns.Offer(s.List), p.replies+offerPrefix+"."+strconv.FormatUint(o.last, 36), nil, body) != nil {
+		return false
+	}
+	f := &offer{
+		id: o.last, run: r, runID: r.state.Run, scheduled: a.ScheduledID, attempt: a.Attempt, list: s.List, typ: s.ActivityType,
+		ticket: t, until: now.Add(offerPatience),
+	}
+	t.hold()
+	if o.open == nil {
+		o.open = make(map[uint64]*offer)
+	}
+	o.open[f.id] = f
+	o.queue = append(o.queue, f)
+	r.offers = append(r.offers, f)
+	if !o.timed {
+		o.timed = true
+		p.loop.after(offerPatience, p.expireOffers)
+	}
+	return true
+}
+
+// wanted returns the activity of an offer while its attempt waits for an outcome.
+func (f *offer) wanted() *execution.Activity {
+	if !f.run.live() || f.run.state.Run != f.runID {
+		return nil
+	}
+	if a := f.run.state.Activities[f.scheduled]; a != nil && a.Attempt == f.attempt {
+		return a
+	}
+	return nil
+}
+
+// offersMet ends the offers of a run whose outcomes are in the history. Everything of the run is committed.
+func (p *partition) offersMet(r *run) {
+	for _, f := range slices.Clone(r.offers) {
+		if f.wanted() == nil {
+			p.endOffer(f)
+		}
+	}
+}
+
+func (p *partition) endOffer(f *offer) {
+	if f.over {
+		return
+	}
+	f.over = true
+	delete(p.offers.open, f.id)
+	i := slices.Index(f.run.offers, f)
+	if f.run.offers = slices.Delete(f.run.offers, i, i+1); len(f.run.offers) == 0 {
+		f.run.offers = nil
+	}
+	f.ticket.release()
+	f.run = nil
+}
+
+// refused: nobody has taken the offer.
+func (p *partition) refused(id uint64, nobody bool) {
+	f := p.offers.open[id]
+	if f == nil {
+		return
+	}
+	wait := busyPause
+	if nobody {
+		wait = absentPause
+	}
+	if p.offers.away == nil {
+		p.offers.away = make(map[string]time.Time)
+	}
+	p.offers.away[f.list] = time.Now().Add(wait)
+	p.storeOffer(f, false)
+}
+
+// storeOffer puts the task of an offer on its list, unless its outcome has come or its announcement has done so.
+func (p *partition) storeOffer(f *offer, ask bool) {
+	if a := f.wanted(); a != nil && a.Started == 0 && f.run.open() {
+		p.dispatch(f.run, a, f.ticket, true, ask)
+	}
+	p.mark(f.run)
+	p.endOffer(f)
+}
+
+// storeOffers puts every task on its list that is offered: the owner leaves.
+func (p *partition) storeOffers() {
+	for _, f := range p.offers.queue {
+		if !f.over {
+			p.storeOffer(f, true)
+		}
+	}
+	p.offers.queue = nil
+}
+
+// expireOffers puts the tasks on their lists that were offered too long ago.
+func (p *partition) expireOffers() {
+	o := &p.offers
+	now, n := time.Now(), 0
+	for ; n < len(o.queue); n++ {
+		f := o.queue[n]
+		if !f.over {
+			if f.until.After(now) {
+				break
+			}
+			p.slow(f.typ)
+			p.storeOffer(f, true)
+		}
+		o.queue[n] = nil
+	}
+	o.queue = o.queue[n:]
+	if o.timed = len(o.queue) > 0; o.timed {
+		p.loop.after(o.queue[0].until.Sub(now), p.expireOffers)
+	}
+}
+
+// learn takes how long a task took.
+func (p *partition) learn(typ string, took schemas.Duration) {
+	if took <= 0 {
+		return
+	}
+	h := p.offers.hastes[typ]
+	switch {
+	case took > quickLimit:
+		p.slow(typ)
+	case h == nil:
+		if p.offers.hastes == nil {
+			p.offers.hastes = make(map[string]*haste)
+		}
+		p.offers.hastes[typ] = &haste{quick: true}
+	case h.skip > 0:
+		h.skip--
+	default:
+		h.quick, h.slow = true, 0
+	}
+}
+
+func (p *partition) slow(typ string) {
+	if h := p.offers.hastes[typ]; h != nil {
+		h.quick = false
+		h.slow++
+		h.skip = min(1<<min(h.slow, 10), mostSkipped)
+	}
+}
+
+const (
+	// inquireTries is how often a worker is asked, and inquireWait how long each answer may take: a worker that reconnects must
+	// have the time for it.
+	inquireTries = 5
+	inquireWait  = time.Second
+)
+
+// inquire asks a worker whether it is still at an attempt that came as an offer. It is asked again by whoever is given the task
+// next, so an owner that dies meanwhile owes nothing.
+func (p *partition) inquire(r *run, f execution.Inquire) {
+	o := &p.offers
+	if o.asking[f.Token] {
+		return
+	}
+	body, err := schemas.MarshalJSON(&schemas.Control{V: schemas.Version, Kind: schemas.ControlHolds, Token: f.Token})
+	if err != nil {
+		p.log.WithError(err).Error("a worker cannot be asked")
+		return
+	}
+	if o.asking == nil {
+		o.asking = make(map[string]bool)
+	}
+	o.asking[f.Token] = true
+	wid, gone := r.wid, execution.Gone{Run: r.state.Run, ScheduledID: f.ScheduledID, Attempt: f.Attempt}
+	p.b.wg.Go(func() {
+		holds := p.b.holds(f.Worker, body)
+		p.loop.post(func() {
+			delete(o.asking, f.Token)
+			if holds || p.leaving != nil || !p.lease.Valid() {
+				return
+			}
+			p.log.WithField("workflow", wid).WithField("worker", f.Worker).Warn("a worker does not answer for an activity that it was at; it is interrupted")
+			p.deliver(p.get(wid), &envelope{wid: wid, msg: gone, at: p.now(), log: noLog})
+		})
+	})
+}
+
+// holds asks a worker. Without a connection nobody is accused.
+func (b *Broker) holds(worker string, question []byte) bool {
+	for range inquireTries {
+		ctx, cancel := context.WithTimeout(b.ctx, inquireWait)
+		began := time.Now()
+		m, err := b.conn.Request(ctx, b.ns.Control(worker), nil, question)
+		cancel()
+		var a schemas.ControlAnswer
+		if b.ctx.Err() != nil || err == nil && schemas.Unmarshal(m.Data, &a) == nil && a.Holds {
+			return true
+		}
+		if pause(b.ctx, inquireWait-time.Since(began)) != nil {
+			return true
+		}
+	}
+	return !b.conn.NATS().IsConnected()
+}
