@@ -111,7 +111,7 @@ func (s *spell) answered(m post.Msg) {
 	if err != nil {
 		return
 	}
-	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+	if m.NobodyListens() {
 		s.unanswered(id, absentPause)
 		return
 	}
