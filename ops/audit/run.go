@@ -12,7 +12,8 @@ import (
 const fullShare = 20
 
 // Run looks again and again until ctx ends, and returns nil: a cheap pass every minute and a full one every ten, or less
-// often if it takes long, the first of them a minute after it begins. It logs each finding once when it comes and once when it is gone.
+// often if it takes long, the first of them a minute after it begins. It logs each finding once when it comes and once when
+// it is gone.
 func (a *Auditor) Run(ctx context.Context) error {
 	tick := time.NewTicker(a.o.CheapEvery)
 	defer tick.Stop()
@@ -26,9 +27,11 @@ func (a *Auditor) Run(ctx context.Context) error {
 		full, began := !time.Now().Before(nextFull), time.Now()
 		r, err := a.Pass(ctx, full)
 		if full {
-			if nextFull = time.Now().Add(fullShare * time.Since(began)); err == nil {
-				nextFull = later(nextFull, time.Now().Add(a.o.FullEvery))
+			wait := fullShare * time.Since(began)
+			if err == nil {
+				wait = max(wait, a.o.FullEvery)
 			}
+			nextFull = time.Now().Add(wait)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -42,13 +45,6 @@ func (a *Auditor) Run(ctx context.Context) error {
 			a.o.Observer(r)
 		}
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 // ofPlaces are the kinds that a cheap pass finds too.
