@@ -27,11 +27,7 @@ func (a *Auditor) Run(ctx context.Context) error {
 		full, began := !time.Now().Before(nextFull), time.Now()
 		r, err := a.Pass(ctx, full)
 		if full {
-			wait := fullShare * time.Since(began)
-			if err == nil {
-				wait = max(wait, a.o.FullEvery)
-			}
-			nextFull = time.Now().Add(wait)
+			nextFull = time.Now().Add(untilFull(time.Since(began), a.o.FullEvery, err))
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -45,6 +41,14 @@ func (a *Auditor) Run(ctx context.Context) error {
 			a.o.Observer(r)
 		}
 	}
+}
+
+// untilFull is how long to wait behind a full pass that took so long for the next one. One that failed is tried again soon.
+func untilFull(took, every time.Duration, failed error) time.Duration {
+	if failed != nil {
+		return fullShare * took
+	}
+	return max(every, fullShare*took)
 }
 
 // ofPlaces are the kinds that a cheap pass finds too.
