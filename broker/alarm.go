@@ -225,10 +225,6 @@ func (p *partition) dropStrange(wid, id string) {
 	})
 }
 
-// eraseAtOnce bounds the deletions of a partition that are on their way: the server keeps one queue of such requests for
-// everybody, and empties it when 10,000 wait.
-const eraseAtOnce = 64
-
 // deleteAlarm deletes the alarm of a closed run.
 func (p *partition) deleteAlarm(seq uint64) {
 	p.toErase = append(p.toErase, seq)
@@ -236,7 +232,7 @@ func (p *partition) deleteAlarm(seq uint64) {
 }
 
 func (p *partition) eraseSome() {
-	for len(p.toErase) > 0 && p.erasing < eraseAtOnce {
+	for len(p.toErase) > 0 && p.erasing < post.DeletesAtOnce {
 		seq := p.toErase[0]
 		p.toErase = p.toErase[1:]
 		p.erasing++

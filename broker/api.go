@@ -255,14 +255,14 @@ func (b *Broker) accept(r micro.Request, q *schemas.StartRequest) {
 	if c := content(r); c != "" {
 		h.Set(schemas.ContentTypeHeader, c)
 	}
-	if len(body) <= schemas.PayloadThreshold/3 {
+	if len(body) <= spillFrom {
 		b.toOwner(q.WorkflowID, r.Reply(), h, body)
 		return
 	}
 	b.storeStart(r, q)
 }
 
-// storeStart puts a start into the inbox: the reader of that takes large inputs out of it.
+// storeStart puts a start whose input may be too large for a record into the inbox, whose reader spills that.
 func (b *Broker) storeStart(r micro.Request, q *schemas.StartRequest) {
 	q.ReplyTo, q.Content = r.Reply(), content(r)
 	body, err := schemas.Marshal(q)

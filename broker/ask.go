@@ -181,7 +181,7 @@ func (p *partition) answered(m post.Msg) {
 		}
 		return
 	}
-	nobody := len(m.Data) == 0 && m.Header.Get("Status") == "503"
+	nobody := m.NobodyListens()
 	if id, forward := strings.CutPrefix(key, passedPrefix+"."); forward {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil && !nobody {

@@ -41,7 +41,7 @@ type Broker struct {
 	// answering are requests that are read for.
 	answering gate
 	readers   chan struct{} // bounds concurrent reads
-	starts    *post.Outbox  // with inputs that must be spilled before a record names them
+	starts    *post.Outbox  // with inputs that may have to be spilled before a record names them
 	relay     *relay
 	store     *payloads.Store
 	uploads   *payloads.Uploads

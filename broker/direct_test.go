@@ -119,9 +119,7 @@ func TestOwnerDiesWithAnOutcome(t *testing.T) { // P-1
 					a.waitKilled()
 					k.success()
 					f.node("b", nil)
-					if got := f.result("o"); got != "completed" {
-						t.Fatalf("status %s", got)
-					}
+					f.completes("o")
 					f.wantTypes("o", oneActivity...)
 				})
 			})
@@ -145,9 +143,7 @@ func TestOutcomeIsSentBackByAnOwnerThatStartsAnew(t *testing.T) { // P-2
 			t.Fatalf("it was sent back after %v", took)
 		}
 		k.success()
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", oneActivity...)
 	})
 }
@@ -189,9 +185,7 @@ func TestSignalWhileARecordWaits(t *testing.T) {
 		go f.start(startO)
 		<-asked
 		f.publish(ns.Signal("o", "go"), "")
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "Signal", "DeciderScheduled", "DeciderCompleted",
 			"WorkflowCloseFailed", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
 	})
@@ -228,9 +222,7 @@ func TestWindowsWhileRecordsWait(t *testing.T) {
 			time.Sleep(time.Duration(i%9) * time.Millisecond)
 		}
 		<-done
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		for id, n := range seen {
 			if n != 1 {
 				t.Errorf("signal %d was in %d windows", id, n)

@@ -7,8 +7,11 @@
 //
 // How a message becomes history:
 //
-//	inbox, signals ─► intake ─► run (mailbox) ─► execution.Step ─► record ─► history stream
-//	                                                                   └ acknowledged ─► effects
+//	inbox, signals ─► intake ─┐
+//	starts, outcomes, rings ──┴► run (mailbox) ─► execution.Step ─► record ─► history stream
+//	                                                                    └ acknowledged ─► answers, effects
+//
+// What comes straight to the owner (ADR 0021 and 0022) is kept by its sender until the answer.
 //
 // Invariants:
 //

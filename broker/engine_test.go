@@ -122,12 +122,7 @@ func TestLongHistoryLoadsFromItsSnapshot(t *testing.T) {
 func TestCacheIsBounded(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 5 })
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("Signal") {
-				return complete
-			}
-			return "[]"
-		})
+		f.decider("order", signaled)
 		const n = 60
 		for i := range n {
 			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))

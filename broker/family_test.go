@@ -245,12 +245,7 @@ func TestSignalToAnotherWorkflow(t *testing.T) { // P-6
 						judge = nth(1, place, verdict)
 					}
 					n := f.node("a", judge)
-					f.decider("kid", func(d *decisionTask) string {
-						if d.has("Signal") {
-							return complete
-						}
-						return "[]"
-					})
+					f.decider("kid", signaled)
 					f.decider("order", func(d *decisionTask) string {
 						if d.has("WorkflowStarted") {
 							return `[{"type":"SignalExternal","attributes":{"workflowId":"kid","signalName":"go","input":7}},

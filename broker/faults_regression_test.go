@@ -80,12 +80,7 @@ func TestAlarmOfALoadedRunGoesWithIt(t *testing.T) { // I15
 		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				a := f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })
-				f.decider("order", func(d *decisionTask) string {
-					if d.has("Signal") {
-						return complete
-					}
-					return "[]"
-				})
+				f.decider("order", signaled)
 				f.decider("quick", func(*decisionTask) string { return complete })
 				f.start(startO)
 				f.await("o", schemas.EventDeciderCompleted)
@@ -172,12 +167,7 @@ func TestDescribeTellsNoMoreThanTheHistory(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				var lost atomic.Bool
 				f.node("a", silent(2, "drover.default.history.0.o.", &lost)) // start and first answer, signal and close
-				f.decider("order", func(d *decisionTask) string {
-					if d.has("Signal") {
-						return complete
-					}
-					return "[]"
-				})
+				f.decider("order", signaled)
 				f.start(startO)
 				f.await("o", schemas.EventDeciderCompleted)
 				f.publish(ns.Signal("o", "go"), "")

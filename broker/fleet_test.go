@@ -236,6 +236,14 @@ func (f *fleet) result(id string) string {
 	return ""
 }
 
+// completes waits until the workflow is closed, as it should be.
+func (f *fleet) completes(id string) {
+	f.t.Helper()
+	if got := f.result(id); got != "completed" {
+		f.t.Fatalf("%s: status %s, want completed", id, got)
+	}
+}
+
 // decisionTask is a decision task as another language sees it.
 type decisionTask struct {
 	Token             string
@@ -257,6 +265,22 @@ func (t *decisionTask) has(typ string) bool {
 		}
 	}
 	return false
+}
+
+// signaled decides that its run completes once a signal is in its window.
+func signaled(d *decisionTask) string {
+	if d.has("Signal") {
+		return complete
+	}
+	return "[]"
+}
+
+// anHour decides that its run sleeps for an hour and completes.
+func anHour(d *decisionTask) string {
+	if d.has("TimerExpired") {
+		return complete
+	}
+	return `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":3600}}]`
 }
 
 // decider answers decision tasks of a type with what f returns: a JSON list of decisions, or "" for no answer.

@@ -15,10 +15,10 @@ import (
 )
 
 // Headers of a history record: what a list shows of a run is read from its last record without decoding it. They lie on disk
-// with every record, so four values share one header: "STATUS LAST STARTED TYPE", the time in Unix nanoseconds to base 36.
+// with every record, so four values share one, schemas.StatusHeader: "STATUS LAST STARTED TYPE", the time in Unix nanoseconds
+// to base 36.
 const (
-	headerStatus = "Drover-Status"
-	headerMore   = "Drover-More"
+	headerMore = "Drover-More"
 
 	// Records of version 0.1 have a header for each of the four.
 	oldHeaderType    = "Drover-Type"
@@ -36,7 +36,7 @@ func describe(h post.Header, s *execution.State, events []schemas.Event) {
 	b = strconv.AppendInt(append(b, ' '), events[len(events)-1].ID, 10)
 	b = strconv.AppendInt(append(b, ' '), int64(s.StartBase), 36)
 	b = append(append(b, ' '), subject.Token(s.Start.WorkflowType)...)
-	h[headerStatus] = []string{string(b)}
+	h[schemas.StatusHeader] = []string{string(b)}
 	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" || s.Start.ParentWorkflowExecution != nil {
 		more, err := json.Marshal(moreInfo{s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution})
 		if err == nil {
@@ -70,9 +70,9 @@ func infoFrom(m post.Stored) (schemas.ExecutionInfo, error) {
 	if err != nil {
 		return schemas.ExecutionInfo{}, err
 	}
-	i := schemas.ExecutionInfo{WorkflowID: wid, Run: run, Status: schemas.HeaderStatus(m.Header.Get(headerStatus))}
+	i := schemas.ExecutionInfo{WorkflowID: wid, Run: run, Status: schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader))}
 	last, started, typ, base := m.Header.Get(oldHeaderLast), m.Header.Get(oldHeaderStarted), m.Header.Get(oldHeaderType), 10
-	if all := strings.Split(m.Header.Get(headerStatus), " "); len(all) == 4 {
+	if all := strings.Split(m.Header.Get(schemas.StatusHeader), " "); len(all) == 4 {
 		last, started, typ, base = all[1], all[2], all[3], 36
 	}
 	if i.Type, err = subject.ParseToken(typ); err != nil {

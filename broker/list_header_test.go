@@ -31,7 +31,7 @@ func TestHeadersOfRecords(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "open", "open 7 x", "open seven 1 t", "open 7 + t", "open 7 1 %zz"} {
-		if _, err := infoFrom(post.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: post.Header{headerStatus: {bad}}}); err == nil {
+		if _, err := infoFrom(post.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: post.Header{schemas.StatusHeader: {bad}}}); err == nil {
 			t.Errorf("%q: got no error", bad)
 		}
 	}

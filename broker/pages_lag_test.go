@@ -37,7 +37,7 @@ func TestPageOfAReplicaThatLags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", "r"), post.Header{headerStatus: {"open"}}, body); err != nil {
+		if _, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", "r"), post.Header{schemas.StatusHeader: {"open"}}, body); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/droverhq/drover/schemas"
@@ -72,8 +71,7 @@ func (p *partition) park(r *run) {
 func (p *partition) unpark(r *run) {
 	if k, ok := p.parked[r.wid]; ok {
 		delete(p.parked, r.wid)
-		k.run = strings.Clone(k.run)
-		r.parked = &k
+		r.parked = &k // until the run is loaded
 	}
 }
 

@@ -27,12 +27,7 @@ func TestIdleRunsAreParked(t *testing.T) { // P-2, P-10
 			}
 			return cutwire.Pass
 		}, func(o *broker.Options) { o.CachedRuns = 1 })
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("Signal") {
-				return complete
-			}
-			return "[]"
-		})
+		f.decider("order", signaled)
 		const n = 20
 		for i := range n {
 			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))

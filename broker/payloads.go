@@ -93,6 +93,10 @@ func (b *Broker) download(ctx context.Context, q *schemas.DownloadRequest) (*sch
 	return &schemas.DownloadResponse{V: schemas.Version, Data: data, Next: next}, nil
 }
 
+// spillFrom is the size in bytes up to which no message holds a payload above the threshold: text may grow threefold when it
+// is decoded.
+const spillFrom = schemas.PayloadThreshold / 3
+
 // spill moves payloads that came in whole, above the threshold, into the object store, before any record can name them. It
 // runs on the reader's goroutine, so that the loop waits for nothing, and returns when it is done: behind a message whose
 // payload is not stored the log must not advance. It tells whether that was before ctx ended.
@@ -100,7 +104,7 @@ func (b *Broker) download(ctx context.Context, q *schemas.DownloadRequest) (*sch
 // The object is named by where the message stands in its log, not by an id of this process: whoever reads the message again
 // finds the object and names it again.
 func (p *partition) spill(ctx context.Context, in *intake, m post.Stored, o *opened) bool {
-	if len(m.Data) <= schemas.PayloadThreshold/3 || o.err != nil { // text may grow threefold when it is decoded
+	if len(m.Data) <= spillFrom || o.err != nil {
 		return true
 	}
 	for i, field := range o.payloads() {

@@ -64,12 +64,7 @@ func TestLargePayloadsOfStrangers(t *testing.T) {
 func TestTakeOverNamesTheSameObject(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("early", nil)
-		f.decider("order", func(task *decisionTask) string {
-			if task.has("Signal") {
-				return complete
-			}
-			return "[]"
-		})
+		f.decider("order", signaled)
 		f.start(`{"workflowId":"w","type":"order"}`)
 		f.await("w", schemas.EventDeciderCompleted)
 		f.nodes[0].stop()

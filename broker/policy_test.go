@@ -151,14 +151,6 @@ func TestBadPolicies(t *testing.T) {
 	})
 }
 
-// signaled completes when its run has had the signal "go", and keeps how many it saw.
-func signaled(d *decisionTask) string {
-	if d.has("Signal") {
-		return complete
-	}
-	return "[]"
-}
-
 func TestSignalWithStart(t *testing.T) {
 	virtually(t, 4, func(t *testing.T, f *fleet) {
 		f.node("a", nil)

@@ -46,9 +46,7 @@ func TestEmptyRun(t *testing.T) { // S1-44
 		f.node("a", nil)
 		f.decider("order", func(*decisionTask) string { return complete })
 		f.start(startO)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
 	})
 }
@@ -117,9 +115,7 @@ func TestRepeatsEffectsOfADecision(t *testing.T) { // P-1
 		a.waitKilled()
 		f.node("b", nil)
 		f.pull().success()
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", oneActivity...)
 		if asked.Load() != 2 {
 			t.Fatalf("the decider was asked %d times, want 2: its first answer was in the history", asked.Load())
@@ -137,9 +133,7 @@ func TestForeignWriteForksNothing(t *testing.T) { // P-2
 		// message that caused it must not be lost.
 		f.publish("drover.default.history.0.stranger.x", `{}`)
 		k.success()
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", oneActivity...)
 		if err := f.post.PurgeSubject(t.Context(), ns.StreamHistory(0), "drover.default.history.0.stranger.x"); err != nil {
 			t.Fatal(err)
@@ -201,12 +195,7 @@ func TestEveryCommitNamesItsStreamAndItsRun(t *testing.T) { // P-2
 func TestLateWriteOfAnOldOwnerForksNothing(t *testing.T) { // P-2
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		// Two runs whose next records the old owner has pipelined when it is cut off.
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("Signal") {
-				return complete
-			}
-			return "[]"
-		})
+		f.decider("order", signaled)
 		a := f.node("a", nil)
 		f.start(`{"workflowId":"x","type":"order","run":"rx"}`)
 		f.await("x", schemas.EventDeciderCompleted)
@@ -249,12 +238,7 @@ func noCheckpoints(subj string, _ []byte) cutwire.Verdict {
 
 func TestPositionsBelongToTheWorkflowID(t *testing.T) { // P-3
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("Signal") {
-				return complete
-			}
-			return "[]"
-		})
+		f.decider("order", signaled)
 		a := f.node("a", noCheckpoints)
 		f.start(startO)
 		f.publish("drover.default.signal.o.stop", `"A's"`)
@@ -275,12 +259,7 @@ func TestPositionsBelongToTheWorkflowID(t *testing.T) { // P-3
 func TestStartIsIdempotent(t *testing.T) { // P-5
 	virtually(t, 4, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("Signal") {
-				return complete
-			}
-			return "[]"
-		})
+		f.decider("order", signaled)
 		want := func(body, run string, started bool) {
 			t.Helper()
 			a := f.start(body)
@@ -399,12 +378,7 @@ func TestLostWorkerOfAnIdempotentActivity(t *testing.T) { // P-7
 
 func TestSignalBehindItsStart(t *testing.T) { // P-12
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("Signal") {
-				return complete
-			}
-			return "[]"
-		})
+		f.decider("order", signaled)
 		// Both are published while nobody runs; whichever log is read first, the signal belongs to the run.
 		body, err := schemas.Marshal(&schemas.StartRequest{V: 1, WorkflowID: "o", Run: "r1", Type: "order"})
 		if err != nil {
@@ -416,9 +390,7 @@ func TestSignalBehindItsStart(t *testing.T) { // P-12
 		f.publish("drover.default.in.0.o.start", string(body))
 		f.publish("drover.default.signal.o.stop", `{"by":"me"}`)
 		f.node("a", nil)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		if dead := f.dead(); len(dead) != 0 {
 			t.Fatalf("dead letters %v", dead)
 		}

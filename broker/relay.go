@@ -118,7 +118,7 @@ func (r *relay) heard(m post.Msg) {
 		return
 	}
 	id, err := strconv.ParseUint(key, 36, 64)
-	if err != nil || len(m.Data) > 0 || m.Header.Get("Status") != "503" {
+	if err != nil || !m.NobodyListens() {
 		return
 	}
 	r.mu.Lock()

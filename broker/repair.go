@@ -53,7 +53,7 @@ func (p *partition) meetOpen(ctx context.Context) error {
 		if !isRecord(&s) {
 			return nil
 		}
-		status := schemas.HeaderStatus(s.Header.Get(headerStatus))
+		status := schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader))
 		if status.Closed() && status != schemas.StatusContinuedAsNew {
 			delete(open, s.Subject)
 		} else {

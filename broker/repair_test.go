@@ -21,12 +21,7 @@ func TestLostTasksAndAlarms(t *testing.T) { // P-8
 		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				first := f.node("a", nil)
-				f.decider("sleep", func(d *decisionTask) string {
-					if d.has("TimerExpired") {
-						return complete
-					}
-					return `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":3600}}]`
-				})
+				f.decider("sleep", anHour)
 				f.decider("order", one(""))
 				f.start(startO)
 				f.start(`{"workflowId":"s","type":"sleep"}`)

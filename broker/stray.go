@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
 )
 
 // Whoever asks may name any subject for the answer, and who answers publishes there by his own right: NATS does not check
@@ -28,7 +29,7 @@ func answerable(to string) bool {
 }
 
 // isRecord tells whether a message on the subject of a run was written as a record.
-func isRecord(m *post.Stored) bool { return m.Header.Get(headerStatus) != "" }
+func isRecord(m *post.Stored) bool { return m.Header.Get(schemas.StatusHeader) != "" }
 
 // orNone is nil if there was nothing but strays.
 func (l *loaded) orNone() *loaded {

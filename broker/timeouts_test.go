@@ -229,12 +229,7 @@ func TestTimerSurvivesItsOwner(t *testing.T) { // S1-16, S1-18, P-8 by P-1
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		slow := func(o *broker.Options) { o.CheckpointEvery = time.Minute } // an idle hour costs less
 		a := f.node("a", nil, slow)
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("TimerExpired") {
-				return complete
-			}
-			return `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":3600}}]`
-		})
+		f.decider("order", anHour)
 		f.start(startO)
 		f.await("o", schemas.EventTimerScheduled)
 		time.Sleep(20 * time.Minute)
@@ -286,12 +281,7 @@ func TestAlarmsAreFenced(t *testing.T) { // P-10
 			}
 			return cutwire.Pass
 		})
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("TimerExpired") {
-				return complete
-			}
-			return `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":3600}}]`
-		})
+		f.decider("order", anHour)
 		f.start(startO)
 		f.await("o", schemas.EventTimerScheduled)
 		time.Sleep(5 * time.Second)

@@ -243,12 +243,7 @@ func startOf(id, more string) string { return `{"workflowId":"` + id + `","type"
 // SWF: no new runs of a deprecated type, those that are open go on; and a restart does not forget it.
 func TestDeprecation(t *testing.T) {
 	virtually(t, 2, func(t *testing.T, f *fleet) {
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("Signal") {
-				return complete
-			}
-			return "[]"
-		})
+		f.decider("order", signaled)
 		a := f.node("a", nil)
 		const v1 = `,"typeVersion":"1"`
 		wantRefusal(t, f.api("typeDeprecate", orderType), schemas.CodeNotFound, "name")

@@ -51,10 +51,10 @@ func TestCacheShowsTheTrueHistory(t *testing.T) { // P-11
 			if shown {
 				window = append(window, started)
 			}
-			task, err := newTask(schemas.DecisionTask{
+			task := &Task{pages: s.page, task: schemas.DecisionTask{
 				WorkflowID: "w", Run: fmt.Sprint(n), Token: "t", PreviousStartedID: s.previous, StartedID: started.ID, Events: window, Base: s.base,
-			}, s.page)
-			if err != nil {
+			}}
+			if err := task.check(); err != nil {
 				t.Fatal(err)
 			}
 			task.windowBytes = 10 * len(window)

@@ -58,7 +58,7 @@ func TestPoolHoldsBackInOrder(t *testing.T) {
 func TestClosedRunsAreForgottenFirst(t *testing.T) {
 	c := newCache(2, 1<<20)
 	for i, closes := range []bool{false, true, false} {
-		task, err := newTask(schemas.DecisionTask{WorkflowID: "w", Run: fmt.Sprint(i), StartedID: 1, Events: []schemas.Event{{ID: 1}}}, nil)
+		task, err := NewTask(schemas.DecisionTask{WorkflowID: "w", Run: fmt.Sprint(i), StartedID: 1, Events: []schemas.Event{{ID: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}

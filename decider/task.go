@@ -34,8 +34,8 @@ type Task struct {
 // NewTask returns a task without a worker: for tests of deciders, and for deciding over a stored history. Its window
 // must be complete, and whoever asks such a task for events before its window gets [ErrHistory].
 func NewTask(t schemas.DecisionTask) (*Task, error) {
-	task, err := newTask(t, nil)
-	if err != nil {
+	task := &Task{task: t}
+	if err := task.check(); err != nil {
 		return nil, err
 	}
 	if task.lacking() {
@@ -43,14 +43,6 @@ func NewTask(t schemas.DecisionTask) (*Task, error) {
 			ErrInvalidTask, task.windowEnd(), t.StartedID)
 	}
 	return task, nil
-}
-
-func newTask(dt schemas.DecisionTask, pages pager) (*Task, error) {
-	t := &Task{task: dt, pages: pages}
-	if err := t.check(); err != nil {
-		return nil, err
-	}
-	return t, nil
 }
 
 // check judges what was received, and leaves out of the window what does not belong there.

@@ -75,7 +75,7 @@ func crash(p *pressure, fleet map[string]*process, victim string, round int, rng
 	at := rng.IntN(total * 3 / 4)
 	p.reach(ctx, at)
 	began := time.Now()
-	fleet[victim].kill()
+	fleet[victim].Kill()
 	fleet[victim] = members[victim](w)
 	p.end()
 	w.t.Logf("round %d: kill -9 of %s at step %d of %d; everything had ended %v later", round, victim, at, total, time.Since(began).Round(time.Millisecond))

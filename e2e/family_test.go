@@ -347,7 +347,7 @@ func TestCrashRoundsOfFamilies(t *testing.T) {
 				}
 				tr.reach(ctx, at)
 				began := time.Now()
-				alive[victim].kill()
+				alive[victim].Kill()
 				alive[victim] = tt.victims[victim](w)
 				tr.end()
 				cancel()

@@ -128,7 +128,7 @@ func TestPlannedHandOver(t *testing.T) {
 		quiet := time.Now()
 		wait(t.Context(), time.Second/2)
 		stopped := time.Now()
-		d.brokers[name].stop()
+		d.brokers[name].Stop(patience)
 		ended := time.Since(stopped)
 		wait(t.Context(), time.Second/2)
 		took := d.changes(owned)

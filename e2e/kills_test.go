@@ -41,7 +41,7 @@ func TestTakeOverAfterKills(t *testing.T) {
 		owned := d.shared()[victim]
 		wait(t.Context(), time.Duration(round%5)*(*killTTL)/15) // at another moment between two renewals
 		killed := time.Now()
-		d.brokers[victim].kill()
+		d.brokers[victim].Kill()
 		for _, partition := range owned {
 			eventually(t, fmt.Sprintf("broker %s serves partition %d", heir, partition), func() bool { return p.serves(nc, heir, partition) })
 		}

@@ -26,7 +26,7 @@ func TestS3_12LastWorkerDies(t *testing.T) {
 	if l := victim.answer(b); !strings.Contains(string(l.Permission), `"go":true`) {
 		t.Fatalf("got %s, want go", l.Permission)
 	}
-	victim.kill()
+	victim.Kill()
 
 	n, task = w.task(puppet) // B has failed, with nobody there to ask
 	within(t, time.Minute, "it is in the history", func() bool { return strings.Contains(notation(w.events(run)), "ActivityFailed B") })

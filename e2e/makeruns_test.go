@@ -185,7 +185,7 @@ func (s *studio) activities() {
 	victim.takes("act-1.1")
 	victim.reports("act-1.1", "started")
 	s.has(run, schemas.EventActivityStarted)
-	victim.kill()
+	victim.Kill()
 
 	victim = s.hand("hands")
 	hands.Once = true
@@ -196,7 +196,7 @@ func (s *studio) activities() {
 		s.t.Fatalf("got %s, want go", l.Permission)
 	}
 	s.has(run, schemas.EventActivityStarted)
-	victim.kill()
+	victim.Kill()
 
 	s.has(s.put(playType, acts(act{Do: doWork, Name: "flaky", Retry: laterSeconds}), storedRun{ID: "retry", Waits: "its second attempt", Said: "flaky 2;"}), schemas.EventActivityRetryScheduled)
 	for _, p := range []int{s.home, s.away} {

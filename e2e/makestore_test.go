@@ -67,12 +67,12 @@ func produce(t *testing.T, name string) {
 	s.activities()
 	families := s.prepare()
 
-	brokers["two"].signal(syscall.SIGSTOP)
+	brokers["two"].Signal(syscall.SIGSTOP)
 	families()
 	eventually(t, "the server has synced what it has", func() bool { return s.quiet() })
-	server.kill()
+	server.Kill()
 	for _, b := range brokers {
-		b.kill()
+		b.Kill()
 	}
 	s.keep(name)
 }

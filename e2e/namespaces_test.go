@@ -52,7 +52,7 @@ func tenancy(t *testing.T) (url string) {
 	url = s.ClientURL()
 	p := spawn(t, folder(t), "server", exec.Command(binary, "server", "--json", "--nats", url, "--user", "drover", "--password", "drover"))
 	p.line()
-	t.Cleanup(p.stop)
+	t.Cleanup(func() { p.Stop(patience) })
 	return url
 }
 

@@ -49,7 +49,7 @@ func TestNATSDiesUnderBrokers(t *testing.T) {
 			}
 			eventually(t, "each alarm is stored", func() bool { return w.alarms() >= uint64(len(runs)) })
 
-			nats.kill()
+			nats.Kill()
 			for _, stream := range tt.lost {
 				if err := os.RemoveAll(filepath.Join(w.dir, "store", "jetstream", "$G", "streams", stream, "msgs")); err != nil {
 					t.Fatal(err)
@@ -59,7 +59,7 @@ func TestNATSDiesUnderBrokers(t *testing.T) {
 			eventually(t, "the brokers have seen that the server is another one", func() bool {
 				said := 0
 				for _, b := range brokers {
-					log, err := os.ReadFile(b.log)
+					log, err := os.ReadFile(b.Log)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -74,7 +74,7 @@ func TestS3_14OneServerIsKilledAndComesBack(t *testing.T) {
 		eventually(t, "one is the master or two is", func() bool { return w.holder("master") != "" })
 		was := w.holder("master")
 		killed := time.Now()
-		one.kill()
+		one.Kill()
 		if was == "one" {
 			eventually(t, "two is the master", func() bool { return w.holder("master") == "two" })
 			t.Logf("another master %v after the kill", time.Since(killed).Round(time.Millisecond))
@@ -86,7 +86,7 @@ func TestS3_14OneServerIsKilledAndComesBack(t *testing.T) {
 		t.Logf("ready %v after the start of a node that had been killed", time.Since(began).Round(time.Millisecond))
 		w.wantNodes("one ready", "two ready")
 	}
-	one.stop()
+	one.Stop(patience)
 	w.wantNodes("two ready")
 }
 
@@ -97,7 +97,7 @@ func TestS3_02HaltAfterKill(t *testing.T) {
 	s := w.embedded(flags...)
 	run := w.start("nobody", "before", nil, drover.StartOptions{})
 	w.exists(run)
-	s.kill()
+	s.Kill()
 	s = spawn(t, w.dir, "server", exec.Command(binary, append([]string{
 		"server", "--json", "--store", filepath.Join(w.dir, "store"), "--port", fmt.Sprint(w.port),
 	}, flags...)...))
@@ -117,7 +117,7 @@ func TestS3_02HaltAfterKill(t *testing.T) {
 	}
 	w.exists(run)
 	w.wantNodes("one ready")
-	s.stop()
+	s.Stop(patience)
 }
 
 // "drover drain" ends a server as SIGTERM does: other servers take over, no call fails, its record is gone, exit code 0.
@@ -132,12 +132,12 @@ func TestS2_01DrainAServer(t *testing.T) {
 		t.Fatalf("got %+v", r)
 	}
 	t.Logf("drained in %v", time.Since(began).Round(time.Millisecond))
-	one.leaves()
+	one.Leaves(patience)
 	w.wantNodes("two ready")
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		w.start("nobody", id, nil, drover.StartOptions{})
 	}
-	two.signal(syscall.SIGTERM)
-	two.leaves()
+	two.Signal(syscall.SIGTERM)
+	two.Leaves(patience)
 	w.wantNodes()
 }

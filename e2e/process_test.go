@@ -1,25 +1,22 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/e2e/child"
 	"github.com/droverhq/drover/e2e/stranger"
 )
 
@@ -45,16 +42,12 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// process is a child. Its standard error is a file, its standard output is read line by line.
+// process is a child that may take orders.
 type process struct {
+	*child.Process
 	t     *testing.T
 	name  string
-	log   string
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	lines chan string
-	ended chan struct{}
-	err   error // after ended
+	stdin io.Writer
 }
 
 var serial atomic.Int64
@@ -62,105 +55,20 @@ var serial atomic.Int64
 // spawn starts a program. It ends with the test at the latest.
 func spawn(t *testing.T, dir, name string, cmd *exec.Cmd) *process {
 	t.Helper()
-	p := &process{
-		t: t, name: name, cmd: cmd, lines: make(chan string, 4096), ended: make(chan struct{}),
-		log: filepath.Join(dir, fmt.Sprintf("%03d-%s.log", serial.Add(1), name)),
-	}
-	log, err := os.Create(p.log)
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
-	cmd.Stderr, cmd.SysProcAttr = log, dieWithParent()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.stdin, err = cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go p.read(out)
-	t.Cleanup(func() {
-		p.kill()
-		if t.Failed() {
-			p.showLog()
-		}
-	})
-	return p
-}
-
-func (p *process) read(out io.Reader) {
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 8<<20)
-	for lines.Scan() {
-		p.lines <- lines.Text()
-	}
-	close(p.lines)
-	p.err = p.cmd.Wait()
-	close(p.ended)
-}
-
-// showLog prints the end of the log.
-func (p *process) showLog() {
-	const most = 4 << 10
-	b, err := os.ReadFile(p.log)
-	if err != nil {
-		p.t.Log(err)
-		return
-	}
-	if len(b) > most {
-		b = b[len(b)-most:]
-	}
-	p.t.Logf("%s (pid %d) ended with %v, the end of its log:\n%s", p.name, p.pid(), p.err, b)
-}
-
-func (p *process) pid() int { return p.cmd.Process.Pid }
-
-// signal sends a signal; a process that has ended takes none.
-func (p *process) signal(s syscall.Signal) {
-	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		p.t.Errorf("%v to %s: %v", s, p.name, err)
-	}
-}
-
-// kill is kill -9: nothing runs in the process after it. It waits until the process is gone.
-func (p *process) kill() {
-	p.signal(syscall.SIGKILL)
-	for range p.lines {
-	}
-	<-p.ended
-}
-
-// stop is SIGTERM and waits for a clean end.
-func (p *process) stop() {
-	p.t.Helper()
-	p.signal(syscall.SIGTERM)
-	p.leaves()
-}
-
-// leaves waits for the clean end of a process that was told to stop.
-func (p *process) leaves() {
-	p.t.Helper()
-	select {
-	case <-p.ended:
-	case <-time.After(patience):
-		p.t.Fatalf("%s has not ended %v after SIGTERM", p.name, patience)
-	}
-	if p.err != nil {
-		p.t.Fatalf("%s: got %v after SIGTERM, want exit code 0", p.name, p.err)
-	}
+	log := filepath.Join(dir, fmt.Sprintf("%03d-%s.log", serial.Add(1), name))
+	return &process{Process: child.Start(t, log, cmd), t: t, name: name, stdin: stdin}
 }
 
 // alive fails the test if the process has ended.
 func (p *process) alive() {
 	p.t.Helper()
 	select {
-	case <-p.ended:
-		p.t.Fatalf("%s (pid %d) has ended: %v", p.name, p.pid(), p.err)
+	case <-p.Ended:
+		p.t.Fatalf("%s (pid %d) has ended: %v", p.name, p.PID(), p.Err)
 	default:
 	}
 }
@@ -169,7 +77,7 @@ func (p *process) alive() {
 func (p *process) line() string {
 	p.t.Helper()
 	select {
-	case l, ok := <-p.lines:
+	case l, ok := <-p.Lines:
 		if !ok {
 			p.t.Fatalf("%s prints nothing more, it has ended", p.name)
 		}
@@ -239,7 +147,7 @@ func runDroverWith(t *testing.T, url, stdin string, args ...string) result {
 	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Env = append(os.Environ(), "NATS_URL="+url)
 	cmd.Stdin = strings.NewReader(stdin)
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &stdout, &stderr, dieWithParent()
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &stdout, &stderr, child.DieWithParent()
 	err := cmd.Run()
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
 		t.Fatalf("drover %s: %v", strings.Join(args, " "), err)
@@ -247,23 +155,13 @@ func runDroverWith(t *testing.T, url, stdin string, args ...string) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// freePort returns a loopback port that a server can be started on again after a crash. It lies below the range from
-// which the kernel takes the ports of clients, so that none of them gets it meanwhile.
 func freePort(t *testing.T) int {
 	t.Helper()
-	for range 1000 {
-		port := 10_000 + rand.IntN(20_000)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
+	port, err := child.FreePort()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port of 127.0.0.1 from 10000 to 29999 is free")
-	return 0
+	return port
 }
 
 // eventually polls until ok reports true: for outcomes that have no long poll.

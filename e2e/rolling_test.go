@@ -49,7 +49,7 @@ func TestS2_02RollingRestart(t *testing.T) {
 	for i, m := range members {
 		wait(t.Context(), 500*time.Millisecond)
 		stopped := time.Now()
-		fleet[i].stop()
+		fleet[i].Stop(patience)
 		took := time.Since(stopped)
 		fleet[i] = m.start()
 		t.Logf("%s ended after %v and was back after %v", m.name, took.Round(time.Millisecond), time.Since(stopped).Round(time.Millisecond))
@@ -126,16 +126,16 @@ func TestS2_01PlannedStop(t *testing.T) {
 	ended := func(t *testing.T, p *process, limit time.Duration) (code int) {
 		t.Helper()
 		select {
-		case <-p.ended:
+		case <-p.Ended:
 		case <-time.After(limit):
 			t.Fatalf("%s has not ended within %v", p.name, limit)
 		}
-		return p.cmd.ProcessState.ExitCode()
+		return p.Cmd.ProcessState.ExitCode()
 	}
 	t.Run("what runs ends", func(t *testing.T) {
 		w := w.in(t)
 		p, run := begin(w, "ends", 3)
-		p.stop()
+		p.Stop(patience)
 		w.completes(run, `"done"`)
 		if starts := strings.Count(notation(w.events(run)), "ActivityStarted"); starts != 1 {
 			t.Fatalf("the activity was started %d times, want once", starts)
@@ -144,7 +144,7 @@ func TestS2_01PlannedStop(t *testing.T) {
 	t.Run("beyond the limit it is handed back", func(t *testing.T) {
 		w := w.in(t)
 		p, run := begin(w, "late", 600, "--drain-timeout", "1s")
-		p.signal(syscall.SIGTERM)
+		p.Signal(syscall.SIGTERM)
 		if code := ended(t, p, patience); code != 1 {
 			t.Fatalf("got exit code %d, want 1: it has handed a task back", code)
 		}
@@ -153,19 +153,19 @@ func TestS2_01PlannedStop(t *testing.T) {
 		if !strings.Contains(notation(w.events(run)), "ActivityStarted call attempt 2") {
 			t.Fatalf("got no second attempt:\n%s", notation(w.events(run)))
 		}
-		heir.stop()
+		heir.Stop(patience)
 	})
 	t.Run("a second signal cuts it short", func(t *testing.T) {
 		w := w.in(t)
 		p, _ := begin(w, "cut", 600)
-		p.signal(syscall.SIGTERM)
+		p.Signal(syscall.SIGTERM)
 		wait(t.Context(), time.Second) // two signals at once are one
 		select {
-		case <-p.ended:
-			t.Fatalf("it has ended with %v, want that it waits for what runs", p.err)
+		case <-p.Ended:
+			t.Fatalf("it has ended with %v, want that it waits for what runs", p.Err)
 		default:
 		}
-		p.signal(syscall.SIGTERM)
+		p.Signal(syscall.SIGTERM)
 		if code := ended(t, p, patience); code != 1 {
 			t.Fatalf("got exit code %d, want 1", code)
 		}

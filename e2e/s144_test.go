@@ -43,18 +43,18 @@ func TestEmptyRunWhileTheServerDies(t *testing.T) {
 	}{
 		{"once the start is acknowledged", func(_ *world, server, _ *process, start func()) {
 			start()
-			server.kill()
+			server.Kill()
 		}},
 		{"while a decider has the task", func(w *world, server, puppet *process, start func()) {
 			start()
 			w.task(puppet)
-			server.kill()
+			server.Kill()
 		}},
 		{"while a decider has the task and the history says so", func(w *world, server, puppet *process, start func()) {
 			start()
 			w.task(puppet)
 			w.until(w.client.Run("o", ""), 3, schemas.EventDeciderStarted)
-			server.kill()
+			server.Kill()
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestEmptyRunWhileTheServerDies(t *testing.T) {
 func answerAll(w *world, puppet *process, closed <-chan struct{}) {
 	for {
 		select {
-		case text, ok := <-puppet.lines:
+		case text, ok := <-puppet.Lines:
 			var l struct {
 				N    int                  `json:"n"`
 				Task schemas.DecisionTask `json:"task"`
@@ -112,7 +112,7 @@ func TestEmptyRunWhileTheDeciderDies(t *testing.T) {
 	n, task := w.task(early)
 	w.decide(early, n, task, completeDecision)
 	w.completes(first, `"done"`) // so it listens for sure
-	early.kill()
+	early.Kill()
 	w.deaf("early")
 	before := w.start("early", "before", nil, startOptions{})
 	w.role("stranger-decider", "early")
@@ -122,7 +122,7 @@ func TestEmptyRunWhileTheDeciderDies(t *testing.T) {
 	victim := w.role("puppet-decider", "late")
 	during := w.start("late", "during", nil, startOptions{DecisionTimeout: 2 * time.Second})
 	w.task(victim)
-	victim.kill()
+	victim.Kill()
 	w.role("stranger-decider", "late")
 	w.completes(during, `"done"`)
 	w.is(during, `

@@ -42,8 +42,8 @@ func TestSignalsWhileNothingOfOursRuns(t *testing.T) {
 	n, task = w.task(puppet)
 	w.decide(puppet, n, task, completeDecision)
 	w.completes(closed, `"done"`)
-	puppet.kill()
-	server.stop()
+	puppet.Kill()
+	server.Stop(patience)
 
 	nc := w.plain()
 	js, err := jetstream.New(nc)

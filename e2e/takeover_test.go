@@ -116,7 +116,7 @@ func TestOneOfTwoBrokersDies(t *testing.T) {
 	nc := f.plain()
 	f.p.reach(ctx, f.p.begin(ctx, "before", onceLoads(12))/3)
 	killed := time.Now()
-	f.one.kill()
+	f.one.Kill()
 	for partition := range partitions {
 		eventually(t, fmt.Sprintf("broker two serves partition %d", partition), func() bool { return f.serves(nc, "two", partition) })
 	}
@@ -138,7 +138,7 @@ func TestStoppedBrokerGoesOn(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	f.p.reach(ctx, f.p.begin(ctx, "before", onceLoads(16))/3)
-	f.one.signal(syscall.SIGSTOP)
+	f.one.Signal(syscall.SIGSTOP)
 	prepared := f.believes(ctx)
 	eventually(t, "broker two owns all partitions", func() bool { return f.owners()["two"] == partitions })
 	more := f.p.begin(ctx, "meanwhile", onceLoads(8))
@@ -146,13 +146,13 @@ func TestStoppedBrokerGoesOn(t *testing.T) {
 	f.refused(ctx, prepared)
 
 	f.p.begin(ctx, "again", onceLoads(8))
-	f.one.signal(syscall.SIGCONT)
+	f.one.Signal(syscall.SIGCONT)
 	f.p.end()
 	f.one.alive()
 	f.onlyOnce(32 * 3)
 	// It has noticed, and takes its share again.
 	eventually(t, "broker one owns partitions again", func() bool { return f.owners()["one"] > 0 })
-	if log, err := os.ReadFile(f.one.log); err != nil || !bytes.Contains(log, []byte("claim lost")) {
+	if log, err := os.ReadFile(f.one.Log); err != nil || !bytes.Contains(log, []byte("claim lost")) {
 		t.Errorf("the log of broker one does not say that its claims are lost: %v", err)
 	}
 	f.p.begin(ctx, "after", onceLoads(8))

@@ -153,11 +153,11 @@ func TestWorkersStopUnderLoad(t *testing.T) {
 	for i := range 3 {
 		eventually(t, "the work goes on", func() bool { return f.ran() >= (i+1)*len(all) })
 		t.Logf("worker %d is told to stop after %d of %d activities", i, f.ran(), 8*len(all))
-		workers[i].signal(syscall.SIGTERM)
+		workers[i].Signal(syscall.SIGTERM)
 	}
 	f.p.end()
 	for _, stopped := range workers[:3] {
-		stopped.leaves()
+		stopped.Leaves(patience)
 	}
 	f.onlyOnce(len(all) * 8)
 	f.p.nothingLost()

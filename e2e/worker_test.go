@@ -158,7 +158,7 @@ WorkflowSuccess`},
 			w.decide(puppet, n, task, tt.decision)
 			tt.begin(victim)
 			w.until(run, 6, schemas.EventActivityStarted)
-			victim.kill()
+			victim.Kill()
 
 			heir := w.role("stranger-worker", "work")
 			got := untilOf(heir, func(l stranger.Line) bool { return l.Task != nil })

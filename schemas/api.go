@@ -151,7 +151,10 @@ const (
 // StatusClosed is, in the filters of lists, any status without open and paused. No execution has it.
 const StatusClosed Status = "closed"
 
-// HeaderStatus returns the status in the header Drover-Status of a history record, which tells more behind it.
+// StatusHeader is the header of a history record that begins with the status of the run after it. [HeaderStatus] reads that.
+const StatusHeader = "Drover-Status"
+
+// HeaderStatus returns the status in the header of a history record, which tells more behind it.
 func HeaderStatus(header string) Status {
 	status, _, _ := strings.Cut(header, " ")
 	return Status(status)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/droverhq/drover/internal/bucketkey"
 )
 
 // TypeKind is what a registered type is a type of.
@@ -136,26 +138,13 @@ func (q *TypeRegisterRequest) Info(at Timestamp) *TypeInfo {
 // Key is the type's key in the bucket: <kind>.<name>.<version>. Every byte of name and version outside A-Z a-z 0-9 _ - is
 // written =XX, and no version is "=", which looks like no escape.
 func (q *TypeRequest) Key() string {
-	return string(q.Kind) + "." + escapeTypeKey(q.Name) + "." + cmp.Or(escapeTypeKey(q.Version), "=")
-}
-
-func escapeTypeKey(s string) string {
-	var b strings.Builder
-	for _, c := range []byte(s) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "=%02X", c)
-		}
-	}
-	return b.String()
+	return string(q.Kind) + "." + bucketkey.Escape(q.Name) + "." + cmp.Or(bucketkey.Escape(q.Version), "=")
 }
 
 // String names the type as the arguments of the command line do.
 func (q *TypeRequest) String() string {
 	quote := func(s string) string {
-		if s == escapeTypeKey(s) {
+		if s == bucketkey.Escape(s) {
 			return s
 		}
 		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

@@ -70,6 +70,12 @@ func (s *spell) listen() (hangUp func(), err error) {
 
 // ringOwner sends rings to the owner of the partition, and returns those that must go through the inbox.
 func (s *spell) ringOwner(calls []call) (rest []call) {
+	s.mu.Lock()
+	open := s.straight.open()
+	s.mu.Unlock()
+	if !open {
+		return calls // before they are encoded in vain: it may be so for good
+	}
 	p := &peal{calls: make(map[uint64]call, len(calls))}
 	q := schemas.Rings{V: schemas.Version, Rings: make([]schemas.DueRing, 0, len(calls))}
 	for _, c := range calls {
@@ -89,7 +95,7 @@ func (s *spell) ringOwner(calls []call) (rest []call) {
 		return calls
 	}
 	s.mu.Lock()
-	if !s.straight.open() {
+	if !s.straight.open() { // by now
 		s.mu.Unlock()
 		return calls
 	}
@@ -111,7 +117,7 @@ func (s *spell) answered(m post.Msg) {
 	if err != nil {
 		return
 	}
-	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+	if m.NobodyListens() {
 		s.unanswered(id, absentPause)
 		return
 	}

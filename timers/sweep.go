@@ -14,10 +14,7 @@ import (
 )
 
 const (
-	sweepers = 8 // of what must be looked at first
-	// erasing bounds the other deletions that are on their way: the server keeps one queue of such requests for everybody,
-	// and empties it when 10,000 wait.
-	erasing    = 64
+	sweepers   = 8 // of what must be looked at first
 	sweepAgain = 2 * time.Second
 	// sweepPause is how long scraps are gathered, and sweepShare how many are deleted then while rings are under way. Above
 	// mostScraps all are: a worker that dies leaves them to be rung once more.
@@ -158,7 +155,7 @@ func (s *spell) look(ctx context.Context, slow []scrap) {
 
 // eraseAll deletes what needs no look, and returns the rest.
 func (s *spell) eraseAll(ctx context.Context, batch []scrap) (slow []scrap) {
-	stream, window := s.ns.StreamAlarms(s.partition), make(chan struct{}, erasing)
+	stream, window := s.ns.StreamAlarms(s.partition), make(chan struct{}, post.DeletesAtOnce)
 	for _, sc := range batch {
 		s.mu.Lock()
 		same := sc.letter == nil && sc.epoch == s.epoch
@@ -180,7 +177,7 @@ func (s *spell) eraseAll(ctx context.Context, batch []scrap) (slow []scrap) {
 			s.removed(ctx, sc, err)
 		})
 	}
-	for range erasing {
+	for range post.DeletesAtOnce {
 		select {
 		case window <- struct{}{}:
 		case <-ctx.Done():

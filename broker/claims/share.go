@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/bucketkey"
 )
 
 // LookEvery is how often a [Share] looks who else is alive. What the bucket tells of its own accord comes sooner.
@@ -37,7 +37,7 @@ type Share struct {
 
 // Share returns the share of this node in the partitions of a role. Until [Share.Watch] runs it knows of no other node.
 func (c *Claims) Share(role string) *Share {
-	return &Share{claims: c, prefix: role + ".", self: subject.Key(c.opts.Node)}
+	return &Share{claims: c, prefix: role + ".", self: bucketkey.Escape(c.opts.Node)}
 }
 
 // Watch keeps the list of live nodes until ctx is done, and this node on it until leaving is done. It calls left when

@@ -25,8 +25,7 @@ func (s *Server) setAside() error {
 	if err != nil {
 		return err
 	}
-	states, _ := filepath.Glob(filepath.Join(s.store.dir, server.JetStreamStoreDir, "*", "streams", "*", "obs", "*", consumerState)) // well formed
-	for _, path := range states {
+	for _, path := range matches(s.store.dir, server.JetStreamStoreDir, "*", "streams", "*", "obs", "*", consumerState) {
 		name := filepath.Base(filepath.Dir(path))
 		stream := filepath.Dir(filepath.Dir(filepath.Dir(path)))
 		if known[[2]string{filepath.Base(stream), name}] || strings.HasPrefix(filepath.Base(stream), ".") {

@@ -67,8 +67,7 @@ func (s *Server) removeTorn() error {
 	for _, stream := range s.expendable.names {
 		// The account of clients without one.
 		dir := filepath.Join(s.store.dir, server.JetStreamStoreDir, "$G", "streams", stream)
-		consumers, _ := filepath.Glob(filepath.Join(dir, "obs", "*")) // well formed
-		if _, err := os.Stat(dir); err != nil || !slices.ContainsFunc(append(consumers, dir), torn) {
+		if _, err := os.Stat(dir); err != nil || !slices.ContainsFunc(append(matches(dir, "obs", "*"), dir), torn) {
 			continue
 		}
 		if err := os.RemoveAll(dir); err != nil {

@@ -29,7 +29,7 @@ func TestTornDefinition(t *testing.T) {
 		"checksum, not noted, is refused": {"meta.sum", 3, false, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := oddDir(t)
 			o := embedded.Options{StoreDir: dir, Profile: embedded.ProfileSingle}
 			s := start(t, o)
 			js := connect(t, s)

@@ -16,18 +16,18 @@ import (
 // beside a definition that is there already, so the next start would pass over the stream too, with the messages that were
 // acknowledged meanwhile. It is called before the server starts.
 func (s *Server) removeHalfMade() error {
-	for _, pattern := range definitions {
-		found, _ := filepath.Glob(filepath.Join(s.store.dir, server.JetStreamStoreDir, filepath.Dir(pattern), server.JetStreamMetaFile)) // well formed
-		for _, definition := range found {
-			dir := filepath.Dir(definition)
-			if fi, err := os.Stat(filepath.Join(dir, server.JetStreamMetaFileSum)); err == nil && fi.Size() > 0 || hasMessages(dir) {
-				continue
-			}
-			if err := os.Remove(definition); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			s.log.Warnf("embedded server: %s was being made when the machine stopped: its half definition is removed", dir)
+	streams := filepath.Join(s.store.dir, server.JetStreamStoreDir)
+	definitions := append(matches(streams, "*", "streams", "*", server.JetStreamMetaFile),
+		matches(streams, "*", "streams", "*", "obs", "*", server.JetStreamMetaFile)...)
+	for _, definition := range definitions {
+		dir := filepath.Dir(definition)
+		if fi, err := os.Stat(filepath.Join(dir, server.JetStreamMetaFileSum)); err == nil && fi.Size() > 0 || hasMessages(dir) {
+			continue
 		}
+		if err := os.Remove(definition); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		s.log.Warnf("embedded server: %s was being made when the machine stopped: its half definition is removed", dir)
 	}
 	return nil
 }

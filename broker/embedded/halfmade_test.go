@@ -15,7 +15,7 @@ import (
 func TestHalfMadeStreamIsMadeAgain(t *testing.T) {
 	for name, half := range map[string]string{"stream": "", "consumer": filepath.Join("obs", "worker")} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := oddDir(t)
 			config := jetstream.ConsumerConfig{Durable: "worker", AckPolicy: jetstream.AckExplicitPolicy}
 			s := start(t, embedded.Options{StoreDir: dir})
 			js := connect(t, s)

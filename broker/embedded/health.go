@@ -62,8 +62,7 @@ func (s *Server) unhealthy() []server.HealthzError {
 }
 
 func hasMessages(streamDir string) bool {
-	blocks, _ := filepath.Glob(filepath.Join(streamDir, "msgs", "*.blk")) // the pattern is well formed
-	return slices.ContainsFunc(blocks, func(b string) bool {
+	return slices.ContainsFunc(matches(streamDir, "msgs", "*.blk"), func(b string) bool {
 		fi, err := os.Stat(b)
 		return err == nil && fi.Size() > 0
 	})

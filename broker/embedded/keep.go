@@ -15,10 +15,10 @@ import (
 // new stream half an interval after it was made at the earliest: its definition must be durable before them.
 const keptPerSync = 4
 
-// keeper makes the definitions of streams and consumers durable where the server does not, in ProfileDev and, in ProfileSingle,
-// for streams that acknowledge before they write: it writes them
-// once, and a power cut up to 30 s later, when the kernel writes them back by itself, leaves an empty file. Then the
-// stream could not be recovered, with all its synced messages, and the whole store would be refused.
+// keeper makes the definitions of streams and consumers durable where the server does not: in ProfileDev, and in ProfileSingle
+// for streams that acknowledge before they write. The server writes them once, and a power cut up to 30 s later, when the
+// kernel writes them back by itself, leaves an empty file. Then the stream could not be recovered, with all its synced
+// messages, and the whole store would be refused.
 //
 // Considered: to sync everything. Considered: to sync when a stream is made. Others make streams too.
 //
@@ -45,12 +45,6 @@ const folderGrain = 100 * time.Millisecond
 
 // definitionFiles define a stream or a consumer, each in its folder.
 var definitionFiles = []string{server.JetStreamMetaFile, server.JetStreamMetaFileSum, server.JetStreamMetaFileKey}
-
-// definitions are the patterns of those files, below the folder of JetStream: account, streams, name.
-var definitions = []string{
-	filepath.Join("*", "streams", "*", "meta.*"),
-	filepath.Join("*", "streams", "*", "obs", "*", "meta.*"),
-}
 
 func newKeeper(storeDir string) *keeper {
 	return &keeper{dir: filepath.Join(storeDir, server.JetStreamStoreDir), folders: make(map[string]*folder)}

@@ -18,7 +18,7 @@ import (
 func TestTornConsumerState(t *testing.T) {
 	for name, torn := range map[string]string{"empty, which the server takes for none": "", "torn": "\x16\x02\xff"} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := oddDir(t)
 			s := start(t, embedded.Options{StoreDir: dir})
 			js := connect(t, s)
 			makeStream(t, s, js, "a")

@@ -94,8 +94,7 @@ type streamDir struct{ account, name, dir string }
 func (s *Server) streamsOnDisk() []streamDir {
 	var all []streamDir
 	root := filepath.Join(s.store.dir, server.JetStreamStoreDir)
-	dirs, _ := filepath.Glob(filepath.Join(escaped(root), "*", "streams", "*")) // the pattern is well formed
-	for _, d := range dirs {
+	for _, d := range matches(root, "*", "streams", "*") {
 		name := filepath.Base(d)
 		if strings.HasPrefix(name, ".") {
 			continue // being removed
@@ -106,9 +105,11 @@ func (s *Server) streamsOnDisk() []streamDir {
 	return all
 }
 
-// escaped is a path that means itself in a pattern.
-func escaped(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+// matches lists the paths below a folder whose names fit patterns, which are well formed. The path of the folder is none.
+func matches(dir string, patterns ...string) []string {
+	escaped := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+	found, _ := filepath.Glob(filepath.Join(escaped, filepath.Join(patterns...)))
+	return found
 }
 
 // unrecovered lists the folders of streams that hold messages and that a node of a cluster has not recovered. The server's

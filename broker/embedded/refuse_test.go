@@ -207,7 +207,7 @@ func TestDamagedStoreID(t *testing.T) {
 }
 
 func TestUnrecoveredStreamRefusesTheStart(t *testing.T) {
-	dir := t.TempDir()
+	dir := oddDir(t)
 	s := start(t, embedded.Options{StoreDir: dir})
 	js := connect(t, s)
 	makeStream(t, s, js, "history")
@@ -234,6 +234,12 @@ func TestUnrecoveredStreamRefusesTheStart(t *testing.T) {
 	if err := s.Health(); err != nil {
 		t.Fatalf("got %v after the stream was made again, want a healthy server", err)
 	}
+}
+
+// oddDir is a folder whose name would be a pattern.
+func oddDir(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "a [store]*")
 }
 
 func write(t *testing.T, path, text string) string {

@@ -97,8 +97,7 @@ func (g *stage) open(store string) error {
 // clearStages removes what servers have left that were killed, of any store: some never start again. One that is
 // being made and has no lock yet may be taken for such; its server then sends records one by one.
 func clearStages() {
-	old, _ := filepath.Glob(filepath.Join(memoryFiles, stagePrefix+"*")) // well formed
-	for _, dir := range old {
+	for _, dir := range matches(memoryFiles, stagePrefix+"*") {
 		f, err := os.Open(dir)
 		if err != nil {
 			continue // another user's

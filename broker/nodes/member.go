@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -67,7 +68,7 @@ func (m *Member) join(ctx context.Context, given bool) error {
 	var err error
 	for range attempts {
 		var i *Info
-		if i, err = m.registry.find(ctx, subject.Key(m.rec.Node)); err != nil {
+		if i, err = m.registry.find(ctx, bucketkey.Escape(m.rec.Node)); err != nil {
 			return err
 		}
 		m.former = nil
@@ -125,7 +126,7 @@ func (m *Member) Set(ctx context.Context, s schemas.NodeStatus) error {
 func (m *Member) Refresh(ctx context.Context) (schemas.NodeStatus, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i, err := m.registry.find(ctx, subject.Key(m.rec.Node))
+	i, err := m.registry.find(ctx, bucketkey.Escape(m.rec.Node))
 	if err != nil {
 		return m.rec.Status, fmt.Errorf("nodes: %w", err)
 	}
@@ -142,11 +143,11 @@ func (m *Member) Leave(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for range attempts {
-		err := m.registry.remove(ctx, subject.Key(m.rec.Node), m.rev)
+		err := m.registry.remove(ctx, bucketkey.Escape(m.rec.Node), m.rev)
 		if !errors.Is(err, ErrChanged) && !errors.Is(err, post.ErrTimeout) || ctx.Err() != nil {
 			return err
 		}
-		i, readErr := m.registry.find(ctx, subject.Key(m.rec.Node))
+		i, readErr := m.registry.find(ctx, bucketkey.Escape(m.rec.Node))
 		if readErr != nil {
 			return fmt.Errorf("nodes: leave: %w", readErr)
 		}
@@ -193,7 +194,7 @@ func (m *Member) put(ctx context.Context) error {
 		if err = m.store(ctx); !errors.Is(err, post.ErrWrongSequence) {
 			return err
 		}
-		i, readErr := m.registry.find(ctx, subject.Key(m.rec.Node))
+		i, readErr := m.registry.find(ctx, bucketkey.Escape(m.rec.Node))
 		if readErr != nil {
 			return readErr
 		}

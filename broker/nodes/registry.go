@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -107,7 +108,7 @@ func (r *Registry) Alive(i *Info, now time.Time) bool {
 
 // Find reads the record of a name from the bucket's leader. Without one the error wraps [ErrNoNode].
 func (r *Registry) Find(ctx context.Context, name string) (*Info, error) {
-	i, err := r.find(ctx, subject.Key(name))
+	i, err := r.find(ctx, bucketkey.Escape(name))
 	if err == nil && i.Gone {
 		err = fmt.Errorf("%w: %s", ErrNoNode, name)
 	}
@@ -170,7 +171,7 @@ func info(s *post.Stored) *Info {
 		i.Gone = true
 		return i
 	}
-	if err := json.Unmarshal(s.Data, &i.NodeRecord); err != nil || i.Node == "" || subject.Key(i.Node) != i.Key {
+	if err := json.Unmarshal(s.Data, &i.NodeRecord); err != nil || i.Node == "" || bucketkey.Escape(i.Node) != i.Key {
 		i.NodeRecord, i.Malformed = schemas.NodeRecord{}, true
 	}
 	return i
@@ -185,7 +186,7 @@ func (r *Registry) write(ctx context.Context, rec *schemas.NodeRecord, rev uint6
 	}
 	for range attempts {
 		var got uint64
-		got, err = r.conn.KVUpdate(ctx, subject.BucketNodes, subject.Key(rec.Node), body, rev, 0)
+		got, err = r.conn.KVUpdate(ctx, subject.BucketNodes, bucketkey.Escape(rec.Node), body, rev, 0)
 		switch {
 		case err == nil:
 			return got, nil

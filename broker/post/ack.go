@@ -97,7 +97,7 @@ var (
 // parseAck reads a publish acknowledgement. The server's usual form {"stream":"S","seq":12} is read without
 // encoding/json; stream names cannot hold quotes.
 func parseAck(m *nats.Msg) Ack {
-	if noResponders(m) {
+	if noResponders(m.Header, m.Data) {
 		return Ack{Err: errNobodyStores}
 	}
 	if seq, ok := fastAck(m.Data); ok {

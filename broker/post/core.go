@@ -27,6 +27,9 @@ func (m Msg) Respond(h Header, body []byte) error {
 	return m.conn.Publish(m.Reply, h, body)
 }
 
+// NobodyListens tells whether the message is the server's own answer to a request that nobody listens to.
+func (m Msg) NobodyListens() bool { return noResponders(m.Header, m.Data) }
+
 func (c *Conn) msg(m *nats.Msg) Msg {
 	return Msg{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Data: m.Data, conn: c}
 }
@@ -51,7 +54,7 @@ func (c *Conn) PublishReply(subject, reply string, h Header, body []byte) error 
 // deadline in ctx, Options.RequestTimeout holds.
 func (c *Conn) Request(ctx context.Context, subject string, h Header, body []byte) (Msg, error) {
 	m, err := c.publishOnce(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
-	if err == nil && noResponders(m) {
+	if err == nil && noResponders(m.Header, m.Data) {
 		err = fmt.Errorf("%s: %w", subject, ErrNoResponders)
 	}
 	switch {

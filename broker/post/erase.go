@@ -15,6 +15,10 @@ var (
 	purgedHead = []byte(`{"type":"io.nats.jetstream.api.v1.stream_purge_response",`)
 )
 
+// DeletesAtOnce is how many deletions and purges one caller should have on their way: the server keeps one queue of such requests
+// for everybody, and empties it when 10,000 wait.
+const DeletesAtOnce = 64
+
 // Delete removes a message by its sequence, without overwriting its bytes, and returns at once; done gets the outcome as that
 // of Send does, without a sequence: nil, [ErrNotFound] for a message that was gone, or an error after which it may still be
 // there. Like a message it is sent once: behind a reconnect the number may be that of another message, so that is left to the

@@ -70,14 +70,19 @@ type letter struct {
 	subject string
 	header  Header
 	body    []byte
+	size    int    // in bytes, about
 	expects uint64 // the stream's last sequence
 	unfit   bool   // for a batch
 }
 
 func newLetter(n uint64, subject string, h Header, body []byte, limit int) letter {
-	l := letter{n: n, subject: subject, header: make(Header, len(h)+3), body: slices.Clone(body)}
+	l := letter{n: n, subject: subject, header: make(Header, len(h)+3), body: slices.Clone(body), size: len(subject) + len(body)}
 	for k, v := range h {
 		l.header[k] = slices.Clone(v)
+		l.size += len(k)
+		for _, s := range v {
+			l.size += len(s)
+		}
 	}
 	expects := h[headerExpectLastSeq]
 	if len(expects) != 1 {
@@ -87,20 +92,9 @@ func newLetter(n uint64, subject string, h Header, body []byte, limit int) lette
 	var err error
 	l.expects, err = strconv.ParseUint(expects[0], 10, 64)
 	// What the client library refuses must not leave a hole in a batch.
-	l.unfit = err != nil || subject == "" || strings.ContainsAny(subject, " \t\r\n") || l.size() > min(groupBytes, limit-batchRoom) ||
+	l.unfit = err != nil || subject == "" || strings.ContainsAny(subject, " \t\r\n") || l.size > min(groupBytes, limit-batchRoom) ||
 		h["Nats-Msg-Id"] != nil || h["Nats-Rollup"] != nil || h["Nats-Expected-Last-Msg-Id"] != nil
 	return l
-}
-
-func (l *letter) size() int {
-	size := len(l.subject) + len(l.body)
-	for k, v := range l.header {
-		size += len(k)
-		for _, s := range v {
-			size += len(s)
-		}
-	}
-	return size
 }
 
 // take removes from what waits the messages that go next, and tells whether they go as a batch.
@@ -134,7 +128,7 @@ func (g *grouping) fitting() int {
 	bytes := 0
 	for i := range g.waiting {
 		l := &g.waiting[i]
-		bytes += l.size()
+		bytes += l.size
 		_, again := g.seen[l.subject]
 		if i == g.most || l.unfit || again || bytes > groupBytes || l.expects != g.waiting[0].expects+uint64(i) {
 			return i

@@ -320,6 +320,9 @@ func TestGroupConnectionBreaks(t *testing.T) {
 			t.Fatal(a.Err)
 		}
 	}
+	if _, err := c.StreamLastSeq(t.Context(), "S"); err != nil { // waits for the connection, as stored does not
+		t.Fatal(err)
+	}
 	if got := len(stored(t, c)); got < good {
 		t.Fatalf("got %d messages stored, want at least the %d that were acknowledged", got, good)
 	}

@@ -182,7 +182,7 @@ func (c *Conn) call(ctx context.Context, op string, req any, resp failable) erro
 		if err != nil {
 			return err
 		}
-		if noResponders(one.msg) {
+		if noResponders(one.msg.Header, one.msg.Data) {
 			if time.Since(start) >= noServerGrace || !pause(ctx, retryWait) {
 				return fmt.Errorf("%s: %w: is JetStream enabled for this account, and the API prefix right?", op, ErrNoResponders)
 			}
@@ -201,9 +201,9 @@ func (c *Conn) call(ctx context.Context, op string, req any, resp failable) erro
 	}
 }
 
-// noResponders says whether m is the server's own "nobody listens".
-func noResponders(m *nats.Msg) bool {
-	return len(m.Data) == 0 && m.Header.Get(statusHeader) == statusNoResponders
+// noResponders says whether a message is the server's own "nobody listens".
+func noResponders(h Header, body []byte) bool {
+	return len(body) == 0 && h.Get(statusHeader) == statusNoResponders
 }
 
 // pause waits; it reports false when ctx ended first.

@@ -43,7 +43,6 @@ const (
 	defaultLetGo = 12 * time.Second
 	letGoEvery   = 50 * time.Millisecond
 	maxReason    = 1024
-	statusHeader = "Drover-Status" // of a history record: the run's status after it
 	newerOne     = "somebody else has deleted it, and perhaps made it anew: look at \"drover namespace list\""
 )
 
@@ -142,7 +141,7 @@ func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 	for p := range info.Partitions {
 		options := post.ReadOptions{FilterSubjects: []string{d.ns.AllRuns(p)}, LastPerSubject: true, HeadersOnly: true}
 		err := d.conn.Scan(ctx, d.ns.StreamHistory(p), options, func(m post.Stored) error {
-			if schemas.HeaderStatus(m.Header.Get(statusHeader)).Closed() {
+			if schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader)).Closed() {
 				return nil
 			}
 			if found.Open++; found.Open == 1 {

@@ -42,7 +42,8 @@ Without --nats or --context it holds a NATS server of its own, which keeps every
 --port. That server has no authentication: keep it on loopback. With one of the two the roles work on a NATS server or cluster
 elsewhere; start as many as you like.
 
-Profile single survives a power cut: every write is synced before it is acknowledged. Profile dev syncs once a second.
+Profile single survives a power cut: what is acknowledged to clients and workers is synced before, and tasks and alarms are
+repeated from the histories. Profile dev syncs once a second.
 
 With --cluster-name it is one node of a cluster, usually of three: profile cluster. Every write is synced by most nodes before
 it is acknowledged, so that the loss of one, or a power cut of all, loses nothing. Start one server on each host with the same

@@ -3,13 +3,10 @@ package chaos
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
-	"syscall"
 	"testing"
+
+	"github.com/droverhq/drover/e2e/child"
 )
 
 // envRole makes a child of the test binary. The other variables are what the role takes.
@@ -31,40 +28,8 @@ var binary string
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(envRole); name != "" {
-		os.Exit(play(name))
+		os.Exit(child.Play(roles, name))
 	}
 	flag.Parse()
-	os.Exit(buildAndRun(m))
-}
-
-func buildAndRun(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "drover-chaos-bin-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "drover")
-	build := exec.Command("go", "build", "-o", binary, "github.com/droverhq/drover/cmd/drover")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build drover: %v\n%s", err, out)
-		return 1
-	}
-	return m.Run()
-}
-
-// play is the main function of a role. SIGTERM is its planned end.
-func play(name string) int {
-	role := roles[name]
-	if role == nil {
-		fmt.Fprintf(os.Stderr, "there is no role %q\n", name)
-		return 2
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	if err := role(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-		return 1
-	}
-	return 0
+	os.Exit(child.Main(m, &binary))
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/e2e/child"
 	"github.com/droverhq/drover/internal/faultproxy"
 )
 
@@ -104,7 +103,7 @@ func (m *member) spawn() (*process, error) {
 		return nil, err
 	}
 	p := &process{cmd: m.command(), ready: make(chan struct{}), ended: make(chan struct{})}
-	p.cmd.Stderr, p.cmd.SysProcAttr = log, dieWithParent()
+	p.cmd.Stderr, p.cmd.SysProcAttr = log, child.DieWithParent()
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -220,21 +219,11 @@ func (m *member) finish() {
 	}
 }
 
-// freePort returns a loopback port that a server can be started on again after a crash. It lies below the range from
-// which the kernel takes the ports of clients, so that none of them gets it meanwhile.
 func freePort(t *testing.T) int {
 	t.Helper()
-	for range 1000 {
-		port := 10_000 + rand.IntN(20_000)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
+	port, err := child.FreePort()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port of 127.0.0.1 from 10000 to 29999 is free")
-	return 0
+	return port
 }

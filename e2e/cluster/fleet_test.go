@@ -4,10 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/e2e/child"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -77,8 +75,8 @@ func (f *fleet) open(t *testing.T) error {
 	for i := 1; i <= size; i++ {
 		n := &node{i: i, host: f.net.host(i), client: 4222, route: 6222}
 		if !f.net.apart() {
-			if n.client, err = freePort(); err == nil {
-				n.route, err = freePort()
+			if n.client, err = child.FreePort(); err == nil {
+				n.route, err = child.FreePort()
 			}
 			if err != nil {
 				return err
@@ -101,18 +99,6 @@ func (f *fleet) open(t *testing.T) error {
 	return nil
 }
 
-// freePort returns a port below the range from which the kernel takes those of clients.
-func freePort() (int, error) {
-	for range 1000 {
-		port := 10_000 + rand.IntN(20_000)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			return port, l.Close()
-		}
-	}
-	return 0, errors.New("no port of 127.0.0.1 from 10000 to 29999 is free")
-}
-
 // start runs a node and does not wait for it.
 func (f *fleet) start(i int) error {
 	n := f.nodes[i]
@@ -130,7 +116,7 @@ func (f *fleet) start(i int) error {
 		return err
 	}
 	defer log.Close()
-	n.cmd.Stderr, n.cmd.SysProcAttr = log, dieWithParent()
+	n.cmd.Stderr, n.cmd.SysProcAttr = log, child.DieWithParent()
 	out, err := n.cmd.StdoutPipe()
 	if err != nil {
 		return err

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/droverhq/drover/e2e/child"
 )
 
 // rounds multiplies the faults of each test, for longer campaigns.
@@ -30,10 +31,8 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	binary = filepath.Join(dir, "drover")
-	build := exec.Command("go", "build", "-o", binary, "github.com/droverhq/drover/cmd/drover")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build drover: %v\n%s", err, out)
+	if binary, err = child.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	shared = &fleet{dir: dir}

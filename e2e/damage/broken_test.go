@@ -122,7 +122,7 @@ func TestDamagedStore(t *testing.T) {
 				// The NATS server takes nothing more for a stream in which it meets a bad checksum while it writes. It is said, and
 				// without the index it finds out where the good part ends.
 				t.Logf("mended after: %v", unwritable)
-				m.server.kill()
+				m.server.Kill()
 				deleteIndex(t, filepath.Join(m.store, "jetstream", "$G", "streams", tt.stream, "msgs"))
 				m.start("--partitions", "1")
 				if refused, unwritable = m.finish(runs, loads); unwritable != nil {
@@ -183,7 +183,7 @@ func (m *machine) fill() ([]*drover.Run, []load) {
 		})
 	})
 	stop()
-	m.server.stop()
+	m.server.Stop(patience)
 	return runs, loads
 }
 

@@ -53,7 +53,7 @@ func (o *outage) cut() {
 	o.t.Helper()
 	stages := o.stages()
 	o.disk.Freeze()
-	o.server.kill()
+	o.server.Kill()
 	forget(o.t, stages)
 	if err := o.disk.Cut(o.dice); err != nil {
 		o.t.Fatal(err)

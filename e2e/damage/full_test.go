@@ -74,7 +74,7 @@ func TestDiskFull(t *testing.T) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
 		t.Fatal(err)
 	}
-	m.server.kill()
+	m.server.Kill()
 	m.start()
 	for _, run := range acked {
 		ctx, cancel := bounded(t)

@@ -41,14 +41,14 @@ func TestKilledSingleRepeatsTasksAndAlarms(t *testing.T) { // P-8
 		return m.messages(p, "tasks") == len(waiting) && m.messages(p, "alarms") == len(sleepers)+len(waiting)
 	})
 
-	m.server.stop()
+	m.server.Stop(patience)
 	m.start()
 	<-time.After(time.Second)
 	if tasks, alarms := m.messages(p, "tasks"), m.messages(p, "alarms"); tasks != len(waiting) || alarms != len(sleepers)+len(waiting) {
 		t.Errorf("got %d tasks and %d alarms after a planned stop, want %d and %d", tasks, alarms, len(waiting), len(sleepers)+len(waiting))
 	}
 
-	m.server.kill()
+	m.server.Kill()
 	for _, pattern := range []string{"drover-default-tasks-*", "drover-default-alarms-*"} {
 		blocks, err := filepath.Glob(filepath.Join(m.store, "jetstream", "$G", "streams", pattern, "msgs", "*"))
 		if err != nil || len(blocks) == 0 {
@@ -110,7 +110,7 @@ func TestPowerCutInGroups(t *testing.T) {
 		total := p.begin(ctx, fmt.Sprintf("group-%d", n), loads)
 		p.reach(ctx, o.dice.IntN(total*3/4))
 		if n%3 == 2 {
-			o.server.kill()
+			o.server.Kill()
 		} else {
 			o.cut()
 		}

@@ -3,19 +3,15 @@
 package damage
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +19,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/e2e/child"
 )
 
 const namespace = subject.Namespace("default")
@@ -33,23 +30,7 @@ const patience = 90 * time.Second
 // binary is cmd/drover, built for this run.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
-
-func buildAndRun(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "drover-damage-bin-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "drover")
-	build := exec.Command("go", "build", "-o", binary, "github.com/droverhq/drover/cmd/drover")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build drover: %v\n%s", err, out)
-		return 1
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(child.Main(m, &binary)) }
 
 // machine is a computer with one disk, on which a server runs, dies and is started again at the same address. Its clients
 // are elsewhere: they live on.
@@ -62,7 +43,7 @@ type machine struct {
 	port    int
 	url     string
 	starts  int
-	server  *process
+	server  *child.Process
 	client  *drover.Client
 }
 
@@ -80,7 +61,11 @@ func newMachine(t *testing.T, profile, store string) *machine {
 			t.Error(err)
 		}
 	})
-	m := &machine{t: t, dir: dir, store: store, profile: profile, port: freePort(t)}
+	port, err := child.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{t: t, dir: dir, store: store, profile: profile, port: port}
 	if store == "" {
 		m.store = filepath.Join(dir, "store")
 	}
@@ -100,7 +85,7 @@ func needRoot(t *testing.T) {
 func (m *machine) start(flags ...string) {
 	m.t.Helper()
 	if line := m.tryStart(flags...); !strings.Contains(line, `"ready":true`) {
-		m.server.showLog()
+		m.server.ShowLog()
 		m.t.Fatalf("got %q, want a ready line", line)
 	}
 	m.connect()
@@ -111,9 +96,9 @@ func (m *machine) tryStart(flags ...string) string {
 	m.t.Helper()
 	m.starts++
 	args := append([]string{"server", "--json", "--store", m.store, "--profile", m.profile, "--port", fmt.Sprint(m.port), "--node", "machine", "--partitions", "2"}, flags...)
-	m.server = spawn(m.t, filepath.Join(m.dir, fmt.Sprintf("server-%d.log", m.starts)), exec.Command(binary, args...))
+	m.server = child.Start(m.t, filepath.Join(m.dir, fmt.Sprintf("server-%d.log", m.starts)), exec.Command(binary, args...))
 	select {
-	case line := <-m.server.lines:
+	case line := <-m.server.Lines:
 		return line
 	case <-time.After(patience):
 		m.t.Fatalf("the server has printed nothing for %v", patience)
@@ -156,7 +141,7 @@ func (m *machine) run(args ...string) (stdout, stderr string, code int) {
 	var o, e bytes.Buffer
 	cmd := exec.CommandContext(m.t.Context(), binary, args...)
 	cmd.Env = append(os.Environ(), "NATS_URL="+m.url)
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &o, &e, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &o, &e, child.DieWithParent()
 	err := cmd.Run()
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
 		m.t.Fatalf("drover %s: %v", strings.Join(args, " "), err)
@@ -199,102 +184,4 @@ func (v verdict) named() map[string]bool {
 		ids[broken.WorkflowID] = true
 	}
 	return ids
-}
-
-// process is a child: its standard error is a file, its standard output is read line by line.
-type process struct {
-	t     *testing.T
-	log   string
-	cmd   *exec.Cmd
-	lines chan string
-	ended chan struct{}
-	err   error // after ended
-}
-
-func spawn(t *testing.T, log string, cmd *exec.Cmd) *process {
-	t.Helper()
-	p := &process{t: t, log: log, cmd: cmd, lines: make(chan string, 64), ended: make(chan struct{})}
-	f, err := os.Create(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	cmd.Stderr, cmd.SysProcAttr = f, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			p.lines <- lines.Text()
-		}
-		close(p.lines)
-		p.err = cmd.Wait()
-		close(p.ended)
-	}()
-	t.Cleanup(func() {
-		p.kill()
-		if t.Failed() {
-			p.showLog()
-		}
-	})
-	return p
-}
-
-// kill is kill -9. It waits until the process is gone.
-func (p *process) kill() {
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		p.t.Error(err)
-	}
-	for range p.lines {
-	}
-	<-p.ended
-}
-
-// stop is SIGTERM and waits for a clean end.
-func (p *process) stop() {
-	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatal(err)
-	}
-	select {
-	case <-p.ended:
-	case <-time.After(patience):
-		p.t.Fatalf("the server has not ended %v after SIGTERM", patience)
-	}
-	if p.err != nil {
-		p.t.Fatalf("got %v after SIGTERM, want exit code 0", p.err)
-	}
-}
-
-func (p *process) showLog() {
-	const most = 6 << 10
-	b, err := os.ReadFile(p.log)
-	if err != nil {
-		p.t.Log(err)
-		return
-	}
-	p.t.Logf("%s ends with:\n%s", p.log, b[max(0, len(b)-most):])
-}
-
-// freePort lies below the range from which the kernel takes the ports of clients.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for range 1000 {
-		port := 10_000 + rand.IntN(20_000)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return port
-	}
-	t.Fatal("no port of 127.0.0.1 from 10000 to 29999 is free")
-	return 0
 }

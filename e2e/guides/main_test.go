@@ -5,12 +5,12 @@ package guides_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/e2e/child"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -32,9 +32,8 @@ func buildAndRun(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	bin = dir
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "drover"), "github.com/droverhq/drover/cmd/drover")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build drover: %v\n%s", err, out)
+	if _, err := child.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	statusHeader = "Drover-Status" // of a history record: the run's status after it
 	// After each breathEvery headers the reader rests restShare times as long as it has read, so that a first look at the
 	// history of millions of runs takes a fifth of a core and not all.
 	breathEvery = 1024
@@ -48,7 +47,7 @@ func (a *Auditor) openRuns(ctx context.Context, p int) (open []schemas.Execution
 	n, began := 0, time.Now()
 	err = a.o.Conn.Scan(ctx, stream, options, func(s post.Stored) error {
 		h.end = s.Seq
-		switch status := schemas.HeaderStatus(s.Header.Get(statusHeader)); {
+		switch status := schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader)); {
 		case status.Closed():
 			delete(h.open, s.Subject)
 		case status != "":

@@ -12,7 +12,8 @@ import (
 const fullShare = 20
 
 // Run looks again and again until ctx ends, and returns nil: a cheap pass every minute and a full one every ten, or less
-// often if it takes long, the first of them a minute after it begins. It logs each finding once when it comes and once when it is gone.
+// often if it takes long, the first of them a minute after it begins. It logs each finding once when it comes and once when
+// it is gone.
 func (a *Auditor) Run(ctx context.Context) error {
 	tick := time.NewTicker(a.o.CheapEvery)
 	defer tick.Stop()
@@ -26,9 +27,7 @@ func (a *Auditor) Run(ctx context.Context) error {
 		full, began := !time.Now().Before(nextFull), time.Now()
 		r, err := a.Pass(ctx, full)
 		if full {
-			if nextFull = time.Now().Add(fullShare * time.Since(began)); err == nil {
-				nextFull = later(nextFull, time.Now().Add(a.o.FullEvery))
-			}
+			nextFull = time.Now().Add(untilFull(time.Since(began), a.o.FullEvery, err))
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -44,11 +43,12 @@ func (a *Auditor) Run(ctx context.Context) error {
 	}
 }
 
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
+// untilFull is how long to wait behind a full pass that took so long for the next one. One that failed is tried again soon.
+func untilFull(took, every time.Duration, failed error) time.Duration {
+	if failed != nil {
+		return fullShare * took
 	}
-	return a
+	return max(every, fullShare*took)
 }
 
 // ofPlaces are the kinds that a cheap pass finds too.

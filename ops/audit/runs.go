@@ -11,10 +11,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-const (
-	// alarmSlack is how much later than needed an alarm may be: what is due moves a little while it is looked at.
-	alarmSlack = schemas.Duration(time.Second)
-)
+// alarmSlack is how much later than needed an alarm may be: what is due moves a little while it is looked at.
+const alarmSlack = schemas.Duration(time.Second)
 
 // lookAtRuns looks at the open runs and the alarms of a partition. The alarms are read before the runs: a run of an alarm
 // that was seen has begun.

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package e2e
-
-import "syscall"
-
-// dieWithParent does nothing where the kernel knows no such thing.
-func dieWithParent() *syscall.SysProcAttr { return nil }

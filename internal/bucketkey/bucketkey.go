@@ -1,0 +1,22 @@
+// Package bucketkey makes keys of NATS buckets from names of any kind. Types, nodes and shares of claims are kept under such keys;
+// formats.md tells it to other languages, so it never changes.
+package bucketkey
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Escape makes a key from a name, one to one: every byte outside A-Z a-z 0-9 _ - is written =XX.
+func Escape(name string) string {
+	var b strings.Builder
+	for _, c := range []byte(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "=%02X", c)
+		}
+	}
+	return b.String()
+}
