@@ -13,27 +13,31 @@
 //	$JS.API.CONSUMER.MSG.NEXT.drover-<ns>-tasks-<list>.*          to pull
 //	$JS.ACK.drover-<ns>-tasks-<list>.>                            to settle
 //	drover.<ns>.in.*.*.act.<list>                                 to report and ask
-//	drover.<ns>.beat.*.*.<list>                                   to heartbeat
+//	drover.<ns>.beat.*.*.<list>                                   to heartbeat, and to hand over outcomes
 //	drover.<ns>.dead.undecodable-task.tasks.<list>.>              to bury
 //	drover.<ns>.api.tasklist                                      to have the list opened; optional
 //	drover.<ns>.api.upload, drover.<ns>.api.upload.>              to store results above 256 KiB; optional
 //	drover.<ns>.api.download                                      to fetch such inputs; optional
 //
-// and to subscribe to its own inbox prefix and, to be told of cancel requests at once, to
+// and to subscribe to its own inbox prefix, and to
 //
-//	drover.<ns>.control.<identity>
+//	drover.<ns>.control.<identity>                                to be told of cancel requests at once; optional
+//	drover.<ns>.offer.<list>                                      to take quick tasks that were not stored; optional
 //
-// and no other. A worker that may pull from the consumer "workers" alone takes tasks without priority only.
+// and no other. It takes offers only if it also hears control messages and may answer. A worker that may pull from the consumer "workers" alone takes tasks without priority only.
 //
 // # What is promised
 //
-//   - An outcome is sent to the task's report subject and is stored there before the task is acknowledged. The history
-//     decides what counts: an acknowledgement is a hint, an outcome is believed once and only with the current token.
+//   - An outcome is handed to the owner of the workflow by the task's beat subject, or else stored by its report subject, before the
+//     task is acknowledged. The history decides what counts: an acknowledgement is a hint, an outcome is believed once and
+//     only with the current token.
 //   - The first delivery of an idempotent task runs at once. If it still runs after Options.StartedAfter its start is
-//     reported; otherwise the outcome carries it. A start is stored before its outcome is sent, never behind it.
+//     reported. An outcome may overtake that report, so it carries the start as well.
 //   - A task that is not idempotent, and any task that the server delivers again, is asked about first, with one nonce
-//     for the whole delivery (P-7). It runs only if the owner of the workflow says go, under the token it gives, or is
-//     dropped.
+//     for the whole delivery (P-7). It runs only if the owner of the workflow says go, under the token it gives; else it
+//     is dropped, or left to its lease.
+//   - An offer (ADR 0023) is a task without a message, and so without a lease: its owner stores one if the attempt takes long, and
+//     asks this worker when somebody else is given that. What cannot be done is given back.
 //   - A task in hand is kept by in-progress acknowledgements, however long it takes. A worker that dies stops sending
 //     them, and the task goes to another.
 //   - A task of a type that is not registered here goes back to the list for others, after 1 s, then 2, up to 30 s,

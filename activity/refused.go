@@ -19,6 +19,9 @@ func (s *spell) untilRefused(ctx context.Context) (_ context.Context, end func()
 		if list, ok := s.needs(e); ok {
 			cancel(&refusedError{list: list, RefusedError: e})
 		}
+		if s.silenced(e) {
+			s.deaf.Store(true)
+		}
 	})
 	return ctx, func() {
 		remove()
@@ -54,6 +57,14 @@ func (s *spell) needs(e *post.RefusedError) (list string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// silenced tells whether a refusal keeps the worker from being asked for what it was offered, or from answering.
+func (s *spell) silenced(e *post.RefusedError) bool {
+	if e.Subscribe {
+		return e.Subject == s.ns.Control(s.opts.Identity)
+	}
+	return !strings.HasPrefix(e.Subject, "$") && !strings.HasPrefix(e.Subject, strings.TrimSuffix(s.ns.All(), ">"))
 }
 
 // refusedError says which list the refusal is about.

@@ -108,3 +108,62 @@ func give(t *testing.T, root *post.Conn) {
 		t.Fatal(err)
 	}
 }
+
+// A worker that does not hear whether it is still at an offer would be interrupted while it works.
+func TestWorkerThatCannotBeAskedTakesNoOffers(t *testing.T) { // P-7
+	for _, tt := range []struct {
+		name      string
+		subscribe []string
+		want      string
+	}{
+		{"with the right to control messages", []string{"_INBOX.>", ns.Offer("PCI"), ns.AllControl()}, ""},
+		{"without", []string{"_INBOX.>", ns.Offer("PCI")}, "busy"},
+		{"without that to offers", []string{"_INBOX.>", ns.AllControl()}, "503"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				publish, _ := rights()
+				srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "worker", Publish: append(publish, "_INBOX.>"), Subscribe: tt.subscribe})
+				dial := func(user string) *post.Conn {
+					conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password})
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(conn.Close)
+					return conn
+				}
+				root := dial(embeddedtest.Root)
+				if _, err := topology.Ensure(t.Context(), root, topology.Options{Memory: true}); err != nil {
+					t.Fatal(err)
+				}
+				if err := topology.EnsureList(t.Context(), root, ns, "PCI", topology.ListOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				ran := make(chan struct{}, 1)
+				w := activity.New(dial("worker"), &activity.Options{Lists: []string{"PCI"}})
+				activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { ran <- struct{}{}; return "done", nil }))
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- w.Run(ctx) }()
+				time.Sleep(time.Second)
+				r := &rig{t: t, conn: root}
+				refusals := r.offer()
+				time.Sleep(time.Second)
+				got := ""
+				select {
+				case got = <-refusals:
+				case <-ran:
+				default:
+					t.Fatal("the offer was neither done nor refused")
+				}
+				if got != tt.want {
+					t.Errorf("got the refusal %q, want %q", got, tt.want)
+				}
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

@@ -40,11 +40,16 @@ func (p *partition) reported(m post.Msg, wid, list string, err error) {
 			p.tellWorker(m.Reply, 0)
 			return
 		}
+		to := p.get(wid)
+		if to.broken != nil {
+			p.tellWorker(m.Reply, 0)
+			return
+		}
 		p.reports[m.Reply] = struct{}{}
 		e := &envelope{wid: wid, msg: execution.Report{Report: r, List: list}, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
 		e.answer = func(r *run, _ []schemas.Event) { p.answerReport(m.Reply, r.sequence) }
 		e.refuse = func() { p.answerReport(m.Reply, 0) }
-		p.deliver(p.get(wid), e)
+		p.deliver(to, e)
 	})
 }
 
