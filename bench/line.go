@@ -62,6 +62,9 @@ type line struct {
 	LateP99   float64          `json:"late_p99_ms,omitempty"`
 	LateMax   float64          `json:"late_max_ms,omitempty"`
 	AsleepRSS map[string]int64 `json:"asleep_rss_bytes,omitempty"`
+	// RestedRSS is that a second before the first one wakes, RestedSeconds after the last start.
+	RestedRSS     map[string]int64 `json:"rested_rss_bytes,omitempty"`
+	RestedSeconds float64          `json:"rested_seconds,omitempty"`
 	// AsleepRoom is by how much the server grew for each sleeper.
 	AsleepRoom float64 `json:"asleep_rss_bytes_per_workflow,omitempty"`
 	// AsleepCPU is in percent of one core.

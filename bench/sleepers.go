@@ -53,6 +53,9 @@ func (b *bench) sleepers(ctx context.Context, l *line, n int) error {
 	}
 	to := time.Now()
 	l.AsleepRoom = float64(l.AsleepRSS["server"]-empty["server"].rss) / float64(l.Workflows)
+	if err := b.rested(ctx, l, began, started); err != nil {
+		return err
+	}
 	// Nothing is read while they wake, so that reading makes nobody late.
 	if err := sleep(ctx, time.Until(started.Add(b.o.sleep+2*time.Second))); err != nil {
 		return err
@@ -67,6 +70,24 @@ func (b *bench) sleepers(ctx context.Context, l *line, n int) error {
 		}
 	}
 	return d.tell(l, from, to)
+}
+
+// rested reads the memory when the server has been at rest for as long as the sleepers let it.
+func (b *bench) rested(ctx context.Context, l *line, began, started time.Time) error {
+	left := time.Until(began.Add(b.o.sleep - time.Second))
+	if left <= 0 {
+		return nil
+	}
+	if err := sleep(ctx, left); err != nil {
+		return err
+	}
+	l.RestedSeconds = time.Since(started).Seconds()
+	l.RestedRSS = map[string]int64{}
+	now, err := b.usages()
+	for name, u := range now {
+		l.RestedRSS[name] = u.rss
+	}
+	return err
 }
 
 // nap is what a sleeper's history says, by the server's timestamps: they alone decide when a timer is due.
