@@ -20,7 +20,8 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 		case q.Run != "" && q.Run != r.state.Run:
 			p.operateOld(r, verb, q, reply)
 		case r.state.Repeated(q):
-			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run})
+			done := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run}
+			p.behind(r, func() { reply(done) }) // the first try may be in memory only
 		case r.closed():
 			refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: closedError(r.wid, r.state)}
 			p.behind(r, func() { reply(refusal) })

@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -334,4 +335,38 @@ func TestChildPolicyOfARunWhoseIDIsUsedAgain(t *testing.T) { // P-1
 			})
 		})
 	}
+}
+
+// A request that is repeated while its first try waits for the history is answered behind it: the owner may never be able to
+// write that record, and the next one knows only what is stored (chaos, seed 614, cluster).
+func TestRepeatedRequestIsAnsweredBehindItsRecord(t *testing.T) { // P-1, P-5
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		a := f.node("a", func(subj string, body []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, "drover.default.history.0.o.") && brings(body, schemas.EventWorkflowTerminated) {
+				return cutwire.Swallow
+			}
+			return cutwire.Pass
+		})
+		f.decider("order", func(*decisionTask) string { return "[]" })
+		f.start(startO)
+		end := `{"workflowId":"o","requestId":"end-1"}`
+		answers := make(chan []byte, 2)
+		for range 2 {
+			go func() { answers <- f.tryRequest("drover.default.api.terminate", end) }()
+			time.Sleep(500 * time.Millisecond)
+		}
+		select {
+		case got := <-answers:
+			t.Fatalf("answered %s, and nothing is stored", got)
+		default:
+		}
+		if got := f.types("o"); slices.Contains(got, "WorkflowTerminated") {
+			t.Fatalf("history %v: the record was stored, so this test shows nothing", got)
+		}
+		a.kill()
+		f.node("b", nil)
+		if got := f.result("o"); got != "terminated" {
+			t.Fatalf("status %s, want the request that was stored to happen", got)
+		}
+	})
 }

@@ -12,6 +12,8 @@
 //   - Everything is decided by the outcome of a compare-and-set on the key's revision, never by a read.
 //   - [Lease.Number] grows from holder to holder of a key, and is never used twice: it is the revision of the write
 //     that took the key, and serves as the fence of what is written under the lease.
+//   - A claim is written over a mark of deletion only, or where nothing was. A key that is there, and may be taken, is deleted
+//     first: see free.
 //   - Expiry is judged by the server's timestamps alone. The deadline in the value is what the holder expects; it is
 //     for people who read the bucket. The server removes expired keys by itself, but may show one for a moment after a
 //     restart, or keep one whose TTL somebody removed.
@@ -149,6 +151,18 @@ func (c *Claims) acquire(ctx context.Context, key string) (*Lease, error) {
 		if err := c.mayTake(ctx, e); err != nil {
 			return nil, err
 		}
+		if !e.absent {
+			if err := c.free(ctx, e); err != nil && !errors.Is(err, post.ErrInFlight) && !errors.Is(err, post.ErrWrongSequence) {
+				return nil, fmt.Errorf("claim %s: %w", key, err)
+			}
+			if e, err = c.read(ctx, key); err != nil {
+				return nil, err
+			}
+			if !e.absent {
+				lastErr = post.ErrWrongSequence // somebody was faster
+				continue
+			}
+		}
 		l, err := c.take(ctx, e)
 		switch {
 		case errors.Is(err, post.ErrInFlight), errors.Is(err, post.ErrWrongSequence):
@@ -174,7 +188,18 @@ func (c *Claims) mayTake(ctx context.Context, e *entry) error {
 	return &HeldError{Key: e.key, Holder: e.Node, Number: e.number(), Until: e.expires}
 }
 
-// take writes the key over what was read.
+// free deletes a key that may be taken, and that the server has not removed. Nothing but the mark of a deletion is ever written
+// over: the server removes an expired key by a mark of its own, which it prepares while the key is the last message of its
+// subject and stores behind whatever came meanwhile. Such a mark, which expects nothing, wipes out a claim that was written
+// over the expired one, and another node takes the key beside its holder. Behind a deletion it only makes the next take fail.
+// A renewal needs no such care: it begins no term unless it is acknowledged before what it replaces can expire.
+func (c *Claims) free(ctx context.Context, e *entry) error {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.TTL/3)
+	defer cancel()
+	return c.conn.KVDelete(ctx, c.bucket, e.key, e.revision)
+}
+
+// take writes the key over the mark of a deletion, or where there is none.
 func (c *Claims) take(ctx context.Context, e *entry) (*Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.TTL/3) // then it is read back, while the lease is still worth something
 	defer cancel()
