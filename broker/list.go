@@ -104,8 +104,11 @@ const (
 	maxList     = 1000
 )
 
-// list reads the last record of every run, partition by partition, from where the cursor stands. It costs one header a
-// run: good for a person's question, not for a dashboard over millions.
+// listFor is how long one page may look for executions that match. Then it says from where to go on, however few it has.
+const listFor = time.Second
+
+// list looks for the last record of every run, partition by partition, from where the cursor stands. It costs the headers of all
+// records: good for a person's question, not for a dashboard over millions.
 func (b *Broker) list(ctx context.Context, q *schemas.ListRequest) (*schemas.ListResponse, error) {
 	limit := q.Limit
 	if limit <= 0 {
@@ -117,8 +120,12 @@ func (b *Broker) list(ctx context.Context, q *schemas.ListRequest) (*schemas.Lis
 		return nil, err
 	}
 	a := &schemas.ListResponse{V: schemas.Version, Executions: []schemas.ExecutionInfo{}}
+	began := time.Now()
 	err = b.walk(ctx, q, partition, from, func(partition int, seq uint64, i *schemas.ExecutionInfo) error {
-		if len(a.Executions) == limit {
+		if i == nil && time.Since(began) < listFor {
+			return nil
+		}
+		if i == nil || len(a.Executions) == limit {
 			a.Cursor = strconv.Itoa(partition) + "." + strconv.FormatUint(seq, 10)
 			return errPageFull
 		}
@@ -143,8 +150,10 @@ func (b *Broker) count(ctx context.Context, q *schemas.CountRequest) (*schemas.C
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	a := &schemas.CountResponse{V: schemas.Version}
-	err := b.walk(bounded, q.List(), 0, 1, func(int, uint64, *schemas.ExecutionInfo) error {
-		a.Count++
+	err := b.walk(bounded, q.List(), 0, 1, func(_ int, _ uint64, i *schemas.ExecutionInfo) error {
+		if i != nil {
+			a.Count++
+		}
 		return bounded.Err()
 	})
 	if err != nil {
@@ -156,31 +165,18 @@ func (b *Broker) count(ctx context.Context, q *schemas.CountRequest) (*schemas.C
 	return a, nil
 }
 
-// walk shows fn each execution that matches, from a place in a partition on. An error of fn ends it and is returned.
+// walk shows fn each execution that matches, from a place in a partition on. Now and then it calls fn without one: all whose last
+// record stands before seq were shown. An error of fn ends it and is returned.
 func (b *Broker) walk(ctx context.Context, q *schemas.ListRequest, partition int, from uint64, fn func(partition int, seq uint64, i *schemas.ExecutionInfo) error) error {
 	for ; partition < b.o.Partitions; partition, from = partition+1, 1 {
-		filter := b.ns.AllRuns(partition)
-		if q.WorkflowID != "" {
-			if b.partitionOf(q.WorkflowID) != partition {
-				continue
-			}
-			filter = b.ns.HistoryOfWorkflow(partition, q.WorkflowID)
+		w := walker{b: b, q: q, partition: partition, fn: fn}
+		var err error
+		switch {
+		case q.WorkflowID == "":
+			err = w.records(ctx, from)
+		case b.partitionOf(q.WorkflowID) == partition:
+			err = w.runs(ctx, from)
 		}
-		options := post.ReadOptions{FilterSubjects: []string{filter}, LastPerSubject: true, HeadersOnly: true}
-		err := b.reads.Scan(ctx, b.ns.StreamHistory(partition), options, func(m post.Stored) error {
-			if m.Seq < from {
-				return nil
-			}
-			i, err := infoFrom(m)
-			if err != nil {
-				b.o.Logger.WithError(err).WithField("subject", m.Subject).Warn("a record has no readable headers")
-				return nil
-			}
-			if !matches(q, &i) {
-				return nil
-			}
-			return fn(partition, m.Seq, &i)
-		})
 		if err != nil {
 			return err
 		}

@@ -187,3 +187,49 @@ func (f *fleet) lists() []schemas.TaskListInfo {
 	}
 	return a.Lists
 }
+
+// A list is read in windows of records. A run whose last record stands in a later one is shown there, once.
+func TestListOverManyRecords(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("WorkflowStarted") {
+				return "[]"
+			}
+			return `[{"type":"RecordMarker","attributes":{"markerName":"m"}}]`
+		})
+		const n, signals = 300, 3
+		for i := range n {
+			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
+		}
+		for s := range signals {
+			for i := s; i < n; i++ { // some fewer than others
+				f.publish(ns.Signal(fmt.Sprintf("w%d", i), "go"), "")
+			}
+			time.Sleep(time.Second)
+		}
+		if got := len(f.records(0)); got < 2*512 {
+			t.Fatalf("%d records are too few for three windows", got)
+		}
+		seen, cursor := map[string]int{}, ""
+		for {
+			page := f.api("list", fmt.Sprintf(`{"limit":70,"status":"open","cursor":"%s"}`, cursor))
+			lines, _ := page["executions"].([]any)
+			for _, l := range lines {
+				line, _ := l.(map[string]any)
+				seen[fmt.Sprint(line["workflowId"])]++
+			}
+			if cursor, _ = page["cursor"].(string); cursor == "" {
+				break
+			}
+		}
+		for i := range n {
+			if got := seen[fmt.Sprintf("w%d", i)]; got != 1 {
+				t.Errorf("w%d was listed %d times", i, got)
+			}
+		}
+		if got := f.api("count", "{}")["count"]; len(seen) != n || got != float64(n) {
+			t.Errorf("%d listed, %v counted, want %d", len(seen), got, n)
+		}
+	})
+}

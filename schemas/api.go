@@ -304,7 +304,8 @@ type ListRequest struct {
 	Cursor       string    `json:"cursor,omitempty"`
 }
 
-// ListResponse is a page of a list; Cursor continues it and is empty at its end.
+// ListResponse is a page of a list; Cursor continues it and is empty at its end. Before that a page may have few executions, or none: it
+// looks for a second.
 type ListResponse struct {
 	V          int             `json:"v,omitempty"`
 	Executions []ExecutionInfo `json:"executions"`

@@ -1,0 +1,137 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// walkWindow is how many records are looked at together, and walkReads how many questions about them are open at a time.
+	walkWindow = 512
+	walkReads  = 8
+)
+
+// walker shows the executions of a partition, in the order of their last records.
+//
+// It reads the headers of all records in their order. To ask for the last record of each subject looks cheaper, but the server
+// answers that in one piece: at 1,000,000 finished runs a list had no answer within its time, and everybody else waited.
+type walker struct {
+	b         *Broker
+	q         *schemas.ListRequest
+	partition int
+	fn        func(partition int, seq uint64, i *schemas.ExecutionInfo) error
+
+	window []post.Stored
+	place  map[string]int // in window, by subject: only the last record of each is kept
+	read   int            // records since the window began
+}
+
+// records walks all runs from a record on.
+func (w *walker) records(ctx context.Context, from uint64) error {
+	w.place = make(map[string]int)
+	err := w.b.reads.Scan(ctx, w.b.ns.StreamHistory(w.partition), post.ReadOptions{StartSeq: from, HeadersOnly: true}, func(m post.Stored) error {
+		if !isRecord(&m) {
+			return nil
+		}
+		if i, known := w.place[m.Subject]; known {
+			w.window[i].Subject = ""
+		}
+		w.place[m.Subject] = len(w.window)
+		w.window = append(w.window, m)
+		if w.read++; w.read < walkWindow {
+			return nil
+		}
+		return w.show(ctx, m.Seq+1)
+	})
+	if err != nil {
+		return err
+	}
+	return w.show(ctx, 0)
+}
+
+// show shows what is in the window: of each run the last record, if none has come behind the window.
+func (w *walker) show(ctx context.Context, next uint64) error {
+	type line struct {
+		post.Stored
+		info schemas.ExecutionInfo
+		last bool
+	}
+	var lines []*line
+	for _, m := range w.window {
+		if m.Subject == "" {
+			continue
+		}
+		if i, ok := w.info(m); ok {
+			// Nothing follows the end of a run.
+			lines = append(lines, &line{Stored: m, info: i, last: i.Status.Closed()})
+		}
+	}
+	w.window, w.read = w.window[:0], 0
+	clear(w.place)
+	var reading sync.WaitGroup
+	errs := make([]error, walkReads)
+	for n := range walkReads {
+		reading.Go(func() {
+			for i := n; i < len(lines) && errs[n] == nil; i += walkReads {
+				if !lines[i].last {
+					lines[i].last, errs[n] = w.isLast(ctx, lines[i].Stored)
+				}
+			}
+		})
+	}
+	reading.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if l.last {
+			if err := w.fn(w.partition, l.Seq, &l.info); err != nil {
+				return err
+			}
+		}
+	}
+	if next == 0 {
+		return nil
+	}
+	return w.fn(w.partition, next, nil)
+}
+
+// isLast tells whether a record is the last of its run.
+func (w *walker) isLast(ctx context.Context, m post.Stored) (bool, error) {
+	get := w.b.reads.LastBySubject
+	if w.b.reads.NATS().ConnectedClusterName() == "" {
+		get = w.b.reads.LastBySubjectDirect // nobody else has a copy
+	}
+	last, err := get(ctx, w.b.ns.StreamHistory(w.partition), m.Subject)
+	if errors.Is(err, post.ErrNotFound) { // deleted meanwhile
+		return false, nil
+	}
+	return err == nil && last.Seq <= m.Seq, err
+}
+
+// runs walks the runs of one workflow id, which are few.
+func (w *walker) runs(ctx context.Context, from uint64) error {
+	options := post.ReadOptions{
+		FilterSubjects: []string{w.b.ns.HistoryOfWorkflow(w.partition, w.q.WorkflowID)}, LastPerSubject: true, HeadersOnly: true,
+	}
+	return w.b.reads.Scan(ctx, w.b.ns.StreamHistory(w.partition), options, func(m post.Stored) error {
+		if i, ok := w.info(m); ok && m.Seq >= from {
+			return w.fn(w.partition, m.Seq, &i)
+		}
+		return nil
+	})
+}
+
+// info reads what a list shows of a run, and tells whether it is asked for.
+func (w *walker) info(m post.Stored) (i schemas.ExecutionInfo, ok bool) {
+	i, err := infoFrom(m)
+	if err != nil {
+		w.b.o.Logger.WithError(err).WithField("subject", m.Subject).Warn("a record has no readable headers")
+		return i, false
+	}
+	return i, matches(w.q, &i)
+}
