@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -87,9 +88,7 @@ func (e *echo) listen() (stop func()) {
 func (e *echo) store(m *nats.Msg) {
 	c := *m // the library writes into what it sends
 	c.Header = nats.Header{}
-	for k, v := range m.Header {
-		c.Header[k] = v
-	}
+	maps.Copy(c.Header, m.Header)
 	if _, err := e.js.PublishMsg(e.t.Context(), &c); err != nil {
 		e.t.Errorf("store %s again: %v", m.Subject, err)
 		return

@@ -16,7 +16,7 @@ func leftOver(t *testing.T) (stacks [][]byte) {
 	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range bytes.Split(b.Bytes(), []byte("\n\n")) {
+	for s := range bytes.SplitSeq(b.Bytes(), []byte("\n\n")) {
 		ours := bytes.Contains(s, []byte("droverhq/drover/")) || bytes.Contains(s, []byte("nats-io/"))
 		if ours && !bytes.Contains(s, []byte("testing.tRunner")) && !bytes.Contains(s, []byte("testing.(*T).Run")) {
 			stacks = append(stacks, s)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -79,11 +80,11 @@ type load struct {
 
 // want is the result of a load that went well.
 func (l load) want() string {
-	s := ""
+	var s strings.Builder
 	for i := range l.Steps {
-		s += fmt.Sprintf("%d;", (i+1)*(i+1))
+		s.WriteString(fmt.Sprintf("%d;", (i+1)*(i+1)))
 	}
-	return strconv.Quote(s)
+	return strconv.Quote(s.String())
 }
 
 func connectRole(ctx context.Context) (*drover.Client, error) {
@@ -122,7 +123,7 @@ func decideLoad(ctx context.Context, task *decider.Task) ([]schemas.Decision, er
 	if err := v.Input().Decode(&in); err != nil {
 		return []schemas.Decision{decider.Fail("bad-input", err.Error())}, nil
 	}
-	done := ""
+	var done strings.Builder
 	for i := range in.Steps {
 		id := fmt.Sprintf("step-%d", i+1)
 		switch status, out, reason := v.Activity(id); {
@@ -133,7 +134,7 @@ func decideLoad(ctx context.Context, task *decider.Task) ([]schemas.Decision, er
 			}
 			return []schemas.Decision{decider.Schedule(id, "square", i+1, opts...)}, nil
 		case status == decider.ActivitySucceeded:
-			done += string(out) + ";"
+			done.WriteString(string(out) + ";")
 		case status.Closed():
 			return []schemas.Decision{decider.Fail(reason, nil)}, nil
 		default:
@@ -151,7 +152,7 @@ func decideLoad(ctx context.Context, task *decider.Task) ([]schemas.Decision, er
 	if len(v.Signals(pokeSignal)) < in.Signals {
 		return nil, nil
 	}
-	return []schemas.Decision{decider.Complete(done)}, nil
+	return []schemas.Decision{decider.Complete(done.String())}, nil
 }
 
 // workerRole does the activities of the load. With a folder it notes there each run of each activity, by a file of its

@@ -56,8 +56,8 @@ func vary(d *rand.Rand, v reflect.Value) {
 		}
 		v.Set(reflect.ValueOf(m))
 	case reflect.Struct:
-		for i := range v.NumField() {
-			vary(d, v.Field(i))
+		for _, field := range v.Fields() {
+			vary(d, field)
 		}
 	}
 }
@@ -209,12 +209,12 @@ func TestWords(t *testing.T) {
 			if t == reflect.TypeFor[schemas.Event]() {
 				return
 			}
-			for i := range t.NumField() {
-				if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); !seen[name] {
+			for field := range t.Fields() {
+				if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); !seen[name] {
 					seen[name] = true
 					names = append(names, name)
 				}
-				walk(t.Field(i).Type)
+				walk(field.Type)
 			}
 		}
 	}

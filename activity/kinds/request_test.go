@@ -56,7 +56,7 @@ func serve(t *testing.T, conn *post.Conn, subj string, fn func(m post.Msg) (post
 func TestRequest(t *testing.T) {
 	conn := connect(t)
 	serve(t, conn, "svc.echo", func(m post.Msg) (post.Header, []byte) {
-		return nil, []byte(fmt.Sprintf("%s|%s", m.Header.Get("X-A"), m.Data))
+		return nil, fmt.Appendf(nil, "%s|%s", m.Header.Get("X-A"), m.Data)
 	})
 	serve(t, conn, "svc.json", func(post.Msg) (post.Header, []byte) { return nil, []byte(`{"a":1}`) })
 	serve(t, conn, "svc.refuse", func(post.Msg) (post.Header, []byte) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -209,9 +210,7 @@ func (u *Uploads) Close() {
 	u.mu.Lock()
 	u.closed = true
 	all := make(map[string]*upload, len(u.known))
-	for name, up := range u.known {
-		all[name] = up
-	}
+	maps.Copy(all, u.known)
 	u.mu.Unlock()
 	var ends sync.WaitGroup
 	defer ends.Wait()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -37,10 +38,8 @@ func (o ReadOptions) validate() error {
 	if o.LastPerSubject && o.StartSeq > 0 {
 		return fmt.Errorf("%w: ReadOptions: StartSeq and LastPerSubject exclude each other", ErrInvalid)
 	}
-	for _, s := range o.FilterSubjects {
-		if s == "" {
-			return fmt.Errorf("%w: ReadOptions.FilterSubjects holds an empty subject", ErrInvalid)
-		}
+	if slices.Contains(o.FilterSubjects, "") {
+		return fmt.Errorf("%w: ReadOptions.FilterSubjects holds an empty subject", ErrInvalid)
 	}
 	return nil
 }

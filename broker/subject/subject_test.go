@@ -186,12 +186,13 @@ func FuzzParse(f *testing.F) {
 		}
 		if p, wid, kind, rest, err := subject.ParseIn(s); err == nil {
 			n, _ := subject.NamespaceOf(s)
-			back := n.In(p, wid, kind)
+			var back strings.Builder
+			back.WriteString(n.In(p, wid, kind))
 			for _, r := range rest {
-				back += "." + subject.Token(r)
+				back.WriteString("." + subject.Token(r))
 			}
-			if back != s {
-				t.Fatalf("got %q, want %q", back, s)
+			if back.String() != s {
+				t.Fatalf("got %q, want %q", back.String(), s)
 			}
 		}
 	})

@@ -106,22 +106,23 @@ func (v *Verdict) judge(name, key string, m porcupine.Model, ops []porcupine.Ope
 		v.Undecided = append(v.Undecided, name+" "+key)
 		return
 	}
-	text := fmt.Sprintf("%s %s: no order of these %d operations explains what the clients saw", name, key, len(ops))
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("%s %s: no order of these %d operations explains what the clients saw", name, key, len(ops)))
 	if o.Dir != "" {
 		picture := filepath.Join(o.Dir, "violation-"+name+"-"+safe(key)+".html")
 		if err := draw(picture, m, info); err != nil {
-			text += fmt.Sprintf("; no picture of it: %v", err)
+			text.WriteString(fmt.Sprintf("; no picture of it: %v", err))
 		} else {
-			text += "; see " + picture
+			text.WriteString("; see " + picture)
 		}
 	}
 	if len(ops) <= 60 {
 		for _, op := range ops {
 			in := op.Input.(Op)
-			text += fmt.Sprintf("\n  %d-%d %s", in.Call, in.Return, in)
+			text.WriteString(fmt.Sprintf("\n  %d-%d %s", in.Call, in.Return, in))
 		}
 	}
-	v.Violations = append(v.Violations, text)
+	v.Violations = append(v.Violations, text.String())
 }
 
 func safe(key string) string {

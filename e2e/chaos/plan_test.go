@@ -93,7 +93,7 @@ var planDecider = decider.Func(func(ctx context.Context, task *decider.Task) ([]
 })
 
 func (p plan) decide(v *decider.View) ([]schemas.Decision, error) {
-	done := ""
+	var done strings.Builder
 	for i := range p.Steps {
 		id := fmt.Sprintf("step-%d", i+1)
 		switch status, out, reason := v.Activity(id); {
@@ -104,9 +104,9 @@ func (p plan) decide(v *decider.View) ([]schemas.Decision, error) {
 			}
 			return []schemas.Decision{decider.Schedule(id, "square", i+1, opts...)}, nil
 		case status == decider.ActivitySucceeded:
-			done += string(out) + ";"
+			done.WriteString(string(out) + ";")
 		case status.Closed() && p.Once && reason == schemas.ReasonInterrupted:
-			done += interrupted
+			done.WriteString(interrupted)
 		case status.Closed():
 			return []schemas.Decision{decider.Fail(reason, id)}, nil
 		default:
@@ -132,7 +132,7 @@ func (p plan) decide(v *decider.View) ([]schemas.Decision, error) {
 			if err := c.Result.Decode(&said); err != nil {
 				said = c.Reason
 			}
-			done += "child " + said + ";"
+			done.WriteString("child " + said + ";")
 		}
 	}
 	switch {
@@ -142,6 +142,6 @@ func (p plan) decide(v *decider.View) ([]schemas.Decision, error) {
 		p.Renew--
 		return []schemas.Decision{decider.ContinueAsNew(p)}, nil
 	default:
-		return []schemas.Decision{decider.Complete(done)}, nil
+		return []schemas.Decision{decider.Complete(done.String())}, nil
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -39,11 +40,11 @@ type load struct {
 }
 
 func (l load) want() string {
-	s := ""
+	var s strings.Builder
 	for i := range l.Steps {
-		s += fmt.Sprintf("%d;", (i+1)*(i+1))
+		s.WriteString(fmt.Sprintf("%d;", (i+1)*(i+1)))
 	}
-	return strconv.Quote(s)
+	return strconv.Quote(s.String())
 }
 
 func decideLoad(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
@@ -59,14 +60,14 @@ func decideLoad(ctx context.Context, task *decider.Task) ([]schemas.Decision, er
 	if err := input.Decode(&in); err != nil {
 		return nil, err
 	}
-	done := ""
+	var done strings.Builder
 	for i := range in.Steps {
 		id := fmt.Sprintf("step-%d", i+1)
 		switch status, out, reason := v.Activity(id); {
 		case status == 0:
 			return []schemas.Decision{decider.Schedule(id, "square", i+1, decider.List(loadList))}, nil
 		case status == decider.ActivitySucceeded:
-			done += string(out) + ";"
+			done.WriteString(string(out) + ";")
 		case status.Closed():
 			return []schemas.Decision{decider.Fail(reason, nil)}, nil
 		default:
@@ -84,7 +85,7 @@ func decideLoad(ctx context.Context, task *decider.Task) ([]schemas.Decision, er
 	if len(v.Signals(pokeSignal)) < in.Signals {
 		return nil, nil
 	}
-	return []schemas.Decision{decider.Complete(done)}, nil
+	return []schemas.Decision{decider.Complete(done.String())}, nil
 }
 
 // workers runs the deciders and activities of the load until the returned function is called.

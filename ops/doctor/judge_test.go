@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -243,12 +244,7 @@ func TestPermissions(t *testing.T) {
 }
 
 func contains(all []string, s string) bool {
-	for _, v := range all {
-		if v == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(all, s)
 }
 
 func TestWorst(t *testing.T) {

@@ -133,7 +133,7 @@ func (o Options) validateNames(bad func(string, ...any) error) error {
 	if strings.ContainsAny(o.User, " \t\r\n\"'{}.*>") {
 		return bad("User %q: use a word without blanks, quotes, dots and wildcards", o.User)
 	}
-	for _, token := range strings.Split(o.Inbox, ".") {
+	for token := range strings.SplitSeq(o.Inbox, ".") {
 		if token == "" || strings.ContainsAny(token, " \t\r\n\"*>") {
 			return bad("Inbox %q: use subject tokens without wildcards, such as %s.%s", o.Inbox, defaultInboxes, o.Role)
 		}
