@@ -164,6 +164,9 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 	if len(r.offers) > 0 && len(r.pending) == 0 {
 		p.offersMet(r)
 	}
+	if len(r.copies) > 0 && len(r.pending) == 0 {
+		p.dropCopies(r)
+	}
 	if len(r.pending) > 0 && p.wantsNow(r) {
 		r.held = true // let the decider be asked once these are committed, however fast messages come in
 	}

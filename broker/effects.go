@@ -61,12 +61,18 @@ func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket, store, as
 		return
 	}
 	t.hold()
-	p.send(p.b.ns.Task(o.List, o.TaskPriority), o.List, nil, body, t.release)
+	c := taskCopy{run: r.state.Run, list: o.List, scheduled: a.ScheduledID, attempt: a.Attempt}
+	p.send(p.b.ns.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
+		t.release()
+		if c.seq = seq; ask && seq > 0 {
+			p.copied(r, c)
+		}
+	})
 }
 
-// send publishes outside the history until it is acknowledged, then calls done. A task list whose stream is missing is
-// made first.
-func (p *partition) send(subj, list string, h post.Header, body []byte, done func()) {
+// send publishes outside the history until it is acknowledged, then calls done with the sequence; 0 if the message was there
+// already. A task list whose stream is missing is made first.
+func (p *partition) send(subj, list string, h post.Header, body []byte, done func(seq uint64)) {
 	if !p.may() {
 		return
 	}
@@ -78,7 +84,7 @@ func (p *partition) send(subj, list string, h post.Header, body []byte, done fun
 			var exists *post.SequenceError
 			switch {
 			case a.Err == nil || errors.As(a.Err, &exists): // already there: it is written once
-				done()
+				done(a.Seq)
 			case errors.Is(a.Err, post.ErrNoStream) && list != "":
 				p.openList(list, again)
 			default:
@@ -137,5 +143,5 @@ func (p *partition) bury(e *envelope, reason, details string) {
 		return
 	}
 	e.ticket.hold()
-	p.send(subj, "", h, body, e.ticket.release)
+	p.send(subj, "", h, body, func(uint64) { e.ticket.release() })
 }

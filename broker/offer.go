@@ -205,6 +205,44 @@ func (p *partition) expireOffers() {
 	}
 }
 
+// taskCopy is the message of a task that a worker has by an offer. Nobody acknowledges it, so it is deleted with the attempt: else
+// it would stay until the lease of whoever holds it is over. An owner that forgets the run forgets it as well, and then that
+// happens.
+type taskCopy struct {
+	run, list string
+	scheduled int64
+	attempt   int
+	seq       uint64
+}
+
+func (p *partition) copied(r *run, c taskCopy) {
+	r.copies = append(r.copies, c)
+	if r.inflight == nil && len(r.pending) == 0 {
+		p.dropCopies(r)
+	}
+}
+
+// dropCopies deletes the messages of attempts that are over. Everything of the run is committed.
+func (p *partition) dropCopies(r *run) {
+	r.copies = slices.DeleteFunc(r.copies, func(c taskCopy) bool {
+		var a *execution.Activity
+		if r.live() && r.state.Run == c.run {
+			a = r.state.Activities[c.scheduled]
+		}
+		switch {
+		case a != nil && a.Attempt == c.attempt && (a.Started == 0 || a.Offered):
+			return false
+		case a != nil && a.TaskSequence == c.seq:
+			return true // whoever was given it has begun with it: it is his now
+		}
+		p.outside.Delete(p.b.ns.StreamTasks(c.list), c.seq, func(error) {}) // or it is dropped when it is delivered again
+		return true
+	})
+	if len(r.copies) == 0 {
+		r.copies = nil
+	}
+}
+
 // learn takes how long a task took.
 func (p *partition) learn(typ string, took schemas.Duration) {
 	if took <= 0 {

@@ -2,12 +2,14 @@ package broker_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -355,6 +357,31 @@ func TestSlowOffersEnd(t *testing.T) {
 		}
 		if got := f.result("p"); got != "completed" || len(offers) != 0 {
 			t.Fatalf("status %s with %d offers, want it completed without", got, len(offers))
+		}
+	})
+}
+
+// The message that was stored for a long offer goes with its outcome.
+func TestMessageOfAnOfferGoesWithIt(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", two(""))
+		offers := f.idle()
+		f.start(startO)
+		f.quick()
+		k := f.opened(<-offers)
+		k.report("started", `,"identity":"w-1","nonce":"n1","offered":true,"elapsed":"50ms"`)
+		copied := f.taskAt(2)
+		if copied.Token != k.Token {
+			t.Fatalf("got %s, want the message of the offer", copied.Token)
+		}
+		f.success(k, time.Second)
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("status %s", got)
+		}
+		time.Sleep(time.Second)
+		if m, err := f.post.GetSeq(t.Context(), ns.StreamTasks("main"), 2); !errors.Is(err, post.ErrNotFound) {
+			t.Fatalf("got %+v, %v, want it gone", m, err)
 		}
 	})
 }

@@ -114,6 +114,7 @@ type run struct {
 	uncovered []*ticket // released once an alarm covers the run, or nothing is due
 
 	offers  []*offer // of its tasks, without an outcome in the history
+	copies  []taskCopy
 	waiters []*waiter
 	element *list.Element
 	touched uint32  // the tick of the last message
