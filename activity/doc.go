@@ -24,7 +24,8 @@
 //	drover.<ns>.control.<identity>                                to be told of cancel requests at once; optional
 //	drover.<ns>.offer.<list>                                      to take quick tasks that were not stored; optional
 //
-// and no other. It takes offers only if it also hears control messages and may answer. A worker that may pull from the consumer "workers" alone takes tasks without priority only.
+// and no other. It takes offers only if it also hears control messages and may answer. A worker that may pull from the
+// consumer "workers" alone takes tasks without priority only.
 //
 // # What is promised
 //
