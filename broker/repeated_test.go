@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/schemas"
@@ -56,5 +57,38 @@ func TestTerminateRepeatedBehindTheNextStart(t *testing.T) { // P-5
 		if got := f.result0("o"); got != "open" {
 			t.Errorf("run r2 is %s, want it open", got)
 		}
+	})
+}
+
+// A request for a chain is carried out by its second run, which continues as new, as the third one does. Repeated with the
+// first run's name, as a client does that got no answer, it is answered and not carried out by the fourth.
+func TestRequestForAChainIsCarriedOutOnce(t *testing.T) { // P-5
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", renewing)
+		f.start(startO)
+		poke := func(name string) {
+			if a := f.api("signal", fmt.Sprintf(`{"workflowId":"o","name":%q}`, name)); a["error"] != nil {
+				t.Fatalf("signal %s: got %v", name, a)
+			}
+		}
+		cancel := func() {
+			t.Helper()
+			if a := f.api("cancel", `{"workflowId":"o","run":"r1","chain":true,"requestId":"c1"}`); a["error"] != nil {
+				t.Fatalf("got %v", a)
+			}
+			synctest.Wait()
+		}
+		poke("once")
+		synctest.Wait()
+		cancel()
+		poke("again")
+		synctest.Wait()
+		cancel()
+		if runs, n := f.runsOf("o"), f.count("o", schemas.EventWorkflowCancelRequested); len(runs) != 4 || n != 1 {
+			t.Errorf("got %d runs with %d cancel requests, want 4 and 1", len(runs), n)
+		}
+		poke("end")
+		f.completes("o")
 	})
 }

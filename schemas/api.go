@@ -70,6 +70,7 @@ type StartOrigin struct {
 	FirstRun               string     `json:"firstRun,omitempty"`
 	Depth                  int        `json:"depth,omitempty"`
 	SignalIDs              []string   `json:"signalIds,omitempty"`
+	RequestIDs             []string   `json:"requestIds,omitempty"`
 	// Probe asks what became of the start of a child, and begins nothing.
 	Probe bool `json:"probe,omitempty"`
 }

@@ -71,8 +71,11 @@ type WorkflowStarted struct {
 	Depth int `json:"depth,omitempty"`
 	// SignalIDs are those that the runs before it in the chain have received: a repeat of one of them is dropped.
 	SignalIDs []string `json:"signalIds,omitempty"`
-	RequestID string   `json:"requestId,omitempty"`
-	Identity  string   `json:"identity,omitempty"`
+	// RequestIDs are those of operators' requests that the runs before it in the chain have received: a repeat of one of
+	// them, which may find this run, is answered and not carried out again.
+	RequestIDs []string `json:"requestIds,omitempty"`
+	RequestID  string   `json:"requestId,omitempty"`
+	Identity   string   `json:"identity,omitempty"`
 }
 
 // WorkflowTimedOut closes a run whose time is up.

@@ -17,7 +17,7 @@ var words = [...]string{
 	"scope", "limit", "lease", "markerName", "name", "state", "only", "retention", "hash", "signalName",
 	"externalWorkflowExecution", "externalScheduledEventId", "requestId", "key", "value", "revision", "decision", "require",
 	"timerId", "startToFireTimeout", "newExecutionRun", "taskScheduleToStartTimeout", "continuedExecutionRun",
-	"parentWorkflowExecution", "parentScheduledEventId", "firstExecutionRun", "depth", "signalIds", "offered",
+	"parentWorkflowExecution", "parentScheduledEventId", "firstExecutionRun", "depth", "signalIds", "offered", "requestIds",
 }
 
 // eventWords are the types that a compact record writes as a number, from 1 on. The list is closed: a type that comes later

@@ -9,9 +9,12 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// inherited is how many of the latest signals of its chain a continued run must know. A repeat comes from a sender that got
-// no answer, so it comes soon, and a chain may go on for ever.
-const inherited = 1000
+// inheritedSignals and inheritedRequests are how many of the latest signals, and requests of operators, of its chain a
+// continued run must know. A repeat comes from a sender that got no answer, so it comes soon, and a chain may go on for ever.
+const (
+	inheritedSignals  = 1000
+	inheritedRequests = 100
+)
 
 // link is what a run says of where it stands among others.
 type link struct {
@@ -69,11 +72,11 @@ func content(p schemas.Payload) (sum [sha256.Size]byte) {
 	return sha256.Sum256(p)
 }
 
-func inherit(signals []string, id string) []string {
+func inherit(known []string, id string, most int) []string {
 	if id == "" {
-		return signals
+		return known
 	}
-	return append(signals[max(0, len(signals)+1-inherited):], id)
+	return append(known[max(0, len(known)+1-most):], id)
 }
 
 // checkContinuation checks what a run took over from the one that it continues.
@@ -95,9 +98,13 @@ func (w *Workflow) checkContinuation(before *History, r *schemas.Record, a *sche
 		broken(RuleContinuation, "the run is a child of %v event %d at depth %d; run %s was one of %v event %d at depth %d",
 			is.parent, is.parentEvent, is.depth, before.run, was.parent, was.parentEvent, was.depth)
 	}
-	known := a.SignalIDs[max(0, len(a.SignalIDs)-inherited):]
-	if got, want := known, before.signals[max(0, len(before.signals)-inherited):]; !slices.Equal(got, want) {
-		broken(RuleInherit, "the run knows %d of the latest signals and cancel requests of its chain, %.100q; want %d, %.100q", len(got), got, len(want), want)
+	known := func(of string, got, want []string, most int) {
+		got, want = got[max(0, len(got)-most):], want[max(0, len(want)-most):]
+		if !slices.Equal(got, want) {
+			broken(RuleInherit, "the run knows %d of the latest %s of its chain, %.100q; want %d, %.100q", len(got), of, got, len(want), want)
+		}
 	}
+	known("signals and cancel requests", a.SignalIDs, before.signals, inheritedSignals)
+	known("requests of operators", a.RequestIDs, before.requests, inheritedRequests)
 	return found
 }

@@ -48,7 +48,7 @@ type History struct {
 	startRequest           string
 	link                   link
 	continued              *schemas.WorkflowContinuedAsNew // how the run closed, if it continued as new
-	signals                []string                        // what a successor must know: the ids of the chain's latest signals
+	signals, requests      []string                        // what a successor must know: the ids of the chain's latest ones
 	policy                 schemas.ChildPolicy             // of a run that was ended by force
 	witness                func(*History, schemas.Event)   // sees every event that counts; may be nil
 

@@ -134,7 +134,7 @@ const continues = `
 	Signal s requestId=q1
 	WorkflowCancelRequested requestId=q2` + decides + `
 	WorkflowContinuedAsNew newExecutionRun=c-2 workflowType=C workflowTypeVersion=v input=2
-	@ c c-2 of p r 5 continuedExecutionRun=c-run firstExecutionRun=c-run workflowType=C workflowTypeVersion=v input=2 signalIds=["q1"]
+	@ c c-2 of p r 5 continuedExecutionRun=c-run firstExecutionRun=c-run workflowType=C workflowTypeVersion=v input=2 signalIds=["q1"] requestIds=["q2"]
 `
 
 // signals sends a signal and a cancel request from s to t.

@@ -22,19 +22,22 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 	case *schemas.WorkflowCancelRequested:
 		h.checkOnce(e, a.RequestID)
 		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
-		h.signals = inherit(h.signals, errandID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
+		h.signals = inherit(h.signals, errandID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID), inheritedSignals)
+		h.requests = inherit(h.requests, a.RequestID, inheritedRequests)
 	case *schemas.Signal:
 		h.checkOnce(e, a.RequestID)
 		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
-		h.signals = inherit(h.signals, signalID(a))
+		h.signals = inherit(h.signals, signalID(a), inheritedSignals)
 	case *schemas.WorkflowPaused:
 		h.checkOnce(e, a.RequestID)
+		h.requests = inherit(h.requests, a.RequestID, inheritedRequests)
 		if h.paused != 0 {
 			h.report(RulePaused, e.ID, "the run is paused since event %d", h.paused)
 		}
 		h.paused = e.ID
 	case *schemas.WorkflowResumed:
 		h.checkOnce(e, a.RequestID)
+		h.requests = inherit(h.requests, a.RequestID, inheritedRequests)
 		if h.paused == 0 {
 			h.report(RulePaused, e.ID, "WorkflowResumed, but the run is not paused")
 		}
@@ -75,7 +78,7 @@ func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
 	}
 	h.predecessor, h.startRequest = a.ContinuedExecutionRun, a.RequestID
 	h.link = linkOf(a)
-	h.signals = slices.Clone(a.SignalIDs)
+	h.signals, h.requests = slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
 }
 
 // firstSet returns the first duration that is not 0, which means "not set".

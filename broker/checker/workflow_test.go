@@ -22,6 +22,7 @@ const (
 		DeciderScheduled
 		---
 		Signal s requestId=sig1
+		WorkflowCancelRequested requestId=cancel1
 		DeciderStarted
 		DeciderCompleted
 		WorkflowContinuedAsNew newExecutionRun=r2 workflowType=T workflowTypeVersion=v2 input=7`
@@ -29,7 +30,7 @@ const (
 		WorkflowStarted run=r2 requestId=start2
 		DeciderScheduled`
 	secondContinues = `
-		WorkflowStarted run=r2 requestId=start1 continuedExecutionRun=r1 firstExecutionRun=r1 signalIds=["sig1"] workflowType=T workflowTypeVersion=v2 input=7 parentWorkflowExecution={"workflowId":"p","run":"p1"} parentScheduledEventId=5 depth=1
+		WorkflowStarted run=r2 requestId=start1 continuedExecutionRun=r1 firstExecutionRun=r1 signalIds=["sig1"] requestIds=["cancel1"] workflowType=T workflowTypeVersion=v2 input=7 parentWorkflowExecution={"workflowId":"p","run":"p1"} parentScheduledEventId=5 depth=1
 		DeciderScheduled`
 )
 
@@ -119,6 +120,8 @@ var illegalWorkflows = []struct {
 	{rule: checker.RuleContinuation, name: "another type, both say", first: firstContinues + " workflowType=U", next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.WorkflowType = "U" })},
 	{rule: checker.RuleInherit, name: "a signal is forgotten", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.SignalIDs = nil })},
 	{rule: checker.RuleInherit, name: "a signal is invented", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.SignalIDs = []string{"sig0", "sig1"} })},
+	{rule: checker.RuleInherit, name: "a request is forgotten", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.RequestIDs = nil })},
+	{rule: checker.RuleOnce, name: "a request is carried out again by the successor", first: firstContinues, next: secondContinues + "\nWorkflowCancelRequested requestId=cancel1"},
 	{rule: checker.RuleContinuation, name: "the first did not continue", first: firstRun, next: secondContinues},
 	{rule: checker.RuleOnce, name: "one start request began two runs", first: firstRun, next: "WorkflowStarted run=r2 requestId=start1\nDeciderScheduled"},
 	{rule: checker.RuleOnce, name: "a signal is received again by the successor", first: firstContinues, next: secondContinues + "\nSignal s requestId=sig1"},

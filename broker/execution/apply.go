@@ -19,7 +19,7 @@ func (s *State) Apply(e schemas.Event) {
 	switch a := e.Attributes.(type) {
 	case *schemas.WorkflowStarted:
 		s.WorkflowID, s.Run, s.Start, s.StartBase, s.Status = a.WorkflowID, a.Run, a, e.Time, schemas.StatusOpen
-		s.Attributes, s.SignalIDs = a.Attributes, slices.Clone(a.SignalIDs)
+		s.Attributes, s.SignalIDs, s.RequestIDs = a.Attributes, slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
 	case *schemas.WorkflowPaused:
 		s.Status, s.Paused = schemas.StatusPaused, a
 		s.rememberRequest(a.RequestID)

@@ -174,7 +174,7 @@ func (s *State) Continuation() *schemas.StartRequest {
 		ChildPolicy: a.ChildPolicy, TagList: a.TagList, Attributes: s.Attributes, Identity: s.Start.Identity,
 		Origin: &schemas.StartOrigin{
 			Parent: s.Start.ParentWorkflowExecution, ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
-			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs,
+			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs, RequestIDs: s.RequestIDs,
 		},
 	}
 }

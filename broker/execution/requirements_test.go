@@ -111,6 +111,8 @@ func TestContinuedAsNew(t *testing.T) { // S1-25, P-4, P-6
 	before := f.last["c"]
 	for i, id := range []string{"s1", "s2"} {
 		f.step(f.last["c"], Signal{Name: id, RequestID: id})
+		please := &schemas.ExecutionRequest{WorkflowID: "c", RequestID: "end " + id, Origin: &schemas.RequestOrigin{FirstRun: f.last["c"].FirstRun()}}
+		f.step(f.last["c"], Cancel{Request: please})
 		f.decide("c", &schemas.ContinueAsNew{Input: schemas.Text(id)})
 		next := f.last["c"]
 		// The history is empty, and the run stands for the one before it: to its parent, and to who signals again.
@@ -119,10 +121,11 @@ func TestContinuedAsNew(t *testing.T) { // S1-25, P-4, P-6
 		if next.Run == before.Run || a.ContinuedExecutionRun != before.Run || a.FirstExecutionRun != before.FirstRun() || string(a.Input) != id || a.Depth != 1 {
 			t.Fatalf("got %+v", a)
 		}
-		if len(a.SignalIDs) != i+1 {
-			t.Fatalf("run %d knows the signals %v", i+2, a.SignalIDs)
+		if len(a.SignalIDs) != i+1 || len(a.RequestIDs) != i+1 {
+			t.Fatalf("run %d knows the signals %v and the requests %v", i+2, a.SignalIDs, a.RequestIDs)
 		}
 		f.step(next, Signal{Name: id, RequestID: id})
+		f.step(next, Cancel{Request: please})
 		f.tells(t, "c", "WorkflowStarted", "DeciderScheduled")
 		before = next
 	}

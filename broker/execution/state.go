@@ -38,7 +38,8 @@ type State struct {
 	// SignalIDs are the request ids of the latest signals: a repeat of one of them is dropped. Those that another workflow
 	// has sent, and its cancel requests, are remembered by its run and event (P-6). A continued run begins with them.
 	SignalIDs []string `json:"signalIds,omitempty"`
-	// RequestIDs are those of the latest requests of operators.
+	// RequestIDs are those of the latest requests of operators. A continued run begins with them: a request for a chain that
+	// one run has carried out may be repeated when another one is open (P-5).
 	RequestIDs []string `json:"requestIds,omitempty"`
 
 	activityIDs map[string]int64 // of open activities; rebuilt after decoding

@@ -124,7 +124,7 @@ func (st *step) start(m Start) {
 		e.ParentWorkflowExecution, e.ParentScheduledEventID, e.Depth = o.Parent, o.ParentScheduledEventID, o.Depth
 		e.ContinuedExecutionRun, e.FirstExecutionRun = o.ContinuedRun, o.FirstRun
 		if o.ContinuedRun != "" {
-			e.SignalIDs = o.SignalIDs
+			e.SignalIDs, e.RequestIDs = o.SignalIDs, o.RequestIDs
 		}
 	}
 	st.emit(e)

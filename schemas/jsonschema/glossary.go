@@ -229,6 +229,7 @@ var glossary = map[string]string{
 	"alarms":             "the highest sequence of an alarm that was acknowledged",
 	"claim":              "the number of the claim",
 	"signalIds":          "the ids of signals that the chain has received",
+	"requestIds":         "the ids of operators' requests that the chain has received",
 	"depth":              "how many ancestors the run has",
 	"subject":            "the subject of the message",
 	"body":               "the body of the message",
