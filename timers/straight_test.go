@@ -1,6 +1,7 @@
 package timers_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -210,4 +211,51 @@ func TestSweepOfAStorm(t *testing.T) { // P-9, P-10, I15
 			})
 		})
 	}
+}
+
+// While rings are under way a purge waits until it removes a good share of what stays, because the server writes all that
+// stays behind each; nothing rung is deleted one by one meanwhile, and nothing is left over in the end.
+func TestPurgesArePacedByWhatStays(t *testing.T) {
+	const n = 1000
+	bubble(t, func(t *testing.T, r *rig) {
+		var asked, purges, deletions atomic.Int64
+		_, err := r.conn.Subscribe(ns.Ring(0), "", func(m post.Msg) {
+			time.AfterFunc(30*time.Millisecond, func() { // so rings are always under way
+				q := &schemas.Rings{}
+				err := schemas.Unmarshal(m.Data, q)
+				asked.Add(int64(len(q.Rings)))
+				body, err2 := schemas.Marshal(all(q))
+				if err := errors.Join(err, err2, m.Respond(nil, body)); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
+			switch {
+			case strings.HasPrefix(subj, "$JS.API.STREAM.PURGE."):
+				purges.Add(1)
+			case strings.HasPrefix(subj, deleteAPI):
+				deletions.Add(1)
+			}
+			return cutwire.Pass
+		}))
+		due := time.Now().Add(time.Minute)
+		for i := range n {
+			r.armed(fmt.Sprint("w", i), due.Add(time.Duration(i)*10*time.Millisecond))
+		}
+		for i := range n {
+			r.armed(fmt.Sprint("later", i), due.AddDate(1, 0, 0))
+		}
+		time.Sleep(2 * time.Minute)
+		r.pending(n)
+		if got := asked.Load(); got != n {
+			t.Errorf("the owner was asked %d times, want %d", got, n)
+		}
+		if p, d := purges.Load(), deletions.Load(); p < 1 || p > 8 || d > n/10 {
+			t.Errorf("got %d purges and %d deletions for %d rings in 10 s, want a few and hardly any", p, d, n)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -151,10 +152,11 @@ func (o Options) natsOptions() ([]nats.Option, error) {
 		nats.ReconnectBufSize(-1), nats.CustomInboxPrefix(o.InboxPrefix),
 	}
 	if o.InProcess != nil {
-		opts = append(opts, nats.InProcessServer(o.InProcess))
+		opts = append(opts, nats.InProcessServer(gatheredPipes{o.InProcess}))
 	} else {
 		// A cut without a reset is noticed in 10 to 15 seconds; a pipe inside the process cannot be cut so.
-		opts = append(opts, nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings))
+		opts = append(opts, nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings),
+			nats.SetCustomDialer(&gatheredDialer{net.Dialer{Timeout: o.Timeout}}))
 	}
 	switch {
 	case o.CredsFile != "":
