@@ -94,40 +94,15 @@ func (b *bench) tapeOf(ctx context.Context, kind string, width int) (*tape, erro
 func (b *bench) play(ctx context.Context, t *tape, path string) (rate, cpu float64, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, playLimit, errors.New("the tape takes too long"))
 	defer cancel()
-	b.stop()
 	defer b.stop()
-	if err := os.RemoveAll(b.store()); err != nil {
-		return 0, 0, err
-	}
-	port, err := freePort()
-	if err != nil {
-		return 0, 0, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return 0, 0, err
-	}
-	b.url = fmt.Sprintf("nats://127.0.0.1:%d", port)
-	if err := b.spawn("server", exec.Command(self, limitRole, path, b.store(), b.o.profile, strconv.Itoa(port))); err != nil {
-		return 0, 0, err
-	}
-	if err := b.awaitNATS(ctx); err != nil {
-		return 0, 0, err
-	}
-	nc, err := nats.Connect(b.url)
+	nc, err := b.limitProcesses(ctx, limitRole, moverRole, path)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer nc.Close()
-	if err := answers(ctx, nc, subjectReady+fromServer); err != nil {
-		return 0, 0, err
-	}
-	if err := b.spawn("worker", exec.Command(self, moverRole, path, b.url)); err != nil {
-		return 0, 0, err
-	}
 	own := &mover{t: t, from: fromLoad, dial: func() (*nats.Conn, error) { return nats.Connect(b.url) }}
 	defer own.close()
-	if err := errors.Join(answers(ctx, nc, subjectReady+fromWorker), own.prepare(ctx)); err != nil {
+	if err := own.prepare(ctx); err != nil {
 		return 0, 0, err
 	}
 	before, err := b.usages()
@@ -151,6 +126,58 @@ func (b *bench) play(ctx context.Context, t *tape, path string) (rate, cpu float
 	}
 	n := float64(t.Workflows)
 	return n / wall.Seconds(), 1000 * cpu / n, nil
+}
+
+// limitProcesses starts the server and the worker of a limit on an empty store, and returns when both are ready, with a connection.
+func (b *bench) limitProcesses(ctx context.Context, serverRole, workerRole, path string) (_ *nats.Conn, err error) {
+	b.stop()
+	if err := os.RemoveAll(b.store()); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	b.url = fmt.Sprintf("nats://127.0.0.1:%d", port)
+	server, err := selfAs(serverRole, path, b.store(), b.o.profile, strconv.Itoa(port))
+	if err != nil {
+		return nil, err
+	}
+	if err := b.spawn("server", server); err != nil {
+		return nil, err
+	}
+	if err := b.awaitNATS(ctx); err != nil {
+		return nil, err
+	}
+	nc, err := nats.Connect(b.url)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			nc.Close()
+		}
+	}()
+	if err := answers(ctx, nc, subjectReady+fromServer); err != nil {
+		return nil, err
+	}
+	worker, err := selfAs(workerRole, path, b.url)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.spawn("worker", worker); err != nil {
+		return nil, err
+	}
+	return nc, answers(ctx, nc, subjectReady+fromWorker)
+}
+
+// selfAs is a process of this binary.
+func selfAs(role string, args ...string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return exec.Command(self, append([]string{role}, args...)...), nil
 }
 
 // answers waits until somebody answers.
@@ -210,15 +237,7 @@ func runLimit(args []string) error {
 	if err != nil {
 		return err
 	}
-	profile, err := profileOf(args[2])
-	if err != nil {
-		return err
-	}
-	port, err := strconv.Atoi(args[3])
-	if err != nil {
-		return err
-	}
-	server, err := embedded.Start(ctx, embedded.Options{StoreDir: args[1], Profile: profile, Port: port})
+	server, err := limitServer(ctx, args[1], args[2], args[3])
 	if err != nil {
 		return err
 	}
@@ -239,6 +258,19 @@ func runLimit(args []string) error {
 		}
 	}
 	return serveMover(ctx, m, nc)
+}
+
+// limitServer is the NATS server of "drover server" without the rest of it.
+func limitServer(ctx context.Context, store, profileName, portNumber string) (*embedded.Server, error) {
+	profile, err := profileOf(profileName)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.Atoi(portNumber)
+	if err != nil {
+		return nil, err
+	}
+	return embedded.Start(ctx, embedded.Options{StoreDir: store, Profile: profile, Port: port})
 }
 
 // runMover is the worker's process.

@@ -41,6 +41,9 @@ type line struct {
 	WallMS    float64 `json:"wall_ms,omitempty"`
 	Messages  float64 `json:"messages_per_workflow,omitempty"`
 	Bytes     float64 `json:"stored_bytes_per_workflow,omitempty"`
+	// Received and Sent are the messages that the NATS server got from all its clients and gave to them.
+	Received  float64 `json:"received_per_workflow,omitempty"`
+	Sent      float64 `json:"sent_per_workflow,omitempty"`
 	Disk      float64 `json:"disk_bytes_per_workflow,omitempty"`
 	CPUMillis float64 `json:"cpu_ms_per_workflow,omitempty"`
 	// OthersCPU is what all else on the machine used meanwhile: a line in which it is large is worth little.
@@ -125,6 +128,8 @@ func (l *line) account(wall time.Duration, before, after *reading) {
 	l.Allocs, l.AllocBytes = float64(after.objects-before.objects)/n, float64(after.allocated-before.allocated)/n
 	l.Messages, l.CPUMillis = messages/n, 1000*total/n
 	l.Bytes = float64(after.bytes-before.bytes) / n
+	l.Received = float64(after.traffic.received-before.traffic.received) / n
+	l.Sent = float64(after.traffic.sent-before.traffic.sent) / n
 	l.Disk = float64(after.disk-before.disk) / n
 }
 

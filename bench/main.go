@@ -105,7 +105,7 @@ func main() {
 }
 
 // roles are what a process of this binary can be beside the load.
-var roles = map[string]func(args []string) error{workerRole: runWorker, limitRole: runLimit, moverRole: runMover}
+var roles = map[string]func(args []string) error{workerRole: runWorker, limitRole: runLimit, moverRole: runMover, hubRole: runHub, handRole: runHand}
 
 func run(ctx context.Context, o options) (err error) {
 	names, err := chosen(o.workloads)
@@ -146,7 +146,7 @@ func run(ctx context.Context, o options) (err error) {
 			}
 		}
 	}
-	return table(os.Stderr, lines)
+	return errors.Join(table(os.Stderr, lines), shares(os.Stderr, lines))
 }
 
 // open starts what a workload needs.

@@ -46,11 +46,12 @@ const (
 
 // recorder is a subscriber that hears everything.
 type recorder struct {
-	b    *bench
-	sub  *nats.Subscription
-	conn *nats.Conn
-	mu   sync.Mutex
-	all  []*nats.Msg
+	b     *bench
+	wants func(*nats.Msg) bool
+	sub   *nats.Subscription
+	conn  *nats.Conn
+	mu    sync.Mutex
+	all   []*nats.Msg
 }
 
 // record listens from now on. The copies that the server sends it take time, so a run that is recorded is not measured.
@@ -59,19 +60,30 @@ func (b *bench) record() (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &recorder{b: b, conn: conn}
-	if r.sub, err = conn.Subscribe(">", r.take); err != nil {
-		return nil, err
-	}
-	if err := r.sub.SetPendingLimits(-1, -1); err != nil {
-		return nil, err
-	}
-	return r, conn.Flush()
+	r := &recorder{b: b, conn: conn, wants: forStreams}
+	return r, r.begin(context.Background())
 }
 
-// take keeps what may be on its way into a stream. Deliveries come by under the subject of the stored message as well.
+// forStreams tells what may be on its way into a stream. Deliveries come by under the subject of the stored message as well.
+func forStreams(m *nats.Msg) bool {
+	return !strings.HasPrefix(m.Subject, "_INBOX.") && !strings.HasPrefix(m.Subject, "$JS.") && !strings.HasPrefix(m.Reply, "$JS.ACK.")
+}
+
+// begin listens.
+func (r *recorder) begin(ctx context.Context) (err error) {
+	if r.sub, err = r.conn.Subscribe(">", r.take); err != nil {
+		return err
+	}
+	if err := r.sub.SetPendingLimits(-1, -1); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	return r.conn.FlushWithContext(ctx)
+}
+
 func (r *recorder) take(m *nats.Msg) {
-	if strings.HasPrefix(m.Subject, "_INBOX.") || strings.HasPrefix(m.Subject, "$JS.") || strings.HasPrefix(m.Reply, "$JS.ACK.") {
+	if !r.wants(m) {
 		return
 	}
 	r.mu.Lock()
@@ -79,9 +91,8 @@ func (r *recorder) take(m *nats.Msg) {
 	r.all = append(r.all, m)
 }
 
-// stop ends the recording and sorts the messages into the streams that took them.
-func (r *recorder) stop(ctx context.Context) (*tape, error) {
-	defer r.conn.Close()
+// end ends the recording.
+func (r *recorder) end(ctx context.Context) ([]*nats.Msg, error) {
 	// What was sent before has come when nothing new comes.
 	for n := -1; n != r.count(); {
 		n = r.count()
@@ -89,7 +100,13 @@ func (r *recorder) stop(ctx context.Context) (*tape, error) {
 			return nil, err
 		}
 	}
-	if err := r.sub.Unsubscribe(); err != nil {
+	return r.all, r.sub.Unsubscribe()
+}
+
+// stop ends the recording and sorts the messages into the streams that took them.
+func (r *recorder) stop(ctx context.Context) (*tape, error) {
+	defer r.conn.Close()
+	if _, err := r.end(ctx); err != nil {
 		return nil, err
 	}
 	t := &tape{Profile: r.b.o.profile, Partitions: r.b.o.partitions}

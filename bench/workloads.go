@@ -10,10 +10,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/droverhq/drover/broker/post"
 )
 
 // payload is the 100-byte argument of every workflow and activity.
 var payload = strings.Repeat("0123456789", 10)
+
+// oneAtATime is how many workflows W2 has.
+const oneAtATime = 200
 
 // workload is what can be measured.
 type workload struct {
@@ -34,7 +39,7 @@ var workloads = map[string]workload{
 	"W1b": {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "seq", 1) }},
 	"W1n": {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "once", 0) }},
 	"W2": {run: func(ctx context.Context, b *bench, l *line) error {
-		return b.one(ctx, l, job{Kind: "seq", N: 3}, 200)
+		return b.one(ctx, l, job{Kind: "seq", N: 3}, oneAtATime)
 	}},
 	"W3p": {run: func(ctx context.Context, b *bench, l *line) error {
 		return b.one(ctx, l, job{Kind: "fan", N: 500}, 5)
@@ -51,7 +56,7 @@ var workloads = map[string]workload{
 	"W6":     {run: idle, finish: restart, alone: true},
 	"W1in":   {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "seq", 0) }, inside: true},
 	"W2in": {run: func(ctx context.Context, b *bench, l *line) error {
-		return b.one(ctx, l, job{Kind: "seq", N: 3}, 200)
+		return b.one(ctx, l, job{Kind: "seq", N: 3}, oneAtATime)
 	}, inside: true},
 	"W3pin": {run: func(ctx context.Context, b *bench, l *line) error {
 		return b.one(ctx, l, job{Kind: "fan", N: 500}, 5)
@@ -63,6 +68,9 @@ var workloads = map[string]workload{
 	"W7s": {run: killed("server", (*bench).serverAgain), bare: true, alone: true},
 	"W7b": {run: twoBrokers, bare: true, alone: true},
 	"W1f": {run: fsyncs, alone: true},
+	"LC":  {run: conversed(0, 0), bare: true, alone: true},
+	"LCb": {run: conversed(1, 0), bare: true, alone: true},
+	"LC1": {run: conversed(oneByOne, oneAtATime), bare: true, alone: true},
 	"L1":  {run: limited("seq", 0), bare: true, alone: true},
 	"L1b": {run: limited("seq", 1), bare: true, alone: true},
 	"L1n": {run: limited("once", 0), bare: true, alone: true},
@@ -229,19 +237,23 @@ func (b *bench) measure(ctx context.Context, name string, w workload) (*line, er
 type reading struct {
 	processes map[string]usage
 	messages  uint64 // ever stored, by all streams
-	bytes     int64  // in the history streams
+	traffic   traffic
+	bytes     int64 // in the history streams
 	disk      int64
 	busy      float64 // CPU seconds of the whole machine
 	// Of this process, when it is all there is.
 	objects, allocated uint64
 }
 
-func (b *bench) read(ctx context.Context) (*reading, error) {
+func (b *bench) read(ctx context.Context) (*reading, error) { return b.readBy(ctx, b.client.Conn()) }
+
+// readBy asks the server over a connection.
+func (b *bench) readBy(ctx context.Context, conn *post.Conn) (*reading, error) {
 	r := &reading{disk: diskUsage(b.store()), busy: busy()}
 	if b.inside != nil {
 		r.objects, r.allocated = allocations()
 	}
-	streams := b.client.Conn().JetStream().ListStreams(ctx)
+	streams := conn.JetStream().ListStreams(ctx)
 	for s := range streams.Info() {
 		r.messages += s.State.LastSeq
 		if strings.Contains(s.Config.Name, "-history-") {
@@ -252,6 +264,9 @@ func (b *bench) read(ctx context.Context) (*reading, error) {
 		return nil, err
 	}
 	var err error
+	if r.traffic, err = readTraffic(ctx, conn); err != nil {
+		return nil, err
+	}
 	r.processes, err = b.usages()
 	return r, err
 }
