@@ -82,6 +82,47 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// TestShares divides a workload by its limits, round by round; what has no limit beside it is left out.
+func TestShares(t *testing.T) {
+	lines := []*line{
+		{Workload: "W1", PerSecond: 1000, P50: 20, CPU: map[string]float64{"server": 3}},
+		{Workload: "LC", PerSecond: 4000, P50: 5, CPU: map[string]float64{"server": 1}},
+		{Workload: "W1", PerSecond: 3000},
+		{Workload: "LC", PerSecond: 4000, P50: 5},
+		{Workload: "LC", PerSecond: 1},
+		{Workload: "W2", P50: 2},
+		{Workload: "L1b", PerSecond: 9},
+	}
+	var out strings.Builder
+	if err := shares(&out, lines); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"", "workload figure median limit median ratio rounds",
+		"W1 workflows_per_second 2000 LC 4000 0.500 [0.250 0.750]", "W1 p50_ms 20 LC 5 4.000 [4.000]", "W1 cpu_s.server 3 LC 1 3.000 [3.000]",
+	}
+	if got := rows(out.String()); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	out.Reset()
+	if err := shares(&out, lines[5:]); err != nil || out.Len() > 0 {
+		t.Fatalf("without pairs: got %q, %v, want nothing", out.String(), err)
+	}
+}
+
+func TestParseTraffic(t *testing.T) {
+	body := `{"server":{},"data":{"account_statz":[{"acc":"$G","sent":{"msgs":7,"bytes":1},"received":{"msgs":5}}]}}`
+	got, err := parseTraffic([]byte(body))
+	if want := (traffic{received: 5, sent: 7}); err != nil || got != want {
+		t.Fatalf("got %+v, %v, want %+v", got, err, want)
+	}
+	for _, bad := range []string{"", "{", `{"data":{}}`, `{"data":{"account_statz":"no"}}`} {
+		if _, err := parseTraffic([]byte(bad)); err == nil || !strings.Contains(err.Error(), "count messages") {
+			t.Errorf("%q: got %v, want an error that says what it is for", bad, err)
+		}
+	}
+}
+
 // TestRatios pairs lines by their place; a figure that is missing on one side of a pair has no ratio.
 func TestRatios(t *testing.T) {
 	past := []*line{{Workload: "W1", Seconds: 2, P50: 10}, {Workload: "W2", Seconds: 1}, {Workload: "W1", Seconds: 4}}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -14,11 +16,11 @@ var shown = []struct {
 }{
 	{[]string{"W6"}, []string{"idle_rss_bytes", "rss_bytes.server", "ready_ms", "restart_ready_ms", "disk_bytes_per_workflow", "binary_bytes"}},
 	{[]string{"W1", "W1b", "W1n"}, []string{
-		"workflows_per_second", "p50_ms", "p99_ms", "cpu_ms_per_workflow", "messages_per_workflow", "allocs_per_workflow",
-		"alloc_bytes_per_workflow",
+		"workflows_per_second", "p50_ms", "p99_ms", "cpu_ms_per_workflow", "messages_per_workflow", "received_per_workflow", "sent_per_workflow",
+		"allocs_per_workflow", "alloc_bytes_per_workflow",
 	}},
 	{[]string{"W1f"}, []string{"fsyncs_per_workflow"}},
-	{[]string{"W2"}, []string{"p50_ms", "p99_ms"}},
+	{[]string{"W2"}, []string{"p50_ms", "p99_ms", "received_per_workflow", "sent_per_workflow"}},
 	{[]string{"W3p", "W3s"}, []string{"wall_ms"}},
 	{[]string{"W4-1", "W4-32", "W4a-1", "W4a-32"}, []string{"accepted_per_second", "all_handled_ms"}},
 	{[]string{"W5"}, []string{"starts_per_second", "late_p50_ms", "late_p99_ms", "late_max_ms", "asleep_rss_bytes.server"}},
@@ -98,7 +100,8 @@ func results(lines []*line) *resultTable {
 		}
 	}
 	slices.SortStableFunc(r.engines, func(a, b string) int {
-		return slices.Index(engineNames(), a) - slices.Index(engineNames(), b)
+		place := func(row string) int { return slices.Index(engineNames(), strings.TrimSuffix(row, conversation)) }
+		return cmp.Or(place(a)-place(b), strings.Compare(a, b))
 	})
 	return r
 }

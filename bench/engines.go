@@ -44,13 +44,18 @@ func engines() []*engine {
 		ourselves("drover-single", "single", across+eachWrite, same(sittingOrder...)),
 		ourselves("drover-in", "dev", within+everySecond, map[string]string{"W1": "W1in", "W2": "W2in", "W3": "W3in"}),
 		ourselves("drover-in-single", "single", within+eachWrite, map[string]string{"W1": "W1in", "W2": "W2in", "W3": "W3in"}),
-		ourselves("limit-dev", "dev", across+everySecond, map[string]string{"W1": "L1", "W1b": "L1b", "W1n": "L1n"}),
-		ourselves("limit-single", "single", across+eachWrite, map[string]string{"W1": "L1", "W1b": "L1b", "W1n": "L1n"}),
+		ourselves("limit-dev", "dev", across+everySecond, limits()),
+		ourselves("limit-single", "single", across+eachWrite, limits()),
 		temporal("mem", across+"; nothing is written to disk"),
 		temporal("pg", "server, Postgres, worker and load are four processes"+eachWrite),
 		restate("run", across+eachWrite+"; steps are taken by the workflow's handler itself"),
 		restate("rpc", across+eachWrite+"; steps are calls of another handler"),
 	}
+}
+
+// limits are the workloads of the limits: L1 and, where there is one, the conversation.
+func limits() map[string]string {
+	return map[string]string{"W1": "L1,LC", "W1b": "L1b,LCb", "W1n": "L1n", "W2": "LC1"}
 }
 
 func engineNames() (names []string) {
