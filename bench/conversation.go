@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -31,21 +32,23 @@ const steps = 4
 // asks are the questions that the conversation LC has for a workflow, where a run of W1 shows them, and what must be there.
 var asks = []struct {
 	name, subject       string // a filter of NATS
+	begins              string // how the body begins, where the subject does not tell
 	asked, answered     int    // a workflow
 	inGroups, hasNumber bool   // one answer may be for several; the body begins with the number of its workflow in LC
 }{
-	{name: askStart, subject: string(namespace.API("start")), asked: 1, answered: 1, hasNumber: true},
-	{name: askLook, subject: directGet + "*", asked: 1, answered: 1},
+	{name: askStart, subject: namespace.API("start"), asked: 1, answered: 1, hasNumber: true},
+	{name: askLook, subject: directGet + "*", begins: lastBySubject, asked: 1, answered: 1}, // audits read histories by it too, in pages
 	{name: askDecide, subject: namespace.AllDecide(), asked: steps, answered: steps},
 	{name: askRecord, subject: "drover." + string(namespace) + ".history.*.*.*", asked: steps, answered: steps, inGroups: true},
 	{name: askOffer, subject: "drover." + string(namespace) + ".offer.*", asked: steps - 1, hasNumber: true},
 	{name: askOutcome, subject: "drover." + string(namespace) + ".beat.>", asked: steps - 1, answered: steps - 1},
-	{name: askResult, subject: string(namespace.API("result")), asked: 1, answered: 1, hasNumber: true},
+	{name: askResult, subject: namespace.API("result"), asked: 1, answered: 1, hasNumber: true},
 }
 
 const (
-	directGet = "$JS.API.DIRECT.GET."
-	// agreement is by how much the messages of a run may differ from the conversation's: a task may be refused, a record hastened.
+	directGet     = "$JS.API.DIRECT.GET."
+	lastBySubject = `{"last_by_subj":"`
+	// agreement is by how much the messages of a run may differ from the conversation's: a task may be refused, a decision come too late for its record.
 	agreement = 0.05
 	// statusHeader shows how a run stands in each record.
 	statusHeader = "Drover-Status"
@@ -64,7 +67,7 @@ func transcribe(all []*nats.Msg, workflows, partitions int) *script {
 	s := &script{Workflows: workflows, Partitions: partitions, Asked: map[string][][]byte{}, Answered: map[string][][]byte{}, Other: map[string]int{}}
 	replies := map[string]string{}
 	for _, m := range all {
-		if name := questionOf(m.Subject); name != "" {
+		if name := questionOf(m); name != "" {
 			s.Asked[name] = append(s.Asked[name], m.Data)
 			replies[m.Reply] = name
 			if name == askRecord {
@@ -77,16 +80,16 @@ func transcribe(all []*nats.Msg, workflows, partitions int) *script {
 		switch {
 		case answer:
 			s.Answered[name] = append(s.Answered[name], m.Data)
-		case questionOf(m.Subject) == "" && covers(namespace.All(), m.Subject):
+		case questionOf(m) == "" && covers(namespace.All(), m.Subject):
 			s.Other[m.Subject]++
 		}
 	}
 	return s
 }
 
-func questionOf(subject string) string {
+func questionOf(m *nats.Msg) string {
 	for _, a := range asks {
-		if covers(a.subject, subject) {
+		if covers(a.subject, m.Subject) && bytes.HasPrefix(m.Data, []byte(a.begins)) {
 			return a.name
 		}
 	}

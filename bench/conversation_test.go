@@ -198,6 +198,30 @@ func TestScriptChecks(t *testing.T) {
 	}
 }
 
+// TestTranscribe sorts what was said, whatever was heard first, and leaves out what is no part of a workflow.
+func TestTranscribe(t *testing.T) {
+	say := func(subject, reply, body string) *nats.Msg {
+		return &nats.Msg{Subject: subject, Reply: reply, Data: []byte(body)}
+	}
+	record := say("drover.default.history.1.w.r", "r.3", "record")
+	record.Header = nats.Header{statusHeader: {"open 1"}}
+	got := transcribe([]*nats.Msg{
+		say("r.1", "", "started"), say("drover.default.api.start", "r.1", "start"),
+		say(directGet+"drover-default-history-1", "r.2", `{"last_by_subj":"x"}`), say("r.2", "", ""),
+		say(directGet+"drover-default-history-1", "r.9", `{"seq":1,"batch":9}`), say("r.9", "", "old"), say("r.9", "", "older"),
+		record, say("r.3", "", "ack"),
+		say("drover.default.history.1.fence", "r.8", "fence"), say("$KV.x", "r.7", "claim"), say("r.7", "", "ack"),
+		say("drover.default.task.bench.0", "r.6", "task"),
+	}, 1, 4)
+	asked := map[string][][]byte{askStart: {[]byte("start")}, askLook: {[]byte(`{"last_by_subj":"x"}`)}, askRecord: {[]byte("record")}}
+	answered := map[string][][]byte{askStart: {[]byte("started")}, askLook: {{}}, askRecord: {[]byte("ack")}}
+	other := map[string]int{"drover.default.history.1.fence": 1, "drover.default.task.bench.0": 1}
+	want := &script{Workflows: 1, Partitions: 4, Asked: asked, Answered: answered, Status: "open 1", Other: other}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+}
+
 func TestScriptSaves(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "script")
 	want := testScript(2)

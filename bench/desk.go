@@ -159,7 +159,7 @@ func (h *hub) started(m post.Msg) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.talks[number] = &talk{number: number, start: m.Reply}
-	question := `{"last_by_subj":"` + namespace.HistoryOfWorkflow(d.n, number) + `"}`
+	question := lastBySubject + namespace.HistoryOfWorkflow(d.n, number) + `"}`
 	return h.reads.PublishReply(directGet+namespace.StreamHistory(d.n), d.looks+number, nil, []byte(question))
 }
 
