@@ -19,6 +19,9 @@ const denialPause = time.Minute
 //     request in half a minute, and a more urgent task finds a request that waits for it, also at a busy worker.
 //   - A band without a standing request is unknown. It is asked, and no lower band before the answer is there: by a
 //     request that does not wait (a probe), or by a standing one if no lower band has anything to ask for.
+//   - The word that a band is empty counts for the plan that follows it. A standing request that expires while all slots
+//     are taken says nothing of the time when one becomes free: kept until then, it let the bands below be asked at the
+//     same moment, for the same slot.
 //   - Requests of several bands may stand for the same slot. A task that finds no slot is parked: the most urgent one
 //     goes first when a slot becomes free, and after parkPatience it is given back for others.
 //
@@ -38,7 +41,8 @@ type band struct {
 	serial    uint64
 	reply     string    // its reply subject
 	seen      time.Time // when it last showed a sign of life
-	empty     bool      // the last word of the server was that nothing is there
+	empty     bool      // the server has just said that nothing is there; until the next plan
+	silent    bool      // it has left a probe without an answer: until it delivers, the bands below do not wait for it
 	reach     int       // how much a standing request asks for at most; it grows with use
 	wait      time.Duration
 	notBefore time.Time // when to ask again after a refusal
@@ -65,6 +69,7 @@ func (p *Puller) firstReach() int {
 // plan sends what requests are due, from the most urgent band down. It stops at a task that waits and may take a slot
 // now, and returns its band; nil if there is none. The caller holds mu.
 func (p *Puller) plan() *band {
+	defer p.forget()
 	free := p.opts.Max - p.held
 	if p.closed || free < 1 {
 		return nil
@@ -77,13 +82,20 @@ func (p *Puller) plan() *band {
 		case b.requested > 0 && b.probe:
 			return nil
 		case b.requested > 0 || now.Before(b.notBefore):
-		case b.empty || !p.moreBelow(i, now):
+		case b.empty || b.silent || !p.moreBelow(i, now):
 			b.request(min(free, b.reach), false, now)
 		case b.request(free, true, now):
 			return nil
 		}
 	}
 	return nil
+}
+
+// forget ends what was just said of empty bands.
+func (p *Puller) forget() {
+	for _, b := range p.bands {
+		b.empty = false
+	}
 }
 
 // moreBelow tells whether a band below the i-th has a task waiting or would ask for one.
@@ -135,7 +147,7 @@ func (b *band) request(n int, probe bool, now time.Time) bool {
 		b.later(now) // disconnected: the reconnect asks again
 		return false
 	}
-	b.requested, b.probe, b.used, b.empty, b.sent, b.seen = n, probe, false, false, now, now
+	b.requested, b.probe, b.used, b.sent, b.seen = n, probe, false, now, now
 	return true
 }
 
@@ -182,7 +194,7 @@ func (b *band) status(m *nats.Msg) {
 
 // delivered counts a task.
 func (b *band) delivered() {
-	b.seen, b.wait, b.used = time.Now(), 0, true
+	b.seen, b.wait, b.used, b.silent = time.Now(), 0, true, false
 	if b.requested = max(b.requested-1, 0); b.requested > 0 {
 		return
 	}
@@ -221,7 +233,7 @@ func (b *band) look(now time.Time) time.Duration {
 			b.puller.conn.log.WithField("list", b.puller.opts.Stream).Debug("pull request lost, asking again")
 			if b.probe {
 				b.later(now) // the lower bands must not wait for it again
-				b.empty = true
+				b.silent = true
 			}
 			b.end()
 		}

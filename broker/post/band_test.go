@@ -36,6 +36,44 @@ func pullBands(t testing.TB, c *Conn, limit int, names ...string) (*Puller, chan
 	return p, tasks
 }
 
+// A band that was found empty while all slots were taken is unknown again when one becomes free: it is asked before the
+// bands below, and nothing is pulled that has to be given back.
+func TestBandsForgetWhatWasEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		names := bands(t, c)
+		_, tasks := pullBands(t, c, 1, names...)
+		time.Sleep(time.Second) // requests stand for all bands
+		put(t, c, "s.low", "long")
+		long := <-tasks
+		for range 10 { // meanwhile the requests for the others expire
+			time.Sleep(ackWait - time.Second)
+			if err := long.InProgress(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range names {
+			put(t, c, "s."+name, name)
+		}
+		synctest.Wait()
+		if err := long.Ack(); err != nil {
+			t.Fatal(err)
+		}
+		long.Release()
+		for _, name := range names {
+			task := <-tasks
+			if string(task.Data) != name || task.Delivered != 1 {
+				t.Fatalf("got %q, delivery %d, want %q, delivered once", task.Data, task.Delivered, name)
+			}
+			time.Sleep(time.Second)
+			if err := task.Ack(); err != nil {
+				t.Fatal(err)
+			}
+			task.Release()
+		}
+	})
+}
+
 func TestBandsGoInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connect(t)
@@ -121,6 +159,51 @@ func TestBandsThatDoNotAnswer(t *testing.T) {
 		}
 		if took := time.Since(began); took > time.Second {
 			t.Fatalf("it took %v, want no waiting for the others", took)
+		}
+	})
+}
+
+// A probe that the server leaves without an answer, here because the consumer has handed out all it may, holds up the bands
+// below once and not again, also when its requests expire.
+func TestBandsDoNotWaitForASilentOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		names := bands(t, c)
+		_, err := c.JetStream().UpdateConsumer(t.Context(), "S", jetstream.ConsumerConfig{
+			Durable: "high", FilterSubject: "s.high", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Hour, MaxAckPending: 1,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, others := pullBands(t, c, 1, "high")
+		put(t, c, "s.high", "held")
+		held := <-others
+		put(t, c, "s.high", "waits")
+		synctest.Wait()
+		_, tasks := pullBands(t, c, 1, names...)
+		var waited time.Duration
+		for range 20 { // more than pullExpires
+			began := time.Now()
+			put(t, c, "s.mid", "mid")
+			task := <-tasks
+			waited += time.Since(began)
+			if string(task.Data) != "mid" {
+				t.Fatalf("got %q, want what is not held back", task.Data)
+			}
+			time.Sleep(2 * time.Second)
+			if err := task.Ack(); err != nil {
+				t.Fatal(err)
+			}
+			task.Release()
+		}
+		if waited == 0 || waited > probePatience+pullHeartbeat {
+			t.Fatalf("waited %v, want one wait for the silent band", waited)
+		}
+		if err := held.Ack(); err != nil {
+			t.Fatal(err)
+		}
+		if task := <-tasks; string(task.Data) != "waits" || task.Delivered != 1 {
+			t.Fatalf("got %q, delivery %d, want the one that waited", task.Data, task.Delivered)
 		}
 	})
 }

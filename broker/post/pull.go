@@ -182,7 +182,7 @@ func (p *Puller) again() {
 	p.mu.Lock()
 	for _, b := range p.bands {
 		b.end()
-		b.empty, b.notBefore, b.wait = false, time.Time{}, 0
+		b.empty, b.silent, b.notBefore, b.wait = false, false, time.Time{}, 0
 	}
 	p.mu.Unlock()
 	p.ask()
