@@ -34,6 +34,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -217,10 +218,18 @@ func (s *Server) Profile() Profile { return s.opts.Profile }
 // The folder of a memory store is removed. Every call returns after the first one has done its work.
 func (s *Server) Shutdown() { s.shutdown() }
 
+// rest is how long a server of this process is left alone before it is told to end. It then sleeps for 50 ms with a lock of
+// JetStream in its hand, if anybody pulls. In a synctest bubble a request that waits for this lock, such as one for a consumer,
+// would keep the clock from moving on, and the server would sleep for ever. The bubble's clock does not move before what is on
+// its way has been done, so behind a pause, however short, nobody waits. It is uneven, so that nothing else is due just then.
+// Elsewhere it only takes its time.
+const rest = time.Millisecond + 17*time.Nanosecond
+
 func (s *Server) stop() {
 	close(s.quit)
 	s.wg.Wait()
 	if s.srv != nil {
+		time.Sleep(rest)
 		whole := s.started && s.marksEnd() && s.Writable() == nil
 		s.srv.Shutdown()
 		s.srv.WaitForShutdown()

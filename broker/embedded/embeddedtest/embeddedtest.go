@@ -43,6 +43,7 @@ func Start(t testing.TB, listen bool, users ...User) (conn nats.InProcessConnPro
 	}
 	s.Start()
 	t.Cleanup(func() {
+		time.Sleep(time.Millisecond + 17*time.Nanosecond) // for the clocks of bubbles: see rest in package embedded
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
