@@ -141,9 +141,10 @@ func (c *Claims) forget(l *Lease) {
 	}
 }
 
+// acquire looks at a key and takes one step: it frees a key that may be taken, or takes one that is free. Then it looks again.
 func (c *Claims) acquire(ctx context.Context, key string) (*Lease, error) {
-	var lastErr error
-	for range attempts {
+	lastErr := post.ErrWrongSequence // a key that is there again each time
+	for range 2 * attempts {
 		e, err := c.read(ctx, key)
 		if err != nil {
 			return nil, err
@@ -151,24 +152,17 @@ func (c *Claims) acquire(ctx context.Context, key string) (*Lease, error) {
 		if err := c.mayTake(ctx, e); err != nil {
 			return nil, err
 		}
-		if !e.absent {
-			if err := c.free(ctx, e); err != nil && !errors.Is(err, post.ErrInFlight) && !errors.Is(err, post.ErrWrongSequence) {
-				return nil, fmt.Errorf("claim %s: %w", key, err)
-			}
-			if e, err = c.read(ctx, key); err != nil {
-				return nil, err
-			}
-			if !e.absent {
-				lastErr = post.ErrWrongSequence // somebody was faster
-				continue
-			}
+		var l *Lease
+		if e.absent {
+			l, err = c.take(ctx, e)
+		} else {
+			err = c.free(ctx, e)
 		}
-		l, err := c.take(ctx, e)
 		switch {
 		case errors.Is(err, post.ErrInFlight), errors.Is(err, post.ErrWrongSequence):
-			lastErr = err // somebody writes at the same time: look again
+			lastErr = err // somebody writes at the same time
 			pause(ctx, shortPause)
-		default:
+		case err != nil || l != nil:
 			return l, err
 		}
 	}
@@ -196,7 +190,10 @@ func (c *Claims) mayTake(ctx context.Context, e *entry) error {
 func (c *Claims) free(ctx context.Context, e *entry) error {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.TTL/3)
 	defer cancel()
-	return c.conn.KVDelete(ctx, c.bucket, e.key, e.revision)
+	if err := c.conn.KVDelete(ctx, c.bucket, e.key, e.revision); err != nil {
+		return fmt.Errorf("claim %s: %w", e.key, err)
+	}
+	return nil
 }
 
 // take writes the key over the mark of a deletion, or where there is none.
