@@ -39,17 +39,15 @@ const (
 	mostSkipped = 256
 )
 
-// offer is a task that was offered.
+// offer is a task that was offered. When it is over run and activity are nil: it may stay in the queue for a while, and the input
+// must not.
 type offer struct {
-	id        uint64
-	run       *run
-	runID     string
-	scheduled int64
-	attempt   int
-	list, typ string
-	ticket    *ticket
-	until     time.Time
-	over      bool
+	id       uint64
+	run      *run
+	activity *execution.Activity
+	attempt  int
+	ticket   *ticket
+	until    time.Time
 }
 
 // offers are those of a partition.
@@ -85,7 +83,7 @@ func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *ticket)
 		}
 		delete(o.away, s.List)
 	}
-	for len(o.queue) > 0 && o.queue[0].over {
+	for len(o.queue) > 0 && o.queue[0].over() {
 		o.queue[0] = nil
 		o.queue = o.queue[1:]
 	}
@@ -96,10 +94,7 @@ func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *ticket)
 	if p.b.conn.PublishReply(p.b.ns.Offer(s.List), p.replies+offerPrefix+"."+strconv.FormatUint(o.last, 36), nil, body) != nil {
 		return false
 	}
-	f := &offer{
-		id: o.last, run: r, runID: r.state.Run, scheduled: a.ScheduledID, attempt: a.Attempt, list: s.List, typ: s.ActivityType,
-		ticket: t, until: now.Add(offerPatience),
-	}
+	f := &offer{id: o.last, run: r, activity: a, attempt: a.Attempt, ticket: t, until: now.Add(offerPatience)}
 	t.hold()
 	if o.open == nil {
 		o.open = make(map[uint64]*offer)
@@ -114,38 +109,35 @@ func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *ticket)
 	return true
 }
 
-// wanted returns the activity of an offer while its attempt waits for an outcome.
-func (f *offer) wanted() *execution.Activity {
-	if !f.run.live() || f.run.state.Run != f.runID {
-		return nil
-	}
-	if a := f.run.state.Activities[f.scheduled]; a != nil && a.Attempt == f.attempt {
-		return a
-	}
-	return nil
+func (f *offer) over() bool { return f.run == nil }
+
+// wanted tells whether the attempt of an offer waits for an outcome. In a later run of the workflow id the same event is another
+// activity.
+func (f *offer) wanted() bool {
+	a := f.activity
+	return f.run.live() && f.run.state.Activities[a.ScheduledID] == a && a.Attempt == f.attempt
 }
 
 // offersMet ends the offers of a run whose outcomes are in the history. Everything of the run is committed.
 func (p *partition) offersMet(r *run) {
-	for _, f := range slices.Clone(r.offers) {
-		if f.wanted() == nil {
+	for _, f := range slices.Backward(r.offers) { // endOffer moves those behind f
+		if !f.wanted() {
 			p.endOffer(f)
 		}
 	}
 }
 
 func (p *partition) endOffer(f *offer) {
-	if f.over {
+	if f.over() {
 		return
 	}
-	f.over = true
 	delete(p.offers.open, f.id)
 	i := slices.Index(f.run.offers, f)
 	if f.run.offers = slices.Delete(f.run.offers, i, i+1); len(f.run.offers) == 0 {
 		f.run.offers = nil
 	}
 	f.ticket.release()
-	f.run = nil
+	f.run, f.activity = nil, nil
 }
 
 // refused: nobody has taken the offer.
@@ -161,14 +153,14 @@ func (p *partition) refused(id uint64, nobody bool) {
 	if p.offers.away == nil {
 		p.offers.away = make(map[string]time.Time)
 	}
-	p.offers.away[f.list] = time.Now().Add(wait)
+	p.offers.away[f.activity.Scheduled.List] = time.Now().Add(wait)
 	p.storeOffer(f, false)
 }
 
 // storeOffer puts the task of an offer on its list, unless its outcome has come or its announcement has done so.
 func (p *partition) storeOffer(f *offer, ask bool) {
-	if a := f.wanted(); a != nil && a.Started == 0 && f.run.open() {
-		p.dispatch(f.run, a, f.ticket, true, ask)
+	if f.wanted() && f.activity.Started == 0 && f.run.open() {
+		p.dispatch(f.run, f.activity, f.ticket, true, ask)
 	}
 	p.mark(f.run)
 	p.endOffer(f)
@@ -177,7 +169,7 @@ func (p *partition) storeOffer(f *offer, ask bool) {
 // storeOffers puts every task on its list that is offered: the owner leaves.
 func (p *partition) storeOffers() {
 	for _, f := range p.offers.queue {
-		if !f.over {
+		if !f.over() {
 			p.storeOffer(f, true)
 		}
 	}
@@ -190,11 +182,11 @@ func (p *partition) expireOffers() {
 	now, n := time.Now(), 0
 	for ; n < len(o.queue); n++ {
 		f := o.queue[n]
-		if !f.over {
+		if !f.over() {
 			if f.until.After(now) {
 				break
 			}
-			p.slow(f.typ)
+			p.slow(f.activity.Scheduled.ActivityType)
 			p.storeOffer(f, true)
 		}
 		o.queue[n] = nil

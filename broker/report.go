@@ -27,9 +27,12 @@ func (p *partition) start(q *schemas.StartRequest, body []byte, refuse func(any)
 
 // reported takes an outcome that its worker did not put into the inbox. What is unusual about it is left to that way.
 func (p *partition) reported(m post.Msg, wid, list string, err error) {
-	r := &schemas.Report{}
+	r, of := &schemas.Report{}, execution.Attempt{}
 	if err == nil {
 		err = schemas.Unmarshal(m.Data, r)
+	}
+	if err == nil {
+		of.Run, of.ScheduledID, of.Attempt, err = execution.ParseToken(r.Token)
 	}
 	if err != nil || len(m.Data) > min(schemas.PayloadThreshold, p.b.messageLimit()) {
 		p.tellWorker(m.Reply, 0)
@@ -46,7 +49,7 @@ func (p *partition) reported(m post.Msg, wid, list string, err error) {
 			return
 		}
 		p.reports[m.Reply] = struct{}{}
-		e := &envelope{wid: wid, msg: execution.Report{Report: r, List: list}, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
+		e := &envelope{wid: wid, msg: execution.Report{Report: r, List: list, Of: of}, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
 		e.answer = func(r *run, _ []schemas.Event) { p.answerReport(m.Reply, r.sequence) }
 		e.refuse = func() { p.answerReport(m.Reply, 0) }
 		p.deliver(to, e)

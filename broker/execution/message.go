@@ -33,18 +33,29 @@ type Child struct{ Report *schemas.ChildReport }
 type External struct{ Answer *schemas.ExternalAnswer }
 
 // Report is what an activity worker reported or asked. List is the one that the worker speaks for, by the subject that it
-// may publish to; empty if that is not known.
+// may publish to; empty if that is not known. Of is what the token of the report names, if it has been parsed already.
 type Report struct {
 	Report *schemas.Report
 	List   string
+	Of     Attempt
 }
 
-// Gone says that the worker of an attempt that came as an offer does not answer any more.
-type Gone struct {
+func (m Report) of() (run string, scheduledID int64, attempt int, err error) {
+	if m.Of.Run != "" {
+		return m.Of.Run, m.Of.ScheduledID, m.Of.Attempt, nil
+	}
+	return ParseToken(m.Report.Token)
+}
+
+// Attempt names an attempt of an activity.
+type Attempt struct {
 	Run         string
 	ScheduledID int64
 	Attempt     int
 }
+
+// Gone says that the worker of an attempt that came as an offer does not answer any more.
+type Gone Attempt
 
 // Ring says that an alarm rang: everything whose time has come happens, except what was set by the event Uncommitted or
 // a later one: those are not in the history yet. 0 says that all are.

@@ -38,7 +38,7 @@ func (s *State) Awaits(m Report) *Activity {
 	default:
 		return nil
 	}
-	run, id, attempt, err := ParseToken(m.Report.Token)
+	run, id, attempt, err := m.of()
 	act := s.Activities[id]
 	if err != nil || run != s.Run || act == nil || attempt != act.Attempt || !act.onList(m.List) {
 		return nil
@@ -48,7 +48,7 @@ func (s *State) Awaits(m Report) *Activity {
 
 func (st *step) report(m Report) {
 	r := m.Report
-	run, id, attempt, err := ParseToken(r.Token)
+	run, id, attempt, err := m.of()
 	if err != nil {
 		st.dead(DeadStaleToken, "%s", err)
 		return
