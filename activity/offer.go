@@ -22,15 +22,13 @@ const (
 // it when somebody else is given that message.
 func (s *spell) hear(list string, p *post.Puller, begin func(*delivery) bool) (post.Subscription, error) {
 	return s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m post.Msg) {
-		if s.deaf.Load() {
-			_ = m.Respond(nil, []byte("busy")) // or the owner finds out in a second
-			return
-		}
-		if t, ok := p.Admit(m); ok {
-			if begin(&delivery{Task: t, spell: s, list: list, offered: true}) {
-				return
+		if !s.deaf.Load() {
+			if t, ok := p.Admit(m); ok {
+				if begin(&delivery{Task: t, spell: s, list: list, offered: true}) {
+					return
+				}
+				t.Release()
 			}
-			t.Release()
 		}
 		if m.Reply == "" {
 			return

@@ -63,8 +63,7 @@ func (n *notice) end() (started bool) {
 
 // publishStart reports the start until it is stored, stop is closed or ctx ends.
 func (s *spell) publishStart(ctx context.Context, stop <-chan struct{}, a *attempt) error {
-	r := &schemas.Report{Kind: schemas.ReportStarted, Token: a.token, Elapsed: elapsed(a)}
-	r.Offered = a.offered
+	r := &schemas.Report{Kind: schemas.ReportStarted, Token: a.token, Elapsed: elapsed(a), Offered: a.offered}
 	s.origin(r, a.delivery)
 	body, err := schemas.Marshal(r)
 	if err != nil {
