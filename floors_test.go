@@ -30,6 +30,7 @@ var floors = map[string]int{
 	"broker/execution": 20,
 	"broker/checker":   20,
 	"broker/clock":     20,
+	"broker/openruns":  20,
 	"broker/post":      20,
 	"broker/embedded":  20,
 	"broker/embedded/": 21, // servers for tests

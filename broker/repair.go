@@ -3,8 +3,10 @@ package broker
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
+	"github.com/droverhq/drover/broker/openruns"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -41,39 +43,30 @@ func (p *partition) damaged(ctx context.Context) (bool, error) {
 	return behind || c.Server != p.server && !p.replicated && !p.b.o.Synced, nil
 }
 
-// meetOpen adds every open run to those whose effects are repeated.
-//
-// It reads the headers of all records in their order. To ask for the last record of each run alone looks cheaper, but the
-// server answers such a question in one piece: it loads every block that holds a last record, keeps it, and lets everybody
-// else wait. For a million finished runs that took longer than any question may, so that the partition was never owned.
+// meetOpen adds every open run to those whose effects are repeated, and every run that has continued as new without a follower:
+// its record may be among what was lost.
 func (p *partition) meetOpen(ctx context.Context) error {
 	options := post.ReadOptions{HeadersOnly: true} // a filter costs more than the fences that it would leave out
-	open := make(map[string]struct{})              // subjects
+	var runs openruns.Runs
 	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s post.Stored) error {
-		if !isRecord(&s) {
-			return nil
-		}
-		status := schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader))
-		if status.Closed() && status != schemas.StatusContinuedAsNew {
-			delete(open, s.Subject)
-		} else {
-			open[s.Subject] = struct{}{}
-		}
+		runs.Note(s.Subject, s.Header.Get(schemas.StatusHeader))
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("look for open runs: %w", err)
 	}
-	for subj := range open {
-		_, wid, run, err := subject.ParseHistory(subj)
-		if err != nil {
-			p.log.WithError(err).WithField("subject", subj).Error("a record stands on a subject that names no run; drover verify tells more")
-			continue
+	for _, subjects := range []iter.Seq[string]{runs.Open(), runs.Owing()} {
+		for subj := range subjects {
+			_, wid, run, err := subject.ParseHistory(subj)
+			if err != nil {
+				p.log.WithError(err).WithField("subject", subj).Error("a record stands on a subject that names no run; drover verify tells more")
+				continue
+			}
+			p.met(wid, run)
 		}
-		p.met(wid, run)
 	}
-	if len(open) > 0 {
-		p.log.WithField("runs", len(open)).Info("the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
+	if n := runs.Len(); n > 0 {
+		p.log.WithField("runs", n).Info("the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
 	}
 	return p.dropStray(ctx)
 }

@@ -1,9 +1,14 @@
 package broker_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -45,6 +50,56 @@ func TestLostTasksAndAlarms(t *testing.T) { // P-8
 			})
 		})
 	}
+}
+
+// A server may lose the first record of a run that follows another, and the checkpoint has passed both. The next owner begins it
+// again, although nobody asks for it; of the runs before it only the last owes anything.
+func TestLostFollower(t *testing.T) { // P-4, P-8
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		first := f.node("a", nil)
+		begun := 0
+		f.decider("order", func(*decisionTask) string {
+			if begun++; begun <= 3 {
+				return `[{"type":"ContinueAsNew"}]`
+			}
+			return "[]"
+		})
+		f.start(startO)
+		time.Sleep(10 * time.Second)
+		first.stop()
+		runs := f.subjects()
+		if len(runs) != 4 {
+			t.Fatalf("got the runs %v, want 4", runs)
+		}
+		history, err := f.js.Stream(t.Context(), ns.StreamHistory(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := history.Purge(t.Context(), jetstream.WithPurgeSubject(runs[3])); err != nil {
+			t.Fatal(err)
+		}
+		f.checkpoint(func(c *schemas.Checkpoint) { c.Server = "the one before" })
+		f.node("b", nil)
+		time.Sleep(10 * time.Second)
+		if diff := cmp.Diff(runs, f.subjects()); diff != "" {
+			t.Fatalf("the runs of the chain (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// subjects are those of the runs of partition 0, in the order in which they began.
+func (f *fleet) subjects() (all []string) {
+	f.t.Helper()
+	err := f.post.Scan(f.t.Context(), ns.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(m post.Stored) error {
+		if !slices.Contains(all, m.Subject) {
+			all = append(all, m.Subject)
+		}
+		return nil
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return all
 }
 
 // A server that was killed may come back with an alarm that its owner had deleted when the run closed. The next owner deletes

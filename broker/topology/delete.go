@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/droverhq/drover/broker/openruns"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -132,28 +133,22 @@ func (d *deletion) leftovers(ctx context.Context, missing error) error {
 	return err
 }
 
-// mayDelete counts the open runs. It reads the headers of all records in their order: the server answers the question for the
-// last of each run in one piece, and for a million runs not in time.
+// mayDelete counts the open runs.
 func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 	if d.o.Force {
 		return nil
 	}
 	found := &OpenRunsError{}
 	for p := range info.Partitions {
-		open := make(map[string]struct{}) // subjects
+		var runs openruns.Runs
 		err := d.conn.Scan(ctx, d.ns.StreamHistory(p), post.ReadOptions{HeadersOnly: true}, func(m post.Stored) error {
-			switch status := schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader)); {
-			case status.Closed():
-				delete(open, m.Subject)
-			case status != "":
-				open[m.Subject] = struct{}{}
-			}
+			runs.Note(m.Subject, m.Header.Get(schemas.StatusHeader))
 			return nil
 		})
 		if err != nil && !errors.Is(err, post.ErrNoStream) {
 			return fmt.Errorf("count the open runs: %w", err)
 		}
-		for subj := range open {
+		for subj := range runs.Open() {
 			if found.Open++; found.Open == 1 {
 				_, found.WorkflowID, _, _ = subject.ParseHistory(subj)
 			}
