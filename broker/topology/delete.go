@@ -28,7 +28,7 @@ var (
 // OpenRunsError refuses to delete a namespace that has open runs.
 type OpenRunsError struct {
 	Open       int    // how many, at least 1
-	WorkflowID string // of one of them
+	WorkflowID string // of one of them, the same each time
 }
 
 // Error names one of the runs and the way out.
@@ -149,8 +149,9 @@ func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 			return fmt.Errorf("count the open runs: %w", err)
 		}
 		for subj := range runs.Open() {
-			if found.Open++; found.Open == 1 {
-				_, found.WorkflowID, _, _ = subject.ParseHistory(subj)
+			_, wid, _, _ := subject.ParseHistory(subj)
+			if found.Open++; found.Open == 1 || wid < found.WorkflowID {
+				found.WorkflowID = wid
 			}
 		}
 	}
