@@ -24,6 +24,28 @@ func rights() (publish, subscribe []string) {
 	}, []string{"_INBOX.>", ns.AllControl()}
 }
 
+// restricted starts a server with list PCI, and connects to it as root and as a user with these rights alone.
+func restricted(t *testing.T, publish, subscribe []string) (root, worker *post.Conn) {
+	t.Helper()
+	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "worker", Publish: publish, Subscribe: subscribe})
+	dial := func(user string) *post.Conn {
+		conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		return conn
+	}
+	root = dial(embeddedtest.Root)
+	if _, err := topology.Ensure(t.Context(), root, topology.Options{Memory: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := topology.EnsureList(t.Context(), root, ns, "PCI", topology.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return root, dial("worker")
+}
+
 func TestWorkerThatMayNotDoItsWorkStopsAtOnce(t *testing.T) {
 	for _, tt := range []struct {
 		without string // the right that is missing
@@ -49,24 +71,9 @@ func testRefused(t *testing.T, without, want string) {
 			allowed = append(allowed, s)
 		}
 	}
-	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "worker", Publish: allowed, Subscribe: subscribe})
-	dial := func(user string) *post.Conn {
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
-		return conn
-	}
-	root := dial(embeddedtest.Root)
-	if _, err := topology.Ensure(t.Context(), root, topology.Options{Memory: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := topology.EnsureList(t.Context(), root, ns, "PCI", topology.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	root, worker := restricted(t, allowed, subscribe)
 	give(t, root)
-	w := activity.New(dial("worker"), &activity.Options{Lists: []string{"PCI"}})
+	w := activity.New(worker, &activity.Options{Lists: []string{"PCI"}})
 	activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) { return "done", activity.Heartbeat(ctx, nil) }))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -123,24 +130,9 @@ func TestWorkerThatCannotBeAskedTakesNoOffers(t *testing.T) { // P-7
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				publish, _ := rights()
-				srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "worker", Publish: append(publish, "_INBOX.>"), Subscribe: tt.subscribe})
-				dial := func(user string) *post.Conn {
-					conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password})
-					if err != nil {
-						t.Fatal(err)
-					}
-					t.Cleanup(conn.Close)
-					return conn
-				}
-				root := dial(embeddedtest.Root)
-				if _, err := topology.Ensure(t.Context(), root, topology.Options{Memory: true}); err != nil {
-					t.Fatal(err)
-				}
-				if err := topology.EnsureList(t.Context(), root, ns, "PCI", topology.ListOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				root, worker := restricted(t, append(publish, "_INBOX.>"), tt.subscribe)
 				ran := make(chan struct{}, 1)
-				w := activity.New(dial("worker"), &activity.Options{Lists: []string{"PCI"}})
+				w := activity.New(worker, &activity.Options{Lists: []string{"PCI"}})
 				activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { ran <- struct{}{}; return "done", nil }))
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error, 1)

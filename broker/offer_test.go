@@ -60,6 +60,18 @@ func (f *fleet) success(k *task, took time.Duration) {
 	}
 }
 
+// offered starts workflow "o" at owner a and does the first of its two tasks, so that the second is offered: k. Later offers come
+// from the channel.
+func (f *fleet) offered() (k *task, offers <-chan *nats.Msg, a *node) {
+	f.t.Helper()
+	a = f.node("a", nil)
+	f.decider("order", two(""))
+	offers = f.idle()
+	f.start(startO)
+	f.quick()
+	return f.opened(<-offers), offers, a
+}
+
 func (f *fleet) opened(m *nats.Msg) *task {
 	f.t.Helper()
 	k := &task{f: f}
@@ -100,12 +112,7 @@ var twoActivities = []string{
 // A task of a type that is quick goes to an idle worker, and no message of it is stored.
 func TestQuickTaskIsOffered(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.node("a", nil)
-		f.decider("order", two(""))
-		offers := f.idle()
-		f.start(startO)
-		f.quick()
-		k := f.opened(<-offers)
+		k, _, _ := f.offered()
 		if k.ActivityID != "b" || k.NotIdempotent {
 			t.Fatalf("got the task of %q, ask first: %t, want that of b, at once", k.ActivityID, k.NotIdempotent)
 		}
@@ -183,12 +190,7 @@ func TestOfferIsNotTaken(t *testing.T) {
 // A worker that dies with an offer in hand costs a second: the task is on the list, and whoever gets it must ask.
 func TestWorkerDiesWithAnOffer(t *testing.T) { // P-7
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.node("a", nil)
-		f.decider("order", two(""))
-		offers := f.idle()
-		f.start(startO)
-		f.quick()
-		lost := f.opened(<-offers)
+		lost, _, _ := f.offered()
 		began := time.Now()
 		k := f.pull()
 		if took := time.Since(began); !k.NotIdempotent || k.Token != lost.Token || took > 1100*time.Millisecond {
@@ -208,9 +210,7 @@ func TestWorkerDiesWithAnOffer(t *testing.T) { // P-7
 // While the worker of an offer answers for it, whoever holds its message leaves it. Then it is interrupted.
 func TestWorkerOfAnOfferIsAsked(t *testing.T) { // P-7
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.node("a", nil)
-		f.decider("order", two(""))
-		offers := f.idle()
+		k, _, _ := f.offered()
 		holds := true
 		asked := 0
 		control, err := f.nc.Subscribe(ns.Control("w-1"), func(m *nats.Msg) {
@@ -228,9 +228,6 @@ func TestWorkerOfAnOfferIsAsked(t *testing.T) { // P-7
 			t.Fatal(err)
 		}
 		f.flush()
-		f.start(startO)
-		f.quick()
-		k := f.opened(<-offers)
 		k.report("started", `,"identity":"w-1","nonce":"n1","offered":true,"elapsed":"50ms"`)
 		held := f.pull()
 		if !held.NotIdempotent || held.Token != k.Token {
@@ -311,12 +308,7 @@ func TestOwnerDiesWithAnOffer(t *testing.T) { // P-1
 // An owner that leaves as planned leaves no offer behind.
 func TestOwnerLeavesWithAnOffer(t *testing.T) { // S2-1
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		a := f.node("a", nil)
-		f.decider("order", two(""))
-		offers := f.idle()
-		f.start(startO)
-		f.quick()
-		offered := f.opened(<-offers)
+		offered, _, a := f.offered()
 		began := time.Now()
 		a.stop()
 		if took := time.Since(began); took > 500*time.Millisecond {
@@ -342,12 +334,7 @@ func TestOwnerLeavesWithAnOffer(t *testing.T) { // S2-1
 // A type that turns out slow is offered no more until many of its tasks were quick.
 func TestSlowOffersEnd(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.node("a", nil)
-		f.decider("order", two(""))
-		offers := f.idle()
-		f.start(startO)
-		f.quick()
-		k := f.opened(<-offers)
+		k, offers, _ := f.offered()
 		time.Sleep(500 * time.Millisecond)
 		f.success(k, 500*time.Millisecond)
 		f.result("o")
@@ -364,12 +351,7 @@ func TestSlowOffersEnd(t *testing.T) {
 // The message that was stored for a long offer goes with its outcome.
 func TestMessageOfAnOfferGoesWithIt(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.node("a", nil)
-		f.decider("order", two(""))
-		offers := f.idle()
-		f.start(startO)
-		f.quick()
-		k := f.opened(<-offers)
+		k, _, _ := f.offered()
 		k.report("started", `,"identity":"w-1","nonce":"n1","offered":true,"elapsed":"50ms"`)
 		copied := f.taskAt(2)
 		if copied.Token != k.Token {
