@@ -49,6 +49,7 @@ func start(t testing.TB, o *server.Options) (srv *server.Server, stop func()) {
 		t.Fatal("server not ready")
 	}
 	return srv, func() {
+		time.Sleep(time.Millisecond + 17*time.Nanosecond) // for the clocks of bubbles: see rest in package embedded
 		srv.Shutdown()
 		srv.WaitForShutdown()
 	}
