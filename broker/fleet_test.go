@@ -223,12 +223,16 @@ func (f *fleet) api(verb, body string) map[string]any {
 
 func (f *fleet) start(body string) map[string]any { f.t.Helper(); return f.api("start", body) }
 
-// result waits until the workflow is closed and returns its status.
+// result waits until the workflow is closed and returns its status. One that is not known is asked for again for a while: its
+// start may be in the inbox.
 func (f *fleet) result(id string) string {
 	f.t.Helper()
 	for range 10_000 {
-		a := f.api("result", `{"workflowId":"`+id+`","wait":20}`)
-		if s, _ := a["status"].(string); s != "open" && s != "paused" {
+		switch s, _ := f.api("result", `{"workflowId":"`+id+`","wait":20}`)["status"].(string); s {
+		case "":
+			time.Sleep(10 * time.Millisecond)
+		case "open", "paused":
+		default:
 			return s
 		}
 	}
@@ -435,7 +439,7 @@ func (f *fleet) types(id string) []string {
 func (f *fleet) events(id string) []schemas.Event {
 	f.t.Helper()
 	var events []schemas.Event
-	for {
+	for deadline := time.Now().Add(10 * time.Second); ; {
 		after := 0
 		if n := len(events); n > 0 {
 			after = int(events[n-1].ID)
@@ -447,6 +451,10 @@ func (f *fleet) events(id string) []schemas.Event {
 		var page schemas.HistoryResponse
 		if err := json.Unmarshal(raw, &page); err != nil {
 			f.t.Fatal(err)
+		}
+		if page.Error != nil && page.Error.Code == schemas.CodeNotFound && time.Now().Before(deadline) { // its start may be in the inbox
+			time.Sleep(10 * time.Millisecond)
+			continue
 		}
 		if page.Error != nil {
 			f.t.Fatal(page.Error)
