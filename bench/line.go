@@ -212,11 +212,11 @@ func table(out io.Writer, lines []*line) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "workload\tfigure\tmedian\truns")
 	for _, key := range s.order {
-		runs := ""
+		var runs strings.Builder
 		for _, v := range s.values[key] {
-			runs += " " + short(v)
+			runs.WriteString(" " + short(v))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", key[0], key[1], short(median(s.values[key])), runs[1:])
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", key[0], key[1], short(median(s.values[key])), runs.String()[1:])
 	}
 	return w.Flush()
 }

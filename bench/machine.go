@@ -44,11 +44,12 @@ func look(ctx context.Context, binary string) *machine {
 }
 
 func (m *machine) String() string {
-	text := fmt.Sprintf("%s, %d cores, %d MB, Linux %s, %s", m.CPU, m.Cores, m.MemoryMB, m.Kernel, m.Time.Format(time.DateOnly))
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("%s, %d cores, %d MB, Linux %s, %s", m.CPU, m.Cores, m.MemoryMB, m.Kernel, m.Time.Format(time.DateOnly)))
 	for _, name := range sortedKeys(m.Versions) {
-		text += fmt.Sprintf("\n%s: %s", name, m.Versions[name])
+		text.WriteString(fmt.Sprintf("\n%s: %s", name, m.Versions[name]))
 	}
-	return text
+	return text.String()
 }
 
 // after is what stands behind a mark in the first line of a file that begins with a word.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -67,16 +68,16 @@ func TestGatherWritesTogether(t *testing.T) {
 		g := newGather(c)
 		mustWrite(t, g, "a")
 		synctest.Wait() // the writer has taken it
-		want := ""
+		var want strings.Builder
 		for i := range 50 {
 			text := fmt.Sprintf("%d,", i)
 			mustWrite(t, g, text)
-			want += text
+			want.WriteString(text)
 		}
 		c.pass <- struct{}{}
 		c.pass <- struct{}{}
 		synctest.Wait()
-		if writes, _ := c.state(); len(writes) != 2 || writes[0] != "a" || writes[1] != want {
+		if writes, _ := c.state(); len(writes) != 2 || writes[0] != "a" || writes[1] != want.String() {
 			t.Errorf("got %q, want a alone and then all the others", writes)
 		}
 		if err := g.Close(); err != nil {
