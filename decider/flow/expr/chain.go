@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/droverhq/drover/decider/flow/syntax"
 	"github.com/droverhq/drover/decider/flow/value"
@@ -51,6 +52,9 @@ type Result struct {
 func ParseChain(text string) (*Chain, error) {
 	if len(text) > MaxText {
 		return nil, syntax.New(whatTransform, text, 0, "the text is too long", "split it over several steps")
+	}
+	if !utf8.ValidString(text) {
+		return nil, syntax.New(whatTransform, text, 0, "the text is not valid UTF-8", "")
 	}
 	words, err := syntax.Words(whatTransform, text)
 	if err != nil {

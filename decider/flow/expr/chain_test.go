@@ -260,6 +260,7 @@ func TestTransformsRefuse(t *testing.T) {
 		{"trim | wait", 7, "wait comes too late"},
 		{"append ${a b}", 10, "operators work in let"},
 		{"append 'x", 7, "not closed"},
+		{"replace a \xd3", 0, "not valid UTF-8"},
 		{strings.Repeat("trim | ", 100) + "trim", 700, "too many transforms"},
 		{strings.Repeat("x", 1<<16+1), 0, "too long"},
 	} {

@@ -170,6 +170,7 @@ func TestLet(t *testing.T) {
 		"true || ${absent}":       true,
 		"true && ${absent}":       problem("no such value"),
 		"!true":                   false,
+		"!!important":             "!!important",
 		"!!true":                  true,
 		"! ${no}":                 true,
 		"!${no} && true":          true,

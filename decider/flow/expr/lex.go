@@ -134,12 +134,11 @@ func (l *lexer) scan() (syntax.Word, error) {
 // words may begin with it, as in !important.
 func (l *lexer) negates() bool {
 	rest := l.text[l.at+1:]
+	for n := 0; n < maxNesting && strings.HasPrefix(rest, "!"); n++ { // more would be refused, and looking for them takes long
+		rest = rest[1:]
+	}
 	if rest == "" || syntax.Space(rest[0]) || rest[0] == '(' || strings.HasPrefix(rest, "${") {
 		return true
-	}
-	if strings.HasPrefix(rest, "!") {
-		inner := lexer{text: l.text, at: l.at + 1}
-		return inner.negates()
 	}
 	end := 0
 	for end < len(rest) && !syntax.Space(rest[end]) && rest[end] != ')' {

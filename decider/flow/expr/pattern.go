@@ -127,6 +127,9 @@ func (p *Pattern) find(env *Env, text string, all bool) ([][]int, error) {
 	return found, nil
 }
 
+// Pay takes the cost of compiling from the budget, for those who compile while they evaluate.
+func (p *Pattern) Pay(env *Env) error { return env.Spend(1 + p.size/16) }
+
 func (p *Pattern) pay(env *Env, text string) error {
 	return env.Spend(1 + len(text)*p.size/1024)
 }

@@ -142,7 +142,7 @@ func (p *args) compiler(mode string, pattern node, short bool) (func(r *run) (*P
 		if err != nil || re == nil {
 			return re, err
 		}
-		return re, r.env.Spend(1 + re.size/16)
+		return re, re.Pay(r.env)
 	}, nil
 }
 

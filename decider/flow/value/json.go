@@ -25,8 +25,13 @@ func Encode(v any) ([]byte, error) { return appendJSON(nil, v, false) }
 
 // Decode reads what is one JSON value. A number without a point and an exponent is an integer; one that does not fit 64 bits is an
 // error instead of a rounded float.
-func Decode(data []byte, l Limits) (any, error) {
-	if len(data) > 8*l.bytes() { // escapes may make JSON larger than its value, but not without bound
+func Decode(data []byte, l Limits) (any, error) { return decode(data, maxJSON*l.bytes(), l) }
+
+// maxJSON is how many times larger than its value JSON may be: no value that is encoded becomes larger.
+const maxJSON = 8
+
+func decode(data []byte, most int, l Limits) (any, error) {
+	if len(data) > most {
 		return nil, fmt.Errorf("%w: %d bytes of JSON", ErrLimit, len(data))
 	}
 	if !utf8.Valid(data) {
@@ -50,7 +55,7 @@ func Pack(v any) ([]byte, error) { return appendJSON(nil, v, true) }
 
 // Unpack reads what Pack wrote.
 func Unpack(data []byte, l Limits) (any, error) {
-	v, err := Decode(data, Limits{Bytes: 4 * l.bytes(), Depth: l.depth() + 1}) // the packed form is larger
+	v, err := decode(data, maxJSON*l.bytes(), Limits{Bytes: maxJSON * l.bytes(), Depth: l.depth() + 1}) // the packed form is larger
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package value
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/droverhq/drover/decider/flow/syntax"
 )
@@ -45,6 +46,9 @@ func ParseRelative(text string) (Path, error) {
 
 func parsePath(text string, relative bool) (Path, error) {
 	var p Path
+	if !utf8.ValidString(text) {
+		return nil, syntax.New(wherePath, text, 0, "it is not valid UTF-8", "")
+	}
 	for at := 0; at < len(text) || len(p) == 0; {
 		if len(p) == MaxPath {
 			return nil, syntax.New(wherePath, text, at, "it has too many steps", "take a part of the value in a step before")

@@ -58,6 +58,7 @@ func TestParsePath(t *testing.T) {
 		{"a['b'", 5, "bracket is not closed"},
 		{"a['b'x]", 5, "bracket is not closed"},
 		{"[0]", 0, "cannot begin with"},
+		{"a['\xff']", 0, "not valid UTF-8"},
 		{"a[0]b", 4, "does not continue"},
 		{"ä", 0, "put other keys in brackets"},
 		{"a" + strings.Repeat(".a", 64), 127, "too many steps"},

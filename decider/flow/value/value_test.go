@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,34 @@ func TestPackKeepsEverything(t *testing.T) {
 			t.Fatalf("%s: %v, -want +got\n%s", packed, err, diff)
 		}
 	})
+}
+
+// What is as large as it may be is kept too, however much its JSON grows.
+func TestPackKeepsTheLargest(t *testing.T) {
+	for name, v := range map[string]any{
+		"escapes":  strings.Repeat("\x01", 992),
+		"instants": slices.Repeat(list{noon}, 124),
+		"floats":   slices.Repeat(list{-math.MaxFloat64}, 124),
+	} {
+		l := value.Limits{Bytes: 1000, Depth: 1}
+		if err := value.Check(v, l); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		packed, err := value.Pack(v)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if back, err := value.Unpack(packed, l); err != nil || !cmp.Equal(v, back) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		data, err := value.Encode(v)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := value.Decode(data, value.Limits{Bytes: 5000}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestUnpackRefuses(t *testing.T) {
