@@ -112,6 +112,17 @@ func (s Subject) plain() any {
 	return s.value
 }
 
+// weight is what a check of the subject costs. It is known at once: checks that go through a value pay for what they meet.
+func (s Subject) weight() int {
+	switch v := s.plain().(type) {
+	case string:
+		return len(v) / 1024
+	case map[string]any: // which are sorted to go through them
+		return len(v) / 16
+	}
+	return 0
+}
+
 func (s Subject) null() bool { return s.present && s.failure == nil && s.value == nil }
 
 // test is one predicate.

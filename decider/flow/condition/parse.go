@@ -107,7 +107,7 @@ type parser struct {
 func (p *parser) located(c check) check {
 	path := p.path
 	return func(env *expr.Env, s Subject) (bool, error) {
-		if err := env.Spend(1); err != nil {
+		if err := env.Spend(1 + s.weight()); err != nil {
 			return false, located(path, err)
 		}
 		ok, err := c(env, s)

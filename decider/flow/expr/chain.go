@@ -221,8 +221,13 @@ type failed struct{ err error }
 
 func (o *operands) eval(env *Env) (any, error) {
 	out := make([]any, 0, len(o.list))
+	total := 0
 	for _, n := range o.list {
 		v, err := n.eval(env)
+		if err == nil { // a small text may name a large value often
+			total += value.Size(v)
+			err = env.fits(total)
+		}
 		switch {
 		case hard(err):
 			return nil, err

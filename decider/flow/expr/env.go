@@ -143,6 +143,17 @@ func (e *Env) Spend(steps int) error {
 	return nil
 }
 
+// Weigh is how many steps it costs to look at a value as a whole: none for small ones.
+func Weigh(v any) int {
+	switch v := v.(type) {
+	case string:
+		return len(v) / 1024
+	case []any, map[string]any:
+		return value.Size(v) / 256
+	}
+	return 0
+}
+
 // Spent is how many steps were taken so far.
 func (e *Env) Spent() int { return e.steps }
 

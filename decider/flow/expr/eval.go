@@ -157,6 +157,9 @@ func (b *binary) eval(env *Env) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := env.Spend(Weigh(left) + Weigh(right)); err != nil {
+		return nil, located(b.source, b.at, err)
+	}
 	v, err := b.compute(left, right)
 	return v, located(b.source, b.at, err)
 }

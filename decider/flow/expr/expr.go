@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/droverhq/drover/decider/flow/syntax"
 	"github.com/droverhq/drover/decider/flow/value"
@@ -82,11 +83,14 @@ func ParseLet(text string) (*Expr, error) {
 }
 
 // ParseValue reads a value as it stands in a definition. Texts are read as the mode says. Texts inside lists and maps are always
-// interpolated in full, unless the mode is Disabled; keys never are. Errors are of type *syntax.Error, or say that the value has no
-// place in a flow.
+// interpolated in full, unless the mode is Disabled; keys never are. Errors about a text are of type *syntax.Error, wrapped in words
+// that say where in a list or map it is; others say that the value has no place in a flow.
 func ParseValue(v any, o Options) (*Expr, error) {
 	if o.Mode == 0 {
 		o.Mode = Words
+	}
+	if text, ok := v.(string); ok && !utf8.ValidString(text) {
+		return nil, syntax.New(whatTemplate, text, 0, "the text is not valid UTF-8", "encode bytes, for example in base64")
 	}
 	v, err := value.Of(v, value.Limits{})
 	if err != nil {

@@ -14,7 +14,11 @@ import (
 // Whatever is written, an evaluation ends in time and space, and nothing catches that it did.
 func TestLimits(t *testing.T) {
 	large := strings.Repeat("x", 1<<19)
-	vars := expr.Vars{"large": large, "l": list{large}, "m": dict{"a": large}, "i": int64(1)}
+	wide := dict{}
+	for i := range 10_000 {
+		wide[fmt.Sprint(i)] = list{}
+	}
+	vars := expr.Vars{"large": large, "l": list{large}, "m": dict{"a": large}, "i": int64(1), "wide": wide}
 	for _, tc := range []struct {
 		in     any
 		chain  string
@@ -27,6 +31,10 @@ func TestLimits(t *testing.T) {
 		{in: "${i} + ${i} + ${i}", limits: expr.Limits{Steps: 4}},
 		{in: "${i} + ${i} + ${i} ?? 5", limits: expr.Limits{Steps: 5}},
 		{in: "true && true && true && true", limits: expr.Limits{Steps: 4}},
+		{in: "${large} == ${large}" + strings.Repeat(" && ${large} == ${large}", 200)},
+		{in: "${large} < ${large}" + strings.Repeat(" || ${large} < ${large}", 200)},
+		{in: strings.Repeat("${wide} ", 5000), chain: "merge"},
+		{in: strings.Repeat("${wide} ", 5000), chain: "merge deep"},
 		{in: "${large}", chain: "append ${large} | append ${large}"},
 		{in: "${large}", chain: "replace all x xxxx"},
 		{in: "${large}", chain: "replace all regex x xxxx"},

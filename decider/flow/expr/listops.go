@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"unicode/utf8"
 
@@ -245,6 +246,9 @@ func (m merging) merge(r *run, v any) (any, error) {
 		if err := r.env.fits(8 * (len(items) + len(merged))); err != nil {
 			return nil, err
 		}
+		if err := r.env.Spend(Weigh(e) + Weigh(merged)); err != nil { // both are copied
+			return nil, err
+		}
 	}
 	return m.result(kind, items, merged)
 }
@@ -283,9 +287,7 @@ func (m merging) operand(r *run, e any, kind string) (any, error) {
 
 func (m merging) into(old, more map[string]any) map[string]any {
 	out := make(map[string]any, len(old)+len(more))
-	for k, e := range old {
-		out[k] = e
-	}
+	maps.Copy(out, old)
 	for k, e := range more {
 		if m.deep {
 			e = deepened(out[k], e, m)

@@ -21,6 +21,9 @@ type (
 
 var noon = time.Date(2026, 3, 29, 12, 0, 0, 500, time.UTC)
 
+// nasty are texts that mean something in YAML.
+var nasty = rapid.StringMatching(`[ \n\t\r#:'"a5~|>&*!%@,?{}\[\]-]{0,8}`)
+
 // values makes values of all types; texts are often numbers, durations or near each other.
 func values() *rapid.Generator[any] {
 	scalars := rapid.OneOf(
@@ -31,6 +34,7 @@ func values() *rapid.Generator[any] {
 		rapid.Float64().AsAny(),
 		rapid.SampledFrom([]float64{0, -0.5, 1, 2.5, 1e300, 1 << 53}).AsAny(),
 		rapid.String().AsAny(),
+		nasty.AsAny(),
 		rapid.SampledFrom([]string{"", "1", "01", "1.0", "9", "10", "v1.9", "v1.10", "1e3", "90s", "2m", "true", "$duration", " 5 "}).AsAny(),
 		rapid.Map(rapid.Int64Range(-math.MaxInt64+1, math.MaxInt64-1), func(n int64) any { return time.Duration(n) }),
 		rapid.Map(rapid.Int64Range(-1<<33, 1<<33), func(n int64) any { return time.Unix(n, n&0xffff).UTC() }),
@@ -38,7 +42,7 @@ func values() *rapid.Generator[any] {
 	nest := func(of *rapid.Generator[any]) *rapid.Generator[any] {
 		return rapid.OneOf(of,
 			rapid.Map(rapid.SliceOfN(of, 0, 3), func(l []any) any { return append(list{}, l...) }),
-			rapid.Map(rapid.MapOfN(rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"a", "$duration", "$instant", "$$", "a b"})), of, 0, 3),
+			rapid.Map(rapid.MapOfN(rapid.OneOf(rapid.String(), nasty, rapid.SampledFrom([]string{"a", "$duration", "$instant", "$$", "a b"})), of, 0, 3),
 				func(m map[string]any) any { return m }))
 	}
 	return nest(nest(scalars))

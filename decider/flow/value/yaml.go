@@ -34,44 +34,80 @@ func FromYAML(text string, l Limits) (any, error) {
 
 // ToYAML writes a value as a YAML document in block style with sorted keys.
 func ToYAML(v any) (string, error) {
-	plain, err := asText(v)
+	n, err := toNode(v)
 	if err != nil {
 		return "", err
 	}
-	out, err := yaml.Marshal(plain)
+	out, err := yaml.Marshal(n)
 	if err != nil {
 		return "", fmt.Errorf("write YAML: %w", err)
 	}
 	return string(out), nil
 }
 
-// asText replaces what YAML would write in a way of its own.
-func asText(v any) (any, error) {
+// toNode chooses the style of texts itself: what yaml makes of a key with a line break, or of a text that begins with white space, it
+// cannot always read again.
+func toNode(v any) (*yaml.Node, error) {
 	switch v := v.(type) {
-	case nil, bool, int64, string:
-		return v, nil
-	case float64:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: FloatText(v)}, nil
+	case nil:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
 	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			var err error
-			if out[i], err = asText(e); err != nil {
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, e := range v {
+			inner, err := toNode(e)
+			if err != nil {
 				return nil, err
 			}
+			n.Content = append(n.Content, inner)
 		}
-		return out, nil
+		return n, nil
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			var err error
-			if out[k], err = asText(e); err != nil {
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		for _, k := range Keys(v) {
+			inner, err := toNode(v[k])
+			if err != nil {
 				return nil, err
 			}
+			n.Content = append(n.Content, textNode(k, true), inner)
 		}
-		return out, nil
+		return n, nil
 	}
-	return Text(v)
+	text, err := Text(v)
+	if err != nil {
+		return nil, err
+	}
+	switch v.(type) {
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: text}, nil
+	case int64:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: text}, nil
+	case float64:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: text}, nil
+	}
+	return textNode(text, false), nil
+}
+
+func textNode(s string, key bool) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
+	switch {
+	case !strings.ContainsFunc(s, unplain):
+	case !key && block(s):
+		n.Style = yaml.LiteralStyle
+	default:
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+// unplain are line breaks and what cannot be seen.
+func unplain(r rune) bool {
+	return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff
+}
+
+// block reports whether a text with line breaks can be written line by line.
+func block(s string) bool {
+	odd := func(r rune) bool { return r != '\n' && (r < ' ' || r >= 0x7f) }
+	return !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\n") && !strings.Contains(s, "\n ") && !strings.ContainsFunc(s, odd)
 }
 
 func (m *meter) node(n *yaml.Node, depth int) (any, error) {

@@ -12,9 +12,10 @@ import (
 )
 
 func TestFromYAML(t *testing.T) {
-	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+	var bomb strings.Builder
+	bomb.WriteString("a: &a [x, x, x, x, x, x, x, x, x, x]\n")
 	for c := 'b'; c < 'k'; c++ {
-		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 9) + "*" + string(c-1) + "]\n"
+		bomb.WriteString(string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 9) + "*" + string(c-1) + "]\n")
 	}
 	for _, tc := range []struct {
 		text string
@@ -48,7 +49,7 @@ func TestFromYAML(t *testing.T) {
 		{"a: b: c", problem("read YAML")},
 		{"--- a\n--- b", problem("more than one document")},
 		{"a\n...\n}", problem("more than one document")},
-		{bomb, problem("too many bytes")},
+		{bomb.String(), problem("too many bytes")},
 		{strings.Repeat("[", 200) + strings.Repeat("]", 200), problem("inside each other")},
 		{strings.Repeat("- ", 20000), problem("")},
 	} {
