@@ -52,6 +52,9 @@ func Parse(text string) (*Backoff, error) {
 	p := parser{text: text, words: words, seen: map[string]bool{}}
 	b := &Backoff{}
 	for p.more() && !isKeyword(p.peek()) {
+		if len(b.Initial) > 0 && !strings.ContainsAny(p.peek()[:min(1, len(p.peek()))], "0123456789.-+") {
+			return nil, p.stranger()
+		}
 		if len(b.Initial) == maxInitial {
 			return nil, p.problem("there are too many delays", "at most "+strconv.Itoa(maxInitial)+" can be listed")
 		}
@@ -73,6 +76,9 @@ func Parse(text string) (*Backoff, error) {
 }
 
 // Delay is the time to wait before the retry that has k retries before it. random is in [0,1).
+//
+// A delay that reaches Max with a positive Jitter is Max divided by 1 + random*Jitter, so that retries which all reached it are still
+// spread. With a negative Jitter that would be more than Max, so it is Max.
 func (b *Backoff) Delay(k int, random float64) time.Duration {
 	if b == nil || len(b.Initial) == 0 {
 		return 0
@@ -159,6 +165,11 @@ func (p *parser) problem(problem, hint string) error {
 	return syntax.New(what, p.text, offset, problem, hint)
 }
 
+func (p *parser) stranger() error {
+	return p.problem(syntax.Quote(p.peek())+" does not belong here",
+		"behind the delays come increasing, up to (or max) and jitter, each at most once; a limit of a retry stands before its backoff")
+}
+
 func (p *parser) delay() (time.Duration, error) {
 	d, err := duration.Parse(p.peek())
 	if err != nil {
@@ -179,7 +190,8 @@ func (p *parser) option(b *Backoff) error {
 		p.at++
 	}
 	if name == "up" || !isKeyword(name) || name == "to" {
-		return p.problem(syntax.Quote(name)+" does not belong here", "behind the delays come increasing, up to (or max) and jitter, each at most once")
+		p.at = start
+		return p.stranger()
 	}
 	if p.seen[name] {
 		p.at = start

@@ -167,6 +167,9 @@ func (t *test) equals(env *expr.Env, s Subject) (bool, error) {
 	if always, ok := want.(bool); ok {
 		return always, nil
 	}
+	if err := env.Spend(s.weight() + expr.Weigh(want)); err != nil {
+		return false, t.located(err)
+	}
 	if _, ok := s.value.([]any); ok {
 		return false, t.located(errors.New("a list is compared with a bare value: write equals or has-element"))
 	}

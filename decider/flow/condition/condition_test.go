@@ -291,6 +291,8 @@ func TestRetargets(t *testing.T) {
 		{dict{"target": false}, true},
 		{dict{"target": "${absent}"}, false},
 		{dict{"target": "${nothing}"}, false},
+		{dict{"target": "${l}", "index": 1}, true},
+		{dict{"target": "${l}", "index": 2}, false},
 
 		{dict{"key": "a", "size": 1}, true},
 		{dict{"key": "z", "when": "absent"}, true},

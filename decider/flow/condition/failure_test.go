@@ -3,6 +3,8 @@ package condition_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/droverhq/drover/decider/flow/condition"
@@ -77,6 +79,41 @@ func TestBudget(t *testing.T) {
 		ok, err := c.Eval(expr.NewEnv(nil, &expr.Limits{Steps: steps + 1}), condition.Value(many))
 		if ok || !errors.Is(err, expr.ErrLimit) {
 			t.Fatalf("%d steps: got %v, %v, want ErrLimit", steps+1, ok, err)
+		}
+	}
+}
+
+// Checks of large values cost more than those of small ones, in whatever way they are written.
+func TestBudgetOfLargeValues(t *testing.T) {
+	text := strings.Repeat("1", 1<<20-100)
+	keys := dict{}
+	for i := range 40_000 {
+		keys[strconv.Itoa(i)] = nil
+	}
+	for _, tc := range []struct {
+		name           string
+		check, subject any
+	}{
+		{"bare value", 5, text},
+		{"equals", dict{"equals": 5}, text},
+		{"order", dict{"less-than": 5}, text},
+		{"size", dict{"size": 5}, text},
+		{"regex", dict{"regex": "2*"}, text},
+		{"glob", dict{"glob": "*2"}, text},
+		{"elements", dict{"has-element": "x"}, keys},
+		{"whole maps", dict{"not": dict{"equals": "${same}"}}, keys},
+	} {
+		inner := list{}
+		for range 2000 {
+			inner = append(inner, tc.check)
+		}
+		c, err := condition.Parse(dict{"any": inner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ok, err := c.Eval(expr.NewEnv(scope{"same": tc.subject}, nil), condition.Value(tc.subject))
+		if ok || !errors.Is(err, expr.ErrLimit) {
+			t.Errorf("%s: got %v, %v, want ErrLimit", tc.name, ok, err)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (t *test) parseMap(m map[string]any, depth int) error {
 		return nil
 	}
 	switch {
-	case t.target != nil && retargeted == "", retargeted == "config", retargeted == "sensor", retargeted == "state", retargeted == "error-cause":
+	case t.target != nil, retargeted == "config", retargeted == "sensor", retargeted == "state", retargeted == "error-cause":
 		t.checks = []check{func(_ *expr.Env, s Subject) (bool, error) { return presence["present_non_null"](s), nil }}
 		return nil
 	}

@@ -28,7 +28,6 @@ func TestParseRefuses(t *testing.T) {
 		{struct{}{}, "", "no value of a flow"},
 		{dict{}, "", "nothing to check"},
 		{dict{"key": "a"}, "", "nothing to check"},
-		{dict{"target": "${x}", "key": "a"}, "", "nothing to check"},
 		{dict{"filter": true}, "", "nothing to check"},
 		{dict{"error-field": "port"}, "", "nothing to check"},
 		{dict{"equal": 5}, "equal", "did you mean equals?"},

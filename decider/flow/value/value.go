@@ -196,6 +196,9 @@ func (m *meter) of(x any, depth int) (any, error) {
 			if err != nil {
 				return nil, fmt.Errorf("a key of a map is a %T, want a text", k)
 			}
+			if _, ok := keyed[key]; ok {
+				return nil, fmt.Errorf("two keys of a map are the same text %q", key)
+			}
 			keyed[key] = e
 		}
 		return mapping(m, keyed, depth)

@@ -71,6 +71,7 @@ func TestOf(t *testing.T) {
 		{in: struct{}{}, problem: "is no value of a flow"},
 		{in: []string{"a", "b"}, want: list{"a", "b"}},
 		{in: map[any]any{"a": 1, 2: true}, want: dict{"a": int64(1), "2": true}},
+		{in: map[any]any{"2": 1, 2: 1}, problem: "the same text"},
 		{in: map[any]any{nil: 1}, problem: "a key of a map"},
 		{in: map[string]any{"\xff": 1}, problem: "not valid UTF-8"},
 		{in: map[string]string{"a": "b"}, want: dict{"a": "b"}},
