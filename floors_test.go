@@ -61,7 +61,7 @@ var floors = map[string]int{
 }
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
-var pure = []string{"schemas", "broker/execution", "broker/checker"}
+var pure = []string{"schemas", "broker/execution", "broker/checker", "internal/duration", "internal/retention", "decider/flow/model"}
 
 var pureForbids = []string{"context", "sync", "math/rand", "crypto/rand", "log", "github.com/sirupsen/logrus", "github.com/nats-io"}
 
