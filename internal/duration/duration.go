@@ -231,10 +231,12 @@ func isCalendar(name string) bool {
 }
 
 func trailing(text string, at int) error {
-	if c, err := component(text, at); err == nil {
+	c, err := component(text, at)
+	switch {
+	case err == nil:
 		return problem(text, at, strconv.Quote(clip(text[at:c.end]))+" is out of order", "units go from large to small, each at most once")
-	} else if e := err.(*Error); isDigit(text[at]) { //nolint:errorlint // component returns nothing else
-		return problem(text, e.Offset, e.Problem, e.Hint)
+	case isDigit(text[at]):
+		return err
 	}
 	return problem(text, at, strconv.Quote(clip(text[at:]))+" is not part of a duration", example)
 }
