@@ -39,8 +39,11 @@ func (m *machine) act(st *step, inst *Instance) *act {
 	return x
 }
 
-// keep remembers the inputs that have been evaluated.
+// keep remembers the inputs that have been evaluated, unless one was made of a state key that was not known.
 func (x *act) keep() {
+	if x.need != "" {
+		return
+	}
 	if done := x.in.Done(); len(done) > len(mapOf(x.inst.Inputs)) {
 		x.inst.Inputs = Value{V: done}
 	}

@@ -126,6 +126,7 @@ func (m *machine) resume(from string, force bool) error {
 		s.Vars, s.Prev, s.At = inst.Vars, inst.Prev, from
 		inst.Try++
 		inst.Output, inst.Failure, inst.Phase, inst.Polls = Value{}, nil, inBody, 0
+		inst.Reads = nil // inputs that were finished are kept; what was only read for them may have changed
 		for _, c := range inst.Children {
 			if c.Status == childFailed {
 				c.Status, c.Fault = recorded, nil
