@@ -69,12 +69,14 @@ var floors = map[string]int{
 	"decider/flow/condition":   29,
 	"decider/flow/model":       28,
 	"decider/flow/machine":     30,
+	"decider/flow/define":      31,
 }
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
 var pure = []string{
 	"schemas", "broker/execution", "broker/checker", "internal/duration", "internal/retention",
 	"decider/flow/syntax", "decider/flow/value", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/machine",
+	"decider/flow/define",
 }
 
 var pureForbids = []string{"context", "sync", "math/rand", "crypto/rand", "log", "github.com/sirupsen/logrus", "github.com/nats-io"}

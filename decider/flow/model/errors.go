@@ -208,3 +208,8 @@ func didYouMean(got string, names []string) string {
 	}
 	return ""
 }
+
+// At makes an error about a place in a text, for those who find more wrong with a definition than Parse does.
+func At(file string, text []byte, at Position, problem, hint string) *Error {
+	return newReport(file, strings.TrimPrefix(string(text), "\ufeff")).make(at, problem, hint)
+}

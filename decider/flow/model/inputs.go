@@ -211,7 +211,7 @@ func (p *parser) wrong(in Input, n *node, a arg) string {
 		}
 	case Predicate, Status:
 		if (in.Kind == Predicate || n.kind == mapping || n.kind == list) && p.o.Checks.Condition != nil {
-			p.explain(words{s: n.text, n: n, off: -1}, p.o.Checks.Condition(n.plain()))
+			p.explainTree(n, p.o.Checks.Condition(n.plain()))
 		}
 	}
 	return ""

@@ -127,7 +127,7 @@ func (p *parser) condition(n *node) any {
 	}
 	v := n.plain()
 	if p.o.Checks.Condition != nil {
-		p.explain(words{s: n.text, n: n, off: -1}, p.o.Checks.Condition(v))
+		p.explainTree(n, p.o.Checks.Condition(v))
 	}
 	return v
 }

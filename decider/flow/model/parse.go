@@ -35,6 +35,9 @@ type Checks struct {
 	// Explain takes an error of the others apart. The offset is that within the text; -1 if it is unknown. Nil takes the
 	// error's text.
 	Explain func(err error) (offset int, problem, hint string)
+	// Place says where in a condition an error is, such as any[0].regex; the offset that Explain gives is within the text there.
+	// Nil, and an empty path, is the condition itself.
+	Place func(err error) (path string)
 }
 
 // Parse reads a definition. The file is for messages only. A root that is a list is taken as its steps. Errors are of type Errors.
