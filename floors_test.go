@@ -70,6 +70,7 @@ var floors = map[string]int{
 	"decider/flow/model":       28,
 	"decider/flow/machine":     30,
 	"decider/flow/define":      31,
+	"decider/flow/store":       31,
 }
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
