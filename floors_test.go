@@ -68,6 +68,7 @@ var floors = map[string]int{
 	"decider/flow/expr":        28,
 	"decider/flow/condition":   29,
 	"decider/flow/model":       28,
+	"decider/flow/graph":       29,
 	"decider/flow/machine":     30,
 	"decider/flow/define":      31,
 	"decider/flow/store":       31,
@@ -77,7 +78,7 @@ var floors = map[string]int{
 var pure = []string{
 	"schemas", "broker/execution", "broker/checker", "internal/duration", "internal/retention",
 	"decider/flow/syntax", "decider/flow/value", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/machine",
-	"decider/flow/define",
+	"decider/flow/define", "decider/flow/graph",
 }
 
 var pureForbids = []string{"context", "sync", "math/rand", "crypto/rand", "log", "github.com/sirupsen/logrus", "github.com/nats-io"}
