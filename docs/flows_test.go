@@ -15,12 +15,19 @@ import (
 	"github.com/droverhq/drover/decider/flow/define"
 	"github.com/droverhq/drover/decider/flow/expr"
 	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/store"
 )
 
 const flows = "flows.md"
 
 // flowBlocks are the generators by the names of the markers in flows.md.
-var flowBlocks = map[string]func() string{"value-types": flowValueTypes, "step-types": flowStepTypes}
+var flowBlocks = map[string]func() string{"bounds": flowBounds, "value-types": flowValueTypes, "step-types": flowStepTypes}
+
+func flowBounds() string {
+	return fmt.Sprintf("A file has at most %d KiB, %d steps with those in blocks, handlers and nested workflows, and %d levels of these. A definition takes at most %d KiB "+
+		"where it is stored; a namespace keeps %d flows, %d step types and %d versions of each.",
+		model.MaxSize>>10, model.MaxSteps, model.MaxNest, store.MaxStored>>10, store.MaxNames, store.MaxNames, store.MaxVersions)
+}
 
 func flowValueTypes() string {
 	return "The types are `" + strings.Join(model.ValueTypes(), "`, `") + "`."

@@ -298,7 +298,7 @@ func (r *rights) broker() []Grant {
 	if r.o.Namespace == AllNamespaces {
 		buckets = []string{"$O.*.>"}
 	}
-	for _, b := range []string{r.ns.BucketCheckpoints(), r.ns.BucketTypes(), r.ns.BucketLocks(), r.ns.BucketState(), r.ns.BucketFlows(), r.ns.BucketSchedules()} {
+	for _, b := range []string{r.ns.BucketCheckpoints(), r.ns.BucketTypes(), r.ns.BucketLocks(), r.ns.BucketState(), r.ns.BucketSchedules()} {
 		buckets = append(buckets, r.kv(b))
 	}
 	return append(r.common(),
