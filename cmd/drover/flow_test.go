@@ -162,7 +162,7 @@ func TestFlowDeploy(t *testing.T) {
 	if r := s.drover("", "flow", "validate", "order.yaml", "--registered"); r.code != exitDone || !strings.Contains(r.stdout, first) {
 		t.Fatalf("got %+v, want version %s", r, first)
 	}
-	if err := os.WriteFile("order.yaml", []byte(someFlows["order.yaml"]+"- no-op\n"), 0o600); err != nil {
+	if err := writeFile("order.yaml", someFlows["order.yaml"]+"- no-op\n"); err != nil {
 		t.Fatal(err)
 	}
 	var doc deployment
@@ -173,7 +173,7 @@ func TestFlowDeploy(t *testing.T) {
 	if doc.Kind != "flow" || doc.Name != "order" || doc.Previous != first || !doc.Changed || !doc.Stored || doc.Version == first || doc.File != "order.yaml" {
 		t.Fatalf("got %+v, want a second version", doc)
 	}
-	if err := os.WriteFile("order.yaml", []byte(someFlows["order.yaml"]), 0o600); err != nil {
+	if err := writeFile("order.yaml", someFlows["order.yaml"]); err != nil {
 		t.Fatal(err)
 	}
 	s.drover("", "flow", "deploy", "order.yaml").want(t, exitDone, "deployed flow order: back to version "+first+", before that "+doc.Version+"\n")
@@ -236,3 +236,5 @@ func TestFlowListAndShow(t *testing.T) {
 		t.Fatalf("got %v, want order", got)
 	}
 }
+
+func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }
