@@ -101,6 +101,20 @@ func TestFlowErrorsAreHarmless(t *testing.T) {
 	}
 }
 
+// What is allowed but hardly meant does not fail the file.
+func TestFlowWarnings(t *testing.T) {
+	flowFiles(t, map[string]string{
+		"install.yaml": "id: install\nparameters: {package: string}\nsteps: [no-op]\n", "f.yaml": "name: f\nsteps:\n- type: install\n  colour: red\n",
+	})
+	r := command("", "flow", "validate", "install.yaml", "f.yaml")
+	if r.code != exitDone || !strings.Contains(r.stdout, `warning: f.yaml:4:3: install has no parameter "colour" (its parameters are package)`) {
+		t.Fatalf("got %+v, want a warning", r)
+	}
+	if r := command("", "flow", "validate", "install.yaml", "f.yaml", "--json"); r.code != exitDone || !strings.Contains(r.stdout, `"warnings":[{"line":4,"column":3,`) {
+		t.Fatalf("got %+v, want a warning", r)
+	}
+}
+
 func TestFlowSchema(t *testing.T) {
 	command("", "flow", "schema").want(t, exitDone, string(model.Schema()))
 	r := command("", "flow", "schema", "--json")

@@ -143,15 +143,18 @@ func TestWhatCannotRun(t *testing.T) {
 	}
 }
 
+// What is allowed but hardly meant is told with its place, once.
 func TestWarnings(t *testing.T) {
-	r, err := define.Parse("f", []byte("- step: retry limit 3\n  metadata: 1\n"), nil)
+	install, err := define.Parse("", []byte("id: install\nparameters: {package: string}\nsteps: [no-op]"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range r.Warnings {
-		if w.Line == 0 {
-			t.Errorf("got %v, want its place", w)
-		}
+	r, err := define.Parse("f", []byte("- type: install\n  colour: red\n"), known(install.Definition))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0].String(), `f:2:3: install has no parameter "colour"`) {
+		t.Errorf("got %v, want one at its key", r.Warnings)
 	}
 }
 
