@@ -125,6 +125,40 @@ func (c *Conn) KVWatch(ctx context.Context, bucket string, fn func(key string, v
 	})
 }
 
+// KVMatching lists the keys of a bucket that match a pattern of tokens such as "a.*", deleted ones too, in no order. It reads
+// no values and makes no consumer.
+func (c *Conn) KVMatching(ctx context.Context, bucket, pattern string) ([]string, error) {
+	if err := checkName("bucket", bucket); err != nil {
+		return nil, err
+	}
+	if pattern == "" {
+		return nil, fmt.Errorf("%w: keys of bucket %s: the pattern is empty: want tokens, with * and > for any", ErrInvalid, bucket)
+	}
+	var keys []string
+	for {
+		req := struct {
+			Filter string `json:"subjects_filter"`
+			Offset int    `json:"offset,omitempty"`
+		}{kvSubject(bucket, pattern), len(keys)}
+		var info struct {
+			answer
+			Total int `json:"total"`
+			State struct {
+				Subjects map[string]uint64 `json:"subjects"`
+			} `json:"state"`
+		}
+		if err := c.call(ctx, "STREAM.INFO."+kvStream(bucket), req, &info); err != nil {
+			return nil, fmt.Errorf("keys of bucket %s: %w", bucket, err)
+		}
+		for s := range info.State.Subjects {
+			keys = append(keys, strings.TrimPrefix(s, kvSubject(bucket, "")))
+		}
+		if len(info.State.Subjects) == 0 || len(keys) >= info.Total {
+			return keys, nil
+		}
+	}
+}
+
 // KVKeys lists the keys of a bucket that exist now, in no order.
 func (c *Conn) KVKeys(ctx context.Context, bucket string) ([]string, error) {
 	if err := checkName("bucket", bucket); err != nil {

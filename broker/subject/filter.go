@@ -112,6 +112,9 @@ func (ns Namespace) BucketState() string { return ns.name("state") }
 // BucketTypes holds the registered types: drover-<ns>-types.
 func (ns Namespace) BucketTypes() string { return ns.name("types") }
 
+// BucketFlows holds the deployed flows and step types: drover-<ns>-flows.
+func (ns Namespace) BucketFlows() string { return ns.name("flows") }
+
 // BucketSchedules holds the schedules: drover-<ns>-schedules.
 func (ns Namespace) BucketSchedules() string { return ns.name("schedules") }
 

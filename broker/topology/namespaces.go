@@ -228,7 +228,7 @@ func owns(ns subject.Namespace, c *jetstream.StreamConfig) bool {
 	}
 	switch c.Name {
 	case bucketPrefix + ns.BucketClaims(), bucketPrefix + ns.BucketCheckpoints(), bucketPrefix + ns.BucketLocks(),
-		bucketPrefix + ns.BucketState(), bucketPrefix + ns.BucketTypes(), bucketPrefix + ns.BucketSchedules(),
+		bucketPrefix + ns.BucketState(), bucketPrefix + ns.BucketTypes(), bucketPrefix + ns.BucketFlows(), bucketPrefix + ns.BucketSchedules(),
 		storePrefix + ns.StorePayloads():
 		return true
 	}

@@ -124,11 +124,15 @@ func (n *Namespace) buckets(version string) []wanted {
 
 	types := n.bucket(version, n.Name.BucketTypes(), "Drover: registered workflow and activity types")
 
+	// Those who deploy write it themselves. Without rollups one who may write a key cannot wipe the bucket by it.
+	flows := n.bucket(version, n.Name.BucketFlows(), "Drover: deployed flows and step types, every version")
+	flows.AllowRollup = false
+
 	nodes := n.bucket(version, subject.BucketNodes, "Drover: running nodes, of all namespaces")
 	nodes.shared = true
 	delete(nodes.Metadata, metaNamespace)
 	delete(nodes.Metadata, metaPartitions)
-	return []wanted{claims, checkpoints, types, nodes}
+	return []wanted{claims, checkpoints, types, flows, nodes}
 }
 
 func (n *Namespace) bucket(version, bucket, description string) wanted {

@@ -45,7 +45,7 @@ func TestEnsureMakesANamespace(t *testing.T) {
 				t.Fatal(d)
 			}
 			ns := got.Name
-			want := []string{ns.StreamSignals(), ns.StreamDead(), "KV_" + ns.BucketClaims(), "KV_" + ns.BucketCheckpoints(), "KV_" + ns.BucketTypes(), "KV_drover-nodes"}
+			want := []string{ns.StreamSignals(), ns.StreamDead(), "KV_" + ns.BucketClaims(), "KV_" + ns.BucketCheckpoints(), "KV_" + ns.BucketTypes(), "KV_" + ns.BucketFlows(), "KV_drover-nodes"}
 			for p := range got.Partitions {
 				want = append(want, ns.StreamIn(p), ns.StreamHistory(p), ns.StreamAlarms(p))
 			}
@@ -86,6 +86,9 @@ func checkStream(t *testing.T, c jetstream.StreamConfig, ns *topology.Namespace)
 		want["discard"] = jetstream.DiscardOld
 	case "history":
 		want["compression"] = jetstream.S2Compression
+	}
+	if kind == "flows" {
+		want["rollup"] = false // people write it
 	}
 	if bucket || kind == "alarms" {
 		want["per subject"] = int64(1)

@@ -33,7 +33,7 @@ func (a *app) completions(root *cobra.Command) {
 	for path, first := range map[string]candidates{
 		"signal": open, "cancel": open, "terminate": open, "pause": open, "resume": workflowIDs(schemas.StatusPaused),
 		"describe": all, "history": all, "result": all, "why": all,
-		"start": workflowTypes, "namespace describe": namespaceNames, "namespace delete": namespaceNames,
+		"start": workflowTypes, "flow show": flowNames, "namespace describe": namespaceNames, "namespace delete": namespaceNames,
 		"drain": nodeWords, "node ack": nodeWords, "node remove": nodeWords,
 	} {
 		if cmd := find(root, path); cmd != nil && cmd.ValidArgsFunction == nil {

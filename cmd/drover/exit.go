@@ -103,6 +103,8 @@ func describeError(err error) (string, *schemas.Error) {
 	doc := &schemas.Error{Code: schemas.CodeInternal, Message: err.Error()}
 	if e, ok := errors.AsType[*usageError](err); ok {
 		doc.Code, doc.Hint = schemas.CodeInvalid, e.hint
+	} else if e, ok := errors.AsType[*flowsError](err); ok {
+		doc.Code, doc.Hint = schemas.CodeInvalid, e.hint
 	} else if e, ok := errors.AsType[*post.RefusedError](err); ok {
 		doc.Code, doc.Hint = schemas.CodePermission, e.Hint()
 	} else if exitCode(err) == exitNoConnection {

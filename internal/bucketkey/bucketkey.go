@@ -3,6 +3,7 @@
 package bucketkey
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strings"
 )
@@ -19,4 +20,21 @@ func Escape(name string) string {
 		}
 	}
 	return b.String()
+}
+
+// Unescape finds the name of a key; false if Escape never makes such a key.
+func Unescape(key string) (string, bool) {
+	var name []byte
+	for at := 0; at < len(key); at++ {
+		c := key[at]
+		if c == '=' && at+3 <= len(key) {
+			b, err := hex.DecodeString(key[at+1 : at+3])
+			if err != nil {
+				return "", false
+			}
+			c, at = b[0], at+2
+		}
+		name = append(name, c)
+	}
+	return string(name), Escape(string(name)) == key
 }

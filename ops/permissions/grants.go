@@ -206,11 +206,18 @@ func (r *rights) registry() Grant {
 	return g
 }
 
+// flows is reading what is deployed, without a consumer.
+func (r *rights) flows() Grant {
+	stream := kvStream(r.ns.BucketFlows())
+	return Grant{Why: "deployed flows", Publish: []string{r.js("STREAM.INFO." + stream), r.js("STREAM.MSG.GET." + stream), r.js("DIRECT.GET." + stream)}}
+}
+
 func (r *rights) viewer() []Grant {
 	return []Grant{
 		{Why: "workflows, their histories, lists, types, dead letters", Publish: r.api(lookingVerbs...)},
 		{Why: "inputs and results above 256 KiB", Publish: r.api("download")},
 		r.registry(),
+		r.flows(),
 	}
 }
 
@@ -221,6 +228,8 @@ func (r *rights) operator() []Grant {
 		{Why: "drain a node or a worker, acknowledge its unexpected end", Publish: []string{r.ns.AllControl()}},
 		r.registry(),
 		{Why: "remove the record of a node that will not come back", Publish: []string{"$KV." + subject.BucketNodes + ".>"}},
+		r.flows(),
+		{Why: "deploy flows", Publish: []string{"$KV." + r.ns.BucketFlows() + ".>"}},
 		{Why: "how the streams stand: drover doctor and audit", Publish: []string{r.js("INFO"), r.js("STREAM.INFO.*"), r.js("STREAM.NAMES")}},
 	}
 }

@@ -1,0 +1,314 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/decider/flow/condition"
+	"github.com/droverhq/drover/decider/flow/expr"
+	"github.com/droverhq/drover/decider/flow/value"
+)
+
+// start runs the body of a step until it is done, waits or goes elsewhere. It is called again from the beginning when a state key
+// has been read, so nothing is done before all has been evaluated.
+func (m *machine) start(x *act) (result, error) {
+	switch x.st.Type {
+	case "let":
+		return m.let(x)
+	case "transform":
+		return m.transform(x)
+	case "clear-workflow-variable":
+		return m.clearVariable(x)
+	case "log":
+		return m.log(x)
+	case "no-op", "label":
+		return result{}, nil
+	case "return":
+		v, err := x.input("value")
+		return result{output: v, set: true, end: true}, err
+	case "goto":
+		next, err := textOf(x.eval(x.st.next))
+		return result{next: next}, err
+	case "fail":
+		return m.fail(x)
+	case "if":
+		return m.ifThen(x)
+	case "switch":
+		return m.choose(x)
+	case "subworkflow":
+		return result{}, m.push(Frame{Kind: aBlock, Ref: x.st.Ref})
+	case "retry":
+		return m.retry(x)
+	case "workflow":
+		if x.st.Nested == nil {
+			return result{}, m.retain(x)
+		}
+	default:
+		return m.outside(x)
+	}
+	return m.nested(x)
+}
+
+// answer goes on with the body of the step on top when what it waited for has come.
+func (m *machine) answer(x *act, in Input) (result, error) {
+	switch x.st.Type {
+	case "retry":
+		return m.retryNow(x)
+	case "sleep":
+		return result{}, nil
+	case "wait":
+		return m.waitAgain(x)
+	case "wait-for-signal":
+		return m.signaled(x, in.Value)
+	case "approve":
+		return m.approved(x, in.Value)
+	case "set-state", "clear-state":
+		if in.Kind == Refused {
+			return result{}, NewFailure(NameRequire, "the state key does not have the required value")
+		}
+		if in.Kind == Failed {
+			return result{}, in.Failure
+		}
+		return result{}, nil
+	}
+	if x.st.child != "" || x.st.Type == "child" {
+		return m.childClosed(x, in)
+	}
+	return m.worked(x, in)
+}
+
+func (m *machine) let(x *act) (result, error) {
+	v, err := x.input("value")
+	if err == nil {
+		v, err = x.coerced(v)
+	}
+	if err != nil {
+		return result{}, err
+	}
+	return x.store(v)
+}
+
+// store sets the variable of a step. The name output is that of the step's output.
+func (x *act) store(v any) (result, error) {
+	if len(x.st.variable) == 0 {
+		return result{output: v, set: true}, nil
+	}
+	if len(x.st.variable) == 1 && x.st.variable[0].Key == "output" {
+		return result{output: v, set: true}, nil
+	}
+	if err := x.assign(x.st.variable, v); err != nil {
+		return result{}, err
+	}
+	return result{}, nil
+}
+
+func (m *machine) transform(x *act) (result, error) {
+	st := x.st
+	if st.pipe == nil {
+		name := "value"
+		if st.inputs[name] == nil {
+			return result{}, nil
+		}
+		v, err := x.input(name)
+		if err == nil {
+			v, err = x.coerced(v)
+		}
+		if err != nil {
+			return result{}, err
+		}
+		return x.store(v)
+	}
+	r, err := read(x, func() (expr.Result, error) { return st.pipe.Eval(x.env) })
+	if err != nil {
+		if st.chain.Waits() && expr.Waiting(err) {
+			return result{}, m.poll(x)
+		}
+		return result{}, err
+	}
+	v, err := x.coerced(r.Value)
+	if err != nil {
+		return result{}, err
+	}
+	for _, set := range r.Sets {
+		if err := x.assign(set.Path, set.Value); err != nil {
+			return result{}, err
+		}
+	}
+	if r.Return {
+		return result{output: v, set: true, end: true}, nil
+	}
+	return x.store(v)
+}
+
+func (m *machine) clearVariable(x *act) (result, error) {
+	vars, found, err := value.Clear(m.s.Vars.V, x.st.variable)
+	if err != nil || !found {
+		return result{}, err
+	}
+	m.s.Vars = Value{V: vars}
+	return result{}, nil
+}
+
+const maxLine = 16 << 10
+
+func (m *machine) log(x *act) (result, error) {
+	message, err := x.text("message")
+	if err != nil {
+		return result{}, err
+	}
+	level, err := x.text("level")
+	if err != nil {
+		return result{}, err
+	}
+	category, err := x.text("category")
+	if err != nil {
+		return result{}, err
+	}
+	switch lower(level) {
+	case "trace", "debug", "warn", "error":
+		level = lower(level)
+	default:
+		level = "info"
+	}
+	m.do(Action{Do: LogLine, Level: level, Category: category, Text: message[:min(len(message), maxLine)]})
+	return result{}, nil
+}
+
+// fail raises. With rethrow the error that is handled is the cause, or is raised itself if there is nothing to add.
+func (m *machine) fail(x *act) (result, error) {
+	message, err := x.text("message")
+	if err != nil {
+		return result{}, err
+	}
+	data, err := x.input("value")
+	if err != nil {
+		return result{}, err
+	}
+	again, err := x.input("rethrow")
+	if err != nil {
+		return result{}, err
+	}
+	if x.st.Retention != nil {
+		if err := m.retain(x); err != nil {
+			return result{}, err
+		}
+	}
+	var cause *Failure
+	if h := m.handler(); h != nil && truth(again) {
+		cause = h.Failure
+	}
+	if cause != nil && message == "" && data == nil {
+		return result{}, cause
+	}
+	if message == "" {
+		message = "the step fails"
+	}
+	f := NewFailure(NameFail, message)
+	f.Fields = Value{V: data}
+	return result{}, f.because(cause)
+}
+
+// truth reads a flag of a step.
+func truth(v any) bool {
+	if text, ok := v.(string); ok {
+		return lower(text) == "true" || lower(text) == "yes"
+	}
+	return value.Truth(v)
+}
+
+func (m *machine) ifThen(x *act) (result, error) {
+	target, err := m.found(x, "target")
+	if err != nil {
+		return result{}, err
+	}
+	holds := false
+	if x.st.inputs["equals"] != nil {
+		want, err := x.input("equals")
+		if err != nil {
+			return result{}, err
+		}
+		holds = target != nil && value.Equal(target, want)
+	} else if text, ok := target.(string); ok {
+		holds = lower(text) != "false" && text != ""
+	} else {
+		holds = value.Truth(target)
+	}
+	if !holds {
+		return result{}, nil
+	}
+	return result{}, m.push(Frame{Kind: x.st.block.kind, Ref: x.st.Ref})
+}
+
+// found evaluates an input, for which a name without a value is no error.
+func (m *machine) found(x *act, name string) (any, error) {
+	v, err := x.input(name)
+	if err != nil && x.need == "" && absent(err) {
+		return nil, nil
+	}
+	return v, err
+}
+
+// choose enters the first case whose condition holds.
+func (m *machine) choose(x *act) (result, error) {
+	v, err := m.found(x, "value")
+	if err != nil {
+		return result{}, err
+	}
+	subject := condition.Subject{}
+	if v != nil {
+		subject = condition.Value(v)
+	} else if x.st.inputs["value"] == nil {
+		subject = m.subject()
+	}
+	for i, one := range x.st.cases.steps {
+		ok := true
+		if one.cond != nil {
+			if ok, err = x.holds(one.cond, subject); err != nil {
+				return result{}, err
+			}
+		}
+		if ok {
+			return result{}, m.push(Frame{Kind: aCase, Ref: x.st.Ref, Index: i})
+		}
+	}
+	shown, _ := value.Text(v)
+	return result{}, NewFailure(NameNoCase, fmt.Sprintf("no case of the switch is for %q: add one without a condition as the last", shown))
+}
+
+// retain changes how the run is kept.
+func (m *machine) retain(x *act) error {
+	e := x.st.Retention
+	if e == nil {
+		return nil
+	}
+	a := Action{Do: SetRetention}
+	if e.Hash != "" {
+		hash, err := expr.ParseTemplate(e.Hash)
+		if err != nil {
+			return err
+		}
+		if a.Hash, err = textOf(x.eval(hash)); err != nil {
+			return fmt.Errorf("hash: %w", err)
+		}
+	}
+	plain := *e
+	plain.Hash = ""
+	a.Text = plain.String()
+	m.do(a)
+	return nil
+}
+
+// poll looks again for a value that is not there yet, after 1 s, 2 s, 4 s … 30 s. State keys are read anew.
+func (m *machine) poll(x *act) error {
+	delay := min(time.Second<<min(x.inst.Polls, 10), 30*time.Second)
+	x.inst.Polls = min(x.inst.Polls+1, 10)
+	return m.waitFor(Action{Do: StartTimer, ID: fmt.Sprintf("%s!poll", x.inst.id(x.st.Ref)), Delay: delay})
+}
+
+func (m *machine) waitAgain(x *act) (result, error) {
+	x.inst.Reads, x.inst.Inputs = nil, Value{}
+	fresh := m.act(x.st, x.inst)
+	*x = *fresh
+	x.env = expr.NewEnv(x, nil)
+	return m.start(x)
+}

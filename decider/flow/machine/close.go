@@ -1,0 +1,106 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/droverhq/drover/decider/flow/value"
+)
+
+// closeRun makes the output of a run whose steps are done.
+func (m *machine) closeRun() {
+	s := m.s
+	if m.p.output != nil {
+		x := m.act(nil, &s.Whole)
+		x.own = &s.Result
+		v, err := x.eval(m.p.output)
+		if errors.Is(err, errRead) {
+			m.read(x, "")
+			return
+		}
+		if err != nil {
+			m.broke(failureOf(fmt.Errorf("output of the workflow: %w", err)))
+			return
+		}
+		s.Result = Value{V: v}
+	}
+	s.Last = atEnd
+	m.close(Succeeded, m.completion())
+}
+
+func (m *machine) broke(f *Failure) {
+	m.s.Failure = f
+	m.abandon()
+	m.close(Broke, Action{Do: Fail, ID: "end", Failure: f})
+}
+
+// close ends the run. Locks are not given back by hand: the service frees them when the run closes, and not before.
+func (m *machine) close(status Status, a Action) {
+	m.s.Status, m.s.Wait = status, nil
+	for _, id := range value.Keys(anyMap(m.s.Timers)) {
+		m.disarm(id)
+	}
+	m.s.Timers = nil
+	m.do(a)
+}
+
+// closing repeats the end of a run, which the service refuses if something has come in meanwhile.
+func (m *machine) closing() {
+	switch m.s.Status {
+	case Broke:
+		m.do(Action{Do: Fail, ID: "end", Failure: m.s.Failure})
+	case Canceled:
+		m.do(Action{Do: Cancel, ID: "end", Failure: m.s.Failure})
+	default:
+		m.do(m.completion())
+	}
+}
+
+func (m *machine) completion() Action {
+	a := Action{Do: Complete, ID: "end", Value: m.s.Result.V}
+	if len(m.s.Reducing) > 0 {
+		a.Reduced = map[string]any{}
+		for _, name := range m.s.Reducing {
+			a.Reduced[name] = m.s.vars()[name]
+		}
+	}
+	return a
+}
+
+// abandon takes back what the run waits for.
+func (m *machine) abandon() {
+	w := m.s.Wait
+	if w == nil {
+		return
+	}
+	m.s.Wait = nil
+	switch w.For {
+	case Schedule:
+		m.do(Action{Do: CancelWork, ID: w.ID})
+	case StartTimer:
+		m.do(Action{Do: CancelTimer, ID: w.ID})
+	case StartChild:
+		m.abandonChildren()
+	}
+}
+
+func (m *machine) abandonChildren() {
+	st := m.current(m.top())
+	if st == nil {
+		return
+	}
+	inst := m.s.record(st.Ref).Last
+	for i, c := range inst.Children {
+		if c.Status == open {
+			m.do(Action{Do: CancelChild, ID: inst.id(st.Ref) + "/" + fmt.Sprint(i)})
+			c.Status, c.Fault = childFailed, NewFailure("canceled", "the run around it has ended it")
+		}
+	}
+}
+
+// stop ends the run without handlers.
+func (m *machine) stop(f *Failure) {
+	m.abandon()
+	m.s.Failure = f
+	m.close(Canceled, Action{Do: Cancel, ID: "end", Failure: f})
+}

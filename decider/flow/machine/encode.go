@@ -1,0 +1,233 @@
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/droverhq/drover/decider/flow/value"
+)
+
+const format = 1
+
+// MaxState is how many bytes of an encoded state are read.
+const MaxState = 64 << 20
+
+// Value is a value of package value within a state. Nil is none.
+type Value struct {
+	V   any
+	ref int // in the pool, from 1; while a state is encoded
+}
+
+type poolRef struct {
+	Ref int `json:"$ref"` // keys of packed maps never begin with a single $
+}
+
+// MarshalJSON writes the value so that it keeps its type.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if v.ref > 0 {
+		return json.Marshal(poolRef{v.ref})
+	}
+	return value.Pack(v.V)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	if len(data) < 32 && data[0] == '{' {
+		var r poolRef
+		if json.Unmarshal(data, &r) == nil && r.Ref > 0 {
+			v.ref = r.Ref
+			return nil
+		}
+	}
+	x, err := value.Unpack(data, value.Limits{Bytes: MaxState, Depth: 2 * value.DefaultDepth})
+	v.V = x
+	return err
+}
+
+// Encode writes a state as JSON. A value that several instances share is written once, and shared again by Decode.
+func Encode(s *State) ([]byte, error) {
+	p := pool{seen: map[identity]int{}}
+	out := *s
+	out.Format = format
+	out.each(p.count)
+	clone := out.clone() // refs are for this encoding only
+	clone.each(p.replace)
+	clone.Pool = p.values
+	data, err := json.Marshal(clone)
+	if err != nil {
+		return nil, fmt.Errorf("encode the state of a run: %w", err)
+	}
+	return data, nil
+}
+
+// Decode reads what Encode wrote.
+func Decode(data []byte) (*State, error) {
+	if len(data) > MaxState {
+		return nil, fmt.Errorf("the state of the run has %d bytes, more than %d", len(data), MaxState)
+	}
+	s := &State{}
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("decode the state of a run: %w", err)
+	}
+	if s.Format != format {
+		return nil, fmt.Errorf("the state of the run has format %d, want %d: let a worker of that release answer", s.Format, format)
+	}
+	pooled := s.Pool
+	s.Pool = nil
+	var bad error
+	s.each(func(v *Value) {
+		if v.ref == 0 {
+			return
+		}
+		if v.ref < 0 || v.ref > len(pooled) {
+			bad = fmt.Errorf("the state of the run names value %d of %d: it is damaged", v.ref, len(pooled))
+			return
+		}
+		*v = Value{V: pooled[v.ref-1].V}
+	})
+	return s, bad
+}
+
+// identity tells values apart without looking into them.
+type identity struct {
+	at   uintptr
+	n    int
+	text string
+}
+
+const worthPooling = 24 // bytes
+
+func identify(v any) (identity, bool) {
+	switch v := v.(type) {
+	case string:
+		return identity{text: v}, len(v) > worthPooling
+	case []any:
+		return identity{at: reflect.ValueOf(v).Pointer(), n: len(v) + 1}, len(v) > 0
+	case map[string]any:
+		return identity{at: reflect.ValueOf(v).Pointer()}, len(v) > 0
+	}
+	return identity{}, false
+}
+
+// pool has the values that occur more than once, in the order in which they are met.
+type pool struct {
+	seen   map[identity]int // how often; later the negative ref
+	values []Value
+}
+
+func (p *pool) count(v *Value) {
+	if id, ok := identify(v.V); ok {
+		p.seen[id]++
+	}
+}
+
+func (p *pool) replace(v *Value) {
+	id, ok := identify(v.V)
+	if !ok || p.seen[id] == 1 {
+		return
+	}
+	if p.seen[id] > 0 {
+		p.values = append(p.values, Value{V: v.V})
+		p.seen[id] = -len(p.values)
+	}
+	v.ref = -p.seen[id]
+}
+
+// each visits all values in a fixed order.
+func (s *State) each(visit func(*Value)) {
+	for _, v := range []*Value{&s.Input, &s.Vars, &s.StartVars, &s.Prev, &s.Result} {
+		visit(v)
+	}
+	s.Failure.each(visit)
+	for i := range s.Stack {
+		visit(&s.Stack[i].Out)
+		s.Stack[i].Failure.each(visit)
+	}
+	for _, ref := range slices.Sorted(maps.Keys(s.Records)) {
+		s.Records[ref].Last.each(visit)
+	}
+	s.Trial.each(visit)
+	s.Whole.each(visit)
+	for _, name := range slices.Sorted(maps.Keys(s.Signals)) {
+		for i := range s.Signals[name] {
+			visit(&s.Signals[name][i])
+		}
+	}
+}
+
+func (f *Failure) each(visit func(*Value)) {
+	for ; f != nil; f = f.Cause {
+		visit(&f.Fields)
+	}
+}
+
+func (i *Instance) each(visit func(*Value)) {
+	if i == nil {
+		return
+	}
+	for _, v := range []*Value{&i.Prev, &i.Vars, &i.Inputs, &i.Output, &i.Folded} {
+		visit(v)
+	}
+	i.Failure.each(visit)
+	for _, key := range slices.Sorted(maps.Keys(i.Reads)) {
+		v := i.Reads[key]
+		visit(&v)
+		i.Reads[key] = v
+	}
+	for _, c := range i.Children {
+		visit(&c.Target)
+		visit(&c.Output)
+		c.Fault.each(visit)
+	}
+}
+
+// clone copies all that holds values, but not the values.
+func (s *State) clone() *State {
+	c := *s
+	c.Failure = s.Failure.clone()
+	c.Stack = slices.Clone(s.Stack)
+	for i := range c.Stack {
+		c.Stack[i].Failure = c.Stack[i].Failure.clone()
+	}
+	c.Records = maps.Clone(s.Records)
+	for ref, r := range c.Records {
+		copied := *r
+		copied.Last = r.Last.clone()
+		c.Records[ref] = &copied
+	}
+	c.Trial = s.Trial.clone()
+	c.Whole = *s.Whole.clone()
+	c.Signals = maps.Clone(s.Signals)
+	for name, queue := range c.Signals {
+		c.Signals[name] = slices.Clone(queue)
+	}
+	return &c
+}
+
+func (f *Failure) clone() *Failure {
+	if f == nil {
+		return nil
+	}
+	c := *f
+	c.Cause = f.Cause.clone()
+	return &c
+}
+
+func (i *Instance) clone() *Instance {
+	if i == nil {
+		return nil
+	}
+	c := *i
+	c.Failure = i.Failure.clone()
+	c.Reads = maps.Clone(i.Reads)
+	c.Children = slices.Clone(i.Children)
+	for n, child := range c.Children {
+		copied := *child
+		copied.Fault = child.Fault.clone()
+		c.Children[n] = &copied
+	}
+	return &c
+}

@@ -1,0 +1,178 @@
+package machine
+
+import (
+	"errors"
+	"slices"
+)
+
+// jump goes to a step of a list that is being run, from the inside to the outside, or to the start or end of the innermost one
+// that has these. A handler that is left by it is done.
+func (m *machine) jump(to string) error {
+	word := lower(to)
+	if word == "exit" {
+		return m.exit()
+	}
+	for i := len(m.s.Stack) - 1; i >= 0; i-- {
+		fr := &m.s.Stack[i]
+		if fr.Kind != theSteps && fr.Kind != aBlock {
+			continue
+		}
+		l := m.list(fr)
+		index, ok := l.ids[to]
+		switch word {
+		case atStart:
+			index, ok = 0, true
+		case atEnd:
+			index, ok = len(l.steps), true
+		}
+		if ok {
+			m.s.Stack = m.s.Stack[:i+1]
+			fr.Index, fr.Ran, fr.Skipped = index, false, false
+			m.s.Entered, m.s.Trial = false, nil
+			return errMoved
+		}
+	}
+	return NewFailure(NameExpression, "there is no step with the id "+to+" here or in a block around")
+}
+
+// exit leaves the innermost handler as handled.
+func (m *machine) exit() error {
+	for i := len(m.s.Stack) - 1; i >= 0; i-- {
+		if !m.s.Stack[i].Kind.handles() {
+			continue
+		}
+		if m.s.Stack[i].Kind == ofWorkflow {
+			return NewFailure(NameExpression, "exit in the handler of a workflow: there is no handler around it to go on with: write end")
+		}
+		m.s.Stack = m.s.Stack[:i+1]
+		m.handled()
+		return errMoved
+	}
+	return NewFailure(NameExpression, "exit outside of a handler: write end to end the block")
+}
+
+// throw lets the step on top fail: its handler runs, or that of what is around it.
+func (m *machine) throw(f *Failure) {
+	m.s.Wait, m.s.Trial = nil, nil
+	defer m.sweep()
+	var from string
+	if h := m.handler(); h != nil {
+		from = h.From
+	}
+	for climbing := false; ; climbing = true {
+		fr := m.top()
+		st := m.current(fr)
+		if st == nil {
+			m.climb(f, from)
+			return
+		}
+		if r := m.s.record(st.Ref); r.Last != nil && !(climbing && fr.Kind == ofStep) {
+			r.Last.Failure = f
+			if r.Last.Output.V != nil && r.Last.Phase == inBody {
+				m.s.Prev = r.Last.Output
+			}
+		}
+		if f.Step == "" {
+			f.Step = st.Ref
+		}
+		if from == "" {
+			from = st.Ref
+		}
+		if len(st.handlers.steps) > 0 && !errors.Is(m.push(Frame{Kind: ofStep, Ref: st.Ref, Failure: f, From: from}), errMoved) {
+			m.broke(f)
+			return
+		}
+		if len(st.handlers.steps) > 0 || m.leave(f, from) {
+			return
+		}
+	}
+}
+
+// rethrow goes on with the error of the handler on top, of which no item was for it.
+func (m *machine) rethrow() {
+	fr := *m.top()
+	m.climb(fr.Failure, fr.From)
+}
+
+// climb hands an error to what is around the list on top.
+func (m *machine) climb(f *Failure, from string) {
+	m.s.Trial, m.s.Wait = nil, nil
+	defer m.sweep()
+	for !m.leave(f, from) {
+		st := m.current(m.top())
+		m.s.record(st.Ref).Last.Failure = f
+		if len(st.handlers.steps) > 0 {
+			if !errors.Is(m.push(Frame{Kind: ofStep, Ref: st.Ref, Failure: f, From: from}), errMoved) {
+				m.broke(f)
+			}
+			return
+		}
+	}
+}
+
+// leave takes a failed list off the stack, and handlers with it: what is thrown in one is no business of the step that it
+// belongs to. It reports whether that was the end of it; else the step on top now is the one that fails.
+func (m *machine) leave(f *Failure, from string) bool {
+	for {
+		fr := *m.top()
+		switch fr.Kind {
+		case theSteps:
+			if len(m.p.handlers.steps) == 0 {
+				m.unhandled(f, from)
+				return true
+			}
+			_ = m.push(Frame{Kind: ofWorkflow, Failure: f, From: from})
+			return true
+		case ofWorkflow:
+			m.unhandled(f, from)
+			return true
+		case ofStep:
+			m.pop() // and go on with the list that the step is in
+		default:
+			m.pop()
+			return false
+		}
+	}
+}
+
+// unhandled fails the run, unless it was interrupted and resumes by itself.
+func (m *machine) unhandled(f *Failure, from string) {
+	if m.p.def.Replayable.Automatically && f.Has(NameInterrupted) {
+		err := m.resume(from, false)
+		if err == nil || errors.Is(err, errMoved) {
+			m.do(Action{Do: LogLine, Level: "info", Text: "interrupted at " + from + ": the run resumes"})
+			return
+		}
+		f = failureOf(err).because(f)
+	}
+	m.broke(f)
+}
+
+// isHandled tells whether refs of handlers are meant, which are no replay points.
+func (st *step) inHandler() bool {
+	for l := st.list; l != nil; l = l.owner.list {
+		if l.kind.handles() {
+			return true
+		}
+		if l.owner == nil {
+			return false
+		}
+	}
+	return false
+}
+
+// stackTo is the stack of a run that is about to begin a step.
+func stackTo(st *step) []Frame {
+	var stack []Frame
+	for at := st; ; at = at.list.owner {
+		fr := Frame{Kind: at.list.kind, Index: at.index}
+		if at.list.owner != nil {
+			fr.Ref = at.list.owner.Ref
+		}
+		stack = append(stack, fr)
+		if at.list.owner == nil {
+			slices.Reverse(stack)
+			return stack
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/decider/flow/condition"
+	"github.com/droverhq/drover/decider/flow/expr"
+	"github.com/droverhq/drover/decider/flow/value"
+)
+
+// errRead says that an expression reads a state key that is not known yet.
+var errRead = errors.New("a state key has to be read first")
+
+// act is what the expressions of one step, or of the run as a whole, are evaluated in. A state key that they name and that has not
+// been read is noted in need; whatever an expression made of its absence is thrown away then.
+type act struct {
+	m     *machine
+	st    *step // nil for the run
+	inst  *Instance
+	in    *expr.Inputs
+	env   *expr.Env
+	own   *Value         // the step's own output, while its output is made
+	extra map[string]any // of one element of a loop
+	need  string
+}
+
+func (m *machine) act(st *step, inst *Instance) *act {
+	x := &act{m: m, st: st, inst: inst}
+	var source map[string]*expr.Expr
+	if st != nil {
+		source = st.inputs
+	}
+	x.in = expr.NewInputs(source, mapOf(inst.Inputs))
+	x.env = expr.NewEnv(x, nil)
+	return x
+}
+
+// keep remembers the inputs that have been evaluated, unless one was made of a state key that was not known.
+func (x *act) keep() {
+	if x.need != "" {
+		return
+	}
+	if done := x.in.Done(); len(done) > len(mapOf(x.inst.Inputs)) {
+		x.inst.Inputs = Value{V: done}
+	}
+}
+
+// eval evaluates an expression of the step.
+func (x *act) eval(e *expr.Expr) (any, error) {
+	return read(x, func() (any, error) { return e.Eval(x.env) })
+}
+
+func read[T any](x *act, f func() (T, error)) (T, error) {
+	v, err := f()
+	if x.need != "" {
+		var none T
+		return none, errRead
+	}
+	return v, err
+}
+
+func (x *act) holds(c *condition.Condition, s condition.Subject) (bool, error) {
+	return read(x, func() (bool, error) { return c.Eval(x.env, s) })
+}
+
+// input evaluates an input; nil if it is not given.
+func (x *act) input(name string) (any, error) {
+	return read(x, func() (any, error) {
+		v, _, err := x.in.Lookup(x.env, name)
+		return v, err
+	})
+}
+
+// text evaluates an input to a text; empty if it is not given.
+func (x *act) text(name string) (string, error) {
+	v, err := x.input(name)
+	if err != nil || v == nil {
+		return "", err
+	}
+	text, err := value.Text(v)
+	if err != nil {
+		return "", fmt.Errorf("input %s: %w", name, err)
+	}
+	return text, nil
+}
+
+func (x *act) duration(e *expr.Expr) (time.Duration, error) {
+	v, err := x.eval(e)
+	if err != nil {
+		return 0, err
+	}
+	d, err := value.Coerce(v, "duration", x.env.ValueLimits())
+	if err != nil {
+		return 0, err
+	}
+	return max(d.(time.Duration), 0), nil
+}
+
+// Resolve gives names their meaning.
+func (x *act) Resolve(env *expr.Env, path value.Path) (any, int, error) {
+	switch name := path[0].Key; name {
+	case "workflow":
+		return x.workflow(env, path)
+	case "entity", "state":
+		return x.state(path)
+	case "output":
+		return x.outputs(path)
+	default:
+		return x.bare(env, name, path)
+	}
+}
+
+func (x *act) outputs(path value.Path) (any, int, error) {
+	if x.own != nil {
+		return x.own.V, 1, nil
+	}
+	if x.m.s.Prev.V == nil {
+		return nil, 0, expr.Missing(path[:1])
+	}
+	return x.m.s.Prev.V, 1, nil
+}
+
+// bare searches from the step outwards.
+func (x *act) bare(env *expr.Env, name string, path value.Path) (any, int, error) {
+	if x.own != nil {
+		if v, ok := mapOf(*x.own)[name]; ok {
+			return v, 1, nil
+		}
+	}
+	if v, ok := x.extra[name]; ok {
+		return v, 1, nil
+	}
+	if v, found, err := x.in.Lookup(env, name); err != nil || found {
+		return v, 1, err
+	}
+	for _, m := range []map[string]any{mapOf(x.m.s.Prev), x.m.s.vars(), mapOf(x.m.s.Input)} {
+		if v, ok := m[name]; ok {
+			return v, 1, nil
+		}
+	}
+	return nil, 0, expr.Missing(path[:1])
+}
+
+// state reads entity.sensor.KEY and state.KEY.
+func (x *act) state(path value.Path) (any, int, error) {
+	used := 2
+	if path[0].Key == "entity" {
+		used = 3
+		if len(path) > 1 && path[1].Key != "sensor" && path[1].Key != "state" {
+			return nil, 0, &expr.NameError{Kind: expr.ErrMissing, Path: path, Hint: "there are no entities here: read state keys as ${state.KEY}"}
+		}
+	}
+	if len(path) < used || path[used-1].Kind != value.Key {
+		return nil, 0, &expr.NameError{Kind: expr.ErrMissing, Path: path, Hint: "name the state key"}
+	}
+	key := path[used-1].Key
+	v, ok := x.inst.Reads[key]
+	switch {
+	case !ok:
+		x.need = key
+		return nil, 0, expr.NotYet(path[:used])
+	case v.V == nil:
+		return nil, 0, expr.Missing(path[:used])
+	}
+	return v.V, used, nil
+}
+
+func (x *act) workflow(env *expr.Env, path value.Path) (any, int, error) {
+	if len(path) < 2 || path[1].Kind != value.Key {
+		return nil, 0, &expr.NameError{Kind: expr.ErrMissing, Path: path, Hint: "name a part of it, such as workflow.id"}
+	}
+	s := x.m.s
+	switch part := path[1].Key; part {
+	case "name":
+		return x.m.p.def.Name, 2, nil
+	case "id":
+		return s.ID, 2, nil
+	case "task_id":
+		return s.Task, 2, nil
+	case "input":
+		return s.Input.V, 2, nil
+	case "output":
+		if s.Result.V != nil {
+			return s.Result.V, 2, nil
+		}
+		return s.Prev.V, 2, nil
+	case "error":
+		if fr := x.m.handler(); fr != nil {
+			return fr.Failure.shown(), 2, nil
+		}
+	case "var":
+		return s.Vars.V, 2, nil
+	case "util":
+		return x.util(path)
+	case "current_step":
+		return x.part(env, x.st, x.inst, path, 2)
+	case "previous_step", "error_handler":
+		ref := x.inst.Previous
+		if part == "error_handler" {
+			ref = ""
+			if fr := x.m.handler(); fr != nil {
+				ref = fr.Ref
+			}
+		}
+		if st := x.m.p.steps[ref]; st != nil {
+			return x.part(env, st, s.record(ref).Last, path, 2)
+		}
+	case "step":
+		if len(path) > 2 {
+			for ref, st := range x.m.p.steps { // ids within blocks may repeat: the first by ref would surprise nobody
+				if st.ID == path[2].Key && s.Records[ref] != nil && x.sees(st) {
+					return x.part(env, st, s.Records[ref].Last, path, 3)
+				}
+			}
+		}
+	}
+	return nil, 0, expr.Missing(path)
+}
+
+// sees tells whether a step's id is meant by it here: the innermost list around that has it.
+func (x *act) sees(st *step) bool {
+	for l := x.around(); l != nil; {
+		if i, ok := l.ids[st.ID]; ok {
+			return l.steps[i] == st
+		}
+		if l.owner == nil {
+			break
+		}
+		l = l.owner.list
+	}
+	i, ok := x.m.p.body.ids[st.ID]
+	return ok && x.m.p.body.steps[i] == st
+}
+
+func (x *act) around() *list {
+	if x.st == nil {
+		return x.m.p.body
+	}
+	return x.st.list
+}
+
+// part is what is known of a step.
+func (x *act) part(env *expr.Env, st *step, inst *Instance, path value.Path, at int) (any, int, error) {
+	if st == nil || inst == nil || len(path) <= at {
+		return nil, 0, expr.Missing(path)
+	}
+	used := at + 1
+	switch path[at].Key {
+	case "name":
+		return st.Name, used, nil
+	case "task_id":
+		return inst.id(st.Ref), used, nil
+	case "step_id":
+		return st.ID, used, nil
+	case "step_index":
+		return int64(st.index), used, nil
+	case "output":
+		if st == x.st && x.own != nil {
+			return x.own.V, used, nil
+		}
+		return inst.Output.V, used, nil
+	case "input":
+		if st != x.st {
+			return inst.Inputs.V, used, nil
+		}
+		if len(path) > used {
+			v, found, err := x.in.Lookup(env, path[used].Key)
+			if err == nil && !found {
+				err = expr.Missing(path)
+			}
+			return v, used + 1, err
+		}
+		return x.in.Done(), used, nil
+	}
+	return nil, 0, expr.Missing(path)
+}
+
+func (x *act) util(path value.Path) (any, int, error) {
+	if len(path) < 3 {
+		return nil, 0, expr.Missing(path)
+	}
+	now := x.m.now.UTC()
+	texts := map[string]any{
+		"now":         now.UnixMilli(),
+		"now_utc":     now.UnixMilli(),
+		"now_instant": now,
+		"now_iso":     now.Format(time.RFC3339Nano),
+		"now_stamp":   now.Format("20060102-150405") + "000"[:3-len(strconv.Itoa(now.Nanosecond()/1e6))] + strconv.Itoa(now.Nanosecond()/1e6),
+		"now_nice":    now.Format("2006-01-02 15:04:05"),
+	}
+	if v, ok := texts[path[2].Key]; ok {
+		return v, 3, nil
+	}
+	if path[2].Key == "random" {
+		return x.m.random(), 3, nil
+	}
+	return nil, 0, expr.Missing(path)
+}
+
+// assign sets a variable, or a part of one.
+func (x *act) assign(path value.Path, v any) error {
+	vars, err := value.Set(x.m.s.vars(), path, v)
+	if err != nil {
+		return err
+	}
+	if err := value.Check(vars, value.Limits{Bytes: maxVars}); err != nil {
+		return fmt.Errorf("the variables of the run: %w: clear what is not needed, or hand large values through state keys", err)
+	}
+	x.m.s.Vars = Value{V: vars}
+	return nil
+}
+
+const maxVars = 16 << 20
+
+// coerced is a value of the type that a step names.
+func (x *act) coerced(v any) (any, error) {
+	name, err := x.text("type")
+	if err != nil || name == "" || name == "any" {
+		return v, err
+	}
+	return value.Coerce(v, name, x.env.ValueLimits())
+}
+
+func lower(s string) string { return strings.ToLower(s) }

@@ -1,0 +1,275 @@
+package machine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/droverhq/drover/decider/flow/concurrency"
+	"github.com/droverhq/drover/decider/flow/condition"
+	"github.com/droverhq/drover/decider/flow/value"
+)
+
+// MaxTargets is how many runs a loop has at most.
+const MaxTargets = 10_000
+
+// nested records the runs of a step, all of them before the first is started, and starts as many as may run at once. A step that is
+// resumed has them on record.
+func (m *machine) nested(x *act) (result, error) {
+	if x.inst.Width == 0 {
+		if err := m.plan(x); err != nil {
+			return result{}, err
+		}
+	}
+	return m.launch(x)
+}
+
+func (m *machine) plan(x *act) error {
+	if _, err := read(x, func() (map[string]any, error) { return x.in.All(x.env) }); err != nil {
+		return err
+	}
+	if x.st.Loop == nil {
+		x.inst.Children, x.inst.Width = []*Child{{}}, 1
+		return nil
+	}
+	targets, many, err := m.targets(x)
+	if err != nil {
+		return err
+	}
+	var folded any
+	if x.st.reducing != nil {
+		if folded, err = x.eval(x.st.reducing); err != nil {
+			return fmt.Errorf("reducing: %w", err)
+		}
+	}
+	children := []*Child{}
+	for i, target := range targets {
+		c := &Child{Index: i, Target: Value{V: target}}
+		ok, err := m.wanted(x, c)
+		if err != nil {
+			return err
+		}
+		if ok {
+			children = append(children, c)
+		}
+	}
+	width := 1
+	if x.st.width != nil && len(children) > 0 {
+		text, err := textOf(x.eval(x.st.width))
+		if err != nil {
+			return err
+		}
+		e, err := concurrency.Parse(text)
+		if err != nil {
+			return err
+		}
+		if width, err = e.At(len(children)); err != nil {
+			return err
+		}
+	}
+	x.inst.Many, x.inst.Children, x.inst.Width, x.inst.Folded = many, children, width, Value{V: folded}
+	return nil
+}
+
+// targets are what a loop runs over. A single value that is no list is run for once, and its output is no list.
+func (m *machine) targets(x *act) (all []any, many bool, err error) {
+	v, err := x.eval(x.st.target)
+	if err != nil {
+		return nil, false, fmt.Errorf("target: %w", err)
+	}
+	switch v := v.(type) {
+	case []any:
+		all, many = v, true
+	case string:
+		if all, many, err = span(v); err != nil {
+			return nil, false, err
+		}
+	default:
+		all = []any{v}
+	}
+	if len(all) > MaxTargets {
+		return nil, false, NewFailure(NameLimit, fmt.Sprintf("the loop has %d targets, more than %d: loop over parts of the list in flows of their own", len(all), MaxTargets))
+	}
+	return all, many, nil
+}
+
+// span reads M..N; another text is one target.
+func span(text string) ([]any, bool, error) {
+	from, to, ok := strings.Cut(text, "..")
+	first, err1 := strconv.ParseInt(strings.TrimSpace(from), 10, 64)
+	last, err2 := strconv.ParseInt(strings.TrimSpace(to), 10, 64)
+	switch {
+	case !ok || err1 != nil || err2 != nil:
+		return []any{text}, false, nil
+	case first > last:
+		return nil, false, fmt.Errorf("the range %s ends before it begins: write the smaller number first", text)
+	case uint64(last)-uint64(first) >= MaxTargets:
+		return nil, false, NewFailure(NameLimit, fmt.Sprintf("the range %s has more than %d targets: loop over parts of it in flows of their own", text, MaxTargets))
+	}
+	all := make([]any, 0, last-first+1)
+	for n := first; ; n++ {
+		all = append(all, n)
+		if n == last {
+			return all, true, nil
+		}
+	}
+}
+
+// given are the variables that a run of a loop begins with.
+func (x *act) given(c *Child) map[string]any {
+	l := x.st.Loop
+	if l == nil {
+		return nil
+	}
+	vars := maps.Clone(mapOf(x.inst.Folded))
+	if vars == nil {
+		vars = map[string]any{}
+	}
+	vars[l.Var], vars[l.IndexVar] = c.Target.V, int64(c.Index)
+	if len(l.Spread) > 0 {
+		for _, key := range l.Spread {
+			vars[key] = mapOf(c.Target)[key]
+		}
+	}
+	return vars
+}
+
+// wanted judges the condition of a loop for one target.
+func (m *machine) wanted(x *act, c *Child) (bool, error) {
+	if x.st.each == nil {
+		return true, nil
+	}
+	x.extra = x.given(c)
+	defer func() { x.extra = nil }()
+	return x.holds(x.st.each, condition.Value(c.Target.V))
+}
+
+func (x *act) childID(i int) string { return x.inst.id(x.st.Ref) + "/" + strconv.Itoa(i) }
+
+// launch starts what may run, or ends the step if nothing runs any more. After a failure nothing new is started.
+func (m *machine) launch(x *act) (result, error) {
+	running, failed := 0, 0
+	for _, c := range x.inst.Children {
+		switch c.Status {
+		case open:
+			running++
+		case childFailed:
+			failed++
+		}
+	}
+	for i, c := range x.inst.Children {
+		if failed > 0 || running >= x.inst.Width {
+			break
+		}
+		if c.Status == recorded {
+			a, err := m.child(x, i, c)
+			if err != nil {
+				return result{}, err
+			}
+			m.do(a)
+			c.Status = open
+			running++
+		}
+	}
+	switch {
+	case running > 0:
+		m.s.Wait, m.s.Idle = &Wait{For: StartChild, ID: x.inst.id(x.st.Ref)}, 0
+		return result{}, errWaiting
+	case failed > 0:
+		return result{}, x.failures()
+	}
+	return m.gathered(x)
+}
+
+func (m *machine) child(x *act, i int, c *Child) (Action, error) {
+	a := Action{Do: StartChild, ID: x.childID(i)}
+	inputs := x.in.Done()
+	if x.st.Type == "child" && x.st.child == "" {
+		var err error
+		if a.Name, err = x.text("workflow"); err != nil {
+			return a, err
+		}
+		if a.Run, err = x.text("run_id"); err != nil {
+			return a, err
+		}
+		args, _ := inputs["args"].(map[string]any)
+		a.Child = &Begin{Input: args}
+		return a, nil
+	}
+	a.Child = &Begin{
+		Program: x.st.child, Input: inputs, Vars: x.given(c),
+		IdempotentAll: m.s.IdempotentAll || m.p.def.IdempotentAll,
+	}
+	if folded := mapOf(x.inst.Folded); folded != nil {
+		a.Child.Reducing = value.Keys(folded)
+	}
+	if len(c.State) > 0 {
+		a.Child.Replay = &Origin{State: c.State, From: atEnd}
+	}
+	return a, nil
+}
+
+// childClosed notes the end of a run.
+func (m *machine) childClosed(x *act, in Input) (result, error) {
+	i, err := strconv.Atoi(strings.TrimPrefix(in.ID, x.inst.id(x.st.Ref)+"/"))
+	if err != nil || i < 0 || i >= len(x.inst.Children) || x.inst.Children[i].Status != open {
+		return result{}, errWaiting
+	}
+	c := x.inst.Children[i]
+	c.State = nil
+	if in.Kind == Failed {
+		c.Status, c.Fault, c.State = childFailed, in.Failure, in.State
+		return m.launch(x)
+	}
+	c.Status, c.Output = childDone, Value{V: in.Value}
+	if folded := mapOf(x.inst.Folded); folded != nil {
+		next := maps.Clone(folded)
+		maps.Copy(next, in.Reduced)
+		for key, v := range mapOf(c.Output) {
+			if _, ok := next[key]; ok {
+				next[key] = v
+			}
+		}
+		x.inst.Folded, c.Output = Value{V: next}, Value{}
+	}
+	return m.launch(x)
+}
+
+// failures make one error of those of the runs.
+func (x *act) failures() *Failure {
+	var all []*Failure
+	for _, c := range x.inst.Children {
+		if c.Status == childFailed {
+			all = append(all, c.Fault)
+		}
+	}
+	message := all[0].Message
+	if len(all) > 1 {
+		message = fmt.Sprintf("%d errors including: %s", len(all), message)
+	}
+	cause := all[0]
+	if i := slices.IndexFunc(all, func(f *Failure) bool { return f.Has(NameInterrupted) }); i >= 0 {
+		cause = all[i]
+	}
+	return NewFailure(NameChild, message).because(cause)
+}
+
+// gathered is what the runs come to: the output, the list of outputs, or what reducing has come to, which is set outside too.
+func (m *machine) gathered(x *act) (result, error) {
+	if folded := mapOf(x.inst.Folded); folded != nil {
+		for _, name := range value.Keys(folded) {
+			m.s.setVar(name, folded[name])
+		}
+		return result{output: folded, set: true}, nil
+	}
+	if !x.inst.Many && len(x.inst.Children) == 1 {
+		return result{output: x.inst.Children[0].Output.V, set: true}, nil
+	}
+	outputs := make([]any, len(x.inst.Children))
+	for i, c := range x.inst.Children {
+		outputs[i] = c.Output.V
+	}
+	return result{output: outputs, set: true}, nil
+}

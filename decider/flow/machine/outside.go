@@ -1,0 +1,388 @@
+package machine
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/droverhq/drover/decider/flow/condition"
+	"github.com/droverhq/drover/decider/flow/expr"
+	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/value"
+)
+
+// outside runs the steps that ask for something and wait for the answer.
+func (m *machine) outside(x *act) (result, error) {
+	switch x.st.Type {
+	case "sleep":
+		return result{}, m.sleep(x)
+	case "wait":
+		return m.wait(x)
+	case "wait-for-signal":
+		return m.waitForSignal(x)
+	case "approve":
+		return m.approve(x)
+	case "signal":
+		return result{}, m.signal(x)
+	case "set-state", "clear-state":
+		return result{}, m.changeState(x)
+	case "activity":
+		return result{}, m.activity(x)
+	case "http":
+		return result{}, m.http(x)
+	case "ssh", "shell", "container", "publish", "request", "load":
+		return result{}, m.kind(x)
+	}
+	return m.nested(x)
+}
+
+func (m *machine) sleep(x *act) error {
+	v, err := x.input("duration")
+	if err != nil {
+		return err
+	}
+	d, err := x.duration(expr.Constant(v))
+	if err != nil {
+		return err
+	}
+	return m.waitFor(Action{Do: StartTimer, ID: x.inst.id(x.st.Ref), Delay: d})
+}
+
+func (m *machine) wait(x *act) (result, error) {
+	v, err := x.input("value")
+	if err != nil {
+		if x.need == "" && absent(err) {
+			return result{}, m.poll(x)
+		}
+		return result{}, err
+	}
+	if v, err = x.coerced(v); err != nil {
+		return result{}, err
+	}
+	return x.store(v)
+}
+
+// approval is the signal that answers an approve step unless it names another.
+const approval = "approve"
+
+func (m *machine) waitForSignal(x *act) (result, error) {
+	name, err := x.text("signal")
+	if err != nil {
+		return result{}, err
+	}
+	if v, ok := m.take(name); ok {
+		return m.signaled(x, v)
+	}
+	m.s.Wait, m.s.Idle = &Wait{For: SendSignal, ID: x.inst.id(x.st.Ref), Key: name}, 0
+	return result{}, errWaiting
+}
+
+func (m *machine) signaled(x *act, v any) (result, error) {
+	v, err := x.coerced(v)
+	if err != nil {
+		return result{}, err
+	}
+	return x.store(v)
+}
+
+// approvalLabel is the attribute of a run that shows what is to be approved.
+const approvalLabel = "approval"
+
+func (m *machine) approve(x *act) (result, error) {
+	message, err := x.text("message")
+	if err != nil {
+		return result{}, err
+	}
+	name, err := x.text("signal")
+	if err != nil {
+		return result{}, err
+	}
+	if name == "" {
+		name = approval
+	}
+	if v, ok := m.take(name); ok {
+		return m.judged(v)
+	}
+	m.do(Action{Do: SetLabels, Labels: map[string]string{approvalLabel: message[:min(len(message), 200)]}})
+	m.s.Wait, m.s.Idle = &Wait{For: SendSignal, ID: x.inst.id(x.st.Ref), Key: name}, 0
+	return result{}, errWaiting
+}
+
+func (m *machine) approved(_ *act, v any) (result, error) {
+	m.do(Action{Do: SetLabels, Labels: map[string]string{approvalLabel: ""}})
+	return m.judged(v)
+}
+
+// judged reads the answer: true or false, or a map with approved and reason.
+func (m *machine) judged(v any) (result, error) {
+	yes, answer := v, map[string]any{}
+	if given, ok := v.(map[string]any); ok {
+		yes, answer = given["approved"], maps.Clone(given)
+	}
+	answer["approved"] = truth(yes)
+	if truth(yes) {
+		return result{output: answer, set: true}, nil
+	}
+	reason, _ := value.Text(answer["reason"])
+	f := NewFailure(NameRefused, strings.TrimSuffix("not approved: "+reason, ": "))
+	f.Fields = Value{V: answer}
+	return result{}, f
+}
+
+func (m *machine) signal(x *act) error {
+	name, err := x.text("signal")
+	if err != nil {
+		return err
+	}
+	run, err := x.text("run")
+	if err != nil {
+		return err
+	}
+	v, err := x.input("value")
+	if err != nil {
+		return err
+	}
+	m.do(Action{Do: SendSignal, ID: x.inst.id(x.st.Ref), Name: name, Run: run, Value: v})
+	return nil
+}
+
+func (m *machine) changeState(x *act) error {
+	a := Action{Do: ClearState, ID: x.inst.id(x.st.Ref)}
+	var err error
+	if a.Name, err = x.text("key"); err != nil {
+		return err
+	}
+	if a.Scope, err = x.text("scope"); err != nil {
+		return err
+	}
+	if x.st.Type == "set-state" {
+		a.Do = WriteState
+		v, err := x.input("value")
+		if err == nil {
+			a.Value, err = x.coerced(v)
+		}
+		if err != nil {
+			return err
+		}
+		if a.Require, err = x.input("require"); err != nil {
+			return err
+		}
+		if a.Require != nil {
+			if _, err := condition.Parse(a.Require); err != nil {
+				return err
+			}
+		}
+	}
+	return m.waitFor(a)
+}
+
+func (m *machine) activity(x *act) error {
+	a := Action{Do: Schedule, ID: x.inst.id(x.st.Ref), Idempotent: m.idempotent(x.st) == model.Idempotent}
+	var err error
+	if a.Name, err = x.text("activity"); err != nil {
+		return err
+	}
+	if a.List, err = x.text("list"); err != nil {
+		return err
+	}
+	if a.Value, err = x.input("args"); err != nil {
+		return err
+	}
+	return m.waitFor(a)
+}
+
+// kind schedules an activity of the name of the step type, with the inputs of the step.
+func (m *machine) kind(x *act) error {
+	in, err := read(x, func() (map[string]any, error) { return x.in.All(x.env) })
+	if err != nil {
+		return err
+	}
+	in = maps.Clone(in)
+	if x.st.Type == "publish" || x.st.Type == "request" {
+		if v, ok := in["value"]; ok {
+			in["body"] = v
+		}
+		delete(in, "value")
+	}
+	if x.st.Type == "load" {
+		for _, name := range []string{"variable", "type", "interpolation_mode", "interpolation_errors"} {
+			delete(in, name)
+		}
+	}
+	return m.waitFor(Action{Do: Schedule, ID: x.inst.id(x.st.Ref), Name: x.st.Type, Value: in, Idempotent: m.idempotent(x.st) == model.Idempotent})
+}
+
+// http schedules the activity of that name, whose input has the form of package kinds.
+func (m *machine) http(x *act) error {
+	in, err := read(x, func() (map[string]any, error) { return x.in.All(x.env) })
+	if err != nil {
+		return err
+	}
+	target, err := address(in)
+	if err != nil {
+		return err
+	}
+	call := map[string]any{"url": target}
+	for _, name := range []string{"method", "headers", "body"} {
+		if in[name] != nil {
+			call[name] = in[name]
+		}
+	}
+	if _, given := x.st.Inputs["status_code"]; given {
+		var expect []any
+		for code := int64(100); code < 600; code++ {
+			if ok, err := x.holds(x.st.status, condition.Value(code)); err != nil {
+				return err
+			} else if ok {
+				expect = append(expect, code)
+			}
+		}
+		call["expect"] = expect
+	}
+	for _, name := range []string{"username", "password", "config", "charset"} {
+		if in[name] != nil {
+			call[name] = in[name]
+		}
+	}
+	return m.waitFor(Action{Do: Schedule, ID: x.inst.id(x.st.Ref), Name: "http", Value: call, Idempotent: m.idempotent(x.st) == model.Idempotent})
+}
+
+func address(in map[string]any) (string, error) {
+	text, err := value.Text(in["endpoint"])
+	if err != nil {
+		return "", fmt.Errorf("input endpoint: %w", err)
+	}
+	if !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	query, ok := in["query"].(map[string]any)
+	if !ok {
+		return text, nil
+	}
+	all := url.Values{}
+	for _, key := range value.Keys(query) {
+		v, err := value.Text(query[key])
+		if err != nil {
+			return "", fmt.Errorf("input query: key %s: %w", key, err)
+		}
+		all.Set(key, v)
+	}
+	if strings.Contains(text, "?") {
+		return text + "&" + all.Encode(), nil
+	}
+	return text + "?" + all.Encode(), nil
+}
+
+const statusReason = "http_status_"
+
+// worked takes the answer of an activity.
+func (m *machine) worked(x *act, in Input) (result, error) {
+	out := in.Value
+	if in.Kind == Failed {
+		code, isStatus := strings.CutPrefix(in.Failure.Message, statusReason)
+		n, err := strconv.ParseInt(code, 10, 64)
+		if x.st.Type != "http" || !isStatus || err != nil {
+			return result{}, in.Failure
+		}
+		out = map[string]any{"status": n}
+	}
+	if x.st.Type == "http" {
+		out = response(out)
+	}
+	if x.st.status != nil {
+		if err := m.status(x, out); err != nil {
+			x.inst.Output = Value{V: out}
+			return result{}, err
+		}
+	}
+	if x.st.Type != "load" {
+		return result{output: out, set: true}, nil
+	}
+	v, err := x.coerced(out)
+	if err != nil {
+		return result{}, err
+	}
+	return x.store(v)
+}
+
+// response gives the answer of the http activity the names of the language.
+func response(v any) any {
+	in, ok := v.(map[string]any)
+	if !ok || in["status"] == nil {
+		return v
+	}
+	out := map[string]any{"status_code": in["status"]}
+	if in["headers"] != nil {
+		out["headers"] = in["headers"]
+	}
+	if body := in["body"]; body != nil {
+		out["content"] = body
+		if _, text := body.(string); !text {
+			out["content_json"] = body
+		}
+	}
+	return out
+}
+
+// status judges exit_code or status_code of an output that has one.
+func (m *machine) status(x *act, out any) error {
+	name := "exit_code"
+	if x.st.Type == "http" {
+		name = "status_code"
+	}
+	code, ok := mapOf(Value{V: out})[name]
+	if !ok {
+		return nil
+	}
+	holds, err := x.holds(x.st.status, condition.Value(code))
+	if err != nil || holds {
+		return err
+	}
+	shown, _ := value.Text(code)
+	f := NewFailure(NameStatus, fmt.Sprintf("%s ended with %s %s", x.st.Type, name, shown))
+	f.Fields = Value{V: map[string]any{name: code}}
+	return f
+}
+
+const (
+	maxSignals     = 1000
+	maxSignalBytes = 1 << 20
+)
+
+// keep holds a signal back for a step that waits for it later. It reports whether there was room.
+func (m *machine) keepSignal(name string, v any) bool {
+	if m.p.signals != nil && !m.p.signals[name] {
+		return true // nobody will ever wait for it
+	}
+	n, bytes := 0, value.Size(v)
+	for _, queue := range m.s.Signals {
+		n += len(queue)
+		for _, one := range queue {
+			bytes += value.Size(one.V)
+		}
+	}
+	if n >= maxSignals || bytes > maxSignalBytes {
+		return false
+	}
+	if m.s.Signals == nil {
+		m.s.Signals = map[string][]Value{}
+	}
+	m.s.Signals[name] = append(m.s.Signals[name], Value{V: v})
+	return true
+}
+
+func (m *machine) take(name string) (any, bool) {
+	queue := m.s.Signals[name]
+	if len(queue) == 0 {
+		return nil, false
+	}
+	v := queue[0].V
+	if len(queue) == 1 {
+		delete(m.s.Signals, name)
+	} else {
+		m.s.Signals[name] = append([]Value(nil), queue[1:]...)
+	}
+	return v, true
+}

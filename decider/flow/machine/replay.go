@@ -1,0 +1,254 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/droverhq/drover/decider/flow/model"
+)
+
+// mark does what a step says of replay points.
+func (m *machine) mark(st *step) {
+	if m.handler() != nil {
+		return // handlers are no places to go back to
+	}
+	s := m.s
+	if st.Replay != model.FromHere {
+		s.Points, s.FromStart, s.Last = nil, false, ""
+	}
+	if st.Replay == model.Reset {
+		m.do(Action{Do: ResetPoints})
+		return
+	}
+	if !slices.Contains(s.Points, st.Ref) {
+		s.Points = append(slices.Clone(s.Points), st.Ref)
+	}
+	s.Last = st.Ref
+	m.do(Action{Do: MarkPoint, Name: st.Ref, Only: st.Replay == model.FromHereOnly})
+}
+
+func (m *machine) trail() *trail {
+	return &trail{
+		at: m.s.At, last: m.s.Last, fromStart: m.s.FromStart, points: m.s.Points,
+		before: func(ref string) []string {
+			if r := m.s.Records[ref]; r != nil {
+				return r.Before
+			}
+			return nil
+		},
+	}
+}
+
+func notReplayable(format string, args ...any) *Failure {
+	return NewFailure(NameReplay, fmt.Sprintf(format, args...))
+}
+
+// replayLast goes back to the last replay point, but never to the retry step that asks for it.
+func (m *machine) replayLast(asks *step, force bool) error {
+	from := m.s.Last
+	if from == "" {
+		from = atStart
+	}
+	if asks != nil && from == asks.Ref {
+		from = m.s.record(asks.Ref).Last.Previous
+	}
+	return m.replay(from, force)
+}
+
+// replay runs a step afresh, or the replay point that comes before it.
+func (m *machine) replay(from string, force bool) error {
+	to := from
+	if !force {
+		point, ok := m.trail().nearest(from)
+		if !ok {
+			return notReplayable("there is no replay point at %s or before it: mark a step with replayable: from here", from)
+		}
+		to = point
+	}
+	return m.restart(to)
+}
+
+// restart runs a step as it ran last: with the variables of then, its condition and inputs evaluated anew.
+func (m *machine) restart(to string) error {
+	s := m.s
+	s.Wait, s.Trial, s.Entered = nil, nil, false
+	if to == atEnd {
+		m.close(Succeeded, m.completion()) // only a run that has succeeded has this point
+		return errMoved
+	}
+	if to == atStart {
+		s.Vars, s.Prev, s.At = s.StartVars, Value{}, atStart
+		s.Stack = []Frame{{Kind: theSteps}}
+		return errMoved
+	}
+	st, inst := m.p.steps[to], m.last(to)
+	if st == nil || inst == nil || st.inHandler() {
+		return notReplayable("step %s has not run, so there are no variables to begin it with", to)
+	}
+	s.Vars, s.Prev, s.At = inst.Vars, inst.Prev, inst.Previous
+	s.Stack = stackTo(st)
+	return errMoved
+}
+
+func (m *machine) last(ref string) *Instance {
+	if r := m.s.Records[ref]; r != nil {
+		return r.Last
+	}
+	return nil
+}
+
+// resume goes on in the step where the run stood: with its inputs as they were, and without its condition. If that step may not run
+// twice, it is the last replay point.
+func (m *machine) resume(from string, force bool) error {
+	s := m.s
+	if from == "" || from == atStart {
+		return m.restart(atStart)
+	}
+	st, inst := m.p.steps[from], m.last(from)
+	switch {
+	case st == nil:
+		return notReplayable("the flow has no step %s", from)
+	case inst == nil:
+		return m.restart(from)
+	case inst.Phase == isDone: // between two steps
+		s.Wait, s.Trial, s.Entered, s.Stack = nil, nil, false, stackTo(st)
+		if fr := m.top(); fr.Kind == aCase {
+			fr.Ran = true
+		} else {
+			fr.Index++
+		}
+		return errMoved
+	case force || m.resumable(st, inst):
+		s.Wait, s.Trial = nil, nil
+		s.Stack, s.Entered = stackTo(st), true
+		s.Vars, s.Prev, s.At = inst.Vars, inst.Prev, from
+		inst.Try++
+		inst.Output, inst.Failure, inst.Phase, inst.Polls = Value{}, nil, inBody, 0
+		inst.Reads = nil // inputs that were finished are kept; what was only read for them may have changed
+		for _, c := range inst.Children {
+			if c.Status == childFailed {
+				c.Status, c.Fault = recorded, nil
+			}
+		}
+		if err := m.arm(st, inst); err != nil {
+			return err
+		}
+		return errMoved
+	case s.Last != "":
+		return m.replay(s.Last, force)
+	}
+	return notReplayable("step %s (%s) may not run twice, and there is no replay point: mark a step with replayable: from here, or the step with idempotent: yes", from, st.Type)
+}
+
+// idempotent tells whether a step may run again. Nested means that it depends on what it started.
+func (m *machine) idempotent(st *step) model.Idempotence {
+	switch {
+	case st.Idempotent != "":
+		return st.Idempotent
+	case st.child != "":
+		return model.Nested
+	case st.Type != "fail" && (m.s.IdempotentAll || m.p.def.IdempotentAll):
+		return model.Idempotent
+	}
+	return defaults[st.Type]
+}
+
+var defaults = idempotence()
+
+func idempotence() map[string]model.Idempotence {
+	all := map[string]model.Idempotence{}
+	for _, t := range model.Types() {
+		all[t.Name] = t.Idempotent
+	}
+	return all
+}
+
+// resumable tells whether an instance may go on. An activity that nobody has called idempotent may not once it was scheduled; runs
+// are begun again, or resumed if they have left a state from which that can be done.
+func (m *machine) resumable(st *step, inst *Instance) bool {
+	switch m.idempotent(st) {
+	case model.NotIdempotent:
+		return false
+	case model.Idempotent:
+		return true
+	}
+	switch {
+	case st.Type == "activity":
+		return inst.Inputs.V == nil
+	case st.child == "":
+		return true
+	}
+	for _, c := range inst.Children {
+		if c.Status == childFailed && len(c.State) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// begins takes a state of a run that has ended as that of a new one.
+func (m *machine) begins(o *Origin) error {
+	s := m.s
+	if m.p.def.Replayable.Disabled && !o.Force {
+		return notReplayable("the flow says replayable: disabled: only force goes around it")
+	}
+	from := o.From
+	switch lower(from) {
+	case atEnd, "":
+		if s.Last == atEnd {
+			return m.restart(atEnd)
+		}
+		return m.resume(s.At, o.Force)
+	case atLast:
+		return m.replayLast(nil, o.Force)
+	case atStart:
+		s.Last = atStartIf(o.Force || s.FromStart || s.Last == atStart, s.Last)
+		return m.replay(atStart, o.Force)
+	}
+	ref := m.refOf(from)
+	if ref == "" {
+		return notReplayable("the flow has no step %q: name an id, a ref such as 2 or 2.steps.0, start, last or end", from)
+	}
+	err := m.replay(ref, o.Force)
+	if st := m.current(m.top()); errors.Is(err, errMoved) && s.Status == Staged && st != nil {
+		s.Last = st.Ref
+	}
+	return err
+}
+
+func atStartIf(ok bool, otherwise string) string {
+	if ok {
+		return atStart
+	}
+	return otherwise
+}
+
+// refOf finds a step by its ref, its index or its id.
+func (m *machine) refOf(name string) string {
+	if n, err := strconv.Atoi(name); err == nil && n >= 0 && n < len(m.p.body.steps) {
+		return m.p.body.steps[n].Ref
+	}
+	if m.p.steps[name] != nil {
+		return name
+	}
+	if n, ok := m.p.body.ids[name]; ok {
+		return m.p.body.steps[n].Ref
+	}
+	for _, ref := range sortedRefs(m.p.steps) {
+		if m.p.steps[ref].ID == name {
+			return ref
+		}
+	}
+	return ""
+}
+
+func sortedRefs(steps map[string]*step) []string {
+	refs := make([]string, 0, len(steps))
+	for ref := range steps {
+		refs = append(refs, ref)
+	}
+	slices.Sort(refs)
+	return refs
+}

@@ -1,0 +1,339 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/decider/flow/condition"
+	"github.com/droverhq/drover/decider/flow/expr"
+	"github.com/droverhq/drover/decider/flow/value"
+)
+
+// Limits of what a run does at once.
+const (
+	// MaxIdle is how many steps run without a wait before the run fails.
+	MaxIdle = 100_000
+	// MaxLines is how many actions one decision has at most; then the run goes on in the next.
+	MaxActions = 500
+	// MaxDepth is how many lists of steps are inside each other.
+	MaxDepth = 200
+)
+
+// What a body returns besides a failure.
+var (
+	errWaiting = errors.New("the step waits")
+	errMoved   = errors.New("the run goes on elsewhere") // into a list of the step, or to another step
+)
+
+// result is what a body comes to. A step that sets no output passes on the one before it.
+type result struct {
+	output any
+	set    bool
+	next   string
+	end    bool // return: the run ends with output
+}
+
+type machine struct {
+	p      *Program
+	s      *State
+	now    time.Time
+	random func() float64
+	acts   []Action
+}
+
+func (m *machine) do(a Action) { m.acts = append(m.acts, a) }
+
+func (m *machine) top() *Frame { return &m.s.Stack[len(m.s.Stack)-1] }
+
+// list is what a frame runs.
+func (m *machine) list(fr *Frame) *list {
+	switch fr.Kind {
+	case theSteps:
+		return m.p.body
+	case ofWorkflow:
+		return m.p.handlers
+	}
+	st := m.p.steps[fr.Ref]
+	switch fr.Kind {
+	case ofStep:
+		return st.handlers
+	case aCase:
+		return &list{kind: aCase, owner: st, steps: st.cases.steps[fr.Index : fr.Index+1]}
+	}
+	return st.block
+}
+
+// at is where a frame stands in its list.
+func (m *machine) at(fr *Frame) int {
+	if fr.Kind == aCase {
+		if fr.Ran {
+			return 1
+		}
+		return 0
+	}
+	return fr.Index
+}
+
+// current is the step that a frame is at.
+func (m *machine) current(fr *Frame) *step {
+	if l := m.list(fr); m.at(fr) < len(l.steps) {
+		return l.steps[m.at(fr)]
+	}
+	return nil
+}
+
+// handler is the innermost handler that runs; nil outside of handlers.
+func (m *machine) handler() *Frame {
+	for i := len(m.s.Stack) - 1; i >= 0; i-- {
+		if m.s.Stack[i].Kind.handles() {
+			return &m.s.Stack[i]
+		}
+	}
+	return nil
+}
+
+func (m *machine) push(fr Frame) error {
+	if len(m.s.Stack) >= MaxDepth {
+		return NewFailure(NameLimit, fmt.Sprintf("more than %d lists of steps are inside each other: move parts into workflows of their own", MaxDepth))
+	}
+	m.s.Stack = append(m.s.Stack, fr)
+	m.s.Entered = false
+	return errMoved
+}
+
+func (m *machine) pop() { m.s.Stack = m.s.Stack[:len(m.s.Stack)-1] }
+
+// advance runs until the run waits or has ended.
+func (m *machine) advance() {
+	for m.s.Status == Running && m.s.Wait == nil {
+		fr := m.top()
+		st := m.current(fr)
+		switch {
+		case st == nil:
+			m.endList()
+		case m.s.Idle >= MaxIdle:
+			m.s.Idle = 0
+			m.broke(NewFailure(NameLimit, fmt.Sprintf("%d steps have run and none of them waits, the last one is %s: the flow goes round in circles; put a sleep or a limit into the loop", MaxIdle, st.Ref)))
+		case len(m.acts) >= MaxActions:
+			m.pause()
+		case m.s.Entered:
+			m.work(st)
+		default:
+			m.begin(st)
+		}
+	}
+}
+
+// pause lets the actions be written before there are more.
+func (m *machine) pause() {
+	m.s.Pauses = m.s.Pauses%1000 + 1
+	id := fmt.Sprintf("pause#%d", m.s.Pauses)
+	m.do(Action{Do: StartTimer, ID: id})
+	m.s.Wait = &Wait{For: StartTimer, ID: id, Whole: true}
+}
+
+// fresh is an instance that has not begun.
+func (m *machine) fresh(st *step) *Instance {
+	return &Instance{N: m.s.record(st.Ref).Started + 1, Previous: m.s.At, Prev: m.s.Prev, Vars: m.s.Vars}
+}
+
+// begin judges the condition of a step and enters it.
+func (m *machine) begin(st *step) {
+	if m.s.Trial == nil {
+		m.s.Idle++
+		m.s.Trial = m.fresh(st)
+	}
+	inst := m.s.Trial
+	if st.cond != nil && m.top().Kind != aCase {
+		x := m.act(st, inst)
+		ok, err := x.holds(st.cond, m.subject())
+		x.keep()
+		switch {
+		case errors.Is(err, errRead):
+			m.read(x, st.Ref)
+			return
+		case err != nil:
+			m.adopt(st, inst)
+			m.throw(failureOf(err))
+			return
+		case !ok:
+			m.s.Trial = nil
+			fr := m.top()
+			fr.Index++
+			fr.Skipped = true
+			return
+		}
+	}
+	m.adopt(st, inst)
+	if st.Replay != "" {
+		m.mark(st)
+	}
+	if err := m.arm(st, inst); err != nil {
+		m.throw(failureOf(err))
+		return
+	}
+	m.work(st)
+}
+
+// subject is what conditions judge by themselves: the error in a handler.
+func (m *machine) subject() condition.Subject {
+	if fr := m.handler(); fr != nil {
+		return condition.Failed(fr.Failure.subject())
+	}
+	return condition.Subject{}
+}
+
+// adopt makes an instance the last one of its step.
+func (m *machine) adopt(st *step, inst *Instance) {
+	r := m.s.record(st.Ref)
+	r.Started++
+	inst.N, inst.Phase = r.Started, inBody
+	r.Last = inst
+	m.s.Trial, m.s.Entered = nil, true
+	if m.handler() == nil {
+		r.cameFrom(inst.Previous)
+		m.s.At = st.Ref
+	}
+}
+
+// arm starts the timeout of a step. Of retry it has another meaning; that of nested runs is theirs.
+func (m *machine) arm(st *step, inst *Instance) error {
+	if st.timeout == nil || st.Type == "retry" {
+		return nil
+	}
+	d, err := m.act(st, inst).duration(st.timeout)
+	if err != nil {
+		return fmt.Errorf("timeout: %w", err)
+	}
+	m.timeout(inst.id(st.Ref)+"!timeout", st.Ref, d)
+	return nil
+}
+
+func (m *machine) timeout(id, ref string, d time.Duration) {
+	if m.s.Timers == nil {
+		m.s.Timers = map[string]string{}
+	}
+	m.s.Timers[id] = ref
+	m.do(Action{Do: StartTimer, ID: id, Delay: d})
+}
+
+// work runs the body of the step on top, or goes on where its instance is.
+func (m *machine) work(st *step) {
+	inst := m.s.record(st.Ref).Last
+	if inst.Phase == inOutput {
+		m.conclude(st, inst)
+		return
+	}
+	x := m.act(st, inst)
+	r, err := m.start(x)
+	m.settle(x, r, err)
+}
+
+// settle judges what a body returned.
+func (m *machine) settle(x *act, r result, err error) {
+	x.keep()
+	switch {
+	case errors.Is(err, errRead):
+		m.read(x, x.st.Ref)
+	case errors.Is(err, errWaiting), errors.Is(err, errMoved):
+	case err != nil:
+		m.throw(failureOf(err))
+	default:
+		m.finish(x.st, x.inst, r)
+	}
+}
+
+// read asks for the state key that an expression needs.
+func (m *machine) read(x *act, ref string) {
+	id := x.inst.id(ref) + "?" + x.need
+	m.do(Action{Do: ReadState, ID: id, Name: x.need})
+	m.s.Wait = &Wait{For: ReadState, ID: id, Key: x.need, Whole: x.st == nil}
+}
+
+// finish ends the body of a step.
+func (m *machine) finish(st *step, inst *Instance, r result) {
+	inst.Output = m.s.Prev
+	if r.set {
+		inst.Output = Value{V: r.output}
+	}
+	inst.Next, inst.Return, inst.Phase = r.next, r.end, inOutput
+	m.conclude(st, inst)
+}
+
+// conclude makes the output of a step and goes on behind it.
+func (m *machine) conclude(st *step, inst *Instance) {
+	x := m.act(st, inst)
+	x.own = &inst.Output
+	if st.output != nil {
+		v, err := x.eval(st.output)
+		if errors.Is(err, errRead) {
+			m.read(x, st.Ref)
+			return
+		}
+		if err != nil {
+			m.throw(failureOf(fmt.Errorf("output: %w", err)))
+			return
+		}
+		inst.Output = Value{V: v}
+	}
+	next := inst.Next
+	if next == "" && st.next != nil && st.Type != "retry" && st.Type != "goto" {
+		v, err := x.eval(st.next)
+		if errors.Is(err, errRead) {
+			m.read(x, st.Ref)
+			return
+		}
+		if next, err = textOf(v, err); err != nil {
+			m.throw(failureOf(fmt.Errorf("next: %w", err)))
+			return
+		}
+	}
+	inst.Phase, inst.Failure = isDone, nil
+	m.s.record(st.Ref).Done++
+	m.s.Prev, m.s.Entered = inst.Output, false
+	fr := m.top()
+	fr.Ran, fr.Skipped = true, false
+	if fr.Kind.handles() {
+		fr.Out = inst.Output
+	}
+	switch {
+	case inst.Return:
+		m.returned(inst.Output)
+	case next == "":
+		if fr.Kind != aCase {
+			fr.Index++
+		}
+	default:
+		if err := m.jump(next); err != nil && !errors.Is(err, errMoved) {
+			m.s.Entered, inst.Phase = true, inOutput
+			m.throw(failureOf(err))
+		}
+	}
+	m.sweep()
+}
+
+func textOf(v any, err error) (string, error) {
+	if err != nil || v == nil {
+		return "", err
+	}
+	return value.Text(v)
+}
+
+// returned ends the run with what return brought.
+func (m *machine) returned(v Value) {
+	m.s.Result = v
+	m.s.Stack = m.s.Stack[:1]
+	m.s.Status = Closing
+	m.closeRun()
+}
+
+// waitFor makes the run wait for the answer to an action.
+func (m *machine) waitFor(a Action) error {
+	m.do(a)
+	m.s.Wait = &Wait{For: a.Do, ID: a.ID}
+	m.s.Idle = 0
+	return errWaiting
+}
+
+var _ expr.Resolver = (*act)(nil)

@@ -1,0 +1,199 @@
+package machine
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/droverhq/drover/decider/flow/backoff"
+)
+
+// Status says where a run stands.
+type Status string
+
+// The statuses of a run.
+const (
+	Staged    Status = "staged"  // it waits for its lock
+	Running   Status = "running" // it runs, or waits for something
+	Closing   Status = "closing" // its steps are done, its output is being made
+	Succeeded Status = "succeeded"
+	Broke     Status = "failed"
+	Canceled  Status = "canceled"
+)
+
+// Ended tells whether nothing more happens.
+func (s Status) Ended() bool { return s == Succeeded || s == Broke || s == Canceled }
+
+// The places that are no steps.
+const (
+	atStart = "start"
+	atEnd   = "end"
+	atLast  = "last"
+)
+
+// State is a run. Values in it are never changed in place.
+type State struct {
+	Format  int    `json:"drover_run"`
+	Program string `json:"program,omitempty"`
+	Status  Status `json:"status"`
+	ID      string `json:"id,omitempty"`
+	Task    string `json:"task,omitempty"`
+
+	Input         Value    `json:"input,omitzero"`
+	Vars          Value    `json:"vars,omitzero"`
+	StartVars     Value    `json:"start_vars,omitzero"`
+	Prev          Value    `json:"prev,omitzero"`   // the output that a step sees
+	Result        Value    `json:"result,omitzero"` // of the run
+	Failure       *Failure `json:"failure,omitempty"`
+	Reducing      []string `json:"reducing,omitempty"`
+	IdempotentAll bool     `json:"idempotent_all,omitempty"`
+
+	Stack   []Frame            `json:"stack,omitempty"` // the lists that are being run, the innermost last
+	Records map[string]*Record `json:"records,omitempty"`
+	At      string             `json:"at,omitempty"`      // the step that was entered last, outside of handlers
+	Entered bool               `json:"entered,omitempty"` // the step on top has begun, and its last instance goes on
+	Trial   *Instance          `json:"trial,omitempty"`   // of the step on top while its condition is not judged yet
+	Wait    *Wait              `json:"wait,omitempty"`
+	Timers  map[string]string  `json:"timers,omitempty"` // timeouts that are armed, with the ref of the step; run for the run's
+	Whole   Instance           `json:"whole,omitzero"`   // what was read for the run's own lock and output
+	Idle    int                `json:"idle,omitempty"`   // steps since the last wait
+	Pauses  int                `json:"pauses,omitempty"`
+
+	Last      string   `json:"last,omitempty"`   // the replay point that was passed last
+	Points    []string `json:"points,omitempty"` // refs of steps that are marked
+	FromStart bool     `json:"from_start,omitempty"`
+
+	Retries map[string]backoff.Records `json:"retries,omitempty"`
+	Signals map[string][]Value         `json:"signals,omitempty"` // that came before they were waited for
+	Locked  string                     `json:"locked,omitempty"`  // the lock that is held
+	Pool    []Value                    `json:"pool,omitempty"`    // values that occur more than once, while the state is encoded
+}
+
+// Frame is a list of steps that is being run.
+type Frame struct {
+	Kind  listKind `json:"kind"`
+	Ref   string   `json:"ref,omitempty"` // of the step that it belongs to
+	Index int      `json:"index"`
+	// The rest is for handlers.
+	Failure *Failure `json:"failure,omitempty"`
+	From    string   `json:"from,omitempty"` // the step that failed, the innermost outside of handlers
+	Ran     bool     `json:"ran,omitempty"`
+	Skipped bool     `json:"skipped,omitempty"` // the last item was not run
+	Out     Value    `json:"out,omitzero"`
+}
+
+// Record is what is known of a step.
+type Record struct {
+	Started int       `json:"started"`
+	Done    int       `json:"done,omitempty"`
+	Before  []string  `json:"before,omitempty"` // the steps that came before it, the latest first
+	Last    *Instance `json:"last,omitempty"`
+}
+
+// Phase says how far an instance is.
+type Phase string
+
+const (
+	inBody   Phase = "body"
+	inOutput Phase = "output"
+	isDone   Phase = "done"
+)
+
+// Instance is one execution of a step.
+type Instance struct {
+	N        int              `json:"n,omitempty"`
+	Try      int              `json:"try,omitempty"` // how often it was resumed
+	Phase    Phase            `json:"phase,omitempty"`
+	Previous string           `json:"previous,omitempty"`
+	Prev     Value            `json:"prev,omitzero"` // the output before it
+	Vars     Value            `json:"vars,omitzero"` // the variables at its start
+	Inputs   Value            `json:"inputs,omitzero"`
+	Reads    map[string]Value `json:"reads,omitempty"` // state keys that its expressions have read
+	Output   Value            `json:"output,omitzero"`
+	Failure  *Failure         `json:"failure,omitempty"`
+	Next     string           `json:"next,omitempty"` // where its body goes
+	Return   bool             `json:"return,omitempty"`
+	Polls    int              `json:"polls,omitempty"`
+
+	Many     bool     `json:"many,omitempty"`  // it runs a loop
+	Folded   Value    `json:"folded,omitzero"` // what reducing has come to
+	Children []*Child `json:"children,omitempty"`
+	Width    int      `json:"width,omitempty"` // how many children run at once
+}
+
+// Child is a run that a step has recorded.
+type Child struct {
+	Status string   `json:"status,omitempty"` // recorded, open, done or failed
+	Target Value    `json:"target,omitzero"`
+	Output Value    `json:"output,omitzero"`
+	Index  int      `json:"index"`
+	Fault  *Failure `json:"fault,omitempty"`
+	State  []byte   `json:"state,omitempty"` // of one that failed
+}
+
+const (
+	recorded    = ""
+	open        = "open"
+	childDone   = "done"
+	childFailed = "failed"
+)
+
+// Wait is what a run waits for.
+type Wait struct {
+	For Do     `json:"for"`
+	ID  string `json:"id"`
+	Key string `json:"key,omitempty"` // a state key that an expression reads, or the name of a signal
+	// Whole says that it is not for the step on top but for the run.
+	Whole bool `json:"whole,omitempty"`
+}
+
+func (s *State) vars() map[string]any { return mapOf(s.Vars) }
+
+// setVar replaces the variables by a copy that has one more.
+func (s *State) setVar(name string, v any) {
+	vars := maps.Clone(s.vars())
+	if vars == nil {
+		vars = map[string]any{}
+	}
+	if v == nil {
+		delete(vars, name)
+	} else {
+		vars[name] = v
+	}
+	s.Vars = Value{V: vars}
+}
+
+func mapOf(v Value) map[string]any {
+	m, _ := v.V.(map[string]any)
+	return m
+}
+
+func (s *State) record(ref string) *Record {
+	r := s.Records[ref]
+	if r == nil {
+		r = &Record{}
+		if s.Records == nil {
+			s.Records = map[string]*Record{}
+		}
+		s.Records[ref] = r
+	}
+	return r
+}
+
+// cameFrom notes the step before; each stands once, so their number is that of the steps at most.
+func (r *Record) cameFrom(ref string) {
+	if len(r.Before) > 0 && r.Before[0] == ref {
+		return
+	}
+	rest := slices.DeleteFunc(slices.Clone(r.Before), func(o string) bool { return o == ref })
+	r.Before = append([]string{ref}, rest...)
+}
+
+// id names what an instance asks for.
+func (i *Instance) id(ref string) string {
+	id := ref + "#" + strconv.Itoa(i.N)
+	if i.Try > 0 {
+		id += "." + strconv.Itoa(i.Try)
+	}
+	return id
+}

@@ -1,0 +1,187 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Step goes on with a run. The state is changed in place. Without inputs, a run that has ended says so again.
+func Step(p *Program, s *State, inputs []Input, now time.Time, random func() float64) ([]Action, error) {
+	if s.Program != p.key {
+		return nil, fmt.Errorf("the state is of part %q of the flow, and the program is part %q", s.Program, p.key)
+	}
+	m := &machine{p: p, s: s, now: now, random: random}
+	if err := m.fits(); err != nil {
+		return nil, err
+	}
+	for _, in := range inputs {
+		if s.Status.Ended() {
+			break
+		}
+		m.take1(in)
+	}
+	if s.Status.Ended() && !slices.ContainsFunc(m.acts, func(a Action) bool { return a.ID == "end" }) {
+		m.closing()
+	}
+	return m.acts, nil
+}
+
+// fits tells whether the state is one of this program.
+func (m *machine) fits() error {
+	for i := range m.s.Stack {
+		fr := &m.s.Stack[i]
+		st := m.p.steps[fr.Ref]
+		ok := fr.Index >= 0
+		switch fr.Kind {
+		case theSteps, ofWorkflow:
+			ok = ok && i <= 1 && fr.Index <= len(m.list(fr).steps)
+		case aCase:
+			ok = ok && st != nil && st.cases != nil && fr.Index < len(st.cases.steps)
+		case ofStep:
+			ok = ok && st != nil && fr.Index <= len(st.handlers.steps)
+		default:
+			ok = ok && st != nil && st.block != nil && fr.Index <= len(st.block.steps)
+		}
+		if !ok {
+			return fmt.Errorf("the state names step %q, which the flow does not have: the run was started for another version", fr.Ref)
+		}
+	}
+	if len(m.s.Stack) == 0 || m.s.Stack[0].Kind != theSteps {
+		return errors.New("the state has no steps that run: it is damaged")
+	}
+	return nil
+}
+
+// take1 judges one input.
+func (m *machine) take1(in Input) {
+	switch in.Kind {
+	case Stop:
+		m.stop(NewFailure("canceled", "the run was asked to end"))
+	case Broken:
+		if m.s.Locked != "" && m.s.Status == Running {
+			m.do(Action{Do: LogLine, Level: "warn", Text: "the lock " + m.s.Locked + " was taken away; the run goes on without it"})
+			m.s.Locked = ""
+		}
+	case Signal:
+		m.signalCame(in)
+	case Fired:
+		m.fired(in)
+	case Granted:
+		if w := m.s.Wait; w != nil && w.For == Acquire && w.ID == in.ID {
+			m.s.Wait = nil
+			m.run()
+		}
+	case Result, Failed, Refused:
+		m.answered(in)
+	}
+}
+
+func (m *machine) signalCame(in Input) {
+	w := m.s.Wait
+	if w != nil && w.For == SendSignal && w.Key == in.Name {
+		m.goOn(in)
+		return
+	}
+	if !m.keepSignal(in.Name, in.Value) {
+		m.do(Action{Do: LogLine, Level: "error", Text: "signal " + in.Name + " was thrown away: too many signals wait for a step that takes them"})
+	}
+}
+
+// answered finds whom an answer is for.
+func (m *machine) answered(in Input) {
+	w := m.s.Wait
+	switch {
+	case w == nil:
+	case w.For == StartChild && strings.HasPrefix(in.ID, w.ID+"/"):
+		m.goOn(in)
+	case w.ID != in.ID:
+	case w.For == ReadState:
+		m.wasRead(w, in)
+	case !w.Whole:
+		m.goOn(in)
+	}
+	if in.Kind == Failed && (w == nil || w.ID != in.ID) && in.Name != "" {
+		m.do(Action{Do: LogLine, Level: "warn", Text: "signal " + in.Name + " has reached nobody: " + in.Failure.Message})
+	}
+}
+
+// wasRead remembers the value of a state key and begins again with what wanted it.
+func (m *machine) wasRead(w *Wait, in Input) {
+	m.s.Wait = nil
+	inst := &m.s.Whole
+	if !w.Whole {
+		inst = m.s.Trial
+		if st := m.current(m.top()); inst == nil && st != nil {
+			inst = m.last(st.Ref)
+		}
+	}
+	if inst == nil {
+		return
+	}
+	if inst.Reads == nil {
+		inst.Reads = map[string]Value{}
+	}
+	if in.Kind == Result {
+		inst.Reads[w.Key] = Value{V: in.Value}
+	} else {
+		inst.Reads[w.Key] = Value{}
+	}
+	switch {
+	case !w.Whole:
+		m.advance()
+	case m.s.Status == Closing:
+		m.closeRun()
+	default:
+		m.stage()
+	}
+}
+
+// goOn hands an answer to the step on top.
+func (m *machine) goOn(in Input) {
+	st := m.current(m.top())
+	if st == nil {
+		return
+	}
+	m.s.Wait = nil
+	x := m.act(st, m.s.record(st.Ref).Last)
+	r, err := m.answer(x, in)
+	m.settle(x, r, err)
+	m.advance()
+}
+
+// fired finds whose timer it was.
+func (m *machine) fired(in Input) {
+	if w := m.s.Wait; w != nil && w.For == StartTimer && w.ID == in.ID {
+		if w.Whole {
+			m.s.Wait = nil
+			m.advance()
+			return
+		}
+		m.goOn(in)
+		return
+	}
+	ref, ok := m.s.Timers[in.ID]
+	if !ok {
+		return
+	}
+	delete(m.s.Timers, in.ID)
+	if ref == wholeRun {
+		m.stop(NewFailure(NameTimeout, "the timeout of the workflow has passed"))
+		return
+	}
+	for i := len(m.s.Stack) - 1; i >= 0; i-- {
+		st := m.current(&m.s.Stack[i])
+		if st == nil || st.Ref != ref {
+			continue
+		}
+		m.abandon()
+		m.s.Stack = m.s.Stack[:i+1]
+		m.s.Entered = true
+		m.throw(NewFailure(NameTimeout, "the timeout of step "+ref+" has passed"))
+		m.advance()
+		return
+	}
+}

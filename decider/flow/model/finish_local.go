@@ -1,0 +1,235 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// node makes a value of a part of a line, as if it stood by itself.
+func (w words) node() *node {
+	n := &node{kind: text, value: w.s, text: w.s, pos: w.at(0), shift: -1}
+	if w.off >= 0 && w.n.shift >= 0 {
+		n.shift = 0
+	}
+	return n
+}
+
+// finishLet chooses the mode of interpolation: shorthand is read in words.
+func (p *parser) finishLet(r *reading) {
+	a, ok := r.args["value"]
+	if !ok {
+		return
+	}
+	mode := "full"
+	if !a.key {
+		mode = "words"
+	}
+	if m, ok := r.args["interpolation_mode"]; ok {
+		mode = strings.ToLower(m.w.s)
+	} else {
+		r.put("interpolation_mode", arg{w: words{s: mode, n: r.n, off: -1}})
+	}
+	if a.key && a.w.n.kind != text {
+		p.checkTexts(a.w.n)
+		return
+	}
+	switch check := p.o.Checks.Let; {
+	case mode == "words" && check != nil:
+		p.explain(a.w, check(a.w.s))
+	case mode == "full":
+		p.checkText(a.w)
+	}
+}
+
+// word is one word of a line.
+type lineWord struct {
+	s        string
+	from, to int
+}
+
+func split(line string) []lineWord {
+	var all []lineWord
+	for at := skipSpace(line, 0); at < len(line); at = skipSpace(line, at) {
+		end := wordEnd(line, at)
+		all = append(all, lineWord{line[at:end], at, end})
+		at = end
+	}
+	return all
+}
+
+// transformText reads [TYPE] (variable NAME | value VALUE | NAME [= VALUE] | VALUE) [| TRANSFORM], which is too much of a choice
+// for a template.
+func (p *parser) transformText(r *reading, rest words) bool {
+	all := split(rest.s)
+	part := func(name string, from, to int) {
+		w := words{s: rest.s[from:to], n: rest.n, off: -1}
+		if rest.off >= 0 {
+			w.off = rest.off + from
+		}
+		p.capture(r, name, arg{w: w, place: w.at(0)})
+	}
+	if bar := slices.IndexFunc(all, func(w lineWord) bool { return w.s == "|" }); bar >= 0 {
+		if bar == len(all)-1 {
+			p.add(rest.at(all[bar].from), "nothing stands behind |", "write a transform, such as trim")
+			return false
+		}
+		part("transform", all[bar+1].from, all[len(all)-1].to)
+		all = all[:bar]
+	}
+	if len(all) > 1 && slices.Contains(valueTypes, all[0].s) && all[1].s != "=" {
+		part("type", all[0].from, all[0].to)
+		all = all[1:]
+	}
+	if len(all) == 0 {
+		return true // the rest is in keys
+	}
+	last := all[len(all)-1].to
+	switch first := all[0]; {
+	case first.s == "variable" && len(all) == 2:
+		part("variable", all[1].from, last)
+	case first.s == "value" && len(all) > 1:
+		part("value", all[1].from, last)
+	case len(all) > 2 && all[1].s == "=":
+		part("variable", first.from, first.to)
+		part("value", all[2].from, last)
+	case len(all) == 1 && variablePath.MatchString(first.s):
+		part("variable", first.from, first.to)
+	default:
+		part("value", first.from, last)
+	}
+	return true
+}
+
+func (p *parser) finishTransform(r *reading) {
+	under := r.value("input")
+	if !r.arg("value") && !r.arg("variable") && (under == nil || under.get("value") == nil && under.get("variable") == nil) {
+		p.add(r.n.pos, "transform needs a variable or a value", r.usage())
+	}
+	a, ok := r.args["transform"]
+	switch {
+	case !ok:
+	case !a.key || a.w.n.kind == text:
+		p.checkTransform(a.w)
+	case a.w.n.kind != list:
+		p.add(a.place, "transform is "+a.w.n.is(), "write a chain such as trim | to_upper_case, or a list")
+	default:
+		for _, item := range a.w.n.items {
+			if item.kind != text {
+				p.add(item.pos, "a transform is "+item.is(), "write a text such as trim")
+				continue
+			}
+			p.checkTransform(item.words())
+		}
+	}
+}
+
+func (p *parser) checkTransform(w words) {
+	if p.o.Checks.Transform != nil {
+		p.explain(w, p.o.Checks.Transform(w.s))
+	}
+}
+
+var forSignal = mustTemplate(`[ [ ${type} ] ${variable} " = " ] "for signal " ${signal}`)
+
+func mustTemplate(text string) *Template {
+	t, err := ParseTemplate(text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// waitForSignal reads wait for signal NAME, which is a type of its own.
+func (p *parser) waitForSignal(r *reading, rest words) bool {
+	if _, err := forSignal.Match(rest.s, false); err != nil {
+		return false
+	}
+	r.spec = names["wait-for-signal"]
+	r.step.Type = r.spec.Name
+	return p.match(r, forSignal, rest, false)
+}
+
+// finishArgs makes a map of k = v, k = v.
+func (p *parser) finishArgs(r *reading) {
+	a, ok := r.args["args"]
+	if !ok || a.key {
+		return
+	}
+	pairs := &node{kind: mapping, pos: a.place, shift: -1}
+	for _, one := range commas(a.w.s) {
+		all := split(one.s)
+		w := words{s: one.s, n: a.w.n, off: -1}
+		if a.w.off >= 0 {
+			w.off = a.w.off + one.from
+		}
+		if len(all) < 3 || all[1].s != "=" || !variableRoot.MatchString(all[0].s) {
+			p.add(w.at(skipSpace(one.s, 0)), quoted(strings.TrimSpace(one.s))+" is no argument", "write NAME = VALUE, with spaces around = and commas between; quote a value with commas")
+			return
+		}
+		if pairs.get(all[0].s) != nil {
+			p.add(w.at(all[0].from), "the argument "+all[0].s+" is given twice", "keep one of them")
+		}
+		pairs.pairs = append(pairs.pairs, pair{all[0].s, w.at(all[0].from), bare(one.s[all[2].from:all[len(all)-1].to])})
+	}
+	r.put("args", arg{w: words{s: a.w.s, n: pairs, off: -1}, key: true, place: a.place})
+}
+
+// bare reads a value of a line as YAML would: numbers and booleans are what they look like, if they are written in the one way
+// that loses nothing.
+func bare(s string) *node {
+	n := &node{kind: text, value: s, text: s}
+	if inner, ok := unwrap(s); ok {
+		n.value, n.text = inner, inner
+		return n
+	}
+	if i, err := strconv.ParseInt(s, 10, 64); err == nil && strconv.FormatInt(i, 10) == s {
+		n.kind, n.value = scalar, i
+	} else if f, err := strconv.ParseFloat(s, 64); err == nil && fmt.Sprint(f) == s && strings.ContainsAny(s, ".") {
+		n.kind, n.value = scalar, f
+	} else if s == "true" || s == "false" {
+		n.kind, n.value = scalar, s == "true"
+	}
+	return n
+}
+
+// commas splits at commas that neither quotes, brackets nor ${...} enclose.
+func commas(s string) []lineWord {
+	var all []lineWord
+	from, depth := 0, 0
+	var quote byte
+	for at := 0; at < len(s); at++ {
+		switch c := s[at]; {
+		case quote != 0 && c == '\\':
+			at++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case (c == '"' || c == '\'') && at > 0 && isSpace(s[at-1]):
+			quote = c
+		case c == '{' || c == '[' || c == '(':
+			depth++
+		case c == '}' || c == ']' || c == ')':
+			depth--
+		case c == ',' && depth <= 0:
+			all = append(all, lineWord{s[from:at], from, at})
+			from = at + 1
+		}
+	}
+	return append(all, lineWord{s[from:], from, len(s)})
+}
+
+func (p *parser) finishContainer(r *reading) {
+	n := 0
+	for _, name := range []string{"command", "commands", "raw_command"} {
+		a, ok := r.args[name]
+		if !ok {
+			continue
+		}
+		if n++; n > 1 {
+			p.add(a.place, "the container has more than one of command, commands and raw_command", "keep one of them")
+		}
+	}
+}

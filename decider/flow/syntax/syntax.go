@@ -1,0 +1,118 @@
+// Package syntax holds what all readers of the little languages of flows share: the error that points into a text, and
+// words with quotes.
+//
+// Invariants: an offset counts bytes from the start of the text that was given to the reader, never beyond its length; a
+// message stays short whatever the text is; every function takes time linear in its text. It is pure and below all other
+// packages of decider/flow; they are its only callers, and those who add file, line and column to its errors.
+package syntax
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/droverhq/drover/internal/duration"
+)
+
+// Error says where and why a text is not what it should be.
+type Error struct {
+	What    string // the language: "let", "backoff", "path" …
+	Text    string // what was given, shortened if it is long
+	Offset  int    // bytes from the start of what was given
+	Problem string
+	Hint    string // the way out; may be empty
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s %q: %s (at %d)", e.What, e.Text, e.Problem, e.Offset)
+	if e.Hint != "" {
+		s += ": " + e.Hint
+	}
+	return s
+}
+
+// New returns an *Error about a place in a text.
+func New(what, text string, offset int, problem, hint string) error {
+	return &Error{What: what, Text: Clip(text), Offset: min(max(offset, 0), len(text)), Problem: problem, Hint: hint}
+}
+
+// Within turns an error of a reader that was given a part of a text into one about the whole text; at is where the part
+// begins. Errors without an offset become ones about the beginning of the part.
+func Within(what, text string, at int, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return New(what, text, at+e.Offset, e.Problem, e.Hint)
+	}
+	if e, ok := errors.AsType[*duration.Error](err); ok {
+		return New(what, text, at+e.Offset, "the duration "+e.Problem, e.Hint)
+	}
+	return New(what, text, at, err.Error(), "")
+}
+
+// Clip shortens a text for messages, at a rune's border.
+func Clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "..."
+}
+
+// Quote is Clip in quotes, for a word in a message.
+func Quote(s string) string { return fmt.Sprintf("%q", Clip(s)) }
+
+// Space reports whether a byte separates words.
+func Space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// SkipSpace returns the offset of the first byte at or behind at that is no white space.
+func SkipSpace(s string, at int) int {
+	for at < len(s) && Space(s[at]) {
+		at++
+	}
+	return at
+}
+
+// Nearest returns the name that was probably meant, or "" if none is near. Only names of about the same length are compared.
+func Nearest(got string, names []string) string {
+	best, least := "", 3
+	for _, name := range names {
+		if abs(len(got)-len(name)) >= least {
+			continue
+		}
+		if d := distance(strings.ToLower(got), strings.ToLower(name)); d < least && d < len(name) {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance counts the single letters to insert, remove or change.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		left := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			up := row[j+1]
+			cost := left
+			if a[i] != b[j] {
+				cost++
+			}
+			row[j+1] = min(cost, up+1, row[j]+1)
+			left = up
+		}
+	}
+	return row[len(b)]
+}
+
+func abs(n int) int { return max(n, -n) }
