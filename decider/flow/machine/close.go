@@ -3,8 +3,6 @@ package machine
 import (
 	"errors"
 	"fmt"
-
-	"github.com/droverhq/drover/decider/flow/value"
 )
 
 // closeRun makes the output of a run whose steps are done.
@@ -37,10 +35,7 @@ func (m *machine) broke(f *Failure) {
 // close ends the run. Locks are not given back by hand: the service frees them when the run closes, and not before.
 func (m *machine) close(status Status, a Action) {
 	m.s.Status, m.s.Wait = status, nil
-	for _, id := range value.Keys(anyMap(m.s.Timers)) {
-		m.disarm(id)
-	}
-	m.s.Timers = nil
+	m.s.Timers = nil // they end with the run
 	m.do(a)
 }
 

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -190,6 +191,9 @@ func (m *machine) child(x *act, i int, c *Child) (Action, error) {
 		var err error
 		if a.Name, err = x.text("workflow"); err != nil {
 			return a, err
+		}
+		if a.Name == "" {
+			return a, errors.New("input workflow: the name of the workflow is empty")
 		}
 		if a.Run, err = x.text("run_id"); err != nil {
 			return a, err

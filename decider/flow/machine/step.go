@@ -111,6 +111,10 @@ func (m *machine) answered(in Input) {
 // wasRead remembers the value of a state key and begins again with what wanted it.
 func (m *machine) wasRead(w *Wait, in Input) {
 	m.s.Wait = nil
+	if in.Kind == Failed {
+		m.unread(w, in.Failure)
+		return
+	}
 	inst := &m.s.Whole
 	if !w.Whole {
 		inst = m.s.Trial
@@ -124,11 +128,7 @@ func (m *machine) wasRead(w *Wait, in Input) {
 	if inst.Reads == nil {
 		inst.Reads = map[string]Value{}
 	}
-	if in.Kind == Result {
-		inst.Reads[w.Key] = Value{V: in.Value}
-	} else {
-		inst.Reads[w.Key] = Value{}
-	}
+	inst.Reads[w.Key] = Value{V: in.Value}
 	switch {
 	case !w.Whole:
 		m.advance()
@@ -139,13 +139,33 @@ func (m *machine) wasRead(w *Wait, in Input) {
 	}
 }
 
+// unread fails what cannot know a state key.
+func (m *machine) unread(w *Wait, f *Failure) {
+	st := m.current(m.top())
+	if w.Whole || st == nil {
+		m.broke(f)
+		return
+	}
+	if m.s.Trial != nil {
+		m.adopt(st, m.s.Trial)
+	}
+	m.throw(f)
+	m.advance()
+}
+
 // goOn hands an answer to the step on top.
 func (m *machine) goOn(in Input) {
 	st := m.current(m.top())
 	if st == nil {
 		return
 	}
+	timer := m.s.Wait != nil && m.s.Wait.For == StartTimer
 	m.s.Wait = nil
+	if timer && in.Kind == Failed {
+		m.throw(in.Failure)
+		m.advance()
+		return
+	}
 	x := m.act(st, m.s.record(st.Ref).Last)
 	r, err := m.answer(x, in)
 	m.settle(x, r, err)
