@@ -21,6 +21,9 @@ type Value struct {
 	ref int // in the pool, from 1; while a state is encoded
 }
 
+// Equal compares the values.
+func (v Value) Equal(other Value) bool { return reflect.DeepEqual(v.V, other.V) }
+
 type poolRef struct {
 	Ref int `json:"$ref"` // keys of packed maps never begin with a single $
 }

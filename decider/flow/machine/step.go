@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ func Step(p *Program, s *State, inputs []Input, now time.Time, random func() flo
 		if s.Status.Ended() {
 			break
 		}
-		m.take1(in)
+		m.judge(in)
 	}
 	if s.Status.Ended() && !slices.ContainsFunc(m.acts, func(a Action) bool { return a.ID == "end" }) {
 		m.closing()
@@ -29,34 +28,8 @@ func Step(p *Program, s *State, inputs []Input, now time.Time, random func() flo
 	return m.acts, nil
 }
 
-// fits tells whether the state is one of this program.
-func (m *machine) fits() error {
-	for i := range m.s.Stack {
-		fr := &m.s.Stack[i]
-		st := m.p.steps[fr.Ref]
-		ok := fr.Index >= 0
-		switch fr.Kind {
-		case theSteps, ofWorkflow:
-			ok = ok && i <= 1 && fr.Index <= len(m.list(fr).steps)
-		case aCase:
-			ok = ok && st != nil && st.cases != nil && fr.Index < len(st.cases.steps)
-		case ofStep:
-			ok = ok && st != nil && fr.Index <= len(st.handlers.steps)
-		default:
-			ok = ok && st != nil && st.block != nil && fr.Index <= len(st.block.steps)
-		}
-		if !ok {
-			return fmt.Errorf("the state names step %q, which the flow does not have: the run was started for another version", fr.Ref)
-		}
-	}
-	if len(m.s.Stack) == 0 || m.s.Stack[0].Kind != theSteps {
-		return errors.New("the state has no steps that run: it is damaged")
-	}
-	return nil
-}
-
-// take1 judges one input.
-func (m *machine) take1(in Input) {
+// judge sees what an input is for.
+func (m *machine) judge(in Input) {
 	switch in.Kind {
 	case Stop:
 		m.stop(NewFailure("canceled", "the run was asked to end"))
