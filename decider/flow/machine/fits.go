@@ -10,7 +10,7 @@ import (
 // version of a flow: what holds in every state that Step leaves is checked here, once, and relied on everywhere else.
 func (m *machine) fits() error {
 	s := m.s
-	if !slices.Contains([]Status{Staged, Running, Closing, Succeeded, Broke, Canceled}, s.Status) {
+	if !slices.Contains([]Status{Staged, Running, Closing, Stopping, Succeeded, Broke, Canceled}, s.Status) {
 		return fmt.Errorf("the state has the status %q: it is damaged", s.Status)
 	}
 	for ref, r := range s.Records {

@@ -139,7 +139,7 @@ func (m *machine) resume(from string, force bool) error {
 		inst.Reads = nil // inputs that were finished are kept; what was only read for them may have changed
 		for _, c := range inst.Children {
 			if c.Status == childFailed {
-				c.Status, c.Fault = recorded, nil
+				c.Status, c.Fault, c.Ending = recorded, nil, false
 			}
 		}
 		if err := m.arm(st, inst); err != nil {

@@ -30,6 +30,10 @@ func Step(p *Program, s *State, inputs []Input, now time.Time, random func() flo
 
 // judge sees what an input is for.
 func (m *machine) judge(in Input) {
+	if m.s.Status == Stopping {
+		m.ends(in)
+		return
+	}
 	switch in.Kind {
 	case Stop:
 		m.stop(NewFailure("canceled", "the run was asked to end"))
