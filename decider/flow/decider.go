@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,9 @@ type Options struct {
 	Random func() float64
 	// Kept is how many versions of flows are kept compiled. Defaults to 100.
 	Kept int
+	// Warm is how many runs are kept in memory between two decisions, so that their context need not be read. Defaults to 1000;
+	// negative is none.
+	Warm int
 }
 
 // Decider runs flows. It is a [decider.Decider] for any number of workflow types, each of which is the name of a flow.
@@ -41,6 +45,8 @@ type Decider struct {
 
 	mu   sync.Mutex
 	kept map[version]*machine.Flow
+
+	warm warmRuns
 }
 
 type version struct{ namespace, name, version string }
@@ -60,11 +66,15 @@ func New(store Store, o *Options) *Decider {
 	if d.o.Kept <= 0 {
 		d.o.Kept = 100
 	}
+	d.warm.most = max(cmp.Or(d.o.Warm, 1000), 0)
 	return d
 }
 
 // Decide implements [decider.Decider].
 func (d *Decider) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
+	if w := d.warm.take(t); w != nil {
+		return d.goOn(ctx, t, &turn{d: d, task: t, s: w.s, p: w.p, state: w.state}, nil)
+	}
 	before, err := t.Payload(ctx, t.Context())
 	if err != nil {
 		return nil, err
@@ -170,7 +180,11 @@ func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions
 		}
 		refusals = turn.decide(more)
 	}
-	return turn.finish()
+	decisions, err := turn.finish()
+	if err == nil && turn.end == nil {
+		d.warm.keep(t, &warmRun{s: turn.s, p: turn.p, state: turn.state})
+	}
+	return decisions, err
 }
 
 // now is the time of the latest event of the window: the same each time the decision is made.
