@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/decider/flow/condition"
-	"github.com/droverhq/drover/decider/flow/expr"
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
@@ -14,7 +13,7 @@ import (
 const (
 	// MaxIdle is how many steps run without a wait before the run fails.
 	MaxIdle = 100_000
-	// MaxLines is how many actions one decision has at most; then the run goes on in the next.
+	// MaxActions is how many actions one decision has at most; then the run goes on in the next.
 	MaxActions = 500
 	// MaxDepth is how many lists of steps are inside each other.
 	MaxDepth = 200
@@ -335,5 +334,3 @@ func (m *machine) waitFor(a Action) error {
 	m.s.Idle = 0
 	return errWaiting
 }
-
-var _ expr.Resolver = (*act)(nil)

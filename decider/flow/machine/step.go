@@ -160,6 +160,10 @@ func (m *machine) fired(in Input) {
 		m.goOn(in)
 		return
 	}
+	if w := m.s.Wait; w != nil && w.For == StartChild && in.ID == w.ID+moreChildren {
+		m.goOn(in)
+		return
+	}
 	ref, ok := m.s.Timers[in.ID]
 	if !ok {
 		return
