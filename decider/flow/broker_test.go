@@ -302,3 +302,46 @@ func TestSupportedIsTrue(t *testing.T) {
 		}
 	})
 }
+
+// A0-12: neither a crash of the server nor that of a worker interrupts a flow that waits: its state is in the history. An activity whose
+// worker is lost and that may not run twice is closed as interrupted, and the flow resumes by itself from its replay point.
+func TestA012Crashes(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		var mu sync.Mutex
+		calls := 0
+		farm(t, e, map[string]string{"long": `
+replayable: automatically
+steps:
+- sleep 10h
+- {step: let n = 1, replayable: from here}
+- activity once with n = ${n}
+- sleep 10h
+- return ${output}
+`}, map[string]func(context.Context, map[string]any) (any, error){
+			"once": func(ctx context.Context, in map[string]any) (any, error) {
+				mu.Lock()
+				calls++
+				first := calls == 1
+				mu.Unlock()
+				if first { // it hangs until its worker is gone
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return in["n"], nil
+			},
+		})
+		run := start(t, e, "long", "l-1", nil)
+		e.Sleep(5 * time.Hour)
+		e.Crash(10 * time.Second)
+		e.Sleep(5*time.Hour + time.Minute)
+		e.Crash(10 * time.Second)
+		var got float64
+		e.Result(run, &got)
+		mu.Lock()
+		defer mu.Unlock()
+		text := e.History("l-1").String()
+		if got != 1 || calls != 2 || !strings.Contains(text, "ActivityFailed 2#1 interrupted") || !strings.Contains(text, "ActivityScheduled 2#2") {
+			t.Errorf("got %v after %d calls, want 1 after 2, the first interrupted\n%s", got, calls, text)
+		}
+	})
+}
