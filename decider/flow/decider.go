@@ -47,6 +47,7 @@ type Decider struct {
 	kept map[version]*machine.Flow
 
 	warm warmRuns
+	full func(*decider.Task) bool // whether it is time to continue as new
 }
 
 type version struct{ namespace, name, version string }
@@ -56,7 +57,7 @@ func New(store Store, o *Options) *Decider {
 	if store == nil {
 		panic("flow: New without a store: give it one")
 	}
-	d := &Decider{store: store, kept: map[version]*machine.Flow{}}
+	d := &Decider{store: store, kept: map[version]*machine.Flow{}, full: (*decider.Task).SuggestContinueAsNew}
 	if o != nil {
 		d.o = *o
 	}
@@ -146,6 +147,9 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 	}
 	b.Input, _ = o.Input.V.(map[string]any)
 	b.Vars, _ = o.Vars.V.(map[string]any)
+	if o.Continue != nil {
+		return d.carryOn(ctx, t, &turn{d: d, task: t, s: r.s, p: p}, o, found)
+	}
 	if o.Replay != nil {
 		b.Replay = &machine.Origin{State: o.Replay.State, From: o.Replay.From, Force: o.Replay.Force}
 	}
@@ -159,11 +163,15 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 
 // goOn feeds the window to the run, and leaves its state in the context. actions are those of its beginning.
 func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions []machine.Action) ([]schemas.Decision, error) {
-	r := &reader{ctx: ctx, task: t, s: turn.s}
+	r := &reader{ctx: ctx, task: t, s: turn.s, in: inputs(turn.s.Again)}
+	turn.s.Again = nil
 	for _, e := range t.Events() {
 		if err := r.read(e); err != nil {
 			return nil, err
 		}
+	}
+	if actions == nil && d.full(t) && turn.still(r.in) {
+		return turn.onward(r.in)
 	}
 	at := now(t)
 	if len(r.in) > 0 || actions == nil {

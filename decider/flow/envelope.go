@@ -24,6 +24,7 @@ type origin struct {
 	Reducing      []string      `json:"reducing,omitempty"`
 	IdempotentAll bool          `json:"idempotent_all,omitempty"`
 	Replay        *replay       `json:"replay,omitempty"`
+	Continue      *onward       `json:"continue,omitempty"`
 }
 
 type replay struct {
@@ -87,6 +88,8 @@ type saved struct {
 	Open map[int64]string `json:"open,omitempty"`
 	// Asked are requests on state keys whose events are still to be seen, in their order.
 	Asked []string `json:"asked,omitempty"`
+	// Again are inputs that the state has not seen yet, because the run was to continue as new with them and was refused that.
+	Again []input `json:"again,omitempty"`
 	// Children are the workflow ids of children that do not follow from the action.
 	Children map[string]string `json:"children,omitempty"`
 }

@@ -33,6 +33,7 @@ type tape struct {
 	previous int64
 	context  schemas.Payload
 	now      time.Time
+	full     bool // the history is
 }
 
 // record begins a run of a flow with everything that any release of the broker carries out.
@@ -67,7 +68,7 @@ func (tp *tape) decide(happened ...schemas.Attributes) []string {
 	make := func() ([]schemas.Decision, schemas.Payload) {
 		task, err := decider.NewTask(schemas.DecisionTask{
 			Namespace: "default", WorkflowID: "w", Run: "r", Type: "flow", Attempt: 1, Context: tp.context,
-			PreviousStartedID: tp.previous, StartedID: started, Events: tp.events[tp.previous:],
+			PreviousStartedID: tp.previous, StartedID: started, Events: tp.events[tp.previous:], SuggestContinueAsNew: tp.full,
 		})
 		if err != nil {
 			tp.t.Fatal(err)
@@ -299,4 +300,50 @@ func TestParseRefusesWhatIsNotThere(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}
+}
+
+// A run whose history is full continues as new when nothing is under way, with what has just come in; if that is refused, nothing is lost.
+func TestContinuesAsNew(t *testing.T) {
+	const text = `
+steps:
+- let n = 0
+- {id: again, step: 'let n = ${n} + 1'}
+- {step: activity work, output: "${output}"}
+- {step: activity play, timeout: 1h}
+- {step: goto again, condition: {target: "${n}", less-than: 3}}
+- return ${n} ${output}
+`
+	done := func(tp *tape, result string) schemas.Attributes {
+		return &schemas.ActivitySuccess{ScheduledEventID: tp.asked(schemas.EventActivityScheduled), Result: schemas.Payload(result)}
+	}
+	work := func(n int) string {
+		return fmt.Sprintf(`ScheduleActivity {"activityId":"2#%d","activityType":"work","list":"main","notIdempotent":true}`, n)
+	}
+	tp := record(t, text, "")
+	tp.want(tp.decide(), work(1))
+	tp.full = true
+	got := tp.decide(done(tp, `{"x": 1.0}`))
+	if len(got) != 1 || !strings.HasPrefix(got[0], "ContinueAsNew ") {
+		t.Fatalf("got %s, want ContinueAsNew", got)
+	}
+	play := `ScheduleActivity {"activityId":"3#1","activityType":"play","list":"main","notIdempotent":true}`
+	var next struct{ Input schemas.Payload }
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(got[0], "ContinueAsNew ")), &next); err != nil {
+		t.Fatal(err)
+	}
+
+	// It is refused, because a signal came: the next decision has both, and what the activity brought is not lost.
+	again := tp.decide(&schemas.WorkflowCloseFailed{Decision: schemas.DecideContinueAsNew, Cause: schemas.CauseUnhandledDecision}, &schemas.Signal{SignalName: "s"})
+	if len(again) != 1 || !strings.HasPrefix(again[0], "ContinueAsNew ") {
+		t.Fatalf("got %s, want ContinueAsNew again", again)
+	}
+	tp.full = false
+	tp.want(tp.decide(&schemas.Signal{SignalName: "s"}), `ScheduleTimer {"timerId":"3#1!timeout","startToFireTimeout":3600}`, play)
+	tp.full = true // but a timeout is under way
+	tp.want(tp.decide(done(tp, "5")), `CancelTimer {"timerId":"3#1!timeout"}`, work(2))
+
+	// It is carried out: the next run goes on with what came in.
+	other := record(t, text, string(next.Input))
+	other.want(other.decide(), `ScheduleTimer {"timerId":"3#1!timeout","startToFireTimeout":3600}`, play)
+	other.want(other.decide(done(other, "5")), `CancelTimer {"timerId":"3#1!timeout"}`, work(2))
 }

@@ -65,3 +65,31 @@ func TestWarmRunsAreBounded(t *testing.T) {
 		t.Errorf("%d runs are kept, want 3 at most", len(w.runs))
 	}
 }
+
+// A run that fills its history goes on in others under the same id, each with what the one before has left.
+func TestContinuesOnTheBroker(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		definition, err := Parse("naps", []byte(naps), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := New(one{definition}, nil)
+		d.full = func(t *decider.Task) bool { return t.StartedID() > 25 }
+		w := e.Client.Deciders(nil)
+		w.Register("naps", d)
+		e.Go(w)
+		run, err := e.Client.Start(t.Context(), "naps", nil, &drover.StartOptions{ID: "n"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got int
+		e.Result(run, &got)
+		if got != 20 {
+			t.Errorf("got %d, want 20", got)
+		}
+		h := e.History("n")
+		if a, ok := h[0].Attributes.(*schemas.WorkflowStarted); !ok || a.ContinuedExecutionRun == "" || len(h) > 40 {
+			t.Errorf("the last run has %d events and has not continued another", len(h))
+		}
+	})
+}

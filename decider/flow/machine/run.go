@@ -247,7 +247,7 @@ func (m *machine) settle(x *act, r result, err error) {
 func (m *machine) read(x *act, ref string) {
 	id := x.inst.id(ref) + "?" + x.need
 	m.do(Action{Do: ReadState, ID: id, Name: x.need})
-	m.s.Wait = &Wait{For: ReadState, ID: id, Key: x.need, Whole: x.st == nil}
+	m.s.Wait, m.s.Idle = &Wait{For: ReadState, ID: id, Key: x.need, Whole: x.st == nil}, 0
 }
 
 // finish ends the body of a step.
