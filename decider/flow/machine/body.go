@@ -56,7 +56,7 @@ func (m *machine) answer(x *act, in Input) (result, error) {
 		return m.retryNow(x)
 	case "sleep":
 		return result{}, nil
-	case "wait":
+	case "wait", "transform":
 		return m.waitAgain(x)
 	case "wait-for-signal":
 		return m.signaled(x, in.Value)
@@ -120,8 +120,8 @@ func (m *machine) transform(x *act) (result, error) {
 	}
 	r, err := read(x, func() (expr.Result, error) { return st.pipe.Eval(x.env) })
 	if err != nil {
-		if st.chain.Waits() && expr.Waiting(err) {
-			return result{}, m.poll(x)
+		if st.chain.Waits() && x.need == "" && absent(err) {
+			return result{}, m.poll(x, err)
 		}
 		return result{}, err
 	}
@@ -298,8 +298,12 @@ func (m *machine) retain(x *act) error {
 	return nil
 }
 
-// poll looks again for a value that is not there yet, after 1 s, 2 s, 4 s … 30 s. State keys are read anew.
-func (m *machine) poll(x *act) error {
+// poll looks again for a value that is not there yet, after 1 s, 2 s, 4 s … 30 s. State keys are read anew; nothing else of what
+// an expression can name comes while a step waits, so without any the wait has failed.
+func (m *machine) poll(x *act, missing error) error {
+	if len(x.inst.Reads) == 0 {
+		return fmt.Errorf("the wait would not end, for no state key is waited for: %w", missing)
+	}
 	delay := min(time.Second<<min(x.inst.Polls, 10), 30*time.Second)
 	x.inst.Polls = min(x.inst.Polls+1, 10)
 	return m.waitFor(Action{Do: StartTimer, ID: fmt.Sprintf("%s!poll", x.inst.id(x.st.Ref)), Delay: delay})

@@ -3,8 +3,9 @@ package machine
 import (
 	"errors"
 	"fmt"
-
-	"github.com/droverhq/drover/decider/flow/value"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // closeRun makes the output of a run whose steps are done.
@@ -37,10 +38,7 @@ func (m *machine) broke(f *Failure) {
 // close ends the run. Locks are not given back by hand: the service frees them when the run closes, and not before.
 func (m *machine) close(status Status, a Action) {
 	m.s.Status, m.s.Wait = status, nil
-	for _, id := range value.Keys(anyMap(m.s.Timers)) {
-		m.disarm(id)
-	}
-	m.s.Timers = nil
+	m.s.Timers = nil // they end with the run
 	m.do(a)
 }
 
@@ -93,14 +91,50 @@ func (m *machine) abandonChildren() {
 	for i, c := range inst.Children {
 		if c.Status == open {
 			m.do(Action{Do: CancelChild, ID: inst.id(st.Ref) + "/" + fmt.Sprint(i)})
-			c.Status, c.Fault = childFailed, NewFailure("canceled", "the run around it has ended it")
+			c.Status, c.Ending, c.Fault = childFailed, true, NewFailure("canceled", "the run around it has ended it")
 		}
 	}
 }
 
-// stop ends the run without handlers.
+// stop ends the run without handlers. One that holds a lock keeps it until the work that it has begun has ended.
 func (m *machine) stop(f *Failure) {
-	m.abandon()
+	if m.s.Status == Stopping {
+		return
+	}
 	m.s.Failure = f
-	m.close(Canceled, Action{Do: Cancel, ID: "end", Failure: f})
+	w := m.s.Wait
+	waits := m.s.Locked != "" && m.s.Status == Running && w != nil && (w.For == Schedule || w.For == StartChild)
+	m.abandon()
+	if !waits {
+		m.stopped()
+		return
+	}
+	m.s.Status, m.s.Wait, m.s.Timers = Stopping, w, nil
+}
+
+func (m *machine) stopped() {
+	m.close(Canceled, Action{Do: Cancel, ID: "end", Failure: m.s.Failure})
+}
+
+// ends counts what has ended of the work that a run was stopped in.
+func (m *machine) ends(in Input) {
+	w := m.s.Wait
+	switch {
+	case w == nil:
+		m.stopped()
+	case in.Kind != Result && in.Kind != Failed:
+	case w.For == Schedule && in.ID == w.ID:
+		m.stopped()
+	case w.For == StartChild && strings.HasPrefix(in.ID, w.ID+"/"):
+		st := m.current(m.top())
+		inst := m.last(st.Ref)
+		i, err := strconv.Atoi(strings.TrimPrefix(in.ID, w.ID+"/"))
+		if err != nil || i < 0 || i >= len(inst.Children) {
+			return
+		}
+		inst.Children[i].Ending = false
+		if !slices.ContainsFunc(inst.Children, func(c *Child) bool { return c.Ending }) {
+			m.stopped()
+		}
+	}
 }

@@ -16,7 +16,7 @@
 //     of each step there is a count, its last instance and the steps that were seen before it, and nothing else.
 //   - Each action that is answered has an id made of the step's ref, how often the step has started and how often that instance was
 //     resumed. An answer to anything but what the run waits for now is ignored.
-//   - A run runs until it waits or ends. One that runs more than [Limits.Steps] steps without a wait has failed.
+//   - A run runs until it waits or ends. One that runs more than [MaxIdle] steps without a wait has failed.
 //   - A value in a state is never changed in place: instances share the variables that they began with.
 //
 // The adapter in package flow turns events into inputs and actions into decisions; nobody else calls this package.

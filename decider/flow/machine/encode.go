@@ -1,11 +1,13 @@
 package machine
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/droverhq/drover/decider/flow/value"
 )
@@ -21,26 +23,28 @@ type Value struct {
 	ref int // in the pool, from 1; while a state is encoded
 }
 
-type poolRef struct {
-	Ref int `json:"$ref"` // keys of packed maps never begin with a single $
-}
+// Equal compares the values.
+func (v Value) Equal(other Value) bool { return reflect.DeepEqual(v.V, other.V) }
 
 // MarshalJSON writes the value so that it keeps its type.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.ref > 0 {
-		return json.Marshal(poolRef{v.ref})
+		return fmt.Appendf(nil, `{"$ref":%d}`, v.ref), nil // keys of packed maps never begin with a single $
 	}
 	return value.Pack(v.V)
 }
 
+var refPrefix = []byte(`{"$ref":`)
+
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (v *Value) UnmarshalJSON(data []byte) error {
-	if len(data) < 32 && data[0] == '{' {
-		var r poolRef
-		if json.Unmarshal(data, &r) == nil && r.Ref > 0 {
-			v.ref = r.Ref
-			return nil
+	if rest, ok := bytes.CutPrefix(data, refPrefix); ok {
+		n, err := strconv.Atoi(string(bytes.TrimSuffix(rest, []byte("}"))))
+		if err != nil || n <= 0 {
+			return fmt.Errorf("%s is no reference to a value", data)
 		}
+		v.ref = n
+		return nil
 	}
 	x, err := value.Unpack(data, value.Limits{Bytes: MaxState, Depth: 2 * value.DefaultDepth})
 	v.V = x

@@ -3,6 +3,7 @@ package machine
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
@@ -39,6 +40,7 @@ var aliases = map[string]string{
 
 const (
 	maxMessage = 4096
+	maxName    = 200
 	maxCauses  = 16
 )
 
@@ -56,9 +58,8 @@ func (f *Failure) Has(name string) bool {
 
 // NewFailure makes a failure of a kind. The alias of the name is added.
 func NewFailure(name, message string) *Failure {
-	if len(message) > maxMessage {
-		message = message[:maxMessage]
-	}
+	message = strings.ToValidUTF8(message[:min(len(message), maxMessage)], "")
+	name = strings.ToValidUTF8(name[:min(len(name), maxName)], "")
 	f := &Failure{Message: message}
 	if name != "" {
 		f.Names = []string{name}

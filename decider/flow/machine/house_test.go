@@ -264,3 +264,58 @@ func BenchmarkDecision(b *testing.B) {
 		})
 	}
 }
+
+// A loop of thousands at once is begun in several decisions, none of which is too large.
+func TestManyChildren(t *testing.T) {
+	p := part(t, compile(t, "steps:\n- {type: foreach, target: 1..3000, target_var_name: n, concurrency: all, steps: [no-op]}\n- transform n = ${output} | size\n- return ${n}\n"), "")
+	st, actions, err := machine.Start(p, machine.Begin{}, begin, half)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var children []string
+	for len(actions) > 0 {
+		if len(actions) > machine.MaxActions+10 {
+			t.Fatalf("a decision has %d actions, want %d or a few more", len(actions), machine.MaxActions)
+		}
+		var in []machine.Input
+		for _, a := range actions {
+			switch a.Do {
+			case machine.StartChild:
+				children = append(children, a.ID)
+			case machine.StartTimer:
+				in = append(in, machine.Input{Kind: machine.Fired, ID: a.ID})
+			}
+		}
+		if actions = nil; len(in) == 0 {
+			break
+		}
+		if actions, err = machine.Step(p, st, in, begin, half); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(children) != 3000 {
+		t.Fatalf("%d children were started, want 3000", len(children))
+	}
+	var in []machine.Input
+	for _, id := range children {
+		in = append(in, machine.Input{Kind: machine.Result, ID: id})
+	}
+	if actions, err = machine.Step(p, st, in, begin, half); err != nil {
+		t.Fatal(err)
+	}
+	if len(actions) != 1 || actions[0].Do != machine.Complete || actions[0].Value != int64(3000) {
+		t.Errorf("got %+v, want the size of the list", actions)
+	}
+}
+
+// Thousands of lines in the log do not make one decision too large either.
+func TestManyLines(t *testing.T) {
+	p := part(t, compile(t, "steps:\n- let n = 0\n- {id: a, step: 'log line ${n}'}\n- let n = ${n} + 1\n- {step: goto a, condition: {target: '${n}', less-than: 2000}}\n"), "")
+	s := &service{t: t, keys: map[string]any{}, now: begin}
+	if decisions := len(s.states(p, machine.Begin{}, 100)); decisions != 4 && decisions != 5 {
+		t.Errorf("2000 lines took %d decisions", decisions)
+	}
+	if s.ended == nil || s.ended.Do != machine.Complete {
+		t.Errorf("the run ended with %+v", s.ended)
+	}
+}

@@ -148,19 +148,6 @@ func (m *machine) unhandled(f *Failure, from string) {
 	m.broke(f)
 }
 
-// isHandled tells whether refs of handlers are meant, which are no replay points.
-func (st *step) inHandler() bool {
-	for l := st.list; l != nil; l = l.owner.list {
-		if l.kind.handles() {
-			return true
-		}
-		if l.owner == nil {
-			return false
-		}
-	}
-	return false
-}
-
 // stackTo is the stack of a run that is about to begin a step.
 func stackTo(st *step) []Frame {
 	var stack []Frame

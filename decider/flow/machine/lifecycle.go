@@ -32,6 +32,8 @@ func Start(p *Program, b Begin, now time.Time, random func() float64) (*State, [
 	m := &machine{p: p, s: s, now: now, random: random}
 	if b.Replay == nil {
 		m.open(b)
+	} else if err := m.fits(); err != nil {
+		return nil, nil, fmt.Errorf("replay: %w", err)
 	}
 	if s.Status == Staged && (b.Replay == nil || m.repeats(b.Replay)) {
 		m.stage()

@@ -105,8 +105,14 @@ func (x *act) Resolve(env *expr.Env, path value.Path) (any, int, error) {
 	switch name := path[0].Key; name {
 	case "workflow":
 		return x.workflow(env, path)
-	case "entity", "state":
+	case "entity":
 		return x.state(path)
+	case "state": // whatever has this name comes first
+		v, used, err := x.bare(env, name, path)
+		if e, missing := errors.AsType[*expr.NameError](err); missing && e.Kind == expr.ErrMissing && len(e.Path) == 1 && len(path) > 1 {
+			return x.state(path)
+		}
+		return v, used, err
 	case "output":
 		return x.outputs(path)
 	default:

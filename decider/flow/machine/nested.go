@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -163,6 +164,10 @@ func (m *machine) launch(x *act) (result, error) {
 		if failed > 0 || running >= x.inst.Width {
 			break
 		}
+		if c.Status == recorded && len(m.acts) >= MaxActions { // the others are started in the next decision
+			m.do(Action{Do: StartTimer, ID: x.inst.id(x.st.Ref) + moreChildren})
+			break
+		}
 		if c.Status == recorded {
 			a, err := m.child(x, i, c)
 			if err != nil {
@@ -191,6 +196,9 @@ func (m *machine) child(x *act, i int, c *Child) (Action, error) {
 		if a.Name, err = x.text("workflow"); err != nil {
 			return a, err
 		}
+		if a.Name == "" {
+			return a, errors.New("input workflow: the name of the workflow is empty")
+		}
 		if a.Run, err = x.text("run_id"); err != nil {
 			return a, err
 		}
@@ -211,8 +219,14 @@ func (m *machine) child(x *act, i int, c *Child) (Action, error) {
 	return a, nil
 }
 
+// moreChildren ends the id of a timer that lets the runs of a loop be started in several decisions.
+const moreChildren = "!more"
+
 // childClosed notes the end of a run.
 func (m *machine) childClosed(x *act, in Input) (result, error) {
+	if in.Kind == Fired {
+		return m.launch(x)
+	}
 	i, err := strconv.Atoi(strings.TrimPrefix(in.ID, x.inst.id(x.st.Ref)+"/"))
 	if err != nil || i < 0 || i >= len(x.inst.Children) || x.inst.Children[i].Status != open {
 		return result{}, errWaiting

@@ -54,7 +54,7 @@ func (m *machine) wait(x *act) (result, error) {
 	v, err := x.input("value")
 	if err != nil {
 		if x.need == "" && absent(err) {
-			return result{}, m.poll(x)
+			return result{}, m.poll(x, err)
 		}
 		return result{}, err
 	}

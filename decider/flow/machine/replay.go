@@ -84,12 +84,22 @@ func (m *machine) restart(to string) error {
 		return errMoved
 	}
 	st, inst := m.p.steps[to], m.last(to)
-	if st == nil || inst == nil || st.inHandler() {
+	if st == nil || inst == nil || !m.reachable(st) {
 		return notReplayable("step %s has not run, so there are no variables to begin it with", to)
 	}
 	s.Vars, s.Prev, s.At = inst.Vars, inst.Prev, inst.Previous
 	s.Stack = stackTo(st)
 	return errMoved
+}
+
+// reachable tells whether the steps around a step have run, and it is in no handler.
+func (m *machine) reachable(st *step) bool {
+	for l := st.list; l.owner != nil; l = l.owner.list {
+		if l.kind.handles() || m.last(l.owner.Ref) == nil {
+			return false
+		}
+	}
+	return !st.list.kind.handles()
 }
 
 func (m *machine) last(ref string) *Instance {
@@ -110,7 +120,7 @@ func (m *machine) resume(from string, force bool) error {
 	switch {
 	case st == nil:
 		return notReplayable("the flow has no step %s", from)
-	case inst == nil:
+	case inst == nil || !m.reachable(st):
 		return m.restart(from)
 	case inst.Phase == isDone: // between two steps
 		s.Wait, s.Trial, s.Entered, s.Stack = nil, nil, false, stackTo(st)
@@ -129,7 +139,7 @@ func (m *machine) resume(from string, force bool) error {
 		inst.Reads = nil // inputs that were finished are kept; what was only read for them may have changed
 		for _, c := range inst.Children {
 			if c.Status == childFailed {
-				c.Status, c.Fault = recorded, nil
+				c.Status, c.Fault, c.Ending = recorded, nil, false
 			}
 		}
 		if err := m.arm(st, inst); err != nil {

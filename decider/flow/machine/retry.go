@@ -104,7 +104,11 @@ func (m *machine) retryNow(x *act) (result, error) {
 	}
 	m.s.Retries[a.key] = m.s.Retries[a.key].Add(m.now, a.limits)
 	x.keep()
+	h := m.handler()
 	err = m.goBack(x, a)
+	if f, ok := errors.AsType[*Failure](err); ok && h != nil && f.Cause == nil {
+		f.because(h.Failure)
+	}
 	if errors.Is(err, errMoved) {
 		x.inst.Phase, x.inst.Failure = isDone, nil
 		m.s.record(x.st.Ref).Done++

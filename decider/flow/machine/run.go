@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/decider/flow/condition"
-	"github.com/droverhq/drover/decider/flow/expr"
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
@@ -14,7 +13,7 @@ import (
 const (
 	// MaxIdle is how many steps run without a wait before the run fails.
 	MaxIdle = 100_000
-	// MaxLines is how many actions one decision has at most; then the run goes on in the next.
+	// MaxActions is how many actions one decision has at most; then the run goes on in the next.
 	MaxActions = 500
 	// MaxDepth is how many lists of steps are inside each other.
 	MaxDepth = 200
@@ -248,7 +247,7 @@ func (m *machine) settle(x *act, r result, err error) {
 func (m *machine) read(x *act, ref string) {
 	id := x.inst.id(ref) + "?" + x.need
 	m.do(Action{Do: ReadState, ID: id, Name: x.need})
-	m.s.Wait = &Wait{For: ReadState, ID: id, Key: x.need, Whole: x.st == nil}
+	m.s.Wait, m.s.Idle = &Wait{For: ReadState, ID: id, Key: x.need, Whole: x.st == nil}, 0
 }
 
 // finish ends the body of a step.
@@ -335,5 +334,3 @@ func (m *machine) waitFor(a Action) error {
 	m.s.Idle = 0
 	return errWaiting
 }
-
-var _ expr.Resolver = (*act)(nil)

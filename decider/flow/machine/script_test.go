@@ -61,6 +61,27 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// The scripts have a case for each requirement that the steps of a run have to meet.
+func TestRequirementsHaveScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/runs/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	for _, number := range []string{"A0-5", "A0-6", "A0-7", "A0-8", "A0-9", "A0-10", "A0-11", "A0-12", "A0-14", "A0-17"} {
+		if !strings.Contains(all.String(), number) {
+			t.Errorf("no script has a case for %s", number)
+		}
+	}
+}
+
 // world is where a run of a script lives.
 type world struct {
 	t      *testing.T

@@ -13,9 +13,10 @@ type Status string
 
 // The statuses of a run.
 const (
-	Staged    Status = "staged"  // it waits for its lock
-	Running   Status = "running" // it runs, or waits for something
-	Closing   Status = "closing" // its steps are done, its output is being made
+	Staged    Status = "staged"   // it waits for its lock
+	Running   Status = "running"  // it runs, or waits for something
+	Closing   Status = "closing"  // its steps are done, its output is being made
+	Stopping  Status = "stopping" // it holds a lock, and waits for the end of the work that it has canceled
 	Succeeded Status = "succeeded"
 	Broke     Status = "failed"
 	Canceled  Status = "canceled"
@@ -127,6 +128,7 @@ type Child struct {
 	Target Value    `json:"target,omitzero"`
 	Output Value    `json:"output,omitzero"`
 	Index  int      `json:"index"`
+	Ending bool     `json:"ending,omitempty"` // it was canceled, and its end is still to come
 	Fault  *Failure `json:"fault,omitempty"`
 	State  []byte   `json:"state,omitempty"` // of one that failed
 }

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ func Step(p *Program, s *State, inputs []Input, now time.Time, random func() flo
 		if s.Status.Ended() {
 			break
 		}
-		m.take1(in)
+		m.judge(in)
 	}
 	if s.Status.Ended() && !slices.ContainsFunc(m.acts, func(a Action) bool { return a.ID == "end" }) {
 		m.closing()
@@ -29,34 +28,12 @@ func Step(p *Program, s *State, inputs []Input, now time.Time, random func() flo
 	return m.acts, nil
 }
 
-// fits tells whether the state is one of this program.
-func (m *machine) fits() error {
-	for i := range m.s.Stack {
-		fr := &m.s.Stack[i]
-		st := m.p.steps[fr.Ref]
-		ok := fr.Index >= 0
-		switch fr.Kind {
-		case theSteps, ofWorkflow:
-			ok = ok && i <= 1 && fr.Index <= len(m.list(fr).steps)
-		case aCase:
-			ok = ok && st != nil && st.cases != nil && fr.Index < len(st.cases.steps)
-		case ofStep:
-			ok = ok && st != nil && fr.Index <= len(st.handlers.steps)
-		default:
-			ok = ok && st != nil && st.block != nil && fr.Index <= len(st.block.steps)
-		}
-		if !ok {
-			return fmt.Errorf("the state names step %q, which the flow does not have: the run was started for another version", fr.Ref)
-		}
+// judge sees what an input is for.
+func (m *machine) judge(in Input) {
+	if m.s.Status == Stopping {
+		m.ends(in)
+		return
 	}
-	if len(m.s.Stack) == 0 || m.s.Stack[0].Kind != theSteps {
-		return errors.New("the state has no steps that run: it is damaged")
-	}
-	return nil
-}
-
-// take1 judges one input.
-func (m *machine) take1(in Input) {
 	switch in.Kind {
 	case Stop:
 		m.stop(NewFailure("canceled", "the run was asked to end"))
@@ -111,6 +88,10 @@ func (m *machine) answered(in Input) {
 // wasRead remembers the value of a state key and begins again with what wanted it.
 func (m *machine) wasRead(w *Wait, in Input) {
 	m.s.Wait = nil
+	if in.Kind == Failed {
+		m.unread(w, in.Failure)
+		return
+	}
 	inst := &m.s.Whole
 	if !w.Whole {
 		inst = m.s.Trial
@@ -124,11 +105,7 @@ func (m *machine) wasRead(w *Wait, in Input) {
 	if inst.Reads == nil {
 		inst.Reads = map[string]Value{}
 	}
-	if in.Kind == Result {
-		inst.Reads[w.Key] = Value{V: in.Value}
-	} else {
-		inst.Reads[w.Key] = Value{}
-	}
+	inst.Reads[w.Key] = Value{V: in.Value}
 	switch {
 	case !w.Whole:
 		m.advance()
@@ -139,13 +116,33 @@ func (m *machine) wasRead(w *Wait, in Input) {
 	}
 }
 
+// unread fails what cannot know a state key.
+func (m *machine) unread(w *Wait, f *Failure) {
+	st := m.current(m.top())
+	if w.Whole || st == nil {
+		m.broke(f)
+		return
+	}
+	if m.s.Trial != nil {
+		m.adopt(st, m.s.Trial)
+	}
+	m.throw(f)
+	m.advance()
+}
+
 // goOn hands an answer to the step on top.
 func (m *machine) goOn(in Input) {
 	st := m.current(m.top())
 	if st == nil {
 		return
 	}
+	timer := m.s.Wait != nil && m.s.Wait.For == StartTimer
 	m.s.Wait = nil
+	if timer && in.Kind == Failed {
+		m.throw(in.Failure)
+		m.advance()
+		return
+	}
 	x := m.act(st, m.s.record(st.Ref).Last)
 	r, err := m.answer(x, in)
 	m.settle(x, r, err)
@@ -160,6 +157,10 @@ func (m *machine) fired(in Input) {
 			m.advance()
 			return
 		}
+		m.goOn(in)
+		return
+	}
+	if w := m.s.Wait; w != nil && w.For == StartChild && in.ID == w.ID+moreChildren {
 		m.goOn(in)
 		return
 	}

@@ -1,0 +1,347 @@
+package flow_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/flow"
+	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/schemas"
+	"github.com/google/go-cmp/cmp"
+)
+
+// shelf is a store in memory.
+type shelf struct {
+	mu     sync.Mutex
+	t      *testing.T
+	latest map[string]string
+	all    map[string]*model.Definition
+}
+
+func (s *shelf) deploy(name, text string) {
+	s.t.Helper()
+	d, err := flow.Parse(name, []byte(text), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all, s.latest = map[string]*model.Definition{}, map[string]string{}
+	}
+	s.latest[name] = d.Version()
+	s.all[name+"@"+d.Version()] = d
+}
+
+func (s *shelf) Definition(_ context.Context, _, name, version string) (*model.Definition, string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version == "" {
+		version = s.latest[name]
+	}
+	d := s.all[name+"@"+version]
+	if d == nil {
+		return nil, "", fmt.Errorf("%w: %s", flow.ErrNoDefinition, name)
+	}
+	return d, version, nil
+}
+
+// farm runs flows and activities of the list "main" against the real broker in virtual time.
+func farm(t *testing.T, e *drovertest.Env, flows map[string]string, activities map[string]func(context.Context, map[string]any) (any, error)) *shelf {
+	t.Helper()
+	s := &shelf{t: t}
+	w := e.Client.Deciders(nil)
+	d := flow.New(s, &flow.Options{List: "main", Random: func() float64 { return 0.5 }})
+	for name, text := range flows {
+		s.deploy(name, text)
+		w.Register(name, d)
+	}
+	e.Go(w)
+	a := e.Client.Activities(&activity.Options{Lists: []string{"main"}})
+	for name, f := range activities {
+		activity.Register(a, name, f)
+	}
+	if len(activities) > 0 {
+		e.Go(a)
+	}
+	return s
+}
+
+func start(t *testing.T, e *drovertest.Env, typ, id string, input any) *drover.Run {
+	t.Helper()
+	run, err := e.Client.Start(t.Context(), typ, input, &drover.StartOptions{ID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func TestOnTheBroker(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		var mu sync.Mutex
+		tries := 0
+		s := farm(t, e, map[string]string{
+			"order": `
+parameters:
+  amount: {type: integer, required: true}
+steps:
+- let total = ${amount} * 2
+- step: activity charge with amount = ${total}
+  idempotent: yes
+  on-error: retry limit 5 backoff 1h increasing 2x
+- let receipt = ${receipt}
+- sleep 30 days
+- foreach n in 1..3 do return ${n}
+- let all = ${output}
+- {type: workflow, timeout: 1 day, input: {r: "${receipt}"}, steps: [wait for signal go, 'return "${r} ${v}"']}
+- let part = ${output}
+- step: approve the order
+  timeout: 1 day
+  on-error: {step: no-op, output: "${workflow.error.type}"}
+output: {receipt: "${receipt}", all: "${all}", part: "${part}", approved: "${output}"}
+`,
+		}, map[string]func(context.Context, map[string]any) (any, error){
+			"charge": func(_ context.Context, in map[string]any) (any, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if tries++; tries < 3 {
+					return nil, errors.New("declined")
+				}
+				return map[string]any{"receipt": fmt.Sprintf("r-%v", in["amount"])}, nil
+			},
+		})
+		begin := time.Now()
+		run := start(t, e, "order", "o-1", map[string]any{"amount": 21})
+		s.deploy("order", "steps: [fail message the run keeps the version that it began with]")
+		for { // the part that waits for a signal is a child with an id of its own
+			e.Sleep(12 * time.Hour)
+			if child := lastChild(e, "o-1", 4); child != "" {
+				if err := e.Client.Run(child, "").Signal(t.Context(), "go", map[string]any{"v": "signaled"}); err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+		}
+		var got map[string]any
+		e.Result(run, &got)
+		want := map[string]any{"receipt": "r-42", "all": []any{1.0, 2.0, 3.0}, "part": "r-42 signaled", "approved": "timeout"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("result (-want +got):\n%s", diff)
+		}
+		if took := time.Since(begin); took < 31*24*time.Hour || took > 33*24*time.Hour {
+			t.Errorf("the run took %v, want 31 days and some hours", took)
+		}
+	})
+}
+
+// lastChild is the workflow id of the n-th child that a run has asked for.
+func lastChild(e *drovertest.Env, id string, n int) string {
+	for _, ev := range e.History(id) {
+		if a, ok := ev.Attributes.(*schemas.ChildScheduled); ok {
+			if n--; n == 0 {
+				return a.WorkflowID
+			}
+		}
+	}
+	return ""
+}
+
+func TestFailuresAndReplay(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		var mu sync.Mutex
+		broken, calls := true, map[string]int{}
+		farm(t, e, map[string]string{
+			"trip": `
+steps:
+- activity book with what = flight
+- type: foreach
+  target: [a, b]
+  target_var_name: room
+  concurrency: 2
+  steps:
+  - activity book with what = ${room}
+  - step: activity pay with what = ${room}
+    idempotent: yes
+- log booked
+- return ${output}
+`,
+		}, map[string]func(context.Context, map[string]any) (any, error){
+			"book": func(_ context.Context, in map[string]any) (any, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				calls[fmt.Sprint("book ", in["what"])]++
+				return in["what"], nil
+			},
+			"pay": func(_ context.Context, in map[string]any) (any, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				calls[fmt.Sprint("pay ", in["what"])]++
+				if broken && in["what"] == "b" {
+					return nil, errors.New("no money")
+				}
+				return fmt.Sprint("paid ", in["what"]), nil
+			},
+		})
+		run := start(t, e, "trip", "t-1", nil)
+		out := e.Wait(run)
+		if out.Status == schemas.StatusCompleted {
+			t.Fatalf("the run has completed, want a failure: %+v", out)
+		}
+		mu.Lock()
+		broken = false
+		mu.Unlock()
+		input, err := flow.Replay(contextOf(t, e, "t-1"), "end", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := start(t, e, "trip", "t-2", json.RawMessage(input))
+		var got []any
+		e.Result(again, &got)
+		if diff := cmp.Diff([]any{"paid a", "paid b"}, got); diff != "" {
+			t.Errorf("result of the replay (-want +got):\n%s", diff)
+		}
+		want := map[string]int{"book flight": 1, "book a": 1, "book b": 1, "pay a": 1, "pay b": 2}
+		if diff := cmp.Diff(want, calls); diff != "" {
+			t.Errorf("calls: what is done is not done again (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// contextOf is what the last decision of a run left.
+func contextOf(t *testing.T, e *drovertest.Env, id string) schemas.Payload {
+	t.Helper()
+	var last schemas.Payload
+	for _, ev := range e.History(id) {
+		if a, ok := ev.Attributes.(*schemas.DeciderCompleted); ok {
+			last = a.ExecutionContext
+		}
+	}
+	return last
+}
+
+func TestCancelReachesChildren(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		farm(t, e, map[string]string{"outer": "steps:\n- {type: workflow, steps: [sleep 30 days]}\non-error: [log never]\n"}, nil)
+		run := start(t, e, "outer", "o-1", nil)
+		e.Sleep(time.Hour)
+		if err := run.Cancel(t.Context(), "no need"); err != nil {
+			t.Fatal(err)
+		}
+		if out := e.Wait(run); out.Status != schemas.StatusCanceled {
+			t.Errorf("the run is %v, want canceled", out.Status)
+		}
+		child := e.Client.Run(lastChild(e, "o-1", 1), "")
+		if out := e.Wait(child); out.Status != schemas.StatusCanceled {
+			t.Errorf("the child is %v, want canceled", out.Status)
+		}
+		if text := e.History("o-1").String(); strings.Contains(text, "Marker") {
+			t.Errorf("a handler has run:\n%s", text)
+		}
+	})
+}
+
+func TestWrongInputFailsTheRun(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		farm(t, e, map[string]string{"order": "parameters: {n: {type: integer, required: true}}\nsteps: [log never]\n"}, nil)
+		for i, tc := range []struct {
+			input any
+			want  string
+		}{
+			{nil, "required"},
+			{"text", "give a map"},
+			{map[string]any{"n": "x"}, "no integer"},
+			{json.RawMessage(`{"$flow": {"part": "7"}}`), "no part"},
+			{json.RawMessage(`{"$flow": {"replay": {"state": {"drover_run": 9}, "from": "end"}}}`), "format 9"},
+		} {
+			out := e.Wait(start(t, e, "order", fmt.Sprint("o-", i), tc.input))
+			if out.Status != schemas.StatusFailed || !strings.Contains(string(out.Details), tc.want) {
+				t.Errorf("input %v: got %v with %s, want a failure about %q", tc.input, out.Status, out.Details, tc.want)
+			}
+		}
+	})
+}
+
+// What the table says is not carried out is refused by the broker: a decision that it has learned has to leave the table.
+func TestSupportedIsTrue(t *testing.T) {
+	all := []schemas.DecisionAttributes{
+		&schemas.AcquireLock{Lock: "l"}, &schemas.GetState{Key: "k"}, &schemas.SetState{Key: "k", Value: schemas.Payload("1")}, &schemas.ClearState{Key: "k"},
+		&schemas.SetReplayPoint{Name: "p"}, &schemas.ResetReplayPoints{}, &schemas.SetRetention{Retention: "3"},
+		&schemas.SetAttributes{Attributes: map[string]string{"a": "b"}}, &schemas.RecordMarker{MarkerName: "m"},
+	}
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		w := e.Client.Deciders(nil)
+		for _, d := range all {
+			w.Register(string(d.DecisionType()), decider.Func(func(context.Context, *decider.Task) ([]schemas.Decision, error) {
+				return []schemas.Decision{schemas.Decide(d)}, nil
+			}))
+		}
+		e.Go(w)
+		for _, d := range all {
+			name := string(d.DecisionType())
+			start(t, e, name, name, nil)
+			e.Sleep(time.Second)
+			done := false
+			for _, ev := range e.History(name) {
+				if _, ok := ev.Attributes.(*schemas.DeciderCompleted); ok {
+					done = true
+				}
+			}
+			if done != flow.Supported(d.DecisionType()) {
+				t.Errorf("%s: the broker carries it out: %v, the table says %v", name, done, flow.Supported(d.DecisionType()))
+			}
+		}
+	})
+}
+
+// A0-12: neither a crash of the server nor that of a worker interrupts a flow that waits: its state is in the history. An activity whose
+// worker is lost and that may not run twice is closed as interrupted, and the flow resumes by itself from its replay point.
+func TestA012Crashes(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		var mu sync.Mutex
+		calls := 0
+		farm(t, e, map[string]string{"long": `
+replayable: automatically
+steps:
+- sleep 10h
+- {step: let n = 1, replayable: from here}
+- activity once with n = ${n}
+- sleep 10h
+- return ${output}
+`}, map[string]func(context.Context, map[string]any) (any, error){
+			"once": func(ctx context.Context, in map[string]any) (any, error) {
+				mu.Lock()
+				calls++
+				first := calls == 1
+				mu.Unlock()
+				if first { // it hangs until its worker is gone
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return in["n"], nil
+			},
+		})
+		run := start(t, e, "long", "l-1", nil)
+		e.Sleep(5 * time.Hour)
+		e.Crash(10 * time.Second)
+		e.Sleep(5*time.Hour + time.Minute)
+		e.Crash(10 * time.Second)
+		var got float64
+		e.Result(run, &got)
+		mu.Lock()
+		defer mu.Unlock()
+		text := e.History("l-1").String()
+		if got != 1 || calls != 2 || !strings.Contains(text, "ActivityFailed 2#1 interrupted") || !strings.Contains(text, "ActivityScheduled 2#2") {
+			t.Errorf("got %v after %d calls, want 1 after 2, the first interrupted\n%s", got, calls, text)
+		}
+	})
+}

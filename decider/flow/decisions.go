@@ -1,0 +1,257 @@
+package flow
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Names of markers that flows leave in their history.
+const (
+	MarkerLog         = "log"
+	MarkerReplayPoint = "replay-point"
+	MarkerReplayReset = "replay-reset"
+	MarkerRetention   = "retention"
+)
+
+// turn is one decision in the making.
+type turn struct {
+	d         *Decider
+	task      *decider.Task
+	s         *saved
+	p         *machine.Program
+	state     *machine.State
+	decisions []schemas.Decision
+	end       *machine.Action
+	err       error
+}
+
+// decide turns actions into decisions. It returns answers to what the broker cannot do.
+func (t *turn) decide(actions []machine.Action) []machine.Input {
+	var refusals []machine.Input
+	for _, a := range actions {
+		switch a.Do {
+		case machine.Complete, machine.Fail, machine.Cancel:
+			t.end = &a
+		case machine.Acquire, machine.ReadState, machine.WriteState, machine.ClearState:
+			if f := t.shared(a); f != nil {
+				refusals = append(refusals, machine.Input{Kind: machine.Failed, ID: a.ID, Failure: f})
+			}
+		case machine.MarkPoint, machine.ResetPoints, machine.SetRetention:
+			t.note(a)
+		default:
+			t.plain(a)
+		}
+	}
+	return refusals
+}
+
+func (t *turn) add(d schemas.DecisionAttributes) {
+	t.decisions = append(t.decisions, schemas.Decide(d))
+}
+
+func (t *turn) payload(v any) schemas.Payload {
+	p, err := outgoing(v)
+	if err != nil && t.err == nil {
+		t.err = fmt.Errorf("flow %s: %w", t.task.Type(), err)
+	}
+	return p
+}
+
+// plain is what every broker carries out.
+func (t *turn) plain(a machine.Action) {
+	switch a.Do {
+	case machine.Schedule:
+		list := a.List
+		if list == "" {
+			list = t.d.o.List
+		}
+		t.add(&schemas.ScheduleActivity{ActivityID: a.ID, ActivityType: a.Name, Input: t.payload(a.Value), List: list, NotIdempotent: !a.Idempotent})
+	case machine.CancelWork:
+		t.add(&schemas.RequestCancelActivity{ActivityID: a.ID})
+	case machine.StartTimer:
+		t.add(&schemas.ScheduleTimer{TimerID: a.ID, StartToFireTimeout: schemas.Duration(a.Delay)})
+	case machine.CancelTimer:
+		t.add(&schemas.CancelTimer{TimerID: a.ID})
+	case machine.StartChild:
+		t.child(a)
+	case machine.CancelChild:
+		t.add(&schemas.CancelExternal{WorkflowID: t.childID(a.ID)})
+	case machine.SendSignal:
+		t.add(&schemas.SignalExternal{WorkflowID: a.Run, SignalName: a.Name, Input: t.payload(a.Value), Control: t.payload(a.Name)})
+	case machine.SetLabels:
+		t.add(&schemas.SetAttributes{Attributes: a.Labels})
+	case machine.LogLine:
+		line := map[string]any{"level": a.Level, "text": a.Text}
+		if a.Category != "" {
+			line["category"] = a.Category
+		}
+		t.add(&schemas.RecordMarker{MarkerName: MarkerLog, Details: t.payload(line)})
+	}
+}
+
+// shared asks for locks and state keys, which go beyond the run.
+func (t *turn) shared(a machine.Action) *machine.Failure {
+	var d schemas.DecisionAttributes
+	switch a.Do {
+	case machine.Acquire:
+		d = &schemas.AcquireLock{Lock: a.Name, Scope: a.Scope, Limit: a.Limit}
+	case machine.ReadState:
+		d = &schemas.GetState{Key: a.Name, Scope: a.Scope}
+	case machine.WriteState:
+		d = &schemas.SetState{Key: a.Name, Scope: a.Scope, Value: t.payload(a.Value), Require: t.payload(a.Require)}
+	default:
+		d = &schemas.ClearState{Key: a.Name, Scope: a.Scope}
+	}
+	if !Supported(d.DecisionType()) {
+		return machine.NewFailure("unsupported", "this release of the broker does not carry out "+string(d.DecisionType()))
+	}
+	if a.Do != machine.Acquire {
+		t.s.Asked = append(t.s.Asked, a.ID)
+	}
+	t.add(d)
+	return nil
+}
+
+// note writes what is for those who look at the run later.
+func (t *turn) note(a machine.Action) {
+	var d schemas.DecisionAttributes
+	marker := &schemas.RecordMarker{}
+	switch a.Do {
+	case machine.MarkPoint:
+		d = &schemas.SetReplayPoint{Name: a.Name, Only: a.Only}
+		marker.MarkerName, marker.Details = MarkerReplayPoint, t.payload(map[string]any{"step": a.Name, "only": a.Only})
+	case machine.ResetPoints:
+		d = &schemas.ResetReplayPoints{}
+		marker.MarkerName = MarkerReplayReset
+	default:
+		d = &schemas.SetRetention{Retention: a.Text, Hash: a.Hash}
+		marker.MarkerName, marker.Details = MarkerRetention, t.payload(map[string]any{"retention": a.Text, "hash": a.Hash})
+	}
+	if !Supported(d.DecisionType()) {
+		d = marker
+	}
+	t.add(d)
+}
+
+// childID is the workflow id of a child: unique by the run that asks for it, and of bounded length however deep runs are nested.
+func (t *turn) childID(action string) string {
+	if id := t.s.Children[action]; id != "" {
+		return id
+	}
+	return t.task.Execution().Run + ":" + action
+}
+
+func (t *turn) child(a machine.Action) {
+	d := &schemas.StartChild{WorkflowType: a.Name, Control: t.payload(a.ID), Input: t.payload(any(a.Child.Input))}
+	if a.Child.Input == nil {
+		d.Input = nil
+	}
+	if a.Name == "" {
+		o := origin{
+			Version: t.s.Version, Part: a.Child.Program, Reducing: a.Child.Reducing, IdempotentAll: a.Child.IdempotentAll,
+		}
+		if a.Child.Input != nil {
+			o.Input = machine.Value{V: any(a.Child.Input)}
+		}
+		if a.Child.Vars != nil {
+			o.Vars = machine.Value{V: any(a.Child.Vars)}
+		}
+		if r := a.Child.Replay; r != nil {
+			o.Replay = &replay{State: r.State, From: r.From, Force: r.Force}
+		}
+		d.WorkflowType = t.task.Type()
+		if d.Input, t.err = wrap(o); t.err != nil {
+			return
+		}
+	}
+	if a.Run != "" {
+		if t.s.Children == nil {
+			t.s.Children = map[string]string{}
+		}
+		t.s.Children[a.ID] = a.Run
+	}
+	d.WorkflowID = t.childID(a.ID)
+	t.add(d)
+}
+
+// finish leaves the state in the context, and ends the run if it is at its end.
+func (t *turn) finish() ([]schemas.Decision, error) {
+	state, err := machine.Encode(t.state)
+	if err != nil {
+		return nil, fmt.Errorf("flow %s: %w", t.task.Type(), err)
+	}
+	t.s.State = state
+	if t.end != nil {
+		t.close(*t.end, state)
+	}
+	if t.err != nil {
+		return nil, t.err
+	}
+	after, err := json.Marshal(t.s)
+	if err != nil {
+		return nil, fmt.Errorf("flow %s: encode the context: %w", t.task.Type(), err)
+	}
+	t.task.SetContext(after)
+	return t.decisions, nil
+}
+
+// maxLeft is how large a state may be that a part hands to the run around it, which keeps it until the step has ended.
+const maxLeft = 64 << 10
+
+func (t *turn) close(a machine.Action, state []byte) {
+	part := t.s.Part != ""
+	switch a.Do {
+	case machine.Complete:
+		d := &schemas.CompleteWorkflow{Result: t.payload(a.Value)}
+		if part {
+			o := outcome{Output: machine.Value{V: a.Value}}
+			if a.Reduced != nil {
+				o.Reduced = machine.Value{V: any(a.Reduced)}
+			}
+			d.Result, t.err = wrap(o)
+		}
+		t.add(d)
+	case machine.Fail:
+		d := &schemas.FailWorkflow{Reason: "failed"}
+		if len(a.Failure.Names) > 0 {
+			d.Reason = a.Failure.Names[0]
+		}
+		if part {
+			o := outcome{Failure: a.Failure}
+			if len(state) <= maxLeft {
+				o.State = state
+			}
+			d.Details, t.err = wrap(o)
+		} else {
+			d.Details = t.payload(details(a.Failure))
+		}
+		t.add(d)
+	default:
+		t.add(&schemas.CancelWorkflow{Details: t.payload(details(a.Failure))})
+	}
+}
+
+// details show a failure to whoever looks at the run: message, type, step, fields and cause.
+func details(f *machine.Failure) any {
+	if f == nil {
+		return nil
+	}
+	m := map[string]any{"message": f.Message}
+	if len(f.Names) > 0 {
+		m["type"] = f.Names[0]
+	}
+	if f.Step != "" {
+		m["step"] = f.Step
+	}
+	if f.Fields.V != nil {
+		m["fields"] = f.Fields.V
+	}
+	if f.Cause != nil {
+		m["cause"] = details(f.Cause)
+	}
+	return m
+}

@@ -1,0 +1,134 @@
+package flow
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/value"
+	"github.com/droverhq/drover/schemas"
+)
+
+// envelope is how this decider marks what it sends to itself: the input of a run that is not just given by its caller, and what a part
+// of a flow hands to the run around it. It is the only key of its map.
+const envelope = "$flow"
+
+// origin is the input of a run that is a part of a flow, or repeats another run.
+type origin struct {
+	Version       string        `json:"version,omitempty"`
+	Part          string        `json:"part,omitempty"`
+	Input         machine.Value `json:"input,omitzero"`
+	Vars          machine.Value `json:"vars,omitzero"`
+	Reducing      []string      `json:"reducing,omitempty"`
+	IdempotentAll bool          `json:"idempotent_all,omitempty"`
+	Replay        *replay       `json:"replay,omitempty"`
+	Continue      *onward       `json:"continue,omitempty"`
+}
+
+type replay struct {
+	State json.RawMessage `json:"state"`
+	From  string          `json:"from"`
+	Force bool            `json:"force,omitempty"`
+}
+
+// outcome is the result, or the details of the failure, of a part.
+type outcome struct {
+	Output  machine.Value    `json:"output,omitzero"`
+	Reduced machine.Value    `json:"reduced,omitzero"`
+	Failure *machine.Failure `json:"failure,omitempty"`
+	State   json.RawMessage  `json:"state,omitempty"`
+}
+
+func wrap(v any) (schemas.Payload, error) {
+	data, err := json.Marshal(map[string]any{envelope: v})
+	if err != nil {
+		return nil, fmt.Errorf("flow: encode a message between its runs: %w", err)
+	}
+	return data, nil
+}
+
+// unwrap reads an envelope; it reports whether there is one.
+func unwrap[T any](p schemas.Payload) (*T, bool, error) {
+	if len(p) < len(envelope)+4 || p[0] != '{' {
+		return nil, false, nil
+	}
+	var outer map[string]json.RawMessage
+	if json.Unmarshal(p, &outer) != nil || len(outer) != 1 || outer[envelope] == nil {
+		return nil, false, nil
+	}
+	v := new(T)
+	if err := json.Unmarshal(outer[envelope], v); err != nil {
+		return nil, false, fmt.Errorf("flow: the message under %s is damaged: %w", envelope, err)
+	}
+	return v, true, nil
+}
+
+// Replay makes the input of a run that repeats one that has ended. context is what the last decision of that run left. from is start,
+// last, end, or the id, index or ref of a step; force goes around replayable: disabled, idempotence and replay points.
+func Replay(context schemas.Payload, from string, force bool) (schemas.Payload, error) {
+	s, err := restore(context)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, errors.New("flow: the run has left no state to replay from: start it anew")
+	}
+	return wrap(origin{Version: s.Version, Part: s.Part, Replay: &replay{State: s.State, From: from, Force: force}})
+}
+
+// saved is the decision context of a run.
+type saved struct {
+	Format  int             `json:"drover_flow"`
+	Version string          `json:"version"`
+	Part    string          `json:"part,omitempty"`
+	State   json.RawMessage `json:"state"`
+	// Open has the actions whose answer is to come, by the event that asked for them.
+	Open map[int64]string `json:"open,omitempty"`
+	// Asked are requests on state keys whose events are still to be seen, in their order.
+	Asked []string `json:"asked,omitempty"`
+	// Again are inputs that the state has not seen yet, because the run was to continue as new with them and was refused that.
+	Again []input `json:"again,omitempty"`
+	// Children are the workflow ids of children that do not follow from the action.
+	Children map[string]string `json:"children,omitempty"`
+}
+
+const contextFormat = 1
+
+// restore reads a decision context; nil if there is none.
+func restore(p schemas.Payload) (*saved, error) {
+	if len(p) == 0 {
+		return nil, nil
+	}
+	s := &saved{}
+	if err := json.Unmarshal(p, s); err != nil {
+		return nil, fmt.Errorf("flow: the context of the run is no state of a flow: %w", err)
+	}
+	if s.Format != contextFormat {
+		return nil, fmt.Errorf("flow: the context of the run has format %d, want %d: let a worker of that release answer", s.Format, contextFormat)
+	}
+	return s, nil
+}
+
+// incoming makes a value of a payload: JSON if it is, else its text.
+func incoming(p schemas.Payload) (any, error) {
+	if len(p) == 0 {
+		return nil, nil
+	}
+	if json.Valid(p) {
+		return value.Decode(p, value.Limits{})
+	}
+	if !utf8.Valid(p) {
+		return nil, errors.New("the payload is neither JSON nor text: encode bytes, for example in base64")
+	}
+	return value.Of(string(p), value.Limits{})
+}
+
+// outgoing makes a payload of a value.
+func outgoing(v any) (schemas.Payload, error) {
+	if v == nil {
+		return nil, nil
+	}
+	return value.Encode(v)
+}

@@ -1,0 +1,252 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/value"
+	"github.com/droverhq/drover/schemas"
+)
+
+// reader turns events into inputs. What asked for something tells the number under which the answer comes.
+type reader struct {
+	ctx  context.Context
+	task *decider.Task
+	s    *saved
+	in   []machine.Input
+}
+
+// read takes one event. What is no business of a flow is passed over.
+func (r *reader) read(e schemas.Event) error {
+	switch a := e.Attributes.(type) {
+	case *schemas.ActivityScheduled:
+		r.open(e.ID, a.ActivityID)
+	case *schemas.ActivitySuccess:
+		return r.result(a.ScheduledEventID, a.Result)
+	case *schemas.ActivityFailed:
+		return r.failed(a.ScheduledEventID, a.Reason, a.Details)
+	case *schemas.ActivityCanceled:
+		return r.failed(a.ScheduledEventID, "canceled", a.Details)
+	case *schemas.ActivityTimedOut:
+		return r.failed(a.ScheduledEventID, machine.NameTimeout, schemas.Text("the activity ran out of time: "+string(a.TimeoutType)))
+	case *schemas.ActivityScheduledTimeout:
+		return r.failed(a.ScheduledEventID, machine.NameTimeout, schemas.Text("no worker took the activity in time: "+string(a.TimeoutType)))
+	case *schemas.ActivityScheduleFailed:
+		r.refused(a.ActivityID, a.Cause, a.Details)
+	case *schemas.TimerExpired:
+		r.in = append(r.in, machine.Input{Kind: machine.Fired, ID: a.TimerID})
+	case *schemas.TimerScheduleFailed:
+		r.refused(a.TimerID, a.Cause, a.Details)
+	case *schemas.Signal:
+		content, err := r.task.Payload(r.ctx, a.Input)
+		if err != nil {
+			return err
+		}
+		v, err := incoming(content)
+		if err != nil { // the sender has been told that it arrived, so it does
+			v = map[string]any{"unreadable": err.Error()}
+		}
+		r.in = append(r.in, machine.Input{Kind: machine.Signal, Name: a.SignalName, Value: v})
+	case *schemas.WorkflowCancelRequested:
+		r.in = append(r.in, machine.Input{Kind: machine.Stop})
+	default:
+		return r.readOthers(e)
+	}
+	return nil
+}
+
+func (r *reader) readOthers(e schemas.Event) error {
+	switch a := e.Attributes.(type) {
+	case *schemas.ChildScheduled:
+		r.open(e.ID, noted(a.Control))
+	case *schemas.ChildSuccess:
+		return r.childResult(a)
+	case *schemas.ChildFailed:
+		return r.childFailed(a)
+	case *schemas.ChildCanceled:
+		return r.failed(a.ScheduledEventID, "canceled", schemas.Text("the child was canceled"))
+	case *schemas.ChildTerminated:
+		return r.failed(a.ScheduledEventID, "terminated", schemas.Text("the child was terminated"))
+	case *schemas.ChildTimedOut:
+		return r.failed(a.ScheduledEventID, machine.NameTimeout, schemas.Text("the child ran out of time"))
+	case *schemas.ChildStartFailed:
+		delete(r.s.Open, a.ScheduledEventID)
+		r.refused(noted(a.Control), a.Cause, a.Details)
+	case *schemas.SignalExternalFailed:
+		f := machine.NewFailure(string(a.Cause), "workflow "+a.WorkflowID+": "+string(a.Cause)+" "+a.Details)
+		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: noted(a.Control), Name: noted(a.Control), Failure: f})
+	case *schemas.LockAcquired:
+		r.in = append(r.in, machine.Input{Kind: machine.Granted, ID: "lock"})
+	case *schemas.LockBroken:
+		r.in = append(r.in, machine.Input{Kind: machine.Broken, ID: "lock"})
+	case *schemas.StateRequested:
+		if len(r.s.Asked) > 0 {
+			r.open(e.ID, r.s.Asked[0])
+			r.s.Asked = r.s.Asked[1:]
+		}
+	case *schemas.StateRead:
+		return r.result(a.ScheduledEventID, a.Value)
+	case *schemas.StateSet:
+		return r.result(a.ScheduledEventID, nil)
+	case *schemas.StateCleared:
+		return r.result(a.ScheduledEventID, nil)
+	case *schemas.StateRefused:
+		if id, ok := r.close(a.ScheduledEventID); ok {
+			r.in = append(r.in, machine.Input{Kind: machine.Refused, ID: id})
+		}
+	}
+	return nil
+}
+
+func (r *reader) open(event int64, id string) {
+	if id == "" {
+		return
+	}
+	if r.s.Open == nil {
+		r.s.Open = map[int64]string{}
+	}
+	r.s.Open[event] = id
+}
+
+func (r *reader) close(event int64) (string, bool) {
+	id, ok := r.s.Open[event]
+	delete(r.s.Open, event)
+	return id, ok
+}
+
+// value reads a payload, wherever it is kept.
+func (r *reader) value(p schemas.Payload) (any, error) {
+	content, err := r.task.Payload(r.ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return incoming(content)
+}
+
+// result is an answer. One that is no value of a flow is a failure of the step, not of the decision.
+func (r *reader) result(event int64, p schemas.Payload) error {
+	id, ok := r.close(event)
+	if !ok {
+		return nil
+	}
+	content, err := r.task.Payload(r.ctx, p)
+	if err != nil {
+		return err
+	}
+	v, err := incoming(content)
+	if err != nil {
+		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: machine.NewFailure(machine.NameExpression, "the answer cannot be used: "+err.Error())})
+		return nil
+	}
+	r.in = append(r.in, machine.Input{Kind: machine.Result, ID: id, Value: v})
+	return nil
+}
+
+// failed is the failure of an activity or a child: its reason is the name, its details the message and what error-field finds.
+func (r *reader) failed(event int64, reason string, details schemas.Payload) error {
+	id, ok := r.close(event)
+	if !ok {
+		return nil
+	}
+	v, err := r.value(details)
+	if err != nil {
+		v = nil // the reason says enough
+	}
+	message := reason
+	switch v := v.(type) {
+	case string:
+		message = v
+	case map[string]any:
+		if text, ok := v["message"].(string); ok {
+			message = text
+		}
+	}
+	f := machine.NewFailure(reason, message)
+	if m, ok := v.(map[string]any); ok {
+		f.Fields = machine.Value{V: m}
+	}
+	r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: f})
+	return nil
+}
+
+func (r *reader) refused(id string, cause schemas.Cause, details string) {
+	f := machine.NewFailure(string(cause), "the service refuses it: "+string(cause)+" "+details)
+	r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: f})
+}
+
+func (r *reader) childResult(a *schemas.ChildSuccess) error {
+	content, err := r.task.Payload(r.ctx, a.Result)
+	if err != nil {
+		return err
+	}
+	o, ok, err := unwrap[outcome](content)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return r.result(a.ScheduledEventID, content)
+	}
+	id, open := r.close(a.ScheduledEventID)
+	if open {
+		reduced, _ := o.Reduced.V.(map[string]any)
+		r.in = append(r.in, machine.Input{Kind: machine.Result, ID: id, Value: o.Output.V, Reduced: reduced})
+		delete(r.s.Children, id)
+	}
+	return nil
+}
+
+func (r *reader) childFailed(a *schemas.ChildFailed) error {
+	content, err := r.task.Payload(r.ctx, a.Details)
+	if err != nil {
+		return err
+	}
+	o, ok, err := unwrap[outcome](content)
+	if err != nil {
+		return err
+	}
+	if !ok || o.Failure == nil {
+		return r.failed(a.ScheduledEventID, a.Reason, content)
+	}
+	if id, open := r.close(a.ScheduledEventID); open {
+		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: o.Failure, State: o.State})
+		delete(r.s.Children, id)
+	}
+	return nil
+}
+
+// noted reads the note that an action was given with its decision.
+func noted(control schemas.Payload) string {
+	var id string
+	if json.Unmarshal(control, &id) != nil {
+		return ""
+	}
+	return id
+}
+
+// begins reads how a run begins.
+func (r *reader) begins(a *schemas.WorkflowStarted) (*origin, error) {
+	content, err := r.task.Payload(r.ctx, a.Input)
+	if err != nil {
+		return nil, err
+	}
+	o, ok, err := unwrap[origin](content)
+	if err != nil || ok {
+		return o, err
+	}
+	v, err := incoming(content)
+	if err != nil {
+		return nil, &inputError{err.Error()}
+	}
+	in, isMap := v.(map[string]any)
+	if v != nil && !isMap {
+		return nil, &inputError{"it is a " + value.TypeName(v) + ": give a map of its parameters"}
+	}
+	return &origin{Input: machine.Value{V: any(in)}}, nil
+}
+
+// inputError is about what a run was started with: the run fails, and asking again would not help.
+type inputError struct{ problem string }
+
+func (e *inputError) Error() string { return "the input of the run: " + e.problem }

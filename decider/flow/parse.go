@@ -1,0 +1,147 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/droverhq/drover/decider/flow/backoff"
+	"github.com/droverhq/drover/decider/flow/concurrency"
+	"github.com/droverhq/drover/decider/flow/condition"
+	"github.com/droverhq/drover/decider/flow/expr"
+	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/syntax"
+	"github.com/droverhq/drover/schemas"
+)
+
+// ParseOptions say how a definition is read. The zero value knows no registered step types.
+type ParseOptions struct {
+	// StepType is true if the text defines a step type.
+	StepType bool
+	// Types finds a registered step type by its name. Defaults to none.
+	Types func(name string) (*model.Definition, bool)
+	// Warn is told of what is allowed but hardly meant. Nil ignores it.
+	Warn func(*model.Error)
+}
+
+// Parse reads a definition and all the languages in its texts, and refuses what this release cannot run. The file is for messages
+// only. Errors are of type model.Errors where they have a place.
+func Parse(file string, text []byte, o *ParseOptions) (*model.Definition, error) {
+	if o == nil {
+		o = &ParseOptions{}
+	}
+	d, err := model.Parse(file, text, &model.Options{StepType: o.StepType, Types: o.Types, Warn: o.Warn, Checks: checks})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := machine.Compile(d); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := runnable(d); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return d, nil
+}
+
+var checks = model.Checks{
+	Text:        func(text string) error { return second(expr.ParseTemplate(text)) },
+	Let:         func(text string) error { return second(expr.ParseLet(text)) },
+	Transform:   func(text string) error { return second(expr.ParseChain(text)) },
+	Backoff:     func(text string) error { return second(backoff.Parse(text)) },
+	Limit:       func(text string) error { return second(backoff.ParseLimit(text)) },
+	Concurrency: func(text string) error { return second(concurrency.Parse(text)) },
+	Condition:   func(v any) error { return second(condition.Parse(v)) },
+	Explain:     explain,
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// explain takes an error apart. The place of one within a condition is that of the condition, and its key is named instead.
+func explain(err error) (offset int, problem, hint string) {
+	if c, ok := errors.AsType[*condition.Error](err); ok {
+		return -1, c.Error(), ""
+	}
+	if s, ok := errors.AsType[*syntax.Error](err); ok {
+		return s.Offset, s.Problem, s.Hint
+	}
+	return -1, err.Error(), ""
+}
+
+// Supported tells whether the broker of this release carries out a decision that flows need beyond those of every run. Flows that
+// cannot do without are refused when they are parsed; replay points and retention are written as markers instead.
+func Supported(d schemas.DecisionType) bool { return !unsupported[d] }
+
+var unsupported = map[schemas.DecisionType]bool{
+	schemas.DecideAcquireLock:       true,
+	schemas.DecideGetState:          true,
+	schemas.DecideSetState:          true,
+	schemas.DecideClearState:        true,
+	schemas.DecideSetReplayPoint:    true,
+	schemas.DecideResetReplayPoints: true,
+	schemas.DecideSetRetention:      true,
+}
+
+// runnable refuses locks and state keys as long as the broker has none.
+func runnable(d *model.Definition) error {
+	all := []*model.Definition{d}
+	for _, t := range d.Types {
+		all = append(all, t)
+	}
+	for _, one := range all {
+		if err := needsNothing(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func needsNothing(d *model.Definition) error {
+	if d.Lock != nil && !Supported(schemas.DecideAcquireLock) {
+		return fmt.Errorf("line %d: a workflow has a lock, which this release of the broker does not have yet: leave it out", d.Pos.Line)
+	}
+	for s := range d.All() {
+		switch {
+		case s.Nested != nil && s.Nested.Lock != nil && !Supported(schemas.DecideAcquireLock):
+			return fmt.Errorf("line %d: step %s has a lock, which this release of the broker does not have yet: leave it out", s.Pos.Line, s.Ref)
+		case (s.Type == "set-state" || s.Type == "clear-state") && !Supported(schemas.DecideSetState):
+			return fmt.Errorf("line %d: step %s is of type %s, and this release of the broker keeps no state keys yet: hand the value to an activity", s.Pos.Line, s.Ref, s.Type)
+		case !Supported(schemas.DecideGetState) && (reads(s.Inputs) || reads(s.Output) || asks(s.Condition)):
+			return fmt.Errorf("line %d: step %s reads a state key, and this release of the broker keeps none yet: let an activity read the value", s.Pos.Line, s.Ref)
+		}
+	}
+	return nil
+}
+
+// reads tells whether a value has an expression that names a state key.
+func reads(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, "${entity.") || strings.Contains(v, "${state.")
+	case []any:
+		return slices.ContainsFunc(v, reads)
+	case map[string]any:
+		for _, e := range v {
+			if reads(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// asks tells whether a condition names one.
+func asks(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, asks)
+	case map[string]any:
+		for k, e := range v {
+			if k == "sensor" || k == "config" || k == "state" || asks(e) {
+				return true
+			}
+		}
+	}
+	return reads(v)
+}

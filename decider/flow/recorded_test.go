@@ -1,0 +1,349 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/schemas"
+	"github.com/google/go-cmp/cmp"
+)
+
+// one is a store with a single flow.
+type one struct{ d *model.Definition }
+
+func (s one) Definition(_ context.Context, _, _, version string) (*model.Definition, string, error) {
+	if version != "" && version != s.d.Version() {
+		return nil, "", fmt.Errorf("%w: version %s", ErrNoDefinition, version)
+	}
+	return s.d, s.d.Version(), nil
+}
+
+// tape records a run: what its decider decides becomes events, as the broker would write them.
+type tape struct {
+	t        *testing.T
+	d        *Decider
+	events   []schemas.Event
+	previous int64
+	context  schemas.Payload
+	now      time.Time
+	full     bool // the history is
+}
+
+// record begins a run of a flow with everything that any release of the broker carries out.
+func record(t *testing.T, text string, input string) *tape {
+	t.Helper()
+	before := unsupported
+	unsupported = nil
+	t.Cleanup(func() { unsupported = before })
+	d, err := Parse("flow", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tp := &tape{t: t, d: New(one{d}, &Options{List: "main", Random: func() float64 { return 0.5 }}), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	tp.add(&schemas.WorkflowStarted{WorkflowID: "w", Run: "r", WorkflowType: "flow", Input: schemas.Payload(input)})
+	return tp
+}
+
+func (tp *tape) add(a schemas.Attributes) int64 {
+	id := int64(len(tp.events)) + 1
+	tp.events = append(tp.events, schemas.Event{ID: id, Time: schemas.At(tp.now), Attributes: a})
+	return id
+}
+
+// decide shows the decider what is new and returns what it decides, one a line.
+func (tp *tape) decide(happened ...schemas.Attributes) []string {
+	tp.t.Helper()
+	for _, a := range happened {
+		tp.add(a)
+	}
+	tp.add(&schemas.DeciderScheduled{})
+	started := tp.add(&schemas.DeciderStarted{})
+	make := func() ([]schemas.Decision, schemas.Payload) {
+		task, err := decider.NewTask(schemas.DecisionTask{
+			Namespace: "default", WorkflowID: "w", Run: "r", Type: "flow", Attempt: 1, Context: tp.context,
+			PreviousStartedID: tp.previous, StartedID: started, Events: tp.events[tp.previous:], SuggestContinueAsNew: tp.full,
+		})
+		if err != nil {
+			tp.t.Fatal(err)
+		}
+		decisions, err := tp.d.Decide(tp.t.Context(), task)
+		if err != nil {
+			tp.t.Fatal(err)
+		}
+		return decisions, task.Context()
+	}
+	decisions, after := make()
+	again, other := make()
+	if diff := cmp.Diff(lines(tp.t, decisions), lines(tp.t, again)); diff != "" || string(after) != string(other) {
+		tp.t.Errorf("a task that is answered twice gets two answers:\n%s\n%s\n%s", diff, after, other)
+	}
+	tp.previous, tp.context = started, after
+	tp.add(&schemas.DeciderCompleted{ExecutionContext: after})
+	for _, d := range decisions {
+		tp.write(d)
+	}
+	return lines(tp.t, decisions)
+}
+
+// write is the event of a decision.
+func (tp *tape) write(d schemas.Decision) {
+	switch a := d.Attributes.(type) {
+	case *schemas.ScheduleActivity:
+		tp.add(&schemas.ActivityScheduled{ActivityID: a.ActivityID, ActivityType: a.ActivityType, List: a.List, Input: a.Input})
+	case *schemas.ScheduleTimer:
+		tp.add(&schemas.TimerScheduled{TimerID: a.TimerID, StartToFireTimeout: a.StartToFireTimeout})
+	case *schemas.StartChild:
+		tp.add(&schemas.ChildScheduled{WorkflowID: a.WorkflowID, WorkflowType: a.WorkflowType, Input: a.Input, Control: a.Control})
+	case *schemas.SignalExternal:
+		tp.add(&schemas.SignalExternalScheduled{WorkflowID: a.WorkflowID, SignalName: a.SignalName, Control: a.Control})
+	case *schemas.AcquireLock:
+		tp.add(&schemas.LockRequested{Lock: a.Lock, Scope: a.Scope, Limit: a.Limit})
+	case *schemas.GetState:
+		tp.add(&schemas.StateRequested{Decision: d.Type(), Key: a.Key, Scope: a.Scope})
+	case *schemas.SetState:
+		tp.add(&schemas.StateRequested{Decision: d.Type(), Key: a.Key, Scope: a.Scope, Value: a.Value, Require: a.Require})
+	case *schemas.ClearState:
+		tp.add(&schemas.StateRequested{Decision: d.Type(), Key: a.Key, Scope: a.Scope})
+	}
+}
+
+// asked is the event of the latest request of a type.
+func (tp *tape) asked(typ schemas.EventType) int64 {
+	tp.t.Helper()
+	for i := len(tp.events) - 1; i >= 0; i-- {
+		if tp.events[i].Type() == typ {
+			return tp.events[i].ID
+		}
+	}
+	tp.t.Fatalf("there is no %s", typ)
+	return 0
+}
+
+func lines(t *testing.T, decisions []schemas.Decision) []string {
+	t.Helper()
+	var all []string
+	for _, d := range decisions {
+		data, err := json.Marshal(d.Attributes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(d.Type())+" "+string(data))
+	}
+	return all
+}
+
+func (tp *tape) want(got []string, want ...string) {
+	tp.t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		tp.t.Errorf("decisions (-want +got):\n%s", diff)
+	}
+}
+
+func TestLocksAndStateKeys(t *testing.T) {
+	tp := record(t, `
+lock: {name: l, scope: s, limit: 2}
+retention: 5 hash g
+steps:
+- let x = ${state.count} + 1
+- {step: "set-state count = ${x}", require: {equals: 41}, replayable: from here only, on-error: log refused}
+- clear-state old on elsewhere
+- workflow replayable reset
+`, "")
+	tp.want(tp.decide(), `SetRetention {"retention":"5","hash":"g"}`, `AcquireLock {"lock":"l","scope":"s","limit":2}`)
+	tp.want(tp.decide(&schemas.LockAcquired{Lock: "l", Scope: "s", Fence: 1, ScheduledEventID: tp.asked(schemas.EventLockRequested)}), `GetState {"key":"count"}`)
+	tp.want(tp.decide(&schemas.StateRead{Key: "count", Value: schemas.Payload("41"), ScheduledEventID: tp.asked(schemas.EventStateRequested)}),
+		`SetReplayPoint {"name":"1","only":true}`, `SetState {"key":"count","value":42,"require":{"equals":41}}`)
+	tp.want(tp.decide(&schemas.StateRefused{Key: "count", ScheduledEventID: tp.asked(schemas.EventStateRequested)}),
+		`RecordMarker {"markerName":"log","details":{"level":"info","text":"refused"}}`, `ClearState {"key":"old","scope":"elsewhere"}`)
+	tp.want(tp.decide(&schemas.StateCleared{Key: "old", ScheduledEventID: tp.asked(schemas.EventStateRequested)}, &schemas.LockBroken{Lock: "l"}),
+		`ResetReplayPoints {}`, `CompleteWorkflow {}`)
+	tp.want(tp.decide(&schemas.WorkflowCloseFailed{Decision: schemas.DecideCompleteWorkflow, Cause: schemas.CauseUnhandledDecision}), `CompleteWorkflow {}`)
+}
+
+func TestAnswersOfActivities(t *testing.T) {
+	const text = "steps:\n- {step: activity a, on-error: {step: 'log ${workflow.error.type}: ${workflow.error.message}'}}\n- return ${output}\n"
+	for name, tc := range map[string]struct {
+		answer func(scheduled int64) schemas.Attributes
+		want   string
+	}{
+		"json": {func(id int64) schemas.Attributes {
+			return &schemas.ActivitySuccess{ScheduledEventID: id, Result: schemas.Payload(`{"a":1}`)}
+		}, `CompleteWorkflow {"result":{"a":1}}`},
+		"text": {func(id int64) schemas.Attributes {
+			return &schemas.ActivitySuccess{ScheduledEventID: id, Result: schemas.Payload(`so so`)}
+		}, `CompleteWorkflow {"result":"so so"}`},
+		"bytes": {func(id int64) schemas.Attributes {
+			return &schemas.ActivitySuccess{ScheduledEventID: id, Result: schemas.Payload("\xff")}
+		}, "the answer cannot be used"},
+		"failed": {func(id int64) schemas.Attributes {
+			return &schemas.ActivityFailed{ScheduledEventID: id, Reason: "broke", Details: schemas.Payload(`"no money"`)}
+		}, "broke: no money"},
+		"details": {func(id int64) schemas.Attributes {
+			return &schemas.ActivityFailed{ScheduledEventID: id, Reason: "broke", Details: schemas.Payload(`{"message":"m"}`)}
+		}, "broke: m"},
+		"canceled": {func(id int64) schemas.Attributes { return &schemas.ActivityCanceled{ScheduledEventID: id} }, "canceled: canceled"},
+		"timed out": {func(id int64) schemas.Attributes {
+			return &schemas.ActivityTimedOut{ScheduledEventID: id, TimeoutType: schemas.TimeoutStartToClose}
+		}, "timeout: the activity ran out of time"},
+		"not taken": {func(id int64) schemas.Attributes { return &schemas.ActivityScheduledTimeout{ScheduledEventID: id} }, "timeout: no worker"},
+		"refused": {func(int64) schemas.Attributes {
+			return &schemas.ActivityScheduleFailed{ActivityID: "0#1", Cause: "LIMIT"}
+		}, "LIMIT: the service refuses it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tp := record(t, text, "")
+			tp.want(tp.decide(), `ScheduleActivity {"activityId":"0#1","activityType":"a","list":"main","notIdempotent":true}`)
+			got := strings.Join(tp.decide(tc.answer(tp.asked(schemas.EventActivityScheduled))), "\n")
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAnswersOfChildren(t *testing.T) {
+	const text = "steps:\n- {step: child ship with n = 1, run_id: s-1, on-error: {step: 'log ${workflow.error.cause.type}: ${workflow.error.message}'}}\n- return ${output}\n"
+	for name, tc := range map[string]struct {
+		answer func(scheduled int64) schemas.Attributes
+		want   string
+	}{
+		"success": {func(id int64) schemas.Attributes {
+			return &schemas.ChildSuccess{ScheduledEventID: id, Result: schemas.Payload(`5`)}
+		}, `CompleteWorkflow {"result":5}`},
+		"failed":     {func(id int64) schemas.Attributes { return &schemas.ChildFailed{ScheduledEventID: id, Reason: "broke"} }, "broke: broke"},
+		"canceled":   {func(id int64) schemas.Attributes { return &schemas.ChildCanceled{ScheduledEventID: id} }, "canceled: the child"},
+		"terminated": {func(id int64) schemas.Attributes { return &schemas.ChildTerminated{ScheduledEventID: id} }, "terminated: the child"},
+		"timed out":  {func(id int64) schemas.Attributes { return &schemas.ChildTimedOut{ScheduledEventID: id} }, "timeout: the child"},
+		"refused": {func(id int64) schemas.Attributes {
+			return &schemas.ChildStartFailed{WorkflowID: "s-1", Cause: schemas.CauseWorkflowRunning, ScheduledEventID: id, Control: schemas.Payload(`"0#1/0"`)}
+		}, "WORKFLOW_ALREADY_RUNNING: the service refuses it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tp := record(t, text, "")
+			tp.want(tp.decide(), `StartChild {"workflowId":"s-1","workflowType":"ship","input":{"n":1},"control":"0#1/0"}`)
+			got := strings.Join(tp.decide(tc.answer(tp.asked(schemas.EventChildScheduled))), "\n")
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// A part of the flow is told its version, so that it runs what the run around it does.
+func TestPartsOfTheFlow(t *testing.T) {
+	tp := record(t, "steps:\n- {type: workflow, input: {d: '${x}'}, steps: [no-op]}\n- return ${output}\n", `{"x": 5}`)
+	got := tp.decide()
+	version := tp.d.store.(one).d.Version()
+	tp.want(got, `StartChild {"workflowId":"r:0#1/0","workflowType":"flow","input":{"$flow":{"version":"`+version+`","part":"0","input":{"d":5}}},"control":"0#1/0"}`)
+	id := tp.asked(schemas.EventChildScheduled)
+	tp.want(tp.decide(&schemas.ChildSuccess{ScheduledEventID: id, Result: schemas.Payload(`{"$flow":{"output":{"$duration":"1h"}}}`)}),
+		`CompleteWorkflow {"result":"1h"}`)
+}
+
+func TestSignalsThatReachNobody(t *testing.T) {
+	tp := record(t, "steps:\n- signal done to w-2 with 5\n- wait for signal go\n", "")
+	tp.want(tp.decide(), `SignalExternal {"workflowId":"w-2","signalName":"done","input":"5","control":"done"}`)
+	got := tp.decide(&schemas.SignalExternalFailed{WorkflowID: "w-2", Cause: schemas.CauseUnknownExecution, Control: schemas.Payload(`"done"`)})
+	if len(got) != 1 || !strings.Contains(got[0], "signal done has reached nobody") {
+		t.Errorf("got %s, want a line in the log", got)
+	}
+	tp.want(tp.decide(&schemas.Signal{SignalName: "go", Input: schemas.Payload("\xff")}), `CompleteWorkflow {"result":{"unreadable":"the payload is neither JSON nor text: encode bytes, for example in base64"}}`)
+}
+
+// A store that cannot answer, and a context that is none, are errors: the broker asks again, and nothing is decided.
+func TestErrorsOfDecide(t *testing.T) {
+	tp := record(t, "steps: [sleep 1s]", "")
+	for name, task := range map[string]schemas.DecisionTask{
+		"a context of another format": {Context: schemas.Payload(`{"drover_flow": 7}`)},
+		"a context that is none":      {Context: schemas.Payload(`{`)},
+		"a version that is gone":      {Context: schemas.Payload(`{"drover_flow": 1, "version": "x"}`)},
+		"a part that is gone":         {Context: schemas.Payload(`{"drover_flow": 1, "version": "` + tp.d.store.(one).d.Version() + `", "part": "9"}`)},
+		"no start":                    {},
+	} {
+		task.WorkflowID, task.Run, task.Type, task.StartedID = "w", "r", "flow", 1
+		task.Events = []schemas.Event{{ID: 1, Attributes: &schemas.DeciderStarted{}}}
+		tk, err := decider.NewTask(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decisions, err := tp.d.Decide(t.Context(), tk)
+		if err == nil || len(decisions) > 0 {
+			t.Errorf("%s: got %d decisions and %v, want an error", name, len(decisions), err)
+		}
+		if strings.Contains(name, "version") && !errors.Is(err, ErrNoDefinition) {
+			t.Errorf("%s: got %v, want ErrNoDefinition", name, err)
+		}
+	}
+}
+
+// What the broker does not carry out is refused where it is written, with its line.
+func TestParseRefusesWhatIsNotThere(t *testing.T) {
+	for text, want := range map[string]string{
+		"lock: l\nsteps: [no-op]":                                       "line 1: a workflow has a lock",
+		"steps:\n- {type: workflow, lock: l, steps: [no-op]}":           "line 2: step 0 has a lock",
+		"steps:\n- no-op\n- set-state a = 1":                            "line 3: step 1 is of type set-state",
+		"steps:\n- let x = ${state.a}":                                  "line 2: step 0 reads a state key",
+		"steps:\n- {step: no-op, condition: {sensor: a, equals: 1}}":    "reads a state key",
+		"steps:\n- {step: no-op, output: {a: ['${entity.sensor.b}']}}":  "reads a state key",
+		"steps:\n- wait task ${x}":                                      "wait task is not there",
+		"steps:\n- {step: no-op, condition: {target: 1, less-then: 2}}": "did you mean less-than",
+		"steps:\n- let x = 1 +":                                         ":2:",
+	} {
+		if _, err := Parse("f.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A run whose history is full continues as new when nothing is under way, with what has just come in; if that is refused, nothing is lost.
+func TestContinuesAsNew(t *testing.T) {
+	const text = `
+steps:
+- let n = 0
+- {id: again, step: 'let n = ${n} + 1'}
+- {step: activity work, output: "${output}"}
+- {step: activity play, timeout: 1h}
+- {step: goto again, condition: {target: "${n}", less-than: 3}}
+- return ${n} ${output}
+`
+	done := func(tp *tape, result string) schemas.Attributes {
+		return &schemas.ActivitySuccess{ScheduledEventID: tp.asked(schemas.EventActivityScheduled), Result: schemas.Payload(result)}
+	}
+	work := func(n int) string {
+		return fmt.Sprintf(`ScheduleActivity {"activityId":"2#%d","activityType":"work","list":"main","notIdempotent":true}`, n)
+	}
+	tp := record(t, text, "")
+	tp.want(tp.decide(), work(1))
+	tp.full = true
+	got := tp.decide(done(tp, `{"x": 1.0}`))
+	if len(got) != 1 || !strings.HasPrefix(got[0], "ContinueAsNew ") {
+		t.Fatalf("got %s, want ContinueAsNew", got)
+	}
+	play := `ScheduleActivity {"activityId":"3#1","activityType":"play","list":"main","notIdempotent":true}`
+	var next struct{ Input schemas.Payload }
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(got[0], "ContinueAsNew ")), &next); err != nil {
+		t.Fatal(err)
+	}
+
+	// It is refused, because a signal came: the next decision has both, and what the activity brought is not lost.
+	again := tp.decide(&schemas.WorkflowCloseFailed{Decision: schemas.DecideContinueAsNew, Cause: schemas.CauseUnhandledDecision}, &schemas.Signal{SignalName: "s"})
+	if len(again) != 1 || !strings.HasPrefix(again[0], "ContinueAsNew ") {
+		t.Fatalf("got %s, want ContinueAsNew again", again)
+	}
+	tp.full = false
+	tp.want(tp.decide(&schemas.Signal{SignalName: "s"}), `ScheduleTimer {"timerId":"3#1!timeout","startToFireTimeout":3600}`, play)
+	tp.full = true // but a timeout is under way
+	tp.want(tp.decide(done(tp, "5")), `CancelTimer {"timerId":"3#1!timeout"}`, work(2))
+
+	// It is carried out: the next run goes on with what came in.
+	other := record(t, text, string(next.Input))
+	other.want(other.decide(), `ScheduleTimer {"timerId":"3#1!timeout","startToFireTimeout":3600}`, play)
+	other.want(other.decide(done(other, "5")), `CancelTimer {"timerId":"3#1!timeout"}`, work(2))
+}

@@ -1,0 +1,95 @@
+package flow
+
+import (
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/schemas"
+)
+
+const naps = "steps:\n- let n = 0\n- {id: nap, step: 'let n = ${n} + 1'}\n- sleep 1h\n- {step: goto nap, condition: {target: '${n}', less-than: 20}}\n- return ${n}\n"
+
+// A run is the same whether its state stays in memory or is read from the context.
+func TestWarmRuns(t *testing.T) {
+	for name, warm := range map[string]int{"warm": 0, "cold": -1} {
+		t.Run(name, func(t *testing.T) {
+			drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+				definition, err := Parse("naps", []byte(naps), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := New(one{definition}, &Options{Warm: warm})
+				w := e.Client.Deciders(nil)
+				w.Register("naps", d)
+				e.Go(w)
+				run, err := e.Client.Start(t.Context(), "naps", nil, &drover.StartOptions{ID: "n"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				begin := time.Now()
+				var got int
+				e.Result(run, &got)
+				if took := time.Since(begin).Round(time.Minute); got != 20 || took != 20*time.Hour {
+					t.Errorf("got %d after %v, want 20 after 20h", got, took)
+				}
+				d.warm.mu.Lock()
+				defer d.warm.mu.Unlock()
+				if (d.warm.hits >= 15) != (warm == 0) {
+					t.Errorf("%d of 21 decisions found their run in memory", d.warm.hits)
+				}
+				if len(d.warm.runs) != 0 {
+					t.Errorf("%d runs are kept after their end", len(d.warm.runs))
+				}
+			})
+		})
+	}
+}
+
+func TestWarmRunsAreBounded(t *testing.T) {
+	w := &warmRuns{most: 3}
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		task, err := decider.NewTask(schemas.DecisionTask{WorkflowID: id, Run: "r", StartedID: 1, Events: []schemas.Event{{ID: 1, Attributes: &schemas.DeciderStarted{}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.keep(task, &warmRun{s: &saved{}})
+		if w.take(task) != nil {
+			t.Errorf("%s: a task that proves nothing has found a run", id)
+		}
+		w.keep(task, &warmRun{s: &saved{}})
+	}
+	if len(w.runs) > 3 {
+		t.Errorf("%d runs are kept, want 3 at most", len(w.runs))
+	}
+}
+
+// A run that fills its history goes on in others under the same id, each with what the one before has left.
+func TestContinuesOnTheBroker(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		definition, err := Parse("naps", []byte(naps), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := New(one{definition}, nil)
+		d.full = func(t *decider.Task) bool { return t.StartedID() > 25 }
+		w := e.Client.Deciders(nil)
+		w.Register("naps", d)
+		e.Go(w)
+		run, err := e.Client.Start(t.Context(), "naps", nil, &drover.StartOptions{ID: "n"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got int
+		e.Result(run, &got)
+		if got != 20 {
+			t.Errorf("got %d, want 20", got)
+		}
+		h := e.History("n")
+		if a, ok := h[0].Attributes.(*schemas.WorkflowStarted); !ok || a.ContinuedExecutionRun == "" || len(h) > 40 {
+			t.Errorf("the last run has %d events and has not continued another", len(h))
+		}
+	})
+}
