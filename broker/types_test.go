@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -573,6 +575,27 @@ func TestTypesBucketMadeAnew(t *testing.T) {
 		}
 		if _, _, err := f.post.KVGet(t.Context(), ns.BucketTypes(), "workflow.w0.="); !errors.Is(err, post.ErrNotFound) {
 			t.Fatalf("got %v, want nothing of the old bucket", err)
+		}
+	})
+}
+
+// A broker that is started while the server of its buckets has no leader waits for one, and does not end.
+func TestBrokerWaitsForALeaderAsItBegins(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		leader := time.Now().Add(25 * time.Second)
+		var asked atomic.Int64
+		f.node("a", func(subject string, _ []byte) cutwire.Verdict {
+			if strings.HasPrefix(subject, "$JS.API.CONSUMER.CREATE.KV_drover-default-types.") && time.Now().Before(leader) {
+				asked.Add(1)
+				return cutwire.Swallow
+			}
+			return cutwire.Pass
+		})
+		f.decider("order", func(*decisionTask) string { return complete })
+		f.start(startO)
+		f.completes("o")
+		if time.Now().Before(leader) || asked.Load() < 2 {
+			t.Errorf("served at %v behind %d questions, want it behind %v", time.Now(), asked.Load(), leader)
 		}
 	})
 }
