@@ -72,6 +72,7 @@ var floors = map[string]int{
 	"decider/flow/machine":     30,
 	"decider/flow/define":      31,
 	"decider/flow/store":       31,
+	"decider/flow":             32,
 }
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.

@@ -1,25 +1,17 @@
 package flow
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/droverhq/drover/decider/flow/backoff"
-	"github.com/droverhq/drover/decider/flow/concurrency"
-	"github.com/droverhq/drover/decider/flow/condition"
-	"github.com/droverhq/drover/decider/flow/expr"
-	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/define"
 	"github.com/droverhq/drover/decider/flow/model"
-	"github.com/droverhq/drover/decider/flow/syntax"
 	"github.com/droverhq/drover/schemas"
 )
 
-// ParseOptions say how a definition is read. The zero value knows no registered step types.
+// ParseOptions say how the definition of a flow, or of a step type if it has an id, is read. The zero value knows no registered step types.
 type ParseOptions struct {
-	// StepType is true if the text defines a step type.
-	StepType bool
 	// Types finds a registered step type by its name. Defaults to none.
 	Types func(name string) (*model.Definition, bool)
 	// Warn is told of what is allowed but hardly meant. Nil ignores it.
@@ -32,41 +24,19 @@ func Parse(file string, text []byte, o *ParseOptions) (*model.Definition, error)
 	if o == nil {
 		o = &ParseOptions{}
 	}
-	d, err := model.Parse(file, text, &model.Options{StepType: o.StepType, Types: o.Types, Warn: o.Warn, Checks: checks})
+	r, err := define.Parse(file, text, o.Types)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := machine.Compile(d); err != nil {
+	if o.Warn != nil {
+		for _, w := range r.Warnings {
+			o.Warn(w)
+		}
+	}
+	if err := runnable(r.Definition); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if err := runnable(d); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return d, nil
-}
-
-var checks = model.Checks{
-	Text:        func(text string) error { return second(expr.ParseTemplate(text)) },
-	Let:         func(text string) error { return second(expr.ParseLet(text)) },
-	Transform:   func(text string) error { return second(expr.ParseChain(text)) },
-	Backoff:     func(text string) error { return second(backoff.Parse(text)) },
-	Limit:       func(text string) error { return second(backoff.ParseLimit(text)) },
-	Concurrency: func(text string) error { return second(concurrency.Parse(text)) },
-	Condition:   func(v any) error { return second(condition.Parse(v)) },
-	Explain:     explain,
-}
-
-func second[T any](_ T, err error) error { return err }
-
-// explain takes an error apart. The place of one within a condition is that of the condition, and its key is named instead.
-func explain(err error) (offset int, problem, hint string) {
-	if c, ok := errors.AsType[*condition.Error](err); ok {
-		return -1, c.Error(), ""
-	}
-	if s, ok := errors.AsType[*syntax.Error](err); ok {
-		return s.Offset, s.Problem, s.Hint
-	}
-	return -1, err.Error(), ""
+	return r.Definition, nil
 }
 
 // Supported tells whether the broker of this release carries out a decision that flows need beyond those of every run. Flows that
