@@ -147,7 +147,8 @@ func deskNumber(number string, desks int) (int, error) {
 	return i % desks, nil
 }
 
-func (h *hub) started(m post.Msg) error {
+// at finds the desk of the workflow that a message names, and holds its lock while do runs.
+func (h *hub) at(m post.Msg, do func(d *desk, number string) error) error {
 	number, err := readNumber(m.Data)
 	if err != nil {
 		return err
@@ -158,28 +159,26 @@ func (h *hub) started(m post.Msg) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.talks[number] = &talk{number: number, start: m.Reply}
-	question := lastBySubject + namespace.HistoryOfWorkflow(d.n, number) + `"}`
-	return h.reads.PublishReply(directGet+namespace.StreamHistory(d.n), d.looks+number, nil, []byte(question))
+	return do(d, number)
+}
+
+func (h *hub) started(m post.Msg) error {
+	return h.at(m, func(d *desk, number string) error {
+		d.talks[number] = &talk{number: number, start: m.Reply}
+		question := lastBySubject + namespace.HistoryOfWorkflow(d.n, number) + `"}`
+		return h.reads.PublishReply(directGet+namespace.StreamHistory(d.n), d.looks+number, nil, []byte(question))
+	})
 }
 
 func (h *hub) resultAsked(m post.Msg) error {
-	number, err := readNumber(m.Data)
-	if err != nil {
-		return err
-	}
-	d, err := h.deskOf(number)
-	if err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t, err := d.talk(number)
-	if err != nil {
-		return err
-	}
-	t.result = m.Reply
-	return d.end(t)
+	return h.at(m, func(d *desk, number string) error {
+		t, err := d.talk(number)
+		if err != nil {
+			return err
+		}
+		t.result = m.Reply
+		return d.end(t)
+	})
 }
 
 // talk finds a workflow. The caller holds mu, as for all that follows.

@@ -11,8 +11,9 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/droverhq/drover/decider/flow/value"
 )
 
 // format is the number of the stored form. A reader refuses numbers and fields that it does not know: to run a part of a
@@ -84,11 +85,7 @@ func Decode(data []byte) (*Definition, error) {
 func toJSON(v any) any {
 	switch v := v.(type) {
 	case float64:
-		s := strconv.FormatFloat(v, 'g', -1, 64)
-		if !strings.ContainsAny(s, ".e") {
-			s += ".0"
-		}
-		return json.Number(s)
+		return json.Number(value.FloatText(v))
 	case []any:
 		l := make([]any, len(v))
 		for i, item := range v {
