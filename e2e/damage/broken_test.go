@@ -26,6 +26,7 @@ import (
 var wounds = map[string]func(t *testing.T, dir string){
 	"flipped bit":                  flip,
 	"flipped bit in a last record": flipLast,
+	"flipped bit in a subject":     flipSubject,
 	"truncated block": func(t *testing.T, dir string) {
 		name, b := block(t, dir)
 		overwrite(t, name, b[:len(b)*2/3])
@@ -34,10 +35,44 @@ var wounds = map[string]func(t *testing.T, dir string){
 	"flipped bit, deleted index": func(t *testing.T, dir string) { flip(t, dir); deleteIndex(t, dir) },
 }
 
+// flip damages the message in the middle of the file, of a history one that has others of its run before and behind it.
 func flip(t *testing.T, dir string) {
 	name, b := block(t, dir)
-	b[len(b)/2] ^= 0x10
+	at := len(b) / 2
+	if first := bytes.Index(b, openRun); first >= 0 {
+		at = inBody(first + len(openRun) + bytes.Index(b[first+len(openRun):], openRun))
+	}
+	b[at] ^= 0x10
 	overwrite(t, name, b)
+}
+
+// flipLast damages the last record of an open run, so that only what the run knows is too little.
+func flipLast(t *testing.T, dir string) {
+	name, b := block(t, dir)
+	b[inBody(lastOfOpenRun(t, b))] ^= 0x10
+	overwrite(t, name, b)
+}
+
+// flipSubject makes the last record of an open run one of another workflow: NATS finds it under neither name.
+func flipSubject(t *testing.T, dir string) {
+	name, b := block(t, dir)
+	b[lastOfOpenRun(t, b)+bytes.IndexByte(openRun, 'w')] ^= 0x10
+	overwrite(t, name, b)
+}
+
+// openRun is in the subject of each record of a run that waits for a signal.
+var openRun = []byte("history.0.w-1.")
+
+// inBody is a place behind the subject that begins with openRun at.
+func inBody(at int) int { return at + 60 }
+
+func lastOfOpenRun(t *testing.T, b []byte) int {
+	t.Helper()
+	at := bytes.LastIndex(b, openRun)
+	if at < 0 {
+		t.Fatal("there is no record of w-1")
+	}
+	return at
 }
 
 func deleteIndex(t *testing.T, dir string) {
@@ -68,46 +103,38 @@ func overwrite(t *testing.T, name string, b []byte) {
 	}
 }
 
-// The last record of an open run, so that only what the run knows is too little.
-func flipLast(t *testing.T, dir string) {
-	name, b := block(t, dir)
-	at := bytes.LastIndex(b, []byte("history.0.w-1."))
-	if at < 0 {
-		t.Fatal("there is no record of w-1")
-	}
-	b[at+60] ^= 0x10
-	overwrite(t, name, b)
-}
-
 // A stopped store is damaged, and started again. Whatever it was, no run goes on from something that did not happen: each
-// completes as it should, or is refused and named by drover verify; and a history that has lost its end says so, and may have lost
-// whole runs with it.
+// completes as it should, or is refused, and drover verify names every run that has lost a record; and a history that has lost its
+// end says so, and may have lost whole runs with it.
 func TestDamagedStore(t *testing.T) {
 	const history = "drover-default-history-0"
 	for _, tt := range []struct {
 		profile, stream, wound string
 		says                   string // a line of the log
-		named                  bool   // a run is refused, and verify names it
+		refused                bool   // a run does not go on
+		named                  bool   // verify names a run
 	}{
-		{"single", history, "flipped bit", "", true},
-		{"single", history, "flipped bit in a last record", "", true},
-		{"single", history, "truncated block", "the history has lost its end", false},
-		{"single", history, "flipped bit, deleted index", "the history has lost its end", false},
-		{"single", history, "deleted index", "", false},
-		{"dev", history, "flipped bit", "", true},
-		{"dev", history, "truncated block", "the history has lost its end", false},
-		{"single", "drover-default-in-0", "flipped bit", "", false},
-		{"single", "drover-default-in-0", "truncated block", "a new incarnation begins", false},
-		{"single", "drover-default-signals", "flipped bit", "", false},
-		{"single", "drover-default-signals", "truncated block", "", false},
-		{"single", "drover-default-tasks-load", "flipped bit", "", false},
-		{"single", "drover-default-tasks-load", "truncated block", "", false},
-		{"single", "drover-default-alarms-0", "truncated block", "", false},
-		{"single", "drover-default-alarms-0", "deleted index", "", false},
-		{"single", "KV_drover-default-claims", "flipped bit", "", false},
-		{"single", "KV_drover-default-claims", "truncated block", "", false},
-		{"single", "KV_drover-default-checkpoints", "flipped bit", "", false},
-		{"single", "KV_drover-default-checkpoints", "truncated block", "", false},
+		{"single", history, "flipped bit", "", true, true},
+		{"single", history, "flipped bit in a last record", "", true, true},
+		// NATS shows nobody the record that is lost so. Its run goes on from the one before; verify counts.
+		{"single", history, "flipped bit in a subject", "", false, true},
+		{"single", history, "truncated block", "the history has lost its end", false, false},
+		{"single", history, "flipped bit, deleted index", "the history has lost its end", false, false},
+		{"single", history, "deleted index", "", false, false},
+		{"dev", history, "flipped bit", "", true, true},
+		{"dev", history, "truncated block", "the history has lost its end", false, false},
+		{"single", "drover-default-in-0", "flipped bit", "", false, false},
+		{"single", "drover-default-in-0", "truncated block", "a new incarnation begins", false, false},
+		{"single", "drover-default-signals", "flipped bit", "", false, false},
+		{"single", "drover-default-signals", "truncated block", "", false, false},
+		{"single", "drover-default-tasks-load", "flipped bit", "", false, false},
+		{"single", "drover-default-tasks-load", "truncated block", "", false, false},
+		{"single", "drover-default-alarms-0", "truncated block", "", false, false},
+		{"single", "drover-default-alarms-0", "deleted index", "", false, false},
+		{"single", "KV_drover-default-claims", "flipped bit", "", false, false},
+		{"single", "KV_drover-default-claims", "truncated block", "", false, false},
+		{"single", "KV_drover-default-checkpoints", "flipped bit", "", false, false},
+		{"single", "KV_drover-default-checkpoints", "truncated block", "", false, false},
 	} {
 		t.Run(tt.profile+"/"+tt.stream+"/"+tt.wound, func(t *testing.T) {
 			t.Parallel()
@@ -138,8 +165,8 @@ func TestDamagedStore(t *testing.T) {
 					t.Errorf("%s is refused and drover verify does not name it: %+v", id, v.Violations)
 				}
 			}
-			if len(refused) > 0 != tt.named || v.OK == tt.named {
-				t.Errorf("got refusals %v and violations %+v, want some: %v", refused, v.Violations, tt.named)
+			if len(refused) > 0 != tt.refused || v.OK == tt.named {
+				t.Errorf("got refusals %v and violations %+v, want some: %v and %v", refused, v.Violations, tt.refused, tt.named)
 			}
 			if !strings.Contains(log, tt.says) {
 				t.Errorf("the log does not say %q", tt.says)
