@@ -36,6 +36,7 @@ var floors = map[string]int{
 	"broker/embedded/": 21, // servers for tests
 	"broker/topology":  21,
 	"broker/claims":    21,
+	"broker/locks":     20,
 	"broker/nodes":     21,
 	"broker/dead":      21,
 	"broker/history":   21,
@@ -62,7 +63,7 @@ var floors = map[string]int{
 }
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
-var pure = []string{"schemas", "broker/execution", "broker/checker"}
+var pure = []string{"schemas", "broker/execution", "broker/locks", "broker/checker"}
 
 var pureForbids = []string{"context", "sync", "math/rand", "crypto/rand", "log", "github.com/sirupsen/logrus", "github.com/nats-io"}
 

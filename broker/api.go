@@ -33,6 +33,8 @@ var verbs = []struct {
 	{"resume", "undo a pause: ExecutionRequest → AckResponse", passOn("resume")},
 	{"cancel", "ask the decider to end a run: ExecutionRequest → AckResponse", passOn(kindCancel)},
 	{"terminate", "end a run at once: ExecutionRequest → AckResponse", passOn(kindEnd)},
+	{"locks", "who holds which lock, and who waits: LocksRequest → LocksResponse", (*Broker).serveLocks},
+	{kindBreakLock, "take a lock from a run: ExecutionRequest → AckResponse", passOn(kindBreakLock)},
 	{"list", "executions by simple filters: ListRequest → ListResponse", (*Broker).serveList},
 	{"count", "how many a list has: CountRequest → CountResponse", (*Broker).serveCount},
 	{"lists", "how the task lists stand: TaskListsRequest → TaskListsResponse", (*Broker).serveLists},
@@ -108,6 +110,8 @@ func passOn(verb string) func(*Broker, micro.Request) {
 			WorkflowID  string              `json:"workflowId"`
 			Name        string              `json:"name"`
 			ChildPolicy schemas.ChildPolicy `json:"childPolicy"`
+			Lock        string              `json:"lock"`
+			Scope       string              `json:"scope"`
 		}
 		if err := schemas.Unmarshal(r.Data(), &q); err != nil {
 			b.refuse(r, invalid(err))
@@ -129,6 +133,12 @@ func passOn(verb string) func(*Broker, micro.Request) {
 		if verb == "signal" {
 			if err := schemas.ValidateID("name", q.Name); err != nil {
 				b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("name"))
+				return
+			}
+		}
+		if verb == kindBreakLock {
+			if err := schemas.ValidateLock(q.Lock, q.Scope); err != nil {
+				b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("lock"))
 				return
 			}
 		}
