@@ -29,6 +29,7 @@ func (h *History) applyExchange(e schemas.Event) bool {
 		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.WorkflowID, decided: a.DeciderCompletedEventID}
 	case *schemas.LockRequested:
 		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Lock, scope: a.Scope, decided: a.DeciderCompletedEventID, leased: a.Lease.Limited()}
+		h.lockLimits[lockKey(a.Lock, a.Scope)] = a.Limit
 	case *schemas.StateRequested:
 		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Key, scope: a.Scope, asked: a.Decision}
 	case *schemas.ExternalSignaled:
