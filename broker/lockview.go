@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
@@ -148,6 +149,32 @@ func (p *partition) watchLease(key string, v *lockView, least time.Duration) {
 // leaseLook is how long behind the end of a lease, by our estimate of the server's clock, we look: the estimate is never ahead,
 // so the lease is over by then, and a clock that stands still does not make us look without pause.
 const leaseLook = 20 * time.Millisecond
+
+// judgeLocksOf compares every place of a workflow with it.
+func (p *partition) judgeLocksOf(r *run) {
+	for key, v := range p.lockViews {
+		for at := range v.ours {
+			if at.wid == r.wid {
+				p.judgeLock(key, at)
+			}
+		}
+	}
+}
+
+// locking tells whether a lock of the run is being changed.
+func (p *partition) locking(r *run) bool {
+	for key, c := range p.lockChanges {
+		if r.state.Locks[key] != nil {
+			return true
+		}
+		for _, op := range slices.Concat(c.at, c.queue) {
+			if op.place.WorkflowID == r.wid {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // judgeLock compares a place with its run, once that is loaded and the history has all that is in memory of it: what was
 // decided and is not written yet must change no key.
