@@ -13,8 +13,6 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -383,22 +381,4 @@ func (b *Broker) countDead(ctx context.Context, q *schemas.DeadRequest, filter s
 		a.Counts = append(a.Counts, schemas.DeadCount{Reason: reason, Count: counts[reason]})
 	}
 	return a, nil
-}
-
-func (b *Broker) serveTaskList(r micro.Request) {
-	var q schemas.TaskListRequest
-	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
-		b.refuse(r, invalid(err))
-		return
-	}
-	if err := schemas.ValidateName("list", q.List); err != nil {
-		b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("list"))
-		return
-	}
-	b.background(r, func(ctx context.Context) (any, error) {
-		if err := b.ensureList(ctx, q.List); err != nil {
-			return nil, schemas.Errorf(schemas.CodeUnavailable, "%v", err).InField("list")
-		}
-		return &schemas.TaskListResponse{V: schemas.Version, Stream: b.ns.StreamTasks(q.List), Consumer: topology.Consumer, Consumers: subject.Consumers()}, nil
-	})
 }

@@ -44,6 +44,11 @@ type lockChange struct {
 	tries            int       // that were refused in a row
 }
 
+// patience is the pause behind a try that the server did not carry out, and not because somebody was faster.
+func (c *lockChange) patience() time.Duration {
+	return min(effectRetry*time.Duration(c.tries+1), badLockRetry)
+}
+
 // lockRead is a key as its leader has it.
 type lockRead struct {
 	lock *schemas.LockRecord // nil: absent
@@ -120,7 +125,7 @@ func (p *partition) tryLock(c *lockChange) {
 			p.writeLock(c, got)
 			return
 		}
-		delay := effectRetry
+		delay := c.patience()
 		switch {
 		case errors.Is(err, ErrNewerFence):
 			p.fail("change lock %q: %w", c.key, err)
@@ -199,7 +204,7 @@ func (p *partition) writeLock(c *lockChange, got lockRead) {
 		return p.b.conn.KVUpdate(ctx, bucket, c.key, body, got.rev, 0)
 	}, func(rev uint64, err error) {
 		if err != nil {
-			delay := effectRetry
+			delay := c.patience()
 			if errors.Is(err, post.ErrWrongSequence) || errors.Is(err, post.ErrInFlight) {
 				delay = casPause + rand.N(casPause)
 			} else {
