@@ -57,12 +57,16 @@ func TestLockOfAnAncestorThatComesLater(t *testing.T) {
 			switch {
 			case d.has("ChildSuccess"):
 				return complete
+			case d.has("Signal"):
+				return `[{"type":"StartChild","attributes":{"workflowId":"child","workflowType":"one"}}]`
 			case d.has("WorkflowStarted"):
-				return "[" + acquire("L", "") + `,{"type":"StartChild","attributes":{"workflowId":"child","workflowType":"one"}}]`
+				return "[" + acquire("L", "") + "]"
 			}
 			return "[]"
 		})
 		f.start(`{"workflowId":"top","type":"parent"}`)
+		f.stands("L", "", "first", "top")
+		f.publish(ns.Signal("top", "go on"), "")
 		f.stands("L", "", "first", "top child")
 		f.publish(ns.Signal("first", "go"), "")
 		f.happens("top", "LockAcquired")

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/droverhq/drover/schemas"
 )
@@ -31,11 +32,12 @@ func (g *game) lockNews() Message {
 	return Granted{Key: key, Asked: asked, Place: place}
 }
 
-// checkLock: what is asked for stands in the state, and what is given back does not.
-func (g *game) checkLock(e Effect) error {
+// checkLock: what is asked for stands in the state, unless it is given back in the same step; and what is given back does not.
+func (g *game) checkLock(e Effect, all []Effect) error {
 	switch e := e.(type) {
 	case EnterLock:
-		if l := g.lived.LockOf(e.Key, e.Asked); l == nil && !g.lived.Closed() || l != nil && (!l.Waits() || l.By != e.By) {
+		left := slices.ContainsFunc(of[LeaveLock](all), func(x LeaveLock) bool { return x.Asked == e.Asked })
+		if l := g.lived.LockOf(e.Key, e.Asked); l == nil && !left || l != nil && (!l.Waits() || l.By != e.By) {
 			return fmt.Errorf("enters %+v, which is %+v", e, l)
 		}
 	case LeaveLock:

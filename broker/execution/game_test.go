@@ -245,7 +245,7 @@ func (g *game) checkEffects(m Message, before int64, events []schemas.Event, eff
 				return fmt.Errorf("%T: %w", m, err)
 			}
 		case EnterLock, LeaveLock:
-			if err := g.checkLock(e); err != nil {
+			if err := g.checkLock(e, effects); err != nil {
 				return fmt.Errorf("%T: %w", m, err)
 			}
 		case Permit:
