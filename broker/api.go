@@ -13,8 +13,6 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -33,6 +31,8 @@ var verbs = []struct {
 	{"resume", "undo a pause: ExecutionRequest → AckResponse", passOn("resume")},
 	{"cancel", "ask the decider to end a run: ExecutionRequest → AckResponse", passOn(kindCancel)},
 	{"terminate", "end a run at once: ExecutionRequest → AckResponse", passOn(kindEnd)},
+	{"locks", "who holds which lock, and who waits: LocksRequest → LocksResponse", (*Broker).serveLocks},
+	{kindBreakLock, "take a lock from a run: ExecutionRequest → AckResponse", passOn(kindBreakLock)},
 	{"list", "executions by simple filters: ListRequest → ListResponse", (*Broker).serveList},
 	{"count", "how many a list has: CountRequest → CountResponse", (*Broker).serveCount},
 	{"lists", "how the task lists stand: TaskListsRequest → TaskListsResponse", (*Broker).serveLists},
@@ -108,6 +108,8 @@ func passOn(verb string) func(*Broker, micro.Request) {
 			WorkflowID  string              `json:"workflowId"`
 			Name        string              `json:"name"`
 			ChildPolicy schemas.ChildPolicy `json:"childPolicy"`
+			Lock        string              `json:"lock"`
+			Scope       string              `json:"scope"`
 		}
 		if err := schemas.Unmarshal(r.Data(), &q); err != nil {
 			b.refuse(r, invalid(err))
@@ -129,6 +131,12 @@ func passOn(verb string) func(*Broker, micro.Request) {
 		if verb == "signal" {
 			if err := schemas.ValidateID("name", q.Name); err != nil {
 				b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("name"))
+				return
+			}
+		}
+		if verb == kindBreakLock {
+			if err := schemas.ValidateLock(q.Lock, q.Scope); err != nil {
+				b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("lock"))
 				return
 			}
 		}
@@ -373,22 +381,4 @@ func (b *Broker) countDead(ctx context.Context, q *schemas.DeadRequest, filter s
 		a.Counts = append(a.Counts, schemas.DeadCount{Reason: reason, Count: counts[reason]})
 	}
 	return a, nil
-}
-
-func (b *Broker) serveTaskList(r micro.Request) {
-	var q schemas.TaskListRequest
-	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
-		b.refuse(r, invalid(err))
-		return
-	}
-	if err := schemas.ValidateName("list", q.List); err != nil {
-		b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("list"))
-		return
-	}
-	b.background(r, func(ctx context.Context) (any, error) {
-		if err := b.ensureList(ctx, q.List); err != nil {
-			return nil, schemas.Errorf(schemas.CodeUnavailable, "%v", err).InField("list")
-		}
-		return &schemas.TaskListResponse{V: schemas.Version, Stream: b.ns.StreamTasks(q.List), Consumer: topology.Consumer, Consumers: subject.Consumers()}, nil
-	})
 }

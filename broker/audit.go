@@ -84,7 +84,7 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 			room -= 4 // most are small
 		} else {
 			run = p.audited(r)
-			room -= len(run.Activities) + len(run.Children)
+			room -= len(run.Activities) + len(run.Children) + len(run.Locks)
 		}
 		a.Runs = append(a.Runs, run)
 	}
@@ -109,7 +109,7 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 		return a
 	}
 	describeWaits(&a, r.state, p.b.config(), p.now())
-	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.busy || r.alarm.queued || r.continues()
+	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.busy || r.alarm.queued || r.continues() || p.locking(r)
 	if r.open() {
 		a.Due = p.wantedAlarm(r)
 	}
@@ -175,7 +175,7 @@ func describeWaits(a *schemas.AuditRun, s *execution.State, c *execution.Config,
 	case d.Scheduled != 0 && s.Paused == nil:
 		a.Decision, a.DecisionSince = "scheduled", d.ScheduledBase
 	}
-	a.Timers, a.Externals = len(s.Timers), len(s.Externals)
+	a.Timers, a.Externals, a.Locks = len(s.Timers), len(s.Externals), openLocksOf(s)
 	for _, act := range s.OpenActivities() {
 		a.Activities = append(a.Activities, auditActivity(s.Run, act, now))
 	}
@@ -257,6 +257,7 @@ func (p *partition) repairRun(r *run) {
 	for _, e := range r.state.OpenEffects(p.now()) {
 		p.perform(r, effect{Effect: e}, nil)
 	}
+	p.judgeLocksOf(r)
 	if r.forlorn { // ask again: a decider may listen by now
 		r.forlorn = false
 		delete(p.forlorn[r.state.Start.WorkflowType], r)

@@ -33,6 +33,7 @@ type Broker struct {
 	recordLimit int // the largest body that is published
 	current     atomic.Pointer[execution.Config]
 	types       *typeTable // set before the API serves
+	locks       *lockTable // set before the API serves
 
 	ctx     context.Context // of Run; for reads that outlive a spell
 	wg      sync.WaitGroup
@@ -143,6 +144,9 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 	if b.types, err = b.beginTypes(ctx); err != nil {
 		return closeAll, err
 	}
+	if b.locks, err = b.beginLocks(ctx); err != nil {
+		return closeAll, err
+	}
 	return closeAll, b.serveAPI()
 }
 
@@ -181,6 +185,7 @@ func (b *Broker) owned(n int, p *partition) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.parts[n] = p
+	b.locks.own(p)
 }
 
 func (b *Broker) disowned(n int, p *partition) {
@@ -189,6 +194,7 @@ func (b *Broker) disowned(n int, p *partition) {
 	if b.parts[n] == p {
 		delete(b.parts, n)
 	}
+	b.locks.disown(p)
 }
 
 // messageLimit is the largest message that is taken into a history: in a decision task it may stand in base64, which takes

@@ -31,6 +31,12 @@ func (p *partition) perform(r *run, e effect, t *ticket) {
 		p.inquire(r, f)
 	case execution.CancelRunning:
 		p.control(f)
+	case execution.EnterLock:
+		if l := r.state.LockOf(f.Key, f.Asked); l != nil && r.open() {
+			p.enterLock(r, l, t, e.cause == nil)
+		}
+	case execution.LeaveLock:
+		p.leaveLock(f.Lock, f.Scope, lockPlace{wid: r.wid, asked: f.Asked}, t, e.cause == nil)
 	default:
 		p.exchange(r.state, e, t)
 	}

@@ -18,6 +18,8 @@ const (
 	kindCancel   = "cancel"
 	kindEnd      = "terminate"
 	kindExternal = "external"
+
+	kindBreakLock = "breakLock"
 )
 
 // exchange performs the effects that reach other workflows. They go into the inbox of the workflow that is meant, whoever

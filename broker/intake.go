@@ -195,6 +195,8 @@ func (o *opened) openRequest(kind string, body []byte) {
 		o.msg = execution.Cancel{Request: r}
 	case kindEnd:
 		o.msg = execution.Terminate{Request: r}
+	case kindBreakLock:
+		o.msg = execution.BreakLock{Request: r}
 	default:
 		o.err = fmt.Errorf("inbox messages of kind %q are not known", kind)
 	}
@@ -253,7 +255,7 @@ func (p *partition) intake(in *intake, o *opened) {
 		}
 	case execution.Ring:
 		p.when(r, func() { p.rang(r, o.ring, e.ticket, stored) })
-	case execution.Pause, execution.Resume, execution.Cancel, execution.Terminate:
+	case execution.Pause, execution.Resume, execution.Cancel, execution.Terminate, execution.BreakLock:
 		e.answer = p.answerRequest(o.request)
 	}
 	p.deliver(r, e)

@@ -10,6 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -83,4 +85,22 @@ func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists
 		return false, nil
 	}
 	return err == nil, err
+}
+
+func (b *Broker) serveTaskList(r micro.Request) {
+	var q schemas.TaskListRequest
+	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	if err := schemas.ValidateName("list", q.List); err != nil {
+		b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("list"))
+		return
+	}
+	b.background(r, func(ctx context.Context) (any, error) {
+		if err := b.ensureList(ctx, q.List); err != nil {
+			return nil, schemas.Errorf(schemas.CodeUnavailable, "%v", err).InField("list")
+		}
+		return &schemas.TaskListResponse{V: schemas.Version, Stream: b.ns.StreamTasks(q.List), Consumer: topology.Consumer, Consumers: subject.Consumers()}, nil
+	})
 }

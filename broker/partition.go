@@ -80,6 +80,10 @@ type partition struct {
 	unrepeated []string
 	repeating  int
 
+	// lockViews are the locks in which workflows of the partition have places, lockChanges those that are being changed, by key.
+	lockViews   map[string]*lockView
+	lockChanges map[string]*lockChange
+
 	room           room
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
 
@@ -115,6 +119,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		paces: make(map[string]*pace), reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
+		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange),
 		head: make(post.Header, 6),
 	}
 }

@@ -25,6 +25,9 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 		case r.closed():
 			refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: closedError(r.wid, r.state)}
 			p.behind(r, func() { reply(refusal) })
+		case verb == kindBreakLock && !holds(r, q):
+			refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: notHeld(r, q)}
+			p.behind(r, func() { reply(refusal) })
 		default:
 			if q.Run == "" || q.Chain {
 				q.Run, q.Origin = r.state.Run, &schemas.RequestOrigin{FirstRun: r.state.FirstRun()}
@@ -96,6 +99,8 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 			a.Run, a.Error = r.state.Run, otherRun(r, q)
 		case r.state.Closed():
 			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
+		case q.Lock != "" && !holds(r, q):
+			a.Run, a.Error = r.state.Run, notHeld(r, q)
 		default:
 			a.Run = r.state.Run
 		}

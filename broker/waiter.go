@@ -115,7 +115,7 @@ func (p *partition) serve(m post.Msg) bool {
 			break
 		}
 		p.loop.post(func() { p.repair(&q, reply) })
-	case "pause", "resume", kindCancel, kindEnd:
+	case "pause", "resume", kindCancel, kindEnd, kindBreakLock:
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.AckResponse{Error: invalid(err)})

@@ -34,7 +34,7 @@ func (p *partition) because(r *run) string {
 	case r.ask != nil:
 		return fmt.Sprintf("a decider of type %q is deciding since %s", s.Start.WorkflowType, ago(p.now(), r.ask.at))
 	}
-	return openBecause(s, p.now())
+	return openBecause(s, p.now(), p.b.locks.get)
 }
 
 // why answers with the sentence. If the run waits for a worker, it looks first how the list stands.
@@ -106,8 +106,9 @@ func closedBecause(s *execution.State) string {
 
 // openBecause reads off the state what an open run waits for. If several things are open the sentence begins with what can
 // happen at any moment, and names the soonest of those that have a time.
-func openBecause(s *execution.State, now schemas.Timestamp) string {
+func openBecause(s *execution.State, now schemas.Timestamp, lock func(key string) *schemas.LockRecord) string {
 	waits, timed := openActivities(s, now)
+	waits = append(waits, openLocks(s, now, lock)...)
 	timed = append(timed, openTimers(s)...)
 	slices.SortStableFunc(timed, func(a, b wait) int { return cmp.Compare(a.at, b.at) })
 	waits = append(waits, openChildren(s, now)...)
@@ -142,10 +143,12 @@ const (
 	waitTimer
 	waitChild
 	waitRequest
+	waitLock
 )
 
 var waitNames = [...][2]string{
 	waitActivity: {"activity", "activities"}, waitTimer: {"timer", "timers"}, waitChild: {"child", "children"}, waitRequest: {"request", "requests"},
+	waitLock: {"lock", "locks"},
 }
 
 // openActivities puts the activities that run before those that wait for a worker; timed are those whose next attempt is
@@ -288,5 +291,6 @@ func describeState(s *execution.State, c *execution.Config) *schemas.DescribeRes
 	for id, t := range s.Timers {
 		a.Timers = append(a.Timers, schemas.OpenTimer{TimerID: id, Due: t.Due()})
 	}
+	a.Locks = openLocksOf(s)
 	return a
 }

@@ -77,6 +77,7 @@ var topics = []struct{ file, heading string }{
 	{"exchange.go", "Between workflows, and to running workers"},
 	{"payloadref.go", "Large payloads"},
 	{"types.go", "Registered types"},
+	{"lock.go", "Locks"},
 	{"namespace.go", "Namespaces"},
 	{"record.go", "In streams and buckets"},
 	{"node.go", "Nodes"},

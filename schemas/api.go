@@ -71,6 +71,7 @@ type StartOrigin struct {
 	Depth                  int        `json:"depth,omitempty"`
 	SignalIDs              []string   `json:"signalIds,omitempty"`
 	RequestIDs             []string   `json:"requestIds,omitempty"`
+	Locks                  []HeldLock `json:"locks,omitempty"`
 	// Probe asks what became of the start of a child, and begins nothing.
 	Probe bool `json:"probe,omitempty"`
 }
@@ -103,7 +104,8 @@ type SignalResponse struct {
 	Error    *Error `json:"error,omitempty"`
 }
 
-// ExecutionRequest asks about one execution: describe, result, why, pause, resume, cancel and terminate.
+// ExecutionRequest asks about one execution: describe, result, why, pause, resume, cancel and terminate; or it takes a
+// lock from one.
 type ExecutionRequest struct {
 	V          int    `json:"v,omitempty"`
 	WorkflowID string `json:"workflowId"`
@@ -118,6 +120,9 @@ type ExecutionRequest struct {
 	// Details and ChildPolicy are for terminate; the policy overrides that of the run.
 	Details     Payload     `json:"details,omitempty"`
 	ChildPolicy ChildPolicy `json:"childPolicy,omitempty"`
+	// Lock and Scope name the lock that is taken from the run.
+	Lock  string `json:"lock,omitempty"`
+	Scope string `json:"scope,omitempty"`
 	// Origin is filled in by brokers; in a request from outside it is dropped.
 	Origin *RequestOrigin `json:"origin,omitempty"`
 	// ReplyTo and Content are filled in by the broker that accepts the request, as in StartRequest.
@@ -240,6 +245,7 @@ type DescribeResponse struct {
 	Activities      []OpenActivity  `json:"activities,omitempty"`
 	Timers          []OpenTimer     `json:"timers,omitempty"`
 	Children        []OpenChild     `json:"children,omitempty"`
+	Locks           []OpenLock      `json:"locks,omitempty"`
 	Alarm           Timestamp       `json:"alarm,omitempty"`
 	Timeout         Timestamp       `json:"timeout,omitempty"`
 	PausedCause     string          `json:"pausedCause,omitempty"`

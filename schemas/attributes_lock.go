@@ -9,12 +9,26 @@ type LockRequested struct {
 	DeciderCompletedEventID int64    `json:"deciderCompletedEventId"`
 }
 
-// LockAcquired says that the run holds the lock; Fence grows with every holder.
+// LockAcquired says that the run holds the lock; Fence grows with every holder. Expires is when a lease runs out. With Holder
+// it is an ancestor of the run that holds the lock, and the run may enter for as long as that does.
 type LockAcquired struct {
-	Lock             string `json:"lock"`
-	Scope            string `json:"scope,omitempty"`
-	Fence            uint64 `json:"fence"`
-	ScheduledEventID int64  `json:"scheduledEventId"`
+	Lock             string     `json:"lock"`
+	Scope            string     `json:"scope,omitempty"`
+	Fence            uint64     `json:"fence"`
+	Expires          Timestamp  `json:"expires,omitempty"`
+	Holder           *Execution `json:"holder,omitempty"`
+	ScheduledEventID int64      `json:"scheduledEventId"`
+}
+
+// LockRefused says that the run does not get the lock, and does not wait for it. ScheduledEventID names the LockRequested; it
+// is 0 if the decision was refused at once.
+type LockRefused struct {
+	Lock                    string `json:"lock"`
+	Scope                   string `json:"scope,omitempty"`
+	Cause                   Cause  `json:"cause"`
+	Details                 string `json:"details,omitempty"`
+	ScheduledEventID        int64  `json:"scheduledEventId,omitempty"`
+	DeciderCompletedEventID int64  `json:"deciderCompletedEventId"`
 }
 
 // LockReleased gives the lock back.
@@ -25,12 +39,30 @@ type LockReleased struct {
 	DeciderCompletedEventID int64  `json:"deciderCompletedEventId,omitempty"`
 }
 
-// LockBroken says that an operator took the lock away.
+// LockBroken says that the lock was taken away from the run: by an operator, because its lease ran out and another wanted it,
+// or because the key of the lock was changed by hand.
 type LockBroken struct {
-	Lock     string `json:"lock"`
-	Scope    string `json:"scope,omitempty"`
-	Reason   string `json:"reason,omitempty"`
-	Identity string `json:"identity,omitempty"`
+	Lock      string `json:"lock"`
+	Scope     string `json:"scope,omitempty"`
+	Fence     uint64 `json:"fence,omitempty"`
+	Cause     Cause  `json:"cause,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+	Identity  string `json:"identity,omitempty"`
+}
+
+// HeldLock is a lock that a run has from the one which it continues. Run and EventID name the LockRequested by which the chain
+// got it: so its place in the key is known.
+type HeldLock struct {
+	Lock    string     `json:"lock"`
+	Scope   string     `json:"scope,omitempty"`
+	Limit   int        `json:"limit,omitempty"`
+	Lease   Duration   `json:"lease,omitempty"`
+	Fence   uint64     `json:"fence,omitempty"`
+	Expires Timestamp  `json:"expires,omitempty"`
+	Holder  *Execution `json:"holder,omitempty"`
+	Run     string     `json:"run"`
+	EventID int64      `json:"eventId"`
 }
 
 // StateRequested asks for a read or change of a state key.

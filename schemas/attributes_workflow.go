@@ -74,8 +74,10 @@ type WorkflowStarted struct {
 	// RequestIDs are those of operators' requests that the runs before it in the chain have received: a repeat of one of
 	// them, which may find this run, is answered and not carried out again.
 	RequestIDs []string `json:"requestIds,omitempty"`
-	RequestID  string   `json:"requestId,omitempty"`
-	Identity   string   `json:"identity,omitempty"`
+	// Locks are those that the run has from the one which it continues.
+	Locks     []HeldLock `json:"locks,omitempty"`
+	RequestID string     `json:"requestId,omitempty"`
+	Identity  string     `json:"identity,omitempty"`
 }
 
 // WorkflowTimedOut closes a run whose time is up.

@@ -60,6 +60,8 @@ type AuditRun struct {
 	// Externals is how many requests to other workflows have no answer.
 	Externals int         `json:"externals,omitempty"`
 	Children  []OpenChild `json:"children,omitempty"`
+	// Locks are those that it holds or waits for.
+	Locks []OpenLock `json:"locks,omitempty"`
 	// Timeout is when the run times out; left out if it never does.
 	Timeout Timestamp `json:"timeout,omitempty"`
 }
@@ -84,5 +86,10 @@ type AuditActivity struct {
 // WaitsForNothing tells whether nothing is open that could move the run: only a signal, a request of an operator or its own
 // timeout can.
 func (r *AuditRun) WaitsForNothing() bool {
+	for i := range r.Locks {
+		if r.Locks[i].Fence == 0 {
+			return false
+		}
+	}
 	return r.Status == StatusOpen && !r.Busy && r.Decision == "" && len(r.Activities)+len(r.Children)+r.Timers+r.Externals == 0
 }

@@ -33,6 +33,19 @@ const (
 	// CauseReplaced: a start with the conflict policy TERMINATE_EXISTING took the workflow id.
 	CauseReplaced Cause = "TERMINATED_BY_START"
 
+	// CauseOpenLocksLimit: the run holds or waits for too many locks.
+	CauseOpenLocksLimit Cause = "OPEN_LOCKS_LIMIT_EXCEEDED"
+	// CauseLockRequested: the run waits for the lock already.
+	CauseLockRequested Cause = "LOCK_ALREADY_REQUESTED"
+	// CauseLockLimit: the lock is held or waited for with another limit.
+	CauseLockLimit Cause = "LOCK_LIMIT_DIFFERS"
+	// CauseLockQueue: too many runs wait for the lock.
+	CauseLockQueue Cause = "LOCK_QUEUE_FULL"
+	// CauseLeaseExpired: the lease of the lock ran out, and another run wanted it.
+	CauseLeaseExpired Cause = "LEASE_EXPIRED"
+	// CauseLockLost: the key of the lock was changed by hand, or lost, and another run has the lock.
+	CauseLockLost Cause = "LOCK_LOST"
+
 	// CauseInvalidAttributes: the decision names something that breaks the rules of ids, names or limits.
 	CauseInvalidAttributes Cause = "INVALID_ATTRIBUTES"
 	// CauseDeciderError: the decider reported an error.

@@ -42,6 +42,7 @@ var types = map[EventType]typeInfo{
 	EventChildStartFailed:         {make: func() Attributes { return new(ChildStartFailed) }, group: GroupService, wakes: true},
 	EventSignalExternalFailed:     {make: func() Attributes { return new(SignalExternalFailed) }, group: GroupService, wakes: true},
 	EventCancelExternalFailed:     {make: func() Attributes { return new(CancelExternalFailed) }, group: GroupService, wakes: true},
+	EventLockRefused:              {make: func() Attributes { return new(LockRefused) }, group: GroupService, wakes: true},
 	EventWorkflowCloseFailed:      {make: func() Attributes { return new(WorkflowCloseFailed) }, group: GroupService, wakes: true},
 	EventActivityScheduled:        {make: func() Attributes { return new(ActivityScheduled) }, group: GroupDecider},
 	EventActivityCancelRequested:  {make: func() Attributes { return new(ActivityCancelRequested) }, group: GroupDecider},
@@ -148,6 +149,9 @@ func (*LockAcquired) EventType() EventType { return EventLockAcquired }
 
 // EventType implements [Attributes].
 func (*LockBroken) EventType() EventType { return EventLockBroken }
+
+// EventType implements [Attributes].
+func (*LockRefused) EventType() EventType { return EventLockRefused }
 
 // EventType implements [Attributes].
 func (*StateRead) EventType() EventType { return EventStateRead }

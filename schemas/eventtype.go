@@ -55,6 +55,7 @@ const (
 	EventChildStartFailed       EventType = "ChildStartFailed"
 	EventSignalExternalFailed   EventType = "SignalExternalFailed"
 	EventCancelExternalFailed   EventType = "CancelExternalFailed"
+	EventLockRefused            EventType = "LockRefused"
 	EventWorkflowCloseFailed    EventType = "WorkflowCloseFailed"
 )
 

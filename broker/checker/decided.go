@@ -30,6 +30,9 @@ func (h *History) inBlock(e schemas.Event, completed int64) bool {
 		return act != nil && act.running == 0 && act.cancelRequested > h.decider.block
 	case *schemas.ChildStartFailed, *schemas.SignalExternalFailed, *schemas.CancelExternalFailed:
 		return completed == h.decider.block // scheduled and refused in one go
+	case *schemas.LockAcquired:
+		x := h.exchanges[a.ScheduledEventID]
+		return x != nil && x.decided == h.decider.block // asked again for what the run holds
 	case *schemas.LockReleased, *schemas.WorkflowFailed, *schemas.Unknown:
 		return true // written by the service, or not known
 	}
@@ -42,6 +45,8 @@ func decidedBy(a schemas.Attributes) (completed int64, decided bool) {
 	switch a := a.(type) {
 	case *schemas.LockReleased:
 		return a.DeciderCompletedEventID, a.DeciderCompletedEventID != 0
+	case *schemas.LockRefused:
+		return a.DeciderCompletedEventID, a.ScheduledEventID == 0
 	case *schemas.WorkflowFailed:
 		return a.DeciderCompletedEventID, a.DeciderCompletedEventID != 0
 	case *schemas.ChildStartFailed:

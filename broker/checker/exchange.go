@@ -11,6 +11,7 @@ type exchange struct {
 	started int64             // the ChildStarted of a child
 	asked   schemas.DecisionType
 	decided int64 // the DeciderCompleted that it stands behind
+	leased  bool  // a lock
 }
 
 func (h *History) applyExchange(e schemas.Event) bool {
@@ -27,7 +28,8 @@ func (h *History) applyExchange(e schemas.Event) bool {
 	case *schemas.CancelExternalScheduled:
 		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.WorkflowID, decided: a.DeciderCompletedEventID}
 	case *schemas.LockRequested:
-		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Lock, scope: a.Scope}
+		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Lock, scope: a.Scope, decided: a.DeciderCompletedEventID, leased: a.Lease.Limited()}
+		h.lockLimits[lockKey(a.Lock, a.Scope)] = a.Limit
 	case *schemas.StateRequested:
 		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Key, scope: a.Scope, asked: a.Decision}
 	case *schemas.ExternalSignaled:

@@ -42,6 +42,7 @@ type History struct {
 	exchanges  map[int64]*exchange
 	locks      map[string]uint64 // the highest fence seen of each lock
 	held       map[string]uint64 // the locks held, with their fences
+	lockLimits map[string]int    // of the locks that were asked for
 
 	// successor and predecessor are run ids of a continuation.
 	successor, predecessor string
@@ -60,7 +61,7 @@ func New(workflowID, run string) *History {
 	return &History{
 		workflowID: workflowID, run: run, once: make(map[string]int64),
 		activities: make(map[int64]*activity), activityID: make(map[string]int64), timers: make(map[string]*timer),
-		exchanges: make(map[int64]*exchange), locks: make(map[string]uint64), held: make(map[string]uint64),
+		exchanges: make(map[int64]*exchange), locks: make(map[string]uint64), held: make(map[string]uint64), lockLimits: make(map[string]int),
 	}
 }
 
@@ -131,7 +132,7 @@ func (h *History) event(e schemas.Event) {
 // release lets go of what no event can refer to any more. Whoever checks a namespace holds a closed run for each workflow
 // id.
 func (h *History) release() {
-	h.activities, h.activityID, h.timers, h.exchanges, h.locks, h.held = nil, nil, nil, nil, nil, nil
+	h.activities, h.activityID, h.timers, h.exchanges, h.locks, h.held, h.lockLimits = nil, nil, nil, nil, nil, nil, nil
 	if h.successor == "" {
 		h.once, h.signals = nil, nil
 	}

@@ -103,6 +103,14 @@ var illegalTasks = []struct{ rule, name, text string }{
 	{checker.RuleLock, "released with another fence", decided + "LockRequested L\nLockAcquired L fence=5\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nLockReleased L fence=4\n"},
 	{checker.RuleLock, "released after it was broken", decided + "LockRequested L\nLockAcquired L fence=5\nDeciderScheduled\nLockBroken L\nDeciderStarted\nDeciderCompleted\nLockReleased L fence=5\n"},
 
+	{checker.RuleLock, "acquired again without letting go", decided + "LockRequested L\nLockAcquired L fence=5\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nLockRequested L\nLockAcquired L fence=6\nDeciderScheduled\n"},
+	{checker.RuleLock, "a lease that nobody asked for", decided + "LockRequested L\nLockAcquired L fence=5 expires=\"2026-01-01T00:00:00Z\"\nDeciderScheduled\n"},
+	{checker.RuleLock, "broken without being held", decided + "LockRequested L\nLockBroken L fence=5\n"},
+	{checker.RuleLock, "broken with another fence", decided + "LockRequested L\nLockAcquired L fence=5\nDeciderScheduled\nLockBroken L fence=4\n"},
+	{checker.RuleLock, "refused without request", decided + "LockRefused L scheduledEventId=4\nDeciderScheduled\n"},
+	{checker.RuleLock, "refused and acquired", decided + "LockRequested L\nLockRefused L scheduledEventId=5\nDeciderScheduled\nLockAcquired L scheduledEventId=5 fence=1\n"},
+	{checker.RuleLock, "fence below that of the chain", "WorkflowStarted locks=[{\"lock\":\"L\",\"fence\":7,\"run\":\"r\",\"eventId\":5}]\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nLockRequested L\nLockAcquired L fence=6\nDeciderScheduled\n"},
+
 	{checker.RuleState, "read without request", decided + "StateRead k\nDeciderScheduled\n"},
 	{checker.RuleState, "answered twice", decided + "StateRequested k decision=GetState\nStateRead k\nDeciderScheduled\nStateRead k\n"},
 	{checker.RuleState, "read where it should be set", decided + "StateRequested k decision=SetState\nStateRead k\nDeciderScheduled\n"},

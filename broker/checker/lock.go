@@ -5,20 +5,40 @@ import "github.com/droverhq/drover/schemas"
 func (h *History) applyLock(e schemas.Event) bool {
 	switch a := e.Attributes.(type) {
 	case *schemas.LockAcquired:
-		h.answer(e, RuleLock, a.ScheduledEventID, exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope})
+		x := h.answer(e, RuleLock, a.ScheduledEventID, exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope})
 		key := lockKey(a.Lock, a.Scope)
-		if a.Fence < h.locks[key] {
+		switch fence, held := h.held[key]; {
+		case a.Fence < h.locks[key]:
 			h.report(RuleLock, e.ID, "lock %q has fence %d after fence %d", a.Lock, a.Fence, h.locks[key])
+		case held && a.Fence != fence:
+			h.report(RuleLock, e.ID, "lock %q has fence %d; the run holds it with fence %d and has not let go", a.Lock, a.Fence, fence)
+		}
+		if x != nil && a.Expires != 0 && a.Holder == nil && !x.leased {
+			h.report(RuleLock, e.ID, "lock %q has a lease until %s; event %d asked for none", a.Lock, a.Expires, a.ScheduledEventID)
 		}
 		h.locks[key], h.held[key] = max(h.locks[key], a.Fence), a.Fence
+	case *schemas.LockRefused:
+		h.refused(e, RuleLock, a.ScheduledEventID, exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope})
 	case *schemas.LockReleased:
 		h.lockReleased(e, a)
 	case *schemas.LockBroken:
-		delete(h.held, lockKey(a.Lock, a.Scope))
+		key := lockKey(a.Lock, a.Scope)
+		if fence, held := h.held[key]; a.Fence != 0 && (!held || a.Fence != fence) {
+			h.report(RuleLock, e.ID, "lock %q with fence %d is broken; the run holds it with fence %d (0: it does not)", a.Lock, a.Fence, fence)
+		}
+		delete(h.held, key)
 	default:
 		return false
 	}
 	return true
+}
+
+// inheritLocks takes the locks that a run has from the one which it continues.
+func (h *History) inheritLocks(held []schemas.HeldLock) {
+	for _, l := range held {
+		key := lockKey(l.Lock, l.Scope)
+		h.locks[key], h.held[key] = l.Fence, l.Fence
+	}
 }
 
 // lockReleased gives a lock back, or withdraws the requests for it. A release without fence may find neither: the lock

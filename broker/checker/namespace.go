@@ -13,12 +13,13 @@ import (
 // stream, different ids in any order, and call [Namespace.End] at the end. It is not safe for concurrent use.
 //
 // It keeps what is open between two workflows until both sides have said their last word, and about 1.5 KiB for each
-// workflow id.
+// workflow id, and some 100 bytes for each time that a lock was got.
 type Namespace struct {
 	ids      map[string]*Workflow
 	canceled map[schemas.Execution]bool // chains, by their first run, that were asked to cancel
 	children map[question]*child
 	errands  map[question]*errand
+	tenures  map[lockFence]*tenure
 	sealed   bool
 	newest   schemas.Timestamp // the server's time of the latest record before the seal
 	counts   Counts
@@ -61,6 +62,7 @@ func NewNamespace() *Namespace {
 	return &Namespace{
 		ids: make(map[string]*Workflow), canceled: make(map[schemas.Execution]bool),
 		children: make(map[question]*child), errands: make(map[question]*errand),
+		tenures: make(map[lockFence]*tenure),
 	}
 }
 
@@ -127,6 +129,7 @@ func (n *Namespace) End(o EndOptions) []Violation {
 	for q, x := range n.errands {
 		n.endErrand(q, x, o)
 	}
+	n.endLocks()
 	found := n.take()
 	slices.SortFunc(found, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.WorkflowID, b.WorkflowID), cmp.Compare(a.Run, b.Run), cmp.Compare(a.EventID, b.EventID),
@@ -180,6 +183,7 @@ func (h *History) execution() schemas.Execution {
 
 // witness takes an event that concerns other workflows.
 func (n *Namespace) witness(h *History, e schemas.Event) {
+	n.witnessLock(h, e)
 	if !n.witnessParent(h, e) && !n.witnessErrand(h, e) {
 		n.witnessChild(h, e)
 	}

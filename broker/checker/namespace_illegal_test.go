@@ -52,6 +52,11 @@ var illegalNamespaces = []struct {
 	{rule: checker.RuleChildPolicy, name: "a chain stays open", where: "c 0", quiet: true, text: parent + continues + "@ p r\nWorkflowTerminated childPolicy=TERMINATE"},
 	{rule: checker.RuleChildPolicy, name: "a child is not asked to cancel", where: "c 0", quiet: true, text: parent + "@ p r\n+60s WorkflowTimedOut childPolicy=REQUEST_CANCEL"},
 
+	{rule: checker.RuleLock, name: "two holders", where: "b 6", text: takes("a", 1, "") + takes("b", 2, "") + "@ a a-run\nLockReleased L fence=1 deciderCompletedEventId=0"},
+	{rule: checker.RuleLock, name: "three holders of two places", where: "c 6", text: takes("a", 1, "limit=2") + takes("b", 2, "limit=2") + takes("c", 3, "limit=2")},
+	{rule: checker.RuleLock, name: "one fence for two", text: takes("a", 1, "") + "@ a a-run\nLockReleased L fence=1 deciderCompletedEventId=0\n" + takes("b", 1, "")},
+	{rule: checker.RuleLock, name: "the end of the run comes after", where: "b 6", text: takes("a", 1, "") + takes("b", 2, "") + "@ a a-run\nLockBroken L fence=1 cause=LEASE_EXPIRED"},
+
 	{rule: checker.RuleDelivery, name: "nobody sent it", where: "t 3", text: "@ s s-run\n@ t t-run\nSignal hello " + fromS},
 	{rule: checker.RuleDelivery, name: "the source is not there", where: "t 3", text: "@ t t-run\nSignal hello " + fromS},
 	{rule: checker.RuleDelivery, name: "nobody asked to cancel", where: "t 3", text: "@ s s-run\n@ t t-run\nWorkflowCancelRequested " + fromS},
@@ -106,4 +111,9 @@ func TestIllegalNamespaces(t *testing.T) {
 			}
 		})
 	}
+}
+
+// takes is a run that gets lock L with a fence.
+func takes(id string, fence int, request string) string {
+	return fmt.Sprintf("@ %[1]s %[1]s-run\nDeciderStarted\nDeciderCompleted\nLockRequested L %[3]s\nLockAcquired L fence=%[2]d\nDeciderScheduled\n", id, fence, request)
 }

@@ -100,7 +100,8 @@ const (
 	RuleChild = "child"
 	// RuleExternal: a signal or cancel request to another workflow gets at most one answer.
 	RuleExternal = "external"
-	// RuleLock: a lock is acquired at most once per request and only while the request stands; fences never fall.
+	// RuleLock: a lock is acquired at most once per request and only while the request stands; fences never fall, no two
+	// workflows get the same, and there are never more holders than the limit says.
 	RuleLock = "lock"
 	// RuleState: a request on a state key gets at most one answer, of its own kind.
 	RuleState = "state"

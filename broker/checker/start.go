@@ -79,6 +79,7 @@ func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
 	h.predecessor, h.startRequest = a.ContinuedExecutionRun, a.RequestID
 	h.link = linkOf(a)
 	h.signals, h.requests = slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
+	h.inheritLocks(a.Locks)
 }
 
 // firstSet returns the first duration that is not 0, which means "not set".

@@ -20,6 +20,7 @@ func (s *State) Apply(e schemas.Event) {
 	case *schemas.WorkflowStarted:
 		s.WorkflowID, s.Run, s.Start, s.StartBase, s.Status = a.WorkflowID, a.Run, a, e.Time, schemas.StatusOpen
 		s.Attributes, s.SignalIDs, s.RequestIDs = a.Attributes, slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
+		s.takeLocks(a.Locks, e.Time)
 	case *schemas.WorkflowPaused:
 		s.Status, s.Paused = schemas.StatusPaused, a
 		s.rememberRequest(a.RequestID)
@@ -45,7 +46,7 @@ func (s *State) Apply(e schemas.Event) {
 	case *schemas.TimerCanceled:
 		delete(s.Timers, a.TimerID)
 	default:
-		if !s.applyDecider(e) && !s.applyExchange(e) {
+		if !s.applyDecider(e) && !s.applyExchange(e) && !s.applyLock(e) {
 			s.applyActivity(e)
 		}
 	}

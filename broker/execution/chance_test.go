@@ -29,7 +29,7 @@ func (g *game) turn() error {
 	if g.lived.Paused != nil && g.d.roll(4) == 0 {
 		return g.play(Resume{Request: &schemas.ExecutionRequest{Reason: "seen"}})
 	}
-	switch g.d.roll(23) {
+	switch g.d.roll(26) {
 	case 0:
 		return g.play(Signal{Name: "x", Input: schemas.Text("in"), RequestID: pick(g.d, "", "", "r1", "r2", "r3", "r4")})
 	case 1, 2:
@@ -61,6 +61,8 @@ func (g *game) turn() error {
 		return g.play(g.otherSignal())
 	case 20:
 		return g.play(g.gone())
+	case 23, 24, 25:
+		return g.play(g.lockNews())
 	default:
 		return g.play(Report{Report: g.report()})
 	}
@@ -138,7 +140,11 @@ func (g *game) decide() error {
 
 func (g *game) decision() schemas.DecisionAttributes {
 	id := pick(g.d, "a", "b", "c", "a", "b", "c", "a", "b", "c", "")
-	switch g.d.roll(22) {
+	switch g.d.roll(26) {
+	case 22, 23, 24:
+		return &schemas.AcquireLock{Lock: id, Scope: pick(g.d, "", "s"), Limit: pick(g.d, 0, 0, 0, 1, 2, -1), Lease: pick(g.d, 0, seconds(5), schemas.Unlimited)}
+	case 25:
+		return &schemas.ReleaseLock{Lock: id, Scope: pick(g.d, "", "s")}
 	case 16, 17:
 		return &schemas.StartChild{WorkflowID: id, WorkflowType: pick(g.d, "T", "T", "T", ""), ChildPolicy: pick(g.d, policies...)}
 	case 18:

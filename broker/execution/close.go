@@ -13,6 +13,7 @@ func (st *step) end(event schemas.Attributes) {
 			st.tellWorker(a, "the workflow is closed")
 		}
 	}
+	st.letGo(event)
 	st.emit(event)
 	for _, e := range st.endChildren() {
 		st.do(e)
@@ -79,6 +80,9 @@ func (s *State) OpenEffects(now schemas.Timestamp) []Effect {
 			open = append(open, StartChild{ScheduledID: c.ScheduledID})
 		}
 	}
+	if !s.Closed() {
+		open = append(open, s.openLocks()...)
+	}
 	for _, x := range s.OpenExternals() {
 		open = append(open, Request{ScheduledID: x.ScheduledID})
 	}
@@ -100,6 +104,8 @@ func SetBy(e Effect) int64 {
 		return e.ScheduledID
 	case StartChild:
 		return e.ScheduledID
+	case EnterLock:
+		return e.By
 	case Request:
 		return e.ScheduledID
 	}
@@ -175,6 +181,7 @@ func (s *State) Continuation() *schemas.StartRequest {
 		Origin: &schemas.StartOrigin{
 			Parent: s.Start.ParentWorkflowExecution, ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
 			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs, RequestIDs: s.RequestIDs,
+			Locks: s.heldLocks(),
 		},
 	}
 }

@@ -22,6 +22,10 @@ type Config struct {
 	OpenTimers     int
 	OpenChildren   int
 	OpenExternals  int
+	// OpenLocks bounds how many locks a run may hold or wait for. Defaults to 100. LockWaiters bounds how many runs may wait for
+	// one lock, whose key holds them all. Defaults to 1,000.
+	OpenLocks   int
+	LockWaiters int
 	// ChildDepth bounds how many ancestors a run may have. Defaults to 50.
 	ChildDepth int
 	// MaxEvents bounds a history. From there on decisions that would lengthen it are refused; a tenth further, and at
@@ -45,6 +49,8 @@ func (c Config) Defaults() Config {
 	def(&c.OpenTimers, 1000)
 	def(&c.OpenChildren, 1000)
 	def(&c.OpenExternals, 1000)
+	def(&c.OpenLocks, 100)
+	def(&c.LockWaiters, 1000)
 	def(&c.ChildDepth, 50)
 	def(&c.MaxEvents, 50_000)
 	def(&c.ChildPolicy, schemas.ChildTerminate)

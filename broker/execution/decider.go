@@ -131,7 +131,7 @@ func validate(decisions []schemas.Decision) error {
 	if n := len(decisions); n > 1 && decisions[n-1].Closes() {
 		for i, d := range decisions[:n-1] {
 			switch d.Type() {
-			case schemas.DecideScheduleActivity, schemas.DecideScheduleTimer:
+			case schemas.DecideScheduleActivity, schemas.DecideScheduleTimer, schemas.DecideAcquireLock:
 				return fmt.Errorf("decision %d: %s cannot stand beside %s, which ends the run", i+1, d.Type(), decisions[n-1].Type())
 			}
 		}

@@ -35,7 +35,8 @@ type game struct {
 	granted map[string]string // token → nonce that may run
 	closes  int
 
-	closedAt int // the turn of the close
+	closedAt int    // the turn of the close
+	fence    uint64 // the highest of a lock
 }
 
 // dice are the chance of a game.
@@ -70,7 +71,7 @@ func newGame(d dice) *game {
 	g.lazy = d.roll(2) == 1
 	g.c = Config{
 		DeciderAttempts: 1 + d.roll(4), OpenActivities: 1 + d.roll(5), OpenTimers: 1 + d.roll(3), DeciderTimeout: seconds(float64(1 + d.roll(20))),
-		OpenChildren: 1 + d.roll(3), OpenExternals: 1 + d.roll(3), MaxEvents: pick[int64](d, 0, 0, 25),
+		OpenChildren: 1 + d.roll(3), OpenExternals: 1 + d.roll(3), OpenLocks: 1 + d.roll(4), MaxEvents: pick[int64](d, 0, 0, 25),
 	}.Defaults()
 	g.model.attempts = g.c.DeciderAttempts
 	return g
@@ -198,6 +199,9 @@ func (g *game) checkState() error {
 	if most := g.c.hardLimit(); s.LastID >= most && !s.Closed() {
 		return fmt.Errorf("%d events and still open, want the end at %d", s.LastID, most)
 	}
+	if len(s.Locks) > g.c.OpenLocks {
+		return fmt.Errorf("%d locks, want at most %d", len(s.Locks), g.c.OpenLocks)
+	}
 	for id, a := range s.Activities {
 		if s.ActivityByID(a.Scheduled.ActivityID) != a || a.ScheduledID != id {
 			return fmt.Errorf("activity %q of event %d is not found by its id", a.Scheduled.ActivityID, id)
@@ -238,6 +242,10 @@ func (g *game) checkEffects(m Message, before int64, events []schemas.Event, eff
 			}
 		case StartChild, Request, EndChild, Answer:
 			if err := g.checkErrand(e); err != nil {
+				return fmt.Errorf("%T: %w", m, err)
+			}
+		case EnterLock, LeaveLock:
+			if err := g.checkLock(e, effects); err != nil {
 				return fmt.Errorf("%T: %w", m, err)
 			}
 		case Permit:

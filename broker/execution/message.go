@@ -84,6 +84,39 @@ type Pause struct{ Request *schemas.ExecutionRequest }
 // Resume undoes a pause.
 type Resume struct{ Request *schemas.ExecutionRequest }
 
+// Granted says that the run has the lock that it asked for with an event. Of a place with an ancestor's run it is the ancestor
+// that holds it.
+type Granted struct {
+	Key   string
+	Asked Asked
+	Place schemas.LockPlace
+}
+
+// Denied says that the run does not get the lock, and does not stand in line.
+type Denied struct {
+	Key     string
+	Asked   Asked
+	Cause   schemas.Cause
+	Details string
+}
+
+// Lost says that others hold the lock that the run holds by its history.
+type Lost struct {
+	Key    string
+	Asked  Asked
+	Cause  schemas.Cause
+	Reason string
+}
+
+// BreakLock takes a lock from the run.
+type BreakLock struct{ Request *schemas.ExecutionRequest }
+
+// Asked names a LockRequested of the run's chain.
+type Asked struct {
+	Run     string
+	EventID int64
+}
+
 func (Start) message()     {}
 func (Signal) message()    {}
 func (Cancel) message()    {}
@@ -98,6 +131,10 @@ func (Reply) message()     {}
 func (Refuse) message()    {}
 func (Pause) message()     {}
 func (Resume) message()    {}
+func (Granted) message()   {}
+func (Denied) message()    {}
+func (Lost) message()      {}
+func (BreakLock) message() {}
 
 // Effect is something to do once the events that came with it are in the history.
 //
@@ -161,6 +198,22 @@ type CancelRunning struct {
 	Reason      string
 }
 
+// EnterLock asks for the lock that a LockRequested of the run's chain names, or makes sure that it is still held. By is the
+// event of this run that the effect stems from.
+type EnterLock struct {
+	Key   string
+	Asked Asked
+	By    int64
+}
+
+// LeaveLock gives the place back that a LockRequested of the run's chain has got.
+type LeaveLock struct {
+	Lock, Scope string
+	Asked       Asked
+}
+
+func (EnterLock) effect()     {}
+func (LeaveLock) effect()     {}
 func (Inquire) effect()       {}
 func (Dispatch) effect()      {}
 func (Permit) effect()        {}

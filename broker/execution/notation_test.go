@@ -2,6 +2,7 @@ package execution
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -122,5 +123,28 @@ func otherWords(e schemas.Event) []string {
 	case *schemas.WorkflowFailed:
 		return []string{a.Reason}
 	}
-	return nil
+	return lockWords(e)
+}
+
+func lockWords(e schemas.Event) []string {
+	fence := func(n uint64) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.FormatUint(n, 10)
+	}
+	var words []string
+	switch a := e.Attributes.(type) {
+	case *schemas.LockRequested:
+		words = []string{a.Scope, a.Lock}
+	case *schemas.LockAcquired:
+		words = []string{a.Scope, a.Lock, fence(a.Fence)}
+	case *schemas.LockRefused:
+		words = []string{a.Scope, a.Lock, string(a.Cause)}
+	case *schemas.LockReleased:
+		words = []string{a.Scope, a.Lock, fence(a.Fence)}
+	case *schemas.LockBroken:
+		words = []string{a.Scope, a.Lock, fence(a.Fence), string(a.Cause)}
+	}
+	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
 }

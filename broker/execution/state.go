@@ -34,6 +34,10 @@ type State struct {
 	Children  map[int64]*ChildRun       `json:"children,omitempty"`
 	Externals map[int64]*ExternalAction `json:"externals,omitempty"`
 
+	// Locks are those that the run holds or waits for, by their keys. Of a run that continued as new they are what the next
+	// run has from it.
+	Locks map[string]*Lock `json:"locks,omitempty"`
+
 	CancelRequested bool `json:"cancelRequested,omitempty"`
 	// SignalIDs are the request ids of the latest signals: a repeat of one of them is dropped. Those that another workflow
 	// has sent, and its cancel requests, are remembered by its run and event (P-6). A continued run begins with them.
@@ -170,6 +174,11 @@ func Restore(b []byte) (*State, error) {
 	for id, c := range s.Children {
 		if c == nil || c.Scheduled == nil {
 			return nil, fmt.Errorf("snapshot: %w: child %d is empty", schemas.ErrMalformed, id)
+		}
+	}
+	for key, l := range s.Locks {
+		if l == nil || l.Key() != key {
+			return nil, fmt.Errorf("snapshot: %w: lock %q is empty", schemas.ErrMalformed, key)
 		}
 	}
 	for id, x := range s.Externals {

@@ -49,6 +49,14 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 		st.pause(m.Request)
 	case Resume:
 		st.resume(m.Request)
+	case Granted:
+		st.granted(m)
+	case Denied:
+		st.denied(m)
+	case Lost:
+		st.lockLost(m)
+	case BreakLock:
+		st.breakLock(m.Request)
 	}
 	if st.LastID >= c.hardLimit() && !st.Closed() {
 		st.end(&schemas.WorkflowTerminated{
@@ -124,7 +132,7 @@ func (st *step) start(m Start) {
 		e.ParentWorkflowExecution, e.ParentScheduledEventID, e.Depth = o.Parent, o.ParentScheduledEventID, o.Depth
 		e.ContinuedExecutionRun, e.FirstExecutionRun = o.ContinuedRun, o.FirstRun
 		if o.ContinuedRun != "" {
-			e.SignalIDs, e.RequestIDs = o.SignalIDs, o.RequestIDs
+			e.SignalIDs, e.RequestIDs, e.Locks = o.SignalIDs, o.RequestIDs, o.Locks
 		}
 	}
 	st.emit(e)

@@ -103,13 +103,35 @@ func (c *Conn) KVUpdate(ctx context.Context, bucket, key string, value []byte, r
 
 // KVDelete deletes a key if its last revision is rev. It leaves a marker, which watchers see.
 func (c *Conn) KVDelete(ctx context.Context, bucket, key string, rev uint64) error {
+	_, err := c.KVExpunge(ctx, bucket, key, rev, 0)
+	return err
+}
+
+// KVExpunge is KVDelete with a marker that is gone after ttl, rounded up to whole seconds, if ttl > 0; the bucket must allow
+// it. It returns the marker's revision. A watcher that hears nothing for longer than that may miss the deletion.
+func (c *Conn) KVExpunge(ctx context.Context, bucket, key string, rev uint64, ttl time.Duration) (uint64, error) {
 	if err := checkKey(bucket, key); err != nil {
-		return err
+		return 0, err
 	}
 	h := Header{headerKVOperation: []string{"DEL"}}
 	ExpectLastSubjectSeq(h, rev)
-	_, err := c.PublishSync(ctx, kvSubject(bucket, key), h, nil)
-	return err
+	TTL(h, ttl)
+	return c.PublishSync(ctx, kvSubject(bucket, key), h, nil)
+}
+
+// KVLast reads a key from the leader as it is: the value, or nil and the revision of the marker if it is deleted. Without
+// either the revision is 0. A write that expects the revision follows what was read.
+func (c *Conn) KVLast(ctx context.Context, bucket, key string) (value []byte, rev uint64, err error) {
+	s, err := c.kvLast(ctx, bucket, key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, 0, nil
+	case err != nil:
+		return nil, 0, err
+	case deleted(s.Header):
+		return nil, s.Seq, nil
+	}
+	return s.Data, s.Seq, nil
 }
 
 // KVWatch follows a bucket: first the present keys, then every change, with the reader's guarantees. fn may get a

@@ -142,7 +142,7 @@ func belonging(t *testing.T, conn *post.Conn, ns subject.Namespace) []string {
 		rest := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "KV_"), "OBJ_"), "drover-")
 		kind, ok := strings.CutPrefix(rest, string(ns)+"-")
 		kind, _, _ = strings.Cut(kind, "-")
-		return !ok || !slices.Contains([]string{"signals", "in", "history", "alarms", "dead", "tasks", "claims", "checkpoints", "types", "flows", "payloads"}, kind)
+		return !ok || !slices.Contains([]string{"signals", "in", "history", "alarms", "dead", "tasks", "claims", "checkpoints", "types", "flows", "locks", "payloads"}, kind)
 	})
 }
 
@@ -196,7 +196,7 @@ func TestEnsureLimitsWhatCameLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := len(belonging(t, conn, ns)); got != 11 {
-		t.Fatalf("got %d streams, want 11", got)
+	if got := len(belonging(t, conn, ns)); got != 12 {
+		t.Fatalf("got %d streams, want 12", got)
 	}
 }

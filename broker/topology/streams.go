@@ -128,11 +128,14 @@ func (n *Namespace) buckets(version string) []wanted {
 	flows := n.bucket(version, n.Name.BucketFlows(), "Drover: deployed flows and step types, every version")
 	flows.AllowRollup = false
 
+	locks := n.bucket(version, n.Name.BucketLocks(), "Drover: who holds which lock, and who waits")
+	locks.AllowMsgTTL = true // for what is left of a lock that nobody wants any more
+
 	nodes := n.bucket(version, subject.BucketNodes, "Drover: running nodes, of all namespaces")
 	nodes.shared = true
 	delete(nodes.Metadata, metaNamespace)
 	delete(nodes.Metadata, metaPartitions)
-	return []wanted{claims, checkpoints, types, flows, nodes}
+	return []wanted{claims, checkpoints, types, flows, locks, nodes}
 }
 
 func (n *Namespace) bucket(version, bucket, description string) wanted {

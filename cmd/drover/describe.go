@@ -111,6 +111,30 @@ func describeOpen(b *bytes.Buffer, d *schemas.DescribeResponse) {
 		}
 		t.Flush()
 	}
+	describeLocks(b, d)
+}
+
+func describeLocks(b *bytes.Buffer, d *schemas.DescribeResponse) {
+	if len(d.Locks) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(b, 2, 8, 2, ' ', 0)
+	fmt.Fprint(b, "\nlocks\n")
+	fmt.Fprintln(t, "  LOCK\tSCOPE\tSTATE\tSINCE\tLEASE UNTIL")
+	for _, l := range d.Locks {
+		scope, state := "-", "waits for it"
+		if l.Scope != "" {
+			scope = word(l.Scope, 60)
+		}
+		switch {
+		case l.Holder != nil:
+			state = "entered by " + word(l.Holder.WorkflowID, 60)
+		case l.Fence != 0:
+			state = fmt.Sprintf("holds it, fence %d", l.Fence)
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", word(l.Lock, 60), scope, state, when(l.Since), when(l.Expires))
+	}
+	t.Flush()
 }
 
 func statusLine(d *schemas.DescribeResponse) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -342,6 +343,62 @@ steps:
 		text := e.History("l-1").String()
 		if got != 1 || calls != 2 || !strings.Contains(text, "ActivityFailed 2#1 interrupted") || !strings.Contains(text, "ActivityScheduled 2#2") {
 			t.Errorf("got %v after %d calls, want 1 after 2, the first interrupted\n%s", got, calls, text)
+		}
+	})
+}
+
+// What runs under one lock runs one after the other, in the order in which it came; under another scope it does not wait. A run within
+// the holder enters at once.
+func TestLocksOfFlows(t *testing.T) { // A0-1, A0-2
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		var mu sync.Mutex
+		var began []string
+		busy, most := map[string]int{}, map[string]int{}
+		work := func(ctx context.Context, in map[string]any) (any, error) {
+			who, scope := fmt.Sprint(in["who"]), fmt.Sprint(in["scope"])
+			mu.Lock()
+			began = append(began, who)
+			busy[scope]++
+			most[scope] = max(most[scope], busy[scope])
+			most["all"] = max(most["all"], busy["shared"]+busy["own"])
+			mu.Unlock()
+			defer func() { mu.Lock(); busy[scope]--; mu.Unlock() }()
+			select {
+			case <-time.After(time.Minute):
+			case <-ctx.Done():
+			}
+			return "done", nil
+		}
+		steps := "steps:\n- activity work with who = ${workflow.id}, scope = "
+		farm(t, e, map[string]string{
+			"begin": "lock: start-stop\n" + steps + "shared\n",
+			"end":   "lock: start-stop\n" + steps + "shared\n",
+			"aside": "lock: {name: start-stop, scope: own}\n" + steps + "own\n",
+			"outer": "lock: start-stop\nsteps:\n- {type: workflow, lock: start-stop, steps: [return inner]}\n- return outer ${output}\n",
+		}, map[string]func(context.Context, map[string]any) (any, error){"work": work})
+		var want []string
+		for i, typ := range []string{"begin", "end", "begin"} {
+			start(t, e, typ, fmt.Sprint("run-", i), nil)
+			e.Sleep(time.Second)
+			want = append(want, fmt.Sprint("run-", i))
+		}
+		start(t, e, "aside", "run-3", nil)
+		if why, err := e.Client.Run("run-1", "").Why(t.Context()); err != nil || !strings.Contains(why, "start-stop") || !strings.Contains(why, "run-0") { // A0-3
+			t.Errorf("why: got %q (%v), want the lock and its holder", why, err)
+		}
+		for i := range 4 {
+			if out := e.Wait(e.Client.Run(fmt.Sprint("run-", i), "")); out.Status != schemas.StatusCompleted {
+				t.Errorf("run-%d: got %v with %s", i, out.Status, out.Details)
+			}
+		}
+		if out := e.Wait(start(t, e, "outer", "run-4", nil)); out.Status != schemas.StatusCompleted || string(out.Result) != `"outer inner"` {
+			t.Errorf("within the holder: got %v with %s %s", out.Status, out.Result, out.Details)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		order := slices.DeleteFunc(slices.Clone(began), func(id string) bool { return id == "run-3" })
+		if d := cmp.Diff(want, order); d != "" || most["shared"] != 1 || most["all"] != 2 {
+			t.Errorf("at most %v at once, and in the order (-want +got):\n%s", most, d)
 		}
 	})
 }

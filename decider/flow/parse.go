@@ -44,7 +44,6 @@ func Parse(file string, text []byte, o *ParseOptions) (*model.Definition, error)
 func Supported(d schemas.DecisionType) bool { return !unsupported[d] }
 
 var unsupported = map[schemas.DecisionType]bool{
-	schemas.DecideAcquireLock:       true,
 	schemas.DecideGetState:          true,
 	schemas.DecideSetState:          true,
 	schemas.DecideClearState:        true,
@@ -53,7 +52,7 @@ var unsupported = map[schemas.DecisionType]bool{
 	schemas.DecideSetRetention:      true,
 }
 
-// runnable refuses locks and state keys as long as the broker has none.
+// runnable refuses state keys as long as the broker has none.
 func runnable(d *model.Definition) error {
 	all := []*model.Definition{d}
 	for _, t := range d.Types {
@@ -68,13 +67,8 @@ func runnable(d *model.Definition) error {
 }
 
 func needsNothing(d *model.Definition) error {
-	if d.Lock != nil && !Supported(schemas.DecideAcquireLock) {
-		return fmt.Errorf("line %d: a workflow has a lock, which this release of the broker does not have yet: leave it out", d.Pos.Line)
-	}
 	for s := range d.All() {
 		switch {
-		case s.Nested != nil && s.Nested.Lock != nil && !Supported(schemas.DecideAcquireLock):
-			return fmt.Errorf("line %d: step %s has a lock, which this release of the broker does not have yet: leave it out", s.Pos.Line, s.Ref)
 		case (s.Type == "set-state" || s.Type == "clear-state") && !Supported(schemas.DecideSetState):
 			return fmt.Errorf("line %d: step %s is of type %s, and this release of the broker keeps no state keys yet: hand the value to an activity", s.Pos.Line, s.Ref, s.Type)
 		case !Supported(schemas.DecideGetState) && (reads(s.Inputs) || reads(s.Output) || asks(s.Condition)):

@@ -286,8 +286,6 @@ func TestErrorsOfDecide(t *testing.T) {
 // What the broker does not carry out is refused where it is written, with its line.
 func TestParseRefusesWhatIsNotThere(t *testing.T) {
 	for text, want := range map[string]string{
-		"lock: l\nsteps: [no-op]":                                       "line 1: a workflow has a lock",
-		"steps:\n- {type: workflow, lock: l, steps: [no-op]}":           "line 2: step 0 has a lock",
 		"steps:\n- no-op\n- set-state a = 1":                            "line 3: step 1 is of type set-state",
 		"steps:\n- let x = ${state.a}":                                  "line 2: step 0 reads a state key",
 		"steps:\n- {step: no-op, condition: {sensor: a, equals: 1}}":    "reads a state key",

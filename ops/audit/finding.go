@@ -26,6 +26,10 @@ const (
 	KindTaskStale Kind = "task-stale"
 	// KindAlarmStale is the alarm of a run that is not open.
 	KindAlarmStale Kind = "alarm-stale"
+	// KindLockStale is a place in a lock whose run has closed, let go, or never asked; KindLockMissing a run that holds a lock or
+	// waits for it, and has no place.
+	KindLockStale   Kind = "lock-stale"
+	KindLockMissing Kind = "lock-missing"
 
 	// KindPartitionUnowned is a partition that no broker serves, KindOwnerSilent one whose owner does not answer.
 	KindPartitionUnowned Kind = "partition-unowned"

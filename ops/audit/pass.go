@@ -55,12 +55,18 @@ func (a *Auditor) look(ctx context.Context, v *view, s *suspects) error {
 	if err := v.readTasks(ctx); err != nil {
 		return err
 	}
+	if err := v.readLocks(ctx); err != nil {
+		return err
+	}
 	for p := range a.o.Partitions {
 		if err := a.lookAtRuns(ctx, v, p, s); err != nil {
 			return err
 		}
 	}
 	if err := a.lookAtTasks(ctx, v, s); err != nil {
+		return err
+	}
+	if err := a.lookAtLocks(ctx, v, s); err != nil {
 		return err
 	}
 	v.tellDeciders(s)
@@ -106,6 +112,9 @@ func (a *Auditor) lookAgain(ctx context.Context, v *view, first, second *suspect
 	if err := v.readTasks(ctx); err != nil {
 		return err
 	}
+	if err := v.readLocks(ctx); err != nil {
+		return err
+	}
 	again := map[int][]schemas.Execution{}
 	for _, f := range first.found {
 		if f.WorkflowID != "" {
@@ -120,6 +129,9 @@ func (a *Auditor) lookAgain(ctx context.Context, v *view, first, second *suspect
 		}
 	}
 	if err := a.lookAtChildren(ctx, v, second); err != nil {
+		return err
+	}
+	if err := a.lookAtLocks(ctx, v, second); err != nil {
 		return err
 	}
 	v.tellDeciders(second)

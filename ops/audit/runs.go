@@ -130,6 +130,7 @@ func (a *Auditor) judge(ctx context.Context, v *view, p int, now schemas.Timesta
 		return nil
 	}
 	a.judgeWaits(v, now, r, about, s)
+	a.judgeLocks(v, r, about, s)
 	if r.Due == 0 {
 		return nil
 	}

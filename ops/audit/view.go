@@ -32,6 +32,8 @@ type view struct {
 	children map[int]map[string][]parent  // by partition and run: who waits for it
 	deciders map[string]*waiting          // by workflow type: decisions that nobody listens for
 
+	locks map[string]*schemas.LockRecord // those in use, by key; nil if they cannot be read
+
 	undecided int
 }
 

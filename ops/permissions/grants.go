@@ -42,11 +42,11 @@ type rights struct {
 
 // verbs of the API by what they do. Tests compare them with the API itself.
 var (
-	lookingVerbs = []string{"describe", "result", "history", "why", "list", "count", "lists", "dead", "typeList", "typeDescribe"}
+	lookingVerbs = []string{"describe", "result", "history", "why", "list", "count", "lists", "locks", "dead", "typeList", "typeDescribe"}
 	clientVerbs  = []string{"start", "signal", "result"}
 	// The rest. An audit only looks, but at every run.
 	changingVerbs = []string{
-		"start", "signal", "cancel", "terminate", "pause", "resume", "audit", "repair", "upload", "download", "tasklist",
+		"start", "signal", "cancel", "terminate", "pause", "resume", "breakLock", "audit", "repair", "upload", "download", "tasklist",
 		"typeRegister", "typeDeprecate", "typeUndeprecate", "typeDelete",
 	}
 )
@@ -311,7 +311,7 @@ func (r *rights) broker() []Grant {
 		},
 		Grant{Why: whyAnswers, Publish: answers()},
 		Grant{Why: "the streams of the namespace, and the work queues of new lists", Publish: streams},
-		Grant{Why: "positions, types, large payloads", Publish: buckets},
+		Grant{Why: "positions, types, locks, large payloads", Publish: buckets},
 		Grant{Why: "to be found by nats micro", Subscribe: []string{allServices}},
 	)
 }

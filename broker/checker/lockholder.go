@@ -1,0 +1,84 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// tenure is how long a workflow has held a lock by its histories: from the record with LockAcquired to the one in which it let
+// go. The true one is longer: the key is taken before and left after. So two tenures that overlap are two holders.
+type tenure struct {
+	at
+	fence       uint64
+	limit       int
+	from, until schemas.Timestamp // by the server's clock; until 0: it holds
+}
+
+// lockFence names a holder of a lock.
+type lockFence struct {
+	key   string
+	fence uint64
+}
+
+// witnessLock takes what a workflow says of its locks. Who enters by an ancestor is no holder.
+func (n *Namespace) witnessLock(h *History, e schemas.Event) {
+	switch a := e.Attributes.(type) {
+	case *schemas.LockAcquired:
+		if a.Holder != nil {
+			return
+		}
+		key := lockKey(a.Lock, a.Scope)
+		id := lockFence{key, a.Fence}
+		switch t := n.tenures[id]; {
+		case t == nil:
+			n.tenures[id] = &tenure{at: n.here(h, e), fence: a.Fence, limit: max(h.lockLimits[key], 1), from: n.timeOf(h, e), until: a.Expires}
+		case t.WorkflowID != h.workflowID:
+			n.report(RuleLock, h.execution(), e.ID, "lock %q has fence %d, which workflow %q run %s got at event %d", a.Lock, a.Fence, t.WorkflowID, t.Run, t.event)
+		}
+	case *schemas.LockReleased:
+		n.endTenure(h, lockFence{lockKey(a.Lock, a.Scope), a.Fence}, n.timeOf(h, e))
+	case *schemas.LockBroken:
+		id, until := lockFence{lockKey(a.Lock, a.Scope), a.Fence}, n.timeOf(h, e)
+		if t := n.tenures[id]; t != nil && a.Cause == schemas.CauseLockLost {
+			until = t.from // the key was changed by hand: nobody knows since when another holds it
+		}
+		n.endTenure(h, id, until)
+	}
+}
+
+func (n *Namespace) timeOf(h *History, e schemas.Event) schemas.Timestamp {
+	return cmp.Or(h.records.at, e.Time)
+}
+
+func (n *Namespace) endTenure(h *History, id lockFence, until schemas.Timestamp) {
+	if t := n.tenures[id]; t != nil && t.WorkflowID == h.workflowID && (t.until == 0 || until < t.until) {
+		t.until = until
+	}
+}
+
+// endLocks looks for a lock with more holders at one time than its limit. What was got behind the seal is not judged: the
+// record by which another let go may not have been read.
+func (n *Namespace) endLocks() {
+	byLock := make(map[string][]*tenure)
+	for id, t := range n.tenures {
+		if !t.late {
+			byLock[id.key] = append(byLock[id.key], t)
+		}
+	}
+	for _, all := range byLock {
+		slices.SortFunc(all, func(a, b *tenure) int {
+			return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.fence, b.fence))
+		})
+		var held []*tenure
+		for _, t := range all {
+			held = slices.DeleteFunc(held, func(o *tenure) bool { return o.until != 0 && o.until <= t.from })
+			if held = append(held, t); len(held) > t.limit {
+				o := held[0]
+				n.report(RuleLock, t.Execution, t.event, "it is holder number %d of a lock with a limit of %d; workflow %q run %s has held it since event %d",
+					len(held), t.limit, o.WorkflowID, o.Run, o.event)
+			}
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package checker_test
+
+import (
+	"testing"
+
+	"github.com/droverhq/drover/broker/checker"
+)
+
+// What looks like two holders and is none. Records are stored a minute apart.
+func TestLegalHolders(t *testing.T) {
+	letGo := func(id string, fence string) string {
+		return "@ " + id + " " + id + "-run\nLockReleased L fence=" + fence + " deciderCompletedEventId=0\n"
+	}
+	for name, text := range map[string]string{
+		"one after another":            takes("a", 1, "") + letGo("a", "1") + takes("b", 2, ""),
+		"two places":                   takes("a", 1, "limit=2") + takes("b", 2, "limit=2") + letGo("a", "1") + takes("c", 3, "limit=2"),
+		"another scope":                takes("a", 1, "") + "@ b b-run\nDeciderStarted\nDeciderCompleted\nLockRequested L scope=s\nLockAcquired L scope=s fence=1\nDeciderScheduled\n",
+		"a child enters by its parent": takes("a", 1, "") + "@ b b-run\nDeciderStarted\nDeciderCompleted\nLockRequested L\nLockAcquired L fence=1 holder={\"workflowId\":\"a\"}\nDeciderScheduled\n",
+		"a lease ends before its holder knows": "@ a a-run\nDeciderStarted\nDeciderCompleted\nLockRequested L lease=30\n" +
+			"LockAcquired L fence=1 expires=\"1970-01-01T16:40:30Z\"\nDeciderScheduled\n" + takes("b", 2, "") + "@ a a-run\nLockBroken L fence=1 cause=LEASE_EXPIRED\n",
+		"the key was changed by hand": takes("a", 1, "") + takes("b", 2, "") + "@ a a-run\nLockBroken L fence=1 cause=LOCK_LOST\n",
+	} {
+		for _, backward := range []bool{false, true} {
+			if found := checkNamespace(byID(chained(t, scenario(t, text)), backward), checker.EndOptions{}); len(found) > 0 {
+				t.Errorf("%s: %v", name, found)
+			}
+		}
+	}
+}
+
+// What was read behind the seal is believed, and judges nobody.
+func TestHoldersBehindTheSeal(t *testing.T) {
+	stored := chained(t, scenario(t, takes("a", 1, "")+takes("b", 2, "")))
+	n := checker.NewNamespace()
+	n.Record(stored[0].Record, stored[0].Body, stored[0].At)
+	n.Seal()
+	n.Record(stored[1].Record, stored[1].Body, stored[1].At)
+	if found := n.End(checker.EndOptions{}); len(found) > 0 {
+		t.Fatalf("got %v, want nothing: the end of the first may not have been read", found)
+	}
+}

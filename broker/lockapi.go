@@ -1,0 +1,105 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/locks"
+	"github.com/droverhq/drover/schemas"
+)
+
+func (b *Broker) serveLocks(r micro.Request) {
+	var q schemas.LocksRequest
+	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	if q.Lock != "" || q.Scope != "" {
+		if err := schemas.ValidateLock(q.Lock, q.Scope); err != nil {
+			b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("lock"))
+			return
+		}
+	}
+	b.background(r, func(ctx context.Context) (any, error) { return b.listLocks(ctx, &q) })
+}
+
+// listLocks answers from what is seen of the bucket; about a single lock the leader of the bucket is asked.
+func (b *Broker) listLocks(ctx context.Context, q *schemas.LocksRequest) (*schemas.LocksResponse, error) {
+	a := &schemas.LocksResponse{V: schemas.Version, Locks: []schemas.LockRecord{}}
+	if q.Lock != "" {
+		got, err := b.readLock(ctx, schemas.LockKey(q.Scope, q.Lock))
+		if err != nil {
+			return nil, schemas.Errorf(schemas.CodeUnavailable, "the lock cannot be read now: %v", err).InField("lock").WithHint("try again")
+		}
+		if got.lock != nil {
+			a.Locks = append(a.Locks, *got.lock)
+		}
+		return a, nil
+	}
+	limit, room, last := min(cmp.Or(max(q.Limit, 0), defaultList), maxList), b.recordLimit/2, ""
+	b.locks.list(q.Cursor, func(key string, e lockEntry) bool {
+		if room -= 2 * e.size; len(a.Locks) == limit || room < 0 && len(a.Locks) > 0 {
+			a.Cursor = last
+			return false
+		}
+		a.Locks, last = append(a.Locks, *e.lock), key
+		return true
+	})
+	return a, nil
+}
+
+// holds tells whether the run has a place of its own in the lock that a request names.
+func holds(r *run, q *schemas.ExecutionRequest) bool {
+	l := r.state.Locks[schemas.LockKey(q.Scope, q.Lock)]
+	return l != nil && !l.Waits() && !l.Shared()
+}
+
+func notHeld(r *run, q *schemas.ExecutionRequest) *schemas.Error {
+	return schemas.Errorf(schemas.CodeConflict, "workflow %q does not hold %s", r.wid, lockName(q.Lock, q.Scope)).
+		InField("lock").About(r.wid, r.state.Run).WithHint("see who does: drover locks")
+}
+
+func lockName(lock, scope string) string {
+	if scope == "" {
+		return fmt.Sprintf("lock %q", lock)
+	}
+	return fmt.Sprintf("lock %q in scope %q", lock, scope)
+}
+
+// openLocks tells of each lock that the run waits for: who holds it, since when, and how many are before it.
+func openLocks(s *execution.State, now schemas.Timestamp, lock func(key string) *schemas.LockRecord) (waits []wait) {
+	for _, l := range s.OpenLocks() {
+		if !l.Waits() {
+			continue
+		}
+		text := fmt.Sprintf("%s is to be entered since %s", lockName(l.Lock, l.Scope), ago(now, l.Since))
+		if r := lock(l.Key()); r != nil && len(r.Holders) > 0 {
+			h := &r.Holders[0]
+			text = fmt.Sprintf("%s is held by workflow %q since %s", lockName(l.Lock, l.Scope), h.WorkflowID, ago(now, h.Since))
+			if n := len(r.Holders) - 1; n > 0 {
+				text += fmt.Sprintf(" and %d more", n)
+			}
+			place := schemas.LockPlace{WorkflowID: s.WorkflowID, Run: l.Run, EventID: l.EventID}
+			if n := locks.Line(r, &place); n > 1 {
+				text += fmt.Sprintf("; %s before this one", count(n-1, "run waits", "runs wait"))
+			}
+		}
+		waits = append(waits, wait{kind: waitLock, text: text})
+	}
+	return waits
+}
+
+// openLocksOf are the locks of a run, as it knows of them.
+func openLocksOf(s *execution.State) (open []schemas.OpenLock) {
+	for _, l := range s.OpenLocks() {
+		open = append(open, schemas.OpenLock{
+			Lock: l.Lock, Scope: l.Scope, Fence: l.Fence, Since: l.Since, Expires: l.Expires, Holder: l.Holder, Run: l.Run, EventID: l.EventID,
+		})
+	}
+	return slices.Clip(open)
+}

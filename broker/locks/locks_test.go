@@ -1,0 +1,215 @@
+package locks_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/droverhq/drover/broker/locks"
+	"github.com/droverhq/drover/schemas"
+)
+
+func place(wid string, event int64) schemas.LockPlace {
+	return schemas.LockPlace{WorkflowID: wid, Run: wid + "-run", EventID: event}
+}
+
+func enter(r *schemas.LockRecord, p schemas.LockPlace, now schemas.Timestamp) locks.Result {
+	return locks.Enter(r, locks.Entry{Place: p, MaxWaiters: 3}, now)
+}
+
+func wids(places []schemas.LockPlace) (all []string) {
+	for _, p := range places {
+		all = append(all, p.WorkflowID)
+	}
+	return all
+}
+
+func TestEnterAndLeave(t *testing.T) {
+	r := locks.Fresh("L", "s", 41)
+	a, b, c := place("a", 5), place("b", 5), place("c", 5)
+	if got := enter(r, a, 100); got.Outcome != locks.Holds || got.Place.Fence != 42 || got.Place.Since != 100 || !got.Changed {
+		t.Fatalf("the first: %+v", got)
+	}
+	for i, p := range []schemas.LockPlace{b, c} {
+		if got := enter(r, p, 110); got.Outcome != locks.Waits || !got.Changed || locks.Line(r, &p) != i+1 {
+			t.Fatalf("%s: %+v, number %d in line", p.WorkflowID, got, locks.Line(r, &p))
+		}
+	}
+	for _, p := range []schemas.LockPlace{a, b} { // repeats
+		if got := enter(r, p, 120); got.Changed {
+			t.Fatalf("a repeat of %s changed something: %+v", p.WorkflowID, got)
+		}
+	}
+	if !locks.Leave(r, &a, 200) || locks.Leave(r, &a, 210) {
+		t.Fatal("leaving twice")
+	}
+	if h := r.Holders[0]; h.WorkflowID != "b" || h.Fence != 43 || h.Since != 200 || r.Next != 44 {
+		t.Fatalf("the next holder is %+v", h)
+	}
+	if !locks.Leave(r, &c, 220) || len(r.Waiters) != 0 || !locks.Leave(r, &b, 230) || !locks.Empty(r) {
+		t.Fatalf("left: %+v", r)
+	}
+}
+
+func TestAnotherLimitIsRefusedWhileTheLockIsInUse(t *testing.T) {
+	r := locks.Fresh("L", "", 0)
+	two := func(wid string) locks.Entry { return locks.Entry{Place: place(wid, 1), Limit: 2, MaxWaiters: 9} }
+	for _, wid := range []string{"a", "b"} {
+		if got := locks.Enter(r, two(wid), 1); got.Outcome != locks.Holds {
+			t.Fatalf("%s: %+v", wid, got)
+		}
+	}
+	if got := enter(r, place("c", 1), 1); got.Outcome != locks.Differs || got.Changed {
+		t.Fatalf("limit 1 in a lock of 2: %+v", got)
+	}
+	for _, wid := range []string{"a", "b"} {
+		p := place(wid, 1)
+		locks.Leave(r, &p, 2)
+	}
+	if got := enter(r, place("c", 1), 3); got.Outcome != locks.Holds || r.Limit != 1 {
+		t.Fatalf("limit 1 in an empty lock: %+v, %+v", got, r)
+	}
+}
+
+func TestTheLineIsBounded(t *testing.T) {
+	r := locks.Fresh("L", "", 0)
+	for _, wid := range []string{"a", "b", "c", "d"} {
+		enter(r, place(wid, 1), 1)
+	}
+	if got := enter(r, place("e", 1), 1); got.Outcome != locks.Full || got.Changed {
+		t.Fatalf("the fourth in line: %+v", got)
+	}
+	if got := enter(r, place("d", 1), 1); got.Outcome != locks.Waits {
+		t.Fatalf("the third, again: %+v", got)
+	}
+	if got := locks.Enter(locks.Fresh("L", "", 0), locks.Entry{Place: place("a", 1), MaxWaiters: -1}, 1); got.Outcome != locks.Full {
+		t.Fatalf("without room in the record: %+v", got)
+	}
+}
+
+func TestALeaseEndsForWhoWantsTheLock(t *testing.T) {
+	r := locks.Fresh("L", "", 0)
+	a := place("a", 1)
+	a.Lease = 50
+	enter(r, a, 100)
+	if got := enter(r, place("b", 1), 149); got.Outcome != locks.Waits {
+		t.Fatalf("before the end: %+v", got)
+	}
+	if got := enter(r, place("b", 1), 150); got.Outcome != locks.Holds || got.Place.Fence != 2 || len(r.Holders) != 1 {
+		t.Fatalf("at the end: %+v, %+v", got, r)
+	}
+	r = locks.Fresh("L", "", 0)
+	a.Lease = schemas.Duration(1<<63 - 1)
+	enter(r, a, 100)
+	if got := enter(r, place("b", 1), 1<<62); got.Outcome != locks.Waits {
+		t.Fatalf("a lease beyond all time: %+v", got)
+	}
+}
+
+func TestAnAncestorLetsIn(t *testing.T) {
+	r := locks.Fresh("L", "", 0)
+	top := place("top", 3)
+	top.FirstRun = "first"
+	enter(r, top, 1)
+	child := locks.Entry{Place: place("child", 4), MaxWaiters: 3}
+	if got := locks.Enter(r, child, 2); got.Outcome != locks.Waits {
+		t.Fatalf("a stranger: %+v", got)
+	}
+	child.Ancestors = []schemas.Execution{{WorkflowID: "middle", Run: "m"}, {WorkflowID: "top", Run: "first"}}
+	if got := locks.Enter(r, child, 3); got.Outcome != locks.Shares || got.Place.Fence != 1 || !got.Changed || len(r.Waiters) != 0 {
+		t.Fatalf("a grandchild that stood in line: %+v, %+v", got, r)
+	}
+	child.Ancestors[1].Run = "another"
+	if got := locks.Enter(r, child, 4); got.Outcome != locks.Waits {
+		t.Fatalf("the child of another chain: %+v", got)
+	}
+}
+
+func TestRegain(t *testing.T) {
+	held := place("a", 1)
+	held.Fence, held.Since = 7, 90
+	r := locks.Fresh("L", "", 3)
+	if got := enter(r, held, 100); got.Outcome != locks.Holds || r.Holders[0].Fence != 7 || r.Next != 8 || r.Holders[0].Since != 90 {
+		t.Fatalf("into an empty lock: %+v, %+v", got, r)
+	}
+	r = locks.Fresh("L", "", 8)
+	enter(r, place("b", 1), 100)
+	before := *r
+	if got := enter(r, held, 101); got.Outcome != locks.Lost || got.Changed {
+		t.Fatalf("into a lock that another holds: %+v", got)
+	}
+	if d := cmp.Diff(&before, r); d != "" {
+		t.Fatal(d)
+	}
+	r = locks.Fresh("L", "", 8)
+	locks.Enter(r, locks.Entry{Place: place("b", 1), Limit: 2, MaxWaiters: 3}, 100)
+	locks.Enter(r, locks.Entry{Place: held, Limit: 2, MaxWaiters: 3}, 101)
+	if got := wids(r.Holders); !cmp.Equal(got, []string{"a", "b"}) {
+		t.Fatalf("holders %v, want them in the order of their fences", got)
+	}
+}
+
+// A dumb lock: a list of who came, from which the first Limit hold.
+func TestAgainstAModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.IntRange(1, 3).Draw(t, "limit")
+		r := locks.Fresh("L", "", 0)
+		var came []string
+		fences := map[string]uint64{}
+		now, highest := schemas.Timestamp(1000), uint64(0)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			now += schemas.Timestamp(rapid.IntRange(0, 5).Draw(t, "wait"))
+			wid := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "who")
+			p := place(wid, 1)
+			i := len(came)
+			for j, c := range came {
+				if c == wid {
+					i = j
+				}
+			}
+			if rapid.Bool().Draw(t, "enter") {
+				got := locks.Enter(r, locks.Entry{Place: p, Limit: limit, MaxWaiters: 100}, now)
+				if i == len(came) {
+					came = append(came, wid)
+				}
+				if want := i < limit; (got.Outcome == locks.Holds) != want {
+					t.Fatalf("%s came as number %d: %+v", wid, i, got)
+				}
+			} else {
+				changed := locks.Leave(r, &p, now)
+				if changed != (i < len(came)) {
+					t.Fatalf("%s leaves: changed is %v", wid, changed)
+				}
+				if i < len(came) {
+					came = append(came[:i:i], came[i+1:]...)
+					delete(fences, wid)
+				}
+			}
+			n := min(limit, len(came))
+			if d := cmp.Diff(append([]string(nil), came[:n]...), wids(r.Holders)) + cmp.Diff(append([]string(nil), came[n:]...), wids(r.Waiters)); d != "" {
+				t.Fatalf("(-model +lock):\n%s", d)
+			}
+			for _, h := range r.Holders {
+				if f, known := fences[h.WorkflowID]; known && f != h.Fence || !known && h.Fence <= highest {
+					t.Fatalf("%s holds with fence %d; it had %d, the highest was %d", h.WorkflowID, h.Fence, f, highest)
+				}
+				fences[h.WorkflowID], highest = h.Fence, max(highest, h.Fence)
+			}
+			checkParses(t, r)
+		}
+	})
+}
+
+// checkParses: what these functions make is what the owners of other partitions accept.
+func checkParses(t *rapid.T, r *schemas.LockRecord) {
+	b, err := schemas.MarshalJSON(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !locks.Empty(r) {
+		if _, err := schemas.ParseLock(schemas.LockKey(r.Scope, r.Lock), b); err != nil {
+			t.Fatalf("%s: %v", b, err)
+		}
+	}
+}

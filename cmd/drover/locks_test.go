@@ -1,0 +1,89 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+func TestLocks(t *testing.T) {
+	s := newService(t)
+	place := func(wid string, fence uint64) schemas.LockPlace {
+		return schemas.LockPlace{WorkflowID: wid, Run: "r", EventID: 5, Fence: fence, Since: 1}
+	}
+	all := []schemas.LockRecord{
+		{Lock: "apt", Limit: 1, Next: 8, Holders: []schemas.LockPlace{place("w1", 7)}, Waiters: []schemas.LockPlace{place("w2", 0), place("w3", 0)}},
+		{Lock: "slots", Scope: "host 1", Limit: 3, Next: 3, Holders: []schemas.LockPlace{place("a", 1), place("b", 2)}},
+	}
+	for i := range 7 {
+		all[1].Waiters = append(all[1].Waiters, place(strings.Repeat("x", i+1), 0))
+	}
+	var asked schemas.LocksRequest
+	on(s, "locks", func(q schemas.LocksRequest) any {
+		asked = q
+		if q.Lock == "free" {
+			return schemas.LocksResponse{Locks: []schemas.LockRecord{}}
+		}
+		if q.Lock != "" {
+			return schemas.LocksResponse{Locks: all[map[string]int{"apt": 0, "slots": 1}[q.Lock]:][:1]}
+		}
+		return schemas.LocksResponse{Locks: all}
+	})
+	r := s.drover("", "locks")
+	for _, want := range []string{"apt    -         1      w1       ", "w2, w3", `"host 1"`, "a, b", "x, xx, xxx, xxxx, xxxxx, and 2 more"} {
+		if r.code != exitDone || !strings.Contains(r.stdout, want) {
+			t.Errorf("want %q in (exit %d)\n%s%s", want, r.code, r.stdout, r.stderr)
+		}
+	}
+	s.drover("", "locks", "--lock", "apt", "--json").want(t, exitDone, `{"lock":"apt","limit":1,"next":8,"holders":[{"workflowId":"w1","run":"r","eventId":5,"fence":7,"since":"1970-01-01T00:00:00.000000001Z"}],`+
+		`"waiters":[{"workflowId":"w2","run":"r","eventId":5,"since":"1970-01-01T00:00:00.000000001Z"},{"workflowId":"w3","run":"r","eventId":5,"since":"1970-01-01T00:00:00.000000001Z"}]}`+"\n")
+	if asked.Lock != "apt" || asked.Scope != "" {
+		t.Fatalf("asked %+v", asked)
+	}
+
+	var got schemas.ExecutionRequest
+	on(s, "describe", func(schemas.ExecutionRequest) any {
+		return schemas.DescribeResponse{Execution: schemas.ExecutionInfo{Run: "r9"}}
+	})
+	on(s, "breakLock", func(q schemas.ExecutionRequest) any { got = q; return schemas.AckResponse{Run: q.Run} })
+	s.drover("", "lock", "break", "apt", "--reason", "stuck").want(t, exitDone, "took lock apt from w1\n")
+	if got.WorkflowID != "w1" || got.Run != "r9" || got.Lock != "apt" || got.Reason != "stuck" || got.RequestID == "" || got.Identity == "" || !got.Chain {
+		t.Fatalf("got %+v", got)
+	}
+	s.drover("", "lock", "break", "slots", "--scope", "host 1", "--reason", "stuck", "--holder", "b", "-o", "json").
+		want(t, exitDone, `{"lock":"slots","scope":"host 1","workflowId":"b"}`+"\n")
+	if got.WorkflowID != "b" || got.Scope != "host 1" {
+		t.Fatalf("got %+v", got)
+	}
+	for _, tt := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitUsage, "--reason is missing", []string{"lock", "break", "apt"}},
+		{exitUsage, "--reason is missing", []string{"lock", "break", "apt", "--reason", " "}},
+		{exitUsage, "LOCK is missing", []string{"lock", "break", "--reason", "x"}},
+		{exitUsage, "break is missing", []string{"lock"}},
+		{exitUsage, `there is no command "lock open"`, []string{"lock", "open"}},
+		{exitUsage, "--scope needs --lock", []string{"locks", "--scope", "s"}},
+		{exitFailed, "the lock has 2 holders: name one with --holder", []string{"lock", "break", "slots", "--reason", "x"}},
+		{exitFailed, "nobody holds the lock", []string{"lock", "break", "free", "--reason", "x"}},
+	} {
+		if r := s.drover("", tt.args...); r.code != tt.code || !strings.Contains(r.stderr, tt.want) {
+			t.Errorf("%v: exit %d, %s; want %d and %q", tt.args, r.code, r.stderr, tt.code, tt.want)
+		}
+	}
+}
+
+func TestDescribeLocks(t *testing.T) {
+	got := string(describeText(&schemas.DescribeResponse{Locks: []schemas.OpenLock{
+		{Lock: "apt", Scope: "host 1", Fence: 7, Since: 1, Expires: 60_000_000_001}, {Lock: "db", Since: 1},
+		{Lock: "up", Fence: 3, Since: 1, Holder: &schemas.Execution{WorkflowID: "top"}},
+	}}, schemas.Timestamp(2).Time()))
+	for _, want := range []string{"holds it, fence 7", "waits for it", "entered by top", `"host 1"`, "1970-01-01 00:01:00"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+}
