@@ -52,7 +52,6 @@ func badDecisions(w *world, _ *nats.Conn) {
 		{completeDecision + `,{"type":"RecordMarker","attributes":{"markerName":"m"}}`, "decision 1: CompleteWorkflow must be the last decision of its reply"},
 		{completeDecision + "," + completeDecision, "decision 1: CompleteWorkflow must be the last"},
 		{schedule("A") + "," + completeDecision, "decision 1: ScheduleActivity cannot stand beside CompleteWorkflow"},
-		{`{"type":"AcquireLock","attributes":{"lock":"L"}}`, "decision 1: this version does not carry out AcquireLock"},
 	} {
 		failed := askedTwice(w, puppet, "wrong", fmt.Sprintf("wrong-%d", i), func(task schemas.DecisionTask) []byte {
 			return fmt.Appendf(nil, `{"token":%q,"decisions":[%s]}`, task.Token, tt.decisions)
