@@ -34,6 +34,9 @@ func TestDecisionsOnTheWire(t *testing.T) {
 			decider.Schedule("a", "charge", nil, decider.TypeVersion("2"), decider.Control("c")),
 			`{"type":"ScheduleActivity","attributes":{"activityId":"a","activityType":"charge","activityTypeVersion":"2","control":"c"}}`,
 		},
+		"AcquireLock":          {decider.AcquireLock("l"), `{"type":"AcquireLock","attributes":{"lock":"l"}}`},
+		"AcquireLock, options": {decider.AcquireLock("l", decider.Scope("s"), decider.Limit(3), decider.Lease(time.Minute)), `{"type":"AcquireLock","attributes":{"lock":"l","scope":"s","limit":3,"lease":60}}`},
+		"ReleaseLock":          {decider.ReleaseLock("l", decider.Scope("s")), `{"type":"ReleaseLock","attributes":{"lock":"l","scope":"s"}}`},
 		"CancelActivity": {decider.CancelActivity("a"), `{"type":"RequestCancelActivity","attributes":{"activityId":"a"}}`},
 		"Timer":          {decider.Timer("t", 90*time.Second), `{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":90}}`},
 		"Timer with a note": {

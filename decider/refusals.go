@@ -7,11 +7,11 @@ type Refusal struct {
 	// EventID is the event that says so. One above [Task.PreviousStartedID] is new to this task.
 	EventID int64
 	// ScheduledID is the event that had asked, for children, signals and cancel requests that another workflow's owner
-	// refused; 0 if the broker refused the decision at once.
+	// refused, and for locks that were not to be had; 0 if the broker refused the decision at once.
 	ScheduledID int64
 	Decision    schemas.DecisionType
-	// ID is the activity id, the timer id, the marker's name, or the workflow id of the child or of the other workflow;
-	// empty if the run was to end.
+	// ID is the activity id, the timer id, the name of the marker or the lock, or the workflow id of the child or of the other
+	// workflow; empty if the run was to end.
 	ID string
 	// Cause says why, Details which field was wrong or which limit was met.
 	Cause   schemas.Cause
@@ -48,6 +48,8 @@ func (v *View) addRefusal(e schemas.Event) {
 			Decision: schemas.DecideCancelExternal, ID: a.WorkflowID, Cause: a.Cause, Details: a.Details,
 			ScheduledID: a.ScheduledEventID, Control: a.Control,
 		}
+	case *schemas.LockRefused:
+		r = Refusal{Decision: schemas.DecideAcquireLock, ID: a.Lock, Cause: a.Cause, Details: a.Details, ScheduledID: a.ScheduledEventID}
 	case *schemas.WorkflowCloseFailed:
 		r = Refusal{Decision: a.Decision, Cause: a.Cause, Details: a.Details}
 	default:

@@ -91,6 +91,7 @@ type View struct {
 	children   children
 	externals  []*External
 	refusals   []Refusal
+	locks      map[lockName]Lock
 }
 
 type activity struct {
@@ -121,6 +122,7 @@ func (v *View) Add(e schemas.Event) {
 	case *schemas.WorkflowStarted:
 		v.started = a
 		v.setAttributes(a.Attributes)
+		v.inheritLocks(a.Locks)
 	case *schemas.WorkflowCancelRequested:
 		v.cancel = cmp.Or(v.cancel, a)
 	case *schemas.AttributesSet:
@@ -135,6 +137,7 @@ func (v *View) Add(e schemas.Event) {
 		v.addTimer(e)
 		v.addChild(e)
 		v.addExternal(e)
+		v.addLock(e)
 		v.addRefusal(e)
 	}
 }

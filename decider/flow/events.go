@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow/machine"
@@ -79,6 +80,9 @@ func (r *reader) readOthers(e schemas.Event) error {
 		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: noted(a.Control), Name: noted(a.Control), Failure: f})
 	case *schemas.LockAcquired:
 		r.in = append(r.in, machine.Input{Kind: machine.Granted, ID: "lock"})
+	case *schemas.LockRefused:
+		f := machine.NewFailure(string(a.Cause), fmt.Sprintf("the lock %q is not to be had: %s", a.Lock, a.Details))
+		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: "lock", Failure: f})
 	case *schemas.LockBroken:
 		r.in = append(r.in, machine.Input{Kind: machine.Broken, ID: "lock"})
 	case *schemas.StateRequested:

@@ -167,6 +167,19 @@ steps:
 	tp.want(tp.decide(&schemas.WorkflowCloseFailed{Decision: schemas.DecideCompleteWorkflow, Cause: schemas.CauseUnhandledDecision}), `CompleteWorkflow {}`)
 }
 
+// A lock that is not to be had fails the run before its first step, and is no longer waited for.
+func TestLockThatIsRefused(t *testing.T) {
+	tp := record(t, `
+lock: {name: l, limit: 2}
+on-error: log not reached
+steps:
+- activity work
+`, "")
+	tp.want(tp.decide(), `AcquireLock {"lock":"l","limit":2}`)
+	tp.want(tp.decide(&schemas.LockRefused{Lock: "l", Cause: schemas.CauseLockLimit, Details: "in use with another limit", ScheduledEventID: tp.asked(schemas.EventLockRequested)}),
+		`FailWorkflow {"reason":"LOCK_LIMIT_DIFFERS","details":{"message":"the lock \"l\" is not to be had: in use with another limit","type":"LOCK_LIMIT_DIFFERS"}}`)
+}
+
 func TestAnswersOfActivities(t *testing.T) {
 	const text = "steps:\n- {step: activity a, on-error: {step: 'log ${workflow.error.type}: ${workflow.error.message}'}}\n- return ${output}\n"
 	for name, tc := range map[string]struct {

@@ -294,6 +294,12 @@ func (w *world) left(ctx context.Context, a *archive) ([]string, error) {
 			return nil, err
 		}
 	}
+	for l, err := range w.direct.Locks(ctx, drover.LocksOptions{}) {
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, fmt.Sprintf("lock %s with %+v and %d that wait", l.Lock, l.Holders, len(l.Waiters)))
+	}
 	held, err := w.observer().List(ctx)
 	if err != nil {
 		return nil, err

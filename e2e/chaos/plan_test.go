@@ -20,7 +20,8 @@ const (
 )
 
 // plan is the input of a workflow of the load: activities one after the other, a timer behind the first, a child, signals
-// to wait for, and so many continuations.
+// to wait for, and so many continuations, and perhaps all that under a lock, which the child enters by its parent and a
+// continuation has from the run before.
 type plan struct {
 	Steps   int  `json:"steps"`
 	Once    bool `json:"once,omitempty"`    // the activities are not idempotent
@@ -29,6 +30,8 @@ type plan struct {
 	Signals int  `json:"signals,omitempty"` // to wait for
 	Renew   int  `json:"renew,omitempty"`   // continuations
 	Wait    bool `json:"wait,omitempty"`    // until somebody cancels it
+	Lock    int  `json:"lock,omitempty"`    // all of it under the lock of this number; 0: none
+	Places  int  `json:"places,omitempty"`  // how many may hold that lock
 }
 
 func randomPlan(rng *rand.Rand) plan {
@@ -46,8 +49,15 @@ func randomPlan(rng *rand.Rand) plan {
 	case 4:
 		p.Wait = true
 	}
+	if rng.IntN(3) == 0 {
+		p.Lock = 1 + rng.IntN(locks)
+		p.Places = 1 + p.Lock%2
+	}
 	return p
 }
+
+// locks is how many locks there are: few, so that many wait.
+const locks = 4
 
 // fits tells whether a result is one that the plan may have: an activity that is not idempotent may have been interrupted.
 func (p plan) fits(result string) bool {
@@ -93,6 +103,18 @@ var planDecider = decider.Func(func(ctx context.Context, task *decider.Task) ([]
 })
 
 func (p plan) decide(v *decider.View) ([]schemas.Decision, error) {
+	if p.Lock > 0 {
+		lock := fmt.Sprintf("lock-%d", p.Lock)
+		switch l := v.Lock(lock, ""); l.Status {
+		case 0:
+			return []schemas.Decision{decider.AcquireLock(lock, decider.Limit(p.Places))}, nil
+		case decider.LockWaiting:
+			return nil, nil
+		case decider.LockHeld:
+		default:
+			return []schemas.Decision{decider.Fail("lock "+l.Status.String(), l.Reason)}, nil
+		}
+	}
 	var done strings.Builder
 	for i := range p.Steps {
 		id := fmt.Sprintf("step-%d", i+1)
@@ -124,7 +146,7 @@ func (p plan) decide(v *decider.View) ([]schemas.Decision, error) {
 	if p.Child {
 		switch c := v.Child(v.Started().WorkflowID + "-child"); {
 		case c.Status == 0:
-			return []schemas.Decision{decider.StartChild(v.Started().WorkflowID+"-child", planType, plan{Steps: 1})}, nil
+			return []schemas.Decision{decider.StartChild(v.Started().WorkflowID+"-child", planType, plan{Steps: 1, Lock: p.Lock, Places: p.Places})}, nil
 		case !c.Status.Closed():
 			return nil, nil
 		default:

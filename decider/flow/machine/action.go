@@ -15,7 +15,7 @@ const (
 	CancelChild  Do = "cancel-child"  // the child of that ID
 	StartTimer   Do = "timer"         // Fired
 	CancelTimer  Do = "cancel-timer"  // the timer of that ID
-	Acquire      Do = "lock"          // Granted
+	Acquire      Do = "lock"          // Granted or Failed
 	ReadState    Do = "read"          // Result, with a nil value if there is none
 	WriteState   Do = "write"         // Result or Refused
 	ClearState   Do = "clear"         // Result

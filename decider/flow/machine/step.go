@@ -77,6 +77,9 @@ func (m *machine) answered(in Input) {
 	case w.ID != in.ID:
 	case w.For == ReadState:
 		m.wasRead(w, in)
+	case w.For == Acquire && in.Kind == Failed:
+		m.s.Locked = ""
+		m.broke(in.Failure)
 	case !w.Whole:
 		m.goOn(in)
 	}
