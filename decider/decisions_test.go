@@ -37,8 +37,8 @@ func TestDecisionsOnTheWire(t *testing.T) {
 		"AcquireLock":          {decider.AcquireLock("l"), `{"type":"AcquireLock","attributes":{"lock":"l"}}`},
 		"AcquireLock, options": {decider.AcquireLock("l", decider.Scope("s"), decider.Limit(3), decider.Lease(time.Minute)), `{"type":"AcquireLock","attributes":{"lock":"l","scope":"s","limit":3,"lease":60}}`},
 		"ReleaseLock":          {decider.ReleaseLock("l", decider.Scope("s")), `{"type":"ReleaseLock","attributes":{"lock":"l","scope":"s"}}`},
-		"CancelActivity": {decider.CancelActivity("a"), `{"type":"RequestCancelActivity","attributes":{"activityId":"a"}}`},
-		"Timer":          {decider.Timer("t", 90*time.Second), `{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":90}}`},
+		"CancelActivity":       {decider.CancelActivity("a"), `{"type":"RequestCancelActivity","attributes":{"activityId":"a"}}`},
+		"Timer":                {decider.Timer("t", 90*time.Second), `{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":90}}`},
 		"Timer with a note": {
 			decider.Timer("t", 0, decider.Control(7)),
 			`{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":0,"control":7}}`,
