@@ -291,6 +291,6 @@ func describeState(s *execution.State, c *execution.Config) *schemas.DescribeRes
 	for id, t := range s.Timers {
 		a.Timers = append(a.Timers, schemas.OpenTimer{TimerID: id, Due: t.Due()})
 	}
-	a.Locks = openLocksOf(s)
+	a.Locks, a.ReplayPoints = openLocksOf(s), s.ReplayPoints
 	return a
 }

@@ -246,6 +246,7 @@ type DescribeResponse struct {
 	Timers          []OpenTimer     `json:"timers,omitempty"`
 	Children        []OpenChild     `json:"children,omitempty"`
 	Locks           []OpenLock      `json:"locks,omitempty"`
+	ReplayPoints    []ReplayPoint   `json:"replayPoints,omitempty"`
 	Alarm           Timestamp       `json:"alarm,omitempty"`
 	Timeout         Timestamp       `json:"timeout,omitempty"`
 	PausedCause     string          `json:"pausedCause,omitempty"`

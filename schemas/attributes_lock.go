@@ -116,6 +116,13 @@ type ReplayPointSet struct {
 	DeciderCompletedEventID int64   `json:"deciderCompletedEventId"`
 }
 
+// ReplayPoint is a replay point that holds. EventID names the ReplayPointSet, which has the state.
+type ReplayPoint struct {
+	Name    string    `json:"name"`
+	EventID int64     `json:"eventId"`
+	Time    Timestamp `json:"time"`
+}
+
 // ReplayPointsReset forgets every replay point.
 type ReplayPointsReset struct {
 	DeciderCompletedEventID int64 `json:"deciderCompletedEventId"`

@@ -184,7 +184,7 @@ func (s *service) decision() bool {
 		s.write("TimerCanceled %s", id)
 		delete(s.timers, id)
 	case 7:
-		s.write("Marker m")
+		s.write("%s", rapid.SampledFrom([]string{"Marker m", "ReplayPointSet p", "ReplayPointsReset"}).Draw(s.T, "mark"))
 	case 8:
 		id := s.name("c")
 		s.write("ChildScheduled %s", id)

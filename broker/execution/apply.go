@@ -46,7 +46,7 @@ func (s *State) Apply(e schemas.Event) {
 	case *schemas.TimerCanceled:
 		delete(s.Timers, a.TimerID)
 	default:
-		if !s.applyDecider(e) && !s.applyExchange(e) && !s.applyLock(e) {
+		if !s.applyDecider(e) && !s.applyExchange(e) && !s.applyLock(e) && !s.applyReplayPoint(e) {
 			s.applyActivity(e)
 		}
 	}

@@ -140,7 +140,11 @@ func (g *game) decide() error {
 
 func (g *game) decision() schemas.DecisionAttributes {
 	id := pick(g.d, "a", "b", "c", "a", "b", "c", "a", "b", "c", "")
-	switch g.d.roll(26) {
+	switch g.d.roll(28) {
+	case 26:
+		return &schemas.SetReplayPoint{Name: id, Only: g.d.roll(3) == 0}
+	case 27:
+		return &schemas.ResetReplayPoints{}
 	case 22, 23, 24:
 		return &schemas.AcquireLock{Lock: id, Scope: pick(g.d, "", "s"), Limit: pick(g.d, 0, 0, 0, 1, 2, -1), Lease: pick(g.d, 0, seconds(5), schemas.Unlimited)}
 	case 25:

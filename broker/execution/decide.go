@@ -10,7 +10,8 @@ import (
 func supported(a schemas.DecisionAttributes) bool {
 	switch a.(type) {
 	case *schemas.ScheduleActivity, *schemas.RequestCancelActivity, *schemas.ScheduleTimer, *schemas.CancelTimer,
-		*schemas.RecordMarker, *schemas.SetAttributes, *schemas.AcquireLock, *schemas.ReleaseLock, *schemas.StartChild, *schemas.SignalExternal, *schemas.CancelExternal,
+		*schemas.RecordMarker, *schemas.SetAttributes, *schemas.AcquireLock, *schemas.ReleaseLock,
+		*schemas.SetReplayPoint, *schemas.ResetReplayPoints, *schemas.StartChild, *schemas.SignalExternal, *schemas.CancelExternal,
 		*schemas.CompleteWorkflow, *schemas.FailWorkflow, *schemas.CancelWorkflow, *schemas.ContinueAsNew:
 		return true
 	}
@@ -40,6 +41,10 @@ func (st *step) decide(d schemas.Decision, completed int64) bool {
 		return st.acquireLock(a, completed)
 	case *schemas.ReleaseLock:
 		return st.releaseLock(a, completed)
+	case *schemas.SetReplayPoint:
+		return st.setReplayPoint(a, completed)
+	case *schemas.ResetReplayPoints:
+		st.emit(&schemas.ReplayPointsReset{DeciderCompletedEventID: completed})
 	case *schemas.SetAttributes:
 		st.emit(&schemas.AttributesSet{Attributes: a.Attributes, DeciderCompletedEventID: completed})
 	case *schemas.CompleteWorkflow:

@@ -110,6 +110,8 @@ func otherWords(e schemas.Event) []string {
 		return []string{a.SignalName}
 	case *schemas.Marker:
 		return []string{a.MarkerName}
+	case *schemas.ReplayPointSet:
+		return []string{a.Name}
 	case *schemas.MarkerFailed:
 		return []string{string(a.Cause)}
 	case *schemas.WorkflowCloseFailed:

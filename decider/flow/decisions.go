@@ -11,10 +11,8 @@ import (
 
 // Names of markers that flows leave in their history.
 const (
-	MarkerLog         = "log"
-	MarkerReplayPoint = "replay-point"
-	MarkerReplayReset = "replay-reset"
-	MarkerRetention   = "retention"
+	MarkerLog       = "log"
+	MarkerRetention = "retention"
 )
 
 // turn is one decision in the making.
@@ -118,23 +116,18 @@ func (t *turn) shared(a machine.Action) *machine.Failure {
 
 // note writes what is for those who look at the run later.
 func (t *turn) note(a machine.Action) {
-	var d schemas.DecisionAttributes
-	marker := &schemas.RecordMarker{}
 	switch a.Do {
 	case machine.MarkPoint:
-		d = &schemas.SetReplayPoint{Name: a.Name, Only: a.Only}
-		marker.MarkerName, marker.Details = MarkerReplayPoint, t.payload(map[string]any{"step": a.Name, "only": a.Only})
+		t.add(&schemas.SetReplayPoint{Name: a.Name, Only: a.Only})
 	case machine.ResetPoints:
-		d = &schemas.ResetReplayPoints{}
-		marker.MarkerName = MarkerReplayReset
+		t.add(&schemas.ResetReplayPoints{})
 	default:
-		d = &schemas.SetRetention{Retention: a.Text, Hash: a.Hash}
-		marker.MarkerName, marker.Details = MarkerRetention, t.payload(map[string]any{"retention": a.Text, "hash": a.Hash})
+		if Supported(schemas.DecideSetRetention) {
+			t.add(&schemas.SetRetention{Retention: a.Text, Hash: a.Hash})
+		} else {
+			t.add(&schemas.RecordMarker{MarkerName: MarkerRetention, Details: t.payload(map[string]any{"retention": a.Text, "hash": a.Hash})})
+		}
 	}
-	if !Supported(d.DecisionType()) {
-		d = marker
-	}
-	t.add(d)
 }
 
 // childID is the workflow id of a child: unique by the run that asks for it, and of bounded length however deep runs are nested.
