@@ -10,7 +10,7 @@ import (
 func supported(a schemas.DecisionAttributes) bool {
 	switch a.(type) {
 	case *schemas.ScheduleActivity, *schemas.RequestCancelActivity, *schemas.ScheduleTimer, *schemas.CancelTimer,
-		*schemas.RecordMarker, *schemas.SetAttributes, *schemas.AcquireLock, *schemas.ReleaseLock, *schemas.StartChild, *schemas.SignalExternal, *schemas.CancelExternal,
+		*schemas.RecordMarker, *schemas.SetAttributes, *schemas.SetRetention, *schemas.AcquireLock, *schemas.ReleaseLock, *schemas.StartChild, *schemas.SignalExternal, *schemas.CancelExternal,
 		*schemas.CompleteWorkflow, *schemas.FailWorkflow, *schemas.CancelWorkflow, *schemas.ContinueAsNew:
 		return true
 	}
@@ -40,6 +40,8 @@ func (st *step) decide(d schemas.Decision, completed int64) bool {
 		return st.acquireLock(a, completed)
 	case *schemas.ReleaseLock:
 		return st.releaseLock(a, completed)
+	case *schemas.SetRetention:
+		return st.setRetention(a, completed)
 	case *schemas.SetAttributes:
 		st.emit(&schemas.AttributesSet{Attributes: a.Attributes, DeciderCompletedEventID: completed})
 	case *schemas.CompleteWorkflow:

@@ -38,6 +38,9 @@ type State struct {
 	// run has from it.
 	Locks map[string]*Lock `json:"locks,omitempty"`
 
+	// Retention is what the run has said of how long it is kept; nil if nothing. See [State.Keeping].
+	Retention *schemas.RetentionPolicy `json:"retention,omitempty"`
+
 	CancelRequested bool `json:"cancelRequested,omitempty"`
 	// SignalIDs are the request ids of the latest signals: a repeat of one of them is dropped. Those that another workflow
 	// has sent, and its cancel requests, are remembered by its run and event (P-6). A continued run begins with them.

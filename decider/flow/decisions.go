@@ -14,7 +14,6 @@ const (
 	MarkerLog         = "log"
 	MarkerReplayPoint = "replay-point"
 	MarkerReplayReset = "replay-reset"
-	MarkerRetention   = "retention"
 )
 
 // turn is one decision in the making.
@@ -129,7 +128,6 @@ func (t *turn) note(a machine.Action) {
 		marker.MarkerName = MarkerReplayReset
 	default:
 		d = &schemas.SetRetention{Retention: a.Text, Hash: a.Hash}
-		marker.MarkerName, marker.Details = MarkerRetention, t.payload(map[string]any{"retention": a.Text, "hash": a.Hash})
 	}
 	if !Supported(d.DecisionType()) {
 		d = marker

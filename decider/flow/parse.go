@@ -40,7 +40,7 @@ func Parse(file string, text []byte, o *ParseOptions) (*model.Definition, error)
 }
 
 // Supported tells whether the broker of this release carries out a decision that flows need beyond those of every run. Flows that
-// cannot do without are refused when they are parsed; replay points and retention are written as markers instead.
+// cannot do without are refused when they are parsed; replay points are written as markers instead.
 func Supported(d schemas.DecisionType) bool { return !unsupported[d] }
 
 var unsupported = map[schemas.DecisionType]bool{
@@ -49,7 +49,6 @@ var unsupported = map[schemas.DecisionType]bool{
 	schemas.DecideClearState:        true,
 	schemas.DecideSetReplayPoint:    true,
 	schemas.DecideResetReplayPoints: true,
-	schemas.DecideSetRetention:      true,
 }
 
 // runnable refuses state keys as long as the broker has none.
