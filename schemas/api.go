@@ -72,6 +72,9 @@ type StartOrigin struct {
 	SignalIDs              []string   `json:"signalIds,omitempty"`
 	RequestIDs             []string   `json:"requestIds,omitempty"`
 	Locks                  []HeldLock `json:"locks,omitempty"`
+	// Retention is that of the run which is continued, ParentRetention that of the parent.
+	Retention       *RetentionPolicy `json:"retention,omitempty"`
+	ParentRetention *RetentionPolicy `json:"parentRetention,omitempty"`
 	// Probe asks what became of the start of a child, and begins nothing.
 	Probe bool `json:"probe,omitempty"`
 }

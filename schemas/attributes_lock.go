@@ -128,9 +128,19 @@ type ReplayPointsReset struct {
 	DeciderCompletedEventID int64 `json:"deciderCompletedEventId"`
 }
 
-// RetentionSet changes how long the run is kept after it closes.
+// RetentionSet changes how long the run is kept after it closes. Policy is what the expression came to mean at that moment.
 type RetentionSet struct {
-	Retention               string `json:"retention"`
-	Hash                    string `json:"hash,omitempty"`
-	DeciderCompletedEventID int64  `json:"deciderCompletedEventId"`
+	Retention               string           `json:"retention"`
+	Hash                    string           `json:"hash,omitempty"`
+	Policy                  *RetentionPolicy `json:"policy,omitempty"`
+	DeciderCompletedEventID int64            `json:"deciderCompletedEventId"`
+}
+
+// RetentionPolicy is a retention that refers to nothing else: Disk and Soft are counts, durations, forever, min(...) and max(...).
+// Hash names the group of the run in place of its workflow type.
+type RetentionPolicy struct {
+	Hash     string `json:"hash,omitempty"`
+	Disk     string `json:"disk"`
+	Soft     string `json:"soft"`
+	Disabled bool   `json:"disabled,omitempty"`
 }

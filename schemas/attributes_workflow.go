@@ -75,9 +75,13 @@ type WorkflowStarted struct {
 	// them, which may find this run, is answered and not carried out again.
 	RequestIDs []string `json:"requestIds,omitempty"`
 	// Locks are those that the run has from the one which it continues.
-	Locks     []HeldLock `json:"locks,omitempty"`
-	RequestID string     `json:"requestId,omitempty"`
-	Identity  string     `json:"identity,omitempty"`
+	Locks []HeldLock `json:"locks,omitempty"`
+	// Retention is that of the run which it continues, ParentRetention that of its parent when the child was started. Neither
+	// is there if nobody has said anything.
+	Retention       *RetentionPolicy `json:"retention,omitempty"`
+	ParentRetention *RetentionPolicy `json:"parentRetention,omitempty"`
+	RequestID       string           `json:"requestId,omitempty"`
+	Identity        string           `json:"identity,omitempty"`
 }
 
 // WorkflowTimedOut closes a run whose time is up.

@@ -116,7 +116,8 @@ type SetReplayPoint struct {
 // ResetReplayPoints forgets every replay point.
 type ResetReplayPoints struct{}
 
-// SetRetention changes how long the run is kept after it closes.
+// SetRetention changes how long the run is kept after it closes. Retention is an expression such as max(24h, 5) soft 10; Hash
+// names the group in which the run is judged, and stands for the word hash in the expression.
 type SetRetention struct {
 	Retention string `json:"retention"`
 	Hash      string `json:"hash,omitempty"`

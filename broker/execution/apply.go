@@ -20,7 +20,10 @@ func (s *State) Apply(e schemas.Event) {
 	case *schemas.WorkflowStarted:
 		s.WorkflowID, s.Run, s.Start, s.StartBase, s.Status = a.WorkflowID, a.Run, a, e.Time, schemas.StatusOpen
 		s.Attributes, s.SignalIDs, s.RequestIDs = a.Attributes, slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
+		s.Retention = a.Retention
 		s.takeLocks(a.Locks, e.Time)
+	case *schemas.RetentionSet:
+		s.Retention = a.Policy
 	case *schemas.WorkflowPaused:
 		s.Status, s.Paused = schemas.StatusPaused, a
 		s.rememberRequest(a.RequestID)

@@ -140,11 +140,13 @@ func (g *game) decide() error {
 
 func (g *game) decision() schemas.DecisionAttributes {
 	id := pick(g.d, "a", "b", "c", "a", "b", "c", "a", "b", "c", "")
-	switch g.d.roll(28) {
+	switch g.d.roll(29) {
 	case 26:
 		return &schemas.SetReplayPoint{Name: id, Only: g.d.roll(3) == 0}
 	case 27:
 		return &schemas.ResetReplayPoints{}
+	case 28:
+		return &schemas.SetRetention{Retention: pick(g.d, "5", "min(context, 1h) soft 2", "disabled", "parent hash a", "any(1)"), Hash: pick(g.d, "", "", "h")}
 	case 22, 23, 24:
 		return &schemas.AcquireLock{Lock: id, Scope: pick(g.d, "", "s"), Limit: pick(g.d, 0, 0, 0, 1, 2, -1), Lease: pick(g.d, 0, seconds(5), schemas.Unlimited)}
 	case 25:

@@ -181,7 +181,7 @@ func (s *State) Continuation() *schemas.StartRequest {
 		Origin: &schemas.StartOrigin{
 			Parent: s.Start.ParentWorkflowExecution, ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
 			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs, RequestIDs: s.RequestIDs,
-			Locks: s.heldLocks(),
+			Locks: s.heldLocks(), Retention: s.Retention, ParentRetention: s.Start.ParentRetention,
 		},
 	}
 }

@@ -1,6 +1,9 @@
 package execution
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"github.com/droverhq/drover/internal/retention"
+	"github.com/droverhq/drover/schemas"
+)
 
 // Config is what the core needs to know of its namespace. The zero value is the default; Defaults fills it in.
 type Config struct {
@@ -33,6 +36,9 @@ type Config struct {
 	MaxEvents int64
 	// ChildPolicy is that of runs whose start names none. Defaults to TERMINATE.
 	ChildPolicy schemas.ChildPolicy
+	// Retention is what the word system means in a retention, and parent in that of a run without one. Defaults to
+	// [retention.Default].
+	Retention *retention.Policy
 	// Types are the registered types. Defaults to none, which allows any.
 	Types *Types
 }

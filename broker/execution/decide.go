@@ -10,7 +10,7 @@ import (
 func supported(a schemas.DecisionAttributes) bool {
 	switch a.(type) {
 	case *schemas.ScheduleActivity, *schemas.RequestCancelActivity, *schemas.ScheduleTimer, *schemas.CancelTimer,
-		*schemas.RecordMarker, *schemas.SetAttributes, *schemas.AcquireLock, *schemas.ReleaseLock,
+		*schemas.RecordMarker, *schemas.SetAttributes, *schemas.SetRetention, *schemas.AcquireLock, *schemas.ReleaseLock,
 		*schemas.SetReplayPoint, *schemas.ResetReplayPoints, *schemas.StartChild, *schemas.SignalExternal, *schemas.CancelExternal,
 		*schemas.CompleteWorkflow, *schemas.FailWorkflow, *schemas.CancelWorkflow, *schemas.ContinueAsNew:
 		return true
@@ -45,6 +45,8 @@ func (st *step) decide(d schemas.Decision, completed int64) bool {
 		return st.setReplayPoint(a, completed)
 	case *schemas.ResetReplayPoints:
 		st.emit(&schemas.ReplayPointsReset{DeciderCompletedEventID: completed})
+	case *schemas.SetRetention:
+		return st.setRetention(a, completed)
 	case *schemas.SetAttributes:
 		st.emit(&schemas.AttributesSet{Attributes: a.Attributes, DeciderCompletedEventID: completed})
 	case *schemas.CompleteWorkflow:

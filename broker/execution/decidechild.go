@@ -81,6 +81,7 @@ func (s *State) ChildStart(c *ChildRun) *schemas.StartRequest {
 		TaskPriority: o.TaskPriority, ActivityDefaults: o.ActivityDefaults, ChildPolicy: o.ChildPolicy, TagList: o.TagList,
 		Origin: &schemas.StartOrigin{
 			Parent: &schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, ParentScheduledEventID: c.ScheduledID, Depth: s.Start.Depth + 1,
+			ParentRetention: s.Keeping(),
 		},
 	}
 }

@@ -64,7 +64,11 @@ func (st *step) reply(m Reply) {
 		st.refuse(Refuse{Cause: cause, Reason: e.Reason, Details: e.Details, Identity: m.Reply.Identity})
 		return
 	}
-	if err := validate(m.Reply.Decisions); err != nil {
+	err := validate(m.Reply.Decisions)
+	if err == nil {
+		err = st.validateRetention(m.Reply.Decisions)
+	}
+	if err != nil {
 		st.refuse(Refuse{Cause: schemas.CauseInvalidDecision, Reason: err.Error(), Identity: m.Reply.Identity})
 		return
 	}

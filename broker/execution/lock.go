@@ -150,6 +150,8 @@ func (st *step) lockCause(a *schemas.AcquireLock, held *Lock) (cause schemas.Cau
 		return schemas.CauseInvalidAttributes, err.Error()
 	case a.Limit < 0 || a.Limit > schemas.MaxLockLimit:
 		return schemas.CauseInvalidAttributes, fmt.Sprintf("limit: want a number from 0 to %d, where 0 means 1", schemas.MaxLockLimit)
+	case held == nil && st.retentionDisabled():
+		return schemas.CauseInvalidAttributes, "the retention of the run is disabled, and nobody would know of the lock when it is purged: write retention 0 instead"
 	case held != nil && held.Waits():
 		return schemas.CauseLockRequested, fmt.Sprintf("event %d has asked for the lock, and the run waits for it: wait for LockAcquired, or release it first", held.EventID)
 	case held != nil && max(held.Limit, 1) != max(a.Limit, 1):

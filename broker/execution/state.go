@@ -40,6 +40,8 @@ type State struct {
 
 	// ReplayPoints are those that hold, the oldest first; one that is set again is the youngest. They outlive the close.
 	ReplayPoints []schemas.ReplayPoint `json:"replayPoints,omitempty"`
+	// Retention is what the run has said of how long it is kept; nil if nothing. See [State.Keeping].
+	Retention *schemas.RetentionPolicy `json:"retention,omitempty"`
 
 	CancelRequested bool `json:"cancelRequested,omitempty"`
 	// SignalIDs are the request ids of the latest signals: a repeat of one of them is dropped. Those that another workflow

@@ -133,7 +133,9 @@ func (st *step) start(m Start) {
 		e.ContinuedExecutionRun, e.FirstExecutionRun = o.ContinuedRun, o.FirstRun
 		if o.ContinuedRun != "" {
 			e.SignalIDs, e.RequestIDs, e.Locks = o.SignalIDs, o.RequestIDs, o.Locks
+			e.Retention = o.Retention
 		}
+		e.ParentRetention = o.ParentRetention
 	}
 	st.emit(e)
 	st.wake()

@@ -11,8 +11,7 @@ import (
 
 // Names of markers that flows leave in their history.
 const (
-	MarkerLog       = "log"
-	MarkerRetention = "retention"
+	MarkerLog = "log"
 )
 
 // turn is one decision in the making.
@@ -122,11 +121,7 @@ func (t *turn) note(a machine.Action) {
 	case machine.ResetPoints:
 		t.add(&schemas.ResetReplayPoints{})
 	default:
-		if Supported(schemas.DecideSetRetention) {
-			t.add(&schemas.SetRetention{Retention: a.Text, Hash: a.Hash})
-		} else {
-			t.add(&schemas.RecordMarker{MarkerName: MarkerRetention, Details: t.payload(map[string]any{"retention": a.Text, "hash": a.Hash})})
-		}
+		t.add(&schemas.SetRetention{Retention: a.Text, Hash: a.Hash})
 	}
 }
 

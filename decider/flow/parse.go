@@ -40,14 +40,13 @@ func Parse(file string, text []byte, o *ParseOptions) (*model.Definition, error)
 }
 
 // Supported tells whether the broker of this release carries out a decision that flows need beyond those of every run. Flows that
-// cannot do without are refused when they are parsed; retention is written as a marker instead.
+// cannot do without are refused when they are parsed.
 func Supported(d schemas.DecisionType) bool { return !unsupported[d] }
 
 var unsupported = map[schemas.DecisionType]bool{
-	schemas.DecideGetState:     true,
-	schemas.DecideSetState:     true,
-	schemas.DecideClearState:   true,
-	schemas.DecideSetRetention: true,
+	schemas.DecideGetState:   true,
+	schemas.DecideSetState:   true,
+	schemas.DecideClearState: true,
 }
 
 // runnable refuses state keys as long as the broker has none.

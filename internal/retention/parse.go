@@ -295,3 +295,17 @@ func (p *parser) unknown(at int, name string) error {
 	}
 	return p.problem(at, strconv.Quote(clip(name))+" is no retention value", hint)
 }
+
+// WithHash is the expression with a hash that is given beside it.
+func (e Expr) WithHash(hash string) (Expr, error) {
+	switch {
+	case !utf8.ValidString(hash) || strings.IndexFunc(hash, unicode.IsControl) >= 0:
+		return e, errors.New("hash: it has a control character, or is not UTF-8: use letters, digits, spaces and signs")
+	case strings.TrimSpace(hash) == "":
+		return e, errors.New("hash: it is blank: name the group, for example start-stop")
+	case len(hash) > maxHash:
+		return e, fmt.Errorf("hash: it is longer than %d bytes: any short name of the group will do", maxHash)
+	}
+	e.Hash = hash
+	return e, nil
+}

@@ -238,3 +238,81 @@ func (l *Limit) UnmarshalText(text []byte) error {
 
 // maxStored holds maxCorners of the longest corners.
 const maxStored = maxCorners * 64
+
+// ReadPolicy reads a policy as it is stored: its limits are what [Limit.String] wrote.
+func ReadPolicy(hash, disk, soft string, disabled bool) (Policy, error) {
+	p := Policy{Hash: hash, Disabled: disabled}
+	if err := p.Disk.UnmarshalText([]byte(disk)); err != nil {
+		return p, fmt.Errorf("what is kept on disk: %w", err)
+	}
+	if err := p.Soft.UnmarshalText([]byte(soft)); err != nil {
+		return p, fmt.Errorf("what is kept softly: %w", err)
+	}
+	return p, nil
+}
+
+// KeepAll keeps every run of its group.
+func KeepAll(hash string) Policy {
+	all := stair([]corner{{unlimited, duration.Forever}})
+	return Policy{Hash: hash, Disk: all, Soft: all}
+}
+
+// ParseDefault reads an operator's default: an expression that refers to nothing, without a hash. What is not kept on disk is kept softly only
+// if the expression says so.
+func ParseDefault(text string) (Policy, error) {
+	e, err := Parse(text)
+	switch {
+	case err != nil:
+		return Policy{}, err
+	case e.Hash != "":
+		return Policy{}, fmt.Errorf("retention %q: a default names no group: leave out hash", clip(text))
+	case e.Disabled:
+		return Policy{}, fmt.Errorf("retention %q: a default cannot be disabled: write 0 to keep none", clip(text))
+	case e.Disk == nil:
+		return Policy{}, fmt.Errorf("retention %q: a value is missing: %s", clip(text), example)
+	}
+	var p Policy
+	if p.Disk, err = NewLimit(*e.Disk); err != nil {
+		return Policy{}, err
+	}
+	switch {
+	case e.Hard:
+		p.Soft = p.Disk
+	case e.Soft != nil:
+		p.Soft, err = NewLimit(*e.Soft)
+	}
+	return p, err
+}
+
+// String is an expression that says the same.
+func (p Policy) String() string {
+	s := p.Disk.String()
+	if p.Disabled {
+		s = "disabled"
+	}
+	if p.Soft.Equal(p.Disk) {
+		s += " hard"
+	} else {
+		s += " soft " + p.Soft.String()
+	}
+	if p.Hash != "" {
+		s += " hash " + quote(p.Hash)
+	}
+	return s
+}
+
+// FateOf is the fate of a run by its rank among those of its group, 0 for the one that closed last. [Keep] says the same, and why.
+func (p Policy) FateOf(rank int, closed, now time.Time) Fate {
+	disk := p.Disk
+	if p.Disabled {
+		disk = Limit{}
+	}
+	r := Run{Closed: closed}
+	if _, ok := disk.holds(r, rank, now); ok {
+		return OnDisk
+	}
+	if _, ok := p.Soft.holds(r, rank, now); ok {
+		return Softly
+	}
+	return Gone
+}

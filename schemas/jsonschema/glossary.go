@@ -269,6 +269,11 @@ var glossary = map[string]string{
 	"state":                  "what the decider needs to begin there again",
 	"only":                   "forget the replay points before",
 	"retention":              "how long, or how many",
+	"policy":                 "what the retention came to mean at that moment",
+	"parentRetention":        "the retention of the parent when the child was started",
+	"disk":                   "what is kept on disk: a count, a duration, forever, min(...) or max(...)",
+	"soft":                   "what is kept in memory when it is purged from disk, in the same words",
+	"disabled":               "the run is purged when it closes",
 	"hash":                   "the group of runs that are counted together",
 }
 

@@ -290,6 +290,9 @@ func (m *machine) retain(x *act) error {
 		if a.Hash, err = textOf(x.eval(hash)); err != nil {
 			return fmt.Errorf("hash: %w", err)
 		}
+		if _, err := e.WithHash(a.Hash); err != nil {
+			return fmt.Errorf("retention: %w", err)
+		}
 	}
 	plain := *e
 	plain.Hash = ""

@@ -68,6 +68,9 @@ func (m *machine) open(b Begin) {
 			if err == nil {
 				a.Hash, err = textOf(x.eval(hash))
 			}
+			if err == nil {
+				_, err = e.WithHash(a.Hash)
+			}
 			if err != nil {
 				m.broke(failureOf(fmt.Errorf("retention: hash: %w", err)))
 				return
