@@ -73,6 +73,7 @@ var floors = map[string]int{
 	"decider/flow/machine":     28,
 	"decider/flow/define":      29,
 	"decider/flow/store":       31,
+	"decider/flow/deployed":    32,
 }
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.

@@ -10,8 +10,8 @@ import (
 var (
 	// ErrInvalidOptions is returned by Run for options that New could not accept. The text names the field.
 	ErrInvalidOptions = errors.New("invalid decider options")
-	// ErrNoDeciders is returned by Run of a worker without any registered type.
-	ErrNoDeciders = errors.New("no decider is registered: call Register before Run")
+	// ErrNoDeciders is returned by Run of a worker without any registered type or source of types.
+	ErrNoDeciders = errors.New("no decider is registered: call Register or Follow before Run")
 	// ErrRunning is returned by Run while another Run of the same worker goes on.
 	ErrRunning = errors.New("the decider worker runs already")
 	// ErrDrainTimeout is returned by Run when deciders had to be canceled to stop in time.

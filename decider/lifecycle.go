@@ -23,9 +23,9 @@ func (s *shift) again() {
 }
 
 // announceUntilDone announces the types, once at the beginning and once after each reconnect, until ctx is done.
-func (s *shift) announceUntilDone(ctx context.Context, types []string) {
+func (s *shift) announceUntilDone(ctx context.Context, types func() []string) {
 	for {
-		err := s.announce(ctx, types)
+		err := s.announce(ctx, types())
 		if err == nil {
 			select {
 			case <-ctx.Done():

@@ -10,7 +10,7 @@ import (
 // untilRefused returns a context that ends with the [*post.RefusedError] when the server does not let this user listen to
 // one of the worker's subjects. It is called before they are subscribed to: the server says so later, of no call in
 // particular. A worker that heard only some of its tasks would look healthy, and its runs would wait for ever.
-func (s *shift) untilRefused(ctx context.Context, deciders map[string]Decider) (_ context.Context, end func()) {
+func (s *shift) untilRefused(ctx context.Context, deciders map[string]Decider) (_ context.Context, end context.CancelCauseFunc) {
 	mine := make(map[string]string, 2*len(deciders))
 	for typ := range deciders {
 		mine[s.ns.Decide(typ)] = typ
@@ -24,9 +24,9 @@ func (s *shift) untilRefused(ctx context.Context, deciders map[string]Decider) (
 			cancel(&refusedError{typ: typ, RefusedError: e})
 		}
 	})
-	return ctx, func() {
+	return ctx, func(cause error) {
 		remove()
-		cancel(nil)
+		cancel(cause)
 	}
 }
 

@@ -3,7 +3,6 @@ package decider
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,6 +24,7 @@ type Worker struct {
 	conn     *post.Conn
 	opts     Options
 	deciders map[string]Decider
+	sources  []followed
 	running  atomic.Bool
 	invalid  error
 }
@@ -75,7 +75,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	switch {
 	case w.invalid != nil:
 		return w.invalid
-	case len(w.deciders) == 0:
+	case len(w.deciders)+len(w.sources) == 0:
 		return ErrNoDeciders
 	case !w.running.CompareAndSwap(false, true):
 		return ErrRunning
@@ -91,7 +91,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		// A name of its own for every Run: what an earlier one has promised is gone with its cache.
 		s.sticky = rand.Text()
 	}
-	return s.run(ctx, w.deciders)
+	return s.run(ctx, w.deciders, w.sources)
 }
 
 // shift is one Run of a worker.
@@ -118,14 +118,14 @@ const (
 	abandonAfter = time.Second
 )
 
-func (s *shift) run(ctx context.Context, deciders map[string]Decider) error {
+func (s *shift) run(ctx context.Context, deciders map[string]Decider, sources []followed) error {
 	// Decides outlive ctx by the drain.
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(ErrStopped)
 	s.pool = newPool(s.opts.Concurrency, max(minQueue, 16*s.opts.Concurrency), func(a *ask) { s.answer(work, a) })
 	defer s.conn.OnReconnect(s.again)()
 	ctx, end := s.untilRefused(ctx, deciders)
-	defer end()
+	defer end(nil)
 	subs, err := s.listen(deciders)
 	if err != nil {
 		for _, sub := range subs {
@@ -134,35 +134,41 @@ func (s *shift) run(ctx context.Context, deciders map[string]Decider) error {
 		return fmt.Errorf("decider worker: %w", err)
 	}
 	s.log.WithField("types", slices.Sorted(maps.Keys(deciders))).Infof("deciders listen: %s", s.opts)
-	s.announceUntilDone(ctx, slices.Sorted(maps.Keys(deciders)))
-	err = s.stop(work, cancel, subs)
-	if refused, ok := errors.AsType[*refusedError](context.Cause(ctx)); ok {
-		err = errors.Join(refused, err)
-	}
-	return err
+	guests := s.follow(ctx, end, deciders, sources)
+	s.announceUntilDone(ctx, guests.types)
+	return stopped(ctx, s.stop(work, cancel, append(subs, guests.leave()...)))
 }
 
-// listen subscribes to every type, and to the worker's own subject of every type.
+// listen subscribes to every type that is registered.
 func (s *shift) listen(deciders map[string]Decider) (subs []post.Subscription, err error) {
 	for typ, d := range deciders {
-		accept := func(sticky bool) func(post.Msg) {
-			return func(m post.Msg) {
-				s.pool.submit(&ask{msg: m, typ: typ, decider: d, sticky: sticky, arrived: time.Now()})
-			}
-		}
-		sub, err := s.conn.Subscribe(s.ns.Decide(typ), queueGroup, accept(false))
+		more, err := s.listenTo(typ, d)
+		subs = append(subs, more...)
 		if err != nil {
 			return subs, err
 		}
-		subs = append(subs, sub)
-		if s.sticky == "" {
-			continue
-		}
-		sub, err = s.conn.Subscribe(s.ns.DecideSticky(typ, s.sticky), "", accept(true))
-		if err != nil {
-			return subs, err
-		}
-		subs = append(subs, sub)
 	}
 	return subs, nil
+}
+
+// listenTo subscribes to a type, and to the worker's own subject of it.
+func (s *shift) listenTo(typ string, d Decider) (subs []post.Subscription, err error) {
+	accept := func(sticky bool) func(post.Msg) {
+		return func(m post.Msg) {
+			s.pool.submit(&ask{msg: m, typ: typ, decider: d, sticky: sticky, arrived: time.Now()})
+		}
+	}
+	sub, err := s.conn.Subscribe(s.ns.Decide(typ), queueGroup, accept(false))
+	if err != nil {
+		return nil, err
+	}
+	subs = append(subs, sub)
+	if s.sticky == "" {
+		return subs, nil
+	}
+	sub, err = s.conn.Subscribe(s.ns.DecideSticky(typ, s.sticky), "", accept(true))
+	if err != nil {
+		return subs, err
+	}
+	return append(subs, sub), nil
 }

@@ -49,6 +49,9 @@ type shift struct {
 // heartbeats. Deciders are quiet, and keep what they know of their runs.
 func (s *shift) sleeps() bool {
 	_, pulls := s.worker.(*activity.Worker)
+	if p, ok := s.worker.(interface{ Polls() bool }); ok && p.Polls() { // it asks again and again, as one of deployed flows does
+		pulls = true
+	}
 	return pulls && !s.over
 }
 

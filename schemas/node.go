@@ -45,7 +45,7 @@ type NodeRecord struct {
 	// Namespace is the node's home: its control subject is there. Namespaces are those it serves.
 	Namespace  string   `json:"namespace"`
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Roles of the process: broker, timers, ops.
+	// Roles of the process: broker, timers, ops, flows.
 	Roles []string `json:"roles"`
 	// Version of the program.
 	Version string `json:"version"`

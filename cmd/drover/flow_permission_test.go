@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -13,11 +14,10 @@ import (
 	"github.com/droverhq/drover/ops/permissions"
 )
 
-// What the templates allow is enough for the commands, and not for more: an operator deploys, a viewer looks, and nobody who may deploy can
-// empty the bucket.
-func TestFlowPermissions(t *testing.T) {
-	var users []embeddedtest.User
-	for _, role := range []permissions.Role{permissions.Operator, permissions.Viewer} {
+// templates makes users of roles.
+func templates(t *testing.T, roles ...permissions.Role) (users []embeddedtest.User) {
+	t.Helper()
+	for _, role := range roles {
 		tpl, err := permissions.For(permissions.Options{Role: role})
 		if err != nil {
 			t.Fatal(err)
@@ -28,7 +28,56 @@ func TestFlowPermissions(t *testing.T) {
 		}
 		users = append(users, u)
 	}
-	_, url := embeddedtest.Start(t, true, users...)
+	return users
+}
+
+// The templates of a server and of a decider are enough to run what an operator deploys; without the right to read the bucket a server
+// runs on, and a worker says what it lacks.
+func TestFlowRunningPermissions(t *testing.T) {
+	flowFiles(t, map[string]string{"f.yaml": "name: f\nsteps:\n- return ${workflow.name}\n"})
+	users := templates(t, permissions.Server, permissions.Broker, permissions.Decider, permissions.Operator)
+	users[2].Publish = append(users[2].Publish, "_INBOX.>") // in place of the right to answer, which these users have not
+	_, url := embeddedtest.Start(t, true, append(users, embeddedtest.User{Name: "blind", Subscribe: []string{"_INBOX.>"}})...)
+	as := func(user permissions.Role, args ...string) []string {
+		return append(args, "--nats", url, "--user", string(user), "--password", embeddedtest.Password)
+	}
+	for _, tt := range []struct {
+		server permissions.Role
+		roles  string
+		worker bool
+	}{
+		{permissions.Server, "broker,timers,ops,flows", false},
+		{permissions.Server, "broker,timers,ops", true},
+	} {
+		server := spawn(t, as(tt.server, "server", "--roles", tt.roles)...)
+		if r := command("", as(permissions.Operator, "flow", "deploy", "f.yaml")...); r.code != exitDone {
+			t.Fatalf("got %+v", r)
+		}
+		var worker *spawned
+		if tt.worker {
+			worker = spawn(t, as(permissions.Decider, "worker", "--flows")...)
+		}
+		command("", as(permissions.Operator, "start", "f", "--wait", "--timeout", "1m", "--json")...).wantHolds(t, `"result":"f"`)
+		if tt.worker {
+			worker.end()
+			command("", as("blind", "worker", "--flows")...).want(t, exitFailed, "", "DIRECT.GET.KV_drover-default-flows", "allow the NATS user to publish")
+		}
+		server.end()
+	}
+}
+
+// wantHolds wants success, and a text in what was printed.
+func (r result) wantHolds(t *testing.T, want string) {
+	t.Helper()
+	if r.code != exitDone || !strings.Contains(r.stdout, want) {
+		t.Errorf("got %+v, want success with %q", r, want)
+	}
+}
+
+// What the templates allow is enough for the commands, and not for more: an operator deploys, a viewer looks, and nobody who may deploy can
+// empty the bucket.
+func TestFlowPermissions(t *testing.T) {
+	_, url := embeddedtest.Start(t, true, templates(t, permissions.Operator, permissions.Viewer)...)
 	root, err := post.Dial(t.Context(), post.Options{URL: url, User: embeddedtest.Root, Password: embeddedtest.Password})
 	if err != nil {
 		t.Fatal(err)

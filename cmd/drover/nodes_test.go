@@ -194,7 +194,7 @@ func TestNodesAndClaims(t *testing.T) {
 
 	table := strings.Split(strings.TrimSpace(on("nodes").stdout), "\n")
 	if len(table) != 3 || !strings.HasPrefix(table[0], "NODE ") || !strings.HasPrefix(table[1], `"dead node"`) ||
-		!strings.Contains(table[2], "broker+timers+ops") || !strings.Contains(table[2], " 0-1 ") || !strings.Contains(table[2], " default ") {
+		!strings.Contains(table[2], "broker+timers+ops+flows") || !strings.Contains(table[2], " 0-1 ") || !strings.Contains(table[2], " default ") {
 		t.Fatalf("got\n%s", strings.Join(table, "\n"))
 	}
 	var docs []nodeInfo

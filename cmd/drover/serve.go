@@ -30,9 +30,10 @@ const (
 	roleBroker = "broker"
 	roleTimers = "timers"
 	roleOps    = "ops"
+	roleFlows  = "flows"
 )
 
-var allRoles = []string{roleBroker, roleTimers, roleOps}
+var allRoles = []string{roleBroker, roleTimers, roleOps, roleFlows}
 
 // Reasons for the end of a server, as causes of its context.
 var (

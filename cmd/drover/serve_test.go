@@ -128,7 +128,7 @@ func work(t *testing.T, url string) (stop func()) {
 
 func TestServeAWorkflow(t *testing.T) {
 	s := serving(t, memoryServer())
-	if s.Profile != "dev" || s.Partitions != 4 || s.Namespace != "default" || s.Store != "" || strings.Join(s.Roles, "+") != "broker+timers+ops" {
+	if s.Profile != "dev" || s.Partitions != 4 || s.Namespace != "default" || s.Store != "" || strings.Join(s.Roles, "+") != "broker+timers+ops+flows" {
 		t.Fatalf("got %+v", s.readiness)
 	}
 	on := func(args ...string) result { return command("", append(args, "--nats", s.URL, "--timeout", "30s")...) }
@@ -279,7 +279,7 @@ func TestServeRefuses(t *testing.T) {
 		{"server --memory --store x", exitUsage, []string{"exclude each other"}},
 		{"server --memory --profile single --port -1", exitUsage, []string{"Profile is single"}},
 		{"server --profile best", exitUsage, []string{"--profile", "single, dev or cluster"}},
-		{"server --roles broker,juggler", exitUsage, []string{`"juggler"`, "broker,timers,ops"}},
+		{"server --roles broker,juggler", exitUsage, []string{`"juggler"`, "broker,timers,ops,flows"}},
 		{"server --after-crash later", exitUsage, []string{"--after-crash", "recover or halt"}},
 		{"server --nats nats://127.0.0.1:1 --after-crash halt", exitUsage, []string{"--after-crash is halt", "--node"}},
 		{"server --drain-timeout soon", exitUsage, []string{"--drain-timeout", "1m30s"}},

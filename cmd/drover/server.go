@@ -36,7 +36,8 @@ func serverCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run a server: an embedded NATS with all roles, or roles beside a NATS elsewhere",
-		Long: `Run a server with all its roles: broker, timers, ops.
+		Long: `Run a server with all its roles: broker, timers, ops, flows. The last one runs the flows that are deployed, if there are any; more
+processes for them are started with "drover worker --flows".
 
 Without --nats or --context it holds a NATS server of its own, which keeps everything in --store and listens on --host and
 --port. That server has no authentication: keep it on loopback. With one of the two the roles work on a NATS server or cluster

@@ -115,6 +115,8 @@ func (t *tenant) build() error {
 			})
 		case roleOps:
 			r = t.keeper
+		case roleFlows:
+			r = t.flows()
 		default:
 			err = fmt.Errorf("%w: there is no role %q: use some of %s", errUnknownRole, name, strings.Join(allRoles, ","))
 		}

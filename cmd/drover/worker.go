@@ -21,6 +21,7 @@ var allKinds = []string{kinds.TypeHTTP, kinds.TypeRequest}
 // workerFlags are those of worker.
 type workerFlags struct {
 	lists, kinds, hosts []string
+	flows               bool
 	concurrency         int
 	drain               durationFlag
 	identity            string
@@ -30,7 +31,7 @@ func workerCommand(a *app) *cobra.Command {
 	f := &workerFlags{}
 	cmd := &cobra.Command{
 		Use:   "worker",
-		Short: "Serve activities that need no program: HTTP calls and requests to NATS micro services",
+		Short: "Serve activities that need no program, such as HTTP calls, and run deployed flows",
 		Long: `Take activities of the types "http" and "request" from task lists and do them:
 
   http     {"method":"POST","url":"https://…","headers":{…},"body":…,"timeout":"5s","expect":[200]}
@@ -44,16 +45,22 @@ must not be repeated with notIdempotent.
 The worker calls whatever workflows ask for, with its own network and NATS user: run it as somebody who may do no harm, and
 name the hosts with --http-host.
 
+With --flows it decides for the flows that are deployed in the namespace, as servers with the role flows do; without --list that is
+all it does. Flows that are deployed later are run without a restart. A workflow type is a flow or a program: if a program decides for
+a type of that name too, runs fail.
+
 SIGTERM and SIGINT stop it: it takes no more, lets what runs end within --drain-timeout and reports it. A second signal cuts
 that short; what was cut is done again by another worker.`,
 		Example: `  drover worker --list calls
+  drover worker --flows
   drover worker --list calls --kinds http --http-host api.example.com --http-host .internal.example.com`,
 		Args: argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd, f) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringSliceVar(&f.lists, "list", nil, "task list to take activities from; may be repeated (required)")
+	fs.StringSliceVar(&f.lists, "list", nil, "task list to take activities from; may be repeated (required, but with --flows)")
+	fs.BoolVar(&f.flows, "flows", false, "run the flows that are deployed")
 	fs.StringSliceVar(&f.kinds, "kinds", allKinds, "kinds to serve: "+strings.Join(allKinds, ","))
 	fs.StringSliceVar(&f.hosts, "http-host", nil, "host that http may call; \".example.com\" means all below it; may be repeated (default every host)")
 	fs.IntVar(&f.concurrency, "concurrency", 0, "activities at a time (default 100)")
@@ -68,12 +75,21 @@ type workerReady struct {
 	Namespace string   `json:"namespace"`
 	Lists     []string `json:"lists"`
 	Kinds     []string `json:"kinds"`
+	Flows     bool     `json:"flows,omitempty"`
 	Identity  string   `json:"identity"`
 }
 
 func (f *workerFlags) validate(cmd *cobra.Command) error {
+	if len(f.lists) == 0 && !f.flows {
+		return usage(cmd, fmt.Errorf("--list is missing: name the task lists to take activities from, or run flows with --flows"))
+	}
 	if len(f.lists) == 0 {
-		return usage(cmd, fmt.Errorf("--list is missing: name the task lists to take activities from"))
+		for _, name := range []string{"kinds", "http-host", "concurrency"} {
+			if cmd.Flags().Changed(name) {
+				return usage(cmd, fmt.Errorf("--%s is given, which goes with --list", name))
+			}
+		}
+		return nil
 	}
 	for _, list := range f.lists {
 		if err := schemas.ValidateName("--list", list); err != nil {
@@ -111,17 +127,39 @@ func (a *app) work(cmd *cobra.Command, f *workerFlags) error {
 	}
 	defer c.Close()
 	w := f.worker(c)
-	ready := workerReady{Ready: true, Namespace: c.Namespace(), Lists: f.lists, Kinds: f.kinds, Identity: w.Identity()}
-	if a.json {
-		err = a.document(ready)
+	ready := workerReady{Ready: true, Namespace: c.Namespace(), Lists: f.lists, Kinds: f.kinds, Flows: f.flows, Identity: w.Identity()}
+	var runs []func(context.Context) error
+	if len(f.lists) > 0 {
+		runs = append(runs, w.Run)
 	} else {
-		_, err = fmt.Fprintf(a.stderr, "drover worker is ready: kinds %s on lists %s of namespace %s, as %s\n",
-			strings.Join(f.kinds, "+"), strings.Join(f.lists, "+"), ready.Namespace, ready.Identity)
+		ready.Kinds = nil
 	}
-	if err != nil {
+	if f.flows {
+		deciders, err := f.deciders(c, a, w.Identity())
+		if err != nil {
+			return err
+		}
+		runs = append(runs, deciders.Run)
+	}
+	if err := a.workerReady(ready); err != nil {
 		return err
 	}
-	return runUntilHurry(ctx, hurry, w.Run)
+	return runUntilHurry(ctx, hurry, func(ctx context.Context) error { return runAll(ctx, runs...) })
+}
+
+func (a *app) workerReady(r workerReady) error {
+	if a.json {
+		return a.document(r)
+	}
+	var does []string
+	if len(r.Lists) > 0 {
+		does = append(does, fmt.Sprintf("kinds %s on lists %s of namespace %s", strings.Join(r.Kinds, "+"), strings.Join(r.Lists, "+"), r.Namespace))
+	}
+	if r.Flows {
+		does = append(does, "flows of namespace "+r.Namespace)
+	}
+	_, err := fmt.Fprintf(a.stderr, "drover worker is ready: %s, as %s\n", strings.Join(does, " and "), r.Identity)
+	return err
 }
 
 func (f *workerFlags) worker(c *drover.Client) *activity.Worker {

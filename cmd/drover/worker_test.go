@@ -29,6 +29,8 @@ func TestWorkerUsage(t *testing.T) {
 	}{
 		{"worker", "--list is missing"},
 		{"worker --list a.b", "--list"},
+		{"worker --flows --kinds http", "--kinds is given, which goes with --list"},
+		{"worker --flows --concurrency 3", "--concurrency is given, which goes with --list"},
 		{"worker --list a --kinds shell", `--kinds names "shell": use some of http,request`},
 		{"worker --list a --kinds=", "--kinds is empty"},
 		{"worker --list a,b --concurrency 1", "--concurrency is 1 for 2 lists"},

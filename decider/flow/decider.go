@@ -27,7 +27,8 @@ type Store interface {
 
 // Options of a decider. The zero value is usable.
 type Options struct {
-	// List is the task list of activities that name none. Defaults to that of the run's activity defaults.
+	// List is the task list of activities that name none, of runs whose activity defaults name none either. Defaults to none: the
+	// activity is refused then, unless its type has a list.
 	List string
 	// Random gives numbers in [0,1), for jitter and ${workflow.util.random}. Defaults to that of math/rand/v2.
 	Random func() float64
@@ -118,6 +119,7 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 	if started == nil {
 		return nil, errors.New("flow: the history does not begin with WorkflowStarted")
 	}
+	r.s.Defaults = started.ActivityDefaults
 	o, err := r.begins(started)
 	if bad, ok := errors.AsType[*inputError](err); ok {
 		return []schemas.Decision{decider.Fail("input", bad.Error())}, nil
@@ -130,7 +132,10 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 		asked = t.TypeVersion()
 	}
 	definition, found, err := d.store.Definition(ctx, t.Namespace(), t.Type(), asked)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrNoDefinition) && o.Version == "": // nobody has promised this version
+		return []schemas.Decision{decider.Fail("definition", err.Error())}, nil
+	case err != nil:
 		return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
 	}
 	flow, err := d.compiled(version{t.Namespace(), t.Type(), found}, definition)

@@ -63,7 +63,7 @@ func (t *turn) plain(a machine.Action) {
 	switch a.Do {
 	case machine.Schedule:
 		list := a.List
-		if list == "" {
+		if list == "" && (t.s.Defaults == nil || t.s.Defaults.List == "") {
 			list = t.d.o.List
 		}
 		t.add(&schemas.ScheduleActivity{ActivityID: a.ID, ActivityType: a.Name, Input: t.payload(a.Value), List: list, NotIdempotent: !a.Idempotent})
@@ -151,7 +151,7 @@ func (t *turn) child(a machine.Action) {
 		if r := a.Child.Replay; r != nil {
 			o.Replay = &replay{State: r.State, From: r.From, Force: r.Force}
 		}
-		d.WorkflowType = t.task.Type()
+		d.WorkflowType, d.ActivityDefaults = t.task.Type(), t.s.Defaults
 		if d.Input, t.err = wrap(o); t.err != nil {
 			return
 		}

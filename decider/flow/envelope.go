@@ -90,6 +90,8 @@ type saved struct {
 	Asked []string `json:"asked,omitempty"`
 	// Again are inputs that the state has not seen yet, because the run was to continue as new with them and was refused that.
 	Again []input `json:"again,omitempty"`
+	// Defaults are those that the run was started with. Parts of it, which are runs of their own, get them too.
+	Defaults *schemas.ActivityDefaults `json:"defaults,omitempty"`
 	// Children are the workflow ids of children that do not follow from the action.
 	Children map[string]string `json:"children,omitempty"`
 }

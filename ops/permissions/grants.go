@@ -139,9 +139,11 @@ func (r *rights) decider() []Grant {
 		any := anyOf(r.ns.Decide("t"), 3)
 		g.Subscribe = []string{any, any + ".*"}
 	}
+	stream := kvStream(r.ns.BucketFlows())
 	return []Grant{
 		g,
 		{Why: "histories longer than the window of a task", Publish: r.api("history")},
+		{Why: "deployed flows; leave it out where programs decide", Publish: []string{r.ofStream("STREAM.MSG.GET.%", stream), r.ofStream("DIRECT.GET.%", stream)}},
 		{Why: whyUploads, Publish: r.uploads()},
 	}
 }
@@ -328,7 +330,7 @@ func (r *rights) ops() []Grant {
 }
 
 func (r *rights) server() []Grant {
-	return slices.Concat(r.broker(), r.timer(), r.ops())
+	return slices.Concat(r.broker(), r.timer(), r.ops(), r.decider())
 }
 
 // Verbs of the API that a role may ask, in the order of the documentation; those of [Operator] are all.

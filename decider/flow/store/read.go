@@ -128,17 +128,22 @@ func (s *Store) Get(ctx context.Context, kind Kind, name, version string) (*mode
 	return d, version, err
 }
 
+// Current reads from the leader which version of a name is current. None is an error with [schemas.CodeNotFound].
+func (s *Store) Current(ctx context.Context, kind Kind, name string) (version string, err error) {
+	r, _, err := s.current(ctx, kind, name)
+	if err == nil && r == nil {
+		err = schemas.Errorf(schemas.CodeNotFound, "there is no %s %q", kind, name).InField("name").
+			WithHint("see what there is with drover flow list, or deploy it with drover flow deploy FILE")
+	}
+	if err != nil {
+		return "", err
+	}
+	return r.Version, nil
+}
+
 func (s *Store) find(ctx context.Context, kind Kind, name, version string) (string, error) {
 	if version == "" {
-		r, _, err := s.current(ctx, kind, name)
-		if err == nil && r == nil {
-			err = schemas.Errorf(schemas.CodeNotFound, "there is no %s %q", kind, name).InField("name").
-				WithHint("see what there is with drover flow list, or deploy it with drover flow deploy FILE")
-		}
-		if err != nil {
-			return "", err
-		}
-		return r.Version, nil
+		return s.Current(ctx, kind, name)
 	}
 	if isVersion(version) {
 		return version, nil

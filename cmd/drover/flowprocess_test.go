@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// spawned is a process of drover that has said that it is ready.
+type spawned struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	URL string `json:"url"` // of a server
+}
+
+func spawn(t *testing.T, args ...string) *spawned {
+	t.Helper()
+	p := &spawned{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0], append(args, "--json", "--log-level", "warn")...)}
+	p.cmd.Env = append(os.Environ(), asDrover+"=1")
+	p.cmd.Stderr = testWriter{t}
+	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err := errors.Join(err, json.Unmarshal(line, p)); err != nil {
+		t.Fatalf("%v: got the line %q: %v", args, line, err)
+	}
+	return p
+}
+
+// end tells the process to stop, and wants it to do so properly.
+func (p *spawned) end() {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("%v: got %v after SIGTERM, want exit code 0", p.cmd.Args[1:], err)
+	}
+}
+
+func (p *spawned) kill() {
+	p.t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		p.t.Fatal(err)
+	}
+	_ = p.cmd.Wait() // it was killed
+}
+
+// farm gives commands on a server.
+type farm struct {
+	t   *testing.T
+	url string
+}
+
+func (f *farm) run(args ...string) result {
+	return command("", append(args, "--nats", f.url, "--timeout", "1m")...)
+}
+
+func (f *farm) ok(args ...string) string {
+	f.t.Helper()
+	r := f.run(args...)
+	if r.code != exitDone {
+		f.t.Fatalf("%v: got %d: %s%s", args, r.code, r.stdout, r.stderr)
+	}
+	return r.stdout
+}
+
+func (f *farm) deploy(name, text string) {
+	f.t.Helper()
+	if err := writeFile(name, text); err != nil {
+		f.t.Fatal(err)
+	}
+	f.ok("flow", "deploy", name)
+}
+
+func (f *farm) wants(want string, args ...string) {
+	f.t.Helper()
+	if got := f.ok(args...); got != want+"\n" {
+		f.t.Errorf("%v: got %q, want %q", args, got, want)
+	}
+}
+
+// A deployed flow runs from end to end with commands alone; a run keeps the version that it began with.
+func TestFlowsByCommands(t *testing.T) {
+	flowFiles(t, nil)
+	f := &farm{t, spawn(t, "dev", "--port", "-1").URL}
+	f.deploy("greet.yaml", "name: greet\nparameters: {who: {type: string, required: true}}\nsteps:\n- let greeting = Hello ${who}\n- return ${greeting}\n")
+	f.wants(`"Hello Ada"`, "start", "greet", "--input", `{"who":"Ada"}`, "--wait")
+
+	const waits = "name: waits\nsteps:\n- wait for signal go\n- return %s ${output}\n"
+	f.deploy("waits.yaml", fmt.Sprintf(waits, "first"))
+	first := f.versions("waits")[0]
+	f.ok("start", "waits", "--id", "w-1")
+	f.began("w-1")
+	f.deploy("waits.yaml", fmt.Sprintf(waits, "second"))
+	f.ok("start", "waits", "--id", "w-2")
+	f.ok("start", "waits", "--id", "w-3", "--type-version", first[:6])
+	for id, want := range map[string]string{"w-1": `"first 5"`, "w-2": `"second 5"`, "w-3": `"first 5"`} {
+		f.ok("signal", id, "go", "--input", "5")
+		f.wants(want, "result", id)
+	}
+
+	f.run("start", "waits", "--type-version", "abcdef", "--wait").want(t, exitFailed, "", "definition", "begin with abcdef", "drover flow show waits")
+	f.run("start", "greet", "--wait").want(t, exitFailed, "", "required")
+	f.wants(`"flow \"a.b c\""`, f.odd()...)
+}
+
+// odd deploys a flow whose name is no subject token, and says how to run it.
+func (f *farm) odd() []string {
+	f.deploy("odd.yaml", "name: a.b c\nsteps:\n- return flow \"${workflow.name}\"\n")
+	return []string{"start", "a.b c", "--wait"}
+}
+
+func (f *farm) versions(name string) []string {
+	f.t.Helper()
+	var doc struct {
+		Versions []string `json:"versions"`
+	}
+	text := f.ok("flow", "show", name, "--json")
+	if err := json.Unmarshal([]byte(text), &doc); err != nil || len(doc.Versions) == 0 {
+		f.t.Fatalf("got %v and %q", err, text)
+	}
+	return doc.Versions
+}
+
+// began waits until the first decision of a run is made.
+func (f *farm) began(id string) {
+	f.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range 6000 {
+		if strings.Contains(f.ok("history", id, "--json"), "DeciderCompleted") {
+			return
+		}
+		<-tick.C
+	}
+	f.t.Fatalf("nobody decides for %s: %s", id, f.ok("why", id))
+}
+
+// Flows have workers of their own, any number; a killed one takes no run with it.
+func TestFlowWorkers(t *testing.T) {
+	flowFiles(t, nil)
+	server := spawn(t, "server", "--memory", "--port", "-1", "--roles", "broker,timers,ops")
+	f := &farm{t, server.URL}
+	one := spawn(t, "worker", "--flows", "--identity", "one", "--nats", f.url)
+	f.deploy("waits.yaml", "name: waits\nsteps:\n- wait for signal go\n- sleep 10ms\n- foreach n in 1..3 do return ${n}\n")
+	for i := range 4 {
+		f.ok("start", "waits", "--id", fmt.Sprint("w-", i))
+		f.began(fmt.Sprint("w-", i))
+	}
+	two := spawn(t, "worker", "--flows", "--identity", "two", "--nats", f.url)
+	one.kill()
+	for i := range 4 {
+		f.ok("signal", fmt.Sprint("w-", i), "go")
+		f.wants("[1,2,3]", "result", fmt.Sprint("w-", i))
+	}
+	if got := f.ok("history", "w-0", "--json"); !strings.Contains(got, `"one"`) || !strings.Contains(got, `"two"`) {
+		t.Errorf("got %s, want decisions of both workers", got)
+	}
+	f.ok("verify")
+	two.end()
+	server.end()
+}
