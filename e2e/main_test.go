@@ -27,6 +27,8 @@ var roles = map[string]func(context.Context) error{
 	"player":           playerRole,
 	"stranger-decider": strangerDecider,
 	"puppet-decider":   strangerDecider,
+	"flow-decider":     flowDeciderRole,
+	"flow-worker":      flowWorkerRole,
 	"stranger-worker":  strangerWorker,
 	"puppet-worker":    strangerWorker,
 }

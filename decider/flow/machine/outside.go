@@ -286,7 +286,9 @@ func (m *machine) worked(x *act, in Input) (result, error) {
 		if x.st.Type != "http" || !isStatus || err != nil {
 			return result{}, in.Failure
 		}
-		out = map[string]any{"status": n}
+		if out = in.Failure.Fields.V; mapOf(in.Failure.Fields)["status"] == nil {
+			out = map[string]any{"status": n}
+		}
 	}
 	if x.st.Type == "http" {
 		out = response(out)

@@ -123,7 +123,7 @@ func (m *machine) goBack(x *act, a attempts) error {
 	word, force := lower(a.next), a.mode == "force"
 	replay := a.mode == "true" || force
 	switch {
-	case word == "" && !replay && h != nil, word == atEnd && a.mode != "false" && h != nil:
+	case word == "" && !replay && h != nil, word == atEnd && replay && h != nil:
 		err := m.resume(h.From, force)
 		if f, ok := errors.AsType[*Failure](err); ok && f.Has(NameReplay) {
 			return m.replayLast(x.st, force)

@@ -25,7 +25,7 @@ var rewrite = flag.Bool("rewrite", false, "write what happens into the scripts")
 //
 //	flow [KEY]            the definition (YAML below); type for a registered step type
 //	start [part=KEY] [JSON]   a run begins
-//	result ID [JSON]      an activity, child or state request has succeeded; failed ID NAME MESSAGE: it has not
+//	result ID [JSON]      an activity, child or state request has succeeded; failed ID NAME MESSAGE [{JSON}]: it has not
 //	fired ID              a timer; the clock goes on to when it is due
 //	granted, broken       the lock
 //	refused ID            the requirement of a write
@@ -147,7 +147,12 @@ func (w *world) command(line, body string) string {
 		return w.step(machine.Input{Kind: machine.Result, ID: id, Reduced: w.mapping(rest2)})
 	case "failed":
 		name, message, _ := strings.Cut(rest2, " ")
-		return w.step(machine.Input{Kind: machine.Failed, ID: id, Failure: machine.NewFailure(name, message)})
+		message, fields, given := strings.Cut(message, " {")
+		f := machine.NewFailure(name, message)
+		if given {
+			f.Fields = machine.Value{V: w.value("{" + fields)}
+		}
+		return w.step(machine.Input{Kind: machine.Failed, ID: id, Failure: f})
 	case "refused":
 		return w.step(machine.Input{Kind: machine.Refused, ID: id})
 	case "fired":

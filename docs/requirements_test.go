@@ -1,0 +1,106 @@
+package docs_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// required are the numbered requirements by their families, each from 1 to the last: of locks, replays and retention (A0), of events
+// and who writes them (S1), and of the protocol (P). The other families are in the tests by their subjects.
+var required = map[string]int{"A0": 18, "S1": 48, "P": 16}
+
+// coming are those that nothing meets yet. Whoever writes the first test of one takes it out.
+var coming = []string{"A0-18", "P-14"}
+
+var numberOf = regexp.MustCompile(`\b(A0|S1|P)-(\d+)\b`)
+
+// Each requirement is borne by a test that has its number: in the comment above it, in its body, or in a script that it runs. With -v it
+// shows which.
+func TestRequirementsHaveTests(t *testing.T) {
+	bearers := map[string][]string{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || d.IsDir():
+			return err
+		case strings.HasSuffix(path, "_test.go"):
+			return borneByTests(path, bearers)
+		case filepath.Ext(path) == ".txt" && strings.Contains(filepath.ToSlash(path), "/testdata/"):
+			text, err := os.ReadFile(path)
+			bear(bearers, string(text), strings.TrimPrefix(filepath.ToSlash(path), "../"))
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	for _, family := range slices.Sorted(maps.Keys(required)) {
+		for n := 1; n <= required[family]; n++ {
+			number := fmt.Sprintf("%s-%d", family, n)
+			switch borne := len(bearers[number]) > 0; {
+			case !borne && !slices.Contains(coming, number):
+				t.Errorf("no test bears %s: write it into the comment above the test that would fail without it", number)
+			case borne && slices.Contains(coming, number):
+				t.Errorf("%s is borne by %s: take it out of the list of those that are to come", number, bearers[number])
+			}
+			fmt.Fprintf(&table, "\n%-6s %s", number, strings.Join(bearers[number], ", "))
+		}
+	}
+	t.Log(table.String())
+	for number := range bearers {
+		family, text, _ := strings.Cut(number, "-")
+		if n, err := strconv.Atoi(text); err != nil || n < 1 || n > required[family] {
+			t.Errorf("%s: there is no %s, the last of its family is %s-%d", bearers[number], number, family, required[family])
+		}
+	}
+}
+
+// bear notes each number in a text once.
+func bear(bearers map[string][]string, text, by string) {
+	for _, number := range numberOf.FindAllString(text, -1) {
+		if !slices.Contains(bearers[number], by) {
+			bearers[number] = append(bearers[number], by)
+		}
+	}
+}
+
+// borneByTests looks at the tests of a file, with their comments. What stands elsewhere is no test.
+func borneByTests(path string, bearers map[string][]string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	for _, decl := range f.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") && !strings.HasPrefix(fn.Name.Name, "Fuzz") {
+			continue
+		}
+		if strings.HasPrefix(fn.Name.Name, "TestRequirementsHave") {
+			continue // it only lists numbers
+		}
+		from := fn.Pos()
+		if fn.Doc != nil {
+			from = fn.Doc.Pos()
+		}
+		source := text[fset.Position(from).Offset:fset.Position(fn.End()).Offset]
+		bear(bearers, string(source), strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")+"."+fn.Name.Name)
+	}
+	return nil
+}
