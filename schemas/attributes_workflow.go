@@ -75,9 +75,11 @@ type WorkflowStarted struct {
 	// them, which may find this run, is answered and not carried out again.
 	RequestIDs []string `json:"requestIds,omitempty"`
 	// Locks are those that the run has from the one which it continues.
-	Locks     []HeldLock `json:"locks,omitempty"`
-	RequestID string     `json:"requestId,omitempty"`
-	Identity  string     `json:"identity,omitempty"`
+	Locks []HeldLock `json:"locks,omitempty"`
+	// Replays names the run that this one repeats.
+	Replays   *ReplayOf `json:"replays,omitempty"`
+	RequestID string    `json:"requestId,omitempty"`
+	Identity  string    `json:"identity,omitempty"`
 }
 
 // WorkflowTimedOut closes a run whose time is up.
