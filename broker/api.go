@@ -31,6 +31,8 @@ var verbs = []struct {
 	{"resume", "undo a pause: ExecutionRequest → AckResponse", passOn("resume")},
 	{"cancel", "ask the decider to end a run: ExecutionRequest → AckResponse", passOn(kindCancel)},
 	{"terminate", "end a run at once: ExecutionRequest → AckResponse", passOn(kindEnd)},
+	{kindReplay, "run again what has ended, from a replay point: ReplayRequest → ReplayResponse", serveReplay(kindReplay)},
+	{kindReplayForce, "the same, and mind neither idempotence nor replay points nor replayable: disabled: ReplayRequest → ReplayResponse", serveReplay(kindReplayForce)},
 	{"locks", "who holds which lock, and who waits: LocksRequest → LocksResponse", (*Broker).serveLocks},
 	{kindBreakLock, "take a lock from a run: ExecutionRequest → AckResponse", passOn(kindBreakLock)},
 	{"list", "executions by simple filters: ListRequest → ListResponse", (*Broker).serveList},
@@ -180,7 +182,7 @@ func (b *Broker) serveStart(r micro.Request) {
 		b.refuse(r, err)
 		return
 	}
-	q.Origin = nil
+	q.Origin, q.Replays = nil, nil
 	q.V = schemas.Version
 	b.accept(r, &q)
 }

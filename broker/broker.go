@@ -42,6 +42,7 @@ type Broker struct {
 	// answering are requests that are read for.
 	answering gate
 	readers   chan struct{} // bounds concurrent reads
+	replays   chan struct{} // bounds replays that are being prepared: a decider may take its time over each
 	starts    *post.Outbox  // with inputs that may have to be spilled before a record names them
 	relay     *relay
 	store     *payloads.Store
@@ -70,7 +71,7 @@ func New(dial Dialer, o Options) (*Broker, error) {
 	}
 	b := &Broker{
 		o: o, ns: subject.Namespace(o.Namespace), dial: dial,
-		readers: make(chan struct{}, maxReaders), parts: make(map[int]*partition),
+		readers: make(chan struct{}, maxReaders), replays: make(chan struct{}, mostReplays), parts: make(map[int]*partition),
 	}
 	b.current.Store(&b.o.Execution)
 	return b, nil

@@ -250,7 +250,7 @@ func (p *partition) intake(in *intake, o *opened) {
 		if o := msg.Request.Origin; o != nil && o.Parent != nil {
 			e.answer = p.answerChild(e, msg.Request)
 		} else {
-			msg.Request.Origin = nil
+			msg.Request.Origin, msg.Request.Replays = nil, nil // replays begin at the owner
 			e.answer = p.answerStart(e, msg.Request)
 		}
 	case execution.Ring:

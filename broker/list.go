@@ -37,8 +37,8 @@ func describe(h post.Header, s *execution.State, events []schemas.Event) {
 	b = strconv.AppendInt(append(b, ' '), int64(s.StartBase), 36)
 	b = append(append(b, ' '), subject.Token(s.Start.WorkflowType)...)
 	h[schemas.StatusHeader] = []string{string(b)}
-	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" || s.Start.ParentWorkflowExecution != nil {
-		more, err := json.Marshal(moreInfo{s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution})
+	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" || s.Start.ParentWorkflowExecution != nil || s.Start.Replays != nil {
+		more, err := json.Marshal(moreInfo{s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution, s.Start.Replays})
 		if err == nil {
 			h[headerMore] = []string{string(more)}
 		}
@@ -50,13 +50,14 @@ type moreInfo struct {
 	Tags       []string           `json:"tags,omitempty"`
 	Attributes map[string]string  `json:"attributes,omitempty"`
 	Parent     *schemas.Execution `json:"parent,omitempty"`
+	Replays    *schemas.ReplayOf  `json:"replays,omitempty"`
 }
 
 func infoOf(s *execution.State) schemas.ExecutionInfo {
 	i := schemas.ExecutionInfo{
 		WorkflowID: s.WorkflowID, Run: s.Run, Type: s.Start.WorkflowType, TypeVersion: s.Start.WorkflowTypeVersion,
 		Status: s.Status, StartedAt: s.StartBase, Events: s.LastID, Tags: s.Start.TagList, Attributes: s.Attributes,
-		Parent: s.Start.ParentWorkflowExecution,
+		Parent: s.Start.ParentWorkflowExecution, Replays: s.Start.Replays,
 	}
 	if s.Close != nil {
 		i.ClosedAt = s.Close.Time
@@ -94,7 +95,7 @@ func infoFrom(m post.Stored) (schemas.ExecutionInfo, error) {
 		if err := json.Unmarshal([]byte(raw), &more); err != nil {
 			return i, err
 		}
-		i.TypeVersion, i.Tags, i.Attributes, i.Parent = more.Version, more.Tags, more.Attributes, more.Parent
+		i.TypeVersion, i.Tags, i.Attributes, i.Parent, i.Replays = more.Version, more.Tags, more.Attributes, more.Parent, more.Replays
 	}
 	return i, nil
 }

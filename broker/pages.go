@@ -144,7 +144,8 @@ func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64,
 		var events []schemas.Event
 		var more bool
 		var err error
-		if least == 0 {
+		old := least == 0 // a run that is not the latest of its id
+		if old {
 			least, err = p.b.lastEvent(ctx, p.n, q.WorkflowID, run)
 		}
 		if err == nil {
@@ -159,7 +160,11 @@ func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64,
 			if events == nil {
 				events = []schemas.Event{}
 			}
-			reply(&schemas.HistoryResponse{V: schemas.Version, Run: run, Events: events, More: more, Closed: closed && !more})
+			a := &schemas.HistoryResponse{V: schemas.Version, Run: run, Events: events, More: more, Closed: closed && !more}
+			if a.Closed && old {
+				p.tellReplay(ctx, q.WorkflowID, a)
+			}
+			reply(a)
 		}
 	})
 }

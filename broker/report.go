@@ -14,7 +14,7 @@ import (
 
 // start takes a start that came from the API.
 func (p *partition) start(q *schemas.StartRequest, body []byte, refuse func(any)) {
-	q.Origin = nil
+	q.Origin, q.Replays = nil, nil
 	r := p.get(q.WorkflowID)
 	if r.broken != nil {
 		refuse(&schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r)})

@@ -101,6 +101,13 @@ func (p *partition) serve(m post.Msg) bool {
 			break
 		}
 		p.loop.post(func() { p.serveSignal(&q, reply) })
+	case kindReplay, kindReplayForce:
+		var q schemas.ReplayRequest
+		if err := schemas.Unmarshal(m.Data, &q); err != nil {
+			reply(&schemas.AckResponse{Error: invalid(err)})
+			break
+		}
+		p.loop.post(func() { p.replay(&q, verb == kindReplayForce, reply) })
 	case verbAudit:
 		var q schemas.AuditRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
@@ -177,7 +184,13 @@ func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, rep
 		default:
 			d := describeState(r.state, p.b.config())
 			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, p.decision(r)
-			p.behind(r, func() { reply(d) })
+			p.behind(r, func() {
+				if d.Started.Replays == nil { // nothing repeats the latest run either
+					reply(d)
+					return
+				}
+				p.withAttempts(d, reply)
+			})
 		}
 	})
 }
@@ -194,12 +207,16 @@ func (p *partition) serveOld(verb string, q *schemas.ExecutionRequest, reply fun
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
 		case verb == "result":
 			reply(resultOf(l.state))
-		case verb == "why":
-			reply(&schemas.WhyResponse{V: schemas.Version, Run: l.state.Run, Status: l.state.Status, Because: closedBecause(l.state)})
 		default:
 			d := describeState(l.state, p.b.config())
 			d.Partition, d.Owner = p.n, p.b.o.Node
-			reply(d)
+			p.withAttempts(d, func(v any) {
+				if verb == "why" && v == any(d) {
+					because := closedBecause(l.state) + replayedBecause(d.Attempts, l.state.Run)
+					v = &schemas.WhyResponse{V: schemas.Version, Run: l.state.Run, Status: l.state.Status, Because: because}
+				}
+				reply(v)
+			})
 		}
 	})
 }

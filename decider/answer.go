@@ -26,6 +26,10 @@ func (s *shift) answer(work context.Context, a *ask) {
 		s.invalid(work, a, err)
 		return
 	}
+	if o.t.task.Replay != nil {
+		s.question(work, a, o.t)
+		return
+	}
 	var cause error
 	o.until, cause = limit(&o.t.task, a.arrived, o.began, s.opts.Timeout)
 	ctx, cancel := work, context.CancelFunc(func() {})

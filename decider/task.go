@@ -51,6 +51,8 @@ func (t *Task) check() error {
 	switch {
 	case dt.WorkflowID == "" || dt.Run == "":
 		return fmt.Errorf("%w: workflowId is %q and run is %q: name both", ErrInvalidTask, dt.WorkflowID, dt.Run)
+	case dt.Replay != nil: // no decision, and no window
+		dt.Events, dt.PreviousStartedID, dt.StartedID = nil, 0, 0
 	case dt.StartedID < 1 || dt.PreviousStartedID < 0 || dt.PreviousStartedID >= dt.StartedID:
 		return fmt.Errorf("%w: previousStartedId is %d and startedId is %d: want 0 ≤ previousStartedId < startedId",
 			ErrInvalidTask, dt.PreviousStartedID, dt.StartedID)

@@ -72,6 +72,7 @@ func structure(t *testing.T, level string, typ reflect.Type) string {
 var topics = []struct{ file, heading string }{
 	{"api.go", "Requests and answers of the API"},
 	{"count.go", "Counts, task lists and dead letters"},
+	{"replay.go", "Replays"},
 	{"audit.go", "Audits"},
 	{"task.go", "Tasks, reports and alarms"},
 	{"exchange.go", "Between workflows, and to running workers"},

@@ -28,6 +28,8 @@ type StartRequest struct {
 	Signal *StartSignal `json:"signal,omitempty"`
 	// Origin is filled in by brokers; in a request from outside it is dropped.
 	Origin *StartOrigin `json:"origin,omitempty"`
+	// Replays is filled in by the broker that carries out a replay; in a request from outside it is dropped.
+	Replays *ReplayOf `json:"replays,omitempty"`
 	// ReplyTo is filled in by the broker that accepts the request: the requester's inbox.
 	ReplyTo string `json:"replyTo,omitempty"`
 	// Content is the encoding that the requester wants.
@@ -205,6 +207,8 @@ type ExecutionInfo struct {
 	Attributes  map[string]string `json:"attributes,omitempty"`
 	// Parent is the workflow that this one is a child of.
 	Parent *Execution `json:"parent,omitempty"`
+	// Replays names the run that this one repeats.
+	Replays *ReplayOf `json:"replays,omitempty"`
 }
 
 // OpenActivity is an activity that is not closed.
@@ -258,7 +262,10 @@ type DescribeResponse struct {
 	Input           Payload         `json:"input,omitempty"`
 	Started         WorkflowStarted `json:"started"`
 	CancelRequested bool            `json:"cancelRequested,omitempty"`
-	Error           *Error          `json:"error,omitempty"`
+	// Attempts are the runs that repeat the same run, or are it, the initial one first; none if there was no replay. At most
+	// MaxReplayAttempts of them are told, those that were first.
+	Attempts []ReplayAttempt `json:"attempts,omitempty"`
+	Error    *Error          `json:"error,omitempty"`
 }
 
 // ResultResponse answers result. While Status is open the run has not closed within the wait; ask again.
@@ -293,7 +300,9 @@ type HistoryResponse struct {
 	Events []Event `json:"events"`
 	More   bool    `json:"more,omitempty"`
 	Closed bool    `json:"closed,omitempty"`
-	Error  *Error  `json:"error,omitempty"`
+	// ReplayedBy is, on the last page of a run that has ended, the latest run that repeats it.
+	ReplayedBy string `json:"replayedBy,omitempty"`
+	Error      *Error `json:"error,omitempty"`
 }
 
 // ListRequest lists executions, the latest run of each first found. Empty filters match all.

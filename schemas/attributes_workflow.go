@@ -80,8 +80,10 @@ type WorkflowStarted struct {
 	// is there if nobody has said anything.
 	Retention       *RetentionPolicy `json:"retention,omitempty"`
 	ParentRetention *RetentionPolicy `json:"parentRetention,omitempty"`
-	RequestID       string           `json:"requestId,omitempty"`
-	Identity        string           `json:"identity,omitempty"`
+	// Replays names the run that this one repeats.
+	Replays   *ReplayOf `json:"replays,omitempty"`
+	RequestID string    `json:"requestId,omitempty"`
+	Identity  string    `json:"identity,omitempty"`
 }
 
 // WorkflowTimedOut closes a run whose time is up.

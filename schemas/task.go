@@ -21,6 +21,9 @@ type DecisionTask struct {
 	SuggestContinueAsNew bool `json:"suggestContinueAsNew,omitempty"`
 	// Base identifies the last reply that was committed: a decider that keeps a cache discards it on a mismatch.
 	Base *DecisionBase `json:"base,omitempty"`
+	// Replay: no decision is wanted, the run has ended. The answer is DecisionReply.Replay; a decider that knows no replays may
+	// answer anything. There are no events, and startedId is 0.
+	Replay *ReplayQuestion `json:"replay,omitempty"`
 }
 
 // DecisionBase names a committed reply: its DeciderCompleted and the digest of its bytes.
@@ -39,6 +42,8 @@ type DecisionReply struct {
 	// Sticky names the worker that would like the run's next tasks, on its own subject and in msgpack.
 	Sticky string         `json:"sticky,omitempty"`
 	Error  *DecisionError `json:"error,omitempty"`
+	// Replay answers the question of a task about a replay.
+	Replay *ReplayAnswer `json:"replay,omitempty"`
 }
 
 // DecisionError says that the decider could not decide.

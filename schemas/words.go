@@ -18,7 +18,7 @@ var words = [...]string{
 	"externalWorkflowExecution", "externalScheduledEventId", "requestId", "key", "value", "revision", "decision", "require",
 	"timerId", "startToFireTimeout", "newExecutionRun", "taskScheduleToStartTimeout", "continuedExecutionRun",
 	"parentWorkflowExecution", "parentScheduledEventId", "firstExecutionRun", "depth", "signalIds", "offered", "requestIds",
-	"eventId", "expires", "holder", "locks", "policy", "disk", "soft", "disabled", "parentRetention",
+	"eventId", "expires", "holder", "locks", "policy", "disk", "soft", "disabled", "parentRetention", "replays", "from", "force",
 }
 
 // eventWords are the types that a compact record writes as a number, from 1 on. The list is closed: a type that comes later

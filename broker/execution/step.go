@@ -118,7 +118,7 @@ func (st *step) start(m Start) {
 		ExecutionStartToCloseTimeout: r.ExecutionStartToCloseTimeout, TaskStartToCloseTimeout: r.TaskStartToCloseTimeout,
 		TaskScheduleToStartTimeout: r.TaskScheduleToStartTimeout, TaskPriority: r.TaskPriority,
 		ActivityDefaults: r.ActivityDefaults, ChildPolicy: r.ChildPolicy, TagList: r.TagList, Attributes: r.Attributes,
-		SignalIDs: m.Received, RequestID: r.RequestID, Identity: r.Identity,
+		SignalIDs: m.Received, Replays: r.Replays, RequestID: r.RequestID, Identity: r.Identity,
 	}
 	def(&e.ExecutionStartToCloseTimeout, d.ExecutionStartToCloseTimeout)
 	def(&e.ExecutionStartToCloseTimeout, st.c.WorkflowTimeout)

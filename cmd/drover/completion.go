@@ -32,7 +32,7 @@ func (a *app) completions(root *cobra.Command) {
 	open, all := workflowIDs(schemas.StatusOpen), workflowIDs("")
 	for path, first := range map[string]candidates{
 		"signal": open, "cancel": open, "terminate": open, "pause": open, "resume": workflowIDs(schemas.StatusPaused),
-		"describe": all, "history": all, "result": all, "why": all,
+		"describe": all, "history": all, "result": all, "why": all, "replay": workflowIDs(schemas.StatusClosed),
 		"start": workflowTypes, "flow show": flowNames, "namespace describe": namespaceNames, "namespace delete": namespaceNames,
 		"drain": nodeWords, "node ack": nodeWords, "node remove": nodeWords,
 	} {

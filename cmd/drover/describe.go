@@ -112,6 +112,34 @@ func describeOpen(b *bytes.Buffer, d *schemas.DescribeResponse) {
 		t.Flush()
 	}
 	describeLocks(b, d)
+	describeAttempts(b, d)
+}
+
+// describeAttempts lists the runs that repeat the same run, or are it.
+func describeAttempts(b *bytes.Buffer, d *schemas.DescribeResponse) {
+	if len(d.Attempts) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(b, 2, 8, 2, ' ', 0)
+	fmt.Fprint(b, "\nattempts\n")
+	fmt.Fprintln(t, "  RUN\tREPLAYS\tFROM\tBY\tSTARTED\tCLOSED\tSTATUS\tREASON")
+	for _, a := range d.Attempts {
+		replays, from, who, why := "-", "initial run", "-", "-"
+		if r := a.Replays; r != nil {
+			replays, from = word(r.Run, 64), word(r.From, 60)
+			if r.Force {
+				from += ", forced"
+			}
+			if r.Identity != "" {
+				who = word(r.Identity, 60)
+			}
+			if r.Reason != "" {
+				why = sentence(r.Reason)
+			}
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", word(a.Run, 64), replays, from, who, when(a.StartedAt), when(a.ClosedAt), a.Status, why)
+	}
+	t.Flush()
 }
 
 func describeLocks(b *bytes.Buffer, d *schemas.DescribeResponse) {

@@ -262,14 +262,14 @@ func TestTemplatesAreNotMore(t *testing.T) {
 	without := func(all []string, some ...string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
 	}
-	changing := verbs("start", "signal", "cancel", "terminate", "pause", "resume", "typeRegister", "typeDelete", "repair")
+	changing := verbs("start", "signal", "cancel", "terminate", "replay", "replayForce", "pause", "resume", "typeRegister", "typeDelete", "repair")
 	for user, tt := range map[string]attempt{
 		"pci": {
 			publish:   slices.Concat(without(nothing, inboxes[3]), foreign, changing, verbs("history", "list", "describe"), []string{"drover.default.signal.o.approve", "drover.default.control.pci-1"}),
 			subscribe: append(heard, "drover.default.decide.order", "drover.default.offer.mail", "drover.default.offer.*"),
 		},
 		"signaler": {publish: slices.Concat(nothing, foreign, changing, verbs("history", "list", "describe", "result", "upload")), subscribe: append(heard, "drover.default.control.*", "drover.default.offer.PCI")},
-		"client":   {publish: slices.Concat(nothing, foreign, verbs("cancel", "terminate", "pause", "list", "history"), []string{"drover-server.namespace.delete"}), subscribe: heard},
+		"client":   {publish: slices.Concat(nothing, foreign, verbs("cancel", "terminate", "replayForce", "pause", "list", "history"), []string{"drover-server.namespace.delete"}), subscribe: heard},
 		"decider": {
 			publish:   slices.Concat(nothing, foreign, changing, []string{"drover.default.announce.other", "_INBOX.client.x", "drover.default.signal.o.approve"}),
 			subscribe: append(heard, "drover.default.decide.other", "drover.default.control.*", "drover.default.decide.>"),

@@ -43,10 +43,10 @@ type rights struct {
 // verbs of the API by what they do. Tests compare them with the API itself.
 var (
 	lookingVerbs = []string{"describe", "result", "history", "why", "list", "count", "lists", "locks", "dead", "typeList", "typeDescribe"}
-	clientVerbs  = []string{"start", "signal", "result"}
+	clientVerbs  = []string{"start", "signal", "result", "replay"}
 	// The rest. An audit only looks, but at every run.
 	changingVerbs = []string{
-		"start", "signal", "cancel", "terminate", "pause", "resume", "breakLock", "audit", "repair", "upload", "download", "tasklist",
+		"start", "signal", "replay", "replayForce", "cancel", "terminate", "pause", "resume", "breakLock", "audit", "repair", "upload", "download", "tasklist",
 		"typeRegister", "typeDeprecate", "typeUndeprecate", "typeDelete",
 	}
 )
@@ -193,7 +193,7 @@ func (r *rights) signaler() []Grant {
 
 func (r *rights) client() []Grant {
 	return []Grant{
-		{Why: "start, signal, wait", Publish: r.api(clientVerbs...)},
+		{Why: "start, signal, wait, and replay what has ended; to force that is for operators", Publish: r.api(clientVerbs...)},
 		{Why: whyUploads, Publish: r.uploads()},
 	}
 }

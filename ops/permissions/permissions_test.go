@@ -143,3 +143,34 @@ func TestCovers(t *testing.T) {
 		}
 	}
 }
+
+// A0-18: who may start may replay; to force a replay needs the right to another subject, which operators have.
+func TestForcedReplaysNeedMore(t *testing.T) {
+	for _, tc := range []struct {
+		role         permissions.Role
+		plain, force bool
+	}{
+		{permissions.Client, true, false},
+		{permissions.Operator, true, true},
+		{permissions.Viewer, false, false},
+		{permissions.Auditor, false, false},
+		{permissions.Decider, false, false},
+		{permissions.Activity, false, false},
+		{permissions.Signaler, false, false},
+	} {
+		tpl, err := permissions.For(options(tc.role))
+		if err != nil {
+			t.Fatal(err)
+		}
+		allow := tpl.Permissions().Publish.Allow
+		may := func(subject string) bool {
+			return slices.ContainsFunc(allow, func(a string) bool { return permissions.Covers(a, subject) })
+		}
+		if got := may("drover.default.api.replay"); got != tc.plain {
+			t.Errorf("%s may replay: %v, want %v", tc.role, got, tc.plain)
+		}
+		if got := may("drover.default.api.replayForce"); got != tc.force {
+			t.Errorf("%s may force a replay: %v, want %v", tc.role, got, tc.force)
+		}
+	}
+}

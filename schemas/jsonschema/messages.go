@@ -49,6 +49,7 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.PayloadRef](),
 		reflect.TypeFor[schemas.Permission](),
 		reflect.TypeFor[schemas.Record](),
+		reflect.TypeFor[schemas.ReplayRequest](), reflect.TypeFor[schemas.ReplayResponse](),
 		reflect.TypeFor[schemas.Report](),
 		reflect.TypeFor[schemas.ResultResponse](),
 		reflect.TypeFor[schemas.Ring](),

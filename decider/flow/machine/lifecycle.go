@@ -18,15 +18,11 @@ import (
 func Start(p *Program, b Begin, now time.Time, random func() float64) (*State, []Action, error) {
 	s := &State{Program: p.key, Status: Staged}
 	if b.Replay != nil {
-		old, err := Decode(b.Replay.State)
+		old, err := replayed(p, b.Replay.State)
 		if err != nil {
 			return nil, nil, fmt.Errorf("replay: %w", err)
 		}
-		if old.Program != p.key {
-			return nil, nil, fmt.Errorf("replay: the state is of part %q of the flow, and the run is of part %q", old.Program, p.key)
-		}
 		s = old
-		s.Status, s.Wait, s.Timers, s.Locked, s.Failure, s.Idle = Staged, nil, nil, "", nil, 0
 	}
 	s.ID, s.Task = b.ID, b.Task
 	m := &machine{p: p, s: s, now: now, random: random}

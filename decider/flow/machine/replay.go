@@ -73,7 +73,7 @@ func (m *machine) replay(from string, force bool) error {
 // restart runs a step as it ran last: with the variables of then, its condition and inputs evaluated anew.
 func (m *machine) restart(to string) error {
 	s := m.s
-	s.Wait, s.Trial, s.Entered = nil, nil, false
+	s.Wait, s.Trial, s.Entered, m.began = nil, nil, false, to
 	if to == atEnd {
 		m.close(Succeeded, m.completion()) // only a run that has succeeded has this point
 		return errMoved
@@ -131,7 +131,7 @@ func (m *machine) resume(from string, force bool) error {
 		}
 		return errMoved
 	case force || m.resumable(st, inst):
-		s.Wait, s.Trial = nil, nil
+		s.Wait, s.Trial, m.began = nil, nil, from
 		s.Stack, s.Entered = stackTo(st), true
 		s.Vars, s.Prev, s.At = inst.Vars, inst.Prev, from
 		inst.Try++

@@ -39,6 +39,7 @@ type machine struct {
 	now    time.Time
 	random func() float64
 	acts   []Action
+	began  string // the place where a replay or a resume has begun
 }
 
 func (m *machine) do(a Action) { m.acts = append(m.acts, a) }

@@ -32,7 +32,8 @@ var rewrite = flag.Bool("rewrite", false, "write what happens into the scripts")
 //	signal NAME [JSON]    somebody sends it
 //	advance D             the clock goes on
 //	stop                  somebody asks the run to end
-//	replay FROM [force]   the run has ended; a new one repeats it
+//	replay FROM [force]   the run has ended, or was ended by force; a new one repeats it
+//	preview FROM [force]  what that would run
 //	state                 shows it
 //
 // Between any two commands the state is written and read; doing without must make no difference.
@@ -140,7 +141,9 @@ func (w *world) command(line, body string) string {
 		}
 		return w.start(b)
 	case "replay":
-		return w.start(machine.Begin{Program: w.decode().Program, Replay: &machine.Origin{State: w.state, From: id, Force: rest2 == "force"}})
+		return w.replay(machine.Origin{State: w.state, From: id, Force: rest2 == "force"})
+	case "preview":
+		return w.preview(machine.Origin{State: w.state, From: id, Force: rest2 == "force"})
 	case "result":
 		return w.step(machine.Input{Kind: machine.Result, ID: id, Value: w.value(rest2)})
 	case "reduced":
@@ -220,6 +223,49 @@ func (w *world) decode() *machine.State {
 		w.t.Fatal(err)
 	}
 	return s
+}
+
+// replay begins a run. What a preview says of it must be true: it is refused, or not.
+func (w *world) replay(o machine.Origin) string {
+	if w.state == nil {
+		return "there is no run\n"
+	}
+	p, err := w.flow.Program(w.decode().Program)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	_, refusal := machine.Preview(p, o)
+	out := w.start(machine.Begin{Program: w.decode().Program, Replay: &o})
+	if refused := strings.HasPrefix(out, "fail [not-replayable]"); refused != (refusal != nil) {
+		w.t.Errorf("replay %s: the preview says %v, and it comes to\n%s", o.From, refusal, out)
+	}
+	return out
+}
+
+func (w *world) preview(o machine.Origin) string {
+	p, err := w.flow.Program(w.decode().Program)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	before := w.show()
+	r, err := machine.Preview(p, o)
+	if w.show() != before {
+		w.t.Error("a preview has changed the state")
+	}
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	out := "from " + r.From
+	if r.Resumes {
+		out += ", within"
+	}
+	for _, s := range r.Again {
+		out += "\nagain " + strings.Join(strings.Fields(strings.Join([]string{s.Ref, s.ID, s.Type}, " ")), " ")
+		if s.Risky {
+			out += ", risky"
+		}
+	}
+	return out + "\n"
 }
 
 // half is the dice of the scripts.

@@ -1,0 +1,483 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/schemas"
+	"github.com/google/go-cmp/cmp"
+)
+
+// shop is a world whose activities fail as long as they are told to, and are counted.
+type shop struct {
+	mu    sync.Mutex
+	fail  map[string]bool
+	calls map[string]int
+	seen  map[string]any // the input of the latest call
+}
+
+func newShop(failing ...string) *shop {
+	s := &shop{fail: map[string]bool{}, calls: map[string]int{}, seen: map[string]any{}}
+	for _, name := range failing {
+		s.fail[name] = true
+	}
+	return s
+}
+
+func (s *shop) work(name string) func(context.Context, map[string]any) (any, error) {
+	return func(_ context.Context, in map[string]any) (any, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.calls[name]++
+		s.seen[name] = in["n"]
+		if s.fail[name] {
+			return nil, errors.New(name + " is broken")
+		}
+		return in["n"], nil
+	}
+}
+
+func (s *shop) all(names ...string) map[string]func(context.Context, map[string]any) (any, error) {
+	all := map[string]func(context.Context, map[string]any) (any, error){}
+	for _, name := range names {
+		all[name] = s.work(name)
+	}
+	return all
+}
+
+func (s *shop) mend() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.fail)
+}
+
+func (s *shop) counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[string]int{}
+	for name, n := range s.calls {
+		counts[name] = n
+	}
+	return counts
+}
+
+// fails waits for a run that must not complete.
+func fails(t *testing.T, e *drovertest.Env, run *drover.Run) {
+	t.Helper()
+	if out := e.Wait(run); out.Status == schemas.StatusCompleted {
+		t.Fatalf("run %s has completed, want a failure", run.RunID)
+	}
+}
+
+func replayed(t *testing.T, run *drover.Run, o drover.ReplayOptions) *drover.Replayed {
+	t.Helper()
+	a, err := run.Replay(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+const trade = `
+steps:
+- let n = 1
+- {id: pay, step: "activity pay with n = ${n}", replayable: from here}
+- let n = 2
+- {id: ship, step: "activity ship with n = ${n}"%s}
+- return "shipped ${n}"
+`
+
+// A0-18, A0-8, A0-9: from where a replay goes on, with which variables, and what it runs again.
+func TestA018ReplayOnTheBroker(t *testing.T) {
+	for _, tc := range []struct {
+		name, keys string
+		o          drover.ReplayOptions
+		plan       schemas.ReplayPlan
+		calls      map[string]int
+		refused    string
+	}{
+		{
+			name: "A0-8: end, in an idempotent step", keys: ", idempotent: yes",
+			plan:  schemas.ReplayPlan{From: "3", Resumes: true, Again: []schemas.ReplayStep{{Ref: "3", Name: "ship", Type: "activity"}}},
+			calls: map[string]int{"pay": 1, "ship": 2},
+		},
+		{
+			name: "A0-9: end, in a step that may not run twice", o: drover.ReplayOptions{From: "end"},
+			plan: schemas.ReplayPlan{From: "1", Again: []schemas.ReplayStep{
+				{Ref: "1", Name: "pay", Type: "activity", NotIdempotent: true}, {Ref: "2", Type: "let"}, {Ref: "3", Name: "ship", Type: "activity", NotIdempotent: true},
+			}},
+			calls: map[string]int{"pay": 2, "ship": 2},
+		},
+		{
+			name: "last", keys: ", idempotent: yes", o: drover.ReplayOptions{From: "Last"},
+			plan: schemas.ReplayPlan{From: "1", Again: []schemas.ReplayStep{
+				{Ref: "1", Name: "pay", Type: "activity", NotIdempotent: true}, {Ref: "2", Type: "let"}, {Ref: "3", Name: "ship", Type: "activity"},
+			}},
+			calls: map[string]int{"pay": 2, "ship": 2},
+		},
+		{name: "start is no point", o: drover.ReplayOptions{From: "start"}, refused: "no replay point"},
+		{
+			name: "start by force", o: drover.ReplayOptions{From: "start", Force: true},
+			plan: schemas.ReplayPlan{From: "start", Again: []schemas.ReplayStep{
+				{Ref: "0", Type: "let"}, {Ref: "1", Name: "pay", Type: "activity", NotIdempotent: true}, {Ref: "2", Type: "let"},
+				{Ref: "3", Name: "ship", Type: "activity", NotIdempotent: true},
+			}},
+			calls: map[string]int{"pay": 2, "ship": 2},
+		},
+		{
+			name: "a step by force", o: drover.ReplayOptions{From: "ship", Force: true},
+			plan:  schemas.ReplayPlan{From: "3", Again: []schemas.ReplayStep{{Ref: "3", Name: "ship", Type: "activity", NotIdempotent: true}}},
+			calls: map[string]int{"pay": 1, "ship": 2},
+		},
+		{name: "no such step", o: drover.ReplayOptions{From: "fly"}, refused: `no step "fly"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+				s := newShop("ship")
+				farm(t, e, map[string]string{"trade": fmt.Sprintf(trade, tc.keys)}, s.all("pay", "ship"))
+				old := start(t, e, "trade", "t-1", nil)
+				fails(t, e, old)
+				s.mend()
+				dry := tc.o
+				dry.DryRun = true
+				before := s.counts()
+				plan, err := e.Client.Run("t-1", "").Replay(t.Context(), &dry)
+				if tc.refused != "" {
+					if !errors.Is(err, drover.ErrConflict) || !strings.Contains(err.Error(), tc.refused) {
+						t.Errorf("dry run: got %v, want a conflict about %q", err, tc.refused)
+					}
+					_, err = e.Client.Run("t-1", "").Replay(t.Context(), &tc.o)
+					if !errors.Is(err, drover.ErrConflict) || !strings.Contains(err.Error(), tc.refused) {
+						t.Errorf("got %v, want a conflict about %q", err, tc.refused)
+					}
+					if d, err := e.Client.Run("t-1", "").Describe(t.Context()); err != nil || d.Execution.Run != old.RunID {
+						t.Errorf("a refused replay has left run %v (%v), want %s to be the latest", d, err, old.RunID)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(&tc.plan, plan.Plan); diff != "" || plan.Run != nil || plan.Replays != old.RunID {
+					t.Errorf("dry run: run %v, replays %s (-want +got):\n%s", plan.Run, plan.Replays, diff)
+				}
+				e.Sleep(time.Minute)
+				if diff := cmp.Diff(before, s.counts()); diff != "" {
+					t.Errorf("the dry run has run something (-before +after):\n%s", diff)
+				}
+				a := replayed(t, e.Client.Run("t-1", ""), tc.o)
+				var got string
+				e.Result(e.Client.Run("t-1", ""), &got)
+				if got != "shipped 2" || !a.Run.Started() || a.Run.RunID == old.RunID {
+					t.Errorf("got %q by run %s, started %v", got, a.Run.RunID, a.Run.Started())
+				}
+				if diff := cmp.Diff(tc.calls, s.counts()); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+				if out := e.Wait(old); out.Status != schemas.StatusFailed {
+					t.Errorf("the old run is %s, want failed as it was", out.Status)
+				}
+			})
+		})
+	}
+}
+
+// A0-18: both ends of the link, exactly once.
+func TestReplaysAreLinkedAndHappenOnce(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		s := newShop("ship")
+		farm(t, e, map[string]string{"trade": fmt.Sprintf(trade, ", idempotent: yes")}, s.all("pay", "ship"))
+		first := start(t, e, "trade", "t-1", nil)
+		fails(t, e, first)
+		o := drover.ReplayOptions{Reason: "the shop was shut", RequestID: "r-1"}
+		second := replayed(t, first, o).Run
+		fails(t, e, second)
+		s.mend()
+		if again := replayed(t, e.Client.Run("t-1", ""), o).Run; again.RunID != second.RunID || again.Started() {
+			t.Errorf("a repeat has begun run %s (%v), want %s again", again.RunID, again.Started(), second.RunID)
+		}
+		third := replayed(t, e.Client.Run("t-1", ""), drover.ReplayOptions{From: "ship", Force: true}).Run
+		var got string
+		e.Result(third, &got)
+		if again := replayed(t, first, o).Run; again.RunID != second.RunID { // it is not the latest any more
+			t.Errorf("a late repeat has begun run %s, want %s again", again.RunID, second.RunID)
+		}
+		fresh := start(t, e, "trade", "t-1", nil)
+		e.Result(fresh, &got)
+
+		want := []schemas.ReplayAttempt{
+			{Run: first.RunID, Status: schemas.StatusFailed},
+			{Run: second.RunID, Status: schemas.StatusFailed, Replays: &schemas.ReplayOf{Run: first.RunID, From: "end", Reason: "the shop was shut"}},
+			{Run: third.RunID, Status: schemas.StatusCompleted, Replays: &schemas.ReplayOf{Run: second.RunID, From: "ship", Force: true}},
+		}
+		for _, run := range []*drover.Run{first, second, third} {
+			d, err := e.Client.Run("t-1", run.RunID).Describe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range d.Attempts {
+				a := &d.Attempts[i]
+				if a.StartedAt == 0 || a.ClosedAt < a.StartedAt {
+					t.Errorf("attempt %s began at %v and ended at %v", a.Run, a.StartedAt, a.ClosedAt)
+				}
+				if a.StartedAt, a.ClosedAt = 0, 0; a.Replays != nil {
+					a.Replays.Identity = ""
+				}
+			}
+			if diff := cmp.Diff(want, d.Attempts); diff != "" {
+				t.Errorf("attempts told by run %s (-want +got):\n%s", run.RunID, diff)
+			}
+		}
+		d, err := e.Client.Run("t-1", "").Describe(t.Context())
+		if err != nil || len(d.Attempts) != 0 || d.Execution.Run != fresh.RunID {
+			t.Errorf("run %s was begun anew and has the attempts %v (%v)", d.Execution.Run, d.Attempts, err)
+		}
+		why, err := first.Why(t.Context())
+		if err != nil || !strings.Contains(why, "replayed from end as run "+second.RunID) || !strings.Contains(why, "the shop was shut") {
+			t.Errorf("why: got %q (%v), want the run that replays it, and the reason", why, err)
+		}
+		var started *schemas.WorkflowStarted
+		for ev, err := range second.History(t.Context(), drover.HistoryOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			started, _ = ev.Attributes.(*schemas.WorkflowStarted)
+			break
+		}
+		if started == nil || started.Replays == nil || started.Replays.Run != first.RunID || started.Replays.Reason != "the shop was shut" || started.Replays.Identity == "" {
+			t.Errorf("the first event of the replay is %+v", started)
+		}
+	})
+}
+
+// A0-11: replayable: disabled hides replay from operators and automation, not from a retry inside; force overrides.
+func TestA011DisabledOnTheBroker(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		s := newShop("ship")
+		farm(t, e, map[string]string{"trade": `
+replayable: disabled
+steps:
+- {id: pay, step: activity pay, replayable: from here}
+- {id: ship, step: activity ship, idempotent: yes, on-error: retry limit 1}
+- return done
+`}, s.all("pay", "ship"))
+		run := start(t, e, "trade", "t-1", nil)
+		fails(t, e, run)
+		if diff := cmp.Diff(map[string]int{"pay": 1, "ship": 2}, s.counts()); diff != "" {
+			t.Errorf("the retry has not run (-want +got):\n%s", diff)
+		}
+		for _, from := range []string{"start", "last", "end", "pay"} {
+			if _, err := run.Replay(t.Context(), &drover.ReplayOptions{From: from}); !errors.Is(err, drover.ErrConflict) || !strings.Contains(err.Error(), "replayable: disabled") {
+				t.Errorf("from %s: got %v, want a refusal that names replayable: disabled", from, err)
+			}
+		}
+		s.mend()
+		var got string
+		e.Result(replayed(t, run, drover.ReplayOptions{Force: true}).Run, &got)
+		if diff := cmp.Diff(map[string]int{"pay": 1, "ship": 3}, s.counts()); diff != "" || got != "done" {
+			t.Errorf("by force: got %q (-want +got):\n%s", got, diff)
+		}
+	})
+}
+
+// A0-10: from here only and reset forget the points before, on the broker as in the machine.
+func TestA010PointsOnTheBroker(t *testing.T) {
+	for _, tc := range []struct{ word, from, refused string }{
+		{"from here", "one", ""},
+		{"from here only", "one", "no replay point"},
+		{"from here only", "last", ""},
+		{"reset", "last", "no replay point"},
+		{"reset", "one", "no replay point"},
+	} {
+		drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+			s := newShop("work")
+			farm(t, e, map[string]string{"trade": fmt.Sprintf(`
+steps:
+- {id: one, step: let n = 1, replayable: from here}
+- workflow replayable %s
+- activity work with n = ${n}
+- return ${n}
+`, tc.word)}, s.all("work"))
+			run := start(t, e, "trade", "t-1", nil)
+			fails(t, e, run)
+			s.mend()
+			a, err := run.Replay(t.Context(), &drover.ReplayOptions{From: tc.from})
+			if tc.refused != "" {
+				if !errors.Is(err, drover.ErrConflict) || !strings.Contains(err.Error(), tc.refused) {
+					t.Errorf("%s, from %s: got %v, want %q", tc.word, tc.from, err, tc.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s, from %s: %v", tc.word, tc.from, err)
+			}
+			if out := e.Wait(a.Run); string(out.Result) != "1" {
+				t.Errorf("%s, from %s: got %s %s", tc.word, tc.from, out.Status, out.Result)
+			}
+		})
+	}
+}
+
+// A0-14: the counts of retries are kept over replays, and over a crash of the server between them.
+func TestA014RetriesAreCountedOverReplaysAndCrashes(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		s := newShop("ship")
+		farm(t, e, map[string]string{"trade": `
+steps:
+- {id: ship, step: activity ship, idempotent: yes, on-error: retry limit 3 backoff 1h}
+- return done
+`}, s.all("ship"))
+		run := start(t, e, "trade", "t-1", nil)
+		e.Sleep(90 * time.Minute)
+		e.Crash(10 * time.Second)
+		fails(t, e, run)
+		if diff := cmp.Diff(map[string]int{"ship": 4}, s.counts()); diff != "" {
+			t.Errorf("three retries over a crash (-want +got):\n%s", diff)
+		}
+		again := replayed(t, run, drover.ReplayOptions{}).Run
+		fails(t, e, again)
+		if diff := cmp.Diff(map[string]int{"ship": 5}, s.counts()); diff != "" {
+			t.Errorf("the replay has retried although the limit was reached (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A0-7: what is interrupted and may not run twice fails with an error that handlers know by both names; what may run again goes on.
+func TestA07InterruptedOnTheBroker(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		var mu sync.Mutex
+		calls := map[string]int{}
+		hang := func(ctx context.Context, in map[string]any) (any, error) {
+			mu.Lock()
+			who := fmt.Sprint(in["who"])
+			calls[who]++
+			first := calls[who] == 1
+			mu.Unlock()
+			if first {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return who, nil
+		}
+		farm(t, e, map[string]string{
+			"handled": `
+steps:
+- step: activity hang with who = once
+  on-error:
+  - {step: log dealt with, condition: {error-cause: interrupted}, next: more}
+- fail message not reached
+- {id: more, step: activity hang with who = twice, on-error: {step: return by the other name, condition: {java-instance-of: DanglingWorkflowException}}}
+`,
+			"again": "steps:\n- {step: activity hang with who = again, idempotent: yes}\n- return ${output}\n",
+			"by-hand": `
+steps:
+- {id: hang, step: activity hang with who = hand}
+- return ${output}
+`,
+		}, map[string]func(context.Context, map[string]any) (any, error){"hang": hang})
+		runs := map[string]*drover.Run{}
+		for _, name := range []string{"handled", "again", "by-hand"} {
+			runs[name] = start(t, e, name, name, nil)
+		}
+		e.Sleep(time.Minute)
+		e.Crash(10 * time.Second)
+		e.Sleep(time.Minute)
+		e.Crash(10 * time.Second)
+		for name, want := range map[string]string{"handled": `"by the other name"`, "again": `"again"`} {
+			if out := e.Wait(runs[name]); string(out.Result) != want {
+				t.Errorf("%s: got %s with %s %s, want %s", name, out.Status, out.Result, out.Details, want)
+			}
+		}
+		if out := e.Wait(runs["by-hand"]); out.Reason != "interrupted" {
+			t.Errorf("by hand: got %s, reason %s, want the failure interrupted", out.Status, out.Reason)
+		}
+		if _, err := runs["by-hand"].Replay(t.Context(), nil); !errors.Is(err, drover.ErrConflict) || !strings.Contains(err.Error(), "may not run twice") {
+			t.Errorf("by hand: got %v, want a refusal (A0-9: no point, a clear error)", err)
+		}
+		var got string
+		e.Result(replayed(t, runs["by-hand"], drover.ReplayOptions{Force: true, From: "hang"}).Run, &got)
+		if got != "hand" {
+			t.Errorf("by hand: got %q", got)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if diff := cmp.Diff(map[string]int{"once": 1, "twice": 1, "again": 2, "hand": 2}, calls); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What cannot be replayed is refused with a way out, and leaves nothing behind.
+func TestReplaysThatAreRefused(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		s := newShop()
+		farm(t, e, map[string]string{
+			"trade": "steps:\n- activity ship\n- sleep 1 day\n- return done\n",
+			"outer": "steps:\n- {type: workflow, steps: [sleep 30 days]}\n",
+		}, s.all("ship"))
+		refused := func(run *drover.Run, o drover.ReplayOptions, want error, text string) {
+			t.Helper()
+			if _, err := run.Replay(t.Context(), &o); !errors.Is(err, want) || !strings.Contains(err.Error(), text) {
+				t.Errorf("replay of %s %s: got %v, want %v about %q", run.ID, run.RunID, err, want, text)
+			}
+		}
+		refused(e.Client.Run("nobody", ""), drover.ReplayOptions{}, drover.ErrNotFound, "nobody")
+		run := start(t, e, "trade", "t-1", nil)
+		e.Sleep(time.Hour)
+		refused(run, drover.ReplayOptions{}, drover.ErrConflict, "drover terminate t-1")
+		e.Wait(run)
+		refused(e.Client.Run("t-1", "01JD8Q3W6Z5T0V9N2B4M7K1XRA"), drover.ReplayOptions{}, drover.ErrNotFound, "gone by its retention")
+		refused(run, drover.ReplayOptions{Reason: strings.Repeat("x", 2000)}, drover.ErrInvalid, "at most 1024")
+
+		a := replayed(t, run, drover.ReplayOptions{From: "END"})
+		if a.Run.RunID != run.RunID || a.Run.Started() || a.Plan == nil || a.Plan.From != schemas.ReplayFromEnd {
+			t.Errorf("a run that has completed: got run %s, started %v, plan %+v, want nothing to do", a.Run.RunID, a.Run.Started(), a.Plan)
+		}
+		outer := start(t, e, "outer", "o-1", nil)
+		e.Sleep(time.Hour)
+		part := lastChild(e, "o-1", 1)
+		if err := outer.Terminate(t.Context(), &drover.TerminateOptions{ChildPolicy: schemas.ChildTerminate}); err != nil {
+			t.Fatal(err)
+		}
+		e.Wait(e.Client.Run(part, ""))
+		refused(e.Client.Run(part, ""), drover.ReplayOptions{}, drover.ErrConflict, "parts are not replayed on their own")
+		refused(outer, drover.ReplayOptions{}, drover.ErrConflict, "may not run twice")
+		fresh := start(t, e, "trade", "t-1", nil)
+		e.Wait(fresh)
+		refused(run, drover.ReplayOptions{LatestOnly: true, From: "start"}, drover.ErrConflict, "is not the latest")
+		if got := s.counts(); got["ship"] != 2 {
+			t.Errorf("calls: %v, want two of ship", got)
+		}
+	})
+}
+
+// A flow that was terminated while it waited goes on where it stood; the whole state travels, however large.
+func TestReplayOfALargeStateThatWasTerminated(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		farm(t, e, map[string]string{"trade": "steps:\n- let big = ${text}\n- sleep 10 days\n- return ${big}\n"}, nil)
+		text := strings.Repeat("0123456789", schemas.PayloadThreshold/8)
+		run := start(t, e, "trade", "t-1", map[string]any{"text": text})
+		e.Sleep(time.Hour)
+		if err := run.Terminate(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		e.Wait(run)
+		began := time.Now()
+		a := replayed(t, e.Client.Run("t-1", ""), drover.ReplayOptions{})
+		var got string
+		e.Result(a.Run, &got)
+		if got != text || a.Plan.From != "1" || !a.Plan.Resumes {
+			t.Errorf("got %d bytes by the plan %+v, want %d", len(got), a.Plan, len(text))
+		}
+		if took := time.Since(began); took < 10*24*time.Hour {
+			t.Errorf("the replay took %v, want the sleep again", took)
+		}
+	})
+}
