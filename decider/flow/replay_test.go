@@ -126,7 +126,9 @@ func TestA018ReplayOnTheBroker(t *testing.T) {
 		{
 			name: "start by force", o: drover.ReplayOptions{From: "start", Force: true},
 			plan: schemas.ReplayPlan{From: "start", Again: []schemas.ReplayStep{
-				{Ref: "0", Type: "let"}, {Ref: "1", Name: "pay", Type: "activity", NotIdempotent: true}, {Ref: "2", Type: "let"},
+				{Ref: "0", Type: "let"},
+				{Ref: "1", Name: "pay", Type: "activity", NotIdempotent: true},
+				{Ref: "2", Type: "let"},
 				{Ref: "3", Name: "ship", Type: "activity", NotIdempotent: true},
 			}},
 			calls: map[string]int{"pay": 2, "ship": 2},
