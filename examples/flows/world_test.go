@@ -41,7 +41,6 @@ type world struct {
 	client *drover.Client
 	site   *site
 	store  *files
-	ended  sync.WaitGroup // of all processes
 	serial int
 }
 
