@@ -141,47 +141,6 @@ func (v *view) note(list string, s *post.Stored) {
 	v.tasks[t.Token] = t
 }
 
-// readAlarms reads the alarms of a partition: all messages, in their order. A NATS node that was killed may have a message
-// again that was deleted, and not know of it by its subject: to ask for the last one of each would not show it.
-func (v *view) readAlarms(ctx context.Context, p int) error {
-	v.alarms = map[string]armed{}
-	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), post.ReadOptions{}, func(s post.Stored) error {
-		_, wid, run, err := subject.ParseAlarm(s.Subject)
-		var alarm schemas.Alarm
-		if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
-			return nil // the timer worker makes it a dead letter
-		}
-		v.alarms[runKey(wid, run)] = armed{seq: s.Seq, subject: s.Subject, due: alarm.Due}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("read the alarms of partition %d: %w", p, err)
-	}
-	v.armed += len(v.alarms)
-	return nil
-}
-
-// alarmOf is the alarm of a run. At the second look it is asked for by itself.
-func (v *view) alarmOf(ctx context.Context, p int, wid, run string) (armed, bool, error) {
-	if !v.second {
-		found, ok := v.alarms[runKey(wid, run)]
-		return found, ok, nil
-	}
-	subj := v.a.ns.Alarm(p, wid, run)
-	s, err := v.a.o.Conn.LastBySubject(ctx, v.a.ns.StreamAlarms(p), subj)
-	if errors.Is(err, post.ErrNotFound) {
-		return armed{}, false, nil
-	}
-	var alarm schemas.Alarm
-	if err == nil {
-		err = schemas.Unmarshal(s.Data, &alarm)
-	}
-	if err != nil {
-		return armed{}, false, fmt.Errorf("read the alarm of %s: %w", wid, err)
-	}
-	return armed{seq: s.Seq, subject: subj, due: alarm.Due}, true, nil
-}
-
 // markEnds notes how far the inboxes go now.
 func (v *view) markEnds(ctx context.Context) error {
 	v.ends = make([]uint64, v.a.o.Partitions)

@@ -1,0 +1,106 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// readAlarms reads the alarms of a partition: all messages, in their order. A NATS node that was killed may have a message
+// again that was deleted, and not know of it by its subject: to ask for the last one of each would not show it.
+func (v *view) readAlarms(ctx context.Context, p int) error {
+	v.alarms = map[string]armed{}
+	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), post.ReadOptions{}, func(s post.Stored) error {
+		_, wid, run, err := subject.ParseAlarm(s.Subject)
+		var alarm schemas.Alarm
+		if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
+			return nil // the timer worker makes it a dead letter
+		}
+		v.alarms[runKey(wid, run)] = armed{seq: s.Seq, subject: s.Subject, due: alarm.Due}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the alarms of partition %d: %w", p, err)
+	}
+	if err := v.addLeaders(ctx, p); err != nil {
+		return fmt.Errorf("the alarms of partition %d: %w", p, err)
+	}
+	v.armed += len(v.alarms)
+	return nil
+}
+
+// mostLeaders bounds how many alarms of a partition are asked for one by one; the next pass sees to the others.
+const mostLeaders = 1000
+
+// addLeaders adds the alarms that the stream's leader has and that were not read. What was read is what one replica has, and the
+// replicas are not alike for ever: in 2.15.2 a replica that is killed without its last syncs has again a message whose place
+// another one of its subject had taken, if that was deleted since. Of one replica there is nothing to add.
+func (v *view) addLeaders(ctx context.Context, p int) error {
+	s, err := v.a.o.Conn.JetStream().Stream(ctx, v.a.ns.StreamAlarms(p))
+	if err != nil {
+		return err
+	}
+	if s.CachedInfo().Config.Replicas == 1 {
+		return nil
+	}
+	return v.addSubjects(ctx, p, s)
+}
+
+func (v *view) addSubjects(ctx context.Context, p int, s jetstream.Stream) error {
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return err
+	}
+	added := 0
+	for subj := range info.State.Subjects {
+		_, wid, run, err := subject.ParseAlarm(subj)
+		if err != nil || added == mostLeaders {
+			continue
+		}
+		key := runKey(wid, run)
+		if _, known := v.alarms[key]; known {
+			continue
+		}
+		added++
+		alarm, ok, err := v.lastAlarm(ctx, p, wid, run)
+		if err != nil {
+			return err
+		}
+		if ok {
+			v.alarms[key] = alarm
+		}
+	}
+	return nil
+}
+
+// alarmOf is the alarm of a run. At the second look it is asked for by itself.
+func (v *view) alarmOf(ctx context.Context, p int, wid, run string) (armed, bool, error) {
+	if !v.second {
+		found, ok := v.alarms[runKey(wid, run)]
+		return found, ok, nil
+	}
+	return v.lastAlarm(ctx, p, wid, run)
+}
+
+// lastAlarm is the alarm of a run as the leader has it.
+func (v *view) lastAlarm(ctx context.Context, p int, wid, run string) (armed, bool, error) {
+	subj := v.a.ns.Alarm(p, wid, run)
+	s, err := v.a.o.Conn.LastBySubject(ctx, v.a.ns.StreamAlarms(p), subj)
+	if errors.Is(err, post.ErrNotFound) {
+		return armed{}, false, nil
+	}
+	var alarm schemas.Alarm
+	if err == nil {
+		err = schemas.Unmarshal(s.Data, &alarm)
+	}
+	if err != nil {
+		return armed{}, false, fmt.Errorf("read the alarm of %s: %w", wid, err)
+	}
+	return armed{seq: s.Seq, subject: subj, due: alarm.Due}, true, nil
+}

@@ -1,0 +1,58 @@
+package audit
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+// What the leader has counts, whatever the replica that was read has: an alarm that was not read is added, one that was is not
+// asked for again, and what is no alarm is left to the timer worker.
+func TestAlarmsOfTheLeaderAreAdded(t *testing.T) {
+	defer embedded.RegisterTicker()() // outside of all bubbles
+	synctest.Test(t, func(t *testing.T) {
+		server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Shutdown()
+		conn, err := post.Dial(t.Context(), post.Options{InProcess: server.Conn()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		n, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ns := n.Name
+		seqs := map[string]uint64{}
+		for i, wid := range []string{"read", "not-read"} {
+			body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: "1", Due: schemas.Timestamp(i + 5)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seqs[wid], err = conn.PublishSync(t.Context(), ns.Alarm(0, wid, "1"), nil, body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v := newView(&Auditor{ns: ns, o: Options{Conn: conn}}, true)
+		was := armed{seq: 77, subject: ns.Alarm(0, "read", "1"), due: 3}
+		v.alarms = map[string]armed{runKey("read", "1"): was}
+		s, err := conn.JetStream().Stream(t.Context(), ns.StreamAlarms(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.addSubjects(t.Context(), 0, s); err != nil {
+			t.Fatal(err)
+		}
+		want := armed{seq: seqs["not-read"], subject: ns.Alarm(0, "not-read", "1"), due: 6}
+		if got := v.alarms[runKey("not-read", "1")]; got != want || v.alarms[runKey("read", "1")] != was || len(v.alarms) != 2 {
+			t.Errorf("got %+v, want %+v and the one that was read", v.alarms, want)
+		}
+	})
+}
