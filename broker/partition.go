@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/seen"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -84,6 +85,7 @@ type partition struct {
 	lockViews   map[string]*lockView
 	lockChanges map[string]*lockChange
 
+	known          known
 	room           room
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
 
@@ -120,7 +122,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange),
-		head: make(post.Header, 6),
+		head: make(post.Header, 6), known: known{ids: seen.New(mostKnown)},
 	}
 }
 
@@ -165,6 +167,7 @@ func (p *partition) run(outer context.Context) (err error) {
 	p.b.owned(p.n, p)
 	defer p.b.disowned(p.n, p)
 	p.loop.after(p.b.o.CheckpointEvery, p.tick)
+	p.listKnown()
 	defer context.AfterFunc(outer, func() { p.loop.post(func() { p.leave(context.Cause(outer)) }) })()
 	looped := make(chan struct{})
 	p.b.wg.Go(func() {
