@@ -155,7 +155,7 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 	r.sequence, r.hash, r.committed = c.sequence, c.hash, c.first+int64(len(c.events))-1
 	p.reached(c.sequence, c.hash)
 	r.since += len(c.events)
-	if c.snapshot {
+	if r.whole = c.first == 1 || c.snapshot; c.snapshot {
 		r.snapshot, r.since = c.sequence, 0
 	}
 	r.state.Rebase(c.first, now.Add(rebaseMargin))

@@ -10,9 +10,9 @@ import (
 
 const (
 	// parkAfter is how long a run stays folded in memory behind the last message to it, once a partition has more than a
-	// quarter of its CachedRuns: up to there waking is worth more than memory.
-	parkAfter   = 5 * time.Second
-	parkQuarter = 4
+	// share of its CachedRuns: up to there waking is worth more than memory. It is a read that brings many runs at a time (wakeAll).
+	parkAfter = 5 * time.Second
+	parkShare = 4
 	// parkAtOnce bounds the runs that one tick looks at, and with it how long the loop is busy with them.
 	parkAtOnce = 2000
 )
@@ -30,6 +30,7 @@ type parked struct {
 	snapshot uint64 // of the last one with a snapshot
 	alarm    uint64 // of the armed message
 	due      schemas.Timestamp
+	whole    bool // the last record says everything
 }
 
 // parkIdle forgets the runs that nothing has happened to for a while. It is called when no run is marked: one that is about to
@@ -37,7 +38,7 @@ type parked struct {
 func (p *partition) parkIdle() {
 	p.parkDue = false
 	long := uint32(max(parkAfter/p.b.o.CheckpointEvery, 1))
-	for range min(parkAtOnce, p.lru.Len()-p.b.o.CachedRuns/parkQuarter) {
+	for range min(parkAtOnce, p.lru.Len()-p.b.o.CachedRuns/parkShare) {
 		r, _ := p.lru.Front().Value.(*run)
 		if p.ticks-r.touched < long {
 			return
@@ -63,7 +64,7 @@ func (p *partition) park(r *run) {
 	// One piece of memory for both names; the map's key is the first half of it.
 	names := r.wid + r.state.Run
 	p.parked[names[:len(r.wid)]] = parked{
-		run: names[len(r.wid):], sequence: r.sequence, snapshot: r.snapshot, alarm: armed, due: r.alarm.due,
+		run: names[len(r.wid):], sequence: r.sequence, snapshot: r.snapshot, alarm: armed, due: r.alarm.due, whole: r.whole,
 	}
 }
 

@@ -33,6 +33,7 @@ type partition struct {
 	runs   map[string]*run
 	lru    *list.List // of *run, the longest untouched first
 	parked map[string]parked
+	waking []*run // parked ones that are to be read
 	ticks  uint32 // of the checkpoint's clock
 	// parkDue: there was a tick since idle runs were looked for.
 	parkDue bool
@@ -229,6 +230,7 @@ func (p *partition) now() schemas.Timestamp { return p.b.now() }
 
 // flush publishes what a batch of the loop has caused: one record for each run that has something and none in flight.
 func (p *partition) flush() {
+	p.wakeAll()
 	for len(p.dirty) > 0 {
 		dirty := p.dirty
 		p.dirty, p.clean = p.clean[:0], nil
@@ -241,6 +243,7 @@ func (p *partition) flush() {
 		}
 		p.clean = dirty
 	}
+	p.wakeAll() // what this has caused may have asked for others
 	switch {
 	case p.leaving != nil:
 		p.part()

@@ -100,6 +100,7 @@ type run struct {
 	hash      []byte
 	snapshot  uint64
 	since     int
+	whole     bool // the last record says everything: it is the first, or has a snapshot
 
 	// window holds the committed events with an id above windowFrom.
 	window     []schemas.Event
