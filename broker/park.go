@@ -11,8 +11,8 @@ import (
 const (
 	// parkAfter is how long a run stays folded in memory behind the last message to it, once a partition has more than a
 	// share of its CachedRuns: up to there waking is worth more than memory. It is a read that brings many runs at a time (wakeAll).
-	parkAfter = 5 * time.Second
-	parkShare = 4
+	parkAfter = 2 * time.Second
+	parkShare = 16
 	// parkAtOnce bounds the runs that one tick looks at, and with it how long the loop is busy with them.
 	parkAtOnce = 2000
 )
