@@ -32,7 +32,7 @@ type partition struct {
 
 	runs   map[string]*run
 	lru    *list.List // of *run, the longest untouched first
-	parked map[string]parked
+	parked map[string]string // packed, by workflow id
 	waking []*run // parked ones that are to be read
 	ticks  uint32 // of the checkpoint's clock
 	// parkDue: there was a tick since idle runs were looked for.
@@ -118,7 +118,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 	return &partition{
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
-		runs: make(map[string]*run), lru: list.New(), parked: make(map[string]parked), asks: make(map[uint64]*run),
+		runs: make(map[string]*run), lru: list.New(), parked: make(map[string]string), asks: make(map[uint64]*run),
 		paces: make(map[string]*pace), reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
