@@ -18,7 +18,7 @@ import (
 // The questions of a workflow of W1, in the order of their first appearance. Each is a message, and most have one for an answer.
 const (
 	askStart   = "start"   // load to server; answered when the first record is stored
-	askLook    = "look"    // server to JetStream: is there a run of this id
+	askLook    = "look"    // server to JetStream: is there a run of this id; not asked about ids that nobody has used
 	askDecide  = "decide"  // server to worker; answered with a decision
 	askRecord  = "record"  // server to JetStream; answered when it is stored
 	askOffer   = "offer"   // server to worker: a task; not answered
@@ -37,7 +37,7 @@ var asks = []struct {
 	inGroups, hasNumber bool   // one answer may be for several; the body begins with the number of its workflow in LC
 }{
 	{name: askStart, subject: namespace.API("start"), asked: 1, answered: 1, hasNumber: true},
-	{name: askLook, subject: directGet + "*", begins: lastBySubject, asked: 1, answered: 1}, // audits read histories by it too, in pages
+	{name: askLook, subject: directGet + "*", begins: lastBySubject}, // audits read histories by it too, in pages
 	{name: askDecide, subject: namespace.AllDecide(), asked: steps, answered: steps},
 	{name: askRecord, subject: "drover." + string(namespace) + ".history.*.*.*", asked: steps, answered: steps, inGroups: true},
 	{name: askOffer, subject: "drover." + string(namespace) + ".offer.*", asked: steps - 1, hasNumber: true},

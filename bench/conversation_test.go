@@ -70,7 +70,7 @@ func TestConversationIsThatOfW1(t *testing.T) {
 func testScript(n int) *script {
 	s := &script{Workflows: n, Partitions: 3, Asked: map[string][][]byte{}, Answered: map[string][][]byte{}, Other: map[string]int{}, Status: "open 5 x bench"}
 	for i, a := range asks {
-		for j := range n * max(a.asked, 1) {
+		for j := range n * a.asked {
 			s.Asked[a.name] = append(s.Asked[a.name], bytes.Repeat([]byte{'a' + byte(i)}, 100+10*i+j%2))
 		}
 		for range n * a.answered {
@@ -182,7 +182,8 @@ func TestScriptChecks(t *testing.T) {
 		{"nearly the same", func(s *script) { s.Asked[askRecord] = s.Asked[askRecord][:390] }, ""},
 		{"groups", func(s *script) { s.Answered[askRecord] = s.Answered[askRecord][:9] }, ""},
 		{"another record", func(s *script) { s.Asked[askRecord] = append(s.Asked[askRecord], make([][]byte, 100)...) }, "5.00 messages record, and 4 in LC"},
-		{"no question for the past", func(s *script) { delete(s.Asked, askLook); delete(s.Answered, askLook) }, "0.00 messages look, and 1 in LC"},
+		{"a question for the past", func(s *script) { s.Asked[askLook] = make([][]byte, 100) }, "1.00 messages look, and 0 in LC"},
+		{"no results", func(s *script) { delete(s.Asked, askResult); delete(s.Answered, askResult) }, "0.00 messages result, and 1 in LC"},
 		{"answered offers", func(s *script) { s.Answered[askOffer] = make([][]byte, 300) }, "3.00 answers to offer, and 0 in LC"},
 		{"stored tasks", func(s *script) { s.Other["drover.default.task.bench.0"] = 300 }, "3.00 other messages (drover.default.task.bench.0), and 0 in LC"},
 		{"short starts", func(s *script) { s.Asked[askStart][3] = []byte("x") }, "a message start of W1 has 1 bytes"},

@@ -18,7 +18,7 @@ import (
 // and knows of a workflow only which message comes next.
 type hub struct {
 	s                    *script
-	commits, reads, api  *post.Conn
+	commits, api         *post.Conn
 	desks                []*desk
 	fail                 context.CancelCauseFunc // with the first error
 	start, result        reel                    // answers
@@ -31,7 +31,6 @@ type desk struct {
 	h       *hub
 	n       int
 	history *post.Outbox
-	looks   string // prefix of the subjects for answers of JetStream
 	replies string // prefix of the subjects for answers of the worker
 
 	mu    sync.Mutex
@@ -70,7 +69,7 @@ func openHub(ctx context.Context, server *embedded.Server, s *script, fail conte
 	for _, c := range []struct {
 		name string
 		conn **post.Conn
-	}{{"commits", &h.commits}, {"reads", &h.reads}, {"api", &h.api}} {
+	}{{"commits", &h.commits}, {"api", &h.api}} {
 		conn, err := post.Dial(ctx, post.Options{InProcess: server.Conn(), Name: "conversation " + c.name})
 		if err != nil {
 			return h, err
@@ -93,7 +92,7 @@ func openHub(ctx context.Context, server *embedded.Server, s *script, fail conte
 
 func (h *hub) openDesk(n int, server *embedded.Server) (err error) {
 	d := &desk{h: h, n: n, talks: map[string]*talk{}, asked: map[uint64]*talk{}}
-	d.looks, d.replies = h.reads.NATS().NewInbox()+".", h.commits.NATS().NewInbox()+"."
+	d.replies = h.commits.NATS().NewInbox() + "."
 	options := post.OutboxOptions{}
 	if server.Stage(namespace.StreamHistory(n)) == nil {
 		options.Group = groupRecords
@@ -103,7 +102,6 @@ func (h *hub) openDesk(n int, server *embedded.Server) (err error) {
 	}
 	h.desks = append(h.desks, d)
 	return errors.Join(
-		h.hear(h.reads, d.looks+">", "", func(m post.Msg) error { return d.looked(strings.TrimPrefix(m.Subject, d.looks)) }),
 		h.hear(h.commits, d.replies+">", "", func(m post.Msg) error { return d.decided(m) }),
 		h.hear(h.commits, namespace.AllBeats(n), "", func(m post.Msg) error { return d.done(m) }),
 	)
@@ -121,7 +119,7 @@ func (h *hub) hear(c *post.Conn, subj, queue string, take func(post.Msg) error) 
 
 // close ends the connections, and what was opened on them.
 func (h *hub) close() {
-	for _, c := range []*post.Conn{h.api, h.reads, h.commits} {
+	for _, c := range []*post.Conn{h.api, h.commits} {
 		if c != nil {
 			c.Close()
 		}
@@ -164,9 +162,9 @@ func (h *hub) at(m post.Msg, do func(d *desk, number string) error) error {
 
 func (h *hub) started(m post.Msg) error {
 	return h.at(m, func(d *desk, number string) error {
-		d.talks[number] = &talk{number: number, start: m.Reply}
-		question := lastBySubject + namespace.HistoryOfWorkflow(d.n, number) + `"}`
-		return h.reads.PublishReply(directGet+namespace.StreamHistory(d.n), d.looks+number, nil, []byte(question))
+		t := &talk{number: number, start: m.Reply}
+		d.talks[number] = t
+		return d.decide(t)
 	})
 }
 
@@ -188,17 +186,6 @@ func (d *desk) talk(number string) (*talk, error) {
 		return nil, fmt.Errorf("nobody has started workflow %q", number)
 	}
 	return t, nil
-}
-
-// looked: no run has this id.
-func (d *desk) looked(number string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	t, err := d.talk(number)
-	if err != nil {
-		return err
-	}
-	return d.decide(t)
 }
 
 // decide asks the worker: the first time any, then the one that has answered.
@@ -227,7 +214,11 @@ func (d *desk) decided(m post.Msg) error {
 	delete(d.asked, n)
 	head := post.Header{statusHeader: {d.h.s.Status}}
 	post.ExpectLastSeq(head, d.last)
-	post.ExpectLastSubjectSeq(head, t.sequence)
+	if t.step == 0 {
+		post.ExpectNone(head, namespace.HistoryOfWorkflow(d.n, t.number))
+	} else {
+		post.ExpectLastSubjectSeq(head, t.sequence)
+	}
 	d.last++
 	want := d.last
 	d.history.Send(namespace.History(d.n, t.number, t.number), head, d.h.record.turn(), func(a post.Ack) {

@@ -176,8 +176,9 @@ func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*envelope) 
 	}
 	*r = run{
 		wid: r.wid, state: execution.New(r.wid, q.Run), mailbox: mailbox, positions: r.positions,
-		waiters: r.waiters, element: r.element, uncovered: r.uncovered,
+		waiters: r.waiters, element: r.element, uncovered: r.uncovered, unproved: r.unproved,
 	}
+	p.known.ids.Add(r.wid)
 	p.mark(r)
 }
 

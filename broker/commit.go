@@ -130,7 +130,11 @@ func (p *partition) headers(r *run, c *commit) post.Header {
 	clear(p.head)
 	h := p.head
 	post.ExpectLastSeq(h, c.sequence-1)
-	post.ExpectLastSubjectSeq(h, r.sequence)
+	if r.unproved {
+		post.ExpectNone(h, p.b.ns.HistoryOfWorkflow(p.n, r.wid))
+	} else {
+		post.ExpectLastSubjectSeq(h, r.sequence)
+	}
 	describe(h, r.state, c.events)
 	return h
 }
@@ -147,11 +151,11 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 		return
 	}
 	now := p.now()
-	r.inflight = nil
+	r.inflight, r.unproved = nil, false
 	r.sequence, r.hash, r.committed = c.sequence, c.hash, c.first+int64(len(c.events))-1
 	p.reached(c.sequence, c.hash)
 	r.since += len(c.events)
-	if c.snapshot {
+	if r.whole = c.first == 1 || c.snapshot; c.snapshot {
 		r.snapshot, r.since = c.sequence, 0
 	}
 	r.state.Rebase(c.first, now.Add(rebaseMargin))

@@ -29,6 +29,7 @@ type loaded struct {
 	hash       []byte
 	snapshot   uint64
 	since      int
+	whole      bool // the last record says everything
 }
 
 // get returns the actor of a workflow id; if there is none yet its latest run begins to load.
@@ -56,6 +57,10 @@ func (p *partition) when(r *run, f func()) {
 }
 
 func (p *partition) load(r *run) {
+	if r.parked != nil && r.parked.whole {
+		p.wake(r)
+		return
+	}
 	known, alone := r.parked, p.alone()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		if known != nil {
@@ -80,6 +85,7 @@ func (p *partition) ready(r *run, l *loaded) {
 	if l != nil {
 		r.state, r.window, r.windowFrom = l.state, l.window, l.windowFrom
 		r.positions, r.sequence, r.hash, r.snapshot, r.since = l.positions, l.sequence, l.hash, l.snapshot, l.since
+		r.whole = l.whole
 		r.committed, r.loaded = l.state.LastID, l.state.LastID
 		if r.alarm.strange = r.parked == nil; r.parked != nil {
 			r.alarm.due, r.alarm.seq, r.parked = r.parked.due, r.parked.alarm, nil
@@ -228,6 +234,7 @@ func (l *loaded) add(s *post.Stored) error {
 	} else if r.SnapshotSequence > 0 {
 		l.snapshot = r.SnapshotSequence
 	}
+	l.whole = r.First == 1 || len(r.Snapshot) > 0
 	l.window, l.windowFrom = trim(l.window, l.windowFrom, l.state.Decision.Previous)
 	hash := sha256.Sum256(s.Data)
 	l.positions, l.sequence, l.hash = [2]schemas.Position{r.Inbox, r.Signals}, s.Seq, hash[:]

@@ -47,8 +47,8 @@ type Options struct {
 	// MaxObject is the size in bytes of the largest payload that is taken. Those above schemas.PayloadThreshold are kept in
 	// the object store; what comes in one message is bound by the server's max_payload alone. Defaults to 64 MiB.
 	MaxObject int64
-	// CachedRuns bounds the runs that a partition keeps folded in memory while nothing happens to them. Above a quarter of it
-	// a run goes after five seconds; of an open one its place in the history stays. Defaults to 10,000.
+	// CachedRuns bounds the runs that a partition keeps folded in memory while nothing happens to them. Above a sixteenth of it
+	// a run goes after two seconds; of an open one its place in the history stays. Defaults to 10,000.
 	CachedRuns int
 	// SnapshotEvents is after how many events a record carries a snapshot. Defaults to 300.
 	SnapshotEvents int

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -10,9 +11,9 @@ import (
 
 const (
 	// parkAfter is how long a run stays folded in memory behind the last message to it, once a partition has more than a
-	// quarter of its CachedRuns: up to there waking is worth more than memory.
-	parkAfter   = 5 * time.Second
-	parkQuarter = 4
+	// share of its CachedRuns: up to there waking is worth more than memory. It is a read that brings many runs at a time (wakeAll).
+	parkAfter = 2 * time.Second
+	parkShare = 16
 	// parkAtOnce bounds the runs that one tick looks at, and with it how long the loop is busy with them.
 	parkAtOnce = 2000
 )
@@ -30,6 +31,7 @@ type parked struct {
 	snapshot uint64 // of the last one with a snapshot
 	alarm    uint64 // of the armed message
 	due      schemas.Timestamp
+	whole    bool // the last record says everything
 }
 
 // parkIdle forgets the runs that nothing has happened to for a while. It is called when no run is marked: one that is about to
@@ -37,7 +39,7 @@ type parked struct {
 func (p *partition) parkIdle() {
 	p.parkDue = false
 	long := uint32(max(parkAfter/p.b.o.CheckpointEvery, 1))
-	for range min(parkAtOnce, p.lru.Len()-p.b.o.CachedRuns/parkQuarter) {
+	for range min(parkAtOnce, p.lru.Len()-p.b.o.CachedRuns/parkShare) {
 		r, _ := p.lru.Front().Value.(*run)
 		if p.ticks-r.touched < long {
 			return
@@ -60,18 +62,58 @@ func (p *partition) park(r *run) {
 	if r.alarm.ringing {
 		armed = 0 // its worker deletes it
 	}
-	// One piece of memory for both names; the map's key is the first half of it.
-	names := r.wid + r.state.Run
-	p.parked[names[:len(r.wid)]] = parked{
-		run: names[len(r.wid):], sequence: r.sequence, snapshot: r.snapshot, alarm: armed, due: r.alarm.due,
+	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, due: r.alarm.due, whole: r.whole}
+	key, rest := k.pack(r.wid)
+	p.parked[key] = rest
+}
+
+// pack encodes what is kept of a run in one piece of memory, of which the map's key is the first part: there may be a million of them.
+func (k *parked) pack(wid string) (key, rest string) {
+	b := make([]byte, 0, len(wid)+len(k.run)+5*binary.MaxVarintLen64)
+	b = append(b, wid...)
+	b = binary.AppendUvarint(b, k.sequence)
+	last := k.sequence - k.snapshot // mostly small, or 0
+	if k.snapshot == 0 {
+		last = 0
 	}
+	b = binary.AppendUvarint(b, last<<2|bit(k.snapshot != 0)<<1|bit(k.whole))
+	b = binary.AppendUvarint(b, k.alarm)
+	b = binary.AppendVarint(b, int64(k.due))
+	all := string(append(b, k.run...))
+	return all[:len(wid)], all[len(wid):]
+}
+
+// unpack reads what pack wrote.
+func unpack(rest string) *parked {
+	b := []byte(rest)
+	next := func() uint64 {
+		v, n := binary.Uvarint(b)
+		b = b[max(n, 0):]
+		return v
+	}
+	k := &parked{sequence: next()}
+	flags := next()
+	if flags&2 != 0 {
+		k.snapshot = k.sequence - flags>>2
+	}
+	k.whole, k.alarm = flags&1 != 0, next()
+	due, n := binary.Varint(b)
+	k.due, k.run = schemas.Timestamp(due), string(b[max(n, 0):])
+	return k
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // unpark takes what is known of a run that is about to be loaded.
 func (p *partition) unpark(r *run) {
 	if k, ok := p.parked[r.wid]; ok {
 		delete(p.parked, r.wid)
-		r.parked = &k // until the run is loaded
+		r.parked = unpack(k) // until the run is loaded
 	}
 }
 

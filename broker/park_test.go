@@ -11,15 +11,15 @@ import (
 	"github.com/droverhq/drover/internal/cutwire"
 )
 
-// A run that nothing happens to leaves the memory. The next message finds it by one read of its own records: nobody is asked
+// A run that nothing happens to leaves the memory. The next message finds it by one read of its last record: nobody is asked
 // which run is the latest, and the alarm is neither armed anew nor looked for.
 func TestIdleRunsAreParked(t *testing.T) { // P-2, P-10
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		var batches, lookups, alarms atomic.Int64
+		var reads, lookups, alarms atomic.Int64
 		f.node("a", func(subj string, body []byte) cutwire.Verdict {
 			switch {
-			case subj == "$JS.API.DIRECT.GET."+ns.StreamHistory(0) && strings.Contains(string(body), "next_by_subj"):
-				batches.Add(1)
+			case subj == "$JS.API.DIRECT.GET."+ns.StreamHistory(0) && strings.HasPrefix(string(body), `{"seq":`):
+				reads.Add(1)
 			case strings.HasSuffix(subj, "GET."+ns.StreamHistory(0)):
 				lookups.Add(1)
 			case strings.HasSuffix(subj, "MSG.GET."+ns.StreamAlarms(0)):
@@ -33,15 +33,15 @@ func TestIdleRunsAreParked(t *testing.T) { // P-2, P-10
 			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
 		}
 		time.Sleep(time.Minute)
-		batches.Store(0)
+		reads.Store(0)
 		lookups.Store(0)
 		alarms.Store(0)
 		for i := range n {
 			f.publish(fmt.Sprintf("drover.default.signal.w%d.go", i), "")
 		}
 		time.Sleep(10 * time.Second)
-		if b, l, a := batches.Load(), lookups.Load(), alarms.Load(); b != n || l != 0 || a != 0 {
-			t.Errorf("got %d reads of runs, %d questions for the latest run, %d for alarms; want %d, 0, 0", b, l, a, n)
+		if got, l, a := reads.Load(), lookups.Load(), alarms.Load(); got < 1 || got > n || l != 0 || a != 0 {
+			t.Errorf("got %d reads of runs, %d questions for the latest run, %d for alarms; want 1 to %d, 0, 0", got, l, a, n)
 		}
 		for i := range n { // behind the count: a run that has ended may be forgotten by now, and be read for this
 			if got := f.result(fmt.Sprintf("w%d", i)); got != "completed" {

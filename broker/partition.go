@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/seen"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -30,9 +31,10 @@ type partition struct {
 	outside *post.Outbox // tasks, alarms, dead letters
 
 	runs   map[string]*run
-	lru    *list.List // of *run, the longest untouched first
-	parked map[string]parked
-	ticks  uint32 // of the checkpoint's clock
+	lru    *list.List        // of *run, the longest untouched first
+	parked map[string]string // packed, by workflow id
+	waking []*run            // parked ones that are to be read
+	ticks  uint32            // of the checkpoint's clock
 	// parkDue: there was a tick since idle runs were looked for.
 	parkDue bool
 	dirty   []*run
@@ -84,6 +86,7 @@ type partition struct {
 	lockViews   map[string]*lockView
 	lockChanges map[string]*lockChange
 
+	known          known
 	room           room
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
 
@@ -115,12 +118,12 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 	return &partition{
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
-		runs: make(map[string]*run), lru: list.New(), parked: make(map[string]parked), asks: make(map[uint64]*run),
+		runs: make(map[string]*run), lru: list.New(), parked: make(map[string]string), asks: make(map[uint64]*run),
 		paces: make(map[string]*pace), reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange),
-		head: make(post.Header, 6),
+		head: make(post.Header, 6), known: known{ids: seen.New(mostKnown)},
 	}
 }
 
@@ -165,6 +168,7 @@ func (p *partition) run(outer context.Context) (err error) {
 	p.b.owned(p.n, p)
 	defer p.b.disowned(p.n, p)
 	p.loop.after(p.b.o.CheckpointEvery, p.tick)
+	p.listKnown()
 	defer context.AfterFunc(outer, func() { p.loop.post(func() { p.leave(context.Cause(outer)) }) })()
 	looped := make(chan struct{})
 	p.b.wg.Go(func() {
@@ -226,6 +230,7 @@ func (p *partition) now() schemas.Timestamp { return p.b.now() }
 
 // flush publishes what a batch of the loop has caused: one record for each run that has something and none in flight.
 func (p *partition) flush() {
+	p.wakeAll()
 	for len(p.dirty) > 0 {
 		dirty := p.dirty
 		p.dirty, p.clean = p.clean[:0], nil
@@ -238,6 +243,7 @@ func (p *partition) flush() {
 		}
 		p.clean = dirty
 	}
+	p.wakeAll() // what this has caused may have asked for others
 	switch {
 	case p.leaving != nil:
 		p.part()

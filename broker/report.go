@@ -15,7 +15,10 @@ import (
 // start takes a start that came from the API.
 func (p *partition) start(q *schemas.StartRequest, body []byte, refuse func(any)) {
 	q.Origin, q.Replays = nil, nil
-	r := p.get(q.WorkflowID)
+	r := p.fresh(q)
+	if r == nil {
+		r = p.get(q.WorkflowID)
+	}
 	if r.broken != nil {
 		refuse(&schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r)})
 		return

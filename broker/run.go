@@ -94,11 +94,13 @@ type run struct {
 	// What is committed: the subject's last sequence, the hash of the last record, where the
 	// last snapshot is and how many events came since.
 	committed int64
+	unproved  bool  // nobody has looked whether the id has runs: the first record says so
 	loaded    int64 // the last event when the run was loaded
 	sequence  uint64
 	hash      []byte
 	snapshot  uint64
 	since     int
+	whole     bool // the last record says everything: it is the first, or has a snapshot
 
 	// window holds the committed events with an id above windowFrom.
 	window     []schemas.Event

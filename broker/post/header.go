@@ -14,6 +14,7 @@ type Header = nats.Header
 const (
 	headerExpectLastSeq        = "Nats-Expected-Last-Sequence"
 	headerExpectLastSubjectSeq = "Nats-Expected-Last-Subject-Sequence"
+	headerExpectSubject        = "Nats-Expected-Last-Subject-Sequence-Subject"
 	headerTTL                  = "Nats-TTL"
 	headerMarkerReason         = "Nats-Marker-Reason"
 	headerKVOperation          = "KV-Operation"
@@ -46,6 +47,13 @@ func ExpectLastSeq(h Header, n uint64) { h[headerExpectLastSeq] = []string{strco
 // On replicated streams only one such write per subject can be in flight.
 func ExpectLastSubjectSeq(h Header, n uint64) {
 	h[headerExpectLastSubjectSeq] = []string{strconv.FormatUint(n, 10)}
+}
+
+// ExpectNone lets a write pass only if the stream has no message on any subject that filter matches (wildcards allowed), its own
+// among them. On replicated streams the server does not see such messages while they are in flight.
+func ExpectNone(h Header, filter string) {
+	h[headerExpectLastSubjectSeq] = []string{"0"}
+	h[headerExpectSubject] = []string{filter}
 }
 
 // TTL lets the message expire after d, on streams that allow it. The server counts whole seconds and would cut a

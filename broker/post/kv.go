@@ -158,24 +158,14 @@ func (c *Conn) KVMatching(ctx context.Context, bucket, pattern string) ([]string
 	}
 	var keys []string
 	for {
-		req := struct {
-			Filter string `json:"subjects_filter"`
-			Offset int    `json:"offset,omitempty"`
-		}{kvSubject(bucket, pattern), len(keys)}
-		var info struct {
-			answer
-			Total int `json:"total"`
-			State struct {
-				Subjects map[string]uint64 `json:"subjects"`
-			} `json:"state"`
-		}
-		if err := c.call(ctx, "STREAM.INFO."+kvStream(bucket), req, &info); err != nil {
+		found, total, err := c.subjectPage(ctx, kvStream(bucket), kvSubject(bucket, pattern), len(keys))
+		if err != nil {
 			return nil, fmt.Errorf("keys of bucket %s: %w", bucket, err)
 		}
-		for s := range info.State.Subjects {
+		for _, s := range found {
 			keys = append(keys, strings.TrimPrefix(s, kvSubject(bucket, "")))
 		}
-		if len(info.State.Subjects) == 0 || len(keys) >= info.Total {
+		if len(found) == 0 || len(keys) >= total {
 			return keys, nil
 		}
 	}

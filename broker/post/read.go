@@ -98,6 +98,45 @@ func (c *Conn) LastBySubjectDirect(ctx context.Context, stream, subject string) 
 	return &o.got[0], nil
 }
 
+// RangeDirect reads up to n messages of a stream from the sequence from on, whatever their subjects, from whichever replica of the
+// stream answers: those of the newest that it does not have yet are missing, as are those that are deleted. There may be
+// fewer than n if they are large. To ask for one costs less than to ask for several. The stream must allow direct gets.
+func (c *Conn) RangeDirect(ctx context.Context, stream string, from uint64, n int) ([]Stored, error) {
+	if err := checkName("stream", stream); err != nil {
+		return nil, err
+	}
+	if n < 1 || from == 0 {
+		return nil, fmt.Errorf("%w: %d messages of stream %s from %d on: want at least 1, and sequences begin at 1", ErrInvalid, n, stream, from)
+	}
+	req := getRequest{Seq: from}
+	if n > 1 {
+		req.Batch = n
+	}
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("range of stream %s: %w", stream, err)
+	}
+	subject, b := c.api+".DIRECT.GET."+stream, (*batch)(nil)
+	if n > 1 {
+		b, err = ask(ctx, c, subject, body, func() *batch { return &batch{got: make([]Stored, 0, min(n, maxBatchRoom))} })
+	} else {
+		var o *one
+		if o, err = ask(ctx, c, subject, body, func() *one { return &one{} }); err == nil {
+			b = &o.batch
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case b.err != nil:
+		return nil, fmt.Errorf("stream %s, %d messages from %d on: %w", stream, n, from, b.err)
+	}
+	return b.got, nil
+}
+
+// maxBatchRoom bounds what is set aside for the answers of a range before they are there.
+const maxBatchRoom = 256
+
 // LastBySubjectAsync is LastBySubject without waiting; done is called from another goroutine.
 func (c *Conn) LastBySubjectAsync(ctx context.Context, stream, subject string, done func(*Stored, error)) {
 	go func() { done(c.LastBySubject(ctx, stream, subject)) }()

@@ -32,6 +32,59 @@ func (c *Conn) StreamLastSeq(ctx context.Context, stream string) (uint64, error)
 	return last, err
 }
 
+// StreamSubjects lists the subjects of a stream that match a filter (wildcards allowed), in no order. The leader answers. It
+// lists nothing, and says that this is not complete, if the stream has more than most subjects.
+func (c *Conn) StreamSubjects(ctx context.Context, stream, filter string, most int) (subjects []string, complete bool, err error) {
+	if err := checkName("stream", stream); err != nil {
+		return nil, false, err
+	}
+	if filter == "" {
+		return nil, false, fmt.Errorf("%w: subjects of stream %s: the filter is empty: want tokens, with * and > for any", ErrInvalid, stream)
+	}
+	var size struct {
+		answer
+		State struct {
+			Subjects int `json:"num_subjects"`
+		} `json:"state"`
+	}
+	if err := c.call(ctx, "STREAM.INFO."+stream, struct{}{}, &size); err != nil || size.State.Subjects > most {
+		return nil, false, err
+	}
+	for {
+		found, total, err := c.subjectPage(ctx, stream, filter, len(subjects))
+		if err != nil {
+			return nil, false, err
+		}
+		subjects = append(subjects, found...)
+		if len(found) == 0 || len(subjects) >= total {
+			return subjects, len(subjects) >= total, nil
+		}
+	}
+}
+
+// subjectPage lists some subjects behind the first ones, and tells how many there are.
+func (c *Conn) subjectPage(ctx context.Context, stream, filter string, offset int) (subjects []string, total int, err error) {
+	req := struct {
+		Filter string `json:"subjects_filter"`
+		Offset int    `json:"offset,omitempty"`
+	}{filter, offset}
+	var info struct {
+		answer
+		Total int `json:"total"`
+		State struct {
+			Subjects map[string]uint64 `json:"subjects"`
+		} `json:"state"`
+	}
+	if err := c.call(ctx, "STREAM.INFO."+stream, req, &info); err != nil {
+		return nil, 0, err
+	}
+	subjects = make([]string, 0, len(info.State.Subjects))
+	for s := range info.State.Subjects {
+		subjects = append(subjects, s)
+	}
+	return subjects, info.Total, nil
+}
+
 // DeleteMsg removes one message without overwriting its bytes. A message that is gone is [ErrNotFound].
 func (c *Conn) DeleteMsg(ctx context.Context, stream string, seq uint64) error {
 	if err := checkName("stream", stream); err != nil {

@@ -1,0 +1,76 @@
+package broker
+
+import (
+	"context"
+
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/seen"
+	"github.com/droverhq/drover/schemas"
+)
+
+// The first run of a workflow id needs no look into the history (ADR 0030): the owner keeps in mind which ids it has records of, and
+// nobody else writes any. That is no proof: a late write of a former owner may have come behind the listing (P-2). So the first record
+// of a run that was not looked for is stored only if the history has no record of any run of its id: the server finds that out in the
+// same moment. If it has one the write is refused, and the next spell of the partition begins with what is there.
+//
+// Everything but a start that begins a run is judged by what the history says: "there is no such workflow" is not said by this.
+
+const (
+	// listedSubjects is how many runs a history may have at take-over for its ids to be listed, which the server does in one
+	// piece. Above that every start looks, as it does until the list is there.
+	listedSubjects = 25_000
+	// mostKnown bounds the memory: some two bytes for each id.
+	mostKnown = 1 << 20
+)
+
+// known is which workflow ids the history may have records of.
+type known struct {
+	ids    *seen.Set
+	listed bool // nothing is missing
+}
+
+// listKnown reads the ids of the history as it is behind the fence. Those of new runs are added as they begin.
+func (p *partition) listKnown() {
+	if !p.alone() {
+		return
+	}
+	readAsync(p.b, p.loop, func(ctx context.Context) ([]string, error) {
+		all, complete, err := p.b.reads.StreamSubjects(ctx, p.b.ns.StreamHistory(p.n), p.b.ns.AllRuns(p.n), listedSubjects)
+		if !complete {
+			all = nil
+		} else if all == nil {
+			all = []string{}
+		}
+		return all, err
+	}, func(subjects []string, err error) {
+		if err != nil {
+			p.log.WithError(err).Debug("workflow ids cannot be listed; every start looks into the history")
+		}
+		if err != nil || subjects == nil {
+			return
+		}
+		for _, s := range subjects {
+			_, wid, _, err := subject.ParseHistory(s)
+			if err != nil {
+				p.log.WithError(err).Debug("the history has subjects that are not ours; every start looks into it")
+				return
+			}
+			p.known.ids.Add(wid)
+		}
+		p.known.listed = true
+	})
+}
+
+// fresh makes the actor of a workflow id for its first run, if that is certain enough and the start is about to begin one; else nil.
+func (p *partition) fresh(q *schemas.StartRequest) *run {
+	if !p.known.listed || p.known.ids.Has(q.WorkflowID) || p.runs[q.WorkflowID] != nil || !p.alone() {
+		return nil
+	}
+	if p.room.full() || p.b.refuseType(q) != nil {
+		return nil // a repeat is not refused: look
+	}
+	r := &run{wid: q.WorkflowID, unproved: true}
+	p.runs[r.wid] = r
+	p.touch(r)
+	return r
+}
