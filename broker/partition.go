@@ -86,7 +86,10 @@ type partition struct {
 	lockViews   map[string]*lockView
 	lockChanges map[string]*lockChange
 
-	known          known
+	known known
+	// stateKeys are the state keys that are being used, or were a moment ago, by key.
+	stateKeys map[string]*stateKey
+
 	room           room
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
 
@@ -122,7 +125,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		paces: make(map[string]*pace), reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
-		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange),
+		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
 		head: make(post.Header, 6), known: known{ids: seen.New(mostKnown)},
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -35,8 +33,12 @@ func (v *view) readAlarms(ctx context.Context, p int) error {
 	return nil
 }
 
-// mostLeaders bounds how many alarms of a partition are asked for one by one; the next pass sees to the others.
-const mostLeaders = 1000
+const (
+	// mostSubjects is how many alarms a partition may have for its leader to be asked which: it names them in one piece.
+	mostSubjects = 100_000
+	// mostLeaders bounds how many of them are asked for one by one; the next pass sees to the others.
+	mostLeaders = 1000
+)
 
 // addLeaders adds the alarms that the stream's leader has and that were not read. What was read is what one replica has, and the
 // replicas are not alike for ever: in 2.15.2 a replica that is killed without its last syncs has again a message whose place
@@ -49,16 +51,16 @@ func (v *view) addLeaders(ctx context.Context, p int) error {
 	if s.CachedInfo().Config.Replicas == 1 {
 		return nil
 	}
-	return v.addSubjects(ctx, p, s)
+	return v.addSubjects(ctx, p)
 }
 
-func (v *view) addSubjects(ctx context.Context, p int, s jetstream.Stream) error {
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(">"))
+func (v *view) addSubjects(ctx context.Context, p int) error {
+	subjects, _, err := v.a.o.Conn.StreamSubjects(ctx, v.a.ns.StreamAlarms(p), ">", mostSubjects)
 	if err != nil {
 		return err
 	}
 	added := 0
-	for subj := range info.State.Subjects {
+	for _, subj := range subjects {
 		_, wid, run, err := subject.ParseAlarm(subj)
 		if err != nil || added == mostLeaders {
 			continue

@@ -43,11 +43,7 @@ func TestAlarmsOfTheLeaderAreAdded(t *testing.T) {
 		v := newView(&Auditor{ns: ns, o: Options{Conn: conn}}, true)
 		was := armed{seq: 77, subject: ns.Alarm(0, "read", "1"), due: 3}
 		v.alarms = map[string]armed{runKey("read", "1"): was}
-		s, err := conn.JetStream().Stream(t.Context(), ns.StreamAlarms(0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := v.addSubjects(t.Context(), 0, s); err != nil {
+		if err := v.addSubjects(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		want := armed{seq: seqs["not-read"], subject: ns.Alarm(0, "not-read", "1"), due: 6}
