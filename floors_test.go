@@ -37,6 +37,7 @@ var floors = map[string]int{
 	"broker/topology":  21,
 	"broker/claims":    21,
 	"broker/locks":     20,
+	"broker/states":    20,
 	"broker/nodes":     21,
 	"broker/dead":      21,
 	"broker/history":   21,
@@ -78,7 +79,7 @@ var floors = map[string]int{
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
 var pure = []string{
-	"schemas", "broker/execution", "broker/locks", "broker/checker", "internal/duration", "internal/retention",
+	"schemas", "broker/execution", "broker/locks", "broker/states", "broker/checker", "internal/duration", "internal/retention",
 	"decider/flow/syntax", "decider/flow/value", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/machine",
 	"decider/flow/define", "decider/flow/graph",
 }

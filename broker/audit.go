@@ -109,7 +109,7 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 		return a
 	}
 	describeWaits(&a, r.state, p.b.config(), p.now())
-	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.busy || r.alarm.queued || r.continues() || p.locking(r)
+	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.busy || r.alarm.queued || r.continues() || p.locking(r) || p.stating(r)
 	if r.open() {
 		a.Due = p.wantedAlarm(r)
 	}

@@ -35,6 +35,10 @@ func (p *partition) perform(r *run, e effect, t *ticket) {
 		if l := r.state.LockOf(f.Key, f.Asked); l != nil && r.open() {
 			p.enterLock(r, l, t, e.cause == nil)
 		}
+	case execution.AskState:
+		if q := r.state.Requests[f.ScheduledID]; q != nil && r.open() {
+			p.askState(r, q, t, e.cause == nil)
+		}
 	case execution.LeaveLock:
 		p.leaveLock(f.Lock, f.Scope, lockPlace{wid: r.wid, asked: f.Asked}, t, e.cause == nil)
 	default:

@@ -28,6 +28,8 @@ type lockOp struct {
 	place   schemas.LockPlace
 	limit   int
 	leave   bool
+	try     bool // it enters at once or not at all
+	holder  schemas.Payload
 	heal    bool // nobody has just decided this: a former owner may be at work
 	parent  *schemas.Execution
 	kin     []schemas.Execution
@@ -75,7 +77,7 @@ func (p *partition) enterLock(r *run, l *execution.Lock, t *ticket, heal bool) {
 	if chain := r.state.FirstRun(); chain != l.Run {
 		place.FirstRun = chain
 	}
-	op := &lockOp{place: place, limit: l.Limit, heal: heal, parent: r.state.Start.ParentWorkflowExecution}
+	op := &lockOp{place: place, limit: l.Limit, try: l.Try, heal: heal, parent: r.state.Start.ParentWorkflowExecution}
 	p.changeLock(l.Lock, l.Scope, op, t)
 }
 
@@ -245,7 +247,8 @@ func (p *partition) applyLocks(c *lockChange, got lockRead) (next *schemas.LockR
 			if size += lockPlaceSize; size > p.b.recordLimit {
 				most = -1
 			}
-			op.result = locks.Enter(next, locks.Entry{Place: op.place, Limit: op.limit, Ancestors: op.kin, MaxWaiters: most}, now)
+			op.result = locks.Enter(next, locks.Entry{Place: op.place, Limit: op.limit, Ancestors: op.kin, MaxWaiters: most, Try: op.try}, now)
+			op.holder = holderOf(next.Holders, op.place.WorkflowID)
 			changed = op.result.Changed || changed
 		}
 	}
@@ -274,14 +277,16 @@ func (p *partition) lockDone(c *lockChange) {
 		switch op.result.Outcome {
 		case locks.Holds, locks.Shares:
 			p.tellLock(op.place.WorkflowID, execution.Granted{Key: c.key, Asked: asked, Place: op.result.Place})
+		case locks.Busy:
+			p.tellLock(op.place.WorkflowID, execution.Denied{Key: c.key, Asked: asked, Cause: schemas.CauseRequirement, Value: op.holder})
 		case locks.Differs:
 			p.tellLock(op.place.WorkflowID, execution.Denied{
-				Key: c.key, Asked: asked, Cause: schemas.CauseLockLimit,
+				Key: c.key, Asked: asked, Cause: schemas.CauseLockLimit, Value: op.holder,
 				Details: "limit: the lock is in use with another limit: ask with that one, or when nobody holds it; drover locks tells it",
 			})
 		case locks.Full:
 			p.tellLock(op.place.WorkflowID, execution.Denied{
-				Key: c.key, Asked: asked, Cause: schemas.CauseLockQueue,
+				Key: c.key, Asked: asked, Cause: schemas.CauseLockQueue, Value: op.holder,
 				Details: "as many runs wait for the lock as its key can hold: ask again later, or use several locks",
 			})
 		case locks.Lost:

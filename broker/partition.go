@@ -86,6 +86,10 @@ type partition struct {
 	lockViews   map[string]*lockView
 	lockChanges map[string]*lockChange
 
+	// stateKeys are the state keys that are being used, by key; statesSettled is how many of their writes are known to be settled.
+	stateKeys     map[string]*stateKey
+	statesSettled int
+
 	known          known
 	room           room
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
@@ -122,7 +126,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		paces: make(map[string]*pace), reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
-		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange),
+		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
 		head: make(post.Header, 6), known: known{ids: seen.New(mostKnown)},
 	}
 }

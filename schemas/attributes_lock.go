@@ -75,7 +75,7 @@ type StateRequested struct {
 	DeciderCompletedEventID int64        `json:"deciderCompletedEventId"`
 }
 
-// StateRead answers a read.
+// StateRead answers a read. A key that does not exist has no revision.
 type StateRead struct {
 	Key              string  `json:"key"`
 	Scope            string  `json:"scope,omitempty"`
@@ -99,13 +99,16 @@ type StateCleared struct {
 	ScheduledEventID int64  `json:"scheduledEventId"`
 }
 
-// StateRefused says that the requirement of a change was not met.
+// StateRefused says that a request for a state key was not carried out: what it required does not hold, and Value is what the
+// key has, or it breaks a rule. ScheduledEventID names the StateRequested; it is 0 if the decision was refused at once.
 type StateRefused struct {
-	Key              string  `json:"key"`
-	Scope            string  `json:"scope,omitempty"`
-	Cause            Cause   `json:"cause"`
-	Value            Payload `json:"value,omitempty"`
-	ScheduledEventID int64   `json:"scheduledEventId"`
+	Key                     string  `json:"key"`
+	Scope                   string  `json:"scope,omitempty"`
+	Cause                   Cause   `json:"cause"`
+	Value                   Payload `json:"value,omitempty"`
+	Details                 string  `json:"details,omitempty"`
+	ScheduledEventID        int64   `json:"scheduledEventId,omitempty"`
+	DeciderCompletedEventID int64   `json:"deciderCompletedEventId"`
 }
 
 // ReplayPointSet marks a step from which the run may be replayed.

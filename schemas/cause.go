@@ -46,6 +46,14 @@ const (
 	// CauseLockLost: the key of the lock was changed by hand, or lost, and another run has the lock.
 	CauseLockLost Cause = "LOCK_LOST"
 
+	// CauseClearedByWorkflow: another workflow has cleared the key lock-NAME of the lock.
+	CauseClearedByWorkflow Cause = "CLEARED_BY_WORKFLOW"
+
+	// CauseRequirement: the state key does not have the value that the change requires.
+	CauseRequirement Cause = "REQUIREMENT_NOT_MET"
+	// CauseOpenStatesLimit: too many requests of the run for state keys are unanswered.
+	CauseOpenStatesLimit Cause = "OPEN_STATE_REQUESTS_LIMIT_EXCEEDED"
+
 	// CauseInvalidAttributes: the decision names something that breaks the rules of ids, names or limits.
 	CauseInvalidAttributes Cause = "INVALID_ATTRIBUTES"
 	// CauseDeciderError: the decider reported an error.

@@ -92,7 +92,7 @@ type GetState struct {
 	Scope string `json:"scope,omitempty"`
 }
 
-// SetState sets a state key, if it has the required value.
+// SetState sets a state key, if it has the required value: see [Require].
 type SetState struct {
 	Key     string  `json:"key"`
 	Scope   string  `json:"scope,omitempty"`

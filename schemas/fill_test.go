@@ -150,7 +150,7 @@ func filledDecisions(t *testing.T) []schemas.Decision {
 func messages() []any {
 	return []any{
 		&schemas.ChildReport{}, &schemas.ExternalSignal{}, &schemas.ExternalAnswer{}, &schemas.Control{},
-		&schemas.ControlAnswer{}, &schemas.NodeRecord{}, &schemas.LockRecord{}, &schemas.LocksRequest{}, &schemas.LocksResponse{},
+		&schemas.ControlAnswer{}, &schemas.NodeRecord{}, &schemas.StateRecord{}, &schemas.LockRecord{}, &schemas.LocksRequest{}, &schemas.LocksResponse{},
 		&schemas.ActivityTask{}, &schemas.AckResponse{}, &schemas.Alarm{}, &schemas.Announcement{}, &schemas.AuditRequest{}, &schemas.AuditResponse{}, &schemas.BeatAnswer{},
 		&schemas.Checkpoint{}, &schemas.CountRequest{}, &schemas.CountResponse{}, &schemas.DeadCount{}, &schemas.DeadEntry{}, &schemas.DeadLetter{}, &schemas.DeadRequest{}, &schemas.DeadResponse{},
 		&schemas.DecisionReply{}, &schemas.DecisionTask{}, &schemas.DescribeResponse{}, &schemas.DownloadRequest{},

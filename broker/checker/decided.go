@@ -31,12 +31,23 @@ func (h *History) inBlock(e schemas.Event, completed int64) bool {
 	case *schemas.ChildStartFailed, *schemas.SignalExternalFailed, *schemas.CancelExternalFailed:
 		return completed == h.decider.block // scheduled and refused in one go
 	case *schemas.LockAcquired:
-		x := h.exchanges[a.ScheduledEventID]
-		return x != nil && x.decided == h.decider.block // asked again for what the run holds
+		return h.askedInBlock(a.ScheduledEventID) // asked again for what the run holds
+	case *schemas.StateSet:
+		return h.askedInBlock(a.ScheduledEventID) // a lock that the run holds
+	case *schemas.StateCleared:
+		return h.askedInBlock(a.ScheduledEventID)
+	case *schemas.StateRefused:
+		return h.askedInBlock(a.ScheduledEventID)
 	case *schemas.LockReleased, *schemas.WorkflowFailed, *schemas.Unknown:
 		return true // written by the service, or not known
 	}
 	return false
+}
+
+// askedInBlock tells whether an open exchange was asked for in the block of decisions.
+func (h *History) askedInBlock(scheduled int64) bool {
+	x := h.exchanges[scheduled]
+	return x != nil && x.decided == h.decider.block
 }
 
 // decidedBy returns the DeciderCompleted that an event names, and whether it must stand behind it. Answers that come
@@ -46,6 +57,8 @@ func decidedBy(a schemas.Attributes) (completed int64, decided bool) {
 	case *schemas.LockReleased:
 		return a.DeciderCompletedEventID, a.DeciderCompletedEventID != 0
 	case *schemas.LockRefused:
+		return a.DeciderCompletedEventID, a.ScheduledEventID == 0
+	case *schemas.StateRefused:
 		return a.DeciderCompletedEventID, a.ScheduledEventID == 0
 	case *schemas.WorkflowFailed:
 		return a.DeciderCompletedEventID, a.DeciderCompletedEventID != 0

@@ -31,7 +31,7 @@ func (h *History) applyExchange(e schemas.Event) bool {
 		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Lock, scope: a.Scope, decided: a.DeciderCompletedEventID, leased: a.Lease.Limited()}
 		h.lockLimits[lockKey(a.Lock, a.Scope)] = a.Limit
 	case *schemas.StateRequested:
-		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Key, scope: a.Scope, asked: a.Decision}
+		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Key, scope: a.Scope, asked: a.Decision, decided: a.DeciderCompletedEventID}
 	case *schemas.ExternalSignaled:
 		h.answer(e, RuleExternal, a.ScheduledEventID, exchange{kind: schemas.EventSignalExternalScheduled, name: a.WorkflowExecution.WorkflowID})
 	case *schemas.ExternalCancelRequested:
@@ -138,7 +138,11 @@ func (h *History) applyState(e schemas.Event) bool {
 		want = schemas.DecideClearState
 		x = h.answer(e, RuleState, a.ScheduledEventID, exchange{kind: schemas.EventStateRequested, name: a.Key, scope: a.Scope})
 	case *schemas.StateRefused:
-		h.answer(e, RuleState, a.ScheduledEventID, exchange{kind: schemas.EventStateRequested, name: a.Key, scope: a.Scope})
+		x := h.refused(e, RuleState, a.ScheduledEventID, exchange{kind: schemas.EventStateRequested, name: a.Key, scope: a.Scope})
+		if x != nil && x.decided != a.DeciderCompletedEventID {
+			h.report(RuleState, e.ID, "%s names DeciderCompleted %d; event %d stands behind %d", e.Type(), a.DeciderCompletedEventID, a.ScheduledEventID, x.decided)
+		}
+		return true
 	default:
 		return false
 	}

@@ -5,7 +5,7 @@ import "github.com/droverhq/drover/schemas"
 func (h *History) applyLock(e schemas.Event) bool {
 	switch a := e.Attributes.(type) {
 	case *schemas.LockAcquired:
-		x := h.answer(e, RuleLock, a.ScheduledEventID, exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope})
+		x := h.lockAnswer(e, a)
 		key := lockKey(a.Lock, a.Scope)
 		switch fence, held := h.held[key]; {
 		case a.Fence < h.locks[key]:
@@ -31,6 +31,15 @@ func (h *History) applyLock(e schemas.Event) bool {
 		return false
 	}
 	return true
+}
+
+// lockAnswer takes the request that a LockAcquired answers. That may be a SetState of the key lock-NAME, which is answered by a
+// StateSet besides.
+func (h *History) lockAnswer(e schemas.Event, a *schemas.LockAcquired) *exchange {
+	if x := h.exchanges[a.ScheduledEventID]; x != nil && x.kind == schemas.EventStateRequested && x.asked == schemas.DecideSetState {
+		return h.openExchange(e, RuleLock, a.ScheduledEventID, exchange{kind: x.kind, name: schemas.LockState(a.Lock), scope: a.Scope})
+	}
+	return h.answer(e, RuleLock, a.ScheduledEventID, exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope})
 }
 
 // inheritLocks takes the locks that a run has from the one which it continues.

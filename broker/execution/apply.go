@@ -13,7 +13,7 @@ func (s *State) Apply(e schemas.Event) {
 		closing := e // e itself stays off the heap: most events close nothing
 		s.Status, s.Close = status, &closing
 		s.Decision.Scheduled, s.Decision.Started = 0, 0
-		s.Activities, s.Timers, s.activityIDs = nil, nil, nil
+		s.Activities, s.Timers, s.activityIDs, s.Requests = nil, nil, nil, nil
 		return
 	}
 	switch a := e.Attributes.(type) {
@@ -49,7 +49,7 @@ func (s *State) Apply(e schemas.Event) {
 	case *schemas.TimerCanceled:
 		delete(s.Timers, a.TimerID)
 	default:
-		if !s.applyDecider(e) && !s.applyExchange(e) && !s.applyLock(e) && !s.applyReplayPoint(e) {
+		if !s.applyDecider(e) && !s.applyExchange(e) && !s.applyLock(e) && !s.applyState(e) && !s.applyReplayPoint(e) {
 			s.applyActivity(e)
 		}
 	}

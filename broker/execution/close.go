@@ -82,6 +82,7 @@ func (s *State) OpenEffects(now schemas.Timestamp) []Effect {
 	}
 	if !s.Closed() {
 		open = append(open, s.openLocks()...)
+		open = append(open, s.openRequests()...)
 	}
 	for _, x := range s.OpenExternals() {
 		open = append(open, Request{ScheduledID: x.ScheduledID})
@@ -106,6 +107,8 @@ func SetBy(e Effect) int64 {
 		return e.ScheduledID
 	case EnterLock:
 		return e.By
+	case AskState:
+		return e.ScheduledID
 	case Request:
 		return e.ScheduledID
 	}

@@ -29,6 +29,8 @@ type Config struct {
 	// one lock, whose key holds them all. Defaults to 1,000.
 	OpenLocks   int
 	LockWaiters int
+	// OpenStates bounds how many requests of a run for state keys may be unanswered. Defaults to 100.
+	OpenStates int
 	// ChildDepth bounds how many ancestors a run may have. Defaults to 50.
 	ChildDepth int
 	// MaxEvents bounds a history. From there on decisions that would lengthen it are refused; a tenth further, and at
@@ -57,6 +59,7 @@ func (c Config) Defaults() Config {
 	def(&c.OpenExternals, 1000)
 	def(&c.OpenLocks, 100)
 	def(&c.LockWaiters, 1000)
+	def(&c.OpenStates, 100)
 	def(&c.ChildDepth, 50)
 	def(&c.MaxEvents, 50_000)
 	def(&c.ChildPolicy, schemas.ChildTerminate)

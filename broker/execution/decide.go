@@ -11,6 +11,7 @@ func supported(a schemas.DecisionAttributes) bool {
 	switch a.(type) {
 	case *schemas.ScheduleActivity, *schemas.RequestCancelActivity, *schemas.ScheduleTimer, *schemas.CancelTimer,
 		*schemas.RecordMarker, *schemas.SetAttributes, *schemas.SetRetention, *schemas.AcquireLock, *schemas.ReleaseLock,
+		*schemas.GetState, *schemas.SetState, *schemas.ClearState,
 		*schemas.SetReplayPoint, *schemas.ResetReplayPoints, *schemas.StartChild, *schemas.SignalExternal, *schemas.CancelExternal,
 		*schemas.CompleteWorkflow, *schemas.FailWorkflow, *schemas.CancelWorkflow, *schemas.ContinueAsNew:
 		return true
@@ -41,6 +42,12 @@ func (st *step) decide(d schemas.Decision, completed int64) bool {
 		return st.acquireLock(a, completed)
 	case *schemas.ReleaseLock:
 		return st.releaseLock(a, completed)
+	case *schemas.GetState:
+		return st.getState(a, completed)
+	case *schemas.SetState:
+		return st.setState(a, completed)
+	case *schemas.ClearState:
+		return st.clearState(a, completed)
 	case *schemas.SetReplayPoint:
 		return st.setReplayPoint(a, completed)
 	case *schemas.ResetReplayPoints:

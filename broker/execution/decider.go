@@ -135,7 +135,8 @@ func validate(decisions []schemas.Decision) error {
 	if n := len(decisions); n > 1 && decisions[n-1].Closes() {
 		for i, d := range decisions[:n-1] {
 			switch d.Type() {
-			case schemas.DecideScheduleActivity, schemas.DecideScheduleTimer, schemas.DecideAcquireLock:
+			case schemas.DecideScheduleActivity, schemas.DecideScheduleTimer, schemas.DecideAcquireLock,
+				schemas.DecideGetState, schemas.DecideSetState, schemas.DecideClearState:
 				return fmt.Errorf("decision %d: %s cannot stand beside %s, which ends the run", i+1, d.Type(), decisions[n-1].Type())
 			}
 		}

@@ -21,7 +21,9 @@ type Lock struct {
 	Expires schemas.Timestamp `json:"expires,omitempty"`
 	// Holder is the ancestor that holds the lock, if the run enters because of it.
 	Holder *schemas.Execution `json:"holder,omitempty"`
-	// Run and EventID name the LockRequested; the run may be an earlier one of the chain.
+	// Try: the run asks by a SetState of the key lock-NAME, and does not stand in line.
+	Try bool `json:"try,omitempty"`
+	// Run and EventID name the LockRequested, or that StateRequested; the run may be an earlier one of the chain.
 	Run     string `json:"run"`
 	EventID int64  `json:"eventId"`
 	// Since is when the run asked, or when it got the lock.
@@ -108,7 +110,7 @@ func (s *State) applyLock(e schemas.Event) bool {
 		})
 	case *schemas.LockAcquired:
 		if l := s.Locks[schemas.LockKey(a.Scope, a.Lock)]; l != nil && l.Waits() {
-			l.Fence, l.Expires, l.Holder, l.Since = a.Fence, a.Expires, a.Holder, e.Time
+			l.Fence, l.Expires, l.Holder, l.Since, l.Try = a.Fence, a.Expires, a.Holder, e.Time, false
 		}
 	case *schemas.LockRefused:
 		if a.ScheduledEventID != 0 {
@@ -172,6 +174,13 @@ func (st *step) releaseLock(a *schemas.ReleaseLock, completed int64) bool {
 		return false
 	}
 	l := st.Locks[schemas.LockKey(a.Scope, a.Lock)]
+	if l != nil && l.Try {
+		st.emit(&schemas.LockRefused{
+			Lock: a.Lock, Scope: a.Scope, Cause: schemas.CauseLockRequested, DeciderCompletedEventID: completed,
+			Details: fmt.Sprintf("event %d tries to take the lock: wait for StateSet or StateRefused", l.EventID),
+		})
+		return false
+	}
 	ev := &schemas.LockReleased{Lock: a.Lock, Scope: a.Scope, DeciderCompletedEventID: completed}
 	if l != nil {
 		ev.Fence = l.Fence
@@ -198,7 +207,9 @@ func (st *step) letGo(event schemas.Attributes) {
 		if continues && !l.Waits() {
 			continue
 		}
-		st.emit(&schemas.LockReleased{Lock: l.Lock, Scope: l.Scope, Fence: l.Fence})
+		if !l.Try {
+			st.emit(&schemas.LockReleased{Lock: l.Lock, Scope: l.Scope, Fence: l.Fence})
+		}
 		st.leave(l)
 	}
 }
@@ -209,16 +220,25 @@ func (st *step) granted(m Granted) {
 	if l == nil || !l.Waits() {
 		return
 	}
+	try := l.Try
 	ev := &schemas.LockAcquired{Lock: l.Lock, Scope: l.Scope, Fence: m.Place.Fence, Expires: m.Place.Expires(), ScheduledEventID: l.EventID}
 	if (m.Asked != Asked{Run: m.Place.Run, EventID: m.Place.EventID}) || m.Place.WorkflowID != st.WorkflowID {
 		ev.Holder = &schemas.Execution{WorkflowID: m.Place.WorkflowID, Run: m.Place.Run}
 	}
 	st.emit(ev)
+	if try {
+		st.emit(&schemas.StateSet{Key: schemas.LockState(l.Lock), Scope: l.Scope, Revision: ev.Fence, ScheduledEventID: l.EventID})
+	}
 	st.wake()
 }
 
 func (st *step) denied(m Denied) {
-	if l := st.LockOf(m.Key, m.Asked); l != nil && l.Waits() {
+	if l := st.LockOf(m.Key, m.Asked); l != nil && l.Try {
+		if q := st.Requests[l.EventID]; q != nil {
+			st.refuseAsked(q, m.Cause, m.Value, m.Details)
+			st.wake()
+		}
+	} else if l != nil && l.Waits() {
 		st.emit(&schemas.LockRefused{Lock: l.Lock, Scope: l.Scope, Cause: m.Cause, Details: m.Details, ScheduledEventID: l.EventID})
 		st.wake()
 	}
@@ -230,14 +250,18 @@ func (st *step) lockLost(m Lost) {
 	}
 }
 
-// breakLock takes a lock from the run because an operator says so. The run goes on.
+// breakLock takes a lock from the run because an operator says so, or a workflow that clears the key. The run goes on.
 func (st *step) breakLock(r *schemas.ExecutionRequest) {
 	l := st.Locks[schemas.LockKey(r.Scope, r.Lock)]
 	if !st.Means(r) || st.Repeated(r) || l == nil || l.Waits() || l.Shared() {
 		return
 	}
+	cause := schemas.CauseOperatorInitiated
+	if r.Origin != nil {
+		cause = cmp.Or(r.Origin.Cause, cause)
+	}
 	st.emit(&schemas.LockBroken{
-		Lock: l.Lock, Scope: l.Scope, Fence: l.Fence, Cause: schemas.CauseOperatorInitiated, Reason: r.Reason,
+		Lock: l.Lock, Scope: l.Scope, Fence: l.Fence, Cause: cause, Reason: r.Reason,
 		RequestID: r.RequestID, Identity: r.Identity,
 	})
 	st.leave(l)

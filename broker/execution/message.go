@@ -98,6 +98,18 @@ type Denied struct {
 	Asked   Asked
 	Cause   schemas.Cause
 	Details string
+	// Value is what the key lock-NAME shows to a run that has tried to take the lock by it.
+	Value schemas.Payload
+}
+
+// Answered says what became of a request for a state key. Without a cause it was carried out: Value is what was read, and
+// Revision that of the key, 0 if it does not exist.
+type Answered struct {
+	Asked    Asked
+	Cause    schemas.Cause
+	Details  string
+	Value    schemas.Payload
+	Revision uint64
 }
 
 // Lost says that others hold the lock that the run holds by its history.
@@ -135,6 +147,7 @@ func (Granted) message()   {}
 func (Denied) message()    {}
 func (Lost) message()      {}
 func (BreakLock) message() {}
+func (Answered) message()  {}
 
 // Effect is something to do once the events that came with it are in the history.
 //
@@ -212,6 +225,10 @@ type LeaveLock struct {
 	Asked       Asked
 }
 
+// AskState carries out the request of a StateRequested.
+type AskState struct{ ScheduledID int64 }
+
+func (AskState) effect()      {}
 func (EnterLock) effect()     {}
 func (LeaveLock) effect()     {}
 func (Inquire) effect()       {}

@@ -38,6 +38,9 @@ type State struct {
 	// run has from it.
 	Locks map[string]*Lock `json:"locks,omitempty"`
 
+	// Requests are those for state keys that have no answer, by their events.
+	Requests map[int64]*StateRequest `json:"stateRequests,omitempty"`
+
 	// ReplayPoints are those that hold, the oldest first; one that is set again is the youngest. They outlive the close.
 	ReplayPoints []schemas.ReplayPoint `json:"replayPoints,omitempty"`
 	// Retention is what the run has said of how long it is kept; nil if nothing. See [State.Keeping].
@@ -184,6 +187,11 @@ func Restore(b []byte) (*State, error) {
 	for key, l := range s.Locks {
 		if l == nil || l.Key() != key {
 			return nil, fmt.Errorf("snapshot: %w: lock %q is empty", schemas.ErrMalformed, key)
+		}
+	}
+	for id, q := range s.Requests {
+		if q == nil || q.Request == nil || q.EventID != id {
+			return nil, fmt.Errorf("snapshot: %w: state request %d is empty", schemas.ErrMalformed, id)
 		}
 	}
 	for id, x := range s.Externals {

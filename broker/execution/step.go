@@ -55,6 +55,8 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 		st.denied(m)
 	case Lost:
 		st.lockLost(m)
+	case Answered:
+		st.answered(m)
 	case BreakLock:
 		st.breakLock(m.Request)
 	}

@@ -37,6 +37,8 @@ const (
 	Differs
 	// Full: too many wait.
 	Full
+	// Busy: others hold the lock, and the run does not stand in line.
+	Busy
 	// Lost: the run held the lock by its history, but others have taken all places.
 	Lost
 )
@@ -49,11 +51,14 @@ type Entry struct {
 	Limit int
 	// Ancestors are the chains of the run's ancestors, each by its first run.
 	Ancestors []schemas.Execution
+	// Try: the run enters at once or not at all.
+	Try bool
 	// MaxWaiters bounds the line; with less than 0 there is no room in the record.
 	MaxWaiters int
 }
 
-// Result is the answer to an [Entry]. Place is the holder's: the run's own, or the ancestor's.
+// Result is the answer to an [Entry]. Place is the holder's: the run's own, the ancestor's, or if the lock is busy that of the
+// first holder.
 type Result struct {
 	Outcome Outcome
 	Place   schemas.LockPlace
@@ -85,6 +90,9 @@ func Enter(r *schemas.LockRecord, e Entry, now schemas.Timestamp) Result {
 		r.Limit = limit
 	case r.Limit != limit:
 		return Result{Outcome: Differs, Changed: promote(r, now) || changed}
+	case e.Try && len(r.Waiters)+len(r.Holders) >= r.Limit:
+		changed = promote(r, now) || changed
+		return Result{Outcome: Busy, Place: r.Holders[0], Changed: changed}
 	case len(r.Waiters) >= e.MaxWaiters && len(r.Holders) >= r.Limit:
 		return Result{Outcome: Full, Changed: promote(r, now) || changed}
 	}

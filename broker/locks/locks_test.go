@@ -1,6 +1,7 @@
 package locks_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -211,5 +212,44 @@ func checkParses(t *rapid.T, r *schemas.LockRecord) {
 		if _, err := schemas.ParseLock(schemas.LockKey(r.Scope, r.Lock), b); err != nil {
 			t.Fatalf("%s: %v", b, err)
 		}
+	}
+}
+
+// Who tries enters if there is room behind those who wait, and leaves no place behind if there is none.
+func TestTry(t *testing.T) {
+	lease := place("b", 5)
+	lease.Lease = schemas.Seconds(1)
+	for _, tt := range []struct {
+		name      string
+		before    []locks.Entry
+		limit     int
+		at        schemas.Timestamp
+		want      locks.Outcome
+		of        string // the workflow of the result's place
+		holds, in string
+	}{
+		{"free", nil, 1, 0, locks.Holds, "a", "a", ""},
+		{"again", []locks.Entry{{Place: place("a", 5)}}, 1, 0, locks.Holds, "a", "a", ""},
+		{"held", []locks.Entry{{Place: place("b", 5)}}, 1, 0, locks.Busy, "b", "b", ""},
+		{"held and waited for", []locks.Entry{{Place: place("b", 5)}, {Place: place("c", 5)}}, 1, 0, locks.Busy, "b", "b", "c"},
+		{"another limit", []locks.Entry{{Place: place("b", 5), Limit: 2}}, 1, 0, locks.Differs, "", "b", ""},
+		{"room", []locks.Entry{{Place: place("b", 5), Limit: 2}}, 2, 0, locks.Holds, "a", "b a", ""},
+		{"a lease that is over", []locks.Entry{{Place: lease}}, 1, schemas.Timestamp(schemas.Seconds(2)), locks.Holds, "a", "a", ""},
+		{"a lease that is over, for who waits", []locks.Entry{{Place: lease}, {Place: place("c", 5)}}, 1, schemas.Timestamp(schemas.Seconds(2)), locks.Busy, "c", "c", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := locks.Fresh("L", "", 6)
+			for _, e := range tt.before {
+				e.MaxWaiters = 9
+				locks.Enter(r, e, 0)
+			}
+			got := locks.Enter(r, locks.Entry{Place: place("a", 5), Limit: tt.limit, MaxWaiters: 9, Try: true}, tt.at)
+			if got.Outcome != tt.want || got.Place.WorkflowID != tt.of {
+				t.Fatalf("got %+v, want outcome %d of %q", got, tt.want, tt.of)
+			}
+			if h, w := strings.Join(wids(r.Holders), " "), strings.Join(wids(r.Waiters), " "); h != tt.holds || w != tt.in {
+				t.Fatalf("held by %q, waited for by %q; want %q and %q", h, w, tt.holds, tt.in)
+			}
+		})
 	}
 }

@@ -182,8 +182,8 @@ func TestEnsureIsCutShort(t *testing.T) {
 			}
 			if way == "complete" {
 				ensure(t, conn, topology.Options{Namespace: "a", Partitions: 2})
-				if got := len(belonging(t, conn, "a")); got != 13 {
-					t.Fatalf("cut %d: got %d streams, want 13", cut, got)
+				if got := len(belonging(t, conn, "a")); got != 14 {
+					t.Fatalf("cut %d: got %d streams, want 14", cut, got)
 				}
 			}
 			remove(t, conn, "a", topology.DeleteOptions{})

@@ -37,8 +37,8 @@ func TestInspect(t *testing.T) {
 			}
 			return i
 		}
-		if i := inspect(); len(i.Differences) != 0 || len(i.Streams) != 12 || i.Partitions != 1 {
-			t.Fatalf("got %+v, want no difference in 12 streams", i)
+		if i := inspect(); len(i.Differences) != 0 || len(i.Streams) != 13 || i.Partitions != 1 {
+			t.Fatalf("got %+v, want no difference in 13 streams", i)
 		}
 		spoil(t, conn)
 		want := []topology.Difference{

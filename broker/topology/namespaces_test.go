@@ -58,7 +58,7 @@ func TestNamespacesAreFound(t *testing.T) {
 	}
 	foreign(t, conn)
 	yes := true
-	ensure(t, conn, topology.Options{Namespace: "b", Partitions: 3, MaxBytes: 60 << 20, RequireTypes: &yes, Description: "of b"})
+	ensure(t, conn, topology.Options{Namespace: "b", Partitions: 3, MaxBytes: 50 << 20, RequireTypes: &yes, Description: "of b"})
 	ensure(t, conn, topology.Options{Namespace: "a-b"})
 	ensure(t, conn, topology.Options{Namespace: "a"})
 	if err := topology.EnsureList(t.Context(), conn, "a", "signals", topology.ListOptions{}); err != nil {
@@ -76,7 +76,7 @@ func TestNamespacesAreFound(t *testing.T) {
 	want := []*topology.Info{
 		{Namespace: topology.Namespace{Name: "a", Partitions: 1, Replicas: 1, Memory: true}},
 		{Namespace: topology.Namespace{Name: "a-b", Partitions: 1, Replicas: 1, Memory: true}},
-		{Namespace: topology.Namespace{Name: "b", Partitions: 3, Replicas: 1, Memory: true, MaxBytes: 60 << 20, RequireTypes: true, Description: "of b"}},
+		{Namespace: topology.Namespace{Name: "b", Partitions: 3, Replicas: 1, Memory: true, MaxBytes: 50 << 20, RequireTypes: true, Description: "of b"}},
 	}
 	if d := cmp.Diff(want, list, cmpopts.IgnoreFields(topology.Info{}, "Created")); d != "" {
 		t.Fatal(d)
@@ -142,7 +142,7 @@ func belonging(t *testing.T, conn *post.Conn, ns subject.Namespace) []string {
 		rest := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "KV_"), "OBJ_"), "drover-")
 		kind, ok := strings.CutPrefix(rest, string(ns)+"-")
 		kind, _, _ = strings.Cut(kind, "-")
-		return !ok || !slices.Contains([]string{"signals", "in", "history", "alarms", "dead", "tasks", "claims", "checkpoints", "types", "flows", "locks", "payloads"}, kind)
+		return !ok || !slices.Contains([]string{"signals", "in", "history", "alarms", "dead", "tasks", "claims", "checkpoints", "types", "flows", "locks", "state", "payloads"}, kind)
 	})
 }
 
@@ -196,7 +196,7 @@ func TestEnsureLimitsWhatCameLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := len(belonging(t, conn, ns)); got != 12 {
-		t.Fatalf("got %d streams, want 12", got)
+	if got := len(belonging(t, conn, ns)); got != 13 {
+		t.Fatalf("got %d streams, want 13", got)
 	}
 }

@@ -131,11 +131,14 @@ func (n *Namespace) buckets(version string) []wanted {
 	locks := n.bucket(version, n.Name.BucketLocks(), "Drover: who holds which lock, and who waits")
 	locks.AllowMsgTTL = true // for what is left of a lock that nobody wants any more
 
+	state := n.bucket(version, n.Name.BucketState(), "Drover: state keys of workflows")
+	state.AllowMsgTTL = true // for what is left of a key that was cleared
+
 	nodes := n.bucket(version, subject.BucketNodes, "Drover: running nodes, of all namespaces")
 	nodes.shared = true
 	delete(nodes.Metadata, metaNamespace)
 	delete(nodes.Metadata, metaPartitions)
-	return []wanted{claims, checkpoints, types, flows, locks, nodes}
+	return []wanted{claims, checkpoints, types, flows, locks, state, nodes}
 }
 
 func (n *Namespace) bucket(version, bucket, description string) wanted {

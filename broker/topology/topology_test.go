@@ -45,7 +45,7 @@ func TestEnsureMakesANamespace(t *testing.T) {
 				t.Fatal(d)
 			}
 			ns := got.Name
-			want := []string{ns.StreamSignals(), ns.StreamDead(), "KV_" + ns.BucketClaims(), "KV_" + ns.BucketCheckpoints(), "KV_" + ns.BucketTypes(), "KV_" + ns.BucketFlows(), "KV_" + ns.BucketLocks(), "KV_drover-nodes"}
+			want := []string{ns.StreamSignals(), ns.StreamDead(), "KV_" + ns.BucketClaims(), "KV_" + ns.BucketCheckpoints(), "KV_" + ns.BucketTypes(), "KV_" + ns.BucketFlows(), "KV_" + ns.BucketLocks(), "KV_" + ns.BucketState(), "KV_drover-nodes"}
 			for p := range got.Partitions {
 				want = append(want, ns.StreamIn(p), ns.StreamHistory(p), ns.StreamAlarms(p))
 			}
@@ -75,7 +75,7 @@ func checkStream(t *testing.T, c jetstream.StreamConfig, ns *topology.Namespace)
 	}
 	want := map[string]any{
 		"discard": jetstream.DiscardNew, "memory": ns.Memory, "direct": true, "rollup": bucket,
-		"per subject": int64(-1), "ttl": kind == "claims" || kind == "locks", "deny delete": kind != "alarms", "deny purge": false,
+		"per subject": int64(-1), "ttl": kind == "claims" || kind == "locks" || kind == "state", "deny delete": kind != "alarms", "deny purge": false,
 		"schedules": false, "compression": jetstream.NoCompression, "retention": jetstream.LimitsPolicy, "age": time.Duration(0), "msgs": int64(-1),
 		"limited": ns.MaxBytes > 0, "duplicates": 100 * time.Millisecond,
 	}

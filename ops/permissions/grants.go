@@ -214,12 +214,19 @@ func (r *rights) flows() Grant {
 	return Grant{Why: "deployed flows", Publish: []string{r.js("STREAM.INFO." + stream), r.js("STREAM.MSG.GET." + stream), r.js("DIRECT.GET." + stream)}}
 }
 
+// states is reading the state keys, without a consumer.
+func (r *rights) states() Grant {
+	stream := kvStream(r.ns.BucketState())
+	return Grant{Why: "state keys: nats kv get", Publish: []string{r.js("STREAM.INFO." + stream), r.js("STREAM.MSG.GET." + stream), r.js("DIRECT.GET." + stream), r.js("DIRECT.GET." + stream + ".>")}}
+}
+
 func (r *rights) viewer() []Grant {
 	return []Grant{
 		{Why: "workflows, their histories, lists, types, dead letters", Publish: r.api(lookingVerbs...)},
 		{Why: "inputs and results above 256 KiB", Publish: r.api("download")},
 		r.registry(),
 		r.flows(),
+		r.states(),
 	}
 }
 
@@ -231,6 +238,7 @@ func (r *rights) operator() []Grant {
 		r.registry(),
 		{Why: "remove the record of a node that will not come back", Publish: []string{"$KV." + subject.BucketNodes + ".>"}},
 		r.flows(),
+		r.states(),
 		{Why: "deploy flows", Publish: []string{"$KV." + r.ns.BucketFlows() + ".>"}},
 		{Why: "how the streams stand: drover doctor and audit", Publish: []string{r.js("INFO"), r.js("STREAM.INFO.*"), r.js("STREAM.NAMES")}},
 	}
@@ -313,7 +321,7 @@ func (r *rights) broker() []Grant {
 		},
 		Grant{Why: whyAnswers, Publish: answers()},
 		Grant{Why: "the streams of the namespace, and the work queues of new lists", Publish: streams},
-		Grant{Why: "positions, types, locks, large payloads", Publish: buckets},
+		Grant{Why: "positions, types, locks, state keys, large payloads", Publish: buckets},
 		Grant{Why: "to be found by nats micro", Subscribe: []string{allServices}},
 	)
 }

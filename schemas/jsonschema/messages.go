@@ -42,7 +42,7 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.HistoryResponse](),
 		reflect.TypeFor[schemas.ListRequest](),
 		reflect.TypeFor[schemas.ListResponse](),
-		reflect.TypeFor[schemas.LockRecord](), reflect.TypeFor[schemas.LocksRequest](), reflect.TypeFor[schemas.LocksResponse](),
+		reflect.TypeFor[schemas.StateRecord](), reflect.TypeFor[schemas.LockRecord](), reflect.TypeFor[schemas.LocksRequest](), reflect.TypeFor[schemas.LocksResponse](),
 		reflect.TypeFor[schemas.NamespaceListResponse](),
 		reflect.TypeFor[schemas.NamespaceRequest](),
 		reflect.TypeFor[schemas.NamespaceResponse](),

@@ -1,0 +1,137 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/schemas"
+)
+
+// The state keys lock-NAME are views of locks. To set one is a try to take the lock, which goes the way of the locks. Here are the
+// other two: to read who holds it, and to break it.
+
+// lockAsk is a GetState or ClearState of a key lock-NAME.
+type lockAsk struct {
+	wid         string
+	asked       execution.Asked
+	lock, scope string
+	clear       bool
+	at          schemas.Timestamp // of the request
+	ticket      *ticket
+	tries       int
+	told        []schemas.LockPlace // holders that were asked to let go
+}
+
+const (
+	// lockLook is how soon it is looked whether a holder has let go; the pauses grow to lockLookMost.
+	lockLook     = 20 * time.Millisecond
+	lockLookMost = time.Second
+)
+
+// askLock reads who holds a lock, or breaks it. A request to break it is for those who held it when it was made: one that is repeated
+// after a crash must not take the lock from the next holder. An owner that leaves does not wait for it: the next one asks again.
+func (p *partition) askLock(q *lockAsk) {
+	if !p.may() {
+		return // the next owner repeats it
+	}
+	readAsync(p.b, p.loop, func(ctx context.Context) (lockRead, error) {
+		return p.b.readLock(ctx, schemas.LockKey(q.scope, q.lock))
+	}, func(got lockRead, err error) {
+		var holders []schemas.LockPlace
+		switch {
+		case err != nil:
+			p.log.WithError(err).WithField("lock", q.lock).WithField("scope", q.scope).Warn("a lock cannot be read; trying again")
+			if errors.Is(err, schemas.ErrMalformed) {
+				p.askLockAgain(q, badLockRetry)
+			} else {
+				p.askLockAgain(q, effectRetry)
+			}
+			return
+		case got.lock != nil:
+			holders = got.lock.Holders
+		}
+		if !q.clear {
+			p.lockAsked(q, execution.Answered{Asked: q.asked, Value: holderOf(holders, q.wid), Revision: got.rev})
+			return
+		}
+		p.breakHolders(q, holders)
+	})
+}
+
+func (p *partition) askLockAgain(q *lockAsk, delay time.Duration) {
+	q.tries++
+	p.loop.after(delay, func() { p.askLock(q) })
+}
+
+// holderOf is what the key lock-NAME shows to a run: the id of the workflow that holds the lock, its own before others; nothing if
+// it is free.
+func holderOf(holders []schemas.LockPlace, own string) schemas.Payload {
+	if len(holders) == 0 {
+		return nil
+	}
+	wid := holders[0].WorkflowID
+	if slices.ContainsFunc(holders, func(h schemas.LockPlace) bool { return h.WorkflowID == own }) {
+		wid = own
+	}
+	value, err := schemas.JSONPayload(wid)
+	if err != nil {
+		return schemas.Text(wid)
+	}
+	return value
+}
+
+// breakHolders asks the owners of those who held the lock when the request was made to take it from them, and waits until they have
+// it no more.
+func (p *partition) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
+	r := p.runs[q.wid]
+	if r != nil && r.live() && !wantsState(r, q.asked) {
+		p.lockAsked(q, execution.Answered{Asked: q.asked})
+		return
+	}
+	left := 0
+	for _, h := range holders {
+		if h.Since > q.at {
+			continue
+		}
+		left++
+		if !slices.ContainsFunc(q.told, func(t schemas.LockPlace) bool { return t.Is(&h) }) {
+			q.told = append(q.told, h)
+			p.breakHolder(q, &h)
+		}
+	}
+	if left == 0 {
+		p.lockAsked(q, execution.Answered{Asked: q.asked})
+		return
+	}
+	p.askLockAgain(q, min(lockLook*time.Duration(q.tries+1), lockLookMost))
+}
+
+// breakHolder asks as an operator would. The request has an id, so that a repeat cannot take the lock from the same workflow when it
+// holds it again (P-5).
+func (p *partition) breakHolder(q *lockAsk, h *schemas.LockPlace) {
+	p.tell(h.WorkflowID, kindBreakLock, &schemas.ExecutionRequest{
+		V: schemas.Version, WorkflowID: h.WorkflowID, Run: h.Run, Lock: q.lock, Scope: q.scope,
+		RequestID: fmt.Sprintf("%s.%d", q.asked.Run, q.asked.EventID),
+		Reason:    fmt.Sprintf("workflow %q has cleared the key %s", q.wid, schemas.LockState(q.lock)), Identity: "workflow " + q.wid,
+		Origin: &schemas.RequestOrigin{
+			Execution: &schemas.Execution{WorkflowID: q.wid, Run: q.asked.Run}, ScheduledEventID: q.asked.EventID,
+			Cause: schemas.CauseClearedByWorkflow, FirstRun: h.Chain(),
+		},
+	})
+}
+
+// lockAsked tells the run.
+func (p *partition) lockAsked(q *lockAsk, m execution.Answered) {
+	r := p.get(q.wid)
+	p.when(r, func() {
+		if !r.live() {
+			q.ticket.release()
+			return
+		}
+		p.deliver(r, &envelope{wid: q.wid, msg: m, at: p.now(), log: noLog, body: m.Value, answer: func(*run, []schemas.Event) { q.ticket.release() }})
+	})
+}

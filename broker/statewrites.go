@@ -1,0 +1,112 @@
+package broker
+
+import (
+	"github.com/droverhq/drover/schemas"
+)
+
+// What an owner knows of the writes in the records of state keys: those of its partition's runs are settled once the histories
+// have the answers, and it alone can tell. So it takes them out, with the next write of the key, or by one for that alone if
+// there are many, or if nothing else is left of the key.
+
+// stateSettled notes that the history has the answer to a write.
+func (p *partition) stateSettled(name, scope string, w schemas.StateWrite) {
+	k := p.stateKeyOf(name, scope)
+	if k.settled == nil {
+		k.settled = make(map[schemas.StateWrite]bool)
+	}
+	id := nameOf(&w)
+	delete(k.judged, id)
+	if !k.settled[id] {
+		k.settled[id] = true
+		p.statesSettled++
+	}
+	if p.leaving == nil && (len(k.settled) >= settledMany || k.cleared) {
+		k.tidy = true
+		p.useState(k)
+		return
+	}
+	if p.statesSettled > settledKept {
+		p.forgetStates()
+	}
+	p.dropState(k)
+}
+
+// forgetSettled drops what is known of writes that are not in the record any more.
+func (p *partition) forgetSettled(k *stateKey, r *schemas.StateRecord) {
+	if len(k.settled) == 0 {
+		return
+	}
+	left := make(map[schemas.StateWrite]bool)
+	for i := range r.Unsettled {
+		if id := nameOf(&r.Unsettled[i]); k.settled[id] {
+			left[id] = true
+		}
+	}
+	p.statesSettled -= len(k.settled) - len(left)
+	k.settled = left
+}
+
+// forgetStates forgets what is settled in keys that nobody uses now.
+func (p *partition) forgetStates() {
+	for _, k := range p.stateKeys {
+		if !k.busy {
+			p.statesSettled -= len(k.settled)
+			k.settled = nil
+			p.dropState(k)
+		}
+	}
+}
+
+// dropState forgets a key of which there is nothing to remember.
+func (p *partition) dropState(k *stateKey) {
+	if !k.busy && len(k.settled)+len(k.judged) == 0 && p.stateKeys[k.key] == k {
+		delete(p.stateKeys, k.key)
+	}
+}
+
+// judgeWrites looks up the writes of this partition's runs that former owners have left in the record, if they are many, or if the
+// key is cleared and could go.
+func (p *partition) judgeWrites(k *stateKey, r *schemas.StateRecord) {
+	if p.leaving != nil || len(r.Unsettled) < settledMany && !r.Cleared {
+		return
+	}
+	for i := range r.Unsettled {
+		w := nameOf(&r.Unsettled[i])
+		if p.b.partitionOf(w.WorkflowID) != p.n || k.settled[w] || k.judged[w] {
+			continue
+		}
+		if k.judged == nil {
+			k.judged = make(map[schemas.StateWrite]bool)
+		}
+		k.judged[w] = true
+		p.judgeWrite(k, w)
+	}
+}
+
+// judgeWrite compares a write with its run, once that is loaded and the history has all that is in memory of it.
+func (p *partition) judgeWrite(k *stateKey, w schemas.StateWrite) {
+	r := p.get(w.WorkflowID)
+	p.when(r, func() {
+		if r.broken != nil {
+			return // nobody knows whether it has an answer; the next owner looks again
+		}
+		p.behind(r, func() {
+			switch {
+			case p.runs[w.WorkflowID] != r || r.loading:
+				p.judgeWrite(k, w)
+			case r.open() && r.state.Run == w.Run && r.state.Requests[w.EventID] != nil:
+				delete(k.judged, w) // it has none yet, and is settled when it gets one
+				p.dropState(k)
+			case !r.still():
+				p.judgeWrite(k, w)
+			default:
+				p.stateSettled(k.name, k.scope, w)
+			}
+		})
+	})
+}
+
+// stating tells whether a state key is being used for a run.
+func (p *partition) stating(r *run) bool {
+	return r.live() && len(r.state.Requests) > 0
+}
