@@ -252,6 +252,7 @@ func (f *fleet) completes(id string) {
 type decisionTask struct {
 	Token             string
 	StartedID         int64
+	WorkflowID        string
 	PreviousStartedID int64
 	Attempt           int
 	Context           any

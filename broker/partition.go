@@ -86,9 +86,8 @@ type partition struct {
 	lockViews   map[string]*lockView
 	lockChanges map[string]*lockChange
 
-	// stateKeys are the state keys that are being used, by key; statesSettled is how many of their writes are known to be settled.
-	stateKeys     map[string]*stateKey
-	statesSettled int
+	// stateKeys are the state keys that are being used, or were a moment ago, by key.
+	stateKeys map[string]*stateKey
 
 	known          known
 	room           room

@@ -41,7 +41,8 @@ type stateKey struct {
 	at               []*stateOp // what is being carried out
 	tries            int        // that were refused in a row
 	tidy             bool       // settled writes are to be taken out, although nobody writes
-	cleared          bool       // when it was last seen
+	tidied           bool       // by what is being carried out
+	quiet            *timer     // looks whether settled writes are left
 	settled          map[schemas.StateWrite]bool
 	judged           map[schemas.StateWrite]bool // writes of former owners that are being looked up
 }
@@ -49,8 +50,8 @@ type stateKey struct {
 const (
 	// settledMany is how many settled writes are left in a key for the next writer to take out.
 	settledMany = 8
-	// settledKept bounds how many writes this owner knows to be settled. Those it forgets are looked up when they are met again.
-	settledKept = 10_000
+	// settledQuiet is how long they are left there for one.
+	settledQuiet = 5 * time.Second
 	// stateMarkerTTL is how long the marker of a deleted key stays: a write that is on its way for so long would not see that the
 	// key was there in the meantime.
 	stateMarkerTTL = time.Hour
@@ -68,7 +69,7 @@ func (p *partition) askState(r *run, q *execution.StateRequest, t *ticket, heal 
 	asked := execution.Asked{Run: r.state.Run, EventID: q.EventID}
 	if lock, ok := schemas.StateLock(a.Key); ok {
 		t.hold()
-		p.askLock(&lockAsk{wid: r.wid, asked: asked, lock: lock, scope: a.Scope, clear: a.Decision == schemas.DecideClearState, at: q.At, ticket: t})
+		p.askLock(&lockAsk{wid: r.wid, asked: asked, lock: lock, scope: a.Scope, clear: a.Decision == schemas.DecideClearState, at: q.At, heal: heal, ticket: t})
 		return
 	}
 	require, err := schemas.ParseRequire(a.Require)
@@ -210,7 +211,8 @@ func (p *partition) writeState(k *stateKey, got stateRead) {
 func (p *partition) applyStates(k *stateKey, next *schemas.StateRecord) (changed bool) {
 	now := p.now()
 	if k.tidy || len(next.Unsettled) >= schemas.MaxStateWrites {
-		k.tidy, changed = false, states.Settle(next, k.knows)
+		k.tidy, k.tidied = false, true
+		changed = states.Settle(next, k.knows)
 	}
 	for _, op := range k.at {
 		r := p.runs[op.wid]
@@ -243,7 +245,7 @@ func nameOf(w *schemas.StateWrite) schemas.StateWrite {
 // stateDone tells the runs what became of what they asked, and goes on with what has come meanwhile.
 func (p *partition) stateDone(k *stateKey, r *schemas.StateRecord, rev uint64) {
 	done := k.at
-	k.at, k.tries, k.cleared = nil, 0, r.Cleared
+	k.at, k.tries = nil, 0
 	p.forgetSettled(k, r)
 	full := false
 	for _, op := range done {

@@ -21,8 +21,10 @@ type lockAsk struct {
 	lock, scope string
 	clear       bool
 	at          schemas.Timestamp // of the request
+	heal        bool              // a former owner may have done it
 	ticket      *ticket
 	tries       int
+	seen        bool                // who holds the lock
 	told        []schemas.LockPlace // holders that were asked to let go
 }
 
@@ -92,18 +94,18 @@ func (p *partition) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
 		p.lockAsked(q, execution.Answered{Asked: q.asked})
 		return
 	}
-	left := 0
-	for _, h := range holders {
-		if h.Since > q.at {
-			continue
-		}
-		left++
-		if !slices.ContainsFunc(q.told, func(t schemas.LockPlace) bool { return t.Is(&h) }) {
-			q.told = append(q.told, h)
-			p.breakHolder(q, &h)
+	if !q.seen {
+		q.seen = true
+		for _, h := range holders {
+			if !q.heal || h.Since < q.at {
+				q.told = append(q.told, h)
+				p.breakHolder(q, &h)
+			}
 		}
 	}
-	if left == 0 {
+	if !slices.ContainsFunc(holders, func(h schemas.LockPlace) bool {
+		return slices.ContainsFunc(q.told, func(t schemas.LockPlace) bool { return t.Is(&h) })
+	}) {
 		p.lockAsked(q, execution.Answered{Asked: q.asked})
 		return
 	}

@@ -5,8 +5,8 @@ import (
 )
 
 // What an owner knows of the writes in the records of state keys: those of its partition's runs are settled once the histories
-// have the answers, and it alone can tell. So it takes them out, with the next write of the key, or by one for that alone if
-// there are many, or if nothing else is left of the key.
+// have the answers, and it alone can tell. So it takes them out: with the next write of the key, or by one for that alone when
+// they are many, or when the key is quiet. Thus a key that nobody writes any more names no writes, and one that was cleared goes.
 
 // stateSettled notes that the history has the answer to a write.
 func (p *partition) stateSettled(name, scope string, w schemas.StateWrite) {
@@ -16,19 +16,27 @@ func (p *partition) stateSettled(name, scope string, w schemas.StateWrite) {
 	}
 	id := nameOf(&w)
 	delete(k.judged, id)
-	if !k.settled[id] {
-		k.settled[id] = true
-		p.statesSettled++
+	k.settled[id] = true
+	switch {
+	case p.leaving != nil:
+	case len(k.settled) >= settledMany:
+		p.tidyState(k)
+	case k.quiet == nil:
+		k.quiet = p.loop.after(settledQuiet, func() {
+			if k.quiet = nil; len(k.settled) > 0 {
+				p.tidyState(k)
+			}
+			p.dropState(k)
+		})
 	}
-	if p.leaving == nil && (len(k.settled) >= settledMany || k.cleared) {
+}
+
+// tidyState takes settled writes out although nobody writes.
+func (p *partition) tidyState(k *stateKey) {
+	if p.leaving == nil {
 		k.tidy = true
 		p.useState(k)
-		return
 	}
-	if p.statesSettled > settledKept {
-		p.forgetStates()
-	}
-	p.dropState(k)
 }
 
 // forgetSettled drops what is known of writes that are not in the record any more.
@@ -42,32 +50,22 @@ func (p *partition) forgetSettled(k *stateKey, r *schemas.StateRecord) {
 			left[id] = true
 		}
 	}
-	p.statesSettled -= len(k.settled) - len(left)
 	k.settled = left
-}
-
-// forgetStates forgets what is settled in keys that nobody uses now.
-func (p *partition) forgetStates() {
-	for _, k := range p.stateKeys {
-		if !k.busy {
-			p.statesSettled -= len(k.settled)
-			k.settled = nil
-			p.dropState(k)
-		}
-	}
 }
 
 // dropState forgets a key of which there is nothing to remember.
 func (p *partition) dropState(k *stateKey) {
-	if !k.busy && len(k.settled)+len(k.judged) == 0 && p.stateKeys[k.key] == k {
+	if !k.busy && k.quiet == nil && len(k.settled)+len(k.judged) == 0 && p.stateKeys[k.key] == k {
 		delete(p.stateKeys, k.key)
 	}
 }
 
-// judgeWrites looks up the writes of this partition's runs that former owners have left in the record, if they are many, or if the
-// key is cleared and could go.
+// judgeWrites looks up the writes of this partition's runs that former owners have left in the record. It does so when it is time
+// to take writes out, or if they are many, or if the key is cleared and could go.
 func (p *partition) judgeWrites(k *stateKey, r *schemas.StateRecord) {
-	if p.leaving != nil || len(r.Unsettled) < settledMany && !r.Cleared {
+	look := k.tidied || len(r.Unsettled) >= settledMany || r.Cleared
+	k.tidied = false
+	if p.leaving != nil || !look {
 		return
 	}
 	for i := range r.Unsettled {

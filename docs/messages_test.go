@@ -79,6 +79,7 @@ var topics = []struct{ file, heading string }{
 	{"payloadref.go", "Large payloads"},
 	{"types.go", "Registered types"},
 	{"lock.go", "Locks"},
+	{"state.go", "State keys"},
 	{"namespace.go", "Namespaces"},
 	{"record.go", "In streams and buckets"},
 	{"node.go", "Nodes"},
