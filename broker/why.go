@@ -116,6 +116,7 @@ func openBecause(s *execution.State, now schemas.Timestamp, lock func(key string
 		kind, target, _ := s.RequestOf(x)
 		waits = append(waits, wait{kind: waitRequest, text: fmt.Sprintf("its %s to workflow %q is not answered yet", kind, target)})
 	}
+	waits = append(waits, openStates(s, now)...)
 	switch {
 	case len(waits)+len(timed) > 0:
 		return tellWaits(waits, timed)
@@ -144,11 +145,12 @@ const (
 	waitChild
 	waitRequest
 	waitLock
+	waitState
 )
 
 var waitNames = [...][2]string{
 	waitActivity: {"activity", "activities"}, waitTimer: {"timer", "timers"}, waitChild: {"child", "children"}, waitRequest: {"request", "requests"},
-	waitLock: {"lock", "locks"},
+	waitLock: {"lock", "locks"}, waitState: {"request for a state key", "requests for state keys"},
 }
 
 // openActivities puts the activities that run before those that wait for a worker; timed are those whose next attempt is

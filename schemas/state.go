@@ -55,8 +55,10 @@ const lockPrefix = "lock-"
 
 // StateLock tells whether a state key is a view of a lock, and of which: "lock-NAME" is one of lock NAME.
 func StateLock(key string) (lock string, ok bool) {
-	lock, ok = strings.CutPrefix(key, lockPrefix)
-	return lock, ok && lock != ""
+	if lock, ok = strings.CutPrefix(key, lockPrefix); !ok {
+		return "", false
+	}
+	return lock, lock != ""
 }
 
 // LockState is the state key that is a view of a lock.

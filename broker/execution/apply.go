@@ -13,7 +13,8 @@ func (s *State) Apply(e schemas.Event) {
 		closing := e // e itself stays off the heap: most events close nothing
 		s.Status, s.Close = status, &closing
 		s.Decision.Scheduled, s.Decision.Started = 0, 0
-		s.Activities, s.Timers, s.activityIDs, s.Requests = nil, nil, nil, nil
+		s.dropRequests()
+		s.Activities, s.Timers, s.activityIDs = nil, nil, nil
 		return
 	}
 	switch a := e.Attributes.(type) {

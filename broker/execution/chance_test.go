@@ -29,7 +29,9 @@ func (g *game) turn() error {
 	if g.lived.Paused != nil && g.d.roll(4) == 0 {
 		return g.play(Resume{Request: &schemas.ExecutionRequest{Reason: "seen"}})
 	}
-	switch g.d.roll(26) {
+	switch g.d.roll(28) {
+	case 26, 27:
+		return g.play(g.stateNews())
 	case 0:
 		return g.play(Signal{Name: "x", Input: schemas.Text("in"), RequestID: pick(g.d, "", "", "r1", "r2", "r3", "r4")})
 	case 1, 2:
@@ -140,7 +142,9 @@ func (g *game) decide() error {
 
 func (g *game) decision() schemas.DecisionAttributes {
 	id := pick(g.d, "a", "b", "c", "a", "b", "c", "a", "b", "c", "")
-	switch g.d.roll(29) {
+	switch g.d.roll(33) {
+	case 29, 30, 31, 32:
+		return g.stateDecision(id)
 	case 26:
 		return &schemas.SetReplayPoint{Name: id, Only: g.d.roll(3) == 0}
 	case 27:

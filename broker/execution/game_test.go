@@ -71,7 +71,7 @@ func newGame(d dice) *game {
 	g.lazy = d.roll(2) == 1
 	g.c = Config{
 		DeciderAttempts: 1 + d.roll(4), OpenActivities: 1 + d.roll(5), OpenTimers: 1 + d.roll(3), DeciderTimeout: seconds(float64(1 + d.roll(20))),
-		OpenChildren: 1 + d.roll(3), OpenExternals: 1 + d.roll(3), OpenLocks: 1 + d.roll(4), MaxEvents: pick[int64](d, 0, 0, 25),
+		OpenChildren: 1 + d.roll(3), OpenExternals: 1 + d.roll(3), OpenLocks: 1 + d.roll(4), OpenStates: 1 + d.roll(3), MaxEvents: pick[int64](d, 0, 0, 25),
 	}.Defaults()
 	g.model.attempts = g.c.DeciderAttempts
 	return g
@@ -199,6 +199,9 @@ func (g *game) checkState() error {
 	if most := g.c.hardLimit(); s.LastID >= most && !s.Closed() {
 		return fmt.Errorf("%d events and still open, want the end at %d", s.LastID, most)
 	}
+	if err := g.checkRequests(); err != nil {
+		return err
+	}
 	if len(s.Locks) > g.c.OpenLocks {
 		return fmt.Errorf("%d locks, want at most %d", len(s.Locks), g.c.OpenLocks)
 	}
@@ -242,6 +245,10 @@ func (g *game) checkEffects(m Message, before int64, events []schemas.Event, eff
 			}
 		case StartChild, Request, EndChild, Answer:
 			if err := g.checkErrand(e); err != nil {
+				return fmt.Errorf("%T: %w", m, err)
+			}
+		case AskState:
+			if err := g.checkAsk(e); err != nil {
 				return fmt.Errorf("%T: %w", m, err)
 			}
 		case EnterLock, LeaveLock:

@@ -147,6 +147,16 @@ func lockWords(e schemas.Event) []string {
 		words = []string{a.Scope, a.Lock, fence(a.Fence)}
 	case *schemas.LockBroken:
 		words = []string{a.Scope, a.Lock, fence(a.Fence), string(a.Cause)}
+	case *schemas.StateRequested:
+		words = []string{a.Scope, a.Key}
+	case *schemas.StateRead:
+		words = []string{a.Scope, a.Key, string(a.Value)}
+	case *schemas.StateSet:
+		words = []string{a.Scope, a.Key, fence(a.Revision)}
+	case *schemas.StateCleared:
+		words = []string{a.Scope, a.Key}
+	case *schemas.StateRefused:
+		words = []string{a.Scope, a.Key, string(a.Cause), string(a.Value)}
 	}
 	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
 }

@@ -84,6 +84,14 @@ func (s *State) endTry(id int64) {
 	}
 }
 
+// dropRequests forgets all requests at the end of the run: nobody could be told any more.
+func (s *State) dropRequests() {
+	for id := range s.Requests {
+		s.endTry(id)
+	}
+	s.Requests = nil
+}
+
 func (st *step) getState(a *schemas.GetState, completed int64) bool {
 	q := &schemas.StateRequested{Decision: schemas.DecideGetState, Key: a.Key, Scope: a.Scope, DeciderCompletedEventID: completed}
 	if !st.mayAsk(q) {

@@ -97,11 +97,24 @@ func (r *reader) readOthers(e schemas.Event) error {
 	case *schemas.StateCleared:
 		return r.result(a.ScheduledEventID, nil)
 	case *schemas.StateRefused:
-		if id, ok := r.close(a.ScheduledEventID); ok {
-			r.in = append(r.in, machine.Input{Kind: machine.Refused, ID: id})
-		}
+		r.stateRefused(a)
 	}
 	return nil
+}
+
+// stateRefused reads a refusal. One that was given at once has no request in the history, and stands where that would.
+func (r *reader) stateRefused(a *schemas.StateRefused) {
+	id, ok := r.close(a.ScheduledEventID)
+	if a.ScheduledEventID == 0 && len(r.s.Asked) > 0 {
+		id, ok, r.s.Asked = r.s.Asked[0], true, r.s.Asked[1:]
+	}
+	switch {
+	case !ok:
+	case a.Cause == schemas.CauseRequirement:
+		r.in = append(r.in, machine.Input{Kind: machine.Refused, ID: id})
+	default:
+		r.refused(id, a.Cause, a.Details)
+	}
 }
 
 func (r *reader) open(event int64, id string) {

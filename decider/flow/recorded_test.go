@@ -299,13 +299,11 @@ func TestErrorsOfDecide(t *testing.T) {
 // What the broker does not carry out is refused where it is written, with its line.
 func TestParseRefusesWhatIsNotThere(t *testing.T) {
 	for text, want := range map[string]string{
-		"steps:\n- no-op\n- set-state a = 1":                            "line 3: step 1 is of type set-state",
-		"steps:\n- let x = ${state.a}":                                  "line 2: step 0 reads a state key",
-		"steps:\n- {step: no-op, condition: {sensor: a, equals: 1}}":    "reads a state key",
-		"steps:\n- {step: no-op, output: {a: ['${entity.sensor.b}']}}":  "reads a state key",
-		"steps:\n- wait task ${x}":                                      "wait task is not there",
-		"steps:\n- {step: no-op, condition: {target: 1, less-then: 2}}": "did you mean less-than",
-		"steps:\n- let x = 1 +":                                         ":2:",
+		"steps:\n- no-op\n- {step: set-state a = 1, require: {size: 1}}": "f.yaml:3:4: require: size: no such check",
+		"steps:\n- {step: set-state a = 1, require: {any: [true]}}":      "[0]: true alone can mean two things",
+		"steps:\n- wait task ${x}":                                       "wait task is not there",
+		"steps:\n- {step: no-op, condition: {target: 1, less-then: 2}}":  "did you mean less-than",
+		"steps:\n- let x = 1 +":                                          ":2:",
 	} {
 		if _, err := Parse("f.yaml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)

@@ -68,6 +68,9 @@ func parse(file string, text []byte, known Registry, stepType bool) (*Result, er
 	if _, err := machine.Compile(d); err != nil {
 		return nil, refused(file, text, d, err)
 	}
+	if err := required(file, text, d); err != nil {
+		return nil, err
+	}
 	r.Definition = d
 	return r, nil
 }

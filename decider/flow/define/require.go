@@ -1,0 +1,54 @@
+package define
+
+import (
+	"strings"
+
+	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/value"
+	"github.com/droverhq/drover/schemas"
+)
+
+// required refuses a require of set-state that the broker cannot judge. It is judged together with the write, where there are no
+// expressions, patterns and sizes: the broker knows some checks of conditions only.
+func required(file string, text []byte, d *model.Definition) error {
+	var all model.Errors
+	for s := range d.All() {
+		if s.Type != "set-state" || s.Inputs["require"] == nil {
+			continue
+		}
+		require, err := value.Encode(plain(s.Inputs["require"]))
+		if err == nil {
+			_, err = schemas.ParseRequire(require)
+		}
+		if err != nil {
+			all = append(all, model.At(file, text, s.Pos, "require: "+err.Error(), ""))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// plain is a value with a number in the place of every expression, as which it may come out.
+func plain(v any) any {
+	switch v := v.(type) {
+	case string:
+		if strings.Contains(v, "${") {
+			return int64(0)
+		}
+	case []any:
+		all := make([]any, len(v))
+		for i, e := range v {
+			all[i] = plain(e)
+		}
+		return all
+	case map[string]any:
+		all := make(map[string]any, len(v))
+		for k, e := range v {
+			all[k] = plain(e)
+		}
+		return all
+	}
+	return v
+}
