@@ -45,7 +45,7 @@ func TestRequireHolds(t *testing.T) {
 			continue
 		}
 		judge := func(values string, want bool) {
-			for _, v := range strings.Fields(values) {
+			for v := range strings.FieldsSeq(values) {
 				p := schemas.Payload(v)
 				if v == absent {
 					p = nil

@@ -116,5 +116,8 @@ var illegalTasks = []struct{ rule, name, text string }{
 	{checker.RuleState, "read where it should be set", decided + "StateRequested k decision=SetState\nStateRead k\nDeciderScheduled\n"},
 	{checker.RuleState, "set where it should be cleared", decided + "StateRequested k decision=ClearState\nStateSet k\nDeciderScheduled\n"},
 	{checker.RuleState, "cleared where it should be read", decided + "StateRequested k decision=GetState\nStateCleared k\nDeciderScheduled\n"},
+	{checker.RuleState, "refused in the name of another decision", decided + "StateRequested k decision=SetState\nStateRefused k deciderCompletedEventId=3\nDeciderScheduled\n"},
+	{checker.RuleLock, "the state key of another lock", decided + "StateRequested lock-M decision=SetState\nLockAcquired L fence=3 scheduledEventId=5\nDeciderScheduled\n"},
+	{checker.RuleLock, "a lock by a read of its state key", decided + "StateRequested lock-L decision=GetState\nLockAcquired L fence=3 scheduledEventId=5\nDeciderScheduled\n"},
 	{checker.RuleState, "refused another key", decided + "StateRequested k decision=SetState\nStateRefused m scheduledEventId=5\nDeciderScheduled\n"},
 }
