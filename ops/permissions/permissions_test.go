@@ -70,7 +70,7 @@ func TestWhatNobodyElseMay(t *testing.T) {
 	forbidden := []string{
 		"$JS.API.CONSUMER.CREATE.s.c", "$JS.API.CONSUMER.CREATE.s.c.f", "$JS.API.CONSUMER.DURABLE.CREATE.s.c", "$JS.API.CONSUMER.DELETE.s.c",
 		"$JS.API.STREAM.CREATE.s", "$JS.API.STREAM.UPDATE.s", "$JS.API.STREAM.DELETE.s", "$JS.API.STREAM.PURGE.s", "$JS.API.STREAM.MSG.DELETE.s",
-		"$KV.drover-default-claims.k", "$KV.drover-default-locks.=.L", "drover.default.history.0.w.r", "drover.default.in.0.w.start", "drover.default.task.l.0",
+		"$KV.drover-default-claims.k", "$KV.drover-default-locks.=.L", "$KV.drover-default-state.=.k", "drover.default.history.0.w.r", "drover.default.in.0.w.start", "drover.default.task.l.0",
 	}
 	for _, r := range permissions.Roles() {
 		tpl, err := permissions.For(options(r))
