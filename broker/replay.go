@@ -226,7 +226,7 @@ func (p *partition) askReplay(ctx context.Context, y *replay) error {
 		return schemas.Errorf(schemas.CodeConflict, "no decider for type %q is listening, and only it can tell where run %s may begin again", task.Type, s.Run).
 			About(s.WorkflowID, s.Run).WithHint("start one in namespace %q, or begin anew with: drover start %s --id %s", p.b.o.Namespace, task.Type, s.WorkflowID)
 	case errors.Is(err, post.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return schemas.Errorf(schemas.CodeConflict, "the decider of type %q did not tell within %v where run %s may begin again", task.Type, replayAsk.Std(), s.Run).
+		return schemas.Errorf(schemas.CodeTimeout, "the decider of type %q did not tell within %v where run %s may begin again", task.Type, replayAsk.Std(), s.Run).
 			About(s.WorkflowID, s.Run).WithHint("look at its log; asking again does no harm")
 	case err != nil:
 		return err

@@ -107,7 +107,7 @@ func (f *replayFlags) one(ctx context.Context, c *drover.Client, e schemas.Execu
 	switch {
 	case ok && refusal.Code == schemas.CodeConflict && refusal.Field == "run":
 		line.Because = refusal.Message
-	case isAny(err, drover.ErrUnavailable, drover.ErrTimeout, drover.ErrPermission, drover.ErrInvalid, context.Canceled, context.DeadlineExceeded):
+	case isAny(err, drover.ErrUnavailable, drover.ErrPermission, drover.ErrInvalid, context.Canceled, context.DeadlineExceeded):
 		return line, err
 	case err != nil:
 		_, line.Error = describeError(err)
