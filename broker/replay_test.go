@@ -106,6 +106,16 @@ func replaysOnce(t *testing.T, judge func(string, []byte) cutwire.Verdict) {
 		if again := f.replay("replay", body); again["run"] != run || again["started"] != false {
 			t.Errorf("a repeat: got %v, want run %s again", again, run)
 		}
+		var by any
+		for range 100 { // while an owner is gone a page may come without
+			if by = f.replay("history", `{"workflowId":"o","run":"r1"}`)["replayedBy"]; by == run {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if by != run {
+			t.Errorf("the history of the old run says it is replayed by %v, want %s", by, run)
+		}
 		for f.start(`{"workflowId":"o","type":"order","run":"r3","requestId":"q"}`)["error"] != nil { // no repeat of the replay
 			time.Sleep(100 * time.Millisecond)
 		}
