@@ -112,12 +112,12 @@ func (p *partition) replay(q *schemas.ReplayRequest, force bool, reply func(any)
 			switch {
 			case y.latest == y.run:
 				reply(y.answer(y.run, false))
-			case open:
-				reply(y.refuse(schemas.Errorf(schemas.CodeConflict, "workflow %q is %s, as run %s: a run is replayed once it has ended", q.WorkflowID, status, y.latest).
-					About(q.WorkflowID, y.latest).WithHint("wait for its end, or end it with: drover cancel %s, or drover terminate %s", q.WorkflowID, q.WorkflowID)))
 			case q.LatestOnly && q.Run != "" && q.Run != y.latest:
 				reply(y.refuse(schemas.Errorf(schemas.CodeConflict, "run %s is not the latest of workflow %q: that is run %s (%s)", q.Run, q.WorkflowID, y.latest, status).
 					InField("run").About(q.WorkflowID, y.latest)))
+			case open:
+				reply(y.refuse(schemas.Errorf(schemas.CodeConflict, "workflow %q is %s, as run %s: a run is replayed once it has ended", q.WorkflowID, status, y.latest).
+					About(q.WorkflowID, y.latest).WithHint("wait for its end, or end it with: drover cancel %s, or drover terminate %s", q.WorkflowID, q.WorkflowID)))
 			default:
 				p.prepare(y, reply)
 			}
