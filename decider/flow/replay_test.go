@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -62,9 +63,7 @@ func (s *shop) counts() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counts := map[string]int{}
-	for name, n := range s.calls {
-		counts[name] = n
-	}
+	maps.Copy(counts, s.calls)
 	return counts
 }
 

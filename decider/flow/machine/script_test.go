@@ -255,17 +255,18 @@ func (w *world) preview(o machine.Origin) string {
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	out := "from " + r.From
+	var out strings.Builder
+	out.WriteString("from " + r.From)
 	if r.Resumes {
-		out += ", within"
+		out.WriteString(", within")
 	}
 	for _, s := range r.Again {
-		out += "\nagain " + strings.Join(strings.Fields(strings.Join([]string{s.Ref, s.ID, s.Type}, " ")), " ")
+		out.WriteString("\nagain " + strings.Join(strings.Fields(strings.Join([]string{s.Ref, s.ID, s.Type}, " ")), " "))
 		if s.Risky {
-			out += ", risky"
+			out.WriteString(", risky")
 		}
 	}
-	return out + "\n"
+	return out.String() + "\n"
 }
 
 // half is the dice of the scripts.
