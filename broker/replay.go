@@ -70,6 +70,8 @@ type replay struct {
 	old    *execution.State
 	plan   *schemas.ReplayPlan
 	input  schemas.Payload
+	// goesOn: the decider has given the input, so the new run begins where the old one was.
+	goesOn bool
 	// done: an earlier try of the request has begun the run, or there is nothing to do.
 	done bool
 }
@@ -192,6 +194,9 @@ func (p *partition) compose(ctx context.Context, y *replay) error {
 	case next != "":
 		return schemas.Errorf(schemas.CodeConflict, "run %s of workflow %q has continued as run %s", target, y.q.WorkflowID, next).
 			InField("run").About(y.q.WorkflowID, target).WithHint("replay that one")
+	case l.state.Keeping() != nil && l.state.Keeping().Disabled:
+		return schemas.Errorf(schemas.CodeConflict, "the retention of run %s of workflow %q is disabled: it is not kept once it has ended, and cannot be replayed", target, y.q.WorkflowID).
+			About(y.q.WorkflowID, target).WithHint("begin anew with: drover start %s --id %s", l.state.Start.WorkflowType, y.q.WorkflowID)
 	case l.state.Status == schemas.StatusCompleted && y.from() == schemas.ReplayFromEnd:
 		y.run, y.done, y.plan = target, true, &schemas.ReplayPlan{From: schemas.ReplayFromEnd}
 		return nil
@@ -254,6 +259,7 @@ func (y *replay) told(typ string, reply *schemas.DecisionReply) error {
 		return schemas.Errorf(schemas.CodeConflict, "run %s of workflow %q cannot be replayed from %s: %s", y.old.Run, y.q.WorkflowID, y.from(), a.Refused).
 			InField("from").About(y.q.WorkflowID, y.old.Run).WithHint("%s", a.Hint)
 	}
+	y.goesOn = len(a.Input) > 0
 	if y.plan, y.input = a.Plan, a.Input; y.plan == nil {
 		y.plan = &schemas.ReplayPlan{From: schemas.ReplayFromStart}
 	}
@@ -300,9 +306,9 @@ func (p *partition) ownInput(ctx context.Context, y *replay) error {
 // start is that of the new run: of the same type, with the same options.
 func (y *replay) start() *schemas.StartRequest {
 	s := y.old.Start
-	attributes := y.old.Attributes
-	if y.plan.From == schemas.ReplayFromStart {
-		attributes = s.Attributes
+	attributes := s.Attributes
+	if y.goesOn {
+		attributes = y.old.Attributes
 	}
 	return &schemas.StartRequest{
 		V: schemas.Version, WorkflowID: y.q.WorkflowID, Run: y.run, RequestID: y.requestID(), Type: s.WorkflowType, TypeVersion: s.WorkflowTypeVersion,
@@ -332,7 +338,11 @@ func (p *partition) begin(y *replay, reply func(any)) {
 		p.log.WithField("workflow", q.WorkflowID).WithField("run", y.old.Run).WithField("from", y.from()).WithField("identity", y.q.Identity).
 			Warn("a replay is forced: idempotence and replay points are not minded")
 	}
-	e := &envelope{wid: q.WorkflowID, msg: execution.Start{Request: q}, at: p.now(), log: noLog, subject: p.b.ns.API(kindReplay), body: body}
+	start := execution.Start{Request: q}
+	if y.goesOn { // it is kept as what it goes on with
+		start.Retention, start.ParentRetention = y.old.Retention, y.old.Start.ParentRetention
+	}
+	e := &envelope{wid: q.WorkflowID, msg: start, at: p.now(), log: noLog, subject: p.b.ns.API(kindReplay), body: body}
 	e.answer = func(*run, []schemas.Event) {
 		if e.verdict.refused != nil {
 			reply(y.refuse(e.verdict.refused))

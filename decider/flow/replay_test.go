@@ -421,6 +421,7 @@ func TestReplaysThatAreRefused(t *testing.T) {
 		s := newShop()
 		farm(t, e, map[string]string{
 			"trade": "steps:\n- activity ship\n- sleep 1 day\n- return done\n",
+			"brief": "retention: disabled\nsteps: [fail message no]\n",
 			"outer": "steps:\n- {type: workflow, steps: [sleep 30 days]}\n",
 		}, s.all("ship"))
 		refused := func(run *drover.Run, o drover.ReplayOptions, want error, text string) {
@@ -440,6 +441,11 @@ func TestReplaysThatAreRefused(t *testing.T) {
 		a := replayed(t, run, drover.ReplayOptions{From: "END"})
 		if a.Run.RunID != run.RunID || a.Run.Started() || a.Plan == nil || a.Plan.From != schemas.ReplayFromEnd {
 			t.Errorf("a run that has completed: got run %s, started %v, plan %+v, want nothing to do", a.Run.RunID, a.Run.Started(), a.Plan)
+		}
+		brief := start(t, e, "brief", "b-1", nil)
+		fails(t, e, brief)
+		if _, err := brief.Replay(t.Context(), &drover.ReplayOptions{From: "start", Force: true}); err == nil || !strings.Contains(err.Error(), "retention") {
+			t.Errorf("a run that is not kept: got %v, want a refusal about its retention, whether it is gone already or not", err)
 		}
 		outer := start(t, e, "outer", "o-1", nil)
 		e.Sleep(time.Hour)
@@ -479,6 +485,54 @@ func TestReplayOfALargeStateThatWasTerminated(t *testing.T) {
 		}
 		if took := time.Since(began); took < 10*24*time.Hour {
 			t.Errorf("the replay took %v, want the sleep again", took)
+		}
+	})
+}
+
+// A replay is kept as long as the run that it goes on with, in that one's group, and tells of the same replay points.
+func TestReplayKeepsRetentionAndPoints(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		s := newShop("work")
+		farm(t, e, map[string]string{"trade": `
+retention: hash of-${n} 7
+steps:
+- {id: one, step: let n = 1, replayable: from here}
+- {id: two, step: let n = 2, replayable: from here}
+- {id: work, step: "activity work with n = ${n}", idempotent: yes}
+`}, s.all("work"))
+		run := start(t, e, "trade", "t-1", map[string]any{"n": 3})
+		fails(t, e, run)
+		policy := func(run *drover.Run) (last *schemas.RetentionPolicy, points []string) {
+			t.Helper()
+			for ev, err := range run.History(t.Context(), drover.HistoryOptions{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				switch a := ev.Attributes.(type) {
+				case *schemas.WorkflowStarted:
+					last = a.Retention
+				case *schemas.RetentionSet:
+					last = a.Policy
+				}
+			}
+			d, err := run.Describe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range d.ReplayPoints {
+				points = append(points, p.Name)
+			}
+			return last, points
+		}
+		want, points := policy(run)
+		if want == nil || len(points) != 2 {
+			t.Fatalf("the first run has the retention %v and the points %v", want, points)
+		}
+		again := replayed(t, run, drover.ReplayOptions{}).Run
+		fails(t, e, again)
+		got, samePoints := policy(again)
+		if diff := cmp.Diff(want, got) + cmp.Diff(points, samePoints); diff != "" {
+			t.Errorf("retention and points (-first +replay):\n%s", diff)
 		}
 	})
 }
