@@ -114,9 +114,9 @@ func (f *replayFlags) one(ctx context.Context, c *drover.Client, e schemas.Execu
 		line.Outcome, line.Because = outcomeRefused, line.Error.Message
 	case out.Run == nil:
 		line.Outcome, line.Plan = outcomeWould, out.Plan
-	case !out.Run.Started():
+	case out.Run.RunID == e.Run:
 		line.Outcome, line.Run, line.Plan = outcomeNothing, out.Run.RunID, out.Plan
-	default:
+	default: // if the first answer was lost, a later try of the request is told that nothing more was begun
 		line.Outcome, line.Run, line.Started, line.Plan = outcomeReplayed, out.Run.RunID, true, out.Plan
 	}
 	if line.Outcome == outcomeWould && line.Plan != nil && line.Plan.From == schemas.ReplayFromEnd {
