@@ -162,7 +162,9 @@ func (p *partition) reset(r *run, e *envelope, q *schemas.StartRequest) {
 		}
 	}
 	if r.live() {
-		e.msg = execution.Start{Request: q, Received: r.state.ReceivedFromWorkflows()}
+		start, _ := e.msg.(execution.Start)
+		start.Request, start.Received = q, r.state.ReceivedFromWorkflows()
+		e.msg = start
 	}
 	p.renew(r, q, append(waiting, r.mailbox...))
 	r.positions = [2]schemas.Position{r.positions[inboxLog].Later(read[inboxLog]), r.positions[signalLog].Later(read[signalLog])}

@@ -70,6 +70,8 @@ type replay struct {
 	old    *execution.State
 	plan   *schemas.ReplayPlan
 	input  schemas.Payload
+	// goesOn: the decider has given the input, so the new run begins where the old one was.
+	goesOn bool
 	// done: an earlier try of the request has begun the run, or there is nothing to do.
 	done bool
 }
@@ -112,12 +114,12 @@ func (p *partition) replay(q *schemas.ReplayRequest, force bool, reply func(any)
 			switch {
 			case y.latest == y.run:
 				reply(y.answer(y.run, false))
-			case open:
-				reply(y.refuse(schemas.Errorf(schemas.CodeConflict, "workflow %q is %s, as run %s: a run is replayed once it has ended", q.WorkflowID, status, y.latest).
-					About(q.WorkflowID, y.latest).WithHint("wait for its end, or end it with: drover cancel %s, or drover terminate %s", q.WorkflowID, q.WorkflowID)))
 			case q.LatestOnly && q.Run != "" && q.Run != y.latest:
 				reply(y.refuse(schemas.Errorf(schemas.CodeConflict, "run %s is not the latest of workflow %q: that is run %s (%s)", q.Run, q.WorkflowID, y.latest, status).
 					InField("run").About(q.WorkflowID, y.latest)))
+			case open:
+				reply(y.refuse(schemas.Errorf(schemas.CodeConflict, "workflow %q is %s, as run %s: a run is replayed once it has ended", q.WorkflowID, status, y.latest).
+					About(q.WorkflowID, y.latest).WithHint("wait for its end, or end it with: drover cancel %s, or drover terminate %s", q.WorkflowID, q.WorkflowID)))
 			default:
 				p.prepare(y, reply)
 			}
@@ -192,6 +194,9 @@ func (p *partition) compose(ctx context.Context, y *replay) error {
 	case next != "":
 		return schemas.Errorf(schemas.CodeConflict, "run %s of workflow %q has continued as run %s", target, y.q.WorkflowID, next).
 			InField("run").About(y.q.WorkflowID, target).WithHint("replay that one")
+	case l.state.Keeping() != nil && l.state.Keeping().Disabled:
+		return schemas.Errorf(schemas.CodeConflict, "the retention of run %s of workflow %q is disabled: it is not kept once it has ended, and cannot be replayed", target, y.q.WorkflowID).
+			About(y.q.WorkflowID, target).WithHint("begin anew with: drover start %s --id %s", l.state.Start.WorkflowType, y.q.WorkflowID)
 	case l.state.Status == schemas.StatusCompleted && y.from() == schemas.ReplayFromEnd:
 		y.run, y.done, y.plan = target, true, &schemas.ReplayPlan{From: schemas.ReplayFromEnd}
 		return nil
@@ -226,7 +231,7 @@ func (p *partition) askReplay(ctx context.Context, y *replay) error {
 		return schemas.Errorf(schemas.CodeConflict, "no decider for type %q is listening, and only it can tell where run %s may begin again", task.Type, s.Run).
 			About(s.WorkflowID, s.Run).WithHint("start one in namespace %q, or begin anew with: drover start %s --id %s", p.b.o.Namespace, task.Type, s.WorkflowID)
 	case errors.Is(err, post.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return schemas.Errorf(schemas.CodeConflict, "the decider of type %q did not tell within %v where run %s may begin again", task.Type, replayAsk.Std(), s.Run).
+		return schemas.Errorf(schemas.CodeTimeout, "the decider of type %q did not tell within %v where run %s may begin again", task.Type, replayAsk.Std(), s.Run).
 			About(s.WorkflowID, s.Run).WithHint("look at its log; asking again does no harm")
 	case err != nil:
 		return err
@@ -254,6 +259,7 @@ func (y *replay) told(typ string, reply *schemas.DecisionReply) error {
 		return schemas.Errorf(schemas.CodeConflict, "run %s of workflow %q cannot be replayed from %s: %s", y.old.Run, y.q.WorkflowID, y.from(), a.Refused).
 			InField("from").About(y.q.WorkflowID, y.old.Run).WithHint("%s", a.Hint)
 	}
+	y.goesOn = len(a.Input) > 0
 	if y.plan, y.input = a.Plan, a.Input; y.plan == nil {
 		y.plan = &schemas.ReplayPlan{From: schemas.ReplayFromStart}
 	}
@@ -300,9 +306,9 @@ func (p *partition) ownInput(ctx context.Context, y *replay) error {
 // start is that of the new run: of the same type, with the same options.
 func (y *replay) start() *schemas.StartRequest {
 	s := y.old.Start
-	attributes := y.old.Attributes
-	if y.plan.From == schemas.ReplayFromStart {
-		attributes = s.Attributes
+	attributes := s.Attributes
+	if y.goesOn {
+		attributes = y.old.Attributes
 	}
 	return &schemas.StartRequest{
 		V: schemas.Version, WorkflowID: y.q.WorkflowID, Run: y.run, RequestID: y.requestID(), Type: s.WorkflowType, TypeVersion: s.WorkflowTypeVersion,
@@ -332,7 +338,11 @@ func (p *partition) begin(y *replay, reply func(any)) {
 		p.log.WithField("workflow", q.WorkflowID).WithField("run", y.old.Run).WithField("from", y.from()).WithField("identity", y.q.Identity).
 			Warn("a replay is forced: idempotence and replay points are not minded")
 	}
-	e := &envelope{wid: q.WorkflowID, msg: execution.Start{Request: q}, at: p.now(), log: noLog, subject: p.b.ns.API(kindReplay), body: body}
+	start := execution.Start{Request: q}
+	if y.goesOn { // it is kept as what it goes on with
+		start.Retention, start.ParentRetention = y.old.Retention, y.old.Start.ParentRetention
+	}
+	e := &envelope{wid: q.WorkflowID, msg: start, at: p.now(), log: noLog, subject: p.b.ns.API(kindReplay), body: body}
 	e.answer = func(*run, []schemas.Event) {
 		if e.verdict.refused != nil {
 			reply(y.refuse(e.verdict.refused))

@@ -76,7 +76,7 @@ type WorkflowStarted struct {
 	RequestIDs []string `json:"requestIds,omitempty"`
 	// Locks are those that the run has from the one which it continues.
 	Locks []HeldLock `json:"locks,omitempty"`
-	// Retention is that of the run which it continues, ParentRetention that of its parent when the child was started. Neither
+	// Retention is that of the run which it continues or replays, ParentRetention that of its parent when the child was started. Neither
 	// is there if nobody has said anything.
 	Retention       *RetentionPolicy `json:"retention,omitempty"`
 	ParentRetention *RetentionPolicy `json:"parentRetention,omitempty"`

@@ -10,6 +10,8 @@ type Start struct {
 	Request *schemas.StartRequest
 	// Received are the ids of signals and cancel requests that other workflows have sent to the run before it.
 	Received []string
+	// Retention and ParentRetention are those of the run that this one replays, if it goes on from there.
+	Retention, ParentRetention *schemas.RetentionPolicy
 }
 
 // Signal is word from outside. If another workflow sends it, External says which; then the sender gets an answer.

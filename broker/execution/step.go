@@ -130,6 +130,7 @@ func (st *step) start(m Start) {
 	def(&e.ActivityDefaults, d.ActivityDefaults)
 	def(&e.ChildPolicy, d.ChildPolicy)
 	def(&e.ChildPolicy, st.c.ChildPolicy)
+	e.Retention, e.ParentRetention = m.Retention, m.ParentRetention
 	if o := r.Origin; o != nil {
 		e.ParentWorkflowExecution, e.ParentScheduledEventID, e.Depth = o.Parent, o.ParentScheduledEventID, o.Depth
 		e.ContinuedExecutionRun, e.FirstExecutionRun = o.ContinuedRun, o.FirstRun

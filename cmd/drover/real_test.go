@@ -123,3 +123,50 @@ func TestCommandsOnAServer(t *testing.T) {
 		t.Fatalf("got %v, want c1 and c2", got)
 	}
 }
+
+// Replays as an operator would do them: one, then all that a query finds, first dry.
+func TestReplaysOnAServer(t *testing.T) {
+	s := serving(t, memoryServer())
+	deciding(t, s.URL)
+	drover := func(args ...string) result { return command("", append(args, "--nats", s.URL, "--timeout", "30s")...) }
+	ok := func(args ...string) string {
+		t.Helper()
+		r := drover(args...)
+		if r.code != exitDone {
+			t.Fatalf("%v: got %d: %s", args, r.code, r.stderr)
+		}
+		return r.stdout
+	}
+	for _, id := range []string{"c1", "c2", "c3"} {
+		ok("start", "cart", "--id", id)
+		drover("replay", id, "--from", "start").want(t, exitFailed, "", "is open", "drover terminate "+id)
+		ok("terminate", id, "--reason", "stuck")
+	}
+	drover("replay", "c1").want(t, exitFailed, "", "from start only", "--from start")
+	if got := ok("replay", "c1", "--from", "start", "--dry-run"); !strings.Contains(got, "would begin from the start") {
+		t.Errorf("got %q", got)
+	}
+	if got := ok("replay", "c1", "--from", "start", "--reason", "it was my mistake", "--request-id", "q"); !strings.Contains(got, "of c1 as run ") {
+		t.Errorf("got %q", got)
+	}
+	if got := ok("replay", "c1", "--from", "start", "--request-id", "q"); !strings.Contains(got, "begun by this request before") {
+		t.Errorf("got %q", got)
+	}
+	ok("signal", "c1", "pay")
+	ok("result", "c1")
+	if got := ok("describe", "c1"); !strings.Contains(got, "initial run") || !strings.Contains(got, "it was my mistake") {
+		t.Errorf("got %s", got)
+	}
+	dry := drover("replay", "--query", "type=cart status=terminated", "--from", "start", "--dry-run")
+	dry.want(t, exitDone, dry.stdout, "2 would be replayed, 1 skipped") // the first run of c1 is not its latest
+	all := drover("replay", "--query", "type=cart status=terminated", "--from", "start", "--reason", "all again")
+	all.want(t, exitDone, all.stdout, "2 replayed, 1 skipped")
+	if got := ok("count", "--type", "cart", "--status", "open"); got != "2\n" {
+		t.Errorf("%s are open, want c2 and c3", got)
+	}
+	again := drover("replay", "--query", "type=cart status=terminated", "--from", "start")
+	again.want(t, exitDone, again.stdout, "0 replayed, 3 skipped") // all three have later runs
+	if got := ok("replay", "c1"); !strings.Contains(got, "nothing is left to run") {
+		t.Errorf("got %q", got)
+	}
+}

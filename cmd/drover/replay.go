@@ -106,7 +106,7 @@ func (a *app) replayed(id string, out *drover.Replayed) error {
 		fmt.Fprintf(&b, "run %s of %s would begin %s\n", out.Replays, id, planWords(out.Plan))
 	case out.Run.Started():
 		fmt.Fprintf(&b, "replayed run %s of %s as run %s, %s\n", out.Replays, id, out.Run.RunID, planWords(out.Plan))
-	case out.Plan != nil:
+	case out.Run.RunID == out.Replays:
 		fmt.Fprintf(&b, "nothing is left to run of %s run %s: it has completed\n", id, out.Run.RunID)
 	default:
 		fmt.Fprintf(&b, "run %s of %s was begun by this request before\n", out.Run.RunID, id)

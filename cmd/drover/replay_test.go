@@ -40,6 +40,8 @@ func TestReplay(t *testing.T) {
 	}
 	answer = schemas.ReplayResponse{Run: "r1", Replays: "r1", Plan: &schemas.ReplayPlan{From: "end"}}
 	s.drover("", "replay", "a").want(t, exitDone, "nothing is left to run of a run r1: it has completed\n")
+	answer = schemas.ReplayResponse{Run: "r2", Replays: "r1", Plan: shipPlan()}
+	s.drover("", "replay", "a", "--request-id", "q").want(t, exitDone, "run r2 of a was begun by this request before\n"+again)
 	answer = schemas.ReplayResponse{Run: "r2"}
 	s.drover("", "replay", "a", "--request-id", "q").want(t, exitDone, "run r2 of a was begun by this request before\n")
 	answer.Error = schemas.Errorf(schemas.CodeConflict, "the flow says replayable: disabled").WithHint("use --force")
@@ -97,6 +99,8 @@ func TestReplayOfAQuery(t *testing.T) {
 		switch q.WorkflowID {
 		case "old":
 			a.Error = schemas.Errorf(schemas.CodeConflict, "run r4 is not the latest").InField("run")
+		case "done":
+			a.Run, a.Started, a.Plan = q.Run, false, &schemas.ReplayPlan{From: "end"}
 		case "bad":
 			a.Error = schemas.Errorf(schemas.CodeConflict, "there is no replay point").InField("from")
 		}
@@ -129,6 +133,13 @@ func TestReplayOfAQuery(t *testing.T) {
 		if !q.LatestOnly || q.RequestID == "" || q.From != "last" || q.Reason != "mended" || q.Run == "" {
 			t.Errorf("asked %+v", q)
 		}
+	}
+	r = s.drover("", "replay", "--query", "status=completed")
+	wantTable(t, r.stdout, []string{
+		"ID RUN OUTCOME NEW RUN BEGINS MAY NOT SIMPLY RUN TWICE", "done r2 nothing to do - at the end, with nothing left to run -",
+	})
+	if r.code != exitDone || !strings.Contains(r.stderr, "0 replayed, 0 skipped, 1 with nothing to do, 0 refused") {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 	asked = nil
 	r = s.drover("", "replay", "--query", "status=failed", "--dry-run", "--json")

@@ -107,16 +107,16 @@ func (f *replayFlags) one(ctx context.Context, c *drover.Client, e schemas.Execu
 	switch {
 	case ok && refusal.Code == schemas.CodeConflict && refusal.Field == "run":
 		line.Because = refusal.Message
-	case isAny(err, drover.ErrUnavailable, drover.ErrTimeout, drover.ErrPermission, drover.ErrInvalid, context.Canceled, context.DeadlineExceeded):
+	case isAny(err, drover.ErrUnavailable, drover.ErrPermission, drover.ErrInvalid, context.Canceled, context.DeadlineExceeded):
 		return line, err
 	case err != nil:
 		_, line.Error = describeError(err)
 		line.Outcome, line.Because = outcomeRefused, line.Error.Message
 	case out.Run == nil:
 		line.Outcome, line.Plan = outcomeWould, out.Plan
-	case !out.Run.Started():
+	case out.Run.RunID == e.Run:
 		line.Outcome, line.Run, line.Plan = outcomeNothing, out.Run.RunID, out.Plan
-	default:
+	default: // if the first answer was lost, a later try of the request is told that nothing more was begun
 		line.Outcome, line.Run, line.Started, line.Plan = outcomeReplayed, out.Run.RunID, true, out.Plan
 	}
 	if line.Outcome == outcomeWould && line.Plan != nil && line.Plan.From == schemas.ReplayFromEnd {

@@ -201,11 +201,7 @@ steps:
 		mu.Lock()
 		broken = false
 		mu.Unlock()
-		input, err := flow.Replay(contextOf(t, e, "t-1"), "end", false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again := start(t, e, "trip", "t-2", json.RawMessage(input))
+		again := replayed(t, run, drover.ReplayOptions{}).Run
 		var got []any
 		e.Result(again, &got)
 		if diff := cmp.Diff([]any{"paid a", "paid b"}, got); diff != "" {
@@ -216,18 +212,6 @@ steps:
 			t.Errorf("calls: what is done is not done again (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// contextOf is what the last decision of a run left.
-func contextOf(t *testing.T, e *drovertest.Env, id string) schemas.Payload {
-	t.Helper()
-	var last schemas.Payload
-	for _, ev := range e.History(id) {
-		if a, ok := ev.Attributes.(*schemas.DeciderCompleted); ok {
-			last = a.ExecutionContext
-		}
-	}
-	return last
 }
 
 func TestCancelReachesChildren(t *testing.T) {

@@ -65,19 +65,6 @@ func unwrap[T any](p schemas.Payload) (*T, bool, error) {
 	return v, true, nil
 }
 
-// Replay makes the input of a run that repeats one that has ended. context is what the last decision of that run left. from is start,
-// last, end, or the id, index or ref of a step; force goes around replayable: disabled, idempotence and replay points.
-func Replay(context schemas.Payload, from string, force bool) (schemas.Payload, error) {
-	s, err := restore(context)
-	if err != nil {
-		return nil, err
-	}
-	if s == nil {
-		return nil, errors.New("flow: the run has left no state to replay from: start it anew")
-	}
-	return wrap(origin{Version: s.Version, Part: s.Part, Replay: &replay{State: s.State, From: from, Force: force}})
-}
-
 // saved is the decision context of a run.
 type saved struct {
 	Format  int             `json:"drover_flow"`

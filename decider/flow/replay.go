@@ -46,7 +46,7 @@ func (d *Decider) Replay(ctx context.Context, t *decider.Task, q schemas.ReplayQ
 	if err != nil {
 		return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
 	}
-	input, err := Replay(before, q.From, q.Force)
+	input, err := wrap(origin{Version: s.Version, Part: s.Part, Replay: &replay{State: s.State, From: q.From, Force: q.Force}})
 	if err != nil {
 		return nil, err
 	}

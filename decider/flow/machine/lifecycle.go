@@ -154,7 +154,25 @@ func (m *machine) repeats(o *Origin) bool {
 	if err != nil && !errors.Is(err, errMoved) {
 		m.broke(failureOf(err))
 	}
-	return m.s.Status == Staged
+	if m.s.Status == Staged {
+		m.remark()
+		return true
+	}
+	return false
+}
+
+// remark tells those who look at the new run which points it has from the old one, the one that was passed last behind the others. That
+// at which it begins marks itself.
+func (m *machine) remark() {
+	points := slices.DeleteFunc(slices.Clone(m.s.Points), func(ref string) bool { return ref == m.s.Last })
+	if slices.Contains(m.s.Points, m.s.Last) {
+		points = append(points, m.s.Last)
+	}
+	for _, ref := range points {
+		if ref != m.began || m.s.Entered {
+			m.do(Action{Do: MarkPoint, Name: ref})
+		}
+	}
 }
 
 // stage judges the condition of the run, asks for its lock, and begins. It is called again when a state key has been read.

@@ -225,49 +225,6 @@ func (w *world) decode() *machine.State {
 	return s
 }
 
-// replay begins a run. What a preview says of it must be true: it is refused, or not.
-func (w *world) replay(o machine.Origin) string {
-	if w.state == nil {
-		return "there is no run\n"
-	}
-	p, err := w.flow.Program(w.decode().Program)
-	if err != nil {
-		return err.Error() + "\n"
-	}
-	_, refusal := machine.Preview(p, o)
-	out := w.start(machine.Begin{Program: w.decode().Program, Replay: &o})
-	if refused := strings.HasPrefix(out, "fail [not-replayable]"); refused != (refusal != nil) {
-		w.t.Errorf("replay %s: the preview says %v, and it comes to\n%s", o.From, refusal, out)
-	}
-	return out
-}
-
-func (w *world) preview(o machine.Origin) string {
-	p, err := w.flow.Program(w.decode().Program)
-	if err != nil {
-		return err.Error() + "\n"
-	}
-	before := w.show()
-	r, err := machine.Preview(p, o)
-	if w.show() != before {
-		w.t.Error("a preview has changed the state")
-	}
-	if err != nil {
-		return err.Error() + "\n"
-	}
-	out := "from " + r.From
-	if r.Resumes {
-		out += ", within"
-	}
-	for _, s := range r.Again {
-		out += "\nagain " + strings.Join(strings.Fields(strings.Join([]string{s.Ref, s.ID, s.Type}, " ")), " ")
-		if s.Risky {
-			out += ", risky"
-		}
-	}
-	return out + "\n"
-}
-
 // half is the dice of the scripts.
 func half() float64 { return 0.5 }
 
