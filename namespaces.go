@@ -28,6 +28,10 @@ type NamespaceOptions struct {
 	RequireTypes *bool
 	// Description says what the namespace is for, in at most 1,024 bytes.
 	Description string
+	// FlowRetention says how closed runs of flows are kept that say nothing themselves, Retention those of other types:
+	// expressions such as "3 soft 3", 7d or max(24h, 5). Default to what the namespace has, and to 3 of each flow and 7 days.
+	FlowRetention string
+	Retention     string
 }
 
 // CreateNamespace makes a namespace, whichever one the client talks to, and tells what it has; nil options mean all defaults.
@@ -42,6 +46,7 @@ func (c *Client) CreateNamespace(ctx context.Context, name string, o *NamespaceO
 	}
 	a, err := c.namespaces(ctx, "create", namespaceHold, &schemas.NamespaceRequest{
 		Name: name, Partitions: o.Partitions, Replicas: o.Replicas, MaxBytes: o.MaxBytes, RequireTypes: o.RequireTypes, Description: o.Description,
+		FlowRetention: o.FlowRetention, Retention: o.Retention,
 	})
 	if err != nil {
 		return nil, err

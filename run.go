@@ -129,6 +129,14 @@ func (r *Run) Why(ctx context.Context) (string, error) {
 	return out.Because, nil
 }
 
+// Retention tells how long the run is kept after its end, by what it is judged, and why it is still there. The master of the
+// namespace answers, so a server with the role ops must run.
+//
+// Errors: [ErrNotFound], [ErrUnavailable], [ErrTimeout].
+func (r *Run) Retention(ctx context.Context) (*schemas.RetentionResponse, error) {
+	return ask1(ctx, r, "retention", func(a *schemas.RetentionResponse) *schemas.Error { return a.Error })
+}
+
 // ask1 asks a verb that takes nothing but the execution.
 func ask1[Answer any](ctx context.Context, r *Run, verb string, refusal func(*Answer) *schemas.Error) (*Answer, error) {
 	q, err := r.query(verb, 0)

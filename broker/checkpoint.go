@@ -13,6 +13,9 @@ import (
 // purgeBatch is how many consumed messages may lie in a log before they are purged.
 const purgeBatch = 2000
 
+// restEvery is after how long fewer are purged too.
+const restEvery = time.Minute
+
 // tick writes the checkpoint and tidies the logs.
 func (p *partition) tick() {
 	p.loop.after(p.b.o.CheckpointEvery, p.tick)
@@ -87,13 +90,13 @@ func (p *partition) tidy() {
 	}
 	for log, in := range p.intakes {
 		keep, batch := p.positionOf(log), uint64(purgeBatch)
-		if p.room.limit > 0 && time.Since(p.tidied) > roomEvery {
-			batch = 1 // few large messages fill a limited log too
+		if since := time.Since(p.tidied[log]); p.room.limit > 0 && since > roomEvery || since > restEvery {
+			batch = 1 // few large messages fill a limited log too; and retention waits for the messages of a run to be gone
 		}
 		if keep.Incarnation != in.incarnation || keep.Sequence < p.purged[log]+batch {
 			continue
 		}
-		p.tidied = time.Now()
+		p.tidied[log] = time.Now()
 		p.purging = true
 		readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, p.b.conn.Purge(ctx, in.stream, in.filter, keep.Sequence)

@@ -37,8 +37,12 @@ func describe(h post.Header, s *execution.State, events []schemas.Event) {
 	b = strconv.AppendInt(append(b, ' '), int64(s.StartBase), 36)
 	b = append(append(b, ' '), subject.Token(s.Start.WorkflowType)...)
 	h[schemas.StatusHeader] = []string{string(b)}
-	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" || s.Start.ParentWorkflowExecution != nil || s.Start.Replays != nil {
-		more, err := json.Marshal(moreInfo{s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution, s.Start.Replays})
+	keeping := s.Keeping()
+	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" || s.Start.ParentWorkflowExecution != nil ||
+		s.Start.Replays != nil || keeping != nil || s.Start.FirstExecutionRun != "" {
+		more, err := json.Marshal(moreInfo{
+			s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution, s.Start.Replays, keeping, s.Start.FirstExecutionRun,
+		})
 		if err == nil {
 			h[headerMore] = []string{string(more)}
 		}
@@ -51,6 +55,24 @@ type moreInfo struct {
 	Attributes map[string]string  `json:"attributes,omitempty"`
 	Parent     *schemas.Execution `json:"parent,omitempty"`
 	Replays    *schemas.ReplayOf  `json:"replays,omitempty"`
+	// Retention and First are for who judges how long the run is kept.
+	Retention *schemas.RetentionPolicy `json:"retention,omitempty"`
+	First     string                   `json:"first,omitempty"`
+}
+
+// Line is what the headers of a record tell of its run.
+type Line struct {
+	schemas.ExecutionInfo
+	// Retention is what the run has asked for, or its parent; nil if nobody has.
+	Retention *schemas.RetentionPolicy
+	// FirstRun is the first run of the chain that it belongs to; empty in that run itself.
+	FirstRun string
+}
+
+// ReadLine reads the headers of a history record. Of a closed run only the last record says so.
+func ReadLine(m post.Stored) (Line, error) {
+	i, more, err := readHeaders(m)
+	return Line{i, more.Retention, more.First}, err
 }
 
 func infoOf(s *execution.State) schemas.ExecutionInfo {
@@ -67,37 +89,41 @@ func infoOf(s *execution.State) schemas.ExecutionInfo {
 
 // infoFrom reads a run's line off the headers of its last record.
 func infoFrom(m post.Stored) (schemas.ExecutionInfo, error) {
+	i, _, err := readHeaders(m)
+	return i, err
+}
+
+func readHeaders(m post.Stored) (i schemas.ExecutionInfo, more moreInfo, err error) {
 	_, wid, run, err := subject.ParseHistory(m.Subject)
 	if err != nil {
-		return schemas.ExecutionInfo{}, err
+		return i, more, err
 	}
-	i := schemas.ExecutionInfo{WorkflowID: wid, Run: run, Status: schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader))}
+	i = schemas.ExecutionInfo{WorkflowID: wid, Run: run, Status: schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader))}
 	last, started, typ, base := m.Header.Get(oldHeaderLast), m.Header.Get(oldHeaderStarted), m.Header.Get(oldHeaderType), 10
 	if all := strings.Split(m.Header.Get(schemas.StatusHeader), " "); len(all) == 4 {
 		last, started, typ, base = all[1], all[2], all[3], 36
 	}
 	if i.Type, err = subject.ParseToken(typ); err != nil {
-		return i, err
+		return i, more, err
 	}
 	at, err := strconv.ParseInt(started, base, 64)
 	if err != nil {
-		return i, err
+		return i, more, err
 	}
 	i.StartedAt = schemas.Timestamp(at)
 	if i.Events, err = strconv.ParseInt(last, 10, 64); err != nil {
-		return i, err
+		return i, more, err
 	}
 	if i.Status.Closed() {
 		i.ClosedAt = schemas.At(m.Time)
 	}
 	if raw := m.Header.Get(headerMore); raw != "" {
-		var more moreInfo
 		if err := json.Unmarshal([]byte(raw), &more); err != nil {
-			return i, err
+			return i, more, err
 		}
 		i.TypeVersion, i.Tags, i.Attributes, i.Parent, i.Replays = more.Version, more.Tags, more.Attributes, more.Parent, more.Replays
 	}
-	return i, nil
+	return i, more, nil
 }
 
 const (

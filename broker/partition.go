@@ -105,7 +105,7 @@ type partition struct {
 	checkpointing  bool
 	purged         [2]uint64
 	purging        bool
-	tidied         time.Time       // when a log was last purged
+	tidied         [2]time.Time    // when each log was last purged
 	buried         map[string]bool // dead letters above the checkpoint, by their tail
 	missingStreams map[string][]func()
 	nextDead       uint64
@@ -126,7 +126,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
-		head: make(post.Header, 6), known: known{ids: seen.New(mostKnown)},
+		head: make(post.Header, 6), tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: seen.New(mostKnown)},
 	}
 }
 

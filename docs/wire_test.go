@@ -40,35 +40,38 @@ func literal(e ast.Expr) (string, bool) {
 	return s, err == nil
 }
 
-// verbs is the table of the verbs that a package serves: {"name", "about: Request → Response", …}.
-func verbs(t *testing.T, dir, prefix string) string {
+// verbs is the table of the verbs that packages serve: {"name", "about: Request → Response", …}.
+func verbs(t *testing.T, prefix string, dirs ...string) string {
 	known := jsonschema.Names()
 	link := func(message string) string {
 		if !slices.Contains(known, message) {
-			t.Errorf("%s: %q is no message", dir, message)
+			t.Errorf("%v: %q is no message", dirs, message)
 		}
 		return "[" + message + "](#" + strings.ToLower(message) + ")"
 	}
 	var body [][]string
-	literals(t, dir, func(texts []string) {
-		if len(texts) < 2 || !strings.Contains(texts[1], " → ") {
-			return
+	for _, dir := range dirs {
+		before := len(body)
+		literals(t, dir, func(texts []string) {
+			if len(texts) < 2 || !strings.Contains(texts[1], " → ") {
+				return
+			}
+			n := strings.LastIndex(texts[1], ": ")
+			request, response, _ := strings.Cut(texts[1][n+2:], " → ")
+			body = append(body, []string{"`" + prefix + texts[0] + "`", text(texts[1][:n]), link(request), link(response)})
+		})
+		if len(body) == before {
+			t.Fatalf("%s serves no verbs any more", dir)
 		}
-		n := strings.LastIndex(texts[1], ": ")
-		request, response, _ := strings.Cut(texts[1][n+2:], " → ")
-		body = append(body, []string{"`" + prefix + texts[0] + "`", text(texts[1][:n]), link(request), link(response)})
-	})
-	if len(body) == 0 {
-		t.Fatalf("%s serves no verbs any more", dir)
 	}
 	slices.SortFunc(body, slices.Compare[[]string])
 	return table([]string{"subject", "what it does", "request", "answer"}, body)
 }
 
-func api(t *testing.T) string { return verbs(t, "broker", "drover.<ns>.api.") }
+func api(t *testing.T) string { return verbs(t, "drover.<ns>.api.", "broker", "ops/retention") }
 
 func namespaceAPI(t *testing.T) string {
-	return verbs(t, "broker/topology", schemas.NamespaceSubject(""))
+	return verbs(t, schemas.NamespaceSubject(""), "broker/topology")
 }
 
 func toJSON(v any) string {

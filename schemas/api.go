@@ -342,6 +342,28 @@ type WhyResponse struct {
 	Error   *Error `json:"error,omitempty"`
 }
 
+// RetentionResponse explains how long a run is kept, and why it is still there.
+type RetentionResponse struct {
+	V          int       `json:"v,omitempty"`
+	WorkflowID string    `json:"workflowId"`
+	Run        string    `json:"run"`
+	Status     Status    `json:"status"`
+	ClosedAt   Timestamp `json:"closedAt,omitempty"`
+	// Group are the runs that are judged together, Expression what they are judged by, Source who has said so.
+	Group      string `json:"group,omitempty"`
+	Expression string `json:"expression,omitempty"`
+	Source     string `json:"source,omitempty"`
+	// Rank is the place of the run among the Count runs of the group, 1 for the one that closed last.
+	Rank  int `json:"rank,omitempty"`
+	Count int `json:"count,omitempty"`
+	// Until is when time alone ends the judgement; left out if it never does.
+	Until Timestamp `json:"until,omitempty"`
+	// Goes: it is to be purged as soon as it may.
+	Goes    bool   `json:"goes,omitempty"`
+	Because string `json:"because"`
+	Error   *Error `json:"error,omitempty"`
+}
+
 // DeadRequest lists dead letters. With count it counts them by reason instead, and limit does not matter.
 type DeadRequest struct {
 	V      int    `json:"v,omitempty"`

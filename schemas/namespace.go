@@ -20,6 +20,10 @@ type NamespaceRequest struct {
 	MaxBytes     int64  `json:"maxBytes,omitempty"`
 	RequireTypes *bool  `json:"requireTypes,omitempty"`
 	Description  string `json:"description,omitempty"`
+	// FlowRetention says how closed runs of flows are kept that say nothing themselves, Retention those of other types: expressions
+	// such as "3 soft 3" and 7d.
+	FlowRetention string `json:"flowRetention,omitempty"`
+	Retention     string `json:"retention,omitempty"`
 	// Force deletes a namespace that has open runs. It belongs to delete, as do Reason and Identity, which say why and who.
 	Force    bool   `json:"force,omitempty"`
 	Reason   string `json:"reason,omitempty"`
@@ -50,6 +54,9 @@ type NamespaceInfo struct {
 	// RequireTypes refuses workflows and activities whose types are not registered.
 	RequireTypes bool   `json:"requireTypes"`
 	Description  string `json:"description,omitempty"`
+	// FlowRetention says how closed runs of flows are kept that say nothing themselves, Retention those of other types.
+	FlowRetention string `json:"flowRetention,omitempty"`
+	Retention     string `json:"retention,omitempty"`
 	// Storage is file or memory.
 	Storage   string    `json:"storage"`
 	CreatedAt Timestamp `json:"createdAt"`

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/retention"
 	"github.com/sirupsen/logrus"
 )
 
@@ -51,6 +52,10 @@ type Options struct {
 	RequireTypes *bool
 	// Description says what the namespace is for, in at most 1,024 bytes of text. Defaults to what the namespace has.
 	Description string
+	// FlowRetention says how closed runs of flows are kept that say nothing themselves, Retention those of other types, as
+	// [retention.ParseDefault] reads them. Default to what the namespace has, and to [DefaultFlowRetention] and
+	// [DefaultRetention] for a new one.
+	FlowRetention, Retention string
 	// Synced says that the one server is ours and syncs every write before it acknowledges it. A new namespace is then made
 	// so that what an owner can repeat from the histories is not synced, see [Namespace]. Defaults to false.
 	Synced bool
@@ -78,8 +83,24 @@ func (o Options) validate() error {
 	if len(o.Description) > maxDescription || !utf8.ValidString(o.Description) || strings.ContainsFunc(o.Description, unicode.IsControl) {
 		return fmt.Errorf("%w: Description has %d bytes: use at most %d of text without control characters", ErrInvalidOptions, len(o.Description), maxDescription)
 	}
+	for _, r := range []struct{ field, text string }{{"FlowRetention", o.FlowRetention}, {"Retention", o.Retention}} {
+		if r.text == "" {
+			continue
+		}
+		if _, err := retention.ParseDefault(r.text); err != nil || len(r.text) > maxDescription {
+			return fmt.Errorf("%w: %s: %w", ErrInvalidOptions, r.field, cmp.Or(err, errLongRetention))
+		}
+	}
 	return validateSize(o.Replicas, o.MaxBytes)
 }
+
+// What holds for closed runs that say nothing, in a namespace that says nothing.
+const (
+	DefaultFlowRetention = "3 soft 3"
+	DefaultRetention     = "7d"
+)
+
+var errLongRetention = errors.New("it is too long: one count and one duration say most of what can be said")
 
 func validateSize(replicas int, maxBytes int64) error {
 	switch replicas {

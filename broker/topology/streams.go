@@ -26,6 +26,9 @@ const (
 	// let a stream change that.
 	metaRelaxed     = "drover.relaxed"
 	metaDescription = "drover.description"
+	// Left out, the defaults of the version that reads it hold.
+	metaFlowRetention = "drover.flow-retention"
+	metaRetention     = "drover.retention"
 	// Since when, and why, the namespace is being deleted. It stands there until the stream is gone.
 	metaDeleting       = "drover.deleting"
 	metaDeletingReason = "drover.deleting-reason"
@@ -83,6 +86,12 @@ func (n *Namespace) signals(version string) wanted {
 	}
 	if n.Description != "" {
 		w.Metadata[metaDescription] = n.Description
+	}
+	if n.FlowRetention != DefaultFlowRetention {
+		w.Metadata[metaFlowRetention] = n.FlowRetention
+	}
+	if n.Retention != DefaultRetention {
+		w.Metadata[metaRetention] = n.Retention
 	}
 	return w
 }

@@ -53,6 +53,8 @@ type Namespace struct {
 
 	RequireTypes bool   // workflows and activities of types that are not registered are refused
 	Description  string // what it is for
+	// FlowRetention and Retention are how closed runs of flows and of other types are kept that say nothing themselves.
+	FlowRetention, Retention string
 }
 
 // String prints the namespace as one line of words, for the log.
@@ -65,6 +67,7 @@ func (n *Namespace) String() string {
 	if n.MaxBytes > 0 {
 		s += fmt.Sprintf(" max-bytes=%d", n.MaxBytes)
 	}
+	s += fmt.Sprintf(" retention-flows=%q retention=%q", n.FlowRetention, n.Retention)
 	if n.RequireTypes {
 		s += " require-types=true"
 	}
@@ -181,6 +184,8 @@ func (o Options) merge(have *jetstream.StreamConfig, name subject.Namespace) (*N
 		ns.RequireTypes = *o.RequireTypes
 	}
 	ns.Description = cmp.Or(o.Description, ns.Description)
+	ns.FlowRetention = cmp.Or(o.FlowRetention, ns.FlowRetention)
+	ns.Retention = cmp.Or(o.Retention, ns.Retention)
 	return ns, nil
 }
 
@@ -211,6 +216,7 @@ func readAny(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, 
 		Memory: have.Storage == jetstream.MemoryStorage, MaxBytes: max(have.MaxBytes, 0),
 		Relaxed:      have.Metadata[metaRelaxed] == "true",
 		RequireTypes: have.Metadata[metaRequireTypes] == "true", Description: have.Metadata[metaDescription],
+		FlowRetention: cmp.Or(have.Metadata[metaFlowRetention], DefaultFlowRetention), Retention: cmp.Or(have.Metadata[metaRetention], DefaultRetention),
 	}, nil
 }
 
@@ -221,5 +227,6 @@ func (o Options) fresh() *Namespace {
 		Partitions: cmp.Or(o.Partitions, defaultPartitions), Replicas: cmp.Or(o.Replicas, 1),
 		Synced: o.Synced, Relaxed: o.Synced && !o.Memory && o.Replicas <= 1,
 		RequireTypes: o.RequireTypes != nil && *o.RequireTypes, Description: o.Description,
+		FlowRetention: cmp.Or(o.FlowRetention, DefaultFlowRetention), Retention: cmp.Or(o.Retention, DefaultRetention),
 	}
 }

@@ -72,6 +72,8 @@ func namespaceCreate(a *app) *cobra.Command {
 	fs.Var(&maxBytes, "max-bytes", "limit of each stream, such as 1GiB, at least 16MiB; NONE takes it away (default none)")
 	fs.IntVar(&o.Replicas, "replicas", 0, "servers of the NATS cluster that hold each stream: 1, 3 or 5 (default that of the server)")
 	fs.BoolVar(&requireTypes, "require-types", false, "refuse workflows and activities whose types are not registered")
+	fs.StringVar(&o.FlowRetention, "retention-flows", "", `how closed runs of flows are kept that say nothing themselves, such as "max(5, 24h)" (default "3 soft 3")`)
+	fs.StringVar(&o.Retention, "retention", "", `how those of other types are kept, such as 30d or forever (default 7d)`)
 	fs.StringVar(&o.Description, "description", "", "what the namespace is for")
 	return cmd
 }
@@ -141,6 +143,7 @@ func namespaceText(i *schemas.NamespaceInfo) []byte {
 	field("storage", "%s, %d replicas", i.Storage, i.Replicas)
 	field("max bytes", "%s for each stream", limit(i.MaxBytes))
 	field("types", "%s", map[bool]string{true: "must be registered", false: "need not be registered"}[i.RequireTypes])
+	field("retention", "%s of flows, %s of other types, unless runs say otherwise", i.FlowRetention, i.Retention)
 	lists := "none"
 	if len(i.Lists) > 0 {
 		lists = strings.Join(i.Lists, ", ")

@@ -92,7 +92,10 @@ func (t *tenant) openClaims(ctx context.Context) (err error) {
 // build makes the roles.
 func (t *tenant) build() error {
 	t.roles = map[string]runner{}
-	var err error
+	system, err := t.retention()
+	if err != nil {
+		return err
+	}
 	if t.keeper, err = t.master(); err != nil {
 		return err
 	}
@@ -106,7 +109,7 @@ func (t *tenant) build() error {
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
 				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(),
 				Stage: t.node.stage(), Expendable: t.expendable(),
-				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents},
+				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})
 			r = t.broker
 		case roleTimers:
@@ -155,7 +158,11 @@ func (t *tenant) master() (*ops.Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Tasks = append(o.Tasks, auditor.Run)
+	janitor, err := t.janitor()
+	if err != nil {
+		return nil, err
+	}
+	o.Tasks = append(o.Tasks, auditor.Run, janitor.Run)
 	return ops.NewMaster(o)
 }
 
@@ -221,12 +228,13 @@ func (t *tenant) awaitPartitions(ctx context.Context) bool {
 }
 
 // serves tells whether this is the namespace that is served: not a later one of the same name, nor one that demands
-// something else of its types.
+// something else of its types or keeps its closed runs otherwise.
 func (t *tenant) serves(i *topology.Info) bool {
 	if t.seen == nil {
 		t.seen = i // the home's
 	}
-	return t.seen.Created.Equal(i.Created) && t.seen.RequireTypes == i.RequireTypes
+	return t.seen.Created.Equal(i.Created) && t.seen.RequireTypes == i.RequireTypes &&
+		t.seen.FlowRetention == i.FlowRetention && t.seen.Retention == i.Retention
 }
 
 // leaving tells whether the tenant was dropped, over whether nothing of it runs any more.

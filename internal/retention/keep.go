@@ -105,6 +105,11 @@ func latestFirst(runs []Run) []Run {
 	})
 }
 
+// Judge is the verdict on a run of a rank, 0 for the one that closed last, in a group of so many. [Keep] says the same of all.
+func (p Policy) Judge(r Run, rank, count int, now time.Time) Verdict {
+	return p.judge(r, rank, count, now)
+}
+
 func (p Policy) judge(r Run, rank, count int, now time.Time) Verdict {
 	who := fmt.Sprintf("It is the %s of %d in its group and closed %s ago", ordinal(rank+1), count, ago(now.Sub(r.Closed)))
 	disk := p.Disk

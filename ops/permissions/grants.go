@@ -42,7 +42,7 @@ type rights struct {
 
 // verbs of the API by what they do. Tests compare them with the API itself.
 var (
-	lookingVerbs = []string{"describe", "result", "history", "why", "list", "count", "lists", "locks", "dead", "typeList", "typeDescribe"}
+	lookingVerbs = []string{"describe", "result", "history", "why", "retention", "list", "count", "lists", "locks", "dead", "typeList", "typeDescribe"}
 	clientVerbs  = []string{"start", "signal", "result", "replay"}
 	// The rest. An audit only looks, but at every run.
 	changingVerbs = []string{
@@ -331,6 +331,7 @@ func (r *rights) ops() []Grant {
 		Grant{Why: "make, change and delete the streams of namespaces, look for lost tasks", Publish: []string{r.js(">"), "$JS.ACK.>"}},
 		Grant{Why: "the service that keeps the namespaces", Publish: []string{schemas.NamespacesChanged}, Subscribe: []string{schemas.NamespaceSubject("*"), allServices}},
 		Grant{Why: whyAnswers, Publish: answers()},
+		Grant{Why: "questions about how long closed runs are kept", Subscribe: r.api("retention")},
 		Grant{Why: "fence a partition whose owner is gone", Publish: []string{anyOf(r.ns.Fence(0), partitionToken)}},
 		Grant{Why: "ask the owners about lost tasks and stuck runs", Publish: []string{r.ns.AllActOutcomes("*"), r.ns.AllAPI(), anyOf(r.ns.Owner(0), partitionToken)}},
 		Grant{Why: "tell nodes and workers, bury what cannot be read", Publish: []string{r.ns.AllControl(), r.ns.AllDead(), r.ns.AllEvents()}},

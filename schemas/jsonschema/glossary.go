@@ -275,6 +275,7 @@ var glossary = map[string]string{
 	"state":                  "what the decider needs to begin there again",
 	"only":                   "forget the replay points before",
 	"retention":              "how long, or how many",
+	"flowRetention":          "how closed runs of flows are kept that say nothing themselves",
 	"policy":                 "what the retention came to mean at that moment",
 	"parentRetention":        "the retention of the parent when the child was started",
 	"disk":                   "what is kept on disk: a count, a duration, forever, min(...) or max(...)",

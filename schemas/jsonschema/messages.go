@@ -71,5 +71,6 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.UploadRequest](),
 		reflect.TypeFor[schemas.UploadResponse](),
 		reflect.TypeFor[schemas.WhyResponse](),
+		reflect.TypeFor[schemas.RetentionResponse](),
 	}
 }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/schemas"
+)
+
+func retentionCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "retention",
+		Short: "Tell how long closed runs are kept, and why one is still there",
+		Long: `Tell how long closed runs are kept. What a run says itself holds for it and those it is judged with; for others the defaults
+of the namespace do, which drover namespace create changes with --retention and --retention-flows.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("explain is missing")
+			}
+			return fmt.Errorf("there is no command %q: use explain", "retention "+args[0])
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	cmd.AddCommand(retentionExplain(a))
+	return cmd
+}
+
+func retentionExplain(a *app) *cobra.Command {
+	var runID string
+	cmd := &cobra.Command{
+		Use:   "explain ID",
+		Short: "Tell why a run is still there, by what it is judged, and when it goes",
+		Long: `Tell why a run is still there, in which group and by which expression it is judged, and when it goes. Open runs are always
+kept. Without --run it is the latest run of the workflow id. The master of the namespace answers: a server with the role ops.`,
+		Args: argNames("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				r, err := c.Run(args[0], runID).Retention(ctx)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.document(r)
+				}
+				_, err = a.stdout.Write(retentionText(r))
+				return err
+			})
+		},
+	}
+	runFlag(cmd, &runID)
+	return cmd
+}
+
+// retentionText lays an explanation out for people.
+func retentionText(r *schemas.RetentionResponse) []byte {
+	var b bytes.Buffer
+	fmt.Fprintln(&b, sentence(r.Because))
+	t := tabwriter.NewWriter(&b, 2, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "run\t%s, %s\n", word(r.Run, 40), r.Status)
+	if r.ClosedAt != 0 {
+		fmt.Fprintf(t, "closed\t%s\n", when(r.ClosedAt))
+	}
+	if r.Group != "" {
+		fmt.Fprintf(t, "group\t%s: number %d of %d\n", sentence(r.Group), r.Rank, r.Count)
+		fmt.Fprintf(t, "judged by\t%s, %s\n", sentence(r.Expression), r.Source)
+	}
+	if r.Until != 0 {
+		fmt.Fprintf(t, "until\t%s\n", when(r.Until))
+	}
+	t.Flush()
+	return b.Bytes()
+}

@@ -1,0 +1,209 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/retention"
+	"github.com/droverhq/drover/schemas"
+)
+
+// verbs are those of the API that a master answers.
+var verbs = []struct{ name, about string }{
+	{"retention", "how long a closed run is kept, and why: ExecutionRequest → RetentionResponse"},
+}
+
+// serve answers the verb until stop is called.
+func (j *Janitor) serve(ctx context.Context) (stop func(), err error) {
+	verb := verbs[0].name
+	var answering sync.WaitGroup
+	sub, err := j.o.Conn.Subscribe(j.o.Namespace.API(verb), "", func(m post.Msg) {
+		answering.Go(func() { j.answer(ctx, m) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("retention: answer the verb %s: %w", verb, err)
+	}
+	return func() {
+		if err := sub.Close(); err != nil {
+			j.o.Logger.WithField("err", err).Debug("the verb is answered no more, and NATS does not know")
+		}
+		answering.Wait()
+	}, nil
+}
+
+func (j *Janitor) answer(ctx context.Context, m post.Msg) {
+	if m.Reply == "" {
+		return
+	}
+	q := schemas.ExecutionRequest{}
+	var a *schemas.RetentionResponse
+	err := schemas.Unmarshal(m.Data, &q)
+	if err != nil {
+		err = schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err)
+	} else if err = schemas.ValidateID("workflowId", q.WorkflowID); err != nil {
+		err = schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflowId")
+	} else {
+		a, err = j.Explain(ctx, q.WorkflowID, q.Run)
+	}
+	if err != nil {
+		e, ok := errors.AsType[*schemas.Error](err)
+		if !ok {
+			e = schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("try again")
+		}
+		a = &schemas.RetentionResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: e}
+	}
+	encode := schemas.MarshalJSON
+	if m.Header.Get(schemas.ContentTypeHeader) == schemas.ContentTypeMsgpack {
+		encode = schemas.Marshal
+	}
+	body, err := encode(a)
+	if err == nil {
+		err = j.o.Conn.Publish(m.Reply, nil, body)
+	}
+	if err != nil {
+		j.o.Logger.WithField("err", err).Warn("a question about retention cannot be answered")
+	}
+}
+
+// Explain says in words why a run is still there, in which group and by which expression it is judged, and when it goes. Without a
+// run it is the latest of the workflow id. An error is of type [*schemas.Error], or that of a stream.
+func (j *Janitor) Explain(ctx context.Context, wid, run string) (*schemas.RetentionResponse, error) {
+	p := subject.Partition(wid, j.o.Partitions)
+	subj := j.o.Namespace.HistoryOfWorkflow(p, wid)
+	if run != "" {
+		subj = j.o.Namespace.History(p, wid, run)
+	}
+	m, err := j.o.Conn.LastBySubject(ctx, j.o.Namespace.StreamHistory(p), subj)
+	if errors.Is(err, post.ErrNotFound) {
+		e := schemas.Errorf(schemas.CodeNotFound, "workflow %q has no such history: it was never started, or is purged", wid).InField("workflowId").About(wid, run)
+		return nil, e.WithHint("see what there is with: drover list")
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := broker.ReadLine(*m)
+	if err != nil {
+		return nil, err
+	}
+	now, err := j.serverTime(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &schemas.RetentionResponse{V: schemas.Version, WorkflowID: wid, Run: l.Run, Status: l.Status, ClosedAt: l.ClosedAt}
+	if !l.Status.Closed() {
+		a.Because = "never: it is open, and open runs are always kept"
+		return a, nil
+	}
+	return a, j.explainClosed(ctx, a, entryOf(p, m), &l, &look{j: j, now: now, checkpoints: map[int]schemas.Checkpoint{}})
+}
+
+func (j *Janitor) explainClosed(ctx context.Context, a *schemas.RetentionResponse, e entry, l *line, k *look) error {
+	held := j.holder(e)
+	if held == "" {
+		if j.judge(a, e, l, k) {
+			return nil
+		}
+		if !j.isReady() {
+			return schemas.Errorf(schemas.CodeUnavailable, "the histories are still being read since the master has changed").WithHint("ask again in a moment")
+		}
+		_, why, err := k.may(ctx, e)
+		switch {
+		case errors.Is(err, errGone):
+			why = "it was purged just now"
+		case err != nil:
+			return err
+		case why == "":
+			why = "it goes with the next pass, after the runs that go before it"
+		}
+		a.Goes, a.Because = true, "it is to go, and is still there: "+why
+		if d := l.Retention; d != nil && d.Disabled {
+			a.Expression = "disabled"
+		}
+		return nil
+	}
+	a.Because = fmt.Sprintf("never while run %s, which is above it, is open", held)
+	return nil
+}
+
+// judge fills in the judgement on a run that is in a group, and tells whether it is in one.
+func (j *Janitor) judge(a *schemas.RetentionResponse, e entry, l *line, k *look) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	keys := []string{memberOf(e, l, false).key}
+	if l.Parent != nil {
+		keys = append(keys, memberOf(e, l, true).key)
+	}
+	for _, key := range keys {
+		g := j.index.groups[key]
+		if g == nil {
+			continue
+		}
+		rank, found := g.rank(e)
+		if !found {
+			continue
+		}
+		p := g.governing(j.defaultOf)
+		v := p.Judge(retention.Run{ID: l.Run, Closed: e.at(), Expirable: true}, rank, len(g.runs), k.now)
+		a.Group, a.Expression, a.Source = words(key, l), p.String(), j.source(g)
+		a.Rank, a.Count, a.Because = rank+1, len(g.runs), v.Why
+		a.Goes = v.Fate != retention.OnDisk
+		if !v.Until.IsZero() {
+			a.Until = schemas.At(v.Until)
+		}
+		return true
+	}
+	return false
+}
+
+// source says who has asked for what a group is judged by. The caller holds mu.
+func (j *Janitor) source(g *group) string {
+	switch {
+	case g.policy != nil && g.differ:
+		return "the run of the group that closed last of those that say something; others say something else"
+	case g.policy != nil:
+		return "what runs of the group say"
+	case j.flows[g.typ]:
+		return "the default of the namespace for flows"
+	}
+	return "the default of the namespace"
+}
+
+// words names a group.
+func words(key string, l *line) string {
+	if key == typeKey(l.Type) {
+		return fmt.Sprintf("runs of type %q", l.Type)
+	}
+	m := policyOf(l.Retention)
+	switch {
+	case l.Status == schemas.StatusContinuedAsNew:
+		return "earlier runs of its chain"
+	case m != nil && m.Hash != "":
+		return fmt.Sprintf("runs with hash %q", m.Hash)
+	}
+	return fmt.Sprintf("parts of run %s", l.Parent.Run)
+}
+
+// holder is the open run above a closed one that keeps it; empty if there is none.
+func (j *Janitor) holder(e entry) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for run, all := range j.behind {
+		for _, m := range all {
+			if m.entry == e {
+				return run
+			}
+		}
+	}
+	return ""
+}
+
+func (j *Janitor) isReady() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ready
+}

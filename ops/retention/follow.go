@@ -1,0 +1,166 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// After each breathEvery headers the reader rests restShare times as long as it has read, so that a first look at the
+	// histories of millions of runs takes a fifth of a core and not all.
+	breathEvery = 1024
+	restShare   = 4
+	longestRest = 200 * time.Millisecond
+	// mostKin bounds what is remembered of runs above others.
+	mostKin = 10_000
+)
+
+// line is what the headers of a record tell.
+type line = broker.Line
+
+// follow reads what was written since the last time. If the streams are not those that were read, it begins anew.
+func (j *Janitor) follow(ctx context.Context) error {
+	if server := j.o.Conn.NATS().ConnectedServerId(); server != "" && server != j.server {
+		if j.server != "" && j.o.Conn.NATS().ConnectedClusterName() == "" {
+			j.forget() // it may have come back with what it had purged
+		}
+		j.server = server
+	}
+	for p := range j.o.Partitions {
+		err := j.followOne(ctx, p)
+		if errors.Is(err, errShorter) {
+			j.forget()
+		}
+		if err != nil {
+			return fmt.Errorf("read what has closed in partition %d: %w", p, err)
+		}
+	}
+	j.mu.Lock()
+	j.ready = true
+	j.mu.Unlock()
+	return nil
+}
+
+var errShorter = errors.New("the stream has lost its end; it is read anew")
+
+func (j *Janitor) followOne(ctx context.Context, p int) error {
+	stream := j.o.Namespace.StreamHistory(p)
+	last, err := j.o.Conn.StreamLastSeq(ctx, stream)
+	switch {
+	case err != nil:
+		return err
+	case last+1 < j.next[p]:
+		return errShorter
+	case last+1 == j.next[p]:
+		return nil
+	}
+	n, began := 0, time.Now()
+	return j.o.Conn.Scan(ctx, stream, post.ReadOptions{StartSeq: j.next[p], HeadersOnly: true}, func(s post.Stored) error {
+		if n++; n%breathEvery == 0 {
+			if err := pause(ctx, min(restShare*time.Since(began), longestRest)); err != nil {
+				return err
+			}
+			began = time.Now()
+		}
+		if err := j.note(ctx, p, s); err != nil {
+			return err
+		}
+		j.next[p] = s.Seq + 1
+		return nil
+	})
+}
+
+// note takes the headers of the next record.
+func (j *Janitor) note(ctx context.Context, p int, s post.Stored) error {
+	if !schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader)).Closed() {
+		return nil
+	}
+	l, err := broker.ReadLine(s)
+	if err != nil {
+		j.o.Logger.WithField("err", err).WithField("subject", s.Subject).WithField("seq", s.Seq).
+			Warn("the headers of a record cannot be read, so its run is kept; drover verify tells more")
+		return nil
+	}
+	return j.closed(ctx, entryOf(p, &s), &l)
+}
+
+func entryOf(p int, s *post.Stored) entry {
+	return entry{closed: s.Time.UnixNano(), seq: s.Seq, partition: int32(p)}
+}
+
+// kinship is what is known of a run above another.
+type kinship struct {
+	open string // the nearest run of it and those above it that is open; empty if none is
+	typ  string // its own type; empty if it is gone
+}
+
+// kinOf looks at the runs above one. What was found out of runs that are all closed does not change any more.
+func (j *Janitor) kinOf(ctx context.Context, parent *schemas.Execution) (kinship, error) {
+	if parent == nil {
+		return kinship{}, nil
+	}
+	if k, known := j.kin[parent.Run]; known {
+		return k, nil
+	}
+	m, err := j.lastRecord(ctx, parent)
+	if errors.Is(err, post.ErrNotFound) {
+		return kinship{}, nil // purged, after all above it
+	}
+	if err != nil {
+		return kinship{}, err
+	}
+	l, err := broker.ReadLine(*m)
+	if err != nil {
+		return kinship{open: parent.Run}, nil //nolint:nilerr // whoever cannot be read counts as open
+	}
+	k := kinship{open: parent.Run, typ: l.Type}
+	if l.Status.Closed() {
+		up, err := j.kinOf(ctx, l.Parent)
+		if err != nil {
+			return kinship{}, err
+		}
+		k.open = up.open
+	}
+	if k.open == "" {
+		if len(j.kin) >= mostKin {
+			clear(j.kin)
+		}
+		j.kin[parent.Run] = k
+	}
+	return k, nil
+}
+
+func (j *Janitor) lastRecord(ctx context.Context, x *schemas.Execution) (*post.Stored, error) {
+	p := subject.Partition(x.WorkflowID, j.o.Partitions)
+	return j.o.Conn.LastBySubject(ctx, j.o.Namespace.StreamHistory(p), j.o.Namespace.History(p, x.WorkflowID, x.Run))
+}
+
+// serverTime is that of the servers, by which runs are closed.
+func (j *Janitor) serverTime(ctx context.Context) (time.Time, error) {
+	s, err := j.o.Conn.JetStream().Stream(ctx, j.o.Namespace.StreamHistory(0))
+	if err != nil {
+		return time.Time{}, err
+	}
+	return s.CachedInfo().TimeStamp.UTC(), nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

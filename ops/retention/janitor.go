@@ -1,0 +1,250 @@
+package retention
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/droverhq/drover/internal/retention"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Report is what one pass has seen and done.
+type Report struct {
+	Kept    int // closed runs that stay, as their groups want it
+	Blocked int // closed runs of which a run above them is open
+	Purged  int // runs that were purged
+	Waiting int // runs that are to go and may not yet
+	Took    time.Duration
+}
+
+// Janitor looks after one namespace. One pass runs at a time; [Janitor.Explain] may be asked meanwhile.
+type Janitor struct {
+	o           Options
+	flowDefault retention.Policy
+	def         retention.Policy
+
+	// mu guards what follows. It is not held over anything that waits.
+	mu     sync.Mutex
+	flows  map[string]bool
+	index  *index
+	behind map[string][]member // closed runs that wait for the end of a run above them, by its run id
+	due    []entry             // closed runs that are to go, by partition and sequence
+	ready  bool                // every history was read to its end
+
+	next    []uint64 // of each partition: the first sequence that was not read
+	server  string   // the NATS server that was read
+	kin     map[string]kinship
+	warned  map[string]bool // groups of which the log has said that their members differ
+	passing sync.Mutex
+}
+
+// New checks the options. It asks nobody.
+func New(o Options) (*Janitor, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	j := &Janitor{o: o, warned: map[string]bool{}}
+	j.flowDefault, _ = retention.ParseDefault(o.FlowDefault) // validated
+	j.def, _ = retention.ParseDefault(o.Default)
+	j.forget()
+	return j, nil
+}
+
+// forget begins anew, with nothing read.
+func (j *Janitor) forget() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.index, j.behind, j.due, j.ready = newIndex(), map[string][]member{}, nil, false
+	j.next, j.kin = make([]uint64, j.o.Partitions), map[string]kinship{}
+	for p := range j.next {
+		j.next[p] = 1
+	}
+}
+
+// Run passes again and again until ctx ends, and returns nil. Whoever asks how long a run is kept is answered meanwhile.
+func (j *Janitor) Run(ctx context.Context) error {
+	stop, err := j.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	j.forget() // another master may have purged since
+	tick := time.NewTicker(j.o.Every)
+	defer tick.Stop()
+	for {
+		r, err := j.Pass(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			j.o.Logger.WithField("err", err).Warn("closed runs could not be looked after; trying again")
+		case r.Purged > 0:
+			j.o.Logger.WithField("runs", r.Purged).WithField("kept", r.Kept).WithField("took", r.Took.Round(time.Millisecond)).Info("closed runs were purged")
+		}
+		if err == nil && j.o.Observer != nil {
+			j.o.Observer(*r)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Pass reads what has closed since the last one, judges every group, and purges what is to go and may. It returns an error only if
+// it could not; what it has read and purged by then counts.
+func (j *Janitor) Pass(ctx context.Context) (*Report, error) {
+	j.passing.Lock()
+	defer j.passing.Unlock()
+	began := time.Now()
+	flows, err := j.o.Flows(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("retention: which types are flows: %w", err)
+	}
+	j.mu.Lock()
+	j.flows = flows
+	j.mu.Unlock()
+	if err := j.follow(ctx); err != nil {
+		return nil, fmt.Errorf("retention: %w", err)
+	}
+	now, err := j.serverTime(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("retention: %w", err)
+	}
+	j.expire(now)
+	purged, err := j.purge(ctx, &look{j: j, now: now, checkpoints: map[int]schemas.Checkpoint{}})
+	if err != nil {
+		return nil, fmt.Errorf("retention: %w", err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := &Report{Kept: j.index.size, Purged: purged, Waiting: len(j.due), Took: time.Since(began)}
+	for _, held := range j.behind {
+		r.Blocked += len(held)
+	}
+	return r, nil
+}
+
+// expire moves from the groups what their policies do not keep.
+func (j *Janitor) expire(now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.enter(j.index.expire(j.defaultOf, now)...)
+	for key, g := range j.index.groups {
+		if g.differ && !j.warned[key] && len(j.warned) < mostWarned {
+			j.warned[key] = true
+			j.o.Logger.WithField("type", g.typ).WithField("retention", g.policy.String()).
+				Warn("runs that are judged together say different retentions; that of the one that closed last holds for all: give them different hashes, or one retention")
+		}
+	}
+}
+
+const mostWarned = 100
+
+// enter adds to what is to go. The caller holds mu.
+func (j *Janitor) enter(all ...entry) {
+	if len(all) > 0 {
+		j.due = append(j.due, all...)
+		slices.SortFunc(j.due, byPlace)
+		j.due = slices.Compact(j.due)
+	}
+}
+
+// byPlace is the order in which runs are purged: those that lie beside each other cost a twentieth.
+func byPlace(a, b entry) int {
+	return cmp.Or(cmp.Compare(a.partition, b.partition), cmp.Compare(a.seq, b.seq))
+}
+
+// defaultOf is the policy of runs that say nothing. The caller holds mu.
+func (j *Janitor) defaultOf(typ string) retention.Policy {
+	if j.flows[typ] {
+		return j.flowDefault
+	}
+	return j.def
+}
+
+// memberOf is what decides on the group of a closed run. part: it is a part of the run of a flow.
+func memberOf(e entry, l *line, part bool) member {
+	m := member{entry: e, typ: l.Type, parent: l.Parent, policy: policyOf(l.Retention)}
+	switch {
+	case l.Status == schemas.StatusContinuedAsNew:
+		first := l.FirstRun
+		if first == "" {
+			first = l.Run
+		}
+		m.key = chainKey(l.WorkflowID, first)
+	case m.policy != nil && m.policy.Hash != "":
+		m.key = hashKey(m.policy.Hash)
+	case part:
+		m.key = partsKey(l.Parent.Run)
+	default:
+		m.key = typeKey(l.Type)
+	}
+	return m
+}
+
+// policyOf reads the policy of a run. What cannot be read keeps everything.
+func policyOf(w *schemas.RetentionPolicy) *retention.Policy {
+	if w == nil {
+		return nil
+	}
+	p, err := retention.ReadPolicy(w.Hash, w.Disk, w.Soft, w.Disabled)
+	if err != nil {
+		p = retention.KeepAll(w.Hash)
+	}
+	return &p
+}
+
+// place puts a closed run where it belongs: behind the open run above it, among what is to go, or into its group.
+func (j *Janitor) place(ctx context.Context, m member, l *line) error {
+	k, err := j.kinOf(ctx, m.parent)
+	if err != nil {
+		return err
+	}
+	if l != nil && k.typ == m.typ && m.parent != nil {
+		m = memberOf(m.entry, l, true)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case k.open != "":
+		j.behind[k.open] = append(j.behind[k.open], m)
+	case m.policy != nil && m.policy.Disabled:
+		j.enter(m.entry)
+	default:
+		j.index.add(m)
+	}
+	return nil
+}
+
+// closed takes a run that has closed, and those that have waited for it.
+func (j *Janitor) closed(ctx context.Context, e entry, l *line) error {
+	if err := j.place(ctx, memberOf(e, l, false), l); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	held := j.behind[l.Run]
+	j.mu.Unlock()
+	if len(held) == 0 {
+		return nil
+	}
+	delete(j.kin, l.Run)
+	for i, m := range held { // perhaps behind a run further up now
+		if err := j.place(ctx, m, nil); err != nil {
+			j.mu.Lock()
+			j.behind[l.Run] = slices.Clone(held[i:])
+			j.mu.Unlock()
+			return err
+		}
+	}
+	j.mu.Lock()
+	delete(j.behind, l.Run)
+	j.mu.Unlock()
+	return nil
+}

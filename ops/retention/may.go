@@ -1,0 +1,145 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/duration"
+	"github.com/droverhq/drover/schemas"
+)
+
+// candidate is a run that is to go, as its last record shows it.
+type candidate struct {
+	entry
+	subject string
+	line    line
+}
+
+// errGone says that the run is not there any more.
+var errGone = errors.New("the run is gone")
+
+// look is one look at whether runs may go. A checkpoint is read once: an older one only keeps more.
+type look struct {
+	j           *Janitor
+	now         time.Time
+	checkpoints map[int]schemas.Checkpoint
+}
+
+// may tells whether a run may go by now (P-14): if why is empty it may. An error wraps [errGone] if there is nothing to go.
+func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err error) {
+	j, p := k.j, int(e.partition)
+	cp, err := k.checkpoint(ctx, p)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case k.now.Before(e.at().Add(j.o.Grace)):
+		return nil, fmt.Sprintf("a closed run stays for %s in any case, so that a start that is repeated finds it", duration.String(j.o.Grace)), nil
+	case e.seq > cp.Effects:
+		return nil, fmt.Sprintf("the owner of partition %d has not written down yet that all it had to do for the run is done", p), nil
+	case e.seq >= cp.History:
+		return nil, fmt.Sprintf("its last record is the highest of partition %d, which stays as the witness of where the history ends, until another run there writes one", p), nil
+	}
+	m, err := j.o.Conn.GetSeq(ctx, j.o.Namespace.StreamHistory(p), e.seq)
+	if errors.Is(err, post.ErrNotFound) || err == nil && m.Time.UnixNano() != e.closed {
+		return nil, "", errGone
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	c = &candidate{entry: e, subject: m.Subject}
+	if c.line, err = broker.ReadLine(*m); err != nil {
+		return nil, "", err
+	}
+	var r schemas.Record
+	if err := schemas.Unmarshal(m.Data, &r); err != nil {
+		return nil, "its last record cannot be read: see what drover verify says", nil //nolint:nilerr // it stays for people to look at
+	}
+	if why, err = k.consumed(ctx, c, &r, cp); err != nil || why != "" {
+		return c, why, err
+	}
+	why, err = k.recorded(ctx, c)
+	return c, why, err
+}
+
+// checkpoint is what the owner of a partition has written down last; nothing if there never was one.
+func (k *look) checkpoint(ctx context.Context, p int) (cp schemas.Checkpoint, err error) {
+	if cp, known := k.checkpoints[p]; known {
+		return cp, nil
+	}
+	j := k.j
+	value, _, err := j.o.Conn.KVGet(ctx, j.o.Namespace.BucketCheckpoints(), fmt.Sprintf("partition.%d", p))
+	if errors.Is(err, post.ErrNotFound) {
+		return cp, nil
+	}
+	if err == nil {
+		err = schemas.Unmarshal(value, &cp)
+	}
+	if err != nil {
+		return cp, fmt.Errorf("the checkpoint of partition %d: %w", p, err)
+	}
+	k.checkpoints[p] = cp
+	return cp, nil
+}
+
+// consumed tells whether a message that the run has consumed may be read again, or one is still unread that was meant for it.
+// Whoever finds that the history has lost its end reads both logs from their beginnings: a start that is still there would begin
+// a purged run anew.
+func (k *look) consumed(ctx context.Context, c *candidate, r *schemas.Record, cp schemas.Checkpoint) (why string, err error) {
+	j, p := k.j, int(c.partition)
+	ns := j.o.Namespace
+	for _, log := range []struct {
+		name, stream, filter string
+		at, done             schemas.Position
+	}{
+		{"inbox", ns.StreamIn(p), strings.TrimSuffix(ns.In(p, r.WorkflowID, "x"), "x") + ">", r.Inbox, cp.Inbox},
+		{"signals", ns.StreamSignals(), strings.TrimSuffix(ns.SignalStored(p, r.WorkflowID, "x"), "x") + "*", r.Signals, cp.Signals},
+	} {
+		if log.done.Before(log.at) {
+			return fmt.Sprintf("the checkpoint of partition %d lies before what the run has read of the %s", p, log.name), nil
+		}
+		m, err := j.o.Conn.NextBySubject(ctx, log.stream, log.filter, 1)
+		switch {
+		case errors.Is(err, post.ErrNotFound):
+		case err != nil:
+			return "", err
+		case m.Seq <= log.at.Sequence:
+			return fmt.Sprintf("message %d of the %s, which is for its workflow id and was read, is not purged there yet", m.Seq, log.name), nil
+		case m.Seq > log.done.Sequence && m.Time.Before(c.at().Add(j.o.Grace)):
+			return fmt.Sprintf("message %d of the %s, which is for its workflow id, is not read yet", m.Seq, log.name), nil
+		}
+	}
+	return "", nil
+}
+
+// recorded tells whether the run above one has anything left to say to it: until its own effects are acknowledged, it may repeat
+// the start of a child, which is answered from the child's history. A run above that has closed hears no more of its children.
+func (k *look) recorded(ctx context.Context, c *candidate) (why string, err error) {
+	parent := c.line.Parent
+	if parent == nil {
+		return "", nil
+	}
+	j := k.j
+	m, err := j.lastRecord(ctx, parent)
+	if errors.Is(err, post.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	cp, err := k.checkpoint(ctx, subject.Partition(parent.WorkflowID, j.o.Partitions))
+	switch {
+	case err != nil:
+		return "", err
+	case !schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader)).Closed():
+		return fmt.Sprintf("its parent, workflow %q run %s, is open", parent.WorkflowID, parent.Run), nil
+	case m.Seq > cp.Effects:
+		return fmt.Sprintf("the owner of its parent, workflow %q run %s, has not written down yet that all it had to do is done", parent.WorkflowID, parent.Run), nil
+	}
+	return "", nil
+}

@@ -1,0 +1,101 @@
+package retention
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/retention"
+)
+
+// ErrInvalidOptions reports options that leave their bounds. The text names the field and the way out.
+var ErrInvalidOptions = errors.New("invalid options")
+
+// Options of [New].
+type Options struct {
+	// Conn reads the streams and purges. Required.
+	Conn *post.Conn
+	// Namespace that is looked after, and how many partitions it has. Required.
+	Namespace  subject.Namespace
+	Partitions int
+	// Flows tells which workflow types are flows. It is asked in each pass. Defaults to none.
+	Flows func(ctx context.Context) (map[string]bool, error)
+	// FlowDefault holds for runs of flows that say nothing, Default for those of all other types, as
+	// [retention.ParseDefault] reads them. Default to "3 soft 3" and "7d".
+	FlowDefault, Default string
+	// Grace is how long a run stays in any case, at least 10 s: for as long somebody who has no answer may repeat a start.
+	// Defaults to 2 minutes.
+	Grace time.Duration
+	// Every is the pause between passes of [Janitor.Run], at least 1 s. Defaults to 30 s.
+	Every time.Duration
+	// Rate is how many runs are purged in a second at most. Defaults to 200: one whose records lie far apart costs the server 4 ms.
+	Rate int
+	// Before is called before each request that purges, with its stream and what it purges; an error ends the pass there, as a
+	// crash would. For tests. Defaults to none.
+	Before func(stream, what string) error
+	// Observer is told of each pass of [Janitor.Run]. Defaults to none.
+	Observer func(Report)
+	// Logger is told of what goes. Defaults to none.
+	Logger logrus.FieldLogger
+}
+
+// Defaults of [Options], as they are written.
+const (
+	FlowDefault = "3 soft 3"
+	Default     = "7d"
+)
+
+func (o Options) withDefaults() Options {
+	o.FlowDefault = cmp.Or(o.FlowDefault, FlowDefault)
+	o.Default = cmp.Or(o.Default, Default)
+	o.Grace = cmp.Or(o.Grace, 2*time.Minute)
+	o.Every = cmp.Or(o.Every, 30*time.Second)
+	o.Rate = cmp.Or(o.Rate, 200)
+	if o.Flows == nil {
+		o.Flows = func(context.Context) (map[string]bool, error) { return nil, nil }
+	}
+	if o.Before == nil {
+		o.Before = func(string, string) error { return nil }
+	}
+	if o.Logger == nil {
+		silent := logrus.New()
+		silent.SetOutput(io.Discard)
+		silent.SetLevel(logrus.PanicLevel)
+		o.Logger = silent
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("retention: %w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case o.Conn == nil:
+		return bad("Conn is nil: dial the NATS server of the namespace")
+	case o.Partitions < 1:
+		return bad("Partitions is %d: want what topology.Lookup reports, at least 1", o.Partitions)
+	case o.Grace < 10*time.Second:
+		return bad("Grace is %v: use at least 10s, or 0 for 2m", o.Grace)
+	case o.Every < time.Second:
+		return bad("Every is %v: use at least 1s, or 0 for 30s", o.Every)
+	case o.Rate < 1:
+		return bad("Rate is %d: use at least 1, or 0 for 200", o.Rate)
+	}
+	if err := subject.ValidateNamespace(string(o.Namespace)); err != nil {
+		return bad("Namespace: %v", err)
+	}
+	for _, d := range []struct{ field, text string }{{"FlowDefault", o.FlowDefault}, {"Default", o.Default}} {
+		if _, err := retention.ParseDefault(d.text); err != nil {
+			return bad("%s: %v", d.field, err)
+		}
+	}
+	return nil
+}
