@@ -78,6 +78,9 @@ func TestNamespacesAreFound(t *testing.T) {
 		{Namespace: topology.Namespace{Name: "a-b", Partitions: 1, Replicas: 1, Memory: true}},
 		{Namespace: topology.Namespace{Name: "b", Partitions: 3, Replicas: 1, Memory: true, MaxBytes: 50 << 20, RequireTypes: true, Description: "of b"}},
 	}
+	for _, i := range want {
+		i.FlowRetention, i.Retention = topology.DefaultFlowRetention, topology.DefaultRetention
+	}
 	if d := cmp.Diff(want, list, cmpopts.IgnoreFields(topology.Info{}, "Created")); d != "" {
 		t.Fatal(d)
 	}
@@ -157,12 +160,17 @@ func TestEnsureChangesWhatMayChange(t *testing.T) {
 		{topology.Options{RequireTypes: &yes, Description: "first"}, topology.Namespace{RequireTypes: true, Description: "first"}},
 		{topology.Options{}, topology.Namespace{RequireTypes: true, Description: "first"}},
 		{topology.Options{RequireTypes: &no, Description: "second"}, topology.Namespace{Description: "second"}},
-		{topology.Options{}, topology.Namespace{Description: "second"}},
+		{topology.Options{Retention: "1d", FlowRetention: "max(5, 1h)"}, topology.Namespace{Description: "second", Retention: "1d", FlowRetention: "max(5, 1h)"}},
+		{topology.Options{}, topology.Namespace{Description: "second", Retention: "1d", FlowRetention: "max(5, 1h)"}},
+		{topology.Options{Retention: "7d", FlowRetention: "3 soft 3"}, topology.Namespace{Description: "second"}},
 	} {
 		got := ensure(t, conn, tc.o)
 		seen, err := topology.Lookup(t.Context(), conn, got.Name)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if tc.want.Retention == "" {
+			tc.want.Retention, tc.want.FlowRetention = topology.DefaultRetention, topology.DefaultFlowRetention
 		}
 		tc.want.Name, tc.want.Partitions, tc.want.Replicas, tc.want.Memory = "default", 1, 1, true
 		if d := cmp.Diff([]topology.Namespace{tc.want, tc.want}, []topology.Namespace{*got, seen.Namespace}); d != "" {
@@ -171,6 +179,7 @@ func TestEnsureChangesWhatMayChange(t *testing.T) {
 	}
 	for want, o := range map[string]topology.Options{
 		"Description has 1025": {Description: strings.Repeat("x", 1025)}, "control characters": {Description: "a\nb"}, "of text": {Description: "\xff"},
+		"Retention: retention": {Retention: "any(1)"}, "FlowRetention: retention": {FlowRetention: "disabled"},
 	} {
 		if _, err := topology.Ensure(t.Context(), conn, o); !errors.Is(err, topology.ErrInvalidOptions) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want one about %q", err, want)

@@ -85,6 +85,7 @@ func TestServiceCreates(t *testing.T) {
 	got := o.ok(t, "create", `{"name":"shop","partitions":2,"maxBytes":67108864,"requireTypes":true,"description":"a shop"}`)
 	want := &schemas.NamespaceInfo{
 		Name: "shop", Status: schemas.NamespaceReady, Partitions: 2, Replicas: 1, MaxBytes: 64 << 20, RequireTypes: true, Description: "a shop", Storage: "memory",
+		FlowRetention: topology.DefaultFlowRetention, Retention: topology.DefaultRetention,
 	}
 	times := cmpopts.IgnoreFields(schemas.NamespaceInfo{}, "CreatedAt")
 	if d := cmp.Diff(want, got, times); d != "" || got.CreatedAt == 0 {

@@ -67,7 +67,13 @@ func (n *Namespace) String() string {
 	if n.MaxBytes > 0 {
 		s += fmt.Sprintf(" max-bytes=%d", n.MaxBytes)
 	}
-	s += fmt.Sprintf(" retention-flows=%q retention=%q", n.FlowRetention, n.Retention)
+	for _, r := range []struct{ name, has, def string }{
+		{"retention-flows", n.FlowRetention, DefaultFlowRetention}, {"retention", n.Retention, DefaultRetention},
+	} {
+		if r.has != "" && r.has != r.def {
+			s += fmt.Sprintf(" %s=%q", r.name, r.has)
+		}
+	}
 	if n.RequireTypes {
 		s += " require-types=true"
 	}
@@ -155,7 +161,13 @@ func (w *work) anchor(ctx context.Context, o Options) (*Namespace, error) {
 		if err != nil {
 			return nil, err
 		}
-		return ns, w.stream(ctx, ns.signals(o.Version))
+		next := ns.signals(o.Version)
+		for key, value := range map[string]string{metaFlowRetention: ns.FlowRetention, metaRetention: ns.Retention} {
+			if have.Metadata[key] != "" {
+				next.Metadata[key] = value // what is left out stays as it was
+			}
+		}
+		return ns, w.stream(ctx, next)
 	}
 	return nil, fmt.Errorf("stream %s comes and goes: is something deleting it?", name.StreamSignals())
 }

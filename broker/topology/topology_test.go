@@ -41,6 +41,7 @@ func TestEnsureMakesANamespace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			tc.want.FlowRetention, tc.want.Retention = topology.DefaultFlowRetention, topology.DefaultRetention
 			if d := cmp.Diff(&tc.want, got); d != "" {
 				t.Fatal(d)
 			}
@@ -325,6 +326,9 @@ func TestNamespacePrints(t *testing.T) {
 	for want, ns := range map[string]*topology.Namespace{
 		"namespace=a partitions=4 replicas=1 storage=file":                      {Name: "a", Partitions: 4, Replicas: 1},
 		"namespace=a partitions=8 replicas=3 storage=memory max-bytes=33554432": {Name: "a", Partitions: 8, Replicas: 3, Memory: true, MaxBytes: 32 << 20},
+		`namespace=a partitions=1 replicas=1 storage=file retention="1d"`: {
+			Name: "a", Partitions: 1, Replicas: 1, FlowRetention: topology.DefaultFlowRetention, Retention: "1d",
+		},
 	} {
 		if got := ns.String(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
