@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/retention"
+	"github.com/droverhq/drover/ops/audit"
 	ops "github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -153,6 +155,41 @@ func TestP14CrashAtEveryPurge(t *testing.T) {
 	}
 }
 
+// What is purged is missed by nobody: neither by the audit, which looks at what is open and what was asked of others, nor by the
+// rules of histories, which every test here ends with.
+func TestAuditIsSilent(t *testing.T) {
+	live(t, ops.Options{Default: "0"}, func(h *house) {
+		h.run("raw", "parent", says{Child: &says{}, ChildID: "child"})
+		h.run("raw", "chain", says{Again: 3})
+		open := h.start("raw", "open", says{Child: &says{Stay: true}, ChildID: "open-child", Stay: true})
+		h.settle()
+		if r := h.pass(); r.Purged == 0 {
+			h.t.Fatalf("nothing is purged: %+v", r)
+		}
+		h.wantKept("open open-child")
+		c, err := claims.Open(h.Client.Conn(), ns.BucketClaims(), claims.Options{Node: "audit"})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		a, err := audit.New(audit.Options{Conn: h.Client.Conn(), Namespace: ns, Partitions: 1, Claims: c, ReportOnly: true})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		r, err := a.Pass(h.t.Context(), true)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, f := range r.Findings {
+			if f.Severity == audit.Fault {
+				h.t.Errorf("the audit finds %+v", f)
+			}
+		}
+		if why, err := open.Why(h.t.Context()); err != nil || !strings.Contains(why, "open-child") {
+			h.t.Errorf("got %q, %v", why, err)
+		}
+	})
+}
+
 // whole fails if a run has lost a part.
 func (h *house) whole() {
 	h.t.Helper()
@@ -235,6 +272,10 @@ func TestExplain(t *testing.T) {
 				h.t.Errorf("%s: got %+v", tt.id, a)
 			}
 		}
+		h.settle()
+		h.wantKept("1 2 3 4 hash open raw") // it only looks in the beginning
+		time.Sleep(3 * time.Minute)
+		h.wantKept("2 3 4 hash open raw")
 		if _, err := h.Client.Run("nobody", "").Retention(h.t.Context()); !errors.Is(err, drover.ErrNotFound) {
 			h.t.Errorf("got %v, want not found", err)
 		}

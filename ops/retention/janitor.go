@@ -74,10 +74,11 @@ func (j *Janitor) Run(ctx context.Context) error {
 	}
 	defer stop()
 	j.forget() // another master may have purged since
+	began := time.Now()
 	tick := time.NewTicker(j.o.Every)
 	defer tick.Stop()
 	for {
-		r, err := j.Pass(ctx)
+		r, err := j.pass(ctx, time.Since(began) < j.o.Delay)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -99,7 +100,10 @@ func (j *Janitor) Run(ctx context.Context) error {
 
 // Pass reads what has closed since the last one, judges every group, and purges what is to go and may. It returns an error only if
 // it could not; what it has read and purged by then counts.
-func (j *Janitor) Pass(ctx context.Context) (*Report, error) {
+func (j *Janitor) Pass(ctx context.Context) (*Report, error) { return j.pass(ctx, false) }
+
+// pass is a pass that may only look.
+func (j *Janitor) pass(ctx context.Context, lookOnly bool) (*Report, error) {
 	j.passing.Lock()
 	defer j.passing.Unlock()
 	began := time.Now()
@@ -118,9 +122,11 @@ func (j *Janitor) Pass(ctx context.Context) (*Report, error) {
 		return nil, fmt.Errorf("retention: %w", err)
 	}
 	j.expire(now)
-	purged, err := j.purge(ctx, &look{j: j, now: now, checkpoints: map[int]schemas.Checkpoint{}})
-	if err != nil {
-		return nil, fmt.Errorf("retention: %w", err)
+	purged := 0
+	if !lookOnly {
+		if purged, err = j.purge(ctx, &look{j: j, now: now, checkpoints: map[int]schemas.Checkpoint{}}); err != nil {
+			return nil, fmt.Errorf("retention: %w", err)
+		}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -33,6 +33,9 @@ type Options struct {
 	// Grace is how long a run stays in any case, at least 10 s: for as long somebody who has no answer may repeat a start.
 	// Defaults to 2 minutes.
 	Grace time.Duration
+	// Delay is how long [Janitor.Run] only reads, so that whoever starts a server can say first what is to be kept. Negative means
+	// none. Defaults to 5 minutes.
+	Delay time.Duration
 	// Every is the pause between passes of [Janitor.Run], at least 1 s. Defaults to 30 s.
 	Every time.Duration
 	// Rate is how many runs are purged in a second at most. Defaults to 200: one whose records lie far apart costs the server 4 ms.
@@ -56,6 +59,7 @@ func (o Options) withDefaults() Options {
 	o.FlowDefault = cmp.Or(o.FlowDefault, FlowDefault)
 	o.Default = cmp.Or(o.Default, Default)
 	o.Grace = cmp.Or(o.Grace, 2*time.Minute)
+	o.Delay = cmp.Or(o.Delay, 5*time.Minute)
 	o.Every = cmp.Or(o.Every, 30*time.Second)
 	o.Rate = cmp.Or(o.Rate, 200)
 	if o.Flows == nil {

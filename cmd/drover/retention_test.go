@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+func TestRetentionExplain(t *testing.T) {
+	s := newService(t)
+	var asked schemas.ExecutionRequest
+	on(s, "retention", func(q schemas.ExecutionRequest) any {
+		asked = q
+		switch q.WorkflowID {
+		case "open":
+			return schemas.RetentionResponse{WorkflowID: "open", Run: "r1", Status: schemas.StatusOpen, Because: "never: it is open, and open runs are always kept"}
+		case "gone":
+			return schemas.RetentionResponse{Error: schemas.Errorf(schemas.CodeNotFound, "workflow %q has no such history", q.WorkflowID)}
+		}
+		return schemas.RetentionResponse{
+			WorkflowID: "a", Run: "r2", Status: schemas.StatusCompleted, ClosedAt: 1, Group: `runs of type "order"`, Expression: "7d soft 0",
+			Source: "the default of the namespace", Rank: 2, Count: 9, Until: 2, Because: "Kept: for a week.",
+		}
+	})
+	r := s.drover("", "retention", "explain", "a", "--run", "r2")
+	for _, want := range []string{"Kept: for a week.\n", "run        r2, completed", `group      runs of type "order": number 2 of 9`, "judged by  7d soft 0, the default of the namespace", "closed     1970", "until      1970"} {
+		if r.code != exitDone || !strings.Contains(r.stdout, want) {
+			t.Errorf("want %q in (exit %d)\n%s%s", want, r.code, r.stdout, r.stderr)
+		}
+	}
+	if asked.WorkflowID != "a" || asked.Run != "r2" {
+		t.Errorf("asked %+v", asked)
+	}
+	s.drover("", "retention", "explain", "open").want(t, exitDone, "never: it is open, and open runs are always kept\nrun  r1, open\n")
+	s.drover("", "retention", "explain", "open", "--json").want(t, exitDone,
+		`{"workflowId":"open","run":"r1","status":"open","because":"never: it is open, and open runs are always kept"}`+"\n")
+	s.drover("", "retention", "explain", "gone").want(t, exitFailed, "", `workflow "gone" has no such history`)
+	s.drover("", "retention").want(t, exitUsage, "", "explain is missing")
+	s.drover("", "retention", "sweep").want(t, exitUsage, "", `there is no command "retention sweep"`)
+	s.drover("", "retention", "explain").want(t, exitUsage, "", "ID is missing")
+}
