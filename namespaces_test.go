@@ -40,14 +40,14 @@ func TestNamespacesLive(t *testing.T) {
 		keeper(t, s)
 		yes := true
 		made, err := c.CreateNamespace(t.Context(), "shop", &drover.NamespaceOptions{
-			Partitions: 2, Replicas: 1, MaxBytes: 64 << 20, RequireTypes: &yes, Description: "a shop",
+			Partitions: 2, Replicas: 1, MaxBytes: 64 << 20, RequireTypes: &yes, Description: "a shop", FlowRetention: "1",
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := &schemas.NamespaceInfo{
 			Name: "shop", Status: schemas.NamespaceReady, Partitions: 2, Replicas: 1, MaxBytes: 64 << 20, RequireTypes: true,
-			Description: "a shop", Storage: "memory", CreatedAt: made.CreatedAt,
+			Description: "a shop", FlowRetention: "1", Retention: "7d", Storage: "memory", CreatedAt: made.CreatedAt,
 		}
 		if d := cmp.Diff(want, made); d != "" || made.CreatedAt == 0 {
 			t.Fatalf("created at %v (-want +got):\n%s", made.CreatedAt, d)

@@ -67,13 +67,7 @@ func (n *Namespace) String() string {
 	if n.MaxBytes > 0 {
 		s += fmt.Sprintf(" max-bytes=%d", n.MaxBytes)
 	}
-	for _, r := range []struct{ name, has, def string }{
-		{"retention-flows", n.FlowRetention, DefaultFlowRetention}, {"retention", n.Retention, DefaultRetention},
-	} {
-		if r.has != "" && r.has != r.def {
-			s += fmt.Sprintf(" %s=%q", r.name, r.has)
-		}
-	}
+	s += unless("retention-flows", n.FlowRetention, DefaultFlowRetention) + unless("retention", n.Retention, DefaultRetention)
 	if n.RequireTypes {
 		s += " require-types=true"
 	}
@@ -81,6 +75,14 @@ func (n *Namespace) String() string {
 		s += " relaxed=true"
 	}
 	return s
+}
+
+// unless is a word about a setting, if it is not the default.
+func unless(name, has, def string) string {
+	if has == "" || has == def {
+		return ""
+	}
+	return fmt.Sprintf(" %s=%q", name, has)
 }
 
 // parallel is how many streams are made at once. On a cluster each waits for an election; on one host for the disk.
