@@ -8,6 +8,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
@@ -61,12 +62,17 @@ that short; what was cut is done again by another worker.`,
 	fs.SortFlags = false
 	fs.StringSliceVar(&f.lists, "list", nil, "task list to take activities from; may be repeated (required, but with --flows)")
 	fs.BoolVar(&f.flows, "flows", false, "run the flows that are deployed")
-	fs.StringSliceVar(&f.kinds, "kinds", allKinds, "kinds to serve: "+strings.Join(allKinds, ","))
-	fs.StringSliceVar(&f.hosts, "http-host", nil, "host that http may call; \".example.com\" means all below it; may be repeated (default every host)")
+	f.registerKinds(fs)
 	fs.IntVar(&f.concurrency, "concurrency", 0, "activities at a time (default 100)")
 	fs.Var(&f.drain, "drain-timeout", "how long activities may go on after a signal (default 5m)")
 	fs.StringVar(&f.identity, "identity", "", "name of this worker in histories (default host name and process id)")
 	return cmd
+}
+
+// registerKinds adds the flags that say what is done without a program.
+func (f *workerFlags) registerKinds(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.kinds, "kinds", allKinds, "kinds to serve: "+strings.Join(allKinds, ","))
+	fs.StringSliceVar(&f.hosts, "http-host", nil, "host that http may call; \".example.com\" means all below it; may be repeated (default every host)")
 }
 
 // workerReady is what worker prints when it begins.
@@ -99,6 +105,10 @@ func (f *workerFlags) validate(cmd *cobra.Command) error {
 	if f.concurrency < 0 || f.concurrency > 0 && f.concurrency < len(f.lists) {
 		return usage(cmd, fmt.Errorf("--concurrency is %d for %d lists: use at least one for each list", f.concurrency, len(f.lists)))
 	}
+	return f.validateKinds(cmd)
+}
+
+func (f *workerFlags) validateKinds(cmd *cobra.Command) error {
 	if len(f.kinds) == 0 {
 		return usage(cmd, fmt.Errorf("--kinds is empty: use some of %s", strings.Join(allKinds, ",")))
 	}
