@@ -150,7 +150,7 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 		return []schemas.Decision{decider.Fail("input", err.Error())}, nil
 	}
 	b := machine.Begin{
-		Trace: d.trace(t, p),
+		Trace:   d.trace(t, p),
 		Program: o.Part, ID: t.Execution().WorkflowID, Task: t.Execution().Run,
 		Reducing: o.Reducing, IdempotentAll: o.IdempotentAll,
 	}
