@@ -94,6 +94,14 @@ type line struct {
 	Doubles    *float64 `json:"doubles,omitempty"`
 	Unfinished *float64 `json:"unfinished,omitempty"`
 
+	// FL: iterations of one run, and its decisions at the beginning and at the end, with the size of the context.
+	Iterations      int     `json:"iterations,omitempty"`
+	IterationMS     float64 `json:"iteration_ms,omitempty"`
+	FirstDecisionMS float64 `json:"first_decision_ms,omitempty"`
+	LastDecisionMS  float64 `json:"last_decision_ms,omitempty"`
+	FirstContext    int64   `json:"first_context_bytes,omitempty"`
+	LastContext     int64   `json:"last_context_bytes,omitempty"`
+
 	// PerClass are the stored messages of a workflow by kind of stream, and ClassBytes their mean size, headers and all.
 	PerClass   map[string]float64 `json:"messages_by_stream,omitempty"`
 	ClassBytes map[string]float64 `json:"bytes_by_stream,omitempty"`

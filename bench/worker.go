@@ -70,10 +70,12 @@ func work(ctx context.Context, client *drover.Client, lists []string) error {
 		return err
 	}
 	activity.Register(workers, "noop", func(_ context.Context, in string) (string, error) { return in, note() })
+	activity.Register(workers, "echo", func(_ context.Context, in schemas.Payload) (schemas.Payload, error) { return in, note() })
 	var wg sync.WaitGroup
-	var errs [2]error
+	var errs [3]error
 	wg.Go(func() { errs[0] = deciders.Run(ctx) })
 	wg.Go(func() { errs[1] = workers.Run(ctx) })
+	wg.Go(func() { errs[2] = flows(client)(ctx) })
 	wg.Wait()
 	return errors.Join(errs[:]...)
 }

@@ -74,6 +74,11 @@ var workloads = map[string]workload{
 	"L1":  {run: limited("seq", 0), bare: true, alone: true},
 	"L1b": {run: limited("seq", 1), bare: true, alone: true},
 	"L1n": {run: limited("once", 0), bare: true, alone: true},
+
+	"F3":   {run: func(ctx context.Context, b *bench, l *line) error { return b.manyFlows(ctx, l) }},
+	"F3in": {run: func(ctx context.Context, b *bench, l *line) error { return b.manyFlows(ctx, l) }, inside: true},
+	"FL":   {run: func(ctx context.Context, b *bench, l *line) error { return b.loop(ctx, l) }},
+	"FLin": {run: func(ctx context.Context, b *bench, l *line) error { return b.loop(ctx, l) }, inside: true},
 }
 
 // groups are names for several workloads.
@@ -172,14 +177,19 @@ func (b *bench) outstanding(width int) (int, error) {
 }
 
 // many keeps a number of workflows of three activities outstanding.
-func (b *bench) many(ctx context.Context, l *line, kind string, width int) (err error) {
+func (b *bench) many(ctx context.Context, l *line, kind string, width int) error {
+	return b.volley(ctx, l, width, func(ctx context.Context) error { return b.workflow(ctx, job{Kind: kind, N: 3}) })
+}
+
+// volley keeps a number of workflows of any kind outstanding.
+func (b *bench) volley(ctx context.Context, l *line, width int, one func(context.Context) error) (err error) {
 	outstanding, err := b.outstanding(width)
 	if err != nil {
 		return err
 	}
 	l.Workflows = cmp.Or(b.o.n, 2000)
 	began := time.Now()
-	l.took, err = atOnce(ctx, outstanding, l.Workflows, func(ctx context.Context, _ int) error { return b.workflow(ctx, job{Kind: kind, N: 3}) })
+	l.took, err = atOnce(ctx, outstanding, l.Workflows, func(ctx context.Context, _ int) error { return one(ctx) })
 	l.PerSecond = float64(l.Workflows) / time.Since(began).Seconds()
 	return err
 }

@@ -1,10 +1,10 @@
-// Package kinds holds kinds of activities that need no code of the user: a call over HTTP and a request to a NATS micro
-// service. A worker serves them when they are registered with it:
+// Package kinds holds kinds of activities that need no code of the user: a call over HTTP, a text from a URL or a file, a message or a
+// request over NATS, and a command of a shell. A worker serves them when they are registered with it:
 //
 //	activity.Register(w, kinds.TypeHTTP, kinds.HTTP(nil))
 //	activity.Register(w, kinds.TypeRequest, kinds.Request(client.Conn(), nil))
 //
-// The command "drover worker" serves them without any program. It may be imported by programs that run workers; it keeps
+// The command "drover worker" serves them without any program, the shell only if it is told to. It may be imported by programs that run workers; it keeps
 // no state but the HTTP connections.
 //
 // # Once or more than once
@@ -36,6 +36,9 @@ import (
 const (
 	TypeHTTP    = "http"
 	TypeRequest = "request"
+	TypePublish = "publish"
+	TypeLoad    = "load"
+	TypeShell   = "shell"
 )
 
 // HeaderKey carries the idempotency key of the activity.
@@ -58,6 +61,10 @@ const (
 	ReasonTooLarge = "answer_too_large"
 	// ReasonNoResponders: nobody listens on the subject. Nothing was received by anybody.
 	ReasonNoResponders = "no_responders"
+	// ReasonNoFile: there is no such file.
+	ReasonNoFile = "no_file"
+	// ReasonNoText: what was loaded is no text in the charset.
+	ReasonNoText = "no_text"
 
 	statusReason  = "http_status_"
 	serviceReason = "service_error_"
@@ -67,7 +74,7 @@ const (
 // that cannot be taken, and the statuses 400 to 451 but for 408 (timeout), 421, 423, 425 and 429 (later). It is meant for the
 // field of that name in a retry policy.
 func NonRetryable() []string {
-	reasons := []string{activity.ReasonBadInput, ReasonDenied, ReasonRedirects, ReasonTooLarge}
+	reasons := []string{activity.ReasonBadInput, ReasonDenied, ReasonRedirects, ReasonTooLarge, ReasonNoText}
 	for code := http.StatusBadRequest; code <= http.StatusUnavailableForLegalReasons; code++ {
 		switch code {
 		case http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,32 @@ type HTTPInput struct {
 	Timeout schemas.Duration `json:"timeout,omitempty"`
 	// Expect are the statuses that are a success. Defaults to 200 to 299.
 	Expect []int `json:"expect,omitempty"`
+	// Username and Password are sent as HTTP Basic. They stand in the history, as all input does.
+	Username string `json:"username,omitempty"`
+	Password string `json:"password,omitempty"`
+	// Charset is how text in the answer is encoded: utf-8, us-ascii, iso-8859-1, utf-16, utf-16le or utf-16be. Defaults to what the
+	// answer says, else utf-8.
+	Charset string     `json:"charset,omitempty"`
+	Config  HTTPConfig `json:"config,omitzero"`
+}
+
+// HTTPConfig is the field config of [HTTPInput].
+type HTTPConfig struct {
+	// Timeout is the same as HTTPInput.Timeout, which goes before it.
+	Timeout schemas.Duration `json:"timeout,omitempty"`
+	// Redirects is how many are followed at most; 0 is none. Defaults to what the worker follows, and is never more.
+	Redirects *int `json:"redirects,omitempty"`
+}
+
+// UnmarshalJSON refuses keys that nobody knows: whoever wrote one relies on it.
+func (c *HTTPConfig) UnmarshalJSON(b []byte) error {
+	type plain HTTPConfig
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode((*plain)(c)); err != nil {
+		return fmt.Errorf("config: %w: it knows timeout and redirects", err)
+	}
+	return nil
 }
 
 // HTTPOutput is the result of the kind http, and the details of a failure with an unexpected status.
@@ -50,6 +77,8 @@ type HTTPOutput struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is the value if the answer is JSON by its content type, else a string, else bytes.
 	Body schemas.Payload `json:"body,omitempty"`
+	// Duration is how long the call took.
+	Duration schemas.Duration `json:"duration,omitempty"`
 }
 
 // HTTPOptions of [HTTP]. The zero value of every field is its default.
@@ -111,11 +140,15 @@ var errRedirects = errors.New("too many redirects")
 
 func (c *caller) call(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 	var out HTTPOutput
-	whole := ctx
-	if in.Timeout.Limited() {
+	whole, began := ctx, time.Now()
+	if limit := cmp.Or(in.Timeout, in.Config.Timeout); limit.Limited() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, in.Timeout.Std())
+		ctx, cancel = context.WithTimeout(ctx, limit.Std())
 		defer cancel()
+	}
+	charset, ok := decoderOf(in.Charset)
+	if !ok {
+		return out, badInput("charset %q is not known: use one of %s", in.Charset, strings.Join(charsets(), ", "))
 	}
 	req, err := request(ctx, in)
 	if err != nil {
@@ -124,7 +157,7 @@ func (c *caller) call(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 	if err := c.allow(req.URL); err != nil {
 		return out, activity.Fail(ReasonDenied, err)
 	}
-	client := http.Client{Transport: c.Transport, CheckRedirect: c.redirect}
+	client := http.Client{Transport: c.Transport, CheckRedirect: c.redirects(in.Config.Redirects)}
 	resp, err := client.Do(req)
 	if err != nil {
 		return out, failure(whole, ctx, err)
@@ -137,7 +170,16 @@ func (c *caller) call(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 	if int64(len(body)) > c.MaxBody {
 		return out, activity.Fail(ReasonTooLarge, fmt.Sprintf("status %d with more than %d bytes", resp.StatusCode, c.MaxBody))
 	}
-	out = HTTPOutput{Status: resp.StatusCode, Headers: make(map[string]string, len(resp.Header)), Body: answered(body, isJSON(resp.Header))}
+	if charset == nil {
+		charset = saidCharset(resp.Header)
+	}
+	if text, ok := decodeText(charset, body); ok {
+		body = text
+	}
+	out = HTTPOutput{
+		Status: resp.StatusCode, Headers: make(map[string]string, len(resp.Header)), Body: answered(body, isJSON(resp.Header)),
+		Duration: schemas.Duration(time.Since(began)),
+	}
 	for name, values := range resp.Header {
 		out.Headers[name] = strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD")
 	}
@@ -174,6 +216,9 @@ func request(ctx context.Context, in HTTPInput) (*http.Request, error) {
 		req.Host = host
 		req.Header.Del("Host")
 	}
+	if in.Username != "" || in.Password != "" {
+		req.SetBasicAuth(in.Username, in.Password)
+	}
 	if asJSON && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -193,14 +238,24 @@ func (c *caller) allow(u *url.URL) error {
 	return c.Allow(u)
 }
 
-func (c *caller) redirect(req *http.Request, via []*http.Request) error {
-	if len(via) > c.MaxRedirects {
-		return errRedirects
+// redirects judges each redirect; most may lower the limit. With a limit of 0 the redirect itself is the answer.
+func (c *caller) redirects(most *int) func(*http.Request, []*http.Request) error {
+	limit := c.MaxRedirects
+	if most != nil {
+		limit = min(max(*most, 0), limit)
 	}
-	if err := c.allow(req.URL); err != nil {
-		return denied{err}
+	return func(req *http.Request, via []*http.Request) error {
+		switch {
+		case most != nil && limit == 0:
+			return http.ErrUseLastResponse
+		case len(via) > limit:
+			return errRedirects
+		}
+		if err := c.allow(req.URL); err != nil {
+			return denied{err}
+		}
+		return nil
 	}
-	return nil
 }
 
 // failure tells why no answer came. The end of the activity itself goes before all.

@@ -210,6 +210,27 @@ func (c *Conn) settleInbox(limit time.Duration) {
 	}
 }
 
+// PublishHeard is [Conn.Publish], and returns when the server has read the message: by then it has said whether it refuses the subject,
+// which is a [*RefusedError]. Whether somebody, or a stream, got the message is not known.
+func (c *Conn) PublishHeard(ctx context.Context, subject string, h Header, body []byte) error {
+	defer c.denied.wait()()
+	start := time.Now()
+	if err := c.Publish(subject, h, body); err != nil {
+		return err
+	}
+	if err := c.Flush(ctx); err != nil {
+		return fmt.Errorf("publish %s: %w", subject, err)
+	}
+	// The handler that records refusals may be behind. An old error about the same subject is believed: until the next connection, whose
+	// rights may be others, what was refused stays refused.
+	if err := c.nc.LastError(); err != nil {
+		if m := denialText.FindStringSubmatch(err.Error()); m != nil && m[1] == "Publish" && m[2] == strconv.Quote(subject) {
+			return fmt.Errorf("publish %s: %w", subject, &RefusedError{Subject: subject})
+		}
+	}
+	return c.refused(subject, "", start, true)
+}
+
 // hears returns the refusal of the reply inbox: whatever waits for answers would wait in vain.
 func (c *Conn) hears() error {
 	if e := c.denied.since("", c.inbox.prefix, time.Time{}); e != nil {

@@ -23,8 +23,8 @@ import (
 func flowCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flow",
-		Short: "Validate, deploy and show flows",
-		Long: `Validate, deploy and show flows: workflows that are written down in YAML. docs/flows.md has the language.
+		Short: "Validate, run, deploy and show flows",
+		Long: `Validate, run, deploy and show flows: workflows that are written down in YAML. docs/flows.md has the language.
 
 A file with an id at its top defines a step type, any other a flow.`,
 		Args: cobra.ArbitraryArgs,
@@ -36,7 +36,7 @@ A file with an id at its top defines a step type, any other a flow.`,
 			return fmt.Errorf("there is no command %q", "flow "+args[0])
 		},
 	}
-	cmd.AddCommand(flowValidateCommand(a), flowDeployCommand(a), flowListCommand(a), flowShowCommand(a), flowGraphCommand(a), flowSchemaCommand(a))
+	cmd.AddCommand(flowValidateCommand(a), flowDeployCommand(a), flowListCommand(a), flowShowCommand(a), flowGraphCommand(a), flowSchemaCommand(a), flowRunCommand(a))
 	return cmd
 }
 

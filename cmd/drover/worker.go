@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
@@ -16,11 +18,15 @@ import (
 )
 
 // allKinds can be served without a program.
-var allKinds = []string{kinds.TypeHTTP, kinds.TypeRequest}
+var (
+	allKinds     = append(slices.Clone(defaultKinds), kinds.TypeShell)
+	defaultKinds = []string{kinds.TypeHTTP, kinds.TypeRequest, kinds.TypePublish, kinds.TypeLoad}
+)
 
 // workerFlags are those of worker.
 type workerFlags struct {
 	lists, kinds, hosts []string
+	loads, shellEnv     []string
 	flows               bool
 	concurrency         int
 	drain               durationFlag
@@ -32,14 +38,19 @@ func workerCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Serve activities that need no program, such as HTTP calls, and run deployed flows",
-		Long: `Take activities of the types "http" and "request" from task lists and do them:
+		Long: `Take activities of these types from task lists and do them; flows have steps of the same names:
 
   http     {"method":"POST","url":"https://…","headers":{…},"body":…,"timeout":"5s","expect":[200]}
            gives {"status":200,"headers":{…},"body":…}; another status fails with http_status_404 and the like
   request  {"subject":"orders.check","body":…,"headers":{…},"timeout":"5s"} gives the reply of the micro service;
            without one it fails with no_responders, an error of the service with service_error_ and its code
+  publish  {"subject":"orders.shipped","body":…,"headers":{…}} sends a message to whoever listens
+  load     {"url":"https://…","charset":"utf-8"} gives a text; files are read below --load-dir alone
+  shell    {"command":"df -h","env":{…},"output_max_size":100000} gives {"stdout":…,"stderr":…,"exit_code":0}. It is served only if
+           --kinds names it: then whoever may start workflows may run commands as the user of this worker. A command sees PATH, its
+           own env and the variables that --shell-env names, in an empty folder; with the activity its process group is killed
 
-Each call carries the activity's idempotency key in the header Idempotency-Key. Calls are made at least once: schedule what
+Each call carries the activity's idempotency key in the header Idempotency-Key, a command has it in DROVER_IDEMPOTENCY_KEY. Calls are made at least once: schedule what
 must not be repeated with notIdempotent.
 
 The worker calls whatever workflows ask for, with its own network and NATS user: run it as somebody who may do no harm, and
@@ -53,6 +64,7 @@ SIGTERM and SIGINT stop it: it takes no more, lets what runs end within --drain-
 that short; what was cut is done again by another worker.`,
 		Example: `  drover worker --list calls
   drover worker --flows
+  drover worker --list main --kinds http,shell --shell-env HOME
   drover worker --list calls --kinds http --http-host api.example.com --http-host .internal.example.com`,
 		Args: argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.work(cmd, f) },
@@ -61,12 +73,19 @@ that short; what was cut is done again by another worker.`,
 	fs.SortFlags = false
 	fs.StringSliceVar(&f.lists, "list", nil, "task list to take activities from; may be repeated (required, but with --flows)")
 	fs.BoolVar(&f.flows, "flows", false, "run the flows that are deployed")
-	fs.StringSliceVar(&f.kinds, "kinds", allKinds, "kinds to serve: "+strings.Join(allKinds, ","))
-	fs.StringSliceVar(&f.hosts, "http-host", nil, "host that http may call; \".example.com\" means all below it; may be repeated (default every host)")
+	f.registerKinds(fs)
 	fs.IntVar(&f.concurrency, "concurrency", 0, "activities at a time (default 100)")
 	fs.Var(&f.drain, "drain-timeout", "how long activities may go on after a signal (default 5m)")
 	fs.StringVar(&f.identity, "identity", "", "name of this worker in histories (default host name and process id)")
 	return cmd
+}
+
+// registerKinds adds the flags that say what is done without a program.
+func (f *workerFlags) registerKinds(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.kinds, "kinds", defaultKinds, "kinds to serve: "+strings.Join(allKinds, ","))
+	fs.StringSliceVar(&f.hosts, "http-host", nil, "host that http and load may call; \".example.com\" means all below it; may be repeated (default every host)")
+	fs.StringSliceVar(&f.loads, "load-dir", nil, "folder of which load may read files; may be repeated (default none)")
+	fs.StringSliceVar(&f.shellEnv, "shell-env", nil, "variable of this process that commands of shell get; may be repeated (default none)")
 }
 
 // workerReady is what worker prints when it begins.
@@ -84,7 +103,7 @@ func (f *workerFlags) validate(cmd *cobra.Command) error {
 		return usage(cmd, fmt.Errorf("--list is missing: name the task lists to take activities from, or run flows with --flows"))
 	}
 	if len(f.lists) == 0 {
-		for _, name := range []string{"kinds", "http-host", "concurrency"} {
+		for _, name := range []string{"kinds", "http-host", "load-dir", "shell-env", "concurrency"} {
 			if cmd.Flags().Changed(name) {
 				return usage(cmd, fmt.Errorf("--%s is given, which goes with --list", name))
 			}
@@ -99,6 +118,10 @@ func (f *workerFlags) validate(cmd *cobra.Command) error {
 	if f.concurrency < 0 || f.concurrency > 0 && f.concurrency < len(f.lists) {
 		return usage(cmd, fmt.Errorf("--concurrency is %d for %d lists: use at least one for each list", f.concurrency, len(f.lists)))
 	}
+	return f.validateKinds(cmd)
+}
+
+func (f *workerFlags) validateKinds(cmd *cobra.Command) error {
 	if len(f.kinds) == 0 {
 		return usage(cmd, fmt.Errorf("--kinds is empty: use some of %s", strings.Join(allKinds, ",")))
 	}
@@ -107,8 +130,18 @@ func (f *workerFlags) validate(cmd *cobra.Command) error {
 			return usage(cmd, fmt.Errorf("--kinds names %q: use some of %s", k, strings.Join(allKinds, ",")))
 		}
 	}
-	if len(f.hosts) > 0 && !slices.Contains(f.kinds, kinds.TypeHTTP) {
-		return usage(cmd, fmt.Errorf("--http-host is given, which goes with the kind http"))
+	for _, flag := range []struct {
+		name  string
+		kinds []string
+	}{
+		{"http-host", []string{kinds.TypeHTTP, kinds.TypeLoad}},
+		{"load-dir", []string{kinds.TypeLoad}},
+		{"shell-env", []string{kinds.TypeShell}},
+	} {
+		served := slices.ContainsFunc(flag.kinds, func(k string) bool { return slices.Contains(f.kinds, k) })
+		if cmd.Flags().Changed(flag.name) && !served {
+			return usage(cmd, fmt.Errorf("--%s is given, which goes with the kind %s", flag.name, strings.Join(flag.kinds, " or ")))
+		}
 	}
 	return nil
 }
@@ -164,19 +197,35 @@ func (a *app) workerReady(r workerReady) error {
 
 func (f *workerFlags) worker(c *drover.Client) *activity.Worker {
 	w := c.Activities(&activity.Options{Lists: f.lists, Concurrency: f.concurrency, DrainTimeout: f.drain.value, Identity: f.identity})
+	calls := &kinds.HTTPOptions{}
+	if len(f.hosts) > 0 {
+		calls.Allow = kinds.AllowHosts(f.hosts...)
+	}
 	for _, k := range slices.Compact(slices.Sorted(slices.Values(f.kinds))) {
 		switch k {
 		case kinds.TypeHTTP:
-			o := &kinds.HTTPOptions{}
-			if len(f.hosts) > 0 {
-				o.Allow = kinds.AllowHosts(f.hosts...)
-			}
-			activity.Register(w, k, kinds.HTTP(o))
+			activity.Register(w, k, kinds.HTTP(calls))
 		case kinds.TypeRequest:
 			activity.Register(w, k, kinds.Request(c.Conn(), nil))
+		case kinds.TypePublish:
+			activity.Register(w, k, kinds.Publish(c.Conn(), nil))
+		case kinds.TypeLoad:
+			activity.Register(w, k, kinds.Load(&kinds.LoadOptions{HTTP: *calls, Dirs: f.loads}))
+		case kinds.TypeShell:
+			activity.Register(w, k, kinds.Shell(&kinds.ShellOptions{Env: f.environment()}))
 		}
 	}
 	return w
+}
+
+// environment are the variables of this process that commands get.
+func (f *workerFlags) environment() (env []string) {
+	for _, name := range f.shellEnv {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
 }
 
 // runUntilHurry runs until run returns or hurry is closed. In the second case the process ends at once, and the server gives

@@ -37,6 +37,9 @@ type Options struct {
 	// Warm is how many runs are kept in memory between two decisions, so that their context need not be read. Defaults to 1000;
 	// negative is none.
 	Warm int
+	// Trace is told what the steps of runs do, while a decision is made: for those who look on. A decision that is made twice tells twice.
+	// It is called by many goroutines. Defaults to nobody.
+	Trace func(Trace)
 }
 
 // Decider runs flows. It is a [decider.Decider] for any number of workflow types, each of which is the name of a flow.
@@ -147,6 +150,7 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 		return []schemas.Decision{decider.Fail("input", err.Error())}, nil
 	}
 	b := machine.Begin{
+		Trace:   d.trace(t, p),
 		Program: o.Part, ID: t.Execution().WorkflowID, Task: t.Execution().Run,
 		Reducing: o.Reducing, IdempotentAll: o.IdempotentAll,
 	}
@@ -168,6 +172,7 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 
 // goOn feeds the window to the run, and leaves its state in the context. actions are those of its beginning.
 func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions []machine.Action) ([]schemas.Decision, error) {
+	turn.state.Trace = d.trace(t, turn.p)
 	r := &reader{ctx: ctx, task: t, s: turn.s, in: inputs(turn.s.Again)}
 	turn.s.Again = nil
 	for _, e := range t.Events() {

@@ -50,6 +50,8 @@ type Options struct {
 	Every time.Duration
 	// Kept is how many versions are kept in memory, as they were read and compiled. Defaults to 100.
 	Kept int
+	// Trace is told what steps do, as in [flow.Options]. Defaults to nobody.
+	Trace func(flow.Trace)
 	// Logger receives what goes wrong. Defaults to none.
 	Logger logrus.FieldLogger
 }
@@ -73,7 +75,7 @@ func New(conn *post.Conn, o *Options) *Worker {
 			Namespace: string(ns), Identity: opts.Identity, Concurrency: opts.Concurrency, DrainTimeout: opts.DrainTimeout, Logger: opts.Logger,
 		}),
 	}
-	d := flow.New(newLibrary(bucket, opts.Kept), &flow.Options{List: cmp.Or(opts.List, DefaultList), Kept: opts.Kept})
+	d := flow.New(newLibrary(bucket, opts.Kept), &flow.Options{List: cmp.Or(opts.List, DefaultList), Kept: opts.Kept, Trace: opts.Trace})
 	w.deciders.Follow(func(ctx context.Context, serve func([]string)) error {
 		return bucket.Follow(ctx, &store.FollowOptions{Every: opts.Every, Trouble: w.trouble}, serve)
 	}, d)

@@ -103,6 +103,8 @@ type Begin struct {
 	ID, Task string
 	// Replay is set if the run repeats another that has ended.
 	Replay *Origin
+	// Trace is told what the steps do. Nil is nobody. Those who start a child leave it empty.
+	Trace Trace
 }
 
 // Origin is where a replay begins.

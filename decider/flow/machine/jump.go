@@ -66,6 +66,9 @@ func (m *machine) throw(f *Failure) {
 			m.climb(f, from)
 			return
 		}
+		if !climbing {
+			m.s.Trace.tell(st.Ref, Threw, nil, f)
+		}
 		if r := m.s.record(st.Ref); r.Last != nil && !(climbing && fr.Kind == ofStep) {
 			r.Last.Failure = f
 			if r.Last.Output.V != nil && r.Last.Phase == inBody {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
@@ -309,6 +310,9 @@ func (m *machine) worked(x *act, in Input) (result, error) {
 	return x.store(v)
 }
 
+// bytesKey is how a payload that is no text stands in JSON, alone in a map.
+const bytesKey = "$bytes"
+
 // response gives the answer of the http activity the names of the language.
 func response(v any) any {
 	in, ok := v.(map[string]any)
@@ -319,11 +323,19 @@ func response(v any) any {
 	if in["headers"] != nil {
 		out["headers"] = in["headers"]
 	}
-	if body := in["body"]; body != nil {
+	switch body := in["body"].(type) {
+	case nil:
+	case string:
 		out["content"] = body
-		if _, text := body.(string); !text {
-			out["content_json"] = body
+	default:
+		if raw, ok := mapOf(Value{V: body})[bytesKey]; ok {
+			out["content_bytes"] = raw // in base64
+			break
 		}
+		out["content"], out["content_json"] = body, body
+	}
+	if d, err := value.Coerce(in["duration"], "double", value.Limits{}); err == nil && in["duration"] != nil {
+		out["duration"] = time.Duration(d.(float64) * float64(time.Second)).Round(time.Microsecond)
 	}
 	return out
 }

@@ -112,6 +112,7 @@ func (m *machine) retryNow(x *act) (result, error) {
 	if errors.Is(err, errMoved) {
 		x.inst.Phase, x.inst.Failure = isDone, nil
 		m.s.record(x.st.Ref).Done++
+		m.s.Trace.tell(x.st.Ref, Ended, nil, nil)
 		m.sweep()
 	}
 	return result{}, err

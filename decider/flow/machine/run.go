@@ -195,6 +195,7 @@ func (m *machine) adopt(st *step, inst *Instance) {
 		r.cameFrom(inst.Previous)
 		m.s.At = st.Ref
 	}
+	m.s.Trace.tell(st.Ref, Began, nil, nil)
 }
 
 // arm starts the timeout of a step. Of retry it has another meaning; that of nested runs is theirs.
@@ -291,6 +292,7 @@ func (m *machine) conclude(st *step, inst *Instance) {
 	}
 	inst.Phase, inst.Failure = isDone, nil
 	m.s.record(st.Ref).Done++
+	m.s.Trace.tell(st.Ref, Ended, inst.Output.V, nil)
 	m.s.Prev, m.s.Entered = inst.Output, false
 	fr := m.top()
 	fr.Ran, fr.Skipped = true, false

@@ -68,6 +68,8 @@ type State struct {
 	Signals map[string][]Value         `json:"signals,omitempty"` // that came before they were waited for
 	Locked  string                     `json:"locked,omitempty"`  // the lock that is held
 	Pool    []Value                    `json:"pool,omitempty"`    // values that occur more than once, while the state is encoded
+
+	Trace Trace `json:"-"` // no part of the run; nil tells nobody
 }
 
 // Frame is a list of steps that is being run.

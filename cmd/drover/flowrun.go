@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/decider/flow/deployed"
+	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/schemas"
+)
+
+// flowRunFlags are those of flow run.
+type flowRunFlags struct {
+	with, inputs, answers []string
+	id                    string
+	wait                  bool
+	worker                workerFlags
+}
+
+func flowRunCommand(a *app) *cobra.Command {
+	f := &flowRunFlags{}
+	cmd := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run a flow in this process, to try it out",
+		Long: `Run a flow in this process: with a server in memory, a decider and a worker of its own. Nothing is left behind, and no server is needed.
+
+The steps are shown on stderr as they run, the result on stdout; the exit code is 1 if the run did not complete, and 4 if it had not ended when
+--timeout was over. A first interrupt ends it.
+
+The input is a map: JSON, @FILE or - for standard input, or NAME=VALUE as often as needed, where VALUE is JSON or else a text. Flows that the flow
+starts as children, and step types that it uses, are named by --with.
+
+The steps http, request, publish and load are done; shell only if --kinds names it. For each other activity say what it returns:
+--activity charge='{"receipt":"r-1"}'. Nobody sends signals here, so a wait for one lasts until its timeout.`,
+		Example: `  drover flow run hello.yaml --input who=Ada --input times=3
+  drover flow run order.yaml --with ship.yaml --input '{"amount": 12}' --activity charge='{"receipt": "r-1"}'
+  drover flow run disk.yaml --kinds shell,http --timeout 1m`,
+		Args: argNames("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.flowRun(cmd, args[0], f) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringArrayVar(&f.inputs, "input", nil, "the run's input: NAME=VALUE, which may be repeated, or JSON, @FILE or -")
+	fs.StringArrayVar(&f.with, "with", nil, "file of another flow or step type that it needs; may be repeated")
+	fs.StringArrayVar(&f.answers, "activity", nil, "TYPE=JSON: what activities of a type return; may be repeated")
+	fs.StringVar(&f.id, "id", "", "the workflow id (default a new ULID)")
+	fs.StringSliceVar(&f.worker.lists, "list", nil, "task list to take activities from, beside those that the steps name; may be repeated")
+	f.worker.registerKinds(fs)
+	fs.BoolVar(&f.wait, "wait", false, "wait for the end, as this command always does")
+	return cmd
+}
+
+// flowRun checks what can be checked before anything begins.
+func (a *app) flowRun(cmd *cobra.Command, file string, f *flowRunFlags) error {
+	if fs := cmd.Flags(); fs.Changed("nats") || fs.Changed("context") {
+		return usage(cmd, fmt.Errorf("--nats or --context is given, but flow run has a server of its own: deploy the flow and start it there"))
+	}
+	if err := f.worker.validateKinds(cmd); err != nil {
+		return err
+	}
+	input, err := a.runInput(cmd, f.inputs)
+	if err != nil {
+		return err
+	}
+	answers, err := answersOf(cmd, f.answers, f.worker.kinds)
+	if err != nil {
+		return err
+	}
+	files, err := a.readFlows(cmd, append(slices.Clone(f.with), file))
+	if err != nil {
+		return err
+	}
+	if err := a.checkRun(cmd.Context(), files); err != nil {
+		return err
+	}
+	f.worker.lists, err = f.lists(files, answers)
+	if err != nil {
+		return err
+	}
+	return a.tryOut(cmd, files, f, input, answers)
+}
+
+// checkRun parses the files, the last of which is the flow that is run.
+func (a *app) checkRun(ctx context.Context, files []*flowFile) error {
+	const op = "flow run"
+	wrong, err := parseFlows(ctx, files, nil)
+	if err != nil {
+		return flowError(op, err)
+	}
+	for _, f := range files {
+		for _, e := range f.wrong { // stdout is for the result
+			fmt.Fprintln(a.stderr, printable(e.Error()))
+		}
+	}
+	if wrong > 0 {
+		return wrongFlows(op, wrong, len(files), ", so nothing was run")
+	}
+	for i, f := range files {
+		if f.StepType && i == len(files)-1 {
+			return &flowsError{fmt.Sprintf("%s: %s defines the step type %s", op, word(f.name, 256), word(f.ID, 256)), "run a flow that uses it, with --with " + word(f.name, 256)}
+		}
+		if !f.StepType && f.Name == "" { // only here, where the name matters to nobody else
+			base := filepath.Base(f.name)
+			f.Name = cmp.Or(strings.TrimSuffix(base, filepath.Ext(base)), "flow")
+		}
+	}
+	return nil
+}
+
+// runInput makes one map of --input.
+func (a *app) runInput(cmd *cobra.Command, given []string) (schemas.Payload, error) {
+	if len(given) == 1 && (strings.HasPrefix(strings.TrimSpace(given[0]), "{") || given[0] == "-" || strings.HasPrefix(given[0], "@")) {
+		one := inputFlag{name: "input", text: given[0]}
+		return one.read(cmd, a.stdin)
+	}
+	values := map[string]json.RawMessage{}
+	for _, g := range given {
+		name, text, ok := strings.Cut(g, "=")
+		switch _, twice := values[name]; {
+		case !ok || name == "":
+			return nil, usage(cmd, fmt.Errorf("--input %s: want NAME=VALUE, or alone JSON that is a map, @FILE or -", word(g, 100)))
+		case twice:
+			return nil, usage(cmd, fmt.Errorf("--input gives %s twice", word(name, 100)))
+		}
+		values[name] = valueOf(text)
+	}
+	if len(values) == 0 {
+		return nil, nil
+	}
+	return schemas.JSONPayload(values)
+}
+
+// valueOf is JSON as it is, and anything else as a text.
+func valueOf(text string) json.RawMessage {
+	if raw := bytes.TrimSpace([]byte(text)); json.Valid(raw) {
+		return raw
+	}
+	quoted, err := json.Marshal(text)
+	if err != nil { // no text does that
+		return json.RawMessage(`""`)
+	}
+	return quoted
+}
+
+// answersOf reads --activity.
+func answersOf(cmd *cobra.Command, given, kinds []string) (map[string]schemas.Payload, error) {
+	answers := map[string]schemas.Payload{}
+	for _, g := range given {
+		typ, text, _ := strings.Cut(g, "=")
+		if err := schemas.ValidateID("--activity", typ); err != nil {
+			return nil, usage(cmd, fmt.Errorf("--activity %s: %w: want TYPE=JSON", word(g, 100), err))
+		}
+		if slices.Contains(kinds, typ) || answers[typ] != nil {
+			return nil, usage(cmd, fmt.Errorf("--activity gives an answer for %s, which is done already: leave it out, or the kind", word(typ, 100)))
+		}
+		answers[typ] = schemas.Payload(valueOf(text))
+	}
+	return answers, nil
+}
+
+// lists are the task lists of all steps, and it refuses a flow with an activity that nobody does.
+func (f *flowRunFlags) lists(files []*flowFile, answers map[string]schemas.Payload) ([]string, error) {
+	lists := map[string]bool{deployed.DefaultList: true}
+	for _, l := range f.worker.lists {
+		lists[l] = true
+	}
+	names := map[string]bool{}
+	for _, file := range files {
+		names[file.Name] = !file.StepType
+	}
+	for _, file := range files {
+		for _, d := range append(slices.Collect(maps.Values(file.Types)), file.Definition) {
+			for s := range d.All() {
+				if child, ok := s.Inputs["workflow"].(string); s.Type == "child" && ok && !strings.Contains(child, "${") && !names[child] {
+					return nil, &flowsError{fmt.Sprintf("flow run: %s: step %s starts the workflow %s, which is not here", word(file.name, 256), s.Ref, word(child, 100)), "name its file: --with FILE"}
+				}
+				typ, list := asksFor(s)
+				if list != "" && schemas.ValidateName("list", list) == nil {
+					lists[list] = true
+				}
+				if typ == "" || slices.Contains(f.worker.kinds, typ) || answers[typ] != nil {
+					continue
+				}
+				e := &flowsError{fmt.Sprintf("flow run: %s: step %s runs the activity %s, which nobody does here", word(file.name, 256), s.Ref, word(typ, 100)), fmt.Sprintf("say what it returns: --activity %s=JSON", word(typ, 100))}
+				if slices.Contains(allKinds, typ) {
+					e.hint = "let the worker do it: --kinds " + strings.Join(append(slices.Clone(f.worker.kinds), typ), ",")
+				}
+				return nil, e
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(lists)), nil
+}
+
+// asksFor tells the activity type and the list that a step asks for, as far as the text says them.
+func asksFor(s *model.Step) (typ, list string) {
+	switch s.Type {
+	case "activity":
+		typ, _ = s.Inputs["activity"].(string)
+		list, _ = s.Inputs["list"].(string)
+	case "http", "ssh", "shell", "container", "publish", "request", "load":
+		typ = s.Type
+	}
+	if strings.Contains(typ, "${") {
+		typ = ""
+	}
+	return typ, list
+}
+
+// tryOut runs the last file on a server that ends with it.
+func (a *app) tryOut(cmd *cobra.Command, files []*flowFile, f *flowRunFlags, input schemas.Payload, answers map[string]schemas.Payload) error {
+	log, err := a.logger()
+	if err != nil {
+		return err
+	}
+	ctx, hurry, done := onSignals(cmd.Context())
+	defer done()
+	if d := a.timeout.value; d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d)
+		defer cancel()
+	}
+	return withServer(ctx, serveOptions{
+		Namespace: a.namespace, OnlyNamespace: true, Roles: []string{roleBroker, roleTimers, roleOps}, Partitions: 1, Node: "flow-run",
+		Embedded: embedded.Options{DontListen: true}, DrainTimeout: time.Second, Logger: log, Hurry: hurry,
+	}, func(ctx context.Context, c *drover.Client) error {
+		s := flowStore(c)
+		for _, file := range files {
+			if _, err := s.Deploy(ctx, file.kind(), file.Definition); err != nil {
+				return refusedFile("flow run "+file.name, err)
+			}
+		}
+		return besides(ctx, a.tryWorkers(c, files[len(files)-1].Name, f, answers), func(ctx context.Context) error {
+			began := time.Now()
+			run, err := c.Start(ctx, files[len(files)-1].Name, input, &drover.StartOptions{ID: f.id})
+			if err != nil {
+				return err
+			}
+			return a.outcome(ctx, run, began)
+		})
+	})
+}
+
+// besides runs fn while workers work; if these end first, with why they did.
+func besides(ctx context.Context, workers []func(context.Context) error, fn func(context.Context) error) error {
+	work, stop := context.WithCancel(ctx)
+	during, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := runAll(work, workers...)
+		if work.Err() == nil {
+			cancel(fmt.Errorf("a worker: %w", cmp.Or(err, errRoleEnded)))
+		}
+	}()
+	defer func() { stop(); <-ended }()
+	err := fn(during)
+	if cause := context.Cause(during); err != nil && cause != nil && ctx.Err() == nil {
+		return cause
+	}
+	return err
+}
+
+// tryWorkers are a decider that shows its steps, and a worker of activities.
+func (a *app) tryWorkers(c *drover.Client, flow string, f *flowRunFlags, answers map[string]schemas.Payload) []func(context.Context) error {
+	o := &deployed.Options{Namespace: c.Namespace(), DrainTimeout: -1, Every: 50 * time.Millisecond}
+	if !a.json {
+		o.Trace = newProgress(a.stderr, flow).step
+	}
+	f.worker.drain.value = time.Millisecond
+	w := f.worker.worker(c)
+	for typ, answer := range answers {
+		activity.Register(w, typ, func(context.Context, schemas.Payload) (schemas.Payload, error) { return answer, nil })
+	}
+	return []func(context.Context) error{deployed.New(c.Conn(), o).Run, w.Run}
+}
+
+// withServer runs fn against a server in this process, which ends with it.
+func withServer(ctx context.Context, o serveOptions, fn func(ctx context.Context, c *drover.Client) error) error {
+	ready := make(chan struct{})
+	o.Ready = func(readiness) { close(ready) }
+	n, serving := newNode(context.WithoutCancel(ctx), o)
+	defer n.close()
+	if err := n.open(serving); err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(serving)
+	ended := make(chan error, 1)
+	go func() { ended <- n.run(serving) }()
+	defer func() { stop(); <-ended }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		ended <- err
+		return errors.Join(errors.New("the server has not begun"), err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	conn, err := n.dial(ctx, "flow run")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	c, err := drover.Connect(ctx, &drover.Options{Conn: conn, Namespace: cmp.Or(o.Namespace, defaultNamespace), Logger: o.Logger})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return fn(ctx, c)
+}

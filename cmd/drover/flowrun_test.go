@@ -1,0 +1,105 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+var triedFlows = map[string]string{
+	"hello.yaml": `parameters:
+  who: {type: string, required: true}
+  times: {type: integer, defaultValue: 2}
+lock: hello
+steps:
+- log hello ${who}
+- foreach n in 1..${times} do return ${n}
+- activity charge on cards with who = ${who}
+- sleep 10ms
+- child ship with who = ${who}, n = ${times}
+`,
+	"ship.yaml":   "name: ship\nlock: pier\nsteps:\n- greet ${who}\n- return ${n} shipped to ${who}\n",
+	"greet.yaml":  "id: greet\nshorthand: ${who}\nparameters: {who: string}\nsteps:\n- log welcome ${who}\n",
+	"fails.yaml":  "steps:\n- fail message no way\n",
+	"waits.yaml":  "steps:\n- wait for signal never\n",
+	"shell.yaml":  "steps:\n- ssh to a ls\n",
+	"broken.yaml": "steps:\n- frob\n",
+	"any.yaml":    "steps:\n- let what = charge\n- activity ${what}\n- return ${output.r}\n",
+}
+
+func TestFlowRun(t *testing.T) {
+	flowFiles(t, triedFlows)
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	all := []string{"hello.yaml", "--with", "greet.yaml", "--with", "ship.yaml", "--activity", `charge={"r":1}`}
+	try := func(args ...string) result { return command("", append([]string{"flow", "run"}, args...)...) }
+	try(append(all, "--input", "who=Ada", "--input", "times=3", "--wait")...).want(t, exitDone, "\"3 shipped to Ada\"\n",
+		"info: hello Ada", "step 1.steps.0, return: done", "step 2, activity: begins", `step 2, activity: done: {"r":1}`, "step 3, sleep: done", "ship  step 1, return: done", "welcome Ada")
+	r := try(append(all, "--input", `{"who": "Bob"}`, "--json", "--id", "b")...)
+	if want := `"workflowId":"b",`; r.code != exitDone || r.stderr != "" || !strings.Contains(r.stdout, want) || !strings.Contains(r.stdout, `"result":"2 shipped to Bob"`) {
+		t.Errorf("got %+v, want one document with %s", r, want)
+	}
+	try("fails.yaml").want(t, exitFailed, "", "no way", "step 0, fail: failed: no way")
+	try("waits.yaml", "--timeout", "1s").want(t, exitTimeout, "", "drover: ")
+	try("any.yaml", "--activity", `charge={"r":7}`).want(t, exitDone, "7\n", "step 2, return: done")
+	try(append(all, "--input", "times=3")...).want(t, exitFailed, "", "input who", "required")
+	left, err := os.ReadDir(temp)
+	if here, hereErr := os.ReadDir("."); err != nil || hereErr != nil || len(left) > 0 || len(here) != len(triedFlows) {
+		t.Errorf("%v, %v: %v and %v are left behind", err, hereErr, left, here)
+	}
+}
+
+func TestFlowRunRefuses(t *testing.T) {
+	flowFiles(t, triedFlows)
+	for _, tt := range []struct {
+		code int
+		args string
+		want []string
+	}{
+		{exitUsage, "", []string{"FILE is missing"}},
+		{exitUsage, "nobody.yaml", []string{"nobody.yaml"}},
+		{exitUsage, "fails.yaml --nats nats://x", []string{"has a server of its own"}},
+		{exitUsage, "fails.yaml --input x", []string{"want NAME=VALUE"}},
+		{exitUsage, "fails.yaml --input x=1 --input x=2", []string{"gives x twice"}},
+		{exitUsage, "fails.yaml --input {", []string{"is not JSON"}},
+		{exitUsage, "fails.yaml --activity http=1", []string{"done already"}},
+		{exitUsage, "fails.yaml --activity =1", []string{"want TYPE=JSON"}},
+		{exitUsage, "fails.yaml --kinds frob", []string{`--kinds names "frob"`}},
+		{exitFailed, "broken.yaml", []string{"broken.yaml:2", "nothing was run"}},
+		{exitFailed, "greet.yaml", []string{"step type greet", "--with greet.yaml"}},
+		{exitFailed, "hello.yaml --with greet.yaml --with ship.yaml", []string{"step 2 runs the activity charge", "--activity charge=JSON"}},
+		{exitFailed, "hello.yaml --activity charge=1", []string{"starts the workflow ship", "--with FILE"}},
+		{exitFailed, "shell.yaml", []string{"the activity ssh", "--activity ssh=JSON"}},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			command("", append([]string{"flow", "run"}, strings.Fields(tt.args)...)...).want(t, tt.code, "", tt.want...)
+		})
+	}
+}
+
+// An interrupt ends the process at once, and nothing is left.
+func TestFlowRunIsInterrupted(t *testing.T) {
+	dir := flowFiles(t, triedFlows)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "flow", "run", filepath.Join(dir, "waits.yaml"))
+	cmd.Env = append(os.Environ(), asDrover+"=1", "TMPDIR="+t.TempDir())
+	out, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make([]byte, 1)
+	if _, err := out.Read(begun); err != nil { // it shows that the step begins
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitFailed {
+		t.Errorf("got %v, want exit code %d", err, exitFailed)
+	}
+}

@@ -1,0 +1,34 @@
+package machine
+
+import "github.com/droverhq/drover/decider/flow/model"
+
+// Did says what a step did.
+type Did string
+
+// What steps do.
+const (
+	Began Did = "began"
+	Ended Did = "ended"
+	Threw Did = "failed" // a handler may still take the failure
+)
+
+// Trace is told what the steps of a run do, while they do it: for those who look on. A decision that is made twice tells twice. The
+// output is that of a step that has ended, and never changed.
+type Trace func(ref string, did Did, output any, f *Failure)
+
+func (t Trace) tell(ref string, did Did, output any, f *Failure) {
+	if t != nil {
+		t(ref, did, output, f)
+	}
+}
+
+// Key names the program in its flow; empty for the root.
+func (p *Program) Key() string { return p.key }
+
+// Step returns a step by its ref; nil if the program has none.
+func (p *Program) Step(ref string) *model.Step {
+	if st := p.steps[ref]; st != nil {
+		return st.Step
+	}
+	return nil
+}

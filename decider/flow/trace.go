@@ -1,0 +1,41 @@
+package flow
+
+import (
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Trace is what a step of a run does, or a line of the run's log. Its values belong to the run: read them, never change them.
+type Trace struct {
+	Type string // the name of the flow
+	Run  schemas.Execution
+	// Part is the part of the flow that the run is; empty for the whole.
+	Part string
+	Step *model.Step
+	Did  machine.Did
+	// Output is that of a step that has ended.
+	Output any
+	// Failure is that of a step that has failed.
+	Failure *machine.Failure
+	// Log is a line of the log with its Level; Step is nil then.
+	Log, Level string
+}
+
+// logged tells Options.Trace of a line of the log.
+func (d *Decider) logged(t *decider.Task, part, level, text string) {
+	if d.o.Trace != nil {
+		d.o.Trace(Trace{Type: t.Type(), Run: t.Execution(), Part: part, Log: text, Level: level})
+	}
+}
+
+// trace tells Options.Trace of a run; nil if nobody is to be told.
+func (d *Decider) trace(t *decider.Task, p *machine.Program) machine.Trace {
+	if d.o.Trace == nil {
+		return nil
+	}
+	return func(ref string, did machine.Did, output any, f *machine.Failure) {
+		d.o.Trace(Trace{Type: t.Type(), Run: t.Execution(), Part: p.Key(), Step: p.Step(ref), Did: did, Output: output, Failure: f})
+	}
+}
