@@ -17,7 +17,6 @@ func TestHostileRuns(t *testing.T) {
 	hostile := map[string]struct{ flow, want string }{
 		"loop":    {"steps:\n- {id: a, step: no-op}\n- goto a\n", "the flow goes round in circles"},
 		"replay":  {"replayable: from start\nsteps:\n- {step: fail message again}\non-error: retry\n", "the flow goes round in circles"},
-		"handler": {"steps:\n- {id: a, step: fail message again, on-error: goto a}\n", "the flow goes round in circles"},
 		"grows":   {"steps:\n- {type: let, variable: x, value: []}\n- {id: a, step: 'let x[] = some text that takes room'}\n- goto a\n", "with as much work"},
 		"works":   {"steps:\n" + large + "- {id: a, step: 'transform y = ${x} | replace all 5 6 | size'}\n- goto a\n", "with as much work"},
 		"doubles": {"steps:\n- let x = 0123456789\n- {type: let, id: a, variable: x, value: '${x}${x}'}\n- goto a\n", "too large"},
