@@ -55,6 +55,10 @@ var flowRuns = []flowRun{
 	{has: "transform names", input: `{"line": "a,b", "prices": [1, 2.5], "response": "{\"items\": [{\"name\": \" x \"}]}"}`},
 	{has: "log a middling order", input: `{"order": {"size": 8}}`, logs: "a middling order", does: "charge"},
 	{
+		has: "name: order", input: `{"items": [1], "amount": 5}`, logs: "ready to charge",
+		does: "reserve {\"items\":[1]}\ncharge {\"amount\":5}", result: `{"amount":5}`,
+	},
+	{
 		has: "min(10, max(1, 50%))", input: `{"hosts": ["a", "b"]}`,
 		does:   "ssh {\"command\":\"uptime\",\"endpoint\":\"a\"}\nssh {\"command\":\"uptime\",\"endpoint\":\"b\"}",
 		result: `[{"command":"uptime","endpoint":"a"},{"command":"uptime","endpoint":"b"}]`,
@@ -141,7 +145,7 @@ func (b *bench) Definition(_ context.Context, _, name, _ string) (*model.Definit
 // worker does what the examples ask for: each activity returns its input.
 func (b *bench) worker() *activity.Worker {
 	w := b.Client.Activities(&activity.Options{Lists: []string{"main"}})
-	for _, name := range []string{"create-vm", "attach", "book", "charge", "shell", "ssh"} {
+	for _, name := range []string{"create-vm", "attach", "book", "charge", "reserve", "shell", "ssh"} {
 		activity.Register(w, name, func(ctx context.Context, in json.RawMessage) (json.RawMessage, error) {
 			run, err := b.Client.Run(activity.Info(ctx).WorkflowID, "").Describe(ctx)
 			if err != nil {
