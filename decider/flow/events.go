@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow/machine"
@@ -171,21 +172,50 @@ func (r *reader) failed(event int64, reason string, details schemas.Payload) err
 	if err != nil {
 		v = nil // the reason says enough
 	}
-	message := reason
-	switch v := v.(type) {
-	case string:
-		message = v
-	case map[string]any:
-		if text, ok := v["message"].(string); ok {
-			message = text
-		}
-	}
-	f := machine.NewFailure(reason, message)
-	if m, ok := v.(map[string]any); ok {
-		f.Fields = machine.Value{V: m}
-	}
+	f := failure(reason, v, maxCauses)
 	r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: f})
 	return nil
+}
+
+// maxCauses is how many causes of a child's failure are taken over: more than that are not kept by the machine.
+const maxCauses = 16
+
+// failure reads details. Those of a child that is a flow tell what caused its failure, so that handlers here find what they look for
+// however deep it was.
+func failure(reason string, details any, causes int) *machine.Failure {
+	text, isText := details.(string)
+	if isText {
+		return machine.NewFailure(reason, text)
+	}
+	m, isMap := details.(map[string]any)
+	if !isMap {
+		return machine.NewFailure(reason, reason)
+	}
+	message, ok := m["message"].(string)
+	if !ok {
+		message = reason
+	}
+	f := machine.NewFailure(reason, message)
+	if !ofFlow(reason, m) {
+		f.Fields = machine.Value{V: m}
+		return f
+	}
+	f.Fields = machine.Value{V: m["fields"]}
+	if cause, ok := m["cause"].(map[string]any); ok && causes > 0 {
+		name, _ := cause["type"].(string)
+		f.Cause = failure(name, cause, causes-1)
+	}
+	return f
+}
+
+// ofFlow tells whether details are what a flow that has failed leaves: see its failure's shown form in package machine.
+func ofFlow(reason string, details map[string]any) bool {
+	for key := range details {
+		if !slices.Contains([]string{"message", "type", "step", "fields", "cause"}, key) {
+			return false
+		}
+	}
+	return details["type"] == reason
 }
 
 func (r *reader) refused(id string, cause schemas.Cause, details string) {

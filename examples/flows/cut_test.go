@@ -15,49 +15,64 @@ import (
 // two runs want to count. Both complete without an operator, and the count is exact: nobody came between reading and writing, and
 // nothing was counted twice.
 func TestCounterIsExactWhereverACrashComes(t *testing.T) {
-	for _, victim := range []struct {
-		name  string
-		least int // messages, so that the test cannot run out of crashes without notice
-	}{{"broker", 20}, {"decider", 6}, {"worker", 6}} {
-		for first, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
-			t.Run(victim.name+[]string{" before", " behind"}[first], func(t *testing.T) {
-				n := 1 + first%stride
-				for ; ; n += stride {
-					killed := false
-					if !t.Run(fmt.Sprint(n), func(t *testing.T) { killed = counts(t, victim.name, n, verdict) }) || !killed {
-						break
-					}
-				}
-				if n <= victim.least {
-					t.Errorf("message %d was not sent, want at least %d", n, victim.least)
-				}
-			})
-		}
+	for _, victim := range []victim{{"broker", 20}, {"decider", 6}, {"worker", 6}} {
+		dies(t, victim, countsOnTheWeb)
 	}
 }
 
-// counts lets two runs count while the n-th message of a process is its last. It reports whether that came to pass.
-func counts(t *testing.T, victim string, n int, verdict cutwire.Verdict) (killed bool) {
-	c := &count{n: 41}
-	inWorld(t, nil, []string{"counter"}, c, func(t *testing.T, w *world) {
-		wasKilled, dismiss := w.staff(victim, func(string) cutwire.Verdict {
-			if n--; n == 0 {
-				return verdict
+// victim is a process.
+type victim struct {
+	name  string
+	least int // messages, so that a test cannot run out of crashes without notice
+}
+
+// dies lets a process die at each of its messages, until there are no more.
+func dies(t *testing.T, of victim, counts func(t *testing.T, victim string, judge func(string) cutwire.Verdict) (killed bool)) {
+	for first, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
+		t.Run(of.name+[]string{" before", " behind"}[first], func(t *testing.T) {
+			at := 1 + first%stride
+			for killed := true; killed; at += stride {
+				if !t.Run(fmt.Sprint(at), func(t *testing.T) {
+					left := at
+					killed = counts(t, of.name, func(string) cutwire.Verdict {
+						if left--; left == 0 {
+							return verdict
+						}
+						return cutwire.Pass
+					})
+				}) {
+					return
+				}
 			}
-			return cutwire.Pass
+			if at <= of.least {
+				t.Errorf("message %d was not sent, want at least %d", at-stride, of.least)
+			}
 		})
+	}
+}
+
+// twoCount lets two runs of a flow count.
+func (w *world) twoCount(typ string, input any) {
+	w.t.Helper()
+	var runs []*drover.Run
+	for _, id := range []string{"one", "two"} {
+		run, err := w.client.Start(w.t.Context(), typ, input, &drover.StartOptions{ID: id})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		runs = append(runs, run)
+	}
+	for _, run := range runs {
+		w.completes(run)
+	}
+}
+
+func countsOnTheWeb(t *testing.T, victim string, judge func(string) cutwire.Verdict) (killed bool) {
+	c := &count{n: 41}
+	inWorld(t, []string{"counter"}, nil, c, func(_ *testing.T, w *world) {
+		wasKilled, dismiss := w.staff(victim, judge)
 		defer dismiss()
-		var runs []*drover.Run
-		for _, id := range []string{"one", "two"} {
-			run, err := w.client.Start(t.Context(), "counter", map[string]string{"url": countURL}, &drover.StartOptions{ID: id})
-			if err != nil {
-				t.Fatal(err)
-			}
-			runs = append(runs, run)
-		}
-		for _, run := range runs {
-			w.completes(run)
-		}
+		w.twoCount("counter", map[string]string{"url": countURL})
 		killed = wasKilled()
 	})
 	c.mu.Lock()

@@ -29,15 +29,15 @@ type files struct {
 	flows map[string]*model.Definition
 }
 
-func readFiles(t *testing.T, types, flows []string) *files {
+// readFiles reads step types and flows by their names, and takes others as they are.
+func readFiles(t *testing.T, types, flows []string, also map[string]string) *files {
 	t.Helper()
 	known := map[string]*model.Definition{}
 	o := &flow.ParseOptions{
 		Types: func(name string) (*model.Definition, bool) { d, ok := known[name]; return d, ok },
 		Warn:  func(e *model.Error) { t.Errorf("a warning: %v", e) },
 	}
-	parse := func(name string) *model.Definition {
-		text, err := os.ReadFile(name + ".yaml")
+	parse := func(name string, text []byte, err error) *model.Definition {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,15 +48,23 @@ func readFiles(t *testing.T, types, flows []string) *files {
 		return d
 	}
 	for _, name := range types {
-		d := parse(name)
+		d := parse(read(name))
 		known[d.ID] = d
 	}
 	s := &files{flows: map[string]*model.Definition{}}
 	for _, name := range flows {
-		d := parse(name)
+		d := parse(read(name))
 		s.flows[d.Name] = d
 	}
+	for name, text := range also {
+		s.flows[name] = parse(name, []byte(text), nil)
+	}
 	return s
+}
+
+func read(name string) (string, []byte, error) {
+	text, err := os.ReadFile(name + ".yaml")
+	return name, text, err
 }
 
 func (s *files) Definition(_ context.Context, _, name, version string) (*model.Definition, string, error) {
@@ -134,9 +142,9 @@ type house struct {
 const list = "main"
 
 // live runs f in virtual time, with deciders for the flows and a worker for their steps, whose calls the handler answers.
-func live(t *testing.T, types, flows []string, h http.Handler, f func(t *testing.T, h *house)) {
+func live(t *testing.T, types, flows []string, also map[string]string, h http.Handler, f func(t *testing.T, h *house)) {
 	t.Helper()
-	store := readFiles(t, types, flows)
+	store := readFiles(t, types, flows, also)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		x := &house{Env: e, t: t, site: newSite(t, h)}
 		deciders := e.Client.Deciders(nil)

@@ -57,7 +57,7 @@ func (s *slow) seen(t *testing.T, want ...string) {
 // A0-1, A0-2, A0-3: start and stop wait for each other and for themselves, in the order in which they came, and tell for whom.
 func TestStartStop(t *testing.T) {
 	site := &slow{}
-	live(t, nil, []string{"start", "stop"}, site, func(t *testing.T, h *house) {
+	live(t, nil, []string{"start", "stop"}, nil, site, func(t *testing.T, h *house) {
 		var runs []*drover.Run
 		for i, typ := range []string{"start", "stop", "start"} {
 			runs = append(runs, h.start(typ, fmt.Sprint(typ, i), nil))
@@ -87,7 +87,7 @@ func TestStartStop(t *testing.T) {
 // A0-4, A0-5: the server dies while start runs, and nobody gets in between; when an operator cancels it, stop may run.
 func TestStartIsInterruptedAndCanceled(t *testing.T) {
 	site := &slow{}
-	live(t, nil, []string{"start", "stop"}, site, func(t *testing.T, h *house) {
+	live(t, nil, []string{"start", "stop"}, nil, site, func(t *testing.T, h *house) {
 		first := h.start("start", "first", nil)
 		h.Sleep(time.Second)
 		next := h.start("stop", "next", nil)
@@ -111,7 +111,7 @@ func TestStartIsInterruptedAndCanceled(t *testing.T) {
 // A0-1, A0-17: a lock in a step type guards all flows that use the type.
 func TestAptGet(t *testing.T) {
 	site := &slow{}
-	live(t, []string{"apt-get"}, []string{"install"}, site, func(t *testing.T, h *house) {
+	live(t, []string{"apt-get"}, []string{"install"}, nil, site, func(t *testing.T, h *house) {
 		var runs []*drover.Run
 		var want []string
 		for _, p := range []string{"iputils-ping", "curl", "jq"} {

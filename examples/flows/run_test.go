@@ -51,7 +51,7 @@ const countURL = "http://counts.example/orders"
 // A0-13, A0-17: ten runs at a time add ten, each once and by one more than the one before.
 func TestCounter(t *testing.T) {
 	c := &count{n: 41}
-	live(t, nil, []string{"counter"}, c, func(t *testing.T, h *house) {
+	live(t, nil, []string{"counter"}, nil, c, func(t *testing.T, h *house) {
 		var runs []*drover.Run
 		for i := range 10 {
 			runs = append(runs, h.start("counter", fmt.Sprint("c-", i), map[string]string{"url": countURL}))
@@ -75,7 +75,7 @@ func TestNightly(t *testing.T) { // A0-15, A0-17
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"lines": 7}`)
 	})
-	live(t, nil, []string{"retention"}, site, func(t *testing.T, h *house) {
+	live(t, nil, []string{"retention"}, nil, site, func(t *testing.T, h *house) {
 		h.completes(h.start("nightly", "n-1", nil), "7")
 		if text := h.said("n-1"); !strings.Contains(text, "max(1d, 5)") {
 			t.Errorf("the history does not say how long it is kept:\n%s", text)

@@ -47,9 +47,9 @@ type world struct {
 // patience is longer than any crash takes to heal, in virtual time.
 const patience = 10 * time.Minute
 
-func inWorld(t *testing.T, types, flows []string, h http.Handler, f func(t *testing.T, w *world)) {
+func inWorld(t *testing.T, flows []string, also map[string]string, h http.Handler, f func(t *testing.T, w *world)) {
 	t.Helper()
-	store := readFiles(t, types, flows)
+	store := readFiles(t, nil, flows, also)
 	defer embedded.RegisterTicker()() // outside of all bubbles
 	emptyPools()
 	defer emptyPools()

@@ -317,5 +317,6 @@ func (m *machine) waitAgain(x *act) (result, error) {
 	fresh := m.act(x.st, x.inst)
 	*x = *fresh
 	x.env = expr.NewEnv(x, nil)
+	m.spends(x.env)
 	return m.start(x)
 }

@@ -36,6 +36,7 @@ func (m *machine) act(st *step, inst *Instance) *act {
 	}
 	x.in = expr.NewInputs(source, mapOf(inst.Inputs))
 	x.env = expr.NewEnv(x, nil)
+	m.spends(x.env)
 	return x
 }
 
@@ -313,14 +314,20 @@ func (x *act) assign(path value.Path, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := value.Check(vars, value.Limits{Bytes: maxVars}); err != nil {
+	parts, err := value.Measure(vars, value.Limits{Bytes: maxVars})
+	if err != nil {
 		return fmt.Errorf("the variables of the run: %w: clear what is not needed, or hand large values through state keys", err)
 	}
+	x.m.spent += parts / partsPerSpent
 	x.m.s.Vars = Value{V: vars}
 	return nil
 }
 
-const maxVars = 16 << 20
+const (
+	maxVars = 16 << 20
+	// partsPerSpent is how many parts of a value are looked at in the time of one step of evaluation.
+	partsPerSpent = 10
+)
 
 // coerced is a value of the type that a step names.
 func (x *act) coerced(v any) (any, error) {

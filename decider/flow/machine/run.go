@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/decider/flow/condition"
+	"github.com/droverhq/drover/decider/flow/expr"
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
 // Limits of what a run does at once.
 const (
-	// MaxIdle is how many steps run without a wait before the run fails.
+	// MaxIdle is how many steps run without a wait before the run fails. Those that make much of large values count for more, or
+	// a run could keep its decider busy for minutes: see weigh.
 	MaxIdle = 100_000
 	// MaxActions is how many actions one decision has at most; then the run goes on in the next.
 	MaxActions = 500
@@ -40,6 +42,9 @@ type machine struct {
 	random func() float64
 	acts   []Action
 	began  string // the place where a replay or a resume has begun
+
+	env   *expr.Env // of the latest act
+	spent int       // since weigh: what was spent in the acts before
 }
 
 func (m *machine) do(a Action) { m.acts = append(m.acts, a) }
@@ -114,7 +119,7 @@ func (m *machine) advance() {
 			m.endList()
 		case m.s.Idle >= MaxIdle:
 			m.s.Idle = 0
-			m.broke(NewFailure(NameLimit, fmt.Sprintf("%d steps have run and none of them waits, the last one is %s: the flow goes round in circles; put a sleep or a limit into the loop", MaxIdle, st.Ref)))
+			m.broke(NewFailure(NameLimit, fmt.Sprintf("%d steps have run, or fewer with as much work, and none of them waits, the last one is %s: the flow goes round in circles; put a sleep or a limit into the loop", MaxIdle, st.Ref)))
 		case len(m.acts) >= MaxActions:
 			m.pause()
 		case m.s.Entered:
@@ -133,6 +138,25 @@ func (m *machine) pause() {
 	m.s.Wait = &Wait{For: StartTimer, ID: id, Whole: true}
 }
 
+// perStep is how much is spent by steps that count for one.
+const perStep = 50
+
+// weigh is how many steps more the work since the last call counts for.
+func (m *machine) weigh() int {
+	m.spends(nil)
+	n := m.spent / perStep
+	m.spent = 0
+	return n
+}
+
+// spends notes the work of the latest act, before another one begins.
+func (m *machine) spends(next *expr.Env) {
+	if m.env != nil {
+		m.spent += m.env.Spent()
+	}
+	m.env = next
+}
+
 // fresh is an instance that has not begun.
 func (m *machine) fresh(st *step) *Instance {
 	return &Instance{N: m.s.record(st.Ref).Started + 1, Previous: m.s.At, Prev: m.s.Prev, Vars: m.s.Vars}
@@ -141,7 +165,7 @@ func (m *machine) fresh(st *step) *Instance {
 // begin judges the condition of a step and enters it.
 func (m *machine) begin(st *step) {
 	if m.s.Trial == nil {
-		m.s.Idle++
+		m.s.Idle += 1 + m.weigh()
 		m.s.Trial = m.fresh(st)
 	}
 	inst := m.s.Trial

@@ -53,8 +53,15 @@ func Of(x any, l Limits) (any, error) {
 
 // Check reports whether a value is within the limits. Its cost is bounded by them.
 func Check(v any, l Limits) error {
+	_, err := Measure(v, l)
+	return err
+}
+
+// Measure is Check that tells of how many parts the value is made: scalars, lists and maps, which is what the check costs.
+func Measure(v any, l Limits) (parts int, err error) {
 	m := meter{left: l.bytes(), depth: l.depth()}
-	return m.walk(v, 0)
+	err = m.walk(v, 0)
+	return m.parts, err
 }
 
 // Size is about what a value takes in JSON: 8 bytes for a scalar or an element, texts and keys by their length.
@@ -133,7 +140,7 @@ func positiveOr(n, otherwise int) int {
 	return otherwise
 }
 
-type meter struct{ left, depth int }
+type meter struct{ left, depth, parts int }
 
 func (m *meter) spend(n, depth int) error {
 	switch m.left -= n; {
@@ -146,6 +153,7 @@ func (m *meter) spend(n, depth int) error {
 }
 
 func (m *meter) walk(v any, depth int) error {
+	m.parts++
 	switch v := v.(type) {
 	case string:
 		return m.spend(8+len(v), depth)
