@@ -74,6 +74,7 @@ func TestA0_6ClearLock(t *testing.T) {
 		f.decider("own", script(try("w4"), clearLock, clearLock, try("w4")))
 		f.publish(ns.Signal("w2", "go"), "")
 		f.completes("w2")
+		f.stands("L", "", "", "")
 		f.start(`{"workflowId":"w4","type":"own"}`)
 		f.completes("w4")
 		f.wantAnswers("w4", "acquired L", "set lock-L", "released L", "cleared lock-L", "cleared lock-L", "acquired L", "set lock-L", "released L")
