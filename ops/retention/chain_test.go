@@ -266,6 +266,9 @@ func TestExplain(t *testing.T) {
 		}
 		h.run("raw", "raw", says{})
 		h.run("raw", "hash", says{Retention: []string{"max(2, 1h)"}, Hash: "g h"})
+		if a := h.explain("1", ""); !a.Goes || !strings.Contains(a.Because, "beyond 3. It is still there: a closed run stays for 2m") {
+			h.t.Errorf("before any pass: got %+v", a)
+		}
 		ctx, stop := context.WithCancel(h.t.Context())
 		defer stop()
 		go func() {
