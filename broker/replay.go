@@ -110,6 +110,7 @@ func (p *partition) replay(q *schemas.ReplayRequest, force bool, reply func(any)
 		y.run = execution.RunIDOf(q.WorkflowID, y.requestID())
 		open := !r.closed()
 		status := r.state.Status
+		keeping := r.state.Keeping()
 		p.behind(r, func() { // what it is judged by is in the history
 			switch {
 			case y.latest == y.run:
@@ -120,6 +121,9 @@ func (p *partition) replay(q *schemas.ReplayRequest, force bool, reply func(any)
 			case open:
 				reply(y.refuse(schemas.Errorf(schemas.CodeConflict, "workflow %q is %s, as run %s: a run is replayed once it has ended", q.WorkflowID, status, y.latest).
 					About(q.WorkflowID, y.latest).WithHint("wait for its end, or end it with: drover cancel %s, or drover terminate %s", q.WorkflowID, q.WorkflowID)))
+			case keeping != nil && keeping.Disabled && (q.Run == "" || q.Run == y.latest):
+				reply(y.refuse(schemas.Errorf(schemas.CodeConflict, "the retention of run %s is disabled, so it is about to be purged and is never replayed", y.latest).
+					InField("run").About(q.WorkflowID, y.latest).WithHint("start it anew with: drover start; write retention 0 instead of disabled for runs that may be replayed")))
 			default:
 				p.prepare(y, reply)
 			}

@@ -190,6 +190,24 @@ func TestAuditIsSilent(t *testing.T) {
 	})
 }
 
+// A0-15: a run whose retention is disabled is never replayed, also not while it is still there.
+func TestA015DisabledIsNotReplayed(t *testing.T) {
+	live(t, ops.Options{}, func(h *house) {
+		for _, id := range []string{"off", "on"} {
+			says := says{Retention: []string{map[string]string{"off": "disabled", "on": "5"}[id]}}
+			h.run("raw", id, says)
+		}
+		for _, o := range []*drover.ReplayOptions{{}, {Force: true}} {
+			if _, err := h.Client.Run("off", "").Replay(h.t.Context(), o); !errors.Is(err, drover.ErrConflict) || !strings.Contains(err.Error(), "is disabled") {
+				h.t.Errorf("got %v, want a conflict", err)
+			}
+		}
+		if _, err := h.Client.Run("on", "").Replay(h.t.Context(), &drover.ReplayOptions{From: "start"}); err != nil && strings.Contains(err.Error(), "disabled") {
+			h.t.Errorf("a run that is kept is refused: %v", err)
+		}
+	})
+}
+
 // whole fails if a run has lost a part.
 func (h *house) whole() {
 	h.t.Helper()
@@ -248,6 +266,9 @@ func TestExplain(t *testing.T) {
 		}
 		h.run("raw", "raw", says{})
 		h.run("raw", "hash", says{Retention: []string{"max(2, 1h)"}, Hash: "g h"})
+		if a := h.explain("1", ""); !a.Goes || !strings.Contains(a.Because, "beyond 3. It is still there: a closed run stays for 2m") {
+			h.t.Errorf("before any pass: got %+v", a)
+		}
 		ctx, stop := context.WithCancel(h.t.Context())
 		defer stop()
 		go func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/droverhq/drover/broker"
@@ -94,6 +95,9 @@ func (j *Janitor) Explain(ctx context.Context, wid, run string) (*schemas.Retent
 	if err != nil {
 		return nil, err
 	}
+	if err := j.catchUp(ctx); err != nil {
+		return nil, err
+	}
 	a := &schemas.RetentionResponse{V: schemas.Version, WorkflowID: wid, Run: l.Run, Status: l.Status, ClosedAt: l.ClosedAt}
 	if !l.Status.Closed() {
 		a.Because = "never: it is open, and open runs are always kept"
@@ -103,31 +107,53 @@ func (j *Janitor) Explain(ctx context.Context, wid, run string) (*schemas.Retent
 }
 
 func (j *Janitor) explainClosed(ctx context.Context, a *schemas.RetentionResponse, e entry, l *line, k *look) error {
-	held := j.holder(e)
-	if held == "" {
-		if j.judge(a, e, l, k) {
-			return nil
-		}
-		if !j.isReady() {
-			return schemas.Errorf(schemas.CodeUnavailable, "the histories are still being read since the master has changed").WithHint("ask again in a moment")
-		}
-		_, why, err := k.may(ctx, e)
-		switch {
-		case errors.Is(err, errGone):
-			why = "it was purged just now"
-		case err != nil:
-			return err
-		case why == "":
-			why = "it goes with the next pass, after the runs that go before it"
-		}
-		a.Goes, a.Because = true, "it is to go, and is still there: "+why
-		if d := l.Retention; d != nil && d.Disabled {
-			a.Expression = "disabled"
-		}
+	if held := j.holder(e); held != "" {
+		a.Because = fmt.Sprintf("never while run %s, which is above it, is open", held)
 		return nil
 	}
-	a.Because = fmt.Sprintf("never while run %s, which is above it, is open", held)
+	judged := j.judge(a, e, l, k)
+	if judged && !a.Goes {
+		return nil
+	}
+	if !judged && !j.isDue(e) {
+		return schemas.Errorf(schemas.CodeUnavailable, "the master has not read yet that run %s has closed", l.Run).About(l.WorkflowID, l.Run).
+			WithHint("ask again in a moment; after a change of the master it reads all histories first")
+	}
+	_, why, err := k.may(ctx, e)
+	switch {
+	case errors.Is(err, errGone):
+		why = "it was purged just now"
+	case err != nil:
+		return err
+	case why == "":
+		why = "it goes with the next pass, after the runs that go before it; a new master only looks for its first minutes"
+	}
+	if judged {
+		a.Because += " It is still there: " + why
+		return nil
+	}
+	a.Goes, a.Because = true, "it is to go, and is still there: "+why
+	if d := l.Retention; d != nil && d.Disabled {
+		a.Expression = "disabled"
+	}
 	return nil
+}
+
+// catchUp reads what has closed since the last pass, unless one is under way.
+func (j *Janitor) catchUp(ctx context.Context) error {
+	if !j.passing.TryLock() {
+		return nil
+	}
+	defer j.passing.Unlock()
+	return j.learn(ctx)
+}
+
+// isDue tells whether a run is to go.
+func (j *Janitor) isDue(e entry) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, found := slices.BinarySearchFunc(j.due, e, byPlace)
+	return found
 }
 
 // judge fills in the judgement on a run that is in a group, and tells whether it is in one.
@@ -200,10 +226,4 @@ func (j *Janitor) holder(e entry) string {
 		}
 	}
 	return ""
-}
-
-func (j *Janitor) isReady() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.ready
 }

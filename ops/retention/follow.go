@@ -42,9 +42,6 @@ func (j *Janitor) follow(ctx context.Context) error {
 			return fmt.Errorf("read what has closed in partition %d: %w", p, err)
 		}
 	}
-	j.mu.Lock()
-	j.ready = true
-	j.mu.Unlock()
 	return nil
 }
 

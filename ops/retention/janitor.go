@@ -33,7 +33,6 @@ type Janitor struct {
 	index  *index
 	behind map[string][]member // closed runs that wait for the end of a run above them, by its run id
 	due    []entry             // closed runs that are to go, by partition and sequence
-	ready  bool                // every history was read to its end
 
 	next    []uint64 // of each partition: the first sequence that was not read
 	server  string   // the NATS server that was read
@@ -59,7 +58,7 @@ func New(o Options) (*Janitor, error) {
 func (j *Janitor) forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.index, j.behind, j.due, j.ready = newIndex(), map[string][]member{}, nil, false
+	j.index, j.behind, j.due = newIndex(), map[string][]member{}, nil
 	j.next, j.kin = make([]uint64, j.o.Partitions), map[string]kinship{}
 	for p := range j.next {
 		j.next[p] = 1
@@ -68,12 +67,14 @@ func (j *Janitor) forget() {
 
 // Run passes again and again until ctx ends, and returns nil. Whoever asks how long a run is kept is answered meanwhile.
 func (j *Janitor) Run(ctx context.Context) error {
+	j.passing.Lock()
+	j.forget() // another master may have purged since
+	j.passing.Unlock()
 	stop, err := j.serve(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	j.forget() // another master may have purged since
 	began := time.Now()
 	tick := time.NewTicker(j.o.Every)
 	defer tick.Stop()
@@ -107,14 +108,7 @@ func (j *Janitor) pass(ctx context.Context, lookOnly bool) (*Report, error) {
 	j.passing.Lock()
 	defer j.passing.Unlock()
 	began := time.Now()
-	flows, err := j.o.Flows(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("retention: which types are flows: %w", err)
-	}
-	j.mu.Lock()
-	j.flows = flows
-	j.mu.Unlock()
-	if err := j.follow(ctx); err != nil {
+	if err := j.learn(ctx); err != nil {
 		return nil, fmt.Errorf("retention: %w", err)
 	}
 	now, err := j.serverTime(ctx)
@@ -135,6 +129,18 @@ func (j *Janitor) pass(ctx context.Context, lookOnly bool) (*Report, error) {
 		r.Blocked += len(held)
 	}
 	return r, nil
+}
+
+// learn reads which types are flows, and what has closed since the last time. The caller holds passing.
+func (j *Janitor) learn(ctx context.Context) error {
+	flows, err := j.o.Flows(ctx)
+	if err != nil {
+		return fmt.Errorf("which types are flows: %w", err)
+	}
+	j.mu.Lock()
+	j.flows = flows
+	j.mu.Unlock()
+	return j.follow(ctx)
 }
 
 // expire moves from the groups what their policies do not keep.
