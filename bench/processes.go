@@ -107,8 +107,10 @@ func (b *bench) launch(more ...string) error {
 		b.port = port
 	}
 	b.url = fmt.Sprintf("nats://127.0.0.1:%d", b.port)
-	args := []string{"server", "--store", b.store(), "--profile", b.o.profile, "--port", strconv.Itoa(b.port), "--partitions", strconv.Itoa(b.o.partitions),
-		"--roles", "broker,timers,ops"} // the worker decides, for flows too
+	args := []string{
+		"server", "--store", b.store(), "--profile", b.o.profile, "--port", strconv.Itoa(b.port), "--partitions", strconv.Itoa(b.o.partitions),
+		"--roles", "broker,timers,ops",
+	} // the worker decides, for flows too
 	if b.maxEvents > 0 { // older servers do not know it
 		args = append(args, "--max-events", strconv.Itoa(b.maxEvents))
 	}

@@ -75,7 +75,8 @@ output:
   exit: ${exit}
   refused: ${refused}
   late: ${late}
-`})
+`,
+	})
 	r := command("", "flow", "run", "kinds.yaml", "--kinds", "http,load,shell,publish,request", "--load-dir", dir, "--input", "url="+s.URL, "--input", "dir="+dir, "--timeout", "5m")
 	if r.code != exitDone {
 		t.Fatalf("got %d\n%s%s", r.code, r.stdout, r.stderr)
