@@ -17,7 +17,7 @@ import (
 // leader, changes the record (package states), and writes it if nobody has done so meanwhile. Then it tells the run.
 //
 // A crash between the write and its answer in the history leaves the request open, and the next owner repeats it. The record names
-// every write that may be repeated, so it happens once, however many others have written since (ADR 0027). A write is taken out
+// every write that may be repeated, so it happens once, however many others have written since (ADR 0029). A write is taken out
 // of the record when the answer is in the history: see stateSettled.
 //
 // An owner that was suspended must not act on what it remembers: as with locks, its claim is checked before each try, and its
