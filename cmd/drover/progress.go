@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,13 +55,14 @@ func (p *progress) step(t flow.Trace) {
 	default:
 		return
 	}
-	name := t.Step.Type
+	var name strings.Builder
+	name.WriteString(t.Step.Type)
 	for _, more := range []string{t.Step.ID, t.Step.Name} {
 		if more != "" {
-			name += " " + word(more, 60)
+			name.WriteString(" " + word(more, 60))
 		}
 	}
-	p.line(t, "step "+t.Step.Ref+", "+name+": "+what)
+	p.line(t, "step "+t.Step.Ref+", "+name.String()+": "+what)
 }
 
 func (p *progress) line(t flow.Trace, text string) {
