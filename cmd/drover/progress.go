@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -77,7 +78,7 @@ func (p *progress) line(t flow.Trace, text string) {
 	case t.Part == "" && t.Type != p.flow:
 		of = word(t.Type, 80) + "  "
 	case t.Part != "":
-		of = word(t.Run.WorkflowID, 80) + "  "
+		of = word(t.Run.WorkflowID[strings.IndexByte(t.Run.WorkflowID, ':')+1:], 80) + "  " // the step that it belongs to
 	}
 	fmt.Fprintf(p.w, "%9s  %s%s\n", "+"+span(time.Since(p.began)), of, sentence(text))
 }
