@@ -55,13 +55,13 @@ func (p *progress) step(t flow.Trace) {
 	default:
 		return
 	}
-	name := t.Step.Type
+	name := []string{t.Step.Type}
 	for _, more := range []string{t.Step.ID, t.Step.Name} {
 		if more != "" {
-			name += " " + word(more, 60)
+			name = append(name, word(more, 60))
 		}
 	}
-	p.line(t, "step "+t.Step.Ref+", "+name+": "+what)
+	p.line(t, "step "+t.Step.Ref+", "+strings.Join(name, " ")+": "+what)
 }
 
 func (p *progress) line(t flow.Trace, text string) {
