@@ -120,7 +120,7 @@ func TestHTTPMoreKeys(t *testing.T) {
 			t.Errorf("%s %s: got %v, want %q", tc.path, tc.in, err, tc.reason)
 			continue
 		}
-		if tc.reason == "" && (out.Status != tc.status || !strings.EqualFold(string(out.Body), jsonOf(tc.body)) || out.Duration <= 0) {
+		if tc.reason == "" && (out.Status != tc.status || string(out.Body) != jsonOf(tc.body) || out.Duration <= 0) {
 			t.Errorf("%s %s: got %d %s in %v, want %d %s", tc.path, tc.in, out.Status, out.Body, out.Duration, tc.status, tc.body)
 		}
 	}

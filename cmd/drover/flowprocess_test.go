@@ -114,6 +114,9 @@ func TestFlowsByCommands(t *testing.T) {
 
 	f.run("start", "waits", "--type-version", "abcdef", "--wait").want(t, exitFailed, "", "definition", "begin with abcdef", "drover flow show waits")
 	f.run("start", "greet", "--wait").want(t, exitFailed, "", "required")
+	f.run("start", "nobody", "--flow").want(t, exitFailed, "", `there is no flow "nobody"`, "drover flow deploy")
+	f.run("start", "greet", "--flow", "--type-version", "abcdef").want(t, exitFailed, "", "begin with abcdef")
+	f.wants(`"Hello Bob"`, "start", "greet", "--flow", "--input", `{"who":"Bob"}`, "--wait")
 	f.wants(`"flow \"a.b c\""`, f.odd()...)
 }
 

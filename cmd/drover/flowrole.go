@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider/flow/deployed"
+	"github.com/droverhq/drover/decider/flow/store"
 )
 
 // refusedPause is how long the role flows waits when the NATS user may not do what it needs: rights can be changed while a server runs.
@@ -61,4 +62,14 @@ func runAll(ctx context.Context, runs ...func(context.Context) error) error {
 		cancel()
 	}
 	return all
+}
+
+// deployedFlow refuses a start of a flow that is not deployed, and fixes its version. It needs the right to read the bucket of flows.
+func deployedFlow(ctx context.Context, c *drover.Client, name string, o *drover.StartOptions) error {
+	_, version, err := flowStore(c).Get(ctx, store.Flow, name, o.TypeVersion)
+	if err != nil {
+		return flowError("start "+word(name, 100), err)
+	}
+	o.TypeVersion = version
+	return nil
 }

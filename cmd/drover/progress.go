@@ -55,14 +55,13 @@ func (p *progress) step(t flow.Trace) {
 	default:
 		return
 	}
-	var name strings.Builder
-	name.WriteString(t.Step.Type)
+	name := []string{t.Step.Type}
 	for _, more := range []string{t.Step.ID, t.Step.Name} {
 		if more != "" {
-			name.WriteString(" " + word(more, 60))
+			name = append(name, word(more, 60))
 		}
 	}
-	p.line(t, "step "+t.Step.Ref+", "+name.String()+": "+what)
+	p.line(t, "step "+t.Step.Ref+", "+strings.Join(name, " ")+": "+what)
 }
 
 func (p *progress) line(t flow.Trace, text string) {
@@ -79,7 +78,7 @@ func (p *progress) line(t flow.Trace, text string) {
 	case t.Part == "" && t.Type != p.flow:
 		of = word(t.Type, 80) + "  "
 	case t.Part != "":
-		of = word(t.Run.WorkflowID, 80) + "  "
+		of = word(t.Run.WorkflowID[strings.IndexByte(t.Run.WorkflowID, ':')+1:], 80) + "  " // the step that it belongs to
 	}
 	fmt.Fprintf(p.w, "%9s  %s%s\n", "+"+span(time.Since(p.began)), of, sentence(text))
 }

@@ -14,7 +14,7 @@ import (
 type startFlags struct {
 	options                     drover.StartOptions
 	input                       inputFlag
-	wait                        bool
+	wait, flow                  bool
 	workflow, decider, activity durationFlag
 	list                        string
 	childPolicy                 string
@@ -43,9 +43,13 @@ Prints the workflow id and the run id. With --wait it waits for the end and prin
 then 1 if the workflow did not complete.
 
 A start of an id that has an open run is refused, unless --conflict-policy says otherwise. With --signal the open run gets the
-signal, and only if there is none a run is started and gets it first.`,
+signal, and only if there is none a run is started and gets it first.
+
+A type that nobody decides for can be started: the run waits until somebody does. With --flow a start of what is no deployed flow, or
+no version of it, is refused instead, and the run gets the version that is current now.`,
 		Example: `  drover start order --id order-17 --input '{"amount": 12}'
   drover start order --input @order.json --wait --timeout 1m
+  drover start order --flow --type-version 3f9a --input '{"amount": 12}'
   drover start cart --id cart-9 --signal add --signal-input '{"item": 4711}'`,
 		Args: argNames("TYPE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -88,7 +92,8 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.conflict, "conflict-policy", "", "if a run of the id is open: fail, use-existing or terminate-existing (default fail; use-existing with --signal)")
 	fs.BoolVar(&f.wait, "wait", false, "wait for the end and print the result")
 	fs.StringVar(&f.options.RequestID, "request-id", "", "a repeat with the same request id returns the first run (default a new one)")
-	fs.StringVar(&f.options.TypeVersion, "type-version", "", "version of the type, for the decider")
+	fs.StringVar(&f.options.TypeVersion, "type-version", "", "version of the type, for the decider; of a flow its first four digits or more")
+	fs.BoolVar(&f.flow, "flow", false, "TYPE has to be a deployed flow: if there is none the start is refused")
 	fs.Var(&f.workflow, "timeout-workflow", "limit of the whole run, or NONE (default one year)")
 	fs.Var(&f.decider, "timeout-decider", "limit of one decision, or NONE (default 10s)")
 	fs.Var(&f.activity, "timeout-activity", "limit of an activity from start to close where its decision says nothing (default 10m)")
@@ -159,6 +164,11 @@ func (f *startFlags) checkSignal(cmd *cobra.Command) error {
 
 func (a *app) start(ctx context.Context, c *drover.Client, typ string, input, signal schemas.Payload, o *drover.StartOptions, f *startFlags) error {
 	began := time.Now()
+	if f.flow {
+		if err := deployedFlow(ctx, c, typ, o); err != nil {
+			return err
+		}
+	}
 	var run *drover.Run
 	var err error
 	if f.signal != "" {

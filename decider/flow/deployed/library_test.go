@@ -66,6 +66,18 @@ func (b *bucket) deploy(n int) {
 	b.latest = n
 }
 
+func (b *bucket) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = err
+}
+
+func (l *library) queues() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.current)
+}
+
 // Many runs that begin at once cost few reads, and none of them gets a version that was replaced before it began.
 func TestCurrentIsNeverOlderThanTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -85,8 +97,8 @@ func TestCurrentIsNeverOlderThanTheStart(t *testing.T) {
 		}
 		wg.Wait()
 		synctest.Wait()
-		if b.most != 1 || b.current > 6 || len(l.current) != 0 {
-			t.Errorf("%d reads, %d at a time, and %d queues are left: want one at a time in 4 seconds, and none left", b.current, b.most, len(l.current))
+		if b.most != 1 || b.current > 6 || l.queues() != 0 {
+			t.Errorf("%d reads, %d at a time, and %d queues are left: want one at a time in 4 seconds, and none left", b.current, b.most, l.queues())
 		}
 	})
 }
@@ -124,7 +136,7 @@ func TestErrorsOfTheLibrary(t *testing.T) {
 				t.Errorf("version %q: got %v, want ErrNoDefinition", version, err)
 			}
 		}
-		b.err = errors.New("no leader")
+		b.fail(errors.New("no leader"))
 		for _, version := range []string{"", "1"} {
 			if _, _, err := l.Definition(t.Context(), "", "f", version); err == nil || errors.Is(err, flow.ErrNoDefinition) {
 				t.Errorf("version %q: got %v, want an error that may pass", version, err)
@@ -136,7 +148,7 @@ func TestErrorsOfTheLibrary(t *testing.T) {
 			t.Errorf("got %v, want the end of the context", err)
 		}
 		time.Sleep(time.Minute) // the read goes on for others, and ends
-		if len(l.current) != 0 {
+		if l.queues() != 0 {
 			t.Error("a queue is left")
 		}
 	})
