@@ -26,8 +26,9 @@ type flowRun struct {
 	signals map[string]string // what the run is sent once it waits
 	uses    string            // of a step type: the flow that uses it
 	needs   schemas.DecisionType
-	logs    string // what it writes into its log, one a line
-	does    string // the activities, one a line, those of loops too
+	logs    string            // what it writes into its log, one a line
+	does    string            // the activities, one a line, those of loops too
+	answers map[string]string // of activities, by type; else they return their input
 	result  string
 }
 
@@ -63,6 +64,14 @@ var flowRuns = []flowRun{
 		does:   "ssh {\"command\":\"uptime\",\"endpoint\":\"a\"}\nssh {\"command\":\"uptime\",\"endpoint\":\"b\"}",
 		result: `[{"command":"uptime","endpoint":"a"},{"command":"uptime","endpoint":"b"}]`,
 	},
+	{
+		has: "username: shop", input: `{"password": "open sesame"}`,
+		answers: map[string]string{"http": `{"status_code": 200}`, "load": `"a: 1"`, "shell": `{"stdout": "plenty", "exit_code": 0}`},
+		does: `http {"config":{"redirects":2,"timeout":"10s"},"expect":[200],"password":"open sesame","url":"https://api.example.com/orders?state=open","username":"shop"}` + "\n" +
+			`load {"url":"https://api.example.com/prices.yaml"}` + "\n" + `shell {"command":"df -h \"$WHERE\"","env":{"WHERE":"/var"}}` + "\n" +
+			`publish {"body":"plenty","subject":"shop.sold"}`,
+		result: `{"body":"plenty","subject":"shop.sold"}`,
+	},
 }
 
 // Every example of the page does what it says when it is run as it is written.
@@ -84,11 +93,12 @@ func TestFlowExamplesRun(t *testing.T) {
 		t.Fatalf("%d examples are run, of %d entries", len(examples), len(flowRuns))
 	}
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
-		b := &bench{Env: e, flows: map[string]*model.Definition{}, did: map[string][]string{}}
+		b := &bench{Env: e, flows: map[string]*model.Definition{}, answers: map[string]map[string]string{}, did: map[string][]string{}}
 		deciders := e.Client.Deciders(nil)
 		d := flow.New(b, &flow.Options{List: "main", Random: func() float64 { return 0.5 }})
 		for i, r := range flowRuns {
 			name := fmt.Sprint("example-", i)
+			b.answers[name] = r.answers
 			if b.put(t, name, examples[r.has], r) {
 				deciders.Register(name, d)
 			}
@@ -105,7 +115,8 @@ func TestFlowExamplesRun(t *testing.T) {
 // bench is where examples run: a store of them, and what their activities did, by the run at the root.
 type bench struct {
 	*drovertest.Env
-	flows map[string]*model.Definition
+	flows   map[string]*model.Definition
+	answers map[string]map[string]string // of activities, by flow and type
 
 	mu  sync.Mutex
 	did map[string][]string
@@ -145,7 +156,7 @@ func (b *bench) Definition(_ context.Context, _, name, _ string) (*model.Definit
 // worker does what the examples ask for: each activity returns its input.
 func (b *bench) worker() *activity.Worker {
 	w := b.Client.Activities(&activity.Options{Lists: []string{"main"}})
-	for _, name := range []string{"create-vm", "attach", "book", "charge", "reserve", "shell", "ssh"} {
+	for _, name := range []string{"create-vm", "attach", "book", "charge", "reserve", "shell", "ssh", "http", "load", "publish"} {
 		activity.Register(w, name, func(ctx context.Context, in json.RawMessage) (json.RawMessage, error) {
 			run, err := b.Client.Run(activity.Info(ctx).WorkflowID, "").Describe(ctx)
 			if err != nil {
@@ -154,6 +165,9 @@ func (b *bench) worker() *activity.Worker {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.did[run.Execution.Type] = append(b.did[run.Execution.Type], strings.TrimSpace(name+" "+string(in)))
+			if answer := b.answers[run.Execution.Type][name]; answer != "" {
+				return json.RawMessage(answer), nil
+			}
 			return in, nil
 		})
 	}
