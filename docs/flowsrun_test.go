@@ -25,7 +25,6 @@ type flowRun struct {
 	input   string
 	signals map[string]string // what the run is sent once it waits
 	uses    string            // of a step type: the flow that uses it
-	needs   schemas.DecisionType
 	logs    string            // what it writes into its log, one a line
 	does    string            // the activities, one a line, those of loops too
 	answers map[string]string // of activities, by type; else they return their input
@@ -44,7 +43,7 @@ var flowRuns = []flowRun{
 	{has: "- log one line", input: `{"count": 1, "x": 5, "more": false}`, logs: "one line\na map\na block"},
 	{
 		has: "- type: switch", input: `{"colour": "green", "count": 1, "disks": [{"name": "a", "size": 1}, {"name": "b", "size": 2}], "y": "/var", "me": "Ada"}`,
-		signals: map[string]string{"paid": `"receipt"`}, needs: schemas.DecideSetState,
+		signals: map[string]string{"paid": `"receipt"`},
 		logs: "go", does: "attach {\"name\":\"a\",\"size\":1}\nattach {\"name\":\"b\",\"size\":2}\nshell {\"command\":\"ls /var\"}", result: `"receipt"`,
 	},
 	{
@@ -99,15 +98,12 @@ func TestFlowExamplesRun(t *testing.T) {
 		for i, r := range flowRuns {
 			name := fmt.Sprint("example-", i)
 			b.answers[name] = r.answers
-			if b.put(t, name, examples[r.has], r) {
-				deciders.Register(name, d)
-			}
+			b.put(t, name, examples[r.has], r)
+			deciders.Register(name, d)
 		}
 		e.Go(deciders, b.worker())
 		for i, r := range flowRuns {
-			if name := fmt.Sprint("example-", i); b.flows[name] != nil {
-				b.run(t, name, r)
-			}
+			b.run(t, fmt.Sprint("example-", i), r)
 		}
 	})
 }
@@ -122,8 +118,8 @@ type bench struct {
 	did map[string][]string
 }
 
-// put stores an example. It reports whether it can be run: what this release does not carry out is refused, and the page says so.
-func (b *bench) put(t *testing.T, name, text string, r flowRun) bool {
+// put stores an example.
+func (b *bench) put(t *testing.T, name, text string, r flowRun) {
 	t.Helper()
 	known := map[string]*model.Definition{}
 	o := &flow.ParseOptions{Types: func(name string) (*model.Definition, bool) { d, ok := known[name]; return d, ok }}
@@ -132,17 +128,10 @@ func (b *bench) put(t *testing.T, name, text string, r flowRun) bool {
 		known[d.ID] = d
 		d, err = flow.Parse(flows, []byte(r.uses), o)
 	}
-	if r.needs != "" && !flow.Supported(r.needs) {
-		if err == nil {
-			t.Errorf("%s: it needs %s, which is not carried out: want that it is refused", r.has, r.needs)
-		}
-		return false
-	}
 	if err != nil {
 		t.Fatalf("%s: %v", r.has, err)
 	}
 	b.flows[name] = d
-	return true
 }
 
 func (b *bench) Definition(_ context.Context, _, name, _ string) (*model.Definition, string, error) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/drovertest"
@@ -251,38 +250,6 @@ func TestWrongInputFailsTheRun(t *testing.T) {
 			out := e.Wait(start(t, e, "order", fmt.Sprint("o-", i), tc.input))
 			if out.Status != schemas.StatusFailed || !strings.Contains(string(out.Details), tc.want) {
 				t.Errorf("input %v: got %v with %s, want a failure about %q", tc.input, out.Status, out.Details, tc.want)
-			}
-		}
-	})
-}
-
-// What the table says is not carried out is refused by the broker: a decision that it has learned has to leave the table.
-func TestSupportedIsTrue(t *testing.T) {
-	all := []schemas.DecisionAttributes{
-		&schemas.AcquireLock{Lock: "l"}, &schemas.GetState{Key: "k"}, &schemas.SetState{Key: "k", Value: schemas.Payload("1")}, &schemas.ClearState{Key: "k"},
-		&schemas.SetReplayPoint{Name: "p"}, &schemas.ResetReplayPoints{}, &schemas.SetRetention{Retention: "3"},
-		&schemas.SetAttributes{Attributes: map[string]string{"a": "b"}}, &schemas.RecordMarker{MarkerName: "m"},
-	}
-	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
-		w := e.Client.Deciders(nil)
-		for _, d := range all {
-			w.Register(string(d.DecisionType()), decider.Func(func(context.Context, *decider.Task) ([]schemas.Decision, error) {
-				return []schemas.Decision{schemas.Decide(d)}, nil
-			}))
-		}
-		e.Go(w)
-		for _, d := range all {
-			name := string(d.DecisionType())
-			start(t, e, name, name, nil)
-			e.Sleep(time.Second)
-			done := false
-			for _, ev := range e.History(name) {
-				if _, ok := ev.Attributes.(*schemas.DeciderCompleted); ok {
-					done = true
-				}
-			}
-			if done != flow.Supported(d.DecisionType()) {
-				t.Errorf("%s: the broker carries it out: %v, the table says %v", name, done, flow.Supported(d.DecisionType()))
 			}
 		}
 	})

@@ -183,21 +183,14 @@ func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions
 	if actions == nil && d.full(t) && turn.still(r.in) {
 		return turn.onward(r.in)
 	}
-	at := now(t)
 	if len(r.in) > 0 || actions == nil {
-		more, err := machine.Step(turn.p, turn.state, r.in, at, d.o.Random)
+		more, err := machine.Step(turn.p, turn.state, r.in, now(t), d.o.Random)
 		if err != nil {
 			return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
 		}
 		actions = append(actions, more...)
 	}
-	for refusals := turn.decide(actions); len(refusals) > 0; {
-		more, err := machine.Step(turn.p, turn.state, refusals, at, d.o.Random)
-		if err != nil {
-			return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
-		}
-		refusals = turn.decide(more)
-	}
+	turn.decide(actions)
 	decisions, err := turn.finish()
 	if err == nil && turn.end == nil {
 		d.warm.keep(t, &warmRun{s: turn.s, p: turn.p, state: turn.state})

@@ -26,24 +26,20 @@ type turn struct {
 	err       error
 }
 
-// decide turns actions into decisions. It returns answers to what the broker cannot do.
-func (t *turn) decide(actions []machine.Action) []machine.Input {
-	var refusals []machine.Input
+// decide turns actions into decisions.
+func (t *turn) decide(actions []machine.Action) {
 	for _, a := range actions {
 		switch a.Do {
 		case machine.Complete, machine.Fail, machine.Cancel:
 			t.end = &a
 		case machine.Acquire, machine.ReadState, machine.WriteState, machine.ClearState:
-			if f := t.shared(a); f != nil {
-				refusals = append(refusals, machine.Input{Kind: machine.Failed, ID: a.ID, Failure: f})
-			}
+			t.shared(a)
 		case machine.MarkPoint, machine.ResetPoints, machine.SetRetention:
 			t.note(a)
 		default:
 			t.plain(a)
 		}
 	}
-	return refusals
 }
 
 func (t *turn) add(d schemas.DecisionAttributes) {
@@ -58,7 +54,7 @@ func (t *turn) payload(v any) schemas.Payload {
 	return p
 }
 
-// plain is what every broker carries out.
+// plain is for what the run itself has.
 func (t *turn) plain(a machine.Action) {
 	switch a.Do {
 	case machine.Schedule:
@@ -92,7 +88,7 @@ func (t *turn) plain(a machine.Action) {
 }
 
 // shared asks for locks and state keys, which go beyond the run.
-func (t *turn) shared(a machine.Action) *machine.Failure {
+func (t *turn) shared(a machine.Action) {
 	var d schemas.DecisionAttributes
 	switch a.Do {
 	case machine.Acquire:
@@ -104,14 +100,10 @@ func (t *turn) shared(a machine.Action) *machine.Failure {
 	default:
 		d = &schemas.ClearState{Key: a.Name, Scope: a.Scope}
 	}
-	if !Supported(d.DecisionType()) {
-		return machine.NewFailure("unsupported", "this release of the broker does not carry out "+string(d.DecisionType()))
-	}
 	if a.Do != machine.Acquire {
 		t.s.Asked = append(t.s.Asked, a.ID)
 	}
 	t.add(d)
-	return nil
 }
 
 // note writes what is for those who look at the run later.

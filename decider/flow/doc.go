@@ -23,5 +23,4 @@
 //   - Any worker may answer any task. What is kept between two decisions is compiled definitions, which never change, and the state
 //     of a run, which is used only if the broker proves that the last committed answer is the one that left it (P-11).
 //   - The time of a run is that of the events, so that a decision that is made twice is made at the same time.
-//   - What the broker of this release does not carry out is never decided: see [Supported].
 package flow

@@ -3,7 +3,6 @@ package flow
 import (
 	"github.com/droverhq/drover/decider/flow/define"
 	"github.com/droverhq/drover/decider/flow/model"
-	"github.com/droverhq/drover/schemas"
 )
 
 // ParseOptions say how the definition of a flow, or of a step type if it has an id, is read. The zero value knows no registered step types.
@@ -14,8 +13,7 @@ type ParseOptions struct {
 	Warn func(*model.Error)
 }
 
-// Parse reads a definition and all the languages in its texts, and refuses what this release cannot run. The file is for messages
-// only. Errors are of type model.Errors where they have a place.
+// Parse reads a definition and all the languages in its texts, The file is for messages only. Errors are of type model.Errors where they have a place.
 func Parse(file string, text []byte, o *ParseOptions) (*model.Definition, error) {
 	if o == nil {
 		o = &ParseOptions{}
@@ -31,10 +29,3 @@ func Parse(file string, text []byte, o *ParseOptions) (*model.Definition, error)
 	}
 	return r.Definition, nil
 }
-
-// Supported tells whether the broker of this release carries out a decision that flows need beyond those of every run. Flows that
-// cannot do without are refused when they are parsed.
-func Supported(d schemas.DecisionType) bool { return !unsupported[d] }
-
-// unsupported is empty: the broker of this release carries out all of them.
-var unsupported map[schemas.DecisionType]bool

@@ -36,12 +36,9 @@ type tape struct {
 	full     bool // the history is
 }
 
-// record begins a run of a flow with everything that any release of the broker carries out.
+// record begins a run of a flow.
 func record(t *testing.T, text string, input string) *tape {
 	t.Helper()
-	before := unsupported
-	unsupported = nil
-	t.Cleanup(func() { unsupported = before })
 	d, err := Parse("flow", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
