@@ -44,7 +44,7 @@ var flowRuns = []flowRun{
 	{
 		has: "- type: switch", input: `{"colour": "green", "count": 1, "disks": [{"name": "a", "size": 1}, {"name": "b", "size": 2}], "y": "/var", "me": "Ada"}`,
 		signals: map[string]string{"paid": `"receipt"`},
-		logs: "go", does: "attach {\"name\":\"a\",\"size\":1}\nattach {\"name\":\"b\",\"size\":2}\nshell {\"command\":\"ls /var\"}", result: `"receipt"`,
+		logs:    "go", does: "attach {\"name\":\"a\",\"size\":1}\nattach {\"name\":\"b\",\"size\":2}\nshell {\"command\":\"ls /var\"}", result: `"receipt"`,
 	},
 	{
 		has: "id: install", uses: "steps:\n- install jq from backports\n",
