@@ -168,7 +168,7 @@ func ago(d time.Duration) string {
 		return "0s"
 	case d > time.Minute:
 		d = d.Round(time.Second)
-	case d > time.Second:
+	default:
 		d = d.Round(time.Millisecond)
 	}
 	return duration.String(d)
