@@ -8,6 +8,8 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 FUZZTIME ?= 10s
 PKGS     ?= ./...
 TIMEOUT  ?= 12m
+# One package more than there are cores: those that wait for processes leave theirs to others.
+PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 BENCH    ?=
 DURATION ?= 10m
 SEED     ?= 0
@@ -33,7 +35,7 @@ test:
 	@$(MAKE) --no-print-directory format
 	@$(MAKE) --no-print-directory vet
 	@$(MAKE) --no-print-directory floors
-	$(GO) test -race -shuffle=on -timeout $(TIMEOUT) $(PKGS)
+	$(GO) test -race -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT) $(PKGS)
 	$(GO) test -run 'UnderTheModel$$' ./broker/claims # at its full length, which Go's race detector does not bear
 	@$(MAKE) --no-print-directory staticcheck
 
