@@ -95,8 +95,8 @@ func (h *hall) all() (all []payloads.Object) {
 	return all
 }
 
-// wantObjects checks whose objects are there, and that each of them is whole.
-func (h *hall) wantObjects(want string) {
+// objects tells whose objects are there, and checks that each of them is whole.
+func (h *hall) objects() string {
 	h.t.Helper()
 	var got []string
 	for _, o := range h.all() {
@@ -114,8 +114,13 @@ func (h *hall) wantObjects(want string) {
 		}
 	}
 	slices.Sort(got)
-	if all := strings.Join(got, " "); all != want {
-		h.t.Errorf("objects: got %q, want %q", all, want)
+	return strings.Join(got, " ")
+}
+
+func (h *hall) wantObjects(want string) {
+	h.t.Helper()
+	if got := h.objects(); got != want {
+		h.t.Errorf("objects: got %q, want %q", got, want)
 	}
 }
 
@@ -273,6 +278,9 @@ func TestP14CrashAtEveryRemoval(t *testing.T) {
 				if _, err := h.j.Sweep(h.t.Context()); errors.Is(err, errCut) != (cut < 5) {
 					h.t.Fatalf("the second look: %v", err)
 				}
+				if got, left := strings.Fields(h.objects()), []int{6, 6, 5, 5, 4, 4}[cut]; len(got) != left {
+					h.t.Errorf("got %q after the crash, want %d objects", got, left)
+				}
 				h.o.Before = nil
 				h.another()
 				for range 2 {
@@ -286,6 +294,40 @@ func TestP14CrashAtEveryRemoval(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Histories that go during a look could take with them what was read of nowhere else.
+func TestNoHistoryGoesDuringALook(t *testing.T) {
+	var pass func()
+	large(t, retention.Options{Before: func(stream, _ string) error {
+		if stream == ns.StreamPayloads() {
+			pass()
+		}
+		return nil
+	}}, func(h *hall) {
+		c := payloads.NewClient(h.Client.Conn(), ns, time.Minute)
+		if _, err := c.Upload(h.t.Context(), schemas.Payload("nobody uses it")); err != nil {
+			h.t.Fatal(err)
+		}
+		h.Sleep(25 * time.Hour)
+		h.sweep()
+		h.Wait(h.brings("purged"))
+		h.settle()
+		h.Sleep(2 * time.Hour)
+		passes := 0
+		pass = func() {
+			passes++
+			if r := h.pass(); r.Purged != 0 || r.Waiting != 1 {
+				h.t.Errorf("a pass during a look: %+v", r)
+			}
+		}
+		if r := h.sweep(); r.Removed != 1 || passes != 2 {
+			h.t.Errorf("got %+v and %d passes", r, passes)
+		}
+		if r := h.pass(); r.Purged != 1 {
+			h.t.Errorf("a pass after the look: %+v", r)
+		}
+	})
 }
 
 // Run looks by itself.
