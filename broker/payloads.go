@@ -97,6 +97,9 @@ func (b *Broker) download(ctx context.Context, q *schemas.DownloadRequest) (*sch
 // is decoded.
 const spillFrom = schemas.PayloadThreshold / 3
 
+// mostLarge is how many parts of a message may be large, see opened.payloads.
+const mostLarge = 2
+
 // spill moves payloads that came in whole, above the threshold, into the object store, before any record can name them. It
 // runs on the reader's goroutine, so that the loop waits for nothing, and returns when it is done: behind a message whose
 // payload is not stored the log must not advance. It tells whether that was before ctx ended.
@@ -149,6 +152,24 @@ func (p *partition) store(ctx context.Context, object string, data []byte) (*sch
 // objectName tells messages apart over all incarnations of a log: two with the same sequence differ in time.
 func objectName(partition, log int, m post.Stored, field int) string {
 	return fmt.Sprintf("%s-%d-%d-%s-%d", [...]string{"in", "signals"}[log], partition, m.Seq, strconv.FormatInt(m.Time.UnixNano(), 36), field)
+}
+
+// SpillNames are the names of the objects into which brokers may have moved parts of a message in a log of partition p; signals
+// tells which log. While the message is there it names them, though it holds the parts themselves: whoever reads it again names
+// the same objects again. Nil if it is too small for any.
+func SpillNames(p int, signals bool, m post.Stored) []string {
+	if len(m.Data) <= spillFrom {
+		return nil
+	}
+	log := 0
+	if signals {
+		log = 1
+	}
+	names := make([]string, mostLarge)
+	for i := range names {
+		names[i] = objectName(p, log, m, i)
+	}
+	return names
 }
 
 // payloads are the parts of a message that may be large, always in the same order.

@@ -44,6 +44,8 @@ func TestLargePayloadsOfStrangers(t *testing.T) {
 			case *schemas.Signal:
 				if ref := f.wantRef(a.Input, signal); !strings.HasPrefix(ref.Object, "signals-0-1-") {
 					t.Errorf("got object %s, want it named by its place", ref.Object)
+				} else if m, err := f.post.GetSeq(t.Context(), ns.StreamSignals(), 1); err != nil || broker.SpillNames(0, true, *m)[0] != ref.Object {
+					t.Errorf("the signal does not stand for object %s: %v, %v", ref.Object, m, err)
 				}
 			case *schemas.ActivitySuccess:
 				f.wantRef(a.Result, result)

@@ -68,6 +68,15 @@ func unpack(packed []byte) ([]byte, error) {
 	return b, nil
 }
 
+// Unpacked returns the body of a message with its payloads in plain sight, byte for byte, for whoever searches bodies without
+// decoding them. Only records of histories are ever packed. An error wraps [ErrMalformed].
+func Unpacked(body []byte) ([]byte, error) {
+	if len(body) == 0 || body[0] != versionPacked {
+		return body, nil
+	}
+	return unpack(body[1:])
+}
+
 // appendRecord appends a record's compact body.
 func appendRecord(b []byte, r *Record) ([]byte, error) {
 	e := encoder{b: append(b, versionCompact), compact: true, id: r.First, at: r.Inbox.Time}

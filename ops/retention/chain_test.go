@@ -313,6 +313,7 @@ func TestOptions(t *testing.T) {
 		"Partitions is 0":      func(o *ops.Options) { o.Partitions = 0 },
 		"Grace is 1s":          func(o *ops.Options) { o.Grace = time.Second },
 		"Every is 1ms":         func(o *ops.Options) { o.Every = time.Millisecond },
+		"SweepEvery is 1m":     func(o *ops.Options) { o.SweepEvery = time.Minute },
 		"Rate is -1":           func(o *ops.Options) { o.Rate = -1 },
 		"Namespace":            func(o *ops.Options) { o.Namespace = subject.Namespace("a.b") },
 		`Default: retention "`: func(o *ops.Options) { o.Default = "any(1)" },

@@ -16,5 +16,7 @@
 //   - A run goes whole: its subject is purged in one request, or a part of the stream in which every run lies whole.
 //   - The runs before the last one of a chain, and the parts of a flow's run, go before it, so that what is left after a crash is
 //     found again.
+//   - A large payload goes only if nothing names it: two looks, an hour apart at the least, have read whatever may name one and have
+//     not found it. No history goes during a look.
 //   - Nothing but histories and payloads is purged here. The logs are their owners'.
 package retention

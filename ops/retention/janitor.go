@@ -34,11 +34,17 @@ type Janitor struct {
 	behind map[string][]member // closed runs that wait for the end of a run above them, by its run id
 	due    []entry             // closed runs that are to go, by partition and sequence
 
+	unnamed *unnamed // payloads that nothing named at the last look
+
 	next    []uint64 // of each partition: the first sequence that was not read
 	server  string   // the NATS server that was read
 	kin     map[string]kinship
 	warned  map[string]bool // groups of which the log has said that their members differ
 	passing sync.Mutex
+
+	// purging is held while something is removed, and while a look at the payloads reads the histories, which must not lose
+	// anything meanwhile. It is taken after passing.
+	purging sync.Mutex
 }
 
 // New checks the options. It asks nobody.
@@ -58,7 +64,7 @@ func New(o Options) (*Janitor, error) {
 func (j *Janitor) forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.index, j.behind, j.due = newIndex(), map[string][]member{}, nil
+	j.index, j.behind, j.due, j.unnamed = newIndex(), map[string][]member{}, nil, nil
 	j.next, j.kin = make([]uint64, j.o.Partitions), map[string]kinship{}
 	for p := range j.next {
 		j.next[p] = 1
@@ -75,6 +81,9 @@ func (j *Janitor) Run(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+	var sweeping sync.WaitGroup
+	defer sweeping.Wait()
+	sweeping.Go(func() { j.sweepOn(ctx) })
 	began := time.Now()
 	tick := time.NewTicker(j.o.Every)
 	defer tick.Stop()
@@ -117,7 +126,8 @@ func (j *Janitor) pass(ctx context.Context, lookOnly bool) (*Report, error) {
 	}
 	j.expire(now)
 	purged := 0
-	if !lookOnly {
+	if !lookOnly && j.purging.TryLock() { // else with the next pass
+		defer j.purging.Unlock()
 		if purged, err = j.purge(ctx, &look{j: j, now: now, checkpoints: map[int]schemas.Checkpoint{}}); err != nil {
 			return nil, fmt.Errorf("retention: %w", err)
 		}

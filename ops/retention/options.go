@@ -38,6 +38,9 @@ type Options struct {
 	Delay time.Duration
 	// Every is the pause between passes of [Janitor.Run], at least 1 s. Defaults to 30 s.
 	Every time.Duration
+	// SweepEvery is the pause between looks of [Janitor.Run] at the payloads that are kept beside the histories, at least 1 h: if any is
+	// older than a day, a look reads all histories whole, a fifth of the time at most. Defaults to 6 hours.
+	SweepEvery time.Duration
 	// Rate is how many runs are purged in a second at most. Defaults to 200: one whose records lie far apart costs the server 4 ms.
 	Rate int
 	// Before is called before each request that purges, with its stream and what it purges; an error ends the pass there, as a
@@ -61,6 +64,7 @@ func (o Options) withDefaults() Options {
 	o.Grace = cmp.Or(o.Grace, 2*time.Minute)
 	o.Delay = cmp.Or(o.Delay, 5*time.Minute)
 	o.Every = cmp.Or(o.Every, 30*time.Second)
+	o.SweepEvery = cmp.Or(o.SweepEvery, 6*time.Hour)
 	o.Rate = cmp.Or(o.Rate, 200)
 	if o.Flows == nil {
 		o.Flows = func(context.Context) (map[string]bool, error) { return nil, nil }
@@ -90,6 +94,8 @@ func (o Options) validate() error {
 		return bad("Grace is %v: use at least 10s, or 0 for 2m", o.Grace)
 	case o.Every < time.Second:
 		return bad("Every is %v: use at least 1s, or 0 for 30s", o.Every)
+	case o.SweepEvery < looksApart:
+		return bad("SweepEvery is %v: use at least 1h, or 0 for 6h", o.SweepEvery)
 	case o.Rate < 1:
 		return bad("Rate is %d: use at least 1, or 0 for 200", o.Rate)
 	}
