@@ -87,7 +87,11 @@ func openHub(ctx context.Context, server *embedded.Server, s *script, fail conte
 			return h, err
 		}
 	}
-	return h, errors.Join(h.hear(h.api, namespace.API("start"), apiQueue, h.started), h.hear(h.api, namespace.API("result"), apiQueue, h.resultAsked))
+	err = errors.Join(h.hear(h.api, namespace.API("start"), apiQueue, h.started), h.hear(h.api, namespace.API("result"), apiQueue, h.resultAsked))
+	if err != nil {
+		return h, err
+	}
+	return h, errors.Join(h.api.Flush(ctx), h.commits.Flush(ctx)) // whoever asks from now on is heard
 }
 
 func (h *hub) openDesk(n int, server *embedded.Server) (err error) {
