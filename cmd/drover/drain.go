@@ -184,7 +184,7 @@ func (t *target) gone(ctx context.Context, order schemas.Control) (bool, error) 
 	if i < 0 || list[i].Boot != t.node.Boot {
 		return true, nil
 	}
-	if !t.register.Alive(&list[i], t.register.Now(ctx)) {
+	if !t.register.Alive(&list[i], t.register.Now(one)) { // the server may go between the two questions
 		return false, &drover.Error{
 			Op: t.op, ID: t.name, Code: schemas.CodeInternal, Err: errors.New("the node died while it drained"),
 			Hint: "its partitions are taken over when its claims run out; nothing is lost",
