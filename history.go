@@ -16,6 +16,9 @@ type HistoryOptions struct {
 	After int64
 	// Follow goes on with new events until the run has closed. Defaults to false: it ends with the last event there is.
 	Follow bool
+	// OnSoft is called once, before the first event, if the run is purged from disk and the master of the namespace remembers it.
+	// Defaults to none.
+	OnSoft func()
 }
 
 // History yields the events of one run in order, without gap or repeat, also across lost connections and changes of the
@@ -38,7 +41,7 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 	if err != nil {
 		return err
 	}
-	pause := firstBackoff
+	pause, soft := firstBackoff, false
 	for after := max(o.After, 0); ; {
 		asked := time.Now()
 		req := &schemas.HistoryRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, After: after, Wait: schemas.Duration(wait)}
@@ -47,6 +50,10 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 			return err
 		}
 		q.run = cmp.Or(page.Run, q.run)
+		if page.Soft && !soft && o.OnSoft != nil {
+			soft = true
+			o.OnSoft()
+		}
 		for _, e := range page.Events {
 			if e.ID <= after {
 				continue

@@ -42,6 +42,8 @@ type Outcome struct {
 	// Reason and Details are those of a run that did not complete.
 	Reason  string
 	Details schemas.Payload
+	// Soft tells that the run is purged from disk, and was remembered by the master of the namespace.
+	Soft bool
 }
 
 // Err is nil for a completed run, else a [*WorkflowError].
@@ -112,7 +114,7 @@ func (r *Run) outcome(ctx context.Context, q query, out *schemas.ResultResponse)
 	if err != nil {
 		return nil, err
 	}
-	return &Outcome{ID: r.ID, Run: q.run, Status: out.Status, Result: result, Reason: out.Reason, Details: details}, nil
+	return &Outcome{ID: r.ID, Run: q.run, Status: out.Status, Result: result, Reason: out.Reason, Details: details, Soft: out.Soft}, nil
 }
 
 // Describe tells all about the execution but its history: status, open activities and timers, owner, deadlines.

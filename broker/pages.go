@@ -103,10 +103,10 @@ func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 	r := p.get(q.WorkflowID)
 	p.whenSound(r, reply, func() {
 		switch {
-		case q.Run == "" && !r.live():
-			reply(&schemas.HistoryResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})
-		case q.Run != "" && (!r.live() || r.state.Run != q.Run):
+		case !r.live() || q.Run != "" && r.state.Run != q.Run:
 			p.readPage(q, q.Run, 0, true, reply)
+		case p.maybePurged(r):
+			p.readPage(q, r.state.Run, 0, true, reply)
 		default:
 			id := r.state.Run
 			p.wait(r, q.Wait, func(r *run) bool { return r.state.Run != id || r.committed > q.After || p.ended(r) }, func(r *run) {
@@ -129,7 +129,8 @@ func (p *partition) ended(r *run) bool {
 	return r.state.Closed() && r.inflight == nil && len(r.pending) == 0
 }
 
-// readPage reads a page of a history that has the event least; with 0 the leader is asked which one it has.
+// readPage reads a page of a history that has the event least; with 0 the leader is asked which one it has. A run that is not there,
+// or not named, may be kept softly.
 func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64, closed bool, reply func(any)) {
 	limit := q.Limit
 	if limit <= 0 {
@@ -145,8 +146,12 @@ func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64,
 		var more bool
 		var err error
 		old := least == 0 // a run that is not the latest of its id
-		if old {
+		if old && run != "" {
 			least, err = p.b.lastEvent(ctx, p.n, q.WorkflowID, run)
+		}
+		if err == nil && least == 0 {
+			reply(p.b.softPage(ctx, p.n, q, run, limit))
+			return
 		}
 		if err == nil {
 			events, more, err = p.b.events(ctx, p.n, q.WorkflowID, run, q.After, 0, least, limit)

@@ -160,7 +160,11 @@ func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, rep
 			return
 		}
 		if !r.live() {
-			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})
+			p.serveSoft(verb, q, reply)
+			return
+		}
+		if p.maybePurged(r) {
+			p.serveOld(verb, &schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: r.state.Run}, reply)
 			return
 		}
 		switch verb {
@@ -204,7 +208,7 @@ func (p *partition) serveOld(verb string, q *schemas.ExecutionRequest, reply fun
 		case err != nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
 		case l == nil:
-			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
+			p.serveSoft(verb, q, reply)
 		case verb == "result":
 			reply(resultOf(l.state))
 		default:

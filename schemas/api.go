@@ -265,7 +265,9 @@ type DescribeResponse struct {
 	// Attempts are the runs that repeat the same run, or are it, the initial one first; none if there was no replay. At most
 	// MaxReplayAttempts of them are told, those that were first.
 	Attempts []ReplayAttempt `json:"attempts,omitempty"`
-	Error    *Error          `json:"error,omitempty"`
+	// Soft: the run is purged from disk, and kept in the memory of the master.
+	Soft  bool   `json:"soft,omitempty"`
+	Error *Error `json:"error,omitempty"`
 }
 
 // ResultResponse answers result. While Status is open the run has not closed within the wait; ask again.
@@ -278,7 +280,9 @@ type ResultResponse struct {
 	Details Payload `json:"details,omitempty"`
 	// NewRun is the successor of a run that continued as new.
 	NewRun string `json:"newRun,omitempty"`
-	Error  *Error `json:"error,omitempty"`
+	// Soft: the run is purged from disk, and kept in the memory of the master.
+	Soft  bool   `json:"soft,omitempty"`
+	Error *Error `json:"error,omitempty"`
 }
 
 // HistoryRequest reads a page of events with id > After. With Wait it is held back until there is at least one, or the
@@ -302,7 +306,9 @@ type HistoryResponse struct {
 	Closed bool    `json:"closed,omitempty"`
 	// ReplayedBy is, on the last page of a run that has ended, the latest run that repeats it.
 	ReplayedBy string `json:"replayedBy,omitempty"`
-	Error      *Error `json:"error,omitempty"`
+	// Soft: the run is purged from disk, and kept in the memory of the master.
+	Soft  bool   `json:"soft,omitempty"`
+	Error *Error `json:"error,omitempty"`
 }
 
 // ListRequest lists executions, the latest run of each first found. Empty filters match all.
@@ -359,9 +365,37 @@ type RetentionResponse struct {
 	// Until is when time alone ends the judgement; left out if it never does.
 	Until Timestamp `json:"until,omitempty"`
 	// Goes: it is to be purged as soon as it may.
-	Goes    bool   `json:"goes,omitempty"`
+	Goes bool `json:"goes,omitempty"`
+	// Soft: it is purged from disk, and kept in the memory of the master.
+	Soft    bool   `json:"soft,omitempty"`
 	Because string `json:"because"`
 	Error   *Error `json:"error,omitempty"`
+}
+
+// SoftRequest asks the master for the records of a run that is purged from disk and kept in its memory, those with a sequence > After;
+// without a run the latest such run of the workflow id. Brokers ask it.
+type SoftRequest struct {
+	V          int    `json:"v,omitempty"`
+	WorkflowID string `json:"workflowId"`
+	Run        string `json:"run,omitempty"`
+	After      uint64 `json:"after,omitempty"`
+}
+
+// SoftResponse is a page of records in the order of the history. More says that there are others behind them.
+type SoftResponse struct {
+	V          int          `json:"v,omitempty"`
+	WorkflowID string       `json:"workflowId"`
+	Run        string       `json:"run"`
+	Records    []SoftRecord `json:"records"`
+	More       bool         `json:"more,omitempty"`
+	Error      *Error       `json:"error,omitempty"`
+}
+
+// SoftRecord is a record as it was stored: where, when, and the bytes.
+type SoftRecord struct {
+	Sequence uint64    `json:"sequence"`
+	Time     Timestamp `json:"time"`
+	Data     []byte    `json:"data"`
 }
 
 // DeadRequest lists dead letters. With count it counts them by reason instead, and limit does not matter.

@@ -163,6 +163,6 @@ func messages() []any {
 		&schemas.SignalResponse{}, &schemas.StartRequest{}, &schemas.StartResponse{}, &schemas.TaskListRequest{},
 		&schemas.TaskListResponse{}, &schemas.TaskListsRequest{}, &schemas.TaskListsResponse{}, &schemas.TypeInfo{}, &schemas.TypeListRequest{}, &schemas.TypeListResponse{},
 		&schemas.TypeRegisterRequest{}, &schemas.TypeRequest{}, &schemas.TypeResponse{}, &schemas.UploadRequest{},
-		&schemas.UploadResponse{}, &schemas.WhyResponse{}, &schemas.RetentionResponse{},
+		&schemas.UploadResponse{}, &schemas.WhyResponse{}, &schemas.RetentionResponse{}, &schemas.SoftRequest{}, &schemas.SoftResponse{},
 	}
 }

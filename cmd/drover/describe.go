@@ -51,6 +51,9 @@ func describeText(d *schemas.DescribeResponse, now time.Time) []byte {
 	field("run", "%s", word(e.Run, 64))
 	field("type", "%s", strings.TrimSpace(word(e.Type, 256)+" "+e.TypeVersion))
 	field("status", "%s", statusLine(d))
+	if d.Soft {
+		field("soft", "%s", softNote)
+	}
 	field("started", "%s", when(e.StartedAt))
 	if e.ClosedAt != 0 {
 		field("closed", "%s, took %s", when(e.ClosedAt), span(e.ClosedAt.Sub(e.StartedAt)))

@@ -34,6 +34,7 @@ document. With --follow new events are printed as they come, until the run has c
 
 func (a *app) history(ctx context.Context, run *drover.Run, o drover.HistoryOptions) error {
 	out := bufio.NewWriter(a.stdout)
+	o.OnSoft = func() { fmt.Fprintln(a.stderr, softNote) }
 	var line timeline
 	for e, err := range run.History(ctx, o) {
 		if err != nil {

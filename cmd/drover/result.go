@@ -36,6 +36,9 @@ func runFlag(cmd *cobra.Command, runID *string) {
 	cmd.Flags().StringVar(runID, "run", "", "the run id (default the open run, or else the latest)")
 }
 
+// softNote tells of a run that is kept softly.
+const softNote = "the run is purged from disk; this is what the master of the namespace remembers (soft)"
+
 // outcomeDocument is what start --wait and result print with --json, also of a run that failed.
 type outcomeDocument struct {
 	WorkflowID string          `json:"workflowId"`
@@ -44,6 +47,7 @@ type outcomeDocument struct {
 	Result     schemas.Payload `json:"result,omitempty"`
 	Reason     string          `json:"reason,omitempty"`
 	Details    schemas.Payload `json:"details,omitempty"`
+	Soft       bool            `json:"soft,omitempty"`
 }
 
 func (a *app) outcome(ctx context.Context, run *drover.Run, began time.Time) error {
@@ -52,10 +56,13 @@ func (a *app) outcome(ctx context.Context, run *drover.Run, began time.Time) err
 		return err
 	}
 	if a.json {
-		if err := a.document(outcomeDocument{o.ID, o.Run, o.Status, o.Result, o.Reason, o.Details}); err != nil {
+		if err := a.document(outcomeDocument{o.ID, o.Run, o.Status, o.Result, o.Reason, o.Details, o.Soft}); err != nil {
 			return err
 		}
 		return o.Err()
+	}
+	if o.Soft {
+		fmt.Fprintln(a.stderr, softNote)
 	}
 	if o.Err() != nil {
 		if len(o.Details) > 0 {

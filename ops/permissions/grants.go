@@ -46,7 +46,7 @@ var (
 	clientVerbs  = []string{"start", "signal", "result", "replay"}
 	// The rest. An audit only looks, but at every run.
 	changingVerbs = []string{
-		"start", "signal", "replay", "replayForce", "cancel", "terminate", "pause", "resume", "breakLock", "audit", "repair", "upload", "download", "tasklist",
+		"start", "signal", "replay", "replayForce", "cancel", "terminate", "pause", "resume", "breakLock", "audit", "soft", "repair", "upload", "download", "tasklist",
 		"typeRegister", "typeDeprecate", "typeUndeprecate", "typeDelete",
 	}
 )
@@ -331,7 +331,7 @@ func (r *rights) ops() []Grant {
 		Grant{Why: "make, change and delete the streams of namespaces, look for lost tasks", Publish: []string{r.js(">"), "$JS.ACK.>"}},
 		Grant{Why: "the service that keeps the namespaces", Publish: []string{schemas.NamespacesChanged}, Subscribe: []string{schemas.NamespaceSubject("*"), allServices}},
 		Grant{Why: whyAnswers, Publish: answers()},
-		Grant{Why: "questions about how long closed runs are kept", Subscribe: r.api("retention")},
+		Grant{Why: "questions about how long closed runs are kept, and for those that are kept in memory", Subscribe: r.api("retention", "soft")},
 		Grant{Why: "fence a partition whose owner is gone", Publish: []string{anyOf(r.ns.Fence(0), partitionToken)}},
 		Grant{Why: "ask the owners about lost tasks and stuck runs", Publish: []string{r.ns.AllActOutcomes("*"), r.ns.AllAPI(), anyOf(r.ns.Owner(0), partitionToken)}},
 		Grant{Why: "tell nodes and workers, bury what cannot be read", Publish: []string{r.ns.AllControl(), r.ns.AllDead(), r.ns.AllEvents()}},

@@ -17,46 +17,85 @@ import (
 // verbs are those of the API that a master answers.
 var verbs = []struct{ name, about string }{
 	{"retention", "how long a closed run is kept, and why: ExecutionRequest → RetentionResponse"},
+	{"soft", "the records of a run that is purged from disk and kept in memory, for brokers: SoftRequest → SoftResponse"},
 }
 
-// serve answers the verb until stop is called.
+// serve answers the verbs until stop is called.
 func (j *Janitor) serve(ctx context.Context) (stop func(), err error) {
-	verb := verbs[0].name
 	var answering sync.WaitGroup
-	sub, err := j.o.Conn.Subscribe(j.o.Namespace.API(verb), "", func(m post.Msg) {
-		answering.Go(func() { j.answer(ctx, m) })
-	})
-	if err != nil {
-		return nil, fmt.Errorf("retention: answer the verb %s: %w", verb, err)
-	}
-	return func() {
-		if err := sub.Close(); err != nil {
-			j.o.Logger.WithField("err", err).Debug("the verb is answered no more, and NATS does not know")
+	var subs []post.Subscription
+	stop = func() {
+		for _, sub := range subs {
+			if err := sub.Close(); err != nil {
+				j.o.Logger.WithField("err", err).Debug("a verb is answered no more, and NATS does not know")
+			}
 		}
 		answering.Wait()
-	}, nil
+	}
+	for _, v := range verbs {
+		answer := j.answer
+		if v.name == "soft" {
+			answer = j.answerSoft
+		}
+		sub, err := j.o.Conn.Subscribe(j.o.Namespace.API(v.name), "", func(m post.Msg) {
+			answering.Go(func() { answer(ctx, m) })
+		})
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("retention: answer the verb %s: %w", v.name, err)
+		}
+		subs = append(subs, sub)
+	}
+	return stop, nil
 }
 
 func (j *Janitor) answer(ctx context.Context, m post.Msg) {
-	if m.Reply == "" {
-		return
-	}
 	q := schemas.ExecutionRequest{}
 	var a *schemas.RetentionResponse
-	err := schemas.Unmarshal(m.Data, &q)
-	if err != nil {
-		err = schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err)
-	} else if err = schemas.ValidateID("workflowId", q.WorkflowID); err != nil {
-		err = schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflowId")
-	} else {
+	err := decode(m, &q, &q.WorkflowID)
+	if err == nil {
 		a, err = j.Explain(ctx, q.WorkflowID, q.Run)
 	}
 	if err != nil {
-		e, ok := errors.AsType[*schemas.Error](err)
-		if !ok {
-			e = schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("try again")
-		}
-		a = &schemas.RetentionResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: e}
+		a = &schemas.RetentionResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: refusal(err)}
+	}
+	j.reply(m, a)
+}
+
+func (j *Janitor) answerSoft(_ context.Context, m post.Msg) {
+	q := schemas.SoftRequest{}
+	var a *schemas.SoftResponse
+	err := decode(m, &q, &q.WorkflowID)
+	if err == nil {
+		a, err = j.Soft(&q)
+	}
+	if err != nil {
+		a = &schemas.SoftResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Records: []schemas.SoftRecord{}, Error: refusal(err)}
+	}
+	j.reply(m, a)
+}
+
+// decode reads a request about a workflow id, which is a field of it.
+func decode(m post.Msg, q any, wid *string) error {
+	if err := schemas.Unmarshal(m.Data, q); err != nil {
+		return schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err)
+	}
+	if err := schemas.ValidateID("workflowId", *wid); err != nil {
+		return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflowId")
+	}
+	return nil
+}
+
+func refusal(err error) *schemas.Error {
+	if e, ok := errors.AsType[*schemas.Error](err); ok {
+		return e
+	}
+	return schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("try again")
+}
+
+func (j *Janitor) reply(m post.Msg, a any) {
+	if m.Reply == "" {
+		return
 	}
 	encode := schemas.MarshalJSON
 	if m.Header.Get(schemas.ContentTypeHeader) == schemas.ContentTypeMsgpack {
@@ -81,6 +120,13 @@ func (j *Janitor) Explain(ctx context.Context, wid, run string) (*schemas.Retent
 	}
 	m, err := j.o.Conn.LastBySubject(ctx, j.o.Namespace.StreamHistory(p), subj)
 	if errors.Is(err, post.ErrNotFound) {
+		now, err := j.serverTime(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if a := j.explainSoft(wid, run, now); a != nil {
+			return a, nil
+		}
 		e := schemas.Errorf(schemas.CodeNotFound, "workflow %q has no such history: it was never started, or is purged", wid).InField("workflowId").About(wid, run)
 		return nil, e.WithHint("see what there is with: drover list")
 	}

@@ -1,7 +1,9 @@
 package retention
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/droverhq/drover/internal/retention"
@@ -48,15 +50,19 @@ type group struct {
 	policyAt int64
 	differ   bool    // another member said something else
 	runs     []entry // the oldest first
+	soft     []entry // those that the policy keeps softly, or is about to: all older than runs; the oldest first
 }
 
 // index holds every closed run that is kept, by group.
 type index struct {
 	groups map[string]*group
 	size   int
+	// softKey is the group of each run in the soft part of one. With keepSoft unset there are none.
+	softKey  map[entry]string
+	keepSoft bool
 }
 
-func newIndex() *index { return &index{groups: map[string]*group{}} }
+func newIndex() *index { return &index{groups: map[string]*group{}, softKey: map[entry]string{}} }
 
 // Keys of groups. The parts of a run of a flow are judged among themselves, and the runs of a chain that have continued too.
 func hashKey(hash string) string           { return "hash\x00" + hash }
@@ -117,13 +123,68 @@ func (x *index) expire(def func(typ string) retention.Policy, now time.Time) []e
 		}
 		gone = append(gone, g.runs[:n]...)
 		x.size -= n
-		if n == len(g.runs) {
+		x.soften(key, g, p, n, now)
+		if n == len(g.runs) && len(g.soft) == 0 {
 			delete(x.groups, key)
 			continue
 		}
 		g.runs = slices.Clone(g.runs[n:])
 	}
 	return gone
+}
+
+// soften puts those of the n oldest runs of a group into its soft part that the policy keeps softly. Parts, and the earlier runs of a
+// chain, go with another run, and are not kept so.
+func (x *index) soften(key string, g *group, p retention.Policy, n int, now time.Time) {
+	if !x.keepSoft || strings.HasPrefix(key, partsKey("")) || strings.HasPrefix(key, "chain\x00") {
+		return
+	}
+	for i, e := range g.runs[:n] {
+		if p.FateOf(len(g.runs)-1-i, e.at(), now) != retention.Softly || x.softKey[e] != "" {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(g.soft, e, entry.compare)
+		g.soft = slices.Insert(g.soft, at, e)
+		x.softKey[e] = key
+	}
+}
+
+// softRank is the place of a run of the soft part among all of its group.
+func (g *group) softRank(e entry) (int, bool) {
+	at, ok := slices.BinarySearchFunc(g.soft, e, entry.compare)
+	return len(g.runs) + len(g.soft) - 1 - at, ok
+}
+
+// expireSoft takes out of the soft parts the runs that their policies do not keep so any more: as in expire always the oldest.
+func (x *index) expireSoft(def func(typ string) retention.Policy, now time.Time) (gone []entry) {
+	for _, key := range slices.Compact(slices.Sorted(maps.Values(x.softKey))) {
+		g := x.groups[key]
+		p, n := g.governing(def), 0
+		for n < len(g.soft) && p.FateOf(len(g.runs)+len(g.soft)-1-n, g.soft[n].at(), now) == retention.Gone {
+			n++
+		}
+		gone = append(gone, g.soft[:n]...)
+	}
+	for _, e := range gone {
+		x.harden(e)
+	}
+	return gone
+}
+
+// harden takes a run out of the soft part of its group.
+func (x *index) harden(e entry) {
+	key := x.softKey[e]
+	g := x.groups[key]
+	if key == "" || g == nil {
+		return
+	}
+	delete(x.softKey, e)
+	if at, ok := slices.BinarySearchFunc(g.soft, e, entry.compare); ok {
+		g.soft = slices.Delete(g.soft, at, at+1)
+	}
+	if len(g.runs)+len(g.soft) == 0 {
+		delete(x.groups, key)
+	}
 }
 
 // take removes a group and returns its runs.

@@ -33,6 +33,7 @@ type Janitor struct {
 	index  *index
 	behind map[string][]member // closed runs that wait for the end of a run above them, by its run id
 	due    []entry             // closed runs that are to go, by partition and sequence
+	soft   *softRuns
 
 	unnamed *unnamed // payloads that nothing named at the last look
 
@@ -65,6 +66,7 @@ func (j *Janitor) forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.index, j.behind, j.due, j.unnamed = newIndex(), map[string][]member{}, nil, nil
+	j.index.keepSoft, j.soft = j.o.SoftBytes > 0, newSoftRuns()
 	j.next, j.kin = make([]uint64, j.o.Partitions), map[string]kinship{}
 	for p := range j.next {
 		j.next[p] = 1
@@ -158,6 +160,7 @@ func (j *Janitor) expire(now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.enter(j.index.expire(j.defaultOf, now)...)
+	j.softly(now)
 	for key, g := range j.index.groups {
 		if g.differ && !j.warned[key] && len(j.warned) < mostWarned {
 			j.warned[key] = true

@@ -43,6 +43,11 @@ type Options struct {
 	SweepEvery time.Duration
 	// Rate is how many runs are purged in a second at most. Defaults to 200: one whose records lie far apart costs the server 4 ms.
 	Rate int
+	// SoftBytes bounds what the runs take in memory that are purged from disk and kept softly; those that ended first go first, and one
+	// that takes more than a quarter is not kept. Negative means none. Defaults to 64 MiB.
+	SoftBytes int
+	// Node is the name of this process in explanations. Defaults to none.
+	Node string
 	// Before is called before each request that purges, with its stream and what it purges; an error ends the pass there, as a
 	// crash would. For tests. Defaults to none.
 	Before func(stream, what string) error
@@ -66,6 +71,7 @@ func (o Options) withDefaults() Options {
 	o.Every = cmp.Or(o.Every, 30*time.Second)
 	o.SweepEvery = cmp.Or(o.SweepEvery, 6*time.Hour)
 	o.Rate = cmp.Or(o.Rate, 200)
+	o.SoftBytes = cmp.Or(o.SoftBytes, 64<<20)
 	if o.Flows == nil {
 		o.Flows = func(context.Context) (map[string]bool, error) { return nil, nil }
 	}

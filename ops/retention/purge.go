@@ -73,6 +73,7 @@ func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) 
 		switch {
 		case errors.Is(err, errGone):
 			gone = append(gone, e)
+			j.lost(e)
 			continue
 		case err != nil:
 			return purged, gone, err
@@ -83,9 +84,13 @@ func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) 
 		if purged += n; err != nil {
 			return purged, gone, err
 		}
-		if !waits {
-			ready = append(ready, c)
+		if waits {
+			continue
 		}
+		if err := j.keepSoftly(ctx, c); err != nil {
+			return purged, gone, err
+		}
+		ready = append(ready, c)
 	}
 	edge, err := j.edge(ctx, p, ready)
 	if err != nil {

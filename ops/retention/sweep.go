@@ -154,6 +154,9 @@ func (j *Janitor) mark(ctx context.Context, f *finder) error {
 			return fmt.Errorf("read what names them in %s: %w", stream, err)
 		}
 	}
+	if err := j.markSoft(f); err != nil && !errors.Is(err, errNamed) {
+		return fmt.Errorf("read what names them in runs that are kept softly: %w", err)
+	}
 	return nil
 }
 

@@ -281,6 +281,10 @@ var glossary = map[string]string{
 	"parentRetention":        "the retention of the parent when the child was started",
 	"disk":                   "what is kept on disk: a count, a duration, forever, min(...) or max(...)",
 	"soft":                   "what is kept in memory when it is purged from disk, in the same words",
+	"SoftRequest.after":      "records with a greater sequence are answered",
+	"SoftResponse.records":   "the records of the run in their order",
+	"SoftResponse.more":      "there are more records behind these",
+	"SoftRecord.data":        "the record as it was stored, in base64",
 	"disabled":               "the run is purged when it closes",
 	"hash":                   "the group of runs that are counted together",
 }

@@ -72,5 +72,7 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.UploadResponse](),
 		reflect.TypeFor[schemas.WhyResponse](),
 		reflect.TypeFor[schemas.RetentionResponse](),
+		reflect.TypeFor[schemas.SoftRequest](),
+		reflect.TypeFor[schemas.SoftResponse](),
 	}
 }
