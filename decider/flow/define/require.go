@@ -32,23 +32,10 @@ func required(file string, text []byte, d *model.Definition) error {
 
 // plain is a value with a number in the place of every expression, as which it may come out.
 func plain(v any) any {
-	switch v := v.(type) {
-	case string:
-		if strings.Contains(v, "${") {
+	return value.Replace(v, func(leaf any) any {
+		if s, ok := leaf.(string); ok && strings.Contains(s, "${") {
 			return int64(0)
 		}
-	case []any:
-		all := make([]any, len(v))
-		for i, e := range v {
-			all[i] = plain(e)
-		}
-		return all
-	case map[string]any:
-		all := make(map[string]any, len(v))
-		for k, e := range v {
-			all[k] = plain(e)
-		}
-		return all
-	}
-	return v
+		return leaf
+	})
 }

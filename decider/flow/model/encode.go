@@ -83,23 +83,12 @@ func Decode(data []byte) (*Definition, error) {
 
 // toJSON copies a value so that JSON keeps whole and other numbers apart.
 func toJSON(v any) any {
-	switch v := v.(type) {
-	case float64:
-		return json.Number(value.FloatText(v))
-	case []any:
-		l := make([]any, len(v))
-		for i, item := range v {
-			l[i] = toJSON(item)
+	return value.Replace(v, func(leaf any) any {
+		if f, ok := leaf.(float64); ok {
+			return json.Number(value.FloatText(f))
 		}
-		return l
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k, item := range v {
-			m[k] = toJSON(item)
-		}
-		return m
-	}
-	return v
+		return leaf
+	})
 }
 
 func fromJSON(v any, depth int, bad *bool) any {

@@ -86,22 +86,25 @@ func Size(v any) int {
 }
 
 // Copy returns a value that shares no list and no map with v.
-func Copy(v any) any {
+func Copy(v any) any { return Replace(v, func(leaf any) any { return leaf }) }
+
+// Replace copies a value, with what leaf returns in the place of everything that is no list and no map.
+func Replace(v any, leaf func(any) any) any {
 	switch v := v.(type) {
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = Copy(e)
+			out[i] = Replace(e, leaf)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[k] = Copy(e)
+			out[k] = Replace(e, leaf)
 		}
 		return out
 	}
-	return v
+	return leaf(v)
 }
 
 // TypeName is the word for the type of a value in messages: null, boolean, integer, double, string, list, map, duration,
