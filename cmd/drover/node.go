@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/lean"
 )
 
 // node is a server at work: what its namespaces share. Its home is the namespace that it makes by itself, and whose failure
@@ -129,7 +130,7 @@ func (n *node) attend(ctx context.Context) error {
 		if n.o.Ready != nil {
 			n.o.Ready(n.readiness())
 		}
-		go keepLean(ctx)
+		go lean.Keep(ctx, nil)
 	}
 	if !n.o.OnlyNamespace {
 		return newTenants(n).watch(ctx, ready)

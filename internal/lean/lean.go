@@ -1,0 +1,148 @@
+// Package lean gives memory back to the machine when a process that was busy has come to rest. Go itself waits until the heap has doubled,
+// or two minutes have passed, and so a server that was busy and then sleeps would keep what it does not need.
+//
+// Invariants:
+//   - It decides by what the runtime tells of its memory, which costs microseconds and stops nobody. It collects when little is allocated
+//     for two looks in a row and the process has grown since the last time; and then at two later moments of the same rest, since what
+//     others let go of by the clock is not seen before a collection: caches of the NATS server after ten seconds, its index of
+//     subjects by block after two minutes.
+//   - A collection must have something to win: more memory in use than what was alive at the last one, by 8 MB and a sixteenth.
+//   - It takes a twenty-fifth of the time at most, and mostly far less: behind a collection it waits 25 times as long as that took, 14 seconds
+//     at least and a minute at most. On a machine that is short of CPU a collection takes long because others work.
+//   - It is for the main function of a process, once: memory is that of all.
+//
+// Considered: a lower GOGC, or a limit of memory. Both cost time while there is work; this costs time when there is none.
+package lean
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+const (
+	// lookEvery is how often the memory is looked at, and restLooks how many looks in a row must find the process at rest.
+	lookEvery = time.Second
+	restLooks = 2
+	// restAllocs and restShare are how much a process at rest allocates between two looks at most, for checkpoints, claims and the audit:
+	// so many bytes, or this part of what is alive. Go would not collect for eight seconds then.
+	restAllocs = 4 << 20
+	restShare  = 8
+	// leastGap and mostGap are how long a collection is behind the one before, and gapShare how many times as long as that took.
+	leastGap = 14 * time.Second
+	mostGap  = time.Minute
+	gapShare = 25
+	// worth and worthShare are what there must be to win: so many bytes, and this part of what is alive.
+	worth      = 8 << 20
+	worthShare = 16
+)
+
+// later is when the collections of a rest follow its first.
+var later = []time.Duration{14 * time.Second, 140 * time.Second}
+
+// Reading is what the runtime tells of its memory, in bytes.
+type Reading struct {
+	Allocs    uint64 // ever allocated
+	Footprint uint64 // of the machine
+	Live      uint64 // found by the last collection
+}
+
+// Read reads the memory of this process.
+func Read() Reading {
+	s := []metrics.Sample{
+		{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"},
+	}
+	metrics.Read(s)
+	return Reading{Allocs: s[0].Value.Uint64(), Footprint: s[1].Value.Uint64() - s[2].Value.Uint64(), Live: s[3].Value.Uint64()}
+}
+
+// Collect collects garbage and gives what is free to the machine.
+func Collect() {
+	runtime.GC() // pools keep what they have for one collection
+	debug.FreeOSMemory()
+}
+
+// Options of [Keep]. The zero value of every field is its default.
+type Options struct {
+	// Read tells of the memory. Defaults to [Read].
+	Read func() Reading
+	// Collect makes it smaller. Defaults to [Collect].
+	Collect func()
+}
+
+// Keep gives memory back whenever the process has come to rest, until ctx ends.
+func Keep(ctx context.Context, o *Options) {
+	if o == nil {
+		o = &Options{}
+	}
+	read, collect := o.Read, o.Collect
+	if read == nil {
+		read = Read
+	}
+	if collect == nil {
+		collect = Collect
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	var r rest
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		began := time.Now()
+		if r.due(began, read()) {
+			collect()
+			r.collected(began, time.Now(), read())
+		}
+	}
+}
+
+// rest decides when to collect.
+type rest struct {
+	allocs uint64 // at the last look
+	looks  int    // in a row that found it at rest
+	// least is the smallest footprint since the last collection. It cannot shrink below that by much, unless something is let go of.
+	least    uint64
+	notAgain time.Time // before then
+	worked   bool      // since the first collection
+	// first is when this rest's first collection was; zero before it. next is which of later comes next.
+	first time.Time
+	next  int
+}
+
+// due tells whether to collect now.
+func (r *rest) due(now time.Time, m Reading) bool {
+	grown := m.Allocs - r.allocs
+	r.allocs, r.least = m.Allocs, min(r.least, m.Footprint)
+	if grown > max(restAllocs, m.Live/restShare) {
+		r.looks, r.worked = 0, true
+		return false
+	}
+	if r.looks++; r.looks < restLooks || now.Before(r.notAgain) {
+		return false
+	}
+	enough := worth + m.Live/worthShare
+	switch {
+	case m.Footprint > r.least+enough:
+		if r.worked || r.first.IsZero() { // else what little a process at rest allocates has come to be much
+			r.first, r.next, r.worked = now, 0, false
+		}
+		return true
+	case r.next == len(later) || r.first.IsZero() || now.Sub(r.first) < later[r.next]:
+		return false
+	}
+	for r.next < len(later) && now.Sub(r.first) >= later[r.next] {
+		r.next++ // one that was put off stands for those that are due by now, too
+	}
+	return m.Footprint > m.Live+enough
+}
+
+// collected takes what a collection has come to.
+func (r *rest) collected(began, ended time.Time, m Reading) {
+	r.allocs, r.least = m.Allocs, m.Footprint
+	r.notAgain = began.Add(min(max(leastGap, gapShare*ended.Sub(began)), mostGap))
+}
