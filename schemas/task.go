@@ -24,6 +24,42 @@ type DecisionTask struct {
 	// Replay: no decision is wanted, the run has ended. The answer is DecisionReply.Replay; a decider that knows no replays may
 	// answer anything. There are no events, and startedId is 0.
 	Replay *ReplayQuestion `json:"replay,omitempty"`
+	// Ahead: no decision is wanted yet. See [AheadTask].
+	Ahead *AheadTask `json:"ahead,omitempty"`
+}
+
+// AheadTask asks a sticky worker that works the task's list as well (see DecisionReply.Lists) to do a task first, and to send
+// the decision that follows together with its outcome. It comes on the worker's own subject with [AheadHeader]. Any answer on
+// the reply subject refuses it.
+//
+// The decision task around it is the one that follows the task's success if nothing else happens: Events ends with the last
+// event of now, its last DeciderCompleted has the Context, and StartedID counts four more, which the worker adds itself: ActivityStarted and ActivitySuccess with what it
+// reports, Scheduled, and DeciderStarted.
+type AheadTask struct {
+	// Task has no Input: that stands in its ActivityScheduled.
+	Task ActivityTask `json:"task"`
+	// At is when it was sent, by the owner's clock.
+	At Timestamp `json:"at"`
+	// Scheduled is what the DeciderScheduled says that will follow.
+	Scheduled DeciderScheduled `json:"scheduled"`
+}
+
+// AheadEvents is how many events a success of an [AheadTask] adds up to the DeciderStarted of its decision.
+const AheadEvents = 4
+
+// AheadHeader marks a message on a worker's own decide subject as one with an [AheadTask]. It has two values: the task's list and
+// the activity type.
+const AheadHeader = "Drover-Ahead"
+
+// AheadDecision is the decision that follows an outcome, in the report of this. The owner applies it if the history is what the
+// worker assumed; else it drops it without a trace, and asks.
+type AheadDecision struct {
+	// At is the time of the outcome and of all that follows: that of the AheadTask, and what has passed since.
+	At Timestamp `json:"at"`
+	// Token is that of the decision task.
+	Token string `json:"token"`
+	// Reply is a [DecisionReply] as it would have been sent.
+	Reply []byte `json:"reply"`
 }
 
 // DecisionBase names a committed reply: its DeciderCompleted and the digest of its bytes.
@@ -40,8 +76,11 @@ type DecisionReply struct {
 	Context   Payload    `json:"context,omitempty"`
 	Identity  string     `json:"identity,omitempty"`
 	// Sticky names the worker that would like the run's next tasks, on its own subject and in msgpack.
-	Sticky string         `json:"sticky,omitempty"`
-	Error  *DecisionError `json:"error,omitempty"`
+	Sticky string `json:"sticky,omitempty"`
+	// Lists are task lists that the same process works: it takes tasks of these together with what the decision behind them
+	// needs (see [AheadTask]).
+	Lists []string       `json:"lists,omitempty"`
+	Error *DecisionError `json:"error,omitempty"`
 	// Replay answers the question of a task about a replay.
 	Replay *ReplayAnswer `json:"replay,omitempty"`
 }
@@ -145,6 +184,8 @@ type Report struct {
 	ReplyTo      string `json:"replyTo,omitempty"`
 	// Offered belongs to started: the task came as an offer, without a message in the task stream.
 	Offered bool `json:"offered,omitempty"`
+	// Ahead belongs to success: the decision that follows. It counts in what is handed to the owner only.
+	Ahead *AheadDecision `json:"ahead,omitempty"`
 }
 
 // Permission answers a begin. Without Go the worker forgets the task, and acks it unless it is told to leave it.
