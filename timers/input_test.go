@@ -63,6 +63,35 @@ func TestJSONAlarmRings(t *testing.T) {
 	})
 }
 
+// A worker that cannot hold all alarms says so, and gives its place to another that may have the room.
+func TestTooManyAlarmsEndTheSpell(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		conn := r.dial()
+		c, err := claims.Open(conn, ns.BucketClaims(), claims.Options{Node: "n1", TTL: claimTTL, Logger: r.logger})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := timers.New(conn, &timers.Options{Partitions: 1, Claims: c})
+		w.SetMostAlarms(1)
+		due := time.Now().Add(time.Hour)
+		r.arm("a", due)
+		r.arm("b", due)
+		stop := r.start(w)
+		r.quiet(5 * time.Second)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if e := r.log.LastEntry(); e == nil || !strings.Contains(fmt.Sprint(e.Data["err"]), "more than 1 runs with one: give the namespace more partitions") {
+			t.Errorf("got log entry %v, want what is wrong and the way out", e)
+		}
+		w, _ = r.worker("n2")
+		r.start(w)
+		for range 2 {
+			r.next()
+		}
+	})
+}
+
 func TestOptions(t *testing.T) {
 	c := &claims.Claims{}
 	for _, tc := range []struct {

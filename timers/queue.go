@@ -1,63 +1,70 @@
 package timers
 
-import "container/heap"
+import "github.com/droverhq/drover/internal/dense"
 
-// alarm is one run's alarm. There may be a million of them, so it holds little: about 200 bytes with its subject and its
-// places in queue and book.
-type alarm struct {
-	subject string
-	seq     uint64 // of its message
-	fence   uint64 // of the owner who armed it; 0 if unknown
-	due     int64  // Unix nanoseconds, by the server's clock
-	at      int64  // when to ring: due, or later if a ring was not stored
-	index   int    // in the queue; ringing when it is not there
-}
+// The queue of a book is a binary heap of numbers; each alarm knows its place in it. The heap of the standard library would
+// put every number that it is given or gives into memory of its own.
 
-// ringing is the index of an alarm whose ring is under way.
-const ringing = -1
-
-// queue holds alarms, the one to ring first at its head. It is a [heap.Interface]; use add, move and next.
-type queue []*alarm
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].at < q[j].at }
-
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = i, j
-}
-
-// Push implements [heap.Interface].
-func (q *queue) Push(x any) {
-	a, _ := x.(*alarm)
-	a.index = len(*q)
-	*q = append(*q, a)
-}
-
-// Pop implements [heap.Interface].
-func (q *queue) Pop() any {
-	old := *q
-	a := old[len(old)-1]
-	old[len(old)-1] = nil
-	*q = old[:len(old)-1]
-	a.index = ringing
-	return a
-}
-
-// put adds an alarm, or moves it to where its time says.
-func (q *queue) put(a *alarm) {
-	if a.index == ringing {
-		heap.Push(q, a)
-		return
+// put queues an alarm for a time, or moves it to where that says.
+func (b *book) put(id dense.ID, at int64) {
+	a := b.alarms.At(id)
+	a.at = at
+	if a.place == ringing {
+		b.queue = append(b.queue, id)
+		a.place = int32(len(b.queue) - 1)
 	}
-	heap.Fix(q, a.index)
+	b.settle(int(a.place))
 }
 
 // next takes out the first alarm if it is to ring at now or earlier.
-func (q *queue) next(now int64) *alarm {
-	if len(*q) == 0 || (*q)[0].at > now {
-		return nil
+func (b *book) next(now int64) (dense.ID, bool) {
+	if len(b.queue) == 0 || b.alarms.At(b.queue[0]).at > now {
+		return 0, false
 	}
-	a, _ := heap.Pop(q).(*alarm)
-	return a
+	id := b.queue[0]
+	b.remove(0)
+	return id, true
+}
+
+// remove takes the alarm at a place out.
+func (b *book) remove(i int) {
+	id, last := b.queue[i], len(b.queue)-1
+	b.alarms.At(id).place = ringing
+	moved := b.queue[last]
+	if b.queue = b.queue[:last]; i < last {
+		b.seat(i, moved)
+		b.settle(i)
+	}
+	if c := cap(b.queue); c > 1024 && last < c/4 {
+		b.queue = append(make([]dense.ID, 0, c/2), b.queue...)
+	}
+}
+
+func (b *book) seat(i int, id dense.ID) {
+	b.queue[i] = id
+	b.alarms.At(id).place = int32(i)
+}
+
+func (b *book) at(i int) int64 { return b.alarms.At(b.queue[i]).at }
+
+// settle moves the alarm at a place up or down to where it belongs.
+func (b *book) settle(i int) {
+	id := b.queue[i]
+	at := b.alarms.At(id).at
+	for i > 0 && at < b.at((i-1)/2) {
+		b.seat(i, b.queue[(i-1)/2])
+		i = (i - 1) / 2
+	}
+	for {
+		least := 2*i + 1
+		if least+1 < len(b.queue) && b.at(least+1) < b.at(least) {
+			least++
+		}
+		if least >= len(b.queue) || at <= b.at(least) {
+			break
+		}
+		b.seat(i, b.queue[least])
+		i = least
+	}
+	b.seat(i, id)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/dense"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -34,10 +35,11 @@ func (s *spell) ringDue() (wait time.Duration, more bool) {
 
 // call is one ring: what the alarm was when it was taken off the queue.
 type call struct {
-	*alarm
-	seq   uint64
-	fence uint64
-	due   int64
+	id      dense.ID
+	subject string
+	seq     uint64
+	fence   uint64
+	due     int64
 }
 
 // due takes a handful of alarms off the queue.
@@ -50,20 +52,21 @@ func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
 	defer s.mu.Unlock()
 	most := maxFlying
 	if s.straight.open() {
-		most = maxStraight
+		most = s.straight.most()
 	}
 	for len(calls) < handful && s.flying < most {
-		a := s.queue.next(now.UnixNano())
-		if a == nil {
+		id, ok := s.book.next(now.UnixNano())
+		if !ok {
 			break
 		}
 		s.flying++
-		calls = append(calls, call{alarm: a, seq: a.seq, fence: a.fence, due: a.due})
+		a := s.book.alarms.At(id)
+		calls = append(calls, call{id: id, subject: s.prefix + string(s.book.alarms.Text(id)), seq: a.seq, fence: a.fence, due: a.due})
 	}
-	if len(s.queue) == 0 || s.flying >= most {
+	if len(s.book.queue) == 0 || s.flying >= most {
 		return calls, 0, false
 	}
-	return calls, time.Duration(s.queue[0].at - now.UnixNano()), true
+	return calls, time.Duration(s.book.at(0) - now.UnixNano()), true
 }
 
 // ring puts an alarm into its run's inbox.
@@ -83,9 +86,8 @@ func (s *spell) ring(c call) {
 
 // done: an alarm has rung, and is deleted unless another has replaced it. The caller holds mu.
 func (s *spell) done(c call) {
-	if s.flying--; c.alarm.seq == c.seq {
-		delete(s.book, c.subject)
-		c.alarm.seq = 0
+	if s.flying--; s.book.is(c.id, c.seq) {
+		s.book.strike(c.id)
 		s.scraps = append(s.scraps, scrap{seq: c.seq, subject: c.subject, due: c.due, epoch: s.epoch})
 		kick(s.dirty)
 	}
@@ -98,9 +100,8 @@ func (s *spell) rang(c call, err error) {
 	s.failing = err != nil
 	if err == nil {
 		s.done(c)
-	} else if s.flying--; c.alarm.seq == c.seq {
-		c.alarm.at = s.clock.Now(s.now()).Add(ringAgain).UnixNano()
-		s.queue.put(c.alarm)
+	} else if s.flying--; s.book.is(c.id, c.seq) {
+		s.book.put(c.id, s.clock.Now(s.now()).Add(ringAgain).UnixNano())
 	}
 	s.mu.Unlock()
 	kick(s.wake)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,15 +32,15 @@ type spell struct {
 	dirty     chan struct{} // there is scrap
 
 	mu      sync.Mutex
-	book    map[string]*alarm // by subject: the newest alarm of each run
-	queue   queue
+	prefix  string // of the alarms' subjects; the book has the rest
+	book    book
+	full    bool // the book is: not all alarms are in it
 	flying  int
 	failing bool
 	epoch   int     // counts reconnects
 	scraps  []scrap // to delete
 	// sweeping says that some of them are being deleted.
 	sweeping bool
-	order    order
 	// noPurge: the server does not let us. finishing: the spell ends as planned.
 	noPurge, finishing bool
 	hurry              chan struct{} // closed then
@@ -49,7 +50,8 @@ type spell struct {
 
 func newSpell(w *Worker, partition int, l *claims.Lease) *spell {
 	return &spell{
-		Worker: w, partition: partition, lease: l, log: w.log.WithField("partition", partition), book: make(map[string]*alarm),
+		Worker: w, partition: partition, lease: l, log: w.log.WithField("partition", partition),
+		prefix: strings.TrimSuffix(w.ns.AllAlarms(partition), ">"), book: newBook(w.mostAlarms),
 		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
 	}
 }
@@ -94,6 +96,9 @@ func (s *spell) run(ctx context.Context) (err error) {
 		if !s.lease.Valid() {
 			return s.lease.Err()
 		}
+		if s.overflows() {
+			return fmt.Errorf("alarms: stream %s has more than %d runs with one: give the namespace more partitions", stream, s.mostAlarms)
+		}
 		wait, more := s.ringDue()
 		if more {
 			timer.Reset(wait)
@@ -101,6 +106,13 @@ func (s *spell) run(ctx context.Context) (err error) {
 			timer.Stop()
 		}
 	}
+}
+
+// overflows tells whether there are alarms that the book has no room for: then none of them may be thought to be in it.
+func (s *spell) overflows() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.full
 }
 
 // finish waits, at a planned stop, until what was rung is deleted, so that the next holder does not ring it again. It
@@ -136,17 +148,10 @@ func (s *spell) take(m post.Stored) {
 		return
 	}
 	s.mu.Lock()
-	a := s.book[m.Subject]
-	if a == nil {
-		a = &alarm{subject: m.Subject, index: ringing}
-		s.book[m.Subject] = a
-	}
-	a.seq, a.fence, a.due, a.at = m.Seq, fence, int64(due), int64(due)
-	s.order.add(m.Seq, a, len(s.book))
-	s.queue.put(a)
-	first := a.index == 0
+	first, ok := s.book.note(strings.TrimPrefix(m.Subject, s.prefix), m.Seq, fence, int64(due))
+	s.full = s.full || !ok
 	s.mu.Unlock()
-	if first {
+	if first || !ok {
 		kick(s.wake)
 	}
 }
@@ -161,8 +166,8 @@ func (s *spell) decode(m post.Stored) (due schemas.Timestamp, fence uint64, err 
 		return 0, 0, err
 	}
 	switch {
-	case partition != s.partition:
-		return 0, 0, fmt.Errorf("the subject names partition %d, the stream is that of partition %d", partition, s.partition)
+	case partition != s.partition || !strings.HasPrefix(m.Subject, s.prefix):
+		return 0, 0, fmt.Errorf("the subject names partition %d, the stream is that of partition %d of namespace %s", partition, s.partition, s.ns)
 	case a.Run != run:
 		return 0, 0, fmt.Errorf("the alarm is for run %q, its subject names run %q", a.Run, run)
 	case a.Due <= 0:

@@ -12,11 +12,10 @@ import (
 )
 
 const (
-	// maxStraight bounds the rings that the owner has in hand. It wakes as many as deciders can answer for while their records
-	// wait (ADR 0020); what is due beyond waits here, where it costs nothing.
-	maxStraight = 512
 	// answerLimit is how long the owner may take for a ring. Then it goes through the inbox, where it is safe. Both do no harm.
 	answerLimit = 2 * time.Second
+	// stuckAfter is how long a ring counts for the window.
+	stuckAfter = 500 * time.Millisecond
 	// Rings go through the inbox at once for a while when nobody listens, or when whoever does gives no answer.
 	absentPause = 500 * time.Millisecond
 	silentPause = 10 * time.Second
@@ -29,21 +28,35 @@ type straight struct {
 	peals  map[uint64]*peal
 	not    time.Time // rings take the way through the inbox until then
 	closed bool      // always
+	window window    // how many rings the owner has in hand
 }
 
 // peal is the rings of one message that have no outcome.
 type peal struct {
 	calls map[uint64]call // by the sequence of the alarm
-	heard bool            // there was an answer
+	sent  time.Time
+	heard bool // there was an answer
 	late  *time.Timer
 }
 
 // open tells whether rings may go to the owner. The caller holds mu.
 func (st *straight) open() bool { return !st.closed && !time.Now().Before(st.not) }
 
+// most is how many rings may be under way. Those of runs that are stuck, whose history cannot be read for example, keep nobody from
+// ringing. The caller holds mu.
+func (st *straight) most() int {
+	most, now := st.window.most(), time.Now()
+	for _, p := range st.peals {
+		if now.Sub(p.sent) > stuckAfter {
+			most += len(p.calls)
+		}
+	}
+	return min(most, mostStraight)
+}
+
 // listen makes ready for the owner's answers.
 func (s *spell) listen() (hangUp func(), err error) {
-	s.straight = straight{prefix: s.conn.NATS().NewInbox() + ".", peals: make(map[uint64]*peal)}
+	s.straight = straight{prefix: s.conn.NATS().NewInbox() + ".", peals: make(map[uint64]*peal), window: newWindow()}
 	sub, err := s.conn.Subscribe(s.straight.prefix+"*", "", s.answered)
 	if err != nil {
 		return nil, fmt.Errorf("answers to rings: %w", err)
@@ -76,7 +89,7 @@ func (s *spell) ringOwner(calls []call) (rest []call) {
 	if !open {
 		return calls // before they are encoded in vain: it may be so for good
 	}
-	p := &peal{calls: make(map[uint64]call, len(calls))}
+	p := &peal{calls: make(map[uint64]call, len(calls)), sent: time.Now()}
 	q := schemas.Rings{V: schemas.Version, Rings: make([]schemas.DueRing, 0, len(calls))}
 	for _, c := range calls {
 		_, wid, run, err := subject.ParseAlarm(c.subject)
@@ -133,11 +146,16 @@ func (s *spell) answered(m post.Msg) {
 		return
 	}
 	p.heard = true
+	full := s.flying >= s.straight.most()
+	before := len(p.calls)
 	for _, seq := range a.Done {
 		if c, ok := p.calls[seq]; ok {
 			delete(p.calls, seq)
 			s.done(c)
 		}
+	}
+	if n := before - len(p.calls); n > 0 {
+		s.straight.window.answered(p.sent, time.Now(), n, full)
 	}
 	if len(p.calls) == 0 {
 		p.late.Stop()
@@ -184,7 +202,7 @@ func (s *spell) giveUp(closed bool) {
 func (s *spell) byInbox(p *peal) {
 	for _, c := range p.calls {
 		s.mu.Lock()
-		current := c.alarm.seq == c.seq
+		current := s.book.is(c.id, c.seq)
 		if !current {
 			s.flying--
 		}

@@ -16,10 +16,12 @@ import (
 const (
 	sweepers   = 8 // of what must be looked at first
 	sweepAgain = 2 * time.Second
-	// sweepPause is how long scraps are gathered, and sweepShare how many are deleted then while rings are under way. Above
-	// mostScraps all are: a worker that dies leaves them to be rung once more.
+	// sweepPause is how long scraps are gathered. While rings are under way nothing is deleted by itself as long as there are no more
+	// than fewScraps: in a storm of sleepers that are rung nearly in order, a purge takes most of them soon. Of more, sweepShare
+	// are deleted then, and of more than mostScraps what is above: a worker that dies leaves them to be rung once more.
 	sweepPause = 100 * time.Millisecond
 	sweepShare = 100
+	fewScraps  = 1024
 	mostScraps = 4096
 	// worthPurge is how many deletions a purge must spare. The server writes the state of the whole stream behind each, which
 	// for some 60 alarms takes as long as one deletion: so many alarms that stay cost one deletion more (staysPerDeletion).
@@ -39,9 +41,8 @@ type scrap struct {
 	due     int64
 	epoch   int
 
-	letter *post.Stored // not nil: it cannot be read, and becomes a dead letter first
+	letter *post.Stored // not nil: it cannot be read, and becomes a dead letter first; the book has a pin for it
 	cause  error
-	pin    *alarm // of a letter: keeps it from being purged
 }
 
 // discard hands scrap to the sweeper. It does not block.
@@ -49,8 +50,7 @@ func (s *spell) discard(sc scrap) {
 	s.mu.Lock()
 	sc.epoch = s.epoch
 	if sc.letter != nil {
-		sc.pin = &alarm{seq: sc.seq}
-		s.order.add(sc.seq, sc.pin, len(s.book))
+		s.book.pin(sc.seq)
 	}
 	s.scraps = append(s.scraps, sc)
 	s.mu.Unlock()
@@ -108,10 +108,16 @@ func (s *spell) sweep(ctx context.Context) {
 func (s *spell) share(batch []scrap) (now, later []scrap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.flying == 0 || s.finishing || len(batch) <= sweepShare || len(batch) > mostScraps {
+	n := 0
+	switch {
+	case s.flying == 0 || s.finishing:
 		return batch, nil
+	case len(batch) > mostScraps:
+		n = len(batch) - mostScraps + sweepShare
+	case len(batch) > fewScraps:
+		n = sweepShare
 	}
-	return batch[:sweepShare], batch[sweepShare:]
+	return batch[:n], batch[n:]
 }
 
 // purge removes everything before the first alarm that is needed, if that is worth its while, and returns what is left to
@@ -119,12 +125,13 @@ func (s *spell) share(batch []scrap) (now, later []scrap) {
 // other alarms on those numbers. One server loses nothing while the connection lives; of several it is not known.
 func (s *spell) purge(ctx context.Context, batch []scrap) (rest, waiting []scrap) {
 	s.mu.Lock()
-	keep, stays := s.order.lowest(), len(s.book)
+	keep, stays := s.book.lowest(), s.book.alarms.Len()
 	may, busy := s.epoch == 0 && !s.noPurge, s.flying > 0 && !s.finishing
 	s.mu.Unlock()
 	if !may || !s.lease.Valid() || s.conn.NATS().ConnectedClusterName() != "" {
 		return batch, nil
 	}
+	waiting = batch[:0] // in its place: it is most of the batch, and looked at again and again
 	for _, sc := range batch {
 		if sc.seq >= keep || sc.epoch != 0 || sc.letter != nil {
 			rest = append(rest, sc)
@@ -136,7 +143,7 @@ func (s *spell) purge(ctx context.Context, batch []scrap) (rest, waiting []scrap
 	case busy && n < max(worthPurge, stays/purgeShare):
 		return rest, waiting
 	case n < worthPurge+stays/staysPerDeletion:
-		return batch, nil
+		return append(waiting, rest...), nil
 	}
 	purged := make(chan error, 1)
 	s.outbox.PurgeBelow(s.ns.StreamAlarms(s.partition), keep, func(err error) { purged <- err })
@@ -151,7 +158,7 @@ func (s *spell) purge(ctx context.Context, batch []scrap) (rest, waiting []scrap
 		s.mu.Unlock()
 	case <-ctx.Done():
 	}
-	return batch, nil
+	return append(waiting, rest...), nil
 }
 
 // look deletes what must be looked at first.
@@ -214,9 +221,9 @@ func (s *spell) remove(ctx context.Context, sc scrap) {
 // removed takes the outcome of a deletion. One that failed is tried again for as long as the spell lasts.
 func (s *spell) removed(ctx context.Context, sc scrap, err error) {
 	if err == nil || errors.Is(err, post.ErrNotFound) || ctx.Err() != nil {
-		if sc.pin != nil {
+		if sc.letter != nil {
 			s.mu.Lock()
-			sc.pin.seq = 0
+			s.book.unpin(sc.seq)
 			s.mu.Unlock()
 		}
 		return

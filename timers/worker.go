@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/dense"
 )
 
 // Worker rings alarms. It is made by [New].
@@ -20,6 +21,8 @@ type Worker struct {
 	ns   subject.Namespace
 	log  logrus.FieldLogger
 	now  func() time.Time // the local clock; tests set it wrong
+	// mostAlarms is how many alarms of a partition are held; tests hold few.
+	mostAlarms int
 }
 
 // New returns a worker that will speak through conn. Options that are wrong are reported by Run.
@@ -29,7 +32,7 @@ func New(conn *post.Conn, opts *Options) *Worker {
 	}
 	o := opts.withDefaults()
 	return &Worker{
-		conn: conn, opts: o, ns: subject.Namespace(o.Namespace), now: time.Now,
+		conn: conn, opts: o, ns: subject.Namespace(o.Namespace), now: time.Now, mostAlarms: dense.MaxLen,
 		log: o.Logger.WithFields(logrus.Fields{"role": "timers", "node": o.Node}),
 	}
 }

@@ -1,0 +1,131 @@
+package timers
+
+import (
+	"slices"
+
+	"github.com/droverhq/drover/internal/dense"
+)
+
+// alarm is one run's alarm. There may be a million of them, so it has no pointers, and the book holds all that there is of it
+// in some 115 bytes.
+type alarm struct {
+	seq   uint64 // of its message
+	fence uint64 // of the owner who armed it; 0 if unknown
+	due   int64  // Unix nanoseconds, by the server's clock
+	at    int64  // when to ring: due, or later if a ring was not stored
+	place int32  // in the queue; ringing when it is not there
+	// Its neighbours in the order of their messages; nobody if there is none.
+	before, behind dense.ID
+}
+
+const (
+	// ringing is the place of an alarm whose ring is under way.
+	ringing = -1
+	// nobody is no alarm.
+	nobody = ^dense.ID(0)
+)
+
+// book holds the newest alarm of each run, in three orders: by name, by when to ring, and by message.
+//
+// The last tells which is the first message that is still needed: what stands before it in the stream may be purged at once,
+// which costs the server as much as the deletion of one message does. Considered: to look for the smallest sequence. It holds everything
+// up while it looks at a million alarms.
+//
+// Who remembers an alarm by its number remembers the sequence too: the number may be that of another alarm by now (is).
+type book struct {
+	alarms      *dense.Map[alarm] // by what their subjects end in
+	queue       []dense.ID        // a heap: the one to ring first at its head
+	first, last dense.ID          // by message
+	pins        []uint64          // messages that no alarm stands for and that are needed, ascending
+	read        uint64            // the highest sequence that was noted
+}
+
+// newBook makes a book for so many alarms at most.
+func newBook(most int) book {
+	return book{alarms: dense.New[alarm](most), first: nobody, last: nobody}
+}
+
+// note writes down an alarm, in place of the one of that name. It tells whether the alarm is now the first to ring, and false if the
+// book is full.
+func (b *book) note(name string, seq, fence uint64, due int64) (head, ok bool) {
+	id, found := b.alarms.Find(name)
+	if found {
+		b.unlink(b.alarms.At(id))
+	} else if id, ok = b.alarms.Add(name, nil); !ok {
+		return false, false
+	}
+	a := b.alarms.At(id)
+	if !found {
+		a.place = ringing
+	}
+	a.seq, a.fence, a.due = seq, fence, due
+	b.link(id, a)
+	b.put(id, due)
+	return a.place == 0, true
+}
+
+// is tells whether a number still is that of the alarm with this message.
+func (b *book) is(id dense.ID, seq uint64) bool {
+	return b.alarms.Has(id) && b.alarms.At(id).seq == seq
+}
+
+// strike takes an alarm out of the book.
+func (b *book) strike(id dense.ID) {
+	a := b.alarms.At(id)
+	b.unlink(a)
+	if a.place != ringing { // it was read twice
+		b.remove(int(a.place))
+	}
+	b.alarms.Delete(id)
+}
+
+// link makes an alarm the last one by message.
+func (b *book) link(id dense.ID, a *alarm) {
+	b.read = max(b.read, a.seq)
+	a.before, a.behind = b.last, nobody
+	if b.last == nobody {
+		b.first = id
+	} else {
+		b.alarms.At(b.last).behind = id
+	}
+	b.last = id
+}
+
+func (b *book) unlink(a *alarm) {
+	if a.before == nobody {
+		b.first = a.behind
+	} else {
+		b.alarms.At(a.before).behind = a.behind
+	}
+	if a.behind == nobody {
+		b.last = a.before
+	} else {
+		b.alarms.At(a.behind).before = a.before
+	}
+}
+
+// pin keeps a message that no alarm stands for from being purged, until unpin.
+func (b *book) pin(seq uint64) {
+	b.read = max(b.read, seq)
+	if i, found := slices.BinarySearch(b.pins, seq); !found {
+		b.pins = slices.Insert(b.pins, i, seq)
+	}
+}
+
+func (b *book) unpin(seq uint64) {
+	if i, found := slices.BinarySearch(b.pins, seq); found {
+		b.pins = slices.Delete(b.pins, i, i+1)
+	}
+}
+
+// lowest gives the sequence below which nothing is needed.
+func (b *book) lowest() uint64 {
+	lowest := b.read + 1
+	if b.first != nobody {
+		lowest = b.alarms.At(b.first).seq
+	}
+	if len(b.pins) > 0 {
+		lowest = min(lowest, b.pins[0])
+	}
+	return lowest
+}
