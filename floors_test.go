@@ -39,6 +39,7 @@ var floors = map[string]int{
 	"broker/locks":     20,
 	"broker/states":    20,
 	"broker/nodes":     21,
+	"broker/nearby":    21,
 	"broker/dead":      21,
 	"broker/history":   21,
 	"broker/payloads":  21,

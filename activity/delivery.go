@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/dead"
+	"github.com/droverhq/drover/broker/nearby"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
@@ -37,7 +38,8 @@ type delivery struct {
 	post.Task
 	spell   *spell
 	list    string
-	offered bool // by the owner of the workflow, without a message in the stream
+	offered bool          // by the owner of the workflow, without a message in the stream
+	errand  nearby.Errand // of a decider of this process; nil for most
 
 	// Set by decode and handle, before anything else looks.
 	task   *schemas.ActivityTask
@@ -46,6 +48,7 @@ type delivery struct {
 	number int             // of the attempt
 	begun  bool            // the owner has recorded the start, under nonce
 	resume schemas.Payload // details of the last heartbeat of an earlier attempt
+	decide nearby.Decide   // of an errand: what follows its success
 
 	mu      sync.Mutex
 	lease   *time.Timer
@@ -129,8 +132,8 @@ func (d *delivery) giveBack() {
 
 // decode reads the task.
 func (d *delivery) decode() error {
-	t := &schemas.ActivityTask{}
-	if err := schemas.Unmarshal(d.Data, t); err != nil {
+	t, err := d.open()
+	if err != nil {
 		return err
 	}
 	for _, f := range []struct{ field, value string }{{"type", t.Type}, {"token", t.Token}, {"report", t.Report}} {
@@ -145,6 +148,16 @@ func (d *delivery) decode() error {
 	}
 	d.task, d.token, d.number, d.resume = t, t.Token, t.Attempt, t.HeartbeatDetails
 	return nil
+}
+
+// open reads the message.
+func (d *delivery) open() (t *schemas.ActivityTask, err error) {
+	if d.errand != nil {
+		t, d.decide, err = d.errand.Open()
+		return t, err
+	}
+	t = &schemas.ActivityTask{}
+	return t, schemas.Unmarshal(d.Data, t)
 }
 
 // bury parks a task that cannot be decoded and takes it off the list. A worker knows no incarnation of the list's

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/droverhq/drover/broker/nearby"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
@@ -21,26 +22,54 @@ const (
 // owner puts it on the list if it is refused or takes long; once its start is announced the owner asks whether we are still at
 // it when somebody else is given that message.
 func (s *spell) hear(list string, p *post.Puller, begin func(*delivery) bool) (post.Subscription, error) {
-	return s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m post.Msg) {
-		if !s.deaf.Load() {
-			if t, ok := p.Admit(m); ok {
-				if begin(&delivery{Task: t, spell: s, list: list, offered: true}) {
-					return
-				}
-				t.Release()
-			}
-		}
-		if m.Reply == "" {
+	t := &taker{spell: s, list: list, puller: p, begin: begin}
+	sub, err := s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m post.Msg) {
+		if t.take(m, nil) || m.Reply == "" {
 			return
 		}
 		if err := m.Respond(nil, []byte("busy")); err != nil {
 			s.log.WithField("err", err).Debug("an offer cannot be refused; its owner puts it on the list in a second")
 		}
 	})
+	if err == nil {
+		s.leave = append(s.leave, nearby.On(s.conn).Enter(nearby.List{Namespace: s.opts.Namespace, Name: list}, t))
+	}
+	return sub, err
+}
+
+// taker takes what is offered of one list.
+type taker struct {
+	*spell
+	list   string
+	puller *post.Puller
+	begin  func(*delivery) bool
+}
+
+// Take implements [nearby.Taker].
+func (t *taker) Take(activityType string, m post.Msg, e nearby.Errand) bool {
+	return t.handlers[activityType] != nil && t.take(m, e)
+}
+
+func (t *taker) take(m post.Msg, e nearby.Errand) bool {
+	if t.deaf.Load() {
+		return false
+	}
+	task, ok := t.puller.Admit(m)
+	if !ok {
+		return false
+	}
+	if !t.begin(&delivery{Task: task, spell: t.spell, list: t.list, offered: true, errand: e}) {
+		task.Release()
+		return false
+	}
+	return true
 }
 
 // hearOut ends the hearing of offers.
 func (s *spell) hearOut(offers []post.Subscription) {
+	for _, leave := range s.leave {
+		leave()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), hearOutLimit)
 	defer cancel()
 	var ending sync.WaitGroup

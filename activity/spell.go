@@ -37,6 +37,7 @@ type spell struct {
 	inbox    string       // where permissions come in
 	sub      post.Subscription
 	told     post.Subscription // to the control subject
+	leave    []func()          // the deciders of this process
 	deaf     atomic.Bool       // it cannot be asked, or cannot answer
 	clock    clock.Server
 	nonce    string             // begins every nonce of this spell

@@ -61,7 +61,9 @@ func (p *partition) step(r *run, e *envelope) {
 	if _, rings := e.msg.(execution.Ring); rings && (r.inflight != nil || len(r.pending) > 0) {
 		e.msg = execution.Ring{Uncommitted: r.committed + 1}
 	}
-	p.happen(r, e)
+	if e.ahead == nil || !p.decideAhead(r, e) {
+		p.happen(r, e)
+	}
 }
 
 // happen lets a message happen. Its events are in the state at once and in the history once a record with them is
@@ -72,6 +74,7 @@ func (p *partition) happen(r *run, e *envelope) {
 		r.positions[e.log] = e.pos
 	}
 	g := group{events: events, size: len(e.body) + 256*len(events)}
+	_, g.rung = e.msg.(execution.Ring)
 	for _, f := range effects {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})
 	}
@@ -116,7 +119,7 @@ func (p *partition) queue(r *run, g group) {
 		r.pending = append(r.pending, g)
 	case len(r.pending) > 0:
 		last := &r.pending[len(r.pending)-1]
-		last.positions = r.positions
+		last.positions, last.rung = r.positions, last.rung && g.rung
 		last.effects = append(last.effects, g.effects...)
 		last.tickets = append(last.tickets, g.tickets...)
 		last.answers = append(last.answers, g.answers...)

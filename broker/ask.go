@@ -358,23 +358,31 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 		p.paced(r, true)
 	}
 	p.unask(r)
-	r.reasks = 0
-	if r.sticky = reply.Sticky; schemas.ValidateID("sticky", r.sticky) != nil {
-		r.sticky = ""
-	}
-	p.announced(r.state.Start.WorkflowType)
-	switch {
-	case undecodable != nil:
+	if undecodable != nil {
 		p.bury(e, "undecodable", undecodable.Error())
 		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply cannot be decoded: " + undecodable.Error()}
-	case reply.Token != a.token:
+		r.sticky, r.reasks = "", 0
+		p.announced(r.state.Start.WorkflowType)
+		p.step(r, e)
+		return
+	}
+	p.conclude(r, reply, a.token, e)
+}
+
+// conclude applies a reply to the decision task with a token. e has its body, and becomes its message.
+func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string, e *envelope) {
+	r.reasks = 0
+	p.stick(r, reply)
+	p.announced(r.state.Start.WorkflowType)
+	switch {
+	case reply.Token != token:
 		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
-	case len(m.Data)+256*len(reply.Decisions) > p.b.recordLimit:
+	case len(e.body)+256*len(reply.Decisions) > p.b.recordLimit:
 		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: fmt.Sprintf(
 			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass references instead of data, or decide in several steps",
-			len(m.Data), len(reply.Decisions), p.b.recordLimit)}
+			len(e.body), len(reply.Decisions), p.b.recordLimit)}
 	default:
-		digest := sha256.Sum256(m.Data)
+		digest := sha256.Sum256(e.body)
 		e.msg = execution.Reply{Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8]))}
 	}
 	p.step(r, e)
@@ -390,6 +398,9 @@ func (p *partition) late(m post.Msg) {
 func (p *partition) expire(r *run) {
 	if a := r.ask; a != nil && a.confirmed && (!r.open() || r.state.Decision.Started != a.startedID) {
 		p.unask(r)
+		if a.sticky { // it may hang, or be dead while somebody else listens to its subject
+			r.sticky = ""
+		}
 	}
 	if !r.open() && r.forlorn {
 		r.forlorn = false

@@ -102,7 +102,9 @@ func (p *partition) withAttempts(d *schemas.DescribeResponse, reply func(any)) {
 			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
 			return
 		}
-		d.Attempts = all
+		if d.Attempts = all; d.Soft && len(all) > 0 { // the history of the run itself is not there to be listed
+			d.Attempts = append([]schemas.ReplayAttempt{attemptOf(&d.Execution)}, all[:min(len(all), schemas.MaxReplayAttempts-1)]...)
+		}
 		reply(d)
 	})
 }

@@ -150,7 +150,6 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 		p.fail("commit of %s: stored at %d, want %d: somebody else writes this stream", r.wid, a.Seq, c.sequence)
 		return
 	}
-	now := p.now()
 	r.inflight, r.unproved = nil, false
 	r.sequence, r.hash, r.committed = c.sequence, c.hash, c.first+int64(len(c.events))-1
 	p.reached(c.sequence, c.hash)
@@ -158,7 +157,8 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 	if r.whole = c.first == 1 || c.snapshot; c.snapshot {
 		r.snapshot, r.since = c.sequence, 0
 	}
-	r.state.Rebase(c.first, now.Add(rebaseMargin))
+	r.at = p.now().Add(rebaseMargin)
+	r.state.Rebase(c.first, r.at)
 	r.window = append(r.window, c.events...)
 	r.window, r.windowFrom = trim(r.window, r.windowFrom, r.state.Decision.Previous)
 	if r.state.Closed() {

@@ -49,6 +49,37 @@ func (p *partition) perform(r *run, e effect, t *ticket) {
 // dispatch offers an activity's task to idle workers, or puts it on its list. With ask whoever gets it must ask before it
 // begins: a worker may be at it.
 func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket, store, ask bool) {
+	if store {
+		p.storedAhead(r, a)
+	}
+	if store || !p.offerable(a) || !p.offerAhead(r, a, t) {
+		p.dispatchAnyone(r, a, t, store, ask)
+	}
+}
+
+// dispatchAnyone is dispatch without a preference.
+func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *ticket, store, ask bool) {
+	o := a.Scheduled
+	body, err := schemas.MarshalJSON(p.activityTask(r, a, ask))
+	if err != nil {
+		p.log.WithError(err).WithField("workflow", r.wid).Error("a task cannot be encoded")
+		return
+	}
+	if !store && p.offerable(a) && p.offer(r, a, body, t) {
+		return
+	}
+	t.hold()
+	c := taskCopy{run: r.state.Run, list: o.List, scheduled: a.ScheduledID, attempt: a.Attempt}
+	p.send(p.b.ns.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
+		t.release()
+		if c.seq = seq; ask && seq > 0 {
+			p.copied(r, c)
+		}
+	})
+}
+
+// activityTask is what the worker of an activity is told.
+func (p *partition) activityTask(r *run, a *execution.Activity, ask bool) *schemas.ActivityTask {
 	o := a.Scheduled
 	task := &schemas.ActivityTask{
 		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run, WorkflowType: r.state.Start.WorkflowType,
@@ -62,22 +93,7 @@ func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket, store, as
 	if o.ScheduleToCloseTimeout.Limited() {
 		task.CloseBy = a.ScheduledBase.Add(o.ScheduleToCloseTimeout)
 	}
-	body, err := schemas.MarshalJSON(task)
-	if err != nil {
-		p.log.WithError(err).WithField("workflow", r.wid).Error("a task cannot be encoded")
-		return
-	}
-	if !store && p.offer(r, a, body, t) {
-		return
-	}
-	t.hold()
-	c := taskCopy{run: r.state.Run, list: o.List, scheduled: a.ScheduledID, attempt: a.Attempt}
-	p.send(p.b.ns.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
-		t.release()
-		if c.seq = seq; ask && seq > 0 {
-			p.copied(r, c)
-		}
-	})
+	return task
 }
 
 // send publishes outside the history until it is acknowledged, then calls done with the sequence; 0 if the message was there

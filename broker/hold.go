@@ -14,10 +14,14 @@ import (
 //   - A decision about events that never were cannot be committed: its answer dies with the owner that asked. A worker that
 //     keeps a run in memory proves what it rests on with each task (P-11).
 //   - It is bounded: a decider that does not answer within holdFor costs its type the favour for a while.
+//   - Where nothing but alarms has woken the run nobody waits for the record, so it may wait for ringHold: when many wake at once
+//     their decisions come late, and two records for each of them would make all of them later. Types pay for that apart.
 
 const (
 	// holdFor is how long a record waits for a decision.
 	holdFor = 20 * time.Millisecond
+	// ringHold is how long one waits that holds nothing but what alarms have caused.
+	ringHold = 60 * time.Millisecond
 	// holdSize bounds the events that wait, in bytes, and the window that their task carries.
 	holdSize = 64 << 10
 	// mostPatience caps how many decisions of a slow type are asked behind their record before the next one is tried.
@@ -31,6 +35,13 @@ type held struct {
 	until time.Time
 }
 
+// held runs stand in two lists, each in the order of its ends.
+const (
+	forOthers = iota // for holdFor
+	forRings         // for ringHold
+	holdLists
+)
+
 // pace is what is known of the deciders of a type.
 type pace struct {
 	late int // answers in a row that came too late
@@ -41,6 +52,9 @@ type pace struct {
 func (p *partition) holdBack(r *run) bool {
 	if r.holding {
 		if r.ask != nil && p.leaving == nil {
+			if r.holdList == forRings && !r.rungOnly() { // somebody waits by now
+				p.hold(r, forOthers)
+			}
 			return true
 		}
 		r.holding, r.released = false, true
@@ -66,11 +80,38 @@ func (p *partition) holdFor(r *run, w execution.Wanted) {
 		return
 	}
 	r.holding = true
-	p.holds = append(p.holds, held{run: r, id: r.ask.id, until: time.Now().Add(holdFor)})
-	if len(p.holds) == 1 {
-		p.loop.after(holdFor, p.letGo)
-	}
+	p.hold(r, r.listOf())
 	p.confirm(r)
+}
+
+// hold puts a run into a list. From one into the other it goes before its end, and the first of the two counts.
+func (p *partition) hold(r *run, list int) {
+	wait := holdFor
+	if list == forRings {
+		wait = ringHold
+	}
+	r.holdList = list
+	p.holds[list] = append(p.holds[list], held{run: r, id: r.ask.id, until: time.Now().Add(wait)})
+	if len(p.holds[list]) == 1 {
+		p.loop.after(wait, func() { p.letGo(list) })
+	}
+}
+
+// rungOnly tells whether nothing but alarms has caused what waits to be written.
+func (r *run) rungOnly() bool {
+	for i := range r.pending {
+		if !r.pending[i].rung {
+			return false
+		}
+	}
+	return len(r.pending) > 0
+}
+
+func (r *run) listOf() int {
+	if r.rungOnly() {
+		return forRings
+	}
+	return forOthers
 }
 
 // soon tells whether a decision is worth waiting for.
@@ -85,44 +126,52 @@ func (p *partition) soon(r *run) bool {
 	if size > min(holdSize, p.b.recordLimit/4) {
 		return false
 	}
-	pace := p.paces[r.state.Start.WorkflowType]
-	if pace == nil || pace.skip == 0 {
-		return true
-	}
-	pace.skip--
-	return false
+	return !skipped(p.paces[r.listOf()][r.state.Start.WorkflowType])
 }
 
 // letGo publishes what has waited long enough.
-func (p *partition) letGo() {
-	now, n := time.Now(), 0
-	for ; n < len(p.holds) && !p.holds[n].until.After(now); n++ {
-		h := p.holds[n]
-		p.holds[n] = held{}
+func (p *partition) letGo(list int) {
+	now, n, all := time.Now(), 0, p.holds[list]
+	for ; n < len(all) && !all[n].until.After(now); n++ {
+		h := all[n]
+		all[n] = held{}
 		if r := h.run; r.holding && r.ask != nil && r.ask.id == h.id {
 			p.paced(r, false)
 			r.holding, r.released = false, true
 			p.mark(r)
 		}
 	}
-	if p.holds = p.holds[n:]; len(p.holds) == 0 {
-		p.holds = nil
+	if p.holds[list] = all[n:]; len(all) == n {
+		p.holds[list] = nil
 		return
 	}
-	p.loop.after(p.holds[0].until.Sub(now), p.letGo)
+	p.loop.after(all[n].until.Sub(now), func() { p.letGo(list) })
 }
 
 // paced notes whether a decider has answered while its record waited.
 func (p *partition) paced(r *run, inTime bool) {
-	typ := r.state.Start.WorkflowType
-	s := p.paces[typ]
+	noted(p.paces[r.holdList], r.state.Start.WorkflowType, inTime)
+}
+
+// noted tells a table of paces of another answer.
+func noted[K comparable](paces map[K]*pace, typ K, inTime bool) {
+	s := paces[typ]
 	switch {
 	case inTime && s != nil:
-		delete(p.paces, typ)
+		delete(paces, typ)
 	case !inTime && s == nil:
-		p.paces[typ] = &pace{late: 1, skip: 1}
+		paces[typ] = &pace{late: 1, skip: 1}
 	case !inTime:
 		s.late++
 		s.skip = min(1<<min(s.late, 10), mostPatience)
 	}
+}
+
+// skipped tells whether this one is not waited for.
+func skipped(s *pace) bool {
+	if s == nil || s.skip == 0 {
+		return false
+	}
+	s.skip--
+	return true
 }

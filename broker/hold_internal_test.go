@@ -11,7 +11,7 @@ import (
 // Each decision in a row that comes too late costs its type more of those that are waited for, up to 64; one that comes in
 // time ends that. Other types do not pay for it.
 func TestPatienceWithSlowDeciders(t *testing.T) { // ADR 0020
-	p := &partition{b: &Broker{recordLimit: 1 << 20}, paces: make(map[string]*pace)}
+	p := &partition{b: &Broker{recordLimit: 1 << 20}, paces: [holdLists]map[string]*pace{{}, {}}}
 	slow := &run{state: &execution.State{Start: &schemas.WorkflowStarted{WorkflowType: "slow"}}}
 	other := &run{state: &execution.State{Start: &schemas.WorkflowStarted{WorkflowType: "other"}}}
 	skipped := func() (n int) {
@@ -30,6 +30,13 @@ func TestPatienceWithSlowDeciders(t *testing.T) { // ADR 0020
 	p.paced(slow, false)
 	if !p.soon(other) {
 		t.Error("a type pays for another")
+	}
+	rung := &run{state: slow.state, holdList: forRings, pending: []group{{rung: true}}}
+	if !p.soon(rung) {
+		t.Error("what alarms have caused pays for what did not wait for so long")
+	}
+	if p.paced(rung, false); p.soon(rung) {
+		t.Error("what alarms have caused pays nothing for a decision that came too late even for it")
 	}
 	p.paced(slow, true)
 	if n := skipped(); n != 0 {

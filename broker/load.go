@@ -29,7 +29,8 @@ type loaded struct {
 	hash       []byte
 	snapshot   uint64
 	since      int
-	whole      bool // the last record says everything
+	whole      bool              // the last record says everything
+	at         schemas.Timestamp // of the last record
 }
 
 // get returns the actor of a workflow id; if there is none yet its latest run begins to load.
@@ -85,7 +86,7 @@ func (p *partition) ready(r *run, l *loaded) {
 	if l != nil {
 		r.state, r.window, r.windowFrom = l.state, l.window, l.windowFrom
 		r.positions, r.sequence, r.hash, r.snapshot, r.since = l.positions, l.sequence, l.hash, l.snapshot, l.since
-		r.whole = l.whole
+		r.whole, r.at = l.whole, l.at
 		r.committed, r.loaded = l.state.LastID, l.state.LastID
 		if r.alarm.strange = r.parked == nil; r.parked != nil {
 			r.alarm.due, r.alarm.seq, r.parked = r.parked.due, r.parked.alarm, nil
@@ -204,15 +205,24 @@ func (l *loaded) add(s *post.Stored) error {
 	if err := schemas.Unmarshal(s.Data, &r); err != nil {
 		return fmt.Errorf("%w: record %d of %s: %w", errDamaged, s.Seq, s.Subject, err)
 	}
+	hash := sha256.Sum256(s.Data)
+	if err := l.record(&r, hash[:], s.Seq, schemas.At(s.Time)); err != nil {
+		return fmt.Errorf("record %d of %s: %w", s.Seq, s.Subject, err)
+	}
+	return nil
+}
+
+// record folds one record: its hash, its sequence, and the time that its events count from.
+func (l *loaded) record(r *schemas.Record, hash []byte, seq uint64, at schemas.Timestamp) error {
 	if l.hash != nil && !bytes.Equal(r.Previous, l.hash) {
-		return fmt.Errorf("%w: record %d of %s does not follow record %d", errDamaged, s.Seq, s.Subject, l.sequence)
+		return fmt.Errorf("%w: it does not follow record %d", errDamaged, l.sequence)
 	}
 	if len(r.Snapshot) > 0 && l.state == nil && r.First != 1 {
 		state, err := execution.Restore(r.Snapshot)
 		if err != nil {
-			return fmt.Errorf("snapshot in record %d of %s: %w", s.Seq, s.Subject, err)
+			return fmt.Errorf("its snapshot: %w", err)
 		}
-		state.Rebase(r.First, schemas.At(s.Time))
+		state.Rebase(r.First, at)
 		l.state, l.windowFrom, l.window = state, r.First-1, append(l.window, r.Events...)
 	} else {
 		if l.state == nil {
@@ -220,24 +230,23 @@ func (l *loaded) add(s *post.Stored) error {
 			l.windowFrom = r.First - 1
 		}
 		if r.First != l.state.LastID+1 {
-			return fmt.Errorf("%w: record %d of %s begins with event %d, want %d", errDamaged, s.Seq, s.Subject, r.First, l.state.LastID+1)
+			return fmt.Errorf("%w: it begins with event %d, want %d", errDamaged, r.First, l.state.LastID+1)
 		}
 		for _, e := range r.Events {
 			l.state.Apply(e)
 		}
-		l.state.Rebase(r.First, schemas.At(s.Time))
+		l.state.Rebase(r.First, at)
 		l.window = append(l.window, r.Events...)
 		l.since += len(r.Events)
 	}
 	if len(r.Snapshot) > 0 {
-		l.snapshot, l.since = s.Seq, 0
+		l.snapshot, l.since = seq, 0
 	} else if r.SnapshotSequence > 0 {
 		l.snapshot = r.SnapshotSequence
 	}
 	l.whole = r.First == 1 || len(r.Snapshot) > 0
 	l.window, l.windowFrom = trim(l.window, l.windowFrom, l.state.Decision.Previous)
-	hash := sha256.Sum256(s.Data)
-	l.positions, l.sequence, l.hash = [2]schemas.Position{r.Inbox, r.Signals}, s.Seq, hash[:]
+	l.positions, l.sequence, l.hash, l.at = [2]schemas.Position{r.Inbox, r.Signals}, seq, hash, at
 	return nil
 }
 

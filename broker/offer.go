@@ -48,6 +48,7 @@ type offer struct {
 	attempt  int
 	ticket   *ticket
 	until    time.Time
+	ahead    *ahead // what the decision behind it may rest on; nil if it went to whoever is idle
 }
 
 // offers are those of a partition.
@@ -57,6 +58,7 @@ type offers struct {
 	last   uint64
 	timed  bool                 // expire is due
 	away   map[string]time.Time // lists that get none until then
+	hands  map[string]*hand     // sticky workers that take tasks as well, by their names
 	hastes map[string]*haste
 	asking map[string]bool // attempts whose workers are being asked, by token
 }
@@ -72,17 +74,31 @@ type haste struct {
 func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *ticket) bool {
 	o := &p.offers
 	s := a.Scheduled
-	h := o.hastes[s.ActivityType]
-	if h == nil || !h.quick || s.NotIdempotent || s.TaskPriority != 0 || a.Started != 0 || p.leaving != nil || !p.may() {
-		return false
-	}
-	now := time.Now()
 	if until, away := o.away[s.List]; away {
-		if now.Before(until) {
+		if time.Now().Before(until) {
 			return false
 		}
 		delete(o.away, s.List)
 	}
+	return p.sendOffer(r, a, t, func(f *offer) error {
+		return p.b.conn.PublishReply(p.b.ns.Offer(s.List), p.offerReply(f), nil, body)
+	})
+}
+
+// offerable tells whether an activity's task is one that may be offered now.
+func (p *partition) offerable(a *execution.Activity) bool {
+	s := a.Scheduled
+	h := p.offers.hastes[s.ActivityType]
+	return h != nil && h.quick && !s.NotIdempotent && s.TaskPriority == 0 && a.Started == 0 && p.leaving == nil && p.may()
+}
+
+func (p *partition) offerReply(f *offer) string {
+	return p.replies + offerPrefix + "." + strconv.FormatUint(f.id, 36)
+}
+
+// sendOffer notes an offer that send has sent.
+func (p *partition) sendOffer(r *run, a *execution.Activity, t *ticket, send func(*offer) error) bool {
+	o := &p.offers
 	for len(o.queue) > 0 && o.queue[0].over() {
 		o.queue[0] = nil
 		o.queue = o.queue[1:]
@@ -91,10 +107,10 @@ func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *ticket)
 		return false
 	}
 	o.last++
-	if p.b.conn.PublishReply(p.b.ns.Offer(s.List), p.replies+offerPrefix+"."+strconv.FormatUint(o.last, 36), nil, body) != nil {
+	f := &offer{id: o.last, run: r, activity: a, attempt: a.Attempt, ticket: t, until: time.Now().Add(offerPatience)}
+	if send(f) != nil {
 		return false
 	}
-	f := &offer{id: o.last, run: r, activity: a, attempt: a.Attempt, ticket: t, until: now.Add(offerPatience)}
 	t.hold()
 	if o.open == nil {
 		o.open = make(map[uint64]*offer)
@@ -137,13 +153,17 @@ func (p *partition) endOffer(f *offer) {
 		f.run.offers = nil
 	}
 	f.ticket.release()
-	f.run, f.activity = nil, nil
+	f.run, f.activity, f.ahead = nil, nil, nil
 }
 
 // refused: nobody has taken the offer.
 func (p *partition) refused(id uint64, nobody bool) {
 	f := p.offers.open[id]
 	if f == nil {
+		return
+	}
+	if f.ahead != nil {
+		p.refusedAhead(f, nobody)
 		return
 	}
 	wait := busyPause

@@ -48,7 +48,7 @@ type Options struct {
 	// the object store; what comes in one message is bound by the server's max_payload alone. Defaults to 64 MiB.
 	MaxObject int64
 	// CachedRuns bounds the runs that a partition keeps folded in memory while nothing happens to them. Above a sixteenth of it
-	// a run goes after two seconds; of an open one its place in the history stays. Defaults to 10,000.
+	// a run goes after two seconds, the others after ten; of an open one its place in the history stays. Defaults to 10,000.
 	CachedRuns int
 	// SnapshotEvents is after how many events a record carries a snapshot. Defaults to 300.
 	SnapshotEvents int

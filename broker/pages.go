@@ -150,7 +150,7 @@ func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64,
 			least, err = p.b.lastEvent(ctx, p.n, q.WorkflowID, run)
 		}
 		if err == nil && least == 0 {
-			reply(p.b.softPage(ctx, p.n, q, run, limit))
+			reply(p.softPage(ctx, q, run, limit))
 			return
 		}
 		if err == nil {

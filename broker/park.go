@@ -14,6 +14,9 @@ const (
 	// share of its CachedRuns: up to there waking is worth more than memory. It is a read that brings many runs at a time (wakeAll).
 	parkAfter = 2 * time.Second
 	parkShare = 16
+	// parkRested is how long the others of them stay. What is left of a storm of runs lies scattered over the memory that the storm has
+	// used, and keeps all of it: 2,500 folded runs of 100,000 held 20 MB. Whatever waits for so long can wait for a read.
+	parkRested = 10 * time.Second
 	// parkAtOnce bounds the runs that one tick looks at, and with it how long the loop is busy with them.
 	parkAtOnce = 2000
 )
@@ -32,19 +35,25 @@ type parked struct {
 	alarm    uint64 // of the armed message
 	due      schemas.Timestamp
 	whole    bool // the last record says everything
+	// If so, it is known by its hash, and its time need not be read (stretch.go).
+	mark uint64
+	at   schemas.Timestamp
 }
 
 // parkIdle forgets the runs that nothing has happened to for a while. It is called when no run is marked: one that is about to
 // be settled looks idle, and would live on beside its successor.
 func (p *partition) parkIdle() {
 	p.parkDue = false
-	long := uint32(max(parkAfter/p.b.o.CheckpointEvery, 1))
-	for range min(parkAtOnce, p.lru.Len()-p.b.o.CachedRuns/parkShare) {
+	p.lookAway()
+	long, rested := p.inTicks(parkAfter), p.inTicks(parkRested)
+	for range min(parkAtOnce, p.lru.Len()) {
 		r, _ := p.lru.Front().Value.(*run)
-		if p.ticks-r.touched < long {
+		idle, few := p.ticks-r.touched, p.lru.Len() <= p.b.o.CachedRuns/parkShare
+		if idle < long || few && idle < rested {
 			return
 		}
-		if !r.idle() || r.ended { // the latest that have ended stay for those who ask how
+		// The latest that have ended stay for those who ask how. What cannot be parked would cost the leader three questions.
+		if !r.idle() || r.ended || few && r.open() && !r.parkable() {
 			r.touched = p.ticks
 			p.lru.MoveToBack(r.element)
 			continue
@@ -53,24 +62,38 @@ func (p *partition) parkIdle() {
 	}
 }
 
+// inTicks is a time in ticks of the checkpoint's clock.
+func (p *partition) inTicks(d time.Duration) uint32 { return uint32(max(d/p.b.o.CheckpointEvery, 1)) }
+
+// parkable tells whether enough is known of a run to park it.
+func (r *run) parkable() bool { return r.open() && !r.alarm.strange && r.sequence != 0 }
+
 // park keeps what is known of a run that is being forgotten, if that is all there is to know.
 func (p *partition) park(r *run) {
-	if !r.open() || r.alarm.strange || r.sequence == 0 {
+	if !r.parkable() {
 		return
 	}
 	armed := r.alarm.seq
 	if r.alarm.ringing {
 		armed = 0 // its worker deletes it
 	}
-	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, due: r.alarm.due, whole: r.whole}
-	key, rest := k.pack(r.wid)
-	p.parked[key] = rest
+	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, due: r.alarm.due}
+	if k.whole = r.whole && len(r.hash) > 0; k.whole {
+		k.mark, k.at = markOf(r.hash), r.at
+	}
+	p.drop(r.wid)
+	p.parked.Add(r.wid, k.pack(p.packed[:0])) // one that has no room left is forgotten
 }
 
-// pack encodes what is kept of a run in one piece of memory, of which the map's key is the first part: there may be a million of them.
-func (k *parked) pack(wid string) (key, rest string) {
-	b := make([]byte, 0, len(wid)+len(k.run)+5*binary.MaxVarintLen64)
-	b = append(b, wid...)
+// drop forgets what was kept of a workflow id, if there is anything.
+func (p *partition) drop(wid string) {
+	if id, ok := p.parked.Find(wid); ok {
+		p.parked.Delete(id)
+	}
+}
+
+// pack appends what is kept of a run to b.
+func (k *parked) pack(b []byte) []byte {
 	b = binary.AppendUvarint(b, k.sequence)
 	last := k.sequence - k.snapshot // mostly small, or 0
 	if k.snapshot == 0 {
@@ -79,13 +102,15 @@ func (k *parked) pack(wid string) (key, rest string) {
 	b = binary.AppendUvarint(b, last<<2|bit(k.snapshot != 0)<<1|bit(k.whole))
 	b = binary.AppendUvarint(b, k.alarm)
 	b = binary.AppendVarint(b, int64(k.due))
-	all := string(append(b, k.run...))
-	return all[:len(wid)], all[len(wid):]
+	if k.whole {
+		b = binary.AppendVarint(b, int64(k.due-k.at)) // shorter than the instant
+		b = binary.LittleEndian.AppendUint64(b, k.mark)
+	}
+	return append(b, k.run...)
 }
 
 // unpack reads what pack wrote.
-func unpack(rest string) *parked {
-	b := []byte(rest)
+func unpack(b []byte) *parked {
 	next := func() uint64 {
 		v, n := binary.Uvarint(b)
 		b = b[max(n, 0):]
@@ -98,7 +123,14 @@ func unpack(rest string) *parked {
 	}
 	k.whole, k.alarm = flags&1 != 0, next()
 	due, n := binary.Varint(b)
-	k.due, k.run = schemas.Timestamp(due), string(b[max(n, 0):])
+	b = b[max(n, 0):]
+	k.due = schemas.Timestamp(due)
+	if k.whole {
+		before, n := binary.Varint(b)
+		b = b[max(n, 0):]
+		k.at, k.mark, b = k.due-schemas.Timestamp(before), binary.LittleEndian.Uint64(b), b[8:]
+	}
+	k.run = string(b)
 	return k
 }
 
@@ -111,9 +143,9 @@ func bit(b bool) uint64 {
 
 // unpark takes what is known of a run that is about to be loaded.
 func (p *partition) unpark(r *run) {
-	if k, ok := p.parked[r.wid]; ok {
-		delete(p.parked, r.wid)
-		r.parked = unpack(k) // until the run is loaded
+	if id, ok := p.parked.Find(r.wid); ok {
+		r.parked = unpack(p.parked.More(id)) // until the run is loaded
+		p.parked.Delete(id)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/dense"
 	"github.com/droverhq/drover/internal/seen"
 	"github.com/droverhq/drover/schemas"
 )
@@ -31,10 +32,12 @@ type partition struct {
 	outside *post.Outbox // tasks, alarms, dead letters
 
 	runs   map[string]*run
-	lru    *list.List        // of *run, the longest untouched first
-	parked map[string]string // packed, by workflow id
-	waking []*run            // parked ones that are to be read
-	ticks  uint32            // of the checkpoint's clock
+	lru    *list.List           // of *run, the longest untouched first
+	parked *dense.Map[struct{}] // by workflow id; see park
+	packed []byte               // memory to pack one
+	waking []*run               // parked ones that are to be read
+	foresight
+	ticks uint32 // of the checkpoint's clock
 	// parkDue: there was a tick since idle runs were looked for.
 	parkDue bool
 	dirty   []*run
@@ -65,11 +68,12 @@ type partition struct {
 	probingFormer bool
 
 	asks      map[uint64]*run
-	holds     []held             // in the order of their ends
+	holds     [holdLists][]held  // each in the order of their ends
 	peals     map[*peal]struct{} // rings that were sent here
 	offers    offers
-	reports   map[string]struct{} // outcomes that were sent here, by where their answers go
-	paces     map[string]*pace
+	reports   map[string]struct{}         // outcomes that were sent here, by where their answers go
+	paces     [holdLists]map[string]*pace // of deciders, by workflow type
+	aheads    map[aheadType]*pace         // of decisions that came with outcomes
 	nextAsk   uint64
 	replies   string // prefix of the subjects that deciders answer to
 	sweeping  bool
@@ -121,8 +125,9 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 	return &partition{
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
-		runs: make(map[string]*run), lru: list.New(), parked: make(map[string]string), asks: make(map[uint64]*run),
-		paces: make(map[string]*pace), reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
+		runs: make(map[string]*run), lru: list.New(), parked: dense.New[struct{}](dense.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
+		paces: [holdLists]map[string]*pace{{}, {}}, aheads: make(map[aheadType]*pace),
+		reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
@@ -233,8 +238,7 @@ func (p *partition) now() schemas.Timestamp { return p.b.now() }
 
 // flush publishes what a batch of the loop has caused: one record for each run that has something and none in flight.
 func (p *partition) flush() {
-	p.wakeAll()
-	for len(p.dirty) > 0 {
+	for p.wakeAll(); len(p.dirty) > 0; p.wakeAll() { // what is settled may ask for others, and some of them may be ready at once
 		dirty := p.dirty
 		p.dirty, p.clean = p.clean[:0], nil
 		if p.sealed() {
@@ -246,7 +250,6 @@ func (p *partition) flush() {
 		}
 		p.clean = dirty
 	}
-	p.wakeAll() // what this has caused may have asked for others
 	switch {
 	case p.leaving != nil:
 		p.part()

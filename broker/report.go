@@ -52,7 +52,7 @@ func (p *partition) reported(m post.Msg, wid, list string, err error) {
 			return
 		}
 		p.reports[m.Reply] = struct{}{}
-		e := &envelope{wid: wid, msg: execution.Report{Report: r, List: list, Of: of}, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
+		e := &envelope{wid: wid, msg: execution.Report{Report: r, List: list, Of: of}, at: p.now(), log: noLog, subject: m.Subject, body: m.Data, ahead: r.Ahead}
 		e.answer = func(r *run, _ []schemas.Event) { p.answerReport(m.Reply, r.sequence) }
 		e.refuse = func() { p.answerReport(m.Reply, 0) }
 		p.deliver(to, e)

@@ -30,6 +30,7 @@ type envelope struct {
 	answer func(r *run, events []schemas.Event)
 	// refuse sends back what came by no log and cannot be applied: its sender then takes the way through the inbox.
 	refuse func()
+	ahead  *schemas.AheadDecision // that came with an outcome
 	// final says that the inbox has been read up to where it stood when this signal came (P-12).
 	final    bool
 	fresh    bool    // the run id of a start is known to be unused
@@ -54,6 +55,7 @@ type group struct {
 	tickets []*ticket
 	answers []func()
 	size    int
+	rung    bool // by an alarm
 	// positions is how far the workflow id has consumed the logs with this group. What waits behind it for another record is
 	// not consumed yet: if its owner dies, the next one must read it again.
 	positions [2]schemas.Position
@@ -86,8 +88,9 @@ type run struct {
 
 	pending  []group
 	inflight *commit
-	// holding: pending waits for the decision that was asked for; released: it has waited. See hold.go.
+	// holding: pending waits for the decision that was asked for, in holdList; released: it has waited. See hold.go.
 	holding, released bool
+	holdList          int
 
 	// positions is how far the workflow id has taken messages of the two logs; a record tells its own group's.
 	positions [2]schemas.Position
@@ -100,7 +103,8 @@ type run struct {
 	hash      []byte
 	snapshot  uint64
 	since     int
-	whole     bool // the last record says everything: it is the first, or has a snapshot
+	whole     bool              // the last record says everything: it is the first, or has a snapshot
+	at        schemas.Timestamp // that its events count from, of the last record
 
 	// window holds the committed events with an id above windowFrom.
 	window     []schemas.Event

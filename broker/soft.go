@@ -20,110 +20,122 @@ const (
 	purgedFrom = 10 * time.Second
 )
 
-// softRun is a run as the master remembers it.
-type softRun struct {
-	*loaded
-	events []schemas.Event
-}
-
 // maybePurged tells whether a closed run in memory must be looked for in the history before it is told of.
 func (p *partition) maybePurged(r *run) bool {
 	return r.state.Close != nil && p.ended(r) && p.now().Sub(r.state.Close.Time) >= purgedFrom
 }
 
-// soft asks the master for a run, without one for the latest that it remembers; nil if there is none.
-func (b *Broker) soft(ctx context.Context, partition int, wid, run string) (*softRun, error) {
+// soft asks the master for a run, without one for the latest that it remembers, and folds it; nil if there is none.
+func (b *Broker) soft(ctx context.Context, partition int, wid, run string) (*loaded, error) {
+	l := &loaded{}
+	found, err := b.softRecords(ctx, schemas.SoftRequest{WorkflowID: wid, Run: run}, func(run string, m *schemas.SoftRecord) (bool, error) {
+		return true, l.add(&post.Stored{
+			Subject: b.ns.History(partition, wid, run), Seq: m.Sequence, Time: m.Time.Time(), Header: post.Header{schemas.StatusHeader: {"soft"}}, Data: m.Data,
+		})
+	})
+	if err != nil || !found {
+		return nil, err
+	}
+	return l, nil
+}
+
+// softRecords yields the records of a run that the master remembers, page by page, until take wants no more. found: that is all that was
+// wanted. Else nobody knows such a run, or it has gone meanwhile.
+func (b *Broker) softRecords(ctx context.Context, q schemas.SoftRequest, take func(run string, m *schemas.SoftRecord) (more bool, err error)) (found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, softTimeout)
 	defer cancel()
-	s := &softRun{loaded: &loaded{}}
-	for q := (schemas.SoftRequest{V: schemas.Version, WorkflowID: wid, Run: run}); ; {
+	for q.V = schemas.Version; ; {
 		body, err := schemas.Marshal(&q)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		m, err := b.reads.Request(ctx, b.ns.API("soft"), post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
 		if err != nil {
-			b.o.Logger.WithError(err).WithField("workflow", wid).Debug("no master tells whether a run is kept softly")
-			return nil, nil //nolint:nilerr // then it is not
+			b.o.Logger.WithError(err).WithField("workflow", q.WorkflowID).Debug("no master tells whether a run is kept softly")
+			return false, nil //nolint:nilerr // then it is not
 		}
 		var a schemas.SoftResponse
 		if err := schemas.Unmarshal(m.Data, &a); err != nil {
-			return nil, fmt.Errorf("what the master remembers of workflow %q: %w", wid, err)
+			return false, fmt.Errorf("what the master remembers of workflow %q: %w", q.WorkflowID, err)
 		}
 		if a.Error != nil || len(a.Records) == 0 {
-			return nil, nil
+			return false, nil
 		}
-		if err := s.addAll(b.ns.History(partition, wid, a.Run), a.Records); err != nil {
-			return nil, err
+		for i := range a.Records {
+			if more, err := take(a.Run, &a.Records[i]); err != nil || !more {
+				return err == nil, err
+			}
 		}
-		q.Run, q.After = a.Run, a.Records[len(a.Records)-1].Sequence
-		if !a.More {
-			return s, nil
+		if q.Run, q.After = a.Run, a.Records[len(a.Records)-1].Sequence; !a.More {
+			return true, nil
 		}
 	}
-}
-
-func (s *softRun) addAll(subj string, records []schemas.SoftRecord) error {
-	for _, m := range records {
-		stored := post.Stored{Subject: subj, Seq: m.Sequence, Time: m.Time.Time(), Header: post.Header{schemas.StatusHeader: {"soft"}}, Data: m.Data}
-		if err := s.add(&stored); err != nil {
-			return err
-		}
-		var r schemas.Record
-		if err := schemas.Unmarshal(m.Data, &r); err != nil {
-			return err
-		}
-		s.events = append(s.events, r.Events...)
-	}
-	return nil
 }
 
 // serveSoft answers describe, result and why for a run that is not in the history.
 func (p *partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	readAsync(p.b, p.loop, func(ctx context.Context) (*softRun, error) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.b.soft(ctx, p.n, q.WorkflowID, q.Run)
-	}, func(s *softRun, err error) {
+	}, func(l *loaded, err error) {
 		switch {
 		case err != nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
-		case s == nil:
+		case l == nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
 		case verb == "result":
-			a := resultOf(s.state)
+			a := resultOf(l.state)
 			a.Soft = true
 			reply(a)
-		case verb == "why":
-			because := closedBecause(s.state) + "; it is purged from disk, and the master remembers it"
-			reply(&schemas.WhyResponse{V: schemas.Version, Run: s.state.Run, Status: s.state.Status, Because: because})
 		default:
-			d := describeState(s.state, p.b.config())
+			d := describeState(l.state, p.b.config())
 			d.Partition, d.Owner, d.Soft = p.n, p.b.o.Node, true
-			reply(d)
+			p.withAttempts(d, func(v any) {
+				if verb == "why" && v == any(d) {
+					because := closedBecause(l.state) + replayedBecause(d.Attempts, l.state.Run) + "; it is purged from disk, and the master remembers it"
+					v = &schemas.WhyResponse{V: schemas.Version, Run: l.state.Run, Status: l.state.Status, Because: because}
+				}
+				reply(v)
+			})
 		}
 	})
 }
 
-// softPage is a page of the history of a run that is not on disk; without a run of the latest that the master remembers.
-func (b *Broker) softPage(ctx context.Context, partition int, q *schemas.HistoryRequest, run string, limit int) *schemas.HistoryResponse {
-	s, err := b.soft(ctx, partition, q.WorkflowID, run)
+// softPage is a page of the history of a run that is not on disk; without a run of the latest that the master remembers. The index of pages
+// holds for it, too: records keep their sequences.
+func (p *partition) softPage(ctx context.Context, q *schemas.HistoryRequest, run string, limit int) *schemas.HistoryResponse {
+	a := &schemas.HistoryResponse{V: schemas.Version, Events: []schemas.Event{}, Soft: true}
+	ask := schemas.SoftRequest{WorkflowID: q.WorkflowID, Run: run}
+	if run != "" {
+		ask.After = p.b.pages.get(run, q.After) - 1
+	}
+	room, last := p.b.recordLimit/2, q.After
+	found, err := p.b.softRecords(ctx, ask, func(run string, m *schemas.SoftRecord) (bool, error) {
+		a.Run = run
+		var r schemas.Record
+		if err := schemas.Unmarshal(m.Data, &r); err != nil {
+			return false, fmt.Errorf("record %d of run %s: %w", m.Sequence, run, err)
+		}
+		for _, e := range r.Events {
+			if e.ID <= q.After {
+				continue
+			}
+			if room -= sizeOf(e); len(a.Events) == limit || room < 0 && len(a.Events) > 0 {
+				p.b.pages.put(run, last, m.Sequence)
+				a.More = true
+				return false, nil
+			}
+			a.Events, last = append(a.Events, e), e.ID
+		}
+		return true, nil
+	})
 	switch {
 	case err != nil:
 		return &schemas.HistoryResponse{V: schemas.Version, Run: run, Error: unavailable(err)}
-	case s == nil:
+	case !found:
 		return &schemas.HistoryResponse{V: schemas.Version, Run: run, Error: notFound(q.WorkflowID, run)}
 	}
-	a := &schemas.HistoryResponse{V: schemas.Version, Run: s.state.Run, Events: []schemas.Event{}, Soft: true}
-	room := b.recordLimit / 2
-	for _, e := range s.events {
-		if e.ID <= q.After {
-			continue
-		}
-		if room -= sizeOf(e); len(a.Events) == limit || room < 0 && len(a.Events) > 0 {
-			a.More = true
-			break
-		}
-		a.Events = append(a.Events, e)
+	if a.Closed = !a.More; a.Closed {
+		p.tellReplay(ctx, q.WorkflowID, a)
 	}
-	a.Closed = !a.More
 	return a
 }

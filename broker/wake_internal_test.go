@@ -1,46 +1,128 @@
 package broker
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
 	"testing"
 
-	"github.com/droverhq/drover/broker/post"
+	"pgregory.net/rapid"
+
 	"github.com/droverhq/drover/schemas"
 )
 
-// A sleeper takes from a read the record that stands at its sequence, if that is one of its own.
-func TestSleeperFindsItsRecord(t *testing.T) {
-	record := func(seq uint64, wid string) post.Stored {
-		body, err := schemas.Marshal(&schemas.Record{WorkflowID: wid, Run: "r1", First: 1, Events: []schemas.Event{
-			{ID: 1, Time: 1, Attributes: &schemas.WorkflowStarted{WorkflowID: "w", WorkflowType: "order", Run: "r1"}},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return post.Stored{Seq: seq, Subject: "history." + wid, Header: post.Header{schemas.StatusHeader: {"open"}}, Data: body}
+func recordOf(t testing.TB, wid string) []byte {
+	t.Helper()
+	body, err := schemas.Marshal(&schemas.Record{WorkflowID: wid, Run: "r1", First: 1, Events: []schemas.Event{
+		{ID: 1, Time: 1, Attributes: &schemas.WorkflowStarted{WorkflowID: wid, WorkflowType: "order", Run: "r1"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	broken, plain := record(7, "w"), record(7, "w")
-	broken.Data, plain.Header = []byte{0xc1}, nil
+	return body
+}
+
+func parkedAt(seq uint64, body []byte) *parked {
+	hash := sha256.Sum256(body)
+	return &parked{run: "r1", sequence: seq, whole: true, mark: markOf(hash[:]), at: 99}
+}
+
+// A sleeper takes its own last record from a read, whatever is missing between, and nothing else.
+func TestSleeperFindsItsRecord(t *testing.T) {
+	v, w, x := recordOf(t, "v"), recordOf(t, "w"), recordOf(t, "x")
 	for _, tc := range []struct {
-		name    string
-		got     []post.Stored
-		found   bool
-		damaged bool
+		name   string
+		from   uint64
+		bodies [][]byte
+		last   uint64
+		want   bool
 	}{
-		{"nothing", nil, false, false},
-		{"its record alone", []post.Stored{record(7, "w")}, true, false},
-		{"its record among others", []post.Stored{record(5, "v"), record(7, "w"), record(8, "x")}, true, false},
-		{"others only", []post.Stored{record(5, "v"), record(8, "x")}, false, false},
-		{"another run at its sequence", []post.Stored{record(7, "x")}, false, false},
-		{"no record at its sequence", []post.Stored{plain}, false, false},
-		{"a record that cannot be read", []post.Stored{broken}, false, true},
+		{"nothing", 7, nil, 0, false},
+		{"its record alone", 7, [][]byte{w}, 7, true},
+		{"its record among others", 6, [][]byte{v, w, x}, 8, true},
+		{"its record behind a gap", 5, [][]byte{v, w, x}, 8, true},
+		{"others only", 6, [][]byte{v, x}, 8, false},
+		{"another at its sequence", 7, [][]byte{x}, 7, false},
+		{"its record at another sequence", 6, [][]byte{w, x}, 7, false},
 	} {
-		s := sleeper{run: &run{wid: "w", parked: &parked{run: "r1", sequence: 7, whole: true}}, subject: "history.w"}
-		s.find(tc.got)
-		if found, damaged := s.found != nil, s.err != nil; found != tc.found || damaged != tc.damaged {
-			t.Errorf("%s: found %v, error %v; want %v, %v", tc.name, found, s.err, tc.found, tc.damaged)
+		p := &partition{}
+		st := &stretch{from: tc.from, end: 9}
+		p.stretchCame(st, tc.bodies, tc.last, nil)
+		k := parkedAt(7, w)
+		if got := st.take(k); (got != nil) != tc.want || tc.want && !bytes.Equal(got, w) {
+			t.Errorf("%s: got %q, want it %v", tc.name, got, tc.want)
 		}
-		if s.found != nil && (s.found.sequence != 7 || s.found.state.WorkflowID != "w" || !s.found.whole) {
-			t.Errorf("%s: got record %d of %s", tc.name, s.found.sequence, s.found.state.WorkflowID)
+		if got := st.take(k); got != nil {
+			t.Errorf("%s: given away twice", tc.name)
 		}
+	}
+}
+
+// What is read of a parked run is its last record, or an error that says which it is.
+func TestUnfold(t *testing.T) {
+	w := recordOf(t, "w")
+	l, err := parkedAt(7, w).unfold("w", w)
+	if err != nil || l.sequence != 7 || l.at != 99 || l.state.WorkflowID != "w" || !l.whole || markOf(l.hash) != parkedAt(7, w).mark {
+		t.Fatalf("got %+v, %v", l, err)
+	}
+	for name, body := range map[string][]byte{"not a record": {0xc1}, "another run's": recordOf(t, "x")} {
+		if _, err := parkedAt(7, body).unfold("w", body); !errors.Is(err, errDamaged) {
+			t.Errorf("%s: got %v, want that the history is damaged", name, err)
+		}
+	}
+}
+
+// Whichever messages are missing, whoever looks for one that is there finds it, and nobody finds another's.
+func TestStretchWithGaps(t *testing.T) {
+	all := make([][]byte, 12)
+	for i := range all {
+		all[i] = recordOf(t, string(rune('a'+i)))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		there := rapid.SliceOfN(rapid.Bool(), len(all), len(all)).Draw(t, "there")
+		from := rapid.Uint64Range(1, 1<<40).Draw(t, "from")
+		var bodies [][]byte
+		var last uint64
+		for i, yes := range there {
+			if yes {
+				bodies, last = append(bodies, all[i]), from+uint64(i)
+			}
+		}
+		st := &stretch{from: from, end: from + uint64(len(all))}
+		(&partition{}).stretchCame(st, bodies, last, nil)
+		for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}).Draw(t, "order") {
+			got := st.take(parkedAt(from+uint64(i), all[i]))
+			if there[i] != bytes.Equal(got, all[i]) || !there[i] && got != nil {
+				t.Fatalf("record %d of %v: got %q", i, there, got)
+			}
+		}
+	})
+}
+
+// Reads go further than they must only behind several that began where the one before ended, and not soon after one in vain.
+func TestOnward(t *testing.T) {
+	f := &foresight{}
+	read := func(from, end uint64) bool { return f.onward(&stretch{from: from, end: end}) }
+	for i, step := range []struct {
+		from, end uint64
+		want      bool
+	}{
+		{1000, 1010, false}, {1010, 1020, false}, {1021, 1030, false}, {1030, 1040, true}, // in order
+		{700, 710, false}, {1040, 1050, true}, // one of those that came late
+		{5000, 5010, false}, {5010, 5020, false}, {5020, 5030, false}, {5031, 5040, true}, // elsewhere
+		{10, 20, false}, {20, 21, false},
+	} {
+		if got := read(step.from, step.end); got != step.want {
+			t.Errorf("step %d, %d to %d: got %v, want %v", i, step.from, step.end, got, step.want)
+		}
+	}
+	f.steps = -aheadFailed
+	for i := uint64(21); i < 21+aheadFailed+aheadAfter; i++ {
+		if read(i, i+1) {
+			t.Fatalf("read ahead %d reads behind one in vain", i-20)
+		}
+	}
+	if !read(40, 41) {
+		t.Error("never read ahead again")
 	}
 }

@@ -143,3 +143,98 @@ func TestSleepersWhoseReadFails(t *testing.T) { // P-2
 		})
 	}
 }
+
+// Sleepers that wake one after the other, in the order in which they were started, are read before they wake: few questions bring
+// all of them, also when one of these fails.
+func TestSleepersAreReadAhead(t *testing.T) { // P-2, P-15
+	for _, tc := range []struct {
+		name    string
+		verdict cutwire.Verdict
+		most    int64 // questions
+	}{
+		{"all is well", cutwire.Pass, 20},
+		{"question lost", cutwire.Swallow, 40},
+		{"asked twice", cutwire.Twice, 40},
+		{"late", cutwire.Late, 40},
+		{"connection lost", cutwire.Break, 400},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				reads, wire := readsOf(bySequence, func(nth int64) cutwire.Verdict {
+					if nth == 5 {
+						return tc.verdict
+					}
+					return cutwire.Pass
+				})
+				f.node("a", wire, func(o *broker.Options) { o.CachedRuns = 1 })
+				f.decider("order", sleeper)
+				const n = 400
+				for i := range n {
+					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(2 * time.Minute)
+				if got := reads.Load(); got < 5 || got > tc.most {
+					t.Errorf("%d sleepers were read by %d questions; want at least 5, at most %d", n, got, tc.most)
+				}
+				for i := range n {
+					id := fmt.Sprintf("w%d", i)
+					if got := f.result0(id); got != "completed" {
+						t.Fatalf("%s: %s", id, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What an alarm has caused waits a while for the decision about it, and no longer than usual once somebody else waits with it.
+func TestWhatRangWaitsForItsDecision(t *testing.T) { // ADR 0020
+	for _, tc := range []struct {
+		name    string
+		think   time.Duration
+		signal  bool
+		records int // in the end; 0: any number
+	}{
+		{"soon decided", 10 * time.Millisecond, false, 2},
+		{"decided in a while", 50 * time.Millisecond, false, 2},
+		{"decided late", 90 * time.Millisecond, false, 3},
+		{"a signal comes, soon decided", 10 * time.Millisecond, true, 0},
+		{"a signal comes, decided in a while", 50 * time.Millisecond, true, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.node("a", nil)
+				woken := make(chan struct{}, 1)
+				f.decider("order", func(d *decisionTask) string {
+					if !d.has("TimerExpired") {
+						return sleepMinute
+					}
+					select {
+					case woken <- struct{}{}:
+						time.Sleep(tc.think)
+					default:
+					}
+					return complete
+				})
+				f.start(`{"workflowId":"w","type":"order"}`)
+				<-woken
+				if tc.signal {
+					time.Sleep(time.Millisecond)
+					f.publish("drover.default.signal.w.go", "")
+				}
+				time.Sleep(25 * time.Millisecond)
+				got, _, err := f.post.BatchGet(t.Context(), ns.StreamHistory(0), ns.HistoryOfWorkflow(0, "w"), 1, 10)
+				if early := tc.think < 25*time.Millisecond || tc.signal; err != nil || len(got) > 1 != early {
+					t.Errorf("25 ms later: got %d records (%v), want more than one %v", len(got), err, early)
+				}
+				time.Sleep(time.Second)
+				f.completes("w")
+				got, _, err = f.post.BatchGet(t.Context(), ns.StreamHistory(0), ns.HistoryOfWorkflow(0, "w"), 1, 10)
+				if err != nil || tc.records > 0 && len(got) != tc.records {
+					t.Errorf("got %d records (%v), want %d", len(got), err, tc.records)
+				}
+			})
+		})
+	}
+}

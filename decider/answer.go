@@ -17,10 +17,15 @@ type ask struct {
 	decider Decider
 	sticky  bool
 	arrived time.Time
+	run     func(work context.Context) // what is done instead of answering: see ahead.go
 }
 
 // answer handles one ask from its body to its reply. It runs in a slot of the pool, and returns when the Decide has.
 func (s *shift) answer(work context.Context, a *ask) {
+	if a.run != nil {
+		a.run(work)
+		return
+	}
 	o, err := s.begin(a)
 	if err != nil {
 		s.invalid(work, a, err)

@@ -24,6 +24,7 @@ const eventOverhead = 200
 type mark struct {
 	startedID int64
 	digest    string
+	token     string // of the task that it answered
 	// n of the run's kept events belong to the mark; fewer than startedID if not all were known. bytes is their size.
 	n, bytes int
 }
@@ -105,7 +106,7 @@ func (c *cache) keep(t *Task, sent string, closes bool) {
 		c.runs[t.key()] = el
 	}
 	k, _ := el.Value.(*kept)
-	m := mark{startedID: t.task.StartedID, digest: sent, n: len(t.past) + len(t.task.Events), bytes: t.pastBytes + t.windowBytes}
+	m := mark{startedID: t.task.StartedID, digest: sent, token: t.task.Token, n: len(t.past) + len(t.task.Events), bytes: t.pastBytes + t.windowBytes}
 	k.marks = k.marks[:0]
 	if int64(len(t.past)) < t.task.PreviousStartedID || m.cost() > c.maxCost {
 		// The past was not asked for, or is more than the whole cache may hold. Only the proof of the reply is kept.

@@ -241,6 +241,7 @@ func TestAnnouncesAgainAfterReconnect(t *testing.T) {
 				t.Fatal(err)
 			}
 			h.announcement("order", n)
+			time.Sleep(time.Second) // until then the server may hand a task to the connection that is gone
 			h.ask(first()).wantDecisions(t)
 		}
 		r.stop()

@@ -52,6 +52,18 @@ func (p *pool) submit(a *ask) {
 	}
 }
 
+// try takes an ask if a slot is free.
+func (p *pool) try(a *ask) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.running == p.limit {
+		return false
+	}
+	p.running++
+	p.crew.Do(a)
+	return true
+}
+
 func (p *pool) work(a *ask) {
 	// Deferred, so that an ask that calls runtime.Goexit does not take its slot with it.
 	defer p.next()

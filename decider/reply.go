@@ -40,16 +40,9 @@ func (o *outcome) reply(work context.Context, decisions []schemas.Decision) {
 	if !o.done.CompareAndSwap(false, true) {
 		return
 	}
-	r := &schemas.DecisionReply{Token: o.t.task.Token, Decisions: decisions, Context: o.t.context, Identity: o.s.opts.Identity}
-	if r.Decisions == nil {
-		r.Decisions = []schemas.Decision{} // null would be no list to a broker in another language
-	}
-	if !o.s.draining.Load() {
-		r.Sticky = o.s.sticky
-	}
-	body, err := encode(o.a, r)
+	body, err := o.body(decisions)
 	if err != nil {
-		o.refuse(work, OutcomeFailed, schemas.CauseDeciderError, fmt.Errorf("the decisions cannot be encoded: %w", err))
+		o.refuse(work, OutcomeFailed, schemas.CauseDeciderError, err)
 		return
 	}
 	if most := o.s.conn.MaxPayload(); most > 0 && int64(len(body)) > most {
@@ -57,14 +50,34 @@ func (o *outcome) reply(work context.Context, decisions []schemas.Decision) {
 			"the reply has %d bytes and the server takes %d: split it over several decisions, or keep large data elsewhere and pass its name", len(body), most))
 		return
 	}
-	// Before it is sent: the next task of the run may be here before Respond returns.
-	o.s.cache.keep(o.t, digest(body), slices.ContainsFunc(decisions, schemas.Decision.Closes))
+	o.keep(body, decisions)
 	if err := o.s.send(work, o.a.msg, body, o.until); err != nil {
 		o.log(err).Warn("a decision could not be sent, the broker will ask again")
 		o.observe(OutcomeUnsent, len(decisions), err)
 		return
 	}
 	o.observe(OutcomeDecided, len(decisions), nil)
+}
+
+// body encodes decisions.
+func (o *outcome) body(decisions []schemas.Decision) ([]byte, error) {
+	r := &schemas.DecisionReply{Token: o.t.task.Token, Decisions: decisions, Context: o.t.context, Identity: o.s.opts.Identity}
+	if r.Decisions == nil {
+		r.Decisions = []schemas.Decision{} // null would be no list to a broker in another language
+	}
+	if o.s.sticky != "" && !o.s.draining.Load() {
+		r.Sticky, r.Lists = o.s.sticky, o.s.nearby.Lists(o.s.opts.Namespace)
+	}
+	body, err := encode(o.a, r)
+	if err != nil {
+		return nil, fmt.Errorf("the decisions cannot be encoded: %w", err)
+	}
+	return body, nil
+}
+
+// keep remembers a reply. It is called before that is sent: the next task of the run may be here before the sending is over.
+func (o *outcome) keep(body []byte, decisions []schemas.Decision) {
+	o.s.cache.keep(o.t, digest(body), slices.ContainsFunc(decisions, schemas.Decision.Closes))
 }
 
 // fail tells the broker that there will be no decision, and why. Once the broker has stopped waiting there is nobody to

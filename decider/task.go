@@ -123,7 +123,22 @@ func (t *Task) Base() *schemas.DecisionBase { return t.task.Base }
 // Continues tells whether the last committed answer of the run is the one that this worker gave at PreviousStartedID.
 // Only then is what a decider has kept in memory since that answer still true (P-11). It may be false for a run that
 // the worker has forgotten.
+//
+// A worker may have answered at PreviousStartedID more than once: ahead of the history, which then went another way, and again
+// in the ordinary way. What is kept in memory is true only if it was left by the task that [Task.Continued] names.
 func (t *Task) Continues() bool { return t.base != nil }
+
+// Token names this task. No other has the same, even if its StartedID has.
+func (t *Task) Token() string { return t.task.Token }
+
+// Continued returns the Token of the task whose answer is the last committed one, if it was this worker's: see
+// [Task.Continues]. Otherwise it is empty.
+func (t *Task) Continued() string {
+	if t.base == nil {
+		return ""
+	}
+	return t.base.token
+}
 
 // History yields the events of the run from 1 to StartedID. What the task does not hold is read through the API, page
 // by page as the loop goes on, and once only. After an error, which wraps [ErrHistory] or tells why ctx ended, nothing

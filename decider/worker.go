@@ -9,9 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/droverhq/drover/broker/nearby"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
 	"github.com/sirupsen/logrus"
 )
 
@@ -83,7 +85,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer w.running.Store(false)
 	s := &shift{
 		conn: w.conn, opts: w.opts, ns: subject.Namespace(w.opts.Namespace), log: w.opts.Logger.WithField("worker", w.opts.Identity),
-		cache: newCache(w.opts.StickyCache, w.opts.StickyBytes), reconnected: make(chan struct{}, 1),
+		nearby: nearby.On(w.conn),
+		cache:  newCache(w.opts.StickyCache, w.opts.StickyBytes), reconnected: make(chan struct{}, 1),
 	}
 	s.pages = apiPager(w.conn, s.ns)
 	s.payloads = payloads.NewClient(w.conn, s.ns, payloadPatience)
@@ -105,6 +108,8 @@ type shift struct {
 	// payloads moves what is too large for messages.
 	payloads *payloads.Client
 	sticky   string
+	nearby   *nearby.Board
+	tardy    tardiness
 	pool     *pool
 	// draining: answers no longer ask for the run's next task.
 	draining    atomic.Bool
@@ -155,7 +160,12 @@ func (s *shift) listen(deciders map[string]Decider) (subs []post.Subscription, e
 func (s *shift) listenTo(typ string, d Decider) (subs []post.Subscription, err error) {
 	accept := func(sticky bool) func(post.Msg) {
 		return func(m post.Msg) {
-			s.pool.submit(&ask{msg: m, typ: typ, decider: d, sticky: sticky, arrived: time.Now()})
+			a := &ask{msg: m, typ: typ, decider: d, sticky: sticky, arrived: time.Now()}
+			if of := m.Header[schemas.AheadHeader]; sticky && len(of) > 0 {
+				s.aheadOf(a, of)
+				return
+			}
+			s.pool.submit(a)
 		}
 	}
 	sub, err := s.conn.Subscribe(s.ns.Decide(typ), queueGroup, accept(false))

@@ -51,6 +51,7 @@ type History struct {
 	continued              *schemas.WorkflowContinuedAsNew // how the run closed, if it continued as new
 	signals, requests      []string                        // what a successor must know: the ids of the chain's latest ones
 	policy                 schemas.ChildPolicy             // of a run that was ended by force
+	unkept                 bool                            // its retention is disabled
 	witness                func(*History, schemas.Event)   // sees every event that counts; may be nil
 
 	records recordState

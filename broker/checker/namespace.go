@@ -114,6 +114,11 @@ func (n *Namespace) End(o EndOptions) []Violation {
 		if h := w.orphan; h != nil && !o.Removed {
 			n.report(RuleContinuation, h.execution(), 1, "the run continues run %s, which has no record", h.predecessor)
 		}
+		for _, lost := range w.unfound {
+			if !o.Removed {
+				n.report(RuleReplay, schemas.Execution{WorkflowID: w.workflowID, Run: lost.run}, 1, "the run replays run %s, which has no record", lost.of)
+			}
+		}
 		h := w.current
 		late := h.records.lastAt == 0 || schemas.Duration(n.newest-h.records.lastAt) <= successorDelay
 		for _, v := range w.End() {

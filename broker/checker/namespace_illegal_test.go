@@ -84,6 +84,9 @@ var illegalNamespaces = []struct {
 	{rule: checker.RuleContinuation, name: "no successor for a while", where: "c 5", text: "@ c c-1" + decides + "WorkflowContinuedAsNew newExecutionRun=c-2\n@ a a-run\n@ b b-run"},
 	{rule: checker.RuleContinuation, name: "no successor at rest", where: "c 5", quiet: true, text: "@ c c-1" + decides + "WorkflowContinuedAsNew newExecutionRun=c-2"},
 	{rule: checker.RuleContinuation, name: "no predecessor", where: "c 1", text: "@ c c-2 continuedExecutionRun=c-1 firstExecutionRun=c-1"},
+	{rule: checker.RuleReplay, name: "of a run that continued", where: "c 1", text: "@ c c-1" + decides + "WorkflowContinuedAsNew newExecutionRun=c-2\n@ c c-2 continuedExecutionRun=c-1 firstExecutionRun=c-1\nWorkflowTerminated\n@ c c-3 replays={\"run\":\"c-1\",\"from\":\"end\"}"},
+	{rule: checker.RuleReplay, name: "of a run without a record", where: "c 1", text: "@ c c-2 replays={\"run\":\"c-1\",\"from\":\"end\"}"},
+	{rule: checker.RuleReplay, name: "of a run of another workflow", where: "c 1", text: "@ b b-1\nWorkflowTerminated\n@ c c-2 replays={\"run\":\"b-1\",\"from\":\"end\"}"},
 	{rule: checker.RuleDelivery, name: "answered by a run that was not asked to cancel", where: "s 6", text: "@ t t-run\nWorkflowCancelRequested requestId=q\n@ s s-run" + decides + "CancelExternalScheduled t run=t-9\n@ s s-run\nExternalCancelRequested t"},
 	{rule: checker.RuleOneRun, name: "two open runs", where: "c 1", text: "@ c c-1\n@ c c-2"},
 }
@@ -110,6 +113,19 @@ func TestIllegalNamespaces(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What a run repeats may be gone by its retention; then nobody can tell, and the run is no worse for it.
+func TestReplayOfWhatIsRemoved(t *testing.T) {
+	all := chained(t, scenario(t, "@ c c-1\nWorkflowTerminated\n@ c c-2 replays={\"run\":\"c-1\",\"from\":\"end\"}\nWorkflowTerminated\n@ c c-3 replays={\"run\":\"c-1\",\"from\":\"end\"}"))
+	for n, want := range []string{"passes", checker.RuleReplay, checker.RuleReplay} {
+		if got := rules(checkNamespace(all[n:], checker.EndOptions{})); got != want {
+			t.Errorf("without %d records: got %q, want %q", n, got, want)
+		}
+		if found := checkNamespace(all[n:], checker.EndOptions{Removed: true}); len(found) != 0 {
+			t.Errorf("without %d records, which retention has removed: got %v", n, found)
+		}
 	}
 }
 

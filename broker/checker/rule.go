@@ -130,6 +130,9 @@ const (
 	// RuleContinuation: a run that continued as new is followed by the run that it names, which names it in turn (P-4), is
 	// of the same type, has the input it was given, and is the same link of the same chain to the same parent.
 	RuleContinuation = "continuation"
+	// RuleReplay: a run that repeats another names one of its workflow id that has ended, did not continue, was to be kept, and left
+	// something to run; it is of the same type and version, and is neither a child nor a link of a chain.
+	RuleReplay = "replay"
 )
 
 // Rules between workflows.
@@ -153,7 +156,7 @@ func Rules() []string {
 		RuleIDs, RuleFirst, RuleClosed, RuleTime, RuleEvent, RuleOnce, RuleDeciderScheduled, RuleDeciderStarted,
 		RuleDeciderClosed, RuleDecided, RuleRefusal, RuleUnhandled, RuleWake, RulePaused, RuleTask, RuleActivity, RuleActivityID,
 		RuleAttempt, RuleTimer, RuleTimerID, RuleEarly, RuleChild, RuleExternal, RuleLock, RuleState, RuleRecord, RuleChain,
-		RuleFence, RulePosition, RuleSnapshot, RuleServerTime, RuleOneRun, RuleInherit, RuleContinuation,
+		RuleFence, RulePosition, RuleSnapshot, RuleServerTime, RuleOneRun, RuleInherit, RuleContinuation, RuleReplay,
 		RuleParent, RuleChildPolicy, RuleDelivery, RuleUnfinished,
 	}
 	slices.Sort(all)

@@ -45,6 +45,8 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 	case *schemas.WorkflowContinuedAsNew:
 		h.successor, h.continued = a.NewExecutionRun, a
 		h.checkClose(e, a.DeciderCompletedEventID)
+	case *schemas.RetentionSet:
+		h.keeps(a.Policy)
 	default:
 		return false
 	}
@@ -80,6 +82,10 @@ func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
 	h.link = linkOf(a)
 	h.signals, h.requests = slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
 	h.inheritLocks(a.Locks)
+	h.keeps(a.ParentRetention)
+	if a.Retention != nil {
+		h.keeps(a.Retention)
+	}
 }
 
 // firstSet returns the first duration that is not 0, which means "not set".

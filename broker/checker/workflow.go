@@ -15,6 +15,7 @@ type Workflow struct {
 	past       map[string]pastRun // runs that another one followed
 	orphan     *History           // the first run, if it continues one that was not there
 	starts     map[string]string  // start request ids, with the run that each began
+	unfound    []lostOrigin       // replays of runs that were not there
 	witness    func(*History, schemas.Event)
 }
 
@@ -22,6 +23,7 @@ type Workflow struct {
 type pastRun struct {
 	chain  string
 	policy schemas.ChildPolicy
+	original
 }
 
 // NewWorkflow returns a checker of all runs of a workflow id.
@@ -42,7 +44,7 @@ func (w *Workflow) Record(r *schemas.Record, body []byte, at schemas.Timestamp) 
 	w.current.witness = w.witness
 	var found []Violation
 	if before != nil {
-		w.past[before.run] = pastRun{chain: before.chain(), policy: before.policy}
+		w.past[before.run] = pastRun{chain: before.chain(), policy: before.policy, original: before.original()}
 		found = w.follow(before, r)
 	}
 	found = append(found, w.current.Record(r, body, at)...)
@@ -90,6 +92,9 @@ func (w *Workflow) checkStart(before *History, r *schemas.Record) []Violation {
 	if a := startOf(r); before != nil && before.successor == r.Run && a != nil {
 		found = append(found, w.checkContinuation(before, r, a)...)
 	}
+	if a := startOf(r); a != nil {
+		found = append(found, w.checkReplay(r, a)...)
+	}
 	if h.startRequest != "" && h.predecessor == "" {
 		if other, seen := w.starts[h.startRequest]; seen {
 			found = append(found, w.violation(RuleOnce, r, "the start request %q began run %s already", h.startRequest, other))
@@ -120,7 +125,7 @@ func (w *Workflow) run(run string) (p pastRun, known, closed bool) {
 		return pastRun{}, false, false
 	}
 	if h := w.current; h.run == run {
-		return pastRun{chain: h.chain(), policy: h.policy}, true, h.Closed()
+		return pastRun{chain: h.chain(), policy: h.policy, original: h.original()}, true, h.Closed()
 	}
 	p, known = w.past[run]
 	return p, known, known

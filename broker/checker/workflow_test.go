@@ -2,6 +2,7 @@ package checker_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/droverhq/drover/broker/checker"
@@ -28,6 +29,24 @@ const (
 		WorkflowContinuedAsNew newExecutionRun=r2 workflowType=T workflowTypeVersion=v2 input=7`
 	secondRun = `
 		WorkflowStarted run=r2 requestId=start2
+		DeciderScheduled`
+	failedRun = `
+		WorkflowStarted run=r1 requestId=start1 workflowType=T workflowTypeVersion=v1
+		DeciderScheduled
+		---
+		DeciderStarted
+		DeciderCompleted
+		WorkflowFailed reason=broken`
+	failedUnkept = `
+		WorkflowStarted run=r1 requestId=start1 workflowType=T workflowTypeVersion=v1
+		DeciderScheduled
+		---
+		DeciderStarted
+		DeciderCompleted
+		RetentionSet retention=disabled policy={"disk":"3","soft":"3","disabled":true}
+		WorkflowFailed reason=broken`
+	replayRun = `
+		WorkflowStarted run=r2 requestId=start2 workflowType=T workflowTypeVersion=v1 replays={"run":"r1","from":"end","force":true}
 		DeciderScheduled`
 	secondContinues = `
 		WorkflowStarted run=r2 requestId=start1 continuedExecutionRun=r1 firstExecutionRun=r1 signalIds=["sig1"] requestIds=["cancel1"] workflowType=T workflowTypeVersion=v2 input=7 parentWorkflowExecution={"workflowId":"p","run":"p1"} parentScheduledEventId=5 depth=1
@@ -65,11 +84,15 @@ func checkRuns(t *testing.T, all []*schemas.Record) []checker.Violation {
 
 func TestWorkflowsPass(t *testing.T) {
 	for name, all := range map[string][]*schemas.Record{
-		"no run":                 nil,
-		"one run":                records(t, "r1", firstRun),
-		"one after the other":    runs(t, firstRun, secondRun),
-		"continued":              runs(t, firstContinues, secondContinues),
-		"predecessor is removed": records(t, "r2", secondContinues),
+		"no run":                     nil,
+		"one run":                    records(t, "r1", firstRun),
+		"one after the other":        runs(t, firstRun, secondRun),
+		"continued":                  runs(t, firstContinues, secondContinues),
+		"predecessor is removed":     records(t, "r2", secondContinues),
+		"replayed":                   runs(t, failedRun, replayRun),
+		"replayed, kept again":       runs(t, strings.Replace(failedUnkept, "WorkflowFailed", "RetentionSet retention=\"3\" policy={\"disk\":\"3\",\"soft\":\"3\"}\nWorkflowFailed", 1), replayRun),
+		"replayed from its start":    runs(t, firstRun, strings.NewReplacer("end", "start", " workflowType=T workflowTypeVersion=v1", "").Replace(replayRun)),
+		"what it repeats is removed": records(t, "r2", replayRun),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if found := checkRuns(t, all); len(found) != 0 {
@@ -125,6 +148,17 @@ var illegalWorkflows = []struct {
 	{rule: checker.RuleContinuation, name: "the first did not continue", first: firstRun, next: secondContinues},
 	{rule: checker.RuleOnce, name: "one start request began two runs", first: firstRun, next: "WorkflowStarted run=r2 requestId=start1\nDeciderScheduled"},
 	{rule: checker.RuleOnce, name: "a signal is received again by the successor", first: firstContinues, next: secondContinues + "\nSignal s requestId=sig1"},
+	{rule: checker.RuleReplay, name: "of an open run", first: strings.Split(failedRun, "---")[0], next: replayRun, besides: checker.RuleOneRun},
+	{rule: checker.RuleReplay, name: "of a success from its end", first: strings.Replace(failedRun, "WorkflowFailed reason=broken", "WorkflowSuccess", 1), next: replayRun},
+	{rule: checker.RuleReplay, name: "of a run that is not kept", first: failedUnkept, next: replayRun},
+	{rule: checker.RuleReplay, name: "of a run whose parent is not kept", first: strings.Replace(failedRun, "run=r1", `run=r1 parentRetention={"disk":"3","soft":"3","disabled":true}`, 1), next: replayRun},
+	{rule: checker.RuleReplay, name: "of itself", first: failedRun, next: strings.Replace(replayRun, `"r1"`, `"r2"`, 1)},
+	{rule: checker.RuleReplay, name: "of no run", first: failedRun, next: strings.Replace(replayRun, `"r1"`, `""`, 1)},
+	{rule: checker.RuleReplay, name: "from nowhere", first: failedRun, next: strings.Replace(replayRun, `"end"`, `""`, 1)},
+	{rule: checker.RuleReplay, name: "of another type", first: failedRun, next: strings.Replace(replayRun, "Type=T", "Type=U", 1)},
+	{rule: checker.RuleReplay, name: "of another version", first: failedRun, next: strings.Replace(replayRun, "=v1", "=v2", 1)},
+	{rule: checker.RuleReplay, name: "as a child", first: failedRun, next: strings.Replace(replayRun, "run=r2", `run=r2 parentWorkflowExecution={"workflowId":"p","run":"p1"}`, 1)},
+	{rule: checker.RuleReplay, name: "as a link of a chain", first: failedRun, next: strings.Replace(replayRun, "run=r2", "run=r2 continuedExecutionRun=r1 firstExecutionRun=r1", 1), besides: checker.RuleContinuation},
 	{rule: checker.RuleWake, name: "within a run", first: "WorkflowStarted run=r1\nDeciderScheduled\nDeciderStarted\nDeciderFailed\n---\nWorkflowTerminated", next: secondRun},
 }
 

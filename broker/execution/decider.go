@@ -35,6 +35,16 @@ func (s *State) WantsDecider(c *Config) (Wanted, bool) {
 	return w, true
 }
 
+// NextDecider is the event by which the next decider is wanted.
+func (s *State) NextDecider(c *Config) *schemas.DeciderScheduled {
+	return &schemas.DeciderScheduled{
+		StartToCloseTimeout:    s.deciderTimeout(c),
+		ScheduleToStartTimeout: s.Start.TaskScheduleToStartTimeout,
+		TaskPriority:           s.Start.TaskPriority,
+		Attempt:                s.Decision.Failures + 1,
+	}
+}
+
 func (s *State) deciderTimeout(c *Config) schemas.Duration {
 	if s.Start != nil && s.Start.TaskStartToCloseTimeout != 0 {
 		return s.Start.TaskStartToCloseTimeout

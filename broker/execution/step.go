@@ -100,12 +100,7 @@ func (st *step) wake() {
 	if st.Closed() || st.Paused != nil || st.Decision.Scheduled != 0 {
 		return
 	}
-	st.emit(&schemas.DeciderScheduled{
-		StartToCloseTimeout:    st.deciderTimeout(st.c),
-		ScheduleToStartTimeout: st.Start.TaskScheduleToStartTimeout,
-		TaskPriority:           st.Start.TaskPriority,
-		Attempt:                st.Decision.Failures + 1,
-	})
+	st.emit(st.NextDecider(st.c))
 }
 
 func (st *step) start(m Start) {

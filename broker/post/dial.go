@@ -34,6 +34,7 @@ type Conn struct {
 	nextHook int
 	hooks    map[int]func()     // called after each reconnect
 	children map[child]struct{} // closed with the connection
+	locals   map[any]any        // see Local
 }
 
 // Dial connects. A first connection that fails is an error that wraps [ErrNoConnection]; after that, the

@@ -22,6 +22,7 @@ const (
 	headerSequence             = "Nats-Sequence"
 	headerTimeStamp            = "Nats-Time-Stamp"
 	headerNumPending           = "Nats-Num-Pending"
+	headerLastSequence         = "Nats-Last-Sequence"
 	headerLastConsumer         = "Nats-Last-Consumer"
 	headerConsumerStalled      = "Nats-Consumer-Stalled"
 )

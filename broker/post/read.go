@@ -25,6 +25,8 @@ type getRequest struct {
 	NextFor  string `json:"next_by_subj,omitempty"`
 	Batch    int    `json:"batch,omitempty"`
 	MaxBytes int    `json:"max_bytes,omitempty"`
+	// NoHeaders leaves out all headers, those of the server too. Servers that do not know it ignore it.
+	NoHeaders bool `json:"no_hdr,omitempty"`
 }
 
 type getResponse struct {
@@ -98,40 +100,76 @@ func (c *Conn) LastBySubjectDirect(ctx context.Context, stream, subject string) 
 	return &o.got[0], nil
 }
 
-// RangeDirect reads up to n messages of a stream from the sequence from on, whatever their subjects, from whichever replica of the
-// stream answers: those of the newest that it does not have yet are missing, as are those that are deleted. There may be
-// fewer than n if they are large. To ask for one costs less than to ask for several. The stream must allow direct gets.
-func (c *Conn) RangeDirect(ctx context.Context, stream string, from uint64, n int) ([]Stored, error) {
+// BodiesDirect reads the bodies of up to n messages of a stream from the sequence from on, in their order and whatever their subjects,
+// from whichever replica of the stream answers: those of the newest that it does not have yet are missing, as are those that are
+// deleted. It stops behind maxBytes, but not before the first. last is the sequence of the last body: if there are as many as lie
+// between from and last, none is missing, and the place of each is known. Otherwise a body must tell itself which it is.
+//
+// The headers are left out, which is half of what a message costs both sides. To ask for one message costs less than to ask for
+// several. The stream must allow direct gets.
+func (c *Conn) BodiesDirect(ctx context.Context, stream string, from uint64, n, maxBytes int) (bodies [][]byte, last uint64, err error) {
 	if err := checkName("stream", stream); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if n < 1 || from == 0 {
-		return nil, fmt.Errorf("%w: %d messages of stream %s from %d on: want at least 1, and sequences begin at 1", ErrInvalid, n, stream, from)
+	if n < 1 || from == 0 || maxBytes < 1 {
+		return nil, 0, fmt.Errorf("%w: %d bodies of stream %s from %d on, in %d bytes: want at least 1 of each, and sequences begin at 1", ErrInvalid, n, stream, from, maxBytes)
 	}
-	req := getRequest{Seq: from}
+	req := getRequest{Seq: from, NoHeaders: true}
 	if n > 1 {
-		req.Batch = n
+		req.Batch, req.MaxBytes = n, maxBytes
 	}
 	body, err := json.Marshal(req)
 	if err != nil {
-		return nil, fmt.Errorf("range of stream %s: %w", stream, err)
+		return nil, 0, fmt.Errorf("bodies of stream %s: %w", stream, err)
 	}
-	subject, b := c.api+".DIRECT.GET."+stream, (*batch)(nil)
-	if n > 1 {
-		b, err = ask(ctx, c, subject, body, func() *batch { return &batch{got: make([]Stored, 0, min(n, maxBatchRoom))} })
-	} else {
-		var o *one
-		if o, err = ask(ctx, c, subject, body, func() *one { return &one{} }); err == nil {
-			b = &o.batch
-		}
-	}
+	b, err := ask(ctx, c, c.api+".DIRECT.GET."+stream, body, func() *bare {
+		return &bare{got: make([][]byte, 0, min(n, maxBatchRoom)), last: from, alone: n == 1}
+	})
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, 0, err
 	case b.err != nil:
-		return nil, fmt.Errorf("stream %s, %d messages from %d on: %w", stream, n, from, b.err)
+		return nil, 0, fmt.Errorf("stream %s, %d bodies from %d on: %w", stream, n, from, b.err)
+	case len(b.got) == 0:
+		return nil, 0, nil
 	}
-	return b.got, nil
+	return b.got, b.last, nil
+}
+
+// bare collects the answers of a direct get without headers.
+type bare struct {
+	got   [][]byte
+	last  uint64
+	alone bool // the first answer is the last
+	err   error
+}
+
+// take reads one answer. The end and the refusals have a status and no sequence; servers that know no bodies without headers
+// send the sequence with each.
+func (b *bare) take(m *nats.Msg) (complete bool) {
+	if _, old := m.Header[headerSequence]; old || len(m.Header) == 0 {
+		b.got = append(b.got, m.Data)
+		return b.alone
+	}
+	switch status := m.Header.Get(statusHeader); status {
+	case "204":
+		if b.last, b.err = strconv.ParseUint(m.Header.Get(headerLastSequence), 10, 64); b.err != nil {
+			b.err = fmt.Errorf("end of batch: %w", b.err)
+		}
+	case "404":
+	default:
+		b.err = refusedGet(status, m)
+	}
+	return true
+}
+
+// refusedGet is why a direct get was not answered.
+func refusedGet(status string, m *nats.Msg) error {
+	if status == statusNoResponders {
+		return fmt.Errorf("%w, or it does not allow direct gets", ErrNoStream)
+	}
+	code, _ := strconv.Atoi(status)
+	return &APIError{Code: code, Description: "direct get: " + status + " " + m.Header.Get("Description")}
 }
 
 // maxBatchRoom bounds what is set aside for the answers of a range before they are there.
@@ -189,11 +227,8 @@ func (b *batch) take(m *nats.Msg) (complete bool) {
 		}
 		b.more = pending > 0
 	case "404":
-	case statusNoResponders:
-		b.err = fmt.Errorf("%w, or it does not allow direct gets", ErrNoStream)
 	default:
-		code, _ := strconv.Atoi(status)
-		b.err = &APIError{Code: code, Description: "direct get: " + status + " " + m.Header.Get("Description")}
+		b.err = refusedGet(status, m)
 	}
 	return true
 }
@@ -230,7 +265,7 @@ func (c *Conn) BatchGetAsync(ctx context.Context, stream, subject string, fromSe
 }
 
 // added are the headers that a direct get appends to the publisher's.
-var added = [...]string{"Nats-Stream", headerSubject, headerSequence, headerTimeStamp, headerNumPending, "Nats-Last-Sequence"}
+var added = [...]string{"Nats-Stream", headerSubject, headerSequence, headerTimeStamp, headerNumPending, headerLastSequence}
 
 // fromDirect reads the server's headers off a direct get's answer and leaves the publisher's. The server appends
 // its own, so the last value of each name is true, whatever the publisher put before.

@@ -2,6 +2,7 @@ package post
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 )
 
 func TestLeaderReads(t *testing.T) {
@@ -238,6 +240,88 @@ func BenchmarkBatchGet(b *testing.B) {
 	for b.Loop() {
 		if got, _, err := c.BatchGet(b.Context(), "S", "s.run", 1, 100); err != nil || len(got) != 20 {
 			b.Fatal(len(got), err)
+		}
+	}
+}
+
+// Bodies come in their order and without headers, and the last sequence tells whether one is missing.
+func TestBodiesDirect(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	for i := range 10 {
+		if _, err := c.PublishSync(t.Context(), "s.a", Header{"Status": {"204"}, "K": {"v"}}, []byte{byte(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, seq := range []uint64{4, 10} {
+		if err := c.DeleteMsg(t.Context(), "S", seq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		from     uint64
+		n, bytes int
+		want     string // the bodies
+		last     uint64
+	}{
+		{1, 3, 1 << 20, "\x00\x01\x02", 3},
+		{1, 4, 1 << 20, "\x00\x01\x02\x04", 5},
+		{2, 1, 1 << 20, "\x01", 2},
+		{4, 1, 1 << 20, "", 0},
+		{8, 5, 1 << 20, "\x07\x08", 9},
+		{1, 9, 1, "\x00", 1},
+		{11, 1, 1 << 20, "", 0},
+		{11, 7, 1 << 20, "", 0},
+	} {
+		bodies, last, err := c.BodiesDirect(t.Context(), "S", tt.from, tt.n, tt.bytes)
+		if err != nil {
+			t.Fatalf("%d from %d on: %v", tt.n, tt.from, err)
+		}
+		var got strings.Builder
+		for _, b := range bodies {
+			got.Write(b)
+		}
+		if got.String() != tt.want || last != tt.last {
+			t.Errorf("%d from %d on, in %d bytes: got %q to %d, want %q to %d", tt.n, tt.from, tt.bytes, got.String(), last, tt.want, tt.last)
+		}
+	}
+	for name, err := range map[string]error{
+		"no bodies": third(c.BodiesDirect(t.Context(), "S", 1, 0, 1)), "from nowhere": third(c.BodiesDirect(t.Context(), "S", 0, 1, 1)),
+		"no bytes": third(c.BodiesDirect(t.Context(), "S", 1, 1, 0)), "bad name": third(c.BodiesDirect(t.Context(), "S.>", 1, 1, 1)),
+	} {
+		if !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: got %v, want ErrInvalid", name, err)
+		}
+	}
+	_, _, err := c.BodiesDirect(t.Context(), "NONE", 1, 5, 1)
+	wantErr(t, err, ErrNoStream)
+}
+
+func third[A, B any](_ A, _ B, err error) error { return err }
+
+// Servers that know no bodies without headers send both; the end of a batch is known by its status there too.
+func TestBodiesWithHeaders(t *testing.T) {
+	b := &bare{last: 5}
+	for i, m := range []*nats.Msg{
+		{Header: Header{headerSequence: {"5"}, statusHeader: {"204"}}, Data: []byte("a")},
+		{Header: Header{headerSequence: {"7"}}, Data: []byte("b")},
+		{Header: Header{statusHeader: {"204"}, headerLastSequence: {"7"}}},
+	} {
+		if complete := b.take(m); complete != (i == 2) {
+			t.Fatalf("message %d: complete is %v", i, complete)
+		}
+	}
+	if b.err != nil || b.last != 7 || len(b.got) != 2 || string(b.got[1]) != "b" {
+		t.Fatalf("got %q to %d, %v", b.got, b.last, b.err)
+	}
+	for name, m := range map[string]*nats.Msg{
+		"no number": {Header: Header{statusHeader: {"204"}, headerLastSequence: {"x"}}},
+		"refused":   {Header: Header{statusHeader: {"408"}}},
+		"nobody":    {Header: Header{statusHeader: {statusNoResponders}}},
+	} {
+		b := &bare{}
+		if !b.take(m) || b.err == nil {
+			t.Errorf("%s: got no error", name)
 		}
 	}
 }

@@ -303,16 +303,22 @@ func (p Policy) String() string {
 
 // FateOf is the fate of a run by its rank among those of its group, 0 for the one that closed last. [Keep] says the same, and why.
 func (p Policy) FateOf(rank int, closed, now time.Time) Fate {
+	fate, _ := p.FateUntil(rank, closed, now)
+	return fate
+}
+
+// FateUntil is FateOf, and the first moment at which time alone changes it; zero if it never does.
+func (p Policy) FateUntil(rank int, closed, now time.Time) (fate Fate, until time.Time) {
 	disk := p.Disk
 	if p.Disabled {
 		disk = Limit{}
 	}
 	r := Run{Closed: closed}
-	if _, ok := disk.holds(r, rank, now); ok {
-		return OnDisk
+	if c, ok := disk.holds(r, rank, now); ok {
+		return OnDisk, c.end(r)
 	}
-	if _, ok := p.Soft.holds(r, rank, now); ok {
-		return Softly
+	if c, ok := p.Soft.holds(r, rank, now); ok {
+		return Softly, c.end(r)
 	}
-	return Gone
+	return Gone, time.Time{}
 }

@@ -20,9 +20,13 @@ var verbs = []struct{ name, about string }{
 	{"soft", "the records of a run that is purged from disk and kept in memory, for brokers: SoftRequest → SoftResponse"},
 }
 
+// mostAnswers bounds how many questions are answered at a time, since an answer may be half a message long. Others wait.
+const mostAnswers = 16
+
 // serve answers the verbs until stop is called.
 func (j *Janitor) serve(ctx context.Context) (stop func(), err error) {
 	var answering sync.WaitGroup
+	turns := make(chan struct{}, mostAnswers)
 	var subs []post.Subscription
 	stop = func() {
 		for _, sub := range subs {
@@ -38,7 +42,11 @@ func (j *Janitor) serve(ctx context.Context) (stop func(), err error) {
 			answer = j.answerSoft
 		}
 		sub, err := j.o.Conn.Subscribe(j.o.Namespace.API(v.name), "", func(m post.Msg) {
-			answering.Go(func() { answer(ctx, m) })
+			answering.Go(func() {
+				turns <- struct{}{}
+				defer func() { <-turns }()
+				answer(ctx, m)
+			})
 		})
 		if err != nil {
 			stop()
@@ -215,7 +223,7 @@ func (j *Janitor) judge(a *schemas.RetentionResponse, e entry, l *line, k *look)
 		if g == nil {
 			continue
 		}
-		rank, found := g.rank(e)
+		rank, found := j.index.rank(g, e)
 		if !found {
 			continue
 		}

@@ -4,3 +4,10 @@ import "context"
 
 // Serve answers questions as the janitor of a master does.
 func (j *Janitor) Serve(ctx context.Context) (stop func(), err error) { return j.serve(ctx) }
+
+// Remembered is how many bytes the runs take that are kept softly.
+func (j *Janitor) Remembered() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.soft.size
+}

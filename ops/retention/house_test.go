@@ -34,7 +34,7 @@ type says struct {
 	Child     *says    `json:"child,omitempty"`
 	ChildID   string   `json:"childId,omitempty"`
 	Abandon   bool     `json:"abandon,omitempty"` // do not wait for the child
-	Stay      bool     `json:"stay,omitempty"`    // until a signal
+	Stay      bool     `json:"stay,omitempty"`    // until the signal go
 	Again     int      `json:"again,omitempty"`   // continue as new so often
 	Done      bool     `json:"done,omitempty"`    // the child has closed
 }
@@ -58,7 +58,7 @@ func decide(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 				}
 			}
 		case *schemas.Signal:
-			signaled = true
+			signaled = signaled || a.SignalName == "go"
 		case *schemas.ChildSuccess:
 			in.Done = true
 		}

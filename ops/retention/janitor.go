@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -73,11 +74,16 @@ func (j *Janitor) forget() {
 	}
 }
 
-// Run passes again and again until ctx ends, and returns nil. Whoever asks how long a run is kept is answered meanwhile.
+// Run passes again and again until ctx ends, and returns nil. Whoever asks how long a run is kept is answered meanwhile. It begins and
+// ends with nothing read and nothing remembered: another master may purge in between.
 func (j *Janitor) Run(ctx context.Context) error {
-	j.passing.Lock()
-	j.forget() // another master may have purged since
-	j.passing.Unlock()
+	anew := func() {
+		j.passing.Lock()
+		defer j.passing.Unlock()
+		j.forget()
+	}
+	anew()
+	defer anew()
 	stop, err := j.serve(ctx)
 	if err != nil {
 		return err
@@ -150,7 +156,10 @@ func (j *Janitor) learn(ctx context.Context) error {
 		return fmt.Errorf("which types are flows: %w", err)
 	}
 	j.mu.Lock()
-	j.flows = flows
+	if !maps.Equal(j.flows, flows) {
+		j.flows = flows
+		j.index.touchAll() // what was the default of a type may be another
+	}
 	j.mu.Unlock()
 	return j.follow(ctx)
 }
@@ -159,22 +168,30 @@ func (j *Janitor) learn(ctx context.Context) error {
 func (j *Janitor) expire(now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.enter(j.index.expire(j.defaultOf, now)...)
-	j.softly(now)
-	for key, g := range j.index.groups {
-		if g.differ && !j.warned[key] && len(j.warned) < mostWarned {
-			j.warned[key] = true
+	gone, hard := j.index.expire(j.defaultOf, now)
+	j.enter(gone...)
+	for _, e := range hard {
+		j.soft.drop(e)
+	}
+	for _, g := range j.index.differ {
+		if !j.warned[g.key] && len(j.warned) < mostWarned {
+			j.warned[g.key] = true
 			j.o.Logger.WithField("type", g.typ).WithField("retention", g.policy.String()).
 				Warn("runs that are judged together say different retentions; that of the one that closed last holds for all: give them different hashes, or one retention")
 		}
 	}
+	j.index.differ = nil
 }
 
 const mostWarned = 100
 
 // enter adds to what is to go. The caller holds mu.
 func (j *Janitor) enter(all ...entry) {
-	if len(all) > 0 {
+	switch n := len(j.due); {
+	case len(all) == 0:
+	case len(all) == 1 && (n == 0 || byPlace(j.due[n-1], all[0]) < 0): // as runs without retention come while a partition is read
+		j.due = append(j.due, all[0])
+	default:
 		j.due = append(j.due, all...)
 		slices.SortFunc(j.due, byPlace)
 		j.due = slices.Compact(j.due)

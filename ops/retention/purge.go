@@ -144,9 +144,12 @@ func (j *Janitor) purgeBefore(ctx context.Context, k *look, c *candidate) (purge
 	}
 	for _, key := range keys {
 		j.mu.Lock()
-		g := j.index.groups[key]
-		left := j.index.take(key)
+		g := j.index.take(key)
 		j.mu.Unlock()
+		if g == nil {
+			continue
+		}
+		left := g.runs
 		var stay []entry
 		for i, e := range left {
 			var one *candidate
@@ -172,8 +175,7 @@ func (j *Janitor) purgeBefore(ctx context.Context, k *look, c *candidate) (purge
 		if len(stay) > 0 {
 			waits = true
 			j.mu.Lock()
-			g.runs = stay
-			j.index.groups[key], j.index.size = g, j.index.size+len(stay)
+			j.index.giveBack(g, stay)
 			j.mu.Unlock()
 		}
 		if err != nil {

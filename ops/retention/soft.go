@@ -14,8 +14,9 @@ import (
 const (
 	// softShare is which part of the room for soft runs one of them may take.
 	softShare = 4
-	// softCost is what a record takes in memory beside its bytes.
-	softCost = 256
+	// softCost is what a record takes in memory beside its bytes, and softRunCost what a run takes beside its records and its texts.
+	softCost    = 128
+	softRunCost = 768
 	// softPage is how many records one read asks for.
 	softPage = 64
 )
@@ -24,27 +25,41 @@ const (
 type softRun struct {
 	entry
 	line    line
-	records []post.Stored
+	records []softRecord
 	size    int
+	place   int // in softRuns.ends
+}
+
+// softRecord is what of a record cannot be told from the others. Headers are not kept: they may be as large as the record.
+type softRecord struct {
+	seq  uint64
+	time time.Time
+	data []byte
 }
 
 // softRuns are the runs that are kept in memory. Each is in the soft part of its group, too. The caller holds mu of the janitor.
 type softRuns struct {
 	size int
 	runs map[entry]*softRun
+	byID map[string]*softRun   // by run id
 	ids  map[string][]*softRun // by workflow id, the oldest first
+	ends queue[*softRun]       // the one that ended first is the first to make room
 }
 
 func newSoftRuns() *softRuns {
-	return &softRuns{runs: map[entry]*softRun{}, ids: map[string][]*softRun{}}
+	return &softRuns{runs: map[entry]*softRun{}, byID: map[string]*softRun{}, ids: map[string][]*softRun{}, ends: queue[*softRun]{
+		before: func(a, b *softRun) bool { return a.compare(b.entry) < 0 },
+		place:  func(r *softRun) *int { return &r.place },
+	}}
 }
 
 func (s *softRuns) put(r *softRun) {
 	s.drop(r.entry)
-	s.runs[r.entry], s.size = r, s.size+r.size
+	s.runs[r.entry], s.byID[r.line.Run], s.size = r, r, s.size+r.size
+	s.ends.put(r)
 	id := r.line.WorkflowID
-	s.ids[id] = append(s.ids[id], r)
-	slices.SortFunc(s.ids[id], func(a, b *softRun) int { return a.compare(b.entry) })
+	at, _ := s.find(id, r.entry)
+	s.ids[id] = slices.Insert(s.ids[id], at, r)
 }
 
 func (s *softRuns) drop(e entry) {
@@ -53,32 +68,37 @@ func (s *softRuns) drop(e entry) {
 		return
 	}
 	delete(s.runs, e)
+	if s.byID[r.line.Run] == r {
+		delete(s.byID, r.line.Run)
+	}
 	s.size -= r.size
+	s.ends.drop(r)
 	id := r.line.WorkflowID
-	s.ids[id] = slices.DeleteFunc(s.ids[id], func(o *softRun) bool { return o == r })
-	if len(s.ids[id]) == 0 {
+	switch at, ok := s.find(id, e); {
+	case len(s.ids[id]) == 1:
 		delete(s.ids, id)
+	case ok && at == 0: // as it is when room is made: the others need not move
+		s.ids[id][0] = nil
+		s.ids[id] = s.ids[id][1:]
+	case ok:
+		s.ids[id] = slices.Delete(s.ids[id], at, at+1)
 	}
 }
 
-// find is a run of a workflow id, the latest if none is named; nil if there is none.
-func (s *softRuns) find(wid, run string) *softRun {
-	for _, r := range slices.Backward(s.ids[wid]) {
-		if run == "" || r.line.Run == run {
-			return r
-		}
+// find is the place of an entry among the runs of a workflow id.
+func (s *softRuns) find(wid string, e entry) (int, bool) {
+	return slices.BinarySearchFunc(s.ids[wid], e, func(r *softRun, e entry) int { return r.compare(e) })
+}
+
+// get is a run of a workflow id, the latest if none is named; nil if there is none.
+func (s *softRuns) get(wid, run string) *softRun {
+	if all := s.ids[wid]; run == "" && len(all) > 0 {
+		return all[len(all)-1]
+	}
+	if r := s.byID[run]; r != nil && r.line.WorkflowID == wid {
+		return r
 	}
 	return nil
-}
-
-// oldest is the run that ended first.
-func (s *softRuns) oldest() (first entry) {
-	for e := range s.runs {
-		if first.closed == 0 || e.compare(first) < 0 {
-			first = e
-		}
-	}
-	return first
 }
 
 // keepSoftly reads a run that is about to be purged, if it is to be kept in memory. What cannot be read whole, or takes more room than
@@ -101,15 +121,35 @@ func (j *Janitor) keepSoftly(ctx context.Context, c *candidate) error {
 		return nil
 	}
 	j.soft.put(r)
-	for j.soft.size > j.o.SoftBytes {
-		j.unsoften(j.soft.oldest())
+	for r, ok := j.soft.ends.first(); ok && j.soft.size > j.o.SoftBytes; r, ok = j.soft.ends.first() {
+		j.unsoften(r.entry)
 	}
 	return nil
 }
 
+// brief is what explanations need of a line. Tags and attributes are in the records, too.
+func brief(l *line) line {
+	return line{ExecutionInfo: schemas.ExecutionInfo{
+		WorkflowID: l.WorkflowID, Run: l.Run, Type: l.Type, Status: l.Status, ClosedAt: l.ClosedAt, Parent: l.Parent,
+	}, Retention: l.Retention}
+}
+
+// textsOf is how long the texts of a brief line are.
+func textsOf(l *line) int {
+	n := len(l.WorkflowID) + len(l.Run) + len(l.Type)
+	if l.Parent != nil {
+		n += len(l.Parent.WorkflowID) + len(l.Parent.Run)
+	}
+	if d := l.Retention; d != nil {
+		n += len(d.Hash) + len(d.Disk) + len(d.Soft)
+	}
+	return n
+}
+
 // readSoft reads the records of a run; nil if it is not to be kept.
 func (j *Janitor) readSoft(ctx context.Context, c *candidate) (*softRun, error) {
-	r := &softRun{entry: c.entry, line: c.line}
+	r := &softRun{entry: c.entry, line: brief(&c.line)}
+	r.size = softRunCost + textsOf(&r.line)
 	stream := j.o.Namespace.StreamHistory(int(c.partition))
 	for from := uint64(1); ; {
 		page, _, err := j.o.Conn.BatchGet(ctx, stream, c.subject, from, softPage)
@@ -124,8 +164,7 @@ func (j *Janitor) readSoft(ctx context.Context, c *candidate) (*softRun, error) 
 			if r.size += len(m.Data) + softCost; r.size > j.o.SoftBytes/softShare {
 				return nil, nil
 			}
-			m.Data = slices.Clone(m.Data) // it may be a piece of something larger
-			r.records = append(r.records, m)
+			r.records = append(r.records, softRecord{m.Seq, m.Time, slices.Clone(m.Data)}) // it may be a piece of something larger
 		}
 		switch {
 		case from > c.seq:
@@ -152,32 +191,28 @@ func (j *Janitor) unsoften(e entry) {
 	j.index.harden(e)
 }
 
-// softly drops what the soft expressions keep no more. The caller holds mu.
-func (j *Janitor) softly(now time.Time) {
-	for _, e := range j.index.expireSoft(j.defaultOf, now) {
-		j.soft.drop(e)
-	}
-}
-
 // Soft is a page of the records of a run that is kept in memory, those behind a sequence; without a run the latest of the workflow id.
 func (j *Janitor) Soft(q *schemas.SoftRequest) (*schemas.SoftResponse, error) {
 	j.mu.Lock()
-	r := j.soft.find(q.WorkflowID, q.Run)
+	r := j.soft.get(q.WorkflowID, q.Run)
 	j.mu.Unlock()
 	if r == nil {
 		return nil, schemas.Errorf(schemas.CodeNotFound, "workflow %q has no such run that is kept softly", q.WorkflowID).InField("workflowId").About(q.WorkflowID, q.Run)
 	}
 	a := &schemas.SoftResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: r.line.Run, Records: []schemas.SoftRecord{}}
 	room := int(j.o.Conn.MaxPayload()) / 2
-	for _, m := range r.records {
-		if m.Seq <= q.After {
-			continue
+	behind, _ := slices.BinarySearchFunc(r.records, q.After, func(m softRecord, after uint64) int {
+		if m.seq <= after {
+			return -1
 		}
-		if room -= len(m.Data) + softCost; room < 0 && len(a.Records) > 0 {
+		return 1
+	})
+	for _, m := range r.records[behind:] {
+		if room -= len(m.data) + softCost; room < 0 && len(a.Records) > 0 {
 			a.More = true
 			break
 		}
-		a.Records = append(a.Records, schemas.SoftRecord{Sequence: m.Seq, Time: schemas.At(m.Time), Data: m.Data})
+		a.Records = append(a.Records, schemas.SoftRecord{Sequence: m.seq, Time: schemas.At(m.time), Data: m.data})
 	}
 	return a, nil
 }
@@ -186,7 +221,7 @@ func (j *Janitor) Soft(q *schemas.SoftRequest) (*schemas.SoftResponse, error) {
 func (j *Janitor) explainSoft(wid, run string, now time.Time) *schemas.RetentionResponse {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	r := j.soft.find(wid, run)
+	r := j.soft.get(wid, run)
 	if r == nil {
 		return nil
 	}
@@ -195,7 +230,7 @@ func (j *Janitor) explainSoft(wid, run string, now time.Time) *schemas.Retention
 	g := j.index.groups[key]
 	rank, found := 0, false
 	if g != nil {
-		rank, found = g.softRank(r.entry)
+		rank, found = j.index.softRank(g, r.entry)
 	}
 	if !found {
 		return nil
@@ -225,8 +260,9 @@ func (j *Janitor) markSoft(f *finder) error {
 	}
 	j.mu.Unlock()
 	for _, r := range all {
+		subj := j.o.Namespace.History(int(r.partition), r.line.WorkflowID, r.line.Run)
 		for _, m := range r.records {
-			if err := j.markOne(f, m); err != nil {
+			if err := j.markOne(f, post.Stored{Subject: subj, Seq: m.seq, Time: m.time, Data: m.data}); err != nil {
 				return err
 			}
 		}

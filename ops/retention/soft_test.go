@@ -1,13 +1,19 @@
 package retention_test
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -142,7 +148,7 @@ func TestSoftBytes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		bytes int
 		soft  string
-	}{"none": {-1, ""}, "too little for one": {1 << 10, ""}, "for some": {3_600, "some"}} {
+	}{"none": {-1, ""}, "too little for one": {1 << 10, ""}, "for some": {8_000, "some"}} {
 		t.Run(name, func(t *testing.T) {
 			live(t, retention.Options{SoftBytes: tt.bytes}, func(h *house) {
 				defer h.serve()()
@@ -161,4 +167,218 @@ func TestSoftBytes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// ask asks the API, in JSON.
+func ask[A any](h *house, verb string, q any) *A {
+	h.t.Helper()
+	body, err := schemas.MarshalJSON(q)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	m, err := h.Client.Conn().Request(h.t.Context(), ns.API(verb), nil, body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	a := new(A)
+	if err := schemas.Unmarshal(m.Data, a); err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+// The history of a run that is kept softly comes in pages of whatever size, each event once and in order.
+func TestSoftHistoryInPages(t *testing.T) {
+	live(t, retention.Options{}, func(h *house) {
+		h.start("raw", "1", says{Retention: []string{"0 soft 5", "context", "context"}, Stay: true})
+		for _, signal := range []string{"a", "b", "c", "d", "e", "go"} {
+			if err := h.Client.Run("1", "").Signal(h.t.Context(), signal, nil); err != nil {
+				h.t.Fatal(err)
+			}
+			time.Sleep(time.Second) // a record or two for each
+		}
+		h.Wait(h.Client.Run("1", ""))
+		var want []schemas.Event
+		for e, err := range h.Client.Run("1", "").History(h.t.Context(), drover.HistoryOptions{}) {
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			want = append(want, e)
+		}
+		h.settle()
+		h.pass()
+		defer h.serve()()
+		for _, limit := range []int{1, 2, 3, 7, len(want) - 1, len(want), len(want) + 1} {
+			var got []schemas.Event
+			pages, run := 0, ""
+			for more := true; more; pages++ {
+				after := int64(len(got))
+				a := ask[schemas.HistoryResponse](h, "history", &schemas.HistoryRequest{V: schemas.Version, WorkflowID: "1", Run: run, After: after, Limit: limit})
+				if a.Error != nil || !a.Soft || len(a.Events) > limit || a.Closed == a.More {
+					h.t.Fatalf("%d a page, behind %d: got %+v", limit, after, a)
+				}
+				got, more, run = append(got, a.Events...), a.More, a.Run
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				h.t.Errorf("%d a page (-want +got):\n%s", limit, diff)
+			}
+			if least := (len(want) + limit - 1) / limit; pages != least {
+				h.t.Errorf("%d a page: got %d pages, want %d", limit, pages, least)
+			}
+		}
+		if a := ask[schemas.HistoryResponse](h, "history", &schemas.HistoryRequest{V: schemas.Version, WorkflowID: "1", After: int64(len(want))}); a.Error != nil || len(a.Events) != 0 || !a.Closed {
+			h.t.Errorf("behind the end: got %+v", a)
+		}
+	})
+}
+
+// A run that fits into no message is told of whole, too. With the end of Run nothing is remembered.
+func TestSoftRunOfManyMessages(t *testing.T) {
+	live(t, retention.Options{Delay: -1}, func(h *house) {
+		h.start("raw", "1", says{Retention: []string{"0 soft 5"}, Stay: true})
+		for _, signal := range []string{"a", "b", "c", "d", "e", "f", "g", "go"} {
+			if err := h.Client.Run("1", "").Signal(h.t.Context(), signal, strings.Repeat(signal, 200_000/len(signal))); err != nil {
+				h.t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		h.Wait(h.Client.Run("1", ""))
+		want := h.History("1")
+		h.settle()
+		ctx, cancel := context.WithCancel(h.t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := h.j.Run(ctx); err != nil {
+				h.t.Error(err)
+			}
+		})
+		time.Sleep(time.Minute)
+		h.wantTold(1, "", "1")
+		if diff := cmp.Diff(want, h.History("1")); diff != "" {
+			h.t.Errorf("(-want +got):\n%s", diff)
+		}
+		if got := h.j.Remembered(); got < 8*200_000 {
+			h.t.Errorf("got %d bytes remembered, want all of the payloads", got)
+		}
+		cancel()
+		running.Wait()
+		if got := h.j.Remembered(); got != 0 {
+			h.t.Errorf("got %d bytes remembered behind the end", got)
+		}
+		h.wantTold(1, "", "")
+	})
+}
+
+// Lists show what is on disk, page by page, with holes where runs were purged: each run once, and none that is soft.
+func TestListsBesideSoftRuns(t *testing.T) {
+	live(t, retention.Options{}, func(h *house) {
+		defer h.serve()()
+		for i := range 12 {
+			kept := "0 soft 20"
+			if i%3 == 0 {
+				kept = "forever"
+			}
+			h.run("raw", strconv.Itoa(i+1), says{Retention: []string{kept}, Hash: kept})
+		}
+		h.settle()
+		h.pass()
+		h.wantTold(12, "1 4 7 10", "2 3 5 6 8 9 11 12")
+		for _, limit := range []int{1, 2, 3, 100} {
+			var got []string
+			for cursor, more := "", true; more; {
+				a := ask[schemas.ListResponse](h, "list", &schemas.ListRequest{V: schemas.Version, Type: "raw", Limit: limit, Cursor: cursor})
+				if a.Error != nil || len(a.Executions) > limit {
+					h.t.Fatalf("%d a page: got %+v", limit, a)
+				}
+				for _, x := range a.Executions {
+					got = append(got, x.WorkflowID)
+				}
+				cursor, more = a.Cursor, a.Cursor != ""
+			}
+			if strings.Join(got, " ") != "1 4 7 10" {
+				h.t.Errorf("%d a page: got %q, want what is on disk", limit, got)
+			}
+		}
+	})
+}
+
+// A run that was replayed and is kept softly names the run that repeats it, and is listed among the attempts with it.
+func TestSoftRunThatWasReplayed(t *testing.T) {
+	live(t, retention.Options{}, func(h *house) {
+		defer h.serve()()
+		first := h.run("raw", "1", says{Retention: []string{"1 soft 5"}})
+		r, err := h.Client.Run("1", "").Replay(h.t.Context(), &drover.ReplayOptions{From: "start", Reason: "again"})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		h.Wait(r.Run)
+		h.settle()
+		h.pass()
+		h.wantKept("1")
+		d, err := h.Client.Run("1", first).Describe(h.t.Context())
+		if err != nil || !d.Soft || len(d.Attempts) != 2 || d.Attempts[0].Run != first || d.Attempts[1].Run != r.Run.RunID || d.Attempts[1].Replays.Run != first {
+			h.t.Errorf("describe: got %+v, %v", d, err)
+		}
+		a := ask[schemas.HistoryResponse](h, "history", &schemas.HistoryRequest{V: schemas.Version, WorkflowID: "1", Run: first})
+		if !a.Soft || !a.Closed || a.ReplayedBy != r.Run.RunID {
+			h.t.Errorf("history: got soft %v, closed %v, replayed by %q, want %q", a.Soft, a.Closed, a.ReplayedBy, r.Run.RunID)
+		}
+		why, err := h.Client.Run("1", first).Why(h.t.Context())
+		if err != nil || !strings.Contains(why, "replayed from start as run "+r.Run.RunID) || !strings.Contains(why, "the master remembers it") {
+			h.t.Errorf("why: got %q, %v", why, err)
+		}
+		if d, err := h.Client.Run("1", "").Describe(h.t.Context()); err != nil || d.Soft || len(d.Attempts) != 1 || d.Attempts[0].Replays.Run != first {
+			h.t.Errorf("the latest: got %+v, %v", d, err)
+		}
+	})
+}
+
+// An audit finds nothing where histories are purged and kept softly.
+func TestAuditBesideSoftRuns(t *testing.T) {
+	live(t, retention.Options{}, func(h *house) {
+		defer h.serve()()
+		for i := range 6 {
+			id := strconv.Itoa(i + 1)
+			h.run("raw", id, says{Retention: []string{"1 soft 3"}, Child: &says{}, ChildID: id + "-child"})
+			h.run("flow", "f"+id, says{Retention: []string{"0 soft 2"}, Again: 2})
+		}
+		h.settle()
+		h.pass()
+		if disk, soft := h.told("1", "2", "3", "4", "5", "6"); disk != "6" || soft != "4 5" {
+			h.t.Errorf("got %q on disk and %q softly", disk, soft)
+		}
+		held, err := claims.Open(h.Client.Conn(), ns.BucketClaims(), claims.Options{Node: "audit"})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		a, err := audit.New(audit.Options{Conn: h.Client.Conn(), Namespace: ns, Partitions: 1, Claims: held})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		r, err := a.Pass(h.t.Context(), true)
+		if err != nil || len(r.Findings) != 0 {
+			h.t.Errorf("got %+v, %v, want no findings", r, err)
+		}
+	})
+}
+
+// However many ask at once, each is answered.
+func TestManyQuestionsAtOnce(t *testing.T) {
+	live(t, retention.Options{}, func(h *house) {
+		stop := h.serve()
+		h.run("raw", "1", says{Retention: []string{"0 soft 5"}})
+		h.settle()
+		h.pass()
+		var asking sync.WaitGroup
+		for range 200 {
+			asking.Go(func() {
+				if d, err := h.Client.Run("1", "").Describe(h.t.Context()); err != nil || !d.Soft {
+					h.t.Errorf("got %+v, %v, want the run that is kept softly", d, err)
+				}
+			})
+		}
+		asking.Wait()
+		stop()
+		h.wantTold(1, "", "")
+	})
 }

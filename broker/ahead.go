@@ -1,0 +1,197 @@
+package broker
+
+import (
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/nearby"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A sticky worker that also works the list of a quick task is offered that, with what the decision behind it needs. It answers
+// with the outcome and the decision that follows, and both become one record without a question (ADR 0031).
+//
+//   - The decision counts only if the run stands where it stood when the task was offered, so that the history becomes what the
+//     worker assumed, event by event, with its times. They lie between the last event and now by our clock, or the decision is dropped.
+//   - What is dropped leaves no trace. The outcome is taken as any other, and the decider asked.
+//   - The offer itself is one as all are: refused or late, the task goes another way.
+
+// ahead is what is remembered of such an offer.
+type ahead struct {
+	worker string
+	token  string
+	last   int64 // event of the run
+}
+
+const (
+	// mostHands bounds the workers whose lists are known.
+	mostHands = 4096
+	// mostInVain bounds the types that are remembered since nothing came of deciding ahead for them.
+	mostInVain = 4096
+)
+
+// hand is what is known of a sticky worker.
+type hand struct {
+	lists []string  // that it takes tasks of
+	away  time.Time // it gets none until then
+}
+
+// aheadType is a type of work, and who decides behind it.
+type aheadType struct{ workflow, activity string }
+
+func aheadTypeOf(r *run, a *execution.Activity) aheadType {
+	return aheadType{r.state.Start.WorkflowType, a.Scheduled.ActivityType}
+}
+
+var errNotWhole = errors.New("the window is not whole")
+
+// offerAhead tells whether an activity's task was offered to the worker that keeps the run.
+func (p *partition) offerAhead(r *run, a *execution.Activity, t *ticket) bool {
+	if !p.foreseeable(r, a) {
+		return false
+	}
+	return p.sendOffer(r, a, t, func(f *offer) error {
+		f.ahead = &ahead{worker: r.sticky, last: r.state.LastID}
+		of := &ask{startedID: f.ahead.last + schemas.AheadEvents, at: p.now(), sticky: true, confirmed: true}
+		// Random for each offer: a decider that is shown one knows nothing of those of other types.
+		of.token = r.state.Run + "." + strconv.FormatInt(of.startedID, 10) + "." + strconv.FormatUint(p.fence, 36) + "." + rand.Text()
+		f.ahead.token = of.token
+		task := p.task(r, of)
+		if task.More {
+			return errNotWhole
+		}
+		task.Deadline = 0
+		task.Ahead = &schemas.AheadTask{Task: *p.activityTask(r, a, false), At: of.at, Scheduled: *r.state.NextDecider(p.b.config())}
+		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
+		body, err := schemas.Marshal(task)
+		if err != nil {
+			return err
+		}
+		to := p.b.ns.DecideSticky(r.state.Start.WorkflowType, r.sticky)
+		return p.b.conn.PublishReply(to, p.offerReply(f), post.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}}, body)
+	})
+}
+
+// foreseeable tells whether it is known what follows the success of an activity, and who could decide upon it.
+func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
+	s := r.state
+	h := p.offers.hands[r.sticky]
+	if r.sticky == "" || h == nil || !slices.Contains(h.lists, a.Scheduled.List) || time.Now().Before(h.away) {
+		return false
+	}
+	d := &s.Decision
+	if a.ScheduledID <= d.Previous {
+		return false // the window has no ActivityScheduled, from which the worker takes the input
+	}
+	if len(s.Activities) != 1 || d.Scheduled != 0 || d.Started != 0 || s.Paused != nil || a.CancelRequested != 0 || d.Failures != 0 {
+		return false
+	}
+	if len(r.pending) > 0 || r.inflight != nil || r.ask != nil || len(r.mailbox) > 0 || r.windowFrom > d.Previous {
+		return false
+	}
+	size := len(s.Context)
+	for _, e := range r.window {
+		size += sizeOf(e)
+	}
+	return size <= min(holdSize, p.b.recordLimit/4) && !skipped(p.aheads[aheadTypeOf(r, a)])
+}
+
+// decideAhead lets the outcome of a task happen together with the decision that its worker sent with it. It reports whether it has.
+func (p *partition) decideAhead(r *run, e *envelope) bool {
+	f, reply := p.foreseen(r, e)
+	if f == nil {
+		return false
+	}
+	token, last := f.ahead.token, f.ahead.last
+	stands := r.state.LastID == last && len(r.pending) == 0 && r.inflight == nil && r.ask == nil && !r.forlorn && p.leaving == nil &&
+		r.state.LastTime <= e.ahead.At && e.ahead.At <= e.at
+	p.notedAhead(r, f.activity, stands)
+	if !stands {
+		return false
+	}
+	e.at = e.ahead.At
+	p.happen(r, e)
+	w, wanted := r.state.WantsDecider(p.b.config())
+	if !wanted || w.Started || w.NotBefore != 0 || w.StartedID != last+schemas.AheadEvents {
+		return true
+	}
+	p.step(r, &envelope{wid: r.wid, msg: execution.Taken{Identity: reply.Identity}, at: e.at, log: noLog})
+	p.conclude(r, reply, token, &envelope{wid: r.wid, at: e.at, log: noLog, subject: e.subject, body: e.ahead.Reply})
+	return true
+}
+
+// foreseen finds the offer that a decision was sent for.
+func (p *partition) foreseen(r *run, e *envelope) (*offer, *schemas.DecisionReply) {
+	m, ok := e.msg.(execution.Report)
+	if !ok || e.ahead == nil || m.Report.Kind != schemas.ReportSuccess {
+		return nil, nil
+	}
+	i := slices.IndexFunc(r.offers, func(f *offer) bool { return f.ahead != nil && f.ahead.token == e.ahead.Token })
+	if i < 0 {
+		return nil, nil
+	}
+	f := r.offers[i]
+	reply := &schemas.DecisionReply{}
+	if a := r.state.Awaits(m); a == nil || a != f.activity || a.Started != 0 || !f.wanted() || schemas.Unmarshal(e.ahead.Reply, reply) != nil || reply.Error != nil {
+		return nil, nil
+	}
+	return f, reply
+}
+
+// stick notes which worker wants the run's next tasks, and what else it takes.
+func (p *partition) stick(r *run, reply *schemas.DecisionReply) {
+	if r.sticky = reply.Sticky; schemas.ValidateID("sticky", r.sticky) != nil {
+		r.sticky = ""
+		return
+	}
+	o := &p.offers
+	unnamed := func(list string) bool { return schemas.ValidateName("lists", list) != nil }
+	switch have := o.hands[r.sticky]; {
+	case have != nil && slices.Equal(have.lists, reply.Lists):
+	case len(reply.Lists) == 0 || len(reply.Lists) > nearby.MostLists || slices.ContainsFunc(reply.Lists, unnamed): // what is kept is bounded
+		delete(o.hands, r.sticky)
+	default:
+		if o.hands == nil || len(o.hands) >= mostHands {
+			o.hands = make(map[string]*hand)
+		}
+		o.hands[r.sticky] = &hand{lists: reply.Lists}
+	}
+}
+
+// notedAhead notes whether it was worth deciding ahead. What was in vain is left to the ordinary way for a while.
+func (p *partition) notedAhead(r *run, a *execution.Activity, worth bool) {
+	if len(p.aheads) >= mostInVain {
+		clear(p.aheads)
+	}
+	noted(p.aheads, aheadTypeOf(r, a), worth)
+}
+
+// refusedAhead: the worker has no room, or has gone. Others may be idle.
+func (p *partition) refusedAhead(f *offer, nobody bool) {
+	if h := p.offers.hands[f.ahead.worker]; nobody {
+		delete(p.offers.hands, f.ahead.worker)
+	} else if h != nil {
+		h.away = time.Now().Add(busyPause)
+	}
+	p.notedAhead(f.run, f.activity, false) // or it does not know the type
+	if f.wanted() && f.activity.Started == 0 && f.run.open() {
+		p.dispatchAnyone(f.run, f.activity, f.ticket, false, false)
+	}
+	p.mark(f.run)
+	p.endOffer(f)
+}
+
+// storedAhead: the message of an activity is stored. If its worker was to decide ahead it has announced the start, given the task
+// back, or is silent.
+func (p *partition) storedAhead(r *run, a *execution.Activity) {
+	for _, f := range r.offers {
+		if f.ahead != nil && f.activity == a && f.attempt == a.Attempt {
+			p.notedAhead(r, a, false)
+		}
+	}
+}

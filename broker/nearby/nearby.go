@@ -1,0 +1,114 @@
+// Package nearby lets the decider workers and the activity workers of one connection find each other.
+//
+// A decider worker that shares its connection with an activity worker can take a task together with what the decision behind it
+// needs, and answer with the outcome and that decision at once (ADR 0031). The two packages do not import each other: an
+// activity worker enters what it takes on the connection's [Board], a decider worker looks there.
+//
+// Invariants: what stands on a board takes tasks in this process, by this connection. No errand that comes once leave has returned
+// is brought to who has left; one that came before may be, so a taker must know itself that it takes nothing any more.
+package nearby
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// MostLists is how many task lists a decider worker names in a reply. A process that works more of them takes part with none:
+// its replies would be longer than the messages that they spare.
+const MostLists = 16
+
+// List is a task list of a namespace.
+type List struct{ Namespace, Name string }
+
+// Decide makes the decision that follows an outcome, before the outcome is told. It returns nil if there is none in time. The
+// report has everything that will be sent but this.
+type Decide func(ctx context.Context, outcome *schemas.Report) *schemas.AheadDecision
+
+// Errand is a task on its way to an activity worker, with what is to be decided behind it.
+type Errand interface {
+	// Open reads the task. It is called once, by the goroutine that does the work.
+	Open() (*schemas.ActivityTask, Decide, error)
+}
+
+// Taker is an activity worker.
+type Taker interface {
+	// Take is called by the connection's goroutine and does not block. It tells whether the task, which is of an activity type, is
+	// taken.
+	Take(activityType string, m post.Msg, e Errand) bool
+}
+
+// Board says who takes the tasks of which list.
+type Board struct {
+	mu     sync.Mutex
+	takers map[List][]Taker
+	lists  map[string][]string // by namespace, in order; none where there are too many
+}
+
+type key struct{}
+
+// On returns the board of a connection.
+func On(conn *post.Conn) *Board {
+	b, _ := conn.Local(key{}, func() any { return &Board{takers: map[List][]Taker{}, lists: map[string][]string{}} }).(*Board)
+	return b
+}
+
+// Enter says that t takes tasks of a list, until leave is called.
+func (b *Board) Enter(l List, t Taker) (leave func()) {
+	b.change(l, func(all []Taker) []Taker { return append(all, t) })
+	return sync.OnceFunc(func() {
+		b.change(l, func(all []Taker) []Taker {
+			if i := slices.Index(all, t); i >= 0 {
+				return slices.Delete(slices.Clone(all), i, i+1)
+			}
+			return all
+		})
+	})
+}
+
+func (b *Board) change(l List, f func([]Taker) []Taker) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.takers[l] = f(b.takers[l]); len(b.takers[l]) == 0 {
+		delete(b.takers, l)
+	}
+	var names []string
+	for other := range b.takers {
+		if other.Namespace == l.Namespace {
+			names = append(names, other.Name)
+		}
+	}
+	if len(names) > MostLists {
+		names = nil
+	}
+	if names == nil {
+		delete(b.lists, l.Namespace)
+		return
+	}
+	slices.Sort(names)
+	b.lists[l.Namespace] = names
+}
+
+// Lists are the task lists of a namespace that somebody here takes tasks of, in order; none if there are more than [MostLists].
+// The slice is shared: read it only.
+func (b *Board) Lists(namespace string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lists[namespace]
+}
+
+// Take hands an errand to somebody who takes tasks of the list and the type. It is false if nobody does now.
+func (b *Board) Take(l List, activityType string, m post.Msg, e Errand) bool {
+	b.mu.Lock()
+	all := b.takers[l] // never changed in place, but by append behind its end
+	b.mu.Unlock()
+	for _, t := range all {
+		if t.Take(activityType, m, e) {
+			return true
+		}
+	}
+	return false
+}
