@@ -19,6 +19,9 @@ type HistoryOptions struct {
 	// OnSoft is called once, before the first event, if the run is purged from disk and the master of the namespace remembers it.
 	// Defaults to none.
 	OnSoft func()
+	// OnReplayed is called once, behind the last event of a run that has ended, with the latest run that repeats it, if there is one.
+	// Defaults to none.
+	OnReplayed func(run string)
 }
 
 // History yields the events of one run in order, without gap or repeat, also across lost connections and changes of the
@@ -65,6 +68,9 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 				return nil
 			}
 			after = e.ID
+		}
+		if page.Closed && page.ReplayedBy != "" && o.OnReplayed != nil {
+			o.OnReplayed(page.ReplayedBy)
 		}
 		switch {
 		case page.More && len(page.Events) > 0:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -204,6 +205,35 @@ func TestHistoryStopsWhenTheReaderDoes(t *testing.T) {
 	}
 	if n := len(s.requests("history")); n != 2 {
 		t.Fatalf("asked for %d pages, want 2", n)
+	}
+}
+
+// What is told of a run as a whole is told once, however many pages its history has: that it is kept softly at first, that it was replayed
+// at last.
+func TestHistoryTellsOfTheRun(t *testing.T) {
+	c, s := newService(t, drover.Options{})
+	on(s, "history", func(_ int, req schemas.HistoryRequest) any {
+		last := min(req.After+3, 8)
+		a := schemas.HistoryResponse{Run: "r1", Events: events(req.After+1, last), More: last < 8, Closed: last == 8, Soft: true}
+		if a.Closed {
+			a.ReplayedBy = "r2"
+		}
+		return a
+	})
+	var got []string
+	o := drover.HistoryOptions{OnSoft: func() { got = append(got, "soft") }, OnReplayed: func(run string) { got = append(got, "replayed as "+run) }}
+	for e, err := range c.Run("a", "").History(t.Context(), o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strconv.FormatInt(e.ID, 10))
+	}
+	want := []string{"soft", "1", "2", "3", "4", "5", "6", "7", "8", "replayed as r2"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for range c.Run("a", "").History(t.Context(), drover.HistoryOptions{OnReplayed: func(string) { t.Error("told of before the end") }}) {
+		break
 	}
 }
 

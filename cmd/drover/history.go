@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,10 @@ func historyCommand(a *app) *cobra.Command {
 		Long: `Print the history of a workflow: event id, time since the start, type, and what matters of the attributes.
 
 With --json each event is one line: {"id":1,"type":"WorkflowStarted","time":"…","attributes":{…}}; with -o yaml each is a
-document. With --follow new events are printed as they come, until the run has closed.`,
+document. With --follow new events are printed as they come, until the run has closed.
+
+The first event of a replay tells which run it repeats and why, the last line of a run that was replayed which run repeats
+it. The attempts of a workflow are in drover describe.`,
 		Args: argNames("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
@@ -35,6 +39,11 @@ document. With --follow new events are printed as they come, until the run has c
 func (a *app) history(ctx context.Context, run *drover.Run, o drover.HistoryOptions) error {
 	out := bufio.NewWriter(a.stdout)
 	o.OnSoft = func() { fmt.Fprintln(a.stderr, softNote) }
+	if !a.json {
+		o.OnReplayed = func(run string) {
+			fmt.Fprintf(out, "%s replayed as run %s\n", strings.Repeat(" ", indent), word(run, 64))
+		}
+	}
 	var line timeline
 	for e, err := range run.History(ctx, o) {
 		if err != nil {

@@ -4,6 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	logtest "github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -39,4 +43,43 @@ func TestRetentionExplain(t *testing.T) {
 	s.drover("", "retention").want(t, exitUsage, "", "explain is missing")
 	s.drover("", "retention", "sweep").want(t, exitUsage, "", `there is no command "retention sweep"`)
 	s.drover("", "retention", "explain").want(t, exitUsage, "", "ID is missing")
+}
+
+// A0-16: both defaults are of the namespace, changed by a command, and told at each start of a server.
+func TestRetentionOfTheNamespace(t *testing.T) {
+	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nats.Shutdown)
+	on := func(args ...string) result { return command("", append(args, "--nats", nats.ClientURL())...) }
+	starts := func(flows, others string, then func()) {
+		t.Helper()
+		log, kept := logtest.NewNullLogger()
+		s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 1, Logger: log})
+		defer s.end(t)
+		defer then()
+		for _, e := range kept.AllEntries() {
+			if strings.HasPrefix(e.Message, "retention: ") {
+				if e.Data["flows"] != flows || e.Data["others"] != others {
+					t.Errorf("got %v, want %s for flows and %s for others", e.Data, flows, others)
+				}
+				return
+			}
+		}
+		t.Errorf("the server has not told how closed runs are kept")
+	}
+	starts("3 soft 3", "7d", func() {
+		for flag, bad := range map[string]string{"--retention": "fortnight", "--retention-flows": "3 hash a"} {
+			if r := on("namespace", "create", "default", flag, bad); r.code == exitDone || !strings.Contains(r.stderr, bad) {
+				t.Errorf("%s %q: got %+v, want a refusal", flag, bad, r)
+			}
+		}
+	})
+	starts("3 soft 3", "7d", func() {
+		if r := on("namespace", "create", "default", "--retention", "max(5, 30d)", "--retention-flows", "2 soft 10"); r.code != exitDone {
+			t.Errorf("got %+v", r)
+		}
+	})
+	starts("2 soft 10", "max(5, 30d)", func() {})
 }

@@ -49,6 +49,9 @@ var who = map[schemas.EventType]bool{
 // widestType is the length of the longest event type, ActivityScheduledTimeout.
 const widestType = 24
 
+// indent is where the type of an event stands in its line.
+const indent = 5 + 2 + 11 + 1
+
 func (t *timeline) print(e schemas.Event) string {
 	if t.names == nil {
 		t.names, t.start = map[int64]string{}, e.Time
@@ -125,6 +128,8 @@ func show(v reflect.Value) string {
 		return word(x.WorkflowID, 60)
 	case *schemas.Execution:
 		return word(x.WorkflowID, 60)
+	case *schemas.ReplayOf:
+		return replayOf(x)
 	case []string:
 		return words(x)
 	case map[string]string:
@@ -150,6 +155,21 @@ func show(v reflect.Value) string {
 		}
 		return excerpt(p)
 	}
+}
+
+// replayOf shows what a run repeats.
+func replayOf(r *schemas.ReplayOf) string {
+	s := word(r.Run, 64) + " from=" + word(r.From, 60)
+	if r.Force {
+		s += " force=true"
+	}
+	if r.Identity != "" {
+		s += " by=" + word(r.Identity, 60)
+	}
+	if r.Reason != "" {
+		s += " reason=" + word(r.Reason, 200)
+	}
+	return s
 }
 
 // excerpt shows the beginning of a payload: JSON and text as they are, other bytes by their size.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
@@ -21,9 +22,9 @@ func verifyCommand(a *app) *cobra.Command {
 		Short: "Check every history of the namespace against the rules",
 		Long: `Read every history of the namespace and check it: numbering, order, pairing, times, fences, and the hash chain that
 finds a flipped bit, a lost block or a reused sequence. Then check that histories agree with one another: children with
-their parents, runs that continued as new with their successors, signals and cancel requests with who sent them. It
-reads from JetStream directly, so that no server of Drover needs to run, and changes nothing. The exit code is 1 if a
-rule is broken.
+their parents, runs that continued as new with their successors, replays with what they repeat, signals and cancel
+requests with who sent them. It reads from JetStream directly, so that no server of Drover needs to run, and changes
+nothing. The exit code is 1 if a rule is broken.
 
 With --idle it also wants everything to be done that was decided: children started and their ends reported, signals
 answered, child policies carried out. Use it when nothing is under way.
@@ -109,7 +110,7 @@ type verifier struct {
 // in the first reading is judged ([checker.Namespace.Seal]).
 func (r *verifier) read(ctx context.Context) error {
 	for n := 0; ; n++ {
-		p := &partitionCheck{v: r, n: n}
+		p := &partitionCheck{v: r, n: n, replays: map[string]string{}}
 		err := p.read(ctx)
 		if errors.Is(err, post.ErrNoStream) {
 			break
@@ -161,6 +162,8 @@ type partitionCheck struct {
 	// the run's true next record (P-2). Within one run fences never fall; the checker sees to that.
 	fence uint64
 	claim uint64
+	// replays is what the replays among the runs repeat, by run.
+	replays map[string]string
 }
 
 // read reads on to the end that the stream has now.
@@ -208,7 +211,29 @@ func (p *partitionCheck) message(m post.Stored) {
 	if p.fence != 0 && r.Fence > p.fence {
 		p.broken(checker.RuleFence, id, run, r.First, "record %d has fence %d, which is not written yet; the latest is %d", m.Seq, r.Fence, p.fence)
 	}
+	p.replayOf(&m, &r)
 	p.v.add(p.v.checker.Record(&r, m.Data, schemas.At(m.Time))...)
+}
+
+// replayOf checks the link of a replay in the other direction: a run that was replayed is told so by the headers of the run that repeats
+// it, so these have to say what its first event says.
+func (p *partitionCheck) replayOf(m *post.Stored, r *schemas.Record) {
+	if r.First == 1 && len(r.Events) > 0 {
+		if a, ok := r.Events[0].Attributes.(*schemas.WorkflowStarted); ok && a.Replays != nil {
+			p.replays[r.Run] = a.Replays.Run
+		}
+	}
+	line, err := broker.ReadLine(*m)
+	if err != nil {
+		return // brokers pass over it, too
+	}
+	said := ""
+	if line.Replays != nil {
+		said = line.Replays.Run
+	}
+	if want := p.replays[r.Run]; said != want {
+		p.broken(checker.RuleReplay, r.WorkflowID, r.Run, r.First, "the headers of record %d say that the run replays run %q, its first event says run %q", m.Seq, said, want)
+	}
 }
 
 // fenceRecord checks that claims only grow: an owner never fences in the name of a claim that another one followed.

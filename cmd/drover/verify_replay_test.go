@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// The link of a replay is checked in both directions: by its first event, and by the headers, from which the run that it repeats is
+// told of it. A run that was purged is not missed.
+func TestVerifyReplays(t *testing.T) {
+	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nats.Shutdown)
+	on := func(args ...string) result { return command("", append(args, "--nats", nats.ClientURL())...) }
+	s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 1})
+	stop := work(t, nats.ClientURL())
+	var first outcomeDocument
+	r := on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait", "--json")
+	if err := json.Unmarshal([]byte(r.stdout), &first); err != nil || r.code != exitDone {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	var replayed schemas.ReplayResponse
+	r = on("replay", "g", "--from", "start", "--reason", "once more", "--json")
+	if err := json.Unmarshal([]byte(r.stdout), &replayed); err != nil || r.code != exitDone || replayed.Replays != first.Run {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	on("result", "g").want(t, exitDone, `"hello ox"`+"\n")
+	if r = on("history", "g", "--run", first.Run); r.code != exitDone || !strings.HasSuffix(r.stdout, " replayed as run "+replayed.Run+"\n") {
+		t.Errorf("got %+v, want the link to run %s", r, replayed.Run)
+	}
+	if r = on("history", "g"); r.code != exitDone || !strings.Contains(r.stdout, " replays="+first.Run+" from=start ") || !strings.Contains(r.stdout, `reason="once more"`) {
+		t.Errorf("got %+v, want the link to run %s", r, first.Run)
+	}
+	stop()
+	s.end(t)
+
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: nats.Conn()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	ns := subject.Namespace("default")
+	verify := func(code int) (v verification) {
+		t.Helper()
+		r := on("verify", "--json")
+		if err := json.Unmarshal([]byte(r.stdout), &v); err != nil || r.code != code {
+			t.Fatalf("got %+v, %v, want code %d", r, err, code)
+		}
+		return v
+	}
+	verify(exitDone)
+	last := func(run string) *post.Stored {
+		t.Helper()
+		m, err := conn.LastBySubject(t.Context(), ns.StreamHistory(0), ns.History(0, "g", run))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	before, after := last(first.Run), last(replayed.Run)
+	if err := conn.PurgeSubject(t.Context(), ns.StreamHistory(0), before.Subject); err != nil {
+		t.Fatal(err)
+	}
+	if v := verify(exitDone); v.Runs != 1 {
+		t.Errorf("without the run that was replayed: got %+v", v)
+	}
+	// Both records are there twice then, which breaks other rules; here it matters what their headers say.
+	for i, tt := range []struct {
+		subject string
+		header  post.Header
+		data    []byte
+	}{
+		{after.Subject, post.Header{schemas.StatusHeader: after.Header[schemas.StatusHeader]}, after.Data},
+		{before.Subject, post.Header{schemas.StatusHeader: before.Header[schemas.StatusHeader], "Drover-More": after.Header["Drover-More"]}, before.Data},
+	} {
+		if _, err := conn.PublishSync(t.Context(), tt.subject, tt.header, tt.data); err != nil {
+			t.Fatal(err)
+		}
+		if v := verify(exitFailed); count(v, checker.RuleReplay) != i+1 {
+			t.Errorf("damage %d: got %v, want %d of rule %s", i, v.Violations, i+1, checker.RuleReplay)
+		}
+	}
+}
