@@ -210,12 +210,45 @@ func TestFlowTransforms(t *testing.T) {
 	}
 }
 
-// The page names no key that conditions do not know. That it leaves none out is for its writer: no list of them is at hand.
+// The page has every key of conditions, and no other. The reader of conditions names all in its hint.
 func TestFlowConditions(t *testing.T) {
-	for _, key := range column(marks(t, "conditions"), 0) {
-		_, err := condition.Parse(map[string]any{key: []any{}})
-		if err != nil && strings.Contains(err.Error(), "no such key") {
-			t.Errorf("%s: %v", key, err)
+	_, err := condition.Parse(map[string]any{"xyzzy": 1})
+	if err == nil {
+		t.Fatal("xyzzy is a key of conditions: choose another word here")
+	}
+	_, list, ok := strings.Cut(err.Error(), "keys are ")
+	if !ok {
+		t.Fatalf("got %v, want that it names the keys", err)
+	}
+	want := strings.Split(strings.TrimRight(list, ")"), ", ")
+	slices.Sort(want)
+	if diff := cmp.Diff(want, column(marks(t, "conditions"), 0)); diff != "" {
+		t.Errorf("-code +page\n%s", diff)
+	}
+}
+
+// Every key, check and transform of the page stands in one of its examples, which are run.
+func TestFlowWordsHaveExamples(t *testing.T) {
+	var all strings.Builder
+	for _, e := range fenced.FindAllStringSubmatch(read(t, flows), -1) {
+		all.WriteString(e[1])
+	}
+	for part, before := range map[string]string{
+		"keys: definition": "", "keys: stepMap": "", "keys: lock": "", "keys: parameter": "", "conditions": "", "transforms": `\| `,
+	} {
+		words := column(marks(t, part), 0)
+		if len(words) == 0 {
+			t.Errorf("%s: the table has no words", part)
+		}
+		for _, w := range words {
+			word, _, _ := strings.Cut(w, " ")
+			pattern := `(?m)(^|[\s{-])` + regexp.QuoteMeta(word) + ":"
+			if before != "" {
+				pattern = `(?m)(` + before + `|^  - )` + regexp.QuoteMeta(word) + `\b`
+			}
+			if !regexp.MustCompile(pattern).MatchString(all.String()) {
+				t.Errorf("%s: no example has %s", part, w)
+			}
 		}
 	}
 }

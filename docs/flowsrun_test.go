@@ -40,7 +40,7 @@ var flowRuns = []flowRun{
 	{has: "description: Who pays for it.", input: `{"team": "red", "owner": "Ada"}`, logs: "red gets 2"},
 	{has: "account-${account}", input: `{"account": "7"}`, does: `book {"account":"7"}`, result: `{"account":"7"}`},
 	{has: "hash start-stop"},
-	{has: "- log one line", input: `{"count": 1, "x": 5, "more": false}`, logs: "one line\na map\na block"},
+	{has: "- log one line", input: `{"count": 1, "x": 5, "more": false}`, logs: "one line\na map\na block\nover the next one\nat last"},
 	{
 		has: "- type: switch", input: `{"colour": "green", "count": 1, "disks": [{"name": "a", "size": 1}, {"name": "b", "size": 2}], "y": "/var", "me": "Ada"}`,
 		signals: map[string]string{"paid": `"receipt"`},
@@ -53,6 +53,13 @@ var flowRuns = []flowRun{
 	{has: "- let integer count", input: `{"count": 1, "size": 11, "small": false, "begin": "30m", "anything": 1}`},
 	{has: "- id: ask", input: `{"account": "7"}`, does: `book {"account":"7"}`, result: `"full at 1 for 7 of example-9"`},
 	{has: "transform names", input: `{"line": "a,b", "prices": [1, 2.5], "response": "{\"items\": [{\"name\": \" x \"}]}"}`},
+	{
+		has: "- transform list", input: `{"line": "Ant,Bee", "prices": [1, 2, 6], "template": "${line}!"}`, result: "3",
+	},
+	{
+		has: "- set-state owner = Ada", input: `{"order": {"size": 8, "lines": ["ant", "box"]}}`,
+		logs: "equals\nfrom to\nan element\nthe last one\none that fits\na path\na type\na check\na state key\nthe same\nan input\nan error",
+	},
 	{has: "log a middling order", input: `{"order": {"size": 8}}`, logs: "a middling order", does: "charge"},
 	{
 		has: "name: order", input: `{"items": [1], "amount": 5}`, logs: "ready to charge",
@@ -145,7 +152,7 @@ func (b *bench) Definition(_ context.Context, _, name, _ string) (*model.Definit
 // worker does what the examples ask for: each activity returns its input.
 func (b *bench) worker() *activity.Worker {
 	w := b.Client.Activities(&activity.Options{Lists: []string{"main"}})
-	for _, name := range []string{"create-vm", "attach", "book", "charge", "reserve", "shell", "ssh", "http", "load", "publish"} {
+	for _, name := range []string{"create-vm", "attach", "book", "charge", "reserve", "shell", "ssh", "http", "load", "publish", "request", "container"} {
 		activity.Register(w, name, func(ctx context.Context, in json.RawMessage) (json.RawMessage, error) {
 			run, err := b.Client.Run(activity.Info(ctx).WorkflowID, "").Describe(ctx)
 			if err != nil {

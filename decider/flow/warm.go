@@ -10,10 +10,10 @@ import (
 
 // warmRun is a run as its last decision left it. It belongs to whoever has taken it.
 type warmRun struct {
-	started int64 // the DeciderStarted of that decision
-	s       *saved
-	p       *machine.Program
-	state   *machine.State
+	token string // of the task of that decision
+	s     *saved
+	p     *machine.Program
+	state *machine.State
 }
 
 // warmRuns are runs that this process decided upon last. A run is taken out for a decision and put back after it, so that a decision
@@ -32,13 +32,14 @@ type warmKey struct {
 
 func keyOf(t *decider.Task) warmKey { return warmKey{t.Namespace(), t.Execution()} }
 
-// take returns the run of a task, if the last committed answer is the one that left it.
+// take returns the run of a task, if the last committed answer is the one that left it. The token tells: a decision that was
+// made ahead, or for an owner that died, may have had the same DeciderStarted and other events.
 func (w *warmRuns) take(t *decider.Task) *warmRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	run := w.runs[keyOf(t)]
 	delete(w.runs, keyOf(t))
-	if run == nil || !t.Continues() || run.started != t.PreviousStartedID() {
+	if run == nil || !t.Continues() || run.token != t.Continued() {
 		return nil
 	}
 	w.hits++
@@ -46,7 +47,7 @@ func (w *warmRuns) take(t *decider.Task) *warmRun {
 }
 
 func (w *warmRuns) keep(t *decider.Task, run *warmRun) {
-	run.started = t.StartedID()
+	run.token = t.Token()
 	run.s.State = nil // it is written anew
 	w.mu.Lock()
 	defer w.mu.Unlock()

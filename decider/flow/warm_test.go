@@ -1,10 +1,16 @@
 package flow
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/schemas"
@@ -90,6 +96,66 @@ func TestContinuesOnTheBroker(t *testing.T) {
 		h := e.History("n")
 		if a, ok := h[0].Attributes.(*schemas.WorkflowStarted); !ok || a.ContinuedExecutionRun == "" || len(h) > 40 {
 			t.Errorf("the last run has %d events and has not continued another", len(h))
+		}
+	})
+}
+
+// Two decisions may have had the same DeciderStarted and other events before it, and the one that was not committed may have ended
+// last. Only the other one's run goes on.
+func TestWarmRunOfTheOtherDecision(t *testing.T) { // P-11
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		conn, ns := e.Client.Conn(), subject.Namespace("default")
+		w := &warmRuns{most: 3}
+		var late *decider.Task
+		var found []bool
+		worker := e.Client.Deciders(nil)
+		worker.Register("played", decider.Func(func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
+			found = append(found, w.take(task) != nil)
+			w.keep(task, &warmRun{s: &saved{}})
+			if late != nil {
+				w.keep(late, &warmRun{s: &saved{}})
+			}
+			if late = nil; task.Token() == "early" {
+				late = task
+			}
+			return nil, nil
+		}))
+		e.Go(worker)
+		time.Sleep(time.Second) // until it listens
+		var base *schemas.DecisionBase
+		sticky := ""
+		ask := func(previous, started int64, token string) (next *schemas.DecisionBase) {
+			task := &schemas.DecisionTask{V: schemas.Version, WorkflowID: "w", Run: "r", Type: "played", Token: token, PreviousStartedID: previous, StartedID: started, Base: base}
+			for id := previous + 1; id <= started; id++ {
+				task.Events = append(task.Events, schemas.Event{ID: id, Attributes: &schemas.DeciderStarted{}})
+			}
+			body, err := schemas.Marshal(task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to := ns.Decide("played")
+			if sticky != "" {
+				to = ns.DecideSticky("played", sticky)
+			}
+			m, err := conn.Request(t.Context(), to, nil, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var reply schemas.DecisionReply
+			if err := schemas.Unmarshal(m.Data, &reply); err != nil || reply.Error != nil {
+				t.Fatal(err, reply.Error)
+			}
+			sticky = reply.Sticky
+			sum := sha256.Sum256(m.Data)
+			return &schemas.DecisionBase{CompletedID: started + 1, Digest: hex.EncodeToString(sum[:8])}
+		}
+		base = ask(0, 3, "first")
+		ask(3, 9, "early") // never committed; it ends behind the next
+		base = ask(3, 9, "asked again")
+		base = ask(9, 12, "behind it")
+		ask(12, 15, "the last")
+		if diff := cmp.Diff([]bool{false, true, false, false, true}, found); diff != "" {
+			t.Errorf("runs that were found in memory (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -19,7 +19,8 @@ fi
 failed=()
 while read -r package name; do
 	echo "== $package $name"
-	"$GO" test -run '^$' -fuzz "^$name\$" -fuzztime "$FUZZTIME" "$package" </dev/null || failed+=("$package $name")
+	# Left to itself, go spends a minute on making each new input smaller, which is all the time that a target has here.
+	"$GO" test -run '^$' -fuzz "^$name\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 10x "$package" </dev/null || failed+=("$package $name")
 done <<<"$targets"
 
 if [ ${#failed[@]} -gt 0 ]; then

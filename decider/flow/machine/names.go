@@ -26,6 +26,7 @@ type act struct {
 	own   *Value         // the step's own output, while its output is made
 	extra map[string]any // of one element of a loop
 	need  string
+	names bool // a name is being made: those within it stay as they are written
 }
 
 func (m *machine) act(st *step, inst *Instance) *act {
@@ -107,6 +108,9 @@ func (x *act) Resolve(env *expr.Env, path value.Path) (any, int, error) {
 	case "workflow":
 		return x.workflow(env, path)
 	case "entity":
+		if len(path) > 2 && path[1].Key == "config" && path[2].Kind == value.Key {
+			return x.config(path)
+		}
 		return x.state(path)
 	case "state": // whatever has this name comes first
 		v, used, err := x.bare(env, name, path)
@@ -152,13 +156,22 @@ func (x *act) bare(env *expr.Env, name string, path value.Path) (any, int, error
 	return nil, 0, expr.Missing(path[:1])
 }
 
+// config reads entity.config.NAME, which is an input of the run.
+func (x *act) config(path value.Path) (any, int, error) {
+	v, ok := mapOf(x.m.s.Input)[path[2].Key]
+	if !ok {
+		return nil, 0, expr.Missing(path[:3])
+	}
+	return v, 3, nil
+}
+
 // state reads entity.sensor.KEY and state.KEY.
 func (x *act) state(path value.Path) (any, int, error) {
 	used := 2
 	if path[0].Key == "entity" {
 		used = 3
 		if len(path) > 1 && path[1].Key != "sensor" && path[1].Key != "state" {
-			return nil, 0, &expr.NameError{Kind: expr.ErrMissing, Path: path, Hint: "there are no entities here: read state keys as ${state.KEY}"}
+			return nil, 0, &expr.NameError{Kind: expr.ErrMissing, Path: path, Hint: "there are no entities here: read state keys as ${state.KEY}, and inputs by their names"}
 		}
 	}
 	if len(path) < used || path[used-1].Kind != value.Key {
@@ -250,6 +263,22 @@ func (x *act) around() *list {
 	return x.st.list
 }
 
+// nameOf is the name of a step, which is for people and fails nothing: what has no value in it stays as it is written.
+func (x *act) nameOf(env *expr.Env, st *step) string {
+	if st.name == nil || x.names {
+		return st.Name
+	}
+	need := x.need
+	x.names = true
+	text, err := st.name.Text(env)
+	x.names = false
+	if err != nil || x.need != need {
+		x.need = need
+		return st.Name
+	}
+	return text
+}
+
 // part is what is known of a step.
 func (x *act) part(env *expr.Env, st *step, inst *Instance, path value.Path, at int) (any, int, error) {
 	if st == nil || inst == nil || len(path) <= at {
@@ -258,7 +287,7 @@ func (x *act) part(env *expr.Env, st *step, inst *Instance, path value.Path, at 
 	used := at + 1
 	switch path[at].Key {
 	case "name":
-		return st.Name, used, nil
+		return x.nameOf(env, st), used, nil
 	case "task_id":
 		return inst.id(st.Ref), used, nil
 	case "step_id":

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
@@ -274,90 +272,6 @@ func address(in map[string]any) (string, error) {
 		return text + "&" + all.Encode(), nil
 	}
 	return text + "?" + all.Encode(), nil
-}
-
-const statusReason = "http_status_"
-
-// worked takes the answer of an activity.
-func (m *machine) worked(x *act, in Input) (result, error) {
-	out := in.Value
-	if in.Kind == Failed {
-		code, isStatus := strings.CutPrefix(in.Failure.Message, statusReason)
-		n, err := strconv.ParseInt(code, 10, 64)
-		if x.st.Type != "http" || !isStatus || err != nil {
-			return result{}, in.Failure
-		}
-		if out = in.Failure.Fields.V; mapOf(in.Failure.Fields)["status"] == nil {
-			out = map[string]any{"status": n}
-		}
-	}
-	if x.st.Type == "http" {
-		out = response(out)
-	}
-	if x.st.status != nil {
-		if err := m.status(x, out); err != nil {
-			x.inst.Output = Value{V: out}
-			return result{}, err
-		}
-	}
-	if x.st.Type != "load" {
-		return result{output: out, set: true}, nil
-	}
-	v, err := x.coerced(out)
-	if err != nil {
-		return result{}, err
-	}
-	return x.store(v)
-}
-
-// bytesKey is how a payload that is no text stands in JSON, alone in a map.
-const bytesKey = "$bytes"
-
-// response gives the answer of the http activity the names of the language.
-func response(v any) any {
-	in, ok := v.(map[string]any)
-	if !ok || in["status"] == nil {
-		return v
-	}
-	out := map[string]any{"status_code": in["status"]}
-	if in["headers"] != nil {
-		out["headers"] = in["headers"]
-	}
-	switch body := in["body"].(type) {
-	case nil:
-	case string:
-		out["content"] = body
-	default:
-		if raw, ok := mapOf(Value{V: body})[bytesKey]; ok {
-			out["content_bytes"] = raw // in base64
-			break
-		}
-		out["content"], out["content_json"] = body, body
-	}
-	if d, err := value.Coerce(in["duration"], "double", value.Limits{}); err == nil && in["duration"] != nil {
-		out["duration"] = time.Duration(d.(float64) * float64(time.Second)).Round(time.Microsecond)
-	}
-	return out
-}
-
-// status judges exit_code or status_code of an output that has one.
-func (m *machine) status(x *act, out any) error {
-	name := "exit_code"
-	if x.st.Type == "http" {
-		name = "status_code"
-	}
-	code, ok := mapOf(Value{V: out})[name]
-	if !ok {
-		return nil
-	}
-	holds, err := x.holds(x.st.status, condition.Value(code))
-	if err != nil || holds {
-		return err
-	}
-	shown, _ := value.Text(code)
-	f := NewFailure(NameStatus, fmt.Sprintf("%s ended with %s %s", x.st.Type, name, shown))
-	f.Fields = Value{V: map[string]any{name: code}}
-	return f
 }
 
 const (

@@ -69,6 +69,7 @@ type step struct {
 	*model.Step
 	list     *list
 	index    int
+	name     *expr.Expr // nil if it is as it is written
 	inputs   map[string]*expr.Expr
 	cond     *condition.Condition
 	output   *expr.Expr
@@ -178,6 +179,9 @@ func (c *compiler) step(s *step) {
 	at := where(s.Step)
 	s.cond = c.condition(at+": condition", s.Condition)
 	s.handlers = c.list(ofStep, s, s.OnError)
+	if strings.Contains(s.Name, "${") {
+		s.name, _ = expr.ParseValue(s.Name, expr.Options{Mode: expr.Full, OnError: expr.Ignore}) // with Ignore nothing is an error
+	}
 	if s.Output != nil {
 		s.output = c.full(at+": output", s.Output)
 	}

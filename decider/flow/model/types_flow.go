@@ -98,7 +98,7 @@ func stateTypes() []Type {
 			Inputs: []Input{
 				typeInput,
 				{Name: "variable", Kind: Variable},
-				{Name: "task", Kind: Boolean, Doc: "the value names an activity to wait for"},
+				{Name: "task", Kind: Boolean, Doc: "refused: an activity step waits for its activity by itself"},
 				{Name: "value", Kind: Any, Required: true, Doc: "waited for until it is there"},
 			},
 			Doc: "Waits until an expression has a value.", Example: "wait address = ${entity.sensor.address}",
@@ -134,7 +134,7 @@ func stateTypes() []Type {
 		},
 		{
 			Name: "load", Shorthand: `[ "charset " ${charset} ] [ ${type} ] ${variable} [ " = " ${url...} ]`, Idempotent: Idempotent,
-			Inputs: []Input{{Name: "charset", Kind: Text}, typeInput, named("what is set"), {Name: "url", Aliases: []string{"value"}, Kind: Text, Required: true}, modes, failures},
+			Inputs: []Input{{Name: "charset", Kind: Text}, typeInput, named("what is set"), {Name: "url", Aliases: []string{"value"}, Kind: Text, Required: true}, loadModes, loadFailures},
 			Doc:    "Loads a text into a variable.", Example: "load map prices = https://example.com/prices.json",
 		},
 	}
