@@ -19,10 +19,10 @@ import (
 const (
 	askStart   = "start"   // load to server; answered when the first record is stored
 	askLook    = "look"    // server to JetStream: is there a run of this id; not asked about ids that nobody has used
-	askDecide  = "decide"  // server to worker; answered with a decision
+	askDecide  = "decide"  // server to worker: the first decision task; answered with a decision
 	askRecord  = "record"  // server to JetStream; answered when it is stored
-	askOffer   = "offer"   // server to worker: a task; not answered
-	askOutcome = "outcome" // worker to server; answered when the record behind it is stored
+	askTask    = "task"    // server to the worker that decides: a task, and what the decision behind it needs; not answered
+	askOutcome = "outcome" // worker to server, with that decision; answered when the record of both is stored
 	askResult  = "result"  // load to server; answered at the end
 )
 
@@ -33,14 +33,15 @@ const steps = 4
 var asks = []struct {
 	name, subject       string // a filter of NATS
 	begins              string // how the body begins, where the subject does not tell
+	ahead               bool   // it is marked as a task with what the decision behind it needs
 	asked, answered     int    // a workflow
 	inGroups, hasNumber bool   // one answer may be for several; the body begins with the number of its workflow in LC
 }{
 	{name: askStart, subject: namespace.API("start"), asked: 1, answered: 1, hasNumber: true},
 	{name: askLook, subject: directGet + "*", begins: lastBySubject}, // audits read histories by it too, in pages
-	{name: askDecide, subject: namespace.AllDecide(), asked: steps, answered: steps},
+	{name: askDecide, subject: namespace.AllDecide(), asked: 1, answered: 1},
 	{name: askRecord, subject: "drover." + string(namespace) + ".history.*.*.*", asked: steps, answered: steps, inGroups: true},
-	{name: askOffer, subject: "drover." + string(namespace) + ".offer.*", asked: steps - 1, hasNumber: true},
+	{name: askTask, subject: namespace.AllDecide(), ahead: true, asked: steps - 1, hasNumber: true},
 	{name: askOutcome, subject: "drover." + string(namespace) + ".beat.>", asked: steps - 1, answered: steps - 1},
 	{name: askResult, subject: namespace.API("result"), asked: 1, answered: 1, hasNumber: true},
 }
@@ -48,7 +49,8 @@ var asks = []struct {
 const (
 	directGet     = "$JS.API.DIRECT.GET."
 	lastBySubject = `{"last_by_subj":"`
-	// agreement is by how much the messages of a run may differ from the conversation's: a task may be refused, a decision come too late for its record.
+	// agreement is by how much the messages of a run may differ from the conversation's: a task may be refused, a decision come too late for its
+	// outcome.
 	agreement = 0.05
 	// statusHeader shows how a run stands in each record.
 	statusHeader = "Drover-Status"
@@ -58,7 +60,7 @@ const (
 type script struct {
 	Workflows, Partitions int
 	Asked, Answered       map[string][][]byte
-	Status                string         // of a record, in its header
+	Statuses              []string       // of the records, in their headers
 	Other                 map[string]int // messages of the namespace that are none of these, by subject
 }
 
@@ -71,7 +73,7 @@ func transcribe(all []*nats.Msg, workflows, partitions int) *script {
 			s.Asked[name] = append(s.Asked[name], m.Data)
 			replies[m.Reply] = name
 			if name == askRecord {
-				s.Status = m.Header.Get(statusHeader)
+				s.Statuses = append(s.Statuses, m.Header.Get(statusHeader))
 			}
 		}
 	}
@@ -89,7 +91,7 @@ func transcribe(all []*nats.Msg, workflows, partitions int) *script {
 
 func questionOf(m *nats.Msg) string {
 	for _, a := range asks {
-		if covers(a.subject, m.Subject) && bytes.HasPrefix(m.Data, []byte(a.begins)) {
+		if covers(a.subject, m.Subject) && bytes.HasPrefix(m.Data, []byte(a.begins)) && a.ahead == (m.Header.Get(schemas.AheadHeader) != "") {
 			return a.name
 		}
 	}
@@ -150,10 +152,17 @@ type reel struct {
 }
 
 func (r *reel) turn() []byte {
+	_, body := r.place()
+	return body
+}
+
+// place is turn with the place of the body.
+func (r *reel) place() (int, []byte) {
 	if len(r.all) == 0 {
-		return nil
+		return 0, nil
 	}
-	return r.all[(r.next.Add(1)-1)%uint64(len(r.all))]
+	i := int((r.next.Add(1) - 1) % uint64(len(r.all)))
+	return i, r.all[i]
 }
 
 // numberSize is how long the ids of LC's workflows are: as long as those of W1.
@@ -194,11 +203,15 @@ func loadScript(path string) (*script, error) {
 	if err := gob.NewDecoder(f).Decode(s); err != nil {
 		return nil, fmt.Errorf("the script %s: %w", path, err)
 	}
+	if n := len(s.Asked[askRecord]); n == 0 || len(s.Statuses) != n {
+		return nil, fmt.Errorf("the script %s has %d records and %d statuses of records: write it anew", path, n, len(s.Statuses))
+	}
 	return s, nil
 }
 
-// reported marks an outcome, and packed a request and its answer.
+// marked marks a task with what the decision behind it needs, reported an outcome, and packed a request and its answer.
 var (
+	marked   = nats.Header{schemas.AheadHeader: {benchList, "noop"}}
 	reported = nats.Header{schemas.ReportHeader: {"1"}}
 	packed   = nats.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
 )

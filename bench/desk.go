@@ -51,21 +51,20 @@ type talk struct {
 const (
 	// groupRecords is how many records one atomic batch has at most, as in the broker.
 	groupRecords = 256
-	// deciderQueue, workerQueue and apiQueue are what those of W1 form.
+	// deciderQueue and apiQueue are what those of W1 form.
 	deciderQueue = "deciders"
-	workerQueue  = "workers"
 	apiQueue     = "q"
 	talkType     = "bench"
 )
 
-// stickyName is the worker's own name for the type's further decisions, as long as that of W1's worker.
+// stickyName is the worker's own name, by which it gets the tasks of the runs that it decides: as long as that of W1's worker.
 var stickyName = strings.Repeat("W", numberSize)
 
 // openHub makes the streams and buckets of a namespace and listens. fail is called when the conversation breaks off.
 func openHub(ctx context.Context, server *embedded.Server, s *script, fail context.CancelCauseFunc) (*hub, error) {
 	h := &hub{s: s, fail: fail}
 	h.start.all, h.result.all, h.outcome.all = s.Answered[askStart], s.Answered[askResult], s.Answered[askOutcome]
-	h.decide.all, h.record.all, h.task.all = s.Asked[askDecide], s.Asked[askRecord], s.Asked[askOffer]
+	h.decide.all, h.record.all, h.task.all = s.Asked[askDecide], s.Asked[askRecord], s.Asked[askTask]
 	for _, c := range []struct {
 		name string
 		conn **post.Conn
@@ -192,18 +191,14 @@ func (d *desk) talk(number string) (*talk, error) {
 	return t, nil
 }
 
-// decide asks the worker: the first time any, then the one that has answered.
+// decide asks any worker for the first decision.
 func (d *desk) decide(t *talk) error {
 	d.next++
 	d.asked[d.next] = t
-	subj := namespace.Decide(talkType)
-	if t.step > 0 {
-		subj = namespace.DecideSticky(talkType, stickyName)
-	}
-	return d.h.commits.PublishReply(subj, d.replies+strconv.FormatUint(d.next, 36), nil, d.h.decide.turn())
+	return d.h.commits.PublishReply(namespace.Decide(talkType), d.replies+strconv.FormatUint(d.next, 36), nil, d.h.decide.turn())
 }
 
-// decided sends the record of what has happened and was decided.
+// decided takes the first decision.
 func (d *desk) decided(m post.Msg) error {
 	n, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, d.replies), 36, 64)
 	if err != nil {
@@ -216,7 +211,14 @@ func (d *desk) decided(m post.Msg) error {
 		return errors.New("no decider has answered")
 	}
 	delete(d.asked, n)
-	head := post.Header{statusHeader: {d.h.s.Status}}
+	d.keep(t)
+	return nil
+}
+
+// keep sends the record of what has happened and was decided.
+func (d *desk) keep(t *talk) {
+	i, body := d.h.record.place()
+	head := post.Header{statusHeader: {d.h.s.Statuses[i]}}
 	post.ExpectLastSeq(head, d.last)
 	if t.step == 0 {
 		post.ExpectNone(head, namespace.HistoryOfWorkflow(d.n, t.number))
@@ -225,12 +227,11 @@ func (d *desk) decided(m post.Msg) error {
 	}
 	d.last++
 	want := d.last
-	d.history.Send(namespace.History(d.n, t.number, t.number), head, d.h.record.turn(), func(a post.Ack) {
+	d.history.Send(namespace.History(d.n, t.number, t.number), head, body, func(a post.Ack) {
 		if err := d.stored(t, want, a); err != nil {
 			d.h.fail(err)
 		}
 	})
-	return nil
 }
 
 // stored answers who has waited for the record, and goes on.
@@ -257,10 +258,11 @@ func (d *desk) stored(t *talk, want uint64, a post.Ack) error {
 		return d.end(t)
 	}
 	d.next++
-	return d.h.commits.PublishReply(namespace.Offer(benchList), d.replies+"o."+strconv.FormatUint(d.next, 36), nil, numbered(t.number, d.h.task.turn()))
+	to, body := namespace.DecideSticky(talkType, stickyName), numbered(t.number, d.h.task.turn())
+	return d.h.commits.PublishReply(to, d.replies+"o."+strconv.FormatUint(d.next, 36), marked, body)
 }
 
-// done takes an outcome.
+// done takes an outcome with the decision behind it.
 func (d *desk) done(m post.Msg) error {
 	_, number, _, err := subject.ParseBeat(m.Subject)
 	if err != nil {
@@ -273,7 +275,8 @@ func (d *desk) done(m post.Msg) error {
 		return err
 	}
 	t.outcome = m.Reply
-	return d.decide(t)
+	d.keep(t)
+	return nil
 }
 
 // end answers who waits for the result, if all is over and somebody does.

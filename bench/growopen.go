@@ -22,8 +22,9 @@ const (
 	idlePrefix      = "idle-"
 	// idleFor is the timer of an idle workflow.
 	idleFor = 300 * 24 * time.Hour
-	// restAsleep is how long everything is left alone before memory is read.
-	restAsleep = 4 * time.Second
+	// restAsleep is how long everything is left alone before memory is read: the master reads new records every half minute, the NATS
+	// server keeps what was read for ten seconds, and what was kept goes back to the machine behind that.
+	restAsleep = 50 * time.Second
 )
 
 // open measures W1 beside ever more workflows that wait: for a timer, or for a signal.

@@ -167,13 +167,23 @@ func (h *inside) shutdown() {
 	}
 }
 
-// profiled runs a workload, and writes its CPU profile where -cpuprofile says so. Only what runs in this process is seen.
+// profiled runs a workload, and writes its profiles where -cpuprofile and -memprofile say so. Only what runs in this process is seen.
 func (b *bench) profiled(do func() error) (err error) {
-	if b.o.cpuProfile == "" {
+	if b.o.cpuProfile+b.o.memProfile == "" {
 		return do()
 	}
 	if b.inside == nil {
-		return errors.New("-cpuprofile sees this process alone: use it with W1in, W2in, W3sin or W3pin")
+		return errors.New("-cpuprofile and -memprofile see this process alone: use them with W1in, W2in, W3sin or W3pin")
+	}
+	if b.o.memProfile != "" {
+		defer func(rate int) {
+			runtime.MemProfileRate = rate
+			err = errors.Join(err, writeAllocations(b.o.memProfile))
+		}(runtime.MemProfileRate)
+		runtime.MemProfileRate = allocationSample
+	}
+	if b.o.cpuProfile == "" {
+		return do()
 	}
 	f, err := os.Create(b.o.cpuProfile)
 	if err != nil {
@@ -185,6 +195,17 @@ func (b *bench) profiled(do func() error) (err error) {
 	}
 	defer pprof.StopCPUProfile()
 	return do()
+}
+
+// allocationSample is of how many allocated bytes one is looked at for -memprofile.
+const allocationSample = 4096
+
+func writeAllocations(file string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 }
 
 // allocations is what was ever allocated on the heap of this process.

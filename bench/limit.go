@@ -44,24 +44,29 @@ func limited(kind string, width int) func(context.Context, *bench, *line) error 
 		if err != nil {
 			return err
 		}
-		path := filepath.Join(b.dir, "tape")
-		if err := t.save(path); err != nil {
-			return err
-		}
-		l.Workflows = t.Workflows
-		t.describe(l)
-		var rates, cpu []float64
-		for range plays {
-			rate, used, err := b.play(ctx, t, path)
-			if err != nil {
-				return fmt.Errorf("the tape: %w", errors.Join(err, b.logs()))
-			}
-			rates, cpu = append(rates, rate), append(cpu, used)
-		}
-		l.PerSecond, l.CPUMillis = median(rates), median(cpu)
-		l.Seconds = float64(l.Workflows) / l.PerSecond
-		return nil
+		return b.playAll(ctx, t, l)
 	}
+}
+
+// playAll plays a tape several times, and tells the medians.
+func (b *bench) playAll(ctx context.Context, t *tape, l *line) error {
+	path := filepath.Join(b.dir, "tape")
+	if err := t.save(path); err != nil {
+		return err
+	}
+	l.Workflows = t.Workflows
+	t.describe(l)
+	var rates, cpu []float64
+	for range plays {
+		rate, used, err := b.play(ctx, t, path)
+		if err != nil {
+			return fmt.Errorf("the tape: %w", errors.Join(err, b.logs()))
+		}
+		rates, cpu = append(rates, rate), append(cpu, used)
+	}
+	l.PerSecond, l.CPUMillis = median(rates), median(cpu)
+	l.Seconds = float64(l.Workflows) / l.PerSecond
+	return nil
 }
 
 // tapeOf runs W1 on Drover and records what it stores.

@@ -73,6 +73,13 @@ type line struct {
 	// AsleepCPU is in percent of one core.
 	AsleepCPU map[string]float64 `json:"asleep_cpu_percent,omitempty"`
 
+	// WakeCPU is what each process used for a wake, in microseconds, and WakeReceived and WakeSent what the NATS server got from
+	// all its clients for it, and gave to them.
+	WakeCPU      map[string]float64 `json:"wake_cpu_us,omitempty"`
+	WakeReceived float64            `json:"wake_received,omitempty"`
+	WakeSent     float64            `json:"wake_sent,omitempty"`
+	WakeRecords  float64            `json:"wake_records,omitempty"`
+
 	// Limit is how many messages a second the same number of senders store in a bare stream of the same server, each one
 	// at a time, directly afterwards; OfLimit is the workload's rate of signals or starts divided by it.
 	Limit   float64 `json:"limit_per_second,omitempty"`

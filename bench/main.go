@@ -34,6 +34,7 @@ type options struct {
 	server      string
 	against     string
 	cpuProfile  string
+	memProfile  string
 	top         string
 	sitting     bool
 	engines     string
@@ -71,6 +72,7 @@ func main() {
 	flag.StringVar(&o.server, "server", "", "a drover binary to measure instead of the working tree's")
 	flag.StringVar(&o.against, "against", "", "a git revision to run the same workloads on, in turn with the working tree")
 	flag.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile of a workload that runs all in one process to this file")
+	flag.StringVar(&o.memProfile, "memprofile", "", "write what such a workload has allocated to this file, for go tool pprof -sample_index=alloc_space")
 	flag.StringVar(&o.top, "top", "", "print the CPU by package of such a profile, and nothing else")
 	flag.BoolVar(&o.sitting, "sitting", false, "measure Drover, its peers and the limit in turn, and print one table")
 	flag.StringVar(&o.engines, "engines", strings.Join(engineNames(), ","), "what a sitting measures")

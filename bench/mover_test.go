@@ -38,10 +38,12 @@ func house(t *testing.T, tp *tape) (dial func() (*nats.Conn, error), js jetstrea
 	return dial, js
 }
 
-// TestMoversMoveATape has all parts of a tape played: every message is stored, and every task acknowledged.
-func TestMoversMoveATape(t *testing.T) {
-	tp := testTape()
-	tp.Streams[1].Config.Retention = jetstream.WorkQueuePolicy
+// stored is how many messages a stream holds, and the sequence of the last that it ever took.
+type stored struct{ messages, last uint64 }
+
+// playedAll has all parts of a tape played, and returns when the server has dealt with it: the streams are as wanted, by name.
+func playedAll(t *testing.T, tp *tape, wanted map[string]stored) {
+	t.Helper()
 	dial, js := house(t, tp)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -57,21 +59,28 @@ func TestMoversMoveATape(t *testing.T) {
 	if _, err := atOnce(ctx, 3, 3, func(ctx context.Context, i int) error { return movers[i].move(ctx) }); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]struct{ stored, last uint64 }{"drover-default-in-1": {2, 2}, "drover-default-tasks-bench": {0, 2}} {
+	for name, want := range wanted {
 		s, err := js.Stream(ctx, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// The acknowledgements have been sent; that the server has dealt with them is seen by asking.
-		var got jetstream.StreamState
-		for got.LastSeq != want.last || got.Msgs != want.stored {
+		var got stored
+		for got != want {
 			info, err := s.Info(ctx)
 			if err != nil {
-				t.Fatalf("%s has %d messages, the last of them %d, want %d and %d: %v", name, got.Msgs, got.LastSeq, want.stored, want.last, err)
+				t.Fatalf("%s has %d messages, the last of them %d, want %d and %d: %v", name, got.messages, got.last, want.messages, want.last, err)
 			}
-			got = info.State
+			got = stored{info.State.Msgs, info.State.LastSeq}
 		}
 	}
+}
+
+// TestMoversMoveATape has all parts of a tape played: every message is stored, and every task acknowledged.
+func TestMoversMoveATape(t *testing.T) {
+	tp := testTape()
+	tp.Streams[1].Config.Retention = jetstream.WorkQueuePolicy
+	playedAll(t, tp, map[string]stored{"drover-default-in-1": {2, 2}, "drover-default-tasks-bench": {0, 2}})
 }
 
 func TestMoverSaysThatNothingWasStored(t *testing.T) {

@@ -14,6 +14,7 @@ var limitsOf = []struct{ workload, limit string }{
 	{"W1", "L1"},
 	{"W1b", "L1b"},
 	{"W1n", "L1n"},
+	{"W1", "L15"},
 }
 
 // shared are the figures by which a workload is held against its limit.

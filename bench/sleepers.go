@@ -53,11 +53,15 @@ func (b *bench) sleepers(ctx context.Context, l *line, n int) error {
 	}
 	to := time.Now()
 	l.AsleepRoom = float64(l.AsleepRSS["server"]-empty["server"].rss) / float64(l.Workflows)
-	if err := b.rested(ctx, l, began, started); err != nil {
+	night, err := b.rested(ctx, l, began, started)
+	if err != nil {
 		return err
 	}
 	// Nothing is read while they wake, so that reading makes nobody late.
 	if err := sleep(ctx, time.Until(started.Add(b.o.sleep+2*time.Second))); err != nil {
+		return err
+	}
+	if err := b.woken(ctx, l, night); err != nil {
 		return err
 	}
 	d := dormitory{b: b, naps: map[string]*nap{}, after: make([]uint64, b.o.partitions)}
@@ -72,22 +76,72 @@ func (b *bench) sleepers(ctx context.Context, l *line, n int) error {
 	return d.tell(l, from, to)
 }
 
-// rested reads the memory when the server has been at rest for as long as the sleepers let it.
-func (b *bench) rested(ctx context.Context, l *line, began, started time.Time) error {
+// night is what had been used before the first sleeper woke.
+type night struct {
+	processes map[string]usage
+	traffic   traffic
+}
+
+// rested reads the memory, and what else was used until then, when the server has been at rest for as long as the sleepers let it. It
+// returns nil if some wake by now.
+func (b *bench) rested(ctx context.Context, l *line, began, started time.Time) (*night, error) {
 	left := time.Until(began.Add(b.o.sleep - time.Second))
 	if left <= 0 {
-		return nil
+		return nil, nil
 	}
 	if err := sleep(ctx, left); err != nil {
-		return err
+		return nil, err
 	}
 	l.RestedSeconds = time.Since(started).Seconds()
+	n, err := b.usedBy(ctx)
+	if err != nil {
+		return nil, err
+	}
 	l.RestedRSS = map[string]int64{}
-	now, err := b.usages()
-	for name, u := range now {
+	for name, u := range n.processes {
 		l.RestedRSS[name] = u.rss
 	}
-	return err
+	return n, nil
+}
+
+func (b *bench) usedBy(ctx context.Context) (n *night, err error) {
+	n = &night{}
+	if n.traffic, err = readTraffic(ctx, b.client.Conn()); err != nil {
+		return nil, err
+	}
+	n.processes, err = b.usages()
+	return n, err
+}
+
+// woken divides what was used since the night among the sleepers, once the histories grow no more.
+func (b *bench) woken(ctx context.Context, l *line, before *night) error {
+	if before == nil {
+		return nil
+	}
+	for last, end := uint64(0), uint64(1); last != end; {
+		if err := sleep(ctx, 500*time.Millisecond); err != nil {
+			return err
+		}
+		last, end = end, 0
+		for p := range b.o.partitions {
+			seq, err := b.client.Conn().StreamLastSeq(ctx, namespace.StreamHistory(p))
+			if err != nil {
+				return err
+			}
+			end += seq
+		}
+	}
+	now, err := b.usedBy(ctx)
+	if err != nil {
+		return err
+	}
+	l.WakeCPU = map[string]float64{}
+	for name, u := range now.processes {
+		l.WakeCPU[name] = 1e6 * (u.cpu - before.processes[name].cpu) / float64(l.Workflows)
+	}
+	l.WakeReceived = float64(now.traffic.received-before.traffic.received) / float64(l.Workflows)
+	l.WakeSent = float64(now.traffic.sent-before.traffic.sent) / float64(l.Workflows)
+	return nil
 }
 
 // nap is what a sleeper's history says, by the server's timestamps: they alone decide when a timer is due.
@@ -99,6 +153,7 @@ type dormitory struct {
 	naps   map[string]*nap // by workflow id
 	after  []uint64        // by partition
 	closed int
+	awake  int // records from TimerExpired on
 }
 
 func (d *dormitory) read(ctx context.Context) error {
@@ -140,6 +195,9 @@ func (d *dormitory) add(r *schemas.Record, at time.Time) error {
 			return fmt.Errorf("%s ended with %s", r.WorkflowID, e.Type())
 		}
 	}
+	if !n.expired.IsZero() {
+		d.awake++
+	}
 	return nil
 }
 
@@ -158,6 +216,7 @@ func (d *dormitory) tell(l *line, from, to time.Time) error {
 	if l.Asleep == 0 {
 		return fmt.Errorf("none of %d slept while memory and CPU were read: raise -sleep", l.Workflows)
 	}
+	l.WakeRecords = float64(d.awake) / float64(len(d.naps))
 	l.LateP50, l.LateP99, l.LateMax = millis(quantile(late, 50)), millis(quantile(late, 99)), millis(quantile(late, 100))
 	return nil
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // answerPatience bounds each call of LC's load: what takes so long has broken off.
-const answerPatience = 10 * time.Second
+const answerPatience = 30 * time.Second
 
-// listenAsWorker answers in the worker's process: a decision for each question, at once, and an outcome for each task. fail is
-// called when an outcome is not taken.
+// listenAsWorker answers in the worker's process, at once: with a decision to the first question of a workflow, and to each task with an
+// outcome and the decision behind it. fail is called when an outcome is not taken.
 func listenAsWorker(conn *post.Conn, s *script, fail context.CancelCauseFunc) error {
 	decisions, outcomes := &reel{all: s.Answered[askDecide]}, &reel{all: s.Asked[askOutcome]}
 	owners, err := conn.NewOutbox(post.OutboxOptions{})
@@ -46,8 +46,7 @@ func listenAsWorker(conn *post.Conn, s *script, fail context.CancelCauseFunc) er
 		take           func(post.Msg)
 	}{
 		{namespace.Decide(talkType), deciderQueue, decide},
-		{namespace.DecideSticky(talkType, stickyName), "", decide},
-		{namespace.Offer(benchList), workerQueue, act},
+		{namespace.DecideSticky(talkType, stickyName), "", act},
 	} {
 		if _, err := conn.Subscribe(l.subject, l.queue, l.take); err != nil {
 			return err

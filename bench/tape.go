@@ -77,6 +77,11 @@ func (r *recorder) begin(ctx context.Context) (err error) {
 	if err := r.sub.SetPendingLimits(-1, -1); err != nil {
 		return err
 	}
+	return r.flush(ctx)
+}
+
+// flush returns when the server has sent what it had for us.
+func (r *recorder) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	return r.conn.FlushWithContext(ctx)
@@ -93,14 +98,24 @@ func (r *recorder) take(m *nats.Msg) {
 
 // end ends the recording.
 func (r *recorder) end(ctx context.Context) ([]*nats.Msg, error) {
-	// What was sent before has come when nothing new comes.
-	for n := -1; n != r.count(); {
+	// What was sent before has come when nothing new comes, and all that has come is taken: on a busy machine that takes a while.
+	for n, pending := -1, 0; n != r.count() || pending > 0; {
 		n = r.count()
 		if err := sleep(ctx, 200*time.Millisecond); err != nil {
 			return nil, err
 		}
+		if err := r.flush(ctx); err != nil {
+			return nil, err
+		}
+		var err error
+		if pending, _, err = r.sub.Pending(); err != nil {
+			return nil, err
+		}
 	}
-	return r.all, r.sub.Unsubscribe()
+	err := r.sub.Unsubscribe()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all, err
 }
 
 // stop ends the recording and sorts the messages into the streams that took them.

@@ -74,6 +74,7 @@ var workloads = map[string]workload{
 	"L1":  {run: limited("seq", 0), bare: true, alone: true},
 	"L1b": {run: limited("seq", 1), bare: true, alone: true},
 	"L1n": {run: limited("once", 0), bare: true, alone: true},
+	"L15": {run: yardstick, bare: true, alone: true},
 
 	"F3":   {run: func(ctx context.Context, b *bench, l *line) error { return b.manyFlows(ctx, l) }},
 	"F3in": {run: func(ctx context.Context, b *bench, l *line) error { return b.manyFlows(ctx, l) }, inside: true},
