@@ -7,7 +7,7 @@ BIN      ?= bin/drover
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
 PKGS     ?= ./...
-TIMEOUT  ?= 12m
+TIMEOUT  ?= 14m
 # One package more than there are cores: those that wait for processes leave theirs to others.
 PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 BENCH    ?=

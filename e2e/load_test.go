@@ -188,7 +188,7 @@ func (p *pressure) end() {
 
 // nothingLost checks what was acknowledged against what is stored: each run has ended once, each signal is in exactly
 // one place, and one that was not acknowledged in at most one.
-func (p *pressure) nothingLost() {
+func (p *pressure) nothingLost() *archive {
 	p.w.t.Helper()
 	a := p.w.verify()
 	dead := map[string]int{}
@@ -212,4 +212,5 @@ func (p *pressure) nothingLost() {
 		}
 	}
 	p.w.t.Logf("%d starts, %d signals acknowledged, %d unknown, %d dead letters", len(p.runs), len(p.acked), len(p.unknown), len(dead))
+	return a
 }

@@ -22,6 +22,7 @@ var roles = map[string]func(context.Context) error{
 	"nats":             natsRole,
 	"decider":          deciderRole,
 	"worker":           workerRole,
+	"pair":             pairRole,
 	"slow-decider":     slowDeciderRole,
 	"slow-worker":      slowWorkerRole,
 	"player":           playerRole,

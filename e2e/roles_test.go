@@ -109,9 +109,13 @@ func deciderRole(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
+	return deciders(c).Run(ctx)
+}
+
+func deciders(c *drover.Client) *decider.Worker {
 	w := c.Deciders(nil)
 	w.Register(loadType, decider.Func(decideLoad))
-	return w.Run(ctx)
+	return w
 }
 
 func decideLoad(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
@@ -163,6 +167,10 @@ func workerRole(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
+	return activities(c).Run(ctx)
+}
+
+func activities(c *drover.Client) *activity.Worker {
 	notes := os.Getenv(envDir)
 	w := c.Activities(&activity.Options{Lists: []string{cmp.Or(os.Getenv(envName), loadList)}})
 	activity.Register(w, "square", func(ctx context.Context, n int) (int, error) {
@@ -174,7 +182,23 @@ func workerRole(ctx context.Context) error {
 		}
 		return n * n, nil
 	})
-	return w.Run(ctx)
+	return w
+}
+
+// pairRole is a decider worker and an activity worker on one connection: what it decides comes with the outcomes of its activities.
+func pairRole(ctx context.Context) error {
+	c, err := connectRole(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	ended := make(chan error, 1)
+	go func() { defer end(); ended <- activities(c).Run(ctx) }()
+	err = deciders(c).Run(ctx)
+	end()
+	return errors.Join(err, <-ended)
 }
 
 // note counts that something was done.

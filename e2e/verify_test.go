@@ -20,6 +20,8 @@ type archive struct {
 	// closes counts the closing events of each run.
 	closes map[string]int
 	runs   map[string]bool
+	// ahead counts the decisions that came with outcomes: they have the times of these, which an answer that comes later never has.
+	ahead int
 }
 
 // read reads every history of the world and checks it as it goes.
@@ -68,7 +70,16 @@ func (a *archive) record(ids map[string]*checker.Workflow, fence uint64, m post.
 		a.violations = append(a.violations, checker.Violation{Rule: checker.RuleFence, WorkflowID: id, Run: run, EventID: r.First, Detail: "it stands behind another owner's fence"})
 	}
 	a.runs[run] = true
+	success := schemas.Timestamp(0)
 	for _, e := range r.Events {
+		switch e.Attributes.(type) {
+		case *schemas.ActivitySuccess:
+			success = e.Time
+		case *schemas.DeciderCompleted:
+			if e.Time == success {
+				a.ahead++
+			}
+		}
 		if s, ok := e.Attributes.(*schemas.Signal); ok {
 			if a.signals[id] == nil {
 				a.signals[id] = map[string]int{}

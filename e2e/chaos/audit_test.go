@@ -27,6 +27,7 @@ type archive struct {
 	once    map[string]bool     // "run.activity" that must not run twice
 	done    map[string]bool     // "run.activity" that has succeeded
 	fences  int
+	ahead   int // decisions that came with outcomes
 }
 
 // audit checks what is stored, when nothing is under way any more. first is the number of the round's first operation.
@@ -57,7 +58,7 @@ func (w *world) audit(ctx context.Context, round, first int) {
 	w.t.Logf("nothing left after %v", time.Since(began).Round(milli))
 	w.model(a, dead, ops)
 	w.report.recoveries(byPartition(ops))
-	w.report.Runs, w.report.TakeOvers, w.report.Workflows = len(a.runs), a.fences, int(w.workflows.Load())
+	w.report.Runs, w.report.TakeOvers, w.report.Workflows, w.report.Ahead = len(a.runs), a.fences, int(w.workflows.Load()), int64(a.ahead)
 }
 
 // sweep ends what scenes have left open: a start that nobody knew of may come after its scene was over.
@@ -125,6 +126,7 @@ func (w *world) read(ctx context.Context) (*archive, error) {
 			for _, e := range r.Events {
 				a.event(&r, e, names)
 			}
+			a.ahead += ahead(r.Events)
 			return nil
 		})
 		if err != nil {
@@ -149,6 +151,22 @@ func (a *archive) event(r *schemas.Record, e schemas.Event, names map[string]str
 	if e.Type().Closes() {
 		a.closes[r.Run]++
 	}
+}
+
+// ahead counts the decisions that came with outcomes: they have the times of these, which an answer that comes later never has.
+func ahead(events []schemas.Event) (n int) {
+	var success schemas.Timestamp
+	for _, e := range events {
+		switch e.Attributes.(type) {
+		case *schemas.ActivitySuccess:
+			success = e.Time
+		case *schemas.DeciderCompleted:
+			if e.Time == success {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // dead returns the values of signals that came too late, by workflow id, in order.

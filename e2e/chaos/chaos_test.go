@@ -121,6 +121,9 @@ func (w *world) tell() {
 		w.report.Messages["doubled"] += c.Duplicated
 		w.report.Messages["postponed"] += c.Postponed
 	}
+	if w.report.Ahead == 0 && w.report.Rounds > 1 {
+		w.violation("no decision came with an outcome: this way was not tried")
+	}
 	if w.t.Failed() {
 		w.report.Dir = w.dir
 	}
@@ -143,8 +146,8 @@ func TestChaosShort(t *testing.T) {
 		var wg sync.WaitGroup
 		for lane, plan := range [][]string{
 			{"kill -9 of NATS/nats", "kill -9/broker-1", "lost answers/timers-2", "pause beyond the TTL/broker-1"},
-			{"kill -9/worker-1", "doubled messages/broker-2", "half-open to the client/client-0", "kill -9/timers-1"},
-			{"lost answers/worker-2", "pause beyond the TTL/claimer-1", "kill -9/decider-2", "cut/client-1"},
+			{"kill -9/pair-1", "doubled messages/broker-2", "half-open to the client/client-0", "kill -9/timers-1"},
+			{"lost answers/pair-2", "pause beyond the TTL/claimer-1", "kill -9/decider-1", "cut/client-1"},
 		} {
 			s := w.schedule(lane, victims, 40, 2*time.Second)
 			wg.Go(func() { s.plan(plan) })

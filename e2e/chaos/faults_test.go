@@ -40,9 +40,9 @@ const milli = time.Millisecond
 // The kinds of members that faults are done to.
 var (
 	drovers   = []string{"broker", "timers", "server"}
-	workers   = []string{"decider", "worker"}
+	workers   = []string{"decider", "worker", "pair"}
 	processes = append(slices.Clone(drovers), append(workers, "claimer")...)
-	linked    = []string{"broker", "broker", "timers", "decider", "worker", "claimer", "client"}
+	linked    = []string{"broker", "broker", "timers", "decider", "worker", "pair", "claimer", "client"}
 )
 
 // doubled are the subjects of messages that may come twice. Alarms are not among them: one that comes again behind its
@@ -80,11 +80,11 @@ var faults = []fault{
 	{"lost answers", linked, time.Second, 4 * time.Second, func(v *victim, d time.Duration) {
 		v.links(d, func(p *faultproxy.Proxy) { p.DropReplies(some(0.2, "drover.", "$KV.")) })
 	}},
-	{"doubled messages", []string{"broker", "timers", "worker"}, time.Second, 4 * time.Second, func(v *victim, d time.Duration) {
+	{"doubled messages", []string{"broker", "timers", "worker", "pair"}, time.Second, 4 * time.Second, func(v *victim, d time.Duration) {
 		after := time.Duration(v.rng.IntN(2)*v.rng.IntN(500)) * milli
 		v.links(d, func(p *faultproxy.Proxy) { p.Duplicate(some(0.5, doubled...), after) })
 	}},
-	{"postponed messages", []string{"broker", "timers", "worker"}, time.Second, 4 * time.Second, func(v *victim, d time.Duration) {
+	{"postponed messages", []string{"broker", "timers", "worker", "pair"}, time.Second, 4 * time.Second, func(v *victim, d time.Duration) {
 		late := time.Duration(5+v.rng.IntN(400)) * milli
 		v.links(d, func(p *faultproxy.Proxy) { p.Postpone(some(0.1, "drover.", "$KV."), late) })
 	}},

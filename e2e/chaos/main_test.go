@@ -20,7 +20,7 @@ const (
 
 // roles are what this binary can be besides a test.
 var roles = map[string]func(context.Context) error{
-	"nats": natsRole, "decider": deciderRole, "worker": workerRole, "claimer": claimerRole,
+	"nats": natsRole, "decider": deciderRole, "worker": workerRole, "pair": pairRole, "claimer": claimerRole,
 }
 
 // binary is cmd/drover, built for this run.

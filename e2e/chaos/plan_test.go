@@ -124,7 +124,11 @@ func (p plan) decide(v *decider.View) ([]schemas.Decision, error) {
 			if p.Once {
 				opts = append(opts, decider.NotIdempotent())
 			}
-			return []schemas.Decision{decider.Schedule(id, "square", i+1, opts...)}, nil
+			typ := "square"
+			if i%2 == 0 {
+				typ = "odd square"
+			}
+			return []schemas.Decision{decider.Schedule(id, typ, i+1, opts...)}, nil
 		case status == decider.ActivitySucceeded:
 			done.WriteString(string(out) + ";")
 		case status.Closed() && p.Once && reason == schemas.ReasonInterrupted:

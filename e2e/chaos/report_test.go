@@ -38,6 +38,7 @@ type report struct {
 	Failed    int            `json:"failed"`
 	Unknown   int            `json:"unknown"`
 	Judged    int            `json:"judged"` // keys that the models judged
+	Ahead     int64          `json:"ahead"`  // decisions that came with outcomes
 	Undecided []string       `json:"undecided,omitempty"`
 	Faults    map[string]int `json:"faults"`
 	// Messages are answers lost, messages doubled and messages postponed by the proxies.
@@ -121,7 +122,7 @@ func (r *report) String() string {
 		total += r.Faults[kind]
 	}
 	return fmt.Sprintf(`topology %s, -chaos.seed=%d, %s, %d rounds
-  workflows    %d ended as they should; %d runs with %d events in the histories
+  workflows    %d ended as they should; %d runs with %d events in the histories; %d decisions came with outcomes
   operations   %d acknowledged, %d failed, %d unknown; %d runs, ids and claims judged, %d undecided
   faults       %d: %s
   messages     %d answers lost, %d doubled, %d postponed
@@ -129,7 +130,7 @@ func (r *report) String() string {
   slowest      recovery of a partition %s (%s), last end of a workflow %s behind the faults
   audit        was needed %d times to remove what was left behind; %d deleted alarms were back on a replica of NATS
   violations   %d`,
-		r.Topology, r.Seed, r.Took, r.Rounds, r.Workflows, r.Runs, r.Events, r.OK, r.Failed, r.Unknown, r.Judged, len(r.Undecided),
+		r.Topology, r.Seed, r.Took, r.Rounds, r.Workflows, r.Runs, r.Events, r.Ahead, r.OK, r.Failed, r.Unknown, r.Judged, len(r.Undecided),
 		total, strings.Join(faults, ", "), r.Messages["lost"], r.Messages["doubled"], r.Messages["postponed"],
 		r.TakeOvers, r.Claims, cmp.Or(r.SlowestRecovery, "none"), cmp.Or(r.SlowestFault, "no fault"), r.SlowestEnd, r.Audits, r.Undeleted, len(r.Violations))
 }

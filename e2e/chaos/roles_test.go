@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/decider"
 )
 
 // natsConf is how a NATS server is a node of a cluster: where it listens for the others, and through which proxies it
@@ -107,22 +108,46 @@ func deciderRole(ctx context.Context) error {
 		return ignoreEnd(ctx, err)
 	}
 	defer c.Close()
-	w := c.Deciders(nil)
-	w.Register(planType, planDecider)
-	return w.Run(ctx)
+	return deciders(c).Run(ctx)
 }
 
-// workerRole does the activities of plans. It notes each run of each activity by a file of its own, which no crash can
-// take back.
+func deciders(c *drover.Client) *decider.Worker {
+	w := c.Deciders(nil)
+	w.Register(planType, planDecider)
+	return w
+}
+
+// workerRole does the activities of plans.
 func workerRole(ctx context.Context) error {
 	c, err := connectRole(ctx)
 	if err != nil {
 		return ignoreEnd(ctx, err)
 	}
 	defer c.Close()
+	return activities(c).Run(ctx)
+}
+
+// pairRole is both on one connection: what it decides comes with the outcomes of its activities.
+func pairRole(ctx context.Context) error {
+	c, err := connectRole(ctx)
+	if err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	defer c.Close()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	ended := make(chan error, 1)
+	go func() { defer end(); ended <- activities(c).Run(ctx) }()
+	err = deciders(c).Run(ctx)
+	end()
+	return errors.Join(err, <-ended)
+}
+
+// activities note each run of each activity by a file of its own, which no crash can take back.
+func activities(c *drover.Client) *activity.Worker {
 	// An outcome is stored once a leader is: an election takes up to 6 s, and the next fault may be on its heels.
 	w := c.Activities(&activity.Options{Lists: []string{planList}, DrainTimeout: patience / 2, KeepAlive: time.Second})
-	activity.Register(w, "square", func(ctx context.Context, n int) (int, error) {
+	square := func(ctx context.Context, n int) (int, error) {
 		if err := note(os.Getenv(envDir), activity.Info(ctx)); err != nil {
 			return 0, err
 		}
@@ -134,8 +159,10 @@ func workerRole(ctx context.Context) error {
 			}
 		}
 		return n * n, nil
-	})
-	return w.Run(ctx)
+	}
+	activity.Register(w, "square", square)
+	activity.Register(w, "odd square", square) // a type of its own, which is quick
+	return w
 }
 
 // note counts a run of an activity.
