@@ -30,7 +30,7 @@
 //
 // Prefer [Env.Sleep], [Env.Wait], [Env.Result] and [Env.Await] to time.Sleep and to waiting by the client. While nothing
 // is due they put the whole house to sleep: activity workers, timers, broker and NATS server stop in good order, the clock
-// jumps, and two seconds before the next alarm all of them run again. A leap costs less than 100 ms however long it is.
+// jumps, and eight seconds before the next alarm all of them run again. A leap costs less than 100 ms however long it is.
 // Waiting otherwise costs some 20 s a day, for heartbeats and renewals, and an activity that runs for days is waited for
 // in that way. Under the race detector Go 1.26 may crash after hours of it (golang/go#78156). Whoever uses the client
 // during a leap, from another goroutine, ends it and is served within a few seconds of virtual time.

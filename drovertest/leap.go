@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// early is how long before something is due the house is awake again.
-	early = 2 * time.Second
+	// early is how long before something is due the house is awake again. A server that has just begun may leave a first question
+	// without an answer; it is asked again two seconds later, and a lost request for work is given up after seven.
+	early = 8 * time.Second
 	// worthwhile is the shortest leap: stopping and starting costs as much as a minute of waiting.
 	worthwhile = 2 * time.Minute
 	// After a leap that somebody has disturbed at once, the next one waits, longer each time: a client that always talks
