@@ -115,15 +115,11 @@ func TestEveryPublishOfAPair(t *testing.T) { // P-1, P-5, P-7, P-11
 			t.Errorf("%d activities came with their decisions, want most", got)
 		}
 	})
-	step := *everyPublish
-	if step == 0 {
-		step = shortShare
-	}
 	cases, hit := 0, 0
-	for r, role := range []string{"owner", "workers"} {
+	for _, role := range []string{"owner", "workers"} {
 		for k, kind := range faultKinds {
 			t.Run(role+"/"+kind.name, func(t *testing.T) {
-				for n := 1 + (k+r)%step; n <= publishes[role]; n += step {
+				for _, n := range tried(publishes[role], shortShare, k, len(faultKinds)) {
 					t.Run(fmt.Sprint(n), func(t *testing.T) {
 						cases++
 						if pairWithFault(t, role, n, kind.verdict) {

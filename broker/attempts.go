@@ -15,10 +15,16 @@ const mostRepeats = 10 * schemas.MaxReplayAttempts
 // attempts are the runs of a workflow id that repeat the same run as the one given, or are it: the initial one first, the others in the
 // order in which they began, which is that of their last records: one run of an id is open at a time. None if the run was never replayed.
 func (b *Broker) attempts(ctx context.Context, partition int, wid, run string) ([]schemas.ReplayAttempt, error) {
+	latest, err := b.reads.LastBySubject(ctx, b.ns.StreamHistory(partition), b.ns.HistoryOfWorkflow(partition, wid))
+	if err == nil && isRecord(latest) {
+		if i, err := infoFrom(*latest); err == nil && i.Run == run && i.Replays == nil { // nothing repeats the latest run, and it repeats none
+			return nil, nil
+		}
+	}
 	repeats := map[string]*schemas.ExecutionInfo{}
 	var order []*schemas.ExecutionInfo
 	q := &schemas.ListRequest{WorkflowID: wid}
-	err := b.walk(ctx, q, partition, 1, func(_ int, _ uint64, i *schemas.ExecutionInfo) error {
+	err = b.walk(ctx, q, partition, 1, func(_ int, _ uint64, i *schemas.ExecutionInfo) error {
 		switch {
 		case i == nil || i.Replays == nil:
 		case len(order) == mostRepeats:

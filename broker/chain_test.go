@@ -203,12 +203,12 @@ func TestSignalSentTwice(t *testing.T) { // P-6
 		}
 		for i, before := range []func(){
 			func() {},
-			func() {},                             // the server drops it
-			func() { time.Sleep(time.Hour) },      // the server has forgotten it
-			func() { send("renew", "renewal-1") }, // the run has another id
-			func() { time.Sleep(time.Hour) },
+			func() {},                              // the server drops it
+			func() { time.Sleep(5 * time.Minute) }, // the server has forgotten it
+			func() { send("renew", "renewal-1") },  // the run has another id
+			func() { time.Sleep(5 * time.Minute) },
 			func() { send("renew", "renewal-2"); first.stop(); f.node("b", nil) },
-			func() { time.Sleep(time.Hour) },
+			func() { time.Sleep(5 * time.Minute) },
 		} {
 			before()
 			send("s", "m1")

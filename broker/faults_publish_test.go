@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"runtime"
@@ -14,7 +15,22 @@ import (
 // Every n-th publish is tried; 1 tries all. The default is what fits into a run of all tests.
 var everyPublish = flag.Int("publishes", 0, "faults: try every n-th publish of each role; 0 = a short share, 1 = all of them")
 
-const shortShare = 32
+const (
+	shortShare = 64 // of all publishes of a process
+	// halfShare is that of tests which name the publishes: behind one is before the next, so deaths before and behind every second one
+	// are deaths at every place.
+	halfShare = 2
+)
+
+// tried are the publishes of n that a test tries with a fault, the kind-th of so many kinds: every so many-th, at least one, and others
+// for each kind.
+func tried(n, share, kind, kinds int) (some []int) {
+	step := min(cmp.Or(*everyPublish, share), n)
+	for i := kind * step / kinds; i < n; i += step {
+		some = append(some, i+1)
+	}
+	return some
+}
 
 // faultKinds is what becomes of one publish.
 var faultKinds = []struct {
@@ -34,15 +50,11 @@ var faultKinds = []struct {
 // happen once happens once.
 func TestEveryPublish(t *testing.T) { // P-1, P-5, P-6, P-7, P-10, I3, I5, I6, I10
 	publishes := countPublishes(t)
-	step := *everyPublish
-	if step == 0 {
-		step = shortShare
-	}
 	cases, hit, lost := 0, 0, int64(0)
-	for r, role := range roles {
+	for _, role := range roles {
 		for k, kind := range faultKinds {
 			t.Run(role+"/"+kind.name, func(t *testing.T) {
-				for n := 1 + (k+r)%step; n <= publishes[role]; n += step {
+				for _, n := range tried(publishes[role], shortShare, k, len(faultKinds)) {
 					t.Run(fmt.Sprint(n), func(t *testing.T) {
 						cases++
 						lost += onePublish(t, role, n, kind.verdict, kind.dies, &hit)

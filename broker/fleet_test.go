@@ -47,6 +47,8 @@ type fleet struct {
 	post   *post.Conn
 	log    *logrus.Logger
 	nodes  []*node
+
+	partitions int
 }
 
 // virtually runs f with a fleet in a bubble and checks every history at its end. partitions is 1 where the test places
@@ -65,9 +67,11 @@ func virtually(t *testing.T, partitions int, f func(*testing.T, *fleet)) {
 		fl.post = fl.dial(server.Conn())
 		fl.nc = fl.post.NATS()
 		fl.js = fl.post.JetStream()
-		if _, err := topology.Ensure(t.Context(), fl.post, topology.Options{Memory: true, Partitions: partitions}); err != nil {
+		info, err := topology.Ensure(t.Context(), fl.post, topology.Options{Memory: true, Partitions: partitions})
+		if err != nil {
 			t.Fatal(err)
 		}
+		fl.partitions = info.Partitions
 		defer func() {
 			for _, n := range fl.nodes {
 				n.stop()
@@ -124,7 +128,7 @@ func (f *fleet) node(name string, judge func(subject string, body []byte) cutwir
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	o := broker.Options{Partitions: f.partitions(), Claims: held, Node: name, Logger: log}
+	o := broker.Options{Partitions: f.partitions, Claims: held, Node: name, Logger: log}
 	for _, c := range change {
 		c(&o)
 	}
@@ -149,14 +153,6 @@ func (f *fleet) node(name string, judge func(subject string, body []byte) cutwir
 	})
 	f.nodes = append(f.nodes, n)
 	return n
-}
-
-func (f *fleet) partitions() int {
-	info, err := topology.Ensure(f.t.Context(), f.post, topology.Options{Memory: true})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return info.Partitions
 }
 
 // stop ends the process in good order.
@@ -204,16 +200,23 @@ func nth(n int, prefix string, v cutwire.Verdict) func(string, []byte) cutwire.V
 // api asks in JSON until the API answers.
 func (f *fleet) api(verb, body string) map[string]any {
 	f.t.Helper()
+	var a map[string]any
+	f.apiInto(&a, verb, body)
+	return a
+}
+
+// apiInto is api with an answer of a type.
+func (f *fleet) apiInto(answer any, verb, body string) {
+	f.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(f.t.Context(), 30*time.Second) // an owner that has died never answers
 		m, err := f.nc.RequestWithContext(ctx, ns.API(verb), []byte(body))
 		cancel()
 		if err == nil {
-			var a map[string]any
-			if err := json.Unmarshal(m.Data, &a); err != nil {
+			if err := json.Unmarshal(m.Data, answer); err != nil {
 				f.t.Fatalf("%s answered %s: %v", verb, m.Data, err)
 			}
-			return a
+			return
 		}
 		if time.Now().After(deadline) {
 			f.t.Fatalf("%s %s: %v", verb, body, err)
@@ -280,12 +283,12 @@ func signaled(d *decisionTask) string {
 	return "[]"
 }
 
-// anHour decides that its run sleeps for an hour and completes.
-func anHour(d *decisionTask) string {
+// tenMinutes decides that its run sleeps for ten minutes and completes: longer than anything that is done now and then.
+func tenMinutes(d *decisionTask) string {
 	if d.has("TimerExpired") {
 		return complete
 	}
-	return `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":3600}}]`
+	return `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":600}}]`
 }
 
 // decider answers decision tasks of a type with what f returns: a JSON list of decisions, or "" for no answer.
@@ -445,14 +448,8 @@ func (f *fleet) events(id string) []schemas.Event {
 		if n := len(events); n > 0 {
 			after = int(events[n-1].ID)
 		}
-		raw, err := json.Marshal(f.api("history", fmt.Sprintf(`{"workflowId":"%s","after":%d}`, id, after)))
-		if err != nil {
-			f.t.Fatal(err)
-		}
 		var page schemas.HistoryResponse
-		if err := json.Unmarshal(raw, &page); err != nil {
-			f.t.Fatal(err)
-		}
+		f.apiInto(&page, "history", fmt.Sprintf(`{"workflowId":"%s","after":%d}`, id, after))
 		if page.Error != nil && page.Error.Code == schemas.CodeNotFound && time.Now().Before(deadline) { // its start may be in the inbox
 			time.Sleep(10 * time.Millisecond)
 			continue
@@ -523,7 +520,7 @@ func (f *fleet) check() {
 			f.t.Errorf("checker: %v", v)
 		}
 	}
-	for p := range f.partitions() {
+	for p := range f.partitions {
 		err := f.post.Scan(context.Background(), ns.StreamHistory(p), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(p)}}, func(s post.Stored) error {
 			if s.Header.Get("Drover-Status") == "" {
 				return nil // a stray, which only its own test publishes

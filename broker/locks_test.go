@@ -67,14 +67,14 @@ func ids(places []schemas.LockPlace) string {
 func (f *fleet) stands(lock, scope, holders, waiters string) *schemas.LockRecord {
 	f.t.Helper()
 	var r *schemas.LockRecord
-	for range 6000 {
+	for wait := 20 * time.Millisecond; wait < 10*time.Second; wait += wait / 16 {
 		if r = f.lockOf(lock, scope); r == nil {
 			r = &schemas.LockRecord{}
 		}
 		if ids(r.Holders) == holders && ids(r.Waiters) == waiters {
 			return r
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(wait)
 	}
 	f.t.Fatalf("lock %s: holders %q, waiters %q; want %q, %q", lock, ids(r.Holders), ids(r.Waiters), holders, waiters)
 	return nil
@@ -83,12 +83,12 @@ func (f *fleet) stands(lock, scope, holders, waiters string) *schemas.LockRecord
 // happens waits until the latest run of a workflow has an event of a type, and returns it.
 func (f *fleet) happens(id, typ string) schemas.Event {
 	f.t.Helper()
-	for range 6000 {
+	for wait := 20 * time.Millisecond; wait < 10*time.Second; wait += wait / 16 {
 		events := f.events(id)
 		if i := slices.IndexFunc(events, func(e schemas.Event) bool { return string(e.Type()) == typ }); i >= 0 {
 			return events[i]
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(wait)
 	}
 	f.t.Fatalf("%s has no %s: %v; %v", id, typ, f.types(id), f.api("why", `{"workflowId":"`+id+`"}`)["because"])
 	return schemas.Event{}

@@ -102,7 +102,7 @@ func (f *fleet) messages() uint64 {
 // wantSmall checks that no record and no task holds what should be in the store.
 func (f *fleet) wantSmall() {
 	f.t.Helper()
-	for p := range f.partitions() {
+	for p := range f.partitions {
 		err := f.post.Scan(f.t.Context(), ns.StreamHistory(p), post.ReadOptions{}, func(s post.Stored) error {
 			if len(s.Data) >= 10<<10 {
 				f.t.Errorf("record %d of partition %d has %d bytes", s.Seq, p, len(s.Data))

@@ -61,6 +61,7 @@ func newWorld(t *testing.T, decide decider.Func, charge func(context.Context, []
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.partitions = info.Partitions
 	held, err := claims.Open(w.post, ns.BucketClaims(), claims.Options{Node: "a", Logger: log})
 	if err != nil {
 		t.Fatal(err)

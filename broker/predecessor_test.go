@@ -28,7 +28,7 @@ func TestPredecessorLostNothing(t *testing.T) { // P-8
 		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				first := f.node("a", nil)
-				f.decider("sleep", anHour)
+				f.decider("sleep", sleeper)
 				f.start(`{"workflowId":"s","type":"sleep"}`)
 				f.await("s", schemas.EventTimerScheduled)
 				time.Sleep(10 * time.Second)

@@ -26,7 +26,7 @@ func TestLostTasksAndAlarms(t *testing.T) { // P-8
 		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				first := f.node("a", nil)
-				f.decider("sleep", anHour)
+				f.decider("sleep", sleeper)
 				f.decider("order", one(""))
 				f.start(startO)
 				f.start(`{"workflowId":"s","type":"sleep"}`)

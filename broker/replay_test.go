@@ -220,3 +220,26 @@ func TestReplayRequestsThatAreRefused(t *testing.T) {
 		}
 	})
 }
+
+// To tell of a run that nothing repeats costs no consumer, also when it is read anew from the history.
+func TestNothingRepeatsTheLatestRun(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var consumers atomic.Int64
+		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, "$JS.API.CONSUMER.CREATE."+ns.StreamHistory(0)) {
+				consumers.Add(1)
+			}
+			return cutwire.Pass
+		})
+		f.ended()
+		time.Sleep(20 * time.Second) // from here on it may be purged, so it is looked for
+		before := consumers.Load()
+		if a := f.api("describe", `{"workflowId":"o"}`); a["attempts"] != nil {
+			t.Errorf("got attempts %v, want none", a["attempts"])
+		}
+		f.types("o")
+		if got := consumers.Load() - before; got != 0 {
+			t.Errorf("got %d consumers, want none", got)
+		}
+	})
+}

@@ -45,7 +45,7 @@ func TestTimeouts(t *testing.T) {
 		from, want schemas.EventType
 		after      time.Duration
 	}{
-		{"S1-13 S1-32 start to close", "", `,"startToCloseTimeout":3600`, true, schemas.EventActivityStarted, schemas.EventActivityTimedOut, time.Hour},
+		{"S1-13 S1-32 start to close", "", `,"startToCloseTimeout":900`, true, schemas.EventActivityStarted, schemas.EventActivityTimedOut, 15 * time.Minute},
 		{"S1-14 S1-32 schedule to start", "", `,"scheduleToStartTimeout":30`, false, schemas.EventActivityScheduled, schemas.EventActivityScheduledTimeout, 30 * time.Second},
 		{"S1-32 schedule to close, never begun", "", `,"scheduleToCloseTimeout":0.5`, false, schemas.EventActivityScheduled, schemas.EventActivityTimedOut, 500 * time.Millisecond},
 		{"S1-32 schedule to close, running", "", `,"scheduleToCloseTimeout":90`, true, schemas.EventActivityScheduled, schemas.EventActivityTimedOut, 90 * time.Second},
@@ -53,7 +53,7 @@ func TestTimeouts(t *testing.T) {
 		{"S1-48 the run's default", `,"activityDefaults":{"startToCloseTimeout":45}`, "", true, schemas.EventActivityStarted, schemas.EventActivityTimedOut, 45 * time.Second},
 		{"S1-48 a decision overrides it", `,"activityDefaults":{"startToCloseTimeout":45}`, `,"startToCloseTimeout":5`, true, schemas.EventActivityStarted, schemas.EventActivityTimedOut, 5 * time.Second},
 		{"S1-32 ten minutes if nobody says", "", "", true, schemas.EventActivityStarted, schemas.EventActivityTimedOut, 10 * time.Minute},
-		{"S1-4 S1-31 the workflow's", `,"executionStartToCloseTimeout":3600`, "", false, schemas.EventWorkflowStarted, schemas.EventWorkflowTimedOut, time.Hour},
+		{"S1-4 S1-31 the workflow's", `,"executionStartToCloseTimeout":900`, "", false, schemas.EventWorkflowStarted, schemas.EventWorkflowTimedOut, 15 * time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
@@ -227,16 +227,16 @@ func TestScheduleToStartOfADecision(t *testing.T) { // S1-8
 
 func TestTimerSurvivesItsOwner(t *testing.T) { // S1-16, S1-18, P-8 by P-1
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		slow := func(o *broker.Options) { o.CheckpointEvery = time.Minute } // an idle hour costs less
+		slow := func(o *broker.Options) { o.CheckpointEvery = time.Minute } // what is idle costs less
 		a := f.node("a", nil, slow)
-		f.decider("order", anHour)
+		f.decider("order", tenMinutes)
 		f.start(startO)
 		f.await("o", schemas.EventTimerScheduled)
-		time.Sleep(20 * time.Minute)
+		time.Sleep(3 * time.Minute)
 		a.kill()
 		f.node("b", nil, slow)
 		f.result("o")
-		between(t, "TimerExpired", f.at("o", schemas.EventTimerScheduled), f.at("o", schemas.EventTimerExpired), time.Hour)
+		between(t, "TimerExpired", f.at("o", schemas.EventTimerScheduled), f.at("o", schemas.EventTimerExpired), 10*time.Minute)
 	})
 }
 
@@ -260,7 +260,7 @@ func TestParkedAfterManyFailures(t *testing.T) {
 				t.Fatalf("why: %s, want it to say %q", because, want)
 			}
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(10 * time.Minute)
 		if tries.Load() != 10 {
 			t.Fatalf("%d tries, want 10 and then none", tries.Load())
 		}
@@ -281,7 +281,7 @@ func TestAlarmsAreFenced(t *testing.T) { // P-10
 			}
 			return cutwire.Pass
 		})
-		f.decider("order", anHour)
+		f.decider("order", tenMinutes)
 		f.start(startO)
 		f.await("o", schemas.EventTimerScheduled)
 		time.Sleep(5 * time.Second)
@@ -307,7 +307,7 @@ func TestAlarmsAreFenced(t *testing.T) { // P-10
 		// Someone rings early: nothing expires, and the alarm is armed again.
 		f.publish("drover.default.in.0.o.alarm", `{"run":"r1","due":"2000-01-01T00:00:00Z"}`)
 		f.result("o")
-		between(t, "TimerExpired", f.at("o", schemas.EventTimerScheduled), f.at("o", schemas.EventTimerExpired), time.Hour)
+		between(t, "TimerExpired", f.at("o", schemas.EventTimerScheduled), f.at("o", schemas.EventTimerExpired), 10*time.Minute)
 		time.Sleep(time.Minute)
 		if _, err := f.post.LastBySubject(t.Context(), ns.StreamAlarms(0), "drover.default.alarm.0.>"); err == nil {
 			t.Fatal("the alarm of a closed run is still armed")

@@ -152,11 +152,11 @@ func TestSleepersAreReadAhead(t *testing.T) { // P-2, P-15
 		verdict cutwire.Verdict
 		most    int64 // questions
 	}{
-		{"all is well", cutwire.Pass, 20},
-		{"question lost", cutwire.Swallow, 40},
-		{"asked twice", cutwire.Twice, 40},
-		{"late", cutwire.Late, 40},
-		{"connection lost", cutwire.Break, 400},
+		{"all is well", cutwire.Pass, 15},
+		{"question lost", cutwire.Swallow, 30},
+		{"asked twice", cutwire.Twice, 30},
+		{"late", cutwire.Late, 30},
+		{"connection lost", cutwire.Break, 300},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
@@ -168,7 +168,7 @@ func TestSleepersAreReadAhead(t *testing.T) { // P-2, P-15
 				})
 				f.node("a", wire, func(o *broker.Options) { o.CachedRuns = 1 })
 				f.decider("order", sleeper)
-				const n = 400
+				const n = 300
 				for i := range n {
 					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
 					time.Sleep(10 * time.Millisecond)

@@ -104,13 +104,14 @@ func (w *waiter) wait(ctx context.Context) *Lease {
 	for ctx.Err() == nil {
 		yield := w.opts.Prefer != nil && !w.opts.Prefer()
 		if yield && freeSince.IsZero() || yield && time.Since(freeSince) < w.opts.Backoff {
-			switch free := w.free(ctx); {
-			case !free:
+			err := w.free(ctx)
+			switch {
+			case err != nil:
 				freeSince = time.Time{}
 			case freeSince.IsZero():
 				freeSince = time.Now()
 			}
-			w.sleep(ctx, minPoll)
+			w.sleep(ctx, w.lookAgain(err))
 			continue
 		}
 		l, err := w.claims.TryAcquire(ctx, w.key)
@@ -125,14 +126,14 @@ func (w *waiter) wait(ctx context.Context) *Lease {
 	return nil
 }
 
-// free tells whether the key could be taken.
-func (w *waiter) free(ctx context.Context) bool {
+// free returns nil if the key could be taken.
+func (w *waiter) free(ctx context.Context) error {
 	e, err := w.claims.read(ctx, w.key)
 	if err == nil {
 		err = w.claims.mayTake(ctx, e)
 	}
 	w.report(ctx, err)
-	return err == nil
+	return err
 }
 
 // report logs what keeps the waiter from looking, once for each kind.
@@ -147,7 +148,7 @@ func (w *waiter) report(ctx context.Context, err error) {
 	}
 }
 
-// lookAgain is how long to sleep after a key was not taken.
+// lookAgain is how long to sleep after a key was not taken: it is held, or free and left to others, or cannot be looked at.
 func (w *waiter) lookAgain(err error) time.Duration {
 	held, ok := errors.AsType[*HeldError](err)
 	if !ok {

@@ -178,9 +178,13 @@ func TestHoldPrefers(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		stopB := b.holding(t, claims.HoldOptions{}, keep(&lb))
 		until(t, "the preferred takes it", 500*time.Millisecond, func() bool { return valid(&lb) })
+		before := a.conn.NATS().Stats().OutMsgs
 		time.Sleep(time.Minute)
 		if valid(&la) || !valid(&lb) {
 			t.Fatal("the other one holds it")
+		}
+		if sent := a.conn.NATS().Stats().OutMsgs - before; sent > 80 {
+			t.Fatalf("the other one sent %d messages in a minute, want a look a second at most", sent)
 		}
 		stopB()
 		took := until(t, "the other takes what nobody takes", time.Minute, func() bool { return valid(&la) })
