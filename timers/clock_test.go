@@ -10,7 +10,7 @@ func TestWrongLocalClock(t *testing.T) {
 	for _, skew := range []time.Duration{-10 * time.Minute, 10 * time.Minute, 1000 * time.Hour} {
 		t.Run(fmt.Sprintf("P-15/local clock off by %v", skew), func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
-				old := r.arm("old", time.Now().Add(2*time.Hour + 25*time.Minute))
+				old := r.arm("old", time.Now().Add(2*time.Hour+25*time.Minute))
 				old2 := time.Now().Add(2*time.Hour + 25*time.Minute)
 				time.Sleep(2 * time.Hour) // its timestamp tells little of the server's clock
 				w, _ := r.worker("n1")
