@@ -10,6 +10,9 @@ PKGS     ?= ./...
 TIMEOUT  ?= 14m
 # One package more than there are cores: those that wait for processes leave theirs to others.
 PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
+# The race detector lets each process sleep for a second at its end; there are hundreds, as many tests start others.
+GORACE   ?= atexit_sleep_ms=0
+export GORACE
 BENCH    ?=
 DURATION ?= 10m
 SEED     ?= 0
