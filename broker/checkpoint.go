@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -28,7 +27,7 @@ func (p *partition) tick() {
 	}
 	if p.unwanted++; p.b.share.Mine(p.n) {
 		p.unwanted = 0
-	} else if time.Duration(p.unwanted)*p.b.o.CheckpointEvery > 2*claims.LookEvery {
+	} else if time.Duration(p.unwanted)*p.b.o.CheckpointEvery > 2*p.b.o.Claims.LookEvery() {
 		p.log.Info("handing the partition over: another broker is preferred")
 		p.leave(errElsewhere)
 		return

@@ -24,6 +24,8 @@ const (
 	// claimTTL spares virtual days a million renewals. A restart waits for none of it, since claims of an earlier start of
 	// the same store are taken over at once.
 	claimTTL = time.Hour
+	// lookEvery spares them as many looks for other nodes, of which there are none.
+	lookEvery = time.Minute
 	// checkpointEvery is for virtual time, as claimTTL is. It costs a new owner a longer read.
 	checkpointEvery = 10 * time.Second
 	ownLimit        = 30 * time.Second
@@ -91,7 +93,7 @@ func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*
 	co := claims.Options{Node: node, StoreID: o.server.StoreID(), Boot: o.server.Boot(), Logger: log}
 	bo := broker.Options{Namespace: string(o.ns), Partitions: o.partitions, Node: node, Logger: log}
 	if o.virtual {
-		co.TTL, bo.CheckpointEvery = claimTTL, checkpointEvery
+		co.TTL, co.LookEvery, bo.CheckpointEvery = claimTTL, lookEvery, checkpointEvery
 	}
 	held, err := claims.Open(r.conn, o.ns.BucketClaims(), co)
 	if err != nil {

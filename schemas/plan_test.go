@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/droverhq/drover/schemas"
 )
+
+var seeds = flag.Uint64("seeds", 16, "how many random variants of each message are encoded and decoded")
 
 // vary sets each field below v to its zero, to an edge of its kind, or to anything.
 func vary(d *rand.Rand, v reflect.Value) {
@@ -101,7 +104,7 @@ func varied(t *testing.T, d *rand.Rand) []any {
 
 // The plans and the library write the same bytes, and read the same from them.
 func TestPlansAgreeWithTheLibrary(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range *seeds / 2 {
 		for _, v := range varied(t, rand.New(rand.NewPCG(seed, 7))) {
 			want, err := schemas.MarshalByLibrary(v)
 			if err != nil {
@@ -128,7 +131,7 @@ func TestPlansAgreeWithTheLibrary(t *testing.T) {
 
 // A compact record says what the record said, whatever is in it, and is never larger than the one with names.
 func TestCompactRecords(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range *seeds {
 		d := rand.New(rand.NewPCG(seed, 9))
 		for _, v := range varied(t, d) {
 			want, ok := v.(*schemas.Record)

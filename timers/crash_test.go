@@ -70,7 +70,7 @@ func TestCrashes(t *testing.T) {
 				}
 				r.pending(0)
 				r.expectOne("w", time.Now().Add(time.Minute))
-				r.quiet(5 * time.Minute)
+				r.quiet(2 * time.Minute)
 			})
 		})
 	}

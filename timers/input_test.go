@@ -47,7 +47,7 @@ func TestUnreadableAlarmIsBuried(t *testing.T) {
 					t.Fatalf("got letter %+v, want the alarm and %q", letter, tc.want)
 				}
 				r.expectOne("w", time.Now().Add(time.Minute)) // the worker lives
-				r.quiet(10 * time.Minute)
+				r.quiet(2 * time.Minute)
 			})
 		})
 	}
@@ -73,7 +73,7 @@ func TestTooManyAlarmsEndTheSpell(t *testing.T) {
 		}
 		w := timers.New(conn, &timers.Options{Partitions: 1, Claims: c})
 		w.SetMostAlarms(1)
-		due := time.Now().Add(time.Hour)
+		due := time.Now().Add(10 * time.Minute)
 		r.arm("a", due)
 		r.arm("b", due)
 		stop := r.start(w)

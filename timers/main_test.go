@@ -26,6 +26,8 @@ import (
 const (
 	ns       = subject.Namespace("default")
 	claimTTL = 10 * time.Second
+	// lookEvery is longer than the default, of which an hour of virtual time has 3600; workers see one another come and go without it.
+	lookEvery = 10 * time.Second
 )
 
 func TestMain(m *testing.M) {
@@ -141,7 +143,7 @@ func (r *rig) worker(node string) (*timers.Worker, *post.Conn) {
 
 func (r *rig) workerOn(conn *post.Conn, node string) *timers.Worker {
 	r.t.Helper()
-	c, err := claims.Open(conn, ns.BucketClaims(), claims.Options{Node: node, TTL: claimTTL})
+	c, err := claims.Open(conn, ns.BucketClaims(), claims.Options{Node: node, TTL: claimTTL, LookEvery: lookEvery})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestRingsExactlyWhenDue(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		w, _ := r.worker("n1")
 		now := time.Now()
-		early := r.arm("stored before the worker", now.Add(time.Hour))
+		early := r.arm("stored before the worker", now.Add(20*time.Minute))
 		past := r.arm("past", now.Add(-time.Hour))
 		stop := r.start(w)
 		if got := r.next(); got.wid != "past" || got.Sequence != past {
@@ -28,9 +28,9 @@ func TestRingsExactlyWhenDue(t *testing.T) {
 		odd := now.Add(90*time.Second + 123456789)
 		later := r.arm("stored later / odd.id", odd)
 		r.expect("stored later / odd.id", odd, later)
-		r.expect("stored before the worker", now.Add(time.Hour), early)
+		r.expect("stored before the worker", now.Add(20*time.Minute), early)
 		r.pending(0)
-		r.quiet(time.Hour)
+		r.quiet(10 * time.Minute)
 		if err := stop(); err != nil {
 			t.Fatalf("got %v, want a clean end", err)
 		}
@@ -42,14 +42,14 @@ func TestTheLatestAlarmCounts(t *testing.T) {
 		w, _ := r.worker("n1")
 		r.start(w)
 		now := time.Now()
-		r.arm("moves earlier", now.Add(time.Hour))
+		r.arm("moves earlier", now.Add(10*time.Minute))
 		r.arm("moves later", now.Add(time.Minute))
 		time.Sleep(30 * time.Second)
-		later := r.arm("moves later", now.Add(2*time.Hour))
+		later := r.arm("moves later", now.Add(20*time.Minute))
 		earlier := r.arm("moves earlier", now.Add(40*time.Second))
 		r.expect("moves earlier", now.Add(40*time.Second), earlier)
-		r.expect("moves later", now.Add(2*time.Hour), later)
-		r.quiet(time.Hour)
+		r.expect("moves later", now.Add(20*time.Minute), later)
+		r.quiet(10 * time.Minute)
 	})
 }
 
@@ -92,7 +92,7 @@ func TestTenThousandAlarms(t *testing.T) {
 			delete(due, got.wid)
 		}
 		r.pending(0)
-		r.quiet(10 * time.Minute)
+		r.quiet(2 * time.Minute)
 	})
 }
 
@@ -125,7 +125,7 @@ func TestAnotherWorkerTakesOver(t *testing.T) {
 				}
 				r.expectOne("after", time.Now().Add(time.Minute))
 				r.pending(0)
-				r.quiet(10 * time.Minute)
+				r.quiet(2 * time.Minute)
 			})
 		})
 	}
@@ -160,7 +160,7 @@ func TestNewerAlarmSurvives(t *testing.T) {
 				}
 			}
 			r.pending(0)
-			r.quiet(10 * time.Minute)
+			r.quiet(2 * time.Minute)
 		})
 	})
 }
@@ -208,7 +208,7 @@ func TestDeletedAlarmRingsInVain(t *testing.T) {
 		}
 		r.expect("w", due, seq) // the owner finds nothing due
 		r.expectOne("w", time.Now().Add(time.Minute))
-		r.quiet(10 * time.Minute)
+		r.quiet(2 * time.Minute)
 	})
 }
 

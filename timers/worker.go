@@ -56,7 +56,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		})
 	})
 	ends := make([]spellEnd, w.opts.Partitions)
-	wg.Go(func() { yield(holding, share, ends) })
+	wg.Go(func() { yield(holding, w.opts.Claims.LookEvery(), share, ends) })
 	for p := range w.opts.Partitions {
 		prefer := func() bool { return share.Mine(p) }
 		wg.Go(func() {
@@ -117,8 +117,8 @@ func (e *spellEnd) look(wanted bool) {
 }
 
 // yield gives up what other workers should have, until ctx ends.
-func yield(ctx context.Context, share *claims.Share, ends []spellEnd) {
-	for pause(ctx, claims.LookEvery) {
+func yield(ctx context.Context, every time.Duration, share *claims.Share, ends []spellEnd) {
+	for pause(ctx, every) {
 		for p := range ends {
 			ends[p].look(share.Mine(p))
 		}

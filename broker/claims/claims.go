@@ -91,6 +91,9 @@ func Open(conn *post.Conn, bucket string, o Options) (*Claims, error) {
 // TTL is how long a claim outlives its holder.
 func (c *Claims) TTL() time.Duration { return c.opts.TTL }
 
+// LookEvery is how often a [Share] looks who else is alive.
+func (c *Claims) LookEvery() time.Duration { return c.opts.LookEvery }
+
 // Node is the name that others see.
 func (c *Claims) Node() string { return c.opts.Node }
 

@@ -16,13 +16,14 @@ import (
 
 func TestOptions(t *testing.T) {
 	for want, o := range map[string]claims.Options{
-		"Node is empty": {},
-		"control":       {Node: "a\nb"},
-		"TTL is 999ms":  {Node: "a", TTL: 999 * time.Millisecond},
-		"TTL is -1s":    {Node: "a", TTL: -time.Second},
-		"TTL is 2h0m0s": {Node: "a", TTL: 2 * time.Hour},
-		`Boot is ""`:    {Node: "a", StoreID: "S"},
-		`StoreID is ""`: {Node: "a", Boot: "B"},
+		"Node is empty":    {},
+		"control":          {Node: "a\nb"},
+		"TTL is 999ms":     {Node: "a", TTL: 999 * time.Millisecond},
+		"TTL is -1s":       {Node: "a", TTL: -time.Second},
+		"TTL is 2h0m0s":    {Node: "a", TTL: 2 * time.Hour},
+		"LookEvery is -1s": {Node: "a", LookEvery: -time.Second},
+		`Boot is ""`:       {Node: "a", StoreID: "S"},
+		`StoreID is ""`:    {Node: "a", Boot: "B"},
 	} {
 		if _, err := claims.Open(nil, bucket, o); !errors.Is(err, claims.ErrInvalidOptions) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error about %s", err, want)

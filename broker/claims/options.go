@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	defaultTTL = 10 * time.Second
-	minTTL     = time.Second // the server's shortest
-	maxTTL     = time.Hour
+	defaultTTL  = 10 * time.Second
+	defaultLook = time.Second
+	minTTL      = time.Second // the server's shortest
+	maxTTL      = time.Hour
 )
 
 // Reasons for which a key is not taken, or a lease has ended. Compare with errors.Is.
@@ -77,6 +78,9 @@ type Options struct {
 	Node string
 	// TTL is how long a claim outlives its holder, 1 s to 1 h. It is renewed every third of it. Defaults to 10 s.
 	TTL time.Duration
+	// LookEvery is how often a [Share] looks who else is alive, up to 1 h. What the bucket tells of its own accord comes sooner; a node
+	// that has expired is only seen so. Defaults to 1 s.
+	LookEvery time.Duration
 	// StoreID and Boot are those of the embedded server of this process. Claims of another boot of the same store are
 	// taken over at once. Both or none. Default to none.
 	StoreID, Boot string
@@ -87,6 +91,7 @@ type Options struct {
 // withDefaults fills in what was left out.
 func (o Options) withDefaults() Options {
 	o.TTL = cmp.Or(o.TTL, defaultTTL)
+	o.LookEvery = cmp.Or(o.LookEvery, defaultLook)
 	if o.Logger == nil {
 		silent := logrus.New()
 		silent.SetOutput(io.Discard)
@@ -103,6 +108,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("%w: %w", ErrInvalidOptions, subject.ValidateID("Node", o.Node))
 	case o.TTL < minTTL || o.TTL > maxTTL:
 		return fmt.Errorf("%w: TTL is %v: use %v to %v, or 0 for %v", ErrInvalidOptions, o.TTL, minTTL, maxTTL, defaultTTL)
+	case o.LookEvery < 0 || o.LookEvery > maxTTL:
+		return fmt.Errorf("%w: LookEvery is %v: use up to %v, or 0 for %v", ErrInvalidOptions, o.LookEvery, maxTTL, defaultLook)
 	case (o.StoreID == "") != (o.Boot == ""):
 		return fmt.Errorf("%w: StoreID is %q and Boot is %q: give both, those of the embedded server, or none", ErrInvalidOptions, o.StoreID, o.Boot)
 	}

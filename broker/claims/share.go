@@ -12,9 +12,6 @@ import (
 	"github.com/droverhq/drover/internal/bucketkey"
 )
 
-// LookEvery is how often a [Share] looks who else is alive. What the bucket tells of its own accord comes sooner.
-const LookEvery = time.Second
-
 // The roles that spread partitions over their nodes. The name begins the claim by which a live node is known to the others.
 const (
 	RoleBroker = "broker"
@@ -64,7 +61,7 @@ func (s *Share) Watch(ctx, leaving context.Context, left func(), complain func(e
 		} else if ctx.Err() == nil {
 			complain(err)
 		}
-		if !pause(ctx, LookEvery) {
+		if !pause(ctx, c.opts.LookEvery) {
 			return
 		}
 	}
@@ -78,7 +75,7 @@ func (c *Claims) recent(ctx context.Context) ([]Info, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { <-c.looking }()
-	if c.seen != nil && time.Since(c.seenAt) < LookEvery*9/10 {
+	if c.seen != nil && time.Since(c.seenAt) < c.opts.LookEvery*9/10 {
 		return c.seen, nil
 	}
 	at := time.Now()
@@ -94,7 +91,7 @@ func (s *Share) update(held []Info) {
 	defer s.mu.Unlock()
 	s.live = s.live[:0:0]
 	for _, i := range held {
-		if name, ok := strings.CutPrefix(i.Key, s.prefix); ok && !i.Expired && time.Since(s.gone[name]) > 2*LookEvery {
+		if name, ok := strings.CutPrefix(i.Key, s.prefix); ok && !i.Expired && time.Since(s.gone[name]) > 2*s.claims.opts.LookEvery {
 			s.live = append(s.live, name)
 		}
 	}

@@ -19,7 +19,9 @@ const (
 	reconnectJitter    = 50 * time.Millisecond
 	pingInterval       = 5 * time.Second
 	maxPings           = 2
-	defaultAPI         = "$JS.API"
+	// The other end of a pipe inside the process cannot fall silent, so pings find nothing; virtual years would be full of them.
+	pipePingInterval = time.Hour
+	defaultAPI       = "$JS.API"
 )
 
 // Options says where and as whom to connect. At most one way to authenticate may be given: CredsFile, NKeyFile,
@@ -152,7 +154,7 @@ func (o Options) natsOptions() ([]nats.Option, error) {
 		nats.ReconnectBufSize(-1), nats.CustomInboxPrefix(o.InboxPrefix),
 	}
 	if o.InProcess != nil {
-		opts = append(opts, nats.InProcessServer(gatheredPipes{o.InProcess}))
+		opts = append(opts, nats.InProcessServer(gatheredPipes{o.InProcess}), nats.PingInterval(pipePingInterval))
 	} else {
 		// A cut without a reset is noticed in 10 to 15 seconds; a pipe inside the process cannot be cut so.
 		opts = append(opts, nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings),

@@ -121,7 +121,7 @@ var errCut = errors.New("cut here")
 
 // P-14: a janitor that dies before any of its requests leaves whole runs, and the next one goes on.
 func TestP14CrashAtEveryPurge(t *testing.T) {
-	for cut := range 6 {
+	for _, cut := range cuts(t, 6) {
 		t.Run(strconv.Itoa(cut), func(t *testing.T) {
 			live(t, ops.Options{FlowDefault: "0", Default: "0"}, func(h *house) {
 				h.run("raw", "chain", says{Again: 2})

@@ -2,6 +2,7 @@ package retention_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -15,10 +16,12 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
+var games = flag.Uint64("games", 2, "retention: how many games are played")
+
 // A game of starts, signals, ends, crashes and passes: what is open is never touched, every history is whole at any moment, and in
 // the end each group is what the simple model of package internal/retention leaves of it. The seeds are fixed; each is a game.
 func TestGame(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range *games {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			live(t, ops.Options{FlowDefault: "2", Default: "min(3, 90m)"}, func(h *house) {
 				g := &game{house: h, dice: rand.New(rand.NewPCG(seed, 7)), open: map[string]bool{}}

@@ -3,6 +3,8 @@ package retention_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +25,23 @@ type house struct {
 	t *testing.T
 	j *retention.Janitor
 	o retention.Options
+}
+
+// The default is what fits into a run of all tests.
+var everyCut = flag.Int("cuts", 0, "retention: crash before every n-th request; 0 = before every other one, 1 = before all of them")
+
+// cuts are the requests of n before which a test crashes. A share begins anywhere, so that in the end all have their turn.
+func cuts(t *testing.T, n int) (all []int) {
+	t.Helper()
+	step := *everyCut
+	if step == 0 {
+		step = 2
+	}
+	for cut := rand.IntN(step); cut < n; cut += step {
+		all = append(all, cut)
+	}
+	t.Logf("%d of %d cuts: %v", len(all), n, all)
+	return all
 }
 
 const ns = subject.Namespace("default")
