@@ -3,6 +3,7 @@ package broker_test
 import (
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type duo struct {
 	over    atomic.Bool // what is judged is over
 	offered atomic.Int64
 	ended   chan struct{}
+	heirs   sync.WaitGroup // who replace the dead
 }
 
 // live starts them. judge sees what the first of a role publishes.
@@ -40,7 +42,7 @@ func (w *duo) live(judge map[string]func(string, []byte) cutwire.Verdict) {
 	}
 	owner := w.node("a", only("owner"))
 	workers := w.pairs("w1", pairSteps, only("workers"))
-	go func() {
+	w.heirs.Go(func() {
 		select {
 		case <-owner.wire.Killed():
 		case <-owner.failed:
@@ -49,20 +51,23 @@ func (w *duo) live(judge map[string]func(string, []byte) cutwire.Verdict) {
 		}
 		owner.stop()
 		w.node("b", nil)
-	}()
-	go func() {
+	})
+	w.heirs.Go(func() {
 		select {
 		case <-workers.wire.Killed():
 			w.pairs("w2", pairSteps, nil)
 		case <-w.ended:
 		}
-	}()
+	})
 }
 
 // work runs the workflows and checks that all happened as if nothing had happened.
 func (w *duo) work() {
 	w.t.Helper()
-	defer close(w.ended)
+	defer func() {
+		close(w.ended)
+		w.heirs.Wait()
+	}()
 	time.Sleep(time.Second)
 	for n := range pairRuns {
 		start := fmt.Sprintf(`{"workflowId":"w%d","type":"order","run":"r%d","requestId":"q%d"}`, n, n, n)
