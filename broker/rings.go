@@ -23,6 +23,8 @@ const (
 	ringPatience = time.Second
 	// pealAnswer is how long outcomes of rings are gathered for one answer.
 	pealAnswer = 2 * time.Millisecond
+	// mostSoon bounds how many runs are read before their alarms are due.
+	mostSoon = 512
 )
 
 // peal is the rings that came in one message.
@@ -36,12 +38,32 @@ type peal struct {
 // ringsCame takes rings, on the connection's goroutine.
 func (p *partition) ringsCame(m post.Msg) {
 	q := &schemas.Rings{}
-	if err := schemas.Unmarshal(m.Data, q); err != nil || !answerable(m.Reply) {
+	err := schemas.Unmarshal(m.Data, q)
+	if err == nil && len(q.Soon) > 0 {
+		p.loop.post(func() { p.wakeSoon(q.Soon) })
+		return
+	}
+	if err != nil || !answerable(m.Reply) {
 		p.log.WithError(err).Debug("rings that cannot be read; they come by the inbox")
 		p.answerRings(m.Reply, &schemas.RingsAnswer{Refused: true})
 		return
 	}
 	p.loop.post(func() { p.takeRings(q, m.Reply) })
+}
+
+// wakeSoon reads parked runs whose alarms are due in a moment. Whoever says so may be wrong: they are parked again.
+func (p *partition) wakeSoon(wids []string) {
+	if p.sealed() || !p.lease.Valid() {
+		return
+	}
+	for _, wid := range wids[:min(len(wids), mostSoon)] {
+		if len(p.runs) >= p.b.o.CachedRuns { // another one would be parked for it, perhaps one that was just read
+			return
+		}
+		if _, ok := p.parked.Find(wid); ok {
+			p.get(wid)
+		}
+	}
 }
 
 func (p *partition) takeRings(q *schemas.Rings, reply string) {

@@ -60,6 +60,7 @@ func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
 			break
 		}
 		s.flying++
+		s.rung = time.Now()
 		a := s.book.alarms.At(id)
 		calls = append(calls, call{id: id, subject: s.prefix + string(s.book.alarms.Text(id)), seq: a.seq, fence: a.fence, due: a.due})
 	}

@@ -31,14 +31,17 @@ type spell struct {
 	wake      chan struct{} // the queue's head or the clock has changed, or a ring got its outcome
 	dirty     chan struct{} // there is scrap
 
-	mu      sync.Mutex
-	prefix  string // of the alarms' subjects; the book has the rest
-	book    book
-	full    bool // the book is: not all alarms are in it
-	flying  int
-	failing bool
-	epoch   int     // counts reconnects
-	scraps  []scrap // to delete
+	mu     sync.Mutex
+	prefix string // of the alarms' subjects; the book has the rest
+	book   book
+	full   bool // the book is: not all alarms are in it
+	flying int
+	rung   time.Time // when something was taken off the book last
+	// foretold is when the first alarm is due of those that the owner was told of last, in Unix nanoseconds.
+	foretold int64
+	failing  bool
+	epoch    int     // counts reconnects
+	scraps   []scrap // to delete
 	// sweeping says that some of them are being deleted.
 	sweeping bool
 	// noPurge: the server does not let us. finishing: the spell ends as planned.
@@ -101,7 +104,7 @@ func (s *spell) run(ctx context.Context) (err error) {
 		}
 		wait, more := s.ringDue()
 		if more {
-			timer.Reset(wait)
+			timer.Reset(s.foretell(wait))
 		} else {
 			timer.Stop()
 		}

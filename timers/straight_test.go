@@ -32,6 +32,9 @@ func (r *rig) owner(answer func(*schemas.Rings) *schemas.RingsAnswer) *atomic.In
 		if err := schemas.Unmarshal(m.Data, q); err != nil {
 			r.t.Errorf("got %q (%v), want rings", m.Data, err)
 		}
+		if len(q.Soon) > 0 {
+			return
+		}
 		for _, d := range q.Rings {
 			if d.Run != "RUN" || d.Fence != 7 || time.Now().Before(d.Due.Time()) {
 				r.t.Errorf("at %v: got the ring %+v, want one that is due, of the fence 7", time.Now(), d)
