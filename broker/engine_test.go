@@ -304,3 +304,23 @@ func TestTooLargeMessagesAreParked(t *testing.T) { // bad input
 		f.wantTypes("o", oneActivity...)
 	})
 }
+
+// A server that dies with the first question of a broker in hand, or an answer that is lost, keeps no broker from beginning.
+func TestFirstQuestionIsAskedAgain(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var asked atomic.Int64
+		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			if subj == "$JS.API.STREAM.INFO."+ns.StreamHistory(0) && asked.Add(1) == 1 {
+				return cutwire.Swallow
+			}
+			return cutwire.Pass
+		})
+		f.decider("order", func(*decisionTask) string { return complete })
+		time.Sleep(5 * time.Second)
+		f.start(startO)
+		f.completes("o")
+		if got := asked.Load(); got < 2 {
+			t.Errorf("the server was asked %d times, want again", got)
+		}
+	})
+}
