@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/execution"
@@ -237,30 +235,15 @@ func (b *Broker) watchClock(ctx context.Context) {
 	}
 }
 
-// askAgain is how long the question for the server's time may be without an answer: one that a server took with it when it died, say.
-const askAgain = 2 * time.Second
-
-// askStream asks for the state of the first partition's history until there is an answer or ctx ends.
-func (b *Broker) askStream(ctx context.Context) (jetstream.Stream, error) {
-	for {
-		once, cancel := context.WithTimeout(ctx, askAgain)
-		s, err := b.reads.JetStream().Stream(once, b.ns.StreamHistory(0))
-		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-			return s, err
-		}
-	}
-}
-
 // askTime takes a fresh reading of the clock that stamps the records.
 func (b *Broker) askTime(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	s, err := b.askStream(ctx)
+	at, err := b.reads.StreamTime(ctx, b.ns.StreamHistory(0))
 	if err != nil {
 		return fmt.Errorf("stream %s: %w; make the namespace first", b.ns.StreamHistory(0), err)
 	}
-	b.observe(s.CachedInfo().TimeStamp)
+	b.observe(at)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package post
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 type streamInfo struct {
@@ -30,6 +31,19 @@ func (c *Conn) StreamState(ctx context.Context, stream string) (first, last uint
 func (c *Conn) StreamLastSeq(ctx context.Context, stream string) (uint64, error) {
 	_, last, err := c.StreamState(ctx, stream)
 	return last, err
+}
+
+// StreamTime is the time of a stream's leader, which stamps its messages; the zero time from servers that do not tell it.
+func (c *Conn) StreamTime(ctx context.Context, stream string) (time.Time, error) {
+	if err := checkName("stream", stream); err != nil {
+		return time.Time{}, err
+	}
+	var info struct {
+		answer
+		Time time.Time `json:"ts"`
+	}
+	err := c.call(ctx, "STREAM.INFO."+stream, struct{}{}, &info)
+	return info.Time, err
 }
 
 // StreamSubjects lists the subjects of a stream that match a filter (wildcards allowed), in no order. The leader answers. It
