@@ -33,11 +33,17 @@ type writer struct {
 	t    testing.TB
 	box  *Outbox
 	next uint64 // predicted
-	acks chan Ack
+	acks chan outcomeOf
+}
+
+// outcomeOf is that of the n-th message, from 1 on.
+type outcomeOf struct {
+	Ack
+	n uint64
 }
 
 func newWriter(t testing.TB, c *Conn, o OutboxOptions) *writer {
-	return &writer{t: t, box: outbox(t, c, o), acks: make(chan Ack, 10_000)}
+	return &writer{t: t, box: outbox(t, c, o), acks: make(chan outcomeOf, 10_000)}
 }
 
 func (w *writer) send(n int, size int) {
@@ -47,7 +53,8 @@ func (w *writer) send(n int, size int) {
 		ExpectLastSeq(h, w.next)
 		ExpectLastSubjectSeq(h, 0)
 		w.next++
-		w.box.Send("s."+strconv.FormatUint(w.next, 10), h, body, func(a Ack) { w.acks <- a })
+		n := w.next
+		w.box.Send("s."+strconv.FormatUint(n, 10), h, body, func(a Ack) { w.acks <- outcomeOf{a, n} })
 		clear(h) // it may be used again
 	}
 }
@@ -136,7 +143,8 @@ func TestGroupIsRefusedAsOne(t *testing.T) {
 		if i == 10 {
 			subject = "s.foreign"
 		}
-		w.box.Send(subject, h, nil, func(a Ack) { w.acks <- a })
+		n := w.next
+		w.box.Send(subject, h, nil, func(a Ack) { w.acks <- outcomeOf{a, n} })
 	}
 	if a := receive(t, w.acks); a.Err != nil {
 		t.Fatal(a.Err)
