@@ -135,7 +135,13 @@ func (p *Process) ShowLog() {
 		p.t.Log(err)
 		return
 	}
-	p.t.Logf("process %d has ended with %v; the end of %s:\n%s", p.PID(), p.Err, p.Log, b[max(0, len(b)-most):])
+	state := "has not ended"
+	select {
+	case <-p.Ended:
+		state = fmt.Sprintf("has ended with %v", p.Err)
+	default:
+	}
+	p.t.Logf("process %d %s; the end of %s:\n%s", p.PID(), state, p.Log, b[max(0, len(b)-most):])
 }
 
 // Signal sends a signal; a process that has ended takes none.
