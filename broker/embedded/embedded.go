@@ -68,6 +68,7 @@ type Server struct {
 	writable   writable
 	stage      stage
 	expendable expendable
+	defined    defined
 
 	predecessors []string // see ended.go
 	started      bool     // all that was in the store is served
@@ -116,7 +117,7 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.bind(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.removeTorn(), s.removeHalfMade()); err != nil {
+	if err := errors.Join(s.removeTorn(), s.mendDefinitions()); err != nil {
 		return unusable(s.store.dir, err)
 	}
 	if err := s.takeEnded(); err != nil {

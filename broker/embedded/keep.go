@@ -28,6 +28,7 @@ const keptPerSync = 4
 // seventh of the server's CPU.
 type keeper struct {
 	dir     string // of JetStream
+	defined *defined
 	folders map[string]*folder
 	listed  bool // this look has read a folder anew
 }
@@ -46,19 +47,25 @@ const folderGrain = 100 * time.Millisecond
 // definitionFiles define a stream or a consumer, each in its folder.
 var definitionFiles = []string{server.JetStreamMetaFile, server.JetStreamMetaFileSum, server.JetStreamMetaFileKey}
 
-func newKeeper(storeDir string) *keeper {
-	return &keeper{dir: filepath.Join(storeDir, server.JetStreamStoreDir), folders: make(map[string]*folder)}
+func newKeeper(storeDir string, d *defined) *keeper {
+	return &keeper{dir: filepath.Join(storeDir, server.JetStreamStoreDir), defined: d, folders: make(map[string]*folder)}
 }
 
-// keep syncs what has changed since the last call. A file that is gone by then was deleted or is being replaced.
+// keep syncs what has changed since the last call, and notes the streams whose definitions are durable. A file that is gone by
+// then was deleted or is being replaced.
 func (k *keeper) keep() error {
 	var failed error
+	var durable []string
 	k.listed = false
 	for _, account := range k.below(k.dir) {
 		streams := filepath.Join(k.dir, account, "streams")
 		for _, name := range k.below(streams) {
 			stream := filepath.Join(streams, name)
-			failed = errors.Join(failed, k.sync(stream))
+			if err := k.sync(stream); err != nil {
+				failed = errors.Join(failed, err)
+			} else if k.folders[stream].defined() {
+				durable = append(durable, account+"/"+name)
+			}
 			consumers := filepath.Join(stream, "obs")
 			for _, name := range k.below(consumers) {
 				failed = errors.Join(failed, k.sync(filepath.Join(consumers, name)))
@@ -71,7 +78,12 @@ func (k *keeper) keep() error {
 		}
 		f.looked = false
 	}
-	return failed
+	return errors.Join(failed, k.defined.note(durable))
+}
+
+// defined tells whether both files of a definition are synced.
+func (f *folder) defined() bool {
+	return f != nil && !f.synced[server.JetStreamMetaFile].IsZero() && !f.synced[server.JetStreamMetaFileSum].IsZero()
 }
 
 // look tells whether a folder may hold something new; nil if it is gone.
@@ -159,16 +171,16 @@ func syncPath(name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// keepDefinitions runs a keeper until quit is closed.
+// keepDefinitions runs a keeper until quit is closed, with a last look then.
 func (s *Server) keepDefinitions(quit <-chan struct{}) {
-	k := newKeeper(s.store.dir)
+	k := newKeeper(s.store.dir, &s.defined)
 	tick := time.NewTicker(cmp.Or(s.opts.SyncInterval, devSyncInterval) / keptPerSync)
 	defer tick.Stop()
 	complained := false
-	for {
+	for last := false; !last; {
 		select {
 		case <-quit:
-			return
+			last = true
 		case <-tick.C:
 		}
 		err := k.keep()

@@ -12,7 +12,7 @@ import (
 // time has changed.
 func TestKeeperFindsNews(t *testing.T) {
 	dir := t.TempDir()
-	k := newKeeper(dir)
+	k := newKeeper(dir, &defined{path: filepath.Join(dir, definedFile)})
 	streams := filepath.Join(k.dir, "$G", "streams")
 	write := func(folder, name string) {
 		t.Helper()
