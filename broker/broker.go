@@ -227,6 +227,9 @@ func (b *Broker) Fence(ctx context.Context, partition int, claim uint64) error {
 // messages alone, which would be behind by their age.
 const clockEvery = 30 * time.Second
 
+// exchanges are asked for one after the other: deadlines are late by what the fastest takes.
+const exchanges = 3
+
 func (b *Broker) watchClock(ctx context.Context) {
 	for pause(ctx, clockEvery) == nil {
 		if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
@@ -239,16 +242,22 @@ func (b *Broker) watchClock(ctx context.Context) {
 func (b *Broker) askTime(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	at, err := b.reads.StreamTime(ctx, b.ns.StreamHistory(0))
-	if err != nil {
-		return fmt.Errorf("stream %s: %w; make the namespace first", b.ns.StreamHistory(0), err)
+	for range exchanges {
+		asked := time.Now() // of several tries the first: the bound is then too high, and still one
+		at, err := b.reads.StreamTime(ctx, b.ns.StreamHistory(0))
+		if err != nil {
+			return fmt.Errorf("stream %s: %w; make the namespace first", b.ns.StreamHistory(0), err)
+		}
+		b.clock.ObserveExchange(asked, at, time.Now())
 	}
-	b.observe(at)
 	return nil
 }
 
 func (b *Broker) observe(server time.Time) { b.clock.Observe(server, time.Now()) }
 
 func (b *Broker) now() schemas.Timestamp { return schemas.At(b.clock.Now(time.Now())) }
+
+// latest is a time at or after that of the server: no record that is acknowledged by now has a later stamp.
+func (b *Broker) latest() schemas.Timestamp { return schemas.At(b.clock.Latest(time.Now())) }
 
 func (b *Broker) partitionOf(wid string) int { return subject.Partition(wid, b.o.Partitions) }

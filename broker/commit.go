@@ -11,8 +11,8 @@ import (
 // envelopeRoom is what a message may need besides its body: headers, and the record around the payloads.
 const envelopeRoom = 64 << 10
 
-// rebaseMargin is added to the corrected clock at an acknowledgement, which takes the place of the record's own timestamp:
-// measured, the estimate can lie some microseconds before that.
+// rebaseMargin is how far at least the base of deadlines lies behind the corrected clock at an acknowledgement. The bound from above says
+// that for certain, as long as both clocks go at one rate.
 const rebaseMargin = schemas.Duration(500 * time.Microsecond)
 
 // commit is one record on its way.
@@ -157,7 +157,7 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 	if r.whole = c.first == 1 || c.snapshot; c.snapshot {
 		r.snapshot, r.since = c.sequence, 0
 	}
-	r.at = p.now().Add(rebaseMargin)
+	r.at = max(p.now().Add(rebaseMargin), p.b.latest())
 	r.state.Rebase(c.first, r.at)
 	r.window = append(r.window, c.events...)
 	r.window, r.windowFrom = trim(r.window, r.windowFrom, r.state.Decision.Previous)

@@ -333,27 +333,54 @@ func TestRingCountsByItsServerTime(t *testing.T) { // P-15
 		}
 		f.result("o")
 		between(t, "TimerExpired", f.at("o", schemas.EventTimerScheduled), f.at("o", schemas.EventTimerExpired), time.Minute)
-		// And not before the server's time of the record that set it.
-		var set, rung time.Time
-		err := f.post.Scan(t.Context(), ns.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s post.Stored) error {
-			var r schemas.Record
-			if err := schemas.Unmarshal(s.Data, &r); err != nil {
-				return err
-			}
-			for _, e := range r.Events {
-				switch e.Type() {
-				case schemas.EventTimerScheduled:
-					set = s.Time
-				case schemas.EventTimerExpired:
-					rung = s.Time
-				}
-			}
-			return nil
-		})
-		if err != nil || rung.Sub(set) < time.Minute {
-			t.Fatalf("expired %v after the record that set it (%v)", rung.Sub(set), err)
-		}
+		f.notBeforeItsRecord(time.Minute)
 	})
+}
+
+// A broker knows the server's clock from answers that came late. What it then hears in time must not make a timer early that was set
+// before.
+func TestTimerOfABrokerThatHearsLate(t *testing.T) { // P-15
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		a := f.node("a", nil)
+		a.wire.Lag(30 * time.Millisecond)
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("TimerExpired") {
+				return complete
+			}
+			return `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":5}}]`
+		})
+		f.api("list", "{}")
+		a.wire.Lag(0)
+		f.start(startO)
+		f.await("o", schemas.EventTimerScheduled)
+		f.publish("drover.default.in.0.o.alarm", `{"run":"r1","due":"2000-01-01T00:00:00Z"}`) // it bears the server's time
+		f.result("o")
+		f.notBeforeItsRecord(5 * time.Second)
+	})
+}
+
+// notBeforeItsRecord wants the one timer to have expired so long behind the record that set it, by the server's stamps.
+func (f *fleet) notBeforeItsRecord(limit time.Duration) {
+	f.t.Helper()
+	var set, rung time.Time
+	err := f.post.Scan(f.t.Context(), ns.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s post.Stored) error {
+		var r schemas.Record
+		if err := schemas.Unmarshal(s.Data, &r); err != nil {
+			return err
+		}
+		for _, e := range r.Events {
+			switch e.Type() {
+			case schemas.EventTimerScheduled:
+				set = s.Time
+			case schemas.EventTimerExpired:
+				rung = s.Time
+			}
+		}
+		return nil
+	})
+	if err != nil || set.IsZero() || rung.Sub(set) < limit {
+		f.t.Fatalf("the timer expired %v after the record that set it (%v), want %v", rung.Sub(set), err, limit)
+	}
 }
 
 func TestExpiredClaimWritesNothing(t *testing.T) { // S3-9, S3-13, P-16

@@ -2,9 +2,11 @@
 // workers, and whoever judges whether a claim has expired (PROTOCOL.md, P-15).
 //
 // Invariants:
-//   - The estimate is never ahead of the server. A message is stamped before it is received, so server - local is too
+//   - The estimate [Server.Now] is never ahead of the server. A message is stamped before it is received, so server - local is too
 //     small by the time it travelled, and the largest such difference is the best bound from below. What is done when
 //     the estimate says so is done late by that time, never early.
+//   - The estimate [Server.Latest] is never behind it, within two windows of an exchange. A question is sent before the server stamps its
+//     answer, so server - local at the question is too large, and the smallest such difference is the best bound from above.
 //   - A step of the local wall clock changes nothing: local time is counted on the monotonic reading of the first
 //     local time that was seen. That reading stands still while the machine is suspended; until the next observation
 //     the estimate is then behind, which is the safe side.
@@ -19,6 +21,7 @@
 package clock
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -36,13 +39,25 @@ type Server struct {
 type state struct {
 	base   time.Time // the first local time seen; others are counted from it
 	window int64     // number of the window that current belongs to
-	// current and previous are the largest server - local of their windows. With one window known they are equal.
+	// current and previous are the largest server - local of their windows at the receiver. With one window known they are equal.
 	current, previous time.Duration
+	// ceiling and ceilingBefore are the smallest of their windows at the asker, or unasked.
+	ceiling, ceilingBefore time.Duration
 }
+
+// unasked is the ceiling of a window without an exchange.
+const unasked = time.Duration(math.MaxInt64)
 
 // Observe takes note of a timestamp of the server that was received at local: time.Now() at the receiver, taken after
 // the message had arrived. A timestamp that was old when it arrived does no harm; a zero one is ignored.
-func (s *Server) Observe(server, local time.Time) {
+func (s *Server) Observe(server, local time.Time) { s.note(server, time.Time{}, local) }
+
+// ObserveExchange takes note of a timestamp that the server made between two local times: before the question was sent, and behind
+// its answer.
+func (s *Server) ObserveExchange(asked, server, answered time.Time) { s.note(server, asked, answered) }
+
+// note has the zero time as asked if nothing was.
+func (s *Server) note(server, asked, local time.Time) {
 	if server.IsZero() {
 		return
 	}
@@ -50,13 +65,15 @@ func (s *Server) Observe(server, local time.Time) {
 	for {
 		old := s.state.Load()
 		if old == nil {
-			offset := server.Sub(local)
-			if s.state.CompareAndSwap(nil, &state{base: local, current: offset, previous: offset}) {
+			first := &state{base: local, current: math.MinInt64, ceiling: unasked, ceilingBefore: unasked}
+			next := first.with(server, asked, local)
+			next.previous = next.current
+			if s.state.CompareAndSwap(nil, next) {
 				return
 			}
 			continue
 		}
-		next := old.with(server, local)
+		next := old.with(server, asked, local)
 		if next == nil || s.state.CompareAndSwap(old, next) {
 			return
 		}
@@ -64,17 +81,23 @@ func (s *Server) Observe(server, local time.Time) {
 }
 
 // with returns the state after an observation, or nil when nothing changes.
-func (s *state) with(server, local time.Time) *state {
+func (s *state) with(server, asked, local time.Time) *state {
 	elapsed := local.Sub(s.base)
-	offset := server.Sub(s.base) - elapsed
+	floor, ceiling := server.Sub(s.base)-elapsed, unasked
+	if !asked.IsZero() {
+		ceiling = server.Sub(s.base) - asked.Sub(s.base)
+	}
 	// What comes late, from a window that is over, counts in the current one: it is a true bound there too.
 	switch window := int64(elapsed / Window); {
 	case window > s.window+1:
-		return &state{base: s.base, window: window, current: offset, previous: offset}
+		return &state{base: s.base, window: window, current: floor, previous: floor, ceiling: ceiling, ceilingBefore: unasked}
 	case window > s.window:
-		return &state{base: s.base, window: window, current: offset, previous: s.current}
-	case offset > s.current:
-		return &state{base: s.base, window: s.window, current: offset, previous: s.previous}
+		return &state{base: s.base, window: window, current: floor, previous: s.current, ceiling: ceiling, ceilingBefore: s.ceiling}
+	case floor > s.current || ceiling < s.ceiling:
+		return &state{
+			base: s.base, window: s.window, current: max(s.current, floor), previous: s.previous,
+			ceiling: min(s.ceiling, ceiling), ceilingBefore: s.ceilingBefore,
+		}
 	default:
 		return nil
 	}
@@ -88,6 +111,20 @@ func (s *Server) Now(local time.Time) time.Time {
 		return time.Time{}
 	}
 	return st.base.Round(0).Add(local.Sub(st.base) + max(st.current, st.previous))
+}
+
+// Latest gives a time at or after that of the server: what it has stamped by the local time bears none that is later. It is [Server.Now]
+// as long as there was no exchange, or none for two windows.
+func (s *Server) Latest(local time.Time) time.Time {
+	st := s.state.Load()
+	if st == nil {
+		return time.Time{}
+	}
+	offset := max(st.current, st.previous)
+	if c := min(st.ceiling, st.ceilingBefore); c != unasked {
+		offset = max(offset, c) // a server that was set on is ahead of what was asked before
+	}
+	return st.base.Round(0).Add(local.Sub(st.base) + offset)
 }
 
 // Known tells whether anything was observed.

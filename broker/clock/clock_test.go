@@ -108,6 +108,77 @@ func TestServerIsNeverAhead(t *testing.T) {
 	}))
 }
 
+// TestServerIsNeverBehindLatest draws exchanges whose ways take any time, and messages between them: the true time lies between the
+// estimates, which are no farther apart than the shortest exchange took.
+func TestServerIsNeverBehindLatest(t *testing.T) {
+	t.Run("P-15", rapid.MakeCheck(func(t *rapid.T) {
+		skew := time.Duration(rapid.Int64Range(-int64(1000*time.Hour), int64(1000*time.Hour)).Draw(t, "skew"))
+		var c clock.Server
+		const never = time.Duration(1<<63 - 1)
+		best := never // shortest exchange in the last two windows, at least
+		now := start
+		for range rapid.IntRange(1, 60).Draw(t, "messages") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(5*time.Second)).Draw(t, "pause")))
+			there := time.Duration(rapid.Int64Range(0, int64(10*time.Second)).Draw(t, "there"))
+			back := time.Duration(rapid.Int64Range(0, int64(10*time.Second)).Draw(t, "back"))
+			if rapid.Bool().Draw(t, "exchange") {
+				asked := now
+				now = now.Add(there + back)
+				c.ObserveExchange(asked, now.Add(skew-back), now)
+				best = min(best, there+back)
+			} else {
+				c.Observe(now.Add(skew-back), now)
+			}
+			truth := now.Add(skew)
+			early, late := c.Now(now), c.Latest(now)
+			if early.After(truth) {
+				t.Fatalf("got %v, which is %v ahead of the server", early, early.Sub(truth))
+			}
+			if now.Sub(start) >= 2*clock.Window {
+				continue
+			}
+			if best != never && (late.Before(truth) || late.Sub(early) > best) {
+				t.Fatalf("got up to %v, want at or after %v and at most %v after %v", late, truth, best, early)
+			}
+			if best == never && !late.Equal(early) {
+				t.Fatalf("got up to %v without an exchange, want %v", late, early)
+			}
+		}
+	}))
+}
+
+func TestLatestWindows(t *testing.T) {
+	var c clock.Server
+	if !c.Latest(start).IsZero() {
+		t.Fatal("got a time before any observation")
+	}
+	for i, s := range []struct {
+		at           time.Duration
+		asked, heard time.Duration // server - local at both ends; no exchange if both are equal
+		want         time.Duration
+	}{
+		{0, 9, 1, 9},
+		{time.Minute, 7, 2, 7},
+		{2 * time.Minute, 8, 0, 7}, // the best of the previous window counts
+		{3 * time.Minute, 8, 0, 7},
+		{4 * time.Minute, 8, 0, 8},
+		{4*time.Minute + 1, time.Hour + 5, time.Hour, time.Hour}, // the server was set on
+		{6*time.Minute + 2, 0, 0, time.Hour},
+		{8*time.Minute + 3, 0, 0, 0}, // no exchange for two windows
+		{20 * time.Minute, 3, 1, 3},
+	} {
+		local := start.Add(s.at)
+		if s.asked == s.heard {
+			c.Observe(local.Add(s.heard), local)
+		} else {
+			c.ObserveExchange(local.Add(s.heard-s.asked), local.Add(s.heard), local)
+		}
+		if got := c.Latest(local).Sub(local); got != s.want {
+			t.Errorf("step %d, after %v: got an offset of %v, want %v", i, s.at, got, s.want)
+		}
+	}
+}
+
 // TestServerOnMonotonicReadings uses real readings: local time is counted by their monotonic part, and the answer has
 // none, because it is the time of another machine.
 func TestServerOnMonotonicReadings(t *testing.T) {

@@ -4,7 +4,7 @@
 // A process that is killed with -9 stops between two of its messages. To the rest of the world that is a connection that
 // ends there, and no other follows: [Wire.Kill]. A lost acknowledgement is a message that is executed while its answer
 // never comes: to a client that dies of it by [CutAfter], to one that lives on by [Unanswered]. What an unlucky network
-// makes of a message besides is [Twice] and [Late]. Only tests use it.
+// makes of a message besides is [Twice] and [Late], and of answers [Wire.Lag]. Only tests use it.
 package cutwire
 
 import (
@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -62,6 +63,7 @@ type Wire struct {
 	dead   bool
 	conns  map[*conn]struct{}
 	killed chan struct{}
+	lag    atomic.Int64 // nanoseconds
 }
 
 // ErrKilled is what a killed client sees.
@@ -78,6 +80,9 @@ func (w *Wire) Delay(d time.Duration) {
 	defer w.mu.Unlock()
 	w.delay = d
 }
+
+// Lag sets how late everything is that the server sends. It is 0 until then.
+func (w *Wire) Lag(d time.Duration) { w.lag.Store(int64(d)) }
 
 // Judge lets f decide over every message that is published from now on. It is called with the wire locked, so it may
 // keep state of its own; it must not publish.
@@ -136,6 +141,15 @@ func (c *conn) Close() error {
 	delete(c.wire.conns, c)
 	c.wire.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// Read hands on what the server has sent, with the wire's lag.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if lag := c.wire.lag.Load(); lag > 0 {
+		time.Sleep(time.Duration(lag))
+	}
+	return n, err
 }
 
 // Write forwards whole messages, each after its verdict.
