@@ -260,15 +260,38 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 	if at.IsZero() {
 		return nil
 	}
-	switch witness, err := r.conn.GetSeq(ctx, r.stream, last); {
-	case errors.Is(err, ErrNotFound): // purged or expired since
-		return nil
+	witness, err := r.conn.GetSeq(ctx, r.stream, last)
+	if errors.Is(err, ErrNotFound) { // purged or expired since, or another one had its number, and is gone as well
+		witness, err = r.newest(ctx, last)
+	}
+	switch {
 	case err != nil:
 		return err
-	case !witness.Time.Equal(at):
-		return fmt.Errorf("stream %s: %w: message %d was stored at %v, now it is from %v", r.stream, ErrStreamRegressed, last, at, witness.Time)
+	case witness == nil: // nothing is left of what a new reader would have to read again
+		return nil
+	case witness.Time.After(at) || witness.Seq == last && !witness.Time.Equal(at):
+		return fmt.Errorf("stream %s: %w: message %d was stored at %v or before, now it is from %v", r.stream, ErrStreamRegressed, witness.Seq, at, witness.Time)
 	}
 	return nil
+}
+
+// newest returns the last message up to a sequence, nil if there is none. It takes a question for each halving.
+func (r *Reader) newest(ctx context.Context, upTo uint64) (found *Stored, err error) {
+	for from, none := uint64(1), upTo; from < none; { // nothing is there from none on
+		mid := from + (none-from)/2
+		if found == nil {
+			mid = from // mostly there is one, or nothing at all
+		}
+		switch m, err := r.conn.NextBySubject(ctx, r.stream, ">", mid); {
+		case err != nil && !errors.Is(err, ErrNotFound):
+			return nil, err
+		case err != nil || m.Seq >= none:
+			none = mid
+		default:
+			found, from = m, m.Seq+1
+		}
+	}
+	return found, nil
 }
 
 // receive handles one message of the consumer with the given serial.

@@ -283,6 +283,59 @@ func TestReaderStopsWhenTheStreamRegressed(t *testing.T) {
 	}
 }
 
+// Of the messages whose numbers were used again some are gone by the time the reader looks, the one that it read last among them:
+// what is left is newer than that. If all that is left is older, or nothing, the reader goes on.
+func TestReaderStopsWhenItsLastNumberWasUsedAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		anew   bool
+		delete []uint64
+		stops  bool
+	}{
+		"new stream, its last is gone":        {true, []uint64{10}, true},
+		"new stream, one in the middle stays": {true, []uint64{1, 2, 3, 5, 6, 7, 8, 9, 10}, true},
+		"new stream, nothing stays":           {true, []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, false},
+		"old stream, its last is gone":        {false, []uint64{10}, false},
+		"old stream, the first stays":         {false, []uint64{2, 3, 4, 5, 6, 7, 8, 9, 10}, false},
+		"old stream, nothing stays":           {false, []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := connect(t)
+				memory := func(cfg *jetstream.StreamConfig) { cfg.Storage = jetstream.MemoryStorage }
+				stream(t, c, memory)
+				fill(t, c, 10, 10)
+				r, ch := read(t, c, ReadOptions{})
+				time.Sleep(time.Second)
+				r.turn.lock() // it does not look before all is as it should be
+				if tc.anew {
+					if err := c.JetStream().DeleteStream(t.Context(), "S"); err != nil {
+						t.Fatal(err)
+					}
+					stream(t, c, memory)
+					fill(t, c, 10, 10)
+				}
+				s, err := c.JetStream().Stream(t.Context(), "S")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, seq := range tc.delete {
+					if err := s.DeleteMsg(t.Context(), seq); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r.lost()
+				r.turn.unlock()
+				time.Sleep(time.Minute)
+				put(t, c, "s.x", "x")
+				time.Sleep(time.Second)
+				if err, stopped := r.Err(), errors.Is(r.Err(), ErrStreamRegressed); stopped != tc.stops || !stopped && (err != nil || len(ch) != 11) {
+					t.Fatalf("got %d messages, %v, want it to stop: %v, or the next one too", len(ch), err, tc.stops)
+				}
+			})
+		})
+	}
+}
+
 func TestReaderRefusesAPositionBehindTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connect(t)
