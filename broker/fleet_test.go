@@ -495,8 +495,10 @@ func (f *fleet) dead() []string {
 	return reasons
 }
 
+// letters are the dead ones, of all that was sent before.
 func (f *fleet) letters() (all []schemas.DeadLetter) {
 	f.t.Helper()
+	synctest.Wait()
 	err := f.post.Scan(f.t.Context(), ns.StreamDead(), post.ReadOptions{}, func(s post.Stored) error {
 		var d schemas.DeadLetter
 		if err := schemas.Unmarshal(s.Data, &d); err != nil {
