@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/ops/breath"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -14,6 +15,7 @@ import (
 // again that was deleted, and not know of it by its subject: to ask for the last one of each would not show it.
 func (v *view) readAlarms(ctx context.Context, p int) error {
 	v.alarms = map[string]armed{}
+	var rest breath.Breath
 	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), post.ReadOptions{}, func(s post.Stored) error {
 		_, wid, run, err := subject.ParseAlarm(s.Subject)
 		var alarm schemas.Alarm
@@ -21,7 +23,7 @@ func (v *view) readAlarms(ctx context.Context, p int) error {
 			return nil // the timer worker makes it a dead letter
 		}
 		v.alarms[runKey(wid, run)] = armed{seq: s.Seq, subject: s.Subject, due: alarm.Due}
-		return nil
+		return rest.After(ctx, len(s.Data))
 	})
 	if err != nil {
 		return fmt.Errorf("read the alarms of partition %d: %w", p, err)

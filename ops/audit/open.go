@@ -3,23 +3,16 @@ package audit
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/droverhq/drover/broker/openruns"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/ops/breath"
 	"github.com/droverhq/drover/schemas"
 )
 
-const (
-	// After each breathEvery headers the reader rests restShare times as long as it has read, so that a first look at the
-	// history of millions of runs takes a fifth of a core and not all.
-	breathEvery = 1024
-	restShare   = 4
-	longestRest = 200 * time.Millisecond
-	// mostOpen is how many open runs of a partition are remembered from one pass to the next.
-	mostOpen = 100_000
-)
+// mostOpen is how many open runs of a partition are remembered from one pass to the next.
+const mostOpen = 100_000
 
 // history is what the passes have read of the history of a partition.
 type history struct {
@@ -44,17 +37,11 @@ func (a *Auditor) openRuns(ctx context.Context, p int) (open []schemas.Execution
 	delete(a.histories, p) // half a pass says nothing
 	// Without a filter, which would cost more than the fences that it leaves out.
 	options := post.ReadOptions{StartSeq: h.end + 1, HeadersOnly: true}
-	n, began := 0, time.Now()
+	var rest breath.Breath
 	err = a.o.Conn.Scan(ctx, stream, options, func(s post.Stored) error {
 		h.end = s.Seq
 		h.runs.Note(s.Subject, s.Header.Get(schemas.StatusHeader))
-		if n++; n%breathEvery == 0 {
-			if err := pause(ctx, min(restShare*time.Since(began), longestRest)); err != nil {
-				return err
-			}
-			began = time.Now()
-		}
-		return nil
+		return rest.After(ctx, 0)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the open runs of partition %d: %w", p, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/ops/breath"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -106,6 +107,7 @@ func (a *Auditor) lookOverdue(ctx context.Context, v *view, p int, ringer string
 			return nil
 		}
 	}
+	var rest breath.Breath
 	n, oldest := 0, schemas.Timestamp(0)
 	err := a.o.Conn.Scan(ctx, a.ns.StreamAlarms(p), post.ReadOptions{LastPerSubject: true}, func(m post.Stored) error {
 		var alarm schemas.Alarm
@@ -114,7 +116,7 @@ func (a *Auditor) lookOverdue(ctx context.Context, v *view, p int, ringer string
 				oldest = alarm.Due
 			}
 		}
-		return nil
+		return rest.After(ctx, len(m.Data))
 	})
 	if err != nil {
 		return fmt.Errorf("read the alarms of partition %d: %w", p, err)

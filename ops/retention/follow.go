@@ -9,18 +9,12 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/ops/breath"
 	"github.com/droverhq/drover/schemas"
 )
 
-const (
-	// After each breathEvery headers the reader rests restShare times as long as it has read, so that a first look at the
-	// histories of millions of runs takes a fifth of a core and not all.
-	breathEvery = 1024
-	restShare   = 4
-	longestRest = 200 * time.Millisecond
-	// mostKin bounds what is remembered of runs above others.
-	mostKin = 10_000
-)
+// mostKin bounds what is remembered of runs above others.
+const mostKin = 10_000
 
 // line is what the headers of a record tell.
 type line = broker.Line
@@ -58,13 +52,10 @@ func (j *Janitor) followOne(ctx context.Context, p int) error {
 	case last+1 == j.next[p]:
 		return nil
 	}
-	n, began := 0, time.Now()
+	var rest breath.Breath
 	return j.o.Conn.Scan(ctx, stream, post.ReadOptions{StartSeq: j.next[p], HeadersOnly: true}, func(s post.Stored) error {
-		if n++; n%breathEvery == 0 {
-			if err := pause(ctx, min(restShare*time.Since(began), longestRest)); err != nil {
-				return err
-			}
-			began = time.Now()
+		if err := rest.After(ctx, 0); err != nil {
+			return err
 		}
 		if err := j.note(ctx, p, s); err != nil {
 			return err

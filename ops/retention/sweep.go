@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/ops/breath"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -24,8 +25,6 @@ const (
 	// looksApart is how far apart the two looks are at the least that an object must not be named in: whatever was on its way to a
 	// stream at the first has come there by then, or never will.
 	looksApart = time.Hour
-	// restBytes is how much is read before the next rest, see breathEvery.
-	restBytes = 1 << 20
 )
 
 // SweepReport is what one look at the payloads has seen and done.
@@ -139,13 +138,13 @@ func (j *Janitor) mark(ctx context.Context, f *finder) error {
 	for p := range j.o.Partitions {
 		streams = append(streams, ns.StreamHistory(p))
 	}
-	rest := &rest{}
+	var rest breath.Breath
 	for _, stream := range streams {
 		if len(f.missing) == 0 {
 			return nil
 		}
 		err := j.o.Conn.Scan(ctx, stream, post.ReadOptions{}, func(m post.Stored) error {
-			if err := rest.after(ctx, len(m.Data)); err != nil {
+			if err := rest.After(ctx, len(m.Data)); err != nil {
 				return err
 			}
 			return j.markOne(f, m)
@@ -252,23 +251,4 @@ func (j *Janitor) sweepOn(ctx context.Context) {
 				Info("large payloads that nothing names were removed")
 		}
 	}
-}
-
-// rest lets a long look take a fifth of the time at most.
-type rest struct {
-	messages, bytes int
-	began           time.Time
-}
-
-// after is called after each message.
-func (r *rest) after(ctx context.Context, size int) error {
-	if r.began.IsZero() {
-		r.began = time.Now()
-	}
-	if r.messages, r.bytes = r.messages+1, r.bytes+size; r.messages < breathEvery && r.bytes < restBytes {
-		return nil
-	}
-	err := pause(ctx, min(restShare*time.Since(r.began), longestRest))
-	*r = rest{began: time.Now()}
-	return err
 }
