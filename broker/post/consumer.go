@@ -27,6 +27,7 @@ type consumerConfig struct {
 	MemoryStorage     bool     `json:"mem_storage"`
 	Replicas          int      `json:"num_replicas"`
 	MaxDeliver        int      `json:"max_deliver"`
+	RateLimit         uint64   `json:"rate_limit_bps,omitempty"` // bits
 }
 
 type createRequest struct {
@@ -45,7 +46,7 @@ func (r *Reader) config(name, inbox string, last uint64, reported bool) consumer
 	cfg := consumerConfig{
 		Name: name, Description: "drover reader", DeliverSubject: inbox, DeliverPolicy: "all", AckPolicy: "none",
 		ReplayPolicy: "instant", FlowControl: true, Heartbeat: int64(heartbeat), HeadersOnly: r.opts.HeadersOnly,
-		InactiveThreshold: int64(inactiveAfter), MemoryStorage: true, Replicas: 1, MaxDeliver: 1,
+		InactiveThreshold: int64(inactiveAfter), MemoryStorage: true, Replicas: 1, MaxDeliver: 1, RateLimit: 8 * uint64(r.opts.BytesPerSecond),
 	}
 	switch {
 	case r.opts.LastPerSubject && !reported:

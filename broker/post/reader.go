@@ -32,11 +32,21 @@ type ReadOptions struct {
 	LastPerSubject bool
 	// HeadersOnly leaves out the bodies.
 	HeadersOnly bool
+	// BytesPerSecond is how much the server sends at most, behind as much as the largest message that it takes. Defaults to 0, no
+	// limit.
+	BytesPerSecond int64
 }
+
+// Leisurely is the [ReadOptions.BytesPerSecond] of those whom nobody waits for. Of small messages it takes a fifth of a core, of server
+// and reader together. A pause of the reader's now and then would not do: the server sends megabytes ahead, which is all of many streams.
+const Leisurely = 2 << 20
 
 func (o ReadOptions) validate() error {
 	if o.LastPerSubject && o.StartSeq > 0 {
 		return fmt.Errorf("%w: ReadOptions: StartSeq and LastPerSubject exclude each other", ErrInvalid)
+	}
+	if o.BytesPerSecond < 0 {
+		return fmt.Errorf("%w: ReadOptions.BytesPerSecond is %d, want 0 for no limit, or more", ErrInvalid, o.BytesPerSecond)
 	}
 	if slices.Contains(o.FilterSubjects, "") {
 		return fmt.Errorf("%w: ReadOptions.FilterSubjects holds an empty subject", ErrInvalid)

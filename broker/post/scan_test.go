@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -150,4 +151,33 @@ func TestScanBesideWriters(t *testing.T) {
 	if err := receive(t, writing); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A leisurely scan takes its time, however small its messages are, and misses none.
+func TestScanAtARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		const n, size = 500, 1000
+		stream(t, c, func(cfg *jetstream.StreamConfig) { cfg.MaxMsgSize = 4096 }) // so much goes at once
+		for range n {
+			put(t, c, "s.x", strings.Repeat("x", size))
+		}
+		for rate, want := range map[int64]time.Duration{0: 0, 10_000: 49 * time.Second} {
+			began, got := time.Now(), uint64(0)
+			err := c.Scan(t.Context(), "S", ReadOptions{BytesPerSecond: rate}, func(m Stored) error {
+				if got++; m.Seq != got {
+					t.Fatalf("got message %d, want %d", m.Seq, got)
+				}
+				return nil
+			})
+			if err != nil || got != n {
+				t.Fatalf("got %d messages, %v, want %d", got, err, n)
+			}
+			// Subjects and acknowledgement subjects count too.
+			if took := time.Since(began); took < want || took > want*3/2 {
+				t.Fatalf("%d bytes a second took %v, want %v", rate, took, want)
+			}
+		}
+		wantErr(t, c.Scan(t.Context(), "S", ReadOptions{BytesPerSecond: -1}, func(Stored) error { return nil }), ErrInvalid)
+	})
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/ops/breath"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -15,15 +14,14 @@ import (
 // again that was deleted, and not know of it by its subject: to ask for the last one of each would not show it.
 func (v *view) readAlarms(ctx context.Context, p int) error {
 	v.alarms = map[string]armed{}
-	var rest breath.Breath
-	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), post.ReadOptions{}, func(s post.Stored) error {
+	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), post.ReadOptions{BytesPerSecond: post.Leisurely}, func(s post.Stored) error {
 		_, wid, run, err := subject.ParseAlarm(s.Subject)
 		var alarm schemas.Alarm
 		if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
 			return nil // the timer worker makes it a dead letter
 		}
 		v.alarms[runKey(wid, run)] = armed{seq: s.Seq, subject: s.Subject, due: alarm.Due}
-		return rest.After(ctx, len(s.Data))
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("read the alarms of partition %d: %w", p, err)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/ops/breath"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -87,7 +86,9 @@ func (a *Auditor) placesOf(ctx context.Context, v *view, p int, owner, ringer st
 		f.Kind, f.Text = KindAlarmsUnowned, fmt.Sprintf("nobody rings the alarms of partition %d; start a server with the role timers", p)
 		s.add(f)
 	}
-	if err := a.lookOverdue(ctx, v, p, ringer, now, s); err != nil {
+	if v.full && !v.second { // all alarms will be read
+		v.ringers[p], v.began = ringer, now
+	} else if err := a.lookOverdue(ctx, v, p, ringer, now, s); err != nil {
 		return err
 	}
 	return a.lookAtLogs(ctx, p, owner, now, s)
@@ -107,32 +108,50 @@ func (a *Auditor) lookOverdue(ctx context.Context, v *view, p int, ringer string
 			return nil
 		}
 	}
-	var rest breath.Breath
-	n, oldest := 0, schemas.Timestamp(0)
-	err := a.o.Conn.Scan(ctx, a.ns.StreamAlarms(p), post.ReadOptions{LastPerSubject: true}, func(m post.Stored) error {
+	late := overdue{a: a, now: now}
+	err := a.o.Conn.Scan(ctx, a.ns.StreamAlarms(p), post.ReadOptions{LastPerSubject: true, BytesPerSecond: post.Leisurely}, func(m post.Stored) error {
 		var alarm schemas.Alarm
-		if schemas.Unmarshal(m.Data, &alarm) == nil && now.Sub(alarm.Due) > a.o.Overdue {
-			if n++; oldest == 0 || alarm.Due < oldest {
-				oldest = alarm.Due
-			}
+		if schemas.Unmarshal(m.Data, &alarm) == nil {
+			late.note(alarm.Due)
 		}
-		return rest.After(ctx, len(m.Data))
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("read the alarms of partition %d: %w", p, err)
 	}
-	if n == 0 {
-		return nil
+	late.tell(p, ringer, s)
+	return nil
+}
+
+// overdue counts alarms that should have rung.
+type overdue struct {
+	a      *Auditor
+	now    schemas.Timestamp
+	n      int
+	oldest schemas.Timestamp
+}
+
+func (o *overdue) note(due schemas.Timestamp) {
+	if o.now.Sub(due) <= o.a.o.Overdue {
+		return
+	}
+	if o.n++; o.oldest == 0 || due < o.oldest {
+		o.oldest = due
+	}
+}
+
+func (o *overdue) tell(p int, ringer string, s *suspects) {
+	if o.n == 0 {
+		return
 	}
 	who := "nobody holds the claim to ring them: start a server with the role timers"
 	if ringer != "" {
 		who = fmt.Sprintf("node %q should ring them, and is behind", ringer)
 	}
 	s.add(Finding{
-		Kind: KindAlarmsOverdue, Severity: Fault, Partition: &p, Since: oldest,
-		Text: fmt.Sprintf("partition %d has %s, the oldest since %s: %s", p, plural(n, "overdue alarm", "overdue alarms"), when(now, oldest), who),
+		Kind: KindAlarmsOverdue, Severity: Fault, Partition: &p, Since: o.oldest,
+		Text: fmt.Sprintf("partition %d has %s, the oldest since %s: %s", p, plural(o.n, "overdue alarm", "overdue alarms"), when(o.now, o.oldest), who),
 	})
-	return nil
 }
 
 // lookAtLogs compares the checkpoint of a partition with its logs and its history.

@@ -20,6 +20,11 @@ func (a *Auditor) lookAtRuns(ctx context.Context, v *view, p int, s *suspects) e
 	if err := v.readAlarms(ctx, p); err != nil {
 		return err
 	}
+	late := overdue{a: a, now: v.began}
+	for _, alarm := range v.alarms {
+		late.note(alarm.due)
+	}
+	late.tell(p, v.ringers[p], s)
 	open, err := a.openRuns(ctx, p)
 	if err != nil {
 		return err

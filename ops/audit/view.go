@@ -25,6 +25,8 @@ type view struct {
 	tasks    map[string]*task  // by token
 	alarms   map[string]armed  // of the partition that is looked at, by run
 	armed    int
+	ringers  map[int]string // who rings the alarms, by partition
+	began    schemas.Timestamp
 	open     int
 	ends     []uint64                     // of the inboxes, after the first look
 	silent   map[int]error                // partitions whose owner does not answer
@@ -77,7 +79,7 @@ type waiting struct {
 }
 
 func newView(a *Auditor, full bool) *view {
-	v := &view{a: a, full: full, read: map[string]uint64{}, partial: map[string]bool{}, tasks: map[string]*task{}, silent: map[int]error{}}
+	v := &view{a: a, full: full, read: map[string]uint64{}, partial: map[string]bool{}, tasks: map[string]*task{}, silent: map[int]error{}, ringers: map[int]string{}}
 	v.forget()
 	return v
 }

@@ -9,12 +9,15 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/ops/breath"
 	"github.com/droverhq/drover/schemas"
 )
 
-// mostKin bounds what is remembered of runs above others.
-const mostKin = 10_000
+const (
+	// headersRate is how many bytes of headers are read in a second: more than is written for long, some 45,000 records.
+	headersRate = 4 * post.Leisurely
+	// mostKin bounds what is remembered of runs above others.
+	mostKin = 10_000
+)
 
 // line is what the headers of a record tell.
 type line = broker.Line
@@ -52,11 +55,7 @@ func (j *Janitor) followOne(ctx context.Context, p int) error {
 	case last+1 == j.next[p]:
 		return nil
 	}
-	var rest breath.Breath
-	return j.o.Conn.Scan(ctx, stream, post.ReadOptions{StartSeq: j.next[p], HeadersOnly: true}, func(s post.Stored) error {
-		if err := rest.After(ctx, 0); err != nil {
-			return err
-		}
+	return j.o.Conn.Scan(ctx, stream, post.ReadOptions{StartSeq: j.next[p], HeadersOnly: true, BytesPerSecond: headersRate}, func(s post.Stored) error {
 		if err := j.note(ctx, p, s); err != nil {
 			return err
 		}
