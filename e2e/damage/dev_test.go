@@ -102,8 +102,8 @@ func (o *outage) littleLost(p *pressure) {
 // age is how long before the next cut something was; negative if there is none.
 func (o *outage) age(at time.Time) time.Duration {
 	for _, c := range o.cuts {
-		if at.Before(c) {
-			return c.Sub(at)
+		if at.Before(c.over) {
+			return max(c.frozen.Sub(at), 0)
 		}
 	}
 	return -1
