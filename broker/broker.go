@@ -258,6 +258,9 @@ func (b *Broker) observe(server time.Time) { b.clock.Observe(server, time.Now())
 func (b *Broker) now() schemas.Timestamp { return schemas.At(b.clock.Now(time.Now())) }
 
 // latest is a time at or after that of the server: no record that is acknowledged by now has a later stamp.
-func (b *Broker) latest() schemas.Timestamp { return schemas.At(b.clock.Latest(time.Now())) }
+func (b *Broker) latest() schemas.Timestamp {
+	local := time.Now()
+	return max(schemas.At(b.clock.Now(local)).Add(rebaseMargin), schemas.At(b.clock.Latest(local)))
+}
 
 func (b *Broker) partitionOf(wid string) int { return subject.Partition(wid, b.o.Partitions) }

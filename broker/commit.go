@@ -157,7 +157,7 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 	if r.whole = c.first == 1 || c.snapshot; c.snapshot {
 		r.snapshot, r.since = c.sequence, 0
 	}
-	r.at = max(p.now().Add(rebaseMargin), p.b.latest())
+	r.at = p.b.latest()
 	r.state.Rebase(c.first, r.at)
 	r.window = append(r.window, c.events...)
 	r.window, r.windowFrom = trim(r.window, r.windowFrom, r.state.Decision.Previous)

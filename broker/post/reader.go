@@ -37,9 +37,13 @@ type ReadOptions struct {
 	BytesPerSecond int64
 }
 
-// Leisurely is the [ReadOptions.BytesPerSecond] of those whom nobody waits for. Of small messages it takes a fifth of a core, of server
-// and reader together. A pause of the reader's now and then would not do: the server sends megabytes ahead, which is all of many streams.
-const Leisurely = 2 << 20
+const (
+	// Leisurely is the [ReadOptions.BytesPerSecond] of those whom nobody waits for. A pause of the reader's now and then would not do: the
+	// server sends megabytes ahead, which is all of many streams.
+	Leisurely = 2 << 20
+	// LeisurelyHeaders is that of those who read the headers of histories. It must be more than is written in a second for long.
+	LeisurelyHeaders = 4 * Leisurely
+)
 
 func (o ReadOptions) validate() error {
 	if o.LastPerSubject && o.StartSeq > 0 {

@@ -255,6 +255,9 @@ func TestReaderWaitsForASlowFn(t *testing.T) {
 	})
 }
 
+// inMemory is for a stream that is made anew: the server removes the files of a deleted one later than the stream.
+func inMemory(cfg *jetstream.StreamConfig) { cfg.Storage = jetstream.MemoryStorage }
+
 // A stream that was deleted and made anew uses its sequence numbers again: the reader must not go on as if nothing
 // had happened.
 func TestReaderStopsWhenTheStreamRegressed(t *testing.T) {
@@ -262,16 +265,14 @@ func TestReaderStopsWhenTheStreamRegressed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := connect(t)
-				// The server removes the files of a deleted stream later than the stream.
-				memory := func(cfg *jetstream.StreamConfig) { cfg.Storage = jetstream.MemoryStorage }
-				stream(t, c, memory)
+				stream(t, c, inMemory)
 				fill(t, c, 10, 1)
 				r, ch := read(t, c, ReadOptions{})
 				time.Sleep(time.Second)
 				if err := c.JetStream().DeleteStream(t.Context(), "S"); err != nil {
 					t.Fatal(err)
 				}
-				stream(t, c, memory)
+				stream(t, c, inMemory)
 				fill(t, c, refill, 1)
 				<-r.Done()
 				wantErr(t, r.Err(), ErrStreamRegressed)
@@ -301,8 +302,7 @@ func TestReaderStopsWhenItsLastNumberWasUsedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := connect(t)
-				memory := func(cfg *jetstream.StreamConfig) { cfg.Storage = jetstream.MemoryStorage }
-				stream(t, c, memory)
+				stream(t, c, inMemory)
 				fill(t, c, 10, 10)
 				r, ch := read(t, c, ReadOptions{})
 				time.Sleep(time.Second)
@@ -311,7 +311,7 @@ func TestReaderStopsWhenItsLastNumberWasUsedAgain(t *testing.T) {
 					if err := c.JetStream().DeleteStream(t.Context(), "S"); err != nil {
 						t.Fatal(err)
 					}
-					stream(t, c, memory)
+					stream(t, c, inMemory)
 					fill(t, c, 10, 10)
 				}
 				s, err := c.JetStream().Stream(t.Context(), "S")

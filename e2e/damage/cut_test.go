@@ -30,8 +30,8 @@ type outage struct {
 	ended time.Duration // the slowest end of all that was open at a cut
 }
 
-// powerCut is from when nothing was written any more until no acknowledgement from before could be noted any more. To end the server and
-// to mount the disk anew took some 25 s once, on a busy machine.
+// powerCut is from when nothing was written any more until no acknowledgement from before could be noted any more. By its logs
+// some 25 s lay between the two once, on a busy machine.
 type powerCut struct{ frozen, over time.Time }
 
 func newOutage(t *testing.T, profile string, mode power.Mode) *outage {

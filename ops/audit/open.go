@@ -10,12 +10,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-const (
-	// mostOpen is how many open runs of a partition are remembered from one pass to the next.
-	mostOpen = 100_000
-	// headersRate is how many bytes of headers are read in a second. Ten minutes in which 10,000 records are written in a second take two.
-	headersRate = 4 * post.Leisurely
-)
+// mostOpen is how many open runs of a partition are remembered from one pass to the next.
+const mostOpen = 100_000
 
 // history is what the passes have read of the history of a partition.
 type history struct {
@@ -39,7 +35,7 @@ func (a *Auditor) openRuns(ctx context.Context, p int) (open []schemas.Execution
 	}
 	delete(a.histories, p) // half a pass says nothing
 	// Without a filter, which would cost more than the fences that it leaves out.
-	options := post.ReadOptions{StartSeq: h.end + 1, HeadersOnly: true, BytesPerSecond: headersRate}
+	options := post.ReadOptions{StartSeq: h.end + 1, HeadersOnly: true, BytesPerSecond: post.LeisurelyHeaders}
 	err = a.o.Conn.Scan(ctx, stream, options, func(s post.Stored) error {
 		h.end = s.Seq
 		h.runs.Note(s.Subject, s.Header.Get(schemas.StatusHeader))

@@ -12,12 +12,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-const (
-	// headersRate is how many bytes of headers are read in a second: more than is written for long, some 45,000 records.
-	headersRate = 4 * post.Leisurely
-	// mostKin bounds what is remembered of runs above others.
-	mostKin = 10_000
-)
+// mostKin bounds what is remembered of runs above others.
+const mostKin = 10_000
 
 // line is what the headers of a record tell.
 type line = broker.Line
@@ -55,7 +51,7 @@ func (j *Janitor) followOne(ctx context.Context, p int) error {
 	case last+1 == j.next[p]:
 		return nil
 	}
-	return j.o.Conn.Scan(ctx, stream, post.ReadOptions{StartSeq: j.next[p], HeadersOnly: true, BytesPerSecond: headersRate}, func(s post.Stored) error {
+	return j.o.Conn.Scan(ctx, stream, post.ReadOptions{StartSeq: j.next[p], HeadersOnly: true, BytesPerSecond: post.LeisurelyHeaders}, func(s post.Stored) error {
 		if err := j.note(ctx, p, s); err != nil {
 			return err
 		}

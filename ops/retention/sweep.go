@@ -24,8 +24,7 @@ const (
 	// looksApart is how far apart the two looks are at the least that an object must not be named in: whatever was on its way to a
 	// stream at the first has come there by then, or never will.
 	looksApart = time.Hour
-	// sweepRate is how many bytes of histories and inboxes are read in a second: with their bodies, which cost less than as many
-	// headers.
+	// sweepRate is how many bytes of histories and inboxes are read in a second, with their bodies.
 	sweepRate = 8 * post.Leisurely
 )
 
