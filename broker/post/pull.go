@@ -129,18 +129,22 @@ func (p *Puller) Close() {
 	<-p.stopped
 }
 
-// drain ends the subscription; until it has ended, receive gives back what comes.
+// drain ends the subscription; until it has ended, receive gives back what comes. Behind it the server sends nothing more
+// here: what is stored next goes to somebody who is still there.
 func (p *Puller) drain() {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
 	// The library's drain uses its process-wide timers; see the package comment on virtual time.
 	if p.conn.inProcess || p.sub.Drain() != nil {
 		_ = p.sub.Unsubscribe() // it fails only when the connection is closed, and with it the subscription
+		if p.conn.nc.IsConnected() {
+			_ = p.conn.nc.FlushWithContext(ctx) // as below
+		}
 		return
 	}
-	limit := time.NewTimer(closePatience)
-	defer limit.Stop()
 	select {
 	case <-p.drained:
-	case <-limit.C: // disconnected: the server gives the tasks to others by itself
+	case <-ctx.Done(): // disconnected: the server gives the tasks to others by itself
 	}
 }
 

@@ -162,6 +162,33 @@ func TestPullRedelivers(t *testing.T) {
 	})
 }
 
+// Behind Close the server has nobody here to deliver to: what is stored next is delivered to another at once, for the first time.
+func TestPullClosedGetsNothingMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, stop := start(t, serverOptions(t))
+		t.Cleanup(stop)
+		c, other := dial(t, Options{InProcess: srv}), dial(t, Options{InProcess: srv})
+		queue(t, c)
+		for n := range 200 {
+			mine := pull(t, other, 1, func(task Task) { t.Errorf("round %d: got task %d behind Close", n, task.Seq) })
+			synctest.Wait()
+			tasks := make(chan Task, 1)
+			mine.Close()
+			put(t, c, "s.a", "x")
+			p := pull(t, c, 1, func(task Task) { tasks <- task })
+			task := <-tasks
+			if task.Delivered != 1 {
+				t.Fatalf("round %d: got delivery %d, want the first", n, task.Delivered)
+			}
+			if err := task.Ack(); err != nil {
+				t.Fatal(err)
+			}
+			task.Release()
+			p.Close()
+		}
+	})
+}
+
 // A worker may start before the stream exists, outlive consumer and stream, and idle for hours.
 func TestPullWaitsForTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
