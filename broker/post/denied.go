@@ -161,7 +161,8 @@ func (d *denials) since(subject, reply string, start time.Time) *RefusedError {
 	return nil
 }
 
-func (d *denials) hook(fn func(*RefusedError)) (remove func()) {
+// hook registers fn, and returns the subscriptions that were refused before: those refusals do not come again.
+func (d *denials) hook(fn func(*RefusedError)) (remove func(), before []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.hooks == nil {
@@ -174,12 +175,19 @@ func (d *denials) hook(fn func(*RefusedError)) (remove func()) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		delete(d.hooks, id)
-	}
+	}, slices.Sorted(maps.Keys(d.subs))
 }
 
-// OnRefused registers a function that is called for each subject that the server refuses from now on. It must not block.
-// The returned function removes it.
-func (c *Conn) OnRefused(fn func(*RefusedError)) (remove func()) { return c.denied.hook(fn) }
+// OnRefused registers a function that is called for each subject that the server refuses from now on, and, before OnRefused returns,
+// for the subscriptions that it has refused on this connection already: they stay refused, and who subscribes first and registers
+// then misses none. It must not block. The returned function removes it.
+func (c *Conn) OnRefused(fn func(*RefusedError)) (remove func()) {
+	remove, before := c.denied.hook(fn)
+	for _, subject := range before {
+		fn(&RefusedError{Subscribe: true, Subject: subject})
+	}
+	return remove
+}
 
 // UntilRefused returns a context that is canceled, with the [*RefusedError] as its cause, when the server refuses a publish
 // to a subject with the prefix. It makes calls fail at once that do not look for refusals themselves: those of

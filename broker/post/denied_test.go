@@ -158,6 +158,11 @@ func TestOnRefused(t *testing.T) {
 		if want := "[true no.way false nowhere]"; fmt.Sprint(got) != want {
 			t.Fatalf("got %v, want %s", got, want)
 		}
+		got = nil
+		c.OnRefused(func(e *RefusedError) { got = append(got, fmt.Sprintf("%v %s", e.Subscribe, e.Subject)) })()
+		if want := "[true no.way]"; fmt.Sprint(got) != want {
+			t.Fatalf("got %v behind the refusals, want %s: a subscription stays refused", got, want)
+		}
 	})
 }
 
