@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/schemas"
@@ -178,6 +179,28 @@ func TestDormitory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// With a rate the sleepers are due one after the other, whenever each was started.
+func TestNap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{o: options{sleep: 30 * time.Second, wakes: 100}}
+		began := time.Now()
+		time.Sleep(4 * time.Second)
+		for i, want := range map[int]time.Duration{0: 26 * time.Second, 1: 26*time.Second + 10*time.Millisecond, 500: 31 * time.Second} {
+			if got := b.nap(i, began); got != want {
+				t.Errorf("sleeper %d: got %v, want %v", i, got, want)
+			}
+		}
+		time.Sleep(time.Minute)
+		if got := b.nap(0, began); got <= 0 {
+			t.Errorf("one that is overdue: got %v, want more than 0", got)
+		}
+		b.o.wakes = 0
+		if got := b.nap(500, began); got != 30*time.Second {
+			t.Errorf("without a rate: got %v, want 30 s", got)
+		}
+	})
 }
 
 func record(id string, all ...schemas.Attributes) *schemas.Record {

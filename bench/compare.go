@@ -102,7 +102,7 @@ func (s *side) measure(ctx context.Context, name string) error {
 	args := []string{"-w", name, "-server", s.server, "-tag", s.name}
 	flag.Visit(func(f *flag.Flag) {
 		switch f.Name {
-		case "n", "conc", "sleep", "profile", "partitions":
+		case "n", "conc", "sleep", "wakes", "profile", "partitions":
 			args = append(args, "-"+f.Name, f.Value.String())
 		}
 	})

@@ -28,6 +28,7 @@ type options struct {
 	n, rounds   int
 	concurrency string
 	sleep       time.Duration
+	wakes       uint
 	profile     string
 	partitions  int
 	tag         string
@@ -65,6 +66,7 @@ func main() {
 	flag.IntVar(&o.n, "n", 0, "workflows in W1, W5 and W6, signals in W4 (default 2,000; 5,000 in W5, 10,000 in W5b)")
 	flag.StringVar(&o.concurrency, "conc", "64,256", "outstanding workflows in W1 and W1b")
 	flag.DurationVar(&o.sleep, "sleep", 30*time.Second, "timer of W5; all must be asleep before the first one wakes")
+	flag.UintVar(&o.wakes, "wakes", 0, "sleepers due in a second in W5 (default as many as were started in one)")
 	flag.IntVar(&o.rounds, "rounds", 1, "how often each workload is run")
 	flag.StringVar(&o.profile, "profile", "dev", "durability profile of the server: dev or single")
 	flag.IntVar(&o.partitions, "partitions", 4, "partitions of the namespace")

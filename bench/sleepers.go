@@ -34,7 +34,7 @@ func (b *bench) sleepers(ctx context.Context, l *line, n int) error {
 	}
 	began := time.Now()
 	l.took, err = atOnce(ctx, starters, l.Workflows, func(ctx context.Context, i int) error {
-		j := job{Kind: "sleep", Millis: b.o.sleep.Milliseconds(), Payload: payload}
+		j := job{Kind: "sleep", Millis: b.nap(i, began).Milliseconds(), Payload: payload}
 		_, err := b.client.Start(ctx, "bench", j, &drover.StartOptions{ID: fmt.Sprint(sleeperPrefix, i)})
 		return err
 	})
@@ -58,7 +58,11 @@ func (b *bench) sleepers(ctx context.Context, l *line, n int) error {
 		return err
 	}
 	// Nothing is read while they wake, so that reading makes nobody late.
-	if err := sleep(ctx, time.Until(started.Add(b.o.sleep+2*time.Second))); err != nil {
+	last := started.Add(b.o.sleep)
+	if b.o.wakes > 0 {
+		last = began.Add(b.o.sleep + b.spread(l.Workflows))
+	}
+	if err := sleep(ctx, time.Until(last.Add(2*time.Second))); err != nil {
 		return err
 	}
 	if err := b.woken(ctx, l, night); err != nil {
@@ -74,6 +78,19 @@ func (b *bench) sleepers(ctx context.Context, l *line, n int) error {
 		}
 	}
 	return d.tell(l, from, to)
+}
+
+// nap is how long a sleeper sleeps: as long as every other, or until its turn at the rate of -wakes.
+func (b *bench) nap(i int, began time.Time) time.Duration {
+	if b.o.wakes == 0 {
+		return b.o.sleep
+	}
+	return max(time.Millisecond, time.Until(began.Add(b.o.sleep+b.spread(i))))
+}
+
+// spread is how far apart n sleepers are due.
+func (b *bench) spread(n int) time.Duration {
+	return time.Duration(n) * time.Second / time.Duration(b.o.wakes)
 }
 
 // night is what had been used before the first sleeper woke.
