@@ -13,6 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/lean"
 )
 
 const (
@@ -96,6 +97,7 @@ type readiness struct {
 // serve runs a server until ctx is done and its roles have stopped. It returns nil after a clean stop, and the first
 // failure otherwise: one of the start, or of a role that ended by itself.
 func serve(ctx context.Context, o serveOptions) error {
+	lean.Ballast()
 	n, ctx := newNode(ctx, o)
 	defer n.close()
 	if err := n.open(ctx); err != nil {

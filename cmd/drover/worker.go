@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/activity/kinds"
+	"github.com/droverhq/drover/internal/lean"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -152,6 +153,7 @@ func (a *app) work(cmd *cobra.Command, f *workerFlags) error {
 		return err
 	}
 	a.defaultLevel = logrus.InfoLevel
+	lean.Ballast()
 	ctx, hurry, done := onSignals(cmd.Context())
 	defer done()
 	c, err := a.connect(ctx)

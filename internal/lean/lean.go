@@ -11,6 +11,8 @@
 //     at least and a minute at most. On a machine that is short of CPU a collection takes long because others work.
 //   - It is for the main function of a process, once: memory is that of all.
 //
+// While there is work, and little is alive, it does the opposite: [Ballast].
+//
 // Considered: a lower GOGC, or a limit of memory. Both cost time while there is work; this costs time when there is none.
 package lean
 
@@ -49,13 +51,14 @@ type Reading struct {
 	Live      uint64 // found by the last collection
 }
 
-// Read reads the memory of this process.
+// Read reads the memory of this process, without the [Ballast].
 func Read() Reading {
 	s := []metrics.Sample{
 		{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"},
 	}
 	metrics.Read(s)
-	return Reading{Allocs: s[0].Value.Uint64(), Footprint: s[1].Value.Uint64() - s[2].Value.Uint64(), Live: s[3].Value.Uint64()}
+	m := Reading{Allocs: s[0].Value.Uint64(), Footprint: s[1].Value.Uint64() - s[2].Value.Uint64(), Live: s[3].Value.Uint64()}
+	return m.without(uint64(len(ballast)))
 }
 
 // Collect collects garbage and gives what is free to the machine.

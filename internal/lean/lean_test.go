@@ -122,19 +122,20 @@ func TestRestIsUsed(t *testing.T) {
 
 // What was allocated and is not needed any more goes back.
 func TestCollectGivesBack(t *testing.T) {
+	lean.Collect() // what is free would hold a part of what is made
 	before := lean.Read()
 	garbage := make([]byte, 64*mb)
 	for i := 0; i < len(garbage); i += 4096 {
 		garbage[i] = 1
 	}
 	held := lean.Read()
-	if got := held.Footprint - before.Footprint; got < 60*mb || held.Allocs-before.Allocs < 64*mb {
-		t.Errorf("64 MB have made the process %d bytes larger, by %d allocated; want 60 MB and 64 MB at least", got, held.Allocs-before.Allocs)
+	if got := held.Footprint - before.Footprint; got < 48*mb || held.Allocs-before.Allocs < 64*mb {
+		t.Errorf("64 MB have made the process %d bytes larger, by %d allocated; want 48 MB and 64 MB at least", got, held.Allocs-before.Allocs)
 	}
 	clear(garbage[:1]) // alive up to here
 	garbage = nil
 	lean.Collect()
-	if got := lean.Read(); got.Footprint > held.Footprint-60*mb || got.Live > 60*mb {
-		t.Errorf("got a footprint of %d bytes with %d alive, %d before; want 60 MB less", got.Footprint, got.Live, held.Footprint)
+	if got := lean.Read(); got.Footprint > held.Footprint-48*mb || got.Live > 48*mb {
+		t.Errorf("got a footprint of %d bytes with %d alive, %d before; want 48 MB less", got.Footprint, got.Live, held.Footprint)
 	}
 }
