@@ -138,7 +138,7 @@ func (p *Puller) drain() {
 	if p.conn.inProcess || p.sub.Drain() != nil {
 		_ = p.sub.Unsubscribe() // it fails only when the connection is closed, and with it the subscription
 		if p.conn.nc.IsConnected() {
-			_ = p.conn.nc.FlushWithContext(ctx) // as below
+			_ = p.conn.nc.FlushWithContext(ctx) // it fails when the connection is cut, or slow: then a task may come back late, as ever
 		}
 		return
 	}

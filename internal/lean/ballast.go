@@ -23,11 +23,15 @@ var (
 //
 // Considered: a higher GOGC. It costs most where most is alive.
 func Ballast() {
-	once.Do(func() {
-		if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-			ballast = make([]byte, ballastSize)
-		}
-	})
+	once.Do(func() { ballast = make([]byte, ballastFor(os.Getenv)) })
+}
+
+// ballastFor is how much ballast a process with this environment gets, in bytes.
+func ballastFor(environment func(string) string) int {
+	if environment("GOGC") != "" || environment("GOMEMLIMIT") != "" {
+		return 0
+	}
+	return ballastSize
 }
 
 // without is a reading without the ballast.
