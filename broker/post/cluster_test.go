@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -17,33 +16,9 @@ import (
 // cluster runs three servers and waits until they agree on a leader.
 func cluster(t *testing.T) []*server.Server {
 	t.Helper()
-	var routes []*url.URL
-	var ports []int
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	var all []*server.Server
-	for i, p := range ports {
-		o := listening(t)
-		o.ServerName = fmt.Sprint("n", i)
-		o.Cluster = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: p}
-		o.Routes = routes
-		srv, err := server.NewServer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv.Start()
-		t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-		all = append(all, srv)
+	for len(all) == 0 { // a port may be somebody else's by the time that its server listens
+		all = startCluster(t, freePort(t), freePort(t), freePort(t))
 	}
 	await(t, "a leader with three peers", func() bool {
 		for _, s := range all {
@@ -56,14 +31,44 @@ func cluster(t *testing.T) []*server.Server {
 	return all
 }
 
+// startCluster returns nothing if a server cannot listen.
+func startCluster(t *testing.T, ports ...int) (all []*server.Server) {
+	t.Helper()
+	var routes []*url.URL
+	for _, p := range ports {
+		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprint("127.0.0.1:", p)})
+	}
+	for i, p := range ports {
+		o := listening(t)
+		o.ServerName = fmt.Sprint("n", i)
+		o.Cluster = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: p}
+		o.Routes = routes
+		srv, err := server.NewServer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv.Start()
+		t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+		if !srv.ReadyForConnections(10 * time.Second) {
+			t.Logf("server %d does not listen on port %d; trying others", i, p)
+			for _, s := range append(all, srv) {
+				s.Shutdown()
+			}
+			return nil
+		}
+		all = append(all, srv)
+	}
+	return all
+}
+
 // await polls real servers, which have no event to wait for.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); !ok(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 30 seconds for %s", what)
+			t.Fatalf("waited a minute for %s", what)
 		}
 	}
 }
