@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/freeport"
 )
 
 const (
@@ -184,7 +185,7 @@ func (g *grower) bare(ctx context.Context, points []*point, worlds []world, empt
 
 // startBare starts a server that only keeps streams.
 func (b *bench) startBare(ctx context.Context) (*nats.Conn, error) {
-	port, err := freePort()
+	port, err := freeport.Loopback()
 	if err != nil {
 		return nil, err
 	}

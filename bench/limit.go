@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/internal/freeport"
 )
 
 // Roles of processes that play a tape: the server with the part of the broker, and the worker.
@@ -139,7 +140,7 @@ func (b *bench) limitProcesses(ctx context.Context, serverRole, workerRole, path
 	if err := os.RemoveAll(b.store()); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := freeport.Loopback()
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/freeport"
 )
 
 // bench is one sitting: a server, a worker, and this process as the load.
@@ -100,7 +101,7 @@ func (b *bench) startServer(ctx context.Context) error {
 // launch starts the server's process, where the one before it listened.
 func (b *bench) launch(more ...string) error {
 	if b.port == 0 {
-		port, err := freePort()
+		port, err := freeport.Loopback()
 		if err != nil {
 			return err
 		}
@@ -270,17 +271,4 @@ func diskUsage(dir string) (total int64) {
 		return nil
 	})
 	return total
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, errors.New("no TCP address")
-	}
-	return addr.Port, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/droverhq/drover/e2e/child"
 	"github.com/droverhq/drover/e2e/stranger"
+	"github.com/droverhq/drover/internal/freeport"
 )
 
 // patience is how long anything may take that has no bound of its own. The machine may be busy with other packages.
@@ -157,7 +158,7 @@ func runDroverWith(t *testing.T, url, stdin string, args ...string) result {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	port, err := child.FreePort()
+	port, err := freeport.Loopback()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,19 +17,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/internal/freeport"
 )
 
 // freePorts returns ports of 127.0.0.1 that nobody listens on.
 func freePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for len(ports) < n {
+		port, err := freeport.Loopback()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
-		addr, _ := l.Addr().(*net.TCPAddr)
-		ports = append(ports, addr.Port)
+		if !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
 	}
 	return ports
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+
+	"github.com/droverhq/drover/internal/freeport"
 )
 
 func TestRequest(t *testing.T) {
@@ -195,12 +197,14 @@ func TestDialFails(t *testing.T) {
 	wantErr(t, err, ErrClosed)
 }
 
-// freePort gives a port on which nobody listens: a server had it and stopped.
+// freePort gives a port on which nobody listens.
 func freePort(t *testing.T) int {
 	t.Helper()
-	srv, stop := start(t, listening(t))
-	defer stop()
-	return port(srv)
+	port, err := freeport.Loopback()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 func TestDialWithNKey(t *testing.T) {

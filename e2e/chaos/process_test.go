@@ -15,6 +15,7 @@ import (
 
 	"github.com/droverhq/drover/e2e/child"
 	"github.com/droverhq/drover/internal/faultproxy"
+	"github.com/droverhq/drover/internal/freeport"
 )
 
 // restartPause is how long a member that could not start waits for its next try, as under a process manager.
@@ -221,7 +222,7 @@ func (m *member) finish() {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	port, err := child.FreePort()
+	port, err := freeport.Loopback()
 	if err != nil {
 		t.Fatal(err)
 	}

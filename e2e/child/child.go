@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -59,19 +57,6 @@ func Play(roles map[string]func(context.Context) error, name string) int {
 		return 1
 	}
 	return 0
-}
-
-// FreePort returns a loopback port that a server can be started on again after a crash. It lies below the range from which
-// the kernel takes the ports of clients, so that none of them gets it meanwhile.
-func FreePort() (int, error) {
-	for range 1000 {
-		port := 10_000 + rand.IntN(20_000)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			return port, l.Close()
-		}
-	}
-	return 0, errors.New("no port of 127.0.0.1 from 10000 to 29999 is free")
 }
 
 // Process is a child. Its standard error is a file, its standard output is read line by line.

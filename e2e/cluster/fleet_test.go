@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/e2e/child"
+	"github.com/droverhq/drover/internal/freeport"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -75,8 +76,8 @@ func (f *fleet) open(t *testing.T) error {
 	for i := 1; i <= size; i++ {
 		n := &node{i: i, host: f.net.host(i), client: 4222, route: 6222}
 		if !f.net.apart() {
-			if n.client, err = child.FreePort(); err == nil {
-				n.route, err = child.FreePort()
+			if n.client, err = freeport.Loopback(); err == nil {
+				n.route, err = freeport.Loopback()
 			}
 			if err != nil {
 				return err

@@ -20,6 +20,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/e2e/child"
+	"github.com/droverhq/drover/internal/freeport"
 )
 
 const namespace = subject.Namespace("default")
@@ -61,7 +62,7 @@ func newMachine(t *testing.T, profile, store string) *machine {
 			t.Error(err)
 		}
 	})
-	port, err := child.FreePort()
+	port, err := freeport.Loopback()
 	if err != nil {
 		t.Fatal(err)
 	}
