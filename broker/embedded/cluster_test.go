@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,25 +19,13 @@ import (
 	"github.com/droverhq/drover/internal/freeport"
 )
 
-// freePorts returns ports of 127.0.0.1 that nobody listens on.
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for len(ports) < n {
-		port, err := freeport.Loopback()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Contains(ports, port) {
-			ports = append(ports, port)
-		}
-	}
-	return ports
-}
-
 // trio are the options of three nodes.
 func trio(t *testing.T) (all [3]embedded.Options) {
 	t.Helper()
-	ports := freePorts(t, 3)
+	ports, err := freeport.Several(3)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var routes []string
 	for _, p := range ports {
 		routes = append(routes, fmt.Sprintf("127.0.0.1:%d", p))

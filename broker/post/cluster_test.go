@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/freeport"
 )
 
 // cluster runs three servers and waits until they agree on a leader.
@@ -18,7 +20,11 @@ func cluster(t *testing.T) []*server.Server {
 	t.Helper()
 	var all []*server.Server
 	for len(all) == 0 { // a port may be somebody else's by the time that its server listens
-		all = startCluster(t, freePort(t), freePort(t), freePort(t))
+		ports, err := freeport.Several(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = startCluster(t, ports)
 	}
 	await(t, "a leader with three peers", func() bool {
 		for _, s := range all {
@@ -32,7 +38,7 @@ func cluster(t *testing.T) []*server.Server {
 }
 
 // startCluster returns nothing if a server cannot listen.
-func startCluster(t *testing.T, ports ...int) (all []*server.Server) {
+func startCluster(t *testing.T, ports []int) (all []*server.Server) {
 	t.Helper()
 	var routes []*url.URL
 	for _, p := range ports {

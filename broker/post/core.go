@@ -96,11 +96,25 @@ type subscription struct {
 	ended chan struct{} // closed when fn will not be called again
 }
 
-func (s *subscription) Close() error {
-	if err := s.sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrBadSubscription) {
-		return fmt.Errorf("unsubscribe %s: %w", s.sub.Subject, fromNATS(err))
+func (s *subscription) Close() error { return unsubscribe(s.sub) }
+
+func unsubscribe(sub *nats.Subscription) error {
+	if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrBadSubscription) {
+		return fmt.Errorf("unsubscribe %s: %w", sub.Subject, fromNATS(err))
 	}
 	return nil
+}
+
+// withdraw ends a subscription and returns when the server knows: what it sends from then on goes to others. It waits for no longer than
+// closePatience and ctx; on a connection that is cut, or slow, the server may go on sending to nobody for a while.
+func (c *Conn) withdraw(ctx context.Context, sub *nats.Subscription) error {
+	err := unsubscribe(sub)
+	if err == nil && c.nc.IsConnected() {
+		ctx, cancel := context.WithTimeout(ctx, closePatience)
+		defer cancel()
+		_ = c.nc.FlushWithContext(ctx) // it tells that the wait was in vain, as it may be
+	}
+	return err
 }
 
 // drainPoll is how often the in-process drain looks at the queue.
@@ -111,7 +125,7 @@ func (s *subscription) Drain(ctx context.Context) error {
 		// The library's drain uses its process-wide timers; see the package comment on virtual time.
 		for {
 			if n, _, err := s.sub.Pending(); err != nil || n == 0 {
-				return s.Close()
+				return s.conn.withdraw(ctx, s.sub)
 			}
 			if !pause(ctx, drainPoll) {
 				return fmt.Errorf("drain %s: %w", s.sub.Subject, ctx.Err())

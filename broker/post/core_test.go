@@ -197,6 +197,30 @@ func TestDialFails(t *testing.T) {
 	wantErr(t, err, ErrClosed)
 }
 
+// Behind Drain the server has nobody here to deliver to: what is published next goes to another of the queue.
+func TestDrainedSubscriptionGetsNothingMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, stop := start(t, serverOptions(t))
+		t.Cleanup(stop)
+		c, other := dial(t, Options{InProcess: srv}), dial(t, Options{InProcess: srv})
+		for n := range 200 {
+			mine, err := other.Subscribe("q", "queue", func(Msg) { t.Errorf("round %d: got a message behind Drain", n) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if err := mine.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if _, err := c.Request(ctx, "q", nil, nil); !errors.Is(err, ErrNoResponders) {
+				t.Fatalf("round %d: got %v, want nobody there", n, err)
+			}
+			cancel()
+		}
+	})
+}
+
 // freePort gives a port on which nobody listens.
 func freePort(t *testing.T) int {
 	t.Helper()

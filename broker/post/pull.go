@@ -132,19 +132,16 @@ func (p *Puller) Close() {
 // drain ends the subscription; until it has ended, receive gives back what comes. Behind it the server sends nothing more
 // here: what is stored next goes to somebody who is still there.
 func (p *Puller) drain() {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
-	defer cancel()
 	// The library's drain uses its process-wide timers; see the package comment on virtual time.
 	if p.conn.inProcess || p.sub.Drain() != nil {
-		_ = p.sub.Unsubscribe() // it fails only when the connection is closed, and with it the subscription
-		if p.conn.nc.IsConnected() {
-			_ = p.conn.nc.FlushWithContext(ctx) // it fails when the connection is cut, or slow: then a task may come back late, as ever
-		}
+		_ = p.conn.withdraw(context.Background(), p.sub) // it fails only when the connection is closed, and with it the subscription
 		return
 	}
+	limit := time.NewTimer(closePatience)
+	defer limit.Stop()
 	select {
 	case <-p.drained:
-	case <-ctx.Done(): // disconnected: the server gives the tasks to others by itself
+	case <-limit.C: // disconnected: the server gives the tasks to others by itself
 	}
 }
 

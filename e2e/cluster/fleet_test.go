@@ -76,12 +76,11 @@ func (f *fleet) open(t *testing.T) error {
 	for i := 1; i <= size; i++ {
 		n := &node{i: i, host: f.net.host(i), client: 4222, route: 6222}
 		if !f.net.apart() {
-			if n.client, err = freeport.Loopback(); err == nil {
-				n.route, err = freeport.Loopback()
-			}
+			ports, err := freeport.Several(2)
 			if err != nil {
 				return err
 			}
+			n.client, n.route = ports[0], ports[1]
 		}
 		f.nodes[i] = n
 	}

@@ -12,12 +12,26 @@ import (
 // range from which the kernel takes the ports of clients, so that none of them gets it meanwhile. Nothing keeps it for the caller: another who
 // asks may be given the same.
 func Loopback() (int, error) {
-	for range 1000 {
+	ports, err := Several(1)
+	if err != nil {
+		return 0, err
+	}
+	return ports[0], nil
+}
+
+// Several returns n ports like that of [Loopback], no two of them the same.
+func Several(n int) (ports []int, err error) {
+	for tries := 0; len(ports) < n; tries++ {
+		if tries == 1000*n {
+			return nil, errors.New("no port of 127.0.0.1 from 10000 to 29999 is free")
+		}
 		port := 10_000 + rand.IntN(20_000)
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			return port, l.Close()
+		if err != nil {
+			continue
 		}
+		defer l.Close() // not before all are found
+		ports = append(ports, port)
 	}
-	return 0, errors.New("no port of 127.0.0.1 from 10000 to 29999 is free")
+	return ports, nil
 }

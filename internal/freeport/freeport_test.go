@@ -3,6 +3,7 @@ package freeport_test
 import (
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 
 	"github.com/droverhq/drover/internal/freeport"
@@ -22,5 +23,16 @@ func TestLoopback(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close() // the next one is another
+	}
+}
+
+func TestSeveral(t *testing.T) {
+	ports, err := freeport.Several(500) // chosen at random, some would be the same
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(ports)
+	if different := len(slices.Compact(slices.Clone(ports))); len(ports) != 500 || different != 500 {
+		t.Fatalf("got %d ports, %d of them different, want 500", len(ports), different)
 	}
 }
