@@ -161,6 +161,7 @@ func streams(*testing.T) string {
 			}
 		}
 		add(c.MaxMsgsPerSubject == 1, "one message a subject")
+		add(c.MaxMsgsPerSubject > 1, fmt.Sprintf("at most %d messages a subject", c.MaxMsgsPerSubject))
 		add(c.DenyDelete, "no deletes")
 		add(c.AllowRollup, "rollups")
 		add(c.AllowDirect, "direct gets")

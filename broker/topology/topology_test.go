@@ -86,7 +86,7 @@ func checkStream(t *testing.T, c jetstream.StreamConfig, ns *topology.Namespace)
 	case "dead":
 		want["discard"] = jetstream.DiscardOld
 	case "history":
-		want["compression"] = jetstream.S2Compression
+		want["compression"], want["per subject"] = jetstream.S2Compression, int64(1<<40)
 	}
 	if kind == "flows" {
 		want["rollup"] = false // people write it
