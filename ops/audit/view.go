@@ -200,11 +200,11 @@ func (v *view) notWanted(f *Finding) bool {
 
 // serverTime is the server's clock, never ahead of it.
 func (a *Auditor) serverTime(ctx context.Context) (schemas.Timestamp, error) {
-	s, err := a.o.Conn.JetStream().Stream(ctx, a.ns.StreamSignals())
+	at, err := a.o.Conn.StreamTime(ctx, a.ns.StreamSignals())
 	if err != nil {
 		return 0, fmt.Errorf("namespace %s: %w", a.ns, err)
 	}
-	return schemas.At(s.CachedInfo().TimeStamp), nil
+	return schemas.At(at), nil
 }
 
 func (a *Auditor) partitionOf(wid string) int { return subject.Partition(wid, a.o.Partitions) }

@@ -127,11 +127,8 @@ func (j *Janitor) lastRecord(ctx context.Context, x *schemas.Execution) (*post.S
 
 // serverTime is that of the servers, by which runs are closed.
 func (j *Janitor) serverTime(ctx context.Context) (time.Time, error) {
-	s, err := j.o.Conn.JetStream().Stream(ctx, j.o.Namespace.StreamHistory(0))
-	if err != nil {
-		return time.Time{}, err
-	}
-	return s.CachedInfo().TimeStamp.UTC(), nil
+	at, err := j.o.Conn.StreamTime(ctx, j.o.Namespace.StreamHistory(0))
+	return at.UTC(), err
 }
 
 func pause(ctx context.Context, d time.Duration) error {
