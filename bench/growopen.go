@@ -35,9 +35,13 @@ func (g *grower) open(ctx context.Context, curve, kind string, at []int) (err er
 	if err != nil {
 		return err
 	}
-	b, err := g.fresh(ctx, "grown", g.o.partitions)
+	b, err := g.bench("grown", g.o.partitions)
 	defer func() { err = b.done(err) }()
 	if err != nil {
+		return err
+	}
+	b.traced = true
+	if err := b.renew(ctx); err != nil {
 		return err
 	}
 	empty, err := b.usages()
@@ -82,6 +86,9 @@ func (b *bench) deepen(ctx context.Context, p *point, kind string, have int) (wo
 		return nil, err
 	}
 	p.RSS, p.IdleCPU = rss["server"], cpu["server"]
+	if p.Live, err = b.live(); err != nil {
+		return nil, err
+	}
 	return b.world(ctx)
 }
 
@@ -151,6 +158,7 @@ func (g *grower) bare(ctx context.Context, points []*point, worlds []world, empt
 	if err != nil {
 		return err
 	}
+	b.traced = true
 	conn, err := b.startBare(ctx)
 	if err != nil {
 		return err
@@ -179,6 +187,10 @@ func (g *grower) bare(ctx context.Context, points []*point, worlds []world, empt
 		}
 		p.BareRSS = u.rss
 		p.Beyond = float64((p.RSS-emptyRSS)-(u.rss-before.rss)) / float64(p.At)
+		if p.BareLive, err = b.live(); err != nil {
+			return err
+		}
+		p.BeyondLive = float64(p.Live-p.BareLive) / float64(p.At)
 	}
 	return nil
 }
@@ -191,6 +203,7 @@ func (b *bench) startBare(ctx context.Context) (*nats.Conn, error) {
 	}
 	cmd := exec.Command(b.binary, "server", "--store", b.store(), "--profile", b.o.profile, "--port", strconv.Itoa(port),
 		"--partitions", "1", "--namespace", "bare", "--only-namespace", "--roles", "timers")
+	b.trace(cmd)
 	if err := b.spawn("server", cmd); err != nil {
 		return nil, err
 	}

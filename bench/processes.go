@@ -35,6 +35,8 @@ type bench struct {
 	lists   int     // task lists of the worker; 0 is one
 	// maxEvents is the server's bound for histories; 0 is its own.
 	maxEvents int
+	// traced: the server's log tells of each garbage collection.
+	traced bool
 }
 
 // buildServer builds the server of a source tree as releases are built, and returns its path; a given binary is taken as
@@ -115,7 +117,9 @@ func (b *bench) launch(more ...string) error {
 	if b.maxEvents > 0 { // older servers do not know it
 		args = append(args, "--max-events", strconv.Itoa(b.maxEvents))
 	}
-	return b.spawn("server", exec.Command(b.binary, append(args, more...)...))
+	cmd := exec.Command(b.binary, append(args, more...)...)
+	b.trace(cmd)
+	return b.spawn("server", cmd)
 }
 
 // await waits until the API answers.
