@@ -15,8 +15,8 @@ import (
 var handovers = flag.Int("handovers", 0, "planned stops of a broker in TestPlannedHandOver; their bound of 250 ms is asserted when it is given (default 3, without the tight bound)")
 
 const (
-	// handOverLimit is what a planned hand-over may take on a machine that has nothing else to do, looseLimit what it may
-	// take among other tests.
+	// handOverLimit is what a planned hand-over may take on a machine that has nothing else to do, looseLimit what one may
+	// take among other tests, or behind the TTL of the claims where the owner was killed.
 	handOverLimit = 250 * time.Millisecond
 	looseLimit    = 3 * time.Second
 )
