@@ -177,7 +177,7 @@ func (g *grower) point(curve string, at, partitions int) *point {
 func (g *grower) bench(name string, partitions int) (*bench, error) {
 	o := g.o
 	o.partitions = partitions
-	b := &bench{o: o, dir: filepath.Join(g.dir, name), binary: g.binary, procs: map[string]*exec.Cmd{}}
+	b := &bench{o: o, dir: filepath.Join(g.dir, name), binary: g.binary, traced: true, procs: map[string]*exec.Cmd{}}
 	return b, os.MkdirAll(b.dir, 0o755)
 }
 

@@ -35,13 +35,9 @@ func (g *grower) open(ctx context.Context, curve, kind string, at []int) (err er
 	if err != nil {
 		return err
 	}
-	b, err := g.bench("grown", g.o.partitions)
+	b, err := g.fresh(ctx, "grown", g.o.partitions)
 	defer func() { err = b.done(err) }()
 	if err != nil {
-		return err
-	}
-	b.traced = true
-	if err := b.renew(ctx); err != nil {
 		return err
 	}
 	empty, err := b.usages()
@@ -158,7 +154,6 @@ func (g *grower) bare(ctx context.Context, points []*point, worlds []world, empt
 	if err != nil {
 		return err
 	}
-	b.traced = true
 	conn, err := b.startBare(ctx)
 	if err != nil {
 		return err

@@ -7,18 +7,49 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 )
 
 // A history is kept in blocks of 4 MiB, so that what the server does to a full block takes half as long as with its usual 8 (ADR 0035).
 // Nothing of a run goes for it.
 func TestHistoriesHaveSmallBlocks(t *testing.T) {
+	o := embedded.Options{StoreDir: t.TempDir(), Profile: embedded.ProfileDev}
+	smallBlocks(t, dial(t, o), o.StoreDir)
+}
+
+// The histories of a namespace that an earlier version has made get them from the next start of the server on.
+func TestHistoriesThatExistGetSmallBlocks(t *testing.T) {
+	o := embedded.Options{StoreDir: t.TempDir(), Profile: embedded.ProfileDev, DontListen: true}
+	for _, opened := range []bool{false, true} {
+		s, err := embedded.Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn := connect(t, post.Options{InProcess: s.Conn()})
+		ns, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !opened { // as an earlier version leaves it
+			c := config(t, conn, ns.Name.StreamHistory(0))
+			c.MaxMsgsPerSubject = -1
+			if _, err := conn.JetStream().UpdateStream(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		conn.Close()
+		s.Shutdown()
+	}
+	smallBlocks(t, dial(t, o), o.StoreDir)
+}
+
+func smallBlocks(t *testing.T, conn *post.Conn, dir string) {
+	t.Helper()
 	const (
 		size     = 256 << 10
 		messages = 20 // 5 MiB
 	)
-	dir := t.TempDir()
-	conn := dial(t, embedded.Options{StoreDir: dir, Profile: embedded.ProfileDev})
 	got, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 1})
 	if err != nil {
 		t.Fatal(err)
