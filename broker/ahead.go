@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/nearby"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
@@ -28,18 +27,8 @@ type ahead struct {
 	last   int64 // event of the run
 }
 
-const (
-	// mostHands bounds the workers whose lists are known.
-	mostHands = 4096
-	// mostInVain bounds the types that are remembered since nothing came of deciding ahead for them.
-	mostInVain = 4096
-)
-
-// hand is what is known of a sticky worker.
-type hand struct {
-	lists []string  // that it takes tasks of
-	away  time.Time // it gets none until then
-}
+// mostInVain bounds the types that are remembered since nothing came of deciding ahead for them.
+const mostInVain = 4096
 
 // aheadType is a type of work, and who decides behind it.
 type aheadType struct{ workflow, activity string }
@@ -143,26 +132,6 @@ func (p *partition) foreseen(r *run, e *envelope) (*offer, *schemas.DecisionRepl
 	return f, reply
 }
 
-// stick notes which worker wants the run's next tasks, and what else it takes.
-func (p *partition) stick(r *run, reply *schemas.DecisionReply) {
-	if r.sticky = reply.Sticky; schemas.ValidateID("sticky", r.sticky) != nil {
-		r.sticky = ""
-		return
-	}
-	o := &p.offers
-	unnamed := func(list string) bool { return schemas.ValidateName("lists", list) != nil }
-	switch have := o.hands[r.sticky]; {
-	case have != nil && slices.Equal(have.lists, reply.Lists):
-	case len(reply.Lists) == 0 || len(reply.Lists) > nearby.MostLists || slices.ContainsFunc(reply.Lists, unnamed): // what is kept is bounded
-		delete(o.hands, r.sticky)
-	default:
-		if o.hands == nil || len(o.hands) >= mostHands {
-			o.hands = make(map[string]*hand)
-		}
-		o.hands[r.sticky] = &hand{lists: reply.Lists}
-	}
-}
-
 // notedAhead notes whether it was worth deciding ahead. What was in vain is left to the ordinary way for a while.
 func (p *partition) notedAhead(r *run, a *execution.Activity, worth bool) {
 	if len(p.aheads) >= mostInVain {
@@ -173,9 +142,10 @@ func (p *partition) notedAhead(r *run, a *execution.Activity, worth bool) {
 
 // refusedAhead: the worker has no room, or has gone. Others may be idle.
 func (p *partition) refusedAhead(f *offer, nobody bool) {
-	if h := p.offers.hands[f.ahead.worker]; nobody {
-		delete(p.offers.hands, f.ahead.worker)
-	} else if h != nil {
+	switch h := p.offers.hands[f.ahead.worker]; {
+	case h != nil && nobody:
+		h.lists = nil // it may drain, and be at work still: so it can be called
+	case h != nil:
 		h.away = time.Now().Add(busyPause)
 	}
 	p.notedAhead(f.run, f.activity, false) // or it does not know the type

@@ -26,6 +26,10 @@ type player struct {
 	mu    sync.Mutex
 	asked []*schemas.DecisionTask
 	subs  []*nats.Subscription
+	alive bool // it says that it can be called
+	calls int
+	mute  bool // it answers nothing, and keeps it
+	kept  []*nats.Msg
 }
 
 // steps schedules n activities one behind the other, and completes.
@@ -80,6 +84,10 @@ func (p *player) hears(m *nats.Msg) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, t)
+	if p.mute {
+		p.kept = append(p.kept, m)
+		return
+	}
 	if err := m.Respond(p.pack(p.reply(t))); err != nil {
 		p.f.t.Error(err)
 	}
@@ -130,7 +138,7 @@ func (p *player) reply(t *schemas.DecisionTask) *schemas.DecisionReply {
 		decisions = []schemas.Decision{}
 	}
 	return &schemas.DecisionReply{
-		Token: t.Token, Identity: p.name, Sticky: p.name, Lists: p.lists, Context: schemas.Payload(strconv.Itoa(done)), Decisions: decisions,
+		Token: t.Token, Identity: p.name, Sticky: p.name, Alive: p.alive, Lists: p.lists, Context: schemas.Payload(strconv.Itoa(done)), Decisions: decisions,
 	}
 }
 

@@ -123,6 +123,7 @@ func (p *partition) request(r *run, w execution.Wanted) {
 		p.log.WithError(err).Warn("a decision task cannot be sent")
 	}
 	p.sweepLater()
+	p.lookForSilent()
 }
 
 // task builds what the decider is asked. The window ends with the DeciderStarted that the answer will bring.
@@ -193,6 +194,13 @@ func (p *partition) answered(m post.Msg) {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil {
 			p.loop.post(func() { p.refused(n, nobody) })
+		}
+		return
+	}
+	if id, call := strings.CutPrefix(key, callPrefix+"."); call {
+		n, err := strconv.ParseUint(id, 36, 64)
+		if err == nil && nobody {
+			p.loop.post(func() { p.gone(n) })
 		}
 		return
 	}
@@ -336,6 +344,10 @@ func (p *partition) probeLater() {
 func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg, undecodable error) {
 	r := p.asks[id]
 	if r == nil || r.ask == nil || r.ask.id != id {
+		if _, twice := p.twice[id]; twice {
+			delete(p.twice, id)
+			return
+		}
 		p.late(m)
 		return
 	}

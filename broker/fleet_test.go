@@ -334,6 +334,7 @@ type task struct {
 	f                         *fleet
 	msg                       jetstream.Msg
 	Token, Report, ActivityID string
+	WorkflowID                string
 	Beat                      string
 	HeartbeatDetails          any
 	Attempt                   int

@@ -53,14 +53,15 @@ type offer struct {
 
 // offers are those of a partition.
 type offers struct {
-	queue  []*offer // in the order of their ends
-	open   map[uint64]*offer
-	last   uint64
-	timed  bool                 // expire is due
-	away   map[string]time.Time // lists that get none until then
-	hands  map[string]*hand     // sticky workers that take tasks as well, by their names
-	hastes map[string]*haste
-	asking map[string]bool // attempts whose workers are being asked, by token
+	queue    []*offer // in the order of their ends
+	open     map[uint64]*offer
+	last     uint64
+	timed    bool                 // expire is due
+	away     map[string]time.Time // lists that get none until then
+	hands    map[string]*hand     // sticky workers that take tasks as well, or can be called, by their names
+	lastHand uint64
+	hastes   map[string]*haste
+	asking   map[string]bool // attempts whose workers are being asked, by token
 }
 
 // haste is what is known of the tasks of an activity type.
@@ -122,6 +123,7 @@ func (p *partition) sendOffer(r *run, a *execution.Activity, t *ticket, send fun
 		o.timed = true
 		p.loop.after(offerPatience, p.expireOffers)
 	}
+	p.lookForSilent()
 	return true
 }
 

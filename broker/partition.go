@@ -75,7 +75,9 @@ type partition struct {
 	paces     [holdLists]map[string]*pace // of deciders, by workflow type
 	aheads    map[aheadType]*pace         // of decisions that came with outcomes
 	nextAsk   uint64
-	replies   string // prefix of the subjects that deciders answer to
+	twice     map[uint64]struct{} // asks that were sent a second time
+	listening bool                // it will be looked for silent workers
+	replies   string              // prefix of the subjects that deciders answer to
 	sweeping  bool
 	forlorn   map[string]map[*run]struct{} // by workflow type: nobody listens
 	probing   bool

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
@@ -40,6 +41,49 @@ func TestDrainLetsDecidesFinish(t *testing.T) {
 		}
 		if err := r.wait(t); err != nil {
 			t.Fatalf("Run returned %v", err)
+		}
+	})
+}
+
+// Owners find out by the worker's own subject whether it is there. It must be until the last answer is sent.
+func TestDrainingWorkerIsAliveUntilItsLastAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		alive := func(typ, name string) bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := h.broker.Request(ctx, ns.DecideAlive(typ, name), nil, nil)
+			return !errors.Is(err, post.ErrNoResponders) // nobody answers, but somebody may listen
+		}
+		r := h.run(&decider.Options{Concurrency: 1}, "order", func(ctx context.Context, d *decider.Task) ([]schemas.Decision, error) {
+			if d.Attempt() > 1 {
+				time.Sleep(5 * time.Second)
+			}
+			return nil, ctx.Err()
+		})
+		reply := h.ask(first())
+		if !reply.Alive || reply.Sticky == "" || !alive("order", reply.Sticky) || alive("order", "another") || alive("other", reply.Sticky) {
+			t.Fatalf("reply %+v; is it alive: %t", reply.DecisionReply, alive("order", reply.Sticky))
+		}
+		slow := first()
+		slow.Attempt = 2
+		h.send(ns.Decide("order"), encoded(t, slow), "one")
+		synctest.Wait()
+		r.stop()
+		synctest.Wait()
+		if _, err := h.broker.Request(t.Context(), ns.DecideSticky("order", reply.Sticky), nil, encoded(t, first())); !errors.Is(err, post.ErrNoResponders) {
+			t.Errorf("got %v, want that it takes no tasks", err)
+		}
+		if !alive("order", reply.Sticky) {
+			t.Error("it is thought to be gone while it decides")
+		}
+		if last := h.receive(); last.Alive || last.Sticky != "" {
+			t.Errorf("it says that it is there for longer: %+v", last.DecisionReply)
+		}
+		if err := r.wait(t); err != nil {
+			t.Fatalf("Run returned %v", err)
+		}
+		if alive("order", reply.Sticky) {
+			t.Error("it is thought to be there when it has stopped")
 		}
 	})
 }

@@ -134,7 +134,7 @@ func (g *guests) onRefused(e *post.RefusedError) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for typ, t := range g.served {
-		if e.Subject != g.s.ns.Decide(typ) && (g.s.sticky == "" || e.Subject != g.s.ns.DecideSticky(typ, g.s.sticky)) {
+		if !slices.Contains(g.s.subjects(typ), e.Subject) {
 			continue
 		}
 		g.s.log.WithField("type", typ).WithField("err", e).Errorf("deciders may not listen to this type, so it is left out: %s", e.Hint())

@@ -11,11 +11,10 @@ import (
 // one of the worker's subjects. It is called before they are subscribed to: the server says so later, of no call in
 // particular. A worker that heard only some of its tasks would look healthy, and its runs would wait for ever.
 func (s *shift) untilRefused(ctx context.Context, deciders map[string]Decider) (_ context.Context, end context.CancelCauseFunc) {
-	mine := make(map[string]string, 2*len(deciders))
+	mine := make(map[string]string, 3*len(deciders))
 	for typ := range deciders {
-		mine[s.ns.Decide(typ)] = typ
-		if s.sticky != "" {
-			mine[s.ns.DecideSticky(typ, s.sticky)] = typ
+		for _, subj := range s.subjects(typ) {
+			mine[subj] = typ
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -28,6 +27,14 @@ func (s *shift) untilRefused(ctx context.Context, deciders map[string]Decider) (
 		remove()
 		cancel(cause)
 	}
+}
+
+// subjects are those that the shift listens to for a type.
+func (s *shift) subjects(typ string) []string {
+	if s.sticky == "" {
+		return []string{s.ns.Decide(typ)}
+	}
+	return []string{s.ns.Decide(typ), s.ns.DecideSticky(typ, s.sticky), s.ns.DecideAlive(typ, s.sticky)}
 }
 
 // refusedError says which type the refusal is about.

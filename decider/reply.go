@@ -66,6 +66,7 @@ func (o *outcome) body(decisions []schemas.Decision) ([]byte, error) {
 		r.Decisions = []schemas.Decision{} // null would be no list to a broker in another language
 	}
 	if o.s.sticky != "" && !o.s.draining.Load() {
+		r.Alive = true
 		r.Sticky, r.Lists = o.s.sticky, o.s.nearby.Lists(o.s.opts.Namespace)
 	}
 	body, err := encode(o.a, r)

@@ -113,6 +113,7 @@ type shift struct {
 	pool     *pool
 	// draining: answers no longer ask for the run's next task.
 	draining    atomic.Bool
+	lives       lives
 	reconnected chan struct{}
 }
 
@@ -131,6 +132,7 @@ func (s *shift) run(ctx context.Context, deciders map[string]Decider, sources []
 	defer s.conn.OnReconnect(s.again)()
 	ctx, end := s.untilRefused(ctx, deciders)
 	defer end(nil)
+	defer s.lives.end()
 	subs, err := s.listen(deciders)
 	if err != nil {
 		for _, sub := range subs {
@@ -180,5 +182,5 @@ func (s *shift) listenTo(typ string, d Decider) (subs []post.Subscription, err e
 	if err != nil {
 		return subs, err
 	}
-	return append(subs, sub), nil
+	return append(subs, sub), s.live(typ)
 }

@@ -77,6 +77,9 @@ type DecisionReply struct {
 	Identity  string     `json:"identity,omitempty"`
 	// Sticky names the worker that would like the run's next tasks, on its own subject and in msgpack.
 	Sticky string `json:"sticky,omitempty"`
+	// Alive says that the worker of Sticky listens to the type's subject of the worker "alive-" and that name, as long as it is at
+	// work: what it has in hand is given to others when nobody listens there any more. What comes there needs no answer.
+	Alive bool `json:"alive,omitempty"`
 	// Lists are task lists that the same process works: it takes tasks of these together with what the decision behind them
 	// needs (see [AheadTask]).
 	Lists []string       `json:"lists,omitempty"`

@@ -48,6 +48,12 @@ func (ns Namespace) DecideSticky(typ, worker string) string {
 	return ns.start("decide.") + Token(typ) + "." + Token(worker)
 }
 
+// DecideAlive is where a worker that is asked for a type listens as long as it is at work: drover.<ns>.decide.<type>.alive-<worker>.
+// What comes there means nothing; the server tells whoever asks when nobody listens any more.
+func (ns Namespace) DecideAlive(typ, worker string) string {
+	return ns.DecideSticky(typ, "alive-"+worker)
+}
+
 // Announce is where a decider worker says that it serves a type: drover.<ns>.announce.<type>.
 func (ns Namespace) Announce(typ string) string { return ns.start("announce.") + Token(typ) }
 

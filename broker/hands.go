@@ -1,0 +1,70 @@
+package broker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/droverhq/drover/broker/nearby"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// mostHands bounds the sticky workers that are known, and mostHandTypes what is known of each.
+	mostHands     = 4096
+	mostHandTypes = 64
+)
+
+// hand is what is known of a sticky worker.
+type hand struct {
+	lists []string  // that it takes tasks of
+	away  time.Time // it gets none until then
+
+	// types are those that it has decided for, if it can be called for them (silence.go).
+	types  []string
+	number uint64    // of the answers to calls
+	called time.Time // last
+}
+
+// stick notes which worker wants the run's next tasks, and what else it takes.
+func (p *partition) stick(r *run, reply *schemas.DecisionReply) {
+	if r.sticky = reply.Sticky; schemas.ValidateID("sticky", r.sticky) != nil {
+		r.sticky = ""
+		return
+	}
+	o, typ := &p.offers, r.state.Start.WorkflowType
+	h := o.hands[r.sticky]
+	if h == nil {
+		h = &hand{}
+	}
+	if !slices.Equal(h.lists, reply.Lists) {
+		h.lists = reply.Lists
+		unnamed := func(list string) bool { return schemas.ValidateName("lists", list) != nil }
+		if len(h.lists) > nearby.MostLists || slices.ContainsFunc(h.lists, unnamed) { // what is kept is bounded
+			h.lists = nil
+		}
+	}
+	if reply.Alive && !slices.Contains(h.types, typ) && len(h.types) < mostHandTypes {
+		h.types = append(h.types, typ)
+	}
+	switch known := h.number != 0; {
+	case len(h.lists)+len(h.types) == 0:
+		delete(o.hands, r.sticky)
+	case !known:
+		if o.hands == nil || len(o.hands) >= mostHands {
+			o.hands = make(map[string]*hand)
+		}
+		o.lastHand++
+		h.number = o.lastHand
+		o.hands[r.sticky] = h
+	}
+}
+
+// handOf finds a worker by the number that its calls have.
+func (p *partition) handOf(number uint64) (name string, h *hand) {
+	for name, h := range p.offers.hands {
+		if h.number == number {
+			return name, h
+		}
+	}
+	return "", nil
+}

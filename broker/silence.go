@@ -1,0 +1,200 @@
+package broker
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// A decision task that was taken and an offer are in the hands of a process that may end with them, and nobody says so. Deadlines
+// find out: ten seconds for a decision, one for an offer. But NATS knows at once when the connection of a process is gone, and tells
+// whoever publishes to where it listened. So a worker that is silent is called (ADR 0036): an empty message to the subject on which it
+// listens as long as it is at work. It need not answer. If nobody listens there, what it had is given to others.
+//
+//   - Nothing of that is in the history. A decision is asked for again as the same task, with the same token, event and deadline: the first
+//     answer counts, whoever gives it.
+//   - Who has taken what anybody might take is not known. Decision tasks of the types of a worker that is gone are asked again if
+//     they are young; those that take long are left to their deadlines, since most of them are with others.
+//   - A worker that has lost its connection and not its life may do work twice, as behind any other timeout: only what may run
+//     twice is offered.
+//   - Called are workers that say in their replies that they can be. A machine that stops without a word keeps its connections for
+//     a while; deadlines are for that.
+
+const (
+	// silentAfter is how old a question or an offer is when its worker is called, and how often it is looked for such.
+	silentAfter = 100 * time.Millisecond
+	// silentShare: one that is older is called for again when it has become older by a part of so many.
+	silentShare = 4
+	// silentYoung is how old a decision task may be that anybody may have taken, to be asked again.
+	silentYoung = 2 * time.Second
+	// mostCalls bounds the workers that are called at a time.
+	mostCalls = 16
+	// silentMany is how many questions make it take twice as long until it is looked again.
+	silentMany = 4096
+	// mostTwice bounds the questions whose second answer is expected. That of others becomes a dead letter.
+	mostTwice  = 4096
+	callPrefix = "c"
+)
+
+// lookForSilent looks for silent workers in a while. It is called when something was given to one.
+func (p *partition) lookForSilent() {
+	if p.listening {
+		return
+	}
+	p.listening = true
+	p.loop.after(silentAfter*time.Duration(1+len(p.asks)/silentMany), func() {
+		p.listening = false
+		if p.leaving == nil && !p.sealed() {
+			p.callSilent()
+		}
+	})
+}
+
+// silence is for how long somebody has been waited for, at least: the youngest of what is old enough.
+type silence struct {
+	workers map[string]time.Duration // by name
+	types   map[string]time.Duration // whoever decides for a type
+	lists   map[string]time.Duration // whoever takes tasks of a list
+}
+
+// youngest notes an age.
+func youngest(m *map[string]time.Duration, key string, age time.Duration) {
+	if *m == nil {
+		*m = make(map[string]time.Duration)
+	}
+	if before, ok := (*m)[key]; !ok || age < before {
+		(*m)[key] = age
+	}
+}
+
+// callSilent calls the workers that have been silent for too long.
+func (p *partition) callSilent() {
+	var s silence
+	wall, now, waits := time.Now(), p.now(), false
+	for _, r := range p.asks {
+		a := r.ask
+		if a.former != "" {
+			continue
+		}
+		switch age := time.Duration(now.Sub(a.at)); {
+		case age < silentAfter:
+			waits = true
+		case a.sticky:
+			youngest(&s.workers, r.sticky, age)
+		case age <= silentYoung:
+			youngest(&s.types, r.state.Start.WorkflowType, age)
+		}
+	}
+	for _, f := range p.offers.queue {
+		if f.over() {
+			continue
+		}
+		switch age := offerPatience - f.until.Sub(wall); {
+		case age < silentAfter:
+			waits = true
+		case f.ahead != nil:
+			youngest(&s.workers, f.ahead.worker, age)
+		default:
+			youngest(&s.lists, f.activity.Scheduled.List, age)
+		}
+	}
+	calls := 0
+	for name, h := range p.offers.hands { // begins anywhere, so that all have their turn
+		age, silent := s.of(name, h)
+		if !silent {
+			continue
+		}
+		if waits = true; calls < mostCalls && wall.Sub(h.called) >= max(silentAfter, age/silentShare) {
+			calls++
+			h.called = wall
+			p.call(name, h)
+		}
+	}
+	if waits {
+		p.lookForSilent()
+	}
+}
+
+// of tells for how long a worker has been silent, if it can be called.
+func (s *silence) of(name string, h *hand) (age time.Duration, silent bool) {
+	if len(h.types) == 0 {
+		return 0, false
+	}
+	note := func(d time.Duration, ok bool) {
+		if ok && (!silent || d < age) {
+			age, silent = d, true
+		}
+	}
+	d, ok := s.workers[name]
+	note(d, ok)
+	for _, typ := range h.types {
+		d, ok = s.types[typ]
+		note(d, ok)
+	}
+	for _, list := range h.lists {
+		d, ok = s.lists[list]
+		note(d, ok)
+	}
+	return age, silent
+}
+
+func (p *partition) call(name string, h *hand) {
+	if err := p.b.conn.PublishReply(p.b.ns.DecideAlive(h.types[0], name), p.replies+callPrefix+"."+strconv.FormatUint(h.number, 36), nil, nil); err != nil {
+		p.log.WithError(err).Debug("a worker cannot be called at this moment")
+	}
+}
+
+// gone: nobody listens where a worker did. What it had, or may have had, is for others.
+func (p *partition) gone(number uint64) {
+	name, h := p.handOf(number)
+	if h == nil || p.leaving != nil || p.sealed() {
+		return
+	}
+	delete(p.offers.hands, name)
+	asked, offered, now := 0, 0, p.now()
+	for _, r := range p.asks {
+		a := r.ask
+		young := time.Duration(now.Sub(a.at)) <= silentYoung
+		if a.former == "" && (a.sticky && r.sticky == name || !a.sticky && young && slices.Contains(h.types, r.state.Start.WorkflowType)) {
+			p.askAgain(r)
+			asked++
+		}
+	}
+	for _, f := range slices.Clone(p.offers.queue) {
+		switch {
+		case f.over():
+		case f.ahead != nil && f.ahead.worker == name:
+			p.refusedAhead(f, true)
+			offered++
+		case f.ahead == nil && slices.Contains(h.lists, f.activity.Scheduled.List) && time.Until(f.until) <= offerPatience-silentAfter:
+			p.storeOffer(f, true)
+			offered++
+		}
+	}
+	p.log.WithField("worker", name).WithField("decisions", asked).WithField("tasks", offered).Info("a worker is gone: others are asked for what it may have had")
+}
+
+// askAgain sends a decision task to whoever listens, though somebody may be at it.
+func (p *partition) askAgain(r *run) {
+	a := r.ask
+	r.sticky, a.sticky = "", false
+	if r.windowFrom > r.state.Decision.Previous { // the window must be read first
+		p.unask(r)
+		p.mark(r)
+		return
+	}
+	body, err := schemas.MarshalJSON(p.task(r, a))
+	if err != nil {
+		p.log.WithError(err).WithField("workflow", r.wid).Error("a decision task cannot be encoded")
+		return
+	}
+	if p.twice == nil || len(p.twice) >= mostTwice {
+		p.twice = make(map[uint64]struct{})
+	}
+	p.twice[a.id] = struct{}{}
+	if err := p.b.conn.PublishReply(p.b.ns.Decide(r.state.Start.WorkflowType), p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
+		p.log.WithError(err).Warn("a decision task cannot be sent")
+	}
+}

@@ -1,0 +1,42 @@
+package decider
+
+import (
+	"sync"
+
+	"github.com/droverhq/drover/broker/post"
+)
+
+// lives are the subjects by which owners learn that the worker is gone: they call there when an answer takes long, and the server tells
+// them if nobody listens (ADR 0036). So these end last, behind the last answer; those that bring tasks end when the worker
+// stops to take any.
+type lives struct {
+	mu   sync.Mutex
+	subs map[string]post.Subscription // by type; they stay when a type is no longer served, since its last tasks may be at work
+}
+
+// live listens to a type's subject for the rest of the shift.
+func (s *shift) live(typ string) error {
+	s.lives.mu.Lock()
+	defer s.lives.mu.Unlock()
+	if s.lives.subs[typ] != nil {
+		return nil
+	}
+	sub, err := s.conn.Subscribe(s.ns.DecideAlive(typ, s.sticky), "", func(post.Msg) {}) // that it was brought is the answer
+	if err != nil {
+		return err
+	}
+	if s.lives.subs == nil {
+		s.lives.subs = make(map[string]post.Subscription)
+	}
+	s.lives.subs[typ] = sub
+	return nil
+}
+
+func (l *lives) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, sub := range l.subs {
+		_ = sub.Close() // fails only with the connection
+	}
+	l.subs = nil
+}
