@@ -200,7 +200,7 @@ func (p *partition) answered(m post.Msg) {
 	if id, call := strings.CutPrefix(key, callPrefix+"."); call {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil && nobody {
-			p.loop.post(func() { p.gone(n) })
+			p.loop.post(func() { p.loop.after(leaveTaking, func() { p.gone(n) }) })
 		}
 		return
 	}

@@ -33,9 +33,16 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 	subscribe(p.b.ns.Ring(p.n), "", p.ringsCame)
 	subscribe(p.b.ns.AllBeats(p.n), "", p.beat)
 	subscribe(p.b.ns.AllAnnounce(), "", func(m post.Msg) {
-		if typ, err := subject.LastToken(m.Subject); err == nil {
-			p.loop.post(func() { p.announced(typ) })
+		typ, err := subject.LastToken(m.Subject)
+		if err != nil {
+			return
 		}
+		var a schemas.Announcement
+		if schemas.Unmarshal(m.Data, &a) == nil && a.Left != "" {
+			p.loop.post(func() { delete(p.offers.hands, a.Left) })
+			return
+		}
+		p.loop.post(func() { p.announced(typ) })
 	})
 	if err != nil {
 		return closers, err

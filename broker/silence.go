@@ -19,6 +19,7 @@ import (
 //     they are young; those that take long are left to their deadlines, since most of them are with others.
 //   - A worker that has lost its connection and not its life may do work twice, as behind any other timeout: only what may run
 //     twice is offered.
+//   - A worker that stops in good order, behind its last answer, says so: nothing of it is missed.
 //   - Called are workers that say in their replies that they can be. A machine that stops without a word keeps its connections for
 //     a while; deadlines are for that.
 
@@ -33,6 +34,8 @@ const (
 	mostCalls = 16
 	// silentMany is how many questions make it take twice as long until it is looked again.
 	silentMany = 4096
+	// leaveTaking is how much later than the end of its subject the last word of a worker that has stopped in good order may be heard.
+	leaveTaking = 50 * time.Millisecond
 	// mostTwice bounds the questions whose second answer is expected. That of others becomes a dead letter.
 	mostTwice  = 4096
 	callPrefix = "c"

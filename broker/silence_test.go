@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -316,6 +317,37 @@ func TestWorkerDiesWithAnOfferAndIsMissed(t *testing.T) {
 				if got := f.types("o"); len(got) != len(twoActivities) {
 					t.Errorf("history %v", got)
 				}
+			})
+		})
+	}
+}
+
+// A worker that stops in good order is not missed: what others have in hand is not asked again.
+func TestWorkerThatSaysGoodbye(t *testing.T) {
+	for says, want := range map[bool]int{true: 1, false: 2} {
+		t.Run(fmt.Sprint("it says so: ", says), func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				p := f.known(2)
+				if err := p.subs[0].Unsubscribe(); err != nil { // it drains
+					t.Fatal(err)
+				}
+				q := f.plays("w2", steps(2))
+				q.keeps(1, func() { f.start(startP) })
+				if says {
+					if err := f.nc.Publish(ns.Announce("order"), p.pack(&schemas.Announcement{Type: "order", Left: "w1"})); err != nil {
+						t.Fatal(err)
+					}
+				}
+				p.subs = p.subs[1:]
+				p.leave()
+				time.Sleep(1500 * time.Millisecond)
+				if n := len(q.asks()); n != want {
+					t.Errorf("the other worker was asked %d times, want %d", n, want)
+				}
+				q.answerFrom(t)
+				f.success(f.pullOf("p", "a1"), time.Millisecond)
+				f.success(f.pullOf("p", "a2"), time.Millisecond)
+				f.completes("p")
 			})
 		})
 	}

@@ -85,6 +85,9 @@ func TestDrainingWorkerIsAliveUntilItsLastAnswer(t *testing.T) {
 		if alive("order", reply.Sticky) {
 			t.Error("it is thought to be there when it has stopped")
 		}
+		if got := h.farewells(); len(got) != 1 || got[0] != "order "+reply.Sticky {
+			t.Errorf("it was said that %q have left, want it", got)
+		}
 	})
 }
 

@@ -75,6 +75,7 @@ func (s *shift) stop(work context.Context, cancel context.CancelCauseFunc, subs 
 	s.pool.close()
 	select {
 	case <-s.pool.idle:
+		s.leave()
 		return nil
 	case <-drained.Done():
 	}

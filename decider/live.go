@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
 )
 
 // lives are the subjects by which owners learn that the worker is gone: they call there when an answer takes long, and the server tells
@@ -30,6 +31,21 @@ func (s *shift) live(typ string) error {
 	}
 	s.lives.subs[typ] = sub
 	return nil
+}
+
+// leave tells the owners that every task was answered, so that they do not ask others when nobody listens any more.
+func (s *shift) leave() {
+	s.lives.mu.Lock()
+	defer s.lives.mu.Unlock()
+	for typ := range s.lives.subs {
+		body, err := schemas.MarshalJSON(&schemas.Announcement{V: schemas.Version, Type: typ, Worker: s.opts.Identity, Left: s.sticky})
+		if err == nil {
+			err = s.conn.Publish(s.ns.Announce(typ), nil, body)
+		}
+		if err != nil {
+			s.log.WithField("err", err).Debug("the owners do not learn that this worker stops; others may be asked twice")
+		}
+	}
 }
 
 func (l *lives) end() {

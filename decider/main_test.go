@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -37,6 +38,7 @@ type house struct {
 
 	mu        sync.Mutex
 	announced map[string]int
+	left      []string      // "type worker"
 	changed   chan struct{} // closed at the next announcement
 	hooks     map[string]func()
 	replies   chan post.Msg
@@ -77,6 +79,10 @@ func open(t *testing.T) *house {
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		if a.Left != "" {
+			h.left = append(h.left, a.Type+" "+a.Left)
+			return
+		}
 		h.announced[a.Type]++
 		close(h.changed)
 		h.changed = make(chan struct{})
@@ -127,6 +133,14 @@ func (h *house) announcements(typ string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.announced[typ]
+}
+
+// farewells are the workers that have said that they go, each behind its type.
+func (h *house) farewells() []string {
+	synctest.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.left)
 }
 
 // onAnnouncement calls fn at the next announcement of a type.

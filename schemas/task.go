@@ -101,6 +101,9 @@ type Announcement struct {
 	V      int    `json:"v,omitempty"`
 	Type   string `json:"type,omitempty"`
 	Worker string `json:"worker,omitempty"`
+	// Left says that it is the other way round: the worker of this name ([DecisionReply.Sticky]) has answered its last task of the type
+	// and goes. Nobody is asked in its place.
+	Left string `json:"left,omitempty"`
 }
 
 // ActivityTask is what an activity worker pulls from its list. It travels as JSON.

@@ -122,6 +122,7 @@ output: {receipt: "${receipt}", all: "${all}", part: "${part}", approved: "${out
 		})
 		begin := time.Now()
 		run := start(t, e, "order", "o-1", map[string]any{"amount": 21})
+		e.Await("o-1", schemas.EventActivityScheduled) // it has begun
 		s.deploy("order", "steps: [fail message the run keeps the version that it began with]")
 		for { // the part that waits for a signal is a child with an id of its own
 			e.Sleep(12 * time.Hour)
