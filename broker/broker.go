@@ -155,7 +155,7 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 func (b *Broker) hold(ctx context.Context, n int) {
 	key := fmt.Sprintf("partition.%d", n)
 	prefer := func() bool { return b.share.Mine(n) }
-	err := b.o.Claims.Hold(ctx, key, claims.HoldOptions{Prefer: prefer, Backoff: b.o.Spread}, func(ctx context.Context, l *claims.Lease) error {
+	err := b.o.Claims.Hold(ctx, key, claims.HoldOptions{Prefer: prefer, Backoff: b.o.Spread, Conn: b.conn}, func(ctx context.Context, l *claims.Lease) error {
 		for l.Valid() && ctx.Err() == nil {
 			err := newPartition(b, n, l).run(ctx)
 			switch {

@@ -258,7 +258,7 @@ func TestUndecodableMessagesAreParked(t *testing.T) { // bad input: malformed an
 			}
 			f.publish("drover.default.signal.o.any", body) // a signal's body is anything
 		}
-		for len(f.types("o")) < 6+len(hostile) { // the two logs are read side by side: let the signals come in first
+		for f.count("o", schemas.EventSignal) < len(hostile) { // the two logs are read side by side: let the signals come in first
 			time.Sleep(10 * time.Millisecond)
 		}
 		k.success()

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -268,10 +269,12 @@ func (f *fleet) request0(subj string) {
 // Without an owner a request is refused before its sender's patience ends, not left without a word.
 func TestRequestWithoutOwner(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		owner, _ := f.two()
-		f.start(`{"workflowId":"o","type":"order"}`)
-		owner.wire.Kill()
-		time.Sleep(time.Second) // the server has noticed
+		claim := `{"node":"gone","nonce":"x-1","since":"2000-01-01T00:00:00Z","deadline":"2000-01-01T00:00:10Z","ttl":10}`
+		if _, err := f.post.KVCreate(t.Context(), ns.BucketClaims(), claims.Partition(0), []byte(claim), 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		f.node("a", nil)
+		time.Sleep(time.Second)
 		began := time.Now()
 		var a schemas.AckResponse
 		if err := json.Unmarshal(f.request(ns.API("describe"), `{"workflowId":"o"}`), &a); err != nil {

@@ -13,7 +13,9 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/nodes"
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/schemas"
 )
@@ -75,10 +77,23 @@ func TestS3_08AnExpiredClaimIsIgnored(t *testing.T) {
 // (TestExpiredClaimWritesNothing).
 func TestS3_09NoRightUnderAnExpiredClaim(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
-		a := boot(t, s, "a", ops.MasterOptions{})
-		l := a.takes(claims.Partition(0))
+		wire := cutwire.New(s.Conn())
+		conn, err := post.Dial(t.Context(), post.Options{InProcess: wire})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		a, err := claims.Open(conn, bucket, claims.Options{Node: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := a.TryAcquire(t.Context(), claims.Partition(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Release(context.Background()) })
 		taken := time.Now()
-		a.conn.Close() // no renewal arrives, and nobody else wants the claim
+		wire.Judge(func(string, []byte) cutwire.Verdict { return cutwire.Swallow }) // no renewal arrives, and nobody else wants the claim
 		for l.Valid() {
 			time.Sleep(10 * time.Millisecond)
 		}

@@ -60,7 +60,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for p := range w.opts.Partitions {
 		prefer := func() bool { return share.Mine(p) }
 		wg.Go(func() {
-			errs[p] = w.opts.Claims.Hold(holding, claims.Alarms(p), claims.HoldOptions{Prefer: prefer}, func(ctx context.Context, l *claims.Lease) error {
+			errs[p] = w.opts.Claims.Hold(holding, claims.Alarms(p), claims.HoldOptions{Prefer: prefer, Conn: w.conn}, func(ctx context.Context, l *claims.Lease) error {
 				ctx, done := ends[p].begin(ctx)
 				defer done()
 				return newSpell(w, p, l).run(ctx)

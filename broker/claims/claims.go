@@ -8,6 +8,8 @@
 //     write that took or renewed it was sent, while others count from when the server stored that write, which is
 //     later (PROTOCOL.md, P-16). It lasts only while the monotonic clock and the wall clock both say so: the one
 //     stands still while the machine is suspended, the other may be set back.
+//   - A lease ends with the connection that does its work ([HoldOptions].Conn), before another one is made. The claims of a connection that is gone are free
+//     at once for those who are connected to the same NATS server: see gone.go.
 //   - A lease that has ended stays ended, even if a late acknowledgement says that the key was renewed.
 //   - Everything is decided by the outcome of a compare-and-set on the key's revision, never by a read.
 //   - [Lease.Number] grows from holder to holder of a key, and is never used twice: it is the revision of the write
@@ -22,7 +24,7 @@
 // bucket may delete a key. Numbers in the records do. A key that is deleted under its holder is noticed at the next
 // renewal, a third of the TTL later at most.
 //
-// A key may be taken when it is absent or deleted; when it has expired; when this [Claims] itself wrote it and has no
+// A key may be taken when it is absent or deleted; when it has expired; when the connection of its holder is gone; when this [Claims] itself wrote it and has no
 // lease on it (an acknowledgement was lost); and when it was written by an earlier start of the same embedded store,
 // which is dead because the store's file lock is ours.
 package claims
@@ -85,6 +87,7 @@ func Open(conn *post.Conn, bucket string, o Options) (*Claims, error) {
 	}
 	c := &Claims{conn: conn, bucket: bucket, opts: o, instance: rand.Text(), log: o.Logger, leases: map[string]*Lease{}, looking: make(chan struct{}, 1)}
 	c.watch.claims = c
+	c.watch.others.come = make(chan struct{}, 1)
 	return c, nil
 }
 
@@ -104,10 +107,15 @@ func (c *Claims) Clock() *clock.Server { return &c.clock }
 // TryAcquire takes a key if it may be taken now. Otherwise the error is a [*HeldError], or what kept the server from
 // answering. Whoever gets a lease must call [Lease.Release] when its work is done.
 func (c *Claims) TryAcquire(ctx context.Context, key string) (*Lease, error) {
+	return c.tryAcquire(ctx, key, c.conn)
+}
+
+// tryAcquire is TryAcquire for work that is done by a connection.
+func (c *Claims) tryAcquire(ctx context.Context, key string, by *post.Conn) (*Lease, error) {
 	if err := c.reserve(key); err != nil {
 		return nil, err
 	}
-	l, err := c.acquire(ctx, key)
+	l, err := c.acquire(ctx, key, by)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -145,7 +153,7 @@ func (c *Claims) forget(l *Lease) {
 }
 
 // acquire looks at a key and takes one step: it frees a key that may be taken, or takes one that is free. Then it looks again.
-func (c *Claims) acquire(ctx context.Context, key string) (*Lease, error) {
+func (c *Claims) acquire(ctx context.Context, key string, by *post.Conn) (*Lease, error) {
 	lastErr := post.ErrWrongSequence // a key that is there again each time
 	for range 2 * attempts {
 		e, err := c.read(ctx, key)
@@ -157,7 +165,7 @@ func (c *Claims) acquire(ctx context.Context, key string) (*Lease, error) {
 		}
 		var l *Lease
 		if e.absent {
-			l, err = c.take(ctx, e)
+			l, err = c.take(ctx, e, by)
 		} else {
 			err = c.free(ctx, e)
 		}
@@ -200,13 +208,17 @@ func (c *Claims) free(ctx context.Context, e *entry) error {
 }
 
 // take writes the key over the mark of a deletion, or where there is none.
-func (c *Claims) take(ctx context.Context, e *entry) (*Lease, error) {
+func (c *Claims) take(ctx context.Context, e *entry, by *post.Conn) (*Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.TTL/3) // then it is read back, while the lease is still worth something
 	defer cancel()
 	nonce := c.nonce()
+	dials := by.Dials()
+	if !by.Connected() {
+		return nil, fmt.Errorf("claim %s: %w: the connection that would do the work is lost", e.key, post.ErrDisconnected)
+	}
 	from := now()
 	since := c.estimate(from.mono)
-	rev, err := c.write(ctx, e.key, value{Nonce: nonce, Since: schemas.At(since)}, e.revision)
+	rev, err := c.write(ctx, e.key, value{Nonce: nonce, Since: schemas.At(since)}, e.revision, by)
 	if unknown(err) {
 		got, readErr := c.reread(ctx, e.key)
 		if readErr != nil || got.Nonce != nonce {
@@ -218,6 +230,7 @@ func (c *Claims) take(ctx context.Context, e *entry) (*Lease, error) {
 		return nil, err
 	}
 	l := c.lease(e.key, nonce, rev, from, since)
+	l.by, l.dials = by, dials
 	if !l.Valid() {
 		return nil, fmt.Errorf("claim %s: the acknowledgement took longer than the claim lasts: %w", e.key, ErrExpired)
 	}

@@ -21,6 +21,9 @@ type value struct {
 	Since    schemas.Timestamp `json:"since"`
 	Deadline schemas.Timestamp `json:"deadline"`
 	TTL      schemas.Duration  `json:"ttl"`
+	// Home is where the connection listens that does the work, and Server the NATS server that it leads to: see gone.go.
+	Home   string `json:"home,omitempty"`
+	Server string `json:"server,omitempty"`
 }
 
 // entry is what a key holds.
@@ -88,9 +91,10 @@ func (c *Claims) reread(ctx context.Context, key string) (*entry, error) {
 	return c.read(ctx, key)
 }
 
-// write stores a claim of this node if the key's last revision is rev.
-func (c *Claims) write(ctx context.Context, key string, v value, rev uint64) (uint64, error) {
+// write stores a claim of this node, for the work of a connection, if the key's last revision is rev.
+func (c *Claims) write(ctx context.Context, key string, v value, rev uint64, by *post.Conn) (uint64, error) {
 	v.Node, v.Boot, v.StoreID, v.TTL = c.opts.Node, c.opts.Boot, c.opts.StoreID, schemas.Duration(c.opts.TTL)
+	v.Home, v.Server = by.Home(), by.NATS().ConnectedServerId()
 	v.Deadline = schemas.At(c.estimate(time.Now()).Add(c.opts.TTL))
 	body, err := json.Marshal(v)
 	if err != nil {

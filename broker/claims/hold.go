@@ -29,6 +29,9 @@ type HoldOptions struct {
 	// or more often, and must be quick. A key that nobody else takes is taken all the same. To give a key up to a better node, fn
 	// returns. Defaults to always.
 	Prefer func() bool
+	// Conn is the connection that does what the claim is for. The lease ends when it is lost, and others need not wait then (gone.go).
+	// Defaults to that of the Claims.
+	Conn *post.Conn
 }
 
 // Hold waits until the key is free, takes it, and calls fn with its lease; when fn returns, the claim is released and
@@ -40,6 +43,7 @@ type HoldOptions struct {
 // A holder's deletion of its key is seen in milliseconds, an expiry within half a second.
 func (c *Claims) Hold(ctx context.Context, key string, o HoldOptions, fn func(context.Context, *Lease) error) error {
 	o.Backoff = cmp.Or(o.Backoff, defaultBackoff)
+	o.Conn = cmp.Or(o.Conn, c.conn)
 	if o.Backoff < 0 {
 		return fmt.Errorf("claims: %w: HoldOptions.Backoff is %v: use more than 0, or 0 for %v", ErrInvalidOptions, o.Backoff, defaultBackoff)
 	}
@@ -114,7 +118,7 @@ func (w *waiter) wait(ctx context.Context) *Lease {
 			w.sleep(ctx, w.lookAgain(err))
 			continue
 		}
-		l, err := w.claims.TryAcquire(ctx, w.key)
+		l, err := w.claims.tryAcquire(ctx, w.key, w.opts.Conn)
 		if err == nil {
 			w.said = ""
 			return l

@@ -3,6 +3,8 @@ package claims
 import (
 	"testing"
 	"time"
+
+	"github.com/droverhq/drover/broker/post"
 )
 
 // TestInstantCountsByBothClocks moves the two clocks apart, as a suspended machine and an operator do.
@@ -28,7 +30,7 @@ func TestInstantCountsByBothClocks(t *testing.T) {
 // TestSuspendedHolder gives a lease a term whose wall clock has gone on without the monotonic one.
 func TestSuspendedHolder(t *testing.T) {
 	t.Run("P-16", func(t *testing.T) {
-		c, err := Open(nil, "b", Options{Node: "n"})
+		c, err := Open(new(post.Conn), "b", Options{Node: "n"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +58,7 @@ func TestSuspendedHolder(t *testing.T) {
 }
 
 func TestValidIsCheap(t *testing.T) {
-	c, err := Open(nil, "b", Options{Node: "n"})
+	c, err := Open(new(post.Conn), "b", Options{Node: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +69,11 @@ func TestValidIsCheap(t *testing.T) {
 }
 
 func TestNoncesDiffer(t *testing.T) {
-	a, err := Open(nil, "b", Options{Node: "n"})
+	a, err := Open(new(post.Conn), "b", Options{Node: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(nil, "b", Options{Node: "n"})
+	b, err := Open(new(post.Conn), "b", Options{Node: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +90,7 @@ func TestNoncesDiffer(t *testing.T) {
 }
 
 func BenchmarkValid(b *testing.B) {
-	c, err := Open(nil, "b", Options{Node: "n", TTL: maxTTL})
+	c, err := Open(new(post.Conn), "b", Options{Node: "n", TTL: maxTTL})
 	if err != nil {
 		b.Fatal(err)
 	}

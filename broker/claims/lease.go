@@ -39,6 +39,8 @@ type Lease struct {
 	number uint64
 	taken  time.Time     // by the server's clock
 	lasts  time.Duration // from the start of a term
+	by     *post.Conn    // that does the work
+	dials  uint64        // of it: with another connection the lease has ended
 	done   chan struct{} // closed when the lease has ended
 	stop   context.CancelFunc
 	idle   chan struct{} // closed when nothing renews any more
@@ -52,7 +54,7 @@ type Lease struct {
 
 func (c *Claims) lease(key, nonce string, rev uint64, from instant, taken time.Time) *Lease {
 	l := &Lease{
-		claims: c, key: key, nonce: nonce, number: rev, taken: taken, lasts: c.opts.TTL - c.opts.TTL/driftShare,
+		claims: c, by: c.conn, key: key, nonce: nonce, number: rev, taken: taken, lasts: c.opts.TTL - c.opts.TTL/driftShare,
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}
 	l.term.Store(&from)
@@ -64,7 +66,11 @@ func (c *Claims) lease(key, nonce string, rev uint64, from instant, taken time.T
 func (l *Lease) begin() {
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop = stop
-	go l.keep(ctx)
+	unhook := l.by.OnReconnect(func() { l.Valid() })
+	go func() {
+		defer unhook()
+		l.keep(ctx)
+	}()
 }
 
 // Key is what is claimed.
@@ -82,6 +88,10 @@ func (l *Lease) Revision() uint64 { return l.revision.Load() }
 // no lock. Once false it stays false.
 func (l *Lease) Valid() bool {
 	if l.ended() {
+		return false
+	}
+	if l.by.Dials() != l.dials {
+		l.end(ErrReconnected)
 		return false
 	}
 	if now().since(*l.term.Load()) < l.lasts {
@@ -125,7 +135,9 @@ func (l *Lease) end(cause error) bool {
 	l.mu.Unlock()
 	l.claims.forget(l)
 	log := l.claims.log.WithFields(logrus.Fields{"claim": l.key, "number": l.number})
-	if errors.Is(cause, ErrLost) {
+	if errors.Is(cause, ErrReconnected) {
+		log.Info("claim given up: the connection was lost")
+	} else if errors.Is(cause, ErrLost) {
 		log.WithField("err", cause).Warn("claim lost")
 	} else {
 		log.Debug("claim given back")
@@ -211,7 +223,7 @@ func (l *Lease) renew(ctx context.Context) (retry time.Duration, err error) {
 	from := now()
 	ctx, cancel := context.WithDeadline(ctx, earlier(from.mono.Add(c.opts.TTL/3), l.Deadline()))
 	defer cancel()
-	rev, err := c.write(ctx, l.key, value{Nonce: l.nonce, Number: l.number, Since: schemas.At(l.taken)}, l.revision.Load())
+	rev, err := c.write(ctx, l.key, value{Nonce: l.nonce, Number: l.number, Since: schemas.At(l.taken)}, l.revision.Load(), l.by)
 	switch {
 	case err == nil:
 		l.revision.Store(rev)

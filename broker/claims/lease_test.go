@@ -133,7 +133,6 @@ func TestExpiredLeaseIsNotValid(t *testing.T) {
 	for name, cut := range map[string]func(*peer){
 		"S3-9/what it says is lost":         func(p *peer) { p.wire.dumb.Store(true) },
 		"S3-9/what the server says is lost": func(p *peer) { p.wire.deaf.Store(true) },
-		"S3-9/its connection is closed":     func(p *peer) { p.kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *embedded.Server) {

@@ -30,6 +30,8 @@ var (
 	ErrLost = errors.New("claim lost")
 	// ErrExpired ends a lease that could not be renewed in time; it wraps ErrLost.
 	ErrExpired = fmt.Errorf("%w: it expired before a renewal was acknowledged", ErrLost)
+	// ErrReconnected ends a lease whose connection was lost: others may have taken the claim at once. It wraps ErrLost.
+	ErrReconnected = fmt.Errorf("%w: the connection to NATS was lost, and others need not wait", ErrLost)
 	// ErrReleased ends a lease that its holder has given back.
 	ErrReleased = errors.New("claim released")
 )

@@ -19,6 +19,7 @@ type watch struct {
 	waiting map[string]map[chan struct{}]struct{}
 	seers   map[*seer]struct{}
 	number  int // of both
+	others  others
 	stop    context.CancelFunc
 	ended   chan struct{}
 }
@@ -67,8 +68,15 @@ func (w *watch) leave(remove func()) {
 func (w *watch) follow(ctx context.Context, ended chan<- struct{}) {
 	defer close(ended)
 	c := w.claims
+	missed := make(chan struct{})
+	go func() {
+		defer close(missed)
+		c.miss(ctx)
+	}()
+	defer func() { <-missed }()
 	for ctx.Err() == nil {
-		r, err := c.conn.KVWatch(ctx, c.bucket, func(key string, _ []byte, _ uint64, deleted bool) {
+		r, err := c.conn.KVWatch(ctx, c.bucket, func(key string, value []byte, rev uint64, deleted bool) {
+			c.note(key, value, rev, deleted)
 			w.show(key, deleted)
 			if deleted {
 				w.tell(key)

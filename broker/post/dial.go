@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,6 +28,8 @@ type Conn struct {
 	denied    denials
 	inbox     *inbox
 	done      chan struct{} // closed by Close
+	born      time.Time
+	dials     atomic.Uint64
 
 	mu       sync.Mutex
 	closed   bool
@@ -50,13 +53,13 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if dl, ok := ctx.Deadline(); ok {
 		o.Timeout = max(min(o.Timeout, time.Until(dl)), time.Millisecond)
 	}
-	opts, err := o.natsOptions()
+	c := &Conn{
+		log: o.Logger, api: o.APIPrefix, timeout: o.RequestTimeout, inProcess: o.InProcess != nil, born: time.Now(),
+		done: make(chan struct{}), up: make(chan struct{}), hooks: map[int]func(){}, children: map[child]struct{}{},
+	}
+	opts, err := o.natsOptions(func() { c.dials.Add(1) })
 	if err != nil {
 		return nil, err
-	}
-	c := &Conn{
-		log: o.Logger, api: o.APIPrefix, timeout: o.RequestTimeout, inProcess: o.InProcess != nil,
-		done: make(chan struct{}), up: make(chan struct{}), hooks: map[int]func(){}, children: map[child]struct{}{},
 	}
 	opts = append(opts, nats.ErrorHandler(c.onError), nats.DisconnectErrHandler(c.onDisconnect), nats.ReconnectHandler(c.onReconnect))
 	where := o.URL
@@ -165,6 +168,7 @@ func (c *Conn) Close() {
 	children := slices.Collect(maps.Keys(c.children))
 	clear(c.hooks)
 	c.mu.Unlock()
+	c.dials.Add(1)
 	close(c.done)
 	for _, ch := range children {
 		ch.Close()

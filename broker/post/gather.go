@@ -146,10 +146,14 @@ func (g *gather) SetWriteDeadline(time.Time) error { return nil }
 func (g *gather) SetDeadline(t time.Time) error { return g.SetReadDeadline(t) }
 
 // gatheredDialer dials as the client library does, for [nats.SetCustomDialer].
-type gatheredDialer struct{ net.Dialer }
+type gatheredDialer struct {
+	net.Dialer
+	dialed func()
+}
 
 // Dial connects, and gathers what is written.
 func (d *gatheredDialer) Dial(network, address string) (net.Conn, error) {
+	d.dialed()
 	c, err := d.Dialer.Dial(network, address)
 	if err != nil {
 		return nil, err
@@ -158,10 +162,14 @@ func (d *gatheredDialer) Dial(network, address string) (net.Conn, error) {
 }
 
 // gatheredPipes are connections without a socket that gather what is written.
-type gatheredPipes struct{ from nats.InProcessConnProvider }
+type gatheredPipes struct {
+	from   nats.InProcessConnProvider
+	dialed func()
+}
 
 // InProcessConn is for [nats.InProcessServer].
 func (p gatheredPipes) InProcessConn() (net.Conn, error) {
+	p.dialed()
 	c, err := p.from.InProcessConn()
 	if err != nil {
 		return nil, err
