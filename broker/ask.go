@@ -123,7 +123,7 @@ func (p *partition) request(r *run, w execution.Wanted) {
 		p.log.WithError(err).Warn("a decision task cannot be sent")
 	}
 	p.sweepLater()
-	p.lookForSilent()
+	p.lookForSilent(silentAfter)
 }
 
 // task builds what the decider is asked. The window ends with the DeciderStarted that the answer will bring.

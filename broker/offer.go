@@ -123,7 +123,7 @@ func (p *partition) sendOffer(r *run, a *execution.Activity, t *ticket, send fun
 		o.timed = true
 		p.loop.after(offerPatience, p.expireOffers)
 	}
-	p.lookForSilent()
+	p.lookForSilent(silentAfter)
 	return true
 }
 

@@ -76,7 +76,7 @@ type partition struct {
 	aheads    map[aheadType]*pace         // of decisions that came with outcomes
 	nextAsk   uint64
 	twice     map[uint64]struct{} // asks that were sent a second time
-	listening bool                // it will be looked for silent workers
+	looks     time.Time           // when it will be looked for silent workers
 	replies   string              // prefix of the subjects that deciders answer to
 	sweeping  bool
 	forlorn   map[string]map[*run]struct{} // by workflow type: nobody listens

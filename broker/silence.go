@@ -41,14 +41,19 @@ const (
 	callPrefix = "c"
 )
 
-// lookForSilent looks for silent workers in a while. It is called when something was given to one.
-func (p *partition) lookForSilent() {
-	if p.listening {
+// lookForSilent looks for silent workers in a while, or sooner if that was said before. It is called with silentAfter when something was given to one.
+func (p *partition) lookForSilent(in time.Duration) {
+	in *= time.Duration(1 + len(p.asks)/silentMany)
+	at := time.Now().Add(in)
+	if !p.looks.IsZero() && !p.looks.After(at) {
 		return
 	}
-	p.listening = true
-	p.loop.after(silentAfter*time.Duration(1+len(p.asks)/silentMany), func() {
-		p.listening = false
+	p.looks = at
+	p.loop.after(in, func() {
+		if !p.looks.Equal(at) {
+			return // it was sooner
+		}
+		p.looks = time.Time{}
 		if p.leaving == nil && !p.sealed() {
 			p.callSilent()
 		}
@@ -74,8 +79,36 @@ func youngest(m *map[string]time.Duration, key string, age time.Duration) {
 
 // callSilent calls the workers that have been silent for too long.
 func (p *partition) callSilent() {
-	var s silence
-	wall, now, waits := time.Now(), p.now(), false
+	s, again := p.silence()
+	calls, wall := 0, time.Now()
+	for name, h := range p.offers.hands { // begins anywhere, so that all have their turn
+		age, silent := s.of(name, h)
+		if !silent {
+			continue
+		}
+		every := max(silentAfter, age/silentShare)
+		wait := every - wall.Sub(h.called)
+		switch {
+		case wait > 0:
+		case calls == mostCalls:
+			wait = silentAfter
+		default:
+			calls++
+			h.called, wait = wall, every
+			p.call(name, h)
+		}
+		if again == 0 || wait < again {
+			again = wait
+		}
+	}
+	if again > 0 {
+		p.lookForSilent(again)
+	}
+}
+
+// silence tells who is waited for, and in how long somebody else may have to be added; 0 for never.
+func (p *partition) silence() (s silence, again time.Duration) {
+	wall, now := time.Now(), p.now()
 	for _, r := range p.asks {
 		a := r.ask
 		if a.former != "" {
@@ -83,7 +116,7 @@ func (p *partition) callSilent() {
 		}
 		switch age := time.Duration(now.Sub(a.at)); {
 		case age < silentAfter:
-			waits = true
+			again = silentAfter
 		case a.sticky:
 			youngest(&s.workers, r.sticky, age)
 		case age <= silentYoung:
@@ -96,28 +129,14 @@ func (p *partition) callSilent() {
 		}
 		switch age := offerPatience - f.until.Sub(wall); {
 		case age < silentAfter:
-			waits = true
+			again = silentAfter
 		case f.ahead != nil:
 			youngest(&s.workers, f.ahead.worker, age)
 		default:
 			youngest(&s.lists, f.activity.Scheduled.List, age)
 		}
 	}
-	calls := 0
-	for name, h := range p.offers.hands { // begins anywhere, so that all have their turn
-		age, silent := s.of(name, h)
-		if !silent {
-			continue
-		}
-		if waits = true; calls < mostCalls && wall.Sub(h.called) >= max(silentAfter, age/silentShare) {
-			calls++
-			h.called = wall
-			p.call(name, h)
-		}
-	}
-	if waits {
-		p.lookForSilent()
-	}
+	return s, again
 }
 
 // of tells for how long a worker has been silent, if it can be called.
