@@ -202,6 +202,23 @@ func TestSlowDeciderIsCalled(t *testing.T) {
 	})
 }
 
+// Whoever is at something for long is called seldom; what it is given meanwhile is missed as soon as anything else.
+func TestTaskBesideASlowOne(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		p := f.known(2)
+		p.keeps(1, f.quick)
+		time.Sleep(8 * time.Second)
+		p.keeps(2, func() { f.start(startP) })
+		p.leave()
+		died := time.Now()
+		f.plays("w2", steps(2))
+		f.await("p", schemas.EventActivityScheduled)
+		if took := time.Since(died); took > soon {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
 // Of two that were asked the first answer counts, and the other is no dead letter.
 func TestTwoAnswerATask(t *testing.T) {
 	for _, first := range []string{"who was thought to be gone", "the other"} {
