@@ -127,7 +127,7 @@ func TestDeciderDiesWithATask(t *testing.T) {
 					t.Fatal(err)
 				}
 				for n := 1; f.count(id, schemas.EventDeciderCompleted) < map[bool]int{true: 2, false: 1}[c.sticky]; n++ {
-					if n > 100 {
+					if n > 500 {
 						t.Fatalf("nobody has decided: %v", f.types(id))
 					}
 					time.Sleep(10 * time.Millisecond)
