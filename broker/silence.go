@@ -86,15 +86,15 @@ func (p *partition) callSilent() {
 		if !silent {
 			continue
 		}
-		every := max(silentAfter, age/silentShare)
-		wait := every - wall.Sub(h.called)
+		since := wall.Sub(h.called)
+		wait := max(silentAfter, (age-since)/silentShare) - since // by how old it was when it was called for
 		switch {
 		case wait > 0:
 		case calls == mostCalls:
 			wait = silentAfter
 		default:
 			calls++
-			h.called, wait = wall, every
+			h.called, wait = wall, max(silentAfter, age/silentShare)
 			p.call(name, h)
 		}
 		if again == 0 || wait < again {
