@@ -109,6 +109,15 @@ func (o *others) of(homes []string) (keys []string, held map[string]holding) {
 	return keys, held
 }
 
+// drop forgets a claim that does not stand any more as it was seen: what has followed it is noted, or it has expired and nobody said so.
+func (o *others) drop(key string, revision uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.seen[key].revision == revision {
+		delete(o.seen, key)
+	}
+}
+
 // miss looks for others that are gone, until ctx ends.
 func (c *Claims) miss(ctx context.Context) {
 	o := &c.watch.others
@@ -152,7 +161,10 @@ func (c *Claims) bury(ctx context.Context, gone []string) {
 			freed[held[key].node]++
 		case ctx.Err() != nil:
 			return
-		default: // somebody else was first, or it is tried again with the next look
+		default: // else it is tried again with the next look
+			if errors.Is(err, post.ErrWrongSequence) {
+				c.watch.others.drop(key, held[key].revision)
+			}
 			c.log.WithFields(logrus.Fields{"claim": key, "err": err}).Debug("the claim of a node that is gone was not deleted")
 		}
 	}

@@ -246,3 +246,23 @@ func isAll(err error, targets ...error) bool {
 	}
 	return true
 }
+
+// A claim that has gone without a word is not deleted again and again.
+func TestClaimThatIsGoneAlready(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		a, b := join(t, s, claims.Options{Node: "a"}), join(t, s, claims.Options{Node: "b"})
+		defer b.Watch("none", func(string, bool) {})() // it follows the bucket
+		a.take(t, key)
+		time.Sleep(time.Second)
+		if err := a.conn.PurgeSubject(t.Context(), "KV_"+bucket, "$KV."+bucket+"."+key); err != nil {
+			t.Fatal(err)
+		}
+		a.kill()
+		time.Sleep(2 * missed)
+		before := b.conn.NATS().Stats().OutMsgs
+		time.Sleep(time.Minute)
+		if sent := b.conn.NATS().Stats().OutMsgs - before; sent > 0 {
+			t.Errorf("it sent %d messages in a minute", sent)
+		}
+	})
+}
