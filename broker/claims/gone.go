@@ -26,7 +26,7 @@ import (
 
 const (
 	// missesPerLook is how often it is asked for others while a Share looks once.
-	missesPerLook = 4
+	missesPerLook = 2
 	// mostAsked bounds how many others are asked about at a time: those that follow in the order of their subjects, so that each
 	// is asked about by as many.
 	mostAsked = 16

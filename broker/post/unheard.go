@@ -19,13 +19,12 @@ func (c *Conn) Home() string { return c.inbox.prefix + homeToken }
 func (c *Conn) Dials() uint64 { return c.dials.Load() }
 
 // Unheard tells on which of some subjects nobody listens: an empty message goes to each. It is what the server knows to which this
-// connection leads. Of a client of that server it is the truth; of one that is connected to another server of the cluster it may be late. The error
-// is [ErrDisconnected] when nothing can be sent, a [*RefusedError], possibly one call late, when the server refuses one of the
-// subjects, or says that no answer came in time.
+// connection leads. Of a client of that server it is the truth; of one that is connected to another server of the cluster it may be late. It has no limit but ctx: a
+// server answers at once, or the connection is made anew. The error is [ErrDisconnected] when nothing can be sent or the connection was lost, or a
+// [*RefusedError], possibly one call late, when the server refuses one of the subjects.
 func (c *Conn) Unheard(ctx context.Context, subjects []string) (unheard []string, err error) {
-	ctx, cancel := c.bound(ctx)
-	defer cancel()
 	defer c.denied.wait()()
+	again := c.reconnected()
 	// Only the inbox's goroutine uses these, until heard is closed: it takes the answers in their order.
 	var silent []string
 	over, heard := false, make(chan struct{})
@@ -57,8 +56,10 @@ func (c *Conn) Unheard(ctx context.Context, subjects []string) (unheard []string
 	select {
 	case <-heard:
 		return silent, nil
+	case <-again:
+		return nil, fmt.Errorf("who listens: %w", ErrDisconnected)
 	case <-ctx.Done():
-		return nil, fmt.Errorf("who listens: %w: %w", ErrTimeout, ctx.Err())
+		return nil, fmt.Errorf("who listens: %w", ctx.Err())
 	case <-c.done:
 		return nil, fmt.Errorf("connection: %w", ErrClosed)
 	}
