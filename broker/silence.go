@@ -24,7 +24,7 @@ import (
 //     a while; deadlines are for that.
 
 const (
-	// silentAfter is how old a question or an offer is when its worker is called, and how often it is looked for such.
+	// silentAfter is how old a question or an offer is when its worker is called, and the least time between two calls.
 	silentAfter = 100 * time.Millisecond
 	// silentShare: one that is older is called for again when it has become older by a part of so many.
 	silentShare = 4
