@@ -10,7 +10,6 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -54,61 +53,6 @@ func (p *partition) takeOver(ctx context.Context) error {
 	}
 	p.recovery = p.records.begin(schemas.Position{Sequence: p.fence})
 	return p.readBuried(ctx)
-}
-
-// writeFence writes the fence record: from its sequence on, every write that an earlier owner predicted is refused. It
-// is written only above a claim that is older than ours, and only if nobody wrote another since it was read (P-2).
-func (p *partition) writeFence(ctx context.Context) error {
-	for {
-		seq, err := Fence(ctx, p.b.conn, p.b.ns, p.n, p.lease.Number(), p.b.o.Node)
-		if errors.Is(err, post.ErrInFlight) {
-			if err := pause(ctx, 5*time.Millisecond); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		p.fence, p.last = seq, seq
-		return nil
-	}
-}
-
-// ErrNewerFence says that an owner with a later claim has fenced the partition.
-var ErrNewerFence = errors.New("a later claim has fenced the partition")
-
-// Fence writes a fence record for the holder of the given claim number and returns its sequence. It fails with
-// [ErrNewerFence] if a later claim has written one, and with post.ErrWrongSequence or post.ErrInFlight if somebody else
-// is writing one now.
-func Fence(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition int, claim uint64, owner string) (uint64, error) {
-	name := ns.Fence(partition)
-	var expected uint64
-	switch last, err := conn.LastBySubject(ctx, ns.StreamHistory(partition), name); {
-	case errors.Is(err, post.ErrNotFound):
-	case err != nil:
-		return 0, fmt.Errorf("read the fence: %w", err)
-	default:
-		expected = last.Seq
-		var f schemas.Fence
-		if err := schemas.Unmarshal(last.Data, &f); err != nil {
-			return 0, fmt.Errorf("read the fence: %w", err)
-		}
-		if f.Claim > claim || f.Claim == claim && f.Owner != owner {
-			return 0, fmt.Errorf("%w: claim %d of %s, ours is %d", ErrNewerFence, f.Claim, f.Owner, claim)
-		}
-	}
-	body, err := schemas.Marshal(&schemas.Fence{Claim: claim, Owner: owner, Time: schemas.At(time.Now())})
-	if err != nil {
-		return 0, err
-	}
-	h := post.Header{}
-	post.ExpectLastSubjectSeq(h, expected)
-	seq, err := conn.PublishSync(ctx, name, h, body)
-	if err != nil {
-		return 0, fmt.Errorf("write the fence: %w", err)
-	}
-	return seq, nil
 }
 
 func (p *partition) checkpointKey() string { return fmt.Sprintf("partition.%d", p.n) }

@@ -58,6 +58,8 @@ type Fence struct {
 	Claim uint64    `json:"claim"`
 	Owner string    `json:"owner"`
 	Time  Timestamp `json:"time"`
+	// Padding is zeros in the first fence of a partition, of another length for each, so that blocks of histories are full at different times.
+	Padding []byte `json:"padding,omitempty"`
 }
 
 // Checkpoint says from where a new owner of a partition reads. Effects is the position in the history stream up to which

@@ -1,0 +1,101 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// paddingStep is by how many bytes the first blocks of two neighbouring partitions differ. Compressing a block takes some 10 ms of two
+	// cores; at 10,000 wakes a second four partitions take 47 ms to write so much.
+	paddingStep = 64 << 10
+	// paddingSteps is how many neighbours differ. It bounds what this costs: 384 KiB of disk for 4 partitions, 14 MiB for 64, until their first
+	// blocks are full and compressed.
+	paddingSteps = 8
+)
+
+// writeFence writes the fence record: from its sequence on, every write that an earlier owner predicted is refused. It
+// is written only above a claim that is older than ours, and only if nobody wrote another since it was read (P-2).
+func (p *partition) writeFence(ctx context.Context) error {
+	for {
+		seq, err := Fence(ctx, p.b.conn, p.b.ns, p.n, p.lease.Number(), p.b.o.Node)
+		if errors.Is(err, post.ErrInFlight) {
+			if err := pause(ctx, 5*time.Millisecond); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.fence, p.last = seq, seq
+		return nil
+	}
+}
+
+// ErrNewerFence says that an owner with a later claim has fenced the partition.
+var ErrNewerFence = errors.New("a later claim has fenced the partition")
+
+// Fence writes a fence record for the holder of the given claim number and returns its sequence. It fails with
+// [ErrNewerFence] if a later claim has written one, and with post.ErrWrongSequence or post.ErrInFlight if somebody else
+// is writing one now.
+func Fence(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition int, claim uint64, owner string) (uint64, error) {
+	name := ns.Fence(partition)
+	var expected uint64
+	switch last, err := conn.LastBySubject(ctx, ns.StreamHistory(partition), name); {
+	case errors.Is(err, post.ErrNotFound):
+	case err != nil:
+		return 0, fmt.Errorf("read the fence: %w", err)
+	default:
+		expected = last.Seq
+		var f schemas.Fence
+		if err := schemas.Unmarshal(last.Data, &f); err != nil {
+			return 0, fmt.Errorf("read the fence: %w", err)
+		}
+		if f.Claim > claim || f.Claim == claim && f.Owner != owner {
+			return 0, fmt.Errorf("%w: claim %d of %s, ours is %d", ErrNewerFence, f.Claim, f.Owner, claim)
+		}
+	}
+	f := &schemas.Fence{Claim: claim, Owner: owner, Time: schemas.At(time.Now())}
+	if expected == 0 {
+		padding, err := paddingOf(ctx, conn, ns.StreamHistory(partition), partition)
+		if err != nil {
+			return 0, err
+		}
+		f.Padding = padding
+	}
+	body, err := schemas.Marshal(f)
+	if err != nil {
+		return 0, err
+	}
+	h := post.Header{}
+	post.ExpectLastSubjectSeq(h, expected)
+	seq, err := conn.PublishSync(ctx, name, h, body)
+	if err != nil {
+		return 0, fmt.Errorf("write the fence: %w", err)
+	}
+	return seq, nil
+}
+
+// paddingOf is what the first fence of a partition carries besides: zeros, of another length for each partition. Workflow ids spread
+// so evenly that partitions which begin together fill their blocks together for a long time, and NATS compresses a full block in one piece: with
+// all of them at once nobody else has a core meanwhile (ADR 0038). Where nothing is compressed there is none, and none below a limit of
+// bytes, which is the user's.
+func paddingOf(ctx context.Context, conn *post.Conn, stream string, partition int) ([]byte, error) {
+	s, err := conn.JetStream().Stream(ctx, stream)
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", stream, err)
+	}
+	c := s.CachedInfo().Config
+	if c.Storage != jetstream.FileStorage || c.Compression == jetstream.NoCompression || c.MaxBytes > 0 {
+		return nil, nil
+	}
+	return make([]byte, min(partition%paddingSteps*paddingStep, int(conn.MaxPayload()/2))), nil
+}
