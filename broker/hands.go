@@ -12,6 +12,9 @@ const (
 	// mostHands bounds the sticky workers that are known, and mostHandTypes what is known of each.
 	mostHands     = 4096
 	mostHandTypes = 64
+	// mostRecalled is how many questions of a partition may be open when a run that has slept goes back to its worker: if there are more the worker may be
+	// busy, and others idle. fewHands is how many workers are looked through for it.
+	mostRecalled, fewHands = 64, 64
 )
 
 // hand is what is known of a sticky worker.
@@ -57,6 +60,31 @@ func (p *partition) stick(r *run, reply *schemas.DecisionReply) {
 		h.number = o.lastHand
 		o.hands[r.sticky] = h
 	}
+}
+
+// numberOf is a sticky worker's number, which is shorter than its name; 0 if it has none.
+func (p *partition) numberOf(sticky string) uint64 {
+	if h := p.offers.hands[sticky]; h != nil {
+		return h.number
+	}
+	return 0
+}
+
+// remember makes a run sticky that has slept: its worker has not forgotten it, perhaps, and is asked in the short encoding.
+func (p *partition) remember(r *run, number uint64) {
+	if number == 0 || len(p.offers.hands) > fewHands {
+		return
+	}
+	r.sticky, _ = p.handOf(number)
+	r.slept = r.sticky != ""
+}
+
+// recall settles, when the decider is asked, whether a run that has slept goes back to its worker.
+func (p *partition) recall(r *run) {
+	if r.slept && len(p.asks) >= mostRecalled {
+		r.sticky = ""
+	}
+	r.slept = false
 }
 
 // handOf finds a worker by the number that its calls have.

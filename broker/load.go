@@ -89,7 +89,9 @@ func (p *partition) ready(r *run, l *loaded) {
 		r.whole, r.at = l.whole, l.at
 		r.committed, r.loaded = l.state.LastID, l.state.LastID
 		if r.alarm.strange = r.parked == nil; r.parked != nil {
-			r.alarm.due, r.alarm.seq, r.parked = r.parked.due, r.parked.alarm, nil
+			r.alarm.due, r.alarm.seq = r.parked.due, r.parked.alarm
+			p.remember(r, r.parked.hand)
+			r.parked = nil
 		}
 		for _, a := range l.state.Activities {
 			if a.Started != 0 && a.Scheduled.HeartbeatTimeout.Limited() {

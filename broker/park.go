@@ -33,6 +33,7 @@ type parked struct {
 	sequence uint64 // of its last record
 	snapshot uint64 // of the last one with a snapshot
 	alarm    uint64 // of the armed message
+	hand     uint64 // of the worker that decided last, if it wants the next task; 0 if none does (hands.go)
 	due      schemas.Timestamp
 	whole    bool // the last record says everything
 	// If so, it is known by its hash, and its time need not be read (stretch.go).
@@ -77,7 +78,7 @@ func (p *partition) park(r *run) {
 	if r.alarm.ringing {
 		armed = 0 // its worker deletes it
 	}
-	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, due: r.alarm.due}
+	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.numberOf(r.sticky), due: r.alarm.due}
 	if k.whole = r.whole && len(r.hash) > 0; k.whole {
 		k.mark, k.at = markOf(r.hash), r.at
 	}
@@ -101,6 +102,7 @@ func (k *parked) pack(b []byte) []byte {
 	}
 	b = binary.AppendUvarint(b, last<<2|bit(k.snapshot != 0)<<1|bit(k.whole))
 	b = binary.AppendUvarint(b, k.alarm)
+	b = binary.AppendUvarint(b, k.hand)
 	b = binary.AppendVarint(b, int64(k.due))
 	if k.whole {
 		b = binary.AppendVarint(b, int64(k.due-k.at)) // shorter than the instant
@@ -121,7 +123,7 @@ func unpack(b []byte) *parked {
 	if flags&2 != 0 {
 		k.snapshot = k.sequence - flags>>2
 	}
-	k.whole, k.alarm = flags&1 != 0, next()
+	k.whole, k.alarm, k.hand = flags&1 != 0, next(), next()
 	due, n := binary.Varint(b)
 	b = b[max(n, 0):]
 	k.due = schemas.Timestamp(due)

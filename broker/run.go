@@ -112,6 +112,7 @@ type run struct {
 
 	ask       *ask
 	sticky    string
+	slept     bool // and has not been decided since: sticky is what was remembered (hands.go)
 	forlorn   bool // nobody listened when the decider was last asked
 	reasks    int
 	backingUp bool // a timer will settle the run when the decider's backoff is over

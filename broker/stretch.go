@@ -125,26 +125,27 @@ func (st *stretch) index() {
 	}
 }
 
-// take gives the body of a parked run's last record away; nil if it is not there.
-func (st *stretch) take(k *parked) []byte {
+// take gives the body of a parked run's last record away, and its hash; nil if it is not there.
+func (st *stretch) take(k *parked) (body, hash []byte) {
 	i := k.sequence - st.from
 	if st.byMark != nil {
 		place, ok := st.byMark[k.mark]
 		if !ok {
-			return nil
+			return nil, nil
 		}
 		i = uint64(place)
 	}
 	if i >= uint64(len(st.bodies)) || st.bodies[i] == nil {
-		return nil
+		return nil, nil
 	}
-	body := st.bodies[i]
-	if hash := sha256.Sum256(body); markOf(hash[:]) != k.mark {
-		return nil
+	body = st.bodies[i]
+	sum := sha256.Sum256(body)
+	if markOf(sum[:]) != k.mark {
+		return nil, nil
 	}
 	st.bodies[i] = nil
 	st.used++
-	return body
+	return body, sum[:]
 }
 
 // wasRead wakes a run whose record was read before it was asked for, or lets it wait for a read that is under way.

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -52,13 +51,13 @@ func (p *partition) wakeAll() {
 // woken takes what a read has found of a parked run.
 func (p *partition) woken(r *run, st *stretch) {
 	k := r.parked
-	body := st.take(k)
+	body, hash := st.take(k)
 	if body == nil {
 		k.whole = false
 		p.load(r)
 		return
 	}
-	l, err := k.unfold(r.wid, body)
+	l, err := k.unfold(r.wid, body, hash)
 	if err != nil {
 		r.parked = nil // the next try asks the leader
 		p.unloaded(r, err)
@@ -68,8 +67,8 @@ func (p *partition) woken(r *run, st *stretch) {
 	p.ready(r, l)
 }
 
-// unfold rebuilds a run from its last record, which says everything.
-func (k *parked) unfold(wid string, body []byte) (*loaded, error) {
+// unfold rebuilds a run from its last record, which says everything, and which has this hash.
+func (k *parked) unfold(wid string, body, hash []byte) (*loaded, error) {
 	var r schemas.Record
 	err := schemas.Unmarshal(body, &r)
 	if err == nil && (r.WorkflowID != wid || r.Run != k.run) {
@@ -78,8 +77,8 @@ func (k *parked) unfold(wid string, body []byte) (*loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: record %d of workflow %q, run %s: %w", errDamaged, k.sequence, wid, k.run, err)
 	}
-	l, hash := &loaded{}, sha256.Sum256(body)
-	if err := l.record(&r, hash[:], k.sequence, k.at); err != nil {
+	l := &loaded{}
+	if err := l.record(&r, hash, k.sequence, k.at); err != nil {
 		return nil, fmt.Errorf("record %d of workflow %q, run %s: %w", k.sequence, wid, k.run, err)
 	}
 	return l, nil

@@ -49,10 +49,11 @@ func TestSleeperFindsItsRecord(t *testing.T) {
 		st := &stretch{from: tc.from, end: 9}
 		p.stretchCame(st, tc.bodies, tc.last, nil)
 		k := parkedAt(7, w)
-		if got := st.take(k); (got != nil) != tc.want || tc.want && !bytes.Equal(got, w) {
-			t.Errorf("%s: got %q, want it %v", tc.name, got, tc.want)
+		got, hash := st.take(k)
+		if (got != nil) != tc.want || tc.want && (!bytes.Equal(got, w) || markOf(hash) != k.mark) {
+			t.Errorf("%s: got %q with hash %x, want it %v", tc.name, got, hash, tc.want)
 		}
-		if got := st.take(k); got != nil {
+		if got, _ := st.take(k); got != nil {
 			t.Errorf("%s: given away twice", tc.name)
 		}
 	}
@@ -61,12 +62,13 @@ func TestSleeperFindsItsRecord(t *testing.T) {
 // What is read of a parked run is its last record, or an error that says which it is.
 func TestUnfold(t *testing.T) {
 	w := recordOf(t, "w")
-	l, err := parkedAt(7, w).unfold("w", w)
-	if err != nil || l.sequence != 7 || l.at != 99 || l.state.WorkflowID != "w" || !l.whole || markOf(l.hash) != parkedAt(7, w).mark {
+	hash := sha256.Sum256(w)
+	l, err := parkedAt(7, w).unfold("w", w, hash[:])
+	if err != nil || l.sequence != 7 || l.at != 99 || l.state.WorkflowID != "w" || !l.whole || !bytes.Equal(l.hash, hash[:]) {
 		t.Fatalf("got %+v, %v", l, err)
 	}
 	for name, body := range map[string][]byte{"not a record": {0xc1}, "another run's": recordOf(t, "x")} {
-		if _, err := parkedAt(7, body).unfold("w", body); !errors.Is(err, errDamaged) {
+		if _, err := parkedAt(7, body).unfold("w", body, hash[:]); !errors.Is(err, errDamaged) {
 			t.Errorf("%s: got %v, want that the history is damaged", name, err)
 		}
 	}
@@ -91,7 +93,7 @@ func TestStretchWithGaps(t *testing.T) {
 		st := &stretch{from: from, end: from + uint64(len(all))}
 		(&partition{}).stretchCame(st, bodies, last, nil)
 		for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}).Draw(t, "order") {
-			got := st.take(parkedAt(from+uint64(i), all[i]))
+			got, _ := st.take(parkedAt(from+uint64(i), all[i]))
 			if there[i] != bytes.Equal(got, all[i]) || !there[i] && got != nil {
 				t.Fatalf("record %d of %v: got %q", i, there, got)
 			}
