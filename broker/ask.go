@@ -412,6 +412,9 @@ func (p *partition) expire(r *run) {
 	if a := r.ask; a != nil && a.confirmed && (!r.open() || r.state.Decision.Started != a.startedID) {
 		p.unask(r)
 		if a.sticky { // it may hang, or be dead while somebody else listens to its subject
+			if h := p.offers.hands[r.sticky]; h != nil && r.open() {
+				h.hangs = true
+			}
 			r.sticky = ""
 		}
 	}

@@ -21,6 +21,7 @@ const (
 type hand struct {
 	lists []string  // that it takes tasks of
 	away  time.Time // it gets none until then
+	hangs bool      // a decision of it is overdue, and it has made none since
 
 	// types are those that it has decided for, if it can be called for them (silence.go).
 	types  []string
@@ -39,6 +40,7 @@ func (p *partition) stick(r *run, reply *schemas.DecisionReply) {
 	if h == nil {
 		h = &hand{}
 	}
+	h.hangs = false
 	if !slices.Equal(h.lists, reply.Lists) {
 		h.lists = reply.Lists
 		unnamed := func(list string) bool { return schemas.ValidateName("lists", list) != nil }
@@ -75,8 +77,9 @@ func (p *partition) remember(r *run, number uint64) {
 	if number == 0 || len(p.offers.hands) > fewHands {
 		return
 	}
-	r.sticky, _ = p.handOf(number)
-	r.slept = r.sticky != ""
+	if name, h := p.handOf(number); h != nil && !h.hangs {
+		r.sticky, r.slept = name, true
+	}
 }
 
 // recall settles, when the decider is asked, whether a run that has slept goes back to its worker.

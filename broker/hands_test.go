@@ -44,6 +44,18 @@ func TestSleepersGoBackToTheirWorker(t *testing.T) {
 			},
 			tell: signalAll(runs), anybody: runs,
 		},
+		"to one that hangs": {
+			awake: func(f *fleet, p *player) {
+				if err := p.subs[0].Unsubscribe(); err != nil {
+					f.t.Fatal(err)
+				}
+				p.keeps(1, func() { f.publish("drover.default.signal.w0.go", "") })
+				if got := f.result("w0"); got != "completed" { // by the other one, behind the deadline
+					f.t.Fatal(got)
+				}
+			},
+			tell: signalAll(runs), anybody: runs - 1,
+		},
 		"to one that is gone": {awake: func(_ *fleet, p *player) { p.leave() }, tell: oneByOne(runs), back: runs, anybody: runs},
 	} {
 		t.Run(name, func(t *testing.T) {
