@@ -111,7 +111,7 @@ func (e *errand) decide(ctx context.Context, r *schemas.Report) *schemas.AheadDe
 	defer late.Stop()
 	select {
 	case body := <-made:
-		e.s.tardy.note(e.a.typ, body != nil || time.Now().Before(e.o.until))
+		e.s.tardy.note(e.a.typ, true)
 		if body == nil {
 			return nil
 		}
@@ -133,9 +133,6 @@ func (e *errand) make(work context.Context) []byte {
 	defer cancel()
 	e.s.cache.recall(o.t)
 	decisions, err := decide(ctx, e.a.decider, o.t)
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx) // at its deadline it is late, whoever looks first
-	}
 	if err == nil {
 		decisions, err = o.t.spill(ctx, decisions)
 	}
