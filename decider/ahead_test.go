@@ -224,6 +224,7 @@ func TestNoDecisionAhead(t *testing.T) {
 		}, took: 20 * time.Millisecond, called: true},
 		"slow, and obeys": {decide: func(ctx context.Context, _ *decider.Task) ([]schemas.Decision, error) {
 			<-ctx.Done()
+			time.Sleep(time.Millisecond) // at the deadline itself it may be in time
 			if cause := context.Cause(ctx); !errors.Is(cause, decider.ErrDeadline) {
 				return nil, cause
 			}
