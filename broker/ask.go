@@ -56,6 +56,7 @@ func (p *partition) consult(r *run) {
 		p.loadWindow(r)
 		return
 	}
+	p.recall(r, false)
 	p.request(r, w)
 }
 
@@ -105,7 +106,6 @@ func (p *partition) request(r *run, w execution.Wanted) {
 	if !p.may() {
 		return
 	}
-	p.recall(r)
 	p.nextAsk++
 	a := &ask{id: p.nextAsk, startedID: w.StartedID, at: p.now(), sticky: r.sticky != "", confirmed: w.Started}
 	a.token = r.state.Run + "." + strconv.FormatInt(a.startedID, 10) + "." + strconv.FormatUint(p.fence, 36) + "." + strconv.FormatUint(a.id, 36)

@@ -82,9 +82,10 @@ func (p *partition) remember(r *run, number uint64) {
 	}
 }
 
-// recall settles, when the decider is asked, whether a run that has slept goes back to its worker.
-func (p *partition) recall(r *run) {
-	if r.slept && len(p.asks) >= mostRecalled {
+// recall settles, when the decider is asked, whether a run that has slept goes back to its worker: while few questions are open, and its record waits for the
+// answer (hold.go) behind another that came in time. With slow deciders it would stand in line with one worker while others are idle.
+func (p *partition) recall(r *run, waits bool) {
+	if r.slept && (!waits || p.paces[r.listOf()][r.state.Start.WorkflowType] != nil || len(p.asks) >= mostRecalled) {
 		r.sticky = ""
 	}
 	r.slept = false

@@ -56,6 +56,17 @@ func TestSleepersGoBackToTheirWorker(t *testing.T) {
 			},
 			tell: signalAll(runs), anybody: runs - 1,
 		},
+		"to one that is slow": {
+			awake: func(f *fleet, p *player) {
+				if err := p.subs[0].Unsubscribe(); err != nil {
+					f.t.Fatal(err)
+				}
+				p.keeps(1, func() { f.publish("drover.default.signal.w0.go", "") })
+				time.Sleep(time.Second) // longer than a record waits
+				p.answerFrom(f.t)
+			},
+			tell: oneByOne(runs), anybody: 2, back: runs - 3, // until somebody is in time: of two one is not waited for
+		},
 		"to one that is gone": {awake: func(_ *fleet, p *player) { p.leave() }, tell: oneByOne(runs), back: runs, anybody: runs},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,10 +108,7 @@ func TestSleepersGoBackToTheirWorker(t *testing.T) {
 					for n := 0; int(anybody.Load()) < c.anybody && n < 1000; n++ {
 						time.Sleep(time.Millisecond)
 					}
-					p.mu.Lock()
-					p.mute = false
-					p.mu.Unlock()
-					p.answers()
+					p.answerFrom(t)
 				} else {
 					c.tell(f)
 				}
