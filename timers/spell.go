@@ -14,11 +14,17 @@ import (
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/prompt"
 	"github.com/droverhq/drover/schemas"
 )
 
-// lastWait bounds what a planned stop waits for.
-const lastWait = 300 * time.Millisecond
+const (
+	// lastWait bounds what a planned stop waits for.
+	lastWait = 300 * time.Millisecond
+	// kernelStep is how soon the kernel's timer may wake. It is exact to microseconds, and 5,000 alarms that are due within a second one by one are cheaper
+	// if some ring together, by a seventh of the server's CPU.
+	kernelStep = time.Millisecond
+)
 
 // spell is one tenure of the claim on a partition's alarms. It begins with nothing in memory.
 type spell struct {
@@ -86,6 +92,8 @@ func (s *spell) run(ctx context.Context) (err error) {
 	s.log.WithField("number", s.lease.Number()).Info("ringing the alarms of a partition")
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	kernel := s.kernelTimer()
+	defer kernel.Close()
 	for {
 		select {
 		case <-ctx.Done():
@@ -104,11 +112,26 @@ func (s *spell) run(ctx context.Context) (err error) {
 		}
 		wait, more := s.ringDue()
 		if more {
-			timer.Reset(s.foretell(wait))
+			wait = s.foretell(wait)
+			timer.Reset(wait)
+			kernel.Reset(max(wait, kernelStep))
 		} else {
 			timer.Stop()
+			kernel.Stop()
 		}
 	}
+}
+
+// kernelTimer is a second timer for what is due next, for when the runtime is late with the first (ADR 0040); nil if there is none.
+func (s *spell) kernelTimer() *prompt.Timer {
+	if !s.opts.KernelTimers {
+		return nil
+	}
+	t, err := prompt.New(func() { kick(s.wake) })
+	if err != nil && !errors.Is(err, prompt.ErrUnsupported) {
+		s.log.WithField("err", err).Warn("there is no timer of the kernel to be had; alarms may ring some milliseconds later while garbage is collected")
+	}
+	return t
 }
 
 // overflows tells whether there are alarms that the book has no room for: then none of them may be thought to be in it.

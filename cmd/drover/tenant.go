@@ -114,7 +114,7 @@ func (t *tenant) build() error {
 			r = t.broker
 		case roleTimers:
 			r = timers.New(t.conn, &timers.Options{
-				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Node: t.claims.Node(), Claims: t.claims, Logger: t.log,
+				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Node: t.claims.Node(), Claims: t.claims, Logger: t.log, KernelTimers: true,
 			})
 		case roleOps:
 			r = t.keeper
