@@ -38,15 +38,14 @@ func TestWakesWhenItIsOver(t *testing.T) {
 	}
 }
 
-// swiftly sets a timer so that it takes less than d, and returns when it began: a machine that stands still in between proves nothing.
-func swiftly(d time.Duration, woken chan time.Time, set func()) (began time.Time) {
+// swiftly sets a timer so that it takes less than d, and tells when it began: a machine that stands still in between proves nothing.
+func swiftly(t *testing.T, d time.Duration, set func(*prompt.Timer)) (woken chan time.Time, began time.Time) {
+	t.Helper()
 	for {
-		began = time.Now()
-		if set(); time.Since(began) < d {
-			return began
-		}
-		for len(woken) > 0 {
-			<-woken
+		p, woken := newTimer(t) // what a try before has set may wake late
+		began := time.Now()
+		if set(p); time.Since(began) < d {
+			return woken, began
 		}
 	}
 }
@@ -58,7 +57,7 @@ func TestResetReplaces(t *testing.T) {
 	p.Reset(time.Hour)
 	p.Reset(early) // or the test waits for an hour
 	<-woken
-	began := swiftly(early, woken, func() { p.Reset(early); p.Reset(late) })
+	woken, began := swiftly(t, early, func(p *prompt.Timer) { p.Reset(early); p.Reset(late) })
 	if took := (<-woken).Sub(began); took < late {
 		t.Errorf("woken behind %v, want %v or more: what was replaced has woken", took, late)
 	}
@@ -67,9 +66,8 @@ func TestResetReplaces(t *testing.T) {
 // What was stopped does not wake: another timer, which was to be over later, is over.
 func TestStopTakesBack(t *testing.T) {
 	const early, late = 5 * time.Millisecond, 10 * time.Millisecond
-	p, woken := newTimer(t)
 	other, later := newTimer(t)
-	swiftly(early, woken, func() { p.Reset(early); p.Stop() })
+	woken, _ := swiftly(t, early, func(p *prompt.Timer) { p.Reset(early); p.Stop() })
 	other.Reset(late)
 	<-later
 	if len(woken) > 0 {
