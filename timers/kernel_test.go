@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/timers"
 )
 
@@ -13,12 +12,7 @@ import (
 func TestKernelTimers(t *testing.T) {
 	const alarms = 50
 	r := newRig(t)
-	conn := r.dial()
-	c, err := claims.Open(conn, ns.BucketClaims(), claims.Options{Node: "n1", TTL: claimTTL, LookEvery: lookEvery})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := r.start(timers.New(conn, &timers.Options{Partitions: 1, Claims: c, Logger: r.logger, KernelTimers: true}))
+	stop := r.start(r.workerOn(r.dial(), "n1", func(o *timers.Options) { o.KernelTimers = true }))
 	began, due := time.Now(), map[string]time.Time{}
 	for i := range alarms {
 		wid := fmt.Sprint("w", i)

@@ -141,13 +141,17 @@ func (r *rig) worker(node string) (*timers.Worker, *post.Conn) {
 	return r.workerOn(conn, node), conn
 }
 
-func (r *rig) workerOn(conn *post.Conn, node string) *timers.Worker {
+func (r *rig) workerOn(conn *post.Conn, node string, options ...func(*timers.Options)) *timers.Worker {
 	r.t.Helper()
 	c, err := claims.Open(conn, ns.BucketClaims(), claims.Options{Node: node, TTL: claimTTL, LookEvery: lookEvery})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return timers.New(conn, &timers.Options{Partitions: 1, Claims: c, Logger: r.logger})
+	o := &timers.Options{Partitions: 1, Claims: c, Logger: r.logger}
+	for _, set := range options {
+		set(o)
+	}
+	return timers.New(conn, o)
 }
 
 // start runs a worker until stop is called or the test ends.

@@ -27,7 +27,7 @@ type Options struct {
 	Claims *claims.Claims
 	// Node names this process in the log. Defaults to that of Claims.
 	Node string
-	// KernelTimers rings on time also while this process collects garbage, by timers of the kernel where the system has them (Linux). They count real
+	// KernelTimers rings earlier while this process collects garbage, by timers of the kernel where the system has them (Linux). They count real
 	// time: not for a bubble of testing/synctest. Without them a ring may come some 10 ms later. Defaults to false.
 	KernelTimers bool
 	// Logger receives what operators should know. Defaults to none.

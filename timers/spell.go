@@ -114,7 +114,7 @@ func (s *spell) run(ctx context.Context) (err error) {
 		if more {
 			wait = s.foretell(wait)
 			timer.Reset(wait)
-			kernel.Reset(max(wait, 0) + kernelSlack)
+			kernel.Reset(wait + kernelSlack)
 		} else {
 			timer.Stop()
 			kernel.Stop()
