@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// gatherMost is how many bytes wait for the writer before who brings more must wait too, as with a socket that is full.
+	// gatherMost is how many bytes wait for the writers before who brings more must wait too, as with a socket that is full.
 	gatherMost = 1 << 20
+	// gatherEnough is how many bytes do not wait for others: who reads them may begin.
+	gatherEnough = 16 << 10
 	// gatherKept is the largest buffer that is kept for the next writes.
 	gatherKept = 256 << 10
 	// gatherTurns is how often the writer lets others run before it writes.
@@ -27,30 +29,41 @@ const (
 // and a write of its own from there to whoever it was for: a W1 workflow had 14 writes in its worker's process alone. Here a
 // writer of its own lets every goroutine that is ready run first. Whoever is alone with its message waits for nothing, and the
 // busier a process is the more goes into one write. No time is waited: a clock would cost an idle caller what it saves a busy
-// one.
+// one. What has come to gatherEnough waits for nobody: a second writer takes it, so that whoever reads can work meanwhile.
+// The callers do not write themselves, since the client library holds its lock while it calls Write.
 //
-// What Write has taken may be lost with the connection, as what the kernel has taken may be. An error of the writer closes the
+// What Write has taken may be lost with the connection, as what the kernel has taken may be. An error of a writer closes the
 // connection, so that the reader notices, and is returned by the next Write.
 type gather struct {
 	net.Conn
-	wake chan struct{} // of one place: there is something to write, or the end
-	done chan struct{} // closed when the writer is gone
+	wake    chan struct{} // of one place, for the writer that waits for others: there is something to write, or the end
+	hurry   chan struct{} // of one place, for the writer that does not: there is enough
+	writers sync.WaitGroup
 
 	mu      sync.Mutex
-	room    sync.Cond // the writer took what waited, or failed
+	room    sync.Cond // a writer took what waited, ended its write, or failed
 	waiting []byte
+	spare   []byte // of the last write
+	busy    bool   // a writer writes
 	err     error
 	closing bool
 }
 
 func newGather(c net.Conn) *gather {
-	g := &gather{Conn: c, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	g.room.L = &g.mu
-	go g.write()
+	g := makeGather(c)
+	g.writers.Go(func() { g.write(g.wake, gatherTurns) })
+	g.writers.Go(func() { g.write(g.hurry, 0) })
 	return g
 }
 
-// Write takes b for the writer, and waits only while too much waits already.
+// makeGather is one without writers.
+func makeGather(c net.Conn) *gather {
+	g := &gather{Conn: c, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
+	g.room.L = &g.mu
+	return g
+}
+
+// Write takes b for the writers, and waits only while too much waits already.
 func (g *gather) Write(b []byte) (int, error) {
 	g.mu.Lock()
 	for len(g.waiting) > 0 && len(g.waiting)+len(b) > gatherMost && g.err == nil && !g.closing {
@@ -60,50 +73,74 @@ func (g *gather) Write(b []byte) (int, error) {
 	if g.closing && err == nil {
 		err = net.ErrClosed
 	}
+	writer := g.wake
 	if err == nil {
 		g.waiting = append(g.waiting, b...)
+		if len(g.waiting) >= gatherEnough {
+			writer = g.hurry
+		}
 	}
 	g.mu.Unlock()
 	if err != nil {
 		return 0, err
 	}
-	g.signal()
+	signal(writer)
 	return len(b), nil
 }
 
-func (g *gather) signal() {
+// rouse wakes both writers, for the end.
+func (g *gather) rouse() {
+	signal(g.wake)
+	signal(g.hurry)
+}
+
+func signal(c chan<- struct{}) {
 	select {
-	case g.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
-// write is the writer. It ends with the first error, or with the last byte before Close.
-func (g *gather) write() {
-	defer close(g.done)
-	var spare []byte
-	for range g.wake {
-		for range gatherTurns {
+// write is a writer that lets others run as often as turns says before it writes. It ends with the first error, or with the
+// last byte before Close.
+func (g *gather) write(wake <-chan struct{}, turns int) {
+	for range wake {
+		for range turns {
 			runtime.Gosched()
 		}
-		g.mu.Lock()
-		out, closing := g.waiting, g.closing
-		g.waiting = spare[:0]
-		g.room.Broadcast()
-		g.mu.Unlock()
-		if len(out) > 0 {
-			if err := g.send(out); err != nil {
-				g.fail(err)
-				return
-			}
-		}
-		if closing {
+		if !g.push() {
 			return
 		}
-		if spare = out; cap(spare) > gatherKept {
-			spare = nil
-		}
 	}
+}
+
+// push writes what waits, behind what the other writer has in hand, and reports whether there can be more.
+func (g *gather) push() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.busy {
+		g.room.Wait()
+	}
+	if g.err != nil {
+		return false
+	}
+	closing := g.closing
+	if out := g.waiting; len(out) > 0 {
+		g.waiting, g.spare, g.busy = g.spare[:0], nil, true
+		g.room.Broadcast()
+		g.mu.Unlock()
+		err := g.send(out)
+		g.mu.Lock()
+		g.busy = false
+		if cap(out) <= gatherKept {
+			g.spare = out
+		}
+		if err != nil {
+			g.fail(err)
+		}
+		g.room.Broadcast()
+	}
+	return !closing && g.err == nil
 }
 
 func (g *gather) send(b []byte) error {
@@ -116,11 +153,10 @@ func (g *gather) send(b []byte) error {
 	return err
 }
 
+// fail notes the error and sends the writers home. The caller holds g.mu.
 func (g *gather) fail(err error) {
-	g.mu.Lock()
 	g.err, g.waiting = err, nil
-	g.room.Broadcast()
-	g.mu.Unlock()
+	g.rouse()
 	_ = g.Conn.Close() // whoever reads it learns that it is broken
 }
 
@@ -134,8 +170,8 @@ func (g *gather) Close() error {
 	}
 	g.room.Broadcast()
 	g.mu.Unlock()
-	g.signal()
-	<-g.done
+	g.rouse()
+	g.writers.Wait()
 	return g.Conn.Close()
 }
 

@@ -86,6 +86,56 @@ func TestGatherWritesTogether(t *testing.T) {
 	})
 }
 
+// What is enough waits for nobody: the writer that lets others run first is not needed for it.
+func TestGatherDoesNotHoldBackWhatIsEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newSlowConn(t)
+		close(c.pass)
+		g := makeGather(c)
+		g.writers.Go(func() { g.write(g.hurry, 0) })
+		for range gatherEnough - 1 {
+			mustWrite(t, g, "a")
+		}
+		synctest.Wait()
+		if writes, _ := c.state(); len(writes) != 0 {
+			t.Fatalf("%d bytes were written before there was enough", len(writes[0]))
+		}
+		mustWrite(t, g, "b")
+		synctest.Wait()
+		if writes, _ := c.state(); len(writes) != 1 || len(writes[0]) != gatherEnough {
+			t.Errorf("got %d writes, want one of %d bytes", len(writes), gatherEnough)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Two writers keep the order of what was written, whoever takes it.
+func TestGatherKeepsTheOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		g := newGather(near)
+		read := make(chan string, 1)
+		go func() {
+			b, _ := io.ReadAll(far) // until Close
+			read <- string(b)
+		}()
+		var want strings.Builder
+		for i := range 2000 {
+			text := strings.Repeat(fmt.Sprintf("%d,", i), 1+i%40)
+			mustWrite(t, g, text)
+			want.WriteString(text)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := <-read; got != want.String() {
+			t.Errorf("got %d bytes that differ from the %d written", len(got), want.Len())
+		}
+	})
+}
+
 func TestGatherClosesBehindWhatWasWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newSlowConn(t)
@@ -114,7 +164,7 @@ func TestGatherDoesNotWaitForAPeerThatReadsNothing(t *testing.T) {
 		want time.Duration
 	}{
 		"closed": {func(g *gather) { _ = g.Close() }, closeLimit},
-		"open":   {func(g *gather) { <-g.done }, writeLimit},
+		"open":   {func(g *gather) { g.writers.Wait() }, writeLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
