@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/droverhq/drover/internal/deadline"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -39,18 +40,16 @@ type verdict struct {
 
 // attempt runs the function and reports what became of it.
 func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
-	ctx, stop := context.WithCancelCause(work)
-	defer stop(nil)
 	a := &attempt{delivery: d, info: infoOf(d)}
 	a.info.StartedAt = time.Now()
-	if limit, cause := s.limit(d.task, a.info.StartedAt); cause != nil {
+	limit, late := s.limit(d.task, a.info.StartedAt)
+	if late != nil {
 		a.info.Deadline = a.info.StartedAt.Add(limit)
 		a.beyond = a.info.Deadline.Add(lateOutcome)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, a.info.Deadline, cause)
-		defer cancel()
 	}
-	a.beats = newBeats(a, s.conn, stop)
+	ctx := deadline.New(work, a.info.Deadline, late)
+	defer ctx.Cancel(nil)
+	a.beats = newBeats(a, s.conn, ctx.Cancel)
 	s.begins(a)
 	var news *notice // nil: the start is known
 	if !d.begun {

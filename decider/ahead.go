@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/nearby"
+	"github.com/droverhq/drover/internal/deadline"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -129,8 +130,8 @@ func (e *errand) decide(ctx context.Context, r *schemas.Report) *schemas.AheadDe
 func (e *errand) make(work context.Context) []byte {
 	o := e.o
 	o.began = time.Now()
-	ctx, cancel := context.WithDeadlineCause(work, o.until, ErrDeadline)
-	defer cancel()
+	ctx := deadline.New(work, o.until, ErrDeadline)
+	defer ctx.Cancel(nil)
 	e.s.cache.recall(o.t)
 	decisions, err := decide(ctx, e.a.decider, o.t)
 	if err == nil {
