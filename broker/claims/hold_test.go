@@ -126,13 +126,13 @@ func TestHoldTellsItsWork(t *testing.T) {
 			return nil
 		})
 		until(t, "it is taken", time.Second, func() bool { return valid(&l) })
-		if err := a.conn.KVDelete(t.Context(), bucket, key, l.Load().Revision()); err != nil {
+		first := l.Load() // not behind the cause: by then it may be the second
+		if err := a.conn.KVDelete(t.Context(), bucket, key, first.Revision()); err != nil {
 			t.Fatal(err)
 		}
 		if cause := <-causes; !errors.Is(cause, claims.ErrLost) {
 			t.Fatalf("got cause %v, want %v", cause, claims.ErrLost)
 		}
-		first := l.Load()
 		until(t, "it is taken again", time.Second, func() bool { return valid(&l) && l.Load() != first })
 		stopping.Store(true)
 		stop()

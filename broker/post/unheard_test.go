@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// A connection is at home as long as it lives, and others see that it is gone in the moment when it is.
+// A connection is at home as long as it lives, and others see that it is gone in the moment when the server sees it.
 func TestUnheard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, stop := start(t, serverOptions(t))
@@ -34,6 +34,7 @@ func TestUnheard(t *testing.T) {
 			t.Errorf("got %q of none", got)
 		}
 		b.Close()
+		synctest.Wait() // the server has seen it
 		if got := unheard(b.Home(), c.Home(), "other"); !slices.Equal(got, []string{b.Home(), "other"}) {
 			t.Errorf("got %q, want %q and another", got, b.Home())
 		}
