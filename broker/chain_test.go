@@ -14,10 +14,11 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// renewing continues as new on every signal and cancel request, and ends when it is asked to.
+// renewing continues as new on every signal and cancel request, and ends when it is asked to: also if it could not the first
+// time, since something came meanwhile, and the signal is in its window no longer.
 func renewing(d *decisionTask) string {
 	for _, e := range d.Events {
-		if e.Type == "Signal" && e.Attributes["signalName"] == "end" {
+		if e.Type == "Signal" && e.Attributes["signalName"] == "end" || e.Type == "WorkflowCloseFailed" && e.Attributes["decision"] == "CompleteWorkflow" {
 			return complete
 		}
 	}
@@ -148,6 +149,9 @@ func TestWhatComesDuringAContinuation(t *testing.T) { // P-4
 					} else {
 						f.publish("drover.default.signal.o.s", "last")
 					}
+					for f.count("o", schemas.EventWorkflowCancelRequested) == 0 { // it does not come the way the signals come
+						time.Sleep(time.Second)
+					}
 					f.publish("drover.default.signal.o.end", "")
 					for f.result("o") != "completed" {
 						time.Sleep(time.Second)
@@ -167,9 +171,6 @@ func TestWhatComesDuringAContinuation(t *testing.T) { // P-4
 						if inputs[i] != fmt.Sprint(i) {
 							t.Fatalf("signal %d of the chain is %s: %v", i, inputs[i], inputs)
 						}
-					}
-					if n := f.count("o", schemas.EventWorkflowCancelRequested); n == 0 {
-						t.Fatal("no run of the chain has had a cancel request")
 					}
 					// A decider may have answered the owner that died.
 					if dead := slices.DeleteFunc(f.dead(), func(reason string) bool { return reason == execution.DeadLateDecision }); len(dead) != 0 {
