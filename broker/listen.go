@@ -60,6 +60,13 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 	return closers, nil
 }
 
+// tellOwned says that this broker serves the partition: whoever waits for an answer of the owner before asks again (ADR 0041).
+func (p *partition) tellOwned() {
+	if err := p.b.conn.Publish(p.b.ns.Owned(p.n), nil, nil); err != nil {
+		p.log.WithError(err).Debug("nobody is told that the partition is owned; whoever waits for an answer asks again when it is late")
+	}
+}
+
 // beat takes a heartbeat: nothing is written, only the deadline moves.
 func (p *partition) beat(m post.Msg) {
 	var h schemas.Heartbeat

@@ -177,6 +177,7 @@ func (p *partition) run(outer context.Context) (err error) {
 	p.log.WithFields(logrus.Fields{"fence": p.fence, "took": time.Since(began).Round(time.Millisecond), "recovered": len(p.recovered)}).Info("partition owned")
 	p.b.owned(p.n, p)
 	defer p.b.disowned(p.n, p)
+	p.tellOwned()
 	p.loop.after(p.b.o.CheckpointEvery, p.tick)
 	p.listKnown()
 	defer context.AfterFunc(outer, func() { p.loop.post(func() { p.leave(context.Cause(outer)) }) })()

@@ -108,6 +108,10 @@ func (ns Namespace) Ring(p int) string { return ns.part("ring", p) }
 // Owner is where the owner of a partition is asked: drover.<ns>.owner.<p>.
 func (ns Namespace) Owner(p int) string { return ns.part("owner", p) }
 
+// Owned is where a broker says that it serves a partition from now on: drover.<ns>.owned.<p>. The message is empty. Whoever waits for
+// an answer asks again: the owner before may have died with the request.
+func (ns Namespace) Owned(p int) string { return ns.part("owned", p) }
+
 // Control is where one node is told something at once: drover.<ns>.control.<node>.
 func (ns Namespace) Control(node string) string { return ns.start("control.") + Token(node) }
 

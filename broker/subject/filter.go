@@ -44,6 +44,9 @@ func (ns Namespace) AllDecide() string { return ns.start("decide.>") }
 // AllAnnounce matches every announcement: drover.<ns>.announce.*.
 func (ns Namespace) AllAnnounce() string { return ns.start("announce.*") }
 
+// AllOwned matches what brokers say of partitions that they serve: drover.<ns>.owned.*.
+func (ns Namespace) AllOwned() string { return ns.start("owned.*") }
+
 // AllBeats matches a partition's heartbeats: drover.<ns>.beat.<p>.>.
 func (ns Namespace) AllBeats(p int) string { return ns.part("beat", p) + ".>" }
 
