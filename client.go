@@ -18,6 +18,7 @@ type Client struct {
 	name      string
 	timeout   time.Duration
 	log       logrus.FieldLogger
+	tries     tries
 }
 
 // Connect connects to NATS; nil options mean all defaults. It does not ask whether anybody serves the namespace. A first
@@ -48,6 +49,7 @@ func Connect(ctx context.Context, o *Options) (*Client, error) {
 
 // Close closes the connection, unless it was given by [Options.Conn]. Calls that are under way end with an error.
 func (c *Client) Close() {
+	c.tries.close()
 	if c.owned {
 		c.conn.Close()
 	}

@@ -46,12 +46,16 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 	if most := c.conn.MaxPayload(); most > 0 && int64(len(body)) > most {
 		return nil, newError(q, fmt.Errorf("%w: the request has %d bytes, the server takes %d", post.ErrTooLarge, len(body), most))
 	}
+	c.tries.listen(c.conn, c.namespace)
 	wait := patience{client: c, query: q, began: time.Now()}
 	var before error
 	for {
 		out, err := ask(ctx, c, q, body, wait.attempt(), refusal)
 		if err == nil {
 			return out, nil
+		}
+		if errors.Is(err, errOwned) && ctx.Err() == nil {
+			continue
 		}
 		if before != nil && ctx.Err() != nil && errors.Is(err, post.ErrTimeout) {
 			// The caller's ctx cut the last try short; the one before it tells more.
@@ -68,9 +72,14 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit time.Duration, refusal func(*Answer) *schemas.Error) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	t := c.tries.begin(cancel)
+	defer c.tries.end(t)
 	head := post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
 	msg, err := c.conn.Request(ctx, cmp.Or(q.subject, c.namespace.API(q.verb)), head, body)
 	if err != nil {
+		if t.again.Load() {
+			err = fmt.Errorf("%w: %w", errOwned, err)
+		}
 		return nil, err
 	}
 	out := new(Answer)

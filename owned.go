@@ -1,0 +1,100 @@
+package drover
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+)
+
+// ownedPause is how long after a broker has taken a partition over calls ask again: the partitions of one that died are taken over one
+// after the other, and not all clients need to ask at the same moment.
+const ownedPause = 50 * time.Millisecond
+
+// errOwned ends a try that is to be made again at once.
+var errOwned = errors.New("a partition has another owner")
+
+// tries are those that wait for an answer now. A broker that dies with a request in hand owes its answer for ever, and NATS tells nobody:
+// so whoever takes one of its partitions over says so, and every call asks again with the same bytes, which is harmless (P-5). Of which
+// partition a request is only brokers know, so it is all of them.
+//
+// Nobody relies on it: without that word, or the right to hear it, a try ends by its own time as before.
+type tries struct {
+	mu     sync.Mutex
+	sub    post.Subscription // nil before the first call
+	closed bool
+	open   map[*try]struct{}
+	round  *time.Timer // until the next one; nil while nobody has said anything
+}
+
+type try struct {
+	cancel context.CancelFunc
+	again  atomic.Bool // set before it is canceled
+}
+
+// listen subscribes with the first call.
+func (s *tries) listen(conn *post.Conn, ns subject.Namespace) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sub != nil || s.closed {
+		return
+	}
+	// An error means that the connection is closed; the call finds that out for itself.
+	s.sub, _ = conn.Subscribe(ns.AllOwned(), "", func(post.Msg) { s.owned() })
+}
+
+// owned is called when a partition has a new owner.
+func (s *tries) owned() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.round != nil || s.closed || len(s.open) == 0 {
+		return
+	}
+	s.round = time.AfterFunc(ownedPause*3/4+rand.N(ownedPause/2), s.askAgain)
+}
+
+func (s *tries) askAgain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.round = nil
+	for t := range s.open {
+		t.again.Store(true)
+		t.cancel()
+	}
+}
+
+// begin registers a try, which cancel ends if it is to be made again.
+func (s *tries) begin(cancel context.CancelFunc) *try {
+	t := &try{cancel: cancel}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = make(map[*try]struct{})
+	}
+	s.open[t] = struct{}{}
+	return t
+}
+
+func (s *tries) end(t *try) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, t)
+}
+
+// close ends the subscription, as the connection may be another's. Calls that are under way go on.
+func (s *tries) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.sub != nil {
+		_ = s.sub.Close() // it fails only when the connection is closed already
+	}
+	if s.round != nil {
+		s.round.Stop()
+	}
+}
