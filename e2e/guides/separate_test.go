@@ -147,3 +147,27 @@ func lasts(t *testing.T, js jetstream.JetStream, streams []string) []uint64 {
 	}
 	return all
 }
+
+// That a partition has a new owner is heard in the other accounts, so that clients ask again.
+func TestNewOwnersAreHeardInOtherAccounts(t *testing.T) {
+	url := startSeparate(t)
+	ns := subject.Namespace("default")
+	heard := map[string]*nats.Subscription{}
+	for _, user := range []string{"client", "operator", "viewer"} {
+		nc, _ := plain(t, url, user)
+		sub, err := nc.SubscribeSync(ns.AllOwned())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		heard[user] = sub
+	}
+	serveAs(t, url, "broker", "--roles", "broker", "--only-namespace", "--node", "b")
+	for user, sub := range heard {
+		if m, err := sub.NextMsg(patience); err != nil || !strings.HasPrefix(m.Subject, strings.TrimSuffix(ns.AllOwned(), "*")) {
+			t.Errorf("%s: got %v, %v, want the word of a new owner", user, m, err)
+		}
+	}
+}

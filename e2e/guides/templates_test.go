@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
@@ -370,5 +371,44 @@ func TestHeadersGainNothing(t *testing.T) {
 				t.Errorf("%s with %s: the streams went from %v to %v", user, name, before, after)
 			}
 		}
+	}
+}
+
+// Clients with the rights of an earlier template, which may not hear of new owners, do what they did, and nothing is said about it.
+func TestClientsThatMayNotHearOfNewOwners(t *testing.T) {
+	owned := subject.Namespace("default").AllOwned()
+	var users strings.Builder
+	for _, o := range roles() {
+		conf := template(t, o)
+		if o.Role == permissions.Client {
+			before, after, had := strings.Cut(conf, fmt.Sprintf("    %q\n", owned))
+			if !had {
+				t.Fatalf("the template has no %s:\n%s", owned, conf)
+			}
+			conf = before + after
+		}
+		users.WriteString(conf)
+	}
+	url := startConf(t, fmt.Sprintf("jetstream {}\naccounts { DROVER { jetstream: enabled, users: [\n%s{ user: root, password: root-secret }\n] } }\n", users.String()))
+	work(t, url)
+	var log strings.Builder
+	logger := logrus.New()
+	logger.SetOutput(&log)
+	c, err := drover.Connect(t.Context(), &drover.Options{URL: url, User: "client", Password: "client-secret", InboxPrefix: "_INBOX.client", Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	part, err := c.Start(ctx, "part", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := part.Result(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if log.Len() != 0 {
+		t.Errorf("the log has %s", log.String())
 	}
 }

@@ -194,6 +194,7 @@ func (r *rights) signaler() []Grant {
 func (r *rights) client() []Grant {
 	return []Grant{
 		{Why: "start, signal, wait, and replay what has ended; to force that is for operators", Publish: r.api(clientVerbs...)},
+		r.owned(),
 		{Why: whyUploads, Publish: r.uploads()},
 	}
 }
@@ -206,6 +207,11 @@ func (r *rights) registry() Grant {
 		g.Publish = append(g.Publish, r.js("STREAM.INFO."+stream), r.js("STREAM.MSG.GET."+stream), r.js("DIRECT.GET."+stream))
 	}
 	return g
+}
+
+// owned is hearing that a partition has a new owner. Without it a call waits for its own time.
+func (r *rights) owned() Grant {
+	return Grant{Why: "ask again at once when a broker that died is replaced", Subscribe: []string{r.ns.AllOwned()}}
 }
 
 // flows is reading what is deployed, without a consumer.
@@ -224,6 +230,7 @@ func (r *rights) viewer() []Grant {
 	return []Grant{
 		{Why: "workflows, their histories, lists, types, dead letters", Publish: r.api(lookingVerbs...)},
 		{Why: "inputs and results above 256 KiB", Publish: r.api("download")},
+		r.owned(),
 		r.registry(),
 		r.flows(),
 		r.states(),
@@ -233,6 +240,7 @@ func (r *rights) viewer() []Grant {
 func (r *rights) operator() []Grant {
 	return []Grant{
 		{Why: "every verb of the API", Publish: []string{r.ns.AllAPI(), r.ns.API("upload") + ".>"}},
+		r.owned(),
 		{Why: "namespaces: create, list, describe, delete", Publish: []string{schemas.NamespaceSubject("*")}},
 		{Why: "drain a node or a worker, acknowledge its unexpected end", Publish: []string{r.ns.AllControl()}},
 		r.registry(),
@@ -255,6 +263,7 @@ func (r *rights) auditor() []Grant {
 	return []Grant{
 		{Why: "workflows, their histories, lists, types, dead letters", Publish: r.api(lookingVerbs...)},
 		{Why: "what runs wait for, and doing it again", Publish: r.api("audit", "repair")},
+		r.owned(),
 		{Why: whyAccount, Publish: []string{r.js("INFO"), r.js("STREAM.INFO.*"), r.js("STREAM.NAMES")}},
 		{Why: "read every stream", Publish: append(reads, flowControl)},
 		{Why: "tasks and alarms of runs that have closed", Publish: []string{r.js("STREAM.MSG.DELETE.*")}},

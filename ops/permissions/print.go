@@ -70,9 +70,16 @@ func (t *Template) Account(password, servers string) (string, error) {
 		}
 		fmt.Fprintf(&b, "  { service: %q, accounts: [%s]%s }\n", s, account, response)
 	}
+	heard := slices.DeleteFunc(slices.Clone(p.Subscribe.Allow), func(s string) bool { return strings.HasPrefix(s, defaultInboxes+".") })
+	for _, s := range heard {
+		fmt.Fprintf(&b, "  { stream: %q, accounts: [%s] }\n", s, account)
+	}
 	fmt.Fprintf(&b, "]\n# An account of its own.\n%s {\n  imports: [\n", account)
 	for _, s := range p.Publish.Allow {
 		fmt.Fprintf(&b, "    { service: { account: %s, subject: %q } }\n", servers, s)
+	}
+	for _, s := range heard {
+		fmt.Fprintf(&b, "    { stream: { account: %s, subject: %q } }\n", servers, s)
 	}
 	b.WriteString("  ]\n  users: [\n")
 	for line := range strings.Lines(t.Conf(password)) {
