@@ -25,7 +25,7 @@ const (
 // is written only above a claim that is older than ours, and only if nobody wrote another since it was read (P-2).
 func (p *partition) writeFence(ctx context.Context) error {
 	for {
-		seq, err := Fence(ctx, p.b.conn, p.b.ns, p.n, p.lease.Number(), p.b.o.Node)
+		seq, before, err := fence(ctx, p.b.conn, p.b.ns, p.n, p.lease.Number(), p.b.o.Node)
 		if errors.Is(err, post.ErrInFlight) {
 			if err := pause(ctx, 5*time.Millisecond); err != nil {
 				return err
@@ -35,7 +35,7 @@ func (p *partition) writeFence(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.fence, p.last = seq, seq
+		p.fence, p.last, p.before = seq, seq, before
 		return nil
 	}
 }
@@ -47,41 +47,45 @@ var ErrNewerFence = errors.New("a later claim has fenced the partition")
 // [ErrNewerFence] if a later claim has written one, and with post.ErrWrongSequence or post.ErrInFlight if somebody else
 // is writing one now.
 func Fence(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition int, claim uint64, owner string) (uint64, error) {
+	seq, _, err := fence(ctx, conn, ns, partition, claim, owner)
+	return seq, err
+}
+
+// fence also returns the sequence of the fence before, 0 for none.
+func fence(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition int, claim uint64, owner string) (seq, before uint64, err error) {
 	name := ns.Fence(partition)
-	var expected uint64
 	switch last, err := conn.LastBySubject(ctx, ns.StreamHistory(partition), name); {
 	case errors.Is(err, post.ErrNotFound):
 	case err != nil:
-		return 0, fmt.Errorf("read the fence: %w", err)
+		return 0, 0, fmt.Errorf("read the fence: %w", err)
 	default:
-		expected = last.Seq
+		before = last.Seq
 		var f schemas.Fence
 		if err := schemas.Unmarshal(last.Data, &f); err != nil {
-			return 0, fmt.Errorf("read the fence: %w", err)
+			return 0, 0, fmt.Errorf("read the fence: %w", err)
 		}
 		if f.Claim > claim || f.Claim == claim && f.Owner != owner {
-			return 0, fmt.Errorf("%w: claim %d of %s, ours is %d", ErrNewerFence, f.Claim, f.Owner, claim)
+			return 0, 0, fmt.Errorf("%w: claim %d of %s, ours is %d", ErrNewerFence, f.Claim, f.Owner, claim)
 		}
 	}
 	f := &schemas.Fence{Claim: claim, Owner: owner, Time: schemas.At(time.Now())}
-	if expected == 0 {
+	if before == 0 {
 		padding, err := paddingOf(ctx, conn, ns.StreamHistory(partition), partition)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		f.Padding = padding
 	}
 	body, err := schemas.Marshal(f)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	h := post.Header{}
-	post.ExpectLastSubjectSeq(h, expected)
-	seq, err := conn.PublishSync(ctx, name, h, body)
-	if err != nil {
-		return 0, fmt.Errorf("write the fence: %w", err)
+	post.ExpectLastSubjectSeq(h, before)
+	if seq, err = conn.PublishSync(ctx, name, h, body); err != nil {
+		return 0, 0, fmt.Errorf("write the fence: %w", err)
 	}
-	return seq, nil
+	return seq, before, nil
 }
 
 // paddingOf is what the first fence of a partition carries besides: zeros, of another length for each partition. Workflow ids spread

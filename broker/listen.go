@@ -60,8 +60,12 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 	return closers, nil
 }
 
-// tellOwned says that this broker serves the partition: whoever waits for an answer of the owner before asks again (ADR 0041).
+// tellOwned says that this broker serves the partition: whoever waits for an answer of the owner before asks again (ADR 0041). One that
+// has left in good order owes nobody an answer.
 func (p *partition) tellOwned() {
+	if p.orderly || p.before == 0 {
+		return
+	}
 	if err := p.b.conn.Publish(p.b.ns.Owned(p.n), nil, nil); err != nil {
 		p.log.WithError(err).Debug("nobody is told that the partition is owned; whoever waits for an answer asks again when it is late")
 	}

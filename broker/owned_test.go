@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker"
 )
 
 // Who waits for the answer of a broker that dies has that of the next one as soon as it serves the partition.
@@ -47,8 +48,44 @@ func TestAnswersOfADeadBroker(t *testing.T) { // P-5
 		if took := time.Since(began); took > 3*time.Second {
 			t.Errorf("told of the end %v behind the question, want it some two seconds behind", took)
 		}
-		if n := owned.Load(); n != 2 {
-			t.Errorf("heard %d times that the partition is served, want it once from each broker", n)
+		if n := owned.Load(); n != 1 {
+			t.Errorf("heard %d times that the partition has a new owner, want it once: the first one has nobody before it", n)
+		}
+	})
+}
+
+// A broker that has left in good order has answered everybody, and the next one says nothing. If that one dies before it has written anything
+// itself, the next but one does.
+func TestNewOwnersOfOrderlyOnes(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		heard, err := f.nc.SubscribeSync(ns.AllOwned())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.flush()
+		said := func() int {
+			t.Helper()
+			f.flush()
+			n, _, err := heard.Pending()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		first := f.node("a", nil)
+		f.start(startO)
+		first.stop()
+		second := f.node("b", nil, func(o *broker.Options) { o.CheckpointEvery = time.Hour })
+		f.api("why", `{"workflowId":"o"}`)
+		if n := said(); n != 0 {
+			t.Fatalf("heard %d times of a new owner, want nothing of one behind an orderly one", n)
+		}
+		f.node("c", nil)
+		second.wire.Kill()
+		time.Sleep(2 * time.Second)
+		f.api("why", `{"workflowId":"o"}`)
+		if n := said(); n != 1 {
+			t.Fatalf("heard %d times of a new owner, want it once", n)
 		}
 	})
 }

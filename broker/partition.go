@@ -62,6 +62,8 @@ type partition struct {
 	departed chan struct{} // closed when the partition may be handed over
 
 	// What the former owner has told: see inherit.go.
+	before        uint64                            // its fence; 0 if there was none
+	orderly       bool                              // it has left in good order
 	inheriting    map[string]schemas.HandedDecision // by workflow id, until the run is loaded
 	inherited     map[string]string                 // workflow ids by token; empty once answered
 	formers       []string

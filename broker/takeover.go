@@ -69,6 +69,7 @@ func (p *partition) readCheckpoint(ctx context.Context) error {
 		return fmt.Errorf("read the checkpoint: %w", err)
 	}
 	p.checkpointRev = rev
+	p.orderly = p.checkpointed.Handed != nil && p.checkpointed.Fence == p.before
 	p.inherit(p.checkpointed.Handed)
 	p.checkpointed.Handed = nil
 	p.records.settled.Sequence = min(p.checkpointed.Effects, p.fence)

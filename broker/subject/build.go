@@ -108,8 +108,8 @@ func (ns Namespace) Ring(p int) string { return ns.part("ring", p) }
 // Owner is where the owner of a partition is asked: drover.<ns>.owner.<p>.
 func (ns Namespace) Owner(p int) string { return ns.part("owner", p) }
 
-// Owned is where a broker says that it serves a partition from now on: drover.<ns>.owned.<p>. The message is empty. Whoever waits for
-// an answer asks again: the owner before may have died with the request.
+// Owned is where a broker says that it serves a partition whose owner has died, or was cut off: drover.<ns>.owned.<p>. The message is
+// empty. Whoever waits for an answer asks again: the owner before had perhaps got the request.
 func (ns Namespace) Owned(p int) string { return ns.part("owned", p) }
 
 // Control is where one node is told something at once: drover.<ns>.control.<node>.
