@@ -12,6 +12,9 @@ const (
 	// mostHands bounds the sticky workers that are known, and mostHandTypes what is known of each.
 	mostHands     = 4096
 	mostHandTypes = 64
+	// mostLeft bounds the workers that are known to have left, and leftFor is for how long an answer with their name is one of before that.
+	mostLeft = 256
+	leftFor  = 10 * time.Second
 	// mostRecalled is how many questions of a partition may be open when a run that has slept goes back to its worker: if there are more the worker may be
 	// busy, and others idle. fewHands is how many workers are looked through for it.
 	mostRecalled, fewHands = 64, 64
@@ -31,11 +34,12 @@ type hand struct {
 
 // stick notes which worker wants the run's next tasks, and what else it takes.
 func (p *partition) stick(r *run, reply *schemas.DecisionReply) {
-	if r.sticky = reply.Sticky; schemas.ValidateID("sticky", r.sticky) != nil {
+	o, typ := &p.offers, r.state.Start.WorkflowType
+	r.sticky = reply.Sticky
+	if time.Since(o.left[r.sticky]) < leftFor || schemas.ValidateID("sticky", r.sticky) != nil {
 		r.sticky = ""
 		return
 	}
-	o, typ := &p.offers, r.state.Start.WorkflowType
 	h := o.hands[r.sticky]
 	if h == nil {
 		h = &hand{}
@@ -62,6 +66,16 @@ func (p *partition) stick(r *run, reply *schemas.DecisionReply) {
 		h.number = o.lastHand
 		o.hands[r.sticky] = h
 	}
+}
+
+// goodbye forgets a worker that has stopped in good order. Its last answers come another way and may be heard behind its last word: by them it must not
+// be known again, or it would be missed.
+func (o *offers) goodbye(name string) {
+	delete(o.hands, name)
+	if o.left == nil || len(o.left) >= mostLeft {
+		o.left = make(map[string]time.Time)
+	}
+	o.left[name] = time.Now()
 }
 
 // numberOf is a sticky worker's number, which is shorter than its name; 0 if it has none.

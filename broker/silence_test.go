@@ -1,9 +1,9 @@
 package broker_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -341,25 +341,38 @@ func TestWorkerDiesWithAnOfferAndIsMissed(t *testing.T) {
 
 // A worker that stops in good order is not missed: what others have in hand is not asked again.
 func TestWorkerThatSaysGoodbye(t *testing.T) {
-	for says, want := range map[bool]int{true: 1, false: 2} {
-		t.Run(fmt.Sprint("it says so: ", says), func(t *testing.T) {
+	for name, c := range map[string]struct {
+		says, late bool
+		want       int
+	}{
+		"it says so": {says: true, want: 1},
+		"it says so, and its last answer is heard later": {says: true, late: true, want: 1},
+		"it says nothing": {want: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				p := f.known(2)
+				if c.late {
+					p.keeps(1, f.quick)
+				}
 				if err := p.subs[0].Unsubscribe(); err != nil { // it drains
 					t.Fatal(err)
 				}
 				q := f.plays("w2", steps(2))
 				q.keeps(1, func() { f.start(startP) })
-				if says {
+				if c.says {
 					if err := f.nc.Publish(ns.Announce("order"), p.pack(&schemas.Announcement{Type: "order", Left: "w1"})); err != nil {
 						t.Fatal(err)
 					}
 				}
+				synctest.Wait()
+				p.answers()
+				synctest.Wait()
 				p.subs = p.subs[1:]
 				p.leave()
 				time.Sleep(1500 * time.Millisecond)
-				if n := len(q.asks()); n != want {
-					t.Errorf("the other worker was asked %d times, want %d", n, want)
+				if n := len(q.asks()); n != c.want {
+					t.Errorf("the other worker was asked %d times, want %d", n, c.want)
 				}
 				q.answerFrom(t)
 				f.success(f.pullOf("p", "a1"), time.Millisecond)
