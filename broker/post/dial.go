@@ -157,7 +157,7 @@ func (c *Conn) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Close closes outboxes, readers and pulls, then the connection. What was published is flushed.
+// Close closes outboxes, readers and pulls, then the connection. It waits until the server has what was published, for a second at most.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	if c.closed {
@@ -173,7 +173,19 @@ func (c *Conn) Close() {
 	for _, ch := range children {
 		ch.Close()
 	}
+	c.settle()
 	c.nc.Close()
+}
+
+// settle waits until the server has read what was published. A server that is writing to a socket when it is closed takes the connection for lost and
+// reads no further: the last answers of a process that stops in good order were lost so, on a busy machine.
+func (c *Conn) settle() {
+	if !c.nc.IsConnected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	_ = c.nc.FlushWithContext(ctx) // a server that does not answer is not waited for
 }
 
 // bound gives ctx the default deadline if it has none.
