@@ -217,9 +217,9 @@ func (p *partition) hand() *schemas.Handed {
 		}
 	}
 	if len(h.Wanted) == 0 {
-		return nil
+		h.Replies = ""
 	}
-	return h
+	return h // also if it says nothing: the next owner learns that nobody waits for this one
 }
 
 // passOn hands the answer of a decider to the partition's new owner, again and again until that has confirmed it.

@@ -57,35 +57,44 @@ func TestAnswersOfADeadBroker(t *testing.T) { // P-5
 // A broker that has left in good order has answered everybody, and the next one says nothing. If that one dies before it has written anything
 // itself, the next but one does.
 func TestNewOwnersOfOrderlyOnes(t *testing.T) {
-	virtually(t, 1, func(t *testing.T, f *fleet) {
-		heard, err := f.nc.SubscribeSync(ns.AllOwned())
+	for name, decides := range map[string]bool{"a decision is wanted": false, "none is": true} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) { newOwnersOfOrderlyOnes(t, f, decides) })
+		})
+	}
+}
+
+func newOwnersOfOrderlyOnes(t *testing.T, f *fleet, decides bool) {
+	heard, err := f.nc.SubscribeSync(ns.AllOwned())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.flush()
+	said := func() int {
+		t.Helper()
+		f.flush()
+		n, _, err := heard.Pending()
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.flush()
-		said := func() int {
-			t.Helper()
-			f.flush()
-			n, _, err := heard.Pending()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-		first := f.node("a", nil)
-		f.start(startO)
-		first.stop()
-		second := f.node("b", nil, func(o *broker.Options) { o.CheckpointEvery = time.Hour })
-		f.api("why", `{"workflowId":"o"}`)
-		if n := said(); n != 0 {
-			t.Fatalf("heard %d times of a new owner, want nothing of one behind an orderly one", n)
-		}
-		f.node("c", nil)
-		second.wire.Kill()
-		time.Sleep(2 * time.Second)
-		f.api("why", `{"workflowId":"o"}`)
-		if n := said(); n != 1 {
-			t.Fatalf("heard %d times of a new owner, want it once", n)
-		}
-	})
+		return n
+	}
+	if decides {
+		f.decider("order", signaled)
+	}
+	first := f.node("a", nil)
+	f.start(startO)
+	first.stop()
+	second := f.node("b", nil, func(o *broker.Options) { o.CheckpointEvery = time.Hour })
+	f.api("why", `{"workflowId":"o"}`)
+	if n := said(); n != 0 {
+		t.Fatalf("heard %d times of a new owner, want nothing of one behind an orderly one", n)
+	}
+	f.node("c", nil)
+	second.wire.Kill()
+	time.Sleep(2 * time.Second)
+	f.api("why", `{"workflowId":"o"}`)
+	if n := said(); n != 1 {
+		t.Fatalf("heard %d times of a new owner, want it once", n)
+	}
 }
