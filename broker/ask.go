@@ -379,13 +379,16 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 		p.step(r, e)
 		return
 	}
+	if a.former == "" { // one that was passed on does not say that its worker is there: it may have left before this owner listened
+		p.offers.meet(r.state.Start.WorkflowType, reply)
+	}
 	p.conclude(r, reply, a.token, e)
 }
 
 // conclude applies a reply to the decision task with a token. e has its body, and becomes its message.
 func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string, e *envelope) {
 	r.reasks = 0
-	p.stick(r, reply)
+	r.sticky = p.offers.stickyOf(reply)
 	p.announced(r.state.Start.WorkflowType)
 	switch {
 	case reply.Token != token:

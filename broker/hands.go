@@ -32,15 +32,21 @@ type hand struct {
 	called time.Time // last
 }
 
-// stick notes which worker wants the run's next tasks, and what else it takes.
-func (p *partition) stick(r *run, reply *schemas.DecisionReply) {
-	o, typ := &p.offers, r.state.Start.WorkflowType
-	r.sticky = reply.Sticky
-	if time.Since(o.left[r.sticky]) < leftFor || schemas.ValidateID("sticky", r.sticky) != nil {
-		r.sticky = ""
+// stickyOf names the worker that wants the run's next tasks; nobody if it has left meanwhile.
+func (o *offers) stickyOf(reply *schemas.DecisionReply) string {
+	if time.Since(o.left[reply.Sticky]) < leftFor || schemas.ValidateID("sticky", reply.Sticky) != nil {
+		return ""
+	}
+	return reply.Sticky
+}
+
+// meet notes what is known of a sticky worker that has decided for a type: what else it takes, and whether it can be called.
+func (o *offers) meet(typ string, reply *schemas.DecisionReply) {
+	name := o.stickyOf(reply)
+	if name == "" {
 		return
 	}
-	h := o.hands[r.sticky]
+	h := o.hands[name]
 	if h == nil {
 		h = &hand{}
 	}
@@ -57,14 +63,14 @@ func (p *partition) stick(r *run, reply *schemas.DecisionReply) {
 	}
 	switch known := h.number != 0; {
 	case len(h.lists)+len(h.types) == 0:
-		delete(o.hands, r.sticky)
+		delete(o.hands, name)
 	case !known:
 		if o.hands == nil || len(o.hands) >= mostHands {
 			o.hands = make(map[string]*hand)
 		}
 		o.lastHand++
 		h.number = o.lastHand
-		o.hands[r.sticky] = h
+		o.hands[name] = h
 	}
 }
 

@@ -383,6 +383,39 @@ func TestWorkerThatSaysGoodbye(t *testing.T) {
 	}
 }
 
+// An answer that a former owner has passed on does not say that its worker is there: it may have left before the new owner listened.
+func TestWorkerThatLeftBeforeAHandOver(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		owner, heir := f.two()
+		p := f.plays("w1", steps(2))
+		p.lives()
+		p.keeps(1, func() { f.start(startO) })
+		if err := f.nc.Publish(ns.Announce("order"), p.pack(&schemas.Announcement{Type: "order", Left: "w1"})); err != nil {
+			t.Fatal(err)
+		}
+		f.flush()
+		gone := make(chan struct{})
+		go func() { owner.stop(); close(gone) }()
+		defer func() { <-gone }()
+		for range 1000 {
+			if len(heir.broker.Owned()) == 1 {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		p.answers()
+		f.await("o", schemas.EventActivityScheduled)
+		p.leave()
+		q := f.plays("w2", steps(2))
+		q.keeps(1, func() { f.start(startP) })
+		time.Sleep(1500 * time.Millisecond)
+		if n := len(q.asks()); n != 1 {
+			t.Errorf("the other worker was asked %d times, want once", n)
+		}
+		q.answerFrom(t)
+	})
+}
+
 // Who decides for several types is known for all of them.
 func TestWorkerOfManyTypes(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
