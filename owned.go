@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/subject"
 )
 
 // ownedPause is how long after a broker has taken a partition over calls ask again: the partitions of one that died are taken over one
@@ -26,7 +25,7 @@ var errOwned = errors.New("a partition has another owner")
 // Nobody relies on it: without that word, or the right to hear it, a try ends by its own time as before.
 type tries struct {
 	mu     sync.Mutex
-	sub    post.Subscription // nil before the first call
+	sub    post.Subscription // nil before the first try
 	closed bool
 	open   map[*try]struct{}
 	round  *time.Timer // until the next one; nil while nobody has said anything
@@ -35,17 +34,6 @@ type tries struct {
 type try struct {
 	cancel context.CancelFunc
 	again  atomic.Bool // set before it is canceled
-}
-
-// listen subscribes with the first call.
-func (s *tries) listen(conn *post.Conn, ns subject.Namespace) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sub != nil || s.closed {
-		return
-	}
-	// An error means that the connection is closed; the call finds that out for itself.
-	s.sub, _ = conn.Subscribe(ns.AllOwned(), "", func(post.Msg) { s.owned() })
 }
 
 // owned is called when a partition has a new owner.
@@ -68,11 +56,15 @@ func (s *tries) askAgain() {
 	}
 }
 
-// begin registers a try, which cancel ends if it is to be made again.
-func (s *tries) begin(cancel context.CancelFunc) *try {
+// begin registers a try, which cancel ends if it is to be made again. The first one subscribes.
+func (s *tries) begin(c *Client, cancel context.CancelFunc) *try {
 	t := &try{cancel: cancel}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.sub == nil && !s.closed {
+		// An error means that the connection is closed; the call finds that out for itself.
+		s.sub, _ = c.conn.Subscribe(c.namespace.AllOwned(), "", func(post.Msg) { s.owned() })
+	}
 	if s.open == nil {
 		s.open = make(map[*try]struct{})
 	}

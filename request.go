@@ -46,7 +46,6 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 	if most := c.conn.MaxPayload(); most > 0 && int64(len(body)) > most {
 		return nil, newError(q, fmt.Errorf("%w: the request has %d bytes, the server takes %d", post.ErrTooLarge, len(body), most))
 	}
-	c.tries.listen(c.conn, c.namespace)
 	wait := patience{client: c, query: q, began: time.Now()}
 	var before error
 	for {
@@ -72,7 +71,7 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit time.Duration, refusal func(*Answer) *schemas.Error) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	t := c.tries.begin(cancel)
+	t := c.tries.begin(c, cancel)
 	defer c.tries.end(t)
 	head := post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
 	msg, err := c.conn.Request(ctx, cmp.Or(q.subject, c.namespace.API(q.verb)), head, body)

@@ -110,8 +110,7 @@ func (p *partition) decideAhead(r *run, e *envelope) bool {
 		return true
 	}
 	p.step(r, &envelope{wid: r.wid, msg: execution.Taken{Identity: reply.Identity}, at: e.at, log: noLog})
-	p.offers.meet(r.state.Start.WorkflowType, reply)
-	p.conclude(r, reply, token, &envelope{wid: r.wid, at: e.at, log: noLog, subject: e.subject, body: e.ahead.Reply})
+	p.conclude(r, reply, token, true, &envelope{wid: r.wid, at: e.at, log: noLog, subject: e.subject, body: e.ahead.Reply})
 	return true
 }
 

@@ -379,16 +379,13 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 		p.step(r, e)
 		return
 	}
-	if a.former == "" { // one that was passed on does not say that its worker is there: it may have left before this owner listened
-		p.offers.meet(r.state.Start.WorkflowType, reply)
-	}
-	p.conclude(r, reply, a.token, e)
+	p.conclude(r, reply, a.token, a.former == "", e)
 }
 
-// conclude applies a reply to the decision task with a token. e has its body, and becomes its message.
-func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string, e *envelope) {
+// conclude applies a reply to the decision task with a token. One that was passed on by a former owner is not first-hand. e has its body, and becomes its message.
+func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string, firstHand bool, e *envelope) {
 	r.reasks = 0
-	r.sticky = p.offers.stickyOf(reply)
+	p.stick(r, reply, firstHand)
 	p.announced(r.state.Start.WorkflowType)
 	switch {
 	case reply.Token != token:

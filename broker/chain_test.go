@@ -149,7 +149,7 @@ func TestWhatComesDuringAContinuation(t *testing.T) { // P-4
 					} else {
 						f.publish("drover.default.signal.o.s", "last")
 					}
-					for f.count("o", schemas.EventWorkflowCancelRequested) == 0 { // it does not come the way the signals come
+					for tries := 0; tries < 100 && f.count("o", schemas.EventWorkflowCancelRequested) == 0; tries++ { // it does not come the way the signals come
 						time.Sleep(time.Second)
 					}
 					f.publish("drover.default.signal.o.end", "")
@@ -171,6 +171,9 @@ func TestWhatComesDuringAContinuation(t *testing.T) { // P-4
 						if inputs[i] != fmt.Sprint(i) {
 							t.Fatalf("signal %d of the chain is %s: %v", i, inputs[i], inputs)
 						}
+					}
+					if n := f.count("o", schemas.EventWorkflowCancelRequested); n == 0 {
+						t.Fatal("no run of the chain has had a cancel request")
 					}
 					// A decider may have answered the owner that died.
 					if dead := slices.DeleteFunc(f.dead(), func(reason string) bool { return reason == execution.DeadLateDecision }); len(dead) != 0 {

@@ -32,21 +32,17 @@ type hand struct {
 	called time.Time // last
 }
 
-// stickyOf names the worker that wants the run's next tasks; nobody if it has left meanwhile.
-func (o *offers) stickyOf(reply *schemas.DecisionReply) string {
-	if time.Since(o.left[reply.Sticky]) < leftFor || schemas.ValidateID("sticky", reply.Sticky) != nil {
-		return ""
+// stick notes which worker wants the run's next tasks, and what else it takes. An answer that a former owner has passed on does not say that its worker
+// is there: it may have left before this owner listened.
+func (p *partition) stick(r *run, reply *schemas.DecisionReply, firstHand bool) {
+	o, typ := &p.offers, r.state.Start.WorkflowType
+	if r.sticky = reply.Sticky; o.hasLeft(r.sticky) || schemas.ValidateID("sticky", r.sticky) != nil {
+		r.sticky = ""
 	}
-	return reply.Sticky
-}
-
-// meet notes what is known of a sticky worker that has decided for a type: what else it takes, and whether it can be called.
-func (o *offers) meet(typ string, reply *schemas.DecisionReply) {
-	name := o.stickyOf(reply)
-	if name == "" {
+	if r.sticky == "" || !firstHand {
 		return
 	}
-	h := o.hands[name]
+	h := o.hands[r.sticky]
 	if h == nil {
 		h = &hand{}
 	}
@@ -63,14 +59,14 @@ func (o *offers) meet(typ string, reply *schemas.DecisionReply) {
 	}
 	switch known := h.number != 0; {
 	case len(h.lists)+len(h.types) == 0:
-		delete(o.hands, name)
+		delete(o.hands, r.sticky)
 	case !known:
 		if o.hands == nil || len(o.hands) >= mostHands {
 			o.hands = make(map[string]*hand)
 		}
 		o.lastHand++
 		h.number = o.lastHand
-		o.hands[name] = h
+		o.hands[r.sticky] = h
 	}
 }
 
@@ -82,6 +78,12 @@ func (o *offers) goodbye(name string) {
 		o.left = make(map[string]time.Time)
 	}
 	o.left[name] = time.Now()
+}
+
+// hasLeft tells whether a worker has said goodbye a moment ago.
+func (o *offers) hasLeft(name string) bool {
+	at, left := o.left[name]
+	return left && time.Since(at) < leftFor
 }
 
 // numberOf is a sticky worker's number, which is shorter than its name; 0 if it has none.

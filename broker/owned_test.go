@@ -29,9 +29,7 @@ func TestAnswersOfADeadBroker(t *testing.T) { // P-5
 		f.node("b", nil)
 		f.decider("order", signaled)
 		f.start(startO)
-		conn := f.dial(f.server.Conn())
-		defer conn.Close()
-		c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn})
+		c, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post})
 		if err != nil {
 			t.Fatal(err)
 		}

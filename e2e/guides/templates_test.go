@@ -74,9 +74,15 @@ func roles() []permissions.Options {
 // startRoles runs a NATS server with those users, and says where. more is put in front, such as a feature flag.
 func startRoles(t *testing.T, more string) (url string) {
 	t.Helper()
+	return startUsers(t, more, template)
+}
+
+// startUsers is startRoles with users as conf says.
+func startUsers(t *testing.T, more string, conf func(*testing.T, permissions.Options) string) (url string) {
+	t.Helper()
 	var users strings.Builder
 	for _, o := range roles() {
-		users.WriteString(template(t, o))
+		users.WriteString(conf(t, o))
 	}
 	return startConf(t, fmt.Sprintf("%s\njetstream {}\naccounts { DROVER { jetstream: enabled, users: [\n%s{ user: root, password: root-secret }\n] } }\n", more, users.String()))
 }
@@ -377,19 +383,17 @@ func TestHeadersGainNothing(t *testing.T) {
 // Clients with the rights of an earlier template, which may not hear of new owners, do what they did, and nothing is said about it.
 func TestClientsThatMayNotHearOfNewOwners(t *testing.T) {
 	owned := subject.Namespace("default").AllOwned()
-	var users strings.Builder
-	for _, o := range roles() {
+	url := startUsers(t, "", func(t *testing.T, o permissions.Options) string {
 		conf := template(t, o)
-		if o.Role == permissions.Client {
-			before, after, had := strings.Cut(conf, fmt.Sprintf("    %q\n", owned))
-			if !had {
-				t.Fatalf("the template has no %s:\n%s", owned, conf)
-			}
-			conf = before + after
+		if o.Role != permissions.Client {
+			return conf
 		}
-		users.WriteString(conf)
-	}
-	url := startConf(t, fmt.Sprintf("jetstream {}\naccounts { DROVER { jetstream: enabled, users: [\n%s{ user: root, password: root-secret }\n] } }\n", users.String()))
+		before, after, had := strings.Cut(conf, fmt.Sprintf("    %q\n", owned))
+		if !had {
+			t.Fatalf("the template has no %s:\n%s", owned, conf)
+		}
+		return before + after
+	})
 	work(t, url)
 	var log strings.Builder
 	logger := logrus.New()

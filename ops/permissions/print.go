@@ -44,7 +44,7 @@ func (t *Template) NSC() string {
 	return s + "\n"
 }
 
-// separable are the roles that only ask. A decider is asked, and an activity worker is told by subjects that travel inside
+// separable are the roles that only ask, and hear when to ask again. A decider is asked, and an activity worker is told by subjects that travel inside
 // messages, which NATS does not translate between accounts.
 var separable = []Role{Signaler, Client, Operator, Viewer}
 
