@@ -101,7 +101,7 @@ func (h *inside) startRoles(ctx, alive context.Context, partitions int) error {
 	if err != nil {
 		return err
 	}
-	ring := timers.New(conn, &timers.Options{Namespace: string(namespace), Partitions: space.Partitions, Node: insideNode, Claims: held, KernelTimers: true})
+	ring := timers.New(conn, &timers.Options{Namespace: string(namespace), Partitions: space.Partitions, Node: insideNode, Claims: held, KernelTimers: true, Ring: h.broker.Ring})
 	master, err := ops.NewMaster(ops.MasterOptions{Claims: held, Fence: h.broker.Fence})
 	if err != nil {
 		return err

@@ -49,6 +49,7 @@ type fleet struct {
 	nodes  []*node
 
 	partitions int
+	near       bool // the timer workers of nodes know the broker beside them, as in cmd/drover
 }
 
 // virtually runs f with a fleet in a bubble and checks every history at its end. partitions is 1 where the test places
@@ -137,7 +138,11 @@ func (f *fleet) node(name string, judge func(subject string, body []byte) cutwir
 	}, o); err != nil {
 		f.t.Fatal(err)
 	}
-	alarms := timers.New(conn, &timers.Options{Partitions: o.Partitions, Node: name, Claims: held, Logger: log})
+	to := &timers.Options{Partitions: o.Partitions, Node: name, Claims: held, Logger: log}
+	if f.near {
+		to.Ring = n.broker.Ring
+	}
+	alarms := timers.New(conn, to)
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
 	n.done.Go(func() {

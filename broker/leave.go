@@ -159,6 +159,7 @@ func (p *partition) settledAll() bool {
 
 // deafen closes the subscriptions for requests; what has come by then is still heard.
 func (p *partition) deafen() {
+	p.deaf.Store(true)
 	ctx, cancel := context.WithTimeout(p.b.ctx, leaveLimit)
 	defer cancel()
 	var wg sync.WaitGroup

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -72,6 +73,8 @@ type partition struct {
 	asks      map[uint64]*run
 	holds     [holdLists][]held  // each in the order of their ends
 	peals     map[*peal]struct{} // rings that were sent here
+	nearby    []*peal            // of this process, with outcomes that it is to be told of
+	deaf      atomic.Bool        // rings of this process go elsewhere
 	offers    offers
 	reports   map[string]struct{}         // outcomes that were sent here, by where their answers go
 	paces     [holdLists]map[string]*pace // of deciders, by workflow type
@@ -255,6 +258,7 @@ func (p *partition) flush() {
 		}
 		p.clean = dirty
 	}
+	p.tellNearby()
 	switch {
 	case p.leaving != nil:
 		p.part()

@@ -17,22 +17,46 @@ import (
 // longer the owner. The claim does not prove that: see P-16. But each alarm names the fence of the owner who armed it, and
 // an owner relies on those alone that it has armed itself, or that were armed before it when it has not touched the run. So
 // rings with a later fence than ours are refused; what a former owner says of its own alarms is still true in the history.
+//
+// A timer worker in the same process hands its rings over without a message (ADR 0042). Nothing else is different.
 
 const (
 	// ringPatience is how far our clock may be behind that of the worker who says that an alarm is due.
 	ringPatience = time.Second
-	// pealAnswer is how long outcomes of rings are gathered for one answer.
+	// pealAnswer is how long outcomes of rings are gathered for one message.
 	pealAnswer = 2 * time.Millisecond
 	// mostSoon bounds how many runs are read before their alarms are due.
 	mostSoon = 512
 )
 
-// peal is the rings that came in one message.
+// peal is rings that came together.
 type peal struct {
-	reply string
-	open  int      // rings without an outcome
-	done  []uint64 // alarms to be told of
-	soon  bool     // an answer is under way
+	answer func(*schemas.RingsAnswer)
+	near   bool     // from this process
+	open   int      // rings without an outcome
+	done   []uint64 // alarms to be told of
+	soon   bool     // an answer is under way
+}
+
+// Ring takes rings from a timer worker in this process, or a hint of runs that will be needed soon, without a message (ADR 0042); q is the
+// broker's from then on. It returns false if partition n is not owned here, or is being left: then q must go by a message. Otherwise answer is
+// called as often as there are outcomes, one call after the other; it must neither block nor call Ring, and is not called at all for a hint,
+// or if the ownership ends without warning. It is safe for concurrent use.
+func (b *Broker) Ring(n int, q *schemas.Rings, answer func(*schemas.RingsAnswer)) bool {
+	b.mu.Lock()
+	p := b.parts[n]
+	b.mu.Unlock()
+	if p == nil || p.deaf.Load() {
+		return false
+	}
+	p.loop.post(func() {
+		if len(q.Soon) > 0 {
+			p.wakeSoon(q.Soon)
+			return
+		}
+		p.takeRings(q, &peal{answer: answer, near: true})
+	})
+	return true
 }
 
 // ringsCame takes rings, on the connection's goroutine.
@@ -48,7 +72,8 @@ func (p *partition) ringsCame(m post.Msg) {
 		p.answerRings(m.Reply, &schemas.RingsAnswer{Refused: true})
 		return
 	}
-	p.loop.post(func() { p.takeRings(q, m.Reply) })
+	g := &peal{answer: func(a *schemas.RingsAnswer) { p.answerRings(m.Reply, a) }}
+	p.loop.post(func() { p.takeRings(q, g) })
 }
 
 // wakeSoon reads parked runs whose alarms are due in a moment. Whoever says so may be wrong: they are parked again.
@@ -66,7 +91,7 @@ func (p *partition) wakeSoon(wids []string) {
 	}
 }
 
-func (p *partition) takeRings(q *schemas.Rings, reply string) {
+func (p *partition) takeRings(q *schemas.Rings, g *peal) {
 	var latest schemas.Timestamp
 	mine := !p.sealed() && p.lease.Valid()
 	for i := range q.Rings {
@@ -77,10 +102,10 @@ func (p *partition) takeRings(q *schemas.Rings, reply string) {
 	// A ring counts by our corrected clock, which may be behind that of the worker: never early (P-15).
 	wait := latest.Sub(p.now())
 	if !mine || wait > ringPatience {
-		p.answerRings(reply, &schemas.RingsAnswer{Refused: true})
+		g.answer(&schemas.RingsAnswer{Refused: true})
 		return
 	}
-	g := &peal{reply: reply, open: len(q.Rings)}
+	g.open = len(q.Rings)
 	p.peals[g] = struct{}{}
 	if wait > 0 {
 		p.loop.after(wait, func() { p.ringAll(g, q.Rings) })
@@ -111,6 +136,11 @@ func (p *partition) rungOut(g *peal, seq uint64) {
 	g.open--
 	g.done = append(g.done, seq)
 	switch {
+	case g.near:
+		if !g.soon {
+			g.soon = true
+			p.nearby = append(p.nearby, g)
+		}
 	case g.open == 0:
 		p.tellPeal(g)
 	case !g.soon:
@@ -119,13 +149,22 @@ func (p *partition) rungOut(g *peal, seq uint64) {
 	}
 }
 
+// tellNearby tells this process of the rings that a batch of the loop has brought to an end.
+func (p *partition) tellNearby() {
+	for i, g := range p.nearby {
+		p.tellPeal(g)
+		p.nearby[i] = nil
+	}
+	p.nearby = p.nearby[:0]
+}
+
 // tellPeal answers what is known by now.
 func (p *partition) tellPeal(g *peal) {
 	g.soon = false
 	if len(g.done) == 0 || p.sealed() {
 		return
 	}
-	p.answerRings(g.reply, &schemas.RingsAnswer{Done: g.done})
+	g.answer(&schemas.RingsAnswer{Done: g.done})
 	if g.done = nil; g.open == 0 {
 		delete(p.peals, g)
 	}
@@ -133,8 +172,9 @@ func (p *partition) tellPeal(g *peal) {
 
 // refuseRings sends back the rings that this owner will not answer any more.
 func (p *partition) refuseRings() {
+	p.deaf.Store(true)
 	for g := range p.peals {
-		p.answerRings(g.reply, &schemas.RingsAnswer{Done: g.done, Refused: true})
+		g.answer(&schemas.RingsAnswer{Done: g.done, Refused: true})
 	}
 	clear(p.peals)
 }

@@ -24,35 +24,95 @@ func sleeper(d *decisionTask) string {
 	return sleepMinute
 }
 
-// Alarms that are due ring without a message in the inbox, and are deleted.
+// Alarms that are due ring without a message in the inbox, and are deleted; the owner beside a timer worker is told without any.
 func TestRingsGoToTheOwner(t *testing.T) { // P-10, P-15
-	virtually(t, 1, func(t *testing.T, f *fleet) {
-		var rings, inbox atomic.Int64
-		f.node("a", func(subj string, body []byte) cutwire.Verdict {
-			switch {
-			case subj == ns.Ring(0):
-				rings.Add(1)
-			case strings.HasPrefix(subj, "drover.default.in.0."):
-				inbox.Add(1)
-			}
-			return cutwire.Pass
-		}, func(o *broker.Options) { o.CachedRuns = 40 })
-		f.decider("order", sleeper)
-		const n = 30
-		for i := range n {
-			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-		}
-		time.Sleep(70 * time.Second)
-		for i := range n {
-			if got := f.result(fmt.Sprintf("w%d", i)); got != "completed" {
-				t.Fatalf("w%d: %s", i, got)
-			}
-		}
-		time.Sleep(10 * time.Second)
-		if got := f.alarms(); got != 0 || rings.Load() == 0 || inbox.Load() != 0 {
-			t.Errorf("got %d alarms, %d messages of rings, %d in the inbox; want 0, some, 0", got, rings.Load(), inbox.Load())
-		}
-	})
+	for _, near := range []bool{false, true} {
+		t.Run(fmt.Sprint("near=", near), func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.near = near
+				var rings, inbox atomic.Int64
+				f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+					switch {
+					case subj == ns.Ring(0):
+						rings.Add(1)
+					case strings.HasPrefix(subj, "drover.default.in.0."):
+						inbox.Add(1)
+					}
+					return cutwire.Pass
+				}, func(o *broker.Options) { o.CachedRuns = 40 })
+				f.decider("order", sleeper)
+				const n = 100 // more than a hint of a burst needs
+				for i := range n {
+					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
+				}
+				time.Sleep(70 * time.Second)
+				for i := range n {
+					id := fmt.Sprintf("w%d", i)
+					if got := f.result(id); got != "completed" {
+						t.Fatalf("%s: %s", id, got)
+					}
+					between(t, "TimerExpired", f.at(id, schemas.EventTimerScheduled), f.at(id, schemas.EventTimerExpired), time.Minute)
+				}
+				time.Sleep(10 * time.Second)
+				if got := f.alarms(); got != 0 || near != (rings.Load() == 0) || inbox.Load() != 0 {
+					t.Errorf("got %d alarms, %d messages of rings, %d in the inbox; want 0, some only from afar, 0", got, rings.Load(), inbox.Load())
+				}
+			})
+		})
+	}
+}
+
+// A node that gives its partition away with rings in hand keeps none of them waiting, whether its timer worker stays for longer or not.
+func TestRingsOfANodeThatLeaves(t *testing.T) { // P-10, P-15
+	for _, tc := range []struct {
+		name, first, second string
+		comes               time.Duration // when the second one begins; it takes over two seconds later if it is preferred
+		stops               bool
+	}{
+		{"the first one stops", "b", "a", 10 * time.Second, true},
+		{"the second one is preferred", "a", "b", 59 * time.Second, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.near = true
+				first := f.node(tc.first, nil)
+				f.decider("order", func(d *decisionTask) string {
+					if d.has("TimerExpired") {
+						time.Sleep(5 * time.Millisecond) // so that there are always some in hand
+					}
+					return sleeper(d)
+				})
+				const n = 200
+				for i := range n {
+					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(tc.comes - 2*time.Second)
+				f.node(tc.second, nil)
+				time.Sleep(61*time.Second + 2*time.Millisecond - tc.comes) // half of them have woken
+				if got := len(first.broker.Owned()); tc.stops && got == 0 {
+					t.Fatal("the node that leaves owns nothing: there are no rings in its hand")
+				}
+				if tc.stops {
+					first.stop()
+				}
+				time.Sleep(5 * time.Second)
+				if got := len(first.broker.Owned()); got > 0 {
+					t.Fatal("the first node has the partition still")
+				}
+				for i := range n {
+					id := fmt.Sprintf("w%d", i)
+					if got := f.result0(id); got != "completed" {
+						t.Fatalf("%s: %s", id, got)
+					}
+					between(t, id, f.at(id, schemas.EventTimerScheduled), f.at(id, schemas.EventTimerExpired), time.Minute)
+				}
+				if got := f.alarms(); got != 0 {
+					t.Errorf("%d alarms are left", got)
+				}
+			})
+		})
+	}
 }
 
 // Whatever happens to rings on their way, to their answers, to the deletions behind them and to those who have them in hand:
@@ -79,46 +139,58 @@ func TestRingsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
 		{"answer to the deletion lost", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.Unanswered},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			virtually(t, 1, func(t *testing.T, f *fleet) {
-				var hit atomic.Int64
-				judge := func(subj string, body []byte) cutwire.Verdict {
-					if strings.HasPrefix(subj, tc.subject) && (tc.event == "" || brings(body, tc.event)) && hit.Add(1) == 1 {
-						return tc.verdict
-					}
-					return cutwire.Pass
-				}
-				f.node("a", judge)
-				f.decider("order", sleeper)
-				const n = 50 // more than a purge needs
-				for i := range n {
-					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-				}
-				time.Sleep(10 * time.Second)
-				f.node("b", judge)
-				time.Sleep(80 * time.Second)
-				if hit.Load() == 0 {
-					t.Fatal("nothing of the kind was sent")
-				}
-				for i := range n {
-					id := fmt.Sprintf("w%d", i)
-					if got := f.result0(id); got != "completed" {
-						t.Fatalf("%s: %s", id, got)
-					}
-					at := map[schemas.EventType]time.Time{}
-					for _, e := range f.events(id) {
-						at[e.Type()] = e.Time.Time()
-					}
-					slept := at[schemas.EventTimerExpired].Sub(at[schemas.EventTimerScheduled])
-					if slept < time.Minute || slept > time.Minute+15*time.Second { // a claim lasts ten seconds
-						t.Fatalf("%s slept for %v, want a minute, or little more", id, slept)
-					}
-				}
-				if got := f.alarms(); got != 0 {
-					t.Errorf("%d alarms are left", got)
-				}
-			})
+			ringInBadTimes(t, false, tc.subject, tc.event, tc.verdict)
+		})
+		if tc.subject == ns.Ring(0) {
+			continue
+		}
+		t.Run(tc.name+", all in one process", func(t *testing.T) {
+			ringInBadTimes(t, true, tc.subject, tc.event, tc.verdict)
 		})
 	}
+}
+
+func ringInBadTimes(t *testing.T, near bool, on string, event schemas.EventType, verdict cutwire.Verdict) {
+	t.Helper()
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.near = near
+		var hit atomic.Int64
+		judge := func(subj string, body []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, on) && (event == "" || brings(body, event)) && hit.Add(1) == 1 {
+				return verdict
+			}
+			return cutwire.Pass
+		}
+		f.node("a", judge)
+		f.decider("order", sleeper)
+		const n = 50 // more than a purge needs
+		for i := range n {
+			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
+		}
+		time.Sleep(10 * time.Second)
+		f.node("b", judge)
+		time.Sleep(80 * time.Second)
+		if hit.Load() == 0 {
+			t.Fatal("nothing of the kind was sent")
+		}
+		for i := range n {
+			id := fmt.Sprintf("w%d", i)
+			if got := f.result0(id); got != "completed" {
+				t.Fatalf("%s: %s", id, got)
+			}
+			at := map[schemas.EventType]time.Time{}
+			for _, e := range f.events(id) {
+				at[e.Type()] = e.Time.Time()
+			}
+			slept := at[schemas.EventTimerExpired].Sub(at[schemas.EventTimerScheduled])
+			if slept < time.Minute || slept > time.Minute+15*time.Second { // a claim lasts ten seconds
+				t.Fatalf("%s slept for %v, want a minute, or little more", id, slept)
+			}
+		}
+		if got := f.alarms(); got != 0 {
+			t.Errorf("%d alarms are left", got)
+		}
+	})
 }
 
 // ring asks the owner of the partition by hand.

@@ -122,7 +122,7 @@ func (r *rig) dial() *post.Conn {
 }
 
 // cutWorker makes a worker on a wire that a test can cut.
-func (r *rig) cutWorker(node string, judge func(subject string, body []byte) cutwire.Verdict) *timers.Worker {
+func (r *rig) cutWorker(node string, judge func(subject string, body []byte) cutwire.Verdict, options ...func(*timers.Options)) *timers.Worker {
 	r.t.Helper()
 	wire := cutwire.New(r.server.Conn())
 	wire.Judge(judge)
@@ -131,7 +131,7 @@ func (r *rig) cutWorker(node string, judge func(subject string, body []byte) cut
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(conn.Close)
-	return r.workerOn(conn, node)
+	return r.workerOn(conn, node, options...)
 }
 
 // worker makes a worker on a connection of its own, which is returned too.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
 )
 
 // ErrInvalidOptions is wrapped by the error of [Worker.Run] when options are missing or out of bounds.
@@ -30,6 +31,10 @@ type Options struct {
 	// KernelTimers rings earlier while this process collects garbage, by timers of the kernel where the system has them (Linux). They count real
 	// time: not for a bubble of testing/synctest. Without them a ring may come some 10 ms later. Defaults to false.
 	KernelTimers bool
+	// Ring hands rings to the owner of a partition if that is in this process, which spares their messages (ADR 0042). It returns false if the
+	// owner is not, and they go by a message. answer is called for outcomes by a goroutine of the owner, and does not block; it is nil for a hint.
+	// broker.Broker.Ring is one. Defaults to none.
+	Ring func(partition int, q *schemas.Rings, answer func(*schemas.RingsAnswer)) bool
 	// Logger receives what operators should know. Defaults to none.
 	Logger logrus.FieldLogger
 }

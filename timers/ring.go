@@ -64,7 +64,8 @@ func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
 		a := s.book.alarms.At(id)
 		calls = append(calls, call{id: id, subject: s.prefix + string(s.book.alarms.Text(id)), seq: a.seq, fence: a.fence, due: a.due})
 	}
-	if len(s.book.queue) == 0 || s.flying >= most {
+	s.held = s.flying >= most
+	if len(s.book.queue) == 0 || s.held {
 		return calls, 0, false
 	}
 	return calls, time.Duration(s.book.at(0) - now.UnixNano()), true

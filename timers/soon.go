@@ -27,7 +27,11 @@ func (s *spell) foretell(wait time.Duration) time.Duration {
 	if wait > soonLead {
 		return wait - soonLead
 	}
-	if body := s.soon(); body != nil {
+	q := s.soon()
+	if q == nil || s.opts.Ring != nil && s.opts.Ring(s.partition, q, nil) {
+		return wait
+	}
+	if body, err := schemas.Marshal(q); err == nil && int64(len(body)) <= s.conn.MaxPayload()/2 {
 		// It fails only with the connection, and then there is more to do than to hint.
 		_ = s.conn.Publish(s.ns.Ring(s.partition), nil, body)
 	}
@@ -35,7 +39,7 @@ func (s *spell) foretell(wait time.Duration) time.Duration {
 }
 
 // soon is the hint for the owner, nil if there is none to be given now.
-func (s *spell) soon() []byte {
+func (s *spell) soon() *schemas.Rings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.book.queue) < fewSoon || s.flying > 0 || time.Since(s.rung) < soonRest || !s.straight.open() {
@@ -54,7 +58,7 @@ func (s *spell) soon() []byte {
 		}
 		ids = append(ids, id)
 	}
-	var q schemas.Rings
+	q := &schemas.Rings{V: schemas.Version}
 	for _, id := range ids {
 		s.book.put(id, s.book.alarms.At(id).at)
 		if wid, _, ok := strings.Cut(string(s.book.alarms.Text(id)), "."); ok {
@@ -64,10 +68,5 @@ func (s *spell) soon() []byte {
 	if len(q.Soon) < fewSoon {
 		return nil
 	}
-	q.V = schemas.Version
-	body, err := schemas.Marshal(&q)
-	if err != nil || int64(len(body)) > s.conn.MaxPayload()/2 {
-		return nil
-	}
-	return body
+	return q
 }

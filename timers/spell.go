@@ -42,6 +42,7 @@ type spell struct {
 	book   book
 	full   bool // the book is: not all alarms are in it
 	flying int
+	held   bool      // what is due waits for an outcome
 	rung   time.Time // when something was taken off the book last
 	// foretold is when the first alarm is due of those that the owner was told of last, in Unix nanoseconds.
 	foretold int64

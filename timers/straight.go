@@ -36,6 +36,7 @@ type peal struct {
 	calls map[uint64]call // by the sequence of the alarm
 	sent  time.Time
 	heard bool // there was an answer
+	near  bool // the owner is in this process
 	late  *time.Timer
 }
 
@@ -90,7 +91,7 @@ func (s *spell) ringOwner(calls []call) (rest []call) {
 		return calls // before they are encoded in vain: it may be so for good
 	}
 	p := &peal{calls: make(map[uint64]call, len(calls)), sent: time.Now()}
-	q := schemas.Rings{V: schemas.Version, Rings: make([]schemas.DueRing, 0, len(calls))}
+	q := &schemas.Rings{V: schemas.Version, Rings: make([]schemas.DueRing, 0, len(calls))}
 	for _, c := range calls {
 		_, wid, run, err := subject.ParseAlarm(c.subject)
 		if err != nil || c.fence == 0 {
@@ -100,28 +101,65 @@ func (s *spell) ringOwner(calls []call) (rest []call) {
 		p.calls[c.seq] = c
 		q.Rings = append(q.Rings, schemas.DueRing{WorkflowID: wid, Run: run, Due: schemas.Timestamp(c.due), Sequence: c.seq, Fence: c.fence})
 	}
-	if len(q.Rings) == 0 {
+	switch {
+	case len(q.Rings) == 0:
+		return rest
+	case s.ringNearby(p, q):
 		return rest
 	}
-	body, err := schemas.Marshal(&q)
+	body, err := schemas.Marshal(q)
 	if err != nil || int64(len(body)) > s.conn.MaxPayload()/2 {
 		return calls
 	}
-	s.mu.Lock()
-	if !s.straight.open() { // by now
-		s.mu.Unlock()
+	id, ok := s.enter(p, false)
+	if !ok { // by now
 		return calls
 	}
-	s.straight.next++
-	id := s.straight.next
-	s.straight.peals[id] = p
-	p.late = time.AfterFunc(answerLimit, func() { s.unanswered(id, silentPause) })
-	reply := s.straight.prefix + strconv.FormatUint(id, 36)
-	s.mu.Unlock()
-	if err := s.conn.PublishReply(s.ns.Ring(s.partition), reply, nil, body); err != nil {
+	if err := s.conn.PublishReply(s.ns.Ring(s.partition), s.straight.prefix+strconv.FormatUint(id, 36), nil, body); err != nil {
 		s.unanswered(id, absentPause)
 	}
 	return rest
+}
+
+// ringNearby hands rings to the owner if that is in this process. It returns false if they have to go by a message.
+func (s *spell) ringNearby(p *peal, q *schemas.Rings) bool {
+	if s.opts.Ring == nil {
+		return false
+	}
+	id, ok := s.enter(p, true)
+	if !ok {
+		return false
+	}
+	if s.opts.Ring(s.partition, q, func(a *schemas.RingsAnswer) {
+		if s.outcome(id, a) {
+			go s.unanswered(id, absentPause) // the inbox may have to be waited for, and the owner must not
+		}
+	}) {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.straight.peals[id] == nil { // they are on their way to the inbox
+		return true
+	}
+	p.late.Stop()
+	delete(s.straight.peals, id)
+	return false
+}
+
+// enter notes rings that go to the owner; ok is false if they must not, by now.
+func (s *spell) enter(p *peal, near bool) (id uint64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.straight.open() {
+		return 0, false
+	}
+	s.straight.next++
+	id = s.straight.next
+	p.near = near
+	s.straight.peals[id] = p
+	p.late = time.AfterFunc(answerLimit, func() { s.unanswered(id, silentPause) })
+	return id, true
 }
 
 // answered takes an answer of the owner, or the server's that there is none.
@@ -139,11 +177,18 @@ func (s *spell) answered(m post.Msg) {
 		s.unanswered(id, silentPause) // an older version, which does not know the question
 		return
 	}
+	if s.outcome(id, &a) {
+		s.unanswered(id, absentPause)
+	}
+}
+
+// outcome takes what the owner says of rings, and tells whether it has refused some. It does not block.
+func (s *spell) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 	s.mu.Lock()
 	p := s.straight.peals[id]
 	if p == nil {
 		s.mu.Unlock()
-		return
+		return false
 	}
 	p.heard = true
 	full := s.flying >= s.straight.most()
@@ -161,11 +206,12 @@ func (s *spell) answered(m post.Msg) {
 		p.late.Stop()
 		delete(s.straight.peals, id)
 	}
+	waits := s.held || s.finishing
 	s.mu.Unlock()
-	kick(s.wake)
-	if a.Refused {
-		s.unanswered(id, absentPause)
+	if waits {
+		kick(s.wake)
 	}
+	return a.Refused
 }
 
 // unanswered puts what is left of a peal into the inbox.
@@ -178,7 +224,7 @@ func (s *spell) unanswered(id uint64, wait time.Duration) {
 	}
 	p.late.Stop()
 	delete(s.straight.peals, id)
-	if !p.heard {
+	if !p.heard && !p.near {
 		s.straight.not = time.Now().Add(wait)
 	}
 	s.mu.Unlock()

@@ -3,14 +3,17 @@ package timers_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/timers"
 )
 
 // armed publishes an alarm as an owner with a fence does.
@@ -26,22 +29,13 @@ func (r *rig) armed(wid string, due time.Time) uint64 {
 // owner plays the owner of the partition: answer says what becomes of rings, nil is silence.
 func (r *rig) owner(answer func(*schemas.Rings) *schemas.RingsAnswer) *atomic.Int64 {
 	r.t.Helper()
-	var asked atomic.Int64
+	judged, asked := r.judged(answer)
 	_, err := r.conn.Subscribe(ns.Ring(0), "", func(m post.Msg) {
 		q := &schemas.Rings{}
 		if err := schemas.Unmarshal(m.Data, q); err != nil {
 			r.t.Errorf("got %q (%v), want rings", m.Data, err)
 		}
-		if len(q.Soon) > 0 {
-			return
-		}
-		for _, d := range q.Rings {
-			if d.Run != "RUN" || d.Fence != 7 || time.Now().Before(d.Due.Time()) {
-				r.t.Errorf("at %v: got the ring %+v, want one that is due, of the fence 7", time.Now(), d)
-			}
-		}
-		asked.Add(int64(len(q.Rings)))
-		if a := answer(q); a != nil {
+		if a := judged(q); a != nil {
 			body, err := schemas.Marshal(a)
 			if err == nil {
 				err = m.Respond(nil, body)
@@ -54,7 +48,46 @@ func (r *rig) owner(answer func(*schemas.Rings) *schemas.RingsAnswer) *atomic.In
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return &asked
+	return asked
+}
+
+// nearOwner plays an owner in the worker's process. Nothing may be sent to it.
+func (r *rig) nearOwner(answer func(*schemas.Rings) *schemas.RingsAnswer) (set func(*timers.Options), asked *atomic.Int64) {
+	r.t.Helper()
+	judged, asked := r.judged(answer)
+	if _, err := r.conn.Subscribe(ns.Ring(0), "", func(post.Msg) { r.t.Error("a message for an owner in this process") }); err != nil {
+		r.t.Fatal(err)
+	}
+	return func(o *timers.Options) {
+		o.Ring = func(partition int, q *schemas.Rings, tell func(*schemas.RingsAnswer)) bool {
+			if partition != 0 || tell == nil && len(q.Soon) == 0 {
+				r.t.Errorf("got %d rings for partition %d, want partition 0, and somebody to answer", len(q.Rings), partition)
+			}
+			go func() {
+				if a := judged(q); a != nil {
+					tell(a)
+				}
+			}()
+			return true
+		}
+	}, asked
+}
+
+// judged checks and counts rings before they are answered.
+func (r *rig) judged(answer func(*schemas.Rings) *schemas.RingsAnswer) (func(*schemas.Rings) *schemas.RingsAnswer, *atomic.Int64) {
+	var asked atomic.Int64
+	return func(q *schemas.Rings) *schemas.RingsAnswer {
+		if len(q.Soon) > 0 {
+			return nil
+		}
+		for _, d := range q.Rings {
+			if d.Run != "RUN" || d.Fence != 7 || time.Now().Before(d.Due.Time()) {
+				r.t.Errorf("at %v: got the ring %+v, want one that is due, of the fence 7", time.Now(), d)
+			}
+		}
+		asked.Add(int64(len(q.Rings)))
+		return answer(q)
+	}, &asked
 }
 
 // all answers that every ring is done.
@@ -87,50 +120,130 @@ func TestOwnerAnswers(t *testing.T) { // P-10, I8
 			return &schemas.RingsAnswer{Done: all(q).Done[:1], Refused: true}
 		}, n - 1, 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, r *rig) {
-				asked := r.owner(tc.answer)
-				w, _ := r.worker("n1")
-				r.start(w)
-				due := time.Now().Add(time.Minute)
-				for i := range n {
-					r.armed(fmt.Sprint("w", i), due)
-				}
-				for range tc.inbox {
-					if got := r.next(); !got.at.Equal(due.Add(tc.behind)) {
-						t.Fatalf("got a ring %v behind its time, want %v", got.at.Sub(due), tc.behind)
+		for _, near := range []bool{false, true} {
+			if near && tc.name == "what it does not know" {
+				continue // it is of the same version
+			}
+			t.Run(fmt.Sprint(tc.name, "/near=", near), func(t *testing.T) {
+				bubble(t, func(t *testing.T, r *rig) {
+					var asked *atomic.Int64
+					var set []func(*timers.Options)
+					if near {
+						set = make([]func(*timers.Options), 1)
+						set[0], asked = r.nearOwner(tc.answer)
+					} else {
+						asked = r.owner(tc.answer)
 					}
+					r.start(r.workerOn(r.dial(), "n1", set...))
+					due := time.Now().Add(time.Minute)
+					for i := range n {
+						r.armed(fmt.Sprint("w", i), due)
+					}
+					for range tc.inbox {
+						if got := r.next(); !got.at.Equal(due.Add(tc.behind)) {
+							t.Fatalf("got a ring %v behind its time, want %v", got.at.Sub(due), tc.behind)
+						}
+					}
+					r.quiet(time.Minute + 10*time.Second)
+					r.pending(0)
+					if got := asked.Load(); got != n {
+						t.Errorf("the owner was asked %d times, want %d", got, n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// An owner in this process that does not answer once, or that is not the owner any more, is asked again for what is due next: it costs nothing.
+func TestOwnerNearbyIsAskedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		asked := r.owner(all) // by messages
+		begin := time.Now()
+		var times []time.Duration
+		r.start(r.workerOn(r.dial(), "n1", func(o *timers.Options) {
+			o.Ring = func(_ int, q *schemas.Rings, tell func(*schemas.RingsAnswer)) bool {
+				times = append(times, time.Since(begin))
+				switch len(times) {
+				case 1: // it is silent
+				case 2:
+					return false
+				default:
+					go tell(all(q))
 				}
-				r.quiet(time.Minute + 10*time.Second)
+				return true
+			}
+		}))
+		for i := range 3 {
+			r.armed(fmt.Sprint("w", i), begin.Add(time.Duration(i+1)*10*time.Second))
+		}
+		if got := r.next(); got.wid != "w0" || got.at.Sub(begin) != 12*time.Second {
+			t.Fatalf("%s rings behind %v, want w0 two seconds behind its time", got.wid, got.at.Sub(begin))
+		}
+		r.quiet(time.Minute)
+		r.pending(0)
+		if want := []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second}; !slices.Equal(times, want) || asked.Load() != 1 {
+			t.Errorf("asked after %v, and %d times by a message; want %v, and once", times, asked.Load(), want)
+		}
+	})
+}
+
+// What is due beyond what the owner may have in hand is rung as soon as there are outcomes.
+func TestOwnerNearbyGetsAWindow(t *testing.T) {
+	const n = 1000
+	bubble(t, func(t *testing.T, r *rig) {
+		set, asked := r.nearOwner(func(q *schemas.Rings) *schemas.RingsAnswer {
+			time.Sleep(5 * time.Millisecond)
+			return all(q)
+		})
+		r.start(r.workerOn(r.dial(), "n1", set))
+		due := time.Now().Add(time.Minute)
+		for i := range n {
+			r.armed(fmt.Sprint("w", i), due)
+		}
+		time.Sleep(time.Until(due))
+		synctest.Wait()
+		if got := asked.Load(); got == 0 || got > 128 {
+			t.Errorf("the owner was asked for %d at once, want some and not all", got)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if got := asked.Load(); got != n {
+			t.Errorf("the owner was asked for %d by then, want %d", got, n)
+		}
+		r.quiet(10 * time.Second)
+		r.pending(0)
+	})
+}
+
+// Nobody is there who could be asked, nor in this process: the rings are in the inbox at once, and the next ones are not sent elsewhere first.
+func TestNoOwner(t *testing.T) {
+	for name, set := range map[string]func(*timers.Options){
+		"no broker here": func(*timers.Options) {},
+		"no owner here": func(o *timers.Options) {
+			o.Ring = func(int, *schemas.Rings, func(*schemas.RingsAnswer)) bool { return false }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				var asked atomic.Int64
+				r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
+					if subj == ns.Ring(0) {
+						asked.Add(1)
+					}
+					return cutwire.Pass
+				}, set))
+				due := time.Now().Add(time.Minute)
+				for i := range 10 {
+					at := due.Add(time.Duration(i) * 10 * time.Millisecond)
+					r.expect("w", at, r.armed("w", at))
+				}
 				r.pending(0)
-				if got := asked.Load(); got != n {
-					t.Errorf("the owner was asked %d times, want %d", got, n)
+				if got := asked.Load(); got != 1 {
+					t.Errorf("the owner was asked %d times, want 1: nobody was there", got)
 				}
 			})
 		})
 	}
-}
-
-// Nobody is there who could be asked: the rings are in the inbox at once, and the next ones are not sent elsewhere first.
-func TestNoOwner(t *testing.T) {
-	bubble(t, func(t *testing.T, r *rig) {
-		var asked atomic.Int64
-		r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
-			if subj == ns.Ring(0) {
-				asked.Add(1)
-			}
-			return cutwire.Pass
-		}))
-		due := time.Now().Add(time.Minute)
-		for i := range 10 {
-			at := due.Add(time.Duration(i) * 10 * time.Millisecond)
-			r.expect("w", at, r.armed("w", at))
-		}
-		r.pending(0)
-		if got := asked.Load(); got != 1 {
-			t.Errorf("the owner was asked %d times, want 1: nobody was there", got)
-		}
-	})
 }
 
 // An alarm that replaces one that is ringing is not deleted with it, and rings in its turn.

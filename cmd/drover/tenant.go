@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/ops/audit"
+	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 )
 
@@ -115,6 +116,7 @@ func (t *tenant) build() error {
 		case roleTimers:
 			r = timers.New(t.conn, &timers.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Node: t.claims.Node(), Claims: t.claims, Logger: t.log, KernelTimers: true,
+				Ring: t.ring,
 			})
 		case roleOps:
 			r = t.keeper
@@ -130,6 +132,11 @@ func (t *tenant) build() error {
 	}
 	t.unlist = t.node.served.add(string(t.space.Name))
 	return nil
+}
+
+// ring hands rings to the broker of this process, if it has that role.
+func (t *tenant) ring(partition int, q *schemas.Rings, answer func(*schemas.RingsAnswer)) bool {
+	return t.broker != nil && t.broker.Ring(partition, q, answer)
 }
 
 func (t *tenant) master() (*ops.Master, error) {
