@@ -23,7 +23,7 @@ var shown = []struct {
 	{[]string{"W2"}, []string{"p50_ms", "p99_ms", "received_per_workflow", "sent_per_workflow"}},
 	{[]string{"W3p", "W3s"}, []string{"wall_ms"}},
 	{[]string{"W4-1", "W4-32", "W4a-1", "W4a-32"}, []string{"accepted_per_second", "all_handled_ms"}},
-	{[]string{"W5"}, []string{"starts_per_second", "late_p50_ms", "late_p99_ms", "late_max_ms", "asleep_rss_bytes.server"}},
+	{[]string{"W5"}, []string{"starts_per_second", "lag_p50_ms", "lag_p99_ms", "lag_max_ms", "asleep_rss_bytes.server"}},
 	{[]string{"W7w", "W7s", "W7b"}, []string{
 		"progress_ms", "progress_after_restart_ms", "each_partition_ms", "all_done_ms", "doubles", "unfinished",
 	}},

@@ -54,7 +54,7 @@ func TestShownFiguresExist(t *testing.T) {
 	one := 1.0
 	l := &line{
 		PerSecond: 1, Received: 1, Sent: 1, P50: 1, P99: 1, WallMS: 1, Messages: 1, Disk: 1, CPUMillis: 1, Allocs: 1, AllocBytes: 1, Fsyncs: 1,
-		Accepted: 1, HandledMS: 1, Starts: 1, LateP50: 1, LateP99: 1, LateMax: 1, AsleepRSS: map[string]int64{"server": 1},
+		Accepted: 1, HandledMS: 1, Starts: 1, LateP50: 1, LateP99: 1, LateMax: 1, LagP50: 1, LagP99: 1, LagMax: 1, AsleepRSS: map[string]int64{"server": 1},
 		ReadyMS: 1, RestartMS: 1, IdleRSS: 1, Binary: 1, ProgressMS: 1, RestartGap: 1, EachMS: 1, AllDoneMS: 1, Doubles: &one,
 		Unfinished: &one, RSS: map[string]int64{"server": 1},
 	}

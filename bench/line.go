@@ -64,6 +64,9 @@ type line struct {
 	LateP50   float64          `json:"late_p50_ms,omitempty"`
 	LateP99   float64          `json:"late_p99_ms,omitempty"`
 	LateMax   float64          `json:"late_max_ms,omitempty"`
+	LagP50    float64          `json:"lag_p50_ms,omitempty"`
+	LagP99    float64          `json:"lag_p99_ms,omitempty"`
+	LagMax    float64          `json:"lag_max_ms,omitempty"`
 	AsleepRSS map[string]int64 `json:"asleep_rss_bytes,omitempty"`
 	// RestedRSS is that a second before the first one wakes, RestedSeconds after the last start.
 	RestedRSS     map[string]int64 `json:"rested_rss_bytes,omitempty"`

@@ -181,7 +181,7 @@ func translate(workload string, all []peerLine) (lines []*line, err error) {
 			l.Accepted, l.HandledMS = p.number("send_per_s"), p.number("all_handled_ms")
 		case "W5":
 			l.Workload, l.Starts = "W5", p.number("start_per_s")
-			l.LateP50, l.LateP99, l.LateMax = p.number("lag_p50_ms"), p.number("lag_p99_ms"), p.number("lag_max_ms")
+			l.LagP50, l.LagP99, l.LagMax = p.number("lag_p50_ms"), p.number("lag_p99_ms"), p.number("lag_max_ms")
 			l.Asleep = int(n - p.number("woken_when_last_started"))
 			l.AsleepRSS = map[string]int64{"server": megabytes(p.number("server_rss_all_sleeping_mb"))}
 		case "W7-kill-worker", "W7-kill-server":

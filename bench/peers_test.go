@@ -64,7 +64,7 @@ func TestTranslate(t *testing.T) {
 		{"W3", `{"workload":"W3-seq","n":1000,"runs":1,"median_ms":5000}`, "W3s", map[string]float64{"wall_ms": 5000}},
 		{"W4", `{"workload":"W4","n":500,"conc":1,"send_per_s":300,"all_handled_ms":1300}`, "W4-1", map[string]float64{"accepted_per_second": 300, "all_handled_ms": 1300}},
 		{"W5", `{"workload":"W5","n":5000,"start_per_s":300,"lag_p99_ms":540,"server_rss_all_sleeping_mb":768,"woken_when_last_started":0}`, "W5", map[string]float64{
-			"starts_per_second": 300, "late_p99_ms": 540, "asleep_rss_bytes.server": 768 << 20,
+			"starts_per_second": 300, "lag_p99_ms": 540, "asleep_rss_bytes.server": 768 << 20,
 		}},
 		{"W7w", `{"workload":"W7-kill-worker","n":100,"done":98,"lost_not_found":0,"first_completion_after_kill_ms":650,"all_done_after_kill_ms":9000,"activity_runs":297}`, "W7w", map[string]float64{
 			"progress_ms": 650, "progress_after_restart_ms": 450, "all_done_ms": 9000, "unfinished": 2, "doubles": 3,

@@ -77,6 +77,9 @@ func (b *bench) sleepers(ctx context.Context, l *line, n int) error {
 			return err
 		}
 	}
+	if err := b.lagged(ctx, l); err != nil {
+		return err
+	}
 	return d.tell(l, from, to)
 }
 

@@ -63,7 +63,11 @@ func runWorker(args []string) error {
 // work decides, and acts for the lists, until ctx ends.
 func work(ctx context.Context, client *drover.Client, lists []string) error {
 	deciders := decider.New(client.Conn(), &decider.Options{Concurrency: 256})
-	deciders.Register("bench", decider.Func(decide))
+	var late lags
+	deciders.Register("bench", decider.Func(func(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
+		late.note(t.Events(), time.Now())
+		return decide(ctx, t)
+	}))
 	workers := activity.New(client.Conn(), &activity.Options{Lists: lists, Concurrency: max(512, 4*len(lists))})
 	note, err := noteRuns()
 	if err != nil {
@@ -72,10 +76,11 @@ func work(ctx context.Context, client *drover.Client, lists []string) error {
 	activity.Register(workers, "noop", func(_ context.Context, in string) (string, error) { return in, note() })
 	activity.Register(workers, "echo", func(_ context.Context, in schemas.Payload) (schemas.Payload, error) { return in, note() })
 	var wg sync.WaitGroup
-	var errs [3]error
+	var errs [4]error
 	wg.Go(func() { errs[0] = deciders.Run(ctx) })
 	wg.Go(func() { errs[1] = workers.Run(ctx) })
 	wg.Go(func() { errs[2] = flows(client)(ctx) })
+	wg.Go(func() { errs[3] = late.serve(ctx, client) })
 	wg.Wait()
 	return errors.Join(errs[:]...)
 }
