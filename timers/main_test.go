@@ -214,16 +214,22 @@ func (r *rig) quiet(d time.Duration) {
 	}
 }
 
+// alarms counts what is in the stream.
+func (r *rig) alarms() uint64 {
+	r.t.Helper()
+	s, err := r.conn.JetStream().Stream(r.t.Context(), ns.StreamAlarms(0))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s.CachedInfo().State.Msgs
+}
+
 // pending waits until the alarm stream holds n alarms, at most for a few seconds.
 func (r *rig) pending(n uint64) {
 	r.t.Helper()
 	var got uint64
 	for range 5000 {
-		s, err := r.conn.JetStream().Stream(r.t.Context(), ns.StreamAlarms(0))
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		if got = s.CachedInfo().State.Msgs; got == n {
+		if got = r.alarms(); got == n {
 			return
 		}
 		time.Sleep(time.Millisecond)

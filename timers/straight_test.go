@@ -329,49 +329,90 @@ func TestSweepOfAStorm(t *testing.T) { // P-9, P-10, I15
 	}
 }
 
-// While rings are under way a purge waits until it removes a good share of what stays, because the server writes all that
-// stays behind each; nothing rung is deleted one by one meanwhile, and nothing is left over in the end.
+// sweeps counts what a worker purges and deletes.
+type sweeps struct{ purges, deletions atomic.Int64 }
+
+func (s *sweeps) judge(subj string, _ []byte) cutwire.Verdict {
+	switch {
+	case strings.HasPrefix(subj, "$JS.API.STREAM.PURGE."):
+		s.purges.Add(1)
+	case strings.HasPrefix(subj, deleteAPI):
+		s.deletions.Add(1)
+	}
+	return cutwire.Pass
+}
+
+// While alarms ring a purge waits until it removes a good share of what stays, because the server writes all that stays
+// behind each; nothing rung is deleted one by one meanwhile, whether rings are always under way or answered at once, and
+// nothing is left over in the end.
 func TestPurgesArePacedByWhatStays(t *testing.T) {
 	const n = 1000
-	bubble(t, func(t *testing.T, r *rig) {
-		var asked, purges, deletions atomic.Int64
-		_, err := r.conn.Subscribe(ns.Ring(0), "", func(m post.Msg) {
-			time.AfterFunc(30*time.Millisecond, func() { // so rings are always under way
-				q := &schemas.Rings{}
-				err := schemas.Unmarshal(m.Data, q)
-				asked.Add(int64(len(q.Rings)))
-				body, err2 := schemas.Marshal(all(q))
-				if err := errors.Join(err, err2, m.Respond(nil, body)); err != nil {
-					t.Error(err)
+	for _, takes := range []time.Duration{0, 30 * time.Millisecond} {
+		t.Run(takes.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				var asked atomic.Int64
+				_, err := r.conn.Subscribe(ns.Ring(0), "", func(m post.Msg) {
+					time.AfterFunc(takes, func() {
+						q := &schemas.Rings{}
+						err := schemas.Unmarshal(m.Data, q)
+						asked.Add(int64(len(q.Rings)))
+						body, err2 := schemas.Marshal(all(q))
+						if err := errors.Join(err, err2, m.Respond(nil, body)); err != nil {
+							t.Error(err)
+						}
+					})
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var s sweeps
+				r.start(r.cutWorker("n1", s.judge))
+				due := time.Now().Add(time.Minute)
+				r.armed("long before", due.Add(-30*time.Second)) // it is not what the others wait for
+				for i := range n {
+					r.armed(fmt.Sprint("w", i), due.Add(time.Duration(i)*10*time.Millisecond))
+				}
+				for i := range n {
+					r.armed(fmt.Sprint("later", i), due.AddDate(1, 0, 0))
+				}
+				time.Sleep(2 * time.Minute)
+				r.pending(n)
+				if got := asked.Load(); got != 1+n {
+					t.Errorf("the owner was asked %d times, want %d", got, 1+n)
+				}
+				if p, d := s.purges.Load(), s.deletions.Load(); p < 1 || p > 8 || d > n/10 {
+					t.Errorf("got %d purges and %d deletions for %d rings in 10 s, want a few and hardly any", p, d, n)
 				}
 			})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
-			switch {
-			case strings.HasPrefix(subj, "$JS.API.STREAM.PURGE."):
-				purges.Add(1)
-			case strings.HasPrefix(subj, deleteAPI):
-				deletions.Add(1)
-			}
-			return cutwire.Pass
-		}))
+	}
+}
+
+// Where alarms ring all the time, but so few that a purge is not worth its while, what has rung is deleted within some ten seconds.
+func TestWhatHasRungDoesNotStayForLong(t *testing.T) {
+	const n, apart = 200, 300 * time.Millisecond
+	bubble(t, func(t *testing.T, r *rig) {
+		r.owner(all)
+		var s sweeps
+		r.start(r.cutWorker("n1", s.judge))
 		due := time.Now().Add(time.Minute)
 		for i := range n {
-			r.armed(fmt.Sprint("w", i), due.Add(time.Duration(i)*10*time.Millisecond))
+			r.armed(fmt.Sprint("w", i), due.Add(time.Duration(i)*apart))
 		}
 		for i := range n {
 			r.armed(fmt.Sprint("later", i), due.AddDate(1, 0, 0))
 		}
-		time.Sleep(2 * time.Minute)
-		r.pending(n)
-		if got := asked.Load(); got != n {
-			t.Errorf("the owner was asked %d times, want %d", got, n)
+		for at := 15 * time.Second; at < n*apart; at += 3700 * time.Millisecond {
+			time.Sleep(time.Until(due.Add(at)))
+			rung, most := int(at/apart), int(11*time.Second/apart)
+			if stay := int(r.alarms()) - (2*n - rung); stay > most {
+				t.Fatalf("%d alarms that have rung are in the stream %v behind the first one, want at most %d", stay, at, most)
+			}
 		}
-		if p, d := purges.Load(), deletions.Load(); p < 1 || p > 8 || d > n/10 {
-			t.Errorf("got %d purges and %d deletions for %d rings in 10 s, want a few and hardly any", p, d, n)
+		time.Sleep(10 * time.Second)
+		r.pending(n)
+		if got := s.deletions.Load(); got < n/2 {
+			t.Errorf("got %d deletions: this test wants alarms that no purge takes", got)
 		}
 	})
 }

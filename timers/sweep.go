@@ -16,17 +16,19 @@ import (
 const (
 	sweepers   = 8 // of what must be looked at first
 	sweepAgain = 2 * time.Second
-	// sweepPause is how long scraps are gathered. While rings are under way nothing is deleted by itself as long as there are no more
-	// than fewScraps: in a storm of sleepers that are rung nearly in order, a purge takes most of them soon. Of more, sweepShare
-	// are deleted then, and of more than mostScraps what is above: a worker that dies leaves them to be rung once more.
+	// sweepPause is how long scraps are gathered. Until nothing has rung for sweepRest nothing is deleted by itself as long as there are no
+	// more than fewScraps, and none for longer than sweepLimit: where sleepers are rung nearly in order, a purge takes most of them soon. Else
+	// sweepShare are deleted, and of more than mostScraps what is above: a worker that dies leaves them to be rung once more.
 	sweepPause = 100 * time.Millisecond
+	sweepRest  = time.Second
+	sweepLimit = 10 * time.Second
 	sweepShare = 100
 	fewScraps  = 1024
 	mostScraps = 4096
 	// worthPurge is how many deletions a purge must spare. The server writes the state of the whole stream behind each, which
 	// for some 60 alarms takes as long as one deletion: so many alarms that stay cost one deletion more (staysPerDeletion).
-	// While rings are under way a purge waits until it removes a share of what stays (purgeShare): ten a second, each
-	// behind the writing of 25,000 alarms, took a sixth of the server's time while 100,000 sleepers woke.
+	// Meanwhile a purge waits until it removes a share of what stays (purgeShare): ten a second, each behind the writing
+	// of 25,000 alarms, took a sixth of the server's time while 100,000 sleepers woke.
 	worthPurge       = 32
 	staysPerDeletion = 64
 	purgeShare       = 4
@@ -69,9 +71,10 @@ func (s *spell) reconnected() {
 // sweep deletes what was rung, until ctx ends. What is left over then is rung once more by the next holder.
 //
 // A deletion costs the server more than half of what the ring does, and nobody waits for it. So rings go first: scraps are
-// gathered for a moment, purged if nothing that is needed stands before them in the stream, and else deleted a few at a time while
-// rings are under way, unless there are too many.
+// gathered for a moment, purged if nothing that is needed stands before them in the stream, and else deleted a few at a time as long
+// as alarms ring, unless there are too many.
 func (s *spell) sweep(ctx context.Context) {
+	var since time.Time // when the oldest of the scraps was found
 	for {
 		select {
 		case <-ctx.Done():
@@ -89,8 +92,12 @@ func (s *spell) sweep(ctx context.Context) {
 		batch := s.scraps
 		s.scraps, s.sweeping = nil, len(batch) > 0
 		s.mu.Unlock()
-		batch, waiting := s.purge(ctx, batch)
-		batch, later := s.share(batch)
+		if since.IsZero() {
+			since = time.Now()
+		}
+		old := time.Since(since) >= sweepLimit
+		batch, waiting := s.purge(ctx, batch, old)
+		batch, later := s.share(batch, old)
 		s.look(ctx, s.eraseAll(ctx, batch))
 		later = append(waiting, later...)
 		s.mu.Lock()
@@ -99,23 +106,30 @@ func (s *spell) sweep(ctx context.Context) {
 		s.mu.Unlock()
 		if len(later) > 0 {
 			kick(s.dirty)
+		} else {
+			since = time.Time{}
 		}
 		kick(s.wake)
 	}
 }
 
+// rings tells whether alarms ring, or have just rung: between two of them there may be nothing to wait for. The caller holds mu.
+func (s *spell) rings() bool {
+	return !s.finishing && (s.flying > 0 || time.Since(s.rung) < sweepRest)
+}
+
 // share divides scraps into those to delete now and those for later.
-func (s *spell) share(batch []scrap) (now, later []scrap) {
+func (s *spell) share(batch []scrap, old bool) (now, later []scrap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
 	switch {
-	case s.flying == 0 || s.finishing:
+	case !s.rings():
 		return batch, nil
 	case len(batch) > mostScraps:
 		n = len(batch) - mostScraps + sweepShare
-	case len(batch) > fewScraps:
-		n = sweepShare
+	case len(batch) > fewScraps || old:
+		n = min(len(batch), sweepShare)
 	}
 	return batch[:n], batch[n:]
 }
@@ -123,10 +137,10 @@ func (s *spell) share(batch []scrap) (now, later []scrap) {
 // purge removes everything before the first alarm that is needed, if that is worth its while, and returns what is left to
 // delete, and what waits for a purge that is. A stream that may have lost its end since it was read is left alone: there may be
 // other alarms on those numbers. One server loses nothing while the connection lives; of several it is not known.
-func (s *spell) purge(ctx context.Context, batch []scrap) (rest, waiting []scrap) {
+func (s *spell) purge(ctx context.Context, batch []scrap, old bool) (rest, waiting []scrap) {
 	s.mu.Lock()
 	keep, stays := s.book.lowest(), s.book.alarms.Len()
-	may, busy := s.epoch == 0 && !s.noPurge, s.flying > 0 && !s.finishing
+	may, wait := s.epoch == 0 && !s.noPurge, s.rings() && !old
 	s.mu.Unlock()
 	if !may || !s.lease.Valid() || s.conn.NATS().ConnectedClusterName() != "" {
 		return batch, nil
@@ -140,7 +154,7 @@ func (s *spell) purge(ctx context.Context, batch []scrap) (rest, waiting []scrap
 		}
 	}
 	switch n := len(waiting); {
-	case busy && n < max(worthPurge, stays/purgeShare):
+	case wait && n < max(worthPurge, stays/purgeShare):
 		return rest, waiting
 	case n < worthPurge+stays/staysPerDeletion:
 		return append(waiting, rest...), nil
