@@ -44,6 +44,10 @@ type Options struct {
 	// Quorum tells why nothing can be stored here at the moment, or nil. It is asked four times a second. While it tells
 	// something, requests are refused at once instead of being left to wait. Defaults to none.
 	Quorum func() error
+	// Closed is told of the records of a partition that is owned here, some time after they were acknowledged: those numbered from, to to, and
+	// the runs that they have closed. What it is not told of, as what other owners have written, stands in the history alone. It must not
+	// block, and keeps closed. Defaults to none. retention.Janitor.Told is one.
+	Closed func(partition int, from, to uint64, closed []Closing)
 	// MaxObject is the size in bytes of the largest payload that is taken. Those above schemas.PayloadThreshold are kept in
 	// the object store; what comes in one message is bound by the server's max_payload alone. Defaults to 64 MiB.
 	MaxObject int64

@@ -75,6 +75,7 @@ type partition struct {
 	peals     map[*peal]struct{} // rings that were sent here
 	nearby    []*peal            // of this process, with outcomes that it is to be told of
 	deaf      atomic.Bool        // rings of this process go elsewhere
+	closings  closings
 	offers    offers
 	reports   map[string]struct{}         // outcomes that were sent here, by where their answers go
 	paces     [holdLists]map[string]*pace // of deciders, by workflow type

@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/ops/audit"
+	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 )
@@ -97,7 +98,11 @@ func (t *tenant) build() error {
 	if err != nil {
 		return err
 	}
-	if t.keeper, err = t.master(); err != nil {
+	janitor, err := t.janitor()
+	if err != nil {
+		return err
+	}
+	if t.keeper, err = t.master(janitor); err != nil {
 		return err
 	}
 	for _, name := range t.node.roleNames() {
@@ -109,7 +114,7 @@ func (t *tenant) build() error {
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
 				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(),
-				Stage: t.node.stage(), Expendable: t.expendable(),
+				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Told,
 				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})
 			r = t.broker
@@ -139,7 +144,7 @@ func (t *tenant) ring(partition int, q *schemas.Rings, answer func(*schemas.Ring
 	return t.broker != nil && t.broker.Ring(partition, q, answer)
 }
 
-func (t *tenant) master() (*ops.Master, error) {
+func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 	lost, err := ops.NewReverter(ops.ReverterOptions{Conn: t.conn, Namespace: t.space.Name, Logger: t.log})
 	if err != nil {
 		return nil, err
@@ -162,10 +167,6 @@ func (t *tenant) master() (*ops.Master, error) {
 		Conn: t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Claims: t.claims, Identity: t.claims.Node(),
 		Rate: auditRate, Logger: t.log,
 	})
-	if err != nil {
-		return nil, err
-	}
-	janitor, err := t.janitor()
 	if err != nil {
 		return nil, err
 	}

@@ -157,7 +157,7 @@ func (j *Janitor) Explain(ctx context.Context, wid, run string) (*schemas.Retent
 		a.Because = "never: it is open, and open runs are always kept"
 		return a, nil
 	}
-	return a, j.explainClosed(ctx, a, entryOf(p, m), &l, &look{j: j, now: now, checkpoints: map[int]schemas.Checkpoint{}})
+	return a, j.explainClosed(ctx, a, entry{closed: m.Time.UnixNano(), seq: m.Seq, partition: int32(p), id: idOf(l.Run)}, &l, &look{j: j, now: now, checkpoints: map[int]schemas.Checkpoint{}})
 }
 
 func (j *Janitor) explainClosed(ctx context.Context, a *schemas.RetentionResponse, e entry, l *line, k *look) error {
@@ -274,7 +274,7 @@ func (j *Janitor) holder(e entry) string {
 	defer j.mu.Unlock()
 	for run, all := range j.behind {
 		for _, m := range all {
-			if m.entry == e {
+			if byPlace(m.entry, e) == 0 {
 				return run
 			}
 		}

@@ -11,3 +11,13 @@ func (j *Janitor) Remembered() int {
 	defer j.mu.Unlock()
 	return j.soft.size
 }
+
+// Listen lets the janitor be told of what closes, as Run does.
+func (j *Janitor) Listen() { j.told.listen(true) }
+
+// Known is how many closed runs it keeps.
+func (j *Janitor) Known() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.index.size
+}

@@ -48,16 +48,43 @@ func (j *Janitor) followOne(ctx context.Context, p int) error {
 		return err
 	case last+1 < j.next[p]:
 		return errShorter
-	case last+1 == j.next[p]:
-		return nil
 	}
-	return j.o.Conn.Scan(ctx, stream, post.ReadOptions{StartSeq: j.next[p], HeadersOnly: true, BytesPerSecond: post.LeisurelyHeaders}, func(s post.Stored) error {
+	for {
+		before, err := j.hear(ctx, p)
+		if err != nil || j.next[p] > last {
+			return err
+		}
+		end := last
+		if before > 0 {
+			end = min(end, before-1)
+		}
+		if err := j.read(ctx, p, end); err != nil {
+			return err
+		}
+	}
+}
+
+// errEnough ends a scan.
+var errEnough = errors.New("read as far as is wanted")
+
+// read reads the records of a partition up to one that is there.
+func (j *Janitor) read(ctx context.Context, p int, end uint64) error {
+	o := post.ReadOptions{StartSeq: j.next[p], HeadersOnly: true, BytesPerSecond: post.LeisurelyHeaders}
+	err := j.o.Conn.Scan(ctx, j.o.Namespace.StreamHistory(p), o, func(s post.Stored) error {
+		if s.Seq > end {
+			return errEnough
+		}
 		if err := j.note(ctx, p, s); err != nil {
 			return err
 		}
 		j.next[p] = s.Seq + 1
 		return nil
 	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	j.next[p] = max(j.next[p], end+1) // the last of them may be gone
+	return nil
 }
 
 // note takes the headers of the next record.
@@ -71,11 +98,14 @@ func (j *Janitor) note(ctx context.Context, p int, s post.Stored) error {
 			Warn("the headers of a record cannot be read, so its run is kept; drover verify tells more")
 		return nil
 	}
-	return j.closed(ctx, entryOf(p, &s), &l)
+	return j.closed(ctx, j.entryOf(p, s.Seq, s.Time, l.Run), &l)
 }
 
-func entryOf(p int, s *post.Stored) entry {
-	return entry{closed: s.Time.UnixNano(), seq: s.Seq, partition: int32(p)}
+// entryOf is a run that has closed. Of two of a partition that which closed later is not the earlier one, whoever says when it was, so that the
+// runs of a chain are in their order. The caller holds passing.
+func (j *Janitor) entryOf(p int, seq uint64, at time.Time, run string) entry {
+	j.latest[p] = max(j.latest[p], at.UnixNano())
+	return entry{closed: j.latest[p], seq: seq, partition: int32(p), id: idOf(run)}
 }
 
 // kinship is what is known of a run above another.

@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -12,9 +13,17 @@ import (
 
 // entry is a closed run: the place of its last record, which tells all the rest. 24 bytes each.
 type entry struct {
-	closed    int64 // the server's time of the record, in Unix nanoseconds
+	closed    int64 // about when, in Unix nanoseconds
 	seq       uint64
 	partition int32
+	id        uint32 // of the run, so that another record in that place is not taken for its last
+}
+
+// idOf makes a run id short.
+func idOf(run string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(run)) // it never fails
+	return h.Sum32()
 }
 
 func (e entry) at() time.Time { return time.Unix(0, e.closed).UTC() }
@@ -146,8 +155,8 @@ func (x *index) touchAll() {
 // rank is the place of a run in its group, 0 for the one that closed last.
 func (x *index) rank(g *group, e entry) (int, bool) {
 	x.order(g)
-	at, ok := slices.BinarySearchFunc(g.runs, e, entry.compare)
-	return len(g.runs) - 1 - at, ok
+	at := slices.IndexFunc(g.runs, func(o entry) bool { return byPlace(o, e) == 0 }) // two may know different times of it
+	return len(g.runs) - 1 - at, at >= 0
 }
 
 // governing is the policy of a group.

@@ -38,7 +38,10 @@ type Janitor struct {
 
 	unnamed *unnamed // payloads that nothing named at the last look
 
-	next    []uint64 // of each partition: the first sequence that was not read
+	told *told // by owners in this process
+
+	next    []uint64 // of each partition: the first sequence that was neither read nor heard of
+	latest  []int64  // and when the last run closed, in Unix nanoseconds
 	server  string   // the NATS server that was read
 	kin     map[string]kinship
 	warned  map[string]bool // groups of which the log has said that their members differ
@@ -55,7 +58,7 @@ func New(o Options) (*Janitor, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	j := &Janitor{o: o, warned: map[string]bool{}}
+	j := &Janitor{o: o, warned: map[string]bool{}, told: newTold()}
 	j.flowDefault, _ = retention.ParseDefault(o.FlowDefault) // validated
 	j.def, _ = retention.ParseDefault(o.Default)
 	j.forget()
@@ -68,7 +71,8 @@ func (j *Janitor) forget() {
 	defer j.mu.Unlock()
 	j.index, j.behind, j.due, j.unnamed = newIndex(), map[string][]member{}, nil, nil
 	j.index.keepSoft, j.soft = j.o.SoftBytes > 0, newSoftRuns()
-	j.next, j.kin = make([]uint64, j.o.Partitions), map[string]kinship{}
+	j.next, j.latest, j.kin = make([]uint64, j.o.Partitions), make([]int64, j.o.Partitions), map[string]kinship{}
+	j.told.forget()
 	for p := range j.next {
 		j.next[p] = 1
 	}
@@ -84,6 +88,8 @@ func (j *Janitor) Run(ctx context.Context) error {
 	}
 	anew()
 	defer anew()
+	j.told.listen(true)
+	defer j.told.listen(false)
 	stop, err := j.serve(ctx)
 	if err != nil {
 		return err
@@ -92,6 +98,7 @@ func (j *Janitor) Run(ctx context.Context) error {
 	var sweeping sync.WaitGroup
 	defer sweeping.Wait()
 	sweeping.Go(func() { j.sweepOn(ctx) })
+	sweeping.Go(func() { j.hearOn(ctx) })
 	began := time.Now()
 	tick := time.NewTicker(j.o.Every)
 	defer tick.Stop()

@@ -46,7 +46,7 @@ func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err 
 		return nil, fmt.Sprintf("its last record is the highest of partition %d, which stays as the witness of where the history ends, until another run there writes one", p), nil
 	}
 	m, err := j.o.Conn.GetSeq(ctx, j.o.Namespace.StreamHistory(p), e.seq)
-	if errors.Is(err, post.ErrNotFound) || err == nil && m.Time.UnixNano() != e.closed {
+	if errors.Is(err, post.ErrNotFound) || err == nil && !e.isIn(m) {
 		return nil, "", errGone
 	}
 	if err != nil {
@@ -65,6 +65,12 @@ func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err 
 	}
 	why, err = k.recorded(ctx, c)
 	return c, why, err
+}
+
+// isIn tells whether a record is of the run.
+func (e entry) isIn(m *post.Stored) bool {
+	_, _, run, err := subject.ParseHistory(m.Subject)
+	return err == nil && idOf(run) == e.id
 }
 
 // checkpoint is what the owner of a partition has written down last; nothing if there never was one.

@@ -1,0 +1,69 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+)
+
+const (
+	// closingsEvery is how long closed runs are gathered before they are told of, fullClosings how many of them at most.
+	closingsEvery = 200 * time.Millisecond
+	fullClosings  = 512
+)
+
+// Closing is a run that has closed, and the record that says so.
+type Closing struct {
+	// Sequence is that of the record in its partition's history.
+	Sequence uint64
+	// Line is what the headers of the record tell, but for ClosedAt: that is the time of its last event, which is a little older.
+	Line Line
+}
+
+// closings are what Options.Closed is to be told of: records that were acknowledged, one behind the other, and what they have closed.
+type closings struct {
+	from, to uint64 // from is 0 if there are none
+	runs     []Closing
+	later    bool // a timer runs
+}
+
+// noteClosing takes a record that is in the history. What is told has no gaps, so that whoever hears it need not read the records: any
+// that were not written here, a fence or those of another owner, begin another span.
+func (p *partition) noteClosing(r *run, c *commit) {
+	if p.b.o.Closed == nil {
+		return
+	}
+	n := &p.closings
+	if n.from != 0 && c.sequence != n.to+1 {
+		p.tellClosings()
+	}
+	if n.from == 0 {
+		n.from = c.sequence
+	}
+	n.to = c.sequence
+	if c.events[len(c.events)-1].Type().Closes() { // nothing follows that
+		n.runs = append(n.runs, Closing{Sequence: c.sequence, Line: lineOf(r.state)})
+	}
+	switch {
+	case len(n.runs) >= fullClosings:
+		p.tellClosings()
+	case !n.later:
+		n.later = true
+		p.loop.after(closingsEvery, func() {
+			p.closings.later = false
+			p.tellClosings()
+		})
+	}
+}
+
+func (p *partition) tellClosings() {
+	if n := &p.closings; n.from != 0 {
+		p.b.o.Closed(p.n, n.from, n.to, n.runs)
+		n.from, n.runs = 0, nil
+	}
+}
+
+// lineOf is what [ReadLine] reads off the headers of the last record, but for the time.
+func lineOf(s *execution.State) Line {
+	return Line{ExecutionInfo: infoOf(s), Retention: s.Keeping(), FirstRun: s.Start.FirstExecutionRun}
+}

@@ -1,0 +1,147 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// toldSpan is what an owner says of its records.
+type toldSpan struct {
+	from, to uint64
+	closed   []broker.Closing
+}
+
+// listener gathers what owners tell, by partition.
+type listener struct {
+	mu    sync.Mutex
+	spans map[int][]toldSpan
+}
+
+func (l *listener) listen(o *broker.Options) {
+	o.Closed = func(p int, from, to uint64, closed []broker.Closing) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.spans[p] = append(l.spans[p], toldSpan{from, to, closed})
+	}
+}
+
+// closedIn are the lines of what has closed in a partition, by the records that say so, as headers have them.
+func (f *fleet) closedIn(p int) (lines map[uint64]broker.Line, last uint64) {
+	f.t.Helper()
+	lines = map[uint64]broker.Line{}
+	err := f.post.Scan(context.Background(), ns.StreamHistory(p), post.ReadOptions{HeadersOnly: true}, func(s post.Stored) error {
+		last = s.Seq
+		if !schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader)).Closed() {
+			return nil
+		}
+		l, err := broker.ReadLine(s)
+		lines[s.Seq] = l
+		return err
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return lines, last
+}
+
+func asText(t *testing.T, l broker.Line) string {
+	t.Helper()
+	b, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Whoever hears what owners tell knows of every run that has closed what the headers of its last record say, and of no other, whatever closes
+// them and whoever has the partition.
+func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
+	const partitions, rounds = 2, 12
+	virtually(t, partitions, func(t *testing.T, f *fleet) {
+		heard := &listener{spans: map[int][]toldSpan{}}
+		first := f.node("a", nil, heard.listen)
+		f.decider("order", func(d *decisionTask) string {
+			if !d.has("WorkflowStarted") {
+				return complete
+			}
+			switch in, _ := d.Events[0].Attributes["input"].(string); in {
+			case "fails":
+				return `[{"type":"FailWorkflow","attributes":{"reason":"no"}}]`
+			case "kept":
+				return `[{"type":"SetRetention","attributes":{"retention":"max(2, 1h)","hash":"h"}},{"type":"CompleteWorkflow"}]`
+			case "again":
+				return `[{"type":"ContinueAsNew","attributes":{"input":"kept"}}]`
+			case "parent":
+				return `[{"type":"SetRetention","attributes":{"retention":"3"}},{"type":"StartChild","attributes":{"workflowId":"kid-` + d.WorkflowID + `","workflowType":"order","childPolicy":"ABANDON"}},{"type":"CompleteWorkflow"}]`
+			case "waits":
+				return `[]`
+			}
+			return complete
+		})
+		some := func(name string) {
+			for i := range rounds {
+				kind := []string{"", "fails", "kept", "again", "parent", "waits"}[i%6]
+				f.start(fmt.Sprintf(`{"workflowId":"%s%d","type":"order","input":%q,"tags":["t%d"],"executionStartToCloseTimeout":5}`, name, i, kind, i))
+			}
+			f.start(fmt.Sprintf(`{"workflowId":"%s-ended","type":"order","input":"waits"}`, name))
+			time.Sleep(time.Second)
+			f.api("terminate", fmt.Sprintf(`{"workflowId":"%s-ended"}`, name))
+			time.Sleep(9 * time.Second)
+		}
+		some("x")
+		f.node("b", nil, heard.listen)
+		time.Sleep(5 * time.Second) // it has its share
+		some("y")
+		first.stop()
+		time.Sleep(5 * time.Second)
+		some("z")
+
+		heard.mu.Lock()
+		defer heard.mu.Unlock()
+		kinds, spans := map[schemas.Status]int{}, 0
+		for p := range partitions {
+			want, last := f.closedIn(p)
+			told := map[uint64]bool{}
+			for _, s := range heard.spans[p] {
+				spans++
+				if s.from == 0 || s.from > s.to || s.to > last {
+					t.Fatalf("partition %d: told of %d to %d of %d records", p, s.from, s.to, last)
+				}
+				here := map[uint64]bool{}
+				for _, c := range s.closed {
+					line, ok := want[c.Sequence]
+					if late := line.ClosedAt.Sub(c.Line.ClosedAt); !ok || c.Sequence < s.from || c.Sequence > s.to || told[c.Sequence] || late < 0 || late > time.Second {
+						t.Fatalf("partition %d, records %d to %d: told of %+v, in the history is %+v", p, s.from, s.to, c, line)
+					}
+					line.ClosedAt = c.Line.ClosedAt
+					if got, want := asText(t, c.Line), asText(t, line); got != want {
+						t.Fatalf("got %s, want %s", got, want)
+					}
+					told[c.Sequence], here[c.Sequence] = true, true
+					kinds[c.Line.Status]++
+				}
+				for seq := s.from; seq <= s.to; seq++ {
+					if _, closed := want[seq]; closed && !here[seq] {
+						t.Fatalf("partition %d: record %d, which closes a run, is missing in what was told of %d to %d", p, seq, s.from, s.to)
+					}
+				}
+			}
+			for seq, l := range want {
+				if !told[seq] {
+					t.Errorf("partition %d: nobody has told of record %d, with which %s has closed", p, seq, l.WorkflowID)
+				}
+			}
+		}
+		if len(kinds) != 5 || spans < 2*partitions || spans > 100 {
+			t.Errorf("got %d spans, with ends %v: want some, and ends of each kind", spans, kinds)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package retention
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker"
+)
+
+// What is told is taken in its order, from where the reader has come to, and no more is kept of it than may be.
+func TestTold(t *testing.T) {
+	type op struct {
+		add  [2]uint64 // a span with as many runs as it has records; else it is taken
+		next uint64
+		want string // of the span that is taken
+	}
+	add := func(from, to uint64) op { return op{add: [2]uint64{from, to}} }
+	take := func(next uint64, want string) op { return op{next: next, want: want} }
+	for name, ops := range map[string][]op{
+		"nothing":                   {take(1, "0-0 false")},
+		"as told":                   {add(2, 5), take(2, "2-5 true"), take(6, "0-0 false")},
+		"behind a gap":              {add(2, 5), take(1, "2-5 false"), take(2, "2-5 true")},
+		"half of it was read":       {add(2, 5), take(4, "2-5 true")},
+		"it was read":               {add(2, 5), take(6, "0-0 false")},
+		"small ones are one":        {add(2, 5), add(6, 9), take(2, "2-9 true")},
+		"large ones are not":        {add(2, 1000), add(1001, 1100), take(2, "2-1000 true"), take(1001, "1001-1100 true")},
+		"with a gap between":        {add(2, 5), add(8, 9), take(2, "2-5 true"), take(6, "8-9 false"), take(8, "8-9 true")},
+		"the stream lost its end":   {add(2, 5), add(6, 9), add(20, 29), add(5, 7), take(2, "5-7 false"), take(6, "5-7 true"), take(8, "0-0 false")},
+		"too much":                  {add(1, mostTold), add(mostTold+1, mostTold+1), take(1, fmt.Sprintf("%[1]d-%[1]d false", mostTold+1))},
+		"more than may ever be":     {add(1, mostTold+1), take(1, "0-0 false"), add(mostTold+2, mostTold+3), take(mostTold+2, fmt.Sprintf("%d-%d true", mostTold+2, mostTold+3))},
+		"what was dropped is spent": {add(1, mostTold), take(mostTold+1, "0-0 false"), add(mostTold+1, 2*mostTold), take(mostTold+1, fmt.Sprintf("%d-%d true", mostTold+1, 2*mostTold))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := newTold()
+			told.listen(true)
+			for i, o := range ops {
+				if from, to := o.add[0], o.add[1]; from > 0 {
+					told.add(3, span{from, to, make([]broker.Closing, to-from+1)})
+					continue
+				}
+				s, whole := told.take(3, o.next)
+				if got := fmt.Sprintf("%d-%d %v", s.from, s.to, whole); got != o.want {
+					t.Fatalf("%d: got %s, want %s", i, got, o.want)
+				}
+			}
+			if s, whole := told.take(2, 1); whole || s.from != 0 {
+				t.Errorf("another partition has %+v", s)
+			}
+		})
+	}
+}
+
+// Who does not look after the namespace remembers nothing, and whoever begins to starts with nothing.
+func TestToldToNobody(t *testing.T) {
+	told := newTold()
+	told.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyTold)})
+	if told.n != 0 || len(told.spans) != 0 {
+		t.Errorf("got %d runs, want none kept", told.n)
+	}
+	told.listen(true)
+	told.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyTold)})
+	if told.n != manyTold || len(told.many) != 1 {
+		t.Errorf("got %d runs, and %d words of it, want %d and 1", told.n, len(told.many), manyTold)
+	}
+	told.listen(false)
+	if told.n != 0 || len(told.spans) != 0 {
+		t.Errorf("got %d runs, want none kept", told.n)
+	}
+}
+
+// Runs of a partition have closed in the order of their records, whoever says when: a chain is purged from its beginning.
+func TestClosesAreInOrder(t *testing.T) {
+	j := &Janitor{latest: make([]int64, 2)}
+	at := time.Unix(1000, 0)
+	read := j.entryOf(0, 5, at, "a")
+	told := j.entryOf(0, 6, at.Add(-time.Second), "b")
+	other := j.entryOf(1, 7, at.Add(-time.Second), "c")
+	if read.compare(told) >= 0 || other.compare(read) >= 0 || told.id == read.id {
+		t.Errorf("got %+v, %+v, and in another partition %+v; want them in the order of their records, and the last before both", read, told, other)
+	}
+}
