@@ -21,7 +21,7 @@ const (
 	// sweepShare are deleted, and of more than mostScraps what is above: a worker that dies leaves them to be rung once more.
 	sweepPause = 100 * time.Millisecond
 	sweepRest  = time.Second
-	sweepLimit = 10 * time.Second
+	sweepLimit = 2 * time.Second // the audit takes alarms for overdue behind five
 	sweepShare = 100
 	fewScraps  = 1024
 	mostScraps = 4096

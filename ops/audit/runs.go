@@ -43,6 +43,9 @@ func (a *Auditor) lookAtRuns(ctx context.Context, v *view, p int, s *suspects) e
 			return nil
 		}
 		alarm := v.alarms[runKey(asked.WorkflowID, asked.Run)]
+		if age := v.began.Sub(alarm.due); age >= 0 && age <= a.o.Overdue {
+			return nil // it has just rung; its worker deletes it in a moment
+		}
 		s.add(Finding{
 			Kind: KindAlarmStale, Severity: Notice, WorkflowID: asked.WorkflowID, Run: asked.Run, Partition: &p, Since: alarm.due,
 			Text:   fmt.Sprintf("workflow %q run %s is not open and has an alarm for %s", asked.WorkflowID, asked.Run, alarm.due),
