@@ -82,6 +82,7 @@ func TestDrainingWorkerIsAliveUntilItsLastAnswer(t *testing.T) {
 		if err := r.wait(t); err != nil {
 			t.Fatalf("Run returned %v", err)
 		}
+		synctest.Wait() // the server has heard of it
 		if alive("order", reply.Sticky) {
 			t.Error("it is thought to be there when it has stopped")
 		}

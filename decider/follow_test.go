@@ -104,6 +104,7 @@ func TestFollow(t *testing.T) {
 		if err := r.wait(t); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // the server has heard of it
 		if got := h.serves("a"); got != "" {
 			t.Errorf("a stopped worker still answers as %s", got)
 		}
