@@ -346,13 +346,26 @@ func (s *sweeps) judge(subj string, _ []byte) cutwire.Verdict {
 // behind each; nothing rung is deleted one by one meanwhile, whether rings are always under way or answered at once, and
 // nothing is left over in the end.
 func TestPurgesArePacedByWhatStays(t *testing.T) {
-	const n = 1000
-	for _, takes := range []time.Duration{0, 30 * time.Millisecond} {
-		t.Run(takes.String(), func(t *testing.T) {
+	const stay = 1000
+	for _, tc := range []struct {
+		name  string
+		n     int // in ten seconds
+		takes time.Duration
+		mixed int // so many at a time are not in the order of their messages
+	}{
+		{"answered at once", 1000, 0, 1},
+		{"always under way", 1000, 30 * time.Millisecond, 1},
+		{"many out of order", 4000, 0, 600},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			n, apart := tc.n, 10*time.Second/time.Duration(tc.n)
 			bubble(t, func(t *testing.T, r *rig) {
 				var asked atomic.Int64
 				_, err := r.conn.Subscribe(ns.Ring(0), "", func(m post.Msg) {
-					time.AfterFunc(takes, func() {
+					if m.Reply == "" {
+						return // a hint
+					}
+					time.AfterFunc(tc.takes, func() {
 						q := &schemas.Rings{}
 						err := schemas.Unmarshal(m.Data, q)
 						asked.Add(int64(len(q.Rings)))
@@ -370,17 +383,18 @@ func TestPurgesArePacedByWhatStays(t *testing.T) {
 				due := time.Now().Add(time.Minute)
 				r.armed("long before", due.Add(-30*time.Second)) // it is not what the others wait for
 				for i := range n {
-					r.armed(fmt.Sprint("w", i), due.Add(time.Duration(i)*10*time.Millisecond))
+					place := i - i%tc.mixed + i*7%tc.mixed
+					r.armed(fmt.Sprint("w", i), due.Add(time.Duration(place)*apart))
 				}
-				for i := range n {
+				for i := range stay {
 					r.armed(fmt.Sprint("later", i), due.AddDate(1, 0, 0))
 				}
 				time.Sleep(2 * time.Minute)
-				r.pending(n)
-				if got := asked.Load(); got != 1+n {
+				r.pending(stay)
+				if got := asked.Load(); got != int64(1+n) {
 					t.Errorf("the owner was asked %d times, want %d", got, 1+n)
 				}
-				if p, d := s.purges.Load(), s.deletions.Load(); p < 1 || p > 8 || d > n/10 {
+				if p, d := s.purges.Load(), s.deletions.Load(); p < 1 || p > 12 || tc.mixed == 1 && d > int64(n/10) {
 					t.Errorf("got %d purges and %d deletions for %d rings in 10 s, want a few and hardly any", p, d, n)
 				}
 			})
