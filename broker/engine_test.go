@@ -124,9 +124,7 @@ func TestCacheIsBounded(t *testing.T) {
 		f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 5 })
 		f.decider("order", signaled)
 		const n = 60
-		for i := range n {
-			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-		}
+		f.starts(n)
 		time.Sleep(10 * time.Second)
 		for i := range n { // all but a few must be loaded again
 			f.publish(fmt.Sprintf("drover.default.signal.w%d.go", i), "")

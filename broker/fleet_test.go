@@ -229,6 +229,14 @@ func (f *fleet) apiInto(answer any, verb, body string) {
 	}
 }
 
+// starts starts n runs of type order: w0, w1 and so on.
+func (f *fleet) starts(n int) {
+	f.t.Helper()
+	for i := range n {
+		f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
+	}
+}
+
 func (f *fleet) start(body string) map[string]any { f.t.Helper(); return f.api("start", body) }
 
 // result waits until the workflow is closed and returns its status. One that is not known is asked for again for a while: its

@@ -199,9 +199,7 @@ func TestListOverManyRecords(t *testing.T) {
 			return `[{"type":"RecordMarker","attributes":{"markerName":"m"}}]`
 		})
 		const n, signals = 300, 3
-		for i := range n {
-			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-		}
+		f.starts(n)
 		for s := range signals {
 			for i := s; i < n; i++ { // some fewer than others
 				f.publish(ns.Signal(fmt.Sprintf("w%d", i), "go"), "")

@@ -29,9 +29,7 @@ func TestIdleRunsAreParked(t *testing.T) { // P-2, P-10
 		}, func(o *broker.Options) { o.CachedRuns = 1 })
 		f.decider("order", signaled)
 		const n = 20
-		for i := range n {
-			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-		}
+		f.starts(n)
 		time.Sleep(time.Minute)
 		reads.Store(0)
 		lookups.Store(0)

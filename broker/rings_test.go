@@ -42,9 +42,7 @@ func TestRingsGoToTheOwner(t *testing.T) { // P-10, P-15
 				}, func(o *broker.Options) { o.CachedRuns = 40 })
 				f.decider("order", sleeper)
 				const n = 100 // more than a hint of a burst needs
-				for i := range n {
-					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-				}
+				f.starts(n)
 				time.Sleep(70 * time.Second)
 				for i := range n {
 					id := fmt.Sprintf("w%d", i)
@@ -164,9 +162,7 @@ func ringInBadTimes(t *testing.T, near bool, on string, event schemas.EventType,
 		f.node("a", judge)
 		f.decider("order", sleeper)
 		const n = 50 // more than a purge needs
-		for i := range n {
-			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-		}
+		f.starts(n)
 		time.Sleep(10 * time.Second)
 		f.node("b", judge)
 		time.Sleep(80 * time.Second)

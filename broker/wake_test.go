@@ -83,9 +83,7 @@ func TestSleepersWithOlderRecords(t *testing.T) { // P-2
 					return sleepMinute
 				})
 				const n = 10
-				for i := range n {
-					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-				}
+				f.starts(n)
 				for range 3 {
 					time.Sleep(10 * time.Second)
 					for i := range n {
@@ -127,9 +125,7 @@ func TestSleepersWhoseReadFails(t *testing.T) { // P-2
 				f.node("a", wire, func(o *broker.Options) { o.CachedRuns = 1 })
 				f.decider("order", sleeper)
 				const n = 20
-				for i := range n {
-					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-				}
+				f.starts(n)
 				time.Sleep(3 * time.Minute)
 				if reads.Load() == 0 {
 					t.Fatal("nothing was read by its sequence")

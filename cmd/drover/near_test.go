@@ -19,7 +19,6 @@ func TestRingsStayInTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
 	var rings, messages atomic.Int64
 	for _, on := range []struct {
 		subject string
@@ -38,15 +37,7 @@ func TestRingsStayInTheProcess(t *testing.T) {
 		}
 		return []schemas.Decision{decider.Timer("nap", 50*time.Millisecond)}, nil
 	}))
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}()
+	defer working(t, c, w)()
 	for range 10 {
 		r, err := c.Start(t.Context(), "nap", nil, nil)
 		if err != nil {

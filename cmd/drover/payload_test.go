@@ -24,16 +24,7 @@ func TestLargeInputAndResult(t *testing.T) {
 	w.Register("copy", decider.Func(func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 		return []schemas.Decision{decider.Complete(decider.Started(task.Events()).Input)}, nil
 	}))
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		c.Close()
-	}()
+	defer working(t, c, w)()
 	input := `{"rows":"` + strings.Repeat("0123456789", 500_000) + `"}`
 	file := filepath.Join(t.TempDir(), "rows.json")
 	if err := os.WriteFile(file, []byte(input), 0o600); err != nil {

@@ -49,6 +49,11 @@ func (j *Janitor) followOne(ctx context.Context, p int) error {
 	case last+1 < j.next[p]:
 		return errShorter
 	}
+	return j.catch(ctx, p, last)
+}
+
+// catch goes by what was told of a partition up to a record that is there, and further if more was told, and reads the rest.
+func (j *Janitor) catch(ctx context.Context, p int, last uint64) error {
 	for {
 		before, err := j.hear(ctx, p)
 		if err != nil || j.next[p] > last {

@@ -2,6 +2,7 @@ package retention
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/droverhq/drover/broker"
@@ -86,7 +87,7 @@ func (t *told) drop(p, n int) {
 	for _, s := range t.spans[p][:n] {
 		t.n -= len(s.closed)
 	}
-	if t.spans[p] = t.spans[p][n:]; len(t.spans[p]) == 0 {
+	if t.spans[p] = slices.Delete(t.spans[p], 0, n); len(t.spans[p]) == 0 {
 		delete(t.spans, p)
 	}
 }
@@ -145,11 +146,7 @@ func (j *Janitor) hearSome(ctx context.Context, p int) error {
 	if err != nil || before == 0 || before-j.next[p] > fewRead {
 		return err
 	}
-	if err := j.read(ctx, p, before-1); err != nil {
-		return err
-	}
-	_, err = j.hear(ctx, p)
-	return err
+	return j.catch(ctx, p, before-1)
 }
 
 // hearOn goes by what was told whenever that is much, until ctx ends.
