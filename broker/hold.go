@@ -21,7 +21,7 @@ const (
 	// holdFor is how long a record waits for a decision.
 	holdFor = 20 * time.Millisecond
 	// ringHold is how long one waits that holds nothing but what alarms have caused.
-	ringHold = 60 * time.Millisecond
+	ringHold = 200 * time.Millisecond
 	// holdSize bounds the events that wait, in bytes, and the window that their task carries.
 	holdSize = 64 << 10
 	// mostPatience caps how many decisions of a slow type are asked behind their record before the next one is tried.

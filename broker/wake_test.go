@@ -241,8 +241,8 @@ func TestWhatRangWaitsForItsDecision(t *testing.T) { // ADR 0020
 		records int // in the end; 0: any number
 	}{
 		{"soon decided", 10 * time.Millisecond, false, 2},
-		{"decided in a while", 50 * time.Millisecond, false, 2},
-		{"decided late", 90 * time.Millisecond, false, 3},
+		{"decided in a while", 150 * time.Millisecond, false, 2},
+		{"decided late", 230 * time.Millisecond, false, 3},
 		{"a signal comes, soon decided", 10 * time.Millisecond, true, 0},
 		{"a signal comes, decided in a while", 50 * time.Millisecond, true, 0},
 	} {

@@ -4,10 +4,10 @@ import "time"
 
 const (
 	// fewStraight and mostStraight bound the rings that the owner has in hand.
-	fewStraight, mostStraight = 64, 512
+	fewStraight, mostStraight = 64, 2048
 	// soonAnswered is an answer that came in good time whatever the quickest takes: half as long as records of rings wait for
-	// decisions (ADR 0032).
-	soonAnswered = 30 * time.Millisecond
+	// decisions (ADR 0032, 0044).
+	soonAnswered = 100 * time.Millisecond
 	// pacedBy is how many answers make the mean of what they took.
 	pacedBy = 64
 	// bestLasts is how long it takes until the quickest answer counts as twice as slow.

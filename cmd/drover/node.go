@@ -42,6 +42,9 @@ type node struct {
 // newNode prepares a node. Its planned stop ends the returned context.
 func newNode(ctx context.Context, o serveOptions) (*node, context.Context) {
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, defaultDrain)
+	if o.Burst == nil {
+		o.Burst = lean.Ready
+	}
 	n := &node{o: o, log: o.Logger, acked: make(chan struct{})}
 	n.ack = sync.OnceFunc(func() { close(n.acked) })
 	ctx, n.stop = context.WithCancelCause(ctx)

@@ -121,7 +121,7 @@ func (t *tenant) build() error {
 		case roleTimers:
 			r = timers.New(t.conn, &timers.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Node: t.claims.Node(), Claims: t.claims, Logger: t.log, KernelTimers: true,
-				Ring: t.ring,
+				Ring: t.ring, Burst: t.node.o.Burst,
 			})
 		case roleOps:
 			r = t.keeper

@@ -11,7 +11,7 @@
 //     at least and a minute at most. On a machine that is short of CPU a collection takes long because others work.
 //   - It is for the main function of a process, once: memory is that of all.
 //
-// While there is work, and little is alive, it does the opposite: [Ballast].
+// While there is work, and little is alive, it does the opposite: [Ballast]. So it does before work that is foretold: [Ready].
 //
 // Considered: a lower GOGC, or a limit of memory. Both cost time while there is work; this costs time when there is none.
 package lean
@@ -147,5 +147,8 @@ func (r *rest) due(now time.Time, m Reading) bool {
 // collected takes what a collection has come to.
 func (r *rest) collected(began, ended time.Time, m Reading) {
 	r.allocs, r.least = m.Allocs, m.Footprint
-	r.notAgain = began.Add(min(max(leastGap, gapShare*ended.Sub(began)), mostGap))
+	r.notAgain = began.Add(gap(ended.Sub(began)))
 }
+
+// gap is how far two collections are apart at least of which the first took so long.
+func gap(took time.Duration) time.Duration { return min(max(leastGap, gapShare*took), mostGap) }
