@@ -35,9 +35,6 @@ type Options struct {
 	// owner is not, and they go by a message. answer is called for outcomes by a goroutine of the owner, and does not block; it is nil for a hint.
 	// broker.Broker.Ring is one. Defaults to none.
 	Ring func(partition int, q *schemas.Rings, answer func(*schemas.RingsAnswer)) bool
-	// Burst is told shortly before many alarms are due within a moment (256 of a partition within 300 ms), and behind a rest, so that the process
-	// can make ready. It must not block; several goroutines call it. Defaults to none.
-	Burst func()
 	// Logger receives what operators should know. Defaults to none.
 	Logger logrus.FieldLogger
 }

@@ -28,9 +28,6 @@ func (s *spell) foretell(wait time.Duration) time.Duration {
 		return wait - soonLead
 	}
 	q := s.soon()
-	if q != nil && len(q.Soon) == mostSoon && s.opts.Burst != nil {
-		s.opts.Burst()
-	}
 	if q == nil || s.opts.Ring != nil && s.opts.Ring(s.partition, q, nil) {
 		return wait
 	}

@@ -114,14 +114,14 @@ func (t *tenant) build() error {
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
 				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(),
-				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Told,
+				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Told, Burst: t.node.o.Burst,
 				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})
 			r = t.broker
 		case roleTimers:
 			r = timers.New(t.conn, &timers.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Node: t.claims.Node(), Claims: t.claims, Logger: t.log, KernelTimers: true,
-				Ring: t.ring, Burst: t.node.o.Burst,
+				Ring: t.ring,
 			})
 		case roleOps:
 			r = t.keeper

@@ -49,15 +49,20 @@ type Reading struct {
 	Allocs    uint64 // ever allocated
 	Footprint uint64 // of the machine
 	Live      uint64 // found by the last collection
+	Free      uint64 // of the heap, and still of the machine
 }
 
 // Read reads the memory of this process, without the [Ballast].
 func Read() Reading {
 	s := []metrics.Sample{
-		{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/live:bytes"},
+		{Name: "/gc/heap/allocs:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
 	}
 	metrics.Read(s)
-	m := Reading{Allocs: s[0].Value.Uint64(), Footprint: s[1].Value.Uint64() - s[2].Value.Uint64(), Live: s[3].Value.Uint64()}
+	m := Reading{Allocs: s[0].Value.Uint64(), Footprint: s[1].Value.Uint64() - s[2].Value.Uint64(), Live: s[3].Value.Uint64(), Free: s[4].Value.Uint64()}
 	return m.without(uint64(len(ballast)))
 }
 

@@ -69,6 +69,12 @@ func TestRestIsUsed(t *testing.T) {
 		{"at work", work(1000), steady, 30, 0, nil},
 		{"after work, and when others let go", work(10), steady, 30, 0, []int{12, 26, 152}},
 		{"not between two moments of work", func(s int) uint64 { return uint64(s%2) * 50 * mb }, steady, 30, 0, nil},
+		{"after memory that was taken for work that did not come", func(s int) uint64 {
+			if s == 100 {
+				return 80 * mb
+			}
+			return 1000
+		}, steady, 30, 0, []int{2, 16, 102, 116, 242}},
 		{"after each piece of work", func(s int) uint64 {
 			if s%60 < 10 {
 				return 50 * mb

@@ -3,7 +3,6 @@ package lean
 import (
 	"os"
 	"runtime"
-	"runtime/metrics"
 	"sync"
 	"time"
 )
@@ -20,7 +19,6 @@ var eve readiness
 // readiness is when the process may be made ready for work.
 type readiness struct {
 	mu       sync.Mutex
-	busy     bool
 	notAgain time.Time // before then
 }
 
@@ -45,28 +43,27 @@ func Ready() {
 func (r *readiness) begin(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.busy || now.Before(r.notAgain) {
+	if now.Before(r.notAgain) {
 		return false
 	}
-	r.busy = true
+	r.notAgain = now.Add(mostGap) // until it is known how long it took
 	return true
 }
 
 func (r *readiness) end(began, ended time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.busy, r.notAgain = false, began.Add(gap(ended.Sub(began)))
+	r.notAgain = began.Add(gap(ended.Sub(began)))
 }
 
 // makeReady takes memory, and collects garbage.
 func makeReady() {
-	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
-	metrics.Read(s)
-	live, free := s[0].Value.Uint64(), s[1].Value.Uint64()
-	if live > readyMost {
+	m := Read()
+	if m.Live > readyMost {
 		return
 	}
-	take(live - min(free, live)) // the heap doubles; the ballast counts for that
+	grows := m.Live + uint64(len(ballast)) // the heap doubles
+	take(grows - min(m.Free, grows))
 	runtime.GC()
 }
 
