@@ -23,7 +23,7 @@ import "hash/maphash"
 type ID uint32
 
 // MaxLen is how many entries any map takes at most. Their texts may take some 16 GiB.
-const MaxLen = 1<<31 - 1
+const MaxLen = 1<<idBits - 1
 
 // Map is a map from texts to values of type V, which has no pointers, and to some more bytes beside each. It is made by [New].
 type Map[V any] struct {

@@ -8,14 +8,31 @@ const (
 )
 
 // index finds numbers by hashes: open addressing with linear probing. A number stands at or behind the place that its
-// hash says, with no empty place between; removing closes the gap, so nothing is marked as gone.
+// hash says, its home, with no empty place between; removing closes the gap, so nothing is marked as gone.
+//
+// Beside each number stands how far it is from its home. A number that is as far from a home as it says is the only kind that can have its
+// hash, so hardly any other is looked at; and what may move into a gap is known without its hash, which takes reading its text.
+// Considered: pieces of the hashes. They spare as many looks, but not the hashes of all that stands behind a gap.
 type index [parts]table
 
-// table holds numbers, plus one; 0 is an empty place.
+// table holds places.
 type table struct {
-	places []ID
+	places []place
 	n      int
 }
+
+// place is a number plus one, and above it how far it is from its home, [faraway] if it is that or more. 0 is an empty place.
+type place uint32
+
+const (
+	idBits  = 26
+	faraway = 1<<(32-idBits) - 1
+)
+
+func placeOf(id ID, far int) place { return place(min(far, faraway)<<idBits | int(id+1)) }
+
+func (p place) id() ID   { return ID(p&(1<<idBits-1)) - 1 }
+func (p place) far() int { return int(p >> idBits) }
 
 // home is where a number of this hash belongs. Tables are of any size, so the hash is scaled; its lowest bits say which table.
 func (t *table) home(h uint64) int { return int(h >> 32 * uint64(len(t.places)) >> 32) }
@@ -27,6 +44,14 @@ func (t *table) after(i int) int {
 	return i
 }
 
+// distance is how far a place is behind another one, which may be near the end of the table.
+func (t *table) distance(from, to int) int {
+	if to < from {
+		to += len(t.places)
+	}
+	return to - from
+}
+
 func (x *index) table(h uint64) *table { return &x[h%parts] }
 
 // find gives the number at the hash for which same is true.
@@ -35,9 +60,9 @@ func (x *index) find(h uint64, same func(ID) bool) (ID, bool) {
 	if t.n == 0 {
 		return 0, false
 	}
-	for i := t.home(h); t.places[i] != 0; i = t.after(i) {
-		if id := t.places[i] - 1; same(id) {
-			return id, true
+	for i, far := t.home(h), 0; t.places[i] != 0; i, far = t.after(i), far+1 {
+		if p := t.places[i]; p.far() == min(far, faraway) && same(p.id()) {
+			return p.id(), true
 		}
 	}
 	return 0, false
@@ -54,25 +79,29 @@ func (x *index) add(h uint64, id ID, hash func(ID) uint64) {
 }
 
 func (t *table) put(h uint64, id ID) {
-	i := t.home(h)
+	i, far := t.home(h), 0
 	for t.places[i] != 0 {
-		i = t.after(i)
+		i, far = t.after(i), far+1
 	}
-	t.places[i] = id + 1
+	t.places[i] = placeOf(id, far)
 }
 
 // remove removes a number that is there.
 func (x *index) remove(h uint64, id ID, hash func(ID) uint64) {
 	t := x.table(h)
 	gap := t.home(h)
-	for t.places[gap] != id+1 {
+	for t.places[gap].id() != id {
 		gap = t.after(gap)
 	}
 	// What stands behind the gap moves into it, unless it would then stand before its home.
 	for i := t.after(gap); t.places[i] != 0; i = t.after(i) {
-		home := t.home(hash(t.places[i] - 1))
-		if stays := gap < i && gap < home && home <= i || gap > i && (gap < home || home <= i); !stays {
-			t.places[gap] = t.places[i]
+		p := t.places[i]
+		far, step := p.far(), t.distance(gap, i)
+		if far == faraway {
+			far = t.distance(t.home(hash(p.id())), i)
+		}
+		if far >= step {
+			t.places[gap] = placeOf(p.id(), far-step)
 			gap = i
 		}
 	}
@@ -86,10 +115,10 @@ func (x *index) remove(h uint64, id ID, hash func(ID) uint64) {
 
 func (t *table) resize(room int, hash func(ID) uint64) {
 	old := t.places
-	t.places = make([]ID, room)
-	for _, id := range old {
-		if id != 0 {
-			t.put(hash(id-1), id-1)
+	t.places = make([]place, room)
+	for _, p := range old {
+		if p != 0 {
+			t.put(hash(p.id()), p.id())
 		}
 	}
 }
