@@ -1,4 +1,6 @@
 package lean
 
-// MakeReady is what [Ready] does, at once and in any case.
-var MakeReady = makeReady
+import "time"
+
+// MakeReady is what [Ready] does at first, at once and in any case.
+func MakeReady() { (&readiness{}).begin(time.Now()) }

@@ -122,11 +122,16 @@ type rest struct {
 	next  int
 }
 
+// works tells whether a process does more than rest, by what it had allocated at the look before.
+func (m Reading) works(allocs uint64) bool {
+	return m.Allocs-allocs > max(restAllocs, m.Live/restShare)
+}
+
 // due tells whether to collect now.
 func (r *rest) due(now time.Time, m Reading) bool {
-	grown := m.Allocs - r.allocs
+	works := m.works(r.allocs)
 	r.allocs, r.least = m.Allocs, min(r.least, m.Footprint)
-	if grown > max(restAllocs, m.Live/restShare) {
+	if works {
 		r.looks, r.worked = 0, true
 		return false
 	}

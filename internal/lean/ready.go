@@ -3,68 +3,104 @@ package lean
 import (
 	"os"
 	"runtime"
-	"sync"
+	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
 
 const (
-	// readyMost is how much may be alive in a process that is made ready: a collection of more takes longer than the work is away.
+	// readyMost is how much may be alive in a process that is made ready: a collection of more takes longer than the work is away. It is also how
+	// much garbage there may be between two collections while the work lasts.
 	readyMost = 256 << 20
+	// usualPercent is GOGC as Go has it, and loosePercent the most while much work is foretold: a collection takes a quarter of all cores for as
+	// long as it lasts, and most of what is alive in a server lives for long (ADR 0045).
+	usualPercent, loosePercent = 100, 300
+	// looseFor is how long the latter holds at most behind the last word of more work.
+	looseFor = 30 * time.Second
 	// readyPiece is how much memory is taken at a time.
 	readyPiece = 4 << 20
 )
 
 var eve readiness
 
-// readiness is when the process may be made ready for work.
+// readiness makes the process ready for work, on one goroutine, which ends when no more work is foretold.
 type readiness struct {
-	mu       sync.Mutex
-	notAgain time.Time // before then
+	told     atomic.Int64 // when more work was foretold last, Unix nanoseconds
+	busy     atomic.Bool  // the goroutine is there
+	notAgain time.Time    // before then no memory is taken; the goroutine's
 }
 
 // Ready makes the process ready for much work that begins in some hundred milliseconds, while it has little to do; it returns at once. What has
 // rested has given its memory back, and would take it again page by page while everybody waits, and collect garbage within the first tenth of a
-// second. So that much memory is taken now as the heap may grow by until its next collection, and garbage is collected now (ADR 0044).
+// second. So that much memory is taken now as the heap may grow by until its next collection, and garbage is collected now (ADR 0044). And until
+// the process has come to rest, for half a minute at most, there may be more garbage between two collections: three times as much as is alive,
+// but 256 MB at most (ADR 0045).
 //
-// It does nothing soon behind the time before, by the rule of [Keep], where much is alive, and where GOGC or GOMEMLIMIT say how the heap
-// grows. If the work does not come, Keep gives the memory back. It is safe for concurrent use.
+// Memory is not taken soon behind the time before, by the rule of [Keep]. Nothing is done where more than 256 MB are alive, and where GOGC or
+// GOMEMLIMIT say how the heap grows. If the work does not come, Keep gives the memory back. It is safe for concurrent use.
 func Ready() {
-	if decided(os.Getenv) || !eve.begin(time.Now()) {
-		return
+	if !decided(os.Getenv) {
+		eve.tell()
 	}
-	go func() {
-		began := time.Now()
-		makeReady()
-		eve.end(began, time.Now())
-	}()
 }
 
-// begin tells whether the process may be made ready now; end must follow then.
-func (r *readiness) begin(now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if now.Before(r.notAgain) {
-		return false
+// tell takes the word of more work.
+func (r *readiness) tell() {
+	r.told.Store(time.Now().UnixNano())
+	if r.busy.CompareAndSwap(false, true) {
+		go r.run()
 	}
-	r.notAgain = now.Add(mostGap) // until it is known how long it took
-	return true
 }
 
-func (r *readiness) end(began, ended time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.notAgain = began.Add(gap(ended.Sub(began)))
+func (r *readiness) run() {
+	for {
+		r.begin(time.Now())
+		told := r.attend()
+		debug.SetGCPercent(usualPercent)
+		r.busy.Store(false)
+		// Whoever has told meanwhile may have seen us busy.
+		if r.told.Load() == told || !r.busy.CompareAndSwap(false, true) {
+			return
+		}
+	}
 }
 
-// makeReady takes memory, and collects garbage.
-func makeReady() {
+// begin lets the heap grow, and takes memory for it if that is due.
+func (r *readiness) begin(now time.Time) {
 	m := Read()
-	if m.Live > readyMost {
+	grows := loosen(m)
+	if m.Live > readyMost || now.Before(r.notAgain) {
 		return
 	}
-	grows := m.Live + uint64(len(ballast)) // the heap doubles
 	take(grows - min(m.Free, grows))
 	runtime.GC()
+	r.notAgain = now.Add(gap(time.Since(now)))
+}
+
+// attend lets the heap grow while there is work, and returns the last word of it.
+func (r *readiness) attend() (told int64) {
+	looks := 0
+	for allocs := Read().Allocs; ; {
+		told = r.told.Load()
+		if looks == restLooks || time.Since(time.Unix(0, told)) > looseFor {
+			return told
+		}
+		time.Sleep(lookEvery)
+		m := Read()
+		if looks++; m.works(allocs) {
+			looks = 0
+		}
+		allocs = m.Allocs
+		loosen(m)
+	}
+}
+
+// loosen lets the heap grow by more, and tells by how many bytes.
+func loosen(m Reading) uint64 {
+	alive := m.Live + uint64(len(ballast))
+	percent := min(max(readyMost*100/max(alive, 1), usualPercent), loosePercent)
+	debug.SetGCPercent(int(percent))
+	return alive * percent / 100
 }
 
 // take has the machine give memory to the heap: what is allocated, written to once in each page, and let go of stays there until Go gives it

@@ -1,41 +1,110 @@
 package lean
 
 import (
+	"runtime/debug"
+	"runtime/metrics"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// A process is made ready by one at a time, and then not for a while.
+var garbage []byte // keeps what is made off the stack
+
+func counted(name string) uint64 {
+	s := []metrics.Sample{{Name: name}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+func loose() bool { return counted("/gc/gogc:percent") > usualPercent }
+
+// Memory is taken once, and then not for a while.
 func TestReadyIsNotRepeated(t *testing.T) {
-	var r readiness
-	at := time.Unix(1000, 0)
-	for _, step := range []struct {
-		after time.Duration
-		want  bool
-	}{{0, true}, {13 * time.Second, false}, {14 * time.Second, true}, {27 * time.Second, false}, {28 * time.Second, true}} {
-		now := at.Add(step.after)
-		if got := r.begin(now); got != step.want {
-			t.Errorf("behind %v: got %v, want %v", step.after, got, step.want)
-		} else if got {
-			if r.begin(now) {
-				t.Errorf("behind %v: twice at once", step.after)
+	synctest.Test(t, func(t *testing.T) {
+		defer debug.SetGCPercent(usualPercent)
+		r := &readiness{}
+		for _, step := range []struct {
+			wait time.Duration
+			want uint64
+		}{{0, 1}, {leastGap - 1, 0}, {1, 1}, {leastGap - 1, 0}, {1, 1}} {
+			time.Sleep(step.wait)
+			before := counted("/gc/cycles/forced:gc-cycles")
+			r.begin(time.Now())
+			if got := counted("/gc/cycles/forced:gc-cycles") - before; got != step.want {
+				t.Errorf("behind %v more: %d collections, want %d", step.wait, got, step.want)
 			}
-			r.end(now, now.Add(100*time.Millisecond))
 		}
+	})
+}
+
+// There may be more garbage while the process works, but not for long, and none when it rests.
+func TestReadyLetsTheHeapGrow(t *testing.T) {
+	defer debug.SetGCPercent(usualPercent)
+	works := func(seconds int) {
+		for range seconds {
+			garbage = make([]byte, 2*restAllocs)
+			time.Sleep(time.Second)
+		}
+		garbage = nil
 	}
-	r = readiness{}
-	r.begin(at)
-	r.end(at, at.Add(2*time.Second))
-	if r.begin(at.Add(49*time.Second)) || !r.begin(at.Add(50*time.Second)) {
-		t.Error("want one that took two seconds not to be repeated for fifty")
+	for _, tc := range []struct {
+		name          string
+		works, behind int // seconds
+		again         int // at which second more work is foretold, if it is
+		want          bool
+	}{
+		{"at once", 0, 0, 0, true},
+		{"while it works", 29, 0, 0, true},
+		{"a second behind it", 10, 1, 0, true},
+		{"at rest", 10, 3, 0, false},
+		{"the work does not come", 0, 3, 0, false},
+		{"not for ever", 32, 0, 0, false},
+		{"longer if there is more of it", 32, 0, 20, true},
+		{"not for ever either", 53, 0, 20, false},
+		{"again", 40, 0, 35, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &readiness{}
+				r.tell()
+				if tc.again > 0 {
+					time.AfterFunc(time.Duration(tc.again)*time.Second, r.tell)
+				}
+				time.Sleep(time.Second / 2) // it works between its looks
+				works(tc.works)
+				time.Sleep(time.Duration(tc.behind)*time.Second + time.Millisecond)
+				synctest.Wait()
+				if got := loose(); got != tc.want {
+					t.Errorf("got GOGC %d, want more than %d: %v", counted("/gc/gogc:percent"), usualPercent, tc.want)
+				}
+				time.Sleep(2 * looseFor) // the goroutine ends
+				synctest.Wait()
+				if loose() || r.busy.Load() {
+					t.Errorf("at the end GOGC is %d, and its goroutine is there: %v", counted("/gc/gogc:percent"), r.busy.Load())
+				}
+			})
+		})
+	}
+}
+
+// The more is alive, the smaller is the share of garbage.
+func TestGarbageIsBounded(t *testing.T) {
+	defer debug.SetGCPercent(usualPercent)
+	defer func(b []byte) { ballast = b }(ballast)
+	ballast = nil
+	for _, tc := range []struct{ alive, want uint64 }{
+		{0, 0}, {1 << 20, 3 << 20}, {64 << 20, 192 << 20}, {128 << 20, 256 << 20}, {256 << 20, 256 << 20}, {1 << 30, 1 << 30},
+	} {
+		if got := loosen(Reading{Live: tc.alive}); got != tc.want {
+			t.Errorf("with %d bytes alive: %d bytes of garbage, want %d", tc.alive, got, tc.want)
+		}
 	}
 }
 
 func TestReadyIsForWhoHasNotDecided(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "64MiB") // for this process; Go has read it
 	Ready()
-	if !eve.begin(time.Now()) {
+	if eve.busy.Load() {
 		t.Error("the process was made ready beyond its limit")
 	}
-	eve.end(time.Time{}, time.Time{}) // for the next run
 }
