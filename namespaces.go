@@ -24,6 +24,10 @@ type NamespaceOptions struct {
 	Replicas int
 	// MaxBytes limits each stream, in bytes, at least 16 MiB; -1 takes the limit away. Defaults to none.
 	MaxBytes int64
+	// Compression is what the server makes of histories that are written to full blocks: "none", or "s2", which takes a quarter of the disk and
+	// more CPU when many runs wake or close at once. Only histories with one copy can be compressed. What is written already stays as it is, and a
+	// change takes effect when the server starts again. Defaults to none.
+	Compression string
 	// RequireTypes refuses workflows and activities whose types are not registered. Defaults to false.
 	RequireTypes *bool
 	// Description says what the namespace is for, in at most 1,024 bytes.
@@ -45,7 +49,7 @@ func (c *Client) CreateNamespace(ctx context.Context, name string, o *NamespaceO
 		o = &NamespaceOptions{}
 	}
 	a, err := c.namespaces(ctx, "create", namespaceHold, &schemas.NamespaceRequest{
-		Name: name, Partitions: o.Partitions, Replicas: o.Replicas, MaxBytes: o.MaxBytes, RequireTypes: o.RequireTypes, Description: o.Description,
+		Name: name, Partitions: o.Partitions, Replicas: o.Replicas, MaxBytes: o.MaxBytes, Compression: o.Compression, RequireTypes: o.RequireTypes, Description: o.Description,
 		FlowRetention: o.FlowRetention, Retention: o.Retention,
 	})
 	if err != nil {

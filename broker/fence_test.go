@@ -67,10 +67,11 @@ func TestHistoriesFillAtDifferentTimes(t *testing.T) {
 		o       topology.Options
 		want    []int
 	}{
-		{"compressed", 1 << 20, topology.Options{}, []int{0, 64, 128, 192, 256, 320, 384, 448, 0, 64}},
-		{"small messages", 128 << 10, topology.Options{}, []int{0, 64, 64, 64, 64, 64, 64, 64, 0, 64}},
-		{"memory", 1 << 20, topology.Options{Memory: true}, none},
-		{"limited", 1 << 20, topology.Options{MaxBytes: 16 << 20}, none},
+		{"compressed", 1 << 20, topology.Options{Compression: topology.CompressionS2}, []int{0, 64, 128, 192, 256, 320, 384, 448, 0, 64}},
+		{"small messages", 128 << 10, topology.Options{Compression: topology.CompressionS2}, []int{0, 64, 64, 64, 64, 64, 64, 64, 0, 64}},
+		{"not compressed", 1 << 20, topology.Options{}, none},
+		{"memory", 1 << 20, topology.Options{Memory: true, Compression: topology.CompressionS2}, none},
+		{"limited", 1 << 20, topology.Options{MaxBytes: 16 << 20, Compression: topology.CompressionS2}, none},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := fences(t, tc.largest, tc.o); !slices.Equal(got, tc.want) {

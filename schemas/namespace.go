@@ -17,7 +17,9 @@ type NamespaceRequest struct {
 	Partitions int `json:"partitions,omitempty"`
 	Replicas   int `json:"replicas,omitempty"`
 	// MaxBytes limits each stream, in bytes; -1 takes the limit away.
-	MaxBytes     int64  `json:"maxBytes,omitempty"`
+	MaxBytes int64 `json:"maxBytes,omitempty"`
+	// Compression of histories: none or s2.
+	Compression  string `json:"compression,omitempty"`
 	RequireTypes *bool  `json:"requireTypes,omitempty"`
 	Description  string `json:"description,omitempty"`
 	// FlowRetention says how closed runs of flows are kept that say nothing themselves, Retention those of other types: expressions
@@ -51,6 +53,8 @@ type NamespaceInfo struct {
 	Replicas   int             `json:"replicas"`
 	// MaxBytes limits each stream, in bytes; 0 means no limit.
 	MaxBytes int64 `json:"maxBytes"`
+	// Compression of histories: none or s2.
+	Compression string `json:"compression,omitempty"`
 	// RequireTypes refuses workflows and activities whose types are not registered.
 	RequireTypes bool   `json:"requireTypes"`
 	Description  string `json:"description,omitempty"`

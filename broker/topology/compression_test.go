@@ -10,22 +10,32 @@ import (
 // snapshot of the Raft log while the last block is being compressed. Histories with several copies are not compressed, and
 // those that were are changed.
 func TestReplicatedHistoriesAreNotCompressed(t *testing.T) {
-	for replicas, want := range map[int]jetstream.StoreCompression{0: jetstream.S2Compression, 1: jetstream.S2Compression, 3: jetstream.NoCompression, 5: jetstream.NoCompression} {
-		n := &Namespace{Name: "default", Partitions: 1, Replicas: replicas}
+	for _, tc := range []struct {
+		replicas    int
+		compression string
+		want        jetstream.StoreCompression
+	}{
+		{0, CompressionS2, jetstream.S2Compression},
+		{1, CompressionS2, jetstream.S2Compression},
+		{1, CompressionNone, jetstream.NoCompression},
+		{3, CompressionS2, jetstream.NoCompression},
+		{5, CompressionNone, jetstream.NoCompression},
+	} {
+		n := &Namespace{Name: "default", Partitions: 1, Replicas: tc.replicas, Compression: tc.compression}
 		for _, w := range n.streams("v") {
 			if w.Name != n.Name.StreamHistory(0) {
 				if w.Compression != jetstream.NoCompression {
-					t.Errorf("%s with %d replicas: got compression %v, want none", w.Name, replicas, w.Compression)
+					t.Errorf("%s with %d replicas: got compression %v, want none", w.Name, tc.replicas, w.Compression)
 				}
 				continue
 			}
-			if w.Compression != want {
-				t.Errorf("%s with %d replicas: got compression %v, want %v", w.Name, replicas, w.Compression, want)
+			if w.Compression != tc.want {
+				t.Errorf("%s with %d replicas: got compression %v, want %v", w.Name, tc.replicas, w.Compression, tc.want)
 			}
 			have := w.StreamConfig
 			have.Compression = jetstream.S2Compression
-			if next, _ := w.merge(&have); next.Compression != want {
-				t.Errorf("%s with %d replicas: got compression %v after a change, want %v", w.Name, replicas, next.Compression, want)
+			if next, _ := w.merge(&have); next.Compression != tc.want {
+				t.Errorf("%s with %d replicas: got compression %v after a change, want %v", w.Name, tc.replicas, next.Compression, tc.want)
 			}
 		}
 	}

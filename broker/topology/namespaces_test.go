@@ -74,9 +74,9 @@ func TestNamespacesAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*topology.Info{
-		{Namespace: topology.Namespace{Name: "a", Partitions: 1, Replicas: 1, Memory: true}},
-		{Namespace: topology.Namespace{Name: "a-b", Partitions: 1, Replicas: 1, Memory: true}},
-		{Namespace: topology.Namespace{Name: "b", Partitions: 3, Replicas: 1, Memory: true, MaxBytes: 50 << 20, RequireTypes: true, Description: "of b"}},
+		{Namespace: topology.Namespace{Name: "a", Partitions: 1, Replicas: 1, Memory: true, Compression: "none"}},
+		{Namespace: topology.Namespace{Name: "a-b", Partitions: 1, Replicas: 1, Memory: true, Compression: "none"}},
+		{Namespace: topology.Namespace{Name: "b", Partitions: 3, Replicas: 1, Memory: true, MaxBytes: 50 << 20, Compression: "none", RequireTypes: true, Description: "of b"}},
 	}
 	for _, i := range want {
 		i.FlowRetention, i.Retention = topology.DefaultFlowRetention, topology.DefaultRetention
@@ -172,7 +172,7 @@ func TestEnsureChangesWhatMayChange(t *testing.T) {
 		if tc.want.Retention == "" {
 			tc.want.Retention, tc.want.FlowRetention = topology.DefaultRetention, topology.DefaultFlowRetention
 		}
-		tc.want.Name, tc.want.Partitions, tc.want.Replicas, tc.want.Memory = "default", 1, 1, true
+		tc.want.Name, tc.want.Partitions, tc.want.Replicas, tc.want.Memory, tc.want.Compression = "default", 1, 1, true, "none"
 		if d := cmp.Diff([]topology.Namespace{tc.want, tc.want}, []topology.Namespace{*got, seen.Namespace}); d != "" {
 			t.Fatalf("%+v (-want +got):\n%s", tc.o, d)
 		}

@@ -47,6 +47,9 @@ type Options struct {
 	// MaxBytes limits each stream of the namespace, at least 16 MiB; buckets get 64 MiB. A publish beyond it is
 	// refused. -1 takes the limit away. Defaults to what the namespace has, and to none for a new one.
 	MaxBytes int64
+	// Compression of histories: [CompressionNone] or [CompressionS2], which only one copy can have. What is written already stays as it is, and
+	// a change takes effect when the server starts again. Defaults to what the namespace has, and to none for a new one.
+	Compression string
 	// RequireTypes refuses workflows and activities whose types are not registered. Defaults to what the namespace has,
 	// and to false for a new one.
 	RequireTypes *bool
@@ -83,6 +86,12 @@ func (o Options) validate() error {
 	if len(o.Description) > maxDescription || !utf8.ValidString(o.Description) || strings.ContainsFunc(o.Description, unicode.IsControl) {
 		return fmt.Errorf("%w: Description has %d bytes: use at most %d of text without control characters", ErrInvalidOptions, len(o.Description), maxDescription)
 	}
+	switch {
+	case o.Compression != "" && o.Compression != CompressionNone && o.Compression != CompressionS2:
+		return fmt.Errorf("%w: Compression is %q: use none or s2, or leave it out for what the namespace has", ErrInvalidOptions, o.Compression)
+	case o.Compression == CompressionS2 && o.Replicas > 1:
+		return errCopies(o.Replicas)
+	}
 	for _, r := range []struct{ field, text string }{{"FlowRetention", o.FlowRetention}, {"Retention", o.Retention}} {
 		if r.text == "" {
 			continue
@@ -92,6 +101,16 @@ func (o Options) validate() error {
 		}
 	}
 	return validateSize(o.Replicas, o.MaxBytes)
+}
+
+// How the server keeps full blocks of histories.
+const (
+	CompressionNone = "none"
+	CompressionS2   = "s2"
+)
+
+func errCopies(replicas int) error {
+	return fmt.Errorf("%w: Compression is s2: histories with %d copies cannot be compressed, leave it out or set it to none", ErrInvalidOptions, replicas)
 }
 
 // What holds for closed runs that say nothing, in a namespace that says nothing.

@@ -171,7 +171,7 @@ func (s *service) create(q *schemas.NamespaceRequest) (any, error) {
 	defer cancel()
 	o := Options{
 		Namespace: q.Name, Partitions: q.Partitions, Replicas: cmp.Or(q.Replicas, s.o.Replicas), Memory: s.o.Memory, Synced: s.o.Synced,
-		MaxBytes: q.MaxBytes, RequireTypes: q.RequireTypes, Description: q.Description,
+		MaxBytes: q.MaxBytes, Compression: q.Compression, RequireTypes: q.RequireTypes, Description: q.Description,
 		FlowRetention: q.FlowRetention, Retention: q.Retention, Version: s.o.Version, Logger: s.o.Logger,
 	}
 	// The default of this server is for new ones: one that exists keeps its storage and its copies.
@@ -278,7 +278,7 @@ func response(i *Info) *schemas.NamespaceResponse {
 func (i *Info) wire() schemas.NamespaceInfo {
 	w := schemas.NamespaceInfo{
 		Name: string(i.Name), Status: schemas.NamespaceReady, Partitions: i.Partitions, Replicas: i.Replicas, MaxBytes: i.MaxBytes,
-		FlowRetention: i.FlowRetention, Retention: i.Retention,
+		Compression: i.Compression, FlowRetention: i.FlowRetention, Retention: i.Retention,
 		RequireTypes: i.RequireTypes, Description: i.Description, Storage: "file", CreatedAt: schemas.At(i.Created), Lists: i.Lists,
 	}
 	if i.Deleting {

@@ -26,6 +26,7 @@ const (
 	// let a stream change that.
 	metaRelaxed     = "drover.relaxed"
 	metaDescription = "drover.description"
+	metaCompression = "drover.compression"
 	// Left out, the defaults of the version that reads it hold.
 	metaFlowRetention = "drover.flow-retention"
 	metaRetention     = "drover.retention"
@@ -42,7 +43,7 @@ const (
 	// A bucket holds a few keys of less than 1 KiB each.
 	bucketBytes = 64 << 20
 	// historyRecords is a limit of records per run that no run comes near. NATS 2.15.2 fills blocks of 4 MiB in a stream with such a
-	// limit, and of 8 MiB in one without any; a full block is compressed in one piece, and everything else waits (ADR 0035).
+	// limit, and of 8 MiB in one without any; a full block is read and compressed in one piece, and everything else waits (ADR 0035).
 	historyRecords = 1 << 40
 )
 
@@ -87,6 +88,7 @@ func (n *Namespace) signals(version string) wanted {
 	if n.Relaxed {
 		w.Metadata[metaRelaxed] = "true"
 	}
+	w.Metadata[metaCompression] = n.Compression
 	if n.Description != "" {
 		w.Metadata[metaDescription] = n.Description
 	}
@@ -111,7 +113,7 @@ func (n *Namespace) streams(version string) []wanted {
 		// A replicated stream that is started again cuts its store back to the last snapshot of its Raft log. NATS 2.15.2
 		// compresses the last block behind the back of that cut, and then writes on behind where the block used to end: the
 		// copy is lost, and with two such copies the quorum.
-		if n.Replicas <= 1 {
+		if n.Replicas <= 1 && n.Compression == CompressionS2 {
 			history.Compression = jetstream.S2Compression
 		}
 		history.AllowAtomicPublish = n.Synced && !n.Memory && n.Replicas <= 1

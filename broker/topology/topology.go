@@ -45,6 +45,8 @@ type Namespace struct {
 	Replicas   int   // of each stream
 	Memory     bool  // streams are in memory, not in files
 	MaxBytes   int64 // limit of each stream, in bytes; 0 = none
+	// Compression is what the server makes of full blocks of histories: [CompressionNone] or [CompressionS2].
+	Compression string
 	// Synced namespaces are on a server of ours that syncs every write. Their histories take several records with one sync.
 	Synced bool
 	// Relaxed namespaces were made on such a server. Their tasks and alarms, which an owner can repeat from the histories
@@ -67,7 +69,7 @@ func (n *Namespace) String() string {
 	if n.MaxBytes > 0 {
 		s += fmt.Sprintf(" max-bytes=%d", n.MaxBytes)
 	}
-	s += unless("retention-flows", n.FlowRetention, DefaultFlowRetention) + unless("retention", n.Retention, DefaultRetention)
+	s += unless("compression", n.Compression, CompressionNone) + unless("retention-flows", n.FlowRetention, DefaultFlowRetention) + unless("retention", n.Retention, DefaultRetention)
 	if n.RequireTypes {
 		s += " require-types=true"
 	}
@@ -197,6 +199,13 @@ func (o Options) merge(have *jetstream.StreamConfig, name subject.Namespace) (*N
 	if o.RequireTypes != nil {
 		ns.RequireTypes = *o.RequireTypes
 	}
+	if ns.Replicas > 1 {
+		if o.Compression == CompressionS2 {
+			return nil, errCopies(ns.Replicas)
+		}
+		ns.Compression = CompressionNone
+	}
+	ns.Compression = cmp.Or(o.Compression, ns.Compression)
 	ns.Description = cmp.Or(o.Description, ns.Description)
 	ns.FlowRetention = cmp.Or(o.FlowRetention, ns.FlowRetention)
 	ns.Retention = cmp.Or(o.Retention, ns.Retention)
@@ -228,10 +237,20 @@ func readAny(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, 
 	return &Namespace{
 		Name: name, Partitions: p, Replicas: have.Replicas,
 		Memory: have.Storage == jetstream.MemoryStorage, MaxBytes: max(have.MaxBytes, 0),
-		Relaxed:      have.Metadata[metaRelaxed] == "true",
+		Relaxed: have.Metadata[metaRelaxed] == "true", Compression: compression(have),
 		RequireTypes: have.Metadata[metaRequireTypes] == "true", Description: have.Metadata[metaDescription],
 		FlowRetention: cmp.Or(have.Metadata[metaFlowRetention], DefaultFlowRetention), Retention: cmp.Or(have.Metadata[metaRetention], DefaultRetention),
 	}, nil
+}
+
+// compression tells how histories are kept. Versions before ADR 0045 compressed all that have one copy, and said nothing of it.
+func compression(have *jetstream.StreamConfig) string {
+	switch said := have.Metadata[metaCompression]; {
+	case have.Replicas > 1 || said == CompressionNone:
+		return CompressionNone
+	default:
+		return CompressionS2
+	}
 }
 
 // fresh is a namespace that does not exist yet.
@@ -239,7 +258,7 @@ func (o Options) fresh() *Namespace {
 	return &Namespace{
 		Name: subject.Namespace(o.Namespace), Memory: o.Memory, MaxBytes: max(o.MaxBytes, 0),
 		Partitions: cmp.Or(o.Partitions, defaultPartitions), Replicas: cmp.Or(o.Replicas, 1),
-		Synced: o.Synced, Relaxed: o.Synced && !o.Memory && o.Replicas <= 1,
+		Synced: o.Synced, Relaxed: o.Synced && !o.Memory && o.Replicas <= 1, Compression: cmp.Or(o.Compression, CompressionNone),
 		RequireTypes: o.RequireTypes != nil && *o.RequireTypes, Description: o.Description,
 		FlowRetention: cmp.Or(o.FlowRetention, DefaultFlowRetention), Retention: cmp.Or(o.Retention, DefaultRetention),
 	}

@@ -69,8 +69,8 @@ func TestNamespaceCommands(t *testing.T) {
 	on := func(stdin string, args ...string) result {
 		return command(stdin, append(args, "--nats", s.URL, "--timeout", "30s")...)
 	}
-	on("", "namespace", "create", "shop", "--partitions", "2", "--max-bytes", "64MiB", "--description", "of the shop").
-		want(t, exitDone, "namespace shop has 2 partitions, 1 replicas, storage memory, limit 64.0MiB\n")
+	on("", "namespace", "create", "shop", "--partitions", "2", "--max-bytes", "64MiB", "--compression", "s2", "--description", "of the shop").
+		want(t, exitDone, "namespace shop has 2 partitions, 1 replicas, storage memory, limit 64.0MiB, histories compressed by s2\n")
 	if r := on("", "start", "greet", "--id", "g", "-n", "shop"); r.code != exitDone {
 		t.Fatalf("got %+v", r)
 	}
@@ -94,12 +94,13 @@ func TestNamespaceCommands(t *testing.T) {
 		t.Fatalf("got %v", names)
 	}
 	r = on("", "namespace", "describe", "shop")
-	for _, want := range []string{"namespace    shop\n", "description  of the shop\n", "partitions   2\n", "  KIND ", "  history "} {
+	for _, want := range []string{"namespace    shop\n", "description  of the shop\n", "partitions   2\n", "compression  s2\n", "  KIND ", "  history "} {
 		if r.code != exitDone || !strings.Contains(r.stdout, want) {
 			t.Fatalf("got %+v, want %q in it", r, want)
 		}
 	}
 	on("", "namespace", "create", "shop", "--partitions", "3").want(t, exitFailed, "", `namespace create "shop"`, "is 2, want 3", "fixed")
+	on("", "namespace", "create", "shop", "--compression", "zip").want(t, exitUsage, "", `Compression is "zip"`, "use none or s2")
 	on("", "namespace", "describe", "nobody").want(t, exitFailed, "", "no such namespace", "drover namespace list")
 	on("", "namespace", "delete", "nobody", "--yes").want(t, exitFailed, "", "no such namespace")
 	on("", "namespace", "delete", "shop", "--yes").want(t, exitFailed, "", "runs are open: 1", `"g"`)
