@@ -22,6 +22,7 @@ const (
 	sweepPause = 100 * time.Millisecond
 	sweepRest  = time.Second
 	sweepLimit = 2 * time.Second // the audit takes alarms for overdue behind five
+	turnLimit  = 4 * time.Second // behind it nobody waits for a turn
 	sweepShare = 100
 	fewScraps  = 1024
 	mostScraps = 4096
@@ -95,9 +96,9 @@ func (s *spell) sweep(ctx context.Context) {
 		if since.IsZero() {
 			since = time.Now()
 		}
-		old := time.Since(since) >= sweepLimit
-		batch, waiting := s.purge(ctx, batch, old)
-		batch, later := s.share(batch, old)
+		age := time.Since(since)
+		batch, waiting := s.purge(ctx, batch, age)
+		batch, later := s.share(batch, age >= sweepLimit)
 		s.look(ctx, s.eraseAll(ctx, batch))
 		later = append(waiting, later...)
 		s.mu.Lock()
@@ -137,10 +138,10 @@ func (s *spell) share(batch []scrap, old bool) (now, later []scrap) {
 // purge removes everything before the first alarm that is needed, if that is worth its while, and returns what is left to
 // delete, and what waits for a purge that is. A stream that may have lost its end since it was read is left alone: there may be
 // other alarms on those numbers. One server loses nothing while the connection lives; of several it is not known.
-func (s *spell) purge(ctx context.Context, batch []scrap, old bool) (rest, waiting []scrap) {
+func (s *spell) purge(ctx context.Context, batch []scrap, age time.Duration) (rest, waiting []scrap) {
 	s.mu.Lock()
 	keep, stays := s.book.lowest(), s.book.alarms.Len()
-	may, wait := s.epoch == 0 && !s.noPurge, s.rings() && !old
+	may, rings := s.epoch == 0 && !s.noPurge, s.rings()
 	s.mu.Unlock()
 	if !may || !s.lease.Valid() || s.conn.NATS().ConnectedClusterName() != "" {
 		return batch, nil
@@ -154,10 +155,16 @@ func (s *spell) purge(ctx context.Context, batch []scrap, old bool) (rest, waiti
 		}
 	}
 	switch n := len(waiting); {
-	case wait && n < max(worthPurge, stays/purgeShare):
+	case rings && age < sweepLimit && n < max(worthPurge, stays/purgeShare):
 		return rest, waiting
 	case n < worthPurge+stays/staysPerDeletion:
 		return append(waiting, rest...), nil
+	}
+	began := time.Now()
+	if s.purges.take(began) {
+		defer func() { s.purges.done(began, time.Now()) }()
+	} else if rings && age < turnLimit {
+		return rest, waiting
 	}
 	purged := make(chan error, 1)
 	s.outbox.PurgeBelow(s.ns.StreamAlarms(s.partition), keep, func(err error) { purged <- err })

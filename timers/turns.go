@@ -1,0 +1,35 @@
+package timers
+
+import (
+	"sync"
+	"time"
+)
+
+// turnShare is how many times as long as the last purge took the next one waits.
+const turnShare = 4
+
+// turns lets the partitions of a worker purge one after the other. They are woken at the same pace, so that all of them would purge at once:
+// each purge takes a core for some 20 ms of a burst, with the block that the server loads and the state that it writes, and with four of them nobody
+// else would have one (ADR 0045).
+type turns struct {
+	mu   sync.Mutex
+	busy bool
+	next time.Time
+}
+
+// take tells whether a purge may begin now; done must follow then.
+func (t *turns) take(now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.busy || now.Before(t.next) {
+		return false
+	}
+	t.busy = true
+	return true
+}
+
+func (t *turns) done(began, ended time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.busy, t.next = false, ended.Add(turnShare*ended.Sub(began))
+}
