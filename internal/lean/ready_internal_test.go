@@ -1,6 +1,8 @@
 package lean
 
 import (
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"runtime/metrics"
 	"testing"
@@ -22,7 +24,7 @@ func loose() bool { return counted("/gc/gogc:percent") > usualPercent }
 func TestReadyIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer debug.SetGCPercent(usualPercent)
-		r := &readiness{}
+		r := &readiness{most: readyMost}
 		for _, step := range []struct {
 			wait time.Duration
 			want uint64
@@ -65,7 +67,7 @@ func TestReadyLetsTheHeapGrow(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := &readiness{}
+				r := &readiness{most: readyMost}
 				r.tell()
 				if tc.again > 0 {
 					time.AfterFunc(time.Duration(tc.again)*time.Second, r.tell)
@@ -92,10 +94,11 @@ func TestGarbageIsBounded(t *testing.T) {
 	defer debug.SetGCPercent(usualPercent)
 	defer func(b []byte) { ballast = b }(ballast)
 	ballast = nil
+	r := &readiness{most: readyMost}
 	for _, tc := range []struct{ alive, want uint64 }{
 		{0, 0}, {1 << 20, 3 << 20}, {64 << 20, 192 << 20}, {128 << 20, 256 << 20}, {256 << 20, 256 << 20}, {1 << 30, 1 << 30},
 	} {
-		if got := loosen(Reading{Live: tc.alive}); got != tc.want {
+		if got := r.loosen(Reading{Live: tc.alive}); got != tc.want {
 			t.Errorf("with %d bytes alive: %d bytes of garbage, want %d", tc.alive, got, tc.want)
 		}
 	}
@@ -106,5 +109,26 @@ func TestReadyIsForWhoHasNotDecided(t *testing.T) {
 	Ready()
 	if eve.busy.Load() {
 		t.Error("the process was made ready beyond its limit")
+	}
+}
+
+// A small container is not filled with garbage.
+func TestReadyMindsTheContainer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "memory.max")
+	if got := mostOf(file); got != readyMost {
+		t.Errorf("without a container: %d bytes, want %d", got, readyMost)
+	}
+	for limit, want := range map[string]uint64{"max\n": readyMost, "268435456\n": 64 << 20, "68719476736\n": readyMost, "": readyMost} {
+		if err := os.WriteFile(file, []byte(limit), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := mostOf(file); got != want {
+			t.Errorf("with a limit of %q: %d bytes, want %d", limit, got, want)
+		}
+	}
+	defer debug.SetGCPercent(usualPercent)
+	small := &readiness{most: 64 << 20}
+	if got, alive := small.loosen(Reading{Live: 100 << 20}), uint64(100<<20+len(ballast)); got != alive {
+		t.Errorf("with 100 MB alive of 256: %d bytes of garbage, want %d, as Go has it", got, alive)
 	}
 }
