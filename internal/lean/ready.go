@@ -26,7 +26,7 @@ const (
 	readyPiece = 4 << 20
 )
 
-var eve = readiness{most: mostOf(containerLimit)}
+var eve = readiness{most: mostOf(containerLimit), read: Read}
 
 // readiness makes the process ready for work, on one goroutine, which ends when no more work is foretold.
 type readiness struct {
@@ -34,6 +34,7 @@ type readiness struct {
 	busy     atomic.Bool  // the goroutine is there
 	notAgain time.Time    // before then no memory is taken; the goroutine's
 	most     uint64       // readyMost, or less
+	read     func() Reading
 }
 
 // Ready makes the process ready for much work that begins in some hundred milliseconds, while it has little to do; it returns at once. What has
@@ -73,7 +74,7 @@ func (r *readiness) run() {
 
 // begin lets the heap grow, and takes memory for it if that is due.
 func (r *readiness) begin(now time.Time) {
-	m := Read()
+	m := r.read()
 	grows := r.loosen(m)
 	if m.Live > r.most || now.Before(r.notAgain) {
 		return
@@ -86,13 +87,13 @@ func (r *readiness) begin(now time.Time) {
 // attend lets the heap grow while there is work, and returns the last word of it.
 func (r *readiness) attend() (told int64) {
 	looks := 0
-	for allocs := Read().Allocs; ; {
+	for allocs := r.read().Allocs; ; {
 		told = r.told.Load()
 		if looks == restLooks || time.Since(time.Unix(0, told)) > looseFor {
 			return told
 		}
 		time.Sleep(lookEvery)
-		m := Read()
+		m := r.read()
 		if looks++; m.works(allocs) {
 			looks = 0
 		}

@@ -5,12 +5,11 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-var garbage []byte // keeps what is made off the stack
 
 func counted(name string) uint64 {
 	s := []metrics.Sample{{Name: name}}
@@ -24,7 +23,7 @@ func loose() bool { return counted("/gc/gogc:percent") > usualPercent }
 func TestReadyIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer debug.SetGCPercent(usualPercent)
-		r := &readiness{most: readyMost}
+		r := &readiness{most: readyMost, read: Read}
 		for _, step := range []struct {
 			wait time.Duration
 			want uint64
@@ -42,13 +41,6 @@ func TestReadyIsNotRepeated(t *testing.T) {
 // There may be more garbage while the process works, but not for long, and none when it rests.
 func TestReadyLetsTheHeapGrow(t *testing.T) {
 	defer debug.SetGCPercent(usualPercent)
-	works := func(seconds int) {
-		for range seconds {
-			garbage = make([]byte, 2*restAllocs)
-			time.Sleep(time.Second)
-		}
-		garbage = nil
-	}
 	for _, tc := range []struct {
 		name          string
 		works, behind int // seconds
@@ -67,13 +59,17 @@ func TestReadyLetsTheHeapGrow(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := &readiness{most: readyMost}
+				var allocs atomic.Uint64
+				r := &readiness{most: readyMost, read: func() Reading { return Reading{Allocs: allocs.Load(), Live: 8 << 20} }}
 				r.tell()
 				if tc.again > 0 {
 					time.AfterFunc(time.Duration(tc.again)*time.Second, r.tell)
 				}
 				time.Sleep(time.Second / 2) // it works between its looks
-				works(tc.works)
+				for range tc.works {
+					allocs.Add(restAllocs + 1)
+					time.Sleep(time.Second)
+				}
 				time.Sleep(time.Duration(tc.behind)*time.Second + time.Millisecond)
 				synctest.Wait()
 				if got := loose(); got != tc.want {
