@@ -245,12 +245,10 @@ func readAny(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, 
 
 // compression tells how histories are kept. Versions before ADR 0045 compressed all that have one copy, and said nothing of it.
 func compression(have *jetstream.StreamConfig) string {
-	switch said := have.Metadata[metaCompression]; {
-	case have.Replicas > 1 || said == CompressionNone:
+	if have.Replicas > 1 {
 		return CompressionNone
-	default:
-		return CompressionS2
 	}
+	return cmp.Or(have.Metadata[metaCompression], CompressionS2)
 }
 
 // fresh is a namespace that does not exist yet.

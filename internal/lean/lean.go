@@ -11,7 +11,7 @@
 //     at least and a minute at most. On a machine that is short of CPU a collection takes long because others work.
 //   - It is for the main function of a process, once: memory is that of all.
 //
-// While there is work, and little is alive, it does the opposite: [Ballast]. So it does before work that is foretold: [Ready].
+// While there is work, and little is alive, it does the opposite: [Ballast]. So it does before work that is foretold, and for as long as that lasts: [Ready].
 //
 // Considered: a lower GOGC, or a limit of memory. Both cost time while there is work; this costs time when there is none.
 package lean
