@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// turnShare is how many times as long as the last purge took the next one waits.
-const turnShare = 4
+// turnShare is how many times as long as the last purge took the next one waits. What a purge removes costs the same whenever it is removed; the
+// block that is loaded for it and the state that is written behind it are each purge's own.
+const turnShare = 16
 
 // turns lets the partitions of a worker purge one after the other. They are woken at the same pace, so that all of them would purge at once:
 // each purge takes a core for some 20 ms of a burst, with the block that the server loads and the state that it writes, and with four of them nobody

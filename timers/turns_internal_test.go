@@ -14,11 +14,11 @@ func TestPurgesTakeTurns(t *testing.T) {
 	}
 	ended := at.Add(20 * time.Millisecond)
 	turns.done(at, ended)
-	if turns.take(ended.Add(80*time.Millisecond - 1)) {
-		t.Error("a purge began right behind one that took 20 ms, want it to wait for 80")
+	if turns.take(ended.Add(320*time.Millisecond - 1)) {
+		t.Error("a purge began right behind one that took 20 ms, want it to wait for 320")
 	}
-	if !turns.take(ended.Add(80 * time.Millisecond)) {
-		t.Error("no purge behind 80 ms")
+	if !turns.take(ended.Add(320 * time.Millisecond)) {
+		t.Error("no purge behind 320 ms")
 	}
 	turns.done(ended, ended)
 	if !turns.take(ended) {
