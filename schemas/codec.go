@@ -34,14 +34,37 @@ func Marshal(v any) ([]byte, error) {
 	if r, ok := v.(*Record); ok && r != nil {
 		return marshalRecord(r)
 	}
-	return marshalNamed(v)
-}
-
-// marshalNamed encodes with the names of the fields.
-func marshalNamed(v any) ([]byte, error) {
 	r := room.Take()
 	defer r.Leave()
-	e := encoder{b: append(r.Bytes(), Version)}
+	b, err := appendNamed(r.Bytes(), v)
+	if err != nil {
+		return nil, err
+	}
+	return r.Keep(b), nil
+}
+
+// MarshalTo encodes v as [Marshal] does, and calls use with the body, which may be read until that returns. It is for what is
+// sent at once: such a body takes no memory of its own. Errors are those of encoding, or what use returns.
+func MarshalTo(v any, use func(body []byte) error) error {
+	if record, ok := v.(*Record); ok && record != nil {
+		b, err := marshalRecord(record)
+		if err != nil {
+			return err
+		}
+		return use(b)
+	}
+	r := room.Take()
+	defer r.Leave()
+	b, err := appendNamed(r.Bytes(), v)
+	if err != nil {
+		return err
+	}
+	return use(r.Use(b))
+}
+
+// appendNamed encodes with the names of the fields.
+func appendNamed(b []byte, v any) ([]byte, error) {
+	e := encoder{b: append(b, Version)}
 	var err error
 	if p, value := planned(v); p != nil {
 		err = e.value(p, value)
@@ -51,25 +74,44 @@ func marshalNamed(v any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
 	}
-	return r.Keep(e.b), nil
+	return e.b, nil
 }
 
 // MarshalJSON encodes v as a JSON body.
 func MarshalJSON(v any) ([]byte, error) {
-	if p, value := planned(v); p != nil {
-		r := room.Take()
-		defer r.Leave()
-		e := jsonEncoder{b: r.Bytes()}
-		if e.value(p, value); e.err != nil {
-			return nil, fmt.Errorf("schemas: encode %T: %w", v, e.err)
-		}
-		return r.Keep(e.b), nil
-	}
-	b, err := json.Marshal(v)
+	r := room.Take()
+	defer r.Leave()
+	b, err := appendJSON(r.Bytes(), v)
 	if err != nil {
-		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
+		return nil, err
 	}
-	return b, nil
+	return r.Keep(b), nil
+}
+
+// MarshalJSONTo encodes v as [MarshalJSON] does, and is otherwise like [MarshalTo].
+func MarshalJSONTo(v any, use func(body []byte) error) error {
+	r := room.Take()
+	defer r.Leave()
+	b, err := appendJSON(r.Bytes(), v)
+	if err != nil {
+		return err
+	}
+	return use(r.Use(b))
+}
+
+func appendJSON(b []byte, v any) ([]byte, error) {
+	e := jsonEncoder{b: b}
+	if p, value := planned(v); p != nil {
+		e.value(p, value)
+	} else {
+		var plain []byte
+		plain, e.err = json.Marshal(v)
+		e.b = append(e.b, plain...)
+	}
+	if e.err != nil {
+		return nil, fmt.Errorf("schemas: encode %T: %w", v, e.err)
+	}
+	return e.b, nil
 }
 
 // Unmarshal decodes a body, msgpack or JSON, into v. Errors wrap [ErrEmpty], [ErrVersion] or [ErrMalformed].

@@ -52,8 +52,8 @@ func marshalRecord(r *Record) ([]byte, error) {
 	return pack.Keep(packed), nil
 }
 
-// unpack returns what follows the version of a compact record.
-func unpack(packed []byte) ([]byte, error) {
+// unpack returns what follows the version of a compact record, in the memory of b if that is enough.
+func unpack(b, packed []byte) ([]byte, error) {
 	n, err := s2.DecodedLen(packed)
 	if err == nil && (n > MaxBody || n > maxPacked*(1+len(packed))) {
 		err = fmt.Errorf("%d bytes unpack to %d", len(packed), n)
@@ -61,7 +61,7 @@ func unpack(packed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	b, err := s2.Decode(nil, packed)
+	b, err = s2.Decode(b, packed)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
@@ -74,7 +74,7 @@ func Unpacked(body []byte) ([]byte, error) {
 	if len(body) == 0 || body[0] != versionPacked {
 		return body, nil
 	}
-	return unpack(body[1:])
+	return unpack(nil, body[1:])
 }
 
 // appendRecord appends a record's compact body.
@@ -146,10 +146,13 @@ func (r *reader) compactEvent() (e Event) {
 // decodeRecord reads what follows the version of a compact record.
 func decodeRecord(version byte, b []byte, record *Record) error {
 	if version == versionPacked {
+		plain := room.Take() // nothing that is decoded points into it
+		defer plain.Leave()
 		var err error
-		if b, err = unpack(b); err != nil {
+		if b, err = unpack(plain.Bytes(), b); err != nil {
 			return err
 		}
+		b = plain.Use(b)
 	}
 	if len(b) > MaxBody {
 		return fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMalformed, len(b), MaxBody)

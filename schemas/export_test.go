@@ -3,7 +3,7 @@ package schemas
 import "bytes"
 
 // MarshalNamed encodes with the names of fields, as everything but records is, and records were.
-var MarshalNamed = marshalNamed
+func MarshalNamed(v any) ([]byte, error) { return appendNamed(nil, v) }
 
 // Quick decodes by a plan alone, and Library without one; a compact body has only the first.
 func Quick(body []byte, v any) bool { return quick(body[1:], v) }

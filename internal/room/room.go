@@ -1,5 +1,5 @@
 // Package room lends memory to encode in. How large a body will be is known only at its end, and some bodies are kept for long:
-// so they are encoded in a room, and copied out of it in just their size.
+// so they are encoded in a room, and copied out of it in just their size. What is not kept for longer than the room is used where it stands.
 //
 // It is a package of its own because schemas is pure and knows no sync; whose memory a body was encoded in can be seen by nobody.
 package room
@@ -34,8 +34,15 @@ func (r *Room) Keep(body []byte) []byte {
 	if cap(body) > most {
 		return body
 	}
-	r.b = body[:0]
-	return slices.Clone(body)
+	return slices.Clone(r.Use(body))
+}
+
+// Use returns a body that was appended to Bytes, which may be read until Leave. Its memory is the room's from now on, unless it is very large.
+func (r *Room) Use(body []byte) []byte {
+	if cap(body) <= most {
+		r.b = body[:0]
+	}
+	return body
 }
 
 // Leave gives the room to others.
