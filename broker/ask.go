@@ -109,19 +109,21 @@ func (p *partition) request(r *run, w execution.Wanted) {
 	p.nextAsk++
 	a := &ask{id: p.nextAsk, startedID: w.StartedID, at: p.now(), sticky: r.sticky != "", confirmed: w.Started}
 	a.token = r.state.Run + "." + strconv.FormatInt(a.startedID, 10) + "." + strconv.FormatUint(p.fence, 36) + "." + strconv.FormatUint(a.id, 36)
-	subj, encode := p.b.ns.Decide(r.state.Start.WorkflowType), schemas.MarshalJSON
+	subj, encode := p.b.ns.Decide(r.state.Start.WorkflowType), schemas.MarshalJSONTo
 	if a.sticky {
-		subj, encode = p.b.ns.DecideSticky(r.state.Start.WorkflowType, r.sticky), schemas.Marshal
+		subj, encode = p.b.ns.DecideSticky(r.state.Start.WorkflowType, r.sticky), schemas.MarshalTo
 	}
-	body, err := encode(p.task(r, a))
+	err := encode(p.task(r, a), func(body []byte) error {
+		r.ask, r.held = a, false
+		p.asks[a.id] = r
+		if err := p.b.conn.PublishReply(subj, p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
+			p.log.WithError(err).Warn("a decision task cannot be sent")
+		}
+		return nil
+	})
 	if err != nil {
 		p.log.WithError(err).WithField("workflow", r.wid).Error("a decision task cannot be encoded")
 		return
-	}
-	r.ask, r.held = a, false
-	p.asks[a.id] = r
-	if err := p.b.conn.PublishReply(subj, p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
-		p.log.WithError(err).Warn("a decision task cannot be sent")
 	}
 	p.sweepLater()
 	p.lookForSilent(silentAfter)

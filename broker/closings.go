@@ -24,6 +24,7 @@ type Closing struct {
 type closings struct {
 	from, to uint64 // from is 0 if there are none
 	runs     []Closing
+	before   int  // how many there were the last time
 	later    bool // a timer runs
 }
 
@@ -42,6 +43,9 @@ func (p *partition) noteClosing(r *run, c *commit) {
 	}
 	n.to = c.sequence
 	if c.events[len(c.events)-1].Type().Closes() { // nothing follows that
+		if n.runs == nil {
+			n.runs = make([]Closing, 0, n.before+1)
+		}
 		n.runs = append(n.runs, Closing{Sequence: c.sequence, Line: lineOf(r.state)})
 	}
 	switch {
@@ -59,7 +63,7 @@ func (p *partition) noteClosing(r *run, c *commit) {
 func (p *partition) tellClosings() {
 	if n := &p.closings; n.from != 0 {
 		p.b.o.Closed(p.n, n.from, n.to, n.runs)
-		n.from, n.runs = 0, nil
+		n.from, n.runs, n.before = 0, nil, len(n.runs)
 	}
 }
 

@@ -101,15 +101,13 @@ func (p *partition) publish(r *run) {
 // gather takes what the run's next record holds off what is pending: as many groups as fit one message.
 func (p *partition) gather(r *run) *commit {
 	c := &commit{first: r.pending[0].events[0].ID, sequence: p.last + 1}
-	n, events := 0, 0
+	n := 0
 	for n < len(r.pending) && (n == 0 || c.size+r.pending[n].size < p.b.recordLimit/2) {
 		c.size += r.pending[n].size
-		events += len(r.pending[n].events)
 		n++
 	}
-	c.events = make([]schemas.Event, 0, events)
 	for _, g := range r.pending[:n] {
-		c.events = append(c.events, g.events...)
+		c.events = join(c.events, g.events)
 		c.adopt(g)
 		c.positions = g.positions
 	}
