@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/droverhq/drover/internal/shortid"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -108,7 +109,7 @@ func (k *parked) pack(b []byte) []byte {
 		b = binary.AppendVarint(b, int64(k.due-k.at)) // shorter than the instant
 		b = binary.LittleEndian.AppendUint64(b, k.mark)
 	}
-	return append(b, k.run...)
+	return shortid.Append(b, k.run)
 }
 
 // unpack reads what pack wrote.
@@ -132,7 +133,7 @@ func unpack(b []byte) *parked {
 		b = b[max(n, 0):]
 		k.at, k.mark, b = k.due-schemas.Timestamp(before), binary.LittleEndian.Uint64(b), b[8:]
 	}
-	k.run = string(b)
+	k.run = shortid.Text(b)
 	return k
 }
 

@@ -1,21 +1,34 @@
 package timers
 
 import (
+	"math"
 	"slices"
+	"time"
 
 	"github.com/droverhq/drover/internal/dense"
 )
 
 // alarm is one run's alarm. There may be a million of them, so it has no pointers, and the book holds all that there is of it
-// in some 115 bytes.
+// in some 95 bytes.
 type alarm struct {
 	seq   uint64 // of its message
 	fence uint64 // of the owner who armed it; 0 if unknown
 	due   int64  // Unix nanoseconds, by the server's clock
-	at    int64  // when to ring: due, or later if a ring was not stored
+	late  uint32 // how much later than due to ring, in tenths of a second: 0 unless a ring was not stored
 	place int32  // in the queue; ringing when it is not there
 	// Its neighbours in the order of their messages; nobody if there is none.
 	before, behind dense.ID
+}
+
+// tenth is what late counts, in nanoseconds.
+const tenth = int64(100 * time.Millisecond)
+
+// at is when to ring, in Unix nanoseconds.
+func (a *alarm) at() int64 { return a.due + int64(a.late)*tenth }
+
+// ringAt lets an alarm ring at a time: not before it, and by a tenth of a second later at most.
+func (a *alarm) ringAt(at int64) {
+	a.late = uint32(min(max(at-a.due+tenth-1, 0)/tenth, math.MaxUint32))
 }
 
 const (

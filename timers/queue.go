@@ -8,7 +8,7 @@ import "github.com/droverhq/drover/internal/dense"
 // put queues an alarm for a time, or moves it to where that says.
 func (b *book) put(id dense.ID, at int64) {
 	a := b.alarms.At(id)
-	a.at = at
+	a.ringAt(at)
 	if a.place == ringing {
 		b.queue = append(b.queue, id)
 		a.place = int32(len(b.queue) - 1)
@@ -18,7 +18,7 @@ func (b *book) put(id dense.ID, at int64) {
 
 // next takes out the first alarm if it is to ring at now or earlier.
 func (b *book) next(now int64) (dense.ID, bool) {
-	if len(b.queue) == 0 || b.alarms.At(b.queue[0]).at > now {
+	if len(b.queue) == 0 || b.alarms.At(b.queue[0]).at() > now {
 		return 0, false
 	}
 	id := b.queue[0]
@@ -45,12 +45,12 @@ func (b *book) seat(i int, id dense.ID) {
 	b.alarms.At(id).place = int32(i)
 }
 
-func (b *book) at(i int) int64 { return b.alarms.At(b.queue[i]).at }
+func (b *book) at(i int) int64 { return b.alarms.At(b.queue[i]).at() }
 
 // settle moves the alarm at a place up or down to where it belongs.
 func (b *book) settle(i int) {
 	id := b.queue[i]
-	at := b.alarms.At(id).at
+	at := b.alarms.At(id).at()
 	for i > 0 && at < b.at((i-1)/2) {
 		b.seat(i, b.queue[(i-1)/2])
 		i = (i - 1) / 2

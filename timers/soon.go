@@ -60,7 +60,7 @@ func (s *spell) soon() *schemas.Rings {
 	}
 	q := &schemas.Rings{V: schemas.Version}
 	for _, id := range ids {
-		s.book.put(id, s.book.alarms.At(id).at)
+		s.book.put(id, s.book.alarms.At(id).at())
 		if wid, _, ok := strings.Cut(string(s.book.alarms.Text(id)), "."); ok {
 			q.Soon = append(q.Soon, wid)
 		}

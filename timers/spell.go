@@ -175,7 +175,7 @@ func (s *spell) take(m post.Stored) {
 		return
 	}
 	s.mu.Lock()
-	first, ok := s.book.note(strings.TrimPrefix(m.Subject, s.prefix), m.Seq, fence, int64(due))
+	first, ok := s.book.note(nameOf(strings.TrimPrefix(m.Subject, s.prefix)), m.Seq, fence, int64(due))
 	s.full = s.full || !ok
 	s.mu.Unlock()
 	if first || !ok {
