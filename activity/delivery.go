@@ -157,7 +157,7 @@ func (d *delivery) open() (t *schemas.ActivityTask, err error) {
 		return t, err
 	}
 	t = &schemas.ActivityTask{}
-	return t, schemas.Unmarshal(d.Data, t)
+	return t, schemas.UnmarshalOwned(d.Data, t)
 }
 
 // bury parks a task that cannot be decoded and takes it off the list. A worker knows no incarnation of the list's

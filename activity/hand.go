@@ -15,19 +15,30 @@ var handed = post.Header{schemas.ReportHeader: {"1"}}
 
 // hand gives an outcome straight to the owner of its workflow and tells whether it is stored. Nothing is lost if it is not, or
 // if that is unknown: the task is in hand, the inbox takes the outcome, and one that was stored twice counts once.
-func (s *spell) hand(ctx context.Context, a *attempt, body []byte) (stored bool) {
-	if a.task.Beat == "" || len(body) > schemas.PayloadThreshold {
-		return false
+//
+// The error is that of encoding it.
+func (s *spell) hand(ctx context.Context, a *attempt, r *schemas.Report) (stored bool, err error) {
+	if a.task.Beat == "" {
+		return false, nil
 	}
-	answer := make(chan error, 1)
-	s.owners.Send(a.task.Beat, handed, body, func(k post.Ack) { answer <- k.Err })
+	var answer chan error // nil: too large
+	err = schemas.MarshalTo(r, func(body []byte) error {
+		if len(body) <= schemas.PayloadThreshold {
+			answer = make(chan error, 1)
+			s.owners.Send(a.task.Beat, handed, body, func(k post.Ack) { answer <- k.Err })
+		}
+		return nil
+	})
+	if err != nil || answer == nil {
+		return false, err
+	}
 	select {
 	case err := <-answer:
 		if err != nil {
 			a.log().WithField("err", err).Debug("an outcome was not taken by the owner of its workflow; the inbox takes it")
 		}
-		return err == nil
+		return err == nil, nil
 	case <-ctx.Done():
-		return false
+		return false, nil
 	}
 }

@@ -113,18 +113,13 @@ func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Repor
 	if a.decide != nil && !started && len(r.Result) <= schemas.PayloadThreshold/2 {
 		r.Ahead = a.decide(ctx, r)
 	}
+	if stored, err := s.hand(ctx, a, r); stored || err != nil { // what it may take is bounded anyway
+		return err
+	}
+	r.Ahead = nil // the owner asks
 	body, err := schemas.Marshal(r)
 	if err != nil {
 		return err
-	}
-	if s.hand(ctx, a, body) { // what it may take is bounded anyway
-		return nil
-	}
-	if r.Ahead != nil {
-		r.Ahead = nil // the owner asks
-		if body, err = schemas.Marshal(r); err != nil {
-			return err
-		}
 	}
 	ctx, cancel := a.wanted(ctx)
 	defer cancel()

@@ -57,12 +57,10 @@ func (p *partition) offerAhead(r *run, a *execution.Activity, t *ticket) bool {
 		task.Deadline = 0
 		task.Ahead = &schemas.AheadTask{Task: *p.activityTask(r, a, false), At: of.at, Scheduled: *r.state.NextDecider(p.b.config())}
 		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
-		body, err := schemas.Marshal(task)
-		if err != nil {
-			return err
-		}
 		to := p.b.ns.DecideSticky(r.state.Start.WorkflowType, r.sticky)
-		return p.b.conn.PublishReply(to, p.offerReply(f), post.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}}, body)
+		return schemas.MarshalTo(task, func(body []byte) error {
+			return p.b.conn.PublishReply(to, p.offerReply(f), post.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}}, body)
+		})
 	})
 }
 
@@ -126,7 +124,7 @@ func (p *partition) foreseen(r *run, e *envelope) (*offer, *schemas.DecisionRepl
 	}
 	f := r.offers[i]
 	reply := &schemas.DecisionReply{}
-	if a := r.state.Awaits(m); a == nil || a != f.activity || a.Started != 0 || !f.wanted() || schemas.Unmarshal(e.ahead.Reply, reply) != nil || reply.Error != nil {
+	if a := r.state.Awaits(m); a == nil || a != f.activity || a.Started != 0 || !f.wanted() || schemas.UnmarshalOwned(e.ahead.Reply, reply) != nil || reply.Error != nil {
 		return nil, nil
 	}
 	return f, reply

@@ -222,7 +222,7 @@ func (p *partition) answered(m post.Msg) {
 		return
 	}
 	reply := &schemas.DecisionReply{}
-	err = schemas.Unmarshal(m.Data, reply)
+	err = schemas.UnmarshalOwned(m.Data, reply)
 	p.loop.post(func() { p.replied(id, reply, m, err) })
 }
 

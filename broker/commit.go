@@ -81,21 +81,22 @@ func (p *partition) publish(r *run) {
 			record.Snapshot, c.snapshot = b, true
 		}
 	}
-	body, err := schemas.Marshal(record)
+	err := schemas.MarshalTo(record, func(body []byte) error {
+		hash := sha256.Sum256(body)
+		c.hash = hash[:]
+		c.effects = p.records.begin(schemas.Position{Sequence: c.sequence})
+		r.inflight = c
+		p.commits++
+		p.last = c.sequence
+		p.room.bytes += int64(len(body)) // until it is looked at again
+		p.history.Send(p.b.ns.History(p.n, r.wid, r.state.Run), p.headers(r, c), body, func(a post.Ack) {
+			p.loop.post(func() { p.acked(r, c, a) })
+		})
+		return nil
+	})
 	if err != nil {
 		p.fail("encode a record of %s: %w", r.wid, err)
-		return
 	}
-	hash := sha256.Sum256(body)
-	c.hash = hash[:]
-	c.effects = p.records.begin(schemas.Position{Sequence: c.sequence})
-	r.inflight = c
-	p.commits++
-	p.last = c.sequence
-	p.room.bytes += int64(len(body)) // until it is looked at again
-	p.history.Send(p.b.ns.History(p.n, r.wid, r.state.Run), p.headers(r, c), body, func(a post.Ack) {
-		p.loop.post(func() { p.acked(r, c, a) })
-	})
 }
 
 // gather takes what the run's next record holds off what is pending: as many groups as fit one message.

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/droverhq/drover/broker/nearby"
@@ -22,6 +23,7 @@ const (
 
 // hand is what is known of a sticky worker.
 type hand struct {
+	name  string
 	lists []string  // that it takes tasks of
 	away  time.Time // it gets none until then
 	hangs bool      // a decision of it is overdue, and it has made none since
@@ -44,11 +46,14 @@ func (p *partition) stick(r *run, reply *schemas.DecisionReply, firstHand bool) 
 	}
 	h := o.hands[r.sticky]
 	if h == nil {
-		h = &hand{}
+		h = &hand{name: strings.Clone(r.sticky)}
 	}
-	h.hangs = false
+	r.sticky, h.hangs = h.name, false // the reply goes with its own texts
 	if !slices.Equal(h.lists, reply.Lists) {
-		h.lists = reply.Lists
+		h.lists = make([]string, 0, len(reply.Lists))
+		for _, l := range reply.Lists {
+			h.lists = append(h.lists, strings.Clone(l))
+		}
 		unnamed := func(list string) bool { return schemas.ValidateName("lists", list) != nil }
 		if len(h.lists) > nearby.MostLists || slices.ContainsFunc(h.lists, unnamed) { // what is kept is bounded
 			h.lists = nil

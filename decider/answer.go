@@ -74,7 +74,7 @@ func (s *shift) answer(work context.Context, a *ask) {
 func (s *shift) begin(a *ask) (*outcome, error) {
 	t := &Task{pages: s.pages}
 	dt := &t.task
-	if err := schemas.Unmarshal(a.msg.Data, dt); err != nil {
+	if err := schemas.UnmarshalOwned(a.msg.Data, dt); err != nil {
 		return nil, err
 	}
 	switch {

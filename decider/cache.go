@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/droverhq/drover/schemas"
@@ -102,11 +103,12 @@ func (c *cache) keep(t *Task, sent string, closes bool) {
 	defer c.mu.Unlock()
 	el := c.runs[t.key()]
 	if el == nil {
-		el = c.order.PushFront(&kept{key: t.key()})
-		c.runs[t.key()] = el
+		key := runKey{strings.Clone(t.task.WorkflowID), strings.Clone(t.task.Run)} // those of the task are part of its message
+		el = c.order.PushFront(&kept{key: key})
+		c.runs[key] = el
 	}
 	k, _ := el.Value.(*kept)
-	m := mark{startedID: t.task.StartedID, digest: sent, token: t.task.Token, n: len(t.past) + len(t.task.Events), bytes: t.pastBytes + t.windowBytes}
+	m := mark{startedID: t.task.StartedID, digest: sent, token: strings.Clone(t.task.Token), n: len(t.past) + len(t.task.Events), bytes: t.pastBytes + t.windowBytes}
 	k.marks = k.marks[:0]
 	if int64(len(t.past)) < t.task.PreviousStartedID || m.cost() > c.maxCost {
 		// The past was not asked for, or is more than the whole cache may hold. Only the proof of the reply is kept.

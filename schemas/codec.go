@@ -47,11 +47,7 @@ func Marshal(v any) ([]byte, error) {
 // sent at once: such a body takes no memory of its own. Errors are those of encoding, or what use returns.
 func MarshalTo(v any, use func(body []byte) error) error {
 	if record, ok := v.(*Record); ok && record != nil {
-		b, err := marshalRecord(record)
-		if err != nil {
-			return err
-		}
-		return use(b)
+		return recordTo(record, func(r *room.Room, b []byte) error { return use(r.Use(b)) })
 	}
 	r := room.Take()
 	defer r.Leave()
@@ -115,12 +111,18 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 }
 
 // Unmarshal decodes a body, msgpack or JSON, into v. Errors wrap [ErrEmpty], [ErrVersion] or [ErrMalformed].
-func Unmarshal(b []byte, v any) error {
+func Unmarshal(b []byte, v any) error { return unmarshal(b, v, false) }
+
+// UnmarshalOwned decodes as [Unmarshal] does. Texts and payloads in v may point into the body, which belongs to v from then on: nobody may
+// write to it, and it stays as long as any of them. It is for messages that were received, and spares most of what decoding allocates.
+func UnmarshalOwned(b []byte, v any) error { return unmarshal(b, v, true) }
+
+func unmarshal(b []byte, v any, owned bool) error {
 	switch {
 	case len(b) == 0:
 		return ErrEmpty
 	case IsJSON(b):
-		return unmarshalJSON(b, v)
+		return unmarshalJSON(b, v, owned)
 	case b[0] == versionCompact, b[0] == versionPacked:
 		if r, ok := v.(*Record); ok && r != nil {
 			return decodeRecord(b[0], b[1:], r)
@@ -129,7 +131,7 @@ func Unmarshal(b []byte, v any) error {
 	case b[0] != Version:
 		return fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON)", ErrVersion, b[0], Version)
 	}
-	if quick(b[1:], v) {
+	if quick(b[1:], v, owned) {
 		return nil
 	}
 	if err := Scan(b[1:]); err != nil {
@@ -150,11 +152,11 @@ func IsJSON(b []byte) bool {
 	return false
 }
 
-func unmarshalJSON(b []byte, v any) error {
+func unmarshalJSON(b []byte, v any, owned bool) error {
 	var head struct {
 		V *int `json:"v"`
 	}
-	if quickJSON(b, v) {
+	if quickJSON(b, v, owned) {
 		return nil
 	}
 	if err := scanJSON(b); err != nil {

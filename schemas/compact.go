@@ -32,24 +32,34 @@ const (
 )
 
 // marshalRecord encodes a record as it is stored.
-func marshalRecord(r *Record) ([]byte, error) {
+func marshalRecord(r *Record) (body []byte, err error) {
+	err = recordTo(r, func(in *room.Room, b []byte) error {
+		body = in.Keep(b)
+		return nil
+	})
+	return body, err
+}
+
+// recordTo encodes a record as it is stored, and calls use with it and the room in which it stands.
+func recordTo(r *Record, use func(*room.Room, []byte) error) error {
 	plain, pack := room.Take(), room.Take()
 	defer plain.Leave()
 	defer pack.Leave()
 	b, err := appendRecord(plain.Bytes(), r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(b) < packFrom {
-		return plain.Keep(b), nil
+		return use(plain, b)
 	}
 	packed := slices.Grow(pack.Bytes(), 1+s2.MaxEncodedLen(len(b)-1))
 	packed = append(packed, versionPacked)
 	packed = packed[:1+len(s2.Encode(packed[1:cap(packed)], b[1:]))]
 	if len(packed) > len(b)-len(b)/8 || len(b) > maxPacked*len(packed) {
-		return plain.Keep(b), nil
+		return use(plain, b)
 	}
-	return pack.Keep(packed), nil
+	plain.Use(b) // it has grown, perhaps
+	return use(pack, packed)
 }
 
 // unpack returns what follows the version of a compact record, in the memory of b if that is enough.

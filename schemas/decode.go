@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"reflect"
+	"slices"
+	"unsafe"
 )
 
 // reader reads what encoder writes. It bounds every length by what is left of the body. At the first thing that it does not
@@ -14,15 +16,16 @@ type reader struct {
 	pos     int
 	compact bool
 	bad     bool
+	owned   bool // what is decoded may point into the body
 }
 
 // quick decodes a body into v by its plan. It is false if there is none, or if the body is not what the plan expects.
-func quick(b []byte, v any) bool {
+func quick(b []byte, v any, owned bool) bool {
 	p, value := planned(v)
 	if p == nil || len(b) > MaxBody {
 		return false
 	}
-	r := reader{b: b}
+	r := reader{b: b, owned: owned}
 	r.value(p, value)
 	return !r.bad && r.pos == len(b)
 }
@@ -111,7 +114,17 @@ func (r *reader) text() []byte {
 	return nil
 }
 
-// bytes returns a copy: a payload outlives its message.
+// string is a text as a string.
+func (r *reader) string() string { return r.kept(r.text()) }
+
+func (r *reader) kept(b []byte) string {
+	if r.owned {
+		return unsafe.String(unsafe.SliceData(b), len(b))
+	}
+	return string(b)
+}
+
+// bytes returns a copy if the body is somebody else's: a payload outlives its message.
 func (r *reader) bytes() []byte {
 	if r.isNil() {
 		return nil
@@ -124,6 +137,9 @@ func (r *reader) bytes() []byte {
 	b := r.take(r.number(1 << (c - 0xc4)))
 	if r.bad {
 		return nil
+	}
+	if r.owned {
+		return slices.Clip(b) // who appends to it must not write into what follows
 	}
 	return append(make([]byte, 0, len(b)), b...)
 }
@@ -175,7 +191,7 @@ func (r *reader) skip() []byte {
 	return r.take(uint64(end - r.pos))
 }
 
-func (r *reader) value(p *plan, v reflect.Value) {
+func (r *reader) value(p *plan, v unsafe.Pointer) {
 	seen := uint64(0)
 	for n := r.mapLen(); n > 0 && !r.bad; n-- {
 		i, known := r.key(p)
@@ -188,7 +204,7 @@ func (r *reader) value(p *plan, v reflect.Value) {
 		default:
 			seen |= 1 << i
 			f := &p.fields[i]
-			r.field(f, v.Field(f.index))
+			r.field(f, f.at(v))
 		}
 	}
 }
@@ -206,52 +222,66 @@ func (r *reader) key(p *plan) (i int, known bool) {
 	return i, known
 }
 
-func (r *reader) field(f *field, v reflect.Value) {
+func (r *reader) field(f *field, v unsafe.Pointer) {
 	switch f.kind {
 	case kindText:
 		if b := r.text(); !r.bad {
-			v.SetString(string(b))
+			*(*string)(v) = r.kept(b)
 		}
 	case kindBool:
 		c := r.byte()
 		if c != 0xc2 && c != 0xc3 {
 			r.fail()
 		}
-		v.SetBool(c == 0xc3)
+		*(*bool)(v) = c == 0xc3
 	case kindInt:
-		v.SetInt(r.int())
-	case kindUint:
-		n := r.uint()
-		if v.OverflowUint(n) {
+		*(*int64)(v) = r.int()
+	case kindPlainInt:
+		n := r.int()
+		if n != int64(int(n)) {
 			r.fail()
 		}
-		v.SetUint(n)
+		*(*int)(v) = int(n)
+	case kindUint:
+		*(*uint64)(v) = r.uint()
+	case kindUint32:
+		n := r.uint()
+		if n > math.MaxUint32 {
+			r.fail()
+		}
+		*(*uint32)(v) = uint32(n)
 	case kindFloat:
 		if r.byte() != 0xcb {
 			r.fail()
 		}
-		v.SetFloat(math.Float64frombits(r.number(8)))
+		*(*float64)(v) = math.Float64frombits(r.number(8))
 	case kindBytes:
-		v.SetBytes(r.bytes())
+		*(*[]byte)(v) = r.bytes()
 	case kindStruct:
 		r.value(f.elem, v)
 	case kindPointer:
 		if r.isNil() {
-			v.SetZero()
+			*(*unsafe.Pointer)(v) = nil
 			return
 		}
-		if v.IsNil() {
-			v.Set(reflect.New(f.elem.typ))
-		}
-		r.value(f.elem, v.Elem())
+		r.value(f.elem, f.pointee(v))
 	default:
 		r.list(f, v)
 	}
 }
 
-func (r *reader) list(f *field, v reflect.Value) {
+// pointee is what the pointer at p points to, made if there is nothing.
+func (f *field) pointee(p unsafe.Pointer) unsafe.Pointer {
+	to := (*unsafe.Pointer)(p)
+	if *to == nil {
+		*to = reflect.New(f.elem.typ).UnsafePointer()
+	}
+	return *to
+}
+
+func (r *reader) list(f *field, v unsafe.Pointer) {
 	if r.isNil() {
-		v.SetZero()
+		f.reflected(v).SetZero()
 		return
 	}
 	switch f.kind {
@@ -259,28 +289,28 @@ func (r *reader) list(f *field, v reflect.Value) {
 		n := r.mapLen()
 		m := make(map[string]string, min(n, 16))
 		for ; n > 0 && !r.bad; n-- {
-			k := string(r.text())
-			m[k] = string(r.text())
+			k := r.string()
+			m[k] = r.string()
 		}
-		v.Set(reflect.ValueOf(m))
+		*(*map[string]string)(v) = m
 	case kindTexts:
 		n := r.arrayLen(1)
 		all := make([]string, 0, n)
 		for ; n > 0 && !r.bad; n-- {
-			all = append(all, string(r.text()))
+			all = append(all, r.string())
 		}
-		v.Set(reflect.ValueOf(all))
+		*(*[]string)(v) = all
 	case kindEvents:
-		*v.Addr().Interface().(*[]Event) = r.events()
+		*(*[]Event)(v) = r.events()
 	case kindDecisions:
-		*v.Addr().Interface().(*[]Decision) = r.decisions()
+		*(*[]Decision)(v) = r.decisions()
 	case kindStructs:
 		n := r.arrayLen(1)
-		all := reflect.MakeSlice(v.Type(), n, n)
+		all := reflect.MakeSlice(f.typ, n, n)
 		for i := 0; i < n && !r.bad; i++ {
-			r.value(f.elem, all.Index(i))
+			r.value(f.elem, all.Index(i).Addr().UnsafePointer())
 		}
-		v.Set(all)
+		f.reflected(v).Set(all)
 	}
 }
 

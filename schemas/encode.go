@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
+	"unsafe"
 
 	"github.com/vmihailenco/msgpack/v5"
 )
@@ -20,19 +20,11 @@ type encoder struct {
 	at Timestamp
 }
 
-// planned returns the plan for what v points to, and that value; nil if there is none.
-func planned(v any) (*plan, reflect.Value) {
-	p := reflect.ValueOf(v)
-	if p.Kind() != reflect.Pointer || p.IsNil() {
-		return nil, p
-	}
-	return plans[p.Type().Elem()], p.Elem()
-}
-
-func (e *encoder) value(p *plan, v reflect.Value) error {
+// value encodes the struct at v.
+func (e *encoder) value(p *plan, v unsafe.Pointer) error {
 	n, left := 0, uint64(0) // a bit for each field that is written
 	for i := range p.fields {
-		if f := &p.fields[i]; !e.leaves(f, v.Field(f.index)) {
+		if f := &p.fields[i]; !e.leaves(f, f.at(v)) {
 			n++
 			left |= 1 << i
 		}
@@ -48,7 +40,7 @@ func (e *encoder) value(p *plan, v reflect.Value) error {
 		} else {
 			e.b = append(e.b, f.key...)
 		}
-		if err := e.field(f, v.Field(f.index)); err != nil {
+		if err := e.field(f, f.at(v)); err != nil {
 			return err
 		}
 	}
@@ -56,52 +48,59 @@ func (e *encoder) value(p *plan, v reflect.Value) error {
 }
 
 // leaves tells whether a field is left out.
-func (e *encoder) leaves(f *field, v reflect.Value) bool {
-	if !f.omit && !e.compact {
-		return false
-	}
-	if f.omit {
+func (e *encoder) leaves(f *field, v unsafe.Pointer) bool {
+	switch {
+	case f.omit:
 		return f.empty(v)
+	case e.compact:
+		return f.zero(v)
 	}
-	return v.IsZero() // an empty list is not
+	return false
 }
 
-func (e *encoder) field(f *field, v reflect.Value) error {
+func (e *encoder) field(f *field, v unsafe.Pointer) error {
 	switch f.kind {
 	case kindText:
-		e.b = appendText(e.b, v.String())
+		e.b = appendText(e.b, *(*string)(v))
 	case kindBool:
 		e.b = append(e.b, 0xc2)
-		if v.Bool() {
+		if *(*bool)(v) {
 			e.b[len(e.b)-1] = 0xc3
 		}
 	case kindInt:
-		e.b = appendInt(e.b, v.Int())
+		e.b = appendInt(e.b, *(*int64)(v))
+	case kindPlainInt:
+		e.b = appendInt(e.b, int64(*(*int)(v)))
 	case kindUint:
-		e.b = appendUint(e.b, v.Uint())
+		e.b = appendUint(e.b, *(*uint64)(v))
+	case kindUint32:
+		e.b = appendUint(e.b, uint64(*(*uint32)(v)))
 	case kindFloat:
-		e.b = binary.BigEndian.AppendUint64(append(e.b, 0xcb), math.Float64bits(v.Float()))
+		e.b = binary.BigEndian.AppendUint64(append(e.b, 0xcb), math.Float64bits(*(*float64)(v)))
 	case kindBytes:
-		if v.IsNil() {
+		b := *(*[]byte)(v)
+		if b == nil {
 			e.b = append(e.b, 0xc0)
 			return nil
 		}
-		e.b = appendBytes(e.b, v.Bytes())
+		e.b = appendBytes(e.b, b)
 	case kindStruct:
 		return e.value(f.elem, v)
 	case kindPointer:
-		if v.IsNil() {
+		to := *(*unsafe.Pointer)(v)
+		if to == nil {
 			e.b = append(e.b, 0xc0)
 			return nil
 		}
-		return e.value(f.elem, v.Elem())
+		return e.value(f.elem, to)
 	default:
 		return e.list(f, v)
 	}
 	return nil
 }
 
-func (e *encoder) list(f *field, v reflect.Value) error {
+func (e *encoder) list(f *field, at unsafe.Pointer) error {
+	v := f.reflected(at)
 	if v.IsNil() {
 		e.b = append(e.b, 0xc0)
 		return nil
@@ -130,7 +129,7 @@ func (e *encoder) list(f *field, v reflect.Value) error {
 		case kindDecisions:
 			err = e.decision(v.Index(i).Addr().Interface().(*Decision))
 		default:
-			err = e.value(f.elem, v.Index(i))
+			err = e.value(f.elem, v.Index(i).Addr().UnsafePointer())
 		}
 		if err != nil {
 			return err

@@ -6,10 +6,10 @@ import "bytes"
 func MarshalNamed(v any) ([]byte, error) { return appendNamed(nil, v) }
 
 // Quick decodes by a plan alone, and Library without one; a compact body has only the first.
-func Quick(body []byte, v any) bool { return quick(body[1:], v) }
+func Quick(body []byte, v any) bool { return quick(body[1:], v, false) }
 
 // QuickJSON decodes a JSON body by a plan alone.
-func QuickJSON(body []byte, v any) bool { return quickJSON(body, v) }
+func QuickJSON(body []byte, v any) bool { return quickJSON(body, v, false) }
 
 func Library(body []byte, v any) error {
 	if err := Scan(body[1:]); err != nil {

@@ -1,6 +1,7 @@
 package schemas_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -52,6 +53,10 @@ func fuzzBody(f *testing.F, message any, seeds ...string) {
 			t.Fatalf("%d bytes allocated for %d", n, len(b))
 		}
 		checkPlan(t, b, message)
+		own := reflect.New(reflect.TypeOf(message).Elem()).Interface()
+		if owned := schemas.UnmarshalOwned(bytes.Clone(b), own); (owned == nil) != (err == nil) || err == nil && !cmp.Equal(v, own, cmpopts.EquateNaNs()) {
+			t.Fatalf("of a body of its own: %v\n%s", owned, cmp.Diff(v, own))
+		}
 		if err != nil {
 			if !errors.Is(err, schemas.ErrMalformed) && !errors.Is(err, schemas.ErrVersion) && !errors.Is(err, schemas.ErrEmpty) {
 				t.Fatalf("got %v, want one of the errors of a body", err)

@@ -2,8 +2,10 @@ package schemas
 
 import (
 	"encoding/json"
-	"reflect"
+	"math"
+	"slices"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // jsonReader reads JSON bodies by a plan. At the first thing that it does not expect, a field that it does not know among
@@ -12,15 +14,17 @@ type jsonReader struct {
 	b   []byte
 	pos int
 	bad bool
+	// owned: what is decoded may point into the body.
+	owned bool
 }
 
 // quickJSON decodes a JSON body into v by its plan. It is false if there is none, or if the body is not what it expects.
-func quickJSON(b []byte, v any) bool {
+func quickJSON(b []byte, v any, owned bool) bool {
 	p, value := planned(v)
 	if p == nil || len(b) > MaxBody {
 		return false
 	}
-	r := jsonReader{b: b}
+	r := jsonReader{b: b, owned: owned}
 	r.value(p, value)
 	r.peek()
 	return !r.bad && r.pos == len(b)
@@ -108,6 +112,9 @@ func (r *jsonReader) text() string {
 		return ""
 	}
 	if inner := raw[1 : len(raw)-1]; !escaped && utf8.Valid(inner) {
+		if r.owned {
+			return unsafe.String(unsafe.SliceData(inner), len(inner))
+		}
 		return string(inner)
 	}
 	var s string
@@ -194,7 +201,7 @@ func (r *jsonReader) span() {
 	}
 }
 
-func (r *jsonReader) value(p *plan, v reflect.Value) {
+func (r *jsonReader) value(p *plan, v unsafe.Pointer) {
 	seen := uint64(0)
 	r.each('{', '}', func() {
 		i, known := p.byName[string(r.name())]
@@ -204,71 +211,98 @@ func (r *jsonReader) value(p *plan, v reflect.Value) {
 		}
 		seen |= 1 << i
 		f := &p.fields[i]
-		r.field(f, v.Field(f.index))
+		r.field(f, f.at(v))
 	})
 }
 
-func (r *jsonReader) field(f *field, v reflect.Value) {
+func (r *jsonReader) field(f *field, v unsafe.Pointer) {
 	if r.peek() == 'n' {
 		if !r.word("null") {
 			r.fail()
 		} else if f.unit == unitTime || f.kind >= kindBytes && f.kind != kindStruct { // the others keep what they have
-			v.SetZero()
+			f.reflected(v).SetZero()
 		}
 		return
 	}
 	switch f.unit {
-	case unitPayload, unitDuration, unitTime:
-		u := v.Addr().Interface().(json.Unmarshaler)
-		if raw := r.any(); !r.bad && u.UnmarshalJSON(raw) != nil {
-			r.fail()
-		}
+	case unitPayload:
+		r.payload((*Payload)(v))
+		return
+	case unitDuration:
+		r.special((*Duration)(v))
+		return
+	case unitTime:
+		r.special((*Timestamp)(v))
 		return
 	}
 	switch f.kind {
 	case kindText:
-		v.SetString(r.text())
+		*(*string)(v) = r.text()
 	case kindBool:
 		t := r.word("true")
 		if !t && !r.word("false") {
 			r.fail()
 		}
-		v.SetBool(t)
+		*(*bool)(v) = t
 	case kindInt:
+		*(*int64)(v) = r.int()
+	case kindPlainInt:
 		n := r.int()
-		if f.name == "v" && n != Version {
+		if f.name == "v" && n != Version || n != int64(int(n)) {
 			r.fail()
 		}
-		v.SetInt(n)
+		*(*int)(v) = int(n)
 	case kindUint:
 		n := r.int()
-		if n < 0 || v.OverflowUint(uint64(n)) {
+		if n < 0 {
 			r.fail()
 		}
-		v.SetUint(uint64(n))
+		*(*uint64)(v) = uint64(n)
+	case kindUint32:
+		n := r.int()
+		if n < 0 || n > math.MaxUint32 {
+			r.fail()
+		}
+		*(*uint32)(v) = uint32(n)
 	case kindStruct:
 		r.value(f.elem, v)
 	case kindPointer:
-		if v.IsNil() {
-			v.Set(reflect.New(f.elem.typ))
-		}
-		r.value(f.elem, v.Elem())
+		r.value(f.elem, f.pointee(v))
 	case kindTexts:
 		all := []string{}
 		r.each('[', ']', func() { all = append(all, r.text()) })
-		v.Set(reflect.ValueOf(all))
+		*(*[]string)(v) = all
 	case kindEvents:
 		all := []Event{}
 		r.each('[', ']', func() { all = append(all, r.event()) })
-		*v.Addr().Interface().(*[]Event) = all
+		*(*[]Event)(v) = all
 	case kindDecisions:
 		all := []Decision{}
 		r.each('[', ']', func() { all = append(all, r.decision()) })
-		*v.Addr().Interface().(*[]Decision) = all
+		*(*[]Decision)(v) = all
 	default: // floats, bytes, maps
-		if raw := r.any(); !r.bad && json.Unmarshal(raw, v.Addr().Interface()) != nil {
+		if raw := r.any(); !r.bad && json.Unmarshal(raw, f.reflected(v).Addr().Interface()) != nil {
 			r.fail()
 		}
+	}
+}
+
+// payload reads one. Most are JSON that stands as it is.
+func (r *jsonReader) payload(p *Payload) {
+	raw := r.any()
+	switch {
+	case r.bad:
+	case r.owned && len(raw) > 0 && raw[0] != '{':
+		*p = slices.Clip(raw)
+	case p.UnmarshalJSON(raw) != nil:
+		r.fail()
+	}
+}
+
+// special reads what has a JSON form of its own.
+func (r *jsonReader) special(v json.Unmarshaler) {
+	if raw := r.any(); !r.bad && v.UnmarshalJSON(raw) != nil {
+		r.fail()
 	}
 }
 

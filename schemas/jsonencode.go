@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"unsafe"
 )
 
 // jsonEncoder appends the JSON of values that have a plan: byte for byte what encoding/json writes, which does whatever is
@@ -16,12 +17,12 @@ type jsonEncoder struct {
 	err error
 }
 
-func (e *jsonEncoder) value(p *plan, v reflect.Value) {
+func (e *jsonEncoder) value(p *plan, v unsafe.Pointer) {
 	e.b = append(e.b, '{')
 	first := true
 	for i := range p.fields {
 		f := &p.fields[i]
-		field := v.Field(f.index)
+		field := f.at(v)
 		if f.omit && f.empty(field) {
 			continue
 		}
@@ -35,37 +36,41 @@ func (e *jsonEncoder) value(p *plan, v reflect.Value) {
 	e.b = append(e.b, '}')
 }
 
-func (e *jsonEncoder) field(f *field, v reflect.Value) {
+func (e *jsonEncoder) field(f *field, v unsafe.Pointer) {
 	switch f.unit {
 	case unitPayload:
-		e.payload(Payload(v.Bytes()))
+		e.payload(*(*Payload)(v))
 		return
 	case unitDuration:
-		e.b = Duration(v.Int()).appendJSON(e.b)
+		e.b = (*(*Duration)(v)).appendJSON(e.b)
 		return
 	case unitTime:
-		e.b = Timestamp(v.Int()).appendJSON(e.b)
+		e.b = (*(*Timestamp)(v)).appendJSON(e.b)
 		return
 	}
 	switch f.kind {
 	case kindText:
-		e.text(v.String())
+		e.text(*(*string)(v))
 	case kindBool:
-		e.b = strconv.AppendBool(e.b, v.Bool())
+		e.b = strconv.AppendBool(e.b, *(*bool)(v))
 	case kindInt:
-		e.b = strconv.AppendInt(e.b, v.Int(), 10)
+		e.b = strconv.AppendInt(e.b, *(*int64)(v), 10)
+	case kindPlainInt:
+		e.b = strconv.AppendInt(e.b, int64(*(*int)(v)), 10)
 	case kindUint:
-		e.b = strconv.AppendUint(e.b, v.Uint(), 10)
+		e.b = strconv.AppendUint(e.b, *(*uint64)(v), 10)
+	case kindUint32:
+		e.b = strconv.AppendUint(e.b, uint64(*(*uint32)(v)), 10)
 	case kindFloat:
-		e.other(v.Float())
+		e.other(*(*float64)(v))
 	case kindStruct:
 		e.value(f.elem, v)
 	default:
-		if v.IsNil() {
-			e.b = append(e.b, "null"...)
+		if v := f.reflected(v); !v.IsNil() {
+			e.list(f, v)
 			return
 		}
-		e.list(f, v)
+		e.b = append(e.b, "null"...)
 	}
 }
 
@@ -73,7 +78,7 @@ func (e *jsonEncoder) field(f *field, v reflect.Value) {
 func (e *jsonEncoder) list(f *field, v reflect.Value) {
 	switch f.kind {
 	case kindPointer:
-		e.value(f.elem, v.Elem())
+		e.value(f.elem, v.UnsafePointer())
 		return
 	case kindBytes:
 		e.b = append(base64.StdEncoding.AppendEncode(append(e.b, '"'), v.Bytes()), '"')
@@ -105,7 +110,7 @@ func (e *jsonEncoder) list(f *field, v reflect.Value) {
 		case kindDecisions:
 			e.decision(v.Index(i).Addr().Interface().(*Decision))
 		default:
-			e.value(f.elem, v.Index(i))
+			e.value(f.elem, v.Index(i).Addr().UnsafePointer())
 		}
 	}
 	e.b = append(e.b, ']')
@@ -154,12 +159,20 @@ var plainJSON = func() (plain [256]bool) {
 	return plain
 }()
 
-func (e *jsonEncoder) text(s string) {
+// plain tells whether a text stands in JSON as it is.
+func plain[T string | Payload](s T) bool {
 	for i := range len(s) {
 		if !plainJSON[s[i]] {
-			e.other(s)
-			return
+			return false
 		}
+	}
+	return true
+}
+
+func (e *jsonEncoder) text(s string) {
+	if !plain(s) {
+		e.other(s)
+		return
 	}
 	e.b = append(append(append(e.b, '"'), s...), '"')
 }

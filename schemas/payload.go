@@ -27,6 +27,9 @@ const (
 
 // JSONPayload encodes v as JSON. It fails where encoding/json does.
 func JSONPayload(v any) (Payload, error) {
+	if s, ok := v.(string); ok && plain(s) {
+		return append(append(append(make([]byte, 0, len(s)+2), '"'), s...), '"'), nil
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("payload: %w", err)
@@ -44,6 +47,10 @@ func (p Payload) Decode(v any) error {
 	}
 	if r, ok := p.Ref(); ok {
 		return fmt.Errorf("%w to %d bytes in object %s: fetch it before you decode it", ErrReference, r.Size, r.Object)
+	}
+	if s, ok := v.(*string); ok && s != nil && len(p) >= 2 && p[0] == '"' && p[len(p)-1] == '"' && plain(p[1:len(p)-1]) {
+		*s = string(p[1 : len(p)-1])
+		return nil
 	}
 	if err := json.Unmarshal(p, v); err != nil {
 		return fmt.Errorf("payload is not the expected JSON: %w", err)

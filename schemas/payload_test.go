@@ -153,3 +153,27 @@ func TestPayloadDecode(t *testing.T) {
 		t.Fatal("a function has no JSON")
 	}
 }
+
+// Texts go a short way where they stand in JSON as they are, with the same outcome as by encoding/json.
+func TestPayloadOfAText(t *testing.T) {
+	for _, s := range []string{"", "plain", `a "quote"`, `back\slash`, "tab\t", "line\n", "ä", "\xff", "\u2028", "<b>&amp;</b>", "\x7f", "null", "7"} {
+		want, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := schemas.JSONPayload(s)
+		if err != nil || string(p) != string(want) {
+			t.Errorf("%q: got %s, %v; want %s", s, p, err, want)
+		}
+	}
+	for _, p := range []string{`""`, `"plain"`, ` "space" `, `"a\"b"`, `"\u00e4"`, "\"\xff\"", `"<b>"`, `"`, `"a"b"`, `"a\"`, "\"a\nb\"", `7`, `null`, `"a" x`} {
+		got, want := "before", "before"
+		err, wanted := schemas.Payload(p).Decode(&got), json.Unmarshal([]byte(p), &want)
+		if got != want || (err == nil) != (wanted == nil) {
+			t.Errorf("%s: got %q, %v; want %q, %v", p, got, err, want, wanted)
+		}
+	}
+	if err := schemas.Text(`"a"`).Decode((*string)(nil)); err == nil {
+		t.Error("decoded into nothing")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/vmihailenco/msgpack/v5"
 )
@@ -13,7 +14,8 @@ import (
 // plan says how a struct is encoded and decoded: what reflection tells of it, asked once. The codec of the plans and the
 // one of the msgpack library write the same bytes; where a value or a body is not what a plan expects, the library does it.
 //
-// Generated code would save some hundred nanoseconds a message more, for thousands of lines that nobody reads.
+// Fields are reached by their place in memory: what reflection checks at each of them has been checked when the plan was made. That takes a
+// tenth to a sixth of the time. Generated code would save some hundred nanoseconds a message more, for thousands of lines that nobody reads.
 type plan struct {
 	typ    reflect.Type
 	fields []field
@@ -26,20 +28,59 @@ type field struct {
 	key    string // the name as a msgpack text
 	short  string // the name as a number of words, or as a text if it has none
 	quoted string // the name in JSON, with its colon
-	index  int    // in the struct
+	offset uintptr
+	typ    reflect.Type
 	kind   kind
 	unit   unit
 	omit   bool // left out if empty
 	elem   *plan
 }
 
+// at is where a field is in the struct at base.
+func (f *field) at(base unsafe.Pointer) unsafe.Pointer { return unsafe.Add(base, f.offset) }
+
+// reflected is the field at p, for what is rare.
+func (f *field) reflected(p unsafe.Pointer) reflect.Value { return reflect.NewAt(f.typ, p).Elem() }
+
 // empty tells whether a field that may be left out is.
-func (f *field) empty(v reflect.Value) bool {
+func (f *field) empty(p unsafe.Pointer) bool {
 	switch f.kind {
-	case kindText, kindBytes, kindTexts, kindTextMap, kindStructs, kindEvents, kindDecisions:
-		return v.Len() == 0
+	case kindBytes:
+		return len(*(*[]byte)(p)) == 0
+	case kindTexts, kindTextMap, kindStructs, kindEvents, kindDecisions:
+		return f.reflected(p).Len() == 0
 	}
-	return v.IsZero()
+	return f.zero(p)
+}
+
+// zero tells whether a field has its zero value: of a list nil, not an empty one.
+func (f *field) zero(p unsafe.Pointer) bool {
+	switch f.kind {
+	case kindText:
+		return *(*string)(p) == ""
+	case kindBool:
+		return !*(*bool)(p)
+	case kindInt:
+		return *(*int64)(p) == 0
+	case kindPlainInt:
+		return *(*int)(p) == 0
+	case kindUint:
+		return *(*uint64)(p) == 0
+	case kindUint32:
+		return *(*uint32)(p) == 0
+	case kindBytes:
+		return *(*[]byte)(p) == nil
+	case kindPointer:
+		return *(*unsafe.Pointer)(p) == nil
+	case kindStruct:
+		for i := range f.elem.fields {
+			if in := &f.elem.fields[i]; !in.zero(in.at(p)) {
+				return false
+			}
+		}
+		return true
+	}
+	return f.reflected(p).IsZero()
 }
 
 // unit says that a field has a JSON form of its own.
@@ -63,8 +104,10 @@ type kind uint8
 const (
 	kindText kind = iota + 1
 	kindBool
-	kindInt
-	kindUint
+	kindInt      // of 64 bits
+	kindPlainInt // an int
+	kindUint     // of 64 bits
+	kindUint32
 	kindFloat
 	kindBytes
 	kindTexts
@@ -78,6 +121,34 @@ const (
 
 // plans are those of the messages of every workflow, of all events and of all decisions. The others go by the library.
 var plans = makePlans()
+
+// plansByPointer are the same by the types of the pointers to such values, as the runtime tells types apart.
+var plansByPointer = func() map[uintptr]*plan {
+	all := make(map[uintptr]*plan, len(plans))
+	for t, p := range plans {
+		all[identity(reflect.PointerTo(t))] = p
+	}
+	return all
+}()
+
+// identity tells types apart: two are the same if it is. A map by it takes half the time of one by [reflect.Type].
+func identity(t reflect.Type) uintptr { return reflect.ValueOf(t).Pointer() }
+
+// planned returns the plan for what v points to, and where that is; nil if there is none.
+func planned(v any) (*plan, unsafe.Pointer) {
+	if v == nil {
+		return nil, nil
+	}
+	p := plansByPointer[identity(reflect.TypeOf(v))]
+	if p == nil {
+		return nil, nil
+	}
+	at := reflect.ValueOf(v).UnsafePointer()
+	if at == nil {
+		return nil, nil
+	}
+	return p, at
+}
 
 func makePlans() map[reflect.Type]*plan {
 	all := make(map[reflect.Type]*plan)
@@ -127,7 +198,6 @@ func planOf(all map[reflect.Type]*plan, t reflect.Type) *plan {
 		if !ok || len(p.fields) == 64 {
 			return nil
 		}
-		f.index = i
 		p.byName[f.name] = len(p.fields)
 		p.fields = append(p.fields, f)
 		if n := wordNumber(f.name); n > 0 {
@@ -143,7 +213,7 @@ func fieldOf(all map[reflect.Type]*plan, s reflect.StructField) (f field, ok boo
 	if s.Anonymous || !s.IsExported() || name == "" || name == "-" || options != "" && options != "omitempty" {
 		return f, false
 	}
-	f = field{name: name, key: string(appendText(nil, name)), quoted: `"` + name + `":`, omit: options != "", unit: units[s.Type]}
+	f = field{name: name, key: string(appendText(nil, name)), quoted: `"` + name + `":`, offset: s.Offset, typ: s.Type, omit: options != "", unit: units[s.Type]}
 	if f.short = f.key; wordNumber(name) > 0 {
 		f.short = string(appendUint(nil, uint64(wordNumber(name))))
 	}
@@ -179,10 +249,14 @@ func kindOf(all map[reflect.Type]*plan, t reflect.Type) (kind, *plan) {
 		return kindText, nil
 	case reflect.Bool:
 		return kindBool, nil
-	case reflect.Int, reflect.Int64:
+	case reflect.Int64:
 		return kindInt, nil
-	case reflect.Uint32, reflect.Uint64:
+	case reflect.Int:
+		return kindPlainInt, nil
+	case reflect.Uint64:
 		return kindUint, nil
+	case reflect.Uint32:
+		return kindUint32, nil
 	case reflect.Float64:
 		return kindFloat, nil
 	case reflect.Struct:

@@ -124,6 +124,10 @@ func TestPlansAgreeWithTheLibrary(t *testing.T) {
 			if diff := cmp.Diff(byLibrary, byPlan); diff != "" {
 				t.Fatalf("seed %d: %T (-library +plan):\n%s", seed, v, diff)
 			}
+			owned := reflect.New(reflect.TypeOf(v).Elem()).Interface()
+			if err := schemas.UnmarshalOwned(bytes.Clone(want), owned); err != nil || !cmp.Equal(byLibrary, owned) {
+				t.Fatalf("seed %d: %T of a body of its own: %v", seed, v, err)
+			}
 			sameJSON(t, v)
 		}
 	}

@@ -61,3 +61,31 @@ func BenchmarkDo(b *testing.B) {
 		<-back
 	}
 }
+
+// Jobs that need 6 KiB of stack, 64 at a time, each time behind a collection of garbage.
+func BenchmarkStacksStay(b *testing.B) {
+	back := make(chan byte, 64)
+	c := crew.New(64, func(struct{}) { back <- deep(6) })
+	defer c.Close()
+	for b.Loop() {
+		b.StopTimer()
+		runtime.GC()
+		b.StartTimer()
+		for range 64 {
+			c.Do(struct{}{})
+		}
+		for range 64 {
+			<-back
+		}
+	}
+}
+
+//go:noinline
+func deep(kib int) byte {
+	var used [1 << 10]byte
+	used[kib] = byte(kib)
+	if kib > 1 {
+		used[0] = deep(kib - 1)
+	}
+	return used[0] + used[kib]
+}
