@@ -129,10 +129,10 @@ func (p *partition) request(r *run, w execution.Wanted) {
 	p.lookForSilent(silentAfter)
 }
 
-// task builds what the decider is asked. The window ends with the DeciderStarted that the answer will bring.
+// task builds what the decider is asked, on the desk. The window ends with the DeciderStarted that the answer will bring.
 func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
-	d := &r.state.Decision
-	t := &schemas.DecisionTask{
+	d, t := &r.state.Decision, &p.desk.task
+	*t = schemas.DecisionTask{
 		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run,
 		Type: r.state.Start.WorkflowType, TypeVersion: r.state.Start.WorkflowTypeVersion,
 		PreviousStartedID: d.Previous, StartedID: a.startedID, Token: a.token, Context: r.state.Context, Attempt: d.Failures + 1,
@@ -140,11 +140,11 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 	t.SuggestContinueAsNew = r.state.LastID >= p.b.config().MaxEvents*3/4
 	t.Deadline = p.answerBy(r, a)
 	if r.state.Base.CompletedID != 0 {
-		base := r.state.Base
-		t.Base = &base
+		p.desk.base = r.state.Base
+		t.Base = &p.desk.base
 	}
 	room := p.b.recordLimit/2 - len(t.Context)
-	t.Events = make([]schemas.Event, 0, min(a.startedID-d.Previous, 256)+1)
+	events := p.desk.begin()
 	for e := range r.unseen() {
 		if e.ID <= d.Previous {
 			continue
@@ -152,15 +152,17 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		if e.ID > a.startedID {
 			break
 		}
-		if room -= sizeOf(e); room < 0 && len(t.Events) > 0 {
+		if room -= sizeOf(e); room < 0 && len(events) > 0 {
 			t.More = true
+			p.desk.lay(events)
 			return t
 		}
-		t.Events = append(t.Events, e)
+		events = append(events, e)
 	}
 	if !a.confirmed {
-		t.Events = append(t.Events, schemas.Event{ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &schemas.DeciderStarted{ScheduledEventID: d.Scheduled}})
+		events = append(events, schemas.Event{ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &schemas.DeciderStarted{ScheduledEventID: d.Scheduled}})
 	}
+	p.desk.lay(events)
 	return t
 }
 

@@ -60,7 +60,8 @@ func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket, store, as
 // dispatchAnyone is dispatch without a preference.
 func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *ticket, store, ask bool) {
 	o := a.Scheduled
-	body, err := schemas.MarshalJSON(p.activityTask(r, a, ask))
+	task := p.activityTask(r, a, ask)
+	body, err := schemas.MarshalJSON(&task)
 	if err != nil {
 		p.log.WithError(err).WithField("workflow", r.wid).Error("a task cannot be encoded")
 		return
@@ -79,9 +80,9 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *ticket, sto
 }
 
 // activityTask is what the worker of an activity is told.
-func (p *partition) activityTask(r *run, a *execution.Activity, ask bool) *schemas.ActivityTask {
+func (p *partition) activityTask(r *run, a *execution.Activity, ask bool) schemas.ActivityTask {
 	o := a.Scheduled
-	task := &schemas.ActivityTask{
+	task := schemas.ActivityTask{
 		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run, WorkflowType: r.state.Start.WorkflowType,
 		ActivityID: o.ActivityID, Type: o.ActivityType, TypeVersion: o.ActivityTypeVersion, Input: o.Input, List: o.List,
 		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase, NotIdempotent: o.NotIdempotent || ask,

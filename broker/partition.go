@@ -44,6 +44,7 @@ type partition struct {
 	dirty   []*run
 	clean   []*run // what dirty was in the round before: its memory
 	spare   spareGroups
+	desk    desk
 	head    post.Header // of the record that is being sent
 	closed  []*run      // the latest closed runs, the oldest first
 

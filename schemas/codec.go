@@ -125,7 +125,7 @@ func unmarshal(b []byte, v any, owned bool) error {
 		return unmarshalJSON(b, v, owned)
 	case b[0] == versionCompact, b[0] == versionPacked:
 		if r, ok := v.(*Record); ok && r != nil {
-			return decodeRecord(b[0], b[1:], r)
+			return decodeRecord(b[0], b[1:], r, owned)
 		}
 		return fmt.Errorf("%w: the first byte is %#02x, which only records have; want %#02x (msgpack) or '{' (JSON)", ErrVersion, b[0], Version)
 	case b[0] != Version:

@@ -154,21 +154,33 @@ func (r *reader) compactEvent() (e Event) {
 }
 
 // decodeRecord reads what follows the version of a compact record.
-func decodeRecord(version byte, b []byte, record *Record) error {
-	if version == versionPacked {
-		plain := room.Take() // nothing that is decoded points into it
-		defer plain.Leave()
-		var err error
-		if b, err = unpack(plain.Bytes(), b); err != nil {
+func decodeRecord(version byte, b []byte, record *Record, owned bool) error {
+	if version != versionPacked {
+		return decodeCompact(b, record, owned)
+	}
+	if owned { // then it is the unpacked body that the record has
+		b, err := unpack(nil, b)
+		if err != nil {
 			return err
 		}
-		b = plain.Use(b)
+		return decodeCompact(b, record, true)
 	}
+	plain := room.Take() // nothing that is decoded points into it
+	defer plain.Leave()
+	b, err := unpack(plain.Bytes(), b)
+	if err != nil {
+		return err
+	}
+	return decodeCompact(plain.Use(b), record, false)
+}
+
+// decodeCompact reads a compact record that is not packed.
+func decodeCompact(b []byte, record *Record, owned bool) error {
 	if len(b) > MaxBody {
 		return fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMalformed, len(b), MaxBody)
 	}
 	p, v := planned(record)
-	r := reader{b: b, compact: true}
+	r := reader{b: b, compact: true, owned: owned}
 	r.value(p, v)
 	switch {
 	case r.bad:

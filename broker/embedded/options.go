@@ -207,6 +207,7 @@ func (s *Server) serverOptions() *server.Options {
 		MaxPayload:             int32(o.MaxPayload),
 		NoSigs:                 true,
 		NoLog:                  true,
+		NoSublistCache:         true, // most subjects are seen once (ADR 0046)
 		JetStream:              true,
 		DisableJetStreamBanner: true,
 		StoreDir:               s.store.dir,

@@ -1,0 +1,31 @@
+package broker
+
+import "github.com/droverhq/drover/schemas"
+
+// desk is where a partition writes its decision tasks. Each is encoded before the next one is begun, which is written over it: so a
+// task takes no memory of its own. What lies there between two tasks is the last one.
+type desk struct {
+	task   schemas.DecisionTask
+	base   schemas.DecisionBase
+	ahead  schemas.AheadTask
+	events []schemas.Event
+}
+
+// mostOnDesk is the longest list of events that is kept from one task to the next.
+const mostOnDesk = 256
+
+// begin returns an empty list for the events of a task.
+func (d *desk) begin() []schemas.Event {
+	if cap(d.events) > mostOnDesk {
+		d.events = nil
+	}
+	return d.events[:0]
+}
+
+// lay puts the events into the task.
+func (d *desk) lay(events []schemas.Event) {
+	if len(events) < len(d.events) {
+		clear(d.events[len(events):]) // of the task before
+	}
+	d.events, d.task.Events = events, events
+}
