@@ -49,6 +49,8 @@ type delivery struct {
 	begun  bool            // the owner has recorded the start, under nonce
 	resume schemas.Payload // details of the last heartbeat of an earlier attempt
 	decide nearby.Decide   // of an errand: what follows its success
+	// elsewhere: another goroutine ends the delivery. It belongs to the one that handles it.
+	elsewhere bool
 
 	mu      sync.Mutex
 	lease   *time.Timer

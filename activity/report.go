@@ -92,7 +92,13 @@ func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, news *notic
 		err = s.publishStart(within, nil, a)
 		cancel()
 	}
+	s.concluded(a, err)
+}
+
+// concluded settles the task of an attempt whose outcome was told, or could not be.
+func (s *spell) concluded(a *attempt, err error) {
 	switch {
+	case err == errElsewhere:
 	case err == nil:
 		a.settle(acknowledge, 0)
 	case errors.Is(err, ErrDrained):
@@ -111,8 +117,27 @@ func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Repor
 		s.origin(r, a.delivery)
 	}
 	if a.decide != nil && !started && len(r.Result) <= schemas.PayloadThreshold/2 {
-		r.Ahead = a.decide(ctx, r)
+		a.elsewhere = true // also if the decider ends this goroutine
+		ahead, told := a.decide(ctx, r, func() { s.concludeElsewhere(ctx, a, r) })
+		if told { // the report is another's
+			return errElsewhere
+		}
+		a.elsewhere, r.Ahead = false, ahead
 	}
+	return s.tellOutcome(ctx, a, r)
+}
+
+// errElsewhere: another goroutine tells the outcome, and concludes.
+var errElsewhere = errors.New("concluded elsewhere")
+
+// concludeElsewhere tells an outcome, and ends its delivery, while the goroutine that did the work is kept by a decider that is late.
+func (s *spell) concludeElsewhere(ctx context.Context, a *attempt, r *schemas.Report) {
+	defer s.done(a.delivery)
+	s.concluded(a, s.tellOutcome(ctx, a, r))
+}
+
+// tellOutcome is publishOutcome behind the decision.
+func (s *spell) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) error {
 	if stored, err := s.hand(ctx, a, r); stored || err != nil { // what it may take is bounded anyway
 		return err
 	}

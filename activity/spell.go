@@ -184,7 +184,11 @@ func (s *spell) begin(work, wire context.Context, d *delivery) bool {
 
 // handle does everything for one delivery.
 func (s *spell) handle(work, wire context.Context, d *delivery) {
-	defer s.done(d)
+	defer func() {
+		if !d.elsewhere {
+			s.done(d)
+		}
+	}()
 	if err := d.decode(); err != nil {
 		s.bury(wire, d, err)
 		return

@@ -85,44 +85,49 @@ func contextIn(window []schemas.Event) (schemas.Payload, bool) {
 	return nil, false
 }
 
-// decide makes the decision that follows a success, in a slot of the pool if one is free.
-func (e *errand) decide(ctx context.Context, r *schemas.Report) *schemas.AheadDecision {
+// decide makes the decision behind an outcome. It is [nearby.Decide]. The decider runs on the goroutine that did the work: handing it on, and
+// the answer back, took a tenth of the CPU of a worker whose tasks take microseconds. So a decider that is late keeps that goroutine, and the
+// outcome goes elsewhere.
+func (e *errand) decide(_ context.Context, r *schemas.Report, elsewhere func()) (d *schemas.AheadDecision, told bool) {
 	if r.Kind != schemas.ReportSuccess || e.s.draining.Load() || e.s.tardy.skips(e.a.typ) {
-		return nil
+		return nil, false
 	}
-	dt := &e.o.t.task
+	o, dt := e.o, &e.o.t.task
 	now := time.Now()
 	at := dt.Ahead.At.Add(schemas.Duration(now.Sub(e.a.arrived)))
 	dt.Events = append(slices.Clip(dt.Events), foreseen(dt, r, at)...)
 	dt.Deadline = at.Add(schemas.Duration(aheadPatience))
-	e.o.t.windowBytes += len(r.Result)
+	o.t.windowBytes += len(r.Result)
 	e.a.arrived = now // the decision has not waited for more than its outcome
-	e.o.until = now.Add(aheadPatience)
-	made := make(chan []byte, 1)
-	job := *e.a
-	job.run = func(work context.Context) {
-		var body []byte
-		defer func() { made <- body }() // deferred for the sake of runtime.Goexit
-		body = e.make(work)
-	}
-	if !e.s.pool.try(&job) {
-		return nil
-	}
-	late := time.NewTimer(aheadPatience)
-	defer late.Stop()
-	select {
-	case body := <-made:
-		e.s.tardy.note(e.a.typ, true)
-		if body == nil {
-			return nil
+	o.until = now.Add(aheadPatience)
+	late := time.AfterFunc(aheadPatience, func() {
+		if o.done.CompareAndSwap(false, true) { // or it was made in this moment
+			e.s.tardy.note(e.a.typ, false)
+			elsewhere()
 		}
-		return &schemas.AheadDecision{At: at, Token: dt.Token, Reply: body}
-	case <-ctx.Done():
-	case <-late.C:
-		e.s.tardy.note(e.a.typ, false)
+	})
+	ended := false
+	defer func() {
+		late.Stop()
+		if !ended && o.done.CompareAndSwap(false, true) { // the decider ended its goroutine (runtime.Goexit)
+			go elsewhere()
+		}
+	}()
+	var body []byte
+	job := *e.a
+	job.run = func(work context.Context) { body = e.make(work) }
+	tried := e.s.pool.here(&job)
+	ended = true
+	switch {
+	case body != nil:
+		e.s.tardy.note(e.a.typ, true)
+		return &schemas.AheadDecision{At: at, Token: dt.Token, Reply: body}, false
+	case !o.done.CompareAndSwap(false, true):
+		return nil, true
+	case tried:
+		e.s.tardy.note(e.a.typ, true)
 	}
-	e.o.done.Store(true) // or it was made in this moment, and nobody sends it
-	return nil
+	return nil, false
 }
 
 // make decides and encodes the reply; nil if there is none to send. Its context is the decider's, as for any other decision: that

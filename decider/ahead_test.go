@@ -95,8 +95,9 @@ func (h *house) sendAhead(task *schemas.DecisionTask, worker string) {
 	}
 }
 
-// take waits for the errand of a task that was sent, and opens it.
-func (w *hands) take(t *testing.T) (*schemas.ActivityTask, nearby.Decide) {
+// take waits for the errand of a task that was sent, and opens it. decide returns when the outcome is told, with or without a decision: as
+// an activity worker it lets the decider have a goroutine. Who tells twice blocks, which ends the bubble with an error.
+func (w *hands) take(t *testing.T) (_ *schemas.ActivityTask, decide func(context.Context, *schemas.Report) *schemas.AheadDecision) {
 	t.Helper()
 	select {
 	case e := <-w.errands:
@@ -104,7 +105,15 @@ func (w *hands) take(t *testing.T) (*schemas.ActivityTask, nearby.Decide) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return task, decide
+		return task, func(ctx context.Context, r *schemas.Report) *schemas.AheadDecision {
+			told := make(chan *schemas.AheadDecision)
+			go func() {
+				if d, elsewhere := decide(ctx, r, func() { told <- nil }); !elsewhere {
+					told <- d
+				}
+			}()
+			return <-told
+		}
 	case <-time.After(time.Minute):
 		t.Fatal("no errand within a minute")
 		return nil, nil

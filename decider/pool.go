@@ -52,15 +52,16 @@ func (p *pool) submit(a *ask) {
 	}
 }
 
-// try takes an ask if a slot is free.
-func (p *pool) try(a *ask) bool {
+// here does an ask on the goroutine of the caller, if a slot is free and nobody waits for one.
+func (p *pool) here(a *ask) bool {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.closed || p.running == p.limit {
+		p.mu.Unlock()
 		return false
 	}
 	p.running++
-	p.crew.Do(a)
+	p.mu.Unlock()
+	p.work(a)
 	return true
 }
 
