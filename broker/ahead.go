@@ -125,7 +125,7 @@ func (p *partition) foreseen(r *run, e *envelope) (*offer, *schemas.DecisionRepl
 	}
 	f := r.offers[i]
 	reply := &schemas.DecisionReply{}
-	if a := r.state.Awaits(m); a == nil || a != f.activity || a.Started != 0 || !f.wanted() || schemas.UnmarshalOwned(e.ahead.Reply, reply) != nil || reply.Error != nil {
+	if a := r.state.Awaits(m); a == nil || a != f.activity || a.Started != 0 || !f.wanted() || decode(e.ahead.Reply, reply) != nil || reply.Error != nil {
 		return nil, nil
 	}
 	return f, reply

@@ -224,7 +224,7 @@ func (p *partition) answered(m post.Msg) {
 		return
 	}
 	reply := &schemas.DecisionReply{}
-	err = schemas.UnmarshalOwned(m.Data, reply)
+	err = decode(m.Data, reply)
 	p.loop.post(func() { p.replied(id, reply, m, err) })
 }
 

@@ -41,14 +41,18 @@ func (p *partition) stick(r *run, reply *schemas.DecisionReply, firstHand bool) 
 	if r.sticky = reply.Sticky; o.hasLeft(r.sticky) || schemas.ValidateID("sticky", r.sticky) != nil {
 		r.sticky = ""
 	}
-	if r.sticky == "" || !firstHand {
+	if r.sticky == "" {
+		return
+	}
+	if !firstHand {
+		r.sticky = strings.Clone(r.sticky) // the reply goes with its own texts
 		return
 	}
 	h := o.hands[r.sticky]
 	if h == nil {
 		h = &hand{name: strings.Clone(r.sticky)}
 	}
-	r.sticky, h.hangs = h.name, false // the reply goes with its own texts
+	r.sticky, h.hangs = h.name, false
 	if !slices.Equal(h.lists, reply.Lists) {
 		h.lists = make([]string, 0, len(reply.Lists))
 		for _, l := range reply.Lists {

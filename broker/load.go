@@ -204,7 +204,7 @@ func (l *loaded) add(s *post.Stored) error {
 		return nil
 	}
 	var r schemas.Record
-	if err := schemas.UnmarshalOwned(s.Data, &r); err != nil {
+	if err := decode(s.Data, &r); err != nil {
 		return fmt.Errorf("%w: record %d of %s: %w", errDamaged, s.Seq, s.Subject, err)
 	}
 	hash := sha256.Sum256(s.Data)

@@ -32,7 +32,7 @@ func (p *partition) start(q *schemas.StartRequest, body []byte, refuse func(any)
 func (p *partition) reported(m post.Msg, wid, list string, err error) {
 	r, of := &schemas.Report{}, execution.Attempt{}
 	if err == nil {
-		err = schemas.UnmarshalOwned(m.Data, r)
+		err = decode(m.Data, r)
 	}
 	if err == nil {
 		of.Run, of.ScheduledID, of.Attempt, err = execution.ParseToken(r.Token)

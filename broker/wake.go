@@ -70,7 +70,7 @@ func (p *partition) woken(r *run, st *stretch) {
 // unfold rebuilds a run from its last record, which says everything, and which has this hash.
 func (k *parked) unfold(wid string, body, hash []byte) (*loaded, error) {
 	var r schemas.Record
-	err := schemas.UnmarshalOwned(body, &r)
+	err := decode(body, &r)
 	if err == nil && (r.WorkflowID != wid || r.Run != k.run) {
 		err = fmt.Errorf("it is of workflow %q, run %s", r.WorkflowID, r.Run)
 	}

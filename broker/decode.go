@@ -1,0 +1,15 @@
+package broker
+
+import "github.com/droverhq/drover/schemas"
+
+// mostOwned is the longest body that what is decoded of it may point into, if some of that may stay for as long as its run is in memory: an
+// activity that is open for days must not keep the context of the decision that scheduled it, which may be a thousand times its size.
+const mostOwned = 4 << 10
+
+// decode decodes a body that nobody else has and that is remembered, in part, as long as a run.
+func decode(body []byte, v any) error {
+	if len(body) > mostOwned {
+		return schemas.Unmarshal(body, v)
+	}
+	return schemas.UnmarshalOwned(body, v)
+}
