@@ -82,7 +82,7 @@ func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit
 		return nil, err
 	}
 	out := new(Answer)
-	broken := schemas.UnmarshalOwned(msg.Data, out)
+	broken := schemas.Unmarshal(msg.Data, out)
 	if broken == nil {
 		if r := refusal(out); r != nil {
 			return nil, r
