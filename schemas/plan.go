@@ -193,8 +193,8 @@ func planOf(all map[reflect.Type]*plan, t reflect.Type) *plan {
 		return p
 	}
 	p := &plan{typ: t, byName: make(map[string]int)}
-	for i := range t.NumField() {
-		f, ok := fieldOf(all, t.Field(i))
+	for s := range t.Fields() {
+		f, ok := fieldOf(all, s)
 		if !ok || len(p.fields) == 64 {
 			return nil
 		}
