@@ -17,25 +17,25 @@ type errand struct{ decide nearby.Decide }
 
 func (e errand) Open() (*schemas.ActivityTask, nearby.Decide, error) { return task(), e.decide, nil }
 
-// A decider that is late, or never returns, or ends its goroutine, keeps nobody waiting: the outcome is told without it, and the slot of its
+// A decider that is late by far, or by nothing, or ends its goroutine, keeps nobody waiting: the outcome is told without it, and the slot of its
 // task is free for the next, once.
 func TestOutcomeIsToldElsewhere(t *testing.T) {
 	for name, decide := range map[string]nearby.Decide{
-		"late": func(_ context.Context, _ *schemas.Report, elsewhere func()) (*schemas.AheadDecision, bool) {
+		"late": func(_ *schemas.Report, elsewhere func()) (*schemas.AheadDecision, bool) {
 			go elsewhere()
 			time.Sleep(10 * time.Second)
 			return nil, true
 		},
-		"late by nothing": func(_ context.Context, _ *schemas.Report, elsewhere func()) (*schemas.AheadDecision, bool) {
+		"late by nothing": func(_ *schemas.Report, elsewhere func()) (*schemas.AheadDecision, bool) {
 			go elsewhere()
 			return nil, true
 		},
-		"ends its goroutine": func(_ context.Context, _ *schemas.Report, elsewhere func()) (*schemas.AheadDecision, bool) {
+		"ends its goroutine": func(_ *schemas.Report, elsewhere func()) (*schemas.AheadDecision, bool) {
 			go elsewhere()
 			runtime.Goexit()
 			return nil, false
 		},
-		"in time, without a decision": func(context.Context, *schemas.Report, func()) (*schemas.AheadDecision, bool) { return nil, false },
+		"in time, without a decision": func(*schemas.Report, func()) (*schemas.AheadDecision, bool) { return nil, false },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {

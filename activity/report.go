@@ -85,7 +85,9 @@ func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, news *notic
 		return
 	case err != nil:
 	case v.report != nil:
-		err = s.publishOutcome(ctx, a, v.report, started)
+		if err = s.publishOutcome(ctx, a, v.report, started); a.elsewhere {
+			return
+		}
 	case v.late && !started:
 		// Without it the service would wait for a worker, and no limit of the attempt would ever pass.
 		within, cancel := a.wanted(ctx)
@@ -98,7 +100,6 @@ func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, news *notic
 // concluded settles the task of an attempt whose outcome was told, or could not be.
 func (s *spell) concluded(a *attempt, err error) {
 	switch {
-	case err == errElsewhere:
 	case err == nil:
 		a.settle(acknowledge, 0)
 	case errors.Is(err, ErrDrained):
@@ -109,7 +110,8 @@ func (s *spell) concluded(a *attempt, err error) {
 	}
 }
 
-// publishOutcome reports an outcome until it is stored or ctx ends. One that is too large becomes a failure that says so.
+// publishOutcome reports an outcome until it is stored or ctx ends, unless the delivery ends elsewhere. One that is too large becomes a failure
+// that says so.
 func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Report, started bool) error {
 	r.Token = a.token
 	if !started || !a.begun { // what is handed over may overtake an announcement that is in the inbox
@@ -118,17 +120,14 @@ func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Repor
 	}
 	if a.decide != nil && !started && len(r.Result) <= schemas.PayloadThreshold/2 {
 		a.elsewhere = true // also if the decider ends this goroutine
-		ahead, told := a.decide(ctx, r, func() { s.concludeElsewhere(ctx, a, r) })
+		ahead, told := a.decide(r, func() { s.concludeElsewhere(ctx, a, r) })
 		if told { // the report is another's
-			return errElsewhere
+			return nil
 		}
 		a.elsewhere, r.Ahead = false, ahead
 	}
 	return s.tellOutcome(ctx, a, r)
 }
-
-// errElsewhere: another goroutine tells the outcome, and concludes.
-var errElsewhere = errors.New("concluded elsewhere")
 
 // concludeElsewhere tells an outcome, and ends its delivery, while the goroutine that did the work is kept by a decider that is late.
 func (s *spell) concludeElsewhere(ctx context.Context, a *attempt, r *schemas.Report) {

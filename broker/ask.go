@@ -154,12 +154,11 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		}
 		if room -= sizeOf(e); room < 0 && len(events) > 0 {
 			t.More = true
-			p.desk.lay(events)
-			return t
+			break
 		}
 		events = append(events, e)
 	}
-	if !a.confirmed {
+	if !a.confirmed && !t.More {
 		events = append(events, schemas.Event{ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &schemas.DeciderStarted{ScheduledEventID: d.Scheduled}})
 	}
 	p.desk.lay(events)

@@ -54,13 +54,12 @@ func (p *partition) stick(r *run, reply *schemas.DecisionReply, firstHand bool) 
 	}
 	r.sticky, h.hangs = h.name, false
 	if !slices.Equal(h.lists, reply.Lists) {
-		h.lists = make([]string, 0, len(reply.Lists))
-		for _, l := range reply.Lists {
-			h.lists = append(h.lists, strings.Clone(l))
-		}
+		h.lists = nil
 		unnamed := func(list string) bool { return schemas.ValidateName("lists", list) != nil }
-		if len(h.lists) > nearby.MostLists || slices.ContainsFunc(h.lists, unnamed) { // what is kept is bounded
-			h.lists = nil
+		if len(reply.Lists) <= nearby.MostLists && !slices.ContainsFunc(reply.Lists, unnamed) { // what is kept is bounded
+			for _, l := range reply.Lists {
+				h.lists = append(h.lists, strings.Clone(l))
+			}
 		}
 	}
 	if reply.Alive && !slices.Contains(h.types, typ) && len(h.types) < mostHandTypes {
@@ -75,7 +74,7 @@ func (p *partition) stick(r *run, reply *schemas.DecisionReply, firstHand bool) 
 		}
 		o.lastHand++
 		h.number = o.lastHand
-		o.hands[r.sticky] = h
+		o.hands[h.name] = h
 	}
 }
 
@@ -108,8 +107,8 @@ func (p *partition) remember(r *run, number uint64) {
 	if number == 0 || len(p.offers.hands) > fewHands {
 		return
 	}
-	if name, h := p.handOf(number); h != nil && !h.hangs {
-		r.sticky, r.slept = name, true
+	if h := p.handOf(number); h != nil && !h.hangs {
+		r.sticky, r.slept = h.name, true
 	}
 }
 
@@ -123,11 +122,11 @@ func (p *partition) recall(r *run, waits bool) {
 }
 
 // handOf finds a worker by the number that its calls have.
-func (p *partition) handOf(number uint64) (name string, h *hand) {
-	for name, h := range p.offers.hands {
+func (p *partition) handOf(number uint64) *hand {
+	for _, h := range p.offers.hands {
 		if h.number == number {
-			return name, h
+			return h
 		}
 	}
-	return "", nil
+	return nil
 }

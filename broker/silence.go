@@ -95,7 +95,7 @@ func (p *partition) callSilent() {
 		default:
 			calls++
 			h.called, wait = wall, max(silentAfter, age/silentShare)
-			p.call(name, h)
+			p.call(h)
 		}
 		if again == 0 || wait < again {
 			again = wait
@@ -162,18 +162,19 @@ func (s *silence) of(name string, h *hand) (age time.Duration, silent bool) {
 	return age, silent
 }
 
-func (p *partition) call(name string, h *hand) {
-	if err := p.b.conn.PublishReply(p.b.ns.DecideAlive(h.types[0], name), p.replies+callPrefix+"."+strconv.FormatUint(h.number, 36), nil, nil); err != nil {
+func (p *partition) call(h *hand) {
+	if err := p.b.conn.PublishReply(p.b.ns.DecideAlive(h.types[0], h.name), p.replies+callPrefix+"."+strconv.FormatUint(h.number, 36), nil, nil); err != nil {
 		p.log.WithError(err).Debug("a worker cannot be called at this moment")
 	}
 }
 
 // gone: nobody listens where a worker did. What it had, or may have had, is for others.
 func (p *partition) gone(number uint64) {
-	name, h := p.handOf(number)
+	h := p.handOf(number)
 	if h == nil || p.leaving != nil || p.sealed() {
 		return
 	}
+	name := h.name
 	delete(p.offers.hands, name)
 	asked, offered, now := 0, 0, p.now()
 	for _, r := range p.asks {

@@ -88,7 +88,7 @@ func contextIn(window []schemas.Event) (schemas.Payload, bool) {
 // decide makes the decision behind an outcome, in a slot of the pool if one is free. It is [nearby.Decide]. The decider runs on the goroutine
 // that did the work: handing it on, and the answer back, took 4 % of the CPU of a worker whose tasks take microseconds. So a decider that is
 // late keeps that goroutine, and the outcome goes elsewhere.
-func (e *errand) decide(_ context.Context, r *schemas.Report, elsewhere func()) (d *schemas.AheadDecision, told bool) {
+func (e *errand) decide(r *schemas.Report, elsewhere func()) (d *schemas.AheadDecision, told bool) {
 	if r.Kind != schemas.ReportSuccess || e.s.draining.Load() || e.s.tardy.skips(e.a.typ) {
 		return nil, false
 	}

@@ -97,7 +97,7 @@ func (h *house) sendAhead(task *schemas.DecisionTask, worker string) {
 
 // take waits for the errand of a task that was sent, and opens it. decide returns when the outcome is told, with or without a decision: as
 // an activity worker it lets the decider have a goroutine. Who tells twice blocks, which ends the bubble with an error.
-func (w *hands) take(t *testing.T) (_ *schemas.ActivityTask, decide func(context.Context, *schemas.Report) *schemas.AheadDecision) {
+func (w *hands) take(t *testing.T) (_ *schemas.ActivityTask, decide func(*schemas.Report) *schemas.AheadDecision) {
 	t.Helper()
 	select {
 	case e := <-w.errands:
@@ -105,10 +105,10 @@ func (w *hands) take(t *testing.T) (_ *schemas.ActivityTask, decide func(context
 		if err != nil {
 			t.Fatal(err)
 		}
-		return task, func(ctx context.Context, r *schemas.Report) *schemas.AheadDecision {
+		return task, func(r *schemas.Report) *schemas.AheadDecision {
 			told := make(chan *schemas.AheadDecision)
 			go func() {
-				if d, elsewhere := decide(ctx, r, func() { told <- nil }); !elsewhere {
+				if d, elsewhere := decide(r, func() { told <- nil }); !elsewhere {
 					told <- d
 				}
 			}()
@@ -154,7 +154,7 @@ func TestDecideAhead(t *testing.T) { // P-11
 		}
 		time.Sleep(7 * time.Millisecond)
 		r := success()
-		ahead := decide(t.Context(), r)
+		ahead := decide(r)
 		if ahead == nil || ahead.Token != "ahead-9" || ahead.At != schemas.Timestamp(time.Hour+7*time.Millisecond) {
 			t.Fatalf("got %+v, want a decision 7 ms after the task", ahead)
 		}
@@ -197,7 +197,7 @@ func TestDecisionAheadIsDropped(t *testing.T) { // P-11
 		})
 		h.sendAhead(aheadTask(first), first.Sticky)
 		_, decide := w.take(t)
-		if decide(t.Context(), success()) == nil {
+		if decide(success()) == nil {
 			t.Fatal("no decision was made ahead")
 		}
 		// Two signals came instead, so the decision has the same number.
@@ -266,7 +266,7 @@ func TestNoDecisionAhead(t *testing.T) {
 					c.report(r)
 				}
 				began := time.Now()
-				if got := decide(t.Context(), r); got != nil {
+				if got := decide(r); got != nil {
 					t.Fatalf("got %+v, want no decision", got)
 				}
 				if took := time.Since(began); took != c.took {
@@ -299,7 +299,7 @@ func TestTardyDecider(t *testing.T) {
 			before := calls.Load()
 			h.sendAhead(aheadTask(first), first.Sticky)
 			_, decide := w.take(t)
-			decided = decide(t.Context(), success()) != nil
+			decided = decide(success()) != nil
 			time.Sleep(time.Second)
 			return calls.Load() > before, decided
 		}

@@ -72,7 +72,7 @@ func TestDeciderDrainsBehindAnErrand(t *testing.T) {
 		if err := r.wait(t); err != nil {
 			t.Fatal(err)
 		}
-		if got := decide(t.Context(), success()); got != nil {
+		if got := decide(success()); got != nil {
 			t.Fatalf("got %+v of a worker that has ended", got)
 		}
 	})
@@ -98,7 +98,7 @@ func TestContextOfADecisionAhead(t *testing.T) {
 		first := h.ask(window(long(3, 3), 0))
 		h.sendAhead(aheadTask(first), first.Sticky)
 		_, decide := w.take(t)
-		if decide(context.WithValue(t.Context(), key{}, "the activity's"), success()) == nil {
+		if decide(success()) == nil {
 			t.Fatal("no decision")
 		}
 		if got.Load() != true {
@@ -126,13 +126,13 @@ func TestNoSlotForADecisionAhead(t *testing.T) {
 		h.sendAhead(aheadTask(first), first.Sticky)
 		_, decide := w.take(t)
 		began := time.Now()
-		if got := decide(t.Context(), success()); got != nil || time.Since(began) != 0 {
+		if got := decide(success()); got != nil || time.Since(began) != 0 {
 			t.Errorf("got %+v after %v, want nothing at once", got, time.Since(began))
 		}
 		close(let)
 		h.receive().wantDecisions(t)
 		h.sendAhead(aheadTask(first), first.Sticky)
-		if _, decide = w.take(t); decide(t.Context(), success()) == nil {
+		if _, decide = w.take(t); decide(success()) == nil {
 			t.Error("no decision, though a slot is free")
 		}
 	})
@@ -174,7 +174,7 @@ func TestAssumedResultsCount(t *testing.T) {
 		_, decide := w.take(t)
 		r := success()
 		r.Result = result
-		second := &reply{body: decide(t.Context(), r).Reply}
+		second := &reply{body: decide(r).Reply}
 		task := window(history, 9)
 		task.Base = second.base(10)
 		h.askSticky(task, first.Sticky)

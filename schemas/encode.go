@@ -100,38 +100,45 @@ func (e *encoder) field(f *field, v unsafe.Pointer) error {
 }
 
 func (e *encoder) list(f *field, at unsafe.Pointer) error {
-	v := f.reflected(at)
-	if v.IsNil() {
+	if *(*unsafe.Pointer)(at) == nil { // a nil slice or map begins with it, and no other
 		e.b = append(e.b, 0xc0)
 		return nil
 	}
 	switch f.kind {
 	case kindTextMap:
-		m := v.Interface().(map[string]string)
+		m := *(*map[string]string)(at)
 		e.b = appendMapLen(e.b, len(m))
 		for _, k := range slices.Sorted(maps.Keys(m)) { // equal values have equal bytes
 			e.b = appendText(appendText(e.b, k), m[k])
 		}
 		return nil
 	case kindTexts:
-		e.b = appendArrayLen(e.b, v.Len())
-		for i := range v.Len() {
-			e.b = appendText(e.b, v.Index(i).String())
+		texts := *(*[]string)(at)
+		e.b = appendArrayLen(e.b, len(texts))
+		for _, s := range texts {
+			e.b = appendText(e.b, s)
 		}
 		return nil
+	case kindEvents:
+		return each(e, *(*[]Event)(at), e.event)
+	case kindDecisions:
+		return each(e, *(*[]Decision)(at), e.decision)
 	}
+	v := f.reflected(at)
 	e.b = appendArrayLen(e.b, v.Len())
 	for i := range v.Len() {
-		var err error
-		switch f.kind {
-		case kindEvents:
-			err = e.event(v.Index(i).Addr().Interface().(*Event))
-		case kindDecisions:
-			err = e.decision(v.Index(i).Addr().Interface().(*Decision))
-		default:
-			err = e.value(f.elem, v.Index(i).Addr().UnsafePointer())
+		if err := e.value(f.elem, v.Index(i).Addr().UnsafePointer()); err != nil {
+			return err
 		}
-		if err != nil {
+	}
+	return nil
+}
+
+// each appends a list by what appends one of it.
+func each[T any](e *encoder, all []T, one func(*T) error) error {
+	e.b = appendArrayLen(e.b, len(all))
+	for i := range all {
+		if err := one(&all[i]); err != nil {
 			return err
 		}
 	}

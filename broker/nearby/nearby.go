@@ -9,7 +9,6 @@
 package nearby
 
 import (
-	"context"
 	"slices"
 	"sync"
 
@@ -27,7 +26,7 @@ type List struct{ Namespace, Name string }
 // Decide makes the decision that follows an outcome, before the outcome is told, on the goroutine of the caller. The report has everything
 // that will be sent but this. It returns nil if there is no decision. If there is none in time it calls elsewhere, once, on a goroutine of its
 // own, which tells the outcome without; then, whenever it returns or ends its goroutine, told is true, and the caller has nothing left to do.
-type Decide func(ctx context.Context, outcome *schemas.Report, elsewhere func()) (d *schemas.AheadDecision, told bool)
+type Decide func(outcome *schemas.Report, elsewhere func()) (d *schemas.AheadDecision, told bool)
 
 // Errand is a task on its way to an activity worker, with what is to be decided behind it.
 type Errand interface {

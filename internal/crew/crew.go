@@ -10,7 +10,7 @@ import (
 )
 
 // kept is how much of its stack a goroutine uses at least, in bytes. Whenever garbage is collected Go halves the stacks of which less than a
-// quarter is in use, and who waits uses next to nothing: the next job would grow it again. So stacks of 16 KiB stay, which is what jobs take.
+// quarter is in use, and who waits uses next to nothing: the next job would grow it again. So stacks of up to 16 KiB stay.
 const kept = 4 << 10
 
 // Crew calls a function for each of its jobs, all at once: it bounds nothing but how many goroutines wait.
