@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"testing"
@@ -185,6 +187,52 @@ func TestToldBehindAnOpenRun(t *testing.T) {
 		h.j.Told(0, 1, to, closed)
 		if a := h.explain("down", ""); len(closed) != 1 || !strings.HasPrefix(a.Because, "never while run") {
 			t.Errorf("got %q of %d runs, want that it stays while its parent is open", a.Because, len(closed))
+		}
+	})
+}
+
+// Where little was not told of, little is asked for, whatever stands behind it; and what is missing there is not waited for.
+func TestLittleIsReadOfAGap(t *testing.T) { // P-14
+	live(t, ops.Options{}, func(h *house) {
+		for i := range 60 {
+			h.run("raw", fmt.Sprint("w", i), says{})
+		}
+		closed, end := h.records(1)
+		conn, stream := h.Client.Conn(), ns.StreamHistory(0)
+		if end < 61 || len(closed) != 60 {
+			t.Fatalf("got %d records, %d of which close a run; want a fence, and the end of each run", end, len(closed))
+		}
+		for _, tc := range []struct {
+			gap     uint64 // records that nobody tells of
+			purged  []string
+			scanned bool
+		}{
+			{gap: 1},
+			{gap: 10},
+			{gap: 16},
+			{gap: 17, scanned: true},
+			{gap: 10, purged: []string{"w1"}},
+			{gap: 10, purged: []string{"w3", "w4", "w8"}},
+			{gap: 10, purged: []string{"w0", "w2", "w5", "w6", "w7"}},
+			{gap: 17, purged: []string{"w9", "w10", "w11", "w12", "w13", "w14", "w15", "w16"}, scanned: true},
+		} {
+			for _, id := range tc.purged {
+				if err := conn.PurgeSubject(h.t.Context(), stream, ns.HistoryOfWorkflow(0, id)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			closed, _ = h.records(1) // those that are left
+			h.another()
+			h.j.Listen()
+			told := closed[sort.Search(len(closed), func(i int) bool { return closed[i].Sequence > tc.gap }):]
+			h.j.Told(0, tc.gap+1, end, slices.Clone(told))
+			before := conn.NATS().Stats().InMsgs
+			if got := h.pass().Kept; got != len(closed) {
+				t.Errorf("%+v: the janitor knows of %d closed runs, want %d", tc, got, len(closed))
+			}
+			if got := conn.NATS().Stats().InMsgs - before; !tc.scanned && got > tc.gap+10 {
+				t.Errorf("%+v: it was sent %d messages; want one for each record of the gap, and some for the pass", tc, got)
+			}
 		}
 	})
 }
