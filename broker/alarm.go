@@ -15,7 +15,8 @@ type alarm struct {
 	seq    uint64            // of the armed message; 0 if unknown
 	busy   bool              // a publish is on its way
 	rung   uint64            // the highest sequence that has rung since then
-	queued bool              // will be looked at once AlarmDelay is over
+	queued bool              // will be looked at in a while
+	place  uint64            // in the line of those that are looked at once AlarmDelay is over; 0: in none
 	// ringing: the armed message is being rung by a worker that deletes it, or has deleted it, once we have answered.
 	ringing bool
 	// strange: one may be armed that nothing is known of, by whoever had the run in memory before or by a publish that was
@@ -55,6 +56,7 @@ func (p *partition) cover(r *run) {
 	}
 	if !r.open() {
 		p.uncover(r)
+		p.armNever(r)
 		if r.live() {
 			p.dropAlarm(r)
 		}
@@ -74,11 +76,7 @@ func (p *partition) cover(r *run) {
 		return
 	}
 	if !r.alarm.queued {
-		r.alarm.queued = true
-		p.loop.after(p.b.o.AlarmDelay, func() {
-			r.alarm.queued = false
-			p.armNow(r)
-		})
+		p.armLater(r)
 	}
 }
 
@@ -109,57 +107,61 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 	if !p.may() {
 		return
 	}
-	body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: r.state.Run, Due: due, Fence: p.fence})
+	id := r.state.Run
+	post.ExpectLastSubjectSeq(p.desk.alarmHead, r.alarm.seq)
+	p.desk.alarm = schemas.Alarm{V: schemas.Version, Run: id, Due: due, Fence: p.fence}
+	err := schemas.MarshalTo(&p.desk.alarm, func(body []byte) error {
+		// Only what waits now is covered by this alarm.
+		covered := r.uncovered
+		r.uncovered = nil
+		r.alarm.busy = true
+		p.sends++
+		p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), p.desk.alarmHead, body, func(a post.Ack) {
+			p.loop.post(func() { p.armed(r, id, due, covered, a) })
+		})
+		return nil
+	})
 	if err != nil {
 		p.log.WithError(err).Error("an alarm cannot be encoded")
+	}
+}
+
+// armed learns what has become of an alarm that was published for a run.
+func (p *partition) armed(r *run, id string, due schemas.Timestamp, covered []*ticket, a post.Ack) {
+	p.sends--
+	if a.Err == nil {
+		p.alarms = max(p.alarms, a.Seq)
+	}
+	if r.state.Run != id { // another run has begun since; this one is closed
+		p.dropStrange(r.wid, id)
+		for _, t := range covered {
+			t.release()
+		}
 		return
 	}
-	id := r.state.Run
-	// Only what waits now is covered by this alarm.
-	covered := r.uncovered
-	r.uncovered = nil
-	r.alarm.busy = true
-	h := post.Header{}
-	post.ExpectLastSubjectSeq(h, r.alarm.seq)
-	p.sends++
-	p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), h, body, func(a post.Ack) {
-		p.loop.post(func() {
-			p.sends--
-			if a.Err == nil {
-				p.alarms = max(p.alarms, a.Seq)
-			}
-			if r.state.Run != id { // another run has begun since; this one is closed
-				p.dropStrange(r.wid, id)
-				for _, t := range covered {
-					t.release()
-				}
-				return
-			}
-			rung := r.alarm.rung
-			r.alarm.busy, r.alarm.rung = false, 0
-			var other *post.SequenceError
-			switch {
-			case a.Err == nil && a.Seq <= rung: // its ring has overtaken its acknowledgement: nothing is armed
-				r.alarm.due, r.alarm.seq, r.alarm.ringing = 0, 0, false
-				r.uncovered = append(covered, r.uncovered...)
-			case a.Err == nil:
-				r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.ringing = due, a.Seq, false, false
-				for _, t := range covered {
-					t.release()
-				}
-			case errors.As(a.Err, &other):
-				r.alarm.seq, r.alarm.ringing, r.uncovered = other.Last, false, append(covered, r.uncovered...)
-			default:
-				r.uncovered = append(covered, r.uncovered...)
-				r.alarm.due, r.alarm.strange = 0, true // if it is stored it has replaced what was armed, and may have rung since
-				p.log.WithError(a.Err).WithField("workflow", r.wid).Warn("an alarm is not acknowledged; arming again")
-				r.alarm.queued = true
-				p.loop.after(effectRetry, func() { r.alarm.queued = false; p.mark(r) })
-				return
-			}
-			p.mark(r)
-		})
-	})
+	rung := r.alarm.rung
+	r.alarm.busy, r.alarm.rung = false, 0
+	var other *post.SequenceError
+	switch {
+	case a.Err == nil && a.Seq <= rung: // its ring has overtaken its acknowledgement: nothing is armed
+		r.alarm.due, r.alarm.seq, r.alarm.ringing = 0, 0, false
+		r.uncovered = append(covered, r.uncovered...)
+	case a.Err == nil:
+		r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.ringing = due, a.Seq, false, false
+		for _, t := range covered {
+			t.release()
+		}
+	case errors.As(a.Err, &other):
+		r.alarm.seq, r.alarm.ringing, r.uncovered = other.Last, false, append(covered, r.uncovered...)
+	default:
+		r.uncovered = append(covered, r.uncovered...)
+		r.alarm.due, r.alarm.strange = 0, true // if it is stored it has replaced what was armed, and may have rung since
+		p.log.WithError(a.Err).WithField("workflow", r.wid).Warn("an alarm is not acknowledged; arming again")
+		r.alarm.queued = true
+		p.loop.after(effectRetry, func() { r.alarm.queued = false; p.mark(r) })
+		return
+	}
+	p.mark(r)
 }
 
 // ringWay is how a ring came: through the inbox, or straight to the owner.

@@ -159,7 +159,8 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		events = append(events, e)
 	}
 	if !a.confirmed && !t.More {
-		events = append(events, schemas.Event{ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &schemas.DeciderStarted{ScheduledEventID: d.Scheduled}})
+		p.desk.started = schemas.DeciderStarted{ScheduledEventID: d.Scheduled}
+		events = append(events, schemas.Event{ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &p.desk.started})
 	}
 	p.desk.lay(events)
 	return t

@@ -173,12 +173,13 @@ func (p *partition) reset(r *run, e *envelope, q *schemas.StartRequest) {
 
 // renew makes the actor that of a new run of its workflow id.
 func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*envelope) {
+	p.armNever(r)
 	if r.live() {
 		p.dropAlarm(r)
 	}
 	*r = run{
 		wid: r.wid, state: execution.New(r.wid, q.Run), mailbox: mailbox, positions: r.positions,
-		waiters: r.waiters, element: r.element, uncovered: r.uncovered, unproved: r.unproved,
+		waiters: r.waiters, used: r.used, uncovered: r.uncovered, unproved: r.unproved,
 	}
 	p.known.ids.Add(r.wid)
 	p.mark(r)

@@ -189,6 +189,13 @@ func (b *Broker) owned(n int, p *partition) {
 	b.locks.own(p)
 }
 
+// part is the partition, nil if its owner is not here.
+func (b *Broker) part(n int) *partition {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.parts[n]
+}
+
 func (b *Broker) disowned(n int, p *partition) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,14 +1,21 @@
 package broker
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
 
-// desk is where a partition writes its decision tasks. Each is encoded before the next one is begun, which is written over it: so a
-// task takes no memory of its own. What lies there between two tasks is the last one.
+// desk is where a partition writes its decision tasks and alarms. Each is encoded before the next one is begun, which is written over it: so
+// it takes no memory of its own. What lies there between two of them is the last one.
 type desk struct {
-	task   schemas.DecisionTask
-	base   schemas.DecisionBase
-	ahead  schemas.AheadTask
-	events []schemas.Event
+	task    schemas.DecisionTask
+	base    schemas.DecisionBase
+	ahead   schemas.AheadTask
+	started schemas.DeciderStarted
+	events  []schemas.Event
+
+	alarm     schemas.Alarm
+	alarmHead post.Header
 }
 
 // mostOnDesk is the longest list of events that is kept from one task to the next.

@@ -180,8 +180,13 @@ func (p *partition) seal() {
 	l.checkpoint.Handed = p.hand()
 	l.passes = len(p.asks) > 0
 	l.stage = handed
-	for _, m := range p.requests.take() { // out of time: the next owner answers, or the server says that there is none
-		p.b.relay.send(p.n, m.Reply, m.Header, m.Data)
+	for reply, q := range p.requests.take() { // out of time: the next owner answers, or the server says that there is none
+		h, body, err := q.message()
+		if err != nil {
+			p.b.refuseTo(reply, q.start.Content, schemas.Errorf(schemas.CodeInternal, "%v", err))
+			continue
+		}
+		p.b.relay.send(p.n, reply, h, body)
 	}
 	p.refuseReports()
 	p.refuseRings()
@@ -265,25 +270,42 @@ func (p *partition) giveUp() {
 	}
 }
 
+// request is one that an owner has received: a message, or a start that was read in this process.
+type request struct {
+	post.Msg
+	start *schemas.StartRequest
+}
+
+// message is what the next owner is sent.
+func (r *request) message() (post.Header, []byte, error) {
+	if r.start == nil {
+		return r.Header, r.Data, nil
+	}
+	q := *r.start
+	q.ReplyTo, q.Content = "", "" // the owner's own
+	body, err := schemas.Marshal(&q)
+	return startHeader(r.start.Content), body, err
+}
+
 // requests are those that were received and not answered. They are kept by their reply subject.
 type requests struct {
 	mu    sync.Mutex
-	open  map[string]post.Msg
+	open  map[string]request
 	taken bool
 }
 
 // add enters a request. It reports false once they were taken: the partition is another's.
-func (q *requests) add(m post.Msg) bool {
+func (q *requests) add(reply string, r request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.taken {
 		return false
 	}
 	if q.open == nil {
-		q.open = make(map[string]post.Msg)
+		q.open = make(map[string]request)
 	}
-	if m.Reply != "" {
-		q.open[m.Reply] = m
+	if reply != "" {
+		q.open[reply] = r
 	}
 	return true
 }
@@ -300,7 +322,7 @@ func (q *requests) none() bool {
 	return len(q.open) == 0
 }
 
-func (q *requests) take() map[string]post.Msg {
+func (q *requests) take() map[string]request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := q.open

@@ -13,7 +13,7 @@ import (
 const (
 	// parkAfter is how long a run stays folded in memory behind the last message to it, once a partition has more than a
 	// share of its CachedRuns: up to there waking is worth more than memory. It is a read that brings many runs at a time (wakeAll).
-	parkAfter = 2 * time.Second
+	parkAfter = 1200 * time.Millisecond
 	parkShare = 16
 	// parkRested is how long the others of them stay. What is left of a storm of runs lies scattered over the memory that the storm has
 	// used, and keeps all of it: 2,500 folded runs of 100,000 held 20 MB. Whatever waits for so long can wait for a read.
@@ -48,16 +48,16 @@ func (p *partition) parkIdle() {
 	p.parkDue = false
 	p.lookAway()
 	long, rested := p.inTicks(parkAfter), p.inTicks(parkRested)
-	for range min(parkAtOnce, p.lru.Len()) {
-		r, _ := p.lru.Front().Value.(*run)
-		idle, few := p.ticks-r.touched, p.lru.Len() <= p.b.o.CachedRuns/parkShare
+	for range min(parkAtOnce, p.used.n) {
+		r := p.used.first
+		idle, few := p.ticks-r.touched, p.used.n <= p.b.o.CachedRuns/parkShare
 		if idle < long || few && idle < rested {
 			return
 		}
 		// The latest that have ended stay for those who ask how. What cannot be parked would cost the leader three questions.
 		if !r.idle() || r.ended || few && r.open() && !r.parkable() {
 			r.touched = p.ticks
-			p.lru.MoveToBack(r.element)
+			p.used.toBack(r)
 			continue
 		}
 		p.forget(r)

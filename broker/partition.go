@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ type partition struct {
 	outside *post.Outbox // tasks, alarms, dead letters
 
 	runs   map[string]*run
-	lru    *list.List           // of *run, the longest untouched first
+	used   used                 // the same, the longest untouched first
 	parked *dense.Map[struct{}] // by workflow id; see park
 	packed []byte               // memory to pack one
 	waking []*run               // parked ones that are to be read
@@ -72,7 +71,8 @@ type partition struct {
 	probingFormer bool
 
 	asks      map[uint64]*run
-	holds     [holdLists][]held  // each in the order of their ends
+	holds     [holdLists][]held // each in the order of their ends
+	arming    arming
 	peals     map[*peal]struct{} // rings that were sent here
 	nearby    []*peal            // of this process, with outcomes that it is to be told of
 	deaf      atomic.Bool        // rings of this process go elsewhere
@@ -134,13 +134,13 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 	return &partition{
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
-		runs: make(map[string]*run), lru: list.New(), parked: dense.New[struct{}](dense.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
+		runs: make(map[string]*run), parked: dense.New[struct{}](dense.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
 		paces: [holdLists]map[string]*pace{{}, {}}, aheads: make(map[aheadType]*pace),
 		reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
-		head: make(post.Header, 6), tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: seen.New(mostKnown)},
+		head: make(post.Header, 6), desk: desk{alarmHead: make(post.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: seen.New(mostKnown)},
 	}
 }
 
@@ -272,18 +272,14 @@ func (p *partition) flush() {
 // touch marks a run as used and forgets the longest unused ones above the bound.
 func (p *partition) touch(r *run) {
 	r.touched = p.ticks
-	if r.element == nil {
-		r.element = p.lru.PushBack(r)
-	} else {
-		p.lru.MoveToBack(r.element)
-	}
+	p.used.toBack(r)
 	for tries := 0; len(p.runs) > p.b.o.CachedRuns && tries < 8; tries++ {
-		oldest, _ := p.lru.Front().Value.(*run)
+		oldest := p.used.first
 		if oldest == r {
 			return
 		}
 		if !oldest.idle() {
-			p.lru.MoveToBack(oldest.element)
+			p.used.toBack(oldest)
 			continue
 		}
 		p.forget(oldest)
@@ -314,6 +310,6 @@ func (p *partition) retire(r *run) {
 
 func (p *partition) forget(r *run) {
 	p.park(r)
-	p.lru.Remove(r.element)
+	p.used.remove(r)
 	delete(p.runs, r.wid)
 }

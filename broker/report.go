@@ -12,15 +12,27 @@ import (
 // sent one has it: a client asks again with the same run id, a worker keeps its task and puts the outcome into the inbox if the
 // owner does not take it. So the inbox holds only what nobody waits for.
 
+// serveStart takes a start that was read in this process, and that nobody else changes any more, or reports that the partition is another's by
+// now. It may be called by any goroutine.
+func (p *partition) serveStart(s *asked, reply, content string) bool {
+	s.ReplyTo, s.Content = reply, content
+	if !p.requests.add(reply, request{start: &s.StartRequest}) {
+		return false
+	}
+	p.loop.post(func() { p.start(&s.StartRequest, s.body) })
+	return true
+}
+
 // start takes a start that came from the API.
-func (p *partition) start(q *schemas.StartRequest, body []byte, refuse func(any)) {
+func (p *partition) start(q *schemas.StartRequest, body []byte) {
 	q.Origin, q.Replays = nil, nil
 	r := p.fresh(q)
 	if r == nil {
 		r = p.get(q.WorkflowID)
 	}
 	if r.broken != nil {
-		refuse(&schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r)})
+		p.requests.done(q.ReplyTo)
+		p.b.respond(q.ReplyTo, q.Content, &schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r)})
 		return
 	}
 	e := &envelope{wid: q.WorkflowID, msg: execution.Start{Request: q}, at: p.now(), log: noLog, subject: p.b.ns.API(kindStart), body: body}

@@ -45,9 +45,7 @@ type peal struct {
 // called as often as there are outcomes, one call after the other; it must neither block nor call Ring, and is not called at all for a hint,
 // or if the ownership ends without warning. It is safe for concurrent use.
 func (b *Broker) Ring(n int, q *schemas.Rings, answer func(*schemas.RingsAnswer)) bool {
-	b.mu.Lock()
-	p := b.parts[n]
-	b.mu.Unlock()
+	p := b.part(n)
 	if p == nil || p.deaf.Load() {
 		return false
 	}

@@ -67,7 +67,7 @@ func (p *partition) asked(m post.Msg) {
 
 // serve answers a request, or reports that the partition is another's by now. It may be called by any goroutine.
 func (p *partition) serve(m post.Msg) bool {
-	if !p.requests.add(m) {
+	if !p.requests.add(m.Reply, request{Msg: m}) {
 		return false
 	}
 	content := m.Header.Get(schemas.ContentTypeHeader)
@@ -86,7 +86,7 @@ func (p *partition) serve(m post.Msg) bool {
 			break
 		}
 		q.ReplyTo, q.Content = m.Reply, content
-		p.loop.post(func() { p.start(&q, m.Data, reply) })
+		p.loop.post(func() { p.start(&q, m.Data) })
 	case "history":
 		var q schemas.HistoryRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {

@@ -36,6 +36,7 @@ type spell struct {
 	outbox    *post.Outbox
 	wake      chan struct{} // the queue's head or the clock has changed, or a ring got its outcome
 	dirty     chan struct{} // there is scrap
+	read      schemas.Alarm // the last one; of the reader alone
 
 	mu     sync.Mutex
 	prefix string // of the alarms' subjects; the book has the rest
@@ -188,8 +189,9 @@ func (s *spell) decode(m post.Stored) (due schemas.Timestamp, fence uint64, err 
 	if err != nil {
 		return 0, 0, err
 	}
-	var a schemas.Alarm
-	if err := schemas.Unmarshal(m.Data, &a); err != nil {
+	a := &s.read
+	*a = schemas.Alarm{}
+	if err := schemas.UnmarshalOwned(m.Data, a); err != nil { // nothing of it is kept
 		return 0, 0, err
 	}
 	switch {

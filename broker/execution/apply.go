@@ -42,9 +42,9 @@ func (s *State) Apply(e schemas.Event) {
 		s.setAttributes(a.Attributes)
 	case *schemas.TimerScheduled:
 		if s.Timers == nil {
-			s.Timers = make(map[string]*Timer)
+			s.Timers = make(map[string]Timer)
 		}
-		s.Timers[a.TimerID] = &Timer{ScheduledID: e.ID, Base: e.Time, After: a.StartToFireTimeout}
+		s.Timers[a.TimerID] = Timer{ScheduledID: e.ID, Base: e.Time, After: a.StartToFireTimeout}
 	case *schemas.TimerExpired:
 		delete(s.Timers, a.TimerID)
 	case *schemas.TimerCanceled:

@@ -193,13 +193,14 @@ func (st *step) scheduleTimer(a *schemas.ScheduleTimer, completed int64) bool {
 		st.emit(&schemas.TimerScheduleFailed{TimerID: a.TimerID, Cause: cause, Details: details, DeciderCompletedEventID: completed})
 		return false
 	}
+	other, open := st.Timers[a.TimerID]
 	switch {
 	case schemas.ValidateID("timerId", a.TimerID) != nil:
 		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateID("timerId", a.TimerID).Error())
 	case a.StartToFireTimeout < 0:
 		return refuse(schemas.CauseInvalidAttributes, "startToFireTimeout: want a duration of zero or more")
-	case st.Timers[a.TimerID] != nil:
-		return refuse(schemas.CauseTimerIDInUse, fmt.Sprintf("timerId: the timer of event %d bears it and is open", st.Timers[a.TimerID].ScheduledID))
+	case open:
+		return refuse(schemas.CauseTimerIDInUse, fmt.Sprintf("timerId: the timer of event %d bears it and is open", other.ScheduledID))
 	case len(st.Timers) >= st.c.OpenTimers:
 		return refuse(schemas.CauseOpenTimersLimit, limitDetails("timers", st.c.OpenTimers))
 	case st.full():
@@ -210,8 +211,8 @@ func (st *step) scheduleTimer(a *schemas.ScheduleTimer, completed int64) bool {
 }
 
 func (st *step) cancelTimer(a *schemas.CancelTimer, completed int64) bool {
-	t := st.Timers[a.TimerID]
-	if t == nil {
+	t, open := st.Timers[a.TimerID]
+	if !open {
 		st.emit(&schemas.TimerCancelFailed{TimerID: a.TimerID, Cause: schemas.CauseTimerIDUnknown, DeciderCompletedEventID: completed})
 		return false
 	}

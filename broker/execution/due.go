@@ -108,7 +108,7 @@ func (st *step) fire(d *due) {
 			st.do(Dispatch{ScheduledID: d.id})
 		}
 	case dueTimer:
-		if t := st.Timers[d.timer]; t != nil && t.ScheduledID == d.id {
+		if t, open := st.Timers[d.timer]; open && t.ScheduledID == d.id {
 			st.emit(&schemas.TimerExpired{TimerID: d.timer, ScheduledEventID: d.id})
 			st.wake()
 		}

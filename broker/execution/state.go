@@ -24,7 +24,7 @@ type State struct {
 
 	Decision   Decision             `json:"decision"`
 	Activities map[int64]*Activity  `json:"activities,omitempty"`
-	Timers     map[string]*Timer    `json:"timers,omitempty"`
+	Timers     map[string]Timer     `json:"timers,omitempty"`
 	Context    schemas.Payload      `json:"context,omitempty"`
 	Base       schemas.DecisionBase `json:"base"`
 	Attributes map[string]string    `json:"attributes,omitempty"`
@@ -125,7 +125,7 @@ type Timer struct {
 }
 
 // Due is when the timer expires.
-func (t *Timer) Due() schemas.Timestamp { return later(t.Base, t.After) }
+func (t Timer) Due() schemas.Timestamp { return later(t.Base, t.After) }
 
 // later is t + d. A sum that no Timestamp can hold is the last instant there is, for one that wrapped around would be due
 // at once.
@@ -175,7 +175,7 @@ func Restore(b []byte) (*State, error) {
 		s.remember(a.Scheduled.ActivityID, id)
 	}
 	for id, t := range s.Timers {
-		if t == nil {
+		if t.ScheduledID == 0 {
 			return nil, fmt.Errorf("snapshot: %w: timer %q is empty", schemas.ErrMalformed, id)
 		}
 	}
@@ -250,9 +250,10 @@ func (s *State) Rebase(first int64, at schemas.Timestamp) {
 			a.StartedBase = at
 		}
 	}
-	for _, t := range s.Timers {
+	for id, t := range s.Timers {
 		if t.ScheduledID >= first {
 			t.Base = at
+			s.Timers[id] = t
 		}
 	}
 }
