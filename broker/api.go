@@ -160,9 +160,9 @@ func (b *Broker) toOwner(wid, reply string, h post.Header, body []byte) {
 
 // serveStart hands a start to the owner of its workflow id, which answers once it is in the history, or refused.
 func (b *Broker) serveStart(r micro.Request) {
-	s := &asked{body: r.Data()}
+	s := &received{body: r.Data()}
 	q := &s.StartRequest
-	if err := decode(s.body, q); err != nil {
+	if err := schemas.Unmarshal(s.body, q); err != nil { // much of it stays for as long as the run, and some for longer
 		b.refuse(r, invalid(err))
 		return
 	}
@@ -276,17 +276,17 @@ func startHeader(content string) post.Header {
 	return h
 }
 
-// asked is a start, and what it was read from.
+// received is a start, and what it was read from.
 //
 // The two are one piece, which at 328 bytes is not of the size of nodes in NATS's index of subjects: those stay, and what garbage leaves
 // between them are holes that nobody can give back.
-type asked struct {
+type received struct {
 	schemas.StartRequest
 	body []byte
 }
 
 // startHere hands a start to an owner in this process as it is, if it is small in any encoding: it need not be encoded to be read again.
-func (b *Broker) startHere(r micro.Request, s *asked) bool {
+func (b *Broker) startHere(r micro.Request, s *received) bool {
 	if len(s.body) > min(spillFrom, b.messageLimit())/4 {
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 
 // serveStart takes a start that was read in this process, and that nobody else changes any more, or reports that the partition is another's by
 // now. It may be called by any goroutine.
-func (p *partition) serveStart(s *asked, reply, content string) bool {
+func (p *partition) serveStart(s *received, reply, content string) bool {
 	s.ReplyTo, s.Content = reply, content
 	if !p.requests.add(reply, request{start: &s.StartRequest}) {
 		return false

@@ -14,7 +14,7 @@ func TestGarbageHasOtherSizes(t *testing.T) {
 	index := []uintptr{32, 48, 96, 208, 320} // leaves of a stream and of a block, nodes of 4, 10 and 16
 	for name, size := range map[string]uintptr{
 		"envelope": unsafe.Sizeof(envelope{}),
-		"asked":    unsafe.Sizeof(asked{}),
+		"received": unsafe.Sizeof(received{}),
 	} {
 		class := classes[slices.IndexFunc(classes, func(c uintptr) bool { return c >= size })]
 		if slices.Contains(index, class) {
