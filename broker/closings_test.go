@@ -109,7 +109,7 @@ func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
 		kinds, spans := map[schemas.Status]int{}, 0
 		for p := range partitions {
 			want, last := f.closedIn(p)
-			told := map[uint64]bool{}
+			told, covered := map[uint64]bool{}, map[uint64]bool{}
 			for _, s := range heard.spans[p] {
 				spans++
 				if s.from == 0 || s.from > s.to || s.to > last {
@@ -129,9 +129,15 @@ func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
 					kinds[c.Line.Status]++
 				}
 				for seq := s.from; seq <= s.to; seq++ {
+					covered[seq] = true
 					if _, closed := want[seq]; closed && !here[seq] {
 						t.Fatalf("partition %d: record %d, which closes a run, is missing in what was told of %d to %d", p, seq, s.from, s.to)
 					}
+				}
+			}
+			for seq := range last {
+				if !covered[seq+1] {
+					t.Errorf("partition %d: nobody has told of record %d, the fences of owners included: it has to be read", p, seq+1)
 				}
 			}
 			for seq, l := range want {
