@@ -95,9 +95,7 @@ func (p *partition) armNow(r *run) {
 
 // uncover releases what waited for the alarm.
 func (p *partition) uncover(r *run) {
-	for _, t := range r.uncovered {
-		t.release()
-	}
+	release(r.uncovered)
 	r.uncovered = nil
 }
 
@@ -134,9 +132,7 @@ func (p *partition) armed(r *run, id string, due schemas.Timestamp, covered []*t
 	}
 	if r.state.Run != id { // another run has begun since; this one is closed
 		p.dropStrange(r.wid, id)
-		for _, t := range covered {
-			t.release()
-		}
+		release(covered)
 		return
 	}
 	rung := r.alarm.rung
@@ -148,9 +144,7 @@ func (p *partition) armed(r *run, id string, due schemas.Timestamp, covered []*t
 		r.uncovered = append(covered, r.uncovered...)
 	case a.Err == nil:
 		r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.ringing = due, a.Seq, false, false
-		for _, t := range covered {
-			t.release()
-		}
+		release(covered)
 	case errors.As(a.Err, &other):
 		r.alarm.seq, r.alarm.ringing, r.uncovered = other.Last, false, append(covered, r.uncovered...)
 	default:

@@ -142,12 +142,17 @@ func passOn(verb string) func(*Broker, micro.Request) {
 				return
 			}
 		}
-		h := post.Header{verbHeader: {verb}}
-		if c := content(r); c != "" {
-			h.Set(schemas.ContentTypeHeader, c)
-		}
-		b.toOwner(q.WorkflowID, r.Reply(), h, r.Data())
+		b.toOwner(q.WorkflowID, r.Reply(), requestHeader(verb, content(r)), r.Data())
 	}
+}
+
+// requestHeader is that of a request to an owner, whose answer has the given content.
+func requestHeader(verb, content string) post.Header {
+	h := post.Header{verbHeader: {verb}}
+	if content != "" {
+		h.Set(schemas.ContentTypeHeader, content)
+	}
+	return h
 }
 
 // toOwner hands a request to the owner of its workflow's partition, which may be in this process.
@@ -262,18 +267,10 @@ func (b *Broker) accept(r micro.Request, q *schemas.StartRequest) {
 		return
 	}
 	if len(body) <= spillFrom {
-		b.toOwner(q.WorkflowID, r.Reply(), startHeader(content(r)), body)
+		b.toOwner(q.WorkflowID, r.Reply(), requestHeader(kindStart, content(r)), body)
 		return
 	}
 	b.storeStart(r, q)
-}
-
-func startHeader(content string) post.Header {
-	h := post.Header{verbHeader: {kindStart}}
-	if content != "" {
-		h.Set(schemas.ContentTypeHeader, content)
-	}
-	return h
 }
 
 // received is a start, and what it was read from.

@@ -8,7 +8,6 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -32,11 +31,7 @@ func (b *Broker) serveAudit(r micro.Request) {
 		b.refuse(r, err)
 		return
 	}
-	h := post.Header{verbHeader: {verbAudit}}
-	if c := content(r); c != "" {
-		h.Set(schemas.ContentTypeHeader, c)
-	}
-	if err := b.conn.PublishReply(b.ns.Owner(q.Partition), r.Reply(), h, r.Data()); err != nil {
+	if err := b.conn.PublishReply(b.ns.Owner(q.Partition), r.Reply(), requestHeader(verbAudit, content(r)), r.Data()); err != nil {
 		b.refuse(r, unavailable(err))
 	}
 }

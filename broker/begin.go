@@ -145,8 +145,7 @@ func (p *partition) answerOld(e *envelope, q *schemas.StartRequest) {
 		p.reportOld(e, q)
 		return
 	}
-	p.requests.done(q.ReplyTo)
-	p.b.respond(q.ReplyTo, q.Content, &schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: q.Run})
+	p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: q.Run})
 }
 
 // reset gives the workflow id a new run. It inherits the positions of its predecessor and of the owner in both logs, so

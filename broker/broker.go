@@ -189,13 +189,6 @@ func (b *Broker) owned(n int, p *partition) {
 	b.locks.own(p)
 }
 
-// part is the partition, nil if its owner is not here.
-func (b *Broker) part(n int) *partition {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.parts[n]
-}
-
 func (b *Broker) disowned(n int, p *partition) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -203,6 +196,13 @@ func (b *Broker) disowned(n int, p *partition) {
 		delete(b.parts, n)
 	}
 	b.locks.disown(p)
+}
+
+// part is the partition, nil if its owner is not here.
+func (b *Broker) part(n int) *partition {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.parts[n]
 }
 
 // messageLimit is the largest message that is taken into a history: in a decision task it may stand in base64, which takes

@@ -185,9 +185,7 @@ func (p *partition) settled(r *run, g group, effects *ticket) {
 	for _, e := range g.effects {
 		p.perform(r, e, effects)
 	}
-	for _, t := range g.tickets {
-		t.release()
-	}
+	release(g.tickets)
 	if effects != nil {
 		r.uncovered = append(r.uncovered, effects) // its first hold: until the run is covered
 		p.notify(r)

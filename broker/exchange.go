@@ -77,9 +77,7 @@ func (p *partition) tell(wid, kind string, v any, tickets ...*ticket) {
 	}
 	to := p.b.ns.In(p.b.partitionOf(wid), wid, kind)
 	p.send(to, "", post.Addressed(to), body, func(uint64) {
-		for _, t := range tickets {
-			t.release()
-		}
+		release(tickets)
 	})
 }
 

@@ -284,7 +284,7 @@ func (r *request) message() (post.Header, []byte, error) {
 	q := *r.start
 	q.ReplyTo, q.Content = "", "" // the owner's own
 	body, err := schemas.Marshal(&q)
-	return startHeader(r.start.Content), body, err
+	return requestHeader(kindStart, r.start.Content), body, err
 }
 
 // requests are those that were received and not answered. They are kept by their reply subject.

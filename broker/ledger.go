@@ -37,6 +37,12 @@ func (t *ticket) release() {
 	}
 }
 
+func release(all []*ticket) {
+	for _, t := range all {
+		t.release()
+	}
+}
+
 // position returns the last position up to which everything is done.
 func (l *ledger) position() schemas.Position {
 	n := 0

@@ -118,9 +118,14 @@ func (p *partition) answerStart(e *envelope, q *schemas.StartRequest) func(*run,
 	}
 	return func(r *run, _ []schemas.Event) {
 		v := e.verdict
-		p.requests.done(q.ReplyTo)
-		p.b.respond(q.ReplyTo, q.Content, &schemas.StartResponse{V: schemas.Version, WorkflowID: r.wid, Run: v.run, Started: v.started, Error: v.refused})
+		p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: r.wid, Run: v.run, Started: v.started, Error: v.refused})
 	}
+}
+
+// tellStarter answers a start.
+func (p *partition) tellStarter(q *schemas.StartRequest, a *schemas.StartResponse) {
+	p.requests.done(q.ReplyTo)
+	p.b.respond(q.ReplyTo, q.Content, a)
 }
 
 func notFound(wid, run string) *schemas.Error {

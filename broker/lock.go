@@ -302,9 +302,7 @@ func (p *partition) lockDone(c *lockChange) {
 				v.kin[placeOfLock(&op.place)] = true
 			}
 		}
-		for _, t := range op.tickets {
-			t.release()
-		}
+		release(op.tickets)
 	}
 	if len(c.queue) > 0 {
 		p.tryLock(c)

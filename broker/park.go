@@ -13,6 +13,7 @@ import (
 const (
 	// parkAfter is how long a run stays folded in memory behind the last message to it, once a partition has more than a
 	// share of its CachedRuns: up to there waking is worth more than memory. It is a read that brings many runs at a time (wakeAll).
+	// It is more than AlarmDelay usually is: who waits for that cannot be parked, and would stay for as long again.
 	parkAfter = 1200 * time.Millisecond
 	parkShare = 16
 	// parkRested is how long the others of them stay. What is left of a storm of runs lies scattered over the memory that the storm has

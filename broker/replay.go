@@ -53,11 +53,7 @@ func serveReplay(verb string) func(*Broker, micro.Request) {
 			b.refuse(r, schemas.Errorf(schemas.CodeInternal, "%v", err))
 			return
 		}
-		h := post.Header{verbHeader: {verb}}
-		if c := content(r); c != "" {
-			h.Set(schemas.ContentTypeHeader, c)
-		}
-		b.toOwner(q.WorkflowID, r.Reply(), h, body)
+		b.toOwner(q.WorkflowID, r.Reply(), requestHeader(verb, content(r)), body)
 	}
 }
 

@@ -31,8 +31,7 @@ func (p *partition) start(q *schemas.StartRequest, body []byte) {
 		r = p.get(q.WorkflowID)
 	}
 	if r.broken != nil {
-		p.requests.done(q.ReplyTo)
-		p.b.respond(q.ReplyTo, q.Content, &schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r)})
+		p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r)})
 		return
 	}
 	e := &envelope{wid: q.WorkflowID, msg: execution.Start{Request: q}, at: p.now(), log: noLog, subject: p.b.ns.API(kindStart), body: body}

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// What is allocated for each message does not have the sizes of what stays in NATS's index of subjects (ADR 0047): the garbage of these would
+// The largest pieces that are allocated for each message do not have the sizes of what stays in NATS's index of subjects (ADR 0047): the garbage of these would
 // leave holes between the index's nodes, in memory that nobody can give back.
 func TestGarbageHasOtherSizes(t *testing.T) {
 	// The size classes of Go's allocator, up to the largest of a node but the rare ones.

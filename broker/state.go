@@ -282,9 +282,7 @@ func (p *partition) stateDone(k *stateKey, r *schemas.StateRecord, rev uint64) {
 }
 
 func (op *stateOp) release() {
-	for _, t := range op.tickets {
-		t.release()
-	}
+	release(op.tickets)
 	op.tickets = nil
 }
 

@@ -12,7 +12,6 @@ type used struct {
 // usedLink is a run's place among the used.
 type usedLink struct {
 	before, behind *run
-	in             bool
 }
 
 // toBack makes a run the one that was touched last.
@@ -21,7 +20,7 @@ func (u *used) toBack(r *run) {
 		return
 	}
 	u.remove(r)
-	r.used = usedLink{before: u.last, in: true}
+	r.used = usedLink{before: u.last}
 	if u.last == nil {
 		u.first = r
 	} else {
@@ -33,8 +32,8 @@ func (u *used) toBack(r *run) {
 
 func (u *used) remove(r *run) {
 	l := r.used
-	if !l.in {
-		return
+	if l.before == nil && u.first != r {
+		return // it is in no list
 	}
 	if l.before == nil {
 		u.first = l.behind

@@ -335,3 +335,25 @@ func TestApplyWhatOthersWrote(t *testing.T) {
 		})
 	}
 }
+
+// An empty timer in a snapshot is one of its holes.
+func TestTimersInASnapshot(t *testing.T) {
+	w := begin(t)
+	w.decide(&schemas.ScheduleTimer{TimerID: "T", StartToFireTimeout: schemas.Seconds(5)})
+	b, err := w.s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Restore(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(w.s.Timers, s.Timers); d != "" || len(s.Timers) != 1 {
+		t.Fatalf("(-before +restored):\n%s", d)
+	}
+	for _, body := range []string{`{"timers":{"T":null}}`, `{"timers":{"T":{}}}`} {
+		if _, err := Restore([]byte(body)); !errors.Is(err, schemas.ErrMalformed) {
+			t.Errorf("%s: got %v, want that the timer is empty", body, err)
+		}
+	}
+}

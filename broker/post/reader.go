@@ -28,6 +28,8 @@ type ReadOptions struct {
 	FilterSubjects []string
 	// StartSeq is the first sequence wanted. Below the stream's first, reading begins at the first. Defaults to 1.
 	StartSeq uint64
+	// EndSeq is the last sequence wanted. Defaults to the stream's end. It is for [Conn.Scan] only, and not together with LastPerSubject.
+	EndSeq uint64
 	// LastPerSubject begins with the last message of each subject, then reads on. Not together with StartSeq.
 	LastPerSubject bool
 	// HeadersOnly leaves out the bodies.
@@ -48,6 +50,9 @@ const (
 func (o ReadOptions) validate() error {
 	if o.LastPerSubject && o.StartSeq > 0 {
 		return fmt.Errorf("%w: ReadOptions: StartSeq and LastPerSubject exclude each other", ErrInvalid)
+	}
+	if o.EndSeq > 0 && o.LastPerSubject {
+		return fmt.Errorf("%w: ReadOptions: EndSeq and LastPerSubject exclude each other", ErrInvalid)
 	}
 	if o.BytesPerSecond < 0 {
 		return fmt.Errorf("%w: ReadOptions.BytesPerSecond is %d, want 0 for no limit, or more", ErrInvalid, o.BytesPerSecond)
@@ -96,6 +101,9 @@ type Reader struct {
 // the server down, and it must not wait for the reader's Done. ctx bounds the first request only. A stream that does not exist is
 // [ErrNoStream]; a StartSeq more than one above the stream's end is [ErrStreamRegressed].
 func (c *Conn) Read(ctx context.Context, stream string, o ReadOptions, fn func(Stored)) (*Reader, error) {
+	if o.EndSeq > 0 {
+		return nil, fmt.Errorf("%w: ReadOptions.EndSeq is %d, but a reader has no end: use Scan, or leave it out", ErrInvalid, o.EndSeq)
+	}
 	r, err := c.newReader(ctx, stream, o, func(s Stored, _ uint64) { fn(s) })
 	if err != nil {
 		return nil, err

@@ -14,7 +14,11 @@ import (
 // deleted under its feet makes it wait so long.
 const scanCheck = time.Second
 
-// Scan reads a stream from o.StartSeq to the end that the leader has at the call, in order, and returns. It is
+// fewAsked is how many messages between two given sequences are asked for one by one. A consumer would be sent megabytes of what is behind
+// them before it is stopped.
+const fewAsked = 16
+
+// Scan reads a stream from o.StartSeq to o.EndSeq, or the end that the leader has at the call, in order, and returns. It is
 // prompt when there is nothing to read. fn is called for one message at a time; its error ends the scan and is returned. With
 // LastPerSubject fn gets the last message of each subject; one that changes meanwhile may come twice.
 func (c *Conn) Scan(ctx context.Context, stream string, o ReadOptions, fn func(Stored) error) error {
@@ -25,6 +29,12 @@ func (c *Conn) Scan(ctx context.Context, stream string, o ReadOptions, fn func(S
 	}
 	if s.end, err = c.StreamLastSeq(ctx, stream); err != nil {
 		return fmt.Errorf("scan: %w", err)
+	}
+	if o.EndSeq > 0 {
+		s.end = min(s.end, o.EndSeq)
+		if len(o.FilterSubjects) == 0 && s.end < o.StartSeq+fewAsked {
+			return c.scanFew(ctx, stream, o, s)
+		}
 	}
 	s.bound = s.end
 	if s.latest {
@@ -39,6 +49,29 @@ func (c *Conn) Scan(ctx context.Context, stream string, o ReadOptions, fn func(S
 	}
 	defer func() { r.Close(); <-r.Done() }()
 	return s.wait(ctx, c, r)
+}
+
+// scanFew asks the leader for each message up to the end.
+func (c *Conn) scanFew(ctx context.Context, stream string, o ReadOptions, s *scan) error {
+	for seq := o.StartSeq; seq <= s.end; {
+		m, err := c.NextBySubject(ctx, stream, ">", seq)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			return nil
+		case err != nil:
+			return fmt.Errorf("scan: %w", err)
+		case m.Seq > s.end:
+			return nil
+		}
+		if o.HeadersOnly {
+			m.Data = nil
+		}
+		if err := s.fn(*m); err != nil {
+			return err
+		}
+		seq = m.Seq + 1
+	}
+	return nil
 }
 
 // scan is the state of one Scan.

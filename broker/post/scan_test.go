@@ -46,6 +46,20 @@ func TestScan(t *testing.T) {
 	if got := scan(ReadOptions{LastPerSubject: true}); !slices.Equal(got, []uint64{996, 997, 998, 999, 1000}) {
 		t.Fatalf("last per subject: got %v", got)
 	}
+	for _, r := range [][2]uint64{{7, 7}, {7, 22}, {7, 23}, {1, 3}, {0, 3}, {990, 2000}, {900, 2000}, {1001, 1003}, {5, 4}} {
+		var want []uint64
+		for seq := max(r[0], 1); seq <= min(r[1], 1000); seq++ {
+			want = append(want, seq)
+		}
+		for _, headers := range []bool{false, true} {
+			if got := scan(ReadOptions{StartSeq: r[0], EndSeq: r[1], HeadersOnly: headers}); !slices.Equal(got, want) {
+				t.Fatalf("from %d to %d: got %v", r[0], r[1], got)
+			}
+		}
+	}
+	if got := scan(ReadOptions{FilterSubjects: []string{"s.1", "s.3"}, StartSeq: 990, EndSeq: 995}); !slices.Equal(got, []uint64{992, 994}) {
+		t.Fatalf("two subjects, with an end: got %v", got)
+	}
 	for _, seq := range []uint64{1000, 999, 998} {
 		if err := c.DeleteMsg(t.Context(), "S", seq); err != nil {
 			t.Fatal(err)
@@ -56,6 +70,12 @@ func TestScan(t *testing.T) {
 	}
 	if got := scan(ReadOptions{StartSeq: 998}); got != nil {
 		t.Fatalf("only deleted ones: got %v", got)
+	}
+	if got := scan(ReadOptions{StartSeq: 995, EndSeq: 999}); !slices.Equal(got, []uint64{995, 996, 997}) {
+		t.Fatalf("last deleted, with an end: got %v", got)
+	}
+	if got := scan(ReadOptions{StartSeq: 998, EndSeq: 999}); got != nil {
+		t.Fatalf("only deleted ones, with an end: got %v", got)
 	}
 	if err := c.Purge(t.Context(), "S", "", 1001); err != nil {
 		t.Fatal(err)

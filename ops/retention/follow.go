@@ -69,54 +69,20 @@ func (j *Janitor) catch(ctx context.Context, p int, last uint64) error {
 	}
 }
 
-// errEnough ends a scan.
-var errEnough = errors.New("read as far as is wanted")
-
-// few is how many records are asked for one by one.
-const few = 16
-
 // read reads the records of a partition up to one that is there.
 func (j *Janitor) read(ctx context.Context, p int, end uint64) error {
-	if end-j.next[p] < few {
-		return j.readFew(ctx, p, end)
-	}
-	o := post.ReadOptions{StartSeq: j.next[p], HeadersOnly: true, BytesPerSecond: post.LeisurelyHeaders}
+	o := post.ReadOptions{StartSeq: j.next[p], EndSeq: end, HeadersOnly: true, BytesPerSecond: post.LeisurelyHeaders}
 	err := j.o.Conn.Scan(ctx, j.o.Namespace.StreamHistory(p), o, func(s post.Stored) error {
-		if s.Seq > end {
-			return errEnough
-		}
 		if err := j.note(ctx, p, s); err != nil {
 			return err
 		}
 		j.next[p] = s.Seq + 1
 		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil {
 		return err
 	}
 	j.next[p] = max(j.next[p], end+1) // the last of them may be gone
-	return nil
-}
-
-// readFew reads what may be a single fence between what was told. A scan would have the server send megabytes of what is behind it.
-func (j *Janitor) readFew(ctx context.Context, p int, end uint64) error {
-	for j.next[p] <= end {
-		s, err := j.o.Conn.NextBySubject(ctx, j.o.Namespace.StreamHistory(p), ">", j.next[p])
-		switch {
-		case errors.Is(err, post.ErrNotFound):
-			j.next[p] = end + 1 // all of them are gone
-			return nil
-		case err != nil:
-			return err
-		case s.Seq > end:
-			j.next[p] = end + 1
-			return nil
-		}
-		if err := j.note(ctx, p, *s); err != nil {
-			return err
-		}
-		j.next[p] = s.Seq + 1
-	}
 	return nil
 }
 
