@@ -7,8 +7,9 @@
 //     others let go of by the clock is not seen before a collection: caches of the NATS server after ten seconds, its index of
 //     subjects by block after two minutes.
 //   - A collection must have something to win: more memory in use than what was alive at the last one, by 8 MB and a sixteenth.
-//   - It takes a twenty-fifth of the time at most, and mostly far less: behind a collection it waits 25 times as long as that took, 14 seconds
-//     at least and a minute at most. On a machine that is short of CPU a collection takes long because others work.
+//   - It takes a hundredth of the time at most, and mostly far less: behind a collection it waits 100 times as long as that took, 25 times
+//     for the two later moments of a rest that nothing has ended, but 14 seconds at least and a minute at most. On a machine that is short of CPU a collection takes long because
+//     others work.
 //   - It is for the main function of a process, once: memory is that of all.
 //
 // While there is work, and little is alive, it does the opposite: [Ballast]. So it does before work that is foretold, and for as long as that lasts: [Ready].
@@ -32,10 +33,12 @@ const (
 	// so many bytes, or this part of what is alive. Go would not collect for eight seconds then.
 	restAllocs = 4 << 20
 	restShare  = 8
-	// leastGap and mostGap are how long a collection is behind the one before, and gapShare how many times as long as that took.
-	leastGap = 14 * time.Second
-	mostGap  = time.Minute
-	gapShare = 25
+	// leastGap and mostGap are how long a collection is behind the one before, and gapShare how many times as long as that took; laterShare
+	// for those that are due by the clock, of which a rest has two.
+	leastGap   = 14 * time.Second
+	mostGap    = time.Minute
+	gapShare   = 100
+	laterShare = 25
 	// worth and worthShare are what there must be to win: so many bytes, and this part of what is alive.
 	worth      = 8 << 20
 	worthShare = 16
@@ -116,6 +119,7 @@ type rest struct {
 	// least is the smallest footprint since the last collection. It cannot shrink below that by much, unless something is let go of.
 	least    uint64
 	notAgain time.Time // before then
+	notLater time.Time // before then, none of later
 	worked   bool      // since the first collection
 	// first is when this rest's first collection was; zero before it. next is which of later comes next.
 	first time.Time
@@ -135,17 +139,17 @@ func (r *rest) due(now time.Time, m Reading) bool {
 		r.looks, r.worked = 0, true
 		return false
 	}
-	if r.looks++; r.looks < restLooks || now.Before(r.notAgain) {
+	if r.looks++; r.looks < restLooks || now.Before(r.notLater) {
 		return false
 	}
-	enough := worth + m.Live/worthShare
+	enough, soon := worth+m.Live/worthShare, now.Before(r.notAgain)
 	switch {
-	case m.Footprint > r.least+enough:
+	case m.Footprint > r.least+enough && !soon:
 		if r.worked || r.first.IsZero() { // else what little a process at rest allocates has come to be much
 			r.first, r.next, r.worked = now, 0, false
 		}
 		return true
-	case r.next == len(later) || r.first.IsZero() || now.Sub(r.first) < later[r.next]:
+	case r.next == len(later) || r.first.IsZero() || now.Sub(r.first) < later[r.next] || r.worked && soon:
 		return false
 	}
 	for r.next < len(later) && now.Sub(r.first) >= later[r.next] {
@@ -157,8 +161,11 @@ func (r *rest) due(now time.Time, m Reading) bool {
 // collected takes what a collection has come to.
 func (r *rest) collected(began, ended time.Time, m Reading) {
 	r.allocs, r.least = m.Allocs, m.Footprint
-	r.notAgain = began.Add(gap(ended.Sub(began)))
+	took := ended.Sub(began)
+	r.notAgain, r.notLater = began.Add(gap(took, gapShare)), began.Add(gap(took, laterShare))
 }
 
-// gap is how far two collections are apart at least of which the first took so long.
-func gap(took time.Duration) time.Duration { return min(max(leastGap, gapShare*took), mostGap) }
+// gap is how far two collections are apart at least of which the first took so long, and is to take that share of the time.
+func gap(took time.Duration, share int) time.Duration {
+	return min(max(leastGap, time.Duration(share)*took), mostGap)
+}

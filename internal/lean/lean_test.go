@@ -92,7 +92,8 @@ func TestRestIsUsed(t *testing.T) {
 				return 50 * mb
 			}
 			return 0
-		}, steady, 30, 1200 * time.Millisecond, []int{2, 32, 62, 92, 122, 152, 182, 212, 242, 272}},
+		}, steady, 30, 300 * time.Millisecond, []int{2, 32, 62, 92, 122, 152, 182, 212, 242, 272}},
+		{"sooner when others let go", work(10), steady, 30, 600 * time.Millisecond, []int{12, 27, 152}},
 		{"but not too seldom", func(s int) uint64 {
 			if s%5 == 0 {
 				return 50 * mb

@@ -81,7 +81,7 @@ func (r *readiness) begin(now time.Time) {
 	}
 	take(grows - min(m.Free, grows))
 	runtime.GC()
-	r.notAgain = now.Add(gap(time.Since(now)))
+	r.notAgain = now.Add(gap(time.Since(now), laterShare))
 }
 
 // attend lets the heap grow while there is work, and returns the last word of it.
