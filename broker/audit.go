@@ -89,7 +89,7 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 			if i < len(q.Runs) {
 				run = q.Runs[i]
 			}
-			a.Runs[i] = p.b.auditStored(ctx, p.n, a.Runs[i].WorkflowID, run)
+			a.Runs[i] = p.auditStored(ctx, a.Runs[i].WorkflowID, run)
 		}
 		reply(a)
 		return struct{}{}, nil
@@ -116,15 +116,16 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 
 // auditStored is what a run waits for that is in no memory: so nobody is asked for it, and nothing of it is on its way. A
 // run that is named is read by its literal subject, which the server finds at once; an open one is the latest.
-func (b *Broker) auditStored(ctx context.Context, partition int, wid, run string) schemas.AuditRun {
+func (p *partition) auditStored(ctx context.Context, wid, run string) schemas.AuditRun {
+	b, alone := p.b, p.alone()
 	a := schemas.AuditRun{WorkflowID: wid}
 	var l *loaded
 	var err error
 	if run != "" {
-		l, err = b.loadRun(ctx, partition, wid, run)
+		l, err = b.loadRun(ctx, p.n, wid, run, alone)
 	}
 	if l == nil && err == nil {
-		l, err = b.loadLatest(ctx, partition, wid, false)
+		l, err = b.loadLatest(ctx, p.n, wid, alone)
 	}
 	switch {
 	case err != nil:

@@ -121,15 +121,19 @@ func readAsync[T any](b *Broker, l *loop, read func(context.Context) (T, error),
 
 const readTimeout = 10 * time.Second
 
-// loadLatest reads the latest run of a workflow id; nil if it never had one. "Never" is decided by the leader of the
-// stream, since a follower may not know of a record yet (P-2); alone says that the stream has no follower, and then a
-// direct get asks the leader for less than half the price.
-func (b *Broker) loadLatest(ctx context.Context, partition int, wid string, alone bool) (*loaded, error) {
-	get := b.reads.LastBySubject
+// lastRecord reads the last record of a subject. Whether there is none is decided by the leader of the stream, since a
+// follower may not know of a record yet (P-2); alone says that the stream has no follower, and then a direct get asks the
+// leader for less than half the price.
+func (b *Broker) lastRecord(ctx context.Context, partition int, subj string, alone bool) (*post.Stored, error) {
 	if alone {
-		get = b.reads.LastBySubjectDirect
+		return b.reads.LastBySubjectDirect(ctx, b.ns.StreamHistory(partition), subj)
 	}
-	last, err := get(ctx, b.ns.StreamHistory(partition), b.ns.HistoryOfWorkflow(partition, wid))
+	return b.reads.LastBySubject(ctx, b.ns.StreamHistory(partition), subj)
+}
+
+// loadLatest reads the latest run of a workflow id; nil if it never had one. alone is as for lastRecord.
+func (b *Broker) loadLatest(ctx context.Context, partition int, wid string, alone bool) (*loaded, error) {
+	last, err := b.lastRecord(ctx, partition, b.ns.HistoryOfWorkflow(partition, wid), alone)
 	switch {
 	case errors.Is(err, post.ErrNotFound):
 		return nil, nil
@@ -141,9 +145,9 @@ func (b *Broker) loadLatest(ctx context.Context, partition int, wid string, alon
 	return b.fold(ctx, partition, last)
 }
 
-// loadRun reads one run of a workflow id; nil if there is none.
-func (b *Broker) loadRun(ctx context.Context, partition int, wid, id string) (*loaded, error) {
-	last, err := b.reads.LastBySubject(ctx, b.ns.StreamHistory(partition), b.ns.History(partition, wid, id))
+// loadRun reads one run of a workflow id; nil if there is none. alone is as for lastRecord.
+func (b *Broker) loadRun(ctx context.Context, partition int, wid, id string, alone bool) (*loaded, error) {
+	last, err := b.lastRecord(ctx, partition, b.ns.History(partition, wid, id), alone)
 	switch {
 	case errors.Is(err, post.ErrNotFound):
 		return nil, nil
@@ -158,13 +162,13 @@ func (b *Broker) loadRun(ctx context.Context, partition int, wid, id string) (*l
 func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*loaded, error) {
 	from := uint64(1)
 	if isRecord(last) { // else the latest snapshot is not known
-		var newest schemas.Record
-		if err := schemas.Unmarshal(last.Data, &newest); err != nil {
-			return nil, fmt.Errorf("%w: record %d of %s: %w", errDamaged, last.Seq, last.Subject, err)
+		newest, err := recordIn(last)
+		if err != nil {
+			return nil, err
 		}
 		if newest.First == 1 || len(newest.Snapshot) > 0 {
 			l := &loaded{}
-			return l, l.add(last)
+			return l, l.addRecord(newest, last)
 		}
 		from = max(newest.SnapshotSequence, 1)
 	}
@@ -203,12 +207,26 @@ func (l *loaded) add(s *post.Stored) error {
 		l.sequence = s.Seq // the next record is written behind it
 		return nil
 	}
-	var r schemas.Record
-	if err := decode(s.Data, &r); err != nil {
-		return fmt.Errorf("%w: record %d of %s: %w", errDamaged, s.Seq, s.Subject, err)
+	r, err := recordIn(s)
+	if err != nil {
+		return err
 	}
+	return l.addRecord(r, s)
+}
+
+// recordIn decodes a record that nobody else has.
+func recordIn(s *post.Stored) (*schemas.Record, error) {
+	r := &schemas.Record{}
+	if err := decode(s.Data, r); err != nil {
+		return nil, fmt.Errorf("%w: record %d of %s: %w", errDamaged, s.Seq, s.Subject, err)
+	}
+	return r, nil
+}
+
+// addRecord folds one record, which s holds.
+func (l *loaded) addRecord(r *schemas.Record, s *post.Stored) error {
 	hash := sha256.Sum256(s.Data)
-	if err := l.record(&r, hash[:], s.Seq, schemas.At(s.Time)); err != nil {
+	if err := l.record(r, hash[:], s.Seq, schemas.At(s.Time)); err != nil {
 		return fmt.Errorf("record %d of %s: %w", s.Seq, s.Subject, err)
 	}
 	return nil

@@ -67,7 +67,7 @@ func (b *Broker) loadPast(ctx context.Context, partition int, wid string, stray 
 	if err != nil {
 		return nil, err
 	}
-	return b.loadRun(ctx, partition, wid, run)
+	return b.loadRun(ctx, partition, wid, run, false)
 }
 
 var acknowledgement = []byte(`{"stream":"drover-`)

@@ -157,7 +157,7 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 func (p *partition) repeatOld(wid, id string) {
 	p.recovery.hold()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
-		return p.b.loadRun(ctx, p.n, wid, id)
+		return p.b.loadRun(ctx, p.n, wid, id, p.alone())
 	}, func(l *loaded, err error) {
 		if err != nil {
 			p.log.WithError(err).WithField("workflow", wid).Warn("a closed run cannot be read; trying again")

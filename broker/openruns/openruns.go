@@ -13,8 +13,10 @@
 package openruns
 
 import (
+	"cmp"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/droverhq/drover/schemas"
@@ -22,23 +24,23 @@ import (
 
 // Runs are those of one partition. The zero value is that of an empty history. One goroutine uses it.
 type Runs struct {
-	open  map[string]struct{} // subjects
-	owing map[string]string   // subjects of runs that have continued as new and have no follower yet, by that of their workflow id
+	open  map[string]uint64 // where the last record of each stands, by subject
+	owing map[string]string // subjects of runs that have continued as new and have no follower yet, by that of their workflow id
 }
 
-// Note takes the next record: its subject and its header [schemas.StatusHeader], empty if it has none.
-func (r *Runs) Note(subject, header string) {
+// Note takes the next record: its sequence in the stream, its subject and its header [schemas.StatusHeader], empty if it has none.
+func (r *Runs) Note(seq uint64, subject, header string) {
 	status := schemas.HeaderStatus(header)
 	if status == "" {
 		return
 	}
 	if r.open == nil {
-		r.open, r.owing = make(map[string]struct{}), make(map[string]string)
+		r.open, r.owing = make(map[string]uint64), make(map[string]string)
 	}
 	workflow := subject[:strings.LastIndexByte(subject, '.')+1]
 	delete(r.owing, workflow)
 	if !status.Closed() {
-		r.open[subject] = struct{}{}
+		r.open[subject] = seq
 		return
 	}
 	delete(r.open, subject)
@@ -47,8 +49,24 @@ func (r *Runs) Note(subject, header string) {
 	}
 }
 
-// Open are the subjects of the runs that are open, in no order.
-func (r *Runs) Open() iter.Seq[string] { return maps.Keys(r.open) }
+// Open are the subjects of the runs that are open, in the order of their last records. Whoever reads the runs in this order has
+// the server load each block of the history once; in any other it loads, and keeps, as many as there are (ADR 0048).
+func (r *Runs) Open() []string {
+	type last struct {
+		seq     uint64
+		subject string
+	}
+	all := make([]last, 0, len(r.open))
+	for subject, seq := range r.open {
+		all = append(all, last{seq, subject})
+	}
+	slices.SortFunc(all, func(a, b last) int { return cmp.Compare(a.seq, b.seq) })
+	subjects := make([]string, len(all))
+	for i := range all {
+		subjects[i] = all[i].subject
+	}
+	return subjects
+}
 
 // Owing are the subjects of the runs that have continued as new and whose follower has no record yet, in no order.
 func (r *Runs) Owing() iter.Seq[string] { return maps.Values(r.owing) }

@@ -20,7 +20,7 @@ func (v *view) readAlarms(ctx context.Context, p int) error {
 		if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
 			return nil // the timer worker makes it a dead letter
 		}
-		v.alarms[runKey(wid, run)] = armed{seq: s.Seq, subject: s.Subject, due: alarm.Due}
+		v.alarms[runKey(wid, run)] = armed{seq: s.Seq, due: alarm.Due}
 		return nil
 	})
 	if err != nil {
@@ -92,8 +92,7 @@ func (v *view) alarmOf(ctx context.Context, p int, wid, run string) (armed, bool
 
 // lastAlarm is the alarm of a run as the leader has it.
 func (v *view) lastAlarm(ctx context.Context, p int, wid, run string) (armed, bool, error) {
-	subj := v.a.ns.Alarm(p, wid, run)
-	s, err := v.a.o.Conn.LastBySubject(ctx, v.a.ns.StreamAlarms(p), subj)
+	s, err := v.a.o.Conn.LastBySubject(ctx, v.a.ns.StreamAlarms(p), v.a.ns.Alarm(p, wid, run))
 	if errors.Is(err, post.ErrNotFound) {
 		return armed{}, false, nil
 	}
@@ -104,5 +103,5 @@ func (v *view) lastAlarm(ctx context.Context, p int, wid, run string) (armed, bo
 	if err != nil {
 		return armed{}, false, fmt.Errorf("read the alarm of %s: %w", wid, err)
 	}
-	return armed{seq: s.Seq, subject: subj, due: alarm.Due}, true, nil
+	return armed{seq: s.Seq, due: alarm.Due}, true, nil
 }

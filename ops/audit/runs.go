@@ -49,7 +49,7 @@ func (a *Auditor) lookAtRuns(ctx context.Context, v *view, p int, s *suspects) e
 		s.add(Finding{
 			Kind: KindAlarmStale, Severity: Notice, WorkflowID: asked.WorkflowID, Run: asked.Run, Partition: &p, Since: alarm.due,
 			Text:   fmt.Sprintf("workflow %q run %s is not open and has an alarm for %s", asked.WorkflowID, asked.Run, alarm.due),
-			detail: fmt.Sprint(alarm.seq), remove: &message{stream: a.ns.StreamAlarms(p), seq: alarm.seq, subject: alarm.subject, due: alarm.due},
+			detail: fmt.Sprint(alarm.seq), remove: &message{stream: a.ns.StreamAlarms(p), seq: alarm.seq, subject: a.ns.Alarm(p, asked.WorkflowID, asked.Run), due: alarm.due},
 		})
 		return nil
 	})

@@ -60,9 +60,8 @@ func parseTask(body []byte) (*task, error) {
 
 // armed is an alarm in its stream.
 type armed struct {
-	seq     uint64
-	subject string
-	due     schemas.Timestamp
+	seq uint64
+	due schemas.Timestamp
 }
 
 // parent is a run that waits for a child.
