@@ -69,6 +69,38 @@ func TestCallsAskAgainWhenAPartitionHasANewOwner(t *testing.T) { // P-5
 	}
 }
 
+// An answer is lost with the connection, so a call asks again soon behind a reconnect.
+func TestCallsAskAgainBehindAReconnect(t *testing.T) { // P-5
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newService(t, drover.Options{})
+		on(s, "result", func(n int, _ map[string]any) any {
+			if n == 1 { // what it answers is lost
+				return nil
+			}
+			return schemas.ResultResponse{Run: "r1", Status: schemas.StatusCompleted}
+		})
+		time.AfterFunc(time.Second, func() {
+			if err := c.Conn().NATS().ForceReconnect(); err != nil {
+				t.Error(err)
+			}
+		})
+		began := time.Now()
+		if err := c.Run("o", "r1").Result(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < time.Second || took > 1500*time.Millisecond {
+			t.Errorf("answered after %v, want it some 50 ms behind the reconnect, which came after 1s", took)
+		}
+		asked := s.requests("result")
+		if len(asked) != 2 {
+			t.Fatalf("asked %d times, want 2", len(asked))
+		}
+		if diff := cmp.Diff(asked[0], asked[1]); diff != "" {
+			t.Errorf("asked for something else the second time: %s", diff)
+		}
+	})
+}
+
 // A client that is closed hears nothing more on a connection that is not its own.
 func TestClosedClientLeavesNoSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
