@@ -8,8 +8,12 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// handPatience is how long the owner of a workflow may take to store an outcome before it goes the other way.
-const handPatience = 2 * time.Second
+const (
+	// handPatience is how long the owner of a workflow may take to store an outcome before it goes the other way.
+	handPatience = 2 * time.Second
+	// handGrace is how long its answer may still come after a reconnect.
+	handGrace = 100 * time.Millisecond
+)
 
 var handed = post.Header{schemas.ReportHeader: {"1"}}
 

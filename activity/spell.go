@@ -40,6 +40,8 @@ type spell struct {
 	leave    []func()          // the deciders of this process
 	deaf     atomic.Bool       // it cannot be asked, or cannot answer
 	clock    clock.Server
+	breaches breaches
+	unwatch  func()             // see again.go
 	nonce    string             // begins every nonce of this spell
 	orders   chan time.Duration // to drain, with a limit or 0
 	drainFor time.Duration      // set before the context of run ends
@@ -66,7 +68,7 @@ func newSpell(w *Worker) (*spell, error) {
 	if s.outbox, err = w.conn.NewOutbox(post.OutboxOptions{}); err != nil {
 		return nil, err
 	}
-	if s.owners, err = w.conn.NewOutbox(post.OutboxOptions{Timeout: handPatience}); err != nil {
+	if s.owners, err = w.conn.NewOutbox(post.OutboxOptions{Timeout: handPatience, Grace: handGrace}); err != nil {
 		s.outbox.Close()
 		return nil, err
 	}
@@ -81,10 +83,17 @@ func newSpell(w *Worker) (*spell, error) {
 		s.outbox.Close()
 		return nil, err
 	}
+	if s.unwatch, err = s.watch(); err != nil {
+		_, _ = s.told.Close(), s.sub.Close() // as in close
+		s.owners.Close()
+		s.outbox.Close()
+		return nil, err
+	}
 	return s, nil
 }
 
 func (s *spell) close() {
+	s.unwatch()
 	_ = s.told.Close() // they fail only when the connection is closed, and with it the subscription
 	_ = s.sub.Close()
 	s.owners.Close()
@@ -207,7 +216,12 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 		return
 	}
 	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
-	if (d.task.NotIdempotent || d.Delivered > 1) && !s.permission(wire, d) {
+	again := s.breaches.concern(d.task)
+	if again && d.Delivered <= 1 && s.twin(d) {
+		s.leaveToTwin(d)
+		return
+	}
+	if (d.task.NotIdempotent || d.Delivered > 1 || again) && !s.permission(wire, d) {
 		return
 	}
 	s.attempt(work, wire, d, h)

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,16 +15,18 @@ import (
 
 const (
 	defaultAckTimeout = 10 * time.Second
+	firstRing         = 256
 	// reconnectGrace is how long an acknowledgement may still come after a reconnect. Those of the lost connection
-	// were lost with it, and the writer should read what became of its writes rather than wait.
+	// were lost with it, and the writer should find out what became of its writes rather than wait.
 	reconnectGrace = time.Second
-	firstRing      = 256
 )
 
 // OutboxOptions tunes an [Outbox]; the zero value is good.
 type OutboxOptions struct {
 	// Timeout is how long an acknowledgement may take. Defaults to 10 seconds.
 	Timeout time.Duration
+	// Grace is how long an acknowledgement may still come after a reconnect. Defaults to 1 second.
+	Grace time.Duration
 	// Group is how many messages are stored together at most, up to 1,000; they must be for one stream, which allows atomic
 	// batches. While messages are on their way others wait. It pays with a server that syncs each message and gathers
 	// batches in memory. Defaults to 0: each message goes at once.
@@ -41,7 +44,8 @@ type Outbox struct {
 	sub     *nats.Subscription
 	prefix  string // "<inbox>."
 	timeout time.Duration
-	start   time.Time // the clock's zero: deadlines are monotonic durations since then
+	grace   time.Duration // behind a reconnect
+	start   time.Time     // the clock's zero: deadlines are monotonic durations since then
 	unhook  []func()
 	kick    chan struct{} // wakes the sweeper: something failed locally, or a deadline came nearer
 	quit    chan struct{}
@@ -80,12 +84,15 @@ func (c *Conn) NewOutbox(o OutboxOptions) (*Outbox, error) {
 	if o.Timeout < 0 {
 		return nil, fmt.Errorf("%w: OutboxOptions.Timeout is %v, want 0 for the default or more", ErrInvalid, o.Timeout)
 	}
+	if o.Grace < 0 {
+		return nil, fmt.Errorf("%w: OutboxOptions.Grace is %v, want 0 for the default or more", ErrInvalid, o.Grace)
+	}
 	if o.Group < 0 || o.Group > maxGroup {
 		return nil, fmt.Errorf("%w: OutboxOptions.Group is %d, want 0 for none, or up to %d", ErrInvalid, o.Group, maxGroup)
 	}
 	b := &Outbox{
 		group: grouping{most: o.Group, prefix: rand.Text()[:12] + "-"},
-		conn:  c, prefix: c.nc.NewInbox() + ".", timeout: cmp.Or(o.Timeout, defaultAckTimeout), start: time.Now(),
+		conn:  c, prefix: c.nc.NewInbox() + ".", timeout: cmp.Or(o.Timeout, defaultAckTimeout), grace: cmp.Or(o.Grace, reconnectGrace), start: time.Now(),
 		kick: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{}), ring: make([]parcel, firstRing), calling: make(turn, 1),
 	}
 	err := c.hears()
@@ -268,10 +275,26 @@ func (b *Outbox) receive(m *nats.Msg) {
 // hurry brings deadlines nearer after a reconnect.
 func (b *Outbox) hurry() {
 	b.mu.Lock()
-	limit := time.Since(b.start) + reconnectGrace
+	limit := time.Since(b.start) + b.grace
 	for n := b.head; n != b.next; n++ {
 		s := b.slot(n)
 		s.deadline = min(s.deadline, limit)
+	}
+	b.mu.Unlock()
+	b.wake()
+}
+
+// GiveUp gives every message on a subject that begins with prefix its outcome at once, [ErrTimeout]: for a writer who hears that nobody is
+// left who could answer.
+func (b *Outbox) GiveUp(prefix string) {
+	b.mu.Lock()
+	for n := b.head; n != b.next; n++ {
+		s := b.slot(n)
+		if s.done == nil || !strings.HasPrefix(s.subject, prefix) {
+			continue
+		}
+		b.failed = append(b.failed, outcome{s.done, Ack{Err: fmt.Errorf("publish %s: %w: whoever was to answer is gone", s.subject, ErrTimeout)}})
+		*s = parcel{}
 	}
 	b.mu.Unlock()
 	b.wake()

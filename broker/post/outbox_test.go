@@ -2,6 +2,7 @@ package post
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
 	"sync"
@@ -227,8 +228,42 @@ func TestOutboxRefusesWhatCannotBeSent(t *testing.T) {
 	wantErr(t, receive(t, acks).Err, ErrTooLarge)
 	b.Send("s.a b", nil, nil, func(a Ack) { acks <- a })
 	wantErr(t, receive(t, acks).Err, ErrInvalid)
-	_, err := c.NewOutbox(OutboxOptions{Timeout: -1})
+	_, err := c.NewOutbox(OutboxOptions{Grace: -1})
 	wantErr(t, err, ErrInvalid)
+	_, err = c.NewOutbox(OutboxOptions{Timeout: -1})
+	wantErr(t, err, ErrInvalid)
+}
+
+// Those who are given up hear so once, whatever comes later; others wait on.
+func TestOutboxGivesUp(t *testing.T) {
+	c := connect(t)
+	held := make(chan Msg, 3)
+	if _, err := c.Subscribe("silent.>", "", func(m Msg) { held <- m }); err != nil {
+		t.Fatal(err)
+	}
+	b := outbox(t, c, OutboxOptions{Timeout: time.Hour})
+	acks := make(chan string, 4)
+	for _, subj := range []string{"silent.1.a", "silent.2.a", "silent.1.b"} {
+		b.Send(subj, nil, nil, func(a Ack) { acks <- fmt.Sprint(subj, " ", errors.Is(a.Err, ErrTimeout)) })
+	}
+	late := []Msg{<-held, <-held, <-held}
+	b.GiveUp("silent.1.")
+	for _, want := range []string{"silent.1.a true", "silent.1.b true"} {
+		if got := receive(t, acks); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+	for _, m := range late {
+		if err := m.Respond(nil, []byte(`{"stream":"S","seq":3}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := receive(t, acks), "silent.2.a false"; got != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	if n := b.Outstanding(); n != 0 || len(acks) != 0 {
+		t.Fatalf("%d are outstanding and %d came twice, want none", n, len(acks))
+	}
 }
 
 func TestOutboxDoneMaySend(t *testing.T) {

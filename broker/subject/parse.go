@@ -58,6 +58,22 @@ func ParseBeat(subject string) (p int, wid, list string, err error) {
 	return parseThree(subject, "beat", "list")
 }
 
+// ParseOwned reads drover.<ns>.owned.<p>.
+func ParseOwned(subject string) (p int, err error) {
+	ns, err := NamespaceOf(subject)
+	if err != nil {
+		return 0, err
+	}
+	num, ok := strings.CutPrefix(subject, ns.start("owned."))
+	if !ok {
+		return 0, fmt.Errorf("%w %q: want %s.<namespace>.owned.<partition>", ErrInvalidSubject, subject, Root)
+	}
+	if p, err = parsePartition(num); err != nil {
+		return 0, fmt.Errorf("%w %q: %w", ErrInvalidSubject, subject, err)
+	}
+	return p, nil
+}
+
 // NamespaceOf gives the namespace of a subject of ours.
 func NamespaceOf(subject string) (Namespace, error) {
 	rest, ok := strings.CutPrefix(subject, Root+".")

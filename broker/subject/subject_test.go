@@ -120,6 +120,20 @@ func TestParseInRest(t *testing.T) {
 	}
 }
 
+func TestParseOwned(t *testing.T) {
+	if p, err := subject.ParseOwned(ns.Owned(12)); err != nil || p != 12 {
+		t.Fatalf("got %d %v", p, err)
+	}
+	for subj, hint := range map[string]string{
+		"": "want drover", "drover.default.owned": "owned.<partition>", "drover.default.beat.3": "owned.<partition>",
+		"drover.default.owned.": "partition", "drover.default.owned.-1": "partition", "drover.default.owned.3.x": "partition",
+	} {
+		if p, err := subject.ParseOwned(subj); !errors.Is(err, subject.ErrInvalidSubject) || !strings.Contains(err.Error(), hint) {
+			t.Errorf("%q: got %d and %v, want an error that names %q", subj, p, err, hint)
+		}
+	}
+}
+
 // Bad input: ids. Subjects that no builder writes are refused with the token that is wrong.
 func TestParseRefuses(t *testing.T) {
 	for _, tt := range []struct{ subj, hint string }{

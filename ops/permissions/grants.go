@@ -171,6 +171,7 @@ func (r *rights) activity() []Grant {
 		{Why: "have the list opened", Publish: r.api("tasklist")},
 		{Why: whyUploads, Publish: r.uploads()},
 		{Why: whyControl, Subscribe: []string{told}},
+		r.owned(),
 	}
 }
 
@@ -209,7 +210,8 @@ func (r *rights) registry() Grant {
 	return g
 }
 
-// owned is hearing that a partition has a new owner. Without it a call waits for its own time.
+// owned is hearing that a partition has a new owner. Without it a call waits for its own time, and some of what the owner before had offered
+// is done twice.
 func (r *rights) owned() Grant {
 	return Grant{Why: "ask again at once when a broker that died is replaced", Subscribe: []string{r.ns.AllOwned()}}
 }

@@ -40,7 +40,7 @@ func TestActivityWorker(t *testing.T) {
 			"drover.default.api.upload.>",
 			"drover.default.api.download",
 		}},
-		Subscribe:      permissions.Subjects{Allow: []string{"drover.default.offer.PCI", "drover.default.control.pci%201", "_INBOX.pci.>"}},
+		Subscribe:      permissions.Subjects{Allow: []string{"drover.default.offer.PCI", "drover.default.control.pci%201", "drover.default.owned.*", "_INBOX.pci.>"}},
 		AllowResponses: &permissions.Responses{Max: 1, Expires: "1m"},
 	}
 	if diff := cmp.Diff(want, got.Permissions()); diff != "" {

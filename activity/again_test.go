@@ -1,0 +1,148 @@
+package activity_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// again is a worker whose function takes a while, and counts.
+type again struct {
+	*rig
+	conn  *post.Conn // the worker's
+	takes time.Duration
+	ran   int
+	first schemas.Timestamp // when the task was scheduled
+}
+
+func newAgain(r *rig, takes time.Duration) *again {
+	a := &again{rig: r, conn: r.dial(), takes: takes}
+	w := r.workerOn(a.conn)
+	activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) {
+		a.ran++
+		time.Sleep(a.takes)
+		return "done", nil
+	}))
+	r.start(w)
+	return a
+}
+
+// give puts the task on its list, and the same again later on.
+func (a *again) give() {
+	a.dispatch(func(t *schemas.ActivityTask) {
+		if a.first == 0 {
+			a.first = t.ScheduledAt
+		}
+		t.ScheduledAt = a.first
+	})
+	time.Sleep(10 * time.Millisecond)
+}
+
+// owned says what the next owner of a partition does.
+func (a *again) owned(p int) {
+	a.t.Helper()
+	if err := a.rig.conn.Publish(ns.Owned(p), nil, nil); err != nil {
+		a.t.Fatal(err)
+	}
+	time.Sleep(10 * time.Millisecond)
+}
+
+func (a *again) reconnect() {
+	a.t.Helper()
+	if err := a.conn.NATS().ForceReconnect(); err != nil {
+		a.t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+}
+
+// What is repeated when an owner has died asks first, and so does nothing of what came later or concerns others (ADR 0049).
+func TestRepeatedTasksAskFirst(t *testing.T) { // P-7
+	for _, tc := range []struct {
+		name string
+		dies func(a *again)
+		asks bool
+	}{
+		{"a partition has a new owner", func(a *again) { a.owned(0) }, true},
+		{"the connection was lost", (*again).reconnect, true},
+		{"both", func(a *again) { a.owned(0); a.reconnect() }, true},
+		{"long ago", func(a *again) { a.owned(0); a.reconnect(); time.Sleep(11 * time.Second) }, false},
+		{"another partition has a new owner", func(a *again) { a.owned(1) }, false},
+		{"the task is younger", func(a *again) { a.owned(0); a.first = 0 }, false},
+		{"nothing has happened", func(*again) {}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				a := newAgain(r, 0)
+				a.give()
+				r.next(schemas.ReportSuccess)
+				tc.dies(a)
+				a.give()
+				if !tc.asks {
+					r.next(schemas.ReportSuccess)
+					r.settled("PCI")
+					return
+				}
+				q := r.next(schemas.ReportBegin)
+				if q.Redelivered {
+					t.Error("the question says that the message was delivered before")
+				}
+				r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Reason: "closed"})
+				r.settled("PCI")
+				r.quiet(time.Minute)
+				if a.ran != 1 {
+					t.Errorf("it ran %d times, want once", a.ran)
+				}
+			})
+		})
+	}
+}
+
+// A task that is in hand already is left to that attempt, and stays on its list until its owner says that it is closed.
+func TestTaskInHandIsNotBegunAgain(t *testing.T) { // P-7
+	bubble(t, func(t *testing.T, r *rig) {
+		a := newAgain(r, 5*time.Second)
+		a.give()
+		time.Sleep(time.Second)
+		r.next(schemas.ReportStarted)
+		a.owned(0)
+		a.give()
+		r.remain("PCI", 2)
+		q := r.next(schemas.ReportBegin)
+		if !q.Redelivered {
+			t.Error("it asks at once, want it to wait for the attempt in hand first")
+		}
+		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Reason: "another delivery of this task is at work"})
+		r.next(schemas.ReportSuccess)
+		r.settled("PCI")
+		r.quiet(time.Minute)
+		if a.ran != 1 {
+			t.Errorf("it ran %d times, want once", a.ran)
+		}
+	})
+}
+
+// An outcome that was handed to an owner who died goes to the inbox when the next one says so, not when the patience is over.
+func TestOutcomeIsNotLeftWithTheDead(t *testing.T) { // P-7
+	bubble(t, func(t *testing.T, r *rig) {
+		handed := make(chan struct{}, 1)
+		if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(post.Msg) { handed <- struct{}{} }); err != nil {
+			t.Fatal(err)
+		}
+		a := newAgain(r, 0)
+		a.give()
+		<-handed
+		a.owned(1)
+		r.quiet(200 * time.Millisecond)
+		a.owned(0)
+		began := time.Now()
+		r.next(schemas.ReportSuccess)
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("the inbox had it after %v, want at once", took)
+		}
+		r.settled("PCI")
+	})
+}
