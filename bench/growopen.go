@@ -57,7 +57,7 @@ func (g *grower) open(ctx context.Context, curve, kind string, at []int) (err er
 		if err != nil {
 			return fmt.Errorf("%d workflows: %w", at[i], err)
 		}
-		if err := p.bursts(ctx, b, unchanged, 1000, usual); err != nil {
+		if err := p.bursts(ctx, b, unchanged, openTries, 1000, usual); err != nil {
 			return fmt.Errorf("W1 beside %d workflows: %w", at[i], err)
 		}
 		fmt.Fprintf(os.Stderr, "bench: %d workflows wait: %.0f workflows a second, %.2f of a new server; CPU %.2f and %.2f ms\n", p.At, p.PerSecond, p.OfNew, p.CPUMillis, p.NewCPU)

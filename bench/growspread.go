@@ -59,7 +59,7 @@ func (g *grower) oneOf(ctx context.Context, curve string, n int, unchanged *benc
 		return err
 	}
 	p := g.point(curve, n, partitions)
-	if err := p.bursts(ctx, b, unchanged, size, of); err != nil {
+	if err := p.bursts(ctx, b, unchanged, tries, size, of); err != nil {
 		return err
 	}
 	if curve == "payload" {
