@@ -90,7 +90,8 @@ type partition struct {
 	probing   bool
 	recovered map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
 	recovery  *ticket
-	// toRepeat and unrepeated are what of them is left once the backlog is read, repeating how many are being loaded.
+	// toRepeat is what of them is left once the backlog is read, unrepeated their ids in the order of their records, in which they are read
+	// from one block of the history after the other; repeating is how many are being loaded.
 	toRepeat   map[string]map[string]bool
 	unrepeated []string
 	repeating  int

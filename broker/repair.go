@@ -93,6 +93,7 @@ func (p *partition) dropStray(ctx context.Context) error {
 func (p *partition) met(wid, run string) {
 	if p.recovered[wid] == nil {
 		p.recovered[wid] = make(map[string]bool)
+		p.unrepeated = append(p.unrepeated, wid)
 	}
 	p.recovered[wid][run] = true
 }
@@ -100,8 +101,8 @@ func (p *partition) met(wid, run string) {
 // repeatSome repeats the effects of the next runs that were met, a bounded number at a time.
 func (p *partition) repeatSome() {
 	for p.repeating < repairing && len(p.unrepeated) > 0 {
-		wid := p.unrepeated[len(p.unrepeated)-1]
-		p.unrepeated = p.unrepeated[:len(p.unrepeated)-1]
+		wid := p.unrepeated[0]
+		p.unrepeated = p.unrepeated[1:]
 		runs := p.toRepeat[wid]
 		delete(p.toRepeat, wid)
 		p.repeating++
@@ -113,7 +114,7 @@ func (p *partition) repeatSome() {
 		})
 	}
 	if p.repeating == 0 && len(p.unrepeated) == 0 && p.toRepeat != nil {
-		p.toRepeat = nil
+		p.toRepeat, p.unrepeated = nil, nil
 		p.written = p.server // once the checkpoint passes the recovery, this server has it all
 		p.recovery.release()
 	}

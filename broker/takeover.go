@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
@@ -128,7 +126,7 @@ func (p *partition) backlogRead() {
 	if len(met) > 0 {
 		p.log.WithField("runs", len(met)).Info("repeating open effects")
 	}
-	p.toRepeat, p.unrepeated = met, slices.Collect(maps.Keys(met))
+	p.toRepeat = met
 	p.repeatSome()
 }
 

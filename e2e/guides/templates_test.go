@@ -382,18 +382,7 @@ func TestHeadersGainNothing(t *testing.T) {
 
 // Clients with the rights of an earlier template, which may not hear of new owners, do what they did, and nothing is said about it.
 func TestClientsThatMayNotHearOfNewOwners(t *testing.T) {
-	owned := subject.Namespace("default").AllOwned()
-	url := startUsers(t, "", func(t *testing.T, o permissions.Options) string {
-		conf := template(t, o)
-		if o.Role != permissions.Client {
-			return conf
-		}
-		before, after, had := strings.Cut(conf, fmt.Sprintf("    %q\n", owned))
-		if !had {
-			t.Fatalf("the template has no %s:\n%s", owned, conf)
-		}
-		return before + after
-	})
+	url := startDeaf(t, permissions.Client)
 	work(t, url)
 	var log strings.Builder
 	logger := logrus.New()
@@ -415,4 +404,40 @@ func TestClientsThatMayNotHearOfNewOwners(t *testing.T) {
 	if log.Len() != 0 {
 		t.Errorf("the log has %s", log.String())
 	}
+}
+
+// Workers with the rights of an earlier template do what they did.
+func TestWorkersThatMayNotHearOfNewOwners(t *testing.T) {
+	url := startDeaf(t, permissions.Activity)
+	work(t, url)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	order, err := as(t, url, "client").Start(ctx, "order", "x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := order.Signal(ctx, "approve", 1); err != nil {
+		t.Fatal(err)
+	}
+	var paid string
+	if err := order.Result(ctx, &paid); err != nil || paid != "xx" {
+		t.Fatalf("got %q and %v, want the work of both workers", paid, err)
+	}
+}
+
+// startDeaf is startRoles where those of a role may not hear of new owners.
+func startDeaf(t *testing.T, role permissions.Role) string {
+	t.Helper()
+	owned := subject.Namespace("default").AllOwned()
+	return startUsers(t, "", func(t *testing.T, o permissions.Options) string {
+		conf := template(t, o)
+		if o.Role != role {
+			return conf
+		}
+		before, after, had := strings.Cut(conf, fmt.Sprintf("    %q\n", owned))
+		if !had {
+			t.Fatalf("the template has no %s:\n%s", owned, conf)
+		}
+		return before + after
+	})
 }
