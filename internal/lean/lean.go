@@ -7,9 +7,9 @@
 //     others let go of by the clock is not seen before a collection: caches of the NATS server after ten seconds, its index of
 //     subjects by block after two minutes.
 //   - A collection must have something to win: more memory in use than what was alive at the last one, by 8 MB and a sixteenth.
-//   - It takes a hundredth of the time at most, and mostly far less: behind a collection it waits 100 times as long as that took, 25 times
-//     for the two later moments of a rest that nothing has ended, but 14 seconds at least and a minute at most. On a machine that is short of CPU a collection takes long because
-//     others work.
+//   - It takes a hundredth of the time, and mostly far less: behind a collection it waits 100 times as long as that took, 25 times for the
+//     two later moments of a rest that nothing has ended, but 14 seconds at least and a minute at most. On a machine that is short of CPU a
+//     collection takes long because others work.
 //   - It is for the main function of a process, once: memory is that of all.
 //
 // While there is work, and little is alive, it does the opposite: [Ballast]. So it does before work that is foretold, and for as long as that lasts: [Ready].
@@ -33,8 +33,8 @@ const (
 	// so many bytes, or this part of what is alive. Go would not collect for eight seconds then.
 	restAllocs = 4 << 20
 	restShare  = 8
-	// leastGap and mostGap are how long a collection is behind the one before, and gapShare how many times as long as that took; laterShare
-	// for those that are due by the clock, of which a rest has two.
+	// leastGap and mostGap are how long a collection is behind the one before, and gapShare how many times as long as that took (ADR 0048);
+	// laterShare for the later moments.
 	leastGap   = 14 * time.Second
 	mostGap    = time.Minute
 	gapShare   = 100
@@ -118,8 +118,8 @@ type rest struct {
 	looks  int    // in a row that found it at rest
 	// least is the smallest footprint since the last collection. It cannot shrink below that by much, unless something is let go of.
 	least    uint64
-	notAgain time.Time // before then
-	notLater time.Time // before then, none of later
+	notAgain time.Time // before then, but for the later moments
+	notLater time.Time // before then, none at all
 	worked   bool      // since the first collection
 	// first is when this rest's first collection was; zero before it. next is which of later comes next.
 	first time.Time
