@@ -64,40 +64,46 @@ func newSpell(w *Worker) (*spell, error) {
 		live: make(map[*delivery]*attempt), asking: make(map[string]chan schemas.Permission),
 	}
 	s.crew = crew.New(mostIdle, func(j job) { s.handle(j.work, j.wire, j.delivery) })
-	var err error
-	if s.outbox, err = w.conn.NewOutbox(post.OutboxOptions{}); err != nil {
-		return nil, err
-	}
-	if s.owners, err = w.conn.NewOutbox(post.OutboxOptions{Timeout: handPatience, Grace: handGrace}); err != nil {
-		s.outbox.Close()
-		return nil, err
-	}
-	if s.sub, err = w.conn.Subscribe(s.inbox, "", s.permitted); err != nil {
-		s.owners.Close()
-		s.outbox.Close()
-		return nil, err
-	}
-	if s.told, err = w.conn.Subscribe(s.ns.Control(s.opts.Identity), "", s.control); err != nil {
-		_ = s.sub.Close() // as in close
-		s.owners.Close()
-		s.outbox.Close()
-		return nil, err
-	}
-	if s.unwatch, err = s.watch(); err != nil {
-		_, _ = s.told.Close(), s.sub.Close() // as in close
-		s.owners.Close()
-		s.outbox.Close()
+	if err := s.connect(); err != nil {
+		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
+// connect makes what the spell needs of its connection.
+func (s *spell) connect() (err error) {
+	if s.outbox, err = s.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+		return err
+	}
+	if s.owners, err = s.conn.NewOutbox(post.OutboxOptions{Timeout: handPatience, Grace: handGrace}); err != nil {
+		return err
+	}
+	if s.sub, err = s.conn.Subscribe(s.inbox, "", s.permitted); err != nil {
+		return err
+	}
+	if s.told, err = s.conn.Subscribe(s.ns.Control(s.opts.Identity), "", s.control); err != nil {
+		return err
+	}
+	s.unwatch, err = s.watch()
+	return err
+}
+
+// close ends what connect has made, all of it or the first of it.
 func (s *spell) close() {
-	s.unwatch()
-	_ = s.told.Close() // they fail only when the connection is closed, and with it the subscription
-	_ = s.sub.Close()
-	s.owners.Close()
-	s.outbox.Close()
+	if s.unwatch != nil {
+		s.unwatch()
+	}
+	for _, sub := range []post.Subscription{s.told, s.sub} {
+		if sub != nil {
+			_ = sub.Close() // it fails only when the connection is closed, and with it the subscription
+		}
+	}
+	for _, b := range []*post.Outbox{s.owners, s.outbox} {
+		if b != nil {
+			b.Close()
+		}
+	}
 	s.crew.Close()
 }
 
