@@ -23,6 +23,7 @@
 //
 //	drover.<ns>.control.<identity>                                to be told of cancel requests at once; optional
 //	drover.<ns>.offer.<list>                                      to take quick tasks that were not stored; optional
+//	drover.<ns>.owned.*                                           to hear that an owner has died; optional
 //
 // and no other. It takes offers only if it also hears control messages and may answer. A worker that may pull from the
 // consumer "workers" alone takes tasks without priority only.
@@ -36,7 +37,8 @@
 //     reported. An outcome may overtake that report, so it carries the start as well.
 //   - A task that is not idempotent, and any task that the server delivers again, is asked about first, with one nonce
 //     for the whole delivery (P-7). It runs only if the owner of the workflow says go, under the token it gives; else it
-//     is dropped, or left to its lease.
+//     is dropped, or left to its lease. So is, for ten seconds, what was scheduled before the connection was lost, or before the task's
+//     partition got another owner because the one before had died: it may be in hand here or done already (ADR 0049).
 //   - An offer (ADR 0023) is a task without a message, and so without a lease: its owner stores one if the attempt takes long, and
 //     asks this worker when somebody else is given that. What cannot be done is given back.
 //   - A task in hand is kept by in-progress acknowledgements, however long it takes. A worker that dies stops sending
