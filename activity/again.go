@@ -23,7 +23,7 @@ import (
 const (
 	// againFor is how long a task that was scheduled before such a moment is asked for.
 	againFor = 10 * time.Second
-	// twinDelay is when a task comes back that is in hand already. By then it has mostly ended, and who gets it asks.
+	// twinDelay is when another message of a task comes back that is in hand already. By then it has mostly ended, and who gets it asks.
 	twinDelay = time.Second
 	// everyPartition stands for all of them.
 	everyPartition = -1
@@ -95,24 +95,28 @@ func (s *spell) breachNow() breach {
 	return breach{now, s.clock.Now(now)}
 }
 
-// twin tells whether the same attempt is in hand already.
-func (s *spell) twin(d *delivery) bool {
+// twin is the delivery by which the same attempt is in hand already; nil if it is not.
+func (s *spell) twin(d *delivery) *delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other, a := range s.live {
 		if other != d && a != nil && a.token == d.token {
-			return true
+			return other
 		}
 	}
-	return false
+	return nil
 }
 
-// leaveToTwin ends a delivery whose attempt is in hand already. A message stays on its list, in case that one comes to nothing.
-func (s *spell) leaveToTwin(d *delivery) {
+// leaveTo ends a first delivery whose attempt is in hand by another one. A message stays on its list, in case that attempt comes to nothing.
+//
+// The same message once more, from a server that was killed and counts deliveries anew, must not come back as a redelivery: that would say that
+// the attempt in hand is lost (P-7). It is left to the lease, which that one extends and ends.
+func (d *delivery) leaveTo(twin *delivery) {
 	d.log().Debug("the task is in hand already")
-	if d.offered { // its owner hears of the one in hand
+	switch {
+	case d.offered, !twin.offered && twin.Seq == d.Seq:
 		d.forget()
-		return
+	default:
+		d.settle(handBack, twinDelay)
 	}
-	d.settle(handBack, twinDelay)
 }

@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -121,6 +124,31 @@ func TestTaskInHandIsNotBegunAgain(t *testing.T) { // P-7
 		r.quiet(time.Minute)
 		if a.ran != 1 {
 			t.Errorf("it ran %d times, want once", a.ran)
+		}
+	})
+}
+
+// The same message once more is left to the lease that the attempt in hand keeps: a server that has forgotten that it has delivered it says
+// nothing about the worker, and a redelivery behind that one would say that the worker is lost.
+func TestMessageInHandIsNotGivenBack(t *testing.T) { // P-7
+	bubble(t, func(t *testing.T, r *rig) {
+		a := newAgain(r, 30*time.Second)
+		a.give()
+		time.Sleep(time.Second)
+		r.next(schemas.ReportStarted)
+		if err := r.conn.JetStream().DeleteConsumer(t.Context(), ns.StreamTasks("PCI"), subject.Consumer); err != nil {
+			t.Fatal(err)
+		}
+		a.owned(0)
+		r.openList("PCI") // delivers it for the first time
+		r.next(schemas.ReportSuccess)
+		r.settled("PCI")
+		r.quiet(time.Minute)
+		if a.ran != 1 {
+			t.Errorf("it ran %d times, want once", a.ran)
+		}
+		if n := r.logged(logrus.DebugLevel, "the task is in hand already"); n != 1 {
+			t.Errorf("it came %d times while it was in hand, want once", n)
 		}
 	})
 }
