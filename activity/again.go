@@ -107,16 +107,24 @@ func (s *spell) twin(d *delivery) *delivery {
 	return nil
 }
 
-// leaveTo ends a first delivery whose attempt is in hand by another one. A message stays on its list, in case that attempt comes to nothing.
+// leftToTwin ends a first delivery whose attempt is in hand by another one, and tells whether it is. A message stays on its list, in case that
+// attempt comes to nothing.
 //
 // The same message once more, from a server that was killed and counts deliveries anew, must not come back as a redelivery: that would say that
 // the attempt in hand is lost (P-7). It is left to the lease, which that one extends and ends.
-func (d *delivery) leaveTo(twin *delivery) {
+func (s *spell) leftToTwin(d *delivery) bool {
+	if d.Delivered > 1 {
+		return false
+	}
+	twin := s.twin(d)
+	if twin == nil {
+		return false
+	}
 	d.log().Debug("the task is in hand already")
-	switch {
-	case d.offered, !twin.offered && twin.Seq == d.Seq:
+	if d.offered || !twin.offered && twin.Seq == d.Seq {
 		d.forget()
-	default:
+	} else {
 		d.settle(handBack, twinDelay)
 	}
+	return true
 }

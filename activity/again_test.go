@@ -34,6 +34,25 @@ func newAgain(r *rig, takes time.Duration) *again {
 	return a
 }
 
+// beginAgain is one that has the task in hand, and has said so.
+func beginAgain(r *rig, takes time.Duration) *again {
+	a := newAgain(r, takes)
+	a.give()
+	time.Sleep(time.Second)
+	r.next(schemas.ReportStarted)
+	return a
+}
+
+// over checks that the task is off its list for good, and was done once.
+func (a *again) over() {
+	a.t.Helper()
+	a.settled("PCI")
+	a.quiet(time.Minute)
+	if a.ran != 1 {
+		a.t.Errorf("it ran %d times, want once", a.ran)
+	}
+}
+
 // give puts the task on its list, and the same again later on.
 func (a *again) give() {
 	a.dispatch(func(t *schemas.ActivityTask) {
@@ -94,11 +113,7 @@ func TestRepeatedTasksAskFirst(t *testing.T) { // P-7
 					t.Error("the question says that the message was delivered before")
 				}
 				r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Reason: "closed"})
-				r.settled("PCI")
-				r.quiet(time.Minute)
-				if a.ran != 1 {
-					t.Errorf("it ran %d times, want once", a.ran)
-				}
+				a.over()
 			})
 		})
 	}
@@ -107,10 +122,7 @@ func TestRepeatedTasksAskFirst(t *testing.T) { // P-7
 // A task that is in hand already is left to that attempt, and stays on its list until its owner says that it is closed.
 func TestTaskInHandIsNotBegunAgain(t *testing.T) { // P-7
 	bubble(t, func(t *testing.T, r *rig) {
-		a := newAgain(r, 5*time.Second)
-		a.give()
-		time.Sleep(time.Second)
-		r.next(schemas.ReportStarted)
+		a := beginAgain(r, 5*time.Second)
 		a.owned(0)
 		a.give()
 		r.remain("PCI", 2)
@@ -120,11 +132,7 @@ func TestTaskInHandIsNotBegunAgain(t *testing.T) { // P-7
 		}
 		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Reason: "another delivery of this task is at work"})
 		r.next(schemas.ReportSuccess)
-		r.settled("PCI")
-		r.quiet(time.Minute)
-		if a.ran != 1 {
-			t.Errorf("it ran %d times, want once", a.ran)
-		}
+		a.over()
 	})
 }
 
@@ -132,21 +140,14 @@ func TestTaskInHandIsNotBegunAgain(t *testing.T) { // P-7
 // nothing about the worker, and a redelivery behind that one would say that the worker is lost.
 func TestMessageInHandIsNotGivenBack(t *testing.T) { // P-7
 	bubble(t, func(t *testing.T, r *rig) {
-		a := newAgain(r, 30*time.Second)
-		a.give()
-		time.Sleep(time.Second)
-		r.next(schemas.ReportStarted)
+		a := beginAgain(r, 30*time.Second)
 		if err := r.conn.JetStream().DeleteConsumer(t.Context(), ns.StreamTasks("PCI"), subject.Consumer); err != nil {
 			t.Fatal(err)
 		}
 		a.owned(0)
 		r.openList("PCI") // delivers it for the first time
 		r.next(schemas.ReportSuccess)
-		r.settled("PCI")
-		r.quiet(time.Minute)
-		if a.ran != 1 {
-			t.Errorf("it ran %d times, want once", a.ran)
-		}
+		a.over()
 		if n := r.logged(logrus.DebugLevel, "the task is in hand already"); n != 1 {
 			t.Errorf("it came %d times while it was in hand, want once", n)
 		}

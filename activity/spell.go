@@ -223,11 +223,8 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 	}
 	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
 	again := s.breaches.concern(d.task)
-	if again && d.Delivered <= 1 {
-		if twin := s.twin(d); twin != nil {
-			d.leaveTo(twin)
-			return
-		}
+	if again && s.leftToTwin(d) {
+		return
 	}
 	if (d.task.NotIdempotent || d.Delivered > 1 || again) && !s.permission(wire, d) {
 		return

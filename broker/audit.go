@@ -117,15 +117,15 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 // auditStored is what a run waits for that is in no memory: so nobody is asked for it, and nothing of it is on its way. A
 // run that is named is read by its literal subject, which the server finds at once; an open one is the latest.
 func (p *partition) auditStored(ctx context.Context, wid, run string) schemas.AuditRun {
-	b, alone := p.b, p.alone()
+	b := p.b
 	a := schemas.AuditRun{WorkflowID: wid}
 	var l *loaded
 	var err error
 	if run != "" {
-		l, err = b.loadRun(ctx, p.n, wid, run, alone)
+		l, err = p.loadRun(ctx, wid, run)
 	}
 	if l == nil && err == nil {
-		l, err = b.loadLatest(ctx, p.n, wid, alone)
+		l, err = b.loadLatest(ctx, p.n, wid, p.alone())
 	}
 	switch {
 	case err != nil:

@@ -144,7 +144,7 @@ func (p *partition) answerChildLate(r *run, e *envelope, q *schemas.StartRequest
 func (p *partition) reportOld(e *envelope, q *schemas.StartRequest) {
 	e.ticket.hold()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
-		return p.b.loadRun(ctx, p.n, q.WorkflowID, q.Run, p.alone())
+		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *loaded, err error) {
 		switch {
 		case err != nil:

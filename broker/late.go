@@ -64,7 +64,7 @@ func (p *partition) probed(r *run, e *envelope, q *schemas.StartRequest) {
 func (p *partition) childOfOld(e *envelope, c *schemas.ChildReport) {
 	e.ticket.hold()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
-		return p.b.loadRun(ctx, p.n, e.wid, c.ParentRun, p.alone())
+		return p.loadRun(ctx, e.wid, c.ParentRun)
 	}, func(l *loaded, err error) {
 		if err != nil {
 			p.log.WithError(err).WithField("workflow", e.wid).Warn("a parent cannot be looked up; trying again")

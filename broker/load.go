@@ -145,6 +145,11 @@ func (b *Broker) loadLatest(ctx context.Context, partition int, wid string, alon
 	return b.fold(ctx, partition, last)
 }
 
+// loadRun reads one run of a workflow id of the partition; nil if there is none.
+func (p *partition) loadRun(ctx context.Context, wid, id string) (*loaded, error) {
+	return p.b.loadRun(ctx, p.n, wid, id, p.alone())
+}
+
 // loadRun reads one run of a workflow id; nil if there is none. alone is as for lastRecord.
 func (b *Broker) loadRun(ctx context.Context, partition int, wid, id string, alone bool) (*loaded, error) {
 	last, err := b.lastRecord(ctx, partition, b.ns.History(partition, wid, id), alone)

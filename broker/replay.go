@@ -179,7 +179,7 @@ func (p *partition) compose(ctx context.Context, y *replay) error {
 	if y.q.Run != "" {
 		target = y.q.Run
 	}
-	l, err := p.b.loadRun(ctx, p.n, y.q.WorkflowID, target, p.alone())
+	l, err := p.loadRun(ctx, y.q.WorkflowID, target)
 	switch {
 	case err != nil:
 		return err

@@ -40,7 +40,7 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 // operateOld is a request for a run that is not the latest: it is a repeat, or meant for its chain, or too late.
 func (p *partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
-		return p.b.loadRun(ctx, p.n, q.WorkflowID, q.Run, p.alone())
+		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *loaded, err error) {
 		switch {
 		case err != nil:
@@ -113,7 +113,7 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 func (p *partition) answerLate(r *run, q *schemas.ExecutionRequest) {
 	refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: otherRun(r, q)}
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
-		return p.b.loadRun(ctx, p.n, q.WorkflowID, q.Run, p.alone())
+		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *loaded, err error) {
 		switch {
 		case err != nil:

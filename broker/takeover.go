@@ -155,7 +155,7 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 func (p *partition) repeatOld(wid, id string) {
 	p.recovery.hold()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
-		return p.b.loadRun(ctx, p.n, wid, id, p.alone())
+		return p.loadRun(ctx, wid, id)
 	}, func(l *loaded, err error) {
 		if err != nil {
 			p.log.WithError(err).WithField("workflow", wid).Warn("a closed run cannot be read; trying again")

@@ -202,7 +202,7 @@ func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, rep
 // serveOld answers for a run that is not the latest of its id: it is closed, so reading it once is enough.
 func (p *partition) serveOld(verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
-		return p.b.loadRun(ctx, p.n, q.WorkflowID, q.Run, p.alone())
+		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *loaded, err error) {
 		switch {
 		case err != nil:

@@ -287,34 +287,41 @@ func (b *Outbox) hurry() {
 // GiveUp gives every message on a subject that begins with prefix its outcome at once, [ErrTimeout]: for a writer who hears that nobody is
 // left who could answer.
 func (b *Outbox) GiveUp(prefix string) {
-	b.mu.Lock()
-	for n := b.head; n != b.next; n++ {
-		s := b.slot(n)
-		if s.done == nil || !strings.HasPrefix(s.subject, prefix) {
-			continue
+	b.failAll(func(subject string) error {
+		if !strings.HasPrefix(subject, prefix) {
+			return nil
 		}
-		b.failed = append(b.failed, outcome{s.done, Ack{Err: fmt.Errorf("publish %s: %w: whoever was to answer is gone", s.subject, ErrTimeout)}})
-		*s = parcel{}
-	}
-	b.mu.Unlock()
-	b.wake()
+		return fmt.Errorf("publish %s: %w: whoever was to answer is gone", subject, ErrTimeout)
+	})
 }
 
 // refused gives every message that the server refused its outcome at once. If it refused the outbox's inbox, that is all
 // of them, and what became of them is unknown.
 func (b *Outbox) refused(e *RefusedError) {
-	b.mu.Lock()
-	for n := b.head; n != b.next; n++ {
-		s := b.slot(n)
-		if s.done == nil || !e.covers(s.subject, b.prefix) {
-			continue
+	b.failAll(func(subject string) error {
+		if !e.covers(subject, b.prefix) {
+			return nil
 		}
-		err := fmt.Errorf("publish %s: %w", s.subject, e)
+		err := fmt.Errorf("publish %s: %w", subject, e)
 		if e.Subscribe {
 			err = fmt.Errorf("%w (%w)", err, ErrTimeout)
 		}
-		b.failed = append(b.failed, outcome{s.done, Ack{Err: err}})
-		*s = parcel{}
+		return err
+	})
+}
+
+// failAll hands every outstanding message to the sweeper for which why has an error.
+func (b *Outbox) failAll(why func(subject string) error) {
+	b.mu.Lock()
+	for n := b.head; n != b.next; n++ {
+		s := b.slot(n)
+		if s.done == nil {
+			continue
+		}
+		if err := why(s.subject); err != nil {
+			b.failed = append(b.failed, outcome{s.done, Ack{Err: err}})
+			*s = parcel{}
+		}
 	}
 	b.mu.Unlock()
 	b.wake()
