@@ -59,8 +59,8 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 	return nil
 }
 
-// audit answers for workflows of the partition. Those that are not in memory are read one after another, by one reader,
-// and forgotten again: an audit of all open runs must not push those out that are at work, nor take all readers.
+// audit answers for workflows of the partition. Those that are not in memory are read by one reader and forgotten again
+// (auditstored.go): an audit of all open runs must not push those out that are at work, nor take all readers.
 func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 	if !p.lease.Valid() {
 		reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(fmt.Errorf("the owner of partition %d is changing", p.n))})
@@ -70,12 +70,12 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 		V: schemas.Version, Partition: p.n, Owner: p.b.o.Node, Time: p.now(), Recovering: p.recovered != nil || p.toRepeat != nil,
 		Inbox: p.intakes[inboxLog].read.Sequence, Runs: []schemas.AuditRun{},
 	}
-	var unread []int
+	var unread []unread
 	for room, i := auditRoom, 0; i < len(q.Workflows) && (room > 0 || i == 0); i++ {
 		wid := q.Workflows[i]
 		run := schemas.AuditRun{WorkflowID: wid}
 		if r := p.runs[wid]; r == nil {
-			unread = append(unread, i)
+			unread = append(unread, p.unreadOf(q, i))
 			room -= 4 // most are small
 		} else {
 			run = p.audited(r)
@@ -84,13 +84,7 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 		a.Runs = append(a.Runs, run)
 	}
 	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		for _, i := range unread {
-			run := ""
-			if i < len(q.Runs) {
-				run = q.Runs[i]
-			}
-			a.Runs[i] = p.auditStored(ctx, a.Runs[i].WorkflowID, run)
-		}
+		p.auditUnread(ctx, unread, a.Runs)
 		reply(a)
 		return struct{}{}, nil
 	}, func(struct{}, error) {})
@@ -110,42 +104,6 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 	}
 	if a.Decision != "" { // a paused run wants none
 		a.Decision = p.decision(r)
-	}
-	return a
-}
-
-// auditStored is what a run waits for that is in no memory: so nobody is asked for it, and nothing of it is on its way. A
-// run that is named is read by its literal subject, which the server finds at once; an open one is the latest.
-func (p *partition) auditStored(ctx context.Context, wid, run string) schemas.AuditRun {
-	b := p.b
-	a := schemas.AuditRun{WorkflowID: wid}
-	var l *loaded
-	var err error
-	if run != "" {
-		l, err = p.loadRun(ctx, wid, run)
-	}
-	if l == nil && err == nil {
-		l, err = b.loadLatest(ctx, p.n, wid, p.alone())
-	}
-	switch {
-	case err != nil:
-		a.Unreadable = err.Error()
-		return a
-	case l == nil || l.state.Start == nil:
-		return a
-	}
-	now := b.now()
-	for _, act := range l.state.Activities {
-		act.LastBeat = now // as for an owner that loads it: heartbeats are in no history
-	}
-	describeWaits(&a, l.state, b.config(), now)
-	a.Busy = l.state.Status == schemas.StatusContinuedAsNew // whose successor has not begun yet
-	a.Due = l.state.NextDue(b.config())
-	if w, wanted := l.state.WantsDecider(b.config()); wanted && !w.Started {
-		look := max(w.NotBefore, now.Add(askCover+maxReask)) // an owner that has forgotten the run left an alarm to ask again
-		if a.Due == 0 || look < a.Due {
-			a.Due = look
-		}
 	}
 	return a
 }

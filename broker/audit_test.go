@@ -3,6 +3,7 @@ package broker_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -172,4 +174,44 @@ func TestRepairsAreHarmless(t *testing.T) { // I3, I6, I8, I12
 func childOf(d *decisionTask) string {
 	run, _, _ := strings.Cut(d.Token, ".")
 	return "kid-" + run
+}
+
+// An audit reads parked runs as sleepers that wake together are read, and each answer is about its own run, wherever its record lies
+// and whatever is missing beside it.
+func TestAuditOfSleepersReadsThemTogether(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		reads, wire := readsOf(bySequence, pass)
+		lookups, looking := readsOf("last_by_subj", pass)
+		f.node("a", func(subj string, body []byte) cutwire.Verdict {
+			looking(subj, body)
+			return wire(subj, body)
+		}, func(o *broker.Options) { o.CachedRuns = 1 })
+		f.decider("order", sleeper)
+		f.decider("short", func(*decisionTask) string { return complete })
+		const n = 60
+		ids := make([]string, n)
+		for i := range ids {
+			ids[i] = fmt.Sprintf("w%d", n-i) // not in the order of the question
+			f.start(fmt.Sprintf(`{"workflowId":%q,"type":"order","run":"r%d"}`, ids[i], n-i))
+			for j := range i % 5 { // up to four other records in between
+				f.start(fmt.Sprintf(`{"workflowId":"w%d.%d","type":"short"}`, i, j))
+			}
+		}
+		slices.Sort(ids)
+		time.Sleep(30 * time.Second)
+		if err := f.post.PurgeSubject(t.Context(), ns.StreamHistory(0), ns.HistoryOfWorkflow(0, "w7.0")); err != nil {
+			t.Fatal(err)
+		}
+		reads.Store(0)
+		lookups.Store(0)
+		a := f.audited(ids...)
+		if got, l := reads.Load(), lookups.Load(); got < 1 || got > n/2 || l != 0 {
+			t.Errorf("%d sleepers were read by %d questions for stretches and %d for one; want at most %d and none", n, got, l, n/2)
+		}
+		for i, r := range a.Runs {
+			if r.WorkflowID != ids[i] || r.Run != "r"+ids[i][1:] || r.Status != "open" || r.Timers != 1 || r.Busy || r.Due == 0 {
+				t.Errorf("got %+v, want %s asleep", r, ids[i])
+			}
+		}
+	})
 }

@@ -49,13 +49,12 @@ func (p *partition) meetOpen(ctx context.Context) error {
 	options := post.ReadOptions{HeadersOnly: true} // a filter costs more than the fences that it would leave out
 	var runs openruns.Runs
 	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s post.Stored) error {
-		runs.Note(s.Seq, s.Subject, s.Header.Get(schemas.StatusHeader))
-		return nil
+		return runs.Note(s.Seq, s.Subject, s.Header.Get(schemas.StatusHeader))
 	})
 	if err != nil {
 		return fmt.Errorf("look for open runs: %w", err)
 	}
-	for _, subjects := range []iter.Seq[string]{slices.Values(runs.Open()), runs.Owing()} {
+	for _, subjects := range []iter.Seq[string]{runs.Open(), runs.Owing()} {
 		for subj := range subjects {
 			_, wid, run, err := subject.ParseHistory(subj)
 			if err != nil {

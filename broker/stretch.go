@@ -26,7 +26,21 @@ const (
 	aheadAfter, aheadFailed = 2, 8
 )
 
-// stretch is a piece of the history that is being read, or was. It is the loop's.
+// together is how many of those that sleep, in the order of their last records, one read brings.
+func together[T any](asleep []T, sequence func(T) uint64) int {
+	first := sequence(asleep[0])
+	last, n := first, 1
+	for ; n < len(asleep); n++ {
+		next := sequence(asleep[n])
+		if next-last > wakeGap || next-first >= wakeAtOnce {
+			break
+		}
+		last = next
+	}
+	return n
+}
+
+// stretch is a piece of the history that is being read, or was. One goroutine uses it: the loop, or an audit its own.
 type stretch struct {
 	from, end uint64 // sequences; end is the first one behind it
 	asleep    []*run // who waits for the read
@@ -92,12 +106,9 @@ func (p *partition) readStretch(st *stretch, most int) {
 // stretchCame takes what a read has brought.
 func (p *partition) stretchCame(st *stretch, bodies [][]byte, last uint64, err error) {
 	asleep := st.asleep
-	st.asleep, st.came, st.bodies = nil, true, bodies
-	if len(bodies) > 0 && err == nil {
-		st.end = min(st.end, last+1)
-	}
-	if uint64(len(bodies)) != last+1-st.from {
-		st.index()
+	st.asleep, st.came = nil, true
+	if err == nil {
+		st.fill(bodies, last)
 	}
 	if err != nil || len(bodies) == 0 || st.byMark != nil {
 		p.lose(st)
@@ -113,6 +124,17 @@ func (p *partition) stretchCame(st *stretch, bodies [][]byte, last uint64, err e
 		default:
 			p.woken(r, st)
 		}
+	}
+}
+
+// fill takes what a read has brought, and the sequence of the last body.
+func (st *stretch) fill(bodies [][]byte, last uint64) {
+	st.bodies = bodies
+	if len(bodies) > 0 {
+		st.end = min(st.end, last+1)
+	}
+	if uint64(len(bodies)) != last+1-st.from {
+		st.index()
 	}
 }
 

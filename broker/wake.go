@@ -32,13 +32,7 @@ func (p *partition) wakeAll() {
 	slices.SortFunc(all, func(a, b *run) int { return cmp.Compare(a.parked.sequence, b.parked.sequence) })
 	rest := slices.DeleteFunc(all, p.wasRead)
 	for len(rest) > 0 {
-		n := 1
-		for first := rest[0].parked.sequence; n < len(rest); n++ {
-			next := rest[n].parked.sequence
-			if next-rest[n-1].parked.sequence > wakeGap || next-first >= wakeAtOnce {
-				break
-			}
-		}
+		n := together(rest, func(r *run) uint64 { return r.parked.sequence })
 		st := &stretch{from: rest[0].parked.sequence, end: rest[n-1].parked.sequence + 1, asleep: rest[:n:n]}
 		if rest = rest[n:]; p.onward(st) {
 			p.readAhead(st)

@@ -2,6 +2,7 @@ package openruns_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -39,31 +40,45 @@ func TestRuns(t *testing.T) {
 			var r openruns.Runs
 			for i, line := range tt.records {
 				f := strings.SplitN(line, " ", 3)
-				r.Note(uint64(i+1), ns.History(3, f[0], f[1]), f[2])
+				if err := r.Note(uint64(i+1), ns.History(3, f[0], f[1]), f[2]); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if diff := cmp.Diff(tt.open, names(t, r.Open())); diff != "" {
+			if diff := cmp.Diff(tt.open, names(t, slices.Collect(r.Open()))); diff != "" {
 				t.Errorf("open (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tt.owes, names(t, slices.Sorted(r.Owing()))); diff != "" {
 				t.Errorf("owing (-want +got):\n%s", diff)
 			}
-			if got, want := r.Len(), len(tt.open)+len(tt.owes); got != want {
-				t.Errorf("got length %d, want %d", got, want)
+			if got, want := r.Len(), len(tt.open)+len(tt.owes); got != want || r.OpenLen() != len(tt.open) {
+				t.Errorf("got length %d, %d of them open; want %d and %d", got, r.OpenLen(), want, len(tt.open))
 			}
 		})
 	}
 }
 
-// What lies on a strange subject is kept apart, and nothing panics.
+// What lies on a strange subject is kept apart, whatever came first, and nothing panics.
 func TestStrangeSubjects(t *testing.T) {
-	var r openruns.Runs
-	for _, s := range []string{"", ".", "run"} {
-		r.Note(1, s, "open")
-		r.Note(2, s, "completed")
-		r.Note(3, s, "continuedAsNew")
-	}
-	if got := r.Open(); len(got) > 0 {
-		t.Fatalf("got %q open, want none", got)
+	all := []string{"", ".", "run", "a.b", ns.History(0, "w", "r"), "drover.default.history.0.w.r.more"}
+	for first := range all {
+		var r openruns.Runs
+		order := append(slices.Clone(all[first:]), all[:first]...)
+		note := func(header string) {
+			for i, s := range order {
+				if err := r.Note(uint64(i+1), s, header); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		note("open")
+		if diff := cmp.Diff(order, slices.Collect(r.Open())); diff != "" {
+			t.Errorf("from %q on: open (-want +got):\n%s", order[0], diff)
+		}
+		note("completed")
+		note("continuedAsNew")
+		if got := slices.Collect(r.Open()); len(got) > 0 {
+			t.Errorf("from %q on: got %q open, want none", order[0], got)
+		}
 	}
 }
 
@@ -84,7 +99,9 @@ func TestRunsAgainstTheLastRecords(t *testing.T) {
 			s := rapid.SampledFrom(statuses).Draw(t, "status")
 			status[run{wid, latest[wid]}] = s
 			seq++
-			r.Note(seq, ns.History(0, wid, latest[wid]), string(s)+" 1 2 order")
+			if err := r.Note(seq, ns.History(0, wid, latest[wid]), string(s)+" 1 2 order"); err != nil {
+				t.Fatal(err)
+			}
 			last[ns.History(0, wid, latest[wid])] = seq
 		}
 		var open, owing []string
@@ -98,7 +115,7 @@ func TestRunsAgainstTheLastRecords(t *testing.T) {
 		}
 		slices.SortFunc(open, func(a, b string) int { return int(last[a]) - int(last[b]) })
 		slices.Sort(owing)
-		if diff := cmp.Diff(open, r.Open(), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(open, slices.Collect(r.Open()), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("open (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(owing, slices.Sorted(r.Owing())); diff != "" {
@@ -118,4 +135,37 @@ func names(t *testing.T, subjects []string) (all []string) {
 		all = append(all, fmt.Sprintf("%s %s", wid, run))
 	}
 	return all
+}
+
+// What is kept of an open run is small, and nothing is kept of those that have closed.
+func TestRunsAreSmall(t *testing.T) {
+	const n, each = 50_000, 72 // bytes
+	var r openruns.Runs
+	note := func(i int, header string) {
+		if err := r.Note(uint64(i+1), ns.History(0, fmt.Sprintf("sleeper-%d", i), fmt.Sprintf("01JABCDEFGHJKMNPQRST%06d", i)), header); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := alive()
+	for i := range n {
+		note(i, "open 4 5 order")
+	}
+	if got := (alive() - before) / n; got > each {
+		t.Errorf("got %d bytes for each of %d open runs, want at most %d", got, n, each)
+	}
+	for i := range n {
+		note(i, "completed 9 5 order")
+	}
+	if got := alive() - before; got > 256<<10 {
+		t.Errorf("got %d bytes behind the last, want at most 256 KiB", got)
+	}
+	runtime.KeepAlive(r)
+}
+
+// alive is how many bytes the heap holds.
+func alive() int {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int(s.HeapAlloc)
 }

@@ -142,13 +142,12 @@ func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 	for p := range info.Partitions {
 		var runs openruns.Runs
 		err := d.conn.Scan(ctx, d.ns.StreamHistory(p), post.ReadOptions{HeadersOnly: true}, func(m post.Stored) error {
-			runs.Note(m.Seq, m.Subject, m.Header.Get(schemas.StatusHeader))
-			return nil
+			return runs.Note(m.Seq, m.Subject, m.Header.Get(schemas.StatusHeader))
 		})
 		if err != nil && !errors.Is(err, post.ErrNoStream) {
 			return fmt.Errorf("count the open runs: %w", err)
 		}
-		for _, subj := range runs.Open() {
+		for subj := range runs.Open() {
 			_, wid, _, _ := subject.ParseHistory(subj)
 			if found.Open++; found.Open == 1 || wid < found.WorkflowID {
 				found.WorkflowID = wid

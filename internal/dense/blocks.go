@@ -65,6 +65,22 @@ func (b *blocks[V]) has(id ID) bool {
 	return i < len(b.all) && b.all[i] != nil && b.all[i].taken[at/64]&(1<<(at%64)) != 0
 }
 
+// ids yields the numbers that are taken, the lowest first.
+func (b *blocks[V]) ids(yield func(ID) bool) {
+	for i, k := range b.all {
+		if k == nil {
+			continue
+		}
+		for w, word := range k.taken {
+			for ; word != 0; word &= word - 1 {
+				if !yield(ID(i*blockLen + w*64 + bits.TrailingZeros64(word))) {
+					return
+				}
+			}
+		}
+	}
+}
+
 func (b *blocks[V]) ref(id ID) ref     { return b.all[id/blockLen].refs[id%blockLen] }
 func (b *blocks[V]) set(id ID, to ref) { b.all[id/blockLen].refs[id%blockLen] = to }
 func (b *blocks[V]) value(id ID) *V    { return &b.all[id/blockLen].values[id%blockLen] }

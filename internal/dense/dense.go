@@ -17,7 +17,10 @@
 // all of them are marked in each collection.
 package dense
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"iter"
+)
 
 // ID is the number of an entry.
 type ID uint32
@@ -74,6 +77,9 @@ func (m *Map[V]) At(id ID) *V { return m.blocks.value(id) }
 
 // Has tells whether there is an entry of a number.
 func (m *Map[V]) Has(id ID) bool { return m.blocks.has(id) }
+
+// All are the entries in the order of their numbers. None may be added or deleted meanwhile.
+func (m *Map[V]) All() iter.Seq[ID] { return m.blocks.ids }
 
 // Text is the text of an entry, which must be there. It may be read until an entry is added or deleted.
 func (m *Map[V]) Text(id ID) []byte { return m.texts.text(m.blocks.ref(id)) }

@@ -3,6 +3,7 @@ package dense_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,13 +103,19 @@ func (w *world) check(t *rapid.T) {
 	if got, want := w.m.Len(), len(w.model); got != want {
 		t.Fatalf("got %d entries, want %d", got, want)
 	}
-	ids := make(map[dense.ID]bool, len(w.model))
+	ids, listed := make(map[dense.ID]bool, len(w.model)), slices.Collect(w.m.All())
+	if !slices.IsSorted(listed) || len(listed) != len(w.model) {
+		t.Fatalf("All gives %d entries, want %d in the order of their numbers", len(listed), len(w.model))
+	}
 	for text, e := range w.model {
 		id, found := w.m.Find(text)
 		if !found || id != e.id || !w.m.Has(id) || ids[id] {
 			t.Fatalf("%.20q: got entry %d, %v; want %d, for this text alone", text, id, found, e.id)
 		}
 		ids[id] = true
+		if _, all := slices.BinarySearch(listed, id); !all {
+			t.Fatalf("entry %d is not among all", id)
+		}
 		if got := string(w.m.Text(id)); got != text {
 			t.Fatalf("entry %d: got text %.20q, want %.20q", id, got, text)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
@@ -13,14 +14,14 @@ import (
 // readAlarms reads the alarms of a partition: all messages, in their order. A NATS node that was killed may have a message
 // again that was deleted, and not know of it by its subject: to ask for the last one of each would not show it.
 func (v *view) readAlarms(ctx context.Context, p int) error {
-	v.alarms = map[string]armed{}
+	v.alarms = map[uint64]armed{}
 	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), post.ReadOptions{BytesPerSecond: post.Leisurely}, func(s post.Stored) error {
 		_, wid, run, err := subject.ParseAlarm(s.Subject)
 		var alarm schemas.Alarm
 		if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
 			return nil // the timer worker makes it a dead letter
 		}
-		v.alarms[runKey(wid, run)] = armed{seq: s.Seq, due: alarm.Due}
+		v.alarms[v.key(schemas.Execution{WorkflowID: wid, Run: run})] = armed{seq: s.Seq, due: alarm.Due}
 		return nil
 	})
 	if err != nil {
@@ -65,7 +66,7 @@ func (v *view) addSubjects(ctx context.Context, p int) error {
 		if err != nil || added == mostLeaders {
 			continue
 		}
-		key := runKey(wid, run)
+		key := v.key(schemas.Execution{WorkflowID: wid, Run: run})
 		if _, known := v.alarms[key]; known {
 			continue
 		}
@@ -81,10 +82,29 @@ func (v *view) addSubjects(ctx context.Context, p int) error {
 	return nil
 }
 
+// namesOf are the runs of alarms, each read again: of one that is gone by now there is none. It ends at an error, of which it tells.
+func (v *view) namesOf(ctx context.Context, p int, of []armed, failed *error) iter.Seq[schemas.Execution] {
+	return func(yield func(schemas.Execution) bool) {
+		for _, alarm := range of {
+			s, err := v.a.o.Conn.GetSeq(ctx, v.a.ns.StreamAlarms(p), alarm.seq)
+			if errors.Is(err, post.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				*failed = fmt.Errorf("read alarm %d of partition %d: %w", alarm.seq, p, err)
+				return
+			}
+			if _, wid, run, err := subject.ParseAlarm(s.Subject); err == nil && !yield(schemas.Execution{WorkflowID: wid, Run: run}) {
+				return
+			}
+		}
+	}
+}
+
 // alarmOf is the alarm of a run. At the second look it is asked for by itself.
 func (v *view) alarmOf(ctx context.Context, p int, wid, run string) (armed, bool, error) {
 	if !v.second {
-		found, ok := v.alarms[runKey(wid, run)]
+		found, ok := v.alarms[v.key(schemas.Execution{WorkflowID: wid, Run: run})]
 		return found, ok, nil
 	}
 	return v.lastAlarm(ctx, p, wid, run)

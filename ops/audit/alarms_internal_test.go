@@ -42,12 +42,13 @@ func TestAlarmsOfTheLeaderAreAdded(t *testing.T) {
 		}
 		v := newView(&Auditor{ns: ns, o: Options{Conn: conn}}, true)
 		was := armed{seq: 77, due: 3}
-		v.alarms = map[string]armed{runKey("read", "1"): was}
+		read, notRead := v.key(schemas.Execution{WorkflowID: "read", Run: "1"}), v.key(schemas.Execution{WorkflowID: "not-read", Run: "1"})
+		v.alarms = map[uint64]armed{read: was}
 		if err := v.addSubjects(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		want := armed{seq: seqs["not-read"], due: 6}
-		if got := v.alarms[runKey("not-read", "1")]; got != want || v.alarms[runKey("read", "1")] != was || len(v.alarms) != 2 {
+		if got := v.alarms[notRead]; got != want || v.alarms[read] != was || len(v.alarms) != 2 {
 			t.Errorf("got %+v, want %+v and the one that was read", v.alarms, want)
 		}
 	})

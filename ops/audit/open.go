@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/droverhq/drover/broker/openruns"
 	"github.com/droverhq/drover/broker/post"
@@ -19,16 +20,16 @@ type history struct {
 	runs openruns.Runs // as they were after it
 }
 
-// openRuns are the runs of a partition that are open by the headers of their last records, in the order of these.
+// openRuns are the runs of a partition that are open by the headers of their last records, in the order of these, and how many.
 //
 // Each record is read once, in its order, and later passes read what has come since. To ask for the last record of each run
 // alone took 640 MB of memory and seconds of everybody else's time at each pass, for a million finished runs.
-func (a *Auditor) openRuns(ctx context.Context, p int) (open []schemas.Execution, err error) {
+func (a *Auditor) openRuns(ctx context.Context, p int) (open iter.Seq[schemas.Execution], n int, err error) {
 	h := a.histories[p]
 	stream := a.ns.StreamHistory(p)
 	last, err := a.o.Conn.StreamLastSeq(ctx, stream)
 	if err != nil {
-		return nil, fmt.Errorf("read the open runs of partition %d: %w", p, err)
+		return nil, 0, fmt.Errorf("read the open runs of partition %d: %w", p, err)
 	}
 	if h == nil || last < h.end { // a stream that has lost its end is another one
 		h = &history{}
@@ -38,21 +39,19 @@ func (a *Auditor) openRuns(ctx context.Context, p int) (open []schemas.Execution
 	options := post.ReadOptions{StartSeq: h.end + 1, HeadersOnly: true, BytesPerSecond: post.LeisurelyHeaders}
 	err = a.o.Conn.Scan(ctx, stream, options, func(s post.Stored) error {
 		h.end = s.Seq
-		h.runs.Note(s.Seq, s.Subject, s.Header.Get(schemas.StatusHeader))
-		return nil
+		return h.runs.Note(s.Seq, s.Subject, s.Header.Get(schemas.StatusHeader))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the open runs of partition %d: %w", p, err)
-	}
-	subjects := h.runs.Open()
-	open = make([]schemas.Execution, 0, len(subjects))
-	for _, subj := range subjects {
-		if _, wid, run, err := subject.ParseHistory(subj); err == nil {
-			open = append(open, schemas.Execution{WorkflowID: wid, Run: run})
-		}
+		return nil, 0, fmt.Errorf("read the open runs of partition %d: %w", p, err)
 	}
 	if h.runs.Len() <= mostOpen {
 		a.histories[p] = h
 	}
-	return open, nil
+	return func(yield func(schemas.Execution) bool) {
+		for subj := range h.runs.Open() {
+			if _, wid, run, err := subject.ParseHistory(subj); err == nil && !yield(schemas.Execution{WorkflowID: wid, Run: run}) {
+				return
+			}
+		}
+	}, h.runs.OpenLen(), nil
 }

@@ -3,7 +3,10 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,24 +28,26 @@ func (a *Auditor) lookAtRuns(ctx context.Context, v *view, p int, s *suspects) e
 		late.note(alarm.due)
 	}
 	late.tell(p, v.ringers[p], s)
-	open, err := a.openRuns(ctx, p)
+	open, n, err := a.openRuns(ctx, p)
 	if err != nil {
 		return err
 	}
-	v.open += len(open)
+	v.open += n
 	if err := a.judgeAll(ctx, v, p, open, s); err != nil {
 		return err
 	}
-	var left []schemas.Execution // what is left belongs to no run that was open
-	for key := range v.alarms {
-		wid, run, _ := strings.Cut(key, "\x00")
-		left = append(left, schemas.Execution{WorkflowID: wid, Run: run})
-	}
-	return a.askAll(ctx, v, p, distinct(left), func(_ *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
+	return a.lookAtStale(ctx, v, p, s)
+}
+
+// lookAtStale asks for the runs of the alarms that are left: they belong to none that was open.
+func (a *Auditor) lookAtStale(ctx context.Context, v *view, p int, s *suspects) error {
+	var unread error
+	left := v.namesOf(ctx, p, slices.SortedFunc(maps.Values(v.alarms), armed.compare), &unread)
+	err := a.askAll(ctx, v, p, left, func(_ *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
 		if r.Busy || r.Unreadable != "" || r.Run == asked.Run && !r.Status.Closed() {
 			return nil
 		}
-		alarm := v.alarms[runKey(asked.WorkflowID, asked.Run)]
+		alarm := v.alarms[v.key(asked)]
 		if age := v.began.Sub(alarm.due); age >= 0 && age <= a.o.Overdue {
 			return nil // it has just rung; its worker deletes it in a moment
 		}
@@ -53,30 +58,37 @@ func (a *Auditor) lookAtRuns(ctx context.Context, v *view, p int, s *suspects) e
 		})
 		return nil
 	})
+	return errors.Join(err, unread)
 }
 
 // distinct sorts runs and names each once.
-func distinct(all []schemas.Execution) []schemas.Execution {
+func distinct(all []schemas.Execution) iter.Seq[schemas.Execution] {
 	slices.SortFunc(all, func(a, b schemas.Execution) int {
 		return cmp.Or(strings.Compare(a.WorkflowID, b.WorkflowID), strings.Compare(a.Run, b.Run))
 	})
-	return slices.Compact(all)
+	return slices.Values(slices.Compact(all))
 }
 
 // askAll asks the owner of a partition for runs, a few at a time and at a bounded rate. An answer about another run than the
 // one that was asked for says that this one is not the latest of its id, or never was. If the owner does not answer, the
 // partition is left out of this look.
-func (a *Auditor) askAll(ctx context.Context, v *view, p int, of []schemas.Execution, fn func(owner *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error) error {
-	for len(of) > 0 && v.silent[p] == nil {
+func (a *Auditor) askAll(ctx context.Context, v *view, p int, of iter.Seq[schemas.Execution], fn func(owner *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error) error {
+	next, stop := iter.Pull(of)
+	defer stop()
+	var asked []schemas.Execution
+	for v.silent[p] == nil {
 		began := time.Now()
-		q := &schemas.AuditRequest{V: schemas.Version, Partition: p}
-		for _, x := range of[:min(len(of), schemas.MaxAudit)] {
-			q.Workflows, q.Runs = append(q.Workflows, x.WorkflowID), append(q.Runs, x.Run)
+		for len(asked) < schemas.MaxAudit {
+			x, ok := next()
+			if !ok {
+				break
+			}
+			asked = append(asked, x)
 		}
-		out, err := ask(ctx, a, "audit", q, func(r *schemas.AuditResponse) *schemas.Error { return r.Error })
-		if err == nil && (len(out.Runs) == 0 || len(out.Runs) > len(q.Workflows)) {
-			err = fmt.Errorf("the owner of partition %d answered for %d workflows of %d", p, len(out.Runs), len(q.Workflows))
+		if len(asked) == 0 {
+			return nil
 		}
+		out, err := a.askFor(ctx, p, asked)
 		if err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -85,12 +97,12 @@ func (a *Auditor) askAll(ctx context.Context, v *view, p int, of []schemas.Execu
 			return nil
 		}
 		for i := range out.Runs {
-			if err := fn(out, of[i], &out.Runs[i]); err != nil {
+			if err := fn(out, asked[i], &out.Runs[i]); err != nil {
 				return err
 			}
 		}
-		of = of[len(out.Runs):]
-		if rest := time.Duration(len(out.Runs))*time.Second/time.Duration(a.o.Rate) - time.Since(began); rest > 0 && len(of) > 0 {
+		asked = slices.Delete(asked, 0, len(out.Runs))
+		if rest := time.Duration(len(out.Runs))*time.Second/time.Duration(a.o.Rate) - time.Since(began); rest > 0 {
 			if err := pause(ctx, rest); err != nil {
 				return err
 			}
@@ -99,8 +111,21 @@ func (a *Auditor) askAll(ctx context.Context, v *view, p int, of []schemas.Execu
 	return nil
 }
 
+// askFor asks the owner of a partition for runs. It answers for the first of them, one at least.
+func (a *Auditor) askFor(ctx context.Context, p int, of []schemas.Execution) (*schemas.AuditResponse, error) {
+	q := &schemas.AuditRequest{V: schemas.Version, Partition: p}
+	for _, x := range of {
+		q.Workflows, q.Runs = append(q.Workflows, x.WorkflowID), append(q.Runs, x.Run)
+	}
+	out, err := ask(ctx, a, "audit", q, func(r *schemas.AuditResponse) *schemas.Error { return r.Error })
+	if err == nil && (len(out.Runs) == 0 || len(out.Runs) > len(of)) {
+		err = fmt.Errorf("the owner of partition %d answered for %d workflows of %d", p, len(out.Runs), len(of))
+	}
+	return out, err
+}
+
 // judgeAll asks for workflows and judges what their runs wait for.
-func (a *Auditor) judgeAll(ctx context.Context, v *view, p int, of []schemas.Execution, s *suspects) error {
+func (a *Auditor) judgeAll(ctx context.Context, v *view, p int, of iter.Seq[schemas.Execution], s *suspects) error {
 	var late *bool // whether the owner is behind, asked once a look
 	return a.askAll(ctx, v, p, of, func(owner *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
 		if v.second {
@@ -131,7 +156,7 @@ func (a *Auditor) judge(ctx context.Context, v *view, p int, now schemas.Timesta
 		return nil
 	}
 	if !v.second && !r.Status.Closed() {
-		defer delete(v.alarms, runKey(r.WorkflowID, r.Run)) // what is left belongs to no open run
+		defer delete(v.alarms, v.key(schemas.Execution{WorkflowID: r.WorkflowID, Run: r.Run})) // what is left belongs to no open run
 	}
 	a.judgeTasks(v, now, r, about, s)
 	if r.Busy || r.Run == "" || r.Status.Closed() {

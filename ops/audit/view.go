@@ -1,10 +1,12 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"time"
 
@@ -23,7 +25,8 @@ type view struct {
 	read     map[string]uint64 // by list: the last task that was read
 	partial  map[string]bool   // lists that are too long to be read
 	tasks    map[string]*task  // by token
-	alarms   map[string]armed  // of the partition that is looked at, by run
+	alarms   map[uint64]armed  // of the partition that is looked at, by the key of their runs
+	seed     maphash.Seed      // of the keys
 	armed    int
 	ringers  map[int]string // who rings the alarms, by partition
 	began    schemas.Timestamp
@@ -64,6 +67,12 @@ type armed struct {
 	due schemas.Timestamp
 }
 
+func (a armed) compare(other armed) int { return cmp.Compare(a.seq, other.seq) }
+
+// key stands for a run whose alarm is remembered: its name would be three times as long, and there may be a million. If two runs
+// ever had the same key, what came of it would not be found at the second look, nor hidden from the next pass, whose keys are others.
+func (v *view) key(x schemas.Execution) uint64 { return maphash.Comparable(v.seed, x) }
+
 // parent is a run that waits for a child.
 type parent struct {
 	workflowID, run string
@@ -78,7 +87,7 @@ type waiting struct {
 }
 
 func newView(a *Auditor, full bool) *view {
-	v := &view{a: a, full: full, read: map[string]uint64{}, partial: map[string]bool{}, tasks: map[string]*task{}, silent: map[int]error{}, ringers: map[int]string{}}
+	v := &view{a: a, full: full, seed: maphash.MakeSeed(), read: map[string]uint64{}, partial: map[string]bool{}, tasks: map[string]*task{}, silent: map[int]error{}, ringers: map[int]string{}}
 	v.forget()
 	return v
 }

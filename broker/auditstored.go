@@ -1,0 +1,111 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// An audit asks for open runs in the order of their last records (openruns), and most of many open runs are parked. So those are read
+// as sleepers that wake together are: stretches of the history by their sequences, bodies alone (ADR 0050). What such a read does
+// not bring is read by its subject, one after another.
+
+// unread is a run that an audit asks for and that is in no memory.
+type unread struct {
+	place    int // in the answer
+	wid, run string
+	parked   *parked // nil unless its last record says everything
+}
+
+// unreadOf is what the loop knows of the run in a place of a question. The run is empty if the latest is meant.
+func (p *partition) unreadOf(q *schemas.AuditRequest, place int) unread {
+	u := unread{place: place, wid: q.Workflows[place]}
+	if place < len(q.Runs) {
+		u.run = q.Runs[place]
+	}
+	id, ok := p.parked.Find(u.wid)
+	if !ok {
+		return u
+	}
+	if k := unpack(p.parked.More(id)); k.whole && (u.run == "" || u.run == k.run) {
+		u.parked = k
+	}
+	return u
+}
+
+// auditUnread answers for runs in their places.
+func (p *partition) auditUnread(ctx context.Context, all []unread, answer []schemas.AuditRun) {
+	asleep := slices.DeleteFunc(slices.Clone(all), func(u unread) bool { return u.parked == nil })
+	slices.SortFunc(asleep, func(a, b unread) int { return cmp.Compare(a.parked.sequence, b.parked.sequence) })
+	found := make(map[int]bool, len(asleep))
+	for len(asleep) > 0 {
+		n := together(asleep, func(u unread) uint64 { return u.parked.sequence })
+		p.auditStretch(ctx, asleep[:n], func(u unread, l *loaded, err error) {
+			found[u.place], answer[u.place] = true, p.auditLoaded(u.wid, l, err)
+		})
+		asleep = asleep[n:]
+	}
+	for _, u := range all {
+		if !found[u.place] {
+			l, err := p.loadStored(ctx, u.wid, u.run)
+			answer[u.place] = p.auditLoaded(u.wid, l, err)
+		}
+	}
+}
+
+// auditStretch reads runs that lie together, and gives those that it finds. One alone costs less by its sequence, too.
+func (p *partition) auditStretch(ctx context.Context, of []unread, found func(unread, *loaded, error)) {
+	st := &stretch{from: of[0].parked.sequence, end: of[len(of)-1].parked.sequence + 1}
+	bodies, last, err := p.b.reads.BodiesDirect(ctx, p.b.ns.StreamHistory(p.n), st.from, int(st.end-st.from), stretchBytes)
+	if err != nil {
+		return
+	}
+	st.fill(bodies, last)
+	for _, u := range of {
+		if body, hash := st.take(u.parked); body != nil {
+			l, err := u.parked.unfold(u.wid, body, hash)
+			found(u, l, err)
+		}
+	}
+}
+
+// loadStored reads a run that is in no memory; nil if there is none. One that is named is read by its literal subject, which the
+// server finds at once; an open one is the latest.
+func (p *partition) loadStored(ctx context.Context, wid, run string) (*loaded, error) {
+	if run != "" {
+		if l, err := p.loadRun(ctx, wid, run); l != nil || err != nil {
+			return l, err
+		}
+	}
+	return p.b.loadLatest(ctx, p.n, wid, p.alone())
+}
+
+// auditLoaded is what a run waits for that was read from its history. It was in no memory, so nobody is asked for it, and
+// nothing of it is on its way.
+func (p *partition) auditLoaded(wid string, l *loaded, err error) schemas.AuditRun {
+	b := p.b
+	a := schemas.AuditRun{WorkflowID: wid}
+	switch {
+	case err != nil:
+		a.Unreadable = err.Error()
+		return a
+	case l == nil || l.state.Start == nil:
+		return a
+	}
+	now := b.now()
+	for _, act := range l.state.Activities {
+		act.LastBeat = now // as for an owner that loads it: heartbeats are in no history
+	}
+	describeWaits(&a, l.state, b.config(), now)
+	a.Busy = l.state.Status == schemas.StatusContinuedAsNew // whose successor has not begun yet
+	a.Due = l.state.NextDue(b.config())
+	if w, wanted := l.state.WantsDecider(b.config()); wanted && !w.Started {
+		look := max(w.NotBefore, now.Add(askCover+maxReask)) // an owner that has forgotten the run left an alarm to ask again
+		if a.Due == 0 || look < a.Due {
+			a.Due = look
+		}
+	}
+	return a
+}
