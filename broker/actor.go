@@ -125,6 +125,8 @@ func (p *partition) queue(r *run, g group) {
 		last.answers = append(last.answers, g.answers...)
 	case r.inflight != nil:
 		r.inflight.adopt(g)
+	case len(g.answers) > 0 && !p.may(): // nothing but memory says so (P-16); the next owner reads it again, or is asked
+		return
 	default:
 		p.settled(r, g, nil)
 	}

@@ -94,7 +94,7 @@ func (p *partition) beat(m post.Msg) {
 		answer(schemas.BeatAnswer{Reason: err.Error()})
 		return
 	}
-	p.loop.post(func() {
+	p.whileOurs(func() {
 		r := p.get(wid)
 		p.when(r, func() {
 			if !r.live() {

@@ -16,10 +16,10 @@ import (
 // now. It may be called by any goroutine.
 func (p *partition) serveStart(s *received, reply, content string) bool {
 	s.ReplyTo, s.Content = reply, content
-	if !p.requests.add(reply, request{start: &s.StartRequest}) {
+	if !p.lease.Valid() || !p.requests.add(reply, request{start: &s.StartRequest}) {
 		return false
 	}
-	p.loop.post(func() { p.start(&s.StartRequest, s.body) })
+	p.whileOurs(func() { p.start(&s.StartRequest, s.body) })
 	return true
 }
 

@@ -65,9 +65,20 @@ func (p *partition) asked(m post.Msg) {
 	p.serve(m)
 }
 
+// whileOurs runs f on the loop, unless the claim is over by then: an owner answers from memory, which is worth no more than its claim. A
+// process that was stopped, or a machine that was suspended, wakes up with the requests that came meanwhile, and may read them
+// before any clock of its own has told it how late it is (P-16). What is dropped here is asked again.
+func (p *partition) whileOurs(f func()) {
+	p.loop.post(func() {
+		if p.may() {
+			f()
+		}
+	})
+}
+
 // serve answers a request, or reports that the partition is another's by now. It may be called by any goroutine.
 func (p *partition) serve(m post.Msg) bool {
-	if !p.requests.add(m.Reply, request{Msg: m}) {
+	if !p.lease.Valid() || !p.requests.add(m.Reply, request{Msg: m}) {
 		return false
 	}
 	content := m.Header.Get(schemas.ContentTypeHeader)
@@ -86,42 +97,42 @@ func (p *partition) serve(m post.Msg) bool {
 			break
 		}
 		q.ReplyTo, q.Content = m.Reply, content
-		p.loop.post(func() { p.start(&q, m.Data) })
+		p.whileOurs(func() { p.start(&q, m.Data) })
 	case "history":
 		var q schemas.HistoryRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.HistoryResponse{Error: invalid(err)})
 			break
 		}
-		p.loop.post(func() { p.serveHistory(&q, reply) })
+		p.whileOurs(func() { p.serveHistory(&q, reply) })
 	case "signal":
 		var q schemas.SignalRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.SignalResponse{Error: invalid(err)})
 			break
 		}
-		p.loop.post(func() { p.serveSignal(&q, reply) })
+		p.whileOurs(func() { p.serveSignal(&q, reply) })
 	case kindReplay, kindReplayForce:
 		var q schemas.ReplayRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.AckResponse{Error: invalid(err)})
 			break
 		}
-		p.loop.post(func() { p.replay(&q, verb == kindReplayForce, reply) })
+		p.whileOurs(func() { p.replay(&q, verb == kindReplayForce, reply) })
 	case verbAudit:
 		var q schemas.AuditRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.AuditResponse{Error: invalid(err)})
 			break
 		}
-		p.loop.post(func() { p.audit(&q, reply) })
+		p.whileOurs(func() { p.audit(&q, reply) })
 	case verbRepair:
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.AckResponse{Error: invalid(err)})
 			break
 		}
-		p.loop.post(func() { p.repair(&q, reply) })
+		p.whileOurs(func() { p.repair(&q, reply) })
 	case "pause", "resume", kindCancel, kindEnd, kindBreakLock:
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
@@ -129,14 +140,14 @@ func (p *partition) serve(m post.Msg) bool {
 			break
 		}
 		q.ReplyTo, q.Content = m.Reply, content
-		p.loop.post(func() { p.operate(verb, &q, reply) })
+		p.whileOurs(func() { p.operate(verb, &q, reply) })
 	default:
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.AckResponse{Error: invalid(err)})
 			break
 		}
-		p.loop.post(func() { p.serveExecution(verb, &q, reply) })
+		p.whileOurs(func() { p.serveExecution(verb, &q, reply) })
 	}
 	return true
 }

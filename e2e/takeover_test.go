@@ -162,6 +162,69 @@ func TestStoppedBrokerGoesOn(t *testing.T) {
 	f.p.nothingLost()
 }
 
+// A broker is stopped for longer than its claims last, and is asked meanwhile. When it goes on it answers nothing of what it remembers of
+// partitions that are another's by now: what has happened there since has been acknowledged to others (P-16).
+func TestStoppedBrokerAnswersNothingOld(t *testing.T) {
+	const workflows, asked = 2, 10 // times each; a broker in two is asked
+	f := newPair(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	nc := f.plain()
+	var ones []string
+	for n, id := range f.ids {
+		if len(ones) < workflows && f.serves(nc, "one", n) {
+			ones = append(ones, id)
+		}
+	}
+	f.one.Signal(syscall.SIGSTOP)
+	eventually(t, "broker two owns all partitions", func() bool { return f.owners()["two"] == partitions })
+	for _, id := range ones {
+		if err := f.client.Run(id, "").Terminate(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answers, err := nc.SubscribeSync(nc.NewInbox() + ".*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := map[string]string{} // what was asked and not answered, by where the answer goes
+	for _, id := range ones {
+		for i := range asked {
+			to := strings.TrimSuffix(answers.Subject, "*") + fmt.Sprint(id, "-", i)
+			open[to] = id
+			if err := nc.PublishRequest(namespace.API("describe"), to, fmt.Appendf(nil, `{"workflowId":%q}`, id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	waited := 0
+	for begun := false; len(open) > 0; {
+		m, err := answers.NextMsg(time.Second)
+		if errors.Is(err, nats.ErrTimeout) && !begun { // the others are the stopped broker's
+			begun, waited = true, len(open)
+			f.one.Signal(syscall.SIGCONT)
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%v with %d of %d questions open: %v", err, len(open), len(ones)*asked, open)
+		}
+		var d schemas.DescribeResponse
+		if err := json.Unmarshal(m.Data, &d); err != nil {
+			t.Fatal(err)
+		}
+		if d.Execution.Status != schemas.StatusTerminated {
+			t.Errorf("workflow %s has ended, and is told of as %s by broker %q", open[m.Subject], m.Data, d.Owner)
+		}
+		delete(open, m.Subject)
+	}
+	if waited == 0 || len(ones) == 0 {
+		t.Fatalf("of %d workflows of broker one %d questions came to it while it was stopped: want some of both", len(ones), waited)
+	}
+}
+
 // believes notes where each history ends: what a broker that stands still believes.
 func (f *pair) believes(ctx context.Context) (last [partitions]uint64) {
 	f.t.Helper()

@@ -1,0 +1,66 @@
+package broker
+
+import (
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A process that was stopped for longer than its claims last may read what it was asked meanwhile before it is told of the end of its
+// claims. It answers nothing from memory then, not even that something is refused (P-16).
+func TestOwnerWithoutClaimAnswersNothing(t *testing.T) {
+	defer embedded.RegisterTicker()() // outside of all bubbles
+	synctest.Test(t, func(t *testing.T) {
+		server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Shutdown()
+		conn, err := post.Dial(t.Context(), post.Options{InProcess: server.Conn()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		n, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, err := claims.Open(conn, n.Name.BucketClaims(), claims.Options{Node: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease, err := held.TryAcquire(t.Context(), "partition.0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		silent := logrus.New()
+		silent.SetOutput(io.Discard)
+		p := newPartition(&Broker{conn: conn, ns: n.Name, o: Options{Logger: silent}}, 0, lease)
+		var stopped error
+		p.stop = func(cause error) { stopped = cause }
+		describe := post.Msg{Reply: "answer", Header: requestHeader("describe", ""), Data: []byte(`{"workflowId":"w"}`)}
+		if !p.serve(describe) || len(p.loop.queue) != 1 {
+			t.Fatalf("a request to an owner with a claim was not taken")
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p.loop.queue[0]()
+		if len(p.runs) > 0 || !errors.Is(stopped, claims.ErrLost) {
+			t.Errorf("a request that was read behind the end of the claim has %d runs looked at, and the owner stopped for %v; want none, and %v", len(p.runs), stopped, claims.ErrLost)
+		}
+		if p.serve(describe) || p.serveStart(&received{StartRequest: schemas.StartRequest{WorkflowID: "w"}}, "answer", "") {
+			t.Error("an owner without a claim has taken a request; want it left to the next owner")
+		}
+		p.queue(&run{wid: "w"}, group{answers: []func(){func() { t.Error("an owner without a claim has answered from memory") }}})
+	})
+}
