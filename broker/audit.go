@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/micro"
@@ -62,10 +61,6 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 // audit answers for workflows of the partition. Those that are not in memory are read by one reader and forgotten again
 // (auditstored.go): an audit of all open runs must not push those out that are at work, nor take all readers.
 func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
-	if !p.lease.Valid() {
-		reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(fmt.Errorf("the owner of partition %d is changing", p.n))})
-		return
-	}
 	a := &schemas.AuditResponse{
 		V: schemas.Version, Partition: p.n, Owner: p.b.o.Node, Time: p.now(), Recovering: p.recovered != nil || p.toRepeat != nil,
 		Inbox: p.intakes[inboxLog].read.Sequence, Runs: []schemas.AuditRun{},
