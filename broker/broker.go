@@ -99,7 +99,7 @@ func (b *Broker) Run(ctx context.Context) error {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.o.Logger.WithField("namespace", b.o.Namespace).WithField("partitions", b.o.Partitions).WithField("node", b.o.Node).Info("broker runs")
-	if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
+	if _, err := patiently(ctx, b.o.Logger, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.askTime(ctx) }); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.share = b.o.Claims.Share(claims.RoleBroker)
@@ -253,7 +253,7 @@ func (b *Broker) askTime(ctx context.Context) error {
 		asked := time.Now() // of several tries the first: the bound is then too high, and still one
 		at, err := b.reads.StreamTime(ctx, b.ns.StreamHistory(0))
 		if err != nil {
-			return fmt.Errorf("stream %s: %w; make the namespace first", b.ns.StreamHistory(0), err)
+			return fmt.Errorf("stream %s: %w", b.ns.StreamHistory(0), err)
 		}
 		b.clock.ObserveExchange(asked, at, time.Now())
 	}

@@ -170,11 +170,9 @@ func (t *lockTable) reached(rev uint64) bool {
 // beginLocks reads the bucket to its end and follows it until the broker ends.
 func (b *Broker) beginLocks(ctx context.Context) (*lockTable, error) {
 	t := &lockTable{b: b, bucket: b.ns.BucketLocks(), entries: map[string]lockEntry{}, owners: map[int]*partition{}}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	r, err := t.watch(ctx)
+	r, err := patiently(ctx, b.o.Logger, t.watch)
 	if err != nil {
-		return nil, fmt.Errorf("%w; make the namespace first", err)
+		return nil, err
 	}
 	b.wg.Go(func() { t.follow(b.ctx, r) })
 	return t, nil

@@ -114,23 +114,15 @@ func (t *typeTable) list(match func(*schemas.TypeInfo) bool) []typeEntry {
 }
 
 // beginTypes reads the bucket to its end and follows it until the broker ends. A broker does so before it serves: else a
-// restart would forget that a type is deprecated. A cluster that has lost a server may be without an answer for longer than a read
-// waits; a broker that is started in that moment goes on asking for startPatience.
+// restart would forget that a type is deprecated.
 func (b *Broker) beginTypes(ctx context.Context) (*typeTable, error) {
 	t := &typeTable{b: b, bucket: b.ns.BucketTypes(), changed: make(chan struct{}, 1), entries: map[string]typeEntry{}}
-	for began := time.Now(); ; {
-		try, cancel := context.WithTimeout(ctx, readTimeout)
-		r, err := t.watch(try)
-		cancel()
-		if err == nil {
-			b.wg.Go(func() { t.follow(b.ctx, r) })
-			return t, nil
-		}
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > startPatience || pause(ctx, time.Second) != nil {
-			return nil, fmt.Errorf("%w; make the namespace first", err)
-		}
-		b.o.Logger.WithError(err).Warn("the server does not answer, a leader may be missing; trying again")
+	r, err := patiently(ctx, b.o.Logger, t.watch)
+	if err != nil {
+		return nil, err
 	}
+	b.wg.Go(func() { t.follow(b.ctx, r) })
+	return t, nil
 }
 
 // last reads the last message of a key, or with ">" of the bucket, from the leader; a deletion is one too. The bucket is a
@@ -175,7 +167,6 @@ func (t *typeTable) watch(ctx context.Context) (*post.Reader, error) {
 
 const (
 	typesPatience = 100 * time.Millisecond // between two looks at the leader while a watch begins
-	startPatience = time.Minute            // how long a broker that begins waits for a server that does not answer
 	casPause      = 5 * time.Millisecond   // between a refused compare-and-set and the next one
 )
 

@@ -25,6 +25,9 @@ var (
 	ErrPermission = errors.New("not permitted by the NATS server")
 	// ErrNoResponders means that nobody listens on the subject of a request; nothing was received by anybody.
 	ErrNoResponders = errors.New("nobody listens on the subject")
+	// ErrUnavailable means that JetStream cannot answer at the moment: a cluster that has lost a server may have no leader yet.
+	// Nothing was done. Questions are asked again until their context ends before this is told.
+	ErrUnavailable = errors.New("JetStream is unavailable for now")
 	// ErrNoStream means that no stream has the name, or that none takes the subject.
 	ErrNoStream = errors.New("no such stream")
 	// ErrNoConsumer means that the stream has no consumer of that name.
@@ -95,6 +98,7 @@ const (
 
 // sentinels maps the server's codes to errors of this package; append only.
 var sentinels = map[int]error{
+	codeClusterNotUp:  ErrUnavailable,
 	10014:             ErrNoConsumer,
 	10037:             ErrNotFound,
 	10043:             ErrNotFound,

@@ -1,0 +1,38 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/post"
+)
+
+// startPatience is how long a broker that begins waits for a server that gives no answer of use.
+const startPatience = time.Minute
+
+// patiently does what a broker needs before it serves. A cluster that has lost a server may be without a leader for longer than a
+// read waits: some of its servers say nothing then, others that they are temporarily unavailable. A broker that is started in that
+// moment goes on asking, each time for readTimeout at most; any other refusal ends it at once.
+func patiently[T any](ctx context.Context, log logrus.FieldLogger, begin func(context.Context) (T, error)) (T, error) {
+	for began := time.Now(); ; {
+		try, cancel := context.WithTimeout(ctx, readTimeout)
+		v, err := begin(try)
+		cancel()
+		if err == nil {
+			return v, nil
+		}
+		if !mayPass(err) || time.Since(began) > startPatience || pause(ctx, time.Second) != nil {
+			return v, fmt.Errorf("%w; make the namespace first", err)
+		}
+		log.WithError(err).Warn("the server gives no answer of use, a leader may be missing; trying again")
+	}
+}
+
+// mayPass tells whether an error says nothing about what was asked for.
+func mayPass(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, post.ErrTimeout) || errors.Is(err, post.ErrDisconnected) || errors.Is(err, post.ErrUnavailable)
+}
