@@ -131,6 +131,7 @@ func TestNoSlotForADecisionAhead(t *testing.T) {
 		}
 		close(let)
 		h.receive().wantDecisions(t)
+		synctest.Wait() // the slot is free behind the answer
 		h.sendAhead(aheadTask(first), first.Sticky)
 		if _, decide = w.take(t); decide(success()) == nil {
 			t.Error("no decision, though a slot is free")
