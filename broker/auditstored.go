@@ -37,38 +37,44 @@ func (p *partition) unreadOf(q *schemas.AuditRequest, place int) unread {
 
 // auditUnread answers for runs in their places.
 func (p *partition) auditUnread(ctx context.Context, all []unread, answer []schemas.AuditRun) {
-	asleep := slices.DeleteFunc(slices.Clone(all), func(u unread) bool { return u.parked == nil })
+	var asleep, others []unread
+	for _, u := range all {
+		if u.parked != nil {
+			asleep = append(asleep, u)
+		} else {
+			others = append(others, u)
+		}
+	}
 	slices.SortFunc(asleep, func(a, b unread) int { return cmp.Compare(a.parked.sequence, b.parked.sequence) })
-	found := make(map[int]bool, len(asleep))
 	for len(asleep) > 0 {
 		n := together(asleep, func(u unread) uint64 { return u.parked.sequence })
-		p.auditStretch(ctx, asleep[:n], func(u unread, l *loaded, err error) {
-			found[u.place], answer[u.place] = true, p.auditLoaded(u.wid, l, err)
-		})
+		others = append(others, p.auditStretch(ctx, asleep[:n], answer)...)
 		asleep = asleep[n:]
 	}
-	for _, u := range all {
-		if !found[u.place] {
-			l, err := p.loadStored(ctx, u.wid, u.run)
-			answer[u.place] = p.auditLoaded(u.wid, l, err)
-		}
+	for _, u := range others {
+		l, err := p.loadStored(ctx, u.wid, u.run)
+		answer[u.place] = p.auditLoaded(u.wid, l, err)
 	}
 }
 
-// auditStretch reads runs that lie together, and gives those that it finds. One alone costs less by its sequence, too.
-func (p *partition) auditStretch(ctx context.Context, of []unread, found func(unread, *loaded, error)) {
+// auditStretch reads runs that lie together, and returns those that it does not find. One alone costs less by its sequence, too.
+func (p *partition) auditStretch(ctx context.Context, of []unread, answer []schemas.AuditRun) (left []unread) {
 	st := &stretch{from: of[0].parked.sequence, end: of[len(of)-1].parked.sequence + 1}
 	bodies, last, err := p.b.reads.BodiesDirect(ctx, p.b.ns.StreamHistory(p.n), st.from, int(st.end-st.from), stretchBytes)
 	if err != nil {
-		return
+		return of
 	}
 	st.fill(bodies, last)
 	for _, u := range of {
-		if body, hash := st.take(u.parked); body != nil {
-			l, err := u.parked.unfold(u.wid, body, hash)
-			found(u, l, err)
+		body, hash := st.take(u.parked)
+		if body == nil {
+			left = append(left, u)
+			continue
 		}
+		l, err := u.parked.unfold(u.wid, body, hash)
+		answer[u.place] = p.auditLoaded(u.wid, l, err)
 	}
+	return left
 }
 
 // loadStored reads a run that is in no memory; nil if there is none. One that is named is read by its literal subject, which the

@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -20,16 +21,7 @@ import (
 func TestOwnerWithoutClaimAnswersNothing(t *testing.T) {
 	defer embedded.RegisterTicker()() // outside of all bubbles
 	synctest.Test(t, func(t *testing.T) {
-		server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer server.Shutdown()
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: server.Conn()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
+		conn := embeddedtest.Dial(t)
 		n, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1})
 		if err != nil {
 			t.Fatal(err)

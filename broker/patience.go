@@ -25,14 +25,10 @@ func patiently[T any](ctx context.Context, log logrus.FieldLogger, begin func(co
 		if err == nil {
 			return v, nil
 		}
-		if !mayPass(err) || time.Since(began) > startPatience || pause(ctx, time.Second) != nil {
+		passes := post.Transient(err) || errors.Is(err, context.DeadlineExceeded) // that of the try
+		if !passes || time.Since(began) > startPatience || pause(ctx, time.Second) != nil {
 			return v, fmt.Errorf("%w; make the namespace first", err)
 		}
 		log.WithError(err).Warn("the server gives no answer of use, a leader may be missing; trying again")
 	}
-}
-
-// mayPass tells whether an error says nothing about what was asked for.
-func mayPass(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, post.ErrTimeout) || errors.Is(err, post.ErrDisconnected) || errors.Is(err, post.ErrUnavailable)
 }

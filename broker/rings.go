@@ -78,7 +78,7 @@ func (p *partition) ringsCame(m post.Msg) {
 
 // wakeSoon reads parked runs whose alarms are due in a moment. Whoever says so may be wrong: they are parked again.
 func (p *partition) wakeSoon(wids []string) {
-	if p.sealed() || !p.lease.Valid() {
+	if !p.may() {
 		return
 	}
 	if len(wids) >= manySoon && p.b.o.Burst != nil {
@@ -96,7 +96,7 @@ func (p *partition) wakeSoon(wids []string) {
 
 func (p *partition) takeRings(q *schemas.Rings, g *peal) {
 	var latest schemas.Timestamp
-	mine := !p.sealed() && p.lease.Valid()
+	mine := p.may()
 	for i := range q.Rings {
 		r := &q.Rings[i]
 		mine = mine && r.Fence != 0 && r.Fence <= p.fence

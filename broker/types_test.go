@@ -579,23 +579,33 @@ func TestTypesBucketMadeAnew(t *testing.T) {
 	})
 }
 
-// A broker that is started while the server of its buckets has no leader waits for one, and does not end.
+// A broker that is started while the server of its buckets and streams has no leader waits for one, and does not end.
 func TestBrokerWaitsForALeaderAsItBegins(t *testing.T) {
-	virtually(t, 1, func(t *testing.T, f *fleet) {
-		leader := time.Now().Add(25 * time.Second)
-		var asked atomic.Int64
-		f.node("a", func(subject string, _ []byte) cutwire.Verdict {
-			if strings.HasPrefix(subject, "$JS.API.CONSUMER.CREATE.KV_drover-default-types.") && time.Now().Before(leader) {
-				asked.Add(1)
-				return cutwire.Swallow
-			}
-			return cutwire.Pass
+	for name, question := range map[string]string{
+		"types": "$JS.API.CONSUMER.CREATE.KV_drover-default-types.",
+		"locks": "$JS.API.CONSUMER.CREATE.KV_drover-default-locks.",
+		"clock": "$JS.API.STREAM.INFO." + ns.StreamHistory(0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				leader := time.Now().Add(25 * time.Second)
+				var asked atomic.Int64
+				f.node("a", func(subject string, _ []byte) cutwire.Verdict {
+					if strings.HasPrefix(subject, question) && time.Now().Before(leader) {
+						asked.Add(1)
+						return cutwire.Swallow
+					}
+					return cutwire.Pass
+				})
+				f.decider("order", func(*decisionTask) string { return complete })
+				for f.start(startO)["error"] != nil { // the API answers before there is an owner
+					time.Sleep(time.Second)
+				}
+				f.completes("o")
+				if time.Now().Before(leader) || asked.Load() < 2 {
+					t.Errorf("served at %v behind %d questions, want it behind %v", time.Now(), asked.Load(), leader)
+				}
+			})
 		})
-		f.decider("order", func(*decisionTask) string { return complete })
-		f.start(startO)
-		f.completes("o")
-		if time.Now().Before(leader) || asked.Load() < 2 {
-			t.Errorf("served at %v behind %d questions, want it behind %v", time.Now(), asked.Load(), leader)
-		}
-	})
+	}
 }

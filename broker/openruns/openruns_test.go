@@ -13,6 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker/openruns"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/lean"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -164,8 +165,6 @@ func TestRunsAreSmall(t *testing.T) {
 
 // alive is how many bytes the heap holds.
 func alive() int {
-	runtime.GC()
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
-	return int(s.HeapAlloc)
+	lean.Collect()
+	return int(lean.Read().Live)
 }

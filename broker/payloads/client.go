@@ -238,5 +238,5 @@ func Transient(err error) bool {
 	if errors.Is(err, post.ErrPermission) || errors.Is(err, post.ErrClosed) {
 		return false
 	}
-	return errors.Is(err, post.ErrNoResponders) || errors.Is(err, post.ErrDisconnected) || errors.Is(err, post.ErrTimeout)
+	return errors.Is(err, post.ErrNoResponders) || post.Transient(err)
 }

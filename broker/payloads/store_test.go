@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
@@ -39,16 +40,7 @@ type shelf struct {
 func virtually(t *testing.T, fn func(t *testing.T, s *shelf)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer server.Shutdown()
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: server.Conn()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
+		conn := embeddedtest.Dial(t)
 		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
 			t.Fatal(err)
 		}

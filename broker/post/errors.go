@@ -127,6 +127,11 @@ func (w *wireError) asError() error {
 	return &APIError{Code: w.Code, ErrCode: w.ErrCode, Description: w.Description}
 }
 
+// Transient tells whether an error says nothing about what was asked for or written, and the same may succeed a little later.
+func Transient(err error) bool {
+	return errors.Is(err, ErrDisconnected) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrUnavailable)
+}
+
 // fromNATS gives the client library's errors the names of this package. A lost connection while an answer is
 // awaited (nats.ErrDisconnected) is not [ErrDisconnected]: the request had been sent, so its outcome is unknown.
 func fromNATS(err error) error {

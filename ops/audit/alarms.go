@@ -21,7 +21,7 @@ func (v *view) readAlarms(ctx context.Context, p int) error {
 		if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
 			return nil // the timer worker makes it a dead letter
 		}
-		v.alarms[v.key(schemas.Execution{WorkflowID: wid, Run: run})] = armed{seq: s.Seq, due: alarm.Due}
+		v.alarms[v.key(wid, run)] = armed{seq: s.Seq, due: alarm.Due}
 		return nil
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (v *view) addSubjects(ctx context.Context, p int) error {
 		if err != nil || added == mostLeaders {
 			continue
 		}
-		key := v.key(schemas.Execution{WorkflowID: wid, Run: run})
+		key := v.key(wid, run)
 		if _, known := v.alarms[key]; known {
 			continue
 		}
@@ -104,7 +104,7 @@ func (v *view) namesOf(ctx context.Context, p int, of []armed, failed *error) it
 // alarmOf is the alarm of a run. At the second look it is asked for by itself.
 func (v *view) alarmOf(ctx context.Context, p int, wid, run string) (armed, bool, error) {
 	if !v.second {
-		found, ok := v.alarms[v.key(schemas.Execution{WorkflowID: wid, Run: run})]
+		found, ok := v.alarms[v.key(wid, run)]
 		return found, ok, nil
 	}
 	return v.lastAlarm(ctx, p, wid, run)

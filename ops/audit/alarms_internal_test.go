@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
@@ -15,16 +15,7 @@ import (
 func TestAlarmsOfTheLeaderAreAdded(t *testing.T) {
 	defer embedded.RegisterTicker()() // outside of all bubbles
 	synctest.Test(t, func(t *testing.T) {
-		server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer server.Shutdown()
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: server.Conn()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
+		conn := embeddedtest.Dial(t)
 		n, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +33,7 @@ func TestAlarmsOfTheLeaderAreAdded(t *testing.T) {
 		}
 		v := newView(&Auditor{ns: ns, o: Options{Conn: conn}}, true)
 		was := armed{seq: 77, due: 3}
-		read, notRead := v.key(schemas.Execution{WorkflowID: "read", Run: "1"}), v.key(schemas.Execution{WorkflowID: "not-read", Run: "1"})
+		read, notRead := v.key("read", "1"), v.key("not-read", "1")
 		v.alarms = map[uint64]armed{read: was}
 		if err := v.addSubjects(t.Context(), 0); err != nil {
 			t.Fatal(err)

@@ -47,7 +47,7 @@ func (a *Auditor) lookAtStale(ctx context.Context, v *view, p int, s *suspects) 
 		if r.Busy || r.Unreadable != "" || r.Run == asked.Run && !r.Status.Closed() {
 			return nil
 		}
-		alarm := v.alarms[v.key(asked)]
+		alarm := v.alarms[v.key(asked.WorkflowID, asked.Run)]
 		if age := v.began.Sub(alarm.due); age >= 0 && age <= a.o.Overdue {
 			return nil // it has just rung; its worker deletes it in a moment
 		}
@@ -156,7 +156,7 @@ func (a *Auditor) judge(ctx context.Context, v *view, p int, now schemas.Timesta
 		return nil
 	}
 	if !v.second && !r.Status.Closed() {
-		defer delete(v.alarms, v.key(schemas.Execution{WorkflowID: r.WorkflowID, Run: r.Run})) // what is left belongs to no open run
+		defer delete(v.alarms, v.key(r.WorkflowID, r.Run)) // what is left belongs to no open run
 	}
 	a.judgeTasks(v, now, r, about, s)
 	if r.Busy || r.Run == "" || r.Status.Closed() {

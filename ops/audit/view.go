@@ -71,7 +71,7 @@ func (a armed) compare(other armed) int { return cmp.Compare(a.seq, other.seq) }
 
 // key stands for a run whose alarm is remembered: its name would be three times as long, and there may be a million. If two runs
 // ever had the same key, what came of it would not be found at the second look, nor hidden from the next pass, whose keys are others.
-func (v *view) key(x schemas.Execution) uint64 { return maphash.Comparable(v.seed, x) }
+func (v *view) key(wid, run string) uint64 { return maphash.Comparable(v.seed, [2]string{wid, run}) }
 
 // parent is a run that waits for a child.
 type parent struct {

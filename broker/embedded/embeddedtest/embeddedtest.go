@@ -1,5 +1,5 @@
-// Package embeddedtest runs a NATS server with JetStream and users of narrow permissions, for tests of what each may do.
-// The server of package embedded has no users: it is for loopback alone.
+// Package embeddedtest runs NATS servers with JetStream for tests: with users of narrow permissions, for tests of what each may do, by
+// [Start]; and that of package embedded, which has no users, with a connection to it, by [Dial].
 //
 // It is for test files only. Call embedded.RegisterTicker in TestMain, outside every synctest bubble.
 package embeddedtest
@@ -10,6 +10,9 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
 )
 
 // Password is that of every user.
@@ -51,6 +54,22 @@ func Start(t testing.TB, listen bool, users ...User) (conn nats.InProcessConnPro
 		t.Fatal("the server is not ready")
 	}
 	return s, s.ClientURL()
+}
+
+// Dial starts a server in memory without users, as package embedded runs it, and connects to it. Both end with the test.
+func Dial(t testing.TB) *post.Conn {
+	t.Helper()
+	s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
 }
 
 // allow makes an empty list mean nothing; to the server it means everything.
