@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/internal/freeport"
+	"github.com/nats-io/nats.go"
 )
 
 // bench is one sitting: a server, a worker, and this process as the load.
@@ -135,14 +135,15 @@ func (b *bench) await(ctx context.Context) error {
 	return nil
 }
 
-// awaitNATS waits until something listens.
+// awaitNATS waits until the server takes connections: one that listens and does not run yet resets them.
 func (b *bench) awaitNATS(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	for {
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(b.url, "nats://"))
+		nc, err := nats.Connect(b.url)
 		if err == nil {
-			return c.Close()
+			nc.Close()
+			return nil
 		}
 		if sleep(ctx, 2*time.Millisecond) != nil {
 			return errors.Join(fmt.Errorf("the server does not listen: %w", err), b.logs())
