@@ -9,7 +9,8 @@
 //   - A collection must have something to win: more memory in use than what was alive at the last one, by 8 MB and a sixteenth.
 //   - It takes a hundredth of the time, and mostly far less: behind a collection it waits 100 times as long as that took, 25 times for the
 //     two later moments of a rest that nothing has ended, but 14 seconds at least and a minute at most. On a machine that is short of CPU a
-//     collection takes long because others work.
+//     collection takes long because others work. What pools keep is seen to at the moments of a rest, which takes a second collection; between
+//     them what the audit reads is collected by one, and so twice as often where a collection takes long.
 //   - It is for the main function of a process, once: memory is that of all.
 //
 // While there is work, and little is alive, it does the opposite: [Ballast]. So it does before work that is foretold, and for as long as that lasts: [Ready].
@@ -72,15 +73,20 @@ func Read() Reading {
 // Collect collects garbage and gives what is free to the machine.
 func Collect() {
 	runtime.GC() // pools keep what they have for one collection
-	debug.FreeOSMemory()
+	CollectAgain()
 }
+
+// CollectAgain is [Collect] but for what pools keep, for half of the time.
+func CollectAgain() { debug.FreeOSMemory() }
 
 // Options of [Keep]. The zero value of every field is its default.
 type Options struct {
 	// Read tells of the memory. Defaults to [Read].
 	Read func() Reading
-	// Collect makes it smaller. Defaults to [Collect].
+	// Collect makes it smaller, at the moments of a rest. Defaults to [Collect].
 	Collect func()
+	// CollectAgain does so where only the little that a process at rest allocates has come to be much. Defaults to [CollectAgain].
+	CollectAgain func()
 }
 
 // Keep gives memory back whenever the process has come to rest, until ctx ends.
@@ -88,12 +94,15 @@ func Keep(ctx context.Context, o *Options) {
 	if o == nil {
 		o = &Options{}
 	}
-	read, collect := o.Read, o.Collect
+	read, collect, again := o.Read, o.Collect, o.CollectAgain
 	if read == nil {
 		read = Read
 	}
 	if collect == nil {
 		collect = Collect
+	}
+	if again == nil {
+		again = CollectAgain
 	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -105,10 +114,15 @@ func Keep(ctx context.Context, o *Options) {
 		case <-tick.C:
 		}
 		began := time.Now()
-		if r.due(began, read()) {
+		switch r.due(began, read()) {
+		case no:
+			continue
+		case moment:
 			collect()
-			r.collected(began, time.Now(), read())
+		case trickle:
+			again()
 		}
+		r.collected(began, time.Now(), read())
 	}
 }
 
@@ -131,31 +145,49 @@ func (m Reading) works(allocs uint64) bool {
 	return m.Allocs-allocs > max(restAllocs, m.Live/restShare)
 }
 
+// reason is why to collect.
+type reason int
+
+const (
+	no      reason = iota
+	moment         // a rest begins, or one of its later moments is there
+	trickle        // what little a process at rest allocates has come to be much
+)
+
 // due tells whether to collect now.
-func (r *rest) due(now time.Time, m Reading) bool {
+func (r *rest) due(now time.Time, m Reading) reason {
 	works := m.works(r.allocs)
 	r.allocs, r.least = m.Allocs, min(r.least, m.Footprint)
 	if works {
 		r.looks, r.worked = 0, true
-		return false
+		return no
 	}
 	if r.looks++; r.looks < restLooks || now.Before(r.notLater) {
-		return false
+		return no
 	}
 	enough, soon := worth+m.Live/worthShare, now.Before(r.notAgain)
+	grown := m.Footprint > r.least+enough && !soon
 	switch {
-	case m.Footprint > r.least+enough && !soon:
-		if r.worked || r.first.IsZero() { // else what little a process at rest allocates has come to be much
-			r.first, r.next, r.worked = now, 0, false
+	case grown && (r.worked || r.first.IsZero()):
+		r.first, r.next, r.worked = now, 0, false
+		return moment
+	case r.laterIsDue(now) && !(r.worked && soon):
+		for r.laterIsDue(now) {
+			r.next++ // one that was put off stands for those that are due by now, too
 		}
-		return true
-	case r.next == len(later) || r.first.IsZero() || now.Sub(r.first) < later[r.next] || r.worked && soon:
-		return false
+		if m.Footprint > m.Live+enough {
+			return moment
+		}
+		return no
+	case grown:
+		return trickle
 	}
-	for r.next < len(later) && now.Sub(r.first) >= later[r.next] {
-		r.next++ // one that was put off stands for those that are due by now, too
-	}
-	return m.Footprint > m.Live+enough
+	return no
+}
+
+// laterIsDue tells whether the next later moment of this rest is there.
+func (r *rest) laterIsDue(now time.Time) bool {
+	return r.next < len(later) && !r.first.IsZero() && now.Sub(r.first) >= later[r.next]
 }
 
 // collected takes what a collection has come to.

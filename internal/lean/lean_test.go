@@ -24,6 +24,7 @@ type process struct {
 	read      int // seconds that were read
 	now       lean.Reading
 	collected []int // the seconds in which it was
+	again     []int // those of them where one collection had to do
 }
 
 func (p *process) least(second int) uint64 { return p.needs(second) * (100 + p.holes) / 100 }
@@ -47,6 +48,13 @@ func (p *process) collect() {
 	time.Sleep(p.takes)
 }
 
+func (p *process) collectAgain() {
+	p.again = append(p.again, p.second())
+	p.takes /= 2
+	p.collect()
+	p.takes *= 2
+}
+
 // The seconds at which memory is given back.
 func TestRestIsUsed(t *testing.T) {
 	steady := func(int) uint64 { return 80 * mb }
@@ -65,52 +73,54 @@ func TestRestIsUsed(t *testing.T) {
 		holes  uint64
 		takes  time.Duration
 		want   []int
+		again  []int
 	}{
-		{"at work", work(1000), steady, 30, 0, nil},
-		{"after work, and when others let go", work(10), steady, 30, 0, []int{12, 26, 152}},
-		{"not between two moments of work", func(s int) uint64 { return uint64(s%2) * 50 * mb }, steady, 30, 0, nil},
+		{"at work", work(1000), steady, 30, 0, nil, nil},
+		{"after work, and when others let go", work(10), steady, 30, 0, []int{12, 26, 152}, nil},
+		{"not between two moments of work", func(s int) uint64 { return uint64(s%2) * 50 * mb }, steady, 30, 0, nil, nil},
 		{"after memory that was taken for work that did not come", func(s int) uint64 {
 			if s == 100 {
 				return 80 * mb
 			}
 			return 1000
-		}, steady, 30, 0, []int{2, 16, 102, 116, 242}},
+		}, steady, 30, 0, []int{2, 16, 102, 116, 242}, nil},
 		{"after each piece of work", func(s int) uint64 {
 			if s%60 < 10 {
 				return 50 * mb
 			}
 			return 0
-		}, steady, 30, 0, []int{11, 25, 71, 85, 131, 145, 191, 205, 251, 265}},
+		}, steady, 30, 0, []int{11, 25, 71, 85, 131, 145, 191, 205, 251, 265}, nil},
 		{"not twice at once", func(s int) uint64 {
 			if s%5 == 0 {
 				return 50 * mb
 			}
 			return 0
-		}, steady, 30, 0, []int{2, 17, 32, 47, 62, 77, 92, 107, 122, 137, 152, 167, 182, 197, 212, 227, 242, 257, 272, 287}},
+		}, steady, 30, 0, []int{2, 17, 32, 47, 62, 77, 92, 107, 122, 137, 152, 167, 182, 197, 212, 227, 242, 257, 272, 287}, nil},
 		{"seldom if it takes long", func(s int) uint64 {
 			if s%5 == 0 {
 				return 50 * mb
 			}
 			return 0
-		}, steady, 30, 300 * time.Millisecond, []int{2, 32, 62, 92, 122, 152, 182, 212, 242, 272}},
-		{"sooner when others let go", work(10), steady, 30, 600 * time.Millisecond, []int{12, 27, 152}},
+		}, steady, 30, 300 * time.Millisecond, []int{2, 32, 62, 92, 122, 152, 182, 212, 242, 272}, nil},
+		{"sooner when others let go", work(10), steady, 30, 600 * time.Millisecond, []int{12, 27, 152}, nil},
 		{"but not too seldom", func(s int) uint64 {
 			if s%5 == 0 {
 				return 50 * mb
 			}
 			return 0
-		}, steady, 30, 3 * time.Second, []int{2, 62, 122, 182, 242}},
-		{"now and then while it does next to nothing", func(int) uint64 { return mb / 5 }, steady, 30, 0, []int{2, 16, 82, 142, 208, 274}},
+		}, steady, 30, 3 * time.Second, []int{2, 62, 122, 182, 242}, nil},
+		{"now and then while it does next to nothing", func(int) uint64 { return mb / 5 }, steady, 30, 0, []int{2, 16, 82, 142, 208, 274}, []int{82, 208, 274}},
+		{"while it does little for long", func(int) uint64 { return 3 * mb }, steady, 30, 600 * time.Millisecond, []int{2, 17, 77, 107, 137, 151, 211, 241, 271}, []int{77, 107, 137, 211, 241, 271}},
 		{"while it does little for its size", func(s int) uint64 {
 			return []uint64{100 * mb, 30 * mb, 0}[min(s/10, 2)]
-		}, func(int) uint64 { return 400 * mb }, 30, 0, []int{11, 25, 39, 151}},
+		}, func(int) uint64 { return 400 * mb }, 30, 0, []int{11, 25, 151}, nil},
 		{"not for little", func(s int) uint64 {
 			if s == 1 || s == 100 {
 				return 9 * mb
 			}
 			return 0
-		}, func(int) uint64 { return 300 * mb }, 5, 0, []int{2}},
-		{"nor when it has what it needs", work(10), func(int) uint64 { return 495 * mb }, 5, 0, []int{2, 16}},
+		}, func(int) uint64 { return 300 * mb }, 5, 0, []int{2}, nil},
+		{"nor when it has what it needs", work(10), func(int) uint64 { return 495 * mb }, 5, 0, []int{2, 16}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -118,9 +128,12 @@ func TestRestIsUsed(t *testing.T) {
 				p.now.Live, p.now.Footprint = tc.needs(0), p.least(0)
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Second-time.Millisecond)
 				defer cancel()
-				lean.Keep(ctx, &lean.Options{Read: p.reading, Collect: p.collect})
+				lean.Keep(ctx, &lean.Options{Read: p.reading, Collect: p.collect, CollectAgain: p.collectAgain})
 				if diff := cmp.Diff(tc.want, p.collected); diff != "" {
 					t.Errorf("collections (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tc.again, p.again); diff != "" {
+					t.Errorf("those of them where one has to do (-want +got):\n%s", diff)
 				}
 			})
 		})
