@@ -7,10 +7,10 @@
 //     others let go of by the clock is not seen before a collection: caches of the NATS server after ten seconds, its index of
 //     subjects by block after two minutes.
 //   - A collection must have something to win: more memory in use than what was alive at the last one, by 8 MB and a sixteenth.
-//   - It takes a hundredth of the time, and mostly far less: behind a collection it waits 100 times as long as that took, 25 times for the
-//     two later moments of a rest that nothing has ended, but 14 seconds at least and a minute at most. On a machine that is short of CPU a
-//     collection takes long because others work. What pools keep is seen to at the moments of a rest, which takes a second collection; between
-//     them what the audit reads is collected by one, and so twice as often where a collection takes long.
+//   - It takes a hundredth of the time, and mostly far less: on average a collection has 100 times as long as it took to itself, up to a minute,
+//     and never less than 14 seconds. Behind work there are up to three in a row, since what has been let go of is most then, and of the time
+//     before none was used. On a machine that is short of CPU a collection takes long because others work. What pools keep is seen to at the
+//     moments of a rest, which takes a second collection; between them what the audit reads is collected by one.
 //   - It is for the main function of a process, once: memory is that of all.
 //
 // While there is work, and little is alive, it does the opposite: [Ballast]. So it does before work that is foretold, and for as long as that lasts: [Ready].
@@ -34,12 +34,12 @@ const (
 	// so many bytes, or this part of what is alive. Go would not collect for eight seconds then.
 	restAllocs = 4 << 20
 	restShare  = 8
-	// leastGap and mostGap are how long a collection is behind the one before, and gapShare how many times as long as that took (ADR 0048);
-	// laterShare for the later moments.
-	leastGap   = 14 * time.Second
-	mostGap    = time.Minute
-	gapShare   = 100
-	laterShare = 25
+	// leastGap is how long a collection is behind the one before; in the long run it is gapShare times as long as one took, up to mostGap (ADR 0048).
+	// So much of that may be saved up, while there was work, for those that follow it.
+	leastGap = 14 * time.Second
+	mostGap  = time.Minute
+	gapShare = 100
+	saved    = 2
 	// worth and worthShare are what there must be to win: so many bytes, and this part of what is alive.
 	worth      = 8 << 20
 	worthShare = 16
@@ -131,13 +131,13 @@ type rest struct {
 	allocs uint64 // at the last look
 	looks  int    // in a row that found it at rest
 	// least is the smallest footprint since the last collection. It cannot shrink below that by much, unless something is let go of.
-	least    uint64
-	notAgain time.Time // before then, but for the later moments
-	notLater time.Time // before then, none at all
-	worked   bool      // since the first collection
-	// first is when this rest's first collection was; zero before it. next is which of later comes next.
-	first time.Time
-	next  int
+	least  uint64
+	last   time.Time // when the last collection began
+	next   time.Time // from when on there is time for one
+	worked bool      // since the first collection
+	// first is when this rest's first collection was; zero before it. moments is which of later comes next.
+	first   time.Time
+	moments int
 }
 
 // works tells whether a process does more than rest, by what it had allocated at the look before.
@@ -162,18 +162,18 @@ func (r *rest) due(now time.Time, m Reading) reason {
 		r.looks, r.worked = 0, true
 		return no
 	}
-	if r.looks++; r.looks < restLooks || now.Before(r.notLater) {
+	if r.looks++; r.looks < restLooks || now.Sub(r.last) < leastGap || now.Before(r.next) {
 		return no
 	}
-	enough, soon := worth+m.Live/worthShare, now.Before(r.notAgain)
-	grown := m.Footprint > r.least+enough && !soon
+	enough := worth + m.Live/worthShare
+	grown := m.Footprint > r.least+enough
 	switch {
 	case grown && (r.worked || r.first.IsZero()):
-		r.first, r.next, r.worked = now, 0, false
+		r.first, r.moments, r.worked = now, 0, false
 		return moment
-	case r.laterIsDue(now) && !(r.worked && soon):
+	case r.laterIsDue(now):
 		for r.laterIsDue(now) {
-			r.next++ // one that was put off stands for those that are due by now, too
+			r.moments++ // one that was put off stands for those that are due by now, too
 		}
 		if m.Footprint > m.Live+enough {
 			return moment
@@ -187,14 +187,14 @@ func (r *rest) due(now time.Time, m Reading) reason {
 
 // laterIsDue tells whether the next later moment of this rest is there.
 func (r *rest) laterIsDue(now time.Time) bool {
-	return r.next < len(later) && !r.first.IsZero() && now.Sub(r.first) >= later[r.next]
+	return r.moments < len(later) && !r.first.IsZero() && now.Sub(r.first) >= later[r.moments]
 }
 
 // collected takes what a collection has come to.
 func (r *rest) collected(began, ended time.Time, m Reading) {
 	r.allocs, r.least = m.Allocs, m.Footprint
-	took := ended.Sub(began)
-	r.notAgain, r.notLater = began.Add(gap(took, gapShare)), began.Add(gap(took, laterShare))
+	g := gap(ended.Sub(began), gapShare)
+	r.last, r.next = began, began.Add(max(r.next.Sub(began), -saved*g)+g)
 }
 
 // gap is how far two collections are apart at least of which the first took so long, and is to take that share of the time.

@@ -101,16 +101,16 @@ func TestRestIsUsed(t *testing.T) {
 				return 50 * mb
 			}
 			return 0
-		}, steady, 30, 300 * time.Millisecond, []int{2, 32, 62, 92, 122, 152, 182, 212, 242, 272}, nil},
-		{"sooner when others let go", work(10), steady, 30, 600 * time.Millisecond, []int{12, 27, 152}, nil},
+		}, steady, 30, 300 * time.Millisecond, []int{2, 17, 32, 47, 62, 92, 122, 152, 182, 212, 242, 272}, nil},
+		{"no less often behind work when it takes long", work(10), steady, 30, 600 * time.Millisecond, []int{12, 26, 152}, nil},
 		{"but not too seldom", func(s int) uint64 {
 			if s%5 == 0 {
 				return 50 * mb
 			}
 			return 0
-		}, steady, 30, 3 * time.Second, []int{2, 62, 122, 182, 242}, nil},
+		}, steady, 30, 3 * time.Second, []int{2, 17, 32, 62, 122, 182, 242}, nil},
 		{"now and then while it does next to nothing", func(int) uint64 { return mb / 5 }, steady, 30, 0, []int{2, 16, 82, 142, 208, 274}, []int{82, 208, 274}},
-		{"while it does little for long", func(int) uint64 { return 3 * mb }, steady, 30, 600 * time.Millisecond, []int{2, 17, 77, 107, 137, 151, 211, 241, 271}, []int{77, 107, 137, 211, 241, 271}},
+		{"while it does little for long", func(int) uint64 { return 3 * mb }, steady, 30, 600 * time.Millisecond, []int{2, 16, 30, 44, 62, 92, 122, 152, 212, 242, 272}, []int{30, 44, 62, 92, 122, 212, 242, 272}},
 		{"while it does little for its size", func(s int) uint64 {
 			return []uint64{100 * mb, 30 * mb, 0}[min(s/10, 2)]
 		}, func(int) uint64 { return 400 * mb }, 30, 0, []int{11, 25, 151}, nil},

@@ -24,6 +24,8 @@ const (
 	looseFor = 30 * time.Second
 	// readyPiece is how much memory is taken at a time.
 	readyPiece = 4 << 20
+	// readyGap is how many times as long as it took must be behind before the process is made ready again.
+	readyGap = 25
 )
 
 var eve = readiness{most: mostOf(containerLimit), read: Read}
@@ -81,7 +83,7 @@ func (r *readiness) begin(now time.Time) {
 	}
 	take(grows - min(m.Free, grows))
 	runtime.GC()
-	r.notAgain = now.Add(gap(time.Since(now), laterShare))
+	r.notAgain = now.Add(gap(time.Since(now), readyGap))
 }
 
 // attend lets the heap grow while there is work, and returns the last word of it.
