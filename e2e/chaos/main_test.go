@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 
@@ -20,7 +21,15 @@ const (
 
 // roles are what this binary can be besides a test.
 var roles = map[string]func(context.Context) error{
-	"nats": natsRole, "decider": deciderRole, "worker": workerRole, "pair": pairRole, "claimer": claimerRole,
+	"nats": natsRole, "decider": begins(deciderRole), "worker": begins(workerRole), "pair": begins(pairRole), "claimer": begins(claimerRole),
+}
+
+// begins is a role that says that it has begun. A process that is told to end before that ends as any does, and not with code 0.
+func begins(role func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		fmt.Println("begun")
+		return role(ctx)
+	}
 }
 
 // binary is cmd/drover, built for this run.

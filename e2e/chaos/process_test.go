@@ -29,8 +29,6 @@ type member struct {
 	kind    string // what it is to the schedule of faults
 	command func() *exec.Cmd
 	proxies []*faultproxy.Proxy
-	// talks says that its first line of output tells that it is ready. The others are ready when they run.
-	talks bool
 
 	busy sync.Mutex // held by the fault that is at work on it
 
@@ -45,7 +43,7 @@ type member struct {
 // process is one life of a member.
 type process struct {
 	cmd      *exec.Cmd
-	ready    chan struct{}
+	ready    chan struct{} // closed by its first line of output: it works, or, in a role without a server, SIGTERM is its planned end
 	ended    chan struct{}
 	err      error // after ended
 	expected bool  // its end was asked for; guarded by the member's mu
@@ -112,21 +110,17 @@ func (m *member) spawn() (*process, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	if !m.talks {
-		close(p.ready)
-	}
-	go p.read(out, m.talks)
+	go p.read(out)
 	return p, nil
 }
 
-func (p *process) read(out io.Reader, talks bool) {
+func (p *process) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
+	if lines.Scan() {
+		close(p.ready)
+	}
 	for lines.Scan() {
-		if talks {
-			close(p.ready)
-			talks = false
-		}
 	}
 	p.err = p.cmd.Wait()
 	close(p.ended)

@@ -252,7 +252,7 @@ func (w *world) listen() (port int, url string) {
 func (w *world) bareServer() {
 	w.t.Helper()
 	_, url := w.listen()
-	w.servers = append(w.servers, w.add(&member{name: "nats", kind: "nats", talks: true, command: func() *exec.Cmd {
+	w.servers = append(w.servers, w.add(&member{name: "nats", kind: "nats", command: func() *exec.Cmd {
 		return w.self("nats", map[string]string{envURL: url, envDir: filepath.Join(w.dir, "store")})
 	}}))
 }
@@ -260,7 +260,7 @@ func (w *world) bareServer() {
 func (w *world) embeddedServer() {
 	w.t.Helper()
 	port, _ := w.listen()
-	w.servers = append(w.servers, w.add(&member{name: "server", kind: "server", talks: true, command: func() *exec.Cmd {
+	w.servers = append(w.servers, w.add(&member{name: "server", kind: "server", command: func() *exec.Cmd {
 		return exec.Command(binary, "server", "--json", "--store", filepath.Join(w.dir, "store"), "--port", fmt.Sprint(port), "--profile", "dev",
 			"--claim-ttl", ttl.String(), "--partitions", fmt.Sprint(partitions), "--only-namespace")
 	}}))
@@ -292,7 +292,7 @@ func (w *world) clusterServers() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		w.servers = append(w.servers, w.add(&member{name: conf.Name, kind: "nats", talks: true, command: func() *exec.Cmd {
+		w.servers = append(w.servers, w.add(&member{name: conf.Name, kind: "nats", command: func() *exec.Cmd {
 			return w.self("nats", map[string]string{envURL: w.urls[i], envDir: filepath.Join(w.dir, conf.Name), envConf: string(text)})
 		}}))
 	}
@@ -316,7 +316,7 @@ func (w *world) self(role string, variables map[string]string) *exec.Cmd {
 func (w *world) beside(name, kind, roles string) {
 	w.t.Helper()
 	url, proxies := w.through()
-	w.add(&member{name: name, kind: kind, proxies: proxies, talks: true, command: func() *exec.Cmd {
+	w.add(&member{name: name, kind: kind, proxies: proxies, command: func() *exec.Cmd {
 		return exec.Command(binary, "server", "--json", "--nats", url, "--roles", roles, "--node", name, "--claim-ttl", ttl.String(),
 			"--partitions", fmt.Sprint(partitions), "--replicas", fmt.Sprint(w.replicas()), "--only-namespace")
 	}})
