@@ -14,9 +14,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/internal/freeport"
-	"github.com/nats-io/nats.go"
 )
 
 // bench is one sitting: a server, a worker, and this process as the load.
