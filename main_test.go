@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -35,17 +36,9 @@ type service struct {
 // newService starts a server and returns a client of it and the hand that plays the API. It works in a synctest bubble.
 func newService(t *testing.T, o drover.Options) (*drover.Client, *service) {
 	t.Helper()
-	srv, err := embedded.Start(t.Context(), embedded.Options{DontListen: true, SyncInterval: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(srv.Shutdown)
+	srv := embeddedtest.Serve(t, embedded.Options{DontListen: true, SyncInterval: time.Hour})
 	dial := func() *post.Conn {
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: srv.Conn()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
+		conn := embeddedtest.Connect(t, srv)
 		return conn
 	}
 	o.Conn = dial()

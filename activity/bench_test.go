@@ -7,26 +7,19 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 )
 
 // BenchmarkWorker measures a task that does nothing: pulled, run, reported, acknowledged, on a server in memory.
 func BenchmarkWorker(b *testing.B) {
-	s, err := embedded.Start(b.Context(), embedded.Options{DontListen: true})
-	if err != nil {
+	s := embeddedtest.Serve(b, embedded.Options{DontListen: true})
+	conn := embeddedtest.Connect(b, s)
+	if _, err := topology.Ensure(b.Context(), conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(s.Shutdown)
-	conn, err := post.Dial(b.Context(), post.Options{InProcess: s.Conn()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(conn.Close)
-	if _, err = topology.Ensure(b.Context(), conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
-		b.Fatal(err)
-	}
-	if err = topology.EnsureList(b.Context(), conn, ns, "PCI", topology.ListOptions{}); err != nil {
+	if err := topology.EnsureList(b.Context(), conn, ns, "PCI", topology.ListOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	reports := make(chan struct{}, b.N)
@@ -40,11 +33,7 @@ func BenchmarkWorker(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(outbox.Close)
-	work, err := post.Dial(b.Context(), post.Options{InProcess: s.Conn()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(work.Close)
+	work := embeddedtest.Connect(b, s)
 	w := activity.New(work, &activity.Options{Lists: []string{"PCI"}})
 	activity.Register(w, "work", func(_ context.Context, n int) (int, error) { return n, nil })
 	ctx, stop := context.WithCancel(b.Context())

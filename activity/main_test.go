@@ -16,6 +16,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -72,11 +73,7 @@ func bubble(t *testing.T, fn func(t *testing.T, r *rig), lists ...string) {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Shutdown)
+	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 	r := &rig{t: t, server: s, reports: make(chan report, 10_000)}
 	r.logger, r.log = logtest.NewNullLogger()
 	r.logger.SetLevel(logrus.DebugLevel)

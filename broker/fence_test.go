@@ -7,7 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -21,16 +21,8 @@ func TestHistoriesFillAtDifferentTimes(t *testing.T) {
 	// fences writes two fences into each partition of a new store and returns the lengths of the first ones' padding, in KiB.
 	fences := func(t *testing.T, largest int, o topology.Options) (kib []int) {
 		t.Helper()
-		server, err := embedded.Start(t.Context(), embedded.Options{StoreDir: t.TempDir(), DontListen: true, MaxPayload: largest})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(server.Shutdown)
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: server.Conn()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
+		server := embeddedtest.Serve(t, embedded.Options{StoreDir: t.TempDir(), DontListen: true, MaxPayload: largest})
+		conn := embeddedtest.Connect(t, server)
 		o.Partitions = partitions
 		if _, err := topology.Ensure(t.Context(), conn, o); err != nil {
 			t.Fatal(err)

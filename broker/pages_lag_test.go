@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -15,16 +15,7 @@ import (
 // Any replica may answer a read of a history, and one that lags does not show what its owner has had acknowledged. A page
 // is not the last one, and a history has not ended, before it shows that. Here the record comes late instead.
 func TestPageOfAReplicaThatLags(t *testing.T) {
-	server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: server.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	conn := embeddedtest.Dial(t)
 	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
@@ -62,11 +63,7 @@ func inReconnectingBubble(t *testing.T, fn func(t *testing.T, h *house)) {
 
 func open(t *testing.T) *house {
 	t.Helper()
-	server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
+	server := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 	h := &house{t: t, server: server, announced: make(map[string]int), hooks: make(map[string]func()), changed: make(chan struct{}), replies: make(chan post.Msg, 1000)}
 	h.broker = h.dial()
 	h.subscribe(h.broker, ns.Announce("*"), func(m post.Msg) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
@@ -24,7 +25,7 @@ import (
 // that it was ready.
 func TestS3_07ACrashLeavesNoBusyMarker(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
-		watcher := dial(t, s)
+		watcher := embeddedtest.Connect(t, s)
 		a := boot(t, s, "a", ops.MasterOptions{})
 		a.recovers()
 		a.takes(claims.Partition(0))
@@ -47,7 +48,7 @@ func TestS3_07ACrashLeavesNoBusyMarker(t *testing.T) {
 
 func open(t *testing.T, s *embedded.Server) *nodes.Registry {
 	t.Helper()
-	r, err := nodes.Open(dial(t, s), nodes.Options{})
+	r, err := nodes.Open(embeddedtest.Connect(t, s), nodes.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestS3_08AnExpiredClaimIsIgnored(t *testing.T) {
 			t.Fatalf("got %v of a claim that is held, want %v", err, claims.ErrHeld)
 		}
 		// It is ignored even if the server keeps it for ever.
-		expired(t, dial(t, s), 2*time.Second, claims.Partition(1))
+		expired(t, embeddedtest.Connect(t, s), 2*time.Second, claims.Partition(1))
 		time.Sleep(3 * time.Second)
 		b.takes(claims.Partition(1))
 	})
@@ -137,7 +138,7 @@ func TestS3_10ClaimedWorkIsLeftAlone(t *testing.T) {
 		})
 		m.recovers()
 		m.runs()
-		expired(t, dial(t, s), time.Second, claims.Partition(7), claims.Alarms(7))
+		expired(t, embeddedtest.Connect(t, s), time.Second, claims.Partition(7), claims.Alarms(7))
 		time.Sleep(5 * time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
@@ -155,7 +156,7 @@ func TestS3_10ClaimedWorkIsLeftAlone(t *testing.T) {
 func TestS3_12TheHealthTaskHasAnOrder(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		const most = 12 * time.Second // for the node that dies first
-		watcher, conn := open(t, s), dial(t, s)
+		watcher, conn := open(t, s), embeddedtest.Connect(t, s)
 		dead := boot(t, s, "dead", ops.MasterOptions{})
 		dead.recovers()
 		dead.crash()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops"
@@ -37,26 +38,12 @@ func TestMain(m *testing.M) {
 func bubble(t *testing.T, fn func(t *testing.T, s *embedded.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.Shutdown)
-		if _, err := topology.Ensure(t.Context(), dial(t, s), topology.Options{Memory: true, Partitions: 1}); err != nil {
+		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
+		if _, err := topology.Ensure(t.Context(), embeddedtest.Connect(t, s), topology.Options{Memory: true, Partitions: 1}); err != nil {
 			t.Fatal(err)
 		}
 		fn(t, s)
 	})
-}
-
-func dial(t *testing.T, s *embedded.Server) *post.Conn {
-	t.Helper()
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
 }
 
 // node is one process with a master.
@@ -69,7 +56,7 @@ type node struct {
 
 func start(t *testing.T, s *embedded.Server, name string, o ops.MasterOptions) *node {
 	t.Helper()
-	n := &node{conn: dial(t, s)}
+	n := &node{conn: embeddedtest.Connect(t, s)}
 	var err error
 	if n.claims, err = claims.Open(n.conn, bucket, claims.Options{Node: name}); err != nil {
 		t.Fatal(err)
@@ -195,7 +182,7 @@ func present(t *testing.T, conn *post.Conn, key string) bool {
 func TestExpiredClaimsAreRemoved(t *testing.T) {
 	t.Run("P-16/a partition's after its fence", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *embedded.Server) {
-			conn := dial(t, s)
+			conn := embeddedtest.Connect(t, s)
 			type fence struct {
 				partition int
 				claim     uint64
@@ -265,7 +252,7 @@ func TestExpiredClaimsAreRemoved(t *testing.T) {
 	})
 	t.Run("P-16/without a way to fence a partition's is left", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *embedded.Server) {
-			conn := dial(t, s)
+			conn := embeddedtest.Connect(t, s)
 			start(t, s, "m", ops.MasterOptions{})
 			expired(t, conn, time.Second, claims.Partition(0), claims.Alarms(0))
 			time.Sleep(time.Minute)
@@ -276,7 +263,7 @@ func TestExpiredClaimsAreRemoved(t *testing.T) {
 	})
 	t.Run("P-16/a claim newer than the master's last renewal waits", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *embedded.Server) {
-			conn := dial(t, s)
+			conn := embeddedtest.Connect(t, s)
 			var last atomic.Uint64
 			m := start(t, s, "m", ops.MasterOptions{Interval: often, Fence: func(_ context.Context, _ int, claim uint64) error {
 				last.Store(claim)
@@ -299,11 +286,11 @@ func TestExpiredClaimsAreRemoved(t *testing.T) {
 func TestTakenMeanwhile(t *testing.T) {
 	t.Run("P-16/a fence never outranks a living owner", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *embedded.Server) {
-			owner, err := claims.Open(dial(t, s), bucket, claims.Options{Node: "owner"})
+			owner, err := claims.Open(embeddedtest.Connect(t, s), bucket, claims.Options{Node: "owner"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			conn := dial(t, s)
+			conn := embeddedtest.Connect(t, s)
 			var taken [2]atomic.Pointer[claims.Lease]
 			start(t, s, "m", ops.MasterOptions{Fence: func(_ context.Context, p int, claim uint64) error {
 				if p != 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/ops"
@@ -46,7 +47,7 @@ func bootWith(t *testing.T, s *embedded.Server, name string, o ops.MasterOptions
 	t.Helper()
 	log, hook := logtest.NewNullLogger()
 	log.SetLevel(logrus.DebugLevel)
-	n := &server{t: t, name: name, conn: dial(t, s), log: hook}
+	n := &server{t: t, name: name, conn: embeddedtest.Connect(t, s), log: hook}
 	var err error
 	r.Logger = log
 	if n.register, err = nodes.Open(n.conn, r); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
@@ -46,7 +47,7 @@ func background(t *testing.T, run func(context.Context) error) {
 
 func newEngine(t *testing.T, s *embedded.Server, o ...decider.ActivityOption) *engine {
 	t.Helper()
-	e := &engine{t: t, s: s, conn: dial(t, s)}
+	e := &engine{t: t, s: s, conn: embeddedtest.Connect(t, s)}
 	held, err := claims.Open(e.conn, bucket, claims.Options{Node: "engine"})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -19,22 +20,6 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	unregister()
 	os.Exit(code)
-}
-
-// dial starts a server and connects to it, for the length of the test.
-func dial(t *testing.T) *post.Conn {
-	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Shutdown)
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
 }
 
 func ensure(t *testing.T, conn *post.Conn) {
@@ -50,7 +35,7 @@ func bubble(t *testing.T, fn func(t *testing.T, conn *post.Conn)) {
 	// The client library keeps a pool of timers for the whole process; see package post on virtual time.
 	runtime.GC()
 	runtime.GC()
-	synctest.Test(t, func(t *testing.T) { fn(t, dial(t)) })
+	synctest.Test(t, func(t *testing.T) { fn(t, embeddedtest.Dial(t)) })
 	runtime.GC()
 	runtime.GC()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -18,7 +19,7 @@ import (
 )
 
 func TestPublish(t *testing.T) {
-	conn := dial(t)
+	conn := embeddedtest.Dial(t)
 	ensure(t, conn)
 	for i, tc := range []struct{ id, name, body string }{
 		{"order-7", "paid", `{"cents":12}`}, {"a.b *>%", "go on.", "text"}, {"ö", "\u2028", "\x00\xff"}, {"x", "empty", ""},
@@ -39,7 +40,7 @@ func TestPublish(t *testing.T) {
 }
 
 func TestPublishOnceBearsItsRequestID(t *testing.T) {
-	conn := dial(t)
+	conn := embeddedtest.Dial(t)
 	ensure(t, conn)
 	seq, err := signals.PublishOnce(t.Context(), conn, "default", "w", "go", "req 1", []byte("x"))
 	if err != nil {
@@ -55,7 +56,7 @@ func TestPublishOnceBearsItsRequestID(t *testing.T) {
 }
 
 func TestPublishRefuses(t *testing.T) {
-	conn := dial(t)
+	conn := embeddedtest.Dial(t)
 	ensure(t, conn)
 	long := strings.Repeat("x", 257)
 	for _, tc := range []struct {
@@ -172,7 +173,7 @@ func collect(t *testing.T, conn *post.Conn, o signals.DeadOptions) (got []schema
 }
 
 func TestDeadLetters(t *testing.T) {
-	conn := dial(t)
+	conn := embeddedtest.Dial(t)
 	ensure(t, conn)
 	if got := collect(t, conn, signals.DeadOptions{}); len(got) != 0 {
 		t.Fatalf("got %v, want none yet", got)
@@ -214,7 +215,7 @@ func TestDeadLetters(t *testing.T) {
 }
 
 func TestDeadLettersKeepWhatCannotBeRead(t *testing.T) {
-	conn := dial(t)
+	conn := embeddedtest.Dial(t)
 	ensure(t, conn)
 	subj := ns.Dead("odd", "x")
 	if _, err := conn.PublishSync(t.Context(), subj, nil, []byte("\x01\xdd\xff\xff\xff\xff")); err != nil {
@@ -228,7 +229,7 @@ func TestDeadLettersKeepWhatCannotBeRead(t *testing.T) {
 }
 
 func TestDeadLettersErrors(t *testing.T) {
-	conn := dial(t)
+	conn := embeddedtest.Dial(t)
 	for _, tc := range []struct {
 		name, ns string
 		o        signals.DeadOptions

@@ -15,6 +15,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -69,11 +70,7 @@ func bubble(t *testing.T, fn func(t *testing.T, r *rig)) {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Shutdown)
+	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 	r := &rig{t: t, server: s, rings: make(chan ring, 200_000)}
 	r.logger, r.log = logtest.NewNullLogger()
 	r.conn = r.dial()

@@ -14,7 +14,7 @@ import (
 )
 
 func TestPublish(t *testing.T) {
-	conn := connect(t)
+	conn := embeddedtest.Dial(t)
 	heard := make(chan post.Msg, 10)
 	serve(t, conn, "shop.>", func(m post.Msg) (post.Header, []byte) { heard <- m; return nil, nil })
 	publish := kinds.Publish(conn, &kinds.PublishOptions{Allow: func(s string) error {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/activity/kinds"
-	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -18,21 +18,6 @@ import (
 )
 
 const ns = subject.Namespace("default")
-
-func connect(t *testing.T) *post.Conn {
-	t.Helper()
-	server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Shutdown)
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: server.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
 
 // serve answers on a subject, as a micro service does.
 func serve(t *testing.T, conn *post.Conn, subj string, fn func(m post.Msg) (post.Header, []byte)) {
@@ -54,7 +39,7 @@ func serve(t *testing.T, conn *post.Conn, subj string, fn func(m post.Msg) (post
 }
 
 func TestRequest(t *testing.T) {
-	conn := connect(t)
+	conn := embeddedtest.Dial(t)
 	serve(t, conn, "svc.echo", func(m post.Msg) (post.Header, []byte) {
 		return nil, fmt.Appendf(nil, "%s|%s", m.Header.Get("X-A"), m.Data)
 	})
@@ -117,7 +102,7 @@ func TestRequest(t *testing.T) {
 }
 
 func TestRequestEndsWithItsActivity(t *testing.T) {
-	conn := connect(t)
+	conn := embeddedtest.Dial(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	serve(t, conn, "svc.mute", func(post.Msg) (post.Header, []byte) { cancel(activity.ErrCanceled); return nil, nil })
 	if _, err := kinds.Request(conn, nil)(ctx, kinds.RequestInput{Subject: "svc.mute"}); !errors.Is(err, activity.ErrCanceled) {
@@ -128,7 +113,7 @@ func TestRequestEndsWithItsActivity(t *testing.T) {
 // A worker without any code of a user serves both kinds. The task comes from the test; in life the broker sends it.
 func TestKindsOnAWorker(t *testing.T) {
 	t.Run("S1-26", func(t *testing.T) {
-		conn := connect(t)
+		conn := embeddedtest.Dial(t)
 		_, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 1, Memory: true})
 		if err == nil {
 			err = topology.EnsureList(t.Context(), conn, ns, "calls", topology.ListOptions{})

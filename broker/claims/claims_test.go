@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 )
@@ -125,16 +126,8 @@ func TestListOfManyClaims(t *testing.T) {
 func TestServerRestart(t *testing.T) {
 	dir := t.TempDir()
 	start := func() (*embedded.Server, *post.Conn) {
-		s, err := embedded.Start(t.Context(), embedded.Options{StoreDir: dir, DontListen: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.Shutdown)
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
+		s := embeddedtest.Serve(t, embedded.Options{StoreDir: dir, DontListen: true})
+		conn := embeddedtest.Connect(t, s)
 		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 1}); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/broker/dead"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
@@ -40,7 +41,7 @@ func stored(t *testing.T, conn *post.Conn, subj string) schemas.DeadLetter {
 }
 
 func TestBuryWritesOnce(t *testing.T) {
-	conn := dial(t)
+	conn := embeddedtest.Dial(t)
 	makeStream(t, conn)
 	var wg sync.WaitGroup
 	for range 8 {
@@ -62,7 +63,7 @@ func TestBuryWritesOnce(t *testing.T) {
 }
 
 func TestBuryOtherPlaceIsAnotherLetter(t *testing.T) {
-	conn := dial(t)
+	conn := embeddedtest.Dial(t)
 	makeStream(t, conn)
 	for _, p := range []dead.Place{
 		place,
@@ -81,7 +82,7 @@ func TestBuryOtherPlaceIsAnotherLetter(t *testing.T) {
 
 func TestBuryWaitsForTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn := dial(t)
+		conn := embeddedtest.Dial(t)
 		time.AfterFunc(3*time.Second, func() { makeStream(t, conn) })
 		start := time.Now()
 		if err := dead.Bury(t.Context(), conn, ns, place, letter()); err != nil {
@@ -95,7 +96,7 @@ func TestBuryWaitsForTheStream(t *testing.T) {
 
 func TestBuryGivesUpWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn := dial(t)
+		conn := embeddedtest.Dial(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := dead.Bury(ctx, conn, ns, place, letter())

@@ -20,22 +20,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// dial starts a server and connects to it, for the length of the test.
-func dial(t *testing.T) *post.Conn {
-	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Shutdown)
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
 func makeStream(t *testing.T, conn *post.Conn) {
 	t.Helper()
 	_, err := conn.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{

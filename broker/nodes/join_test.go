@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
@@ -55,7 +56,7 @@ func TestJoin(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *embedded.Server) {
 				r, rec := open(t, s), record("n")
-				junkyard = dial(t, s)
+				junkyard = embeddedtest.Connect(t, s)
 				tt.prepare(t, r, &rec)
 				m, err := r.Join(t.Context(), rec, nodes.JoinOptions{Given: tt.given})
 				if tt.taken {

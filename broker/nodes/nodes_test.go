@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -41,31 +41,17 @@ func TestMain(m *testing.M) {
 func bubble(t *testing.T, fn func(t *testing.T, s *embedded.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.Shutdown)
-		if _, err := topology.Ensure(t.Context(), dial(t, s), topology.Options{Memory: true, Partitions: 1}); err != nil {
+		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
+		if _, err := topology.Ensure(t.Context(), embeddedtest.Connect(t, s), topology.Options{Memory: true, Partitions: 1}); err != nil {
 			t.Fatal(err)
 		}
 		fn(t, s)
 	})
 }
 
-func dial(t *testing.T, s *embedded.Server) *post.Conn {
-	t.Helper()
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
 func open(t *testing.T, s *embedded.Server) *nodes.Registry {
 	t.Helper()
-	r, err := nodes.Open(dial(t, s), nodes.Options{})
+	r, err := nodes.Open(embeddedtest.Connect(t, s), nodes.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +203,7 @@ func TestAdmit(t *testing.T) {
 func TestRemove(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		r := open(t, s)
-		junkyard = dial(t, s)
+		junkyard = embeddedtest.Connect(t, s)
 		junk(t, r, "x")
 		m := join(t, r, record("n"), false)
 		find := func(key string) nodes.Info {
@@ -279,7 +265,7 @@ func TestManyNodes(t *testing.T) {
 func TestServerIsAway(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		r := open(t, s)
-		conn := dial(t, s)
+		conn := embeddedtest.Connect(t, s)
 		mine, err := nodes.Open(conn, nodes.Options{})
 		if err != nil {
 			t.Fatal(err)

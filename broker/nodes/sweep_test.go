@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -16,7 +17,7 @@ import (
 func TestSilence(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		r := open(t, s)
-		seldom, err := nodes.Open(dial(t, s), nodes.Options{Heartbeat: time.Minute, Threshold: time.Minute})
+		seldom, err := nodes.Open(embeddedtest.Connect(t, s), nodes.Options{Heartbeat: time.Minute, Threshold: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +64,7 @@ func TestSilence(t *testing.T) {
 // The mark of a removal goes too, so that a bucket that sees a new name each hour does not grow.
 func TestMarksAreRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
-		r, conn := open(t, s), dial(t, s)
+		r, conn := open(t, s), embeddedtest.Connect(t, s)
 		for i := range 5 {
 			if err := join(t, r, record(fmt.Sprint("pod-", i)), false).Leave(t.Context()); err != nil {
 				t.Fatal(err)
@@ -122,7 +123,7 @@ func TestComesBack(t *testing.T) {
 		for _, gone := range []time.Duration{2 * threshold, 20 * time.Minute} {
 			t.Run(fmt.Sprintf("%s after %v", status, gone), func(t *testing.T) {
 				bubble(t, func(t *testing.T, s *embedded.Server) {
-					r, err := nodes.Open(dial(t, s), nodes.Options{Forget: 10 * time.Minute})
+					r, err := nodes.Open(embeddedtest.Connect(t, s), nodes.Options{Forget: 10 * time.Minute})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -151,7 +152,7 @@ func TestComesBack(t *testing.T) {
 // Records that cannot be read are shown, judged by nobody, and removed after a day.
 func TestMalformed(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
-		r, conn := open(t, s), dial(t, s)
+		r, conn := open(t, s), embeddedtest.Connect(t, s)
 		other, err := json.Marshal(schemas.NodeRecord{Node: "other"})
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -239,11 +240,7 @@ func TestEnsureIsOvertakenByADeletion(t *testing.T) {
 }
 
 func TestDeleteByManyAtOnce(t *testing.T) {
-	s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Shutdown)
+	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 	conn := connect(t, post.Options{InProcess: s.Conn()})
 	full(t, conn, "a")
 	var wg sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -27,11 +28,7 @@ func bubble(t *testing.T, fn func(*testing.T)) {
 func dial(t *testing.T, o embedded.Options) *post.Conn {
 	t.Helper()
 	o.DontListen = true
-	s, err := embedded.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Shutdown)
+	s := embeddedtest.Serve(t, o)
 	return connect(t, post.Options{InProcess: s.Conn()})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -280,11 +281,7 @@ func TestEnsureRepairs(t *testing.T) {
 }
 
 func TestEnsureFromManyProcesses(t *testing.T) {
-	s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Shutdown)
+	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 	var wg sync.WaitGroup
 	got := make([]*topology.Namespace, 8)
 	errs := make([]error, len(got))

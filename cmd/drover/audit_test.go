@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops/audit"
@@ -17,22 +18,14 @@ import (
 // A system that lacks nothing passes with notices; what is lost is repaired, and told if that is not wanted; what cannot be
 // repaired makes the exit code 1.
 func TestAudit(t *testing.T) {
-	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nats.Shutdown)
+	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	on := func(args ...string) result { return command("", append(args, "--nats", nats.ClientURL())...) }
 	r := on("audit", "--json")
 	if e := wantErrorDocument(t, r, schemas.CodeNotFound, ""); r.code != exitFailed || !strings.Contains(e.Message, `"default"`) {
 		t.Fatalf("got %d, %+v, want an error that names the namespace", r.code, e)
 	}
 	ns := subject.Namespace("default")
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: nats.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	conn := embeddedtest.Connect(t, nats)
 
 	s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2})
 	if r := on("start", "nobody", "--id", "lonely"); r.code != exitDone {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -58,16 +59,8 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	srv, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(srv.Shutdown)
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: srv.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	srv := embeddedtest.Serve(t, embedded.Options{Port: -1})
+	conn := embeddedtest.Connect(t, srv)
 	return &service{t: t, url: srv.ClientURL(), conn: conn}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -247,11 +248,7 @@ func TestNamespacesAreIsolated(t *testing.T) {
 
 // Namespaces come and go while servers run, by the hand of a program that tells nobody, and beside two servers.
 func TestNamespacesComeAndGo(t *testing.T) {
-	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nats.Shutdown)
+	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	log, kept := listening()
 	o := serveOptions{External: &post.Options{URL: nats.ClientURL()}, Logger: log}
 	first := serving(t, o)

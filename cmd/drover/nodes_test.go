@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
@@ -21,11 +22,7 @@ import (
 // bare is a NATS server that knows nothing of Drover, and options for nodes beside it.
 func bare(t *testing.T) (url string, o serveOptions) {
 	t.Helper()
-	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nats.Shutdown)
+	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	return nats.ClientURL(), serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2}
 }
 

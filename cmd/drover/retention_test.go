@@ -7,6 +7,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
@@ -47,11 +48,7 @@ func TestRetentionExplain(t *testing.T) {
 
 // A0-16: both defaults are of the namespace, changed by a command, and told at each start of a server.
 func TestRetentionOfTheNamespace(t *testing.T) {
-	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nats.Shutdown)
+	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	on := func(args ...string) result { return command("", append(args, "--nats", nats.ClientURL())...) }
 	starts := func(flows, others string, then func()) {
 		t.Helper()

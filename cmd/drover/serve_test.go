@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
@@ -234,11 +235,7 @@ func TestServeKeepsItsStore(t *testing.T) {
 
 // Two servers beside a NATS of its own: the second takes over when the first one stops, and has another name.
 func TestServeExternal(t *testing.T) {
-	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nats.Shutdown)
+	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	o := serveOptions{External: &post.Options{URL: nats.ClientURL()}}
 	first := serving(t, o)
 	if first.Profile != "external" || first.URL != nats.ClientURL() {
@@ -350,11 +347,7 @@ func TestNodeEndsWithItsRoles(t *testing.T) {
 
 // Nodes that start in the same moment beside one NATS get names of their own; one that was given a name keeps it.
 func TestNodesHaveTheirOwnNames(t *testing.T) {
-	nats, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nats.Shutdown)
+	nats := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 	o := serveOptions{External: &post.Options{InProcess: nats.Conn()}, Roles: []string{roleTimers}, Partitions: 1}
 	names := make(chan string, 4)
 	var wg sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -14,18 +15,10 @@ import (
 // What histories say of one another is checked over all partitions; --idle wants everything to be done; and a history that
 // may have been removed is not missed.
 func TestVerifyBetweenWorkflows(t *testing.T) {
-	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nats.Shutdown)
+	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2})
 	s.end(t)
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: nats.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	conn := embeddedtest.Connect(t, nats)
 	ns := subject.Namespace("default")
 	put := func(partition int, r schemas.Record) {
 		t.Helper()

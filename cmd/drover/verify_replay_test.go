@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -15,11 +16,7 @@ import (
 // The link of a replay is checked in both directions: by its first event, and by the headers, from which the run that it repeats is
 // told of it. A run that was purged is not missed.
 func TestVerifyReplays(t *testing.T) {
-	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nats.Shutdown)
+	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	on := func(args ...string) result { return command("", append(args, "--nats", nats.ClientURL())...) }
 	s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 1})
 	stop := work(t, nats.ClientURL())
@@ -43,11 +40,7 @@ func TestVerifyReplays(t *testing.T) {
 	stop()
 	s.end(t)
 
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: nats.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	conn := embeddedtest.Connect(t, nats)
 	ns := subject.Namespace("default")
 	verify := func(code int) (v verification) {
 		t.Helper()

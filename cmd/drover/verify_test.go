@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -15,11 +16,7 @@ import (
 
 // A verifier that cannot fail is worth nothing: a good store passes, and each kind of damage is found and named.
 func TestVerify(t *testing.T) {
-	nats, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nats.Shutdown)
+	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	on := func(args ...string) result { return command("", append(args, "--nats", nats.ClientURL())...) }
 	r := on("verify", "--json")
 	if e := wantErrorDocument(t, r, schemas.CodeNotFound, ""); r.code != exitFailed || !strings.Contains(e.Message, `"default"`) {
@@ -53,11 +50,7 @@ func TestVerify(t *testing.T) {
 		t.Fatalf("got %+v", v)
 	}
 
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: nats.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	conn := embeddedtest.Connect(t, nats)
 	ns := subject.Namespace("default")
 	var records []post.Stored
 	if err := conn.Scan(t.Context(), ns.StreamHistory(0), post.ReadOptions{}, func(m post.Stored) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/faultproxy"
 )
@@ -32,11 +33,7 @@ type bed struct {
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{Port: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Shutdown)
+	s := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	p, err := faultproxy.New(strings.TrimPrefix(s.ClientURL(), "nats://"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
 // Package embeddedtest runs NATS servers with JetStream for tests: with users of narrow permissions, for tests of what each may do, by
-// [Start]; and that of package embedded, which has no users, with a connection to it, by [Dial].
+// [Start]; and that of package embedded, which has no users, by [Serve], with connections to it, by [Connect] and [Dial].
 //
 // It is for test files only. Call embedded.RegisterTicker in TestMain, outside every synctest bubble.
 package embeddedtest
@@ -56,20 +56,32 @@ func Start(t testing.TB, listen bool, users ...User) (conn nats.InProcessConnPro
 	return s, s.ClientURL()
 }
 
-// Dial starts a server in memory without users, as package embedded runs it, and connects to it. Both end with the test.
-func Dial(t testing.TB) *post.Conn {
+// Serve runs a server without users, as package embedded does, until the test ends.
+func Serve(t testing.TB, o embedded.Options) *embedded.Server {
 	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
+	s, err := embedded.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Shutdown)
+	return s
+}
+
+// Connect connects to such a server within the process, until the test ends.
+func Connect(t testing.TB, s *embedded.Server) *post.Conn {
+	t.Helper()
 	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
 	return conn
+}
+
+// Dial connects to a server in memory of its own.
+func Dial(t testing.TB) *post.Conn {
+	t.Helper()
+	return Connect(t, Serve(t, embedded.Options{DontListen: true}))
 }
 
 // allow makes an empty list mean nothing; to the server it means everything.
