@@ -175,3 +175,23 @@ func TestOutcomeIsNotLeftWithTheDead(t *testing.T) { // P-7
 		r.settled("PCI")
 	})
 }
+
+// What was offered goes on its list too when its owner leaves, and whoever gets it asks (ADR 0023). The worker that is at it asks when that is over:
+// its question would be in the inbox before its outcome, and the next owner grant it.
+func TestOfferInHandIsNotAskedFor(t *testing.T) { // P-7
+	bubble(t, func(t *testing.T, r *rig) {
+		a := newAgain(r, 100*time.Millisecond)
+		time.Sleep(time.Second)
+		r.offer()
+		time.Sleep(10 * time.Millisecond)
+		a.dispatch(func(t *schemas.ActivityTask) { t.NotIdempotent = true })
+		r.next(schemas.ReportStarted)
+		r.next(schemas.ReportSuccess)
+		q := r.next(schemas.ReportBegin)
+		if !q.Redelivered {
+			t.Error("the question says that the message was not delivered before")
+		}
+		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Reason: "the activity is closed"})
+		a.over()
+	})
+}

@@ -222,11 +222,11 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 		return
 	}
 	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
-	again := s.breaches.concern(d.task)
-	if again && s.leftToTwin(d) {
+	ask := d.task.NotIdempotent || s.breaches.concern(d.task) // also what was offered before, and is on its list since then
+	if ask && s.leftToTwin(d) {
 		return
 	}
-	if (d.task.NotIdempotent || d.Delivered > 1 || again) && !s.permission(wire, d) {
+	if (ask || d.Delivered > 1) && !s.permission(wire, d) {
 		return
 	}
 	s.attempt(work, wire, d, h)
