@@ -2,14 +2,10 @@ package broker
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -20,8 +16,7 @@ import (
 // It follows the bucket from its beginning, and takes what this broker itself writes or reads at once. The entries of a key are
 // ordered by revision within an epoch; a bucket that was made anew begins a new one, as with the types.
 type lockTable struct {
-	b      *Broker
-	bucket string
+	b *Broker
 
 	mu      sync.Mutex
 	epoch   int
@@ -143,7 +138,6 @@ func (t *lockTable) list(after string, take func(key string, e lockEntry) bool) 
 	}
 }
 
-// begin starts an epoch; end drops what the epoch has not met.
 func (t *lockTable) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,66 +163,12 @@ func (t *lockTable) reached(rev uint64) bool {
 
 // beginLocks reads the bucket to its end and follows it until the broker ends.
 func (b *Broker) beginLocks(ctx context.Context) (*lockTable, error) {
-	t := &lockTable{b: b, bucket: b.ns.BucketLocks(), entries: map[string]lockEntry{}, owners: map[int]*partition{}}
-	r, err := patiently(ctx, b.o.Logger, t.watch)
-	if err != nil {
+	t := &lockTable{b: b, entries: map[string]lockEntry{}, owners: map[int]*partition{}}
+	w := &bucketWatch{b: b, bucket: b.ns.BucketLocks(), holds: "locks", table: t}
+	if err := w.start(ctx); err != nil {
 		return nil, err
 	}
-	b.wg.Go(func() { t.follow(b.ctx, r) })
 	return t, nil
-}
-
-// watch begins to watch the bucket and returns when the watch has brought what the leader had at that time.
-func (t *lockTable) watch(ctx context.Context) (*post.Reader, error) {
-	t.begin()
-	r, err := t.b.reads.KVWatch(ctx, t.bucket, t.take)
-	if err != nil {
-		return nil, fmt.Errorf("bucket %s: %w", t.bucket, err)
-	}
-	caughtUp := r.CaughtUp()
-	for {
-		select {
-		case <-caughtUp:
-			caughtUp = nil
-		case <-time.After(typesPatience):
-		case <-ctx.Done():
-		case <-r.Done():
-		}
-		// The message may be replaced before it comes; then one with a higher sequence comes.
-		last, err := t.b.reads.LastBySubject(ctx, "KV_"+t.bucket, "$KV."+t.bucket+".>")
-		if err == nil && !t.reached(last.Seq) && ctx.Err() == nil && r.Err() == nil {
-			continue
-		}
-		if err == nil || errors.Is(err, post.ErrNotFound) {
-			err = errors.Join(ctx.Err(), r.Err())
-		}
-		if err != nil {
-			r.Close()
-			return nil, fmt.Errorf("bucket %s: %w", t.bucket, err)
-		}
-		t.end()
-		return r, nil
-	}
-}
-
-// follow watches again when the bucket was made anew.
-func (t *lockTable) follow(ctx context.Context, r *post.Reader) {
-	for {
-		select {
-		case <-ctx.Done():
-			r.Close()
-			<-r.Done()
-			return
-		case <-r.Done():
-		}
-		var err error
-		for r, err = t.watch(ctx); err != nil; r, err = t.watch(ctx) {
-			if pause(ctx, time.Second) != nil {
-				return
-			}
-			t.b.o.Logger.WithError(err).Warn("the locks cannot be followed now; trying again")
-		}
-	}
 }
 
 // take puts what the watch brings into the table. What is no lock counts as none.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -60,7 +59,6 @@ func (t *typeTable) put(key string, e typeEntry, watched bool) {
 	}
 }
 
-// begin starts an epoch; end drops what the epoch has not met. Between the two the old entries count.
 func (t *typeTable) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,20 +70,23 @@ func (t *typeTable) end() {
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.entries, func(_ string, e typeEntry) bool { return e.epoch != t.epoch })
 	t.stale = true
+	t.publishHeld()
 }
 
-// reached tells whether the watch has brought a revision.
 func (t *typeTable) reached(rev uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.seen >= rev
 }
 
-// publish makes a new table for the core if entries have changed. It does so under the lock, so that no older table
-// follows a newer one.
 func (t *typeTable) publish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.publishHeld()
+}
+
+// publishHeld makes a new table for the core if entries have changed. The caller holds mu, so that no older table follows a newer one.
+func (t *typeTable) publishHeld() {
 	if !t.stale {
 		return
 	}
@@ -117,81 +118,28 @@ func (t *typeTable) list(match func(*schemas.TypeInfo) bool) []typeEntry {
 // restart would forget that a type is deprecated.
 func (b *Broker) beginTypes(ctx context.Context) (*typeTable, error) {
 	t := &typeTable{b: b, bucket: b.ns.BucketTypes(), changed: make(chan struct{}, 1), entries: map[string]typeEntry{}}
-	r, err := patiently(ctx, b.o.Logger, t.watch)
-	if err != nil {
+	w := &bucketWatch{b: b, bucket: t.bucket, holds: "registered types", table: t}
+	if err := w.start(ctx); err != nil {
 		return nil, err
 	}
-	b.wg.Go(func() { t.follow(b.ctx, r) })
+	b.wg.Go(func() { t.publishChanges(b.ctx) })
 	return t, nil
 }
 
-// last reads the last message of a key, or with ">" of the bucket, from the leader; a deletion is one too. The bucket is a
-// stream, see broker/post.
-func (t *typeTable) last(ctx context.Context, key string) (*post.Stored, error) {
-	return t.b.reads.LastBySubject(ctx, "KV_"+t.bucket, "$KV."+t.bucket+"."+key)
-}
-
-// watch begins to watch the bucket and returns when the watch has brought what the leader had at that time.
-func (t *typeTable) watch(ctx context.Context) (*post.Reader, error) {
-	t.begin()
-	r, err := t.b.reads.KVWatch(ctx, t.bucket, t.take)
-	if err != nil {
-		return nil, fmt.Errorf("bucket %s: %w", t.bucket, err)
-	}
-	caughtUp := r.CaughtUp() // a replica's word: a hint when to ask the leader
-	for {
-		select {
-		case <-caughtUp:
-			caughtUp = nil
-		case <-time.After(typesPatience):
-		case <-ctx.Done():
-		case <-r.Done():
-		}
-		// The message may be replaced before it comes; then one with a higher sequence comes.
-		last, err := t.last(ctx, ">")
-		if err == nil && !t.reached(last.Seq) && ctx.Err() == nil && r.Err() == nil {
-			continue
-		}
-		if err == nil || errors.Is(err, post.ErrNotFound) {
-			err = errors.Join(ctx.Err(), r.Err())
-		}
-		if err != nil {
-			r.Close()
-			return nil, fmt.Errorf("bucket %s: %w", t.bucket, err)
-		}
-		t.end()
-		t.publish()
-		return r, nil
-	}
-}
-
-const (
-	typesPatience = 100 * time.Millisecond // between two looks at the leader while a watch begins
-	casPause      = 5 * time.Millisecond   // between a refused compare-and-set and the next one
-)
-
-// follow publishes what the watch brings, and watches again when the bucket was made anew.
-func (t *typeTable) follow(ctx context.Context, r *post.Reader) {
+// publishChanges publishes whenever entries have changed.
+func (t *typeTable) publishChanges(ctx context.Context) {
 	for {
 		select {
 		case <-t.changed:
 			t.publish()
-			continue
 		case <-ctx.Done():
-			r.Close()
-			<-r.Done()
 			return
-		case <-r.Done():
-		}
-		var err error
-		for r, err = t.watch(ctx); err != nil; r, err = t.watch(ctx) {
-			if pause(ctx, time.Second) != nil {
-				return
-			}
-			t.b.o.Logger.WithError(err).Warn("the registered types cannot be followed now; trying again")
 		}
 	}
 }
+
+// casPause is between a refused compare-and-set and the next one.
+const casPause = 5 * time.Millisecond
 
 // take puts what the watch brings into the table. What is no type counts as none.
 func (t *typeTable) take(key string, value []byte, rev uint64, deleted bool) {
@@ -350,7 +298,7 @@ func (t *typeTable) remove(ctx context.Context, q *schemas.TypeRequest) (any, er
 	return t.change(ctx, q.Key(), func(now *schemas.TypeInfo) (*schemas.TypeInfo, error) {
 		switch {
 		case now == nil:
-			_, err := t.last(ctx, q.Key())
+			_, err := t.b.lastOf(ctx, t.bucket, q.Key())
 			if errors.Is(err, post.ErrNotFound) {
 				return nil, unknownType(nil, q)
 			}
