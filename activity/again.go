@@ -95,20 +95,47 @@ func (s *spell) breachNow() breach {
 	return breach{now, s.clock.Now(now)}
 }
 
-// twin is the delivery by which the same attempt is in hand already; nil if it is not.
-func (s *spell) twin(d *delivery) *delivery {
+// take notes that a delivery is in hand, from before it is asked for until it is done, and tells whether another one of its attempt is. An offer and
+// the copy of it that its owner has put on the list come to two goroutines: whichever takes it second finds the other.
+func (s *spell) take(d *delivery) (twin bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for other, a := range s.live {
-		if other != d && a != nil && a.token == d.token {
-			return other
-		}
-	}
-	return nil
+	return s.takeAs(d, d.token)
 }
 
-// leftToTwin ends a first delivery whose attempt is in hand by another one, and tells whether it is. A message stays on its list, in case that
-// attempt comes to nothing.
+// takeAs takes a delivery under a token. The caller holds mu.
+func (s *spell) takeAs(d *delivery, token string) (twin bool) {
+	s.letGo(d)
+	d.taken = token
+	s.hands[token]++
+	return s.hands[token] > 1
+}
+
+// letGo ends what take has begun, if it has. The caller holds mu.
+func (s *spell) letGo(d *delivery) {
+	if d.taken == "" {
+		return
+	}
+	if s.hands[d.taken]--; s.hands[d.taken] == 0 {
+		delete(s.hands, d.taken)
+	}
+	d.taken = ""
+}
+
+// sameMessage tells whether the same attempt is in hand by the same message of its list.
+func (s *spell) sameMessage(d *delivery) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.live {
+		if other != d && !other.offered && other.Seq == d.Seq && other.taken == d.taken {
+			return true
+		}
+	}
+	return false
+}
+
+// leftToTwin ends a first delivery whose attempt is in hand by another one, and tells whether it does. A message stays on its list, in case that
+// attempt comes to nothing; what is offered is on it already, or comes there if nobody takes it.
 //
 // The same message once more, from a server that was killed and counts deliveries anew, must not come back as a redelivery: that would say that
 // the attempt in hand is lost (P-7). It is left to the lease, which that one extends and ends.
@@ -116,12 +143,8 @@ func (s *spell) leftToTwin(d *delivery) bool {
 	if d.Delivered > 1 {
 		return false
 	}
-	twin := s.twin(d)
-	if twin == nil {
-		return false
-	}
 	d.log().Debug("the task is in hand already")
-	if d.offered || !twin.offered && twin.Seq == d.Seq {
+	if d.offered || s.sameMessage(d) {
 		d.forget()
 	} else {
 		d.settle(handBack, twinDelay)

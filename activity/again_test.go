@@ -195,3 +195,21 @@ func TestOfferInHandIsNotAskedFor(t *testing.T) { // P-7
 		a.over()
 	})
 }
+
+// An offer that comes to its turn behind the copy of it that its owner has put on the list is left to that one.
+func TestOfferIsLeftToItsCopyThatAsks(t *testing.T) { // P-7
+	bubble(t, func(t *testing.T, r *rig) {
+		a := newAgain(r, 0)
+		time.Sleep(time.Second)
+		a.dispatch(func(t *schemas.ActivityTask) { t.NotIdempotent = true })
+		q := r.next(schemas.ReportBegin)
+		r.offer()
+		r.quiet(time.Second)
+		if a.ran != 0 {
+			t.Fatalf("it ran %d times before the answer, want none", a.ran)
+		}
+		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Go: true})
+		r.next(schemas.ReportSuccess)
+		a.over()
+	})
+}

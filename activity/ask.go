@@ -51,8 +51,11 @@ func (s *spell) permission(ctx context.Context, d *delivery) bool {
 		return false
 	}
 	d.begun = true
-	if p.Token != "" {
+	if p.Token != "" && p.Token != d.token {
 		d.token = p.Token
+		s.mu.Lock()
+		s.takeAs(d, p.Token)
+		s.mu.Unlock()
 	}
 	if p.Attempt > 0 {
 		d.number = p.Attempt

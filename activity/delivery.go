@@ -45,6 +45,7 @@ type delivery struct {
 	task   *schemas.ActivityTask
 	nonce  string
 	token  string          // the one outcomes are believed under
+	taken  string          // the one it is in hand under; guarded by the mu of its spell
 	number int             // of the attempt
 	begun  bool            // the owner has recorded the start, under nonce
 	resume schemas.Payload // details of the last heartbeat of an earlier attempt

@@ -54,6 +54,7 @@ type spell struct {
 	mu       sync.Mutex
 	draining bool
 	live     map[*delivery]*attempt             // nil while it has not begun
+	hands    map[string]int                     // deliveries that run, or are asked for, by token; see take
 	asking   map[string]chan schemas.Permission // by nonce
 }
 
@@ -61,7 +62,7 @@ func newSpell(w *Worker) (*spell, error) {
 	s := &spell{
 		Worker: w, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
 		orders: make(chan time.Duration, 1), drainFor: w.opts.DrainTimeout,
-		live: make(map[*delivery]*attempt), asking: make(map[string]chan schemas.Permission),
+		live: make(map[*delivery]*attempt), hands: make(map[string]int), asking: make(map[string]chan schemas.Permission),
 	}
 	s.crew = crew.New(mostIdle, func(j job) { s.handle(j.work, j.wire, j.delivery) })
 	if err := s.connect(); err != nil {
@@ -223,7 +224,7 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 	}
 	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
 	ask := d.task.NotIdempotent || s.breaches.concern(d.task) // also what was offered before, and is on its list since then
-	if ask && s.leftToTwin(d) {
+	if s.take(d) && (ask || d.offered) && s.leftToTwin(d) {
 		return
 	}
 	if (ask || d.Delivered > 1) && !s.permission(wire, d) {
@@ -238,6 +239,7 @@ func (s *spell) done(d *delivery) {
 	d.forget()
 	s.mu.Lock()
 	delete(s.live, d)
+	s.letGo(d)
 	s.mu.Unlock()
 	d.Release()
 	s.wg.Done()
