@@ -24,6 +24,9 @@ import (
 const (
 	// leaveLimit bounds how long an owner that leaves lets writes come to their end.
 	leaveLimit = time.Second
+	// leaveOffers is how long it waits for the outcomes of what it has offered, which is quick, before it puts that on the lists. Whoever gets it
+	// there asks, and its question may be in the inbox before the outcome.
+	leaveOffers = leaveLimit / 2
 	// leaveLook is how often it looks whether it may go.
 	leaveLook = 20 * time.Millisecond
 	// passRetry is how soon an answer is passed on again that the next owner has not confirmed.
@@ -88,7 +91,6 @@ func (p *partition) leave(cause error) {
 			p.mark(r)
 		}
 	}
-	p.storeOffers()
 	p.lookAgain()
 }
 
@@ -106,6 +108,10 @@ func (p *partition) part() {
 			l.since = time.Now()
 			return
 		}
+		if len(p.offers.open) > 0 && time.Since(l.began) < leaveOffers {
+			return
+		}
+		p.storeOffers()
 		if p.settledAll() || time.Since(l.since) > leaveLimit {
 			l.stage = deafened
 			p.b.wg.Go(func() {
