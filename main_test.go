@@ -37,10 +37,7 @@ type service struct {
 func newService(t *testing.T, o drover.Options) (*drover.Client, *service) {
 	t.Helper()
 	srv := embeddedtest.Serve(t, embedded.Options{DontListen: true, SyncInterval: time.Hour})
-	dial := func() *post.Conn {
-		conn := embeddedtest.Connect(t, srv)
-		return conn
-	}
+	dial := func() *post.Conn { return embeddedtest.Connect(t, srv) }
 	o.Conn = dial()
 	c, err := drover.Connect(t.Context(), &o)
 	if err != nil {

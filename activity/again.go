@@ -18,7 +18,8 @@ import (
 // message.
 //
 // Two things tell of it: the word of the next owner, and a connection that is lost, since the server may have died that the owner was in.
-// Without them a task that may run twice is done twice, as ever.
+// Without them a task that may run twice may be done twice, as ever. An owner that leaves in good order says nothing, and puts what it has offered
+// on its list, to be asked for. So a worker takes no offer of what it has in hand, and asks for it when that is over.
 
 const (
 	// againFor is how long a task that was scheduled before such a moment is asked for.
@@ -95,20 +96,15 @@ func (s *spell) breachNow() breach {
 	return breach{now, s.clock.Now(now)}
 }
 
-// take notes that a delivery is in hand, from before it is asked for until it is done, and tells whether another one of its attempt is. An offer and
-// the copy of it that its owner has put on the list come to two goroutines: whichever takes it second finds the other.
+// take notes that a delivery is in hand under its token, from before it is asked for until it is done, and tells whether another one of its attempt
+// is. An offer and the copy of it that its owner has put on the list come to two goroutines: whichever takes it second finds the other.
 func (s *spell) take(d *delivery) (twin bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.takeAs(d, d.token)
-}
-
-// takeAs takes a delivery under a token. The caller holds mu.
-func (s *spell) takeAs(d *delivery, token string) (twin bool) {
 	s.letGo(d)
-	d.taken = token
-	s.hands[token]++
-	return s.hands[token] > 1
+	d.taken = d.token
+	s.hands[d.taken]++
+	return s.hands[d.taken] > 1
 }
 
 // letGo ends what take has begun, if it has. The caller holds mu.
@@ -134,20 +130,16 @@ func (s *spell) sameMessage(d *delivery) bool {
 	return false
 }
 
-// leftToTwin ends a first delivery whose attempt is in hand by another one, and tells whether it does. A message stays on its list, in case that
-// attempt comes to nothing; what is offered is on it already, or comes there if nobody takes it.
+// leaveToTwin ends a first delivery whose attempt is in hand by another one. A message stays on its list, in case that attempt comes to nothing;
+// what is offered is on it already, or comes there if nobody takes it.
 //
 // The same message once more, from a server that was killed and counts deliveries anew, must not come back as a redelivery: that would say that
 // the attempt in hand is lost (P-7). It is left to the lease, which that one extends and ends.
-func (s *spell) leftToTwin(d *delivery) bool {
-	if d.Delivered > 1 {
-		return false
-	}
+func (s *spell) leaveToTwin(d *delivery) {
 	d.log().Debug("the task is in hand already")
 	if d.offered || s.sameMessage(d) {
 		d.forget()
 	} else {
 		d.settle(handBack, twinDelay)
 	}
-	return true
 }

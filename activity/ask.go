@@ -53,9 +53,7 @@ func (s *spell) permission(ctx context.Context, d *delivery) bool {
 	d.begun = true
 	if p.Token != "" && p.Token != d.token {
 		d.token = p.Token
-		s.mu.Lock()
-		s.takeAs(d, p.Token)
-		s.mu.Unlock()
+		s.take(d)
 	}
 	if p.Attempt > 0 {
 		d.number = p.Attempt

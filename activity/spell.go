@@ -223,11 +223,13 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 		return
 	}
 	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
-	ask := d.task.NotIdempotent || s.breaches.concern(d.task) // also what was offered before, and is on its list since then
-	if s.take(d) && (ask || d.offered) && s.leftToTwin(d) {
+	again := d.Delivered > 1
+	ask := again || d.task.NotIdempotent || s.breaches.concern(d.task)
+	if s.take(d) && !again && (ask || d.offered) {
+		s.leaveToTwin(d)
 		return
 	}
-	if (ask || d.Delivered > 1) && !s.permission(wire, d) {
+	if ask && !s.permission(wire, d) {
 		return
 	}
 	s.attempt(work, wire, d, h)

@@ -332,7 +332,7 @@ func TestOwnerLeavesWithAnOffer(t *testing.T) { // S2-1
 		offered, _, a := f.offered()
 		began := time.Now()
 		a.stop()
-		if took := time.Since(began); took > 600*time.Millisecond {
+		if took := time.Since(began); took > 500*time.Millisecond {
 			t.Fatalf("it left after %v, want no longer wait for the offer", took)
 		}
 		k := f.pull()

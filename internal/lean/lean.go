@@ -197,7 +197,7 @@ func (r *rest) collected(began, ended time.Time, m Reading) {
 	r.last, r.next = began, began.Add(max(r.next.Sub(began), -saved*g)+g)
 }
 
-// gap is how far two collections are apart at least of which the first took so long, and is to take that share of the time.
+// gap is how much time a collection has to itself that took so long, and is to take that share of it.
 func gap(took time.Duration, share int) time.Duration {
 	return min(max(leastGap, time.Duration(share)*took), mostGap)
 }
