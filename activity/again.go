@@ -18,8 +18,8 @@ import (
 // message.
 //
 // Two things tell of it: the word of the next owner, and a connection that is lost, since the server may have died that the owner was in.
-// Without them a task that may run twice may be done twice, as ever. An owner that leaves in good order says nothing, and puts what it has offered
-// on its list, to be asked for. So a worker takes no offer of what it has in hand, and asks for it when that is over.
+// Without them a task that may run twice may be done twice, as ever. The next owner behind one that leaves in good order says nothing, and that
+// one puts what it has offered on its list, to be asked for. So a worker takes no offer of what it has in hand, and asks for it when that is over.
 
 const (
 	// againFor is how long a task that was scheduled before such a moment is asked for.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -208,33 +210,68 @@ func TestLoneOwnerWaitsForDeciders(t *testing.T) {
 	}
 }
 
-// A planned stop leaves nothing to repeat: no task is put on its list twice, however young it is.
+// A planned stop leaves nothing to repeat: no task is put on its list twice, however young it is. One effect that is open would have the next owner
+// repeat those of every record behind it, so the owner waits for a list that is being made, and for a server that is slow.
 func TestHandOverRepeatsNothing(t *testing.T) {
-	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("WorkflowStarted") {
-				return "[" + scheduleActivity("A", "") + "]"
-			}
-			return "[]"
+	slowly := func(prefix string, by time.Duration) func(*node) {
+		return func(owner *node) {
+			owner.wire.Delay(by)
+			owner.wire.Judge(func(subj string, _ []byte) cutwire.Verdict {
+				if strings.HasPrefix(subj, prefix) {
+					return cutwire.Late
+				}
+				return cutwire.Pass
+			})
+		}
+	}
+	for name, disturb := range map[string]func(*node){
+		"at once":                func(*node) {},
+		"the other list is slow": slowly("$JS.API.STREAM.CREATE."+ns.StreamTasks("other"), 800*time.Millisecond),
+		"the server is slow":     slowly(ns.Task("main", 0), 3*time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) { handOverRepeatsNothing(t, f, disturb) })
 		})
-		owner, heir := f.two()
-		const many = 50
-		for i := range many {
-			f.start(fmt.Sprintf(`{"workflowId":"o%d","type":"order"}`, i))
+	}
+}
+
+func handOverRepeatsNothing(t *testing.T, f *fleet, disturb func(owner *node)) {
+	f.decider("order", func(d *decisionTask) string {
+		switch {
+		case !d.has("WorkflowStarted"):
+			return "[]"
+		case d.WorkflowID == "first":
+			return "[" + strings.Replace(scheduleActivity("A", ""), "main", "other", 1) + "]"
 		}
-		owner.stop()
-		for len(heir.broker.Owned()) == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(10 * time.Second)
-		s, err := f.js.Stream(t.Context(), ns.StreamTasks("main"))
+		return "[" + scheduleActivity("A", "") + "]"
+	})
+	owner, heir := f.two()
+	const many = 50
+	f.start(`{"workflowId":"before","type":"order"}`) // the list is there
+	time.Sleep(time.Second)
+	disturb(owner)
+	said := f.heardOwned()
+	f.start(`{"workflowId":"first","type":"order"}`)
+	for i := range many {
+		f.start(fmt.Sprintf(`{"workflowId":"o%d","type":"order"}`, i))
+	}
+	owner.stop()
+	for len(heir.broker.Owned()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(10 * time.Second)
+	for list, want := range map[string]uint64{"main": 1 + many, "other": 1} {
+		s, err := f.js.Stream(t.Context(), ns.StreamTasks(list))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := s.CachedInfo().State.LastSeq; n != many {
-			t.Fatalf("%d tasks were put on the list, want %d", n, many)
+		if n := s.CachedInfo().State.LastSeq; n != want {
+			t.Errorf("%d tasks were put on the list %s, want %d", n, list, want)
 		}
-	})
+	}
+	if n := said(); n != 0 {
+		t.Errorf("the new owner has told %d times that it repeats effects, want that none were open", n)
+	}
 }
 
 // A run that nobody listens for is asked about as soon as a decider comes, whoever owns it by then.

@@ -16,17 +16,18 @@ import (
 // An owner that leaves as planned leaves nothing to repeat (ADR 0016):
 //
 //   - It takes nothing more from the logs and asks no decider. What it has begun comes to its end: commits and their effects
-//     are acknowledged, alarms are armed, requests are answered. That takes milliseconds and is bounded by leaveLimit.
+//     are acknowledged, alarms are armed, requests are answered. That takes milliseconds, seconds where the machine is short of
+//     CPU, and is bounded by leaveLimit: a record whose effects are open has the next owner repeat those of all that follow it.
 //   - A decider may take much longer than that. If no other broker is there the owner waits for it. Else its last
 //     checkpoint tells the next owner which decisions are being made and by which token; this one stays behind, without the
 //     claim, to receive the answers and to pass them on.
 
 const (
 	// leaveLimit bounds how long an owner that leaves lets writes come to their end.
-	leaveLimit = time.Second
+	leaveLimit = 5 * time.Second
 	// leaveOffers is how long it waits for the outcomes of what it has offered, which is quick, before it puts that on the lists. Whoever gets it
 	// there asks, and its question may be in the inbox before the outcome.
-	leaveOffers = leaveLimit / 2
+	leaveOffers = time.Second / 2
 	// leaveLook is how often it looks whether it may go.
 	leaveLook = 20 * time.Millisecond
 	// passRetry is how soon an answer is passed on again that the next owner has not confirmed.
@@ -112,7 +113,7 @@ func (p *partition) part() {
 			return
 		}
 		p.storeOffers()
-		if p.settledAll() || time.Since(l.since) > leaveLimit {
+		if p.settledAll() || p.outOfTime() {
 			l.stage = deafened
 			p.b.wg.Go(func() {
 				p.deafen()
@@ -120,7 +121,7 @@ func (p *partition) part() {
 			})
 		}
 	case quiet:
-		if p.settledAll() && p.requests.none() || time.Since(l.since) > leaveLimit {
+		if p.settledAll() && p.requests.none() || p.outOfTime() {
 			p.seal()
 		}
 	case handed:
@@ -150,9 +151,13 @@ func (p *partition) overdue(r *run, grace schemas.Duration) bool {
 	return by != 0 && by.Add(grace) < p.now()
 }
 
-// settledAll tells whether no write is on its way.
+// outOfTime tells whether the owner goes whatever is open.
+func (p *partition) outOfTime() bool { return time.Since(p.leaving.since) > leaveLimit }
+
+// settledAll tells whether no write is on its way, and none is owed: an effect may wait for its task list to be made, or to be tried again.
 func (p *partition) settledAll() bool {
-	if p.commits > 0 || p.sends > 0 || p.checkpointing {
+	repeating := p.recovered != nil || p.toRepeat != nil // what this owner was left by another; the next one does it
+	if p.commits > 0 || p.sends > 0 || p.checkpointing || p.owes() && !repeating {
 		return false
 	}
 	for _, r := range p.asks {
@@ -162,6 +167,9 @@ func (p *partition) settledAll() bool {
 	}
 	return true
 }
+
+// owes tells whether effects of committed records are open.
+func (p *partition) owes() bool { return p.records.position().Sequence < p.top.sequence }
 
 // deafen closes the subscriptions for requests; what has come by then is still heard.
 func (p *partition) deafen() {
@@ -182,6 +190,9 @@ func (p *partition) deafen() {
 // seal ends everything but the passing on of answers.
 func (p *partition) seal() {
 	l := p.leaving
+	if p.owes() {
+		p.log.Info("leaving with open effects: the next owner repeats them")
+	}
 	l.checkpoint = p.positions()
 	l.checkpoint.Handed = p.hand()
 	l.passes = len(p.asks) > 0

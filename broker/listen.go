@@ -60,10 +60,10 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 	return closers, nil
 }
 
-// tellOwned says that this broker serves the partition: whoever waits for an answer of the owner before asks again (ADR 0041). One that
-// has left in good order owes nobody an answer.
+// tellOwned says that this broker serves the partition: whoever waits for an answer of the owner before asks again (ADR 0041), and who gets a
+// task that was given to somebody before asks first (ADR 0049). One that has left in good order, and nothing undone, owes nobody an answer.
 func (p *partition) tellOwned() {
-	if p.orderly || p.before == 0 {
+	if p.orderly && len(p.recovered) == 0 || p.before == 0 {
 		return
 	}
 	if err := p.b.conn.Publish(p.b.ns.Owned(p.n), nil, nil); err != nil {

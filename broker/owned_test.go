@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/internal/cutwire"
 )
 
 // Who waits for the answer of a broker that dies has that of the next one as soon as it serves the partition.
@@ -62,21 +63,61 @@ func TestNewOwnersOfOrderlyOnes(t *testing.T) {
 	}
 }
 
-func newOwnersOfOrderlyOnes(t *testing.T, f *fleet, decides bool) {
+// heardOwned counts the words of new owners from now on.
+func (f *fleet) heardOwned() func() int {
+	f.t.Helper()
 	heard, err := f.nc.SubscribeSync(ns.AllOwned())
 	if err != nil {
-		t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	f.flush()
-	said := func() int {
-		t.Helper()
+	return func() int {
+		f.t.Helper()
 		f.flush()
 		n, _, err := heard.Pending()
 		if err != nil {
-			t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		return n
 	}
+}
+
+// One that leaves while a task is not on its list, for as long as an owner waits, has the next one repeat it, and what came behind it: workers hear of
+// that, to ask before they begin.
+func TestNewOwnerTellsOfOpenEffects(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("WorkflowStarted") {
+				return "[" + scheduleActivity("A", "") + "]"
+			}
+			return "[]"
+		})
+		said := f.heardOwned()
+		first := f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			if subj == ns.Task("main", 0) {
+				return cutwire.Swallow
+			}
+			return cutwire.Pass
+		})
+		f.start(startO)
+		began := time.Now()
+		first.stop()
+		if took := time.Since(began); took < 4*time.Second || took > 12*time.Second {
+			t.Errorf("it left after %v, want some five seconds of patience with the server", took)
+		}
+		f.node("b", nil)
+		f.api("why", `{"workflowId":"o"}`)
+		if n := said(); n != 1 {
+			t.Fatalf("heard %d times of a new owner, want it once", n)
+		}
+		if k := f.pull(); k.ActivityID != "A" {
+			t.Fatalf("got %s, want the task", k.ActivityID)
+		}
+	})
+}
+
+func newOwnersOfOrderlyOnes(t *testing.T, f *fleet, decides bool) {
+	said := f.heardOwned()
 	if decides {
 		f.decider("order", signaled)
 	}
