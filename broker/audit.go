@@ -62,7 +62,7 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 // (auditstored.go): an audit of all open runs must not push those out that are at work, nor take all readers.
 func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 	a := &schemas.AuditResponse{
-		V: schemas.Version, Partition: p.n, Owner: p.b.o.Node, Time: p.now(), Recovering: p.recovered != nil || p.toRepeat != nil,
+		V: schemas.Version, Partition: p.n, Owner: p.b.o.Node, Time: p.now(), Recovering: p.recovering(),
 		Inbox: p.intakes[inboxLog].read.Sequence, Runs: make([]schemas.AuditRun, 0, len(q.Workflows)),
 	}
 	var unread []unread

@@ -202,6 +202,16 @@ func nth(n int, prefix string, v cutwire.Verdict) func(string, []byte) cutwire.V
 	}
 }
 
+// every judges all messages with a prefix alike.
+func every(prefix string, v cutwire.Verdict) func(string, []byte) cutwire.Verdict {
+	return func(subj string, _ []byte) cutwire.Verdict {
+		if strings.HasPrefix(subj, prefix) {
+			return v
+		}
+		return cutwire.Pass
+	}
+}
+
 // api asks in JSON until the API answers.
 func (f *fleet) api(verb, body string) map[string]any {
 	f.t.Helper()

@@ -55,6 +55,13 @@ func (f *fleet) two(change ...func(*broker.Options)) (owner, heir *node) {
 	return nil, nil
 }
 
+// owns waits until the node has a partition.
+func (n *node) owns() {
+	for len(n.broker.Owned()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // A decision that is being made when its partition changes hands as planned is neither lost nor asked for again.
 func TestDecisionOutlivesAHandOver(t *testing.T) {
 	for _, tc := range []struct {
@@ -82,9 +89,7 @@ func TestDecisionOutlivesAHandOver(t *testing.T) {
 					gone := make(chan struct{})
 					go func() { owner.stop(); close(gone) }()
 					began := time.Now()
-					for len(heir.broker.Owned()) == 0 {
-						time.Sleep(time.Millisecond)
-					}
+					heir.owns()
 					if took := time.Since(began); took > 100*time.Millisecond {
 						t.Fatalf("the hand-over takes %v", took)
 					}
@@ -123,9 +128,7 @@ func TestProbeIsNoAnswer(t *testing.T) {
 		gone := make(chan struct{})
 		go func() { owner.stop(); close(gone) }()
 		defer func() { <-gone }()
-		for len(heir.broker.Owned()) == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		heir.owns()
 		for i := range many {
 			if got := f.result(fmt.Sprintf("o%d", i)); got != "completed" {
 				t.Fatalf("got %s", got)
@@ -151,9 +154,7 @@ func TestFormerOwnerDies(t *testing.T) {
 		gone := make(chan struct{})
 		go func() { owner.stop(); close(gone) }()
 		defer func() { <-gone }()
-		for len(heir.broker.Owned()) == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		heir.owns()
 		time.Sleep(time.Second)
 		if n := asked.Load(); n != 1 {
 			t.Fatalf("the decider was asked %d times while its answer was expected, want once", n)
@@ -213,21 +214,16 @@ func TestLoneOwnerWaitsForDeciders(t *testing.T) {
 // A planned stop leaves nothing to repeat: no task is put on its list twice, however young it is. One effect that is open would have the next owner
 // repeat those of every record behind it, so the owner waits for a list that is being made, and for a server that is slow.
 func TestHandOverRepeatsNothing(t *testing.T) {
-	slowly := func(prefix string, by time.Duration) func(*node) {
+	late := func(prefix string, by time.Duration) func(*node) {
 		return func(owner *node) {
 			owner.wire.Delay(by)
-			owner.wire.Judge(func(subj string, _ []byte) cutwire.Verdict {
-				if strings.HasPrefix(subj, prefix) {
-					return cutwire.Late
-				}
-				return cutwire.Pass
-			})
+			owner.wire.Judge(every(prefix, cutwire.Late))
 		}
 	}
 	for name, disturb := range map[string]func(*node){
 		"at once":                func(*node) {},
-		"the other list is slow": slowly("$JS.API.STREAM.CREATE."+ns.StreamTasks("other"), 800*time.Millisecond),
-		"the server is slow":     slowly(ns.Task("main", 0), 3*time.Second),
+		"the other list is slow": late("$JS.API.STREAM.CREATE."+ns.StreamTasks("other"), 800*time.Millisecond),
+		"the server is slow":     late(ns.Task("main", 0), 3*time.Second),
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) { handOverRepeatsNothing(t, f, disturb) })
@@ -237,13 +233,11 @@ func TestHandOverRepeatsNothing(t *testing.T) {
 
 func handOverRepeatsNothing(t *testing.T, f *fleet, disturb func(owner *node)) {
 	f.decider("order", func(d *decisionTask) string {
-		switch {
-		case !d.has("WorkflowStarted"):
-			return "[]"
-		case d.WorkflowID == "first":
-			return "[" + strings.Replace(scheduleActivity("A", ""), "main", "other", 1) + "]"
+		decisions := one("")(d)
+		if d.WorkflowID == "first" {
+			return strings.Replace(decisions, `"list":"main"`, `"list":"other"`, 1)
 		}
-		return "[" + scheduleActivity("A", "") + "]"
+		return decisions
 	})
 	owner, heir := f.two()
 	const many = 50
@@ -256,9 +250,7 @@ func handOverRepeatsNothing(t *testing.T, f *fleet, disturb func(owner *node)) {
 		f.start(fmt.Sprintf(`{"workflowId":"o%d","type":"order"}`, i))
 	}
 	owner.stop()
-	for len(heir.broker.Owned()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	heir.owns()
 	time.Sleep(10 * time.Second)
 	for list, want := range map[string]uint64{"main": 1 + many, "other": 1} {
 		s, err := f.js.Stream(t.Context(), ns.StreamTasks(list))
@@ -281,9 +273,7 @@ func TestForlornRunIsHandedOver(t *testing.T) {
 		f.start(`{"workflowId":"o","type":"order"}`)
 		time.Sleep(5 * time.Minute)
 		owner.stop()
-		for len(heir.broker.Owned()) == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		heir.owns()
 		time.Sleep(5 * time.Second)
 		var asked atomic.Int32
 		f.mind("order", 0, &asked)

@@ -156,8 +156,7 @@ func (p *partition) outOfTime() bool { return time.Since(p.leaving.since) > leav
 
 // settledAll tells whether no write is on its way, and none is owed: an effect may wait for its task list to be made, or to be tried again.
 func (p *partition) settledAll() bool {
-	repeating := p.recovered != nil || p.toRepeat != nil // what this owner was left by another; the next one does it
-	if p.commits > 0 || p.sends > 0 || p.checkpointing || p.owes() && !repeating {
+	if p.commits > 0 || p.sends > 0 || p.checkpointing || p.owes() && !p.recovering() { // what was left to this one, the next one repeats
 		return false
 	}
 	for _, r := range p.asks {

@@ -84,21 +84,11 @@ func (f *fleet) heardOwned() func() int {
 
 // One that leaves while a task is not on its list, for as long as an owner waits, has the next one repeat it, and what came behind it: workers hear of
 // that, to ask before they begin.
-func TestNewOwnerTellsOfOpenEffects(t *testing.T) {
+func TestNewOwnerTellsOfOpenEffects(t *testing.T) { // P-1
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("WorkflowStarted") {
-				return "[" + scheduleActivity("A", "") + "]"
-			}
-			return "[]"
-		})
+		f.decider("order", one(""))
 		said := f.heardOwned()
-		first := f.node("a", func(subj string, _ []byte) cutwire.Verdict {
-			if subj == ns.Task("main", 0) {
-				return cutwire.Swallow
-			}
-			return cutwire.Pass
-		})
+		first := f.node("a", every(ns.Task("main", 0), cutwire.Swallow))
 		f.start(startO)
 		began := time.Now()
 		first.stop()
@@ -110,7 +100,7 @@ func TestNewOwnerTellsOfOpenEffects(t *testing.T) {
 		if n := said(); n != 1 {
 			t.Fatalf("heard %d times of a new owner, want it once", n)
 		}
-		if k := f.pull(); k.ActivityID != "A" {
+		if k := f.pull(); k.ActivityID != "a" {
 			t.Fatalf("got %s, want the task", k.ActivityID)
 		}
 	})

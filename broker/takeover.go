@@ -130,6 +130,9 @@ func (p *partition) backlogRead() {
 	p.repeatSome()
 }
 
+// recovering tells whether effects that a predecessor may have left undone are still to be repeated.
+func (p *partition) recovering() bool { return p.recovered != nil || p.toRepeat != nil }
+
 // repeat performs again every effect that the history showed as open when the run was loaded, and those of earlier runs of
 // its id that were met. Repeats are harmless: tasks, alarms, decision tasks and messages to other workflows are recognised
 // by those who receive them.
