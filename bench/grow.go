@@ -71,18 +71,10 @@ type point struct {
 
 	// Starts is how many open workflows a second were started since the point before.
 	Starts float64 `json:"starts_per_second,omitempty"`
-	// RSS is that of the server, IdleCPU in percent of a core, both once all are idle. BareRSS is that of the same program
-	// holding nothing but streams with as many messages, of the same size, on as many subjects. Beyond is what an open
-	// workflow costs more than in that.
-	RSS     int64   `json:"rss_bytes,omitempty"`
+	// IdleCPU is that of the server in percent of a core, once all are idle. Rested is its memory behind a longer rest, at the last point.
 	IdleCPU float64 `json:"idle_cpu_percent,omitempty"`
-	BareRSS int64   `json:"bare_rss_bytes,omitempty"`
-	Beyond  float64 `json:"beyond_bytes_per_workflow,omitempty"`
-	// Live is what the last garbage collection of the server found alive, BareLive that of the bare one, and BeyondLive by how much the
-	// first is more, for each open workflow.
-	Live       int64   `json:"live_bytes,omitempty"`
-	BareLive   int64   `json:"bare_live_bytes,omitempty"`
-	BeyondLive float64 `json:"beyond_live_bytes_per_workflow,omitempty"`
+	memory
+	Rested *memory `json:"rested,omitempty"`
 }
 
 // places are the points of each curve, in the order of measuring.
@@ -297,7 +289,7 @@ func readPoints(file string) (points []*point, err error) {
 // tablePoints prints what was measured for people.
 func tablePoints(out io.Writer, points []*point) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "curve\tat\twf/s\tof new\tCPU ms\tnew CPU\tp50 ms\tnew p50\tp99 ms\tMB/s\tstarts/s\tRSS\tbare\tbeyond\talive\t")
+	fmt.Fprintln(w, "curve\tat\twf/s\tof new\tCPU ms\tnew CPU\tp50 ms\tnew p50\tp99 ms\tMB/s\tstarts/s\tRSS\tbare\tbeyond\talive\trested\t")
 	cell := func(v float64) string {
 		if v == 0 {
 			return ""
@@ -306,7 +298,11 @@ func tablePoints(out io.Writer, points []*point) error {
 	}
 	for _, p := range points {
 		fmt.Fprintf(w, "%s\t%d", p.Curve, p.At)
-		for _, v := range []float64{p.PerSecond, p.OfNew, p.CPUMillis, p.NewCPU, p.P50, p.NewP50, p.P99, p.Moved, p.Starts, float64(p.RSS), float64(p.BareRSS), p.Beyond, p.BeyondLive} {
+		rested := 0.0
+		if p.Rested != nil {
+			rested = p.Rested.Beyond
+		}
+		for _, v := range []float64{p.PerSecond, p.OfNew, p.CPUMillis, p.NewCPU, p.P50, p.NewP50, p.P99, p.Moved, p.Starts, float64(p.RSS), float64(p.BareRSS), p.Beyond, p.BeyondLive, rested} {
 			fmt.Fprint(w, "\t", cell(v))
 		}
 		fmt.Fprintln(w, "\t")

@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/internal/freeport"
 )
 
 const (
@@ -23,9 +18,6 @@ const (
 	idlePrefix      = "idle-"
 	// idleFor is the timer of an idle workflow.
 	idleFor = 300 * 24 * time.Hour
-	// restAsleep is how long everything is left alone before memory is read: the master reads new records every half minute, the NATS
-	// server keeps what was read for ten seconds, and what was kept goes back to the machine behind that.
-	restAsleep = 50 * time.Second
 )
 
 // open measures W1 beside ever more workflows that wait: for a timer, or for a signal.
@@ -53,7 +45,7 @@ func (g *grower) open(ctx context.Context, curve, kind string, at []int) (err er
 	}()
 	for n, i := 0, 0; i < len(at); i++ {
 		p := g.point(curve, at[i], g.o.partitions)
-		w, err := b.deepen(ctx, p, kind, n)
+		w, err := b.deepen(ctx, p, kind, n, i == len(at)-1)
 		if err != nil {
 			return fmt.Errorf("%d workflows: %w", at[i], err)
 		}
@@ -68,7 +60,7 @@ func (g *grower) open(ctx context.Context, curve, kind string, at []int) (err er
 }
 
 // deepen starts workflows until there are as many as the point says, and looks at the server once all wait.
-func (b *bench) deepen(ctx context.Context, p *point, kind string, have int) (world, error) {
+func (b *bench) deepen(ctx context.Context, p *point, kind string, have int, last bool) (world, error) {
 	began := time.Now()
 	if err := b.fill(ctx, kind, have, p.At); err != nil {
 		return nil, err
@@ -84,6 +76,12 @@ func (b *bench) deepen(ctx context.Context, p *point, kind string, have int) (wo
 	p.RSS, p.IdleCPU = rss["server"], cpu["server"]
 	if p.Live, err = b.live(); err != nil {
 		return nil, err
+	}
+	if last {
+		p.Rested = &memory{}
+		if p.Rested.RSS, p.Rested.Live, err = b.restedMemory(ctx, restAsleep); err != nil {
+			return nil, err
+		}
 	}
 	return b.world(ctx)
 }
@@ -144,115 +142,4 @@ func (w world) same(other world) bool {
 		}
 	}
 	return true
-}
-
-// bare measures what the server's NATS needs by itself: the same program, with nothing to do and a namespace of its own,
-// gets streams of the same settings with as many messages of the same mean size on as many subjects of the same length.
-func (g *grower) bare(ctx context.Context, points []*point, worlds []world, emptyRSS int64) (err error) {
-	b, err := g.bench("bare", 1)
-	defer func() { err = b.done(err) }()
-	if err != nil {
-		return err
-	}
-	conn, err := b.startBare(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(4096))
-	if err != nil {
-		return err
-	}
-	before, err := usageOf(b.procs["server"].Process.Pid)
-	if err != nil {
-		return err
-	}
-	var had world
-	for i, p := range points {
-		if err := repeat(ctx, js, had, worlds[i]); err != nil {
-			return fmt.Errorf("the bare streams of %d workflows: %w", p.At, err)
-		}
-		had = worlds[i]
-		if err := sleep(ctx, restAsleep); err != nil {
-			return err
-		}
-		u, err := usageOf(b.procs["server"].Process.Pid)
-		if err != nil {
-			return err
-		}
-		p.BareRSS = u.rss
-		p.Beyond = float64((p.RSS-emptyRSS)-(u.rss-before.rss)) / float64(p.At)
-		if p.BareLive, err = b.live(); err != nil {
-			return err
-		}
-		p.BeyondLive = float64(p.Live-p.BareLive) / float64(p.At)
-	}
-	return nil
-}
-
-// startBare starts a server that only keeps streams.
-func (b *bench) startBare(ctx context.Context) (*nats.Conn, error) {
-	port, err := freeport.Loopback()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(b.binary, "server", "--store", b.store(), "--profile", b.o.profile, "--port", strconv.Itoa(port),
-		"--partitions", "1", "--namespace", "bare", "--only-namespace", "--roles", "timers")
-	b.trace(cmd)
-	if err := b.spawn("server", cmd); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	for {
-		conn, err := nats.Connect(fmt.Sprintf("nats://127.0.0.1:%d", port), nats.Name("bench"))
-		if err == nil {
-			return conn, sleep(ctx, time.Second)
-		}
-		if sleep(ctx, 10*time.Millisecond) != nil {
-			return nil, errors.Join(fmt.Errorf("the bare server is not ready: %w", err), b.logs())
-		}
-	}
-}
-
-// repeat makes the bare streams grow from one world to the next. The messages of a subject follow each other, as those of a
-// workflow do that starts and falls asleep.
-func repeat(ctx context.Context, js jetstream.JetStream, from, to world) error {
-	for i, info := range to {
-		c := info.Config
-		root := "bare" + c.Name[len("drover"):]
-		own := jetstream.StreamConfig{
-			Name: root, Subjects: []string{root + ".>"}, Storage: c.Storage, Compression: c.Compression, AllowDirect: c.AllowDirect,
-			MaxMsgsPerSubject: c.MaxMsgsPerSubject, Duplicates: c.Duplicates,
-		}
-		var done jetstream.StreamState
-		if from != nil {
-			done = from[i].State
-		} else if _, err := js.CreateStream(ctx, own); err != nil {
-			return err
-		}
-		subjects, messages := info.State.NumSubjects, info.State.Msgs
-		if subjects <= done.NumSubjects || messages <= done.Msgs {
-			continue
-		}
-		subjects, messages = subjects-done.NumSubjects, messages-done.Msgs
-		// What the server counts as a message's bytes has its subject and 22 more; headers count as a part of the body here.
-		size := int((info.State.Bytes-done.Bytes)/messages) - len(root) - 60
-		body := []byte(strings.Repeat("x", max(size, 1)))
-		sent := uint64(0)
-		for n := range subjects {
-			name := fmt.Sprintf("%s.%s%08d.%026d", root, idlePrefix, done.NumSubjects+n, n)
-			for ; sent < messages*(n+1)/subjects; sent++ {
-				if _, err := js.PublishAsync(name, body, jetstream.WithStallWait(10*time.Second)); err != nil {
-					return err
-				}
-			}
-		}
-		select {
-		case <-js.PublishAsyncComplete():
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
 }
