@@ -62,7 +62,7 @@ func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
 		s.flying++
 		s.rung = time.Now()
 		a := s.book.alarms.At(id)
-		calls = append(calls, call{id: id, subject: s.prefix + nameText(s.book.alarms.Text(id)), seq: a.seq, fence: a.fence, due: a.due})
+		calls = append(calls, call{id: id, subject: s.prefix + nameText(s.book.alarms.Text(id)), seq: a.seq(), fence: s.book.fence(a), due: a.due})
 	}
 	s.held = s.flying >= most
 	if len(s.book.queue) == 0 || s.held {

@@ -140,7 +140,7 @@ func names(t *testing.T, subjects []string) (all []string) {
 
 // What is kept of an open run is small, and nothing is kept of those that have closed.
 func TestRunsAreSmall(t *testing.T) {
-	const n, each = 50_000, 72 // bytes
+	const n, each = 50_000, 68 // bytes
 	var r openruns.Runs
 	note := func(i int, header string) {
 		if err := r.Note(uint64(i+1), ns.History(0, fmt.Sprintf("sleeper-%d", i), fmt.Sprintf("01JABCDEFGHJKMNPQRST%06d", i)), header); err != nil {

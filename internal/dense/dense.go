@@ -61,7 +61,7 @@ func (m *Map[V]) Add(text string, more []byte) (ID, bool) {
 		return 0, false
 	}
 	id := m.blocks.take()
-	ref, ok := m.texts.add(id, text, more)
+	ref, ok := m.texts.add(text, more)
 	if !ok {
 		m.blocks.free(id)
 		return 0, false
@@ -94,7 +94,13 @@ func (m *Map[V]) Delete(id ID) {
 	m.blocks.free(id)
 	m.n--
 	m.texts.remove(ref)
-	m.texts.tidy(m.blocks.set)
+	m.texts.tidy(m.moved)
+}
+
+// moved notes where the record of an entry has come to.
+func (m *Map[V]) moved(text []byte, from, to ref) {
+	id, _ := m.index.find(maphash.Bytes(m.seed, text), func(id ID) bool { return m.blocks.ref(id) == from })
+	m.blocks.set(id, to)
 }
 
 // hash is that of an entry's text.

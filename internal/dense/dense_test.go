@@ -138,7 +138,7 @@ func TestMapIsAMap(t *testing.T) {
 
 // An entry takes what its comment says, and no more when others have come and gone.
 func TestEntriesAreSmall(t *testing.T) {
-	const n, each = 100_000, 90 // bytes, with a text of 39 bytes and a value of 16
+	const n, each = 100_000, 76 // bytes, with a text of 39 bytes and a value of 16
 	text := func(i int) string { return fmt.Sprintf("sleeper-%05d.01JABCDEFGHJKMNPQRSTVWXYZ0", i) }
 	before := alive()
 	m := dense.New[spot](dense.MaxLen)

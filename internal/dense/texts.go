@@ -11,14 +11,15 @@ const (
 	// places is how many records may begin in a chunk.
 	places    = chunkLen / grain
 	maxChunks = 1 << 32 / places
-	// gone is the entry of a record that was removed.
-	gone = ^ID(0)
+	// gone is set in the first byte of a record that was removed. The length of its text stands above it.
+	gone = 1
 )
 
 // ref is where a record is: its chunk and its place there.
 type ref uint32
 
-// texts is a log of records, each with the number of its entry, its text, and more bytes.
+// texts is a log of records, each with its text and more bytes. Which entry it belongs to is not in it: the index finds that by the text, for
+// the few that are moved.
 type texts struct {
 	chunks []chunk
 	tail   int   // the chunk that is written to, if it has memory
@@ -34,19 +35,18 @@ type chunk struct {
 
 // record is one that was read.
 type record struct {
-	id         ID
+	gone       bool
 	text, more []byte
 	size       int // of all
 }
 
 func read(b []byte) record {
-	id, at := ID(binary.LittleEndian.Uint32(b)), 4
-	text, n := binary.Uvarint(b[at:])
-	at += n
+	first, at := binary.Uvarint(b)
 	more, n := binary.Uvarint(b[at:])
 	at += n
-	end := at + int(text) + int(more)
-	return record{id: id, text: b[at : at+int(text)], more: b[at+int(text) : end], size: whole(end)}
+	text := at + int(first>>1)
+	end := text + int(more)
+	return record{gone: first&gone != 0, text: b[at:text], more: b[text:end], size: whole(end)}
 }
 
 // whole is a size in whole grains.
@@ -58,16 +58,15 @@ func (t *texts) text(r ref) []byte { return read(t.at(r)).text }
 func (t *texts) more(r ref) []byte { return read(t.at(r)).more }
 
 // add writes a record. It is false when there are too many chunks.
-func (t *texts) add(id ID, text string, more []byte) (ref, bool) {
+func (t *texts) add(text string, more []byte) (ref, bool) {
 	var lengths [2 * binary.MaxVarintLen64]byte
-	n := binary.PutUvarint(lengths[:], uint64(len(text)))
+	n := binary.PutUvarint(lengths[:], uint64(len(text))<<1)
 	n += binary.PutUvarint(lengths[n:], uint64(len(more)))
-	r, c, ok := t.reserve(whole(4 + n + len(text) + len(more)))
+	r, c, ok := t.reserve(whole(n + len(text) + len(more)))
 	if !ok {
 		return 0, false
 	}
-	b := binary.LittleEndian.AppendUint32(c.b, uint32(id))
-	b = append(append(append(b, lengths[:n]...), text...), more...)
+	b := append(append(append(c.b, lengths[:n]...), text...), more...)
 	c.b = append(b, make([]byte, whole(len(b))-len(b))...)
 	return r, true
 }
@@ -106,7 +105,7 @@ func (t *texts) reserve(size int) (ref, *chunk, bool) {
 func (t *texts) remove(r ref) {
 	b := t.at(r)
 	size := read(b).size
-	binary.LittleEndian.PutUint32(b, uint32(gone))
+	b[0] |= gone
 	i := int(r / places)
 	t.chunks[i].dead += size
 	t.dead += size
@@ -129,9 +128,9 @@ func (t *texts) leftover(i int) {
 	}
 }
 
-// tidy moves what is left of the chunk with the most dead bytes to the tail, if too much of all is dead. It tells where entries
+// tidy moves what is left of the chunk with the most dead bytes to the tail, if too much of all is dead. It tells where records
 // have come to.
-func (t *texts) tidy(moved func(ID, ref)) {
+func (t *texts) tidy(moved func(text []byte, from, to ref)) {
 	if t.dead <= t.room/3+chunkLen {
 		return
 	}
@@ -147,14 +146,15 @@ func (t *texts) tidy(moved func(ID, ref)) {
 	old := t.chunks[worst].b
 	for at := 0; at < len(old); {
 		k := read(old[at:])
-		if k.id != gone {
+		if !k.gone {
 			to, c, ok := t.reserve(k.size)
 			if !ok {
 				return
 			}
 			c.b = append(c.b, old[at:at+k.size]...)
-			moved(k.id, to)
-			t.remove(ref(worst*places + at/grain))
+			from := ref(worst*places + at/grain)
+			moved(k.text, from, to)
+			t.remove(from)
 		}
 		at += k.size
 	}
