@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -67,5 +68,22 @@ func TestBareStreamsAreLikeTheServers(t *testing.T) {
 				t.Errorf("%s in %s: got %v, %v, want one subject", wid, name, info.State.Subjects, err)
 			}
 		}
+	}
+}
+
+// What is beyond counts from when each server was empty, and a line with it comes back as it was printed.
+func TestBeyondIsForEachWorkflow(t *testing.T) {
+	m := memory{RSS: 700, BareRSS: 400, Live: 500, BareLive: 300}
+	m.compare(10, 50, 30)
+	if m.Beyond != 28 || m.BeyondLive != 20 {
+		t.Errorf("got %v bytes beyond, %v alive; want 28, 20", m.Beyond, m.BeyondLive)
+	}
+	line, err := json.Marshal(point{At: 10, memory: m, Rested: &m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got point
+	if err := json.Unmarshal(line, &got); err != nil || got.memory != m || got.Rested == nil || *got.Rested != m {
+		t.Errorf("got %+v, %v from %s", got, err, line)
 	}
 }
