@@ -298,10 +298,7 @@ func tablePoints(out io.Writer, points []*point) error {
 	}
 	for _, p := range points {
 		fmt.Fprintf(w, "%s\t%d", p.Curve, p.At)
-		rested := 0.0
-		if p.Rested != nil {
-			rested = p.Rested.Beyond
-		}
+		rested := cmp.Or(p.Rested, &memory{}).Beyond
 		for _, v := range []float64{p.PerSecond, p.OfNew, p.CPUMillis, p.NewCPU, p.P50, p.NewP50, p.P99, p.Moved, p.Starts, float64(p.RSS), float64(p.BareRSS), p.Beyond, p.BeyondLive, rested} {
 			fmt.Fprint(w, "\t", cell(v))
 		}

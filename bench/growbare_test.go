@@ -53,9 +53,10 @@ func TestBareStreamsAreLikeTheServers(t *testing.T) {
 			}
 		}
 	}
-	for wid, p := range map[string]int{"idle-0": subject.Partition("idle-0", partitions), "idle-299": subject.Partition("idle-299", partitions)} {
+	for _, wid := range []string{"idle-0", "idle-299"} {
+		p := subject.Partition(wid, partitions)
 		for _, name := range []string{namespace.StreamHistory(p), namespace.StreamAlarms(p)} {
-			s, err := js.Stream(t.Context(), "bare"+name[len("drover"):])
+			s, err := js.Stream(t.Context(), bareConfig(&jetstream.StreamConfig{Name: name}).Name)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,7 +45,10 @@ func (g *grower) open(ctx context.Context, curve, kind string, at []int) (err er
 	}()
 	for n, i := 0, 0; i < len(at); i++ {
 		p := g.point(curve, at[i], g.o.partitions)
-		w, err := b.deepen(ctx, p, kind, n, i == len(at)-1)
+		if i == len(at)-1 {
+			p.Rested = &memory{}
+		}
+		w, err := b.deepen(ctx, p, kind, n)
 		if err != nil {
 			return fmt.Errorf("%d workflows: %w", at[i], err)
 		}
@@ -60,7 +63,7 @@ func (g *grower) open(ctx context.Context, curve, kind string, at []int) (err er
 }
 
 // deepen starts workflows until there are as many as the point says, and looks at the server once all wait.
-func (b *bench) deepen(ctx context.Context, p *point, kind string, have int, last bool) (world, error) {
+func (b *bench) deepen(ctx context.Context, p *point, kind string, have int) (world, error) {
 	began := time.Now()
 	if err := b.fill(ctx, kind, have, p.At); err != nil {
 		return nil, err
@@ -77,9 +80,8 @@ func (b *bench) deepen(ctx context.Context, p *point, kind string, have int, las
 	if p.Live, err = b.live(); err != nil {
 		return nil, err
 	}
-	if last {
-		p.Rested = &memory{}
-		if p.Rested.RSS, p.Rested.Live, err = b.restedMemory(ctx, restAsleep); err != nil {
+	if p.Rested != nil {
+		if p.Rested.RSS, p.Rested.Live, err = b.restedMemory(ctx); err != nil {
 			return nil, err
 		}
 	}

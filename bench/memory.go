@@ -39,9 +39,9 @@ func (b *bench) readMemory() (rss, live int64, err error) {
 	return u.rss, live, err
 }
 
-// restedMemory reads it behind a long rest, of which a part is over, for a while: its medians.
-func (b *bench) restedMemory(ctx context.Context, over time.Duration) (rss, live int64, err error) {
-	if err := sleep(ctx, longRest-over); err != nil {
+// restedMemory reads it behind a long rest, of which restAsleep is over, for a while: its medians.
+func (b *bench) restedMemory(ctx context.Context) (rss, live int64, err error) {
+	if err := sleep(ctx, longRest-restAsleep); err != nil {
 		return 0, 0, err
 	}
 	var all, alive []float64

@@ -6,7 +6,6 @@ package timers
 type fences struct {
 	all     []uint64 // by number, less one
 	numbers map[uint64]uint64
-	last    uint64 // the number that was asked for last: mostly that of the next, too
 }
 
 // mostFences is how many numbers there are above the sequence of an alarm.
@@ -14,19 +13,16 @@ const mostFences = 1<<(64-seqBits) - 1
 
 // number is that of a fence.
 func (f *fences) number(fence uint64) uint64 {
-	if fence == f.of(f.last) {
-		return f.last
-	}
 	n, known := f.numbers[fence]
-	if !known && fence != 0 && len(f.all) < mostFences {
-		f.all = append(f.all, fence)
-		n = uint64(len(f.all))
-		if f.numbers == nil {
-			f.numbers = map[uint64]uint64{}
-		}
-		f.numbers[fence] = n
+	if known || fence == 0 || len(f.all) == mostFences {
+		return n
 	}
-	f.last = n
+	if f.numbers == nil {
+		f.numbers = map[uint64]uint64{}
+	}
+	f.all = append(f.all, fence)
+	n = uint64(len(f.all))
+	f.numbers[fence] = n
 	return n
 }
 

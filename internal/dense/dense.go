@@ -97,7 +97,7 @@ func (m *Map[V]) Delete(id ID) {
 	m.texts.tidy(m.moved)
 }
 
-// moved notes where the record of an entry has come to.
+// moved notes where the record of an entry has come to. There is one: what is not gone has its entry in the index.
 func (m *Map[V]) moved(text []byte, from, to ref) {
 	id, _ := m.index.find(maphash.Bytes(m.seed, text), func(id ID) bool { return m.blocks.ref(id) == from })
 	m.blocks.set(id, to)
