@@ -214,6 +214,9 @@ func validateStart(q *schemas.StartRequest) *schemas.Error {
 			return bad("activityDefaults.list", err)
 		}
 	}
+	if err := q.ValidateLimits(); err != nil {
+		return err
+	}
 	if len(q.TagList) > schemas.MaxTags {
 		return schemas.Errorf(schemas.CodeInvalid, "tagList: %d tags; want at most %d", len(q.TagList), schemas.MaxTags).InField("tagList")
 	}

@@ -303,21 +303,6 @@ func invalidType(field, format string, args ...any) *Error {
 	return Errorf(CodeInvalid, field+": "+format, args...).InField(field)
 }
 
-// namedLimit is a duration and its field.
-type namedLimit struct {
-	field string
-	value Duration
-}
-
-func validateLimits(prefix string, all ...namedLimit) *Error {
-	for _, l := range all {
-		if l.value < 0 && l.value != Unlimited {
-			return invalidType(prefix+l.field, "it is negative; want seconds, or NONE for no limit")
-		}
-	}
-	return nil
-}
-
 func (d *WorkflowTypeDefaults) validate() *Error {
 	switch d.ChildPolicy {
 	case "", ChildTerminate, ChildRequestCancel, ChildAbandon:
@@ -359,7 +344,7 @@ func (r *RetryPolicy) validate(prefix string) *Error {
 			return Errorf(CodeInvalid, "%v", err).InField(prefix + "nonRetryable")
 		}
 	}
-	return validateLimits(prefix, namedLimit{"initialInterval", r.InitialInterval}, namedLimit{"maximumInterval", r.MaximumInterval})
+	return r.validateLimits(prefix)
 }
 
 const (
@@ -373,7 +358,5 @@ func validateActivity(prefix string, d *ActivityDefaults) *Error {
 			return Errorf(CodeInvalid, "%v", err).InField(prefix + "list")
 		}
 	}
-	return validateLimits(prefix, namedLimit{"scheduleToStartTimeout", d.ScheduleToStartTimeout},
-		namedLimit{"startToCloseTimeout", d.StartToCloseTimeout}, namedLimit{"scheduleToCloseTimeout", d.ScheduleToCloseTimeout},
-		namedLimit{"heartbeatTimeout", d.HeartbeatTimeout})
+	return d.validateLimits(prefix)
 }

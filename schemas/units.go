@@ -35,9 +35,6 @@ func (d Duration) String() string {
 	}
 }
 
-// maxSeconds is the longest duration that JSON may name: 146 years.
-const maxSeconds = math.MaxInt64 / float64(time.Second) / 2
-
 // MarshalJSON implements [json.Marshaler]. It is exact: a float would lose nanoseconds from 104 days on.
 func (d Duration) MarshalJSON() ([]byte, error) { return d.appendJSON(nil), nil }
 
@@ -56,7 +53,8 @@ func (d Duration) appendJSON(b []byte) []byte {
 	return b
 }
 
-// UnmarshalJSON implements [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler]. It takes every number that MarshalJSON writes, also those that are no limit, since what was
+// taken as msgpack must be shown: what is asked for is judged by itself, as by [StartRequest.ValidateLimits].
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	if bytes.Equal(b, []byte("null")) {
 		return nil
@@ -73,7 +71,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 		ok = d.parseText(s)
 	}
 	if !ok && !d.parseSeconds(s) {
-		return fmt.Errorf("duration %s: want seconds (90, 0.5) up to 146 years, a text such as \"1m30s\", or \"NONE\"", b)
+		return fmt.Errorf("duration %s: want seconds (90, 0.5) up to 292 years, a text such as \"1m30s\", or \"NONE\"", b)
 	}
 	return nil
 }
@@ -108,17 +106,21 @@ func (d *Duration) parseText(s string) bool {
 // parseSeconds reads plain decimals exactly and any other form of a number to the precision of a float.
 func (d *Duration) parseSeconds(s string) bool {
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(f) || f < 0 || f >= maxSeconds {
+	if err != nil || math.IsNaN(f) {
 		return false
 	}
-	*d = Duration(math.Round(f * float64(time.Second)))
 	whole, frac, _ := strings.Cut(s, ".")
-	if len(frac) > 9 {
-		return true
+	if len(frac) <= 9 {
+		if n, err := strconv.ParseInt(whole+frac+"000000000"[len(frac):], 10, 64); err == nil {
+			*d = Duration(n)
+			return true
+		}
 	}
-	if n, err := strconv.ParseInt(whole+frac+"000000000"[len(frac):], 10, 64); err == nil {
-		*d = Duration(n)
+	f = math.Round(f * float64(time.Second))
+	if math.Abs(f) >= math.MaxInt64 {
+		return false
 	}
+	*d = Duration(f)
 	return true
 }
 
@@ -141,8 +143,13 @@ func (ts Timestamp) Time() time.Time {
 	return time.Unix(0, int64(ts)).UTC()
 }
 
-// Add returns the instant d later.
-func (ts Timestamp) Add(d Duration) Timestamp { return ts + Timestamp(d) }
+// Add returns the instant d later, or the last one there is if no Timestamp can hold that: one that wrapped around would be over at once.
+func (ts Timestamp) Add(d Duration) Timestamp {
+	if d > 0 && ts > math.MaxInt64-Timestamp(d) {
+		return math.MaxInt64
+	}
+	return ts + Timestamp(d)
+}
 
 // Sub returns the span from u to ts.
 func (ts Timestamp) Sub(u Timestamp) time.Duration { return time.Duration(ts - u) }

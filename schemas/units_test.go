@@ -38,6 +38,9 @@ func TestDurationJSON(t *testing.T) {
 		{`"1.5h"`, 5400 * sec, `5400`},
 		{`"100ms"`, sec / 10, `0.1`},
 		{`"0"`, 0, `0`},
+		{`-5`, -5 * sec, ""},
+		{`-0.5`, -sec / 2, ""},
+		{`4611686019`, 4611686019 * sec, ""},
 	} {
 		t.Run(tt.json, func(t *testing.T) {
 			var got schemas.Duration
@@ -64,7 +67,7 @@ func TestDurationJSON(t *testing.T) {
 // Whatever is no duration must not pass as 0, which means "take the default".
 func TestDurationJSONRefuses(t *testing.T) {
 	for _, in := range []string{
-		`-1`, `-0.5`, `"-5"`, `"-1s"`, `"-1ns"`, `"NaN"`, `"Inf"`, `"-Inf"`, `"1e400"`, `"1e30"`, `1e30`, `4611686019`, `"4611686019"`, `""`, `" 5"`,
+		`"-1s"`, `"-1ns"`, `"NaN"`, `"Inf"`, `"-Inf"`, `"1e400"`, `"1e30"`, `1e30`, `-1e30`, `9223372036.854775808`, `9223372037`, `"9223372037"`, `-9223372037`, `9.223372036854775808e9`, `""`, `" 5"`,
 		`"soon"`, `"none"`, `"5 s"`, `true`, `[]`, `{}`, `"1d"`,
 	} {
 		t.Run(in, func(t *testing.T) {
@@ -83,7 +86,7 @@ func TestDurationJSONRefuses(t *testing.T) {
 func TestDurationJSONRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := schemas.Duration(rapid.OneOf(
-			rapid.Int64Range(0, 4611686018*int64(time.Second)), rapid.Int64Range(0, 1e10), rapid.Just(int64(schemas.Unlimited)),
+			rapid.Int64(), rapid.Int64Range(0, 1e10), rapid.SampledFrom([]int64{int64(schemas.Unlimited), math.MinInt64, math.MaxInt64}),
 		).Draw(t, "d"))
 		b, err := json.Marshal(want)
 		if err != nil {
@@ -109,6 +112,19 @@ func TestDurationJSONIsAlwaysANumber(t *testing.T) {
 	}
 	if b, _ := json.Marshal(schemas.Duration(math.MinInt64)); string(b) != "-9223372036.854775808" {
 		t.Fatalf("got %s", b)
+	}
+}
+
+// An end that no Timestamp can hold is the last one there is; wrapped around it would be over already.
+func TestTimestampAddIsNeverEarlier(t *testing.T) {
+	now := schemas.At(time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC))
+	for d, want := range map[schemas.Duration]schemas.Timestamp{
+		0: now, 5: now + 5, -5: now - 5, math.MaxInt64: math.MaxInt64, math.MaxInt64 - schemas.Duration(now): math.MaxInt64,
+		math.MaxInt64 - schemas.Duration(now) - 1: math.MaxInt64 - 1, 1 << 62: now + 1<<62,
+	} {
+		if got := now.Add(d); got != want {
+			t.Errorf("%d: got %d, want %d", int64(d), int64(got), int64(want))
+		}
 	}
 }
 

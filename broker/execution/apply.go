@@ -157,7 +157,7 @@ func (s *State) applyActivity(e schemas.Event) {
 		}
 		act := &Activity{ScheduledID: e.ID, Scheduled: a, ScheduledBase: e.Time, Attempt: 1}
 		if a.StartDelay.Limited() {
-			act.NotBefore = later(e.Time, a.StartDelay)
+			act.NotBefore = e.Time.Add(a.StartDelay)
 		}
 		s.Activities[e.ID] = act
 		s.remember(a.ActivityID, e.ID)

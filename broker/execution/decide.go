@@ -121,6 +121,8 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateID("activityType", a.ActivityType).Error())
 	case schemas.ValidateName("list", ev.List) != nil:
 		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateName("list", ev.List).Error())
+	case a.ValidateLimits() != nil:
+		return refuse(schemas.CauseInvalidAttributes, a.ValidateLimits().Error())
 	case a.Retry != nil && !(a.Retry.BackoffCoefficient >= 0 && a.Retry.BackoffCoefficient <= maxBackoffCoefficient):
 		// NaN and infinity too: msgpack can say them and JSON cannot, so nobody could be shown the history, not even the
 		// run's decider.

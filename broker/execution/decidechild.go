@@ -53,6 +53,9 @@ func validateChild(a *schemas.StartChild) error {
 	if err := schemas.ValidateID("workflowType", a.WorkflowType); err != nil {
 		return err
 	}
+	if err := a.ValidateLimits(); err != nil {
+		return err
+	}
 	return validateRun(a.ActivityDefaults, a.ChildPolicy, a.TagList)
 }
 
@@ -138,6 +141,9 @@ func (st *step) continueAsNew(d schemas.Decision, a *schemas.ContinueAsNew, comp
 	version := cmp.Or(a.WorkflowTypeVersion, s.WorkflowTypeVersion)
 	if _, cause := st.c.Types.Workflow(s.WorkflowType, version); cause != "" {
 		return st.refuseClose(d, cause, typeDetails(schemas.WorkflowKind, s.WorkflowType, version), completed)
+	}
+	if err := a.ValidateLimits(); err != nil {
+		return st.refuseClose(d, schemas.CauseInvalidAttributes, err.Error(), completed)
 	}
 	if err := validateRun(a.ActivityDefaults, a.ChildPolicy, a.TagList); err != nil {
 		return st.refuseClose(d, schemas.CauseInvalidAttributes, err.Error(), completed)

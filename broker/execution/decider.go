@@ -30,7 +30,7 @@ func (s *State) WantsDecider(c *Config) (Wanted, bool) {
 	}
 	w := Wanted{StartedID: s.LastID + 1}
 	if d.Failures > 0 {
-		w.NotBefore = later(d.ScheduledBase, c.backoff(d.Failures))
+		w.NotBefore = d.ScheduledBase.Add(c.backoff(d.Failures))
 	}
 	return w, true
 }

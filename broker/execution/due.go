@@ -133,7 +133,7 @@ func (s *State) eachDue(c *Config, yield func(due)) {
 		return
 	}
 	if d := s.Start.ExecutionStartToCloseTimeout; d.Limited() {
-		yield(due{at: later(s.StartBase, d), kind: dueWorkflow, rank: 9, setBy: 1})
+		yield(due{at: s.StartBase.Add(d), kind: dueWorkflow, rank: 9, setBy: 1})
 	}
 	s.deciderDue(c, yield)
 	for _, a := range s.Activities {
@@ -148,7 +148,7 @@ func (s *State) deciderDue(c *Config, yield func(due)) {
 	d := &s.Decision
 	if d.Started != 0 {
 		if limit := s.deciderTimeout(c); limit.Limited() {
-			yield(due{at: later(d.StartedBase, limit), kind: dueDecider, id: d.Started, setBy: d.Started})
+			yield(due{at: d.StartedBase.Add(limit), kind: dueDecider, id: d.Started, setBy: d.Started})
 		}
 		return
 	}
@@ -156,7 +156,7 @@ func (s *State) deciderDue(c *Config, yield func(due)) {
 		return
 	}
 	if limit := s.Start.TaskScheduleToStartTimeout; limit.Limited() {
-		yield(due{at: later(later(d.ScheduledBase, c.backoff(d.Failures)), limit), kind: dueDecision, id: d.Scheduled, setBy: d.Scheduled})
+		yield(due{at: d.ScheduledBase.Add(c.backoff(d.Failures)).Add(limit), kind: dueDecision, id: d.Scheduled, setBy: d.Scheduled})
 	}
 }
 
@@ -165,7 +165,7 @@ func (a *Activity) eachDue(yield func(due)) {
 	d := due{kind: dueActivity, rank: 1, id: a.ScheduledID, activity: a, attempt: a.Attempt}
 	at := func(from schemas.Timestamp, limit schemas.Duration, setBy int64, timeout schemas.TimeoutType) {
 		if limit.Limited() {
-			d.at, d.setBy, d.timeout = later(from, limit), setBy, timeout
+			d.at, d.setBy, d.timeout = from.Add(limit), setBy, timeout
 			yield(d)
 		}
 	}
@@ -179,7 +179,7 @@ func (a *Activity) eachDue(yield func(due)) {
 		yield(d)
 	case a.Attempt == 1:
 		d.kind = dueUnstarted
-		at(later(a.ScheduledBase, max(o.StartDelay, 0)), o.ScheduleToStartTimeout, a.ScheduledID, schemas.TimeoutScheduleToStart)
+		at(a.ScheduledBase.Add(max(o.StartDelay, 0)), o.ScheduleToStartTimeout, a.ScheduledID, schemas.TimeoutScheduleToStart)
 	}
 }
 

@@ -152,6 +152,8 @@ func (st *step) lockCause(a *schemas.AcquireLock, held *Lock) (cause schemas.Cau
 		return schemas.CauseInvalidAttributes, err.Error()
 	case a.Limit < 0 || a.Limit > schemas.MaxLockLimit:
 		return schemas.CauseInvalidAttributes, fmt.Sprintf("limit: want a number from 0 to %d, where 0 means 1", schemas.MaxLockLimit)
+	case a.ValidateLimits() != nil:
+		return schemas.CauseInvalidAttributes, a.ValidateLimits().Error()
 	case held == nil && st.retentionDisabled():
 		return schemas.CauseInvalidAttributes, "the retention of the run is disabled, and nobody would know of the lock when it is purged: write retention 0 instead"
 	case held != nil && held.Waits():

@@ -253,8 +253,8 @@ func (st *step) retry(act *Activity, reason string, details schemas.Payload) boo
 	if p == nil || act.CancelRequested != 0 || p.MaximumAttempts > 0 && act.Attempt >= p.MaximumAttempts || slices.Contains(p.NonRetryable, reason) {
 		return false
 	}
-	next := later(max(st.now, st.LastTime), interval(p, act.Attempt))
-	if d := act.Scheduled.ScheduleToCloseTimeout; d.Limited() && next >= later(act.ScheduledBase, d) {
+	next := max(st.now, st.LastTime).Add(interval(p, act.Attempt))
+	if d := act.Scheduled.ScheduleToCloseTimeout; d.Limited() && next >= act.ScheduledBase.Add(d) {
 		return false
 	}
 	st.emit(&schemas.ActivityRetryScheduled{

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/droverhq/drover/schemas"
@@ -125,16 +124,7 @@ type Timer struct {
 }
 
 // Due is when the timer expires.
-func (t Timer) Due() schemas.Timestamp { return later(t.Base, t.After) }
-
-// later is t + d. A sum that no Timestamp can hold is the last instant there is, for one that wrapped around would be due
-// at once.
-func later(t schemas.Timestamp, d schemas.Duration) schemas.Timestamp {
-	if d > 0 && t > math.MaxInt64-schemas.Timestamp(d) {
-		return math.MaxInt64
-	}
-	return t.Add(d)
-}
+func (t Timer) Due() schemas.Timestamp { return t.Base.Add(t.After) }
 
 // rememberedSignals and rememberedRequests bound SignalIDs and RequestIDs: a repeat comes from a sender that got no answer,
 // so it comes soon.
@@ -243,7 +233,7 @@ func (s *State) Rebase(first int64, at schemas.Timestamp) {
 		if a.ScheduledID >= first {
 			a.ScheduledBase = at
 			if a.NotBefore != 0 && a.Attempt == 1 { // the start delay; a retry names its instant in its event
-				a.NotBefore = later(at, a.Scheduled.StartDelay)
+				a.NotBefore = at.Add(a.Scheduled.StartDelay)
 			}
 		}
 		if a.Started >= first {

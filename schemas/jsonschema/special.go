@@ -33,12 +33,12 @@ func (g *generator) payload() (object, error) {
 	}, nil
 }
 
-// duration is seconds or a text. The longest is that of the decoder, 146 years.
+// duration is seconds or a text. The longest is that of the decoder, 292 years. The decoder takes negative ones as well, which nobody should write.
 func (g *generator) duration() object {
 	return object{
 		"description": Doc(g.source, reflect.TypeFor[schemas.Duration]()),
 		"anyOf": []any{
-			object{"type": "number", "minimum": 0, "exclusiveMaximum": 4611686018},
+			object{"type": "number", "minimum": 0, "maximum": 9223372036},
 			object{"type": "string", "pattern": `^(NONE|\+?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`},
 		},
 	}

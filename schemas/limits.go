@@ -1,0 +1,66 @@
+package schemas
+
+// namedLimit is a duration that somebody asks for, and its field.
+type namedLimit struct {
+	field string
+	value Duration
+}
+
+// validateLimits checks that none of the limits is negative but [Unlimited]. Any other is good, the longest too: [Timestamp.Add] does not
+// wrap around.
+func validateLimits(prefix string, all ...namedLimit) *Error {
+	for _, l := range all {
+		if l.value < 0 && l.value != Unlimited {
+			return invalidType(prefix+l.field, "it is negative; want seconds, or NONE for no limit")
+		}
+	}
+	return nil
+}
+
+// ValidateLimits checks the durations of the request, those of the defaults of its activities included. The error names the field.
+func (q *StartRequest) ValidateLimits() *Error {
+	return validateRun(q.ActivityDefaults, namedLimit{"executionStartToCloseTimeout", q.ExecutionStartToCloseTimeout},
+		namedLimit{"taskStartToCloseTimeout", q.TaskStartToCloseTimeout}, namedLimit{"taskScheduleToStartTimeout", q.TaskScheduleToStartTimeout})
+}
+
+// ValidateLimits checks the durations of the decision, as [StartRequest.ValidateLimits] does.
+func (a *StartChild) ValidateLimits() *Error {
+	return validateRun(a.ActivityDefaults, namedLimit{"executionStartToCloseTimeout", a.ExecutionStartToCloseTimeout},
+		namedLimit{"taskStartToCloseTimeout", a.TaskStartToCloseTimeout})
+}
+
+// ValidateLimits checks the durations of the decision, as [StartRequest.ValidateLimits] does.
+func (a *ContinueAsNew) ValidateLimits() *Error {
+	return validateRun(a.ActivityDefaults, namedLimit{"executionStartToCloseTimeout", a.ExecutionStartToCloseTimeout},
+		namedLimit{"taskStartToCloseTimeout", a.TaskStartToCloseTimeout})
+}
+
+func validateRun(d *ActivityDefaults, limits ...namedLimit) *Error {
+	if err := validateLimits("", limits...); err != nil || d == nil {
+		return err
+	}
+	return d.validateLimits("activityDefaults.")
+}
+
+// ValidateLimits checks the durations of the decision, those of its retries included. The error names the field.
+func (a *ScheduleActivity) ValidateLimits() *Error {
+	err := validateLimits("", namedLimit{"scheduleToStartTimeout", a.ScheduleToStartTimeout}, namedLimit{"startToCloseTimeout", a.StartToCloseTimeout},
+		namedLimit{"scheduleToCloseTimeout", a.ScheduleToCloseTimeout}, namedLimit{"heartbeatTimeout", a.HeartbeatTimeout},
+		namedLimit{"startDelay", a.StartDelay})
+	if err != nil || a.Retry == nil {
+		return err
+	}
+	return a.Retry.validateLimits("retry.")
+}
+
+// ValidateLimits checks the lease. The error names the field.
+func (a *AcquireLock) ValidateLimits() *Error { return validateLimits("", namedLimit{"lease", a.Lease}) }
+
+func (d *ActivityDefaults) validateLimits(prefix string) *Error {
+	return validateLimits(prefix, namedLimit{"scheduleToStartTimeout", d.ScheduleToStartTimeout}, namedLimit{"startToCloseTimeout", d.StartToCloseTimeout},
+		namedLimit{"scheduleToCloseTimeout", d.ScheduleToCloseTimeout}, namedLimit{"heartbeatTimeout", d.HeartbeatTimeout})
+}
+
+func (r *RetryPolicy) validateLimits(prefix string) *Error {
+	return validateLimits(prefix, namedLimit{"initialInterval", r.InitialInterval}, namedLimit{"maximumInterval", r.MaximumInterval})
+}
