@@ -70,7 +70,7 @@ func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
 	if a.beats.gone() { // also when the context had ended before, for another reason
 		cause = ErrGone
 	}
-	v, returned = judge(cause, result, err), true
+	v, returned = a.judge(cause, result, err), true
 }
 
 // limit gives how long the attempt may take from now on, and the cause of its end; a nil cause means that there is no
@@ -91,9 +91,7 @@ func (s *spell) limit(t *schemas.ActivityTask, now time.Time) (limit time.Durati
 func (a *attempt) call(ctx context.Context, h handler) (result schemas.Payload, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			stack := fmt.Sprintf("%v\n\n%s", p, debug.Stack())
-			err = &Failure{Reason: ReasonPanic, Details: schemas.Text(bound(stack, maxDetails))}
-			a.log().WithField("err", p).Error("an activity panicked")
+			err = a.panicked(p)
 		}
 	}()
 	in, err := a.input(ctx)
@@ -101,6 +99,24 @@ func (a *attempt) call(ctx context.Context, h handler) (result schemas.Payload, 
 		return nil, err
 	}
 	return h(ctx, in)
+}
+
+// panicked is the failure of a function that panicked, on the goroutine that did.
+func (a *attempt) panicked(value any) *Failure {
+	text := fmt.Sprint(value) // survives an Error or String method that panics, which formatters of a log need not
+	a.log().WithField("err", text).Error("an activity panicked")
+	return &Failure{Reason: ReasonPanic, Details: schemas.Text(bound(fmt.Sprintf("%s\n\n%s", text, debug.Stack()), maxDetails))}
+}
+
+// judge is [judge] for errors of any make. Their methods are the function's own code, and a nil pointer of an error type is returned easily:
+// a panic in them is one of the function.
+func (a *attempt) judge(cause error, result schemas.Payload, err error) (v verdict) {
+	defer func() {
+		if p := recover(); p != nil {
+			v = verdict{report: failed(a.panicked(p))}
+		}
+	}()
+	return judge(cause, result, err)
 }
 
 // judge decides what becomes of an attempt, from the cause that ended its context, if any, and what the function

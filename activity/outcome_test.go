@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/schemas"
@@ -47,6 +49,14 @@ func TestQuickWorkIsReportedInOneMessage(t *testing.T) {
 	})
 }
 
+// nilPointer begins what is told of an error that is a nil pointer: the classical mistake must not cost the whole process.
+const nilPointer = "runtime error: invalid memory address or nil pointer dereference\n\ngoroutine "
+
+// broken is an error whose method panics on nil.
+type broken struct{ text string }
+
+func (b *broken) Error() string { return b.text }
+
 func TestOutcomes(t *testing.T) {
 	boom := errors.New("boom")
 	long := strings.Repeat("é", 300)
@@ -73,6 +83,10 @@ func TestOutcomes(t *testing.T) {
 		{name: "long error", fn: func(context.Context, charge) (any, error) { return nil, errors.New(long) }, kind: schemas.ReportFailed, reason: strings.Repeat("é", 128), details: long},
 		{name: "empty error", fn: func(context.Context, charge) (any, error) { return nil, errors.New("") }, kind: schemas.ReportFailed, reason: "*errors.errorString"},
 		{name: "panic", fn: func(context.Context, charge) (any, error) { panic("ouch") }, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: "ouch\n\ngoroutine "},
+		{name: "panic with an error that panics", fn: func(context.Context, charge) (any, error) { panic((*broken)(nil)) }, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: "<nil>\n\ngoroutine "},
+		{name: "nil pointer in an error", fn: func(context.Context, charge) (any, error) { return nil, (*broken)(nil) }, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: nilPointer},
+		{name: "nil pointer in an error that is unwrapped", fn: func(context.Context, charge) (any, error) { return nil, (*fs.PathError)(nil) }, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: nilPointer},
+		{name: "nil failure", fn: func(context.Context, charge) (any, error) { return nil, fmt.Errorf("charge: %w", (*activity.Failure)(nil)) }, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: nilPointer},
 		{name: "end of the goroutine", fn: func(context.Context, charge) (any, error) { runtime.Goexit(); return nil, nil }, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: "the function ended"},
 		{name: "bad input: body", input: `{"cents":"many"}`, fn: func(context.Context, charge) (any, error) { return nil, nil }, kind: schemas.ReportFailed, reason: activity.ReasonBadInput, details: "payload is not the expected JSON"},
 		{name: "result that JSON does not know", fn: func(context.Context, charge) (any, error) { return make(chan int), nil }, kind: schemas.ReportFailed, reason: activity.ReasonBadResult, details: "payload"},
@@ -85,6 +99,7 @@ func TestOutcomes(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
 				r.takePayloads(300 << 10)
+				r.logger.SetFormatter(&logrus.JSONFormatter{}) // as under drover --json: it calls the methods of what it logs
 				w := r.worker()
 				activity.Register(w, "work", tc.fn)
 				r.start(w)

@@ -92,7 +92,7 @@ func (s *shift) begin(a *ask) (*outcome, error) {
 	return &outcome{s: s, a: a, t: t, began: time.Now()}, nil
 }
 
-// decide completes the window and calls the decider. A panic is an error.
+// decide completes the window and calls the decider. A panic is an error, and its errors are [sound].
 func decide(ctx context.Context, d Decider, t *Task) (decisions []schemas.Decision, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -102,7 +102,20 @@ func decide(ctx context.Context, d Decider, t *Task) (decisions []schemas.Decisi
 	if err := t.fillWindow(ctx); err != nil {
 		return nil, err
 	}
-	return d.Decide(ctx, t)
+	decisions, err = d.Decide(ctx, t)
+	return decisions, sound(err)
+}
+
+// sound returns err, or one that says what is wrong with it if it cannot be asked what it is: the methods of an error are the decider's own
+// code, and a nil pointer of an error type is returned easily. What [fmt] prints of it is safe always.
+func sound(err error) (safe error) {
+	defer func() {
+		if p := recover(); p != nil {
+			safe = fmt.Errorf("the decider returned a %T whose methods panic: %v", err, p)
+		}
+	}()
+	_, _ = kindOf(err)
+	return err
 }
 
 // limit returns when a Decide that begins now must end, and the cause with which it then does. The zero time is no

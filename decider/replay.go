@@ -50,7 +50,7 @@ func (s *shift) question(work context.Context, a *ask, t *Task) {
 	}
 }
 
-// replay calls the decider. A panic is an error.
+// replay calls the decider. A panic is an error, and its errors are [sound].
 func replay(ctx context.Context, d Decider, t *Task) (answer *schemas.ReplayAnswer, err error) {
 	r, ok := d.(Replayer)
 	if !ok {
@@ -64,7 +64,7 @@ func replay(ctx context.Context, d Decider, t *Task) (answer *schemas.ReplayAnsw
 	if answer, err = r.Replay(ctx, t, *t.task.Replay); err == nil && answer == nil {
 		err = errors.New("the decider gave no answer about a replay")
 	}
-	return answer, err
+	return answer, sound(err)
 }
 
 // plainReplay is the answer for deciders that keep no replay points.

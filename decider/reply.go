@@ -87,22 +87,33 @@ func (o *outcome) fail(work context.Context, err error) {
 	if !o.done.CompareAndSwap(false, true) {
 		return
 	}
+	switch as, cause := kindOf(err); as {
+	case OutcomeLate:
+		o.log(err).Warn("no decision in time, the broker will ask again")
+		o.observe(OutcomeLate, 0, err)
+	case OutcomeTimedOut:
+		o.refuse(work, as, cause, fmt.Errorf("%w (%v)", err, o.s.opts.Timeout))
+	default:
+		o.refuse(work, as, cause, err)
+	}
+}
+
+// kindOf says what an error is for whoever observes the worker, and for the broker.
+func kindOf(err error) (Outcome, schemas.Cause) {
 	var panicked *panicError
 	switch {
 	case errors.Is(err, ErrDeadline):
-		o.log(err).Warn("no decision in time, the broker will ask again")
-		o.observe(OutcomeLate, 0, err)
+		return OutcomeLate, schemas.CauseDeciderError
 	case errors.As(err, &panicked):
-		o.refuse(work, OutcomePanicked, schemas.CauseDeciderPanic, err)
+		return OutcomePanicked, schemas.CauseDeciderPanic
 	case errors.Is(err, ErrTimeout):
-		o.refuse(work, OutcomeTimedOut, schemas.CauseDeciderError, fmt.Errorf("%w (%v)", err, o.s.opts.Timeout))
+		return OutcomeTimedOut, schemas.CauseDeciderError
 	case errors.Is(err, ErrStopped):
-		o.refuse(work, OutcomeStopped, schemas.CauseDeciderError, err)
+		return OutcomeStopped, schemas.CauseDeciderError
 	case errors.Is(err, &schemas.Error{Code: schemas.CodeTooLarge}):
-		o.refuse(work, OutcomeFailed, schemas.CauseDecisionTooLarge, err)
-	default:
-		o.refuse(work, OutcomeFailed, schemas.CauseDeciderError, err)
+		return OutcomeFailed, schemas.CauseDecisionTooLarge
 	}
+	return OutcomeFailed, schemas.CauseDeciderError
 }
 
 func (o *outcome) refuse(work context.Context, as Outcome, cause schemas.Cause, err error) {

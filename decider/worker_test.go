@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"slices"
 	"strings"
@@ -175,6 +176,10 @@ var failures = map[string]struct {
 	"error that panics": {
 		func(context.Context, *decider.Task) ([]schemas.Decision, error) { return nil, (*rotten)(nil) },
 		schemas.CauseDeciderError, "<nil>", "",
+	},
+	"error that panics when it is unwrapped": { // a nil pointer in an error, the classical mistake
+		func(context.Context, *decider.Task) ([]schemas.Decision, error) { return nil, (*fs.PathError)(nil) },
+		schemas.CauseDeciderError, "the decider returned a *fs.PathError whose methods panic: runtime error: invalid memory address or nil pointer dereference", "",
 	},
 	"attributes that panic": {
 		func(context.Context, *decider.Task) ([]schemas.Decision, error) {

@@ -54,7 +54,9 @@ func (a *ScheduleActivity) ValidateLimits() *Error {
 }
 
 // ValidateLimits checks the lease. The error names the field.
-func (a *AcquireLock) ValidateLimits() *Error { return validateLimits("", namedLimit{"lease", a.Lease}) }
+func (a *AcquireLock) ValidateLimits() *Error {
+	return validateLimits("", namedLimit{"lease", a.Lease})
+}
 
 func (d *ActivityDefaults) validateLimits(prefix string) *Error {
 	return validateLimits(prefix, namedLimit{"scheduleToStartTimeout", d.ScheduleToStartTimeout}, namedLimit{"startToCloseTimeout", d.StartToCloseTimeout},

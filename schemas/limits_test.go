@@ -9,7 +9,9 @@ import (
 
 // Each duration that somebody may ask for is judged, and named as it is in JSON.
 func TestLimitsNameTheirField(t *testing.T) {
-	defaults := func(d schemas.Duration) *schemas.ActivityDefaults { return &schemas.ActivityDefaults{HeartbeatTimeout: d} }
+	defaults := func(d schemas.Duration) *schemas.ActivityDefaults {
+		return &schemas.ActivityDefaults{HeartbeatTimeout: d}
+	}
 	for _, tt := range []struct {
 		field string
 		check func(d schemas.Duration) *schemas.Error
@@ -44,7 +46,9 @@ func TestLimitsNameTheirField(t *testing.T) {
 		{"scheduleToCloseTimeout", func(d schemas.Duration) *schemas.Error {
 			return (&schemas.ScheduleActivity{ScheduleToCloseTimeout: d}).ValidateLimits()
 		}},
-		{"startDelay", func(d schemas.Duration) *schemas.Error { return (&schemas.ScheduleActivity{StartDelay: d}).ValidateLimits() }},
+		{"startDelay", func(d schemas.Duration) *schemas.Error {
+			return (&schemas.ScheduleActivity{StartDelay: d}).ValidateLimits()
+		}},
 		{"retry.initialInterval", func(d schemas.Duration) *schemas.Error {
 			return (&schemas.ScheduleActivity{Retry: &schemas.RetryPolicy{InitialInterval: d}}).ValidateLimits()
 		}},
