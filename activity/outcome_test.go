@@ -86,7 +86,9 @@ func TestOutcomes(t *testing.T) {
 		{name: "panic with an error that panics", fn: func(context.Context, charge) (any, error) { panic((*broken)(nil)) }, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: "<nil>\n\ngoroutine "},
 		{name: "nil pointer in an error", fn: func(context.Context, charge) (any, error) { return nil, (*broken)(nil) }, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: nilPointer},
 		{name: "nil pointer in an error that is unwrapped", fn: func(context.Context, charge) (any, error) { return nil, (*fs.PathError)(nil) }, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: nilPointer},
-		{name: "nil failure", fn: func(context.Context, charge) (any, error) { return nil, fmt.Errorf("charge: %w", (*activity.Failure)(nil)) }, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: nilPointer},
+		{name: "nil failure", fn: func(context.Context, charge) (any, error) {
+			return nil, fmt.Errorf("charge: %w", (*activity.Failure)(nil))
+		}, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: nilPointer},
 		{name: "end of the goroutine", fn: func(context.Context, charge) (any, error) { runtime.Goexit(); return nil, nil }, kind: schemas.ReportFailed, reason: activity.ReasonPanic, details: "the function ended"},
 		{name: "bad input: body", input: `{"cents":"many"}`, fn: func(context.Context, charge) (any, error) { return nil, nil }, kind: schemas.ReportFailed, reason: activity.ReasonBadInput, details: "payload is not the expected JSON"},
 		{name: "result that JSON does not know", fn: func(context.Context, charge) (any, error) { return make(chan int), nil }, kind: schemas.ReportFailed, reason: activity.ReasonBadResult, details: "payload"},
