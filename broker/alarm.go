@@ -13,7 +13,7 @@ import (
 type alarm struct {
 	due    schemas.Timestamp // armed for; 0 if nothing is known to be armed
 	seq    uint64            // of the armed message; 0 if unknown
-	busy   bool              // a publish is on its way
+	way    *sentAlarm        // a publish that is under way; nil: none
 	rung   uint64            // the highest sequence that has rung since then
 	queued bool              // will be looked at in a while
 	place  uint64            // in the line of those that are looked at once AlarmDelay is over; 0: in none
@@ -22,6 +22,12 @@ type alarm struct {
 	// strange: one may be armed that nothing is known of, by whoever had the run in memory before or by a publish that was
 	// not acknowledged.
 	strange bool
+}
+
+// sentAlarm is an alarm that is being published.
+type sentAlarm struct {
+	due     schemas.Timestamp
+	covered []*ticket // what waits for it
 }
 
 const (
@@ -51,7 +57,7 @@ func (p *partition) wantedAlarm(r *run) schemas.Timestamp {
 // cover releases what waits for the run to be safe: when it is closed or its alarm is armed early enough. Most runs end
 // before their alarm would be made durable, and so never cost one; until then the effects position waits.
 func (p *partition) cover(r *run) {
-	if r.alarm.busy || r.loading {
+	if r.alarm.way != nil || r.loading {
 		return
 	}
 	if !r.open() {
@@ -82,7 +88,7 @@ func (p *partition) cover(r *run) {
 
 // armNow arms what is still wanted when the delay is over.
 func (p *partition) armNow(r *run) {
-	if !r.open() || r.loading || r.alarm.busy {
+	if !r.open() || r.loading || r.alarm.way != nil {
 		p.mark(r)
 		return
 	}
@@ -109,13 +115,11 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 	post.ExpectLastSubjectSeq(p.desk.alarmHead, r.alarm.seq)
 	p.desk.alarm = schemas.Alarm{V: schemas.Version, Run: id, Due: due, Fence: p.fence}
 	err := schemas.MarshalTo(&p.desk.alarm, func(body []byte) error {
-		// Only what waits now is covered by this alarm.
-		covered := r.uncovered
-		r.uncovered = nil
-		r.alarm.busy = true
+		way := &sentAlarm{due: due, covered: r.uncovered} // only what waits now
+		r.uncovered, r.alarm.way = nil, way
 		p.sends++
 		p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), p.desk.alarmHead, body, func(a post.Ack) {
-			p.loop.post(func() { p.armed(r, id, due, covered, a) })
+			p.loop.post(func() { p.armed(r, id, way, a) })
 		})
 		return nil
 	})
@@ -125,18 +129,22 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 }
 
 // armed learns what has become of an alarm that was published for a run.
-func (p *partition) armed(r *run, id string, due schemas.Timestamp, covered []*ticket, a post.Ack) {
+func (p *partition) armed(r *run, id string, way *sentAlarm, a post.Ack) {
 	p.sends--
 	if a.Err == nil {
 		p.alarms = max(p.alarms, a.Seq)
 	}
 	if r.state.Run != id { // another run has begun since; this one is closed
 		p.dropStrange(r.wid, id)
-		release(covered)
+		release(way.covered)
+		return
+	}
+	if r.alarm.way != way { // its ring was here before
 		return
 	}
 	rung := r.alarm.rung
-	r.alarm.busy, r.alarm.rung = false, 0
+	r.alarm.way, r.alarm.rung = nil, 0
+	due, covered := way.due, way.covered
 	var other *post.SequenceError
 	switch {
 	case a.Err == nil && a.Seq <= rung: // its ring has overtaken its acknowledgement: nothing is armed
@@ -169,16 +177,21 @@ const (
 // rang: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox, or the worker's answer, is
 // kept until the run is covered again. The worker deletes the message as soon as the ring is stored. One that came straight
 // still stands there: the next alarm is published over it.
-func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket, way ringWay) {
+func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket, came ringWay) {
 	if !r.open() || ring.Run != r.state.Run {
 		return
 	}
-	if r.alarm.busy {
+	switch way := r.alarm.way; {
+	case way == nil:
+	case ring.Due == way.due && ring.Sequence > r.alarm.seq: // it is stored, whatever becomes of its acknowledgement
+		r.uncovered = append(r.uncovered, way.covered...)
+		r.alarm.way, r.alarm.rung, way.covered = nil, 0, nil
+	default:
 		r.alarm.rung = max(r.alarm.rung, ring.Sequence)
 	}
 	if ring.Sequence >= r.alarm.seq || r.alarm.seq == 0 || ring.Due == r.alarm.due {
-		r.alarm.due, r.alarm.seq, r.alarm.ringing = 0, 0, way == direct
-		if way == direct {
+		r.alarm.due, r.alarm.seq, r.alarm.ringing = 0, 0, came == direct
+		if came == direct {
 			r.alarm.seq = ring.Sequence
 		}
 	}
@@ -199,10 +212,10 @@ func (p *partition) dropAlarm(r *run) {
 	}
 	r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.ringing = 0, 0, false, false
 	switch {
+	case strange: // it may have replaced the one that is known
+		p.dropStrange(r.wid, r.state.Run)
 	case known != 0:
 		p.deleteAlarm(known)
-	case strange:
-		p.dropStrange(r.wid, r.state.Run)
 	}
 }
 
@@ -246,6 +259,9 @@ func (p *partition) eraseSome() {
 
 // eraseAgain waits for an answer, and for the server if need be.
 func (p *partition) eraseAgain(seq uint64) {
+	if !p.may() { // the sequence may be another message's by now
+		return
+	}
 	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, p.b.conn.DeleteMsg(ctx, p.b.ns.StreamAlarms(p.n), seq)
 	}, func(_ struct{}, err error) {

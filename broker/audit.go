@@ -93,7 +93,7 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 		return a
 	}
 	describeWaits(&a, r.state, p.b.config(), p.now())
-	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.busy || r.alarm.queued || r.continues() || p.locking(r) || p.stating(r)
+	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.way != nil || r.alarm.queued || r.continues() || p.locking(r) || p.stating(r)
 	if r.open() {
 		a.Due = p.wantedAlarm(r)
 	}
@@ -211,7 +211,7 @@ func (p *partition) repairRun(r *run) {
 		r.forlorn = false
 		delete(p.forlorn[r.state.Start.WorkflowType], r)
 	}
-	if !r.alarm.busy {
+	if r.alarm.way == nil {
 		r.alarm.due = 0 // what was armed may be gone; arming it again finds out
 	}
 	p.mark(r)

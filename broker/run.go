@@ -133,7 +133,7 @@ type run struct {
 
 // idle tells whether the run can be forgotten: the history has everything.
 func (r *run) idle() bool {
-	if r.loading || r.inflight != nil || r.ask != nil || r.forlorn || r.backingUp || r.alarm.busy || r.alarm.queued ||
+	if r.loading || r.inflight != nil || r.ask != nil || r.forlorn || r.backingUp || r.alarm.way != nil || r.alarm.queued ||
 		len(r.mailbox)+len(r.pending)+len(r.uncovered)+len(r.waiters)+len(r.offers) > 0 {
 		return false
 	}

@@ -65,8 +65,12 @@ func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
 		calls = append(calls, call{id: id, subject: s.prefix + nameText(s.book.alarms.Text(id)), seq: a.seq(), fence: s.book.fence(a), due: a.due})
 	}
 	s.held = s.flying >= most
-	if len(s.book.queue) == 0 || s.held {
+	switch {
+	case len(s.book.queue) == 0:
 		return calls, 0, false
+	case s.held: // until an outcome comes, or what waits for one no longer counts
+		wait, more = s.straight.stuckIn()
+		return calls, wait, more
 	}
 	return calls, time.Duration(s.book.at(0) - now.UnixNano()), true
 }

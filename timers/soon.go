@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/dense"
 	"github.com/droverhq/drover/schemas"
 )
@@ -61,7 +62,8 @@ func (s *spell) soon() *schemas.Rings {
 	q := &schemas.Rings{V: schemas.Version}
 	for _, id := range ids {
 		s.book.put(id, s.book.alarms.At(id).at())
-		if wid, _, ok := strings.Cut(string(s.book.alarms.Text(id)), "."); ok {
+		token, _, _ := strings.Cut(string(s.book.alarms.Text(id)), ".")
+		if wid, err := subject.ParseToken(token); err == nil {
 			q.Soon = append(q.Soon, wid)
 		}
 	}

@@ -102,3 +102,26 @@ func TestOwnerIsToldOfABurst(t *testing.T) { // P-15
 		})
 	}
 }
+
+// The hint names workflow ids (formats.md, Rings.soon), not what stands for them in subjects.
+func TestHintNamesWorkflowIDs(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		hints := r.hints()
+		r.owner(all)
+		w, _ := r.worker("n1")
+		r.start(w)
+		due := time.Now().Add(time.Minute)
+		var wids []string
+		for i := range 40 {
+			wid := fmt.Sprintf("order/%02d.eu", i)
+			wids = append(wids, wid)
+			r.armed(wid, due)
+		}
+		time.Sleep(2 * time.Minute)
+		h := <-hints
+		slices.Sort(h.wids)
+		if !slices.Equal(h.wids, wids) {
+			t.Errorf("the owner is told of %q..., want %q...", h.wids[:2], wids[:2])
+		}
+	})
+}

@@ -55,6 +55,17 @@ func (st *straight) most() int {
 	return min(most, mostStraight)
 }
 
+// stuckIn is how long it takes until the next ring in the owner's hand counts as stuck; ok is false if there is none. The caller holds mu.
+func (st *straight) stuckIn() (wait time.Duration, ok bool) {
+	now := time.Now()
+	for _, p := range st.peals {
+		if left := stuckAfter - now.Sub(p.sent); left >= 0 && (!ok || left < wait) {
+			wait, ok = left, true
+		}
+	}
+	return wait + time.Millisecond, ok // it is longer than stuckAfter then
+}
+
 // listen makes ready for the owner's answers.
 func (s *spell) listen() (hangUp func(), err error) {
 	s.straight = straight{prefix: s.conn.NATS().NewInbox() + ".", peals: make(map[uint64]*peal), window: newWindow()}

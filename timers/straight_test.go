@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -427,6 +428,41 @@ func TestWhatHasRungDoesNotStayForLong(t *testing.T) {
 		r.pending(n)
 		if got := s.deletions.Load(); got < n/2 {
 			t.Errorf("got %d deletions: this test wants alarms that no purge takes", got)
+		}
+	})
+}
+
+// Rings that are stuck for half a second do not count for the window (ADR 0032): what is due behind them rings then.
+func TestStuckRingsKeepNobodyFromRinging(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		var mu sync.Mutex
+		var at time.Time
+		set, _ := r.nearOwner(func(q *schemas.Rings) *schemas.RingsAnswer {
+			a := &schemas.RingsAnswer{V: schemas.Version}
+			for _, d := range q.Rings {
+				if strings.HasPrefix(d.WorkflowID, "good") {
+					mu.Lock()
+					at = time.Now()
+					mu.Unlock()
+					a.Done = append(a.Done, d.Sequence)
+				}
+			}
+			if len(a.Done) == 0 {
+				return nil
+			}
+			return a
+		})
+		r.start(r.workerOn(r.dial(), "n1", []func(*timers.Options){set}...))
+		due := time.Now().Add(time.Minute)
+		for i := range 64 {
+			r.armed(fmt.Sprint("bad", i), due)
+		}
+		r.armed("good", due.Add(100*time.Millisecond))
+		time.Sleep(2 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if late := at.Sub(due.Add(100 * time.Millisecond)); late > 450*time.Millisecond {
+			t.Errorf("the good one rang %v late, want 400 ms", late)
 		}
 	})
 }
