@@ -28,8 +28,13 @@ func (p *partition) drain(r *run) {
 	p.confirm(r)
 }
 
-// mark makes flush look at the run.
-func (p *partition) mark(r *run) { p.dirty = append(p.dirty, r) }
+// mark makes flush look at the run, which is in the memory until then.
+func (p *partition) mark(r *run) {
+	if !r.marked {
+		r.marked = true
+		p.dirty = append(p.dirty, r)
+	}
+}
 
 // step judges whether a message may happen to the run, and lets it.
 func (p *partition) step(r *run, e *envelope) {

@@ -148,6 +148,9 @@ func (p *partition) refusedAhead(f *offer, nobody bool) {
 		h.away = time.Now().Add(busyPause)
 	}
 	p.notedAhead(f.run, f.activity, false) // or it does not know the type
+	if f.meets() {
+		return
+	}
 	if f.wanted() && f.activity.Started == 0 && f.run.open() {
 		p.dispatchAnyone(f.run, f.activity, f.ticket, false, false)
 	}

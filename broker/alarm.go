@@ -26,6 +26,8 @@ type alarm struct {
 
 // sentAlarm is an alarm that is being published.
 type sentAlarm struct {
+	run     *run
+	id      string // of the run
 	due     schemas.Timestamp
 	covered []*ticket // what waits for it
 }
@@ -41,10 +43,14 @@ const (
 func (p *partition) wantedAlarm(r *run) schemas.Timestamp {
 	due := r.state.NextDue(p.b.config())
 	w, wanted := r.state.WantsDecider(p.b.config())
-	if !wanted || w.Started {
+	look := p.now().Add(askCover)
+	switch {
+	case r.dispatching():
+	case !wanted || w.Started:
 		return due
+	default:
+		look = max(w.NotBefore, p.now().Add(min(askCover<<min(r.reasks, 8), maxReask)))
 	}
-	look := max(w.NotBefore, p.now().Add(min(askCover<<min(r.reasks, 8), maxReask)))
 	if r.alarm.due != 0 && r.alarm.due <= look && r.alarm.due > p.now() {
 		look = r.alarm.due // armed already; do not chase the clock
 	}
@@ -92,7 +98,11 @@ func (p *partition) armNow(r *run) {
 		p.mark(r)
 		return
 	}
-	if due := p.wantedAlarm(r); due != 0 && (r.alarm.due == 0 || r.alarm.due > due) {
+	due := p.wantedAlarm(r)
+	if soon := p.now().Add(askCover); !r.still() && (due == 0 || due > soon) {
+		due = soon // what is wanted may never be in the history, and who comes then must look at what is
+	}
+	if due != 0 && (r.alarm.due == 0 || r.alarm.due > due) {
 		p.arm(r, due)
 		return
 	}
@@ -115,11 +125,11 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 	post.ExpectLastSubjectSeq(p.desk.alarmHead, r.alarm.seq)
 	p.desk.alarm = schemas.Alarm{V: schemas.Version, Run: id, Due: due, Fence: p.fence}
 	err := schemas.MarshalTo(&p.desk.alarm, func(body []byte) error {
-		way := &sentAlarm{due: due, covered: r.uncovered} // only what waits now
+		way := &sentAlarm{run: r, id: id, due: due, covered: r.uncovered} // only what waits now
 		r.uncovered, r.alarm.way = nil, way
 		p.sends++
 		p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), p.desk.alarmHead, body, func(a post.Ack) {
-			p.loop.post(func() { p.armed(r, id, way, a) })
+			p.loop.post(func() { p.armed(way, a) })
 		})
 		return nil
 	})
@@ -129,13 +139,14 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 }
 
 // armed learns what has become of an alarm that was published for a run.
-func (p *partition) armed(r *run, id string, way *sentAlarm, a post.Ack) {
+func (p *partition) armed(way *sentAlarm, a post.Ack) {
+	r := way.run
 	p.sends--
 	if a.Err == nil {
 		p.alarms = max(p.alarms, a.Seq)
 	}
-	if r.state.Run != id { // another run has begun since; this one is closed
-		p.dropStrange(r.wid, id)
+	if r.state.Run != way.id { // another run has begun since; this one is closed
+		p.dropStrange(r.wid, way.id)
 		release(way.covered)
 		return
 	}

@@ -152,7 +152,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		if e.ID > a.startedID {
 			break
 		}
-		if room -= sizeOf(e); room < 0 && len(events) > 0 {
+		if room -= sizeOf(e); room < 0 && (len(events) > 0 || !p.fits(t.Context, e)) { // beside a large context there may be no room for any
 			t.More = true
 			break
 		}
@@ -398,6 +398,8 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: fmt.Sprintf(
 			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass references instead of data, or decide in several steps",
 			len(e.body), len(reply.Decisions), p.b.recordLimit)}
+	case p.tooLarge(reply, len(e.body)) != "":
+		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: p.tooLarge(reply, len(e.body))}
 	default:
 		digest := sha256.Sum256(e.body)
 		e.msg = execution.Reply{Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8]))}

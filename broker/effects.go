@@ -62,6 +62,11 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *ticket, sto
 	o := a.Scheduled
 	task := p.activityTask(r, a, ask)
 	body, err := schemas.MarshalJSON(&task)
+	if err == nil && int64(len(body)) > p.b.conn.MaxPayload() { // the input alone fits
+		task.HeartbeatDetails = nil
+		p.log.WithField("workflow", r.wid).WithField("activity", o.ActivityID).Warn("the details of the last heartbeat do not fit the task beside its input; the attempt begins without")
+		body, err = schemas.MarshalJSON(&task)
+	}
 	if err != nil {
 		p.log.WithError(err).WithField("workflow", r.wid).Error("a task cannot be encoded")
 		return
@@ -69,10 +74,15 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *ticket, sto
 	if !store && p.offerable(a) && p.offer(r, a, body, t) {
 		return
 	}
-	t.hold()
+	if t.hold(); t == nil {
+		r.loose++
+	}
 	c := taskCopy{run: r.state.Run, list: o.List, scheduled: a.ScheduledID, attempt: a.Attempt}
 	p.send(p.b.ns.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
-		t.release()
+		if t.release(); t == nil {
+			r.loose--
+			p.mark(r)
+		}
 		if c.seq = seq; ask && seq > 0 {
 			p.copied(r, c)
 		}

@@ -346,6 +346,15 @@ func (f *fleet) flush() {
 	}
 }
 
+// tell publishes what nobody stores, and waits until the server has it.
+func (f *fleet) tell(subj, body string) {
+	f.t.Helper()
+	if err := f.nc.Publish(subj, []byte(body)); err != nil {
+		f.t.Fatalf("publish %s: %v", subj, err)
+	}
+	f.flush()
+}
+
 const complete = `[{"type":"CompleteWorkflow","attributes":{"result":"done"}}]`
 
 func scheduleActivity(id, more string) string {

@@ -54,10 +54,22 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 		}
 		closers = append(closers, func() { reader.Close() })
 		p.readers = append(p.readers, reader)
+		p.watch(reader)
 	}
 	p.loop.post(p.meetHanded)
 	p.loop.post(p.progress)
 	return closers, nil
+}
+
+// watch begins anew when a log can no longer be followed, as behind the loss of its end on a server that this one is not connected to: nobody
+// else would read what is stored from then on (P-9).
+func (p *partition) watch(reader *post.Reader) {
+	p.b.wg.Go(func() {
+		<-reader.Done() // it is closed with the spell
+		if err := reader.Err(); err != nil {
+			p.loop.post(func() { p.fail("follow a log: %w", err) })
+		}
+	})
 }
 
 // tellOwned says that this broker serves the partition: whoever waits for an answer of the owner before asks again (ADR 0041), and who gets a

@@ -137,6 +137,10 @@ func (f *offer) wanted() bool {
 	return f.run.live() && f.run.state.Activities[a.ScheduledID] == a && a.Attempt == f.attempt
 }
 
+// meets tells whether what has ended the offer is on its way to the history. Until it is there the offer holds the effects position, and offersMet
+// ends it: if the record is lost with its owner, the next one must repeat the task.
+func (f *offer) meets() bool { return !f.wanted() && !f.run.still() }
+
 // offersMet ends the offers of a run whose outcomes are in the history. Everything of the run is committed.
 func (p *partition) offersMet(r *run) {
 	for _, f := range slices.Backward(r.offers) { // endOffer moves those behind f
@@ -182,6 +186,9 @@ func (p *partition) refused(id uint64, nobody bool) {
 
 // storeOffer puts the task of an offer on its list, unless its outcome has come or its announcement has done so.
 func (p *partition) storeOffer(f *offer, ask bool) {
+	if f.meets() {
+		return
+	}
 	if f.wanted() && f.activity.Started == 0 && f.run.open() {
 		p.dispatch(f.run, f.activity, f.ticket, true, ask)
 	}

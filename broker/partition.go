@@ -256,6 +256,7 @@ func (p *partition) flush() {
 			break
 		}
 		for i, r := range dirty {
+			r.marked = false
 			p.settle(r)
 			dirty[i] = nil
 		}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/schemas"
@@ -114,8 +115,10 @@ type run struct {
 
 	ask       *ask
 	sticky    string
-	slept     bool // and has not been decided since: sticky is what was remembered (hands.go)
-	forlorn   bool // nobody listened when the decider was last asked
+	marked    bool  // flush will look at it
+	loose     int32 // of its tasks that are being stored, those that no ticket waits for
+	slept     bool  // and has not been decided since: sticky is what was remembered (hands.go)
+	forlorn   bool  // nobody listened when the decider was last asked
 	reasks    int
 	backingUp bool // a timer will settle the run when the decider's backoff is over
 
@@ -133,7 +136,7 @@ type run struct {
 
 // idle tells whether the run can be forgotten: the history has everything.
 func (r *run) idle() bool {
-	if r.loading || r.inflight != nil || r.ask != nil || r.forlorn || r.backingUp || r.alarm.way != nil || r.alarm.queued ||
+	if r.marked || r.loose > 0 || r.loading || r.inflight != nil || r.ask != nil || r.forlorn || r.backingUp || r.alarm.way != nil || r.alarm.queued ||
 		len(r.mailbox)+len(r.pending)+len(r.uncovered)+len(r.waiters)+len(r.offers) > 0 {
 		return false
 	}
@@ -146,6 +149,12 @@ func (r *run) idle() bool {
 		}
 	}
 	return true
+}
+
+// dispatching tells whether a task is on its way that no ticket waits for: nothing was written for it, since its time alone has come. The alarm that rang has
+// done its part, so the next one must be near enough for another owner to find that the time has come.
+func (r *run) dispatching() bool {
+	return r.loose > 0 || slices.ContainsFunc(r.offers, func(f *offer) bool { return f.ticket == nil })
 }
 
 // waits tells whether messages must wait in the mailbox.

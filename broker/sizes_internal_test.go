@@ -13,8 +13,9 @@ func TestGarbageHasOtherSizes(t *testing.T) {
 	classes := []uintptr{8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352, 384}
 	index := []uintptr{32, 48, 96, 208, 320} // leaves of a stream and of a block, nodes of 4, 10 and 16
 	for name, size := range map[string]uintptr{
-		"envelope": unsafe.Sizeof(envelope{}),
-		"received": unsafe.Sizeof(received{}),
+		"envelope":   unsafe.Sizeof(envelope{}),
+		"received":   unsafe.Sizeof(received{}),
+		"sent alarm": unsafe.Sizeof(sentAlarm{}),
 	} {
 		class := classes[slices.IndexFunc(classes, func(c uintptr) bool { return c >= size })]
 		if slices.Contains(index, class) {

@@ -139,7 +139,11 @@ func (p *partition) recovering() bool { return p.recovered != nil || p.toRepeat 
 func (p *partition) repeat(r *run, runs map[string]bool) {
 	if r.live() {
 		for _, e := range r.state.OpenEffects(p.now()) {
-			if execution.SetBy(e) <= r.loaded {
+			by := execution.SetBy(e)
+			if by == 0 && !r.still() {
+				continue // of an end that is not in the history yet, and may never be: its record causes it
+			}
+			if by <= r.loaded {
 				p.perform(r, effect{Effect: e}, p.recovery)
 			}
 		}

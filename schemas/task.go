@@ -1,7 +1,7 @@
 package schemas
 
 // DecisionTask is what a decider is asked. The window is the events with PreviousStartedID < id ≤ StartedID; if More is
-// set the window did not fit and the rest is read through the history API.
+// set the window did not fit and the rest is read through the history API; beside a large context it may have no event at all.
 type DecisionTask struct {
 	V                 int       `json:"v,omitempty"`
 	Namespace         string    `json:"namespace"`
