@@ -110,7 +110,7 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 	return e.b, nil
 }
 
-// Unmarshal decodes a body, msgpack or JSON, into v. Errors wrap [ErrEmpty], [ErrVersion] or [ErrMalformed].
+// Unmarshal decodes a body, msgpack or JSON, into v, which is to be zero. Errors name the field where they can, and wrap [ErrEmpty], [ErrVersion] or [ErrMalformed].
 func Unmarshal(b []byte, v any) error { return unmarshal(b, v, false) }
 
 // UnmarshalOwned decodes as [Unmarshal] does. Texts and payloads in v may point into the body, which belongs to v from then on: nobody may
@@ -162,14 +162,12 @@ func unmarshalJSON(b []byte, v any, owned bool) error {
 	if err := scanJSON(b); err != nil {
 		return err
 	}
-	// What our own encoder writes begins with the version; other bodies are parsed once more to find theirs.
-	if !bytes.HasPrefix(b, []byte(`{"v":1,`)) && bytes.Contains(b, []byte(`"v"`)) {
-		if err := json.Unmarshal(b, &head); err == nil && head.V != nil && *head.V != Version {
-			return fmt.Errorf("%w: \"v\" is %d; want %d", ErrVersion, *head.V, Version)
-		}
+	// Names are found in any case and with escapes, and the last one counts, as for all fields.
+	if err := json.Unmarshal(b, &head); err == nil && head.V != nil && *head.V != Version {
+		return fmt.Errorf("%w: \"v\" is %d; want %d", ErrVersion, *head.V, Version)
 	}
 	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
+		return fmt.Errorf("%w: %w", ErrMalformed, located(b, v, err))
 	}
 	return nil
 }

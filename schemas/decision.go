@@ -97,7 +97,7 @@ func (d *Decision) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	if err := json.Unmarshal(w.Attributes, d.Attributes); err != nil {
-		return fmt.Errorf("decision %s: %w", w.Type, err)
+		return fmt.Errorf("decision %s: %w", w.Type, located(w.Attributes, d.Attributes, err))
 	}
 	return nil
 }

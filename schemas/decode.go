@@ -27,7 +27,11 @@ func quick(b []byte, v any, owned bool) bool {
 	}
 	r := reader{b: b, owned: owned}
 	r.value(p, value)
-	return !r.bad && r.pos == len(b)
+	if r.bad || r.pos != len(b) {
+		p.clear(value)
+		return false
+	}
+	return true
 }
 
 func (r *reader) fail() { r.bad = true }

@@ -128,7 +128,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 		attrs = u
 	} else if len(w.Attributes) > 0 {
 		if err := json.Unmarshal(w.Attributes, attrs); err != nil {
-			return fmt.Errorf("event %d %s: %w", w.ID, w.Type, err)
+			return fmt.Errorf("event %d %s: %w", w.ID, w.Type, located(w.Attributes, attrs, err))
 		}
 	}
 	*e = Event{ID: w.ID, Time: w.Time, Attributes: attrs}

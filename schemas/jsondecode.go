@@ -27,7 +27,11 @@ func quickJSON(b []byte, v any, owned bool) bool {
 	r := jsonReader{b: b, owned: owned}
 	r.value(p, value)
 	r.peek()
-	return !r.bad && r.pos == len(b)
+	if r.bad || r.pos != len(b) {
+		p.clear(value)
+		return false
+	}
+	return true
 }
 
 func (r *jsonReader) fail() { r.bad = true }
@@ -143,7 +147,7 @@ func (r *jsonReader) int() int64 {
 		n = 10*n + int64(r.b[r.pos]-'0')
 	}
 	digits := r.pos - begin
-	if digits == 0 || digits > 18 || digits > 1 && r.b[begin] == '0' || negative && r.b[begin-1] != '-' {
+	if digits == 0 || digits > 18 || digits > 1 && r.b[begin] == '0' || negative && (r.b[begin-1] != '-' || n == 0) { // the library refuses -0 where no sign may be
 		r.fail()
 	}
 	if r.pos < len(r.b) && (r.b[r.pos] == '.' || r.b[r.pos] == 'e' || r.b[r.pos] == 'E') {

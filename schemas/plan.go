@@ -23,6 +23,9 @@ type plan struct {
 	byWord [len(words) + 1]int8 // the place in fields and 1; 0 if there is none
 }
 
+// clear takes back what a decoder has read that gave up: the library would add to it, and write over what it points to, which may be the body.
+func (p *plan) clear(at unsafe.Pointer) { reflect.NewAt(p.typ, at).Elem().SetZero() }
+
 type field struct {
 	name   string
 	key    string // the name as a msgpack text
