@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -100,7 +101,7 @@ func (d *drawing) chart(points []*point) *chart {
 			line := curve{name: l.name}
 			for _, at := range points {
 				if v := l.of(at); v > 0 {
-					line.dots = append(line.dots, dot{float64(at.At), v})
+					line.dots = append(line.dots, dot{float64(cmp.Or(at.Events, int64(at.At))), v}) // a history has more events than asked for
 				}
 			}
 			if len(line.dots) > 0 {

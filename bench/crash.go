@@ -107,7 +107,10 @@ func (b *bench) shared(ctx context.Context, brokers ...string) error {
 	}
 }
 
-var errNoKill = errors.New("too few workflows have ended for the kill to come")
+var (
+	errNoKill     = errors.New("too few workflows have ended for the kill to come")
+	errNoProgress = errors.New("no workflow has ended behind the kill: raise -n")
+)
 
 // crash is the state of one W7.
 type crash struct {
@@ -170,6 +173,9 @@ func (b *bench) crash(ctx context.Context, l *line, victim string, again func(*b
 		return err
 	}
 	c.tell(l, runs-before)
+	if c.first.IsZero() {
+		return errNoProgress
+	}
 	return nil
 }
 
@@ -255,13 +261,19 @@ func (c *crash) tell(l *line, runs int) {
 	unfinished := float64(int64(l.Workflows) - c.done.Load())
 	doubles := float64(runs) - 3*float64(c.done.Load())
 	l.Unfinished, l.Doubles = &unfinished, &doubles
+	c.complain(l)
+	if c.first.IsZero() {
+		return
+	}
 	l.ProgressMS = millis(c.first.Sub(c.killedAt))
 	l.RestartGap = millis(c.first.Sub(c.backAt))
 	for _, at := range c.partitions {
+		if len(c.partitions) < c.b.o.partitions {
+			break // some have had nothing to do
+		}
 		l.EachMS = max(l.EachMS, millis(at.Sub(c.killedAt)))
 	}
 	l.AllDoneMS = millis(c.last.Sub(c.killedAt))
-	c.complain(l)
 }
 
 // complain says why workflows have not ended well.

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -130,5 +129,5 @@ type peerLine map[string]any
 
 // failure is why a peer's line has no figures, if it has none.
 func (p peerLine) failure() string {
-	return cmp.Or(p.text("error"), p.text("last_send_error"))
+	return p.text("error") // a signal that was sent again, as last_send_error says, has come
 }

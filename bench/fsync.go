@@ -23,17 +23,26 @@ const traced = "fsync,fdatasync"
 func fsyncs(ctx context.Context, b *bench, l *line) error {
 	summary := filepath.Join(b.dir, "strace")
 	cmd := exec.Command("strace", "-f", "-c", "-e", "trace="+traced, "-o", summary, "-p", strconv.Itoa(b.procs["server"].Process.Pid))
+	var said strings.Builder
+	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%w: install strace to count fsyncs", err)
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
 	// It attaches to each thread in turn, and says nowhere when it has done so.
 	err := sleep(ctx, time.Second)
 	if err == nil {
 		l.Workflows = min(cmp.Or(b.o.n, 500), 500)
 		_, err = atOnce(ctx, 64, l.Workflows, func(ctx context.Context, _ int) error { return b.workflow(ctx, job{Kind: "seq", N: 3}) })
 	}
+	select {
+	case early := <-ended: // it attached to nothing
+		return fmt.Errorf("strace ended before the work did (%v); it may not be allowed to look at processes here: %s", early, strings.TrimSpace(said.String()))
+	default:
+	}
 	_ = cmd.Process.Signal(syscall.SIGINT)
-	_ = cmd.Wait() // says that it was interrupted
+	<-ended // says that it was interrupted
 	if err != nil {
 		return err
 	}
@@ -46,7 +55,7 @@ func fsyncs(ctx context.Context, b *bench, l *line) error {
 func straced(path string) (calls int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return 0, fmt.Errorf("strace has written no summary; it may not be allowed to look at processes here: %w", err)
+		return 0, fmt.Errorf("strace has written no summary: %w", err)
 	}
 	defer f.Close()
 	wanted := strings.Split(traced, ",")

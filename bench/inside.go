@@ -79,14 +79,15 @@ func profileOf(name string) (embedded.Profile, error) {
 	return 0, fmt.Errorf("-profile is %q: use dev or single", name)
 }
 
-// startRoles makes the namespace and starts the roles of cmd/drover's server, and returns when the broker owns all
-// partitions.
+// startRoles makes the namespace and starts the roles of cmd/drover's server but for the audit and the retention, and returns when the broker owns
+// all partitions.
 func (h *inside) startRoles(ctx, alive context.Context, partitions int) error {
 	conn, err := h.dial(ctx, insideNode)
 	if err != nil {
 		return err
 	}
-	space, err := topology.Ensure(ctx, conn, topology.Options{Namespace: string(namespace), Partitions: partitions})
+	single := h.server.Profile() == embedded.ProfileSingle
+	space, err := topology.Ensure(ctx, conn, topology.Options{Namespace: string(namespace), Partitions: partitions, Synced: single})
 	if err != nil {
 		return err
 	}
@@ -94,10 +95,14 @@ func (h *inside) startRoles(ctx, alive context.Context, partitions int) error {
 	if err != nil {
 		return err
 	}
-	h.broker, err = broker.New(h.dial, broker.Options{
-		Namespace: string(namespace), Partitions: space.Partitions, Claims: held, Node: insideNode,
-		Synced: h.server.Profile() != embedded.ProfileDev,
-	})
+	o := broker.Options{Namespace: string(namespace), Partitions: space.Partitions, Claims: held, Node: insideNode, Synced: single && !space.Relaxed}
+	if single {
+		o.Stage = h.server.Stage
+	}
+	if space.Relaxed {
+		o.Expendable = h.server.Expendable
+	}
+	h.broker, err = broker.New(h.dial, o)
 	if err != nil {
 		return err
 	}

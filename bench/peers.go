@@ -184,6 +184,9 @@ func translate(workload string, all []peerLine) (lines []*line, err error) {
 			l.LagP50, l.LagP99, l.LagMax = p.number("lag_p50_ms"), p.number("lag_p99_ms"), p.number("lag_max_ms")
 			l.Asleep = int(n - p.number("woken_when_last_started"))
 			l.AsleepRSS = map[string]int64{"server": megabytes(p.number("server_rss_all_sleeping_mb"))}
+			if woken := p.number("woken"); l.NotRun == "" && woken < n {
+				l.NotRun = fmt.Sprintf("%.0f of %.0f sleepers woke in time", woken, n)
+			}
 		case "W7-kill-worker", "W7-kill-server":
 			l.crashed(workload, p)
 		default: // one of the workloads' own names, with an error
@@ -200,6 +203,9 @@ func translate(workload string, all []peerLine) (lines []*line, err error) {
 // crashed translates a W7.
 func (l *line) crashed(workload string, p peerLine) {
 	n := p.number("n")
+	if p.number("first_completion_after_kill_ms") <= 0 && l.NotRun == "" {
+		l.NotRun = "none ended behind the kill"
+	}
 	l.Workload, l.ProgressMS, l.AllDoneMS = workload, p.number("first_completion_after_kill_ms"), p.number("all_done_after_kill_ms")
 	l.RestartGap = l.ProgressMS
 	if workload == "W7w" {

@@ -63,7 +63,7 @@ func TestTranslate(t *testing.T) {
 		{"W3", `{"workload":"W3-fan","n":500,"runs":3,"median_ms":105}`, "W3p", map[string]float64{"wall_ms": 105}},
 		{"W3", `{"workload":"W3-seq","n":1000,"runs":1,"median_ms":5000}`, "W3s", map[string]float64{"wall_ms": 5000}},
 		{"W4", `{"workload":"W4","n":500,"conc":1,"send_per_s":300,"all_handled_ms":1300}`, "W4-1", map[string]float64{"accepted_per_second": 300, "all_handled_ms": 1300}},
-		{"W5", `{"workload":"W5","n":5000,"start_per_s":300,"lag_p99_ms":540,"server_rss_all_sleeping_mb":768,"woken_when_last_started":0}`, "W5", map[string]float64{
+		{"W5", `{"workload":"W5","n":5000,"start_per_s":300,"lag_p99_ms":540,"server_rss_all_sleeping_mb":768,"woken_when_last_started":0,"woken":5000}`, "W5", map[string]float64{
 			"starts_per_second": 300, "lag_p99_ms": 540, "asleep_rss_bytes.server": 768 << 20,
 		}},
 		{"W7w", `{"workload":"W7-kill-worker","n":100,"done":98,"lost_not_found":0,"first_completion_after_kill_ms":650,"all_done_after_kill_ms":9000,"activity_runs":297}`, "W7w", map[string]float64{
@@ -89,9 +89,24 @@ func TestTranslate(t *testing.T) {
 
 // TestTranslateLost has workflows that a server in memory forgot: they are unfinished, and nothing is said of doubles.
 func TestTranslateLost(t *testing.T) {
-	lines, err := translate("W7s", peerLines(t, `{"workload":"W7-kill-server","n":100,"done":100,"lost_not_found":63,"activity_runs":132}`))
+	lines, err := translate("W7s", peerLines(t, `{"workload":"W7-kill-server","n":100,"done":100,"lost_not_found":63,"first_completion_after_kill_ms":650,"activity_runs":132}`))
 	if err != nil || lines[0].Unfinished == nil || *lines[0].Unfinished != 63 || lines[0].Doubles != nil {
 		t.Fatalf("got %+v, %v, want 63 unfinished and no word of doubles", lines[0], err)
+	}
+}
+
+// What a harness gave up waiting for counts as not run, not as what came until then.
+func TestTranslateGivesUp(t *testing.T) {
+	for workload, tc := range map[string]struct{ text, want string }{
+		"W5":  {`{"workload":"W5","n":5000,"start_per_s":300,"lag_p99_ms":540,"woken":12}`, "12 of 5000 sleepers woke in time"},
+		"W7w": {`{"workload":"W7-kill-worker","n":100,"done":40,"first_completion_after_kill_ms":-1760000000000,"activity_runs":120}`, "none ended behind the kill"},
+	} {
+		if lines, err := translate(workload, peerLines(t, tc.text)); err != nil || lines[0].NotRun != tc.want {
+			t.Errorf("%s: got %+v, %v, want %q", workload, lines[0], err, tc.want)
+		}
+	}
+	if lines, err := translate("W4", peerLines(t, `{"workload":"W4","n":500,"conc":1,"send_per_s":300,"send_errors":1,"last_send_error":"deadline exceeded"}`)); err != nil || lines[0].NotRun != "" {
+		t.Errorf("got %+v, %v; a signal that was sent again has come", lines[0], err)
 	}
 }
 

@@ -50,9 +50,12 @@ func sit(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	s.prepare(ctx)
+	missing := s.prepare(ctx) // which finds the versions of the others
 	if err := json.NewEncoder(os.Stdout).Encode(s.machine); err != nil {
 		return err
+	}
+	for _, l := range missing {
+		s.note(l)
 	}
 	for round := range o.rounds {
 		for _, name := range names {
@@ -105,18 +108,19 @@ func (s *sitting) workloads() (names []string, err error) {
 	return names, nil
 }
 
-// prepare builds the engines, and drops those that cannot be run with a word.
-func (s *sitting) prepare(ctx context.Context) {
+// prepare builds the engines, and drops those that cannot be run: for each it returns a line that says why.
+func (s *sitting) prepare(ctx context.Context) (missing []*line) {
 	s.engines = slices.DeleteFunc(s.engines, func(e *engine) bool {
 		if e.prepare == nil {
 			return false
 		}
 		err := e.prepare(ctx, s)
 		if err != nil {
-			s.note(&line{Engine: e.name, Workload: everything, Time: time.Now().UTC(), NotRun: oneLine(err)})
+			missing = append(missing, &line{Engine: e.name, Workload: everything, Time: time.Now().UTC(), NotRun: oneLine(err)})
 		}
 		return err != nil
 	})
+	return missing
 }
 
 // everything stands for all workloads of an engine that is not run.

@@ -174,6 +174,9 @@ func (b *bench) outstanding(width int) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("-conc: %w", err)
 	}
+	if n < 1 {
+		return 0, fmt.Errorf("-conc is %d: so many workflows outstanding do nothing; want 1 or more", n)
+	}
 	return n, nil
 }
 
@@ -214,9 +217,12 @@ func (b *bench) workflow(ctx context.Context, j job) error {
 	return run.Result(ctx, nil)
 }
 
+// slowest is what a workflow may take of a workload's time: a third of the slowest rate that was ever measured.
+const slowest = time.Second / 500
+
 // measure runs a workload between two readings of everything that is counted.
 func (b *bench) measure(ctx context.Context, name string, w workload) (*line, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute+4*b.o.sleep)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute+4*b.o.sleep+time.Duration(b.o.n)*slowest)
 	defer cancel()
 	l := &line{Workload: name, Tag: b.o.tag, Profile: b.o.profile}
 	if w.bare {

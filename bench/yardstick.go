@@ -101,7 +101,7 @@ func yardstick(ctx context.Context, b *bench, l *line) error {
 	for _, f := range []struct {
 		flag string
 		n    int
-	}{{"-n", workflows}, {"-conc", outstanding}, {"-partitions", b.o.partitions}} {
+	}{{"-n", workflows}, {"-partitions", b.o.partitions}} {
 		if f.n < 1 {
 			return fmt.Errorf("%s is %d: L15 needs at least 1", f.flag, f.n)
 		}
