@@ -63,7 +63,7 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 	a := &schemas.AuditResponse{
 		V: schemas.Version, Partition: p.n, Owner: p.b.o.Node, Time: p.now(), Recovering: p.recovering(),
-		Inbox: p.intakes[inboxLog].read.Sequence, Runs: make([]schemas.AuditRun, 0, len(q.Workflows)),
+		Inbox: p.intakes[inboxLog].at, Runs: make([]schemas.AuditRun, 0, len(q.Workflows)),
 	}
 	var unread []unread
 	for room, i := auditRoom, 0; i < len(q.Workflows) && (room > 0 || i == 0); i++ {

@@ -40,6 +40,7 @@ type intake struct {
 	from uint64           // where reading begins
 	end  uint64           // the last sequence at take-over: the backlog
 	read schemas.Position // the last message that came in
+	at   uint64           // its place in the stream as it is now, which begins anew behind a lost end
 	room chan struct{}    // bounds what is queued on the loop
 }
 
@@ -69,7 +70,7 @@ func (p *partition) newIntake(ctx context.Context, log int, stream, filter strin
 		p.log.WithField("stream", stream).WithField("incarnation", in.incarnation).
 			Warn("the stream has lost messages that were stored; a new incarnation begins")
 	}
-	in.read = checkpoint
+	in.read, in.at = checkpoint, in.from-1
 	return in, nil
 }
 
@@ -222,7 +223,7 @@ func (p *partition) intake(in *intake, o *opened) {
 	e := o.envelope
 	e.pos = in.position(o.seq, e.at)
 	e.ticket = in.ledger.begin(e.pos)
-	in.read = e.pos
+	in.read, in.at = e.pos, o.seq
 	defer p.progress()
 	switch {
 	case !p.positionOf(in.log).Before(e.pos):
@@ -280,7 +281,7 @@ func (p *partition) progress() {
 
 func (p *partition) backlogDone() bool {
 	for _, in := range p.intakes {
-		if in.read.Sequence < in.end && in.log == inboxLog {
+		if in.at < in.end && in.log == inboxLog {
 			return false
 		}
 	}
@@ -322,7 +323,7 @@ func (p *partition) seekEnd() {
 func (p *partition) adopt() {
 	n := 0
 	for _, e := range p.orphans {
-		if !e.endKnown || p.intakes[inboxLog].read.Sequence < e.inboxEnd {
+		if !e.endKnown || p.intakes[inboxLog].at < e.inboxEnd {
 			break
 		}
 		n++
