@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -101,6 +102,9 @@ func (p *partition) loadWindow(r *run) {
 	})
 }
 
+// errNoRoom says that a decision task does not fit a message as it is.
+var errNoRoom = errors.New("the window does not fit")
+
 // request sends the decision task: to the worker that answered last if it asked for that, else to whoever listens.
 func (p *partition) request(r *run, w execution.Wanted) {
 	if !p.may() {
@@ -113,14 +117,23 @@ func (p *partition) request(r *run, w execution.Wanted) {
 	if a.sticky {
 		subj, encode = p.b.ns.DecideSticky(r.state.Start.WorkflowType, r.sticky), schemas.MarshalTo
 	}
-	err := encode(p.task(r, a), func(body []byte) error {
+	task := p.task(r, a)
+	send := func(body []byte) error {
+		if int64(len(body)) > p.b.conn.MaxPayload() && len(task.Events) > 0 {
+			return errNoRoom
+		}
 		r.ask, r.held = a, false
 		p.asks[a.id] = r
 		if err := p.b.conn.PublishReply(subj, p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
 			p.log.WithError(err).Warn("a decision task cannot be sent")
 		}
 		return nil
-	})
+	}
+	err := encode(task, send)
+	if errors.Is(err, errNoRoom) { // beside a large context, or since JSON makes much of what the window has: all of it is read by pages then
+		task.Events, task.More = nil, true
+		err = encode(task, send)
+	}
 	if err != nil {
 		p.log.WithError(err).WithField("workflow", r.wid).Error("a decision task cannot be encoded")
 		return
@@ -152,7 +165,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		if e.ID > a.startedID {
 			break
 		}
-		if room -= sizeOf(e); room < 0 && (len(events) > 0 || !p.fits(t.Context, e)) { // beside a large context there may be no room for any
+		if room -= sizeOf(e); room < 0 && len(events) > 0 {
 			t.More = true
 			break
 		}

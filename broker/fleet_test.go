@@ -282,6 +282,7 @@ type decisionTask struct {
 	PreviousStartedID int64
 	Attempt           int
 	Context           any
+	More              bool
 	Events            []struct {
 		ID         int64
 		Type       string

@@ -59,15 +59,73 @@ func TestLargeContextIsAskedWith(t *testing.T) {
 	}
 }
 
-// What cannot be sent on is refused before anything is written: bytes in msgpack take a third more in the task, which is JSON.
-func TestLargeInputIsDispatchedOrRefused(t *testing.T) {
-	for kb, fits := range map[int]bool{200: true, 700: true, 800: false, 900: false} {
+// What JSON makes six times as large: the context is refused, or asked with.
+func TestContextThatGrowsInJSON(t *testing.T) {
+	const page = `<li><a href='/p?a=1&b=2'>text</a></li>`
+	for kb, fits := range map[int]bool{200: true, 350: true, 460: false, 700: false} {
 		t.Run(fmt.Sprint(kb), func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.node("a", nil)
+				var asked atomic.Int64
+				context := strings.Repeat(page, kb<<10/len(page))
+				f.repliesWith(func(d *decisionTask) []byte {
+					if asked.Add(1) == 1 {
+						return []byte(`{"token":"` + d.Token + `","decisions":[],"context":"` + context + `"}`)
+					}
+					if fits && d.Context != context {
+						t.Errorf("got another context than the one of %d bytes", len(context))
+					}
+					return []byte(`{"token":"` + d.Token + `","decisions":` + complete + `}`)
+				})
+				f.start(startO)
+				time.Sleep(time.Second)
+				f.publish("drover.default.signal.o.go", "")
+				got := f.result("o")
+				if refused := f.count("o", schemas.EventDeciderFailed) == 1; got != "completed" || asked.Load() != 2 || refused == fits {
+					t.Errorf("a context of %d KiB: the run is %s, asked %d times, the context was refused: %v: %v", kb, got, asked.Load(), refused, f.types("o"))
+				}
+			})
+		})
+	}
+}
+
+// A window of which JSON makes more than a message holds is left out, and the decider asked all the same.
+func TestWindowThatGrowsInJSON(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		var asked, empty atomic.Int64
+		f.decider("order", func(d *decisionTask) string {
+			if asked.Add(1) == 1 {
+				return "[]"
+			}
+			if len(d.Events) == 0 && d.More {
+				empty.Add(1)
+			}
+			return complete
+		})
+		f.start(startO)
+		time.Sleep(time.Second)
+		f.publish("drover.default.signal.o.go", strings.Repeat("\x00", 200<<10))
+		if got := f.result("o"); got != "completed" || asked.Load() != 2 || empty.Load() != 1 {
+			t.Errorf("behind a signal of 200 KiB of zeros the run is %s, asked %d times, %d of them without the window", got, asked.Load(), empty.Load())
+		}
+	})
+}
+
+// What cannot be sent on is refused before anything is written: the task is JSON, where bytes take a third more, and text with escapes up to six times as much.
+func TestLargeInputIsDispatchedOrRefused(t *testing.T) {
+	for _, tc := range []struct {
+		of   string
+		kb   int
+		fits bool
+	}{{"\xff", 200, true}, {"\xff", 700, true}, {"\xff", 800, false}, {"\xff", 900, false}, {"\x00", 100, true}, {"\x00", 200, false}, {"<", 200, false}, {"x", 900, true}} {
+		kb, fits := tc.kb, tc.fits
+		t.Run(fmt.Sprintf("%d of %q", kb, tc.of), func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				f.repliesWith(func(d *decisionTask) []byte {
 					body, err := schemas.Marshal(&schemas.DecisionReply{Token: d.Token, Decisions: []schemas.Decision{{Attributes: &schemas.ScheduleActivity{
-						ActivityID: "a", ActivityType: "work", List: "main", Input: schemas.Payload(strings.Repeat("\xff", kb<<10)),
+						ActivityID: "a", ActivityType: "work", List: "main", Input: schemas.Payload(strings.Repeat(tc.of, kb<<10)),
 					}}}})
 					if err != nil {
 						t.Error(err)
@@ -94,4 +152,28 @@ func TestLargeInputIsDispatchedOrRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The input of a child or a signal goes as it is, however large JSON would make it.
+func TestLargeInputOfAChildInMsgpack(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("kid", func(*decisionTask) string { return complete })
+		f.repliesWith(func(d *decisionTask) []byte {
+			r := &schemas.DecisionReply{Token: d.Token, Decisions: []schemas.Decision{{Attributes: &schemas.CompleteWorkflow{}}}}
+			if d.has("WorkflowStarted") {
+				r.Decisions = []schemas.Decision{{Attributes: &schemas.StartChild{WorkflowID: "kid", WorkflowType: "kid", Input: schemas.Payload(strings.Repeat("\xff", 800<<10))}}}
+			}
+			body, err := schemas.Marshal(r)
+			if err != nil {
+				t.Error(err)
+			}
+			return body
+		})
+		f.start(startO)
+		time.Sleep(10 * time.Second)
+		if got := f.result("kid"); got != "completed" {
+			t.Errorf("the child is %s, its parent: %v", got, f.types("o"))
+		}
+	})
 }

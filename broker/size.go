@@ -6,35 +6,19 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// inJSON estimates how much a payload takes in a message that is JSON, where bytes stand in base64.
-func inJSON(p schemas.Payload) int { return 4 * len(p) / 3 }
-
-// fits tells whether a context and one event fit a decision task in JSON.
-func (p *partition) fits(context schemas.Payload, e schemas.Event) bool {
-	if len(context) == 0 || inJSON(context)+sizeOf(e) <= p.b.recordLimit {
-		return true
-	}
-	c, err := context.MarshalJSON()
-	if err != nil {
-		return true // then the task cannot be encoded either, and says why
-	}
-	b, err := e.MarshalJSON()
-	return err != nil || len(c)+len(b) <= p.b.recordLimit
-}
-
-// tooLarge says which payload of a reply of some size could not be sent on, since the task or the request that carries it is JSON, "" if all can.
-// A reply that is JSON itself has none.
+// tooLarge says which payload of a reply of some size could not be sent on, since the task that carries it is JSON, "" if all can. There it takes
+// more, up to six times as much: bytes stand in base64, and what is text with escapes.
 func (p *partition) tooLarge(reply *schemas.DecisionReply, size int) string {
 	limit := p.b.recordLimit
-	if 4*size/3 <= limit {
+	if 6*size <= limit {
 		return ""
 	}
 	large := func(field string, v schemas.Payload) string {
-		if inJSON(v) <= limit {
+		if 6*len(v) <= limit {
 			return ""
 		}
-		b, err := v.MarshalJSON()
-		if err == nil && len(b) <= limit {
+		b, err := schemas.MarshalJSON(&schemas.Report{Result: v}) // a message that has little else
+		if err != nil || len(b) <= limit {
 			return ""
 		}
 		return fmt.Sprintf("%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data", field, len(b), limit)
@@ -47,11 +31,7 @@ func (p *partition) tooLarge(reply *schemas.DecisionReply, size int) string {
 		switch a := d.Attributes.(type) {
 		case *schemas.ScheduleActivity:
 			v = a.Input
-		case *schemas.StartChild:
-			v = a.Input
 		case *schemas.ContinueAsNew:
-			v = a.Input
-		case *schemas.SignalExternal:
 			v = a.Input
 		}
 		if s := large(fmt.Sprintf("decision %d, input", i+1), v); s != "" {

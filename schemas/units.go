@@ -68,9 +68,11 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 		if err := json.Unmarshal(b, &s); err != nil {
 			return err
 		}
-		ok = d.parseText(s)
+		ok = d.parseText(s) || !strings.HasPrefix(s, "-") && d.parseSeconds(s) // people write texts, and MarshalJSON no negative one
+	} else {
+		ok = d.parseSeconds(s)
 	}
-	if !ok && !d.parseSeconds(s) {
+	if !ok {
 		return fmt.Errorf("duration %s: want seconds (90, 0.5) up to 292 years, a text such as \"1m30s\", or \"NONE\"", b)
 	}
 	return nil

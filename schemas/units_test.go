@@ -67,7 +67,7 @@ func TestDurationJSON(t *testing.T) {
 // Whatever is no duration must not pass as 0, which means "take the default".
 func TestDurationJSONRefuses(t *testing.T) {
 	for _, in := range []string{
-		`"-1s"`, `"-1ns"`, `"NaN"`, `"Inf"`, `"-Inf"`, `"1e400"`, `"1e30"`, `1e30`, `-1e30`, `9223372036.854775808`, `9223372037`, `"9223372037"`, `-9223372037`, `9.223372036854775808e9`, `""`, `" 5"`,
+		`"-5"`, `"-1s"`, `"-1ns"`, `"NaN"`, `"Inf"`, `"-Inf"`, `"1e400"`, `"1e30"`, `1e30`, `-1e30`, `9223372036.854775808`, `9223372037`, `"9223372037"`, `-9223372037`, `9.223372036854775808e9`, `""`, `" 5"`,
 		`"soon"`, `"none"`, `"5 s"`, `true`, `[]`, `{}`, `"1d"`,
 	} {
 		t.Run(in, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package jsonschema_test
 
 import (
+	"math"
 	"reflect"
 	"slices"
 
@@ -57,7 +58,7 @@ func drawNamed(r *rapid.T, v reflect.Value, path string) bool {
 			schemas.RefPayload(&schemas.PayloadRef{Object: "o", Size: 1, Digest: "00"}), schemas.Text(`"quoted"`), schemas.Text("17"),
 		}).Draw(r, path)
 	case *schemas.Duration:
-		*p = rapid.SampledFrom([]schemas.Duration{0, 1, schemas.Unlimited, schemas.Seconds(90), schemas.Seconds(1e9)}).Draw(r, path)
+		*p = rapid.SampledFrom([]schemas.Duration{0, 1, schemas.Unlimited, schemas.Seconds(90), schemas.Seconds(1e9), math.MaxInt64}).Draw(r, path)
 	case *schemas.Timestamp:
 		*p = schemas.Timestamp(rapid.Int64Range(0, 1<<62).Draw(r, path))
 	case *schemas.ReportKind:

@@ -1,6 +1,7 @@
 package jsonschema
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -38,7 +39,7 @@ func (g *generator) duration() object {
 	return object{
 		"description": Doc(g.source, reflect.TypeFor[schemas.Duration]()),
 		"anyOf": []any{
-			object{"type": "number", "minimum": 0, "maximum": 9223372036},
+			object{"type": "number", "minimum": 0, "maximum": json.Number("9223372036.854775807")},
 			object{"type": "string", "pattern": `^(NONE|\+?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`},
 		},
 	}
