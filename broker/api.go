@@ -171,7 +171,11 @@ func (b *Broker) serveStart(r micro.Request) {
 		b.refuse(r, invalid(err))
 		return
 	}
-	if q.WorkflowID == "" {
+	switch {
+	case q.WorkflowID != "":
+	case q.RequestID != "": // a repeat means the same workflow
+		q.WorkflowID = execution.RunIDOf("", q.RequestID)
+	default:
 		q.WorkflowID = ulid.Make().String()
 	}
 	switch {

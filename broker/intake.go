@@ -136,7 +136,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 		o.stray = isAnswer(m.Data)
 		_, wid, name, err := subject.ParseSignalStored(m.Subject)
 		o.wid, o.err = wid, err
-		e.msg = execution.Signal{Name: name, Input: m.Data, RequestID: m.Header.Get(msgIDHeader)}
+		e.msg = execution.Signal{Name: name, Input: m.Data, RequestID: requestIDOf(m.Header)}
 		return o
 	}
 	_, wid, kind, rest, err := subject.ParseIn(m.Subject)

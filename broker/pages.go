@@ -23,24 +23,25 @@ type pageIndex struct {
 	at map[pageKey]uint64
 }
 
+// pageKey has the workflow id as well: who starts a run may choose its id, and nobody sees to it that two workflows have others.
 type pageKey struct {
-	run   string
-	after int64
+	wid, run string
+	after    int64
 }
 
-func (i *pageIndex) get(run string, after int64) uint64 {
+func (i *pageIndex) get(wid, run string, after int64) uint64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return max(i.at[pageKey{run, after}], 1)
+	return max(i.at[pageKey{wid, run, after}], 1)
 }
 
-func (i *pageIndex) put(run string, after int64, seq uint64) {
+func (i *pageIndex) put(wid, run string, after int64, seq uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.at == nil || len(i.at) >= 4096 {
 		i.at = make(map[pageKey]uint64)
 	}
-	i.at[pageKey{run, after}] = seq
+	i.at[pageKey{wid, run, after}] = seq
 }
 
 // lagPause is how long a replica that lags behind the leader is left alone before it is asked again.
@@ -51,7 +52,7 @@ const lagPause = 20 * time.Millisecond
 // of the history only if it has reached the event least; until then it is read on.
 func (b *Broker) events(ctx context.Context, partition int, wid, run string, after, upTo, least int64, limit int) (events []schemas.Event, more bool, err error) {
 	subj, room := b.ns.History(partition, wid, run), b.recordLimit/2
-	from := b.pages.get(run, after)
+	from := b.pages.get(wid, run, after)
 	last := after
 	// Records may be large: who wants one page gets few of them at first.
 	for n := firstRecords; ; n = min(2*n, pageRecords) {
@@ -77,7 +78,7 @@ func (b *Broker) events(ctx context.Context, partition int, wid, run string, aft
 				case upTo != 0 && e.ID > upTo:
 					return events, false, nil
 				case limit > 0 && len(events) >= limit, limit > 0 && room < sizeOf(e) && len(events) > 0:
-					b.pages.put(run, last, page[i].Seq)
+					b.pages.put(wid, run, last, page[i].Seq)
 					return events, true, nil
 				}
 				room -= sizeOf(e)

@@ -106,7 +106,7 @@ func (p *partition) softPage(ctx context.Context, q *schemas.HistoryRequest, run
 	a := &schemas.HistoryResponse{V: schemas.Version, Events: []schemas.Event{}, Soft: true}
 	ask := schemas.SoftRequest{WorkflowID: q.WorkflowID, Run: run}
 	if run != "" {
-		ask.After = p.b.pages.get(run, q.After) - 1
+		ask.After = p.b.pages.get(q.WorkflowID, run, q.After) - 1
 	}
 	room, last := p.b.recordLimit/2, q.After
 	found, err := p.b.softRecords(ctx, ask, func(run string, m *schemas.SoftRecord) (bool, error) {
@@ -120,7 +120,7 @@ func (p *partition) softPage(ctx context.Context, q *schemas.HistoryRequest, run
 				continue
 			}
 			if room -= sizeOf(e); len(a.Events) == limit || room < 0 && len(a.Events) > 0 {
-				p.b.pages.put(run, last, m.Sequence)
+				p.b.pages.put(q.WorkflowID, run, last, m.Sequence)
 				a.More = true
 				return false, nil
 			}

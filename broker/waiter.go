@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -262,7 +263,12 @@ func resultOf(s *execution.State) *schemas.ResultResponse {
 	return a
 }
 
-// msgIDHeader is NATS's own: a signal that bears the id of one that the run has is dropped.
+// requestIDOf is the id of a stored signal: one that bears the id of another that the run has is dropped. Whoever publishes without a library may
+// give NATS's own, by which the server drops what comes within its window, for whichever workflow it is.
+func requestIDOf(h post.Header) string {
+	return cmp.Or(h.Get(schemas.RequestIDHeader), h.Get(msgIDHeader))
+}
+
 const msgIDHeader = "Nats-Msg-Id"
 
 // serveSignal stores a signal for an open workflow. Unlike a plain publish it tells at once when there is none.
@@ -283,7 +289,7 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 			a.Run = r.state.Run
 			var h post.Header
 			if q.RequestID != "" {
-				h = post.Header{msgIDHeader: {q.RequestID}}
+				h = post.Header{schemas.RequestIDHeader: {q.RequestID}}
 			}
 			p.outside.Send(p.b.ns.Signal(q.WorkflowID, q.Name), h, q.Input, func(ack post.Ack) {
 				switch {

@@ -28,12 +28,20 @@ type walker struct {
 	window []post.Stored
 	place  map[string]int // in window, by subject: only the last record of each is kept
 	read   int            // records since the window began
+
+	end   uint64          // the last record that the walk comes to
+	moved map[string]bool // subjects of runs that were shown by a record behind the end
 }
 
 // records walks all runs from a record on.
 func (w *walker) records(ctx context.Context, from uint64) error {
-	w.place = make(map[string]int)
-	err := w.b.reads.Scan(ctx, w.b.ns.StreamHistory(w.partition), post.ReadOptions{StartSeq: from, HeadersOnly: true}, func(m post.Stored) error {
+	w.place, w.moved = make(map[string]int), make(map[string]bool)
+	_, end, err := w.b.reads.StreamState(ctx, w.b.ns.StreamHistory(w.partition))
+	if err != nil || end < from {
+		return err
+	}
+	w.end = end
+	err = w.b.reads.Scan(ctx, w.b.ns.StreamHistory(w.partition), post.ReadOptions{StartSeq: from, EndSeq: end, HeadersOnly: true}, func(m post.Stored) error {
 		if !isRecord(&m) {
 			return nil
 		}
@@ -57,8 +65,9 @@ func (w *walker) records(ctx context.Context, from uint64) error {
 func (w *walker) show(ctx context.Context, next uint64) error {
 	type line struct {
 		post.Stored
-		info schemas.ExecutionInfo
-		last bool
+		info  schemas.ExecutionInfo
+		last  bool
+		moved bool
 	}
 	var lines []*line
 	for _, m := range w.window {
@@ -78,7 +87,17 @@ func (w *walker) show(ctx context.Context, next uint64) error {
 		reading.Go(func() {
 			for i := n; i < len(lines) && errs[n] == nil; i += walkReads {
 				if !lines[i].last {
-					lines[i].last, errs[n] = w.isLast(ctx, lines[i].Stored)
+					var newest *post.Stored
+					if newest, errs[n] = w.newest(ctx, lines[i].Stored); newest == nil {
+						continue
+					}
+					switch l := lines[i]; {
+					case newest.Seq <= l.Seq:
+						l.last = true
+					case newest.Seq > w.end && isRecord(newest): // the walk does not come to it
+						l.info, l.last = w.info(*newest)
+						l.moved = true
+					}
 				}
 			}
 		})
@@ -88,7 +107,10 @@ func (w *walker) show(ctx context.Context, next uint64) error {
 		return err
 	}
 	for _, l := range lines {
-		if l.last {
+		if l.last && !w.moved[l.Subject] {
+			if l.moved {
+				w.moved[l.Subject] = true
+			}
 			if err := w.fn(w.partition, l.Seq, &l.info); err != nil {
 				return err
 			}
@@ -100,17 +122,17 @@ func (w *walker) show(ctx context.Context, next uint64) error {
 	return w.fn(w.partition, next, nil)
 }
 
-// isLast tells whether a record is the last of its run.
-func (w *walker) isLast(ctx context.Context, m post.Stored) (bool, error) {
+// newest reads the last record of a run; nil if it was deleted meanwhile.
+func (w *walker) newest(ctx context.Context, m post.Stored) (*post.Stored, error) {
 	get := w.b.reads.LastBySubject
 	if w.b.reads.NATS().ConnectedClusterName() == "" {
 		get = w.b.reads.LastBySubjectDirect // nobody else has a copy
 	}
 	last, err := get(ctx, w.b.ns.StreamHistory(w.partition), m.Subject)
-	if errors.Is(err, post.ErrNotFound) { // deleted meanwhile
-		return false, nil
+	if errors.Is(err, post.ErrNotFound) {
+		return nil, nil
 	}
-	return err == nil && last.Seq <= m.Seq, err
+	return last, err
 }
 
 // runs walks the runs of one workflow id, which are few.

@@ -212,6 +212,9 @@ type Permission struct {
 	Done LostTask `json:"done,omitempty"`
 }
 
+// RequestIDHeader of a signal is its request id: a second signal of one id for a run is dropped.
+const RequestIDHeader = "Drover-Request-Id"
+
 // ReportHeader marks a request to a task's beat subject whose body is a [Report] of an outcome. The answer has the form of
 // JetStream's own to a publish: the stream and the sequence of the history record that holds the outcome, or an error. With an
 // error, or without an answer, the report goes to the task's report subject.

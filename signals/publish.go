@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
 )
 
 const (
@@ -21,8 +22,6 @@ const (
 	// envelopeRoom stays free below the server's limit, as in every message of Drover: the input becomes part of a
 	// history record.
 	envelopeRoom = 64 << 10
-
-	headerMsgID = "Nats-Msg-Id"
 )
 
 // ErrUnknown says that a signal may or may not be stored. With [PublishOnce] the call can be repeated without harm.
@@ -53,7 +52,7 @@ func PublishOnce(ctx context.Context, conn *post.Conn, namespace, workflowID, na
 	if err := subject.ValidateID("request id", requestID); err != nil {
 		return 0, fmt.Errorf("signal: %w", err)
 	}
-	return publish(ctx, conn, subj, post.Header{headerMsgID: []string{requestID}}, body, true)
+	return publish(ctx, conn, subj, post.Header{schemas.RequestIDHeader: []string{requestID}}, body, true)
 }
 
 func check(conn *post.Conn, namespace, workflowID, name string, body []byte) (subj string, err error) {

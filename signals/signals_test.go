@@ -50,8 +50,8 @@ func TestPublishOnceBearsItsRequestID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Header.Get("Nats-Msg-Id"); got != "req 1" {
-		t.Fatalf("P-6: got message id %q, want the request id", got)
+	if got := m.Header.Get(schemas.RequestIDHeader); got != "req 1" {
+		t.Fatalf("P-6: got request id %q, want the request id", got)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestUnknownOutcome(t *testing.T) {
 			t.Fatalf("got %v after %d messages, want ErrUnknown after several", err, len(heard))
 		}
 		first, second := <-heard, <-heard
-		if first.Header.Get("Nats-Msg-Id") != "r" || second.Header.Get("Nats-Msg-Id") != "r" {
+		if first.Header.Get(schemas.RequestIDHeader) != "r" || second.Header.Get(schemas.RequestIDHeader) != "r" {
 			t.Fatalf("got headers %v and %v, want the same request id", first.Header, second.Header)
 		}
 		time.AfterFunc(time.Second, func() {

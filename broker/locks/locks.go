@@ -16,10 +16,13 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Fresh is the record of a lock that nobody holds. No fence of it has gone beyond last; the sequence of the last message in
-// the bucket is such a number, because each holder has entered by a message of its own.
+// perMessage is more than the holders that ever enter by one message of the bucket.
+const perMessage = 1 << 16
+
+// Fresh is the record of a lock that nobody holds. Its fences begin beyond those of all records that the key has had, by the sequence of the last
+// message in the bucket: a record begins at a multiple of it, and of a lock that several may hold many enter by one message, but never so many.
 func Fresh(lock, scope string, last uint64) *schemas.LockRecord {
-	return &schemas.LockRecord{V: schemas.Version, Lock: lock, Scope: scope, Limit: 1, Next: last + 1, Holders: []schemas.LockPlace{}}
+	return &schemas.LockRecord{V: schemas.Version, Lock: lock, Scope: scope, Limit: 1, Next: last*perMessage + 1, Holders: []schemas.LockPlace{}}
 }
 
 // Outcome is what became of an entry.

@@ -28,6 +28,7 @@ func wids(places []schemas.LockPlace) (all []string) {
 
 func TestEnterAndLeave(t *testing.T) {
 	r := locks.Fresh("L", "s", 41)
+	r.Next = 42
 	a, b, c := place("a", 5), place("b", 5), place("c", 5)
 	if got := enter(r, a, 100); got.Outcome != locks.Holds || got.Place.Fence != 42 || got.Place.Since != 100 || !got.Changed {
 		t.Fatalf("the first: %+v", got)
@@ -130,7 +131,8 @@ func TestAnAncestorLetsIn(t *testing.T) {
 func TestRegain(t *testing.T) {
 	held := place("a", 1)
 	held.Fence, held.Since = 7, 90
-	r := locks.Fresh("L", "", 3)
+	r := locks.Fresh("L", "", 0)
+	r.Next = 4
 	if got := enter(r, held, 100); got.Outcome != locks.Holds || r.Holders[0].Fence != 7 || r.Next != 8 || r.Holders[0].Since != 90 {
 		t.Fatalf("into an empty lock: %+v, %+v", got, r)
 	}

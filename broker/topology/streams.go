@@ -83,7 +83,6 @@ func (n *Namespace) signals(version string) wanted {
 	src, dst := n.Name.SignalTransform(n.Partitions)
 	w.SubjectTransform = &jetstream.SubjectTransformConfig{Source: src, Destination: dst}
 	w.DenyDelete, w.AllowDirect = true, true
-	w.Duplicates = 0 // senders may give message ids: the server's own window
 	w.Metadata[metaRequireTypes] = strconv.FormatBool(n.RequireTypes)
 	if n.Relaxed {
 		w.Metadata[metaRelaxed] = "true"

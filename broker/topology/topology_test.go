@@ -82,8 +82,6 @@ func checkStream(t *testing.T, c jetstream.StreamConfig, ns *topology.Namespace)
 		"limited": ns.MaxBytes > 0, "duplicates": 100 * time.Millisecond,
 	}
 	switch kind {
-	case "signals":
-		want["duplicates"] = 2 * time.Minute
 	case "dead":
 		want["discard"] = jetstream.DiscardOld
 	case "history":
