@@ -39,7 +39,7 @@ func authTemplateCommand(a *app) *cobra.Command {
 		Short: "Print the NATS permissions that a role needs",
 		Long: `Print the NATS permissions that a role needs, and no more. No server is asked.
 
-ROLE is one of ` + strings.Join(roles, ", ") + `. A server is broker, timer and ops in one.
+ROLE is one of ` + strings.Join(roles, ", ") + `. A server is broker, timer and ops in one, and decides for flows; a worker with --flows needs what a decider needs.
 
 It prints a user for the configuration of a NATS server, with the reason for each subject. --user and --password are those
 of that user. With --json or -o yaml it prints the permissions alone, as NATS spells them in JSON; with --nsc a command

@@ -20,7 +20,7 @@ func claimsCommand(a *app) *cobra.Command {
 		Use:   "claims",
 		Short: "Show who owns which partition, who rings its alarms, who is the master, and until when",
 		Long: `Show the claims of the namespace: which server owns a partition (partition.N), rings its alarms (alarms.N), takes part in
-sharing the partitions (broker.NODE), and keeps order (master).
+sharing the partitions (broker.NODE) or in ringing the alarms (timers.NODE), and keeps order (master).
 
 NUMBER grows from holder to holder of a claim; it fences the writes of the one before. A holder renews its claim every third
 of its time, so EXPIRES is how long the claim outlives a crash. An expired claim is ignored, and removed by the master.

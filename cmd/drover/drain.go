@@ -163,9 +163,14 @@ func (t *target) awaitEnd(ctx context.Context, order schemas.Control) error {
 
 func (t *target) gone(ctx context.Context, order schemas.Control) (bool, error) {
 	if t.node == nil {
-		_, err := t.tell(ctx, order)
+		one, cancel := context.WithTimeout(ctx, oneLook)
+		defer cancel()
+		_, err := t.tell(one, order)
 		if e, ok := errors.AsType[*drover.Error](err); ok && e.Code == schemas.CodeNotFound {
 			return true, nil
+		}
+		if ctx.Err() == nil && one.Err() != nil { // it has heard the question and left before it could answer
+			return false, nil
 		}
 		return false, err
 	}

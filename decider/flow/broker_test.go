@@ -245,8 +245,9 @@ func TestWrongInputFailsTheRun(t *testing.T) {
 			{nil, "required"},
 			{"text", "give a map"},
 			{map[string]any{"n": "x"}, "no integer"},
-			{json.RawMessage(`{"$flow": {"part": "7"}}`), "no part"},
-			{json.RawMessage(`{"$flow": {"replay": {"state": {"drover_run": 9}, "from": "end"}}}`), "format 9"},
+			{json.RawMessage(`{"$flow": {"part": "7"}}`), "required"}, // nothing but data: no run of a flow has sent it
+			{json.RawMessage(`{"$flow": {"replay": {"state": {"drover_run": 9}, "from": "end"}}}`), "required"},
+			{json.RawMessage(`{"$flow": 5}`), "required"},
 		} {
 			out := e.Wait(start(t, e, "order", fmt.Sprint("o-", i), tc.input))
 			if out.Status != schemas.StatusFailed || !strings.Contains(string(out.Details), tc.want) {

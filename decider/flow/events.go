@@ -228,10 +228,7 @@ func (r *reader) childResult(a *schemas.ChildSuccess) error {
 	if err != nil {
 		return err
 	}
-	o, ok, err := unwrap[outcome](content)
-	if err != nil {
-		return err
-	}
+	o, ok := unwrap[outcome](content)
 	if !ok {
 		return r.result(a.ScheduledEventID, content)
 	}
@@ -249,10 +246,7 @@ func (r *reader) childFailed(a *schemas.ChildFailed) error {
 	if err != nil {
 		return err
 	}
-	o, ok, err := unwrap[outcome](content)
-	if err != nil {
-		return err
-	}
+	o, ok := unwrap[outcome](content)
 	if !ok || o.Failure == nil {
 		return r.failed(a.ScheduledEventID, a.Reason, content)
 	}
@@ -278,9 +272,9 @@ func (r *reader) begins(a *schemas.WorkflowStarted) (*origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, ok, err := unwrap[origin](content)
-	if err != nil || ok {
-		return o, err
+	// Nobody else wraps an input: what stands in one that a person gives is data.
+	if o, ok := unwrap[origin](content); ok && (a.ParentWorkflowExecution != nil || a.ContinuedExecutionRun != "" || a.Replays != nil) {
+		return o, nil
 	}
 	v, err := incoming(content)
 	if err != nil {

@@ -44,7 +44,11 @@ func record(t *testing.T, text string, input string) *tape {
 		t.Fatal(err)
 	}
 	tp := &tape{t: t, d: New(one{d}, &Options{List: "main", Random: func() float64 { return 0.5 }}), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-	tp.add(&schemas.WorkflowStarted{WorkflowID: "w", Run: "r", WorkflowType: "flow", Input: schemas.Payload(input)})
+	begin := &schemas.WorkflowStarted{WorkflowID: "w", Run: "r", WorkflowType: "flow", Input: schemas.Payload(input)}
+	if strings.Contains(input, envelope) { // as a run of a flow wraps it
+		begin.ContinuedExecutionRun = "before"
+	}
+	tp.add(begin)
 	return tp
 }
 

@@ -79,6 +79,10 @@ func (m *machine) abandon() {
 		m.do(Action{Do: CancelTimer, ID: w.ID})
 	case StartChild:
 		m.abandonChildren()
+	case SendSignal:
+		if st := m.current(m.top()); st != nil && st.Type == "approve" {
+			m.do(Action{Do: SetLabels, Labels: map[string]string{approvalLabel: ""}})
+		}
 	}
 }
 

@@ -70,6 +70,9 @@ func (m *machine) sweep() {
 		if fr.Kind == ofStep {
 			delete(alive, fr.Ref) // the step has failed, its handler has no part in its time
 		}
+		if fr.Kind == ofWorkflow {
+			clear(alive) // all steps below have failed
+		}
 		if st := m.current(fr); st != nil && (i < len(m.s.Stack)-1 || m.s.Entered) {
 			alive[st.Ref] = true
 		}

@@ -149,6 +149,9 @@ func (m *machine) wanted(x *act, c *Child) (bool, error) {
 
 func (x *act) childID(i int) string { return x.inst.id(x.st.Ref) + "/" + strconv.Itoa(i) }
 
+// openChildren is how many children a run may have open (execution.Config.OpenChildren): those beyond it would be refused, and count as failed.
+const openChildren = 1000
+
 // launch starts what may run, or ends the step if nothing runs any more. After a failure nothing new is started.
 func (m *machine) launch(x *act) (result, error) {
 	running, failed := 0, 0
@@ -161,11 +164,14 @@ func (m *machine) launch(x *act) (result, error) {
 		}
 	}
 	for i, c := range x.inst.Children {
-		if failed > 0 || running >= x.inst.Width {
+		if failed > 0 || running >= min(x.inst.Width, openChildren) {
 			break
 		}
 		if c.Status == recorded && len(m.acts) >= MaxActions { // the others are started in the next decision
-			m.do(Action{Do: StartTimer, ID: x.inst.id(x.st.Ref) + moreChildren})
+			id := x.inst.id(x.st.Ref) + moreChildren
+			if !slices.ContainsFunc(m.acts, func(a Action) bool { return a.Do == StartTimer && a.ID == id }) { // once, however many have ended
+				m.do(Action{Do: StartTimer, ID: id})
+			}
 			break
 		}
 		if c.Status == recorded {

@@ -100,7 +100,21 @@ func Compile(d *model.Definition) (*Flow, error) {
 			return nil, fmt.Errorf("step type %s: %w", name, err)
 		}
 	}
+	f.alias()
 	return f, nil
+}
+
+// alias lets runs go on that were begun before the keys of parts of types had a slash, where such a key means nothing else.
+func (f *Flow) alias() {
+	for _, key := range slices.Sorted(maps.Keys(f.programs)) {
+		old := strings.Replace(key, "/", "", 1)
+		if _, taken := f.programs[old]; taken {
+			continue
+		}
+		p := *f.programs[key]
+		p.key = old
+		f.programs[old] = &p
+	}
 }
 
 func typeKey(name string) string { return "type:" + name }
@@ -209,7 +223,9 @@ func (c *compiler) step(s *step) {
 }
 
 func (c *compiler) nested(s *step, at string) {
-	s.child = c.prefix + s.Ref
+	if s.child = s.Ref; c.prefix != "" {
+		s.child = c.prefix + "/" + s.Ref // no name of a type has one: deploy2 is another than step 2 of deploy
+	}
 	s.inputs = c.all(at, s.Nested.Input)
 	if err := c.p.flow.compile(s.child, c.prefix, s.Nested); err != nil {
 		c.errs = append(c.errs, err)
@@ -272,7 +288,7 @@ func (c *compiler) special(s *step, at string) {
 }
 
 func (c *compiler) waitsFor(name any) {
-	text, _ := name.(string)
+	text, _ := value.Text(name)
 	switch {
 	case text == "":
 	case strings.Contains(text, "${"):

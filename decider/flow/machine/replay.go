@@ -142,8 +142,18 @@ func (m *machine) resume(from string, force bool) error {
 				c.Status, c.Fault, c.Ending = recorded, nil, false
 			}
 		}
-		if err := m.arm(st, inst); err != nil {
-			return err
+		for _, fr := range s.Stack { // the steps around begin their time anew
+			around := m.current(&fr)
+			if around == nil || m.last(around.Ref) == nil {
+				continue
+			}
+			its := m.last(around.Ref)
+			if _, armed := s.Timers[its.id(around.Ref)+"!timeout"]; armed {
+				continue
+			}
+			if err := m.arm(around, its); err != nil {
+				return err
+			}
 		}
 		return errMoved
 	case s.Last != "":

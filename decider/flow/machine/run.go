@@ -290,6 +290,7 @@ func (m *machine) finish(st *step, inst *Instance, r result) {
 func (m *machine) conclude(st *step, inst *Instance) {
 	x := m.act(st, inst)
 	x.own = &inst.Output
+	body := inst.Output
 	if st.output != nil {
 		v, err := x.eval(st.output)
 		if errors.Is(err, errRead) {
@@ -306,6 +307,7 @@ func (m *machine) conclude(st *step, inst *Instance) {
 	if next == "" && st.next != nil && st.Type != "retry" && st.Type != "goto" {
 		v, err := x.eval(st.next)
 		if errors.Is(err, errRead) {
+			inst.Output = body // the output is made again then
 			m.read(x, st.Ref)
 			return
 		}

@@ -1,0 +1,152 @@
+package machine_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// answers runs the commands of a script and wants texts in, or (with !) not in, the answer to the last one.
+func answers(t *testing.T, script string, wants ...string) {
+	t.Helper()
+	got := (&world{t: t}).script(strings.TrimSpace(script) + "\n")
+	last := got[strings.LastIndex(strings.TrimSuffix(got, "\n"), "----\n")+5:]
+	for _, want := range wants {
+		text, not := strings.CutPrefix(want, "!")
+		if strings.Contains(last, text) == not {
+			t.Errorf("got %q, want %q in:\n%s", last, want, got)
+		}
+	}
+}
+
+// The handler of the workflow ran twice: the timeout of the step that had failed was still armed.
+func TestWorkflowHandlerRunsOnce(t *testing.T) {
+	answers(t, `
+flow
+steps:
+- {step: activity a, timeout: 10m}
+on-error:
+- activity compensate
+- return x
+----
+
+start
+----
+
+failed 0#1 boom it failed
+----`, "schedule on-error.0#1", "cancel-timer 0#1!timeout")
+	answers(t, `
+flow
+steps:
+- {step: activity a, timeout: 10m}
+on-error:
+- activity compensate
+----
+
+start
+----
+
+failed 0#1 boom it failed
+----
+
+fired 0#1!timeout
+----`, "!cancel on-error.0#1", "!on-error.0#2")
+}
+
+// A nested workflow of the step type deploy was that of another step type, deploy2.
+func TestPartsOfTypes(t *testing.T) {
+	answers(t, `
+type
+id: deploy
+steps:
+- no-op
+- no-op
+- {type: workflow, steps: [log the inner part of deploy]}
+----
+
+type
+id: deploy2
+steps:
+- log this is another type
+----
+
+flow
+- deploy
+- deploy2
+----
+
+start part=type:deploy
+----`, "!part=type:deploy2")
+}
+
+// The timeout of a block was gone when a retry resumed a step in it.
+func TestTimeoutOfBlockAfterRetry(t *testing.T) {
+	answers(t, `
+flow
+- type: subworkflow
+  timeout: 10m
+  steps:
+  - {step: activity a, idempotent: yes}
+  on-error:
+  - retry limit 5
+----
+
+start
+----
+
+failed 0.steps.0#1 boom it failed
+----`, "schedule 0.steps.0#1.1 a", "\ntimer 0#1")
+}
+
+// The output of a step was made twice if its next reads a state key.
+func TestOutputOnce(t *testing.T) {
+	answers(t, `
+flow
+- activity a
+- type: no-op
+  output: {a: "${output}"}
+  next: ${state.target}
+- {id: far, type: no-op}
+----
+
+start
+----
+
+result 0#1 1
+----
+
+result 1#1?target "far"
+----`, `complete {"a":1}`)
+}
+
+// A signal whose name is a number was thrown away if it came before the step.
+func TestSignalNamedByNumber(t *testing.T) {
+	answers(t, `
+flow
+- sleep 10s
+- {type: wait-for-signal, signal: 5}
+----
+
+start
+----
+
+signal 5 {"a":1}
+----
+
+fired 0#1
+----`, `complete {"a":1}`)
+}
+
+// What approve shows stayed behind a timeout.
+func TestApprovalLabel(t *testing.T) {
+	answers(t, `
+flow
+- {step: approve it, timeout: 1h, on-error: [no-op]}
+- activity next
+----
+
+start
+----
+
+fired 0#1!timeout
+----`, "attributes approval=")
+}
