@@ -88,6 +88,10 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 // audited is what a run in memory waits for.
 func (p *partition) audited(r *run) schemas.AuditRun {
 	a := schemas.AuditRun{WorkflowID: r.wid}
+	if r.broken != nil { // also while messages wait for it
+		a.Unreadable = r.broken.Error()
+		return a
+	}
 	if !r.live() {
 		a.Busy = r.loading || len(r.mailbox) > 0
 		return a

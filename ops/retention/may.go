@@ -19,6 +19,7 @@ type candidate struct {
 	entry
 	subject string
 	line    line
+	earlier []link // of its chain
 }
 
 // errGone says that the run is not there any more.
@@ -29,6 +30,8 @@ type look struct {
 	j           *Janitor
 	now         time.Time
 	checkpoints map[int]schemas.Checkpoint
+	chains      map[string][]link // by workflow id, as they were when the look began to need them
+	purged      map[string]bool   // subjects
 }
 
 // may tells whether a run may go by now (P-14): if why is empty it may. An error wraps [errGone] if there is nothing to go.
@@ -55,6 +58,9 @@ func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err 
 	c = &candidate{entry: e, subject: m.Subject}
 	if c.line, err = broker.ReadLine(*m); err != nil {
 		return nil, "", err
+	}
+	if !c.line.Status.Closed() { // the history has lost its end since, and the run stands there again
+		return nil, "", errGone
 	}
 	var r schemas.Record
 	if err := schemas.Unmarshal(m.Data, &r); err != nil {
@@ -114,7 +120,7 @@ func (k *look) consumed(ctx context.Context, c *candidate, r *schemas.Record, cp
 		case errors.Is(err, post.ErrNotFound):
 		case err != nil:
 			return "", err
-		case m.Seq <= log.at.Sequence:
+		case m.Seq <= max(log.at.Sequence, log.done.Sequence): // a repeat behind the close is read as well
 			return fmt.Sprintf("message %d of the %s, which is for its workflow id and was read, is not purged there yet", m.Seq, log.name), nil
 		case m.Seq > log.done.Sequence && m.Time.Before(c.at().Add(j.o.Grace)):
 			return fmt.Sprintf("message %d of the %s, which is for its workflow id, is not read yet", m.Seq, log.name), nil

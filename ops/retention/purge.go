@@ -68,6 +68,7 @@ func (j *Janitor) went(gone []entry) {
 // purgeBatch purges of some runs those that may go. It returns how many runs it purged, and which of those it was given are gone.
 func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) (purged int, gone []entry, err error) {
 	var ready []*candidate
+	goes := map[string]*candidate{} // those that are ready, by subject
 	for _, e := range part {
 		c, why, err := k.may(ctx, e)
 		switch {
@@ -84,23 +85,31 @@ func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) 
 		if purged += n; err != nil {
 			return purged, gone, err
 		}
+		if !waits {
+			c.earlier, err = k.before(ctx, c)
+			if err != nil {
+				return purged, gone, err
+			}
+			waits = slices.ContainsFunc(c.earlier, func(l link) bool { return goes[l.subject] == nil })
+		}
 		if waits {
 			continue
 		}
 		if err := j.keepSoftly(ctx, c); err != nil {
 			return purged, gone, err
 		}
-		ready = append(ready, c)
+		ready, goes[c.subject] = append(ready, c), c
 	}
 	edge, err := j.edge(ctx, p, ready)
 	if err != nil {
 		return purged, gone, err
 	}
 	for _, c := range ready {
-		if c.seq < edge {
+		// Those before it that lie below the edge go last: it waits for the next look.
+		if c.seq < edge || slices.ContainsFunc(c.earlier, func(l link) bool { return l.seq < edge || !k.purged[l.subject] }) {
 			continue
 		}
-		if err := j.purgeOne(ctx, c); err != nil {
+		if err := j.purgeOne(ctx, k, c); err != nil {
 			return purged, gone, err
 		}
 		purged, gone = purged+1, append(gone, c.entry)
@@ -117,6 +126,7 @@ func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) 
 	}
 	for _, c := range ready {
 		if c.seq < edge {
+			k.gone(c)
 			purged, gone = purged+1, append(gone, c.entry)
 		}
 	}
@@ -124,7 +134,7 @@ func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) 
 }
 
 // purgeOne purges a run, and rests.
-func (j *Janitor) purgeOne(ctx context.Context, c *candidate) error {
+func (j *Janitor) purgeOne(ctx context.Context, k *look, c *candidate) error {
 	stream := j.o.Namespace.StreamHistory(int(c.partition))
 	if err := j.o.Before(stream, c.subject); err != nil {
 		return err
@@ -132,6 +142,7 @@ func (j *Janitor) purgeOne(ctx context.Context, c *candidate) error {
 	if err := j.o.Conn.PurgeSubject(ctx, stream, c.subject); err != nil {
 		return err
 	}
+	k.gone(c)
 	return pause(ctx, time.Second/time.Duration(j.o.Rate))
 }
 
@@ -161,7 +172,19 @@ func (j *Janitor) purgeBefore(ctx context.Context, k *look, c *candidate) (purge
 				}
 			}
 			if err == nil && why == "" {
-				err = j.purgeOne(ctx, one)
+				var earlier []link
+				if earlier, err = k.before(ctx, one); len(earlier) > 0 {
+					why = "a run before it is still there"
+				}
+			}
+			if err == nil && why == "" {
+				n, some, failed := j.purgeBefore(ctx, k, one) // its own parts
+				if purged, err = purged+n, failed; some {
+					why = "what goes with it is still there"
+				}
+			}
+			if err == nil && why == "" {
+				err = j.purgeOne(ctx, k, one)
 				if err == nil {
 					purged++
 					continue

@@ -1,0 +1,62 @@
+package retention_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/ops/retention"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A janitor that ends before it purges a part of the stream, a server that is stopped is enough, does not leave a run that has continued
+// as new as the latest of its id: the runs of a chain before its last go first.
+func TestCutBeforeTheEdge(t *testing.T) {
+	live(t, retention.Options{Default: "0"}, func(h *house) {
+		t := h.t
+		for i := range 20 {
+			h.run("raw", fmt.Sprint("f-", i), says{})
+		}
+		r := h.start("raw", "c", says{Stay: true, Again: 1})
+		time.Sleep(time.Second)
+		if err := r.Signal(t.Context(), "go", nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second) // the second run waits
+		h.run("other", "witness-between", says{Retention: []string{"forever"}})
+		if err := h.Client.Run("c", "").Signal(t.Context(), "go", nil); err != nil {
+			t.Fatal(err)
+		}
+		last := h.Wait(h.Client.Run("c", "")).Run
+		h.Restart(time.Second) // the fence of another spell, as there is in any store
+		h.settle()
+		h.o.Before = func(_, what string) error {
+			t.Log("purge ", what)
+			if strings.HasPrefix(what, "below") {
+				return errCut
+			}
+			return nil
+		}
+		h.another()
+		if _, err := h.j.Pass(t.Context()); err == nil {
+			t.Fatal("want the cut")
+		}
+		m, err := h.Client.Conn().LastBySubject(t.Context(), ns.StreamHistory(0), ns.HistoryOfWorkflow(0, "c"))
+		if err != nil {
+			return
+		}
+		_, _, run, _ := subject.ParseHistory(m.Subject)
+		t.Logf("the latest record of c is of run %s, %q; the chain ended with run %s", run, m.Header.Get(schemas.StatusHeader), last)
+		before := schemas.At(time.Now())
+		h.Restart(time.Second)
+		d, err := h.Client.Run("c", "").Describe(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Execution.StartedAt >= before {
+			t.Errorf("run %s of the chain, which had completed, has begun a second time: it is %s since %s", d.Execution.Run, d.Execution.Status, d.Execution.StartedAt)
+		}
+	})
+}
