@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
 )
 
 var inboxSeeds = flag.Int("inbox-seeds", 6, "faults: how many random deliveries of inbox messages are tried")
@@ -48,12 +49,12 @@ func (e *echo) listen() (stop func()) {
 				return
 			}
 			m.Subject = ns.Signal(wid, name)
-			id := h.Get(nats.MsgIdHdr)
+			id := h.Get(schemas.RequestIDHeader)
 			if id == "" {
 				e.t.Errorf("signal %d has no id: a second one would be another signal", seq)
 				return
 			}
-			m.Header.Set(nats.MsgIdHdr, id)
+			m.Header[schemas.RequestIDHeader] = []string{id}
 		} else if to := h.Get(post.HeaderSubject); to != "" {
 			m.Header[post.HeaderSubject] = []string{to}
 		}

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/oklog/ulid/v2"
-
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -25,9 +23,8 @@ func externalSignalID(run string, event int64) string {
 func (s *State) ReceivedFromWorkflows() []string {
 	var ids []string
 	for _, id := range s.SignalIDs {
-		run, event, _ := strings.Cut(id, ".")
-		_, noRun := ulid.ParseStrict(run)
-		if _, noEvent := strconv.ParseUint(event, 10, 63); noRun == nil && noEvent == nil { // people give others, "daily.1" too
+		dot := strings.LastIndexByte(id, '.')
+		if _, err := strconv.ParseUint(id[dot+1:], 10, 63); dot > 0 && err == nil {
 			ids = append(ids, id)
 		}
 	}
