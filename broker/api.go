@@ -82,7 +82,7 @@ func (b *Broker) respond(to, content string, v any) {
 		encode = schemas.Marshal
 	}
 	body, err := encode(v)
-	if err == nil && len(body) > b.recordLimit+envelopeRoom {
+	if err == nil && len(body) > b.largest() {
 		body, err = encode(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeTooLarge, "the answer of %d bytes exceeds the server's max_payload", len(body)).
 			WithHint("ask for less: a page with a limit, or msgpack")})
 	}

@@ -119,7 +119,7 @@ func (p *partition) request(r *run, w execution.Wanted) {
 	}
 	task := p.task(r, a)
 	send := func(body []byte) error {
-		if int64(len(body)) > p.b.conn.MaxPayload() && len(task.Events) > 0 {
+		if len(body) > p.b.largest() && len(task.Events) > 0 {
 			return errNoRoom
 		}
 		r.ask, r.held = a, false
@@ -404,6 +404,7 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 	r.reasks = 0
 	p.stick(r, reply, firstHand)
 	p.announced(r.state.Start.WorkflowType)
+	large := p.tooLarge(reply, len(e.body))
 	switch {
 	case reply.Token != token:
 		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
@@ -411,8 +412,8 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: fmt.Sprintf(
 			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass references instead of data, or decide in several steps",
 			len(e.body), len(reply.Decisions), p.b.recordLimit)}
-	case p.tooLarge(reply, len(e.body)) != "":
-		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: p.tooLarge(reply, len(e.body))}
+	case large != "":
+		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: large}
 	default:
 		digest := sha256.Sum256(e.body)
 		e.msg = execution.Reply{Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8]))}

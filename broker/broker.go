@@ -205,6 +205,9 @@ func (b *Broker) part(n int) *partition {
 	return b.parts[n]
 }
 
+// largest is the largest message that the server takes.
+func (b *Broker) largest() int { return b.recordLimit + envelopeRoom }
+
 // messageLimit is the largest message that is taken into a history: in a decision task it may stand in base64, which takes
 // a third more.
 func (b *Broker) messageLimit() int { return b.recordLimit / 4 * 3 }

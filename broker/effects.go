@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/droverhq/drover/broker/dead"
@@ -63,15 +62,10 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *ticket, sto
 	o := a.Scheduled
 	task := p.activityTask(r, a, ask)
 	body, err := schemas.MarshalJSON(&task)
-	tooLarge := func() bool { return err == nil && int64(len(body)) > p.b.conn.MaxPayload() }
-	if tooLarge() && len(task.HeartbeatDetails) > 0 {
+	if err == nil && len(body) > p.b.largest() && len(task.HeartbeatDetails) > 0 { // the input alone fits
 		task.HeartbeatDetails = nil
 		p.log.WithField("workflow", r.wid).WithField("activity", o.ActivityID).Warn("the details of the last heartbeat do not fit the task beside its input; the attempt begins without")
 		body, err = schemas.MarshalJSON(&task)
-	}
-	if tooLarge() {
-		p.undeliverable(r, task.Token, len(body), t)
-		return
 	}
 	if err != nil {
 		p.log.WithError(err).WithField("workflow", r.wid).Error("a task cannot be encoded")
@@ -92,19 +86,6 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *ticket, sto
 		if c.seq = seq; ask && seq > 0 {
 			p.copied(r, c)
 		}
-	})
-}
-
-// undeliverable fails an activity whose task fits no message: decisions with such inputs are refused, but histories may have some from before.
-func (p *partition) undeliverable(r *run, token string, size int, t *ticket) {
-	t.hold()
-	report := execution.Report{Report: &schemas.Report{
-		Kind: schemas.ReportFailed, Token: token, Reason: "task-too-large",
-		Details: schemas.Text(fmt.Sprintf("the task takes %d bytes in JSON, and the server takes messages of %d: pass a reference instead of data, or raise the server's max_payload", size, p.b.conn.MaxPayload())),
-	}}
-	wid := r.wid
-	p.loop.post(func() {
-		p.deliver(p.get(wid), &envelope{wid: wid, msg: report, at: p.now(), log: noLog, ticket: t})
 	})
 }
 

@@ -177,3 +177,20 @@ func TestLargeInputOfAChildInMsgpack(t *testing.T) {
 		}
 	})
 }
+
+// Details of a heartbeat that do not fit the next attempt's task beside its input are left out of it.
+func TestLargeHeartbeatDetailsAreLeftOut(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", one(`,"heartbeatTimeout":10,"retry":{"initialInterval":1,"maximumAttempts":2},"input":"`+strings.Repeat("x", 850<<10)+`"`))
+		f.start(startO)
+		first := f.pull()
+		first.begun()
+		time.Sleep(5 * time.Second)
+		first.beat(`"` + strings.Repeat("y", 220<<10) + `"`)
+		second := f.pull() // of the attempt that follows the timeout
+		if second.Attempt != 2 || second.HeartbeatDetails != nil {
+			t.Fatalf("attempt %d with details %.20v, want 2 without", second.Attempt, second.HeartbeatDetails)
+		}
+	})
+}

@@ -103,16 +103,17 @@ func (p *partition) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
 			}
 		}
 	}
+	told := func(h schemas.LockPlace) bool {
+		return slices.ContainsFunc(q.told, func(t schemas.LockPlace) bool { return t.Is(&h) })
+	}
 	if q.tries > 0 && q.tries%4 == 0 { // who had not been told that it holds the lock let the request pass
 		for _, h := range holders {
-			if slices.ContainsFunc(q.told, func(t schemas.LockPlace) bool { return t.Is(&h) }) {
+			if told(h) {
 				p.breakHolder(q, &h)
 			}
 		}
 	}
-	if !slices.ContainsFunc(holders, func(h schemas.LockPlace) bool {
-		return slices.ContainsFunc(q.told, func(t schemas.LockPlace) bool { return t.Is(&h) })
-	}) {
+	if !slices.ContainsFunc(holders, told) {
 		p.lockAsked(q, execution.Answered{Asked: q.asked})
 		return
 	}

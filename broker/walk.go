@@ -36,12 +36,11 @@ type walker struct {
 // records walks all runs from a record on.
 func (w *walker) records(ctx context.Context, from uint64) error {
 	w.place, w.moved = make(map[string]int), make(map[string]bool)
-	_, end, err := w.b.reads.StreamState(ctx, w.b.ns.StreamHistory(w.partition))
-	if err != nil || end < from {
+	var err error
+	if w.end, err = w.b.reads.StreamLastSeq(ctx, w.b.ns.StreamHistory(w.partition)); err != nil || w.end < from {
 		return err
 	}
-	w.end = end
-	err = w.b.reads.Scan(ctx, w.b.ns.StreamHistory(w.partition), post.ReadOptions{StartSeq: from, EndSeq: end, HeadersOnly: true}, func(m post.Stored) error {
+	err = w.b.reads.Scan(ctx, w.b.ns.StreamHistory(w.partition), post.ReadOptions{StartSeq: from, EndSeq: w.end, HeadersOnly: true}, func(m post.Stored) error {
 		if !isRecord(&m) {
 			return nil
 		}

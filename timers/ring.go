@@ -50,9 +50,9 @@ func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	most := maxFlying
+	most, stuck := maxFlying, time.Time{}
 	if s.straight.open() {
-		most = s.straight.most()
+		most, stuck = s.straight.most()
 	}
 	for len(calls) < handful && s.flying < most {
 		id, ok := s.book.next(now.UnixNano())
@@ -69,8 +69,7 @@ func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
 	case len(s.book.queue) == 0:
 		return calls, 0, false
 	case s.held: // until an outcome comes, or what waits for one no longer counts
-		wait, more = s.straight.stuckIn()
-		return calls, wait, more
+		return calls, time.Until(stuck) + time.Millisecond, !stuck.IsZero()
 	}
 	return calls, time.Duration(s.book.at(0) - now.UnixNano()), true
 }

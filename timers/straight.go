@@ -44,26 +44,20 @@ type peal struct {
 func (st *straight) open() bool { return !st.closed && !time.Now().Before(st.not) }
 
 // most is how many rings may be under way. Those of runs that are stuck, whose history cannot be read for example, keep nobody from
-// ringing. The caller holds mu.
-func (st *straight) most() int {
-	most, now := st.window.most(), time.Now()
-	for _, p := range st.peals {
-		if now.Sub(p.sent) > stuckAfter {
-			most += len(p.calls)
-		}
-	}
-	return min(most, mostStraight)
-}
-
-// stuckIn is how long it takes until the next ring in the owner's hand counts as stuck; ok is false if there is none. The caller holds mu.
-func (st *straight) stuckIn() (wait time.Duration, ok bool) {
+// ringing; next is when the next of them will count as stuck, zero if none will. The caller holds mu.
+func (st *straight) most() (most int, next time.Time) {
 	now := time.Now()
+	most = st.window.most()
 	for _, p := range st.peals {
-		if left := stuckAfter - now.Sub(p.sent); left >= 0 && (!ok || left < wait) {
-			wait, ok = left, true
+		at := p.sent.Add(stuckAfter)
+		switch {
+		case at.Before(now):
+			most += len(p.calls)
+		case next.IsZero() || at.Before(next):
+			next = at
 		}
 	}
-	return wait + time.Millisecond, ok // it is longer than stuckAfter then
+	return min(most, mostStraight), next
 }
 
 // listen makes ready for the owner's answers.
@@ -202,7 +196,8 @@ func (s *spell) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 		return false
 	}
 	p.heard = true
-	full := s.flying >= s.straight.most()
+	most, _ := s.straight.most()
+	full := s.flying >= most
 	before := len(p.calls)
 	for _, seq := range a.Done {
 		if c, ok := p.calls[seq]; ok {

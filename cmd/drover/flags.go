@@ -37,9 +37,6 @@ func (d *durationFlag) Set(s string) error {
 	if v == schemas.Unlimited && !d.unlimited {
 		return fmt.Errorf("NONE is not possible here: leave the flag out, or give a time such as 90s")
 	}
-	if v < 0 && v != schemas.Unlimited {
-		return fmt.Errorf("%s is negative: give a time such as 90s", s)
-	}
 	d.value = v.Std()
 	return nil
 }

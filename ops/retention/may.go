@@ -19,7 +19,6 @@ type candidate struct {
 	entry
 	subject string
 	line    line
-	earlier []link // of its chain
 }
 
 // errGone says that the run is not there any more.

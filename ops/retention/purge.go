@@ -67,8 +67,8 @@ func (j *Janitor) went(gone []entry) {
 
 // purgeBatch purges of some runs those that may go. It returns how many runs it purged, and which of those it was given are gone.
 func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) (purged int, gone []entry, err error) {
-	var ready []*candidate
-	goes := map[string]*candidate{} // those that are ready, by subject
+	var ready, behind []*candidate // behind others of their chains, which go first
+	goes := map[string]bool{}      // those that do, by subject
 	for _, e := range part {
 		c, why, err := k.may(ctx, e)
 		switch {
@@ -85,49 +85,62 @@ func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) 
 		if purged += n; err != nil {
 			return purged, gone, err
 		}
-		if !waits {
-			c.earlier, err = k.before(ctx, c)
-			if err != nil {
-				return purged, gone, err
-			}
-			waits = slices.ContainsFunc(c.earlier, func(l link) bool { return goes[l.subject] == nil })
-		}
 		if waits {
+			continue
+		}
+		earlier, err := k.before(ctx, c)
+		if err != nil {
+			return purged, gone, err
+		}
+		if slices.ContainsFunc(earlier, func(l link) bool { return !goes[l.subject] }) {
 			continue
 		}
 		if err := j.keepSoftly(ctx, c); err != nil {
 			return purged, gone, err
 		}
-		ready, goes[c.subject] = append(ready, c), c
+		if goes[c.subject] = true; len(earlier) > 0 {
+			behind = append(behind, c)
+		} else {
+			ready = append(ready, c)
+		}
 	}
 	edge, err := j.edge(ctx, p, ready)
 	if err != nil {
 		return purged, gone, err
 	}
-	for _, c := range ready {
-		// Those before it that lie below the edge go last: it waits for the next look.
-		if c.seq < edge || slices.ContainsFunc(c.earlier, func(l link) bool { return l.seq < edge || !k.purged[l.subject] }) {
-			continue
-		}
+	one := func(c *candidate) error {
 		if err := j.purgeOne(ctx, k, c); err != nil {
-			return purged, gone, err
+			return err
 		}
 		purged, gone = purged+1, append(gone, c.entry)
-	}
-	if edge == 0 {
-		return purged, gone, nil
-	}
-	stream := j.o.Namespace.StreamHistory(p)
-	if err := j.o.Before(stream, fmt.Sprintf("below %d", edge)); err != nil {
-		return purged, gone, err
-	}
-	if err := j.o.Conn.Purge(ctx, stream, "", edge); err != nil {
-		return purged, gone, err
+		return nil
 	}
 	for _, c := range ready {
 		if c.seq < edge {
-			k.gone(c)
-			purged, gone = purged+1, append(gone, c.entry)
+			continue
+		}
+		if err := one(c); err != nil {
+			return purged, gone, err
+		}
+	}
+	if edge > 0 {
+		stream := j.o.Namespace.StreamHistory(p)
+		if err := j.o.Before(stream, fmt.Sprintf("below %d", edge)); err != nil {
+			return purged, gone, err
+		}
+		if err := j.o.Conn.Purge(ctx, stream, "", edge); err != nil {
+			return purged, gone, err
+		}
+		for _, c := range ready {
+			if c.seq < edge {
+				k.gone(c)
+				purged, gone = purged+1, append(gone, c.entry)
+			}
+		}
+	}
+	for _, c := range behind {
+		if err := one(c); err != nil {
+			return purged, gone, err
 		}
 	}
 	return purged, gone, nil

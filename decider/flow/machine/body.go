@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/droverhq/drover/decider/flow/condition"
@@ -171,7 +170,7 @@ func (m *machine) log(x *act) (result, error) {
 	default:
 		level = "info"
 	}
-	m.do(Action{Do: LogLine, Level: level, Category: category, Text: strings.ToValidUTF8(message[:min(len(message), maxLine)], "")})
+	m.do(Action{Do: LogLine, Level: level, Category: category, Text: cut(message, maxLine)})
 	return result{}, nil
 }
 

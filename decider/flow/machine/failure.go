@@ -56,10 +56,14 @@ func (f *Failure) Has(name string) bool {
 	return false
 }
 
+// cut is the beginning of a text, without a broken character.
+func cut(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
 // NewFailure makes a failure of a kind. The alias of the name is added.
 func NewFailure(name, message string) *Failure {
-	message = strings.ToValidUTF8(message[:min(len(message), maxMessage)], "")
-	name = strings.ToValidUTF8(name[:min(len(name), maxName)], "")
+	message, name = cut(message, maxMessage), cut(name, maxName)
 	f := &Failure{Message: message}
 	if name != "" {
 		f.Names = []string{name}

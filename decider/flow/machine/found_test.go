@@ -150,3 +150,26 @@ start
 fired 0#1!timeout
 ----`, "attributes approval=")
 }
+
+// The timeout of a block was gone, too, when a retry went back to a step in it.
+func TestTimeoutOfBlockAfterRestart(t *testing.T) {
+	answers(t, `
+flow
+- type: subworkflow
+  timeout: 10m
+  steps:
+  - {step: activity a, replayable: from here}
+  - activity b
+  on-error:
+  - retry replay limit 5
+----
+
+start
+----
+
+result 0.steps.0#1 1
+----
+
+failed 0.steps.1#1 boom it failed
+----`, "schedule 0.steps.0#2 a", "\ntimer 0#1")
+}

@@ -104,7 +104,7 @@ func (m *machine) approve(x *act) (result, error) {
 	if v, ok := m.take(name); ok {
 		return m.judged(v)
 	}
-	m.do(Action{Do: SetLabels, Labels: map[string]string{approvalLabel: strings.ToValidUTF8(message[:min(len(message), 200)], "")}})
+	m.do(Action{Do: SetLabels, Labels: map[string]string{approvalLabel: cut(message, 200)}})
 	m.s.Wait, m.s.Idle = &Wait{For: SendSignal, ID: x.inst.id(x.st.Ref), Key: name}, 0
 	return result{}, errWaiting
 }

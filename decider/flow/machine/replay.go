@@ -89,7 +89,22 @@ func (m *machine) restart(to string) error {
 	}
 	s.Vars, s.Prev, s.At = inst.Vars, inst.Prev, inst.Previous
 	s.Stack = stackTo(st)
+	if err := m.armAll(s.Stack[:len(s.Stack)-1]); err != nil { // its own begins with it
+		return err
+	}
 	return errMoved
+}
+
+// armAll begins the time of steps that are gone on with: it was over for those whose handlers had begun.
+func (m *machine) armAll(frames []Frame) error {
+	for i := range frames {
+		if st := m.current(&frames[i]); st != nil && m.last(st.Ref) != nil {
+			if err := m.arm(st, m.last(st.Ref)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // reachable tells whether the steps around a step have run, and it is in no handler.
@@ -142,18 +157,8 @@ func (m *machine) resume(from string, force bool) error {
 				c.Status, c.Fault, c.Ending = recorded, nil, false
 			}
 		}
-		for _, fr := range s.Stack { // the steps around begin their time anew
-			around := m.current(&fr)
-			if around == nil || m.last(around.Ref) == nil {
-				continue
-			}
-			its := m.last(around.Ref)
-			if _, armed := s.Timers[its.id(around.Ref)+"!timeout"]; armed {
-				continue
-			}
-			if err := m.arm(around, its); err != nil {
-				return err
-			}
+		if err := m.armAll(s.Stack); err != nil {
+			return err
 		}
 		return errMoved
 	case s.Last != "":

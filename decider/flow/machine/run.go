@@ -222,16 +222,20 @@ func (m *machine) adopt(st *step, inst *Instance) {
 	m.s.Trace.tell(st.Ref, Began, nil, nil)
 }
 
-// arm starts the timeout of a step. Of retry it has another meaning; that of nested runs is theirs.
+// arm starts the timeout of a step, unless it runs already. Of retry it has another meaning; that of nested runs is theirs.
 func (m *machine) arm(st *step, inst *Instance) error {
 	if st.timeout == nil || st.Type == "retry" {
+		return nil
+	}
+	id := inst.id(st.Ref) + "!timeout"
+	if _, runs := m.s.Timers[id]; runs {
 		return nil
 	}
 	d, err := m.act(st, inst).duration(st.timeout)
 	if err != nil {
 		return fmt.Errorf("timeout: %w", err)
 	}
-	m.timeout(inst.id(st.Ref)+"!timeout", st.Ref, d)
+	m.timeout(id, st.Ref, d)
 	return nil
 }
 

@@ -1,0 +1,66 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/drovertest"
+)
+
+// Each flow has to end with the wanted text in what it leaves.
+func TestRunsEnd(t *testing.T) {
+	cases := map[string]struct {
+		flow string
+		in   any
+		want string
+	}{
+		"log":     {"steps: ['log ${x}', return done]", map[string]any{"x": strings.Repeat("€", 6000)}, "done"},
+		"input":   {"steps: [return done]", map[string]any{"$flow": 5}, "done"},
+		"part":    {"parameters: {ok: {required: true}}\nlock: a\nsteps: [{type: workflow, steps: [return secret]}]", map[string]any{"$flow": map[string]any{"part": "0"}}, "required"},
+		"block":   {"steps:\n- {type: subworkflow, timeout: 10m, steps: [{step: activity flaky, idempotent: yes}, wait for signal never], on-error: [{step: retry limit 1, condition: {regex: '.*boom.*'}}, return timed out]}\n", nil, "timed out"},
+		"handler": {"steps:\n- {type: subworkflow, timeout: 10m, steps: [fail message first]}\non-error:\n- {step: wait for signal never, timeout: 1h, on-error: [no-op]}\n- return ${workflow.error.message}\n", nil, "first"},
+		"all":     {"steps:\n- {step: 'foreach n in 1..1500', concurrency: all, steps: [sleep 1m]}\n- return done\n", nil, "done"},
+	}
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		flows := map[string]string{}
+		for name, h := range cases {
+			flows[name] = h.flow
+		}
+		tries := 0
+		farm(t, e, flows, map[string]func(context.Context, map[string]any) (any, error){"flaky": func(context.Context, map[string]any) (any, error) {
+			if tries++; tries == 1 {
+				return nil, errors.New("boom")
+			}
+			return 1, nil
+		}})
+		var failures []string
+		for name, h := range cases {
+			run, err := e.Client.Start(t.Context(), name, h.in, &drover.StartOptions{ID: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Sleep(48 * time.Hour)
+			d, err := run.Describe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !d.Execution.Status.Closed() {
+				why, _ := run.Why(t.Context())
+				failures = append(failures, fmt.Sprintf("%s: still %s: %s", name, d.Execution.Status, why))
+				continue
+			}
+			out := e.Wait(run)
+			if text := fmt.Sprint(out.Reason, " ", string(out.Details), " ", string(out.Result)); !strings.Contains(text, h.want) {
+				failures = append(failures, fmt.Sprintf("%s: got %s %s, want %q", name, out.Status, text[:min(len(text), 300)], h.want))
+			}
+		}
+		for _, f := range failures {
+			t.Error(f)
+		}
+	})
+}
