@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/droverhq/drover/broker"
@@ -15,6 +16,7 @@ import (
 type link struct {
 	subject string
 	seq     uint64 // of its last record
+	first   string // run of its chain
 }
 
 // before are the runs which continued before one of their chain, and are still there.
@@ -29,7 +31,7 @@ func (k *look) before(ctx context.Context, c *candidate) (earlier []link, err er
 		o := post.ReadOptions{FilterSubjects: []string{ns.HistoryOfWorkflow(p, wid)}, HeadersOnly: true, LastPerSubject: true}
 		err := k.j.o.Conn.Scan(ctx, ns.StreamHistory(p), o, func(s post.Stored) error {
 			if l, err := broker.ReadLine(s); err == nil && l.Status == schemas.StatusContinuedAsNew { // what cannot be read is no run
-				all = append(all, link{s.Subject, s.Seq})
+				all = append(all, link{s.Subject, s.Seq, cmp.Or(l.FirstRun, l.Run)})
 			}
 			return nil
 		})
@@ -42,7 +44,7 @@ func (k *look) before(ctx context.Context, c *candidate) (earlier []link, err er
 		k.chains[wid] = all
 	}
 	for _, l := range all {
-		if l.seq < c.seq && l.subject != c.subject && !k.purged[l.subject] {
+		if l.first == c.line.FirstRun && l.seq < c.seq && l.subject != c.subject && !k.purged[l.subject] {
 			earlier = append(earlier, l)
 		}
 	}

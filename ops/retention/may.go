@@ -119,10 +119,19 @@ func (k *look) consumed(ctx context.Context, c *candidate, r *schemas.Record, cp
 		case errors.Is(err, post.ErrNotFound):
 		case err != nil:
 			return "", err
-		case m.Seq <= max(log.at.Sequence, log.done.Sequence): // a repeat behind the close is read as well
+		case m.Seq <= log.at.Sequence:
 			return fmt.Sprintf("message %d of the %s, which is for its workflow id and was read, is not purged there yet", m.Seq, log.name), nil
 		case m.Seq > log.done.Sequence && m.Time.Before(c.at().Add(j.o.Grace)):
 			return fmt.Sprintf("message %d of the %s, which is for its workflow id, is not read yet", m.Seq, log.name), nil
+		case log.name == "inbox" && m.Seq <= log.done.Sequence: // read behind the close: only a start that was repeated could begin it anew
+			m, err := j.o.Conn.NextBySubject(ctx, log.stream, ns.In(p, r.WorkflowID, "start"), m.Seq)
+			switch {
+			case errors.Is(err, post.ErrNotFound):
+			case err != nil:
+				return "", err
+			case m.Seq <= log.done.Sequence:
+				return fmt.Sprintf("message %d of the inbox, a start of its workflow id that was read, is not purged there yet", m.Seq), nil
+			}
 		}
 	}
 	return "", nil
