@@ -179,6 +179,34 @@ func TestRepeatsCarryTheSameIDs(t *testing.T) {
 	})
 }
 
+// Of two brokers one may have stopped without a word, and a call may come to it again and again by chance: so it is asked every two seconds.
+func TestCallIsMadeAgainEveryTwoSeconds(t *testing.T) { // P-5
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newService(t, drover.Options{})
+		on(s, "terminate", func(n int, _ schemas.ExecutionRequest) any {
+			if n < 6 {
+				return nil
+			}
+			return schemas.AckResponse{Run: "r"}
+		})
+		began := time.Now()
+		if err := c.Run("a", "r").Terminate(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 9*time.Second { // each new try begins with a question, besides
+			t.Errorf("the sixth question came after %v, want at most 9 s", took)
+		}
+		if asked := len(s.requests("terminate")); asked != 6 {
+			t.Errorf("asked %d times, want 6", asked)
+		}
+		for i, b := range s.requests("terminate") {
+			if !bytes.Equal(b, s.requests("terminate")[0]) {
+				t.Errorf("request %d was %q", i, b)
+			}
+		}
+	})
+}
+
 func TestCallWaitsForSomebodyToServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -16,7 +16,8 @@ const (
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = time.Second
 	// firstAttempt bounds the first try; it doubles up to lastAttempt. Short, because the server that took a request may
-	// be gone and nobody tells; growing, because a slow one must not be asked ever faster.
+	// be gone and nobody tells; growing, because a slow one may need that long. Within a try it is asked again after each
+	// firstAttempt, and the first answer counts: one that has stopped may be asked again and again by chance.
 	firstAttempt = 2 * time.Second
 	lastAttempt  = 8 * time.Second
 	// quiet is how long a call may find nobody before the log says so.
@@ -74,7 +75,11 @@ func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit
 	t := c.tries.begin(c, cancel)
 	defer c.tries.end(t)
 	head := post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
-	msg, err := c.conn.Request(ctx, cmp.Or(q.subject, c.namespace.API(q.verb)), head, body)
+	every := q.hold + firstAttempt
+	if limit <= every {
+		every = 0
+	}
+	msg, err := c.conn.RequestEvery(ctx, every, cmp.Or(q.subject, c.namespace.API(q.verb)), head, body)
 	if err != nil {
 		if t.again.Load() {
 			err = fmt.Errorf("%w: %w", errOwned, err)

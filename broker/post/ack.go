@@ -26,7 +26,7 @@ type Ack struct {
 // PublishSync publishes one message to JetStream and waits for the outcome; errors as in [Ack]. It waits for the
 // connection first and sends once. Without a deadline in ctx, Options.RequestTimeout holds.
 func (c *Conn) PublishSync(ctx context.Context, subject string, h Header, body []byte) (seq uint64, err error) {
-	m, err := c.publishOnce(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
+	m, err := c.publish(ctx, 0, &nats.Msg{Subject: subject, Header: h, Data: body})
 	if err != nil {
 		return 0, fmt.Errorf("publish %w", err)
 	}
@@ -37,9 +37,10 @@ func (c *Conn) PublishSync(ctx context.Context, subject string, h Header, body [
 	return ack.Seq, nil
 }
 
-// publishOnce sends m when the connection is up and waits for the answer. The library's own request would wait for
-// its whole time when the connection breaks and takes the acknowledgement with it, or when the server refuses the subject.
-func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
+// publish sends m when the connection is up and waits for the answer; with every, it sends m again after each such time. The library's own
+// request would wait for its whole time when the connection breaks and takes the acknowledgement with it, or when the server refuses the
+// subject.
+func (c *Conn) publish(ctx context.Context, every time.Duration, m *nats.Msg) (*nats.Msg, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
 	start := time.Now()
@@ -63,11 +64,18 @@ func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg) (*nats.Msg, error) 
 	}); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Subject, fromNATS(err))
 	}
-	var grace <-chan time.Time
+	var again, grace <-chan time.Time
+	if every > 0 {
+		t := time.NewTicker(every)
+		defer t.Stop()
+		again = t.C
+	}
 	for {
 		select {
 		case got := <-answer:
 			return got, nil
+		case <-again:
+			_ = c.nc.PublishMsg(m) // without a connection it is not sent; the first one may be answered all the same
 		case <-up:
 			up, grace = nil, time.After(reconnectGrace)
 		case <-refused:

@@ -53,7 +53,14 @@ func (c *Conn) PublishReply(subject, reply string, h Header, body []byte) error 
 // was sent until ctx ended, [*RefusedError] when the server refuses the subject or its answer to this user. Without a
 // deadline in ctx, Options.RequestTimeout holds.
 func (c *Conn) Request(ctx context.Context, subject string, h Header, body []byte) (Msg, error) {
-	m, err := c.publishOnce(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
+	return c.RequestEvery(ctx, 0, subject, h, body)
+}
+
+// RequestEvery is Request that sends the same bytes again after each such time without an answer; the first answer to any of them counts.
+// It is for questions to a queue that may be asked twice: one of those who answer there may have stopped without a word, and what took
+// longer is heard all the same.
+func (c *Conn) RequestEvery(ctx context.Context, every time.Duration, subject string, h Header, body []byte) (Msg, error) {
+	m, err := c.publish(ctx, every, &nats.Msg{Subject: subject, Header: h, Data: body})
 	if err == nil && noResponders(m.Header, m.Data) {
 		err = fmt.Errorf("%s: %w", subject, ErrNoResponders)
 	}

@@ -71,6 +71,61 @@ func TestRequestTimesOut(t *testing.T) {
 	})
 }
 
+// A question to a queue is asked again while nobody answers, and an answer that takes longer than that counts all the same.
+func TestRequestEvery(t *testing.T) {
+	const every = 2 * time.Second
+	for _, tt := range []struct {
+		name         string
+		every, after time.Duration // an answer takes this long
+		deaf         int           // so many questions are not heard
+		took         time.Duration
+		asked        int
+		err          error
+	}{
+		{name: "at once", every: every, asked: 1},
+		{name: "one who has stopped", every: every, deaf: 1, took: every, asked: 2},
+		{name: "several, by chance", every: every, deaf: 4, took: 4 * every, asked: 5},
+		{name: "slow", every: every, after: 5 * time.Second, took: 5 * time.Second, asked: 3},
+		{name: "once only", deaf: 1, took: defaultRequestTimeout, asked: 1, err: ErrTimeout},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := connect(t)
+				asked := 0
+				if _, err := c.Subscribe("q", "", func(m Msg) {
+					asked++
+					if string(m.Data) != "hi" || m.Header.Get("To") != "you" {
+						t.Errorf("asked %q with %v", m.Data, m.Header)
+					}
+					if asked <= tt.deaf {
+						return
+					}
+					time.AfterFunc(tt.after, func() {
+						if err := m.Respond(nil, []byte("yes")); err != nil {
+							t.Error(err)
+						}
+					})
+				}); err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				got, err := c.RequestEvery(t.Context(), tt.every, "q", Header{"To": {"you"}}, []byte("hi"))
+				if took := time.Since(began); took != tt.took {
+					t.Errorf("took %v, want %v", took, tt.took)
+				}
+				if !errors.Is(err, tt.err) || err == nil && string(got.Data) != "yes" {
+					t.Errorf("got %q, %v, want %v", got.Data, err, tt.err)
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if asked != tt.asked {
+					t.Errorf("asked %d times, want %d", asked, tt.asked)
+				}
+			})
+		})
+	}
+}
+
 func TestPublishReplyAndQueues(t *testing.T) {
 	c := connect(t)
 	answers := make(chan Msg, 100)
