@@ -111,7 +111,7 @@ func (b *bench) converse(ctx context.Context, s *script, path string, outstandin
 	}
 	defer conn.Close()
 	c := newCaller(conn, s)
-	if err := c.workflow(ctx, 0); err != nil { // as W1 is warmed up
+	if err := warmUp(ctx, c.workflow); err != nil { // as W1 is warmed up
 		return err
 	}
 	before, err := b.readBy(ctx, conn)
@@ -119,7 +119,7 @@ func (b *bench) converse(ctx context.Context, s *script, path string, outstandin
 		return err
 	}
 	began := time.Now()
-	l.took, err = atOnce(ctx, outstanding, l.Workflows, func(ctx context.Context, i int) error { return c.workflow(ctx, i+1) })
+	l.took, err = atOnce(ctx, outstanding, l.Workflows, func(ctx context.Context, i int) error { return c.workflow(ctx, i+warmUps) })
 	wall := time.Since(began)
 	if err != nil {
 		return err

@@ -156,18 +156,21 @@ func run(ctx context.Context, o options) (err error) {
 	return errors.Join(table(os.Stderr, lines), shares(os.Stderr, lines))
 }
 
-// open starts what a workload needs.
+// open starts what a workload needs. What several workloads share is warmed up.
 func (b *bench) open(ctx context.Context, w workload) error {
 	b.runs = ""
+	renew := b.renew
 	switch {
 	case w.bare:
 		b.stop()
 		return nil
 	case w.inside:
-		return b.renewInside(ctx)
-	default:
-		return b.renew(ctx)
+		renew = b.renewInside
 	}
+	if err := renew(ctx); err != nil || w.alone {
+		return err
+	}
+	return warmUp(ctx, func(ctx context.Context, _ int) error { return b.workflow(ctx, job{Kind: "seq", N: 3}) })
 }
 
 // chosen are the workloads that a list of names and groups of names means.

@@ -167,6 +167,21 @@ func atOnce(ctx context.Context, outstanding, n int, do func(ctx context.Context
 	return took, context.Cause(ctx)
 }
 
+const (
+	// warmUps workflows, warmWidth at a time, come before anything is measured: so the harnesses of the peers have it. A workload with a
+	// server of its own has one.
+	warmUps   = 200
+	warmWidth = 32
+)
+
+// warmUp calls do for each of the workflows that warm a server and its clients up.
+func warmUp(ctx context.Context, do func(ctx context.Context, i int) error) error {
+	if _, err := atOnce(ctx, warmWidth, warmUps, do); err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
+	return nil
+}
+
 // outstanding is a figure of -conc.
 func (b *bench) outstanding(width int) (int, error) {
 	widths := strings.Split(b.o.concurrency, ",")
