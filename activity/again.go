@@ -98,11 +98,13 @@ func (s *spell) breachNow() breach {
 
 // take notes that a delivery is in hand under its token, from before it is asked for until it is done, and tells whether another one of its attempt
 // is. An offer and the copy of it that its owner has put on the list come to two goroutines: whichever takes it second finds the other.
-func (s *spell) take(d *delivery) (twin bool) {
+//
+// From here on drain may give the delivery back, from a goroutine of its own: so what that looks at is set before, or with mu held.
+func (s *spell) take(d *delivery, token string) (twin bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.letGo(d)
-	d.taken = d.token
+	d.token, d.taken = token, token
 	s.hands[d.taken]++
 	return s.hands[d.taken] > 1
 }

@@ -52,8 +52,7 @@ func (s *spell) permission(ctx context.Context, d *delivery) bool {
 	}
 	d.begun = true
 	if p.Token != "" && p.Token != d.token {
-		d.token = p.Token
-		s.take(d)
+		s.take(d, p.Token)
 	}
 	if p.Attempt > 0 {
 		d.number = p.Attempt

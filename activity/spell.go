@@ -225,7 +225,7 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
 	again := d.Delivered > 1
 	ask := again || d.task.NotIdempotent || s.breaches.concern(d.task)
-	if s.take(d) && !again && (ask || d.offered) {
+	if s.take(d, d.task.Token) && !again && (ask || d.offered) {
 		s.leaveToTwin(d)
 		return
 	}
@@ -269,6 +269,10 @@ func (s *spell) drain(cut, hangUp context.CancelCauseFunc) error {
 	hangUp(ErrDrained)
 	s.mu.Lock()
 	for d := range s.live { // functions that do not heed their context
+		if d.offered && d.taken == "" { // its handling has not begun; its owner hears nothing, and puts it on the list
+			d.forget()
+			continue
+		}
 		d.giveBack()
 	}
 	s.mu.Unlock()
