@@ -160,29 +160,32 @@ func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 	return nil
 }
 
-// mark makes it known that the namespace ends. Two who mark it at once do the same. The stream is read again, because to
-// count the runs may have taken long.
+// mark makes it known that the namespace ends. Two who mark it at once do the same. The stream is read again before each try,
+// because to count the runs may have taken long, and behind a lost answer it may be another one.
 func (d *deletion) mark(ctx context.Context) error {
-	s, err := d.streamInfo(ctx, d.ns.StreamSignals())
-	if err == nil && !s.Created.Equal(d.born) {
-		return fmt.Errorf("%w: %s", ErrConflict, newerOne)
-	}
-	if err == nil {
+	err := d.retry(ctx, func(ctx context.Context) error {
+		s, err := d.streamInfo(ctx, d.ns.StreamSignals())
+		if err != nil {
+			return err
+		}
+		if !s.Created.Equal(d.born) {
+			return fmt.Errorf("%w: %s", ErrConflict, newerOne)
+		}
 		next := s.Config
 		next.Metadata = maps.Clone(next.Metadata)
 		next.Metadata[metaDeleting] = time.Now().UTC().Format(time.RFC3339)
 		if d.o.Reason != "" {
 			next.Metadata[metaDeletingReason] = d.o.Reason
 		}
-		err = d.retry(ctx, func(ctx context.Context) error {
-			_, err := d.js.UpdateStream(ctx, next)
-			return err
-		})
-	}
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = d.js.UpdateStream(ctx, next)
+		return err
+	})
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return nil // another process was faster; what it may have left is ours to remove
-	}
-	if err != nil {
+	case errors.Is(err, ErrConflict):
+		return err
+	case err != nil:
 		return refused("mark stream "+d.ns.StreamSignals(), err)
 	}
 	return nil
@@ -251,24 +254,41 @@ func order(last bool) int {
 	return 0
 }
 
-// remove deletes a stream of this incarnation of the namespace. Whether it is still this one is asked each time: another
-// process may have deleted it, and somebody made it anew.
+// remove deletes a stream of this incarnation of the namespace. Whether it is still this one is asked before each try, those
+// behind a lost answer too: another process may have deleted it, and somebody made it anew.
 func (d *deletion) remove(ctx context.Context, stream string) error {
-	s, err := d.streamInfo(ctx, d.ns.StreamSignals())
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		if !d.born.IsZero() && stream == d.ns.StreamSignals() {
-			return nil // another process was faster
+	err := d.retry(ctx, func(ctx context.Context) error {
+		if err := d.still(ctx, stream); err != nil {
+			return err
 		}
-	case err != nil:
+		return d.js.DeleteStream(ctx, stream)
+	})
+	switch {
+	case errors.Is(err, ErrConflict):
 		return err
-	case !s.Created.Equal(d.born) || s.Config.Metadata[metaDeleting] == "":
-		return fmt.Errorf("%w: %s", ErrConflict, newerOne)
-	}
-	err = d.retry(ctx, func(ctx context.Context) error { return d.js.DeleteStream(ctx, stream) })
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	case err != nil && !errors.Is(err, jetstream.ErrStreamNotFound):
 		return refused("delete stream "+stream, err)
 	}
 	d.log.WithField("stream", stream).Debug("stream deleted")
+	return nil
+}
+
+// still returns nil if the namespace is the one that is to be deleted, or none is there any more. Its signals stream that is
+// gone is [jetstream.ErrStreamNotFound]: another process was faster.
+func (d *deletion) still(ctx context.Context, stream string) error {
+	s, err := d.streamInfo(ctx, d.ns.StreamSignals())
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		if stream == d.ns.StreamSignals() {
+			return err
+		}
+		return nil
+	case err != nil:
+		return err
+	case !s.Created.Equal(d.born):
+		return fmt.Errorf("%w: %s", ErrConflict, newerOne)
+	case s.Config.Metadata[metaDeleting] == "":
+		return d.mark(ctx) // somebody who had read it before has changed it since, and the mark went with that
+	}
 	return nil
 }

@@ -310,3 +310,32 @@ func TestDeleteWaitsForClaims(t *testing.T) {
 		})
 	}
 }
+
+// A server that has read the signals stream before it was marked changes it behind that, and wipes the mark out by it. The
+// deletion is completed all the same.
+func TestDeletionWhoseMarkIsWipedOut(t *testing.T) {
+	for at := range 3 {
+		conn := dial(t, embedded.Options{})
+		full(t, conn, "a")
+		before := config(t, conn, "drover-a-signals")
+		wipe := func() {
+			if _, err := conn.JetStream().UpdateStream(t.Context(), before); err != nil {
+				t.Error(err)
+			}
+		}
+		log := logger("stream deleted", func(n int, _ string) {
+			if n == at {
+				wipe()
+			}
+		})
+		if at == 0 {
+			log = logger("namespace is being deleted", func(int, string) { wipe() })
+		}
+		if err := topology.Delete(t.Context(), conn, "a", topology.DeleteOptions{Logger: log}); err != nil {
+			t.Fatalf("at %d: %v", at, err)
+		}
+		if left := belonging(t, conn, "a"); len(left) != 0 {
+			t.Fatalf("at %d: got %v left, want nothing", at, left)
+		}
+	}
+}

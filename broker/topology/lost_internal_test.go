@@ -1,0 +1,106 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/post"
+)
+
+// lossy is a JetStream that does what it is told, and whose first answer about a stream is lost. Before its silence is noticed
+// others do something.
+type lossy struct {
+	jetstream.JetStream
+	stream    string
+	meanwhile func()
+	lost      bool
+}
+
+func (l *lossy) answer(stream string, err error) error {
+	if err != nil || stream != l.stream || l.lost {
+		return err
+	}
+	l.lost = true
+	l.meanwhile()
+	return context.DeadlineExceeded
+}
+
+func (l *lossy) DeleteStream(ctx context.Context, stream string) error {
+	return l.answer(stream, l.JetStream.DeleteStream(ctx, stream))
+}
+
+func (l *lossy) UpdateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := l.JetStream.UpdateStream(ctx, c)
+	return s, l.answer(c.Name, err)
+}
+
+func connected(t *testing.T) *post.Conn {
+	t.Helper()
+	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+func made(t *testing.T, conn *post.Conn, o Options) {
+	t.Helper()
+	o.Namespace, o.Memory = "a", true
+	if _, err := Ensure(t.Context(), conn, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The answer to a step of a deletion is lost. Before the step is repeated somebody else completes the deletion and makes the
+// namespace anew: the new one is left alone.
+func TestDeletionWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
+	for name, lost := range map[string]*lossy{
+		"a stream is deleted":     {stream: "drover-a-history-1"},
+		"the signals are deleted": {stream: "drover-a-signals", lost: true}, // but for the mark, see below
+		"the mark is set":         {stream: "drover-a-signals"},
+		"a bucket is deleted":     {stream: "KV_drover-a-claims"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := connected(t)
+			made(t, conn, Options{Partitions: 2})
+			lost.JetStream = conn.JetStream()
+			lost.meanwhile = func() {
+				if err := Delete(t.Context(), conn, "a", DeleteOptions{}); err != nil && !errors.Is(err, ErrNoNamespace) {
+					t.Fatal(err)
+				}
+				made(t, conn, Options{Partitions: 3})
+			}
+			d := &deletion{work: work{js: lost, log: loggerOr(nil)}, conn: conn, ns: "a", o: DeleteOptions{LetGo: defaultLetGo}}
+			if lost.lost {
+				// The mark has its answer.
+				if i, err := d.lookup(t.Context(), "a"); err != nil {
+					t.Fatal(err)
+				} else if d.born = i.Created; d.mark(t.Context()) != nil {
+					t.Fatal("not marked")
+				}
+				lost.lost = false
+			}
+			if err := d.run(t.Context()); !errors.Is(err, ErrConflict) {
+				t.Errorf("got %v, want %v", err, ErrConflict)
+			}
+			i, err := Describe(t.Context(), conn, "a")
+			if err != nil || i.Deleting || i.Partitions != 3 {
+				t.Fatalf("got %+v, %v, want the new one as it was made", i, err)
+			}
+			streams := 0
+			for _, u := range i.Usage {
+				streams += u.Streams
+			}
+			if want := 1 + 3*3 + 1 + 6; streams != want {
+				t.Fatalf("got %d streams, want the new one's %d", streams, want)
+			}
+		})
+	}
+}
