@@ -231,7 +231,7 @@ func (s *Server) stop() {
 	s.wg.Wait()
 	if s.srv != nil {
 		time.Sleep(rest)
-		whole := s.started && s.marksEnd() && s.Writable() == nil
+		whole := s.started && s.marksEnd() && s.unwritable() == nil
 		s.srv.Shutdown()
 		s.srv.WaitForShutdown()
 		if whole {

@@ -26,12 +26,16 @@ func (s *Server) Writable() error {
 	if time.Since(w.at) < writableEvery {
 		return w.err
 	}
-	w.at, w.err = time.Now(), nil
+	w.at, w.err = time.Now(), s.unwritable()
+	return w.err
+}
+
+// unwritable is Writable without its memory.
+func (s *Server) unwritable() error {
 	for _, e := range s.unhealthy() {
 		if strings.Contains(e.Error, "write error") {
-			w.err = errors.New(e.Error)
-			break
+			return errors.New(e.Error)
 		}
 	}
-	return w.err
+	return nil
 }

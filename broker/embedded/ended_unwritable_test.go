@@ -1,0 +1,42 @@
+package embedded_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/droverhq/drover/broker/embedded"
+)
+
+// A server is no predecessor one of whose writes has failed, also in the moment before it is told to stop: what it has
+// acknowledged before it wrote it may be missing.
+func TestPredecessorThatCouldNotWrite(t *testing.T) {
+	dir := t.TempDir()
+	inBubble(t, embedded.Options{StoreDir: dir, Profile: embedded.ProfileDev}, func(t *testing.T, s *embedded.Server) {
+		js := connect(t, s)
+		makeStream(t, s, js, "a")
+		if err := s.Writable(); err != nil {
+			t.Fatal(err)
+		}
+		// The next block cannot be made.
+		if err := os.Mkdir(filepath.Join(dir, "jetstream", "$G", "streams", "a", "msgs", "2.blk"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 12 {
+			if err := js.Conn().Publish(fmt.Sprintf("a.%d", i), make([]byte, 1<<20-100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := js.Conn().Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if s.Health() == nil {
+			t.Fatal("the server could write")
+		}
+		s.Shutdown()
+		if _, err := os.Stat(filepath.Join(dir, "ended")); !os.IsNotExist(err) {
+			t.Fatalf("got %v, want no mark", err)
+		}
+	})
+}
