@@ -88,8 +88,9 @@ type service struct {
 
 // job is a deletion under way.
 type job struct {
-	done chan struct{}
-	err  error // after done
+	done  chan struct{}
+	force bool
+	err   error // after done
 }
 
 // background runs fn unless the service has ended: a request may still come in while it stops, and its sender asks again.
@@ -250,16 +251,18 @@ func (s *service) delete(q *schemas.NamespaceRequest) (any, error) {
 func (s *service) deletion(ns subject.Namespace, q *schemas.NamespaceRequest) *job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if j := s.deletions[ns]; j != nil {
+	if j := s.deletions[ns]; j != nil && (j.force || !q.Force) {
 		return j
-	}
-	j := &job{done: make(chan struct{})}
+	} // else that one may be refused: it is overtaken
+	j := &job{done: make(chan struct{}), force: q.Force}
 	s.deletions[ns] = j
 	log := s.o.Logger.WithField("by", q.Identity)
 	s.wg.Go(func() {
 		j.err = Delete(s.ctx, s.conn, ns, DeleteOptions{Force: q.Force, Reason: q.Reason, Logger: log})
 		s.mu.Lock()
-		delete(s.deletions, ns)
+		if s.deletions[ns] == j {
+			delete(s.deletions, ns)
+		}
 		s.mu.Unlock()
 		close(j.done)
 	})

@@ -1,0 +1,29 @@
+package topology
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Somebody forces a deletion while another one, that nobody forces, still counts the open runs: it does not share the refusal.
+func TestServiceForcesADeletionBesideAnother(t *testing.T) {
+	conn := connected(t)
+	made(t, conn, Options{})
+	s := &service{conn: conn, o: ServeOptions{Logger: loggerOr(nil)}, ctx: t.Context(), deletions: map[subject.Namespace]*job{}}
+	counts := &job{done: make(chan struct{}), err: &OpenRunsError{Open: 1, WorkflowID: "w"}}
+	close(counts.done)
+	s.deletions["a"] = counts
+	if _, err := s.delete(&schemas.NamespaceRequest{Name: "a"}); !errors.Is(err, ErrOpenRuns) {
+		t.Fatalf("got %v, want %v", err, ErrOpenRuns)
+	}
+	if _, err := s.delete(&schemas.NamespaceRequest{Name: "a", Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Lookup(t.Context(), conn, "a"); !errors.Is(err, ErrNoNamespace) {
+		t.Fatalf("got %v, want %v", err, ErrNoNamespace)
+	}
+	s.end()
+}
