@@ -34,8 +34,8 @@ var (
 // one consumer took the tasks of all priorities in their order gets the others beside it; no task is lost, and one that is
 // in hand at that moment may be handed out a second time.
 //
-// Errors: [ErrInvalidOptions], [subject.ErrInvalidID], [ErrNoNamespace], [ErrTooManyLists], [*ConflictError], or what
-// the server said.
+// Errors: [ErrInvalidOptions], [subject.ErrInvalidID], [ErrNoNamespace], [ErrDeleting], [ErrTooManyLists], [*ConflictError], or
+// what the server said.
 func EnsureList(ctx context.Context, conn *post.Conn, ns subject.Namespace, list string, o ListOptions) error {
 	o = o.withDefaults()
 	if err := errors.Join(o.validate(), subject.ValidateNamespace(string(ns)), subject.ValidateName("list", list)); err != nil {
@@ -78,7 +78,32 @@ func (w *work) list(ctx context.Context, name subject.Namespace, list string, o 
 	if err := w.stream(ctx, want); err != nil {
 		return err
 	}
-	return w.consumers(ctx, name, list, o)
+	if err := w.consumers(ctx, name, list, o); err != nil {
+		return err
+	}
+	return w.outlives(ctx, name, want.Name)
+}
+
+// outlives tells whether a namespace is still there behind the making of one of its streams. A deletion that had looked for
+// streams before leaves it, and a later namespace of the same name could not use it: it is removed.
+func (w *work) outlives(ctx context.Context, name subject.Namespace, stream string) error {
+	var ended error
+	err := w.retry(ctx, func(ctx context.Context) error {
+		signals, err := w.info(ctx, name.StreamSignals())
+		if err == nil {
+			_, err = read(signals, name)
+		} else if errors.Is(err, jetstream.ErrStreamNotFound) {
+			err = fmt.Errorf("%w meanwhile", ErrDeleting)
+		}
+		if ended = err; !errors.Is(err, ErrDeleting) {
+			return err
+		}
+		return w.js.DeleteStream(ctx, stream)
+	})
+	if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) || !errors.Is(ended, ErrDeleting) {
+		return ended
+	}
+	return refused("delete stream "+stream, err)
 }
 
 // consumers makes the consumers of a list's stream. The ordinary one comes first: until it is told its share, it may have

@@ -104,3 +104,43 @@ func TestDeletionWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
 		})
 	}
 }
+
+// tardy is a JetStream that is slow to make one stream: something happens before.
+type tardy struct {
+	jetstream.JetStream
+	stream string
+	before func()
+}
+
+func (l *tardy) CreateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	if c.Name == l.stream {
+		l.before()
+	}
+	return l.JetStream.CreateStream(ctx, c)
+}
+
+// A task list, or the store of payloads, is made when the namespace has been deleted meanwhile. It is not left for a later
+// namespace, to which it would not fit.
+func TestMadeBehindADeletion(t *testing.T) {
+	for stream, make := range map[string]func(*work) error{
+		"drover-a-tasks-l":      func(w *work) error { return w.list(t.Context(), "a", "l", ListOptions{}.withDefaults()) },
+		"OBJ_drover-a-payloads": func(w *work) error { return w.ensurePayloads(t.Context(), "a", "0.0.0") },
+	} {
+		t.Run(stream, func(t *testing.T) {
+			conn := connected(t)
+			made(t, conn, Options{Partitions: 2})
+			slow := &tardy{JetStream: conn.JetStream(), stream: stream, before: func() {
+				if err := Delete(t.Context(), conn, "a", DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}}
+			if err := make(&work{js: slow, log: loggerOr(nil)}); !errors.Is(err, ErrDeleting) {
+				t.Errorf("got %v, want %v", err, ErrDeleting)
+			}
+			made(t, conn, Options{Partitions: 3})
+			if err := make(&work{js: conn.JetStream(), log: loggerOr(nil)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

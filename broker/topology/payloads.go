@@ -13,7 +13,7 @@ import (
 // EnsurePayloads makes the object store of a namespace's large payloads, or brings it to what the namespace is. It is not
 // part of [Ensure]: most namespaces never need one, and on a cluster each stream costs an election. Version as in [Options].
 //
-// Errors: [ErrNoNamespace], [*ConflictError], or what the server said.
+// Errors: [ErrNoNamespace], [ErrDeleting], [*ConflictError], or what the server said.
 func EnsurePayloads(ctx context.Context, conn *post.Conn, ns subject.Namespace, version string) error {
 	w := &work{js: conn.JetStream(), log: loggerOr(nil)}
 	if err := w.ensurePayloads(ctx, ns, version); err != nil {
@@ -34,7 +34,11 @@ func (w *work) ensurePayloads(ctx context.Context, name subject.Namespace, versi
 	if err != nil {
 		return err
 	}
-	return w.stream(ctx, ns.payloads(version))
+	want := ns.payloads(version)
+	if err := w.stream(ctx, want); err != nil {
+		return err
+	}
+	return w.outlives(ctx, name, want.Name)
 }
 
 // payloads is the object store of large payloads, a stream that every NATS client takes for one.
