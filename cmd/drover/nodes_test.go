@@ -135,6 +135,21 @@ func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
 	s.end(t)
 }
 
+// A start that fails is no acknowledgement either.
+func TestAnUnexpectedShutdownIsKeptBehindAStartThatFails(t *testing.T) {
+	url, o := bare(t)
+	died(t, url, "n")
+	r := registry(t, dialed(t, url))
+	o.Node, o.AfterCrash, o.ClaimTTL = "n", afterCrashHalt, time.Millisecond
+	s, _ := beginning(t, o)
+	if <-s.ended; s.err == nil {
+		t.Fatal("the node has begun with a claim TTL that is too short")
+	}
+	if got := statusOf(t, r, "n"); got != schemas.NodeUnexpectedShutdown {
+		t.Fatalf("got %q behind the start, want %s", got, schemas.NodeUnexpectedShutdown)
+	}
+}
+
 func TestS3_02AnUnexpectedShutdownIsLogged(t *testing.T) {
 	url, o := bare(t)
 	died(t, url, "n")

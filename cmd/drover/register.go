@@ -172,13 +172,19 @@ func (n *node) write(ctx context.Context, s schemas.NodeStatus) {
 	}
 }
 
+// unacked tells whether the word of an operator about an earlier self is still to come: also of a node that does not come to
+// wait for it.
+func (n *node) unacked() bool {
+	return n.o.AfterCrash == afterCrashHalt && n.member.Former() != nil && !closed(n.acked)
+}
+
 // leave takes the record away, unless what it says of this node is the truth: that it did not end properly.
 func (n *node) leave() {
 	if n.member == nil {
 		return
 	}
 	n.telling.Wait()
-	if n.failed || n.halted.Load() {
+	if n.failed || n.unacked() {
 		n.member.Close()
 		return
 	}
