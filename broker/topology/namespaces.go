@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,8 +124,26 @@ func Describe(ctx context.Context, conn *post.Conn, ns subject.Namespace) (*Info
 	return i, nil
 }
 
+// UnreadError names the namespaces that [List] could not read now, such as those whose signals stream has no leader.
+type UnreadError struct {
+	Names []subject.Namespace // sorted
+	Err   error               // of the first
+}
+
+// Error names the first.
+func (e *UnreadError) Error() string {
+	more := ""
+	if n := len(e.Names) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
+	}
+	return fmt.Sprintf("topology: namespace %s%s: %v", e.Names[0], more, e.Err)
+}
+
+// Unwrap returns what kept the first from being read.
+func (e *UnreadError) Unwrap() error { return e.Err }
+
 // List tells what all namespaces are, without their usage, sorted by name. One that is deleted meanwhile is left out, and
-// so is a stream that only looks like the beginning of one.
+// so is a stream that only looks like the beginning of one. With an [*UnreadError] it tells of all others.
 func List(ctx context.Context, conn *post.Conn, log logrus.FieldLogger) ([]*Info, error) {
 	names, err := Names(ctx, conn)
 	if err != nil {
@@ -136,17 +155,28 @@ func List(ctx context.Context, conn *post.Conn, log logrus.FieldLogger) ([]*Info
 func lookups(ctx context.Context, conn *post.Conn, names []subject.Namespace, log logrus.FieldLogger) ([]*Info, error) {
 	w := &work{js: conn.JetStream()}
 	all, errs := make([]*Info, len(names)), make([]error, len(names))
-	each(len(names), func(n int) { all[n], errs[n] = w.lookup(ctx, names[n]) })
+	each(len(names), func(n int) {
+		ctx, stop := conn.UntilRefused(ctx, "$JS.API.STREAM.INFO."+names[n].StreamSignals())
+		defer stop()
+		all[n], errs[n] = w.lookup(ctx, names[n])
+		errs[n] = orRefused(ctx, errs[n])
+	})
+	unread := &UnreadError{}
 	for n, err := range errs {
 		switch {
 		case err == nil, errors.Is(err, ErrNoNamespace):
 		case errors.Is(err, ErrConflict):
 			loggerOr(log).WithError(err).Warn("a stream looks like that of a namespace and is none")
 		default:
-			return nil, fmt.Errorf("topology: namespace %s: %w", names[n], err)
+			unread.Names = append(unread.Names, names[n])
+			unread.Err = cmp.Or(unread.Err, err)
 		}
 	}
-	return slices.DeleteFunc(all, func(i *Info) bool { return i == nil }), nil
+	all = slices.DeleteFunc(all, func(i *Info) bool { return i == nil })
+	if len(unread.Names) > 0 {
+		return all, unread
+	}
+	return all, nil
 }
 
 func (w *work) lookup(ctx context.Context, ns subject.Namespace) (*Info, error) {

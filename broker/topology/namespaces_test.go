@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -207,5 +208,23 @@ func TestEnsureLimitsWhatCameLater(t *testing.T) {
 	}
 	if got := len(belonging(t, conn, ns)); got != 13 {
 		t.Fatalf("got %d streams, want 13", got)
+	}
+}
+
+// One that cannot be read keeps nobody from the others.
+func TestListNamesWhatItCannotRead(t *testing.T) {
+	may := []string{"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.drover-a-signals", "$JS.API.STREAM.INFO.drover-c-signals"}
+	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "narrow", Publish: may, Subscribe: []string{"_INBOX.>"}})
+	root := connect(t, post.Options{InProcess: srv, User: embeddedtest.Root, Password: embeddedtest.Password})
+	for _, ns := range []string{"a", "b", "c", "d"} {
+		ensure(t, root, topology.Options{Namespace: ns})
+	}
+	list, err := topology.List(t.Context(), connect(t, post.Options{InProcess: srv, User: "narrow", Password: embeddedtest.Password}), nil)
+	unread, ok := errors.AsType[*topology.UnreadError](err)
+	if want := []subject.Namespace{"b", "d"}; !ok || !slices.Equal(unread.Names, want) || !errors.Is(err, post.ErrPermission) {
+		t.Fatalf("got %v, want %v unread", err, want)
+	}
+	if len(list) != 2 || list[0].Name != "a" || list[1].Name != "c" {
+		t.Fatalf("got %v, want a and c", list)
 	}
 }

@@ -34,6 +34,7 @@ type tenants struct {
 	names   []subject.Namespace // that were found when each was looked at last
 	studied time.Time           // when that was
 	said    string              // the last complaint
+	unread  string              // the last one about some of them
 	word    chan struct{}       // gets a value when each is to be looked at
 	opening chan struct{}
 	wg      sync.WaitGroup
@@ -145,8 +146,15 @@ func (s *tenants) parting() bool {
 
 func (s *tenants) study(ctx context.Context, names []subject.Namespace) error {
 	list, err := topology.List(ctx, s.node.conn, s.log)
-	if err != nil {
+	unread, some := errors.AsType[*topology.UnreadError](err)
+	switch {
+	case err == nil:
+		s.unread = ""
+	case !some || ctx.Err() != nil:
 		return err
+	case err.Error() != s.unread:
+		s.unread = err.Error()
+		s.log.WithError(err).Warn("not all namespaces can be looked at now; the others are, and those that are known are served")
 	}
 	s.names = names
 	found := make(map[subject.Namespace]*topology.Info, len(list))
@@ -156,6 +164,9 @@ func (s *tenants) study(ctx context.Context, names []subject.Namespace) error {
 		}
 	}
 	for name, t := range s.served {
+		if some && slices.Contains(unread.Names, name) {
+			continue // it may be there
+		}
 		if i := found[name]; i == nil || !t.serves(i) {
 			if !t.leaving() {
 				s.log.WithField("namespace", name).Info("the namespace is deleted or was changed; letting go of it")
