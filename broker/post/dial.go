@@ -41,7 +41,7 @@ type Conn struct {
 }
 
 // Dial connects. A first connection that fails is an error that wraps [ErrNoConnection]; after that, the
-// connection heals itself. A deadline of ctx shortens Options.Timeout.
+// connection heals itself. A deadline of ctx bounds the first connection, and Options.Timeout each try, also of those that follow.
 func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -50,14 +50,16 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNoConnection, err)
 	}
 	o = o.withDefaults()
-	if dl, ok := ctx.Deadline(); ok {
-		o.Timeout = max(min(o.Timeout, time.Until(dl)), time.Millisecond)
-	}
 	c := &Conn{
 		log: o.Logger, api: o.APIPrefix, timeout: o.RequestTimeout, inProcess: o.InProcess != nil, born: time.Now(),
 		done: make(chan struct{}), up: make(chan struct{}), hooks: map[int]func(){}, children: map[child]struct{}{},
 	}
-	opts, err := o.natsOptions(func() { c.dials.Add(1) })
+	d := &dialing{dialed: func() { c.dials.Add(1) }}
+	first, bounded := ctx.Deadline()
+	if bounded {
+		d.until.Store(&first)
+	}
+	opts, err := o.natsOptions(d)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +71,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if c.nc, err = nats.Connect(where, opts...); err != nil {
 		return nil, dialError(o, err)
 	}
+	d.until.Store(nil)
 	if c.js, err = jetstream.NewWithAPIPrefix(c.nc, o.APIPrefix); err != nil {
 		c.nc.Close()
 		return nil, fmt.Errorf("%w: Options.APIPrefix %q: %w", ErrInvalid, o.APIPrefix, err)
@@ -76,6 +79,9 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if c.inbox, err = newInbox(c); err != nil {
 		c.nc.Close()
 		return nil, fmt.Errorf("%w: reply inbox: %w", ErrNoConnection, fromNATS(err))
+	}
+	if bounded {
+		o.Timeout = max(min(o.Timeout, time.Until(first)), time.Millisecond)
 	}
 	c.settleInbox(o.Timeout)
 	c.log.WithField("server", c.nc.ConnectedServerName()).Debugf("connected to NATS: %s", o)

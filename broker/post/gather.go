@@ -4,6 +4,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -36,6 +37,7 @@ const (
 // connection, so that the reader notices, and is returned by the next Write.
 type gather struct {
 	net.Conn
+	most    time.Time     // no deadline is later; zero for no such limit
 	wake    chan struct{} // of one place, for the writer that waits for others: there is something to write, or the end
 	hurry   chan struct{} // of one place, for the writer that does not: there is enough
 	writers sync.WaitGroup
@@ -178,37 +180,65 @@ func (g *gather) Close() error {
 // SetWriteDeadline does nothing: each write has a limit of its own, which counts from when it begins.
 func (g *gather) SetWriteDeadline(time.Time) error { return nil }
 
-// SetDeadline is for reading only, for the same reason.
-func (g *gather) SetDeadline(t time.Time) error { return g.SetReadDeadline(t) }
+// SetDeadline is for reading only, for the same reason. The client library sets one while it connects.
+func (g *gather) SetDeadline(t time.Time) error {
+	if !t.IsZero() && !g.most.IsZero() && g.most.Before(t) {
+		t = g.most
+	}
+	return g.SetReadDeadline(t)
+}
+
+// dialing is told of each try to connect, and bounds those of the first connection.
+type dialing struct {
+	dialed func()
+	until  atomic.Pointer[time.Time] // nil for no limit
+}
+
+// begin notes a try, and returns until when it may last; zero for no limit.
+func (d *dialing) begin() time.Time {
+	d.dialed()
+	if t := d.until.Load(); t != nil {
+		return *t
+	}
+	return time.Time{}
+}
+
+// gather is newGather for a connection that is made until then.
+func (d *dialing) gather(c net.Conn, until time.Time) net.Conn {
+	g := newGather(c)
+	g.most = until
+	return g
+}
 
 // gatheredDialer dials as the client library does, for [nats.SetCustomDialer].
 type gatheredDialer struct {
 	net.Dialer
-	dialed func()
+	*dialing
 }
 
 // Dial connects, and gathers what is written.
 func (d *gatheredDialer) Dial(network, address string) (net.Conn, error) {
-	d.dialed()
-	c, err := d.Dialer.Dial(network, address)
+	one := d.Dialer
+	one.Deadline = d.begin()
+	c, err := one.Dial(network, address)
 	if err != nil {
 		return nil, err
 	}
-	return newGather(c), nil
+	return d.gather(c, one.Deadline), nil
 }
 
 // gatheredPipes are connections without a socket that gather what is written.
 type gatheredPipes struct {
-	from   nats.InProcessConnProvider
-	dialed func()
+	from nats.InProcessConnProvider
+	*dialing
 }
 
 // InProcessConn is for [nats.InProcessServer].
 func (p gatheredPipes) InProcessConn() (net.Conn, error) {
-	p.dialed()
+	until := p.begin()
 	c, err := p.from.InProcessConn()
 	if err != nil {
 		return nil, err
 	}
-	return newGather(c), nil
+	return p.gather(c, until), nil
 }

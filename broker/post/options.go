@@ -146,19 +146,19 @@ func redact(list string) string {
 	return strings.Join(parts, ",")
 }
 
-// natsOptions turns o into the client library's options, without the handlers. dialed is called before each try to connect.
-func (o Options) natsOptions(dialed func()) ([]nats.Option, error) {
+// natsOptions turns o into the client library's options, without the handlers.
+func (o Options) natsOptions(d *dialing) ([]nats.Option, error) {
 	opts := []nats.Option{
 		nats.Name(o.Name), nats.Timeout(o.Timeout), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectJitter, reconnectJitter),
 		nats.ReconnectBufSize(-1), nats.CustomInboxPrefix(o.InboxPrefix),
 	}
 	if o.InProcess != nil {
-		opts = append(opts, nats.InProcessServer(gatheredPipes{o.InProcess, dialed}), nats.PingInterval(pipePingInterval))
+		opts = append(opts, nats.InProcessServer(gatheredPipes{o.InProcess, d}), nats.PingInterval(pipePingInterval))
 	} else {
 		// A cut without a reset is noticed in 10 to 15 seconds; a pipe inside the process cannot be cut so.
 		opts = append(opts, nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings),
-			nats.SetCustomDialer(&gatheredDialer{net.Dialer{Timeout: o.Timeout}, dialed}))
+			nats.SetCustomDialer(&gatheredDialer{net.Dialer{Timeout: o.Timeout}, d}))
 	}
 	switch {
 	case o.CredsFile != "":
