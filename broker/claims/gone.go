@@ -133,6 +133,7 @@ func (c *Claims) miss(ctx context.Context) {
 				return
 			}
 		}
+		keys, held := o.of(homes)
 		gone, err := c.conn.Unheard(ctx, homes)
 		switch {
 		case errors.Is(err, post.ErrPermission):
@@ -140,7 +141,7 @@ func (c *Claims) miss(ctx context.Context) {
 			return
 		case err != nil, c.conn.Dials() != dials, c.conn.NATS().ConnectedServerId() != server:
 		default:
-			c.bury(ctx, gone)
+			c.bury(ctx, gone, keys, held)
 		}
 		if !pause(ctx, every) {
 			return
@@ -148,11 +149,14 @@ func (c *Claims) miss(ctx context.Context) {
 	}
 }
 
-// bury frees the claims of connections that are gone. What they, or others, have written since stands.
-func (c *Claims) bury(ctx context.Context, gone []string) {
-	keys, held := c.watch.others.of(gone)
+// bury frees the claims of connections that are gone, as they were seen before those were asked for. What they, or others, have written
+// since stands: a holder who connects again listens where it did before.
+func (c *Claims) bury(ctx context.Context, gone, keys []string, held map[string]holding) {
 	freed := map[string]int{}
 	for _, key := range keys {
+		if !slices.Contains(gone, held[key].home) {
+			continue
+		}
 		one, cancel := context.WithTimeout(ctx, c.opts.TTL/3)
 		err := c.conn.KVDelete(one, c.bucket, key, held[key].revision)
 		cancel()
