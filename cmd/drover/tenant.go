@@ -159,7 +159,7 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 			return err
 		},
 	}
-	if n := t.node; t == n.home {
+	if n := t.node; t.space.Name == n.home.space.Name { // also when it is served anew
 		// One master looks after the nodes, whatever namespaces they serve.
 		o.Nodes, o.Self, o.Home = n.register, n.member, string(t.space.Name)
 	}
