@@ -71,8 +71,10 @@ func (m *Member) join(ctx context.Context, given bool) error {
 		if i, err = m.registry.find(ctx, bucketkey.Escape(m.rec.Node)); err != nil {
 			return err
 		}
-		m.former = nil
 		mine := i.Boot == m.rec.Boot // an acknowledgement was lost
+		if !mine {
+			m.former = nil
+		}
 		if !i.Gone && !i.Malformed && !mine {
 			dead := i.StoreID != "" && i.StoreID == m.rec.StoreID
 			if !given && !dead && m.registry.Alive(i, m.registry.Now(ctx)) {
