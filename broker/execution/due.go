@@ -156,7 +156,7 @@ func (s *State) deciderDue(c *Config, yield func(due)) {
 		return
 	}
 	if limit := s.Start.TaskScheduleToStartTimeout; limit.Limited() {
-		yield(due{at: d.ScheduledBase.Add(c.backoff(d.Failures)).Add(limit), kind: dueDecision, id: d.Scheduled, setBy: d.Scheduled})
+		yield(due{at: d.ScheduledBase.Add(c.backoff(d.Failures)).Add(limit), kind: dueDecision, id: d.Scheduled, setBy: d.WaitsFrom})
 	}
 }
 

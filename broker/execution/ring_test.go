@@ -98,3 +98,27 @@ func TestRingSparesWhatIsNotCommitted(t *testing.T) { // P-15: its record has no
 		t.Fatal("a committed timer did not expire")
 	}
 }
+
+// The wait of a decision begins when it can be taken: with the end of the decider before it, or of a pause (P-15).
+func TestRingSparesADecisionThatCannotBeTakenYet(t *testing.T) {
+	request := &schemas.ExecutionRequest{Reason: "look"}
+	for name, free := range map[string]func(*world){
+		"an answer": func(w *world) { w.answer() },
+		"a failure": func(w *world) { w.do(Refuse{Cause: schemas.CauseDeciderError}) },
+		"a resume":  func(w *world) { w.answer(); w.do(Pause{Request: request}); w.do(Resume{Request: request}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, func(q *schemas.StartRequest) { q.TaskScheduleToStartTimeout = seconds(5) })
+			w.do(Taken{})
+			w.do(Signal{Name: "x"})
+			w.after(sec)
+			free(w)
+			w.since()
+			w.after(6 * sec)
+			w.do(Ring{Uncommitted: w.s.LastID})
+			w.follows("")
+			w.do(Ring{Uncommitted: w.s.LastID + 1})
+			w.follows("DeciderTimedOut SCHEDULE_TO_START; DeciderScheduled")
+		})
+	}
+}
