@@ -155,7 +155,7 @@ func (st *step) lockCause(a *schemas.AcquireLock, held *Lock) (cause schemas.Cau
 	case a.ValidateLimits() != nil:
 		return schemas.CauseInvalidAttributes, a.ValidateLimits().Error()
 	case held == nil && st.retentionDisabled():
-		return schemas.CauseInvalidAttributes, "the retention of the run is disabled, and nobody would know of the lock when it is purged: write retention 0 instead"
+		return schemas.CauseInvalidAttributes, lockUnkept
 	case held != nil && held.Waits():
 		return schemas.CauseLockRequested, fmt.Sprintf("event %d has asked for the lock, and the run waits for it: wait for LockAcquired, or release it first", held.EventID)
 	case held != nil && max(held.Limit, 1) != max(a.Limit, 1):

@@ -21,6 +21,8 @@ func (s *State) Keeping() *schemas.RetentionPolicy {
 	return &up
 }
 
+const lockUnkept = "the retention of the run is disabled, and nobody would know of the lock when it is purged: write retention 0 instead"
+
 func (s *State) retentionDisabled() bool {
 	p := s.Keeping()
 	return p != nil && p.Disabled
@@ -60,6 +62,10 @@ func (s *State) validateRetention(decisions []schemas.Decision) error {
 			}
 		case *schemas.AcquireLock:
 			locked = a.Lock
+		case *schemas.SetState:
+			if lock, ok := schemas.StateLock(a.Key); ok {
+				locked = lock
+			}
 		}
 	}
 	if disables > 0 && locked != "" {

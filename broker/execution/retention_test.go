@@ -104,6 +104,7 @@ func TestRetentionIsRefused(t *testing.T) {
 		"a hash with a control": {list(&schemas.SetRetention{Retention: "1", Hash: "a\x00"}), "hash: it has a control character"},
 		"a long hash":           {list(&schemas.SetRetention{Hash: strings.Repeat("a", 513)}), "hash: it is longer than 512"},
 		"with a lock":           {list(lockUp("L"), keep("disabled")), `decision 2: SetRetention: a run with lock "L" cannot disable`},
+		"with a lock's key":     {list(keep("disabled"), setKey("lock-L", `"order-1"`, "")), `decision 1: SetRetention: a run with lock "L" cannot disable`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := decided(t, tt.decisions...)
@@ -117,9 +118,9 @@ func TestRetentionIsRefused(t *testing.T) {
 	}
 	w := decided(t, keep("disabled"))
 	w.do(Signal{Name: "on"})
-	w.decide(lockUp("L"))
-	w.mark = len(w.events) - 2
-	w.follows("LockRefused L INVALID_ATTRIBUTES; DeciderScheduled")
+	w.decide(lockUp("L"), setKey("lock-L", `"order-1"`, ""), &schemas.GetState{Key: "lock-L"})
+	w.mark = len(w.events) - 4
+	w.follows("LockRefused L INVALID_ATTRIBUTES; StateRefused lock-L INVALID_ATTRIBUTES; StateRequested lock-L; DeciderScheduled")
 }
 
 // A policy that cannot be read, from a later version perhaps, keeps everything.

@@ -183,6 +183,8 @@ func (st *step) takeLock(q *schemas.StateRequested, lock string, require *schema
 			fmt.Sprintf("value: the key %s shows who holds lock %q, and a run can take it only for itself: set it to the workflow id, %q", q.Key, lock, st.WorkflowID))
 	case held != nil && held.Waits():
 		return st.refuseState(q, schemas.CauseLockRequested, fmt.Sprintf("event %d has asked for the lock, and has no answer: wait for it first", held.EventID))
+	case held == nil && st.retentionDisabled():
+		return st.refuseState(q, schemas.CauseInvalidAttributes, lockUnkept)
 	case held == nil && len(st.Locks) >= st.c.OpenLocks:
 		return st.refuseState(q, schemas.CauseOpenLocksLimit, fmt.Sprintf("the run holds or waits for %d locks, and no run may have more: release one", st.c.OpenLocks))
 	}
