@@ -93,6 +93,8 @@ func TestWorkflowsPass(t *testing.T) {
 		"replayed, kept again":       runs(t, strings.Replace(failedUnkept, "WorkflowFailed", "RetentionSet retention=\"3\" policy={\"disk\":\"3\",\"soft\":\"3\"}\nWorkflowFailed", 1), replayRun),
 		"replayed from its start":    runs(t, firstRun, strings.NewReplacer("end", "start", " workflowType=T workflowTypeVersion=v1", "").Replace(replayRun)),
 		"what it repeats is removed": records(t, "r2", replayRun),
+		"continued without a lock": runs(t, strings.Replace(firstContinues, "---\n", "---\nLockBroken L requestId=break1\n", 1),
+			strings.Replace(secondContinues, `requestIds=["`, `requestIds=["break1","`, 1)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if found := checkRuns(t, all); len(found) != 0 {
@@ -145,6 +147,8 @@ var illegalWorkflows = []struct {
 	{rule: checker.RuleInherit, name: "a signal is invented", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.SignalIDs = []string{"sig0", "sig1"} })},
 	{rule: checker.RuleInherit, name: "a request is forgotten", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.RequestIDs = nil })},
 	{rule: checker.RuleOnce, name: "a request is carried out again by the successor", first: firstContinues, next: secondContinues + "\nWorkflowCancelRequested requestId=cancel1"},
+	{rule: checker.RuleOnce, name: "a lock is broken again by the same request", first: strings.Replace(firstContinues, "---\n", "---\nLockBroken L requestId=break1\n", 1),
+		next: strings.Replace(secondContinues, `requestIds=["`, `requestIds=["break1","`, 1) + "\nLockBroken L requestId=break1"},
 	{rule: checker.RuleContinuation, name: "the first did not continue", first: firstRun, next: secondContinues},
 	{rule: checker.RuleOnce, name: "one start request began two runs", first: firstRun, next: "WorkflowStarted run=r2 requestId=start1\nDeciderScheduled"},
 	{rule: checker.RuleOnce, name: "a signal is received again by the successor", first: firstContinues, next: secondContinues + "\nSignal s requestId=sig1"},

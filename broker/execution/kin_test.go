@@ -25,6 +25,8 @@ type family struct {
 	holdUp func() bool // whether a letter is late; nil means never
 	late   []letter
 
+	locks keys
+
 	check *checker.Namespace
 	told  map[string][]string // the events of each run in the compact notation
 }
@@ -38,7 +40,8 @@ type letter struct {
 func newFamily(fail func(format string, args ...any)) *family {
 	return &family{
 		fail: fail, c: Config{}.Defaults(), now: schemas.At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
-		runs: map[string]*State{}, last: map[string]*State{}, mail: map[string][]Message{}, check: checker.NewNamespace(), told: map[string][]string{},
+		locks: keys{holder: map[string]string{}},
+		runs:  map[string]*State{}, last: map[string]*State{}, mail: map[string][]Message{}, check: checker.NewNamespace(), told: map[string][]string{},
 	}
 }
 
@@ -111,6 +114,8 @@ func (f *family) perform(s *State, e Effect) {
 		} else {
 			f.send(e.Child.WorkflowID, Terminate{Request: q})
 		}
+	case LeaveLock:
+		f.locks.leave(s, e)
 	case Closed:
 		f.report(s)
 		if q := s.Continuation(); q != nil && f.runs[q.Run] == nil {

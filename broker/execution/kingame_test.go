@@ -84,7 +84,7 @@ func (g *familyGame) turn() {
 		}
 		return
 	}
-	switch rapid.IntRange(0, 10).Draw(g.T, "turn") {
+	switch rapid.IntRange(0, 12).Draw(g.T, "turn") {
 	case 0:
 		g.step(s, Signal{Name: "s", RequestID: fmt.Sprint("q", g.n)})
 	case 1:
@@ -96,9 +96,11 @@ func (g *familyGame) turn() {
 	case 4:
 		g.now += 10e9
 		g.step(s, Ring{})
+	case 5, 6:
+		g.lockNews(s)
 	default:
 		g.step(s, Signal{Name: "wake"})
-		g.decide(id, g.decisions()...)
+		g.decide(id, g.decisions(id)...)
 	}
 }
 
@@ -133,13 +135,13 @@ func (g *familyGame) bears(id string) bool {
 }
 
 // decisions draws a reply.
-func (g *familyGame) decisions() (all []schemas.DecisionAttributes) {
+func (g *familyGame) decisions(id string) (all []schemas.DecisionAttributes) {
 	for range rapid.IntRange(0, 2).Draw(g.T, "decisions") {
 		to, run := g.member(), ""
 		if s := g.last[to]; s != nil && rapid.Bool().Draw(g.T, "named") {
 			run = s.Run
 		}
-		switch rapid.IntRange(0, 2).Draw(g.T, "decision") {
+		switch rapid.IntRange(0, 3).Draw(g.T, "decision") {
 		case 0:
 			g.n++
 			all = append(all, &schemas.StartChild{WorkflowID: fmt.Sprint("child", g.n), WorkflowType: "T", Input: schemas.Text(to), ChildPolicy: g.policy(), ExecutionStartToCloseTimeout: g.limit()})
@@ -147,6 +149,8 @@ func (g *familyGame) decisions() (all []schemas.DecisionAttributes) {
 			all = append(all, &schemas.SignalExternal{WorkflowID: to, Run: run, SignalName: "hello", Input: schemas.Text(to)})
 		case 2:
 			all = append(all, &schemas.CancelExternal{WorkflowID: to, Run: run})
+		case 3:
+			all = append(all, g.lockDecisions(id))
 		}
 	}
 	switch rapid.IntRange(0, 9).Draw(g.T, "end") {
