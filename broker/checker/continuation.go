@@ -72,13 +72,6 @@ func content(p schemas.Payload) (sum [sha256.Size]byte) {
 	return sha256.Sum256(p)
 }
 
-func inherit(known []string, id string, most int) []string {
-	if id == "" {
-		return known
-	}
-	return append(known[max(0, len(known)+1-most):], id)
-}
-
 // checkContinuation checks what a run took over from the one that it continues.
 func (w *Workflow) checkContinuation(before *History, r *schemas.Record, a *schemas.WorkflowStarted) []Violation {
 	var found []Violation

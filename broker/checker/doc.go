@@ -5,7 +5,7 @@
 // fault of a workflow.
 //
 // [History] checks one run as a stream, event by event or record by record, and keeps only what is open in it: its memory
-// does not grow with the run, except for the ids of requests and of children, which must not come twice. [Workflow] checks the runs of one
+// does not grow with the run, except for the run ids of children, which must not come twice. [Workflow] checks the runs of one
 // workflow id one after the other, and that a run which continues another takes over what it must. [Namespace] checks all
 // of them, and that what workflows do to one another agrees on both sides. All are pure: no clock, no I/O; none is safe for
 // concurrent use.

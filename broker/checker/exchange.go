@@ -17,7 +17,7 @@ type exchange struct {
 func (h *History) applyExchange(e schemas.Event) bool {
 	switch a := e.Attributes.(type) {
 	case *schemas.ChildScheduled:
-		key := string(e.Type()) + "\x00" + a.WorkflowID + "\x00" + a.Run
+		key := a.WorkflowID + "\x00" + a.Run
 		if first, seen := h.once[key]; seen {
 			h.report(RuleChild, e.ID, "run %s of workflow %q was asked for at event %d already", a.Run, a.WorkflowID, first)
 		}

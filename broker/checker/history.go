@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/droverhq/drover/schemas"
@@ -28,7 +29,7 @@ type History struct {
 	closedBy    schemas.EventType // empty while the run is open
 	paused      int64             // the WorkflowPaused that holds, 0 if none
 	lastUnknown int64             // the last event of an unknown type
-	once        map[string]int64  // the ids of requests and children, with the kind of their event, and its id
+	once        map[string]int64  // the runs of children, and the events that asked for them
 
 	start     instant
 	timeout   schemas.Duration // of the run
@@ -185,15 +186,14 @@ func (h *History) checkEarly(e schemas.Event, since instant, limit schemas.Durat
 	}
 }
 
-// checkOnce checks that nothing of this kind bears the same id. An empty id is none.
-func (h *History) checkOnce(e schemas.Event, id string) {
+// checkOnce checks that e does not repeat one of the latest ids, and returns them with its own. An empty id is none. Who uses an
+// old one again, say one for each minute of the day, means it, and nobody remembers it.
+func (h *History) checkOnce(e schemas.Event, id string, latest []string, most int) []string {
 	if id == "" {
-		return
+		return latest
 	}
-	key := string(e.Type()) + "\x00" + id
-	if first, seen := h.once[key]; seen {
-		h.report(RuleOnce, e.ID, "%s repeats the request %q of event %d", e.Type(), id, first)
-		return
+	if slices.Contains(latest, id) {
+		h.report(RuleOnce, e.ID, "%s repeats the request %q, which the chain has had", e.Type(), id)
 	}
-	h.once[key] = e.ID
+	return append(latest[max(0, len(latest)+1-most):], id)
 }

@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -61,6 +62,29 @@ func TestLegalCornersPass(t *testing.T) {
 				t.Fatalf("got %v\n%s", found, show(events))
 			}
 		})
+	}
+}
+
+// An id that as many others have come behind as a chain remembers may be used again.
+func TestOldRequestsMayComeAgain(t *testing.T) {
+	for text, most := range map[string]int{
+		"Signal s requestId=q%d": 1000,
+		"Signal s externalScheduledEventId=%d externalWorkflowExecution={\"workflowId\":\"x\",\"run\":\"r1\"}": 1000,
+		"WorkflowCancelRequested requestId=q%d":         100,
+		"WorkflowPaused requestId=q%d\nWorkflowResumed": 100,
+		"WorkflowPaused\nWorkflowResumed requestId=q%d": 100,
+		"LockBroken L requestId=q%d":                    100,
+	} {
+		for others, want := range map[int]string{most - 1: checker.RuleOnce, most: "passes"} {
+			var b strings.Builder
+			b.WriteString(begun)
+			for i := range others + 2 {
+				fmt.Fprintf(&b, text+"\n", i%(others+1)+1)
+			}
+			if got := rules(checker.CheckEvents("w", "r", script(t, b.String()))); got != want {
+				t.Errorf("%s: %s behind %d others, want %s", text, got, others, want)
+			}
+		}
 	}
 }
 

@@ -22,8 +22,7 @@ func (h *History) applyLock(e schemas.Event) bool {
 	case *schemas.LockReleased:
 		h.lockReleased(e, a)
 	case *schemas.LockBroken:
-		h.checkOnce(e, a.RequestID)
-		h.requests = inherit(h.requests, a.RequestID, inheritedRequests)
+		h.requests = h.checkOnce(e, a.RequestID, h.requests, inheritedRequests)
 		key := lockKey(a.Lock, a.Scope)
 		if fence, held := h.held[key]; a.Fence != 0 && (!held || a.Fence != fence) {
 			h.report(RuleLock, e.ID, "lock %q with fence %d is broken; the run holds it with fence %d (0: it does not)", a.Lock, a.Fence, fence)

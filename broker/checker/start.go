@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/droverhq/drover/schemas"
@@ -20,24 +19,18 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 	case *schemas.WorkflowTerminated:
 		h.policy = a.ChildPolicy
 	case *schemas.WorkflowCancelRequested:
-		h.checkOnce(e, a.RequestID)
-		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
-		h.signals = inherit(h.signals, errandID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID), inheritedSignals)
-		h.requests = inherit(h.requests, a.RequestID, inheritedRequests)
+		h.signals = h.checkOnce(e, errandID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID), h.signals, inheritedSignals)
+		h.requests = h.checkOnce(e, a.RequestID, h.requests, inheritedRequests)
 	case *schemas.Signal:
-		h.checkOnce(e, a.RequestID)
-		h.checkOnce(e, origin(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
-		h.signals = inherit(h.signals, signalID(a), inheritedSignals)
+		h.signals = h.checkOnce(e, signalID(a), h.signals, inheritedSignals)
 	case *schemas.WorkflowPaused:
-		h.checkOnce(e, a.RequestID)
-		h.requests = inherit(h.requests, a.RequestID, inheritedRequests)
+		h.requests = h.checkOnce(e, a.RequestID, h.requests, inheritedRequests)
 		if h.paused != 0 {
 			h.report(RulePaused, e.ID, "the run is paused since event %d", h.paused)
 		}
 		h.paused = e.ID
 	case *schemas.WorkflowResumed:
-		h.checkOnce(e, a.RequestID)
-		h.requests = inherit(h.requests, a.RequestID, inheritedRequests)
+		h.requests = h.checkOnce(e, a.RequestID, h.requests, inheritedRequests)
 		if h.paused == 0 {
 			h.report(RulePaused, e.ID, "WorkflowResumed, but the run is not paused")
 		}
@@ -51,14 +44,6 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 		return false
 	}
 	return true
-}
-
-// origin names the event of another run that caused something here; empty if none did.
-func origin(x *schemas.Execution, id int64) string {
-	if x == nil || id == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s\x00%s\x00%d", x.WorkflowID, x.Run, id)
 }
 
 func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {

@@ -68,7 +68,7 @@ func (w *Workflow) follow(before *History, r *schemas.Record) []Violation {
 	}
 	w.current.records.fence = s.fence
 	if before.successor == r.Run {
-		w.current.once = before.once // a signal is received once by the whole chain
+		w.current.once = before.once // a child is asked for once by the whole chain
 	}
 	return found
 }

@@ -152,6 +152,9 @@ var illegalWorkflows = []struct {
 	{rule: checker.RuleContinuation, name: "the first did not continue", first: firstRun, next: secondContinues},
 	{rule: checker.RuleOnce, name: "one start request began two runs", first: firstRun, next: "WorkflowStarted run=r2 requestId=start1\nDeciderScheduled"},
 	{rule: checker.RuleOnce, name: "a signal is received again by the successor", first: firstContinues, next: secondContinues + "\nSignal s requestId=sig1"},
+	{rule: checker.RuleOnce, name: "a signal is received again by the successor of a run that is gone", first: firstContinues, next: secondContinues + "\nSignal s requestId=sig1", change: func(r []*schemas.Record) []*schemas.Record {
+		return r[2:]
+	}},
 	{rule: checker.RuleReplay, name: "of an open run", first: strings.Split(failedRun, "---")[0], next: replayRun, besides: checker.RuleOneRun},
 	{rule: checker.RuleReplay, name: "of a success from its end", first: strings.Replace(failedRun, "WorkflowFailed reason=broken", "WorkflowSuccess", 1), next: replayRun},
 	{rule: checker.RuleReplay, name: "of a run that is not kept", first: failedUnkept, next: replayRun},

@@ -71,4 +71,6 @@ func TestRememberedSignals(t *testing.T) {
 		w.do(Signal{Name: "x", RequestID: fmt.Sprint(i)})
 	}
 	w.follows("")
+	w.do(Signal{Name: "x", RequestID: "0"}) // nobody remembers it: the checker neither
+	w.follows("Signal x")
 }
