@@ -42,8 +42,8 @@ type History struct {
 	timers     map[string]*timer
 	exchanges  map[int64]*exchange
 	locks      map[string]uint64 // the highest fence seen of each lock
-	held       map[string]uint64 // the locks held, with their fences
-	lockLimits map[string]int    // of the locks that were asked for
+	held       map[string]holding
+	lockLimits map[string]int // of the locks that were asked for
 
 	// successor and predecessor are run ids of a continuation.
 	successor, predecessor string
@@ -63,7 +63,7 @@ func New(workflowID, run string) *History {
 	return &History{
 		workflowID: workflowID, run: run, once: make(map[string]int64),
 		activities: make(map[int64]*activity), activityID: make(map[string]int64), timers: make(map[string]*timer),
-		exchanges: make(map[int64]*exchange), locks: make(map[string]uint64), held: make(map[string]uint64), lockLimits: make(map[string]int),
+		exchanges: make(map[int64]*exchange), locks: make(map[string]uint64), held: make(map[string]holding), lockLimits: make(map[string]int),
 	}
 }
 

@@ -105,6 +105,7 @@ var illegalTasks = []struct{ rule, name, text string }{
 
 	{checker.RuleLock, "acquired again without letting go", decided + "LockRequested L\nLockAcquired L fence=5\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nLockRequested L\nLockAcquired L fence=6\nDeciderScheduled\n"},
 	{checker.RuleLock, "a lease that nobody asked for", decided + "LockRequested L\nLockAcquired L fence=5 expires=\"2026-01-01T00:00:00Z\"\nDeciderScheduled\n"},
+	{checker.RuleLock, "a lease that was another", decided + "LockRequested L lease=30\nLockAcquired L fence=5 expires=\"2026-01-01T00:00:30Z\"\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nLockRequested L\nLockAcquired L fence=5 expires=\"2026-01-01T00:00:31Z\"\nDeciderScheduled\n"},
 	{checker.RuleLock, "broken without being held", decided + "LockRequested L\nLockBroken L fence=5\n"},
 	{checker.RuleLock, "broken with another fence", decided + "LockRequested L\nLockAcquired L fence=5\nDeciderScheduled\nLockBroken L fence=4\n"},
 	{checker.RuleLock, "refused without request", decided + "LockRefused L scheduledEventId=4\nDeciderScheduled\n"},

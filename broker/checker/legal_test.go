@@ -32,6 +32,7 @@ var legal = map[string]string{
 	"the service releases a lock among decisions":    decided + "Marker m\nLockReleased L deciderCompletedEventId=0\nMarker m\n",
 	"a lock of the same fence again":                 decided + "LockRequested L\nLockAcquired L fence=3\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nLockRequested L\nLockAcquired L fence=3\nDeciderScheduled\n",
 	"a lock that is held is released, not its queue": decided + "LockRequested L\nLockAcquired L fence=3\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nLockRequested L\nLockReleased L\nLockAcquired L fence=4\nDeciderScheduled\n",
+	"a leased lock again, no word of the lease":      decided + "LockRequested L lease=30\nLockAcquired L fence=3 expires=\"2026-01-01T00:00:30Z\"\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nLockRequested L\nLockAcquired L fence=3 expires=\"2026-01-01T00:00:30Z\"\nDeciderScheduled\n",
 	"a lock by its state key":                        decided + "StateRequested lock-L decision=SetState\nLockAcquired L fence=3 scheduledEventId=5\nStateSet lock-L scheduledEventId=5\nDeciderScheduled\n",
 	"a state key of a lock that the run holds":       decided + "StateRequested lock-L decision=ClearState\nStateCleared lock-L\nMarker m\nDeciderScheduled\n",
 	"a state key refused at once":                    decided + "StateRefused k scheduledEventId=0 deciderCompletedEventId=4\nMarker m\nDeciderScheduled\n",

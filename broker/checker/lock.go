@@ -2,21 +2,29 @@ package checker
 
 import "github.com/droverhq/drover/schemas"
 
+// holding is a lock that the run holds.
+type holding struct {
+	fence   uint64
+	expires schemas.Timestamp
+}
+
 func (h *History) applyLock(e schemas.Event) bool {
 	switch a := e.Attributes.(type) {
 	case *schemas.LockAcquired:
 		x := h.lockAnswer(e, a)
 		key := lockKey(a.Lock, a.Scope)
-		switch fence, held := h.held[key]; {
+		was, held := h.held[key]
+		switch {
 		case a.Fence < h.locks[key]:
 			h.report(RuleLock, e.ID, "lock %q has fence %d after fence %d", a.Lock, a.Fence, h.locks[key])
-		case held && a.Fence != fence:
-			h.report(RuleLock, e.ID, "lock %q has fence %d; the run holds it with fence %d and has not let go", a.Lock, a.Fence, fence)
+		case held && a.Fence != was.fence:
+			h.report(RuleLock, e.ID, "lock %q has fence %d; the run holds it with fence %d and has not let go", a.Lock, a.Fence, was.fence)
 		}
-		if x != nil && a.Expires != 0 && a.Holder == nil && !x.leased {
+		// Who asks again for what it holds gets the lease that it has.
+		if x != nil && a.Expires != 0 && a.Expires != was.expires && a.Holder == nil && !x.leased {
 			h.report(RuleLock, e.ID, "lock %q has a lease until %s; event %d asked for none", a.Lock, a.Expires, a.ScheduledEventID)
 		}
-		h.locks[key], h.held[key] = max(h.locks[key], a.Fence), a.Fence
+		h.locks[key], h.held[key] = max(h.locks[key], a.Fence), holding{a.Fence, a.Expires}
 	case *schemas.LockRefused:
 		h.refused(e, RuleLock, a.ScheduledEventID, exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope})
 	case *schemas.LockReleased:
@@ -24,8 +32,8 @@ func (h *History) applyLock(e schemas.Event) bool {
 	case *schemas.LockBroken:
 		h.requests = h.checkOnce(e, a.RequestID, h.requests, inheritedRequests)
 		key := lockKey(a.Lock, a.Scope)
-		if fence, held := h.held[key]; a.Fence != 0 && (!held || a.Fence != fence) {
-			h.report(RuleLock, e.ID, "lock %q with fence %d is broken; the run holds it with fence %d (0: it does not)", a.Lock, a.Fence, fence)
+		if was, held := h.held[key]; a.Fence != 0 && (!held || a.Fence != was.fence) {
+			h.report(RuleLock, e.ID, "lock %q with fence %d is broken; the run holds it with fence %d (0: it does not)", a.Lock, a.Fence, was.fence)
 		}
 		delete(h.held, key)
 	default:
@@ -47,7 +55,7 @@ func (h *History) lockAnswer(e schemas.Event, a *schemas.LockAcquired) *exchange
 func (h *History) inheritLocks(held []schemas.HeldLock) {
 	for _, l := range held {
 		key := lockKey(l.Lock, l.Scope)
-		h.locks[key], h.held[key] = l.Fence, l.Fence
+		h.locks[key], h.held[key] = l.Fence, holding{l.Fence, l.Expires}
 	}
 }
 
@@ -55,9 +63,9 @@ func (h *History) inheritLocks(held []schemas.HeldLock) {
 // was broken, or the decider is careful.
 func (h *History) lockReleased(e schemas.Event, a *schemas.LockReleased) {
 	key := lockKey(a.Lock, a.Scope)
-	fence, held := h.held[key]
-	if a.Fence != 0 && (!held || a.Fence != fence) {
-		h.report(RuleLock, e.ID, "lock %q is released with fence %d; the run holds it with fence %d (0: it does not)", a.Lock, a.Fence, fence)
+	was, held := h.held[key]
+	if a.Fence != 0 && (!held || a.Fence != was.fence) {
+		h.report(RuleLock, e.ID, "lock %q is released with fence %d; the run holds it with fence %d (0: it does not)", a.Lock, a.Fence, was.fence)
 	}
 	if held {
 		delete(h.held, key)

@@ -86,6 +86,22 @@ func TestLockIsGrantedOnce(t *testing.T) {
 	w.wantEffects(w.effects, LeaveLock{Lock: "L", Asked: Asked{w.s.Run, 5}})
 }
 
+// A lock that is asked for again keeps its lease, whatever that says of one.
+func TestLeaseStays(t *testing.T) {
+	for _, lease := range []schemas.Duration{0, seconds(5), schemas.Unlimited} {
+		w := decided(t, &schemas.AcquireLock{Lock: "L", Lease: seconds(30)})
+		w.do(Granted{Key: "=.L", Asked: Asked{w.s.Run, 5}, Place: schemas.LockPlace{
+			WorkflowID: w.s.WorkflowID, Run: w.s.Run, EventID: 5, Fence: 1, Since: w.now, Lease: seconds(30),
+		}})
+		until := w.now.Add(seconds(30))
+		w.after(sec)
+		w.decide(&schemas.AcquireLock{Lock: "L", Lease: lease})
+		if got := w.s.Locks["=.L"]; got.Expires != until || got.Lease != seconds(30) {
+			t.Fatalf("got %+v, want the lease until %s", got, until)
+		}
+	}
+}
+
 func TestLockIsDenied(t *testing.T) {
 	w := decided(t, lockUp("L"))
 	w.since()
