@@ -145,7 +145,7 @@ func (n *Namespace) settleErrand(q question, x *errand) {
 	switch {
 	case x.asked.set() && x.failed.set() && x.received.set():
 	case x.asked.set() && x.delivered.set() && x.received.set():
-		if !n.compareTargets(x) {
+		if !n.compareTargets(q, x) {
 			return
 		}
 	case x.asked.set() && x.received.set() && closed:
@@ -156,11 +156,11 @@ func (n *Namespace) settleErrand(q question, x *errand) {
 }
 
 // compareTargets tells whether the run that the answer names is known. It may be a later run of the chain than the one
-// that has the message, or the first one.
-func (n *Namespace) compareTargets(x *errand) bool {
+// that has the message, or the first one, or of a later chain that began with the knowledge of it.
+func (n *Namespace) compareTargets(q question, x *errand) bool {
 	got, known, _ := n.run(x.to)
 	want, _, _ := n.run(x.received.Execution)
-	if x.to.WorkflowID != x.received.WorkflowID || known && got.chain != want.chain {
+	if x.to.WorkflowID != x.received.WorkflowID || known && got.chain != want.chain && !n.ids[x.to.WorkflowID].knew(got.chain, q) {
 		n.report(RuleDelivery, x.delivered.Execution, x.delivered.event, "the request of event %d is in workflow %q run %s, it says; it is in workflow %q run %s",
 			x.asked.event, x.to.WorkflowID, x.to.Run, x.received.WorkflowID, x.received.Run)
 		return true
@@ -175,7 +175,7 @@ func (n *Namespace) endErrand(q question, x *errand, o EndOptions) {
 	case !x.asked.set() && x.received.due() && n.provable(q.Execution, o):
 		n.report(RuleDelivery, x.received.Execution, x.received.event, "%s sent it, it says; there is no such event, or what it sent has arrived before", q)
 	case x.delivered.due() && x.received.set():
-		if known := n.compareTargets(x); !known && !o.Removed {
+		if known := n.compareTargets(q, x); !known && !o.Removed {
 			n.report(RuleDelivery, x.delivered.Execution, x.delivered.event, "the request of event %d is in workflow %q run %s, it says; there is no such run", q.event, x.to.WorkflowID, x.to.Run)
 		}
 	case x.asked.set() && x.delivered.due() && n.provable(x.to, o) && !n.toldAlready(x):
@@ -185,7 +185,7 @@ func (n *Namespace) endErrand(q question, x *errand, o EndOptions) {
 	}
 }
 
-// toldAlready: a run is asked to cancel once; who asks again gets the same answer.
+// toldAlready: a run of an earlier version was asked to cancel once; who asked again got the same answer.
 func (n *Namespace) toldAlready(x *errand) bool {
 	p, _, _ := n.run(x.to)
 	meant := x.want.Run == "" || x.want.Run == x.to.Run || x.want.Run == p.chain

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/droverhq/drover/schemas"
 )
@@ -12,10 +13,11 @@ import (
 type Workflow struct {
 	workflowID string
 	current    *History
-	past       map[string]pastRun // runs that another one followed
-	orphan     *History           // the first run, if it continues one that was not there
-	starts     map[string]string  // start request ids, with the run that each began
-	unfound    []lostOrigin       // replays of runs that were not there
+	past       map[string]pastRun  // runs that another one followed
+	orphan     *History            // the first run, if it continues one that was not there
+	starts     map[string]string   // start request ids, with the run that each began
+	received   map[string][]string // by chain: what workflows had sent to the runs before it
+	unfound    []lostOrigin        // replays of runs that were not there
 	witness    func(*History, schemas.Event)
 }
 
@@ -28,7 +30,7 @@ type pastRun struct {
 
 // NewWorkflow returns a checker of all runs of a workflow id.
 func NewWorkflow(workflowID string) *Workflow {
-	return &Workflow{workflowID: workflowID, past: make(map[string]pastRun), starts: make(map[string]string)}
+	return &Workflow{workflowID: workflowID, past: make(map[string]pastRun), starts: make(map[string]string), received: make(map[string][]string)}
 }
 
 // Record takes the next record of any run of the workflow id; see [History.Record].
@@ -94,6 +96,9 @@ func (w *Workflow) checkStart(before *History, r *schemas.Record) []Violation {
 	}
 	if a := startOf(r); a != nil {
 		found = append(found, w.checkReplay(r, a)...)
+		if a.ContinuedExecutionRun == "" && len(a.SignalIDs) > 0 {
+			w.received[r.Run] = a.SignalIDs
+		}
 	}
 	if h.startRequest != "" && h.predecessor == "" {
 		if other, seen := w.starts[h.startRequest]; seen {
@@ -129,6 +134,13 @@ func (w *Workflow) run(run string) (p pastRun, known, closed bool) {
 	}
 	p, known = w.past[run]
 	return p, known, known
+}
+
+// knew tells whether a chain began with the knowledge of what another workflow had sent. Of one whose beginning is gone nobody
+// can tell.
+func (w *Workflow) knew(chain string, q question) bool {
+	_, known, _ := w.run(chain)
+	return !known || slices.Contains(w.received[chain], errandID(&q.Execution, q.event))
 }
 
 // startOf is how the run of a first record began; nil if the record does not say.

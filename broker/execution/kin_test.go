@@ -126,9 +126,12 @@ func (f *family) perform(s *State, e Effect) {
 
 // begin writes the first record of a run.
 func (f *family) begin(q *schemas.StartRequest) *State {
-	s := New(q.WorkflowID, q.Run)
+	s, m := New(q.WorkflowID, q.Run), Start{Request: q}
+	if before := f.last[q.WorkflowID]; before != nil {
+		m.Received = before.ReceivedFromWorkflows()
+	}
 	f.runs[q.Run], f.last[q.WorkflowID] = s, s
-	f.step(s, Start{Request: q})
+	f.step(s, m)
 	return s
 }
 
@@ -166,6 +169,9 @@ func (f *family) deliver(to string) {
 	if q, ok := m.(Start); ok {
 		f.startChild(s, q.Request)
 		return
+	}
+	if c, ok := m.(Child); ok && c.Report.Status == schemas.StatusOpen && s.Run != c.Report.ParentRun {
+		s = f.runs[c.Report.ParentRun] // its policy may have missed the child
 	}
 	if s != nil {
 		f.step(s, m)

@@ -79,9 +79,7 @@ func (g *familyGame) turn() {
 	s := g.last[id]
 	g.n++
 	if s == nil || s.Closed() {
-		if s == nil || g.quiet(id) && !g.bears(id) {
-			g.begin(&schemas.StartRequest{WorkflowID: id, Run: fmt.Sprint(id, "-", g.n), Type: "T", ChildPolicy: g.policy(), ExecutionStartToCloseTimeout: g.limit()})
-		}
+		g.begin(&schemas.StartRequest{WorkflowID: id, Run: fmt.Sprint(id, "-", g.n), Type: "T", ChildPolicy: g.policy(), ExecutionStartToCloseTimeout: g.limit()})
 		return
 	}
 	switch rapid.IntRange(0, 12).Draw(g.T, "turn") {
@@ -102,36 +100,6 @@ func (g *familyGame) turn() {
 		g.step(s, Signal{Name: "wake"})
 		g.decide(id, g.decisions(id)...)
 	}
-}
-
-// quiet tells whether nothing is on its way to a workflow id that another workflow has sent. It may come twice, and a run
-// knows what the run that it continues has received, and not what another run of its id has.
-func (g *familyGame) quiet(id string) bool {
-	for _, other := range g.runs {
-		for _, x := range other.Externals {
-			if _, to, _ := other.RequestOf(x); to == id {
-				return false
-			}
-		}
-	}
-	return len(g.mail[id]) == 0 && !slices.ContainsFunc(g.late, func(l letter) bool { return l.to == id })
-}
-
-// bears tells whether a child of a workflow id is still to begin. It tells a closed parent so, but not the parent's id.
-func (g *familyGame) bears(id string) bool {
-	starts := func(m Message) bool {
-		q, ok := m.(Start)
-		return ok && q.Request.Origin.Parent.WorkflowID == id
-	}
-	for _, mail := range g.mail {
-		if slices.ContainsFunc(mail, starts) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(g.late, func(l letter) bool {
-		_, report := l.Message.(Child)
-		return starts(l.Message) || report && l.to == id
-	})
 }
 
 // decisions draws a reply.

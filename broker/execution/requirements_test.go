@@ -138,7 +138,9 @@ func TestContinuedAsNew(t *testing.T) { // S1-25, P-4, P-6
 
 // A signal that arrived is reported as arrived, also if its first answer was lost and its target has closed or gone on since.
 func TestRepeatedSignalToAnotherWorkflow(t *testing.T) { // P-6
-	for name, then := range map[string]schemas.DecisionAttributes{"closed": &schemas.CompleteWorkflow{}, "continued": &schemas.ContinueAsNew{}, "open": nil} {
+	for name, then := range map[string]schemas.DecisionAttributes{
+		"closed": &schemas.CompleteWorkflow{}, "continued": &schemas.ContinueAsNew{}, "open": nil, "anew": &schemas.CompleteWorkflow{},
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := household(t)
 			f.begin(&schemas.StartRequest{WorkflowID: "c", Run: "c-1", Type: "child"})
@@ -147,6 +149,9 @@ func TestRepeatedSignalToAnotherWorkflow(t *testing.T) { // P-6
 			delete(f.mail, "p") // the answer
 			if then != nil {
 				f.decide("c", then)
+			}
+			if name == "anew" {
+				f.begin(&schemas.StartRequest{WorkflowID: "c", Run: "c-2", Type: "child"})
 			}
 			f.again(f.last["p"])
 			f.settle()
