@@ -178,7 +178,7 @@ func (st *step) answer(x *schemas.ExternalSignal, cause schemas.Cause) {
 
 // answerRequest is answer for a cancel request; a child policy wants none.
 func (st *step) answerRequest(o *schemas.RequestOrigin, cause schemas.Cause) {
-	if o == nil || o.Execution == nil || o.ScheduledEventID == 0 {
+	if !isErrand(o) {
 		return
 	}
 	st.do(Answer{To: *o.Execution, Answer: schemas.ExternalAnswer{

@@ -43,13 +43,18 @@ func (st *step) resume(r *schemas.ExecutionRequest) {
 	}
 }
 
-// knowsErrand tells whether another workflow's cancel request is in the history of the chain already (P-6).
-func (s *State) knowsErrand(o *schemas.RequestOrigin) bool {
-	return o != nil && o.Execution != nil && o.ScheduledEventID != 0 &&
-		slices.Contains(s.SignalIDs, externalSignalID(o.Execution.Run, o.ScheduledEventID))
+// isErrand tells whether another workflow's decider has asked for something: not an operator, nor a child policy.
+func isErrand(o *schemas.RequestOrigin) bool {
+	return o != nil && o.Execution != nil && o.ScheduledEventID != 0
 }
 
-// cancel asks the decider to end the run; once is enough.
+// knowsErrand tells whether another workflow's cancel request is in the history of the chain already (P-6).
+func (s *State) knowsErrand(o *schemas.RequestOrigin) bool {
+	return isErrand(o) && slices.Contains(s.SignalIDs, externalSignalID(o.Execution.Run, o.ScheduledEventID))
+}
+
+// cancel asks the decider to end the run; once is enough. What another workflow has asked is noted all the same: it may be sent
+// again, to a run that follows.
 func (st *step) cancel(r *schemas.ExecutionRequest) {
 	e := &schemas.WorkflowCancelRequested{Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity}
 	if st.knowsErrand(r.Origin) {
@@ -64,7 +69,7 @@ func (st *step) cancel(r *schemas.ExecutionRequest) {
 		e.ExternalWorkflowExecution, e.ExternalScheduledEventID, e.Cause = o.Execution, o.ScheduledEventID, o.Cause
 		st.answerRequest(o, "")
 	}
-	if st.CancelRequested || st.Repeated(r) {
+	if st.CancelRequested && !isErrand(r.Origin) || st.Repeated(r) {
 		return
 	}
 	st.emit(e)
