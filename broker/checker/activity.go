@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"slices"
+
+	"github.com/droverhq/drover/schemas"
+)
 
 // activity is an activity that is not closed.
 type activity struct {
@@ -8,6 +12,7 @@ type activity struct {
 	since         instant // scheduled
 	limits        schemas.ActivityDefaults
 	notIdempotent bool
+	retry         *schemas.RetryPolicy
 
 	attempt         int   // the running one, or the next to start
 	running         int64 // the ActivityStarted of the running attempt, 0 if none
@@ -63,7 +68,7 @@ func (h *History) activityScheduled(e schemas.Event, a *schemas.ActivitySchedule
 	}
 	h.activityID[a.ActivityID] = e.ID
 	h.activities[e.ID] = &activity{
-		id: a.ActivityID, since: h.now(e), attempt: 1, notIdempotent: a.NotIdempotent,
+		id: a.ActivityID, since: h.now(e), attempt: 1, notIdempotent: a.NotIdempotent, retry: a.Retry,
 		limits: schemas.ActivityDefaults{
 			ScheduleToStartTimeout: firstSet(a.ScheduleToStartTimeout, h.defaults.ScheduleToStartTimeout),
 			StartToCloseTimeout:    firstSet(a.StartToCloseTimeout, h.defaults.StartToCloseTimeout, defaultStartToClose),
@@ -120,7 +125,22 @@ func (h *History) activityRetried(e schemas.Event, a *schemas.ActivityRetrySched
 	if a.Attempt != ended {
 		h.report(RuleAttempt, e.ID, "a retry follows attempt %d of activity %q; the one that ended is %d", a.Attempt, act.id, ended)
 	}
+	h.checkRetry(e, act, a)
 	act.attempt, act.running, act.interrupted = ended+1, 0, false
+}
+
+// checkRetry checks that the policy of an activity allows another attempt.
+func (h *History) checkRetry(e schemas.Event, act *activity, a *schemas.ActivityRetryScheduled) {
+	switch p := act.retry; {
+	case p == nil:
+		h.report(RuleAttempt, e.ID, "activity %q is tried again, and has no retry policy", act.id)
+	case p.MaximumAttempts > 0 && a.Attempt >= p.MaximumAttempts:
+		h.report(RuleAttempt, e.ID, "activity %q is tried again behind attempt %d; its policy allows %d", act.id, a.Attempt, p.MaximumAttempts)
+	case slices.Contains(p.NonRetryable, a.Cause):
+		h.report(RuleAttempt, e.ID, "activity %q is tried again behind %q, which its policy rules out", act.id, a.Cause)
+	case act.cancelRequested != 0:
+		h.report(RuleAttempt, e.ID, "activity %q is tried again, though event %d wants its end", act.id, act.cancelRequested)
+	}
 }
 
 // checkRunning checks that an event names the running attempt.

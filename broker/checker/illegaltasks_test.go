@@ -43,6 +43,10 @@ var illegalTasks = []struct{ rule, name, text string }{
 	{checker.RuleAttempt, "another attempt interrupted", active + "ActivityInterrupted A attempt=2\n"},
 	{checker.RuleAttempt, "another attempt retried", active + "ActivityRetryScheduled A attempt=2\n"},
 	{checker.RuleAttempt, "not idempotent", decided + "ActivityScheduled A notIdempotent=true\nActivityStarted A\nActivityInterrupted A\nActivityStarted A\n"},
+	{checker.RuleAttempt, "retry without a policy", decided + "ActivityScheduled A retry=null\nActivityStarted A\nActivityRetryScheduled A\n"},
+	{checker.RuleAttempt, "retry behind the last attempt", decided + "ActivityScheduled A retry={\"maximumAttempts\":2}\nActivityStarted A\nActivityRetryScheduled A\nActivityStarted A\nActivityRetryScheduled A\n"},
+	{checker.RuleAttempt, "retry behind what rules it out", decided + "ActivityScheduled A retry={\"nonRetryable\":[\"no\"]}\nActivityStarted A\nActivityRetryScheduled A cause=no\n"},
+	{checker.RuleAttempt, "retry of what is to end", active + again + "ActivityCancelRequested A\nActivityRetryScheduled A\n"},
 	{checker.RuleAttempt, "interrupt counted twice", active + "ActivityInterrupted A\nActivityRetryScheduled A attempt=2\n"},
 
 	{checker.RuleTimer, "expired without schedule", decided + "TimerExpired T\nDeciderScheduled\n"},

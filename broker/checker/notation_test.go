@@ -155,6 +155,8 @@ func (s *scribe) infer(typ, name string) map[string]any {
 		a["timeoutType"], a["scheduledEventId"] = "SCHEDULE_TO_START", s.pending
 	case strings.HasPrefix(typ, "Decider"):
 		a["timeoutType"], a["scheduledEventId"], a["startedEventId"] = "START_TO_CLOSE", s.startedOf, s.started
+	case typ == "ActivityScheduled":
+		a["retry"] = map[string]any{} // without limit
 	case typ == "ActivityStarted":
 		a["scheduledEventId"], a["attempt"] = s.scheduled[key], s.attempt[key]+1
 	case typ == "ActivityScheduledTimeout":

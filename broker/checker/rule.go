@@ -86,8 +86,8 @@ const (
 	RuleActivity = "activity"
 	// RuleActivityID: no two open activities have one id.
 	RuleActivityID = "activity-id"
-	// RuleAttempt: attempts are 1, 2, 3 …; another one starts only behind ActivityInterrupted or ActivityRetryScheduled,
-	// and an activity that is not idempotent never restarts because it was interrupted.
+	// RuleAttempt: attempts are 1, 2, 3 …; another one starts only behind ActivityInterrupted or ActivityRetryScheduled, which the
+	// retry policy must allow, and an activity that is not idempotent never restarts because it was interrupted.
 	RuleAttempt = "attempt"
 	// RuleTimer: a timer expires or is canceled while it is open, at most once (S1-19, S1-47).
 	RuleTimer = "timer"

@@ -261,8 +261,10 @@ func (s *service) work() {
 	case 2:
 		end("ActivityFailed %s reason=boom", id)
 	case 3:
-		s.write("ActivityRetryScheduled %s", id)
-		a.running, a.interrupted = false, true
+		if !a.canceled {
+			s.write("ActivityRetryScheduled %s", id)
+			a.running, a.interrupted = false, true
+		}
 	case 4:
 		if a.canceled {
 			end("ActivityCanceled %s", id)
