@@ -108,6 +108,15 @@ func (h *History) settle(e schemas.Event, scheduled, started int64) {
 		h.report(RuleDeciderClosed, e.ID, "%s names events %d and %d; the running decider is of %d and %d", e.Type(), scheduled, started, d.runningOf, d.running)
 	}
 	d.running = 0
+	d.waitFrom(e)
+}
+
+// waitFrom lets the wait of a pending decision begin with e: nobody could have taken it before. By the server's clock it is
+// known to have begun with the DeciderScheduled; that is the lower bound.
+func (d *decider) waitFrom(e schemas.Event) {
+	if d.pending != 0 {
+		d.pendingSince.event = e.Time
+	}
 }
 
 func (h *History) deciderTimedOut(e schemas.Event, a *schemas.DeciderTimedOut) {
@@ -125,6 +134,9 @@ func (h *History) deciderTimedOut(e schemas.Event, a *schemas.DeciderTimedOut) {
 		}
 		if d.pending != 0 {
 			h.checkEarly(e, d.pendingSince, d.pendingLimits.scheduleToStart, "the decider's schedule-to-start timeout")
+			if blocker := max(d.running, h.paused); blocker != 0 {
+				h.report(RuleEarly, e.ID, "nobody took DeciderScheduled %d in time, it says; because of event %d nobody could", d.pending, blocker)
+			}
 		}
 		d.pending = 0
 	default:

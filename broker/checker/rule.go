@@ -94,7 +94,7 @@ const (
 	// RuleTimerID: no two open timers have one id (S1-17).
 	RuleTimerID = "timer-id"
 	// RuleEarly: no timer expires and nothing times out before its time, by the times of the events and by the server's
-	// times of their records (P-15); nothing times out that has no limit.
+	// times of their records (P-15); nothing times out that has no limit, and no decision that cannot be taken.
 	RuleEarly = "early"
 	// RuleChild: a child is scheduled before it is started, started before it is closed, and refused or closed at most once
 	// (S1-24); no run id is asked for twice.

@@ -288,7 +288,7 @@ func (s *service) tick() {
 			s.wake()
 		}
 	case 1:
-		if s.pending && !s.running {
+		if s.pending && !s.running && !s.paused {
 			s.pass("7s")
 			s.write("DeciderTimedOut")
 			s.pending = false

@@ -35,6 +35,7 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 			h.report(RulePaused, e.ID, "WorkflowResumed, but the run is not paused")
 		}
 		h.paused = 0
+		h.decider.waitFrom(e)
 	case *schemas.WorkflowContinuedAsNew:
 		h.successor, h.continued = a.NewExecutionRun, a
 		h.checkClose(e, a.DeciderCompletedEventID)
