@@ -3,6 +3,7 @@ package checker
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -99,5 +100,8 @@ func (w *Workflow) checkContinuation(before *History, r *schemas.Record, a *sche
 	}
 	known("signals and cancel requests", a.SignalIDs, before.signals, inheritedSignals)
 	known("requests of operators", a.RequestIDs, before.requests, inheritedRequests)
+	if got := holdings(a.Locks); before.lastUnknown == 0 && !maps.Equal(got, before.held) {
+		broken(RuleInherit, "the run has %d locks from its chain, %v; want %d, %v", len(got), got, len(before.held), before.held)
+	}
 	return found
 }

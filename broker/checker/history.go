@@ -117,6 +117,7 @@ func (h *History) event(e schemas.Event) {
 	t := e.Type()
 	if t.Closes() {
 		h.closedBy = t
+		h.checkLetGo(e)
 	}
 	if h.witness != nil {
 		h.witness(h, e)
@@ -134,9 +135,9 @@ func (h *History) event(e schemas.Event) {
 // release lets go of what no event can refer to any more. Whoever checks a namespace holds a closed run for each workflow
 // id.
 func (h *History) release() {
-	h.activities, h.activityID, h.timers, h.exchanges, h.locks, h.held, h.lockLimits = nil, nil, nil, nil, nil, nil, nil
+	h.activities, h.activityID, h.timers, h.exchanges, h.locks, h.lockLimits = nil, nil, nil, nil, nil, nil
 	if h.successor == "" {
-		h.once, h.signals = nil, nil
+		h.once, h.signals, h.held = nil, nil, nil
 	}
 }
 

@@ -1,6 +1,11 @@
 package checker
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"maps"
+	"strings"
+
+	"github.com/droverhq/drover/schemas"
+)
 
 // holding is a lock that the run holds.
 type holding struct {
@@ -54,9 +59,17 @@ func (h *History) lockAnswer(e schemas.Event, a *schemas.LockAcquired) *exchange
 // inheritLocks takes the locks that a run has from the one which it continues.
 func (h *History) inheritLocks(held []schemas.HeldLock) {
 	for _, l := range held {
-		key := lockKey(l.Lock, l.Scope)
-		h.locks[key], h.held[key] = l.Fence, holding{l.Fence, l.Expires}
+		h.locks[lockKey(l.Lock, l.Scope)] = l.Fence
 	}
+	maps.Copy(h.held, holdings(held))
+}
+
+func holdings(held []schemas.HeldLock) map[string]holding {
+	all := make(map[string]holding, len(held))
+	for _, l := range held {
+		all[lockKey(l.Lock, l.Scope)] = holding{l.Fence, l.Expires}
+	}
+	return all
 }
 
 // lockReleased gives a lock back, or withdraws the requests for it. A release without fence may find neither: the lock
@@ -76,6 +89,29 @@ func (h *History) lockReleased(e schemas.Event, a *schemas.LockReleased) {
 			delete(h.exchanges, id)
 		}
 	}
+}
+
+// checkLetGo checks that a run has given back its locks before its end, and left the lines in which it stood. What it holds goes
+// on to the run that continues it.
+func (h *History) checkLetGo(e schemas.Event) {
+	if h.lastUnknown != 0 {
+		return // it may have
+	}
+	if h.successor == "" {
+		for key, held := range h.held {
+			h.report(RuleLock, e.ID, "%s, but the run holds lock %q with fence %d and has not let go", e.Type(), lockName(key), held.fence)
+		}
+	}
+	for id, x := range h.exchanges {
+		if x.kind == schemas.EventLockRequested {
+			h.report(RuleLock, e.ID, "%s, but the run waits for lock %q, which event %d has asked for", e.Type(), x.name, id)
+		}
+	}
+}
+
+func lockName(key string) string {
+	_, lock, _ := strings.Cut(key, "\x00")
+	return lock
 }
 
 func lockKey(lock, scope string) string { return scope + "\x00" + lock }

@@ -102,7 +102,7 @@ const (
 	// RuleExternal: a signal or cancel request to another workflow gets at most one answer.
 	RuleExternal = "external"
 	// RuleLock: a lock is acquired at most once per request and only while the request stands; fences never fall, no two
-	// workflows get the same, and there are never more holders than the limit says.
+	// workflows get the same, and there are never more holders than the limit says; at its end a run has let go of all (A0-5).
 	RuleLock = "lock"
 	// RuleState: a request on a state key gets at most one answer, of its own kind.
 	RuleState = "state"
@@ -126,7 +126,7 @@ const (
 	// RuleOneRun: a workflow id has at most one open run.
 	RuleOneRun = "one-run"
 	// RuleInherit: the first record of a run has positions not before those of the run before it (P-3); one that continues
-	// another knows the latest signals of its chain, and cancel requests of other workflows (P-6).
+	// another knows the latest signals of its chain, and cancel requests of other workflows (P-6), and has the locks that it held.
 	RuleInherit = "inherit"
 	// RuleContinuation: a run that continued as new is followed by the run that it names, which names it in turn (P-4), is
 	// of the same type, has the input it was given, and is the same link of the same chain to the same parent.

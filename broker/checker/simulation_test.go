@@ -18,7 +18,8 @@ type service struct {
 
 	pending, running, paused, closed, woken bool
 	activities                              map[string]*task
-	timers, children, others, locks, keys   map[string]bool
+	timers, children, others, keys          map[string]bool
+	locks                                   map[string]bool // that are asked for, and whether the run has them
 }
 
 type task struct{ running, interrupted, canceled, idempotent bool }
@@ -129,14 +130,24 @@ func (s *service) decide() {
 				s.write("WorkflowCloseFailed cause=UNHANDLED_DECISION")
 				refused = true
 			} else {
-				s.write("%s", rapid.SampledFrom([]string{"WorkflowSuccess", "WorkflowFailed", "WorkflowCanceled", "WorkflowContinuedAsNew newExecutionRun=r2"}).Draw(s.T, "how"))
-				s.closed = true
+				s.end(rapid.SampledFrom([]string{"WorkflowSuccess", "WorkflowFailed", "WorkflowCanceled", "WorkflowContinuedAsNew newExecutionRun=r2"}).Draw(s.T, "how"))
 			}
 		}
 		if refused {
 			s.wake()
 		}
 	}
+}
+
+// end closes the run, which lets go of its locks before, or takes them along.
+func (s *service) end(how string) {
+	for _, id := range slices.Sorted(maps.Keys(s.locks)) {
+		if !s.locks[id] || !strings.HasPrefix(how, "WorkflowContinued") {
+			s.write("LockReleased %s deciderCompletedEventId=0", id)
+		}
+	}
+	s.write("%s", how)
+	s.closed = true
 }
 
 // decision writes one decision and tells whether it woke the decider.
@@ -203,7 +214,7 @@ func (s *service) ask() {
 		s.others[id] = true
 	case 1:
 		s.write("LockRequested %s", id)
-		s.locks[id] = true
+		s.locks[id] = false
 	default:
 		s.write("StateRequested %s decision=GetState", id)
 		s.keys[id] = true
@@ -224,9 +235,9 @@ func (s *service) answers() {
 		s.write("ExternalSignaled %s", id)
 		delete(s.others, id)
 	}
-	if id, ok := one(s, s.locks); ok {
+	if id, ok := one(s, s.locks); ok && !s.locks[id] {
 		s.write("LockAcquired %s fence=%d", id, s.n)
-		delete(s.locks, id)
+		s.locks[id] = true
 		s.wake()
 	}
 	if id, ok := one(s, s.keys); ok {
@@ -314,8 +325,7 @@ func (s *service) tick() {
 	default:
 		if rapid.IntRange(0, 20).Draw(s.T, "too long") == 0 {
 			s.pass("100h")
-			s.write("WorkflowTimedOut")
-			s.closed = true
+			s.end("WorkflowTimedOut")
 		}
 	}
 }

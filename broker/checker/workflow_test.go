@@ -48,6 +48,23 @@ const (
 	replayRun = `
 		WorkflowStarted run=r2 requestId=start2 workflowType=T workflowTypeVersion=v1 replays={"run":"r1","from":"end","force":true}
 		DeciderScheduled`
+	lockedContinues = `
+		WorkflowStarted run=r1
+		DeciderScheduled
+		DeciderStarted
+		DeciderCompleted
+		LockRequested L
+		LockRequested M
+		---
+		LockAcquired L fence=7
+		DeciderScheduled
+		DeciderStarted
+		DeciderCompleted
+		LockReleased M deciderCompletedEventId=0
+		WorkflowContinuedAsNew newExecutionRun=r2`
+	secondLocked = `
+		WorkflowStarted run=r2 continuedExecutionRun=r1 firstExecutionRun=r1 locks=[{"lock":"L","fence":7,"run":"r1","eventId":5}]
+		DeciderScheduled`
 	secondContinues = `
 		WorkflowStarted run=r2 requestId=start1 continuedExecutionRun=r1 firstExecutionRun=r1 signalIds=["sig1"] requestIds=["cancel1"] workflowType=T workflowTypeVersion=v2 input=7 parentWorkflowExecution={"workflowId":"p","run":"p1"} parentScheduledEventId=5 depth=1
 		DeciderScheduled`
@@ -93,6 +110,7 @@ func TestWorkflowsPass(t *testing.T) {
 		"replayed, kept again":       runs(t, strings.Replace(failedUnkept, "WorkflowFailed", "RetentionSet retention=\"3\" policy={\"disk\":\"3\",\"soft\":\"3\"}\nWorkflowFailed", 1), replayRun),
 		"replayed from its start":    runs(t, firstRun, strings.NewReplacer("end", "start", " workflowType=T workflowTypeVersion=v1", "").Replace(replayRun)),
 		"what it repeats is removed": records(t, "r2", replayRun),
+		"continued with a lock":      runs(t, lockedContinues, secondLocked),
 		"continued without a lock": runs(t, strings.Replace(firstContinues, "---\n", "---\nLockBroken L requestId=break1\n", 1),
 			strings.Replace(secondContinues, `requestIds=["`, `requestIds=["break1","`, 1)),
 	} {
@@ -145,6 +163,9 @@ var illegalWorkflows = []struct {
 	{rule: checker.RuleContinuation, name: "another type, both say", first: firstContinues + " workflowType=U", next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.WorkflowType = "U" })},
 	{rule: checker.RuleInherit, name: "a signal is forgotten", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.SignalIDs = nil })},
 	{rule: checker.RuleInherit, name: "a signal is invented", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.SignalIDs = []string{"sig0", "sig1"} })},
+	{rule: checker.RuleInherit, name: "a lock is forgotten", first: lockedContinues, next: secondLocked, change: successor(func(a *schemas.WorkflowStarted) { a.Locks = nil })},
+	{rule: checker.RuleInherit, name: "a lock has another fence", first: lockedContinues, next: secondLocked, change: successor(func(a *schemas.WorkflowStarted) { a.Locks[0].Fence++ })},
+	{rule: checker.RuleInherit, name: "a lock is invented", first: lockedContinues, next: secondLocked, change: successor(func(a *schemas.WorkflowStarted) { a.Locks = append(a.Locks, schemas.HeldLock{Lock: "M", Fence: 9}) })},
 	{rule: checker.RuleInherit, name: "a request is forgotten", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.RequestIDs = nil })},
 	{rule: checker.RuleOnce, name: "a request is carried out again by the successor", first: firstContinues, next: secondContinues + "\nWorkflowCancelRequested requestId=cancel1"},
 	{rule: checker.RuleOnce, name: "a lock is broken again by the same request", first: strings.Replace(firstContinues, "---\n", "---\nLockBroken L requestId=break1\n", 1),
