@@ -38,6 +38,9 @@ func (s *State) Apply(e schemas.Event) {
 		s.rememberSignal(cancelID(a))
 	case *schemas.Signal:
 		s.rememberSignal(signalID(a))
+		if a.ExternalWorkflowExecution == nil && looksSent(a.RequestID) {
+			s.Lookalikes = latest(s.Lookalikes, a.RequestID, rememberedSignals)
+		}
 	case *schemas.AttributesSet:
 		s.setAttributes(a.Attributes)
 	case *schemas.TimerScheduled:

@@ -37,3 +37,30 @@ func TestRepeatedCancelOfAnotherWorkflow(t *testing.T) { // P-5, P-6
 		})
 	}
 }
+
+// Only what workflows have sent is known to a run that begins anew, whatever the ids look like that people give.
+func TestIDsThatLookLikeThoseOfWorkflows(t *testing.T) { // P-6
+	f := household(t)
+	f.begin(&schemas.StartRequest{WorkflowID: "c", Run: "c-1", Type: "child"})
+	f.decide("p", &schemas.SignalExternal{WorkflowID: "c", SignalName: "hello"})
+	f.settle()
+	f.step(f.last["c"], Signal{Name: "s", RequestID: "orders.17"})
+	b, err := f.last["c"].Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored, err := Restore(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.decide("c", &schemas.CompleteWorkflow{})
+	want := []string{externalSignalID("p-1", 5)}
+	for _, s := range []*State{restored, f.last["c"]} {
+		if got := s.ReceivedFromWorkflows(); !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+	f.begin(&schemas.StartRequest{WorkflowID: "c", Run: "c-2", Type: "child"})
+	f.step(f.last["c"], Signal{Name: "s", RequestID: "orders.17"})
+	f.tells(t, "c", "WorkflowStarted", "DeciderScheduled", "Signal s")
+}

@@ -19,16 +19,22 @@ func externalSignalID(run string, event int64) string {
 
 // ReceivedFromWorkflows returns what a run that begins anew under the same id must know: the signals and cancel requests
 // of other workflows, which their owners may still repeat (P-6). Those of people are not among them: who sends one again to a
-// new run means it.
+// new run means it. Of what the runs before it in the chain have received only the looks can tell.
 func (s *State) ReceivedFromWorkflows() []string {
 	var ids []string
 	for _, id := range s.SignalIDs {
-		dot := strings.LastIndexByte(id, '.')
-		if _, err := strconv.ParseUint(id[dot+1:], 10, 63); dot > 0 && err == nil {
+		if looksSent(id) && !slices.Contains(s.Lookalikes, id) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
+}
+
+// looksSent tells whether an id has the form of [externalSignalID].
+func looksSent(id string) bool {
+	dot := strings.LastIndexByte(id, '.')
+	_, err := strconv.ParseUint(id[dot+1:], 10, 63)
+	return dot > 0 && err == nil
 }
 
 // OpenChildren returns the children that have not closed, in the order they were asked for.

@@ -49,6 +49,8 @@ type State struct {
 	// SignalIDs are the request ids of the latest signals: a repeat of one of them is dropped. Those that another workflow
 	// has sent, and its cancel requests, are remembered by its run and event (P-6). A continued run begins with them.
 	SignalIDs []string `json:"signalIds,omitempty"`
+	// Lookalikes are the latest ids that people gave in the form of those of workflows. See [State.ReceivedFromWorkflows].
+	Lookalikes []string `json:"lookalikes,omitempty"`
 	// RequestIDs are those of the latest requests of operators. A continued run begins with them: a request for a chain that
 	// one run has carried out may be repeated when another one is open (P-5).
 	RequestIDs []string `json:"requestIds,omitempty"`
