@@ -28,8 +28,7 @@ func (h *History) applyExchange(e schemas.Event) bool {
 	case *schemas.CancelExternalScheduled:
 		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.WorkflowID, decided: a.DeciderCompletedEventID}
 	case *schemas.LockRequested:
-		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Lock, scope: a.Scope, decided: a.DeciderCompletedEventID, leased: a.Lease.Limited()}
-		h.lockLimits[lockKey(a.Lock, a.Scope)] = a.Limit
+		h.lockRequested(e, a)
 	case *schemas.StateRequested:
 		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Key, scope: a.Scope, asked: a.Decision, decided: a.DeciderCompletedEventID}
 	case *schemas.ExternalSignaled:
@@ -132,6 +131,7 @@ func (h *History) applyState(e schemas.Event) bool {
 		want = schemas.DecideGetState
 		x = h.answer(e, RuleState, a.ScheduledEventID, exchange{kind: schemas.EventStateRequested, name: a.Key, scope: a.Scope})
 	case *schemas.StateSet:
+		h.stateSet(e, a)
 		want = schemas.DecideSetState
 		x = h.answer(e, RuleState, a.ScheduledEventID, exchange{kind: schemas.EventStateRequested, name: a.Key, scope: a.Scope})
 	case *schemas.StateCleared:

@@ -22,6 +22,8 @@ func (h *History) applyLock(e schemas.Event) bool {
 		switch {
 		case a.Fence < h.locks[key]:
 			h.report(RuleLock, e.ID, "lock %q has fence %d after fence %d", a.Lock, a.Fence, h.locks[key])
+		case held && x != nil && x.kind == schemas.EventStateRequested:
+			h.report(RuleLock, e.ID, "event %d has got lock %q, or the run held it before", a.ScheduledEventID, a.Lock)
 		case held && a.Fence != was.fence:
 			h.report(RuleLock, e.ID, "lock %q has fence %d; the run holds it with fence %d and has not let go", a.Lock, a.Fence, was.fence)
 		}
@@ -54,6 +56,26 @@ func (h *History) lockAnswer(e schemas.Event, a *schemas.LockAcquired) *exchange
 		return h.openExchange(e, RuleLock, a.ScheduledEventID, exchange{kind: x.kind, name: schemas.LockState(a.Lock), scope: a.Scope})
 	}
 	return h.answer(e, RuleLock, a.ScheduledEventID, exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope})
+}
+
+// lockRequested checks that the run does not wait for the lock already.
+func (h *History) lockRequested(e schemas.Event, a *schemas.LockRequested) {
+	for id, x := range h.exchanges {
+		if _, held := h.held[lockKey(a.Lock, a.Scope)]; !held && x.kind == e.Type() && x.name == a.Lock && x.scope == a.Scope {
+			h.report(RuleLock, e.ID, "event %d has asked for lock %q, and has no answer", id, a.Lock)
+		}
+	}
+	h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Lock, scope: a.Scope, decided: a.DeciderCompletedEventID, leased: a.Lease.Limited()}
+	h.lockLimits[lockKey(a.Lock, a.Scope)] = a.Limit
+}
+
+// stateSet checks that a run which has set the key lock-NAME holds the lock.
+func (h *History) stateSet(e schemas.Event, a *schemas.StateSet) {
+	if lock, ok := schemas.StateLock(a.Key); ok {
+		if was, held := h.held[lockKey(lock, a.Scope)]; !held || was.fence != a.Revision {
+			h.report(RuleLock, e.ID, "the run holds lock %q with fence %d, it says; it holds it with fence %d (0: it does not)", lock, a.Revision, was.fence)
+		}
+	}
 }
 
 // inheritLocks takes the locks that a run has from the one which it continues.
