@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +25,8 @@ const (
 // times out, the decider sees the last ones.
 //
 // It may be called as often as wanted: at most one request is sent in a third of the heartbeat timeout (in a second, if
-// there is none), and the last details win. A heartbeat that the service does not answer is repeated in the background
-// and is no error. There are three:
+// there is none), and the last details win. Bytes are copied. A heartbeat that the service does not answer is repeated in the
+// background and is no error. There are three:
 //
 //   - [ErrCanceled]: the decider requested the activity's end. The context is cancelled. Heartbeats go on to count.
 //   - [ErrGone]: the activity is closed or overtaken; end it at once. The context is cancelled.
@@ -38,7 +39,7 @@ func Heartbeat(ctx context.Context, details any) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, ErrCanceled) {
 		return cause
 	}
-	p := describe(details)
+	p := slices.Clone(describe(details)) // bytes are the caller's, who may use them again while these wait
 	if limit := int(a.beats.conn.MaxPayload()) - envelopeRoom; len(p) > limit {
 		return fmt.Errorf("activity: heartbeat details have %d bytes: want at most %d", len(p), limit)
 	}

@@ -76,6 +76,34 @@ func TestHeartbeatsAreThrottled(t *testing.T) {
 	})
 }
 
+// Details wait for their turn while the activity goes on with its buffer.
+func TestHeartbeatKeepsNoBuffer(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		var book beatBook
+		r.onBeat(book.beat)
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+			buffer := make([]byte, 5)
+			for _, text := range []string{"page1", "page2"} {
+				copy(buffer, text)
+				if err := activity.Heartbeat(ctx, buffer); err != nil {
+					return "", err
+				}
+			}
+			copy(buffer, "other")
+			time.Sleep(time.Minute)
+			return "done", nil
+		}))
+		r.start(w)
+		r.dispatch(beating)
+		r.next(schemas.ReportStarted)
+		r.next(schemas.ReportSuccess)
+		if diff := cmp.Diff([]string{"RUN.5.1 page1", "RUN.5.1 page2"}, book.said); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
 func TestNoHeartbeatByItself(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		var book beatBook
