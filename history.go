@@ -83,7 +83,7 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 		case time.Since(asked) < hold/2:
 			// The server did not hold the answer back: do not spin.
 			if !sleep(ctx, pause) {
-				return newError(q, context.Cause(ctx))
+				return newError(q, outlived(ctx, ctx.Err()))
 			}
 			pause = min(2*pause, lastBackoff)
 		}

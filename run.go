@@ -97,7 +97,7 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 		case time.Since(asked) < hold/2:
 			// The server did not hold the answer back: do not spin.
 			if !sleep(ctx, pause) {
-				return nil, newError(q, context.Cause(ctx))
+				return nil, newError(q, outlived(ctx, ctx.Err()))
 			}
 			pause = min(2*pause, lastBackoff)
 		}

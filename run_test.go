@@ -1,6 +1,7 @@
 package drover_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,6 +55,32 @@ func TestResultDoesNotSpin(t *testing.T) {
 			t.Fatalf("asked %d times in 20 s, want about one a second", n)
 		}
 	})
+}
+
+// A wait between two questions ends as a call does: with the caller's cause, and no code.
+func TestCanceledWaitEnds(t *testing.T) {
+	for verb, wait := range map[string]func(context.Context, *drover.Run) error{
+		"result": func(ctx context.Context, r *drover.Run) error { return r.Result(ctx, nil) },
+		"history": func(ctx context.Context, r *drover.Run) (err error) {
+			for _, err = range r.History(ctx, drover.HistoryOptions{Follow: true}) {
+			}
+			return err
+		},
+	} {
+		t.Run(verb, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, s := newService(t, drover.Options{})
+				on(s, verb, func(int, map[string]any) any { return map[string]any{"run": "r1"} }) // not held back
+				ctx, cancel := context.WithCancelCause(t.Context())
+				cause := errors.New("the user left")
+				time.AfterFunc(10*time.Second+time.Millisecond, func() { cancel(cause) })
+				err := wait(ctx, c.Run("a", ""))
+				if e := wantError(t, err, context.Canceled); e.Code != "" || !errors.Is(err, cause) {
+					t.Fatalf("got %v, code %q, want the cause and no code", err, e.Code)
+				}
+			})
+		})
+	}
 }
 
 func TestResultOfARunThatDidNotComplete(t *testing.T) {
