@@ -20,10 +20,10 @@ const Unlimited time.Duration = -1
 // [Unlimited] none.
 type StartOptions struct {
 	// ID is the workflow id: 1 to 256 bytes of text without control characters. While a run of it is open, another start
-	// is refused with [ErrAlreadyStarted]. Defaults to a new ULID.
+	// is refused with [ErrAlreadyStarted]. Defaults to the RequestID, or else to a new ULID.
 	ID string
-	// RequestID makes the start idempotent beyond this call: a start with the request id of an earlier one returns that
-	// one's run, also when it has closed. Defaults to a new one for each call.
+	// RequestID makes the start idempotent beyond this call: a start with the request id of an earlier one of the same
+	// workflow id returns that one's run, also when it has closed. Defaults to a new one for each call.
 	RequestID string
 	// TypeVersion is handed to the decider with the type. Defaults to none.
 	TypeVersion string
@@ -62,7 +62,7 @@ func (c *Client) Start(ctx context.Context, typ string, input any, o *StartOptio
 	if o != nil {
 		opts = *o
 	}
-	opts.ID = cmp.Or(opts.ID, ulid.Make().String())
+	opts.ID = cmp.Or(opts.ID, opts.RequestID, ulid.Make().String()) // a repeat must come to the same owner
 	req, err := c.startRequest(typ, input, opts)
 	q := query{verb: "start", id: opts.ID}
 	if err != nil {

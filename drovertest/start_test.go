@@ -82,3 +82,20 @@ func BenchmarkStart(b *testing.B) {
 		e.Result(run, nil)
 	}
 }
+
+// Who has no workflow id yet either can repeat a start all the same, also from another process.
+func TestStartIsRepeatedByItsRequestIDAlone(t *testing.T) { // P-5
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		start := func() *drover.Run {
+			run, err := e.Client.Start(t.Context(), "order", nil, &drover.StartOptions{RequestID: "q 1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return run
+		}
+		first := start()
+		if again := start(); !first.Started() || again.Started() || again.ID != first.ID || again.RunID != first.RunID {
+			t.Fatalf("got run %q %q, started %t, want %q %q of the first start", again.ID, again.RunID, again.Started(), first.ID, first.RunID)
+		}
+	})
+}
