@@ -82,6 +82,12 @@ func (e *Env) nextDue() (due time.Time, err error) {
 			fmt.Fprintln(&seen, line.Run, run.Execution.Events, run.Alarm)
 		}
 	}
+	for lock, err := range e.Client.Locks(ctx, drover.LocksOptions{}) {
+		if err != nil {
+			return due, err
+		}
+		due = earlier(due, freed(lock))
+	}
 	before, at := e.naps.seen, e.naps.seenAt
 	if before == seen.String() && time.Since(at) >= look && !at.IsZero() {
 		return due, nil
@@ -125,6 +131,17 @@ func firstOf(run *schemas.DescribeResponse) time.Time {
 	}
 	for _, a := range run.Activities {
 		due = earlier(due, optional(a.Deadline))
+	}
+	return due
+}
+
+// freed is when the first lease of a lock runs out for which others wait, zero if that is never. No alarm tells of it.
+func freed(lock schemas.LockRecord) (due time.Time) {
+	if len(lock.Waiters) == 0 {
+		return due
+	}
+	for _, h := range lock.Holders {
+		due = earlier(due, optional(h.Expires()))
 	}
 	return due
 }
