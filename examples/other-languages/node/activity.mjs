@@ -79,7 +79,8 @@ async function work(m) {
   const lease = setInterval(() => nc.publish(m.reply, "+WPI"), 3000); // else the server gives the task to another
   try {
     if (task.notIdempotent || origin.redelivered) {
-      const { go, token, attempt } = await permission(task, origin);
+      const { go, leave, token, attempt } = await permission(task, origin);
+      if (leave) return; // neither run nor settled: another worker is at it, and its message must stay
       if (!go) return nc.publish(m.reply, "+ACK");
       Object.assign(task, { token, attempt });
     } else {

@@ -94,6 +94,8 @@ class Delivery:
         try:
             if self.task.get("notIdempotent") or self.origin["redelivered"]:
                 permission = self.permission()
+                if permission.get("leave"):
+                    return  # neither run nor settled: another worker is at it, and its message must stay
                 if not permission["go"]:
                     return self.nats.publish(self.reply, b"+ACK")
                 self.task |= {"token": permission["token"], "attempt": permission["attempt"]}
