@@ -35,6 +35,9 @@ var (
 // errGoexit stands for a Decide that neither returned nor panicked.
 var errGoexit = errors.New("Decide ended its goroutine by runtime.Goexit: return an error instead")
 
+// errReplayGoexit is the same of a Replay.
+var errReplayGoexit = errors.New("Replay ended its goroutine by runtime.Goexit: return an error instead")
+
 // panicError is a recovered panic.
 type panicError struct {
 	value any

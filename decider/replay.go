@@ -28,11 +28,16 @@ func (s *shift) question(work context.Context, a *ask, t *Task) {
 	until := a.arrived.Add(replayTime)
 	ctx, cancel := context.WithDeadlineCause(work, until, ErrDeadline)
 	defer cancel()
-	dt := &t.task
-	answer, err := replay(ctx, a.decider, t)
-	if err == nil {
+	var answer *schemas.ReplayAnswer
+	err := errReplayGoexit
+	defer func() { s.tell(work, a, &t.task, answer, err, until) }() // deferred for the sake of runtime.Goexit
+	if answer, err = replay(ctx, a.decider, t); err == nil {
 		answer.Input, err = s.payloads.Spill(ctx, answer.Input)
 	}
+}
+
+// tell answers a question, or says why there is no answer.
+func (s *shift) tell(work context.Context, a *ask, dt *schemas.DecisionTask, answer *schemas.ReplayAnswer, err error, until time.Time) {
 	log := s.log.WithField("workflow", dt.WorkflowID).WithField("run", dt.Run).WithField("type", dt.Type)
 	if err != nil {
 		log.WithField("err", clip(fmt.Sprint(err), maxReason)).Warn("a decider cannot tell how a run is replayed")

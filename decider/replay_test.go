@@ -3,6 +3,7 @@ package decider_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -137,6 +138,10 @@ func TestReplayer(t *testing.T) {
 				return nil, errors.New("out of paper")
 			}},
 			{"a panic", "out of ink", func(*decider.Task, schemas.ReplayQuestion) (*schemas.ReplayAnswer, error) { panic("out of ink") }},
+			{"an end of its goroutine", "Goexit", func(*decider.Task, schemas.ReplayQuestion) (*schemas.ReplayAnswer, error) {
+				runtime.Goexit()
+				return nil, nil
+			}},
 			{"nothing", "gave no answer", func(*decider.Task, schemas.ReplayQuestion) (*schemas.ReplayAnswer, error) { return nil, nil }},
 			{"a refusal", "not on Sundays", func(*decider.Task, schemas.ReplayQuestion) (*schemas.ReplayAnswer, error) {
 				return &schemas.ReplayAnswer{Refused: "not on Sundays", Hint: "wait a day"}, nil
