@@ -29,10 +29,14 @@ func (s *spell) untilRefused(ctx context.Context) (_ context.Context, end func()
 	}
 }
 
-// unlessRefused joins to err the refusal that ended ctx, if one did.
-func (s *spell) unlessRefused(ctx context.Context, err error) error {
-	if refused, ok := errors.AsType[*refusedError](context.Cause(ctx)); ok {
+// unlessCut joins to err the refusal, or the end of the connection, that ended ctx, if one did.
+func unlessCut(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if refused, ok := errors.AsType[*refusedError](cause); ok {
 		return errors.Join(refused, err)
+	}
+	if errors.Is(cause, post.ErrClosed) {
+		return errors.Join(fmt.Errorf("activity worker: connection: %w", cause), err)
 	}
 	return err
 }

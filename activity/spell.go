@@ -119,6 +119,7 @@ func (s *spell) run(ctx context.Context) error {
 	defer end()
 	ctx, obey := context.WithCancelCause(ctx)
 	defer obey(nil)
+	defer s.conn.OnClose(func() { obey(post.ErrClosed) })() // a worker that is given nothing any more would look healthy
 	helpers.Go(func() {
 		select {
 		case limit := <-s.orders:
@@ -159,7 +160,7 @@ func (s *spell) run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	stop()
-	return s.unlessRefused(ctx, s.drain(cut, hangUp))
+	return unlessCut(ctx, s.drain(cut, hangUp))
 }
 
 // job is what a goroutine of the crew handles.

@@ -48,7 +48,7 @@ func (w *Worker) Identity() string { return w.opts.Identity }
 //
 // It returns nil if everything it took had ended, [ErrDrainTimeout] if tasks were handed back, [ErrInvalidOptions] or
 // [ErrRunning] if it did not begin. If the NATS server does not let it pull, acknowledge, report or heartbeat it stops by
-// itself, with a [post.RefusedError]. It may be called again.
+// itself, with a [post.RefusedError], and with [post.ErrClosed] if its connection is closed. It may be called again.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.opts.validate(); err != nil {
 		return err

@@ -296,6 +296,26 @@ func TestRunOnAClosedConnection(t *testing.T) {
 	})
 }
 
+// So it is when the connection is closed later: a worker that goes on would wait for nothing, and look healthy.
+func TestConnectionIsClosedBeneathAWorker(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		conn := r.dial()
+		ended := make(chan error, 1)
+		w := r.workerOn(conn)
+		go func() { ended <- w.Run(t.Context()) }()
+		time.Sleep(time.Second)
+		conn.Close()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, post.ErrClosed) {
+				t.Errorf("got %v, want ErrClosed", err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("Run goes on")
+		}
+	})
+}
+
 func TestRegisterPanics(t *testing.T) {
 	fn := func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil }
 	for _, tc := range []struct {

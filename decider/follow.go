@@ -173,6 +173,9 @@ func stopped(ctx context.Context, err error) error {
 	if refused, ok := errors.AsType[*refusedError](cause); ok {
 		return errors.Join(refused, err)
 	}
+	if errors.Is(cause, post.ErrClosed) {
+		return errors.Join(fmt.Errorf("decider worker: connection: %w", cause), err)
+	}
 	if e, ok := errors.AsType[*sourceError](cause); ok {
 		return errors.Join(fmt.Errorf("decider worker: the source of its types: %w", e.error), err)
 	}

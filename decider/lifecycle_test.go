@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
@@ -334,6 +335,17 @@ func TestRunOnAClosedConnection(t *testing.T) {
 		}
 		if err := w.Run(t.Context()); err == nil || errors.Is(err, decider.ErrRunning) {
 			t.Fatalf("got %v at the second try", err)
+		}
+	})
+}
+
+// So it is when the connection is closed later: a worker that goes on would wait for nothing, and look healthy.
+func TestConnectionIsClosedBeneathAWorker(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		r := h.run(nil, "order", nothing)
+		r.conn.Close()
+		if err := r.wait(t); !errors.Is(err, post.ErrClosed) {
+			t.Fatalf("got %v, want ErrClosed", err)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // untilRefused returns a context that ends with the [*post.RefusedError] when the server does not let this user listen to
-// one of the worker's subjects. It is called before they are subscribed to: the server says so later, of no call in
+// one of the worker's subjects, and with [post.ErrClosed] when the connection is closed. It is called before they are subscribed to: the server says so later, of no call in
 // particular. A worker that heard only some of its tasks would look healthy, and its runs would wait for ever.
 func (s *shift) untilRefused(ctx context.Context, deciders map[string]Decider) (_ context.Context, end context.CancelCauseFunc) {
 	mine := make(map[string]string, 3*len(deciders))
@@ -23,8 +23,10 @@ func (s *shift) untilRefused(ctx context.Context, deciders map[string]Decider) (
 			cancel(&refusedError{typ: typ, RefusedError: e})
 		}
 	})
+	forget := s.conn.OnClose(func() { cancel(post.ErrClosed) })
 	return ctx, func(cause error) {
 		remove()
+		forget()
 		cancel(cause)
 	}
 }

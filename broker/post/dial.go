@@ -133,6 +133,21 @@ func (c *Conn) OnReconnect(fn func()) (remove func()) {
 	}
 }
 
+// OnClose registers a function that is called once when the connection is closed, or at once if it is. It must not block. The
+// returned function removes it.
+func (c *Conn) OnClose(fn func()) (remove func()) {
+	h := &farewell{fn}
+	if c.adopt(h) != nil {
+		fn()
+	}
+	return func() { c.disown(h) }
+}
+
+// farewell is a [child] that only wants to know.
+type farewell struct{ fn func() }
+
+func (f *farewell) Close() { f.fn() }
+
 // child is what must be closed with the connection: an outbox, a reader, a puller.
 type child interface{ Close() }
 
