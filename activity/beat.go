@@ -43,8 +43,7 @@ func Heartbeat(ctx context.Context, details any) error {
 	if limit := int(a.beats.conn.MaxPayload()) - envelopeRoom; len(p) > limit {
 		return fmt.Errorf("activity: heartbeat details have %d bytes: want at most %d", len(p), limit)
 	}
-	// The request is not the caller's: other calls may have left their details to it.
-	return a.beats.beat(context.WithoutCancel(ctx), p)
+	return a.beats.beat(ctx, p)
 }
 
 // beats sends the heartbeats of one attempt.
@@ -72,7 +71,8 @@ func newBeats(a *attempt, conn *post.Conn, cancel context.CancelCauseFunc) *beat
 	return b
 }
 
-func (b *beats) beat(ctx context.Context, details schemas.Payload) error {
+func (b *beats) beat(caller context.Context, details schemas.Payload) error {
+	ctx := context.WithoutCancel(caller) // the request is not the caller's: other calls may have left their details to it
 	b.mu.Lock()
 	if b.stopped || errors.Is(b.err, ErrGone) {
 		defer b.mu.Unlock()
@@ -86,7 +86,17 @@ func (b *beats) beat(ctx context.Context, details schemas.Payload) error {
 		return b.err
 	}
 	b.mu.Unlock()
-	return b.send(ctx)
+	if caller.Err() != nil { // canceled before, and it beats all the same
+		return b.send(ctx)
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- b.send(ctx) }()
+	select {
+	case err := <-sent:
+		return err
+	case <-caller.Done():
+		return context.Cause(caller)
+	}
 }
 
 // later sets the timer for what is pending, unless it is set. The caller holds mu.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -60,6 +61,39 @@ func TestCancelIsPushed(t *testing.T) {
 					t.Fatalf("it took %v, want it at once", took)
 				}
 				r.settled("PCI")
+			})
+		})
+	}
+}
+
+// A heartbeat that nobody answers does not keep an activity that is to end, nor one that waits no longer.
+func TestHeartbeatEndsWithItsContext(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		limit time.Duration
+		want  error
+	}{{"canceled", time.Hour, activity.ErrCanceled}, {"its own limit", time.Second, context.DeadlineExceeded}} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(post.Msg) {}); err != nil {
+					t.Fatal(err)
+				}
+				w := r.worker()
+				activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+					ctx, cancel := context.WithTimeout(ctx, tc.limit)
+					defer cancel()
+					began := time.Now()
+					if err := activity.Heartbeat(ctx, nil); !errors.Is(err, tc.want) || time.Since(began) > 2*time.Second {
+						t.Errorf("got %v after %v, want %v within 2s", err, time.Since(began), tc.want)
+					}
+					return "done", nil
+				}))
+				r.start(w)
+				r.dispatch()
+				r.next(schemas.ReportStarted)
+				time.Sleep(time.Second)
+				r.tell(schemas.Control{V: schemas.Version, Kind: schemas.ControlCancel, Token: "RUN.5.1"})
+				r.next(schemas.ReportSuccess)
 			})
 		})
 	}
