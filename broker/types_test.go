@@ -128,6 +128,8 @@ func TestTypeRequestsAreChecked(t *testing.T) {
 		{workflow(schemas.WorkflowTypeDefaults{ActivityDefaults: &schemas.ActivityDefaults{HeartbeatTimeout: -3}}), "workflow.activityDefaults.heartbeatTimeout"},
 		{activity(schemas.ActivityTypeDefaults{List: "a.b"}), "activity.list"},
 		{activity(schemas.ActivityTypeDefaults{ScheduleToCloseTimeout: -3}), "activity.scheduleToCloseTimeout"},
+		{retry(schemas.RetryPolicy{BackoffCoefficient: 0.5}), "activity.retry.backoffCoefficient"},
+		{retry(schemas.RetryPolicy{BackoffCoefficient: 1}), ""},
 		{retry(schemas.RetryPolicy{BackoffCoefficient: math.NaN()}), "activity.retry.backoffCoefficient"},
 		{retry(schemas.RetryPolicy{BackoffCoefficient: math.Inf(1)}), "activity.retry.backoffCoefficient"},
 		{retry(schemas.RetryPolicy{MaximumAttempts: -1}), "activity.retry.maximumAttempts"},

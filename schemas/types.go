@@ -331,9 +331,8 @@ func (d *ActivityTypeDefaults) validate() *Error {
 
 func (r *RetryPolicy) validate(prefix string) *Error {
 	switch {
-	// NaN and infinity too: msgpack can say them and JSON cannot.
-	case !(r.BackoffCoefficient >= 0 && r.BackoffCoefficient <= maxBackoffCoefficient):
-		return invalidType(prefix+"backoffCoefficient", "want a number from 1 to %d", maxBackoffCoefficient)
+	case !r.ValidBackoff():
+		return invalidType(prefix+"backoffCoefficient", "it is %v; want a number from 1 to %d, or 0 for 2", r.BackoffCoefficient, maxBackoffCoefficient)
 	case r.MaximumAttempts < 0:
 		return invalidType(prefix+"maximumAttempts", "it is %d; want 1 or more, or 0 for no limit", r.MaximumAttempts)
 	case len(r.NonRetryable) > maxNonRetryable:
@@ -347,8 +346,14 @@ func (r *RetryPolicy) validate(prefix string) *Error {
 	return r.validateLimits(prefix)
 }
 
+// ValidBackoff tells whether a request may ask for the coefficient. Histories and types of earlier versions hold others: what is below 1 counts
+// as 1 there. NaN and infinity are refused: msgpack can say them and JSON cannot, so nobody could be shown the history, not even the run's decider.
+func (r *RetryPolicy) ValidBackoff() bool {
+	return r.BackoffCoefficient == 0 || r.BackoffCoefficient >= 1 && r.BackoffCoefficient <= maxBackoffCoefficient
+}
+
 const (
-	maxBackoffCoefficient = 1000 // that of a decision
+	maxBackoffCoefficient = 1000
 	maxNonRetryable       = 64
 )
 

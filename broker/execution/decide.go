@@ -123,10 +123,8 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateName("list", ev.List).Error())
 	case a.ValidateLimits() != nil:
 		return refuse(schemas.CauseInvalidAttributes, a.ValidateLimits().Error())
-	case a.Retry != nil && !(a.Retry.BackoffCoefficient >= 0 && a.Retry.BackoffCoefficient <= maxBackoffCoefficient):
-		// NaN and infinity too: msgpack can say them and JSON cannot, so nobody could be shown the history, not even the
-		// run's decider.
-		return refuse(schemas.CauseInvalidAttributes, "retry.backoffCoefficient: want a number from 1 to 1000")
+	case a.Retry != nil && !a.Retry.ValidBackoff():
+		return refuse(schemas.CauseInvalidAttributes, "retry.backoffCoefficient: want a number from 1 to 1000, or 0 for 2")
 	case st.ActivityByID(a.ActivityID) != nil:
 		return refuse(schemas.CauseActivityIDInUse, fmt.Sprintf("activityId: the activity of event %d bears it and is open", st.ActivityByID(a.ActivityID).ScheduledID))
 	case len(st.Activities) >= st.c.OpenActivities:
@@ -140,8 +138,6 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 	}
 	return true
 }
-
-const maxBackoffCoefficient = 1000
 
 // activityOptions fills in what the decision leaves out: from the defaults of the type, then of the run, then of the
 // namespace.

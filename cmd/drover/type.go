@@ -135,7 +135,6 @@ func (f *typeFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.retry.MaximumAttempts, "retry-attempts", 0, "activity: at most so many attempts; any --retry flag switches retries on (default no limit)")
 	fs.Var(&f.retryInterval, "retry-interval", "activity: wait after the first attempt (default 1s)")
 	fs.Float64Var(&f.retry.BackoffCoefficient, "retry-backoff", 0, "activity: by how much each wait is longer than the one before (default 2)")
-	fs.Lookup("retry-backoff").DefValue = ""
 	fs.Var(&f.retryLongest, "retry-longest", "activity: longest wait, or NONE (default 100 times the first)")
 	fs.StringArrayVar(&f.retry.NonRetryable, "retry-except", nil, "activity: a reason after which there is no other attempt; may be repeated")
 	fs.BoolVar(&f.notIdempotent, "not-idempotent", false, "activity: begin it at most once")
