@@ -107,6 +107,8 @@ func describeError(err error) (string, *schemas.Error) {
 		doc.Code, doc.Hint = schemas.CodeInvalid, e.hint
 	} else if e, ok := errors.AsType[*post.RefusedError](err); ok {
 		doc.Code, doc.Hint = schemas.CodePermission, e.Hint()
+	} else if exitCode(err) == exitUsage {
+		doc.Code = schemas.CodeInvalid
 	} else if exitCode(err) == exitNoConnection {
 		doc.Code = schemas.CodeUnavailable
 	} else if exitCode(err) == exitTimeout {

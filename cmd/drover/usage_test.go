@@ -10,8 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -162,6 +167,34 @@ func TestErrorDocumentOfWrongUsage(t *testing.T) {
 		r.want(t, exitUsage, "", "{")
 		wantErrorDocument(t, r, schemas.CodeInvalid, "")
 	}
+}
+
+// What ends with the exit code of wrong usage says so in its document, too: the options of a server are judged where they are used.
+func TestErrorDocumentOfWrongOptions(t *testing.T) {
+	for _, args := range [][]string{{"server", "--memory", "--port", "-7", "--json"}, {"dev", "--max-payload", "-1", "-o", "json"}} {
+		r := command("", args...)
+		r.want(t, exitUsage, "", "{")
+		wantErrorDocument(t, r, schemas.CodeInvalid, "")
+	}
+	for _, err := range []error{topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions, drover.ErrInvalid} {
+		if _, doc := describeError(fmt.Errorf("x: %w", err)); doc.Code != schemas.CodeInvalid {
+			t.Errorf("%v: got code %s, want %s", err, doc.Code, schemas.CodeInvalid)
+		}
+	}
+}
+
+// A default is said once, and no help text has one that is empty.
+func TestHelpOfDefaults(t *testing.T) {
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if text := cmd.UsageString(); strings.Contains(text, "(default )") || strings.Contains(text, ") (default") {
+			t.Errorf("%s: got\n%s", cmd.CommandPath(), text)
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(new(app).root())
 }
 
 // Every refusal of the service has its exit code, its words, its id and its way out.
