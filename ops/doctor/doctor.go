@@ -240,7 +240,7 @@ func (e *examination) owners(ctx context.Context) bool {
 		e.add(unseen(checkOwners, cause(ctx, err)))
 		return true
 	}
-	partitions := 0
+	partitions := partitionsUnknown
 	if e.inspected != nil {
 		partitions = e.inspected.Partitions
 	}

@@ -214,7 +214,9 @@ func TestOwnersAndLists(t *testing.T) {
 	held := []claims.Info{{Key: claims.Partition(0)}, {Key: claims.Alarms(0)}, {Key: claims.Master}}
 	want(t, []Finding{judgeOwners(held, 1)}, OK, checkOwners, "each of 1 partitions")
 	want(t, []Finding{judgeOwners(held, 2)}, Bad, checkOwners, "partition 1, the alarms of partition 1")
+	want(t, []Finding{judgeOwners(held, partitionsUnknown)}, Warn, checkOwners, "how many partitions there are cannot be seen", "1 have one")
 	held[2].Expired = true
+	want(t, []Finding{judgeOwners(held, partitionsUnknown)}, Bad, checkOwners, "the mastership")
 	want(t, []Finding{judgeOwners(held, 1)}, Bad, checkOwners, "the mastership")
 
 	now := schemas.At(noon)

@@ -264,6 +264,7 @@ func (r *rights) auditor() []Grant {
 	}
 	return []Grant{
 		{Why: "workflows, their histories, lists, types, dead letters", Publish: r.api(lookingVerbs...)},
+		{Why: "inputs and results above 256 KiB", Publish: r.api("download")},
 		{Why: "what runs wait for, and doing it again", Publish: r.api("audit", "repair")},
 		r.owned(),
 		{Why: whyAccount, Publish: []string{r.js("INFO"), r.js("STREAM.INFO.*"), r.js("STREAM.NAMES")}},
