@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -60,7 +61,7 @@ func (a *app) verify(ctx context.Context, c *drover.Client, idle bool) error {
 	if err := r.read(ctx); err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
-	if len(r.partitions) == 0 {
+	if len(r.partitions)+len(r.Violations) == 0 {
 		return &drover.Error{
 			Op: "verify", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q: it has no history stream", r.Namespace),
 			Hint: "check --namespace and --nats; a server makes the namespace when it starts",
@@ -109,16 +110,25 @@ type verifier struct {
 // read reads every stream, and then again what was written meanwhile: each was read at another moment, and only what is
 // in the first reading is judged ([checker.Namespace.Seal]).
 func (r *verifier) read(ctx context.Context) error {
-	for n := 0; ; n++ {
+	for n, all, known := 0, 0, false; ; n++ {
 		p := &partitionCheck{v: r, n: n, replays: map[string]string{}}
 		err := p.read(ctx)
-		if errors.Is(err, post.ErrNoStream) {
+		switch {
+		case err == nil:
+			r.partitions = append(r.partitions, p)
+			continue
+		case !errors.Is(err, post.ErrNoStream):
+			return err
+		case !known: // behind the last one, or a stream is gone
+			if all, err = r.count(ctx); err != nil {
+				return err
+			}
+			known = true
+		}
+		if n >= all {
 			break
 		}
-		if err != nil {
-			return err
-		}
-		r.partitions = append(r.partitions, p)
+		p.broken(checker.RuleRecord, "", "", 0, "the stream %s is gone, with every history of partition %d", r.ns.StreamHistory(n), n)
 	}
 	r.checker.Seal()
 	for _, p := range r.partitions {
@@ -130,6 +140,18 @@ func (r *verifier) read(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// count is how many partitions the namespace says that it has, 0 if it does not say.
+func (r *verifier) count(ctx context.Context) (int, error) {
+	space, err := topology.Lookup(ctx, r.conn, r.ns)
+	if errors.Is(err, topology.ErrNoNamespace) || errors.Is(err, topology.ErrConflict) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return space.Partitions, nil
 }
 
 // judge adds what can only be said at the end.
