@@ -62,6 +62,15 @@ servers. --account NAME prints that account and what NAME, the account of the se
 			if server := permissions.OfServers(o.Role); server && !cmd.Flags().Changed("namespace") {
 				o.Namespace = permissions.AllNamespaces
 			}
+			if err := refuseEmpty(cmd, "list", "identity", "type", "workflow", "signal", "inbox", "domain", "account"); err != nil {
+				return err
+			}
+			if (nsc || a.json) && cmd.Flags().Changed("password") {
+				return usage(cmd, fmt.Errorf("--password is given, which goes with a configuration, not with --nsc or --json"))
+			}
+			if cmd.Flags().Changed("partitions") && o.Role != permissions.Timer {
+				return usage(cmd, fmt.Errorf("--partitions is given, which is for the role timer: leave it out"))
+			}
 			if nsc && a.json || servers != "" && (nsc || a.json) {
 				return usage(cmd, fmt.Errorf("--nsc, --account and --json exclude each other: use one of them"))
 			}

@@ -52,6 +52,18 @@ func TestAuthTemplate(t *testing.T) {
 		"auth template viewer --nsc --json":      "exclude each other",
 		"auth template activity --list a/b":      `list "a/b"`,
 		"auth template timer --partitions 99999": "Partitions is 99999",
+		// An empty word, such as that of a variable that is not set, does not mean every one.
+		"auth template decider --type=":                       "--type is empty",
+		"auth template signaler --workflow=":                  "--workflow is empty",
+		"auth template signaler --signal= --workflow a":       "--signal is empty",
+		"auth template activity --list a --identity=":         "--identity is empty",
+		"auth template signaler --account=":                   "--account is empty",
+		"auth template client --domain=":                      "--domain is empty",
+		"auth template client --partitions 8":                 "--partitions is given, which is for the role timer",
+		"auth template client --password p --nsc":             "--password is given",
+		"auth template client --password p --json":            "--password is given",
+		"auth template client --user drover --account DROVER": "that of the servers",
+		"auth template client --account a\"b":                 "account",
 	} {
 		command("", strings.Fields(args)...).want(t, exitUsage, "", want)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,6 +109,25 @@ func (f *inputFlag) read(cmd *cobra.Command, stdin io.Reader) (schemas.Payload, 
 		return nil, usage(cmd, fmt.Errorf(`%s is not JSON: %w; write text as '"text"'%s`, from, err, way))
 	}
 	return body, nil
+}
+
+// refuseEmpty refuses flags that are given without a word in them, such as that of a variable that is not set: they would mean all that leaving
+// them out does.
+func refuseEmpty(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		empty := f.Value.String() == ""
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			empty = !slices.ContainsFunc(list.GetSlice(), func(s string) bool { return s != "" })
+		}
+		if empty {
+			return usage(cmd, fmt.Errorf("--%s is empty: say what is meant, or leave the flag out", name))
+		}
+	}
+	return nil
 }
 
 // argNames demands exactly these arguments and says which one is missing or too much.

@@ -87,6 +87,7 @@ func TestWrongUsage(t *testing.T) {
 		{args: "drain", want: []string{"NODE is missing"}},
 		{args: "drain a --drain-timeout NONE", want: []string{"--drain-timeout", "NONE"}},
 		{args: "drain a\nb", want: []string{"NODE", "control character"}},
+		{args: "server --roles=", want: []string{"--roles is empty"}},
 		{args: "completion tcsh", want: []string{"tcsh"}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {

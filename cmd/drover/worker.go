@@ -100,6 +100,14 @@ type workerReady struct {
 }
 
 func (f *workerFlags) validate(cmd *cobra.Command) error {
+	if err := refuseEmpty(cmd, "list"); err != nil {
+		return err
+	}
+	if f.identity != "" {
+		if err := schemas.ValidateID("--identity", f.identity); err != nil {
+			return usage(cmd, err)
+		}
+	}
 	if len(f.lists) == 0 && !f.flows {
 		return usage(cmd, fmt.Errorf("--list is missing: name the task lists to take activities from, or run flows with --flows"))
 	}
@@ -111,9 +119,12 @@ func (f *workerFlags) validate(cmd *cobra.Command) error {
 		}
 		return nil
 	}
-	for _, list := range f.lists {
+	for i, list := range f.lists {
 		if err := schemas.ValidateName("--list", list); err != nil {
 			return usage(cmd, err)
+		}
+		if slices.Contains(f.lists[:i], list) {
+			return usage(cmd, fmt.Errorf("--list names %q twice: name each list once", list))
 		}
 	}
 	if f.concurrency < 0 || f.concurrency > 0 && f.concurrency < len(f.lists) {
@@ -123,6 +134,9 @@ func (f *workerFlags) validate(cmd *cobra.Command) error {
 }
 
 func (f *workerFlags) validateKinds(cmd *cobra.Command) error {
+	if err := refuseEmpty(cmd, "http-host", "load-dir", "shell-env"); err != nil {
+		return err
+	}
 	if len(f.kinds) == 0 {
 		return usage(cmd, fmt.Errorf("--kinds is empty: use some of %s", strings.Join(allKinds, ",")))
 	}

@@ -57,6 +57,12 @@ func TestWorkerUsage(t *testing.T) {
 		{"worker --list a --load-dir b --kinds http", "--load-dir is given, which goes with the kind load"},
 		{"worker --list a --shell-env b", "--shell-env is given, which goes with the kind shell"},
 		{"worker --list a --drain-timeout soon", "--drain-timeout"},
+		{"worker --list a,b --list a", `--list names "a" twice`},
+		{"worker --list a --identity b\nc", "--identity"},
+		{"worker --flows --identity b\nc", "--identity"},
+		{"worker --flows --list=", "--list is empty"},
+		{"worker --list a --http-host=", "--http-host is empty"},
+		{"worker --list a --load-dir=", "--load-dir is empty"},
 		{"worker a", `argument "a" is too much`},
 	} {
 		t.Run("bad input: "+tt.args, func(t *testing.T) {

@@ -130,8 +130,8 @@ func (o Options) validateNames(bad func(string, ...any) error) error {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
-	if strings.ContainsAny(o.User, " \t\r\n\"'{}.*>") {
-		return bad("User %q: use a word without blanks, quotes, dots and wildcards", o.User)
+	if strings.ContainsAny(o.User, " \t\r\n\"'\\{}.*>") {
+		return bad("User %q: use a word without blanks, quotes, backslashes, dots and wildcards", o.User)
 	}
 	for token := range strings.SplitSeq(o.Inbox, ".") {
 		if token == "" || strings.ContainsAny(token, " \t\r\n\"*>") {

@@ -2,14 +2,16 @@ package permissions
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // Conf is the user as a block of a NATS server's configuration, for the list of users of an account.
 func (t *Template) Conf(password string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n{ user: %s, password: %q, permissions: {\n", t.About, t.User, password)
+	fmt.Fprintf(&b, "# %s\n{ user: %s, password: %q, permissions: {\n", t.About, plain(t.User), password)
 	t.list(&b, "publish", func(g Grant) []string { return g.Publish })
 	t.list(&b, "subscribe", func(g Grant) []string { return g.Subscribe })
 	if r := t.Responses; r != nil {
@@ -17,6 +19,21 @@ func (t *Template) Conf(password string) string {
 	}
 	b.WriteString("} }\n")
 	return b.String()
+}
+
+// bare is a text that a configuration of NATS, and a shell, take for one as it is. Others could be a number, a truth value, a variable or more than one.
+var bare = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// plain writes a word of a configuration, in quotes where it needs them.
+func plain(s string) string {
+	switch strings.ToLower(s) {
+	case "true", "yes", "on", "false", "no", "off", "include":
+	default:
+		if bare.MatchString(s) {
+			return s
+		}
+	}
+	return strconv.Quote(s)
 }
 
 func (t *Template) list(b *strings.Builder, what string, of func(Grant) []string) {
@@ -37,7 +54,11 @@ func (t *Template) list(b *strings.Builder, what string, of func(Grant) []string
 // NSC is the command line of nsc that makes the user, for accounts with JWTs.
 func (t *Template) NSC() string {
 	p := t.Permissions()
-	s := fmt.Sprintf("nsc add user --name %s \\\n  --allow-pub '%s' \\\n  --allow-sub '%s'", t.User, strings.Join(p.Publish.Allow, ","), strings.Join(p.Subscribe.Allow, ","))
+	name := t.User
+	if !bare.MatchString(name) {
+		name = "'" + name + "'" // quotes are in no name
+	}
+	s := fmt.Sprintf("nsc add user --name %s \\\n  --allow-pub '%s' \\\n  --allow-sub '%s'", name, strings.Join(p.Publish.Allow, ","), strings.Join(p.Subscribe.Allow, ","))
 	if r := t.Responses; r != nil {
 		s += fmt.Sprintf(" \\\n  --allow-pub-response=%d --response-ttl %s", r.Max, r.Expires)
 	}
@@ -59,9 +80,16 @@ func (t *Template) Account(password, servers string) (string, error) {
 	if !slices.Contains(separable, t.Role) {
 		return "", fmt.Errorf("permissions: %w: the role %s cannot have an account of its own, because the servers must reach it: use one of %v", ErrInvalid, t.Role, separable)
 	}
+	account := strings.ToUpper(t.User)
+	switch {
+	case servers == "" || strings.ContainsAny(servers, " \t\r\n\"'\\{}"):
+		return "", fmt.Errorf("permissions: %w: the account %q: use a word without blanks and quotes", ErrInvalid, servers)
+	case account == servers:
+		return "", fmt.Errorf("permissions: %w: the account %s of this user would be that of the servers: give the user another name", ErrInvalid, account)
+	}
+	account, servers = plain(account), plain(servers)
 	p := t.Permissions()
 	var b strings.Builder
-	account := strings.ToUpper(t.User)
 	fmt.Fprintf(&b, "# For the account %s, which the servers of Drover are in.\nexports: [\n", servers)
 	for _, s := range p.Publish.Allow {
 		response := ""
