@@ -88,6 +88,9 @@ func readNodes(ctx context.Context, c *drover.Client) ([]nodeInfo, error) {
 			NodeRecord: l.NodeRecord, HeardAt: schemas.At(l.HeardAt()), Age: schemas.Duration(max(now.Sub(l.HeardAt()), 0)),
 			Alive: register.Alive(l, now), Partitions: owned[l.Node], Malformed: l.Malformed, clockOffset: l.ClockOffset(),
 		}
+		if !n.Alive && !n.Malformed && n.Status != schemas.NodeNotResponding { // no master has said so
+			n.Status, n.Since = schemas.NodeNotResponding, n.HeardAt
+		}
 		n.Node, n.ClockAhead = cmp.Or(n.Node, l.Key), n.clockOffset.Milliseconds()
 		all = append(all, n)
 	}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker/nodes"
+	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Where no master is left to say so in its record, a node that is silent is not responding all the same.
+func TestNodesWithoutAMaster(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		r, err := nodes.Open(e.Client.Conn(), nodes.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := r.Join(t.Context(), schemas.NodeRecord{Node: "n", Boot: "b", Namespace: "default"}, nodes.JoinOptions{})
+		if err == nil {
+			err = m.Set(t.Context(), schemas.NodeReady)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		status := func(want schemas.NodeStatus, alive bool) nodeInfo {
+			t.Helper()
+			all, err := readNodes(t.Context(), e.Client)
+			if err != nil || len(all) != 1 || all[0].Status != want || all[0].Alive != alive || nodeRow(all[0])[1] != string(want) {
+				t.Fatalf("got %+v, %v, want one that is %s", all, err, want)
+			}
+			return all[0]
+		}
+		status(schemas.NodeReady, true)
+		m.Close()
+		time.Sleep(9 * time.Second)
+		status(schemas.NodeReady, true)
+		time.Sleep(2 * time.Second)
+		if n := status(schemas.NodeNotResponding, false); n.Since != n.HeardAt {
+			t.Errorf("got since %v, want the last sign of life at %v", n.Since, n.HeardAt)
+		}
+	})
+}
