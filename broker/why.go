@@ -290,8 +290,8 @@ func describeState(s *execution.State, c *execution.Config) *schemas.DescribeRes
 	for _, c := range s.OpenChildren() {
 		a.Children = append(a.Children, openChild(c))
 	}
-	for id, t := range s.Timers {
-		a.Timers = append(a.Timers, schemas.OpenTimer{TimerID: id, Due: t.Due()})
+	for _, id := range slices.Sorted(maps.Keys(s.Timers)) {
+		a.Timers = append(a.Timers, schemas.OpenTimer{TimerID: id, Due: s.Timers[id].Due()})
 	}
 	a.Locks, a.ReplayPoints = openLocksOf(s), s.ReplayPoints
 	return a

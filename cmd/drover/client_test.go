@@ -226,7 +226,12 @@ func TestDescribe(t *testing.T) {
 			{ActivityID: "a2", Type: "ship", List: "DEPOT", ScheduledAt: at(1), StartedAt: at(2), Worker: "host:1", Attempt: 2, Deadline: at(600), CancelRequested: true},
 		},
 		Timers: []schemas.OpenTimer{{TimerID: "t1", Due: at(60)}},
-		Alarm:  at(60), Timeout: at(86400), PausedCause: "DECIDER_ATTEMPTS_EXCEEDED", PausedDetails: "panic: nil map\ngoroutine 1", Input: schemas.Payload(`{"n":1}`),
+		Children: []schemas.OpenChild{
+			{WorkflowID: "parcel 1", Run: "c1", Type: "parcel", ScheduledEventID: 5, ScheduledAt: at(3), Started: true},
+			{WorkflowID: "parcel-2", Run: "c2", Type: "parcel", ScheduledEventID: 6, ScheduledAt: at(4)},
+		},
+		ReplayPoints: []schemas.ReplayPoint{{Name: "paid", EventID: 7, Time: at(5)}},
+		Alarm:        at(60), Timeout: at(86400), PausedCause: "DECIDER_ATTEMPTS_EXCEEDED", PausedDetails: "panic: nil map\ngoroutine 1", Input: schemas.Payload(`{"n":1}`),
 		LatestContext: schemas.Payload{0xff, 0xfe},
 	}
 	golden(t, "describe.golden", string(describeText(d, at(90.25).Time())))

@@ -18,7 +18,7 @@ func describeCommand(a *app) *cobra.Command {
 	var runID string
 	cmd := &cobra.Command{
 		Use:   "describe ID",
-		Short: "Show a workflow: status, open activities and timers, deadlines, owner",
+		Short: "Show a workflow: status, open activities, timers and children, deadlines, owner",
 		Args:  argNames("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
@@ -114,7 +114,24 @@ func describeOpen(b *bytes.Buffer, d *schemas.DescribeResponse) {
 		}
 		t.Flush()
 	}
+	if len(d.Children) > 0 {
+		fmt.Fprint(b, "\nopen children\n")
+		fmt.Fprintln(t, "  ID\tRUN\tTYPE\tSTATE\tSCHEDULED")
+		for _, c := range d.Children {
+			state := map[bool]string{true: "started", false: "scheduled"}[c.Started]
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", word(c.WorkflowID, 60), word(c.Run, 64), word(c.Type, 60), state, when(c.ScheduledAt))
+		}
+		t.Flush()
+	}
 	describeLocks(b, d)
+	if len(d.ReplayPoints) > 0 {
+		fmt.Fprint(b, "\nreplay points\n")
+		fmt.Fprintln(t, "  NAME\tEVENT\tSET")
+		for _, p := range d.ReplayPoints {
+			fmt.Fprintf(t, "  %s\t%d\t%s\n", word(p.Name, 60), p.EventID, when(p.Time))
+		}
+		t.Flush()
+	}
 	describeAttempts(b, d)
 }
 
