@@ -30,7 +30,7 @@ var (
 	ErrTooLarge = errors.New("too large")
 	// ErrUnsupported: the server does not know the operation or the version.
 	ErrUnsupported = errors.New("not supported by the server")
-	// ErrConflict: the execution is not in a state that allows it, such as the pause of a paused run.
+	// ErrConflict: the execution is not in a state that allows it, such as the replay of a run that is open.
 	ErrConflict = errors.New("conflict")
 	// ErrPermission: the NATS server refuses a subject to this user.
 	ErrPermission = errors.New("permission denied")

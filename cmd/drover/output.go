@@ -153,10 +153,15 @@ func (a *app) chooseOutput(fs *pflag.FlagSet) error {
 // documentsWanted looks for the output flags in a command line that could not be read.
 func documentsWanted(args []string) (json, yaml bool) {
 	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
 		word, ok := strings.CutPrefix(arg, "--output=")
+		short, given := strings.CutPrefix(arg, "--json=")
+		yes, err := strconv.ParseBool(short)
 		switch {
 		case ok:
-		case arg == "--json":
+		case arg == "--json", given && yes && err == nil:
 			word = "json"
 		case (arg == "-o" || arg == "--output") && i+1 < len(args):
 			word = args[i+1]

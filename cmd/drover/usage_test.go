@@ -163,11 +163,15 @@ func wantErrorDocument(t *testing.T, r result, code schemas.Code, id string) *sc
 }
 
 func TestErrorDocumentOfWrongUsage(t *testing.T) {
-	for _, args := range [][]string{{"start", "--json"}, {"--json", "nonsense"}, {"list", "--nonsense", "--json"}, {"list", "--json", "-o", "table"}, {"list", "--json=false", "-o", "json"}, {"completion", "-o", "json"}} {
+	for _, args := range [][]string{{"start", "--json"}, {"--json", "nonsense"}, {"list", "--nonsense", "--json"}, {"list", "--json", "-o", "table"}, {"list", "--json=false", "-o", "json"}, {"completion", "-o", "json"}, {"list", "--nonsense", "--json=true"}, {"start", "--json=1"}} {
 		r := command("", args...)
 		r.want(t, exitUsage, "", "{")
 		wantErrorDocument(t, r, schemas.CodeInvalid, "")
 	}
+	// Behind the end of the flags it is an argument.
+	command("", "signal", "--", "a", "b", "--json").want(t, exitUsage, "", `drover: argument "--json" is too much`)
+	command("", "start", "1", "true").want(t, exitUsage, "", "drover: argument")
+	command("", "list", "--json=false", "--nonsense").want(t, exitUsage, "", "drover: unknown flag")
 }
 
 // What ends with the exit code of wrong usage says so in its document, too: the options of a server are judged where they are used.
