@@ -130,6 +130,14 @@ func refuseEmpty(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
+// refuseTimeout is for commands that have no end of their own.
+func refuseTimeout(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("timeout") {
+		return usage(cmd, fmt.Errorf("--timeout is given, but %s goes on until it is stopped: leave it out", cmd.Name()))
+	}
+	return nil
+}
+
 // argNames demands exactly these arguments and says which one is missing or too much.
 func argNames(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {

@@ -70,6 +70,9 @@ what would run again, and marks the steps that may not simply run twice.`,
 }
 
 func (f *replayFlags) check(cmd *cobra.Command) error {
+	if err := refuseEmpty(cmd, "run", "request-id"); err != nil {
+		return err
+	}
 	bulk := cmd.Flags().Changed("query")
 	switch {
 	case bulk && (f.run != "" || f.o.RequestID != ""):

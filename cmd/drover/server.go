@@ -167,6 +167,9 @@ func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error)
 
 // serve runs the server until a signal, and prints the ready line.
 func (a *app) serve(cmd *cobra.Command, f *serverFlags) error {
+	if err := refuseTimeout(cmd); err != nil {
+		return err
+	}
 	o, err := f.options(a, cmd)
 	if err != nil {
 		return err

@@ -107,6 +107,9 @@ func (f *startFlags) register(cmd *cobra.Command) {
 
 func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, error) {
 	o := f.options
+	if err := refuseEmpty(cmd, "request-id"); err != nil {
+		return nil, err
+	}
 	if cmd.Flags().Changed("id") && o.ID == "" {
 		return nil, usage(cmd, fmt.Errorf("--id is empty: name an id, or leave the flag out for a new one"))
 	}

@@ -87,6 +87,17 @@ func TestWrongUsage(t *testing.T) {
 		{args: "drain", want: []string{"NODE is missing"}},
 		{args: "drain a --drain-timeout NONE", want: []string{"--drain-timeout", "NONE"}},
 		{args: "drain a\nb", want: []string{"NODE", "control character"}},
+		{args: "dev", want: []string{"--nats or --context is given", "drover server --nats"}}, // by every line of this test
+		{args: "dev --context c", want: []string{"is given", "drover server"}},
+		{args: "server --timeout 5s", want: []string{"--timeout is given", "goes on until"}},
+		{args: "worker --list a --timeout 5s", want: []string{"--timeout is given", "goes on until"}},
+		{args: "start t --id a --request-id=", want: []string{"--request-id is empty"}},
+		{args: "replay a --request-id=", want: []string{"--request-id is empty"}},
+		{args: "terminate a --run=", want: []string{"--run is empty"}},
+		{args: "cancel a --run=", want: []string{"--run is empty"}},
+		{args: "pause a --run=", want: []string{"--run is empty"}},
+		{args: "namespace create n --description=", want: []string{"--description is empty"}},
+		{args: "namespace create n --retention=", want: []string{"--retention is empty"}},
 		{args: "server --roles=", want: []string{"--roles is empty"}},
 		{args: "completion tcsh", want: []string{"tcsh"}},
 	} {

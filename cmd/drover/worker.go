@@ -100,6 +100,9 @@ type workerReady struct {
 }
 
 func (f *workerFlags) validate(cmd *cobra.Command) error {
+	if err := refuseTimeout(cmd); err != nil {
+		return err
+	}
 	if err := refuseEmpty(cmd, "list"); err != nil {
 		return err
 	}
