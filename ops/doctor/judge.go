@@ -245,7 +245,7 @@ func judgeDead(i *topology.Inspection, ns subject.Namespace) Finding {
 func judgeLists(lists []schemas.TaskListInfo, now schemas.Timestamp) Finding {
 	var stuck []string
 	for _, l := range lists {
-		if l.Pending > 0 && l.Workers == 0 && l.OldestAt != 0 && now.Sub(l.OldestAt) >= listWarn {
+		if l.Pending > 0 && l.Workers == 0 && l.Working == 0 && l.OldestAt != 0 && now.Sub(l.OldestAt) >= listWarn {
 			stuck = append(stuck, fmt.Sprintf("%s has %d tasks since %s", l.List, l.Pending, l.OldestAt.Time().UTC().Format(time.RFC3339)))
 		}
 	}

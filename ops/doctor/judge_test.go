@@ -224,7 +224,10 @@ func TestOwnersAndLists(t *testing.T) {
 	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, Warn, checkLists, "PCI has 3 tasks since 2026-01-02T11:00:00Z")
 	list.Workers = 1
 	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, OK, checkLists)
-	list.Workers, list.OldestAt = 0, now
+	// All of its workers are busy, and the oldest task is one that they do.
+	list.Workers, list.Working = 0, 1
+	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, OK, checkLists)
+	list.Working, list.OldestAt = 0, now
 	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, OK, checkLists)
 }
 
