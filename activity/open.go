@@ -12,6 +12,7 @@ import (
 const (
 	openPatience   = 5 * time.Second
 	firstOpenRetry = 100 * time.Millisecond
+	tellOpenRetry  = 3 * time.Second // from then on somebody may have misspelled the namespace
 	lastOpenRetry  = 10 * time.Second
 )
 
@@ -37,15 +38,21 @@ func (s *spell) open(ctx context.Context, list string) {
 }
 
 func (s *spell) openUntilDone(ctx context.Context, list string) {
+	told := false
 	for wait := firstOpenRetry; ctx.Err() == nil; wait = min(2*wait, lastOpenRetry) {
 		err := s.openOnce(ctx, list)
 		if err == nil {
 			return
 		}
 		log := s.log.WithField("list", list).WithField("err", err)
-		if _, refused := errors.AsType[*schemas.Error](err); refused {
+		_, refused := errors.AsType[*schemas.Error](err)
+		switch {
+		case refused:
 			log.Warn("the broker refuses to open the task list; trying again")
-		} else {
+		case !told && wait > tellOpenRetry && ctx.Err() == nil:
+			told = true
+			log.Warnf("nobody opens the task list: is there a server for the namespace %s? trying again", s.ns)
+		default:
 			log.Debug("nobody opens the task list yet; trying again")
 		}
 		pause(ctx, nil, wait)
