@@ -27,7 +27,7 @@ const (
 )
 
 func drainCommand(a *app) *cobra.Command {
-	var limit durationFlag
+	limit := durationFlag{some: true}
 	var wait bool
 	var reason string
 	cmd := &cobra.Command{

@@ -21,6 +21,7 @@ import (
 type durationFlag struct {
 	value     time.Duration
 	unlimited bool // NONE is allowed
+	some      bool // 0 is not: it would mean the default
 }
 
 var _ pflag.Value = (*durationFlag)(nil)
@@ -37,6 +38,9 @@ func (d *durationFlag) Set(s string) error {
 	}
 	if v == schemas.Unlimited && !d.unlimited {
 		return fmt.Errorf("NONE is not possible here: leave the flag out, or give a time such as 90s")
+	}
+	if v == 0 && d.some {
+		return fmt.Errorf("0 is not possible here: leave the flag out, or give a time such as 1s")
 	}
 	d.value = v.Std()
 	return nil

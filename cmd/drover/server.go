@@ -80,6 +80,7 @@ its roles wait for "drover node ack"; the embedded NATS server runs meanwhile, s
 // register adds the flags that server and dev share.
 func (f *serverFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
+	f.claimTTL.some, f.drain.some = true, true
 	fs.StringVar(&f.host, "host", "127.0.0.1", "address to listen on")
 	fs.IntVar(&f.port, "port", 4222, "port to listen on; -1 takes a free one")
 	fs.StringSliceVar(&f.roles, "roles", nil, "roles of this process: "+strings.Join(allRoles, ",")+" (default all)")

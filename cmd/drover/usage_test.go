@@ -86,6 +86,10 @@ func TestWrongUsage(t *testing.T) {
 		{args: "claims a", want: []string{`argument "a" is too much`}},
 		{args: "drain", want: []string{"NODE is missing"}},
 		{args: "drain a --drain-timeout NONE", want: []string{"--drain-timeout", "NONE"}},
+		{args: "drain a --drain-timeout 0", want: []string{"--drain-timeout", "0 is not possible here"}},
+		{args: "server --drain-timeout 0s", want: []string{"--drain-timeout", "0 is not possible here"}},
+		{args: "server --claim-ttl 0", want: []string{"--claim-ttl", "0 is not possible here"}},
+		{args: "worker --list a --drain-timeout 0", want: []string{"--drain-timeout", "0 is not possible here"}},
 		{args: "drain a\nb", want: []string{"NODE", "control character"}},
 		{args: "dev", want: []string{"--nats or --context is given", "drover server --nats"}}, // by every line of this test
 		{args: "dev --context c", want: []string{"is given", "drover server"}},

@@ -35,7 +35,7 @@ type workerFlags struct {
 }
 
 func workerCommand(a *app) *cobra.Command {
-	f := &workerFlags{}
+	f := &workerFlags{drain: durationFlag{some: true}}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Serve activities that need no program, such as HTTP calls, and run deployed flows",
