@@ -33,8 +33,8 @@ replay point, start at its beginning, or at a step by its id or index. A workflo
 input. --force minds neither idempotence nor replay points, and needs a right of its own.
 
 --query replays all workflows that match, up to --limit. Filters are those of "drover list": status=failed type=order tag=x. Without a
-status all that have ended and did not complete are meant. Only the latest run of each id is replayed, and no child. --dry-run says
-what would run again, and marks the steps that may not simply run twice.`,
+status all that have ended and did not complete are meant. Only the latest run of each id is replayed, and no child; what is skipped for
+that does not count against --limit. --dry-run says what would run again, and marks the steps that may not simply run twice.`,
 		Example: `  drover replay order-17 --from pay --reason "the bank is back"
   drover replay --query "status=failed type=order closed-after=24h" --dry-run`,
 		Args: func(cmd *cobra.Command, args []string) error {

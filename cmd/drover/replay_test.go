@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -109,9 +110,9 @@ func TestReplayOfAQuery(t *testing.T) {
 		}
 		return a
 	})
-	r := s.drover("", "replay", "--query", `type="an order" closed-before=2026-01-02`, "--from", "last", "--limit", "5", "--reason", "mended")
+	r := s.drover("", "replay", "--query", `type="an order" closed-before=2026-01-02`, "--from", "last", "--limit", "3", "--reason", "mended")
 	summary := []string{
-		"2 replayed, 2 skipped, 0 with nothing to do, 1 refused", "more than 5", "1 of 5 workflows were refused",
+		"2 replayed, 2 skipped, 0 with nothing to do, 1 refused", "more than 3", "1 of 5 workflows were refused",
 	}
 	for _, want := range summary {
 		if !strings.Contains(r.stderr, want) {
@@ -157,6 +158,33 @@ func TestReplayOfAQuery(t *testing.T) {
 	for _, q := range asked {
 		if !q.DryRun {
 			t.Errorf("a dry run has asked for %+v", q)
+		}
+	}
+}
+
+// Repeating a query comes to those that were behind the limit: what was replayed before is skipped, and does not count.
+func TestReplayOfAQueryAgain(t *testing.T) {
+	s := newService(t)
+	runs := []schemas.ExecutionInfo{{WorkflowID: "kid", Run: "r0", Status: schemas.StatusFailed, Parent: &schemas.Execution{WorkflowID: "w1"}}}
+	for i := range 5 {
+		runs = append(runs, schemas.ExecutionInfo{WorkflowID: fmt.Sprint("w", i), Run: fmt.Sprint("r", i), Status: schemas.StatusFailed})
+	}
+	on(s, "list", func(schemas.ListRequest) any { return schemas.ListResponse{Executions: runs} })
+	latest := map[string]string{}
+	on(s, "replay", func(q schemas.ReplayRequest) any {
+		if run := latest[q.WorkflowID]; run != "" {
+			return schemas.ReplayResponse{Error: schemas.Errorf(schemas.CodeConflict, "run %s is not the latest", q.Run).InField("run")}
+		}
+		latest[q.WorkflowID] = q.Run + "-again"
+		return schemas.ReplayResponse{WorkflowID: q.WorkflowID, Replays: q.Run, Run: q.Run + "-again", Started: true, Plan: shipPlan()}
+	})
+	for i, want := range []struct {
+		replayed int
+		more     bool
+	}{{2, true}, {4, true}, {5, false}, {5, false}} {
+		r := s.drover("", "replay", "--query", "status=failed", "--limit", "2", "--json")
+		if r.code != exitDone || len(latest) != want.replayed || strings.Contains(r.stderr, "--limit") != want.more {
+			t.Errorf("time %d: got %+v and %d replayed, want %+v", i+1, r, len(latest), want)
 		}
 	}
 }

@@ -29,65 +29,103 @@ type replayLine struct {
 	Error   *schemas.Error `json:"error,omitempty"`
 }
 
-// bulk replays what a query finds. It is listed before anything is replayed: a new run that fails at once would be found again.
+// bulk replays what a query finds.
 func (f *replayFlags) bulk(a *app, cmd *cobra.Command) error {
 	q, err := parseQuery(f.query)
 	if err != nil {
 		return usage(cmd, fmt.Errorf("--query: %w", err))
 	}
 	return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
-		found, more, err := candidatesOf(ctx, c, q, f.limit)
-		if err != nil {
-			return err
-		}
-		counts := map[string]int{}
+		b := &bulkReplay{f: f, counts: map[string]int{}, seen: map[schemas.Execution]bool{}}
 		heads := []string{"ID", "RUN", "OUTCOME", "NEW RUN", "BEGINS", "MAY NOT SIMPLY RUN TWICE"}
-		if err := lines(a, heads, f.each(ctx, c, found, counts), replayRow); err != nil {
+		if err := lines(a, heads, b.each(ctx, c, q), replayRow); err != nil {
 			return err
 		}
 		if !a.json {
-			fmt.Fprintf(a.stderr, "%d %s, %d skipped, %d with nothing to do, %d refused\n", counts[outcomeReplayed]+counts[outcomeWould],
-				map[bool]string{true: "would be replayed", false: "replayed"}[f.o.DryRun], counts[outcomeSkipped], counts[outcomeNothing], counts[outcomeRefused])
-			if more {
-				fmt.Fprintf(a.stderr, "there are more than %d: raise --limit, or repeat the command\n", f.limit)
-			}
+			fmt.Fprintf(a.stderr, "%d %s, %d skipped, %d with nothing to do, %d refused\n", b.counts[outcomeReplayed]+b.counts[outcomeWould],
+				map[bool]string{true: "would be replayed", false: "replayed"}[f.o.DryRun], b.counts[outcomeSkipped], b.counts[outcomeNothing], b.counts[outcomeRefused])
 		}
-		if n := counts[outcomeRefused]; n > 0 {
-			return fmt.Errorf("%d of %d workflows were refused", n, len(found))
+		if b.more {
+			fmt.Fprintf(a.stderr, "there may be more than %d: %s\n", f.limit, b.further())
+		}
+		if n := b.counts[outcomeRefused]; n > 0 {
+			return fmt.Errorf("%d of %d workflows were refused", n, b.looked())
 		}
 		return nil
 	})
 }
 
-// candidatesOf lists the runs that a query may mean, at most limit of them, and tells whether there are more.
-func candidatesOf(ctx context.Context, c *drover.Client, q drover.ListOptions, limit int) (found []schemas.ExecutionInfo, more bool, err error) {
+// bulkReplay is a query under way. What is skipped does not count against the limit: the runs that an earlier time has replayed match for as
+// long as they are kept, and would keep it from those behind them.
+type bulkReplay struct {
+	f      *replayFlags
+	counts map[string]int
+	seen   map[schemas.Execution]bool // runs that were looked at, or begun: a new run that fails at once is found again
+	more   bool
+}
+
+// looked is how many workflows were looked at.
+func (b *bulkReplay) looked() (n int) {
+	for _, c := range b.counts {
+		n += c
+	}
+	return n
+}
+
+// counted is how much of the limit is used up.
+func (b *bulkReplay) counted() int { return b.looked() - b.counts[outcomeSkipped] }
+
+// further says how to come to the rest. Whatever was refused, or has nothing to do, counts the next time, too.
+func (b *bulkReplay) further() string {
+	if b.counts[outcomeReplayed] == 0 {
+		return "raise --limit"
+	}
+	return "raise --limit, or repeat the command"
+}
+
+// each replays one after the other, and goes on over what is refused. Whatever every other one would meet as well ends it.
+func (b *bulkReplay) each(ctx context.Context, c *drover.Client, q drover.ListOptions) iter.Seq2[replayLine, error] {
+	return func(yield func(replayLine, error) bool) {
+		for e, err := range candidatesOf(ctx, c, q) {
+			if err != nil {
+				yield(replayLine{}, err)
+				return
+			}
+			run := schemas.Execution{WorkflowID: e.WorkflowID, Run: e.Run}
+			if b.seen[run] {
+				continue
+			}
+			b.seen[run] = true
+			if b.counted() == b.f.limit {
+				if b.more = e.Parent == nil; b.more {
+					return
+				}
+				continue
+			}
+			line, err := b.f.one(ctx, c, e)
+			if err == nil {
+				b.counts[line.Outcome]++
+				b.seen[schemas.Execution{WorkflowID: line.WorkflowID, Run: line.Run}] = true
+			}
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// candidatesOf lists the runs that a query may mean.
+func candidatesOf(ctx context.Context, c *drover.Client, q drover.ListOptions) iter.Seq2[schemas.ExecutionInfo, error] {
 	named := q.Status != ""
 	if !named {
 		q.Status = schemas.StatusClosed
 	}
-	for e, err := range c.List(ctx, q) {
-		switch {
-		case err != nil:
-			return nil, false, err
-		case !named && (e.Status == schemas.StatusCompleted || e.Status == schemas.StatusContinuedAsNew):
-		case len(found) == limit:
-			return found, true, nil
-		default:
-			found = append(found, e)
-		}
-	}
-	return found, false, nil
-}
-
-// each replays one after the other, and goes on over what is refused. Whatever every other one would meet as well ends it.
-func (f *replayFlags) each(ctx context.Context, c *drover.Client, found []schemas.ExecutionInfo, counts map[string]int) iter.Seq2[replayLine, error] {
-	return func(yield func(replayLine, error) bool) {
-		for _, e := range found {
-			line, err := f.one(ctx, c, e)
-			if err == nil {
-				counts[line.Outcome]++
+	return func(yield func(schemas.ExecutionInfo, error) bool) {
+		for e, err := range c.List(ctx, q) {
+			if err == nil && !named && (e.Status == schemas.StatusCompleted || e.Status == schemas.StatusContinuedAsNew) {
+				continue
 			}
-			if !yield(line, err) || err != nil {
+			if !yield(e, err) {
 				return
 			}
 		}
