@@ -191,8 +191,11 @@ func (c *Conn) OnRefused(fn func(*RefusedError)) (remove func()) {
 
 // UntilRefused returns a context that is canceled, with the [*RefusedError] as its cause, when the server refuses a publish
 // to a subject with the prefix. It makes calls fail at once that do not look for refusals themselves: those of
-// [Conn.JetStream].
+// [Conn.JetStream]. A prefix of the JetStream API begins with $JS.API, whatever Options.APIPrefix is.
 func (c *Conn) UntilRefused(ctx context.Context, prefix string) (context.Context, context.CancelFunc) {
+	if op, ok := strings.CutPrefix(prefix, defaultAPI+"."); ok {
+		prefix = c.api + "." + op
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	remove := c.OnRefused(func(e *RefusedError) {
 		if !e.Subscribe && strings.HasPrefix(e.Subject, prefix) {
