@@ -51,12 +51,13 @@ func usage(cmd *cobra.Command, err error) error {
 // connection, which is what has to be mended.
 func exitCode(err error) int {
 	_, wrong := errors.AsType[*usageError](err)
+	_, judged := errors.AsType[*drover.Error](err)
 	switch {
 	case err == nil:
 		return exitDone
 	case wrong, isAny(err, drover.ErrInvalid, embedded.ErrInvalidOptions, topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions):
 		return exitUsage
-	case isAny(err, drover.ErrUnavailable, post.ErrNoConnection, post.ErrDisconnected):
+	case isAny(err, drover.ErrUnavailable, post.ErrNoConnection, post.ErrDisconnected), !judged && errors.Is(err, post.ErrNoResponders):
 		return exitNoConnection
 	case isAny(err, drover.ErrTimeout, post.ErrTimeout, context.DeadlineExceeded):
 		return exitTimeout

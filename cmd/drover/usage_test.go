@@ -285,6 +285,8 @@ func TestExitCodes(t *testing.T) {
 		{fmt.Errorf("verify: %w", post.ErrNoConnection), exitNoConnection},
 		{fmt.Errorf("verify: %w", post.ErrDisconnected), exitNoConnection},
 		{fmt.Errorf("verify: %w", post.ErrTimeout), exitTimeout},
+		{fmt.Errorf("verify: %w", post.ErrNoResponders), exitNoConnection},
+		{&drover.Error{Code: schemas.CodeNotFound, Err: post.ErrNoResponders}, exitFailed}, // such as a node that does not listen
 		{usage(nil, errors.New("x")), exitUsage},
 	} {
 		if got := exitCode(tt.err); got != tt.want {
