@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/topology"
 )
 
 // Definitions that are made to hurt are refused, with a place and in few words, before anything of them is written out.
@@ -39,5 +43,21 @@ func TestFlowValidateHostile(t *testing.T) {
 				t.Errorf("got %d bytes, want a few", len(r.stdout))
 			}
 		})
+	}
+}
+
+// What a flow says of itself moves no cursor of who completes its name.
+func TestCompletionOfHostileFlows(t *testing.T) {
+	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
+	if _, err := topology.Ensure(t.Context(), embeddedtest.Connect(t, nats), topology.Options{Memory: true, Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	flowFiles(t, map[string]string{"f.yaml": "name: f\ndescription: \"red \\e[31m\\nand\\tmore\"\nsteps: [no-op]\n"})
+	if r := command("", "flow", "deploy", "f.yaml", "--nats", nats.ClientURL()); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	r := command("", "__complete", "flow", "show", "--nats", nats.ClientURL(), "")
+	if !strings.HasPrefix(r.stdout, "f\tred  [31m and more\n") {
+		t.Errorf("got %q, want no control characters", r.stdout)
 	}
 }

@@ -80,7 +80,7 @@ func flowNames(ctx context.Context, c *drover.Client, _ string, yield func(name,
 	}
 	for _, e := range all {
 		if e.Err == nil {
-			yield(e.Name, e.Description)
+			yield(e.Name, about(e.Description))
 		}
 	}
 }
