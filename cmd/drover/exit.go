@@ -79,9 +79,9 @@ func (a *app) report(err error) {
 		}{doc})
 		return
 	}
-	fmt.Fprintln(a.stderr, text)
+	fmt.Fprintln(a.stderr, printable(text))
 	if doc.Hint != "" {
-		fmt.Fprintln(a.stderr, "  "+doc.Hint)
+		fmt.Fprintln(a.stderr, "  "+printable(doc.Hint))
 	}
 }
 

@@ -242,6 +242,23 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// What a workflow, or who refuses, says in an error moves no cursor.
+func TestHostileErrors(t *testing.T) {
+	s := newService(t)
+	on(s, "result", func(schemas.ExecutionRequest) any {
+		return schemas.ResultResponse{Run: "r1", Status: schemas.StatusFailed, Reason: "red \x1b[31m\r"}
+	})
+	on(s, "describe", func(schemas.ExecutionRequest) any {
+		return schemas.DescribeResponse{Error: schemas.Errorf(schemas.CodeNotFound, "red \x1b[31m").WithHint("take \x1b[32m a walk")}
+	})
+	for _, verb := range []string{"result", "describe"} {
+		r := s.drover("", verb, "a")
+		if r.code != exitFailed || !strings.Contains(r.stderr, "red") || strings.ContainsAny(r.stderr, "\x1b\r") {
+			t.Errorf("%s: got %+v, want no control characters", verb, r)
+		}
+	}
+}
+
 // The exit codes that scripts rely on, each by a command line.
 func TestExitCodesOfCommands(t *testing.T) {
 	s := newService(t)
