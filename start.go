@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -20,7 +21,7 @@ const Unlimited time.Duration = -1
 // [Unlimited] none.
 type StartOptions struct {
 	// ID is the workflow id: 1 to 256 bytes of text without control characters. While a run of it is open, another start
-	// is refused with [ErrAlreadyStarted]. Defaults to the RequestID, or else to a new ULID.
+	// is refused with [ErrAlreadyStarted]. Defaults to an id that is made of the RequestID, or else to a new ULID.
 	ID string
 	// RequestID makes the start idempotent beyond this call: a start with the request id of an earlier one of the same
 	// workflow id returns that one's run, also when it has closed. Defaults to a new one for each call.
@@ -62,7 +63,13 @@ func (c *Client) Start(ctx context.Context, typ string, input any, o *StartOptio
 	if o != nil {
 		opts = *o
 	}
-	opts.ID = cmp.Or(opts.ID, opts.RequestID, ulid.Make().String()) // a repeat must come to the same owner
+	switch {
+	case opts.ID != "":
+	case opts.RequestID != "": // a repeat means the same workflow, and the service would give it the same id
+		opts.ID = runid.OfRequest("", opts.RequestID)
+	default:
+		opts.ID = ulid.Make().String()
+	}
 	req, err := c.startRequest(typ, input, opts)
 	q := query{verb: "start", id: opts.ID}
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -174,14 +174,14 @@ func (b *Broker) serveStart(r micro.Request) {
 	switch {
 	case q.WorkflowID != "":
 	case q.RequestID != "": // a repeat means the same workflow
-		q.WorkflowID = execution.RunIDOf("", q.RequestID)
+		q.WorkflowID = runid.OfRequest("", q.RequestID)
 	default:
 		q.WorkflowID = ulid.Make().String()
 	}
 	switch {
 	case q.Run != "":
 	case q.RequestID != "": // a repeat asks for the same run
-		q.Run = execution.RunIDOf(q.WorkflowID, q.RequestID)
+		q.Run = runid.OfRequest(q.WorkflowID, q.RequestID)
 	default:
 		q.Run = ulid.Make().String()
 	}

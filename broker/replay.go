@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -103,7 +104,7 @@ func (p *partition) replay(q *schemas.ReplayRequest, force bool, reply func(any)
 			return
 		}
 		y := &replay{q: q, force: force, latest: r.state.Run}
-		y.run = execution.RunIDOf(q.WorkflowID, y.requestID())
+		y.run = runid.OfRequest(q.WorkflowID, y.requestID())
 		open := !r.closed()
 		status := r.state.Status
 		keeping := r.state.Keeping()

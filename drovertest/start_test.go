@@ -97,5 +97,13 @@ func TestStartIsRepeatedByItsRequestIDAlone(t *testing.T) { // P-5
 		if again := start(); !first.Started() || again.Started() || again.ID != first.ID || again.RunID != first.RunID {
 			t.Fatalf("got run %q %q, started %t, want %q %q of the first start", again.ID, again.RunID, again.Started(), first.ID, first.RunID)
 		}
+		var plain schemas.StartResponse // as those get who have NATS alone
+		m, err := e.Client.Conn().Request(t.Context(), "drover."+e.Client.Namespace()+".api.start", nil, []byte(`{"type": "order", "requestId": "q 1"}`))
+		if err == nil {
+			err = schemas.Unmarshal(m.Data, &plain)
+		}
+		if err != nil || plain.Error != nil || plain.Started || plain.WorkflowID != first.ID || plain.Run != first.RunID {
+			t.Fatalf("got %+v, %v, want %q %q of the first start", plain, err, first.ID, first.RunID)
+		}
 	})
 }

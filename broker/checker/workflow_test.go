@@ -168,8 +168,10 @@ var illegalWorkflows = []struct {
 	{rule: checker.RuleInherit, name: "a lock is invented", first: lockedContinues, next: secondLocked, change: successor(func(a *schemas.WorkflowStarted) { a.Locks = append(a.Locks, schemas.HeldLock{Lock: "M", Fence: 9}) })},
 	{rule: checker.RuleInherit, name: "a request is forgotten", first: firstContinues, next: secondContinues, change: successor(func(a *schemas.WorkflowStarted) { a.RequestIDs = nil })},
 	{rule: checker.RuleOnce, name: "a request is carried out again by the successor", first: firstContinues, next: secondContinues + "\nWorkflowCancelRequested requestId=cancel1"},
-	{rule: checker.RuleOnce, name: "a lock is broken again by the same request", first: strings.Replace(firstContinues, "---\n", "---\nLockBroken L requestId=break1\n", 1),
-		next: strings.Replace(secondContinues, `requestIds=["`, `requestIds=["break1","`, 1) + "\nLockBroken L requestId=break1"},
+	{
+		rule: checker.RuleOnce, name: "a lock is broken again by the same request", first: strings.Replace(firstContinues, "---\n", "---\nLockBroken L requestId=break1\n", 1),
+		next: strings.Replace(secondContinues, `requestIds=["`, `requestIds=["break1","`, 1) + "\nLockBroken L requestId=break1",
+	},
 	{rule: checker.RuleContinuation, name: "the first did not continue", first: firstRun, next: secondContinues},
 	{rule: checker.RuleOnce, name: "one start request began two runs", first: firstRun, next: "WorkflowStarted run=r2 requestId=start1\nDeciderScheduled"},
 	{rule: checker.RuleOnce, name: "a signal is received again by the successor", first: firstContinues, next: secondContinues + "\nSignal s requestId=sig1"},

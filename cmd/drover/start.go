@@ -83,7 +83,7 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.options.ID, "id", "", "the workflow id (default the request id, or else a new ULID)")
+	fs.StringVar(&f.options.ID, "id", "", "the workflow id (default one made of the request id, or else a new ULID)")
 	f.input.register(cmd, "the workflow's input")
 	fs.StringVar(&f.signal, "signal", "", "name of a signal for the open run, or else for the one that is started; needs --id")
 	f.signalInput.name = signalInput
