@@ -36,7 +36,7 @@ var (
 var errGoexit = errors.New("Decide ended its goroutine by runtime.Goexit: return an error instead")
 
 // errReplayGoexit is the same of a Replay.
-var errReplayGoexit = errors.New("Replay ended its goroutine by runtime.Goexit: return an error instead")
+var errReplayGoexit = errors.New("a Replay ended its goroutine by runtime.Goexit: return an error instead")
 
 // panicError is a recovered panic.
 type panicError struct {
