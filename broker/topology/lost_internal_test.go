@@ -144,3 +144,23 @@ func TestMadeBehindADeletion(t *testing.T) {
 		})
 	}
 }
+
+// The answer to a change of a namespace is lost. Before it is repeated the namespace is deleted and made anew: the new one stays
+// as it was made.
+func TestChangeWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
+	conn := connected(t)
+	made(t, conn, Options{Partitions: 2})
+	lost := &lossy{JetStream: conn.JetStream(), stream: "drover-a-signals", meanwhile: func() {
+		if err := Delete(t.Context(), conn, "a", DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		made(t, conn, Options{Partitions: 3})
+	}}
+	o := Options{Namespace: "a", Memory: true, MaxBytes: 64 << 20}
+	if _, err := (&work{js: lost, log: loggerOr(nil)}).ensure(t.Context(), conn, o.withDefaults()); !errors.Is(err, ErrConflict) {
+		t.Errorf("got %v, want %v", err, ErrConflict)
+	}
+	if i, err := Lookup(t.Context(), conn, "a"); err != nil || i.Partitions != 3 || i.MaxBytes != 0 {
+		t.Fatalf("got %+v, %v, want the new one as it was made", i, err)
+	}
+}

@@ -146,37 +146,41 @@ func firstCause(errs []error) error {
 // stream makes one stream, or brings the one that exists to what is wanted.
 func (w *work) stream(ctx context.Context, want wanted) error {
 	for range attempts {
-		have, err := w.info(ctx, want.Name)
+		var changed []string
+		err := w.retry(ctx, func(ctx context.Context) error { return w.adapt(ctx, want, &changed) })
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			if err = w.create(ctx, want.StreamConfig); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 				continue
 			}
 			return err
 		}
-		if err != nil {
-			return err
+		if err == nil && len(changed) > 0 {
+			w.log.WithField("stream", want.Name).Infof("stream changed: %s", strings.Join(changed, ", "))
 		}
-		if err := want.conflict(have); err != nil {
-			return err
-		}
-		next, changed := want.merge(have)
-		if len(changed) == 0 {
-			return nil
-		}
-		err = w.retry(ctx, func(ctx context.Context) error {
-			_, err := w.js.UpdateStream(ctx, next)
-			return err
-		})
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			continue
-		}
-		if err != nil {
-			return refused("change "+strings.Join(changed, ", ")+" of stream "+want.Name, err)
-		}
-		w.log.WithField("stream", want.Name).Infof("stream changed: %s", strings.Join(changed, ", "))
-		return nil
+		return err
 	}
 	return fmt.Errorf("stream %s comes and goes: is something deleting it?", want.Name)
+}
+
+// adapt brings the stream that exists to what is wanted, once, and notes what it changes. It reads the stream each time: behind a
+// lost answer it may be another one of the name, and have been changed by others.
+func (w *work) adapt(ctx context.Context, want wanted, changed *[]string) error {
+	have, err := w.info(ctx, want.Name)
+	if err != nil {
+		return err
+	}
+	if err := want.conflict(have); err != nil {
+		return err
+	}
+	next, fields := want.merge(have)
+	if len(fields) == 0 {
+		return nil
+	}
+	*changed = fields
+	if _, err := w.js.UpdateStream(ctx, next); err != nil {
+		return refused("change "+strings.Join(fields, ", ")+" of stream "+want.Name, err)
+	}
+	return nil
 }
 
 func (w *work) info(ctx context.Context, name string) (*jetstream.StreamConfig, error) {
