@@ -2,6 +2,7 @@ package checker
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/droverhq/drover/schemas"
@@ -60,8 +61,9 @@ func (h *History) lockAnswer(e schemas.Event, a *schemas.LockAcquired) *exchange
 
 // lockRequested checks that the run does not wait for the lock already.
 func (h *History) lockRequested(e schemas.Event, a *schemas.LockRequested) {
+	_, held := h.held[lockKey(a.Lock, a.Scope)]
 	for id, x := range h.exchanges {
-		if _, held := h.held[lockKey(a.Lock, a.Scope)]; !held && x.kind == e.Type() && x.name == a.Lock && x.scope == a.Scope {
+		if !held && x.kind == e.Type() && x.name == a.Lock && x.scope == a.Scope {
 			h.report(RuleLock, e.ID, "event %d has asked for lock %q, and has no answer", id, a.Lock)
 		}
 	}
@@ -120,12 +122,12 @@ func (h *History) checkLetGo(e schemas.Event) {
 		return // it may have
 	}
 	if h.successor == "" {
-		for key, held := range h.held {
-			h.report(RuleLock, e.ID, "%s, but the run holds lock %q with fence %d and has not let go", e.Type(), lockName(key), held.fence)
+		for _, key := range slices.Sorted(maps.Keys(h.held)) {
+			h.report(RuleLock, e.ID, "%s, but the run holds lock %q with fence %d and has not let go", e.Type(), lockName(key), h.held[key].fence)
 		}
 	}
-	for id, x := range h.exchanges {
-		if x.kind == schemas.EventLockRequested {
+	for _, id := range slices.Sorted(maps.Keys(h.exchanges)) {
+		if x := h.exchanges[id]; x.kind == schemas.EventLockRequested {
 			h.report(RuleLock, e.ID, "%s, but the run waits for lock %q, which event %d has asked for", e.Type(), x.name, id)
 		}
 	}
