@@ -69,6 +69,14 @@ func (a *app) flowRun(cmd *cobra.Command, file string, f *flowRunFlags) error {
 	if fs := cmd.Flags(); fs.Changed("nats") || fs.Changed("context") {
 		return usage(cmd, fmt.Errorf("--nats or --context is given, but flow run has a server of its own: deploy the flow and start it there"))
 	}
+	for _, name := range onlyExternal {
+		if cmd.Flags().Changed(name) {
+			return usage(cmd, fmt.Errorf("--%s is given, but flow run has a server of its own: leave it out", name))
+		}
+	}
+	if err := refuseEmpty(cmd, "id", "list"); err != nil {
+		return err
+	}
 	if err := f.worker.validateKinds(cmd); err != nil {
 		return err
 	}
@@ -160,7 +168,10 @@ func valueOf(text string) json.RawMessage {
 func answersOf(cmd *cobra.Command, given, kinds []string) (map[string]schemas.Payload, error) {
 	answers := map[string]schemas.Payload{}
 	for _, g := range given {
-		typ, text, _ := strings.Cut(g, "=")
+		typ, text, ok := strings.Cut(g, "=")
+		if !ok {
+			return nil, usage(cmd, fmt.Errorf("--activity %s: want TYPE=JSON", word(g, 100)))
+		}
 		if err := schemas.ValidateID("--activity", typ); err != nil {
 			return nil, usage(cmd, fmt.Errorf("--activity %s: %w: want TYPE=JSON", word(g, 100), err))
 		}
