@@ -76,6 +76,7 @@ func TestTypeStanding(t *testing.T) {
 			t.Fatalf("%s: asked %+v", command, got)
 		}
 	}
+	s.drover("", "type", "delete", "workflow", "order", "--version", "1", "--json").want(t, exitDone, `{"kind":"workflow","name":"order","version":"1","deleted":true}`+"\n")
 	s.drover("", "type", "deprecate", "workflow", "order", "--version", "1", "--json").want(t, exitDone,
 		`{"kind":"workflow","name":"order","version":"1","status":"DEPRECATED","createdAt":"2026-01-02T03:04:05Z","deprecatedAt":"2026-01-02T03:04:06Z"}`+"\n")
 }
