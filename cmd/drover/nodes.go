@@ -204,7 +204,7 @@ func nodeAck(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if a.json {
+				if answer.V = 0; a.json {
 					return a.document(answer)
 				}
 				return a.say("node %s is %s", word(answer.Node, 256), answer.Status)

@@ -45,7 +45,7 @@ kept. Without --run it is the latest run of the workflow id. The master of the n
 				if err != nil {
 					return err
 				}
-				if a.json {
+				if r.V = 0; a.json {
 					return a.document(r)
 				}
 				_, err = a.stdout.Write(retentionText(r))

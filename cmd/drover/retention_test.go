@@ -19,7 +19,7 @@ func TestRetentionExplain(t *testing.T) {
 		asked = q
 		switch q.WorkflowID {
 		case "open":
-			return schemas.RetentionResponse{WorkflowID: "open", Run: "r1", Status: schemas.StatusOpen, Because: "never: it is open, and open runs are always kept"}
+			return schemas.RetentionResponse{V: schemas.Version, WorkflowID: "open", Run: "r1", Status: schemas.StatusOpen, Because: "never: it is open, and open runs are always kept"}
 		case "gone":
 			return schemas.RetentionResponse{Error: schemas.Errorf(schemas.CodeNotFound, "workflow %q has no such history", q.WorkflowID)}
 		}
