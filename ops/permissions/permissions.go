@@ -134,14 +134,14 @@ func (o Options) validateNames(bad func(string, ...any) error) error {
 		return bad("User %q: use a word without blanks, quotes, backslashes, dots and wildcards", o.User)
 	}
 	for token := range strings.SplitSeq(o.Inbox, ".") {
-		if token == "" || strings.ContainsAny(token, " \t\r\n\"*>") {
-			return bad("Inbox %q: use subject tokens without wildcards, such as %s.%s", o.Inbox, defaultInboxes, o.Role)
+		if token == "" || strings.ContainsAny(token, " \t\r\n\"',\\*>") {
+			return bad("Inbox %q: use subject tokens without wildcards, quotes and commas, such as %s.%s", o.Inbox, defaultInboxes, o.Role)
 		}
 	}
 	if o.Inbox != defaultInboxes && !strings.HasPrefix(o.Inbox, defaultInboxes+".") {
 		return bad("Inbox %q: begin with %q, or no server may answer", o.Inbox, defaultInboxes+".")
 	}
-	if strings.ContainsAny(o.Domain, " \t\r\n\".*>") {
+	if strings.ContainsAny(o.Domain, " \t\r\n\"',\\.*>") {
 		return bad("Domain %q: use the name of the JetStream domain, one subject token", o.Domain)
 	}
 	return nil

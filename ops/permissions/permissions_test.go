@@ -109,6 +109,10 @@ func TestRefused(t *testing.T) {
 		"Inbox":                      {Role: permissions.Viewer, Inbox: "_INBOX.>"},
 		"no server may answer":       {Role: permissions.Viewer, Inbox: "mine"},
 		"Domain":                     {Role: permissions.Viewer, Domain: "a.b"},
+		`Domain "a,>"`:               {Role: permissions.Viewer, Domain: "a,>"},
+		`Domain "a,b"`:               {Role: permissions.Viewer, Domain: "a,b"}, // a list of nsc would have two subjects
+		`Inbox "_INBOX.a'b"`:         {Role: permissions.Viewer, Inbox: "_INBOX.a'b"},
+		`Inbox "_INBOX.a,drover"`:    {Role: permissions.Viewer, User: "a,drover"},
 		"Partitions is 2000":         {Role: permissions.Timer, Partitions: 2000},
 		"namespace":                  {Role: permissions.Viewer, Namespace: "a b"},
 		"control character":          {Role: permissions.Signaler, Workflow: "a\nb"},
