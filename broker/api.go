@@ -224,6 +224,9 @@ func validateStart(q *schemas.StartRequest) *schemas.Error {
 	if len(q.TagList) > schemas.MaxTags {
 		return schemas.Errorf(schemas.CodeInvalid, "tagList: %d tags; want at most %d", len(q.TagList), schemas.MaxTags).InField("tagList")
 	}
+	if err := validateListed(q); err != nil {
+		return err
+	}
 	if err := q.ChildPolicy.Validate("childPolicy"); err != nil {
 		return bad("childPolicy", err)
 	}
