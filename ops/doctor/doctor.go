@@ -136,21 +136,6 @@ func (e *examination) server(ctx context.Context) bool {
 	return err == nil || errors.Is(err, post.ErrPermission)
 }
 
-func (e *examination) account(ctx context.Context) bool {
-	ctx, stop := e.conn.UntilRefused(ctx, "$JS.API.")
-	defer stop()
-	info, err := e.conn.JetStream().AccountInfo(ctx)
-	if err != nil {
-		e.add(unseen(checkAccount, cause(ctx, err)))
-		return true
-	}
-	e.add(judgeAccount(limits{
-		Store: info.Store, Memory: info.Memory, Streams: info.Streams,
-		MaxStore: info.Limits.MaxStore, MaxMemory: info.Limits.MaxMemory, MaxStreams: info.Limits.MaxStreams,
-	}))
-	return true
-}
-
 // cause is the refusal that cut a call of the client library short, if one did.
 func cause(ctx context.Context, err error) error {
 	if refused, ok := errors.AsType[*post.RefusedError](context.Cause(ctx)); ok {

@@ -65,47 +65,6 @@ func judgePayload(n int64) Finding {
 	return Finding{Status: OK, Check: checkPayload, Found: found}
 }
 
-// limits of an account; 0 or less means none.
-type limits struct {
-	Store, Memory       uint64 // bytes in use
-	Streams             int
-	MaxStore, MaxMemory int64
-	MaxStreams          int
-}
-
-func judgeAccount(l limits) Finding {
-	status, said := OK, []string{}
-	for _, of := range []struct {
-		name      string
-		used, max float64
-		text      string
-	}{
-		{"file storage", float64(l.Store), float64(l.MaxStore), size(int64(l.Store))},
-		{"memory", float64(l.Memory), float64(l.MaxMemory), size(int64(l.Memory))},
-		{"streams", float64(l.Streams), float64(l.MaxStreams), fmt.Sprint(l.Streams)},
-	} {
-		if of.max <= 0 {
-			continue
-		}
-		share := of.used / of.max
-		said = append(said, fmt.Sprintf("%.0f%% of its %s (%s)", 100*share, of.name, of.text))
-		switch {
-		case share >= limitBad:
-			status = Bad
-		case share >= limitWarn && status == OK:
-			status = Warn
-		}
-	}
-	f := Finding{Status: status, Check: checkAccount, Found: "uses " + strings.Join(said, ", ")}
-	if len(said) == 0 {
-		f.Found = fmt.Sprintf("uses %s in %d streams and has no limits", size(int64(l.Store+l.Memory)), l.Streams)
-	}
-	if status != OK {
-		f.Change = "raise the limits of the account, or remove what is not needed; when they are reached nothing is accepted any more"
-	}
-	return f
-}
-
 func judgeSkew(who string, ahead, doubt time.Duration) Finding {
 	off := max(ahead.Abs()-doubt.Abs(), 0)
 	word := "ahead of"

@@ -1,0 +1,92 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// limits of an account, or of one of its tiers; 0 or less means none.
+type limits struct {
+	Tier                string // "" without tiers
+	Store, Memory       uint64 // bytes in use
+	Streams             int
+	MaxStore, MaxMemory int64
+	MaxStreams          int
+}
+
+func (e *examination) account(ctx context.Context) bool {
+	ctx, stop := e.conn.UntilRefused(ctx, "$JS.API.")
+	defer stop()
+	info, err := e.conn.JetStream().AccountInfo(ctx)
+	if err != nil {
+		e.add(unseen(checkAccount, cause(ctx, err)))
+		return true
+	}
+	all := []limits{{
+		Store: info.Store, Memory: info.Memory, Streams: info.Streams,
+		MaxStore: info.Limits.MaxStore, MaxMemory: info.Limits.MaxMemory, MaxStreams: info.Limits.MaxStreams,
+	}}
+	for name, t := range info.Tiers { // one for each number of replicas; the account itself has no limits then
+		all = append(all, limits{
+			Tier: name, Store: t.Store, Memory: t.Memory, Streams: t.Streams,
+			MaxStore: t.Limits.MaxStore, MaxMemory: t.Limits.MaxMemory, MaxStreams: t.Limits.MaxStreams,
+		})
+	}
+	slices.SortFunc(all, func(a, b limits) int { return strings.Compare(a.Tier, b.Tier) })
+	e.add(judgeAccount(all...))
+	return true
+}
+
+// judgeAccount looks at the account as a whole, which comes first, and at its tiers.
+func judgeAccount(all ...limits) Finding {
+	f, said := Finding{Status: OK, Check: checkAccount}, []string{}
+	for _, l := range all {
+		status, text := l.judge()
+		if text != "" {
+			said = append(said, text)
+		}
+		if status == Bad || status == Warn && f.Status == OK {
+			f.Status = status
+		}
+	}
+	f.Found = "uses " + strings.Join(said, "; ")
+	if len(said) == 0 {
+		f.Found = fmt.Sprintf("uses %s in %d streams and has no limits", size(int64(all[0].Store+all[0].Memory)), all[0].Streams)
+	}
+	if f.Status != OK {
+		f.Change = "raise the limits of the account, or remove what is not needed; when they are reached nothing is accepted any more"
+	}
+	return f
+}
+
+// judge tells how much of each limit is used, "" if there is none.
+func (l *limits) judge() (Status, string) {
+	status, said := OK, []string{}
+	for _, of := range []struct {
+		name      string
+		used, max float64
+		text      string
+	}{
+		{"file storage", float64(l.Store), float64(l.MaxStore), size(int64(l.Store))},
+		{"memory", float64(l.Memory), float64(l.MaxMemory), size(int64(l.Memory))},
+		{"streams", float64(l.Streams), float64(l.MaxStreams), fmt.Sprint(l.Streams)},
+	} {
+		if of.max <= 0 {
+			continue
+		}
+		share := of.used / of.max
+		said = append(said, fmt.Sprintf("%.0f%% of its %s (%s)", 100*share, of.name, of.text))
+		switch {
+		case share >= limitBad:
+			status = Bad
+		case share >= limitWarn && status == OK:
+			status = Warn
+		}
+	}
+	if len(said) > 0 && l.Tier != "" {
+		said[len(said)-1] += " in " + l.Tier
+	}
+	return status, strings.Join(said, ", ")
+}
