@@ -45,6 +45,37 @@ func TestCancelAndTerminate(t *testing.T) {
 	}
 }
 
+// What changes nothing says so: a reason that was given stands nowhere.
+func TestNothingToOperate(t *testing.T) {
+	s := newService(t)
+	var now schemas.DescribeResponse
+	on(s, "describe", func(schemas.ExecutionRequest) any { return now })
+	for _, verb := range []string{"pause", "resume", "cancel"} {
+		on(s, verb, func(req schemas.ExecutionRequest) any { return schemas.AckResponse{Run: req.Run} })
+	}
+	for _, tt := range []struct {
+		verb      string
+		status    schemas.Status
+		requested bool
+		want      string
+	}{
+		{"pause", schemas.StatusOpen, false, "paused a run r1\n"},
+		{"pause", schemas.StatusPaused, false, "nothing was done: a run r1 is paused already\n"},
+		{"resume", schemas.StatusPaused, false, "resumed a run r1\n"},
+		{"resume", schemas.StatusOpen, false, "nothing was done: a run r1 is not paused\n"},
+		{"cancel", schemas.StatusOpen, false, "requested the cancellation of a run r1\n"},
+		{"cancel", schemas.StatusPaused, true, "nothing was done: a run r1 is asked to end already\n"},
+	} {
+		now = schemas.DescribeResponse{Execution: schemas.ExecutionInfo{Run: "r1", Status: tt.status}, CancelRequested: tt.requested}
+		s.drover("", tt.verb, "a").want(t, exitDone, tt.want)
+		doc := `{"workflowId":"a","run":"r1"}`
+		if strings.HasPrefix(tt.want, "nothing") {
+			doc = `{"workflowId":"a","run":"r1","unchanged":true}`
+		}
+		s.drover("", tt.verb, "a", "--json").want(t, exitDone, doc+"\n")
+	}
+}
+
 func TestStartPolicies(t *testing.T) {
 	s := newService(t)
 	var got schemas.StartRequest

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/schemas"
 )
 
 func pauseCommand(a *app) *cobra.Command {
@@ -25,13 +26,13 @@ func operatorCommand(a *app, verb, done, short string, do func(*drover.Run, cont
 				return err
 			}
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
-				run := c.Run(args[0], runID)
+				run, already := c.Run(args[0], runID), ""
 				if runID == "" {
 					now, err := run.Describe(ctx)
 					if err != nil {
 						return err
 					}
-					run = c.Run(args[0], now.Execution.Run)
+					run, already = c.Run(args[0], now.Execution.Run), alreadySo(verb, now)
 				}
 				if err := do(run, ctx, reason); err != nil {
 					return err
@@ -40,7 +41,11 @@ func operatorCommand(a *app, verb, done, short string, do func(*drover.Run, cont
 					return a.document(struct {
 						WorkflowID string `json:"workflowId"`
 						Run        string `json:"run"`
-					}{run.ID, run.RunID})
+						Unchanged  bool   `json:"unchanged,omitempty"`
+					}{run.ID, run.RunID, already != ""})
+				}
+				if already != "" {
+					return a.say("nothing was done: %s run %s %s", word(run.ID, 256), run.RunID, already)
 				}
 				return a.say("%s %s run %s", done, word(run.ID, 256), run.RunID)
 			})
@@ -49,4 +54,17 @@ func operatorCommand(a *app, verb, done, short string, do func(*drover.Run, cont
 	runFlag(cmd, &runID)
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
 	return cmd
+}
+
+// alreadySo tells why a request changes nothing at a run, "" if it does. The owner of the run takes such a request, and writes nothing.
+func alreadySo(verb string, d *schemas.DescribeResponse) string {
+	switch status := d.Execution.Status; {
+	case verb == "pause" && status == schemas.StatusPaused:
+		return "is paused already"
+	case verb == "resume" && status == schemas.StatusOpen:
+		return "is not paused"
+	case verb == "cancel" && d.CancelRequested:
+		return "is asked to end already"
+	}
+	return ""
 }
