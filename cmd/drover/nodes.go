@@ -141,8 +141,8 @@ func nodeRow(n nodeInfo) []string {
 		ahead = "+" + ahead
 	}
 	return []string{
-		word(n.Node, 64), string(n.Status), when(n.Since), span(n.Age.Std()), orDash(strings.Join(n.Roles, "+")), partitionWords(n.Partitions),
-		orDash(word(strings.Join(n.Namespaces, ","), 40)), word(n.Version, 40), n.Profile, ahead,
+		word(n.Node, 64), word(string(n.Status), 40), when(n.Since), span(n.Age.Std()), orDash(word(strings.Join(n.Roles, "+"), 40)), partitionWords(n.Partitions),
+		orDash(word(strings.Join(n.Namespaces, ","), 40)), word(n.Version, 40), word(n.Profile, 40), ahead,
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -40,4 +41,18 @@ func TestNodesWithoutAMaster(t *testing.T) {
 			t.Errorf("got since %v, want the last sign of life at %v", n.Since, n.HeardAt)
 		}
 	})
+}
+
+// Whoever may write a record of a node moves no cursor of those who look at it.
+func TestHostileNodes(t *testing.T) {
+	const red = "\x1b[31m\n"
+	row := strings.Join(nodeRow(nodeInfo{NodeRecord: schemas.NodeRecord{
+		Node: red, Status: red, Roles: []string{"broker", red}, Namespaces: []string{red}, Version: red, Profile: red,
+	}}), " ")
+	if strings.ContainsAny(row, red[:1]+"\n") {
+		t.Errorf("got %q, want no control characters", row)
+	}
+	if got := nodeRow(nodeInfo{NodeRecord: schemas.NodeRecord{Status: schemas.NodeReady, Roles: []string{"broker", "timers"}, Profile: "dev"}}); got[1] != "ready" || got[4] != "broker+timers" || got[8] != "dev" {
+		t.Errorf("got %q", got)
+	}
 }
