@@ -180,7 +180,7 @@ func (n *node) predecessors() []string {
 // requests meanwhile: it may have been started first, or be the only one left.
 func (n *node) openHome(ctx context.Context, o topology.Options) error {
 	if !n.clustered() {
-		return n.home.open(ctx, o)
+		return n.makeHome(ctx, o)
 	}
 	waiting, served := context.WithCancel(ctx)
 	defer served()
@@ -229,7 +229,7 @@ func (n *node) tryHome(ctx context.Context, o topology.Options) error {
 			return err
 		}
 	}
-	return n.home.open(one, o)
+	return n.makeHome(one, o)
 }
 
 // passing tells whether an error may heal by itself: a leader is being elected, or a node is on its way.

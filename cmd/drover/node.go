@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -74,6 +75,21 @@ func (n *node) open(ctx context.Context) error {
 		}
 	}
 	return n.openHome(ctx, o)
+}
+
+// makeHome makes the home or finds it. A deletion of it that was cut short is completed before, on a NATS server of its own: that ends
+// with this process, and a cluster with those that refuse to start, so nobody else could. Other nodes may do the same.
+func (n *node) makeHome(ctx context.Context, o topology.Options) error {
+	err := n.home.open(ctx, o)
+	if n.server == nil || !errors.Is(err, topology.ErrDeleting) {
+		return err
+	}
+	n.log.WithError(err).Warn("the deletion of the home was cut short; completing it, then the home is made anew")
+	err = topology.Delete(ctx, n.conn, subject.Namespace(o.Namespace), topology.DeleteOptions{Logger: n.log})
+	if err != nil && !errors.Is(err, topology.ErrNoNamespace) && !errors.Is(err, topology.ErrConflict) {
+		return err
+	}
+	return n.home.open(ctx, o)
 }
 
 // defaultNamespace is that of topology.Options.
