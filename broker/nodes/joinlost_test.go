@@ -1,9 +1,11 @@
 package nodes_test
 
 import (
+	"context"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/nodes"
@@ -46,4 +48,41 @@ func TestJoinWhoseAnswerIsLost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A try to join is given up, and its record stands. The next try of the same start says as well what that one has found.
+func TestJoinIsTriedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		join(t, open(t, s), record("n"), false).Close()
+		w := cutwire.New(s.Conn())
+		w.Judge(func(subj string, _ []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, prefix) {
+				return cutwire.Unanswered
+			}
+			return cutwire.Pass
+		})
+		conn, err := post.Dial(t.Context(), post.Options{InProcess: w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		r, err := nodes.Open(conn, nodes.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := record("n")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := r.Join(ctx, rec, nodes.JoinOptions{Given: true}); err == nil {
+			t.Fatal("joined without an answer")
+		}
+		m, err := open(t, s).Join(t.Context(), rec, nodes.JoinOptions{Given: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(m.Close)
+		if m.Status() != schemas.NodeUnexpectedShutdown || m.Former() == nil {
+			t.Fatalf("got %s, former %v, want %s", m.Status(), m.Former(), schemas.NodeUnexpectedShutdown)
+		}
+	})
 }

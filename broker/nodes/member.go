@@ -72,8 +72,11 @@ func (m *Member) join(ctx context.Context, given bool) error {
 			return err
 		}
 		mine := i.Boot == m.rec.Boot // an acknowledgement was lost
-		if !mine {
+		switch {
+		case !mine:
 			m.former = nil
+		case m.former == nil && i.Status == schemas.NodeUnexpectedShutdown:
+			m.former = i // what an earlier try of this start has found
 		}
 		if !i.Gone && !i.Malformed && !mine {
 			dead := i.StoreID != "" && i.StoreID == m.rec.StoreID
