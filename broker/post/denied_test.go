@@ -181,3 +181,12 @@ func TestUntilRefused(t *testing.T) {
 		wantRefused(t, context.Cause(ctx), began, RefusedError{Subject: "$JS.API.STREAM.INFO.S"})
 	})
 }
+
+func TestRefusedTakeFailsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := narrow(t, []string{"s.>"}, []string{"_INBOX.>"})
+		began := time.Now()
+		_, _, err := c.Take(t.Context(), "S", "W")
+		wantRefused(t, err, began, RefusedError{Subject: "$JS.API.CONSUMER.MSG.NEXT.S.W"})
+	})
+}

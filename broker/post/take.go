@@ -3,6 +3,7 @@ package post
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -37,7 +38,8 @@ func (c *Conn) WorkState(ctx context.Context, stream, consumer string) (WorkStat
 }
 
 // Take takes at most one task that the consumer can deliver now, first of all one whose lease is over. It reports false if
-// there is none. The task must be settled; its lease is the consumer's AckWait.
+// there is none. The task must be settled; its lease is the consumer's AckWait. A user who may not take from the consumer gets a
+// [*RefusedError].
 func (c *Conn) Take(ctx context.Context, stream, consumer string) (t Task, ok bool, err error) {
 	if err := checkName("stream", stream); err != nil {
 		return t, false, err
@@ -60,23 +62,32 @@ func (c *Conn) Take(ctx context.Context, stream, consumer string) (t Task, ok bo
 		return t, false, fmt.Errorf("take from %s: %w", stream, fromNATS(err))
 	}
 	defer func() { _ = sub.Unsubscribe() }() // it fails only when the connection is closed, and with it the subscription
-	if err := c.PublishReply(c.api+".CONSUMER.MSG.NEXT."+stream+"."+consumer, inbox, nil, []byte(`{"batch":1,"no_wait":true}`)); err != nil {
+	defer c.denied.wait()()
+	subject, start, refused := c.api+".CONSUMER.MSG.NEXT."+stream+"."+consumer, time.Now(), c.denied.next()
+	if err := c.PublishReply(subject, inbox, nil, []byte(`{"batch":1,"no_wait":true}`)); err != nil {
 		return t, false, err
 	}
-	select {
-	case m := <-answers:
-		if m.Reply == "" {
-			return t, false, nil // no messages, or no such consumer
+	for {
+		select {
+		case m := <-answers:
+			if m.Reply == "" {
+				return t, false, nil // no messages, or no such consumer
+			}
+			d, err := parseDelivery(m.Reply)
+			if err != nil {
+				return t, false, err
+			}
+			return Task{Msg: c.msg(m), Seq: d.stream, Delivered: d.delivered, Time: d.time}, true, nil
+		case <-refused:
+			refused = c.denied.next()
+			if err := c.refused(subject, inbox, start, true); err != nil {
+				return t, false, fmt.Errorf("take: %w", err)
+			}
+		case <-ctx.Done():
+			return t, false, fmt.Errorf("take from %s: %w: %w", stream, ErrTimeout, context.Cause(ctx))
+		case <-c.done:
+			return t, false, fmt.Errorf("take from %s: %w", stream, ErrClosed)
 		}
-		d, err := parseDelivery(m.Reply)
-		if err != nil {
-			return t, false, err
-		}
-		return Task{Msg: c.msg(m), Seq: d.stream, Delivered: d.delivered, Time: d.time}, true, nil
-	case <-ctx.Done():
-		return t, false, fmt.Errorf("take from %s: %w: %w", stream, ErrTimeout, context.Cause(ctx))
-	case <-c.done:
-		return t, false, fmt.Errorf("take from %s: %w", stream, ErrClosed)
 	}
 }
 
