@@ -108,6 +108,7 @@ func passOn(verb string) func(*Broker, micro.Request) {
 	return func(b *Broker, r micro.Request) {
 		var q struct {
 			WorkflowID  string              `json:"workflowId"`
+			RequestID   string              `json:"requestId"`
 			Name        string              `json:"name"`
 			ChildPolicy schemas.ChildPolicy `json:"childPolicy"`
 			Lock        string              `json:"lock"`
@@ -128,6 +129,10 @@ func passOn(verb string) func(*Broker, micro.Request) {
 		}
 		if err := q.ChildPolicy.Validate("childPolicy"); err != nil {
 			b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("childPolicy"))
+			return
+		}
+		if err := validateRequestID("requestId", q.RequestID); err != nil {
+			b.refuse(r, err)
 			return
 		}
 		if verb == "signal" {
@@ -230,7 +235,18 @@ func validateStart(q *schemas.StartRequest) *schemas.Error {
 	if err := q.ChildPolicy.Validate("childPolicy"); err != nil {
 		return bad("childPolicy", err)
 	}
+	if err := validateRequestID("requestId", q.RequestID); err != nil {
+		return err
+	}
 	return validatePolicies(q)
+}
+
+// validateRequestID bounds what runs remember; see [execution.State].
+func validateRequestID(field, id string) *schemas.Error {
+	if len(id) > schemas.MaxIDLen {
+		return schemas.Errorf(schemas.CodeInvalid, "%s: %d bytes; want at most %d", field, len(id), schemas.MaxIDLen).InField(field).WithHint("use a hash of it")
+	}
+	return nil
 }
 
 // validatePolicies judges what a start says about runs of its id that exist.
@@ -257,6 +273,9 @@ func validatePolicies(q *schemas.StartRequest) *schemas.Error {
 	}
 	if err := schemas.ValidateID("signal.name", q.Signal.Name); err != nil {
 		return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("signal.name")
+	}
+	if err := validateRequestID("signal.requestId", q.Signal.RequestID); err != nil {
+		return err
 	}
 	if q.IDConflictPolicy == schemas.ConflictFail {
 		return schemas.Errorf(schemas.CodeInvalid, "a start with a signal signals the open run; idConflictPolicy %s says otherwise", q.IDConflictPolicy).

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/droverhq/drover/schemas"
@@ -44,6 +45,13 @@ func TestRepeatedSignals(t *testing.T) { // S1-21, P-5, P-6
 		}
 		signal(w, "1")
 		w.follows("Signal s1")
+	})
+	t.Run("an id that is too long to be remembered", func(t *testing.T) {
+		w := begin(t)
+		longest := strings.Repeat("1", schemas.MaxIDLen)
+		w.refused(signal(w, longest+"1"), DeadInvalid)
+		signal(w, longest)
+		w.follows("Signal s" + longest)
 	})
 	t.Run("after the close a repeat is not parked", func(t *testing.T) {
 		w := begin(t)

@@ -148,6 +148,10 @@ func StartSignalOf(r *schemas.StartRequest) Signal {
 }
 
 func (st *step) signal(m Signal) {
+	if n := len(m.RequestID); n > schemas.MaxIDLen { // a thousand of them stand in the first record of the next run
+		st.dead(DeadInvalid, "the request id takes %d bytes; want at most %d", n, schemas.MaxIDLen)
+		return
+	}
 	e := &schemas.Signal{SignalName: m.Name, Input: m.Input, RequestID: m.RequestID}
 	known := st.Knows(m)
 	if x := m.External; x != nil {

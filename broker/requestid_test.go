@@ -1,0 +1,51 @@
+package broker_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// Request ids are remembered by the run and its successors, so long ones would fill their records: the signals of strangers that
+// bear one are parked, and the partition goes on.
+func TestLongRequestIDs(t *testing.T) { // S1-21, P-4
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", renewing)
+		f.start(startO)
+		const n = 40
+		for i := range n {
+			m := nats.NewMsg("drover.default.signal.o.s")
+			m.Header.Set(schemas.RequestIDHeader, strings.Repeat(string(rune('A'+i)), 60_000))
+			if _, err := f.js.PublishMsg(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		if got := f.counts(); got["invalid"] != n {
+			t.Fatalf("dead letters: got %v, want %d that are invalid", got, n)
+		}
+		longest := strings.Repeat("q", schemas.MaxIDLen)
+		for _, verb := range []string{"signal", "cancel", "start"} {
+			for id, refused := range map[string]bool{longest + "q": true, longest: false} {
+				a := f.api(verb, fmt.Sprintf(`{"workflowId":"o","name":"s","type":"order","idConflictPolicy":"USE_EXISTING","requestId":%q}`, id))
+				e, _ := a["error"].(map[string]any)
+				if refused != (e["code"] == "invalid_argument" && e["field"] == "requestId") || !refused && e != nil {
+					t.Fatalf("%s with an id of %d bytes: got %v", verb, len(id), a)
+				}
+			}
+			time.Sleep(time.Second)
+		}
+		f.publish("drover.default.signal.o.end", "1")
+		time.Sleep(time.Second)
+		if got := f.types("o"); !slices.Contains(got, "WorkflowSuccess") {
+			t.Fatalf("got %v, want the end", got)
+		}
+	})
+}
