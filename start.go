@@ -40,7 +40,7 @@ type StartOptions struct {
 	ActivityDefaults *schemas.ActivityDefaults
 	// ChildPolicy says what becomes of children when this run is ended by force. Defaults to the service's choice.
 	ChildPolicy schemas.ChildPolicy
-	// Tags and Attributes are shown in lists: at most five tags, and 32 KiB with the TypeVersion, as JSON.
+	// Tags and Attributes are shown in lists: at most five tags, and 32 KiB of attributes.
 	Tags       []string
 	Attributes map[string]string
 	// ReusePolicy says whether the id of a run that has closed may be used again: [schemas.ReuseAllow],

@@ -226,11 +226,14 @@ func validateStart(q *schemas.StartRequest) *schemas.Error {
 	if err := q.ValidateLimits(); err != nil {
 		return err
 	}
-	if len(q.TagList) > schemas.MaxTags {
-		return schemas.Errorf(schemas.CodeInvalid, "tagList: %d tags; want at most %d", len(q.TagList), schemas.MaxTags).InField("tagList")
-	}
-	if err := validateListed(q); err != nil {
+	if err := schemas.ValidateTags(q.TagList); err != nil {
 		return err
+	}
+	if n := schemas.AttributesSize(q.Attributes); n > schemas.MaxAttributes {
+		return schemas.Errorf(schemas.CodeInvalid, "attributes: %d bytes; want at most %d", n, schemas.MaxAttributes).InField("attributes").WithHint("pass it in the input")
+	}
+	if n := len(q.TypeVersion); n > schemas.MaxIDLen {
+		return schemas.Errorf(schemas.CodeInvalid, "typeVersion: %d bytes; want at most %d", n, schemas.MaxIDLen).InField("typeVersion")
 	}
 	if err := q.ChildPolicy.Validate("childPolicy"); err != nil {
 		return bad("childPolicy", err)

@@ -40,13 +40,12 @@ func describe(h post.Header, s *execution.State, events []schemas.Event) {
 	keeping := s.Keeping()
 	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" || s.Start.ParentWorkflowExecution != nil ||
 		s.Start.Replays != nil || keeping != nil || s.Start.FirstExecutionRun != "" {
-		info := moreInfo{
+		all := moreInfo{
 			s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution, s.Start.Replays, keeping, s.Start.FirstExecutionRun,
 		}
-		more, err := json.Marshal(info)
-		if len(more) > mostMore { // a record that is refused stops its partition: lists do without
-			info.Version, info.Tags, info.Attributes = "", nil, nil
-			more, err = json.Marshal(info)
+		more, err := json.Marshal(all)
+		if len(more) > maxMore {
+			more, err = json.Marshal(all.least())
 		}
 		if err == nil {
 			h[headerMore] = []string{string(more)}
@@ -54,17 +53,16 @@ func describe(h post.Header, s *execution.State, events []schemas.Event) {
 	}
 }
 
-// mostMore is what lists may show of a run besides its line, bytes of JSON: JetStream stores no headers above 64 KiB.
-const mostMore = 32 << 10
+// maxMore leaves room below the 64 KiB that the headers of a stored message may take.
+const maxMore = 60 << 10
 
-// validateListed refuses a start that lists could not show.
-func validateListed(q *schemas.StartRequest) *schemas.Error {
-	more, err := json.Marshal(moreInfo{Version: q.TypeVersion, Tags: q.TagList, Attributes: q.Attributes})
-	if err != nil || len(more) <= mostMore {
-		return nil
+// least is what must be known of a run: a record that cannot be stored would hold up its partition.
+func (i moreInfo) least() moreInfo {
+	i.Version, i.Tags, i.Attributes = "", nil, nil
+	if i.Replays != nil {
+		i.Replays = &schemas.ReplayOf{Run: i.Replays.Run}
 	}
-	return schemas.Errorf(schemas.CodeTooLarge, "typeVersion, tagList and attributes take %d bytes; at most %d are shown in lists", len(more), mostMore).
-		InField("attributes").WithHint("keep what is large in the input")
+	return i
 }
 
 type moreInfo struct {

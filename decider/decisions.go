@@ -66,7 +66,7 @@ func Marker(name string, details any) schemas.Decision {
 }
 
 // SetAttributes changes what the run shows in lists. Names that are not given stay as they are; an empty value removes its
-// name. It wakes nobody. A run with more than 32 KiB of them, as JSON, is shown in lists without.
+// name. It wakes nobody. A run has 32 KiB of names and values at most; a reply that sets more is refused.
 func SetAttributes(attributes map[string]string) schemas.Decision {
 	return schemas.Decide(&schemas.SetAttributes{Attributes: attributes})
 }

@@ -66,3 +66,27 @@ func (d *ActivityDefaults) validateLimits(prefix string) *Error {
 func (r *RetryPolicy) validateLimits(prefix string) *Error {
 	return validateLimits(prefix, namedLimit{"initialInterval", r.InitialInterval}, namedLimit{"maximumInterval", r.MaximumInterval})
 }
+
+// MaxAttributes bounds the names and values of a run's attributes together, in bytes: they stand in the headers of its records.
+const MaxAttributes = 32 << 10
+
+// AttributesSize is what [MaxAttributes] bounds.
+func AttributesSize(attributes map[string]string) (n int) {
+	for name, value := range attributes {
+		n += len(name) + len(value)
+	}
+	return n
+}
+
+// ValidateTags checks how many tags there are, and how long they are.
+func ValidateTags(tags []string) *Error {
+	if len(tags) > MaxTags {
+		return Errorf(CodeInvalid, "tagList: %d tags; want at most %d", len(tags), MaxTags).InField("tagList")
+	}
+	for _, tag := range tags {
+		if len(tag) > MaxIDLen {
+			return Errorf(CodeInvalid, "tagList: a tag of %d bytes; want at most %d", len(tag), MaxIDLen).InField("tagList")
+		}
+	}
+	return nil
+}

@@ -56,11 +56,14 @@ func validateChild(a *schemas.StartChild) error {
 	if err := a.ValidateLimits(); err != nil {
 		return err
 	}
-	return validateRun(a.ActivityDefaults, a.ChildPolicy, a.TagList)
+	return validateRun(a.ActivityDefaults, a.ChildPolicy, a.TagList, a.WorkflowTypeVersion)
 }
 
 // validateRun judges what a child and a continuation say of the run that they begin.
-func validateRun(d *schemas.ActivityDefaults, policy schemas.ChildPolicy, tags []string) error {
+func validateRun(d *schemas.ActivityDefaults, policy schemas.ChildPolicy, tags []string, version string) error {
+	if len(version) > schemas.MaxIDLen {
+		return fmt.Errorf("workflowTypeVersion: %d bytes; want at most %d", len(version), schemas.MaxIDLen)
+	}
 	if d != nil && d.List != "" {
 		if err := schemas.ValidateName("activityDefaults.list", d.List); err != nil {
 			return err
@@ -69,8 +72,8 @@ func validateRun(d *schemas.ActivityDefaults, policy schemas.ChildPolicy, tags [
 	if err := policy.Validate("childPolicy"); err != nil {
 		return err
 	}
-	if len(tags) > schemas.MaxTags {
-		return fmt.Errorf("tagList: %d tags; want at most %d", len(tags), schemas.MaxTags)
+	if err := schemas.ValidateTags(tags); err != nil {
+		return err
 	}
 	return nil
 }
@@ -145,7 +148,7 @@ func (st *step) continueAsNew(d schemas.Decision, a *schemas.ContinueAsNew, comp
 	if err := a.ValidateLimits(); err != nil {
 		return st.refuseClose(d, schemas.CauseInvalidAttributes, err.Error(), completed)
 	}
-	if err := validateRun(a.ActivityDefaults, a.ChildPolicy, a.TagList); err != nil {
+	if err := validateRun(a.ActivityDefaults, a.ChildPolicy, a.TagList, a.WorkflowTypeVersion); err != nil {
 		return st.refuseClose(d, schemas.CauseInvalidAttributes, err.Error(), completed)
 	}
 	ev := &schemas.WorkflowContinuedAsNew{

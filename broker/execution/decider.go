@@ -78,6 +78,9 @@ func (st *step) reply(m Reply) {
 	if err == nil {
 		err = st.validateRetention(m.Reply.Decisions)
 	}
+	if err == nil {
+		err = st.validateAttributes(m.Reply.Decisions)
+	}
 	if err != nil {
 		st.refuse(Refuse{Cause: schemas.CauseInvalidDecision, Reason: err.Error(), Identity: m.Reply.Identity})
 		return
@@ -121,6 +124,26 @@ func (st *step) again(reason, details string) {
 		return
 	}
 	st.wake()
+}
+
+// validateAttributes bounds what the run shows in lists: it stands in the headers of its records, and in the first record of the
+// run that continues it.
+func (s *State) validateAttributes(decisions []schemas.Decision) error {
+	var next *State
+	for i, d := range decisions {
+		a, ok := d.Attributes.(*schemas.SetAttributes)
+		if !ok {
+			continue
+		}
+		if next == nil {
+			next = &State{Attributes: s.Attributes}
+		}
+		next.setAttributes(a.Attributes)
+		if n := schemas.AttributesSize(next.Attributes); n > schemas.MaxAttributes && n > schemas.AttributesSize(s.Attributes) {
+			return fmt.Errorf("decision %d: SetAttributes: the run would have %d bytes of attributes; want at most %d", i+1, n, schemas.MaxAttributes)
+		}
+	}
+	return nil
 }
 
 // validate finds what makes a reply unusable as a whole. Positions are counted from 1, as SWF does.
