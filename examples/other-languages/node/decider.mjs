@@ -37,8 +37,8 @@ function decide(state, events) {
 // window is what is new to the decider. A large one is continued in the history.
 async function window(task) {
   const events = [...task.events];
-  while (task.more && events.at(-1).id < task.startedId) {
-    const question = { workflowId: task.workflowId, run: task.run, after: events.at(-1).id };
+  for (let last; task.more && (last = events.at(-1)?.id ?? task.previousStartedId) < task.startedId;) {
+    const question = { workflowId: task.workflowId, run: task.run, after: last };
     const page = (await nc.request(`drover.${ns}.api.history`, JSON.stringify(question), { timeout: 5000 })).json();
     if (page.error) throw new Error(page.error.message);
     events.push(...page.events.filter((e) => e.id <= task.startedId));

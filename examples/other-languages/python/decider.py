@@ -50,9 +50,9 @@ def step(state):
 
 def window(nats, task):
     """What is new to the decider. A large window is continued in the history."""
-    events = task["events"]
-    while task.get("more") and events[-1]["id"] < task["startedId"]:
-        question = {"workflowId": task["workflowId"], "run": task["run"], "after": events[-1]["id"]}
+    events, last = task["events"], task["previousStartedId"]
+    while task.get("more") and (last := events[-1]["id"] if events else last) < task["startedId"]:
+        question = {"workflowId": task["workflowId"], "run": task["run"], "after": last}
         page = nats.ask(f"drover.{NAMESPACE}.api.history", question)
         if "error" in page:
             raise RuntimeError(f"the history cannot be read: {page['error']}")
