@@ -123,7 +123,7 @@ func testPair(t *testing.T, decides, works language) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	t.Cleanup(client.Close) // behind the deciders that use it
 	start := func(id string, items ...string) *drover.Run {
 		t.Helper()
 		run, err := client.Start(ctx, "order", order{items}, &drover.StartOptions{ID: id})
