@@ -79,7 +79,11 @@ func (p *partition) happen(r *run, e *envelope) {
 		r.positions[e.log] = e.pos
 	}
 	g := group{events: events, size: len(e.body) + 256*len(events)}
-	_, g.rung = e.msg.(execution.Ring)
+	if _, g.rung = e.msg.(execution.Ring); g.rung { // what it says comes from memory
+		for _, event := range events {
+			g.size += sizeOf(event)
+		}
+	}
 	for _, f := range effects {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})
 	}

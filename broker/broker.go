@@ -133,6 +133,9 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 	if b.recordLimit = int(b.conn.MaxPayload()) - envelopeRoom; b.recordLimit < envelopeRoom {
 		return closeAll, fmt.Errorf("the server's max_payload is %d bytes; want at least %d", b.conn.MaxPayload(), 2*envelopeRoom)
 	}
+	limited := *b.config()
+	limited.Details = min(limited.Details, b.recordLimit/2)
+	b.current.Store(&limited)
 	if b.starts, err = b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
 		return closeAll, err
 	}

@@ -36,6 +36,9 @@ type Config struct {
 	// MaxEvents bounds a history. From there on decisions that would lengthen it are refused; a tenth further, and at
 	// least 100 events, the run is terminated. Defaults to 50,000.
 	MaxEvents int64
+	// Details bounds what the events of one step repeat of what heartbeats have said, in bytes: they stand in one
+	// record. The first of them counts in any case. Defaults to 512 KiB.
+	Details int
 	// ChildPolicy is that of runs whose start names none. Defaults to TERMINATE.
 	ChildPolicy schemas.ChildPolicy
 	// Retention is what the word system means in a retention, and parent in that of a run without one. Defaults to
@@ -62,6 +65,7 @@ func (c Config) Defaults() Config {
 	def(&c.OpenStates, 100)
 	def(&c.ChildDepth, 50)
 	def(&c.MaxEvents, 50_000)
+	def(&c.Details, 512<<10)
 	def(&c.ChildPolicy, schemas.ChildTerminate)
 	return c
 }

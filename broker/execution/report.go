@@ -114,6 +114,7 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 		}
 		st.emit(&schemas.ActivityCanceled{ScheduledEventID: act.ScheduledID, StartedEventID: started, LatestCancelRequestedEventID: act.CancelRequested, Details: r.Details})
 	case schemas.ReportFailed:
+		st.said += len(r.Details)
 		if st.retry(act, r.Reason, r.Details) {
 			return
 		}
@@ -259,7 +260,7 @@ func (st *step) retry(act *Activity, reason string, details schemas.Payload) boo
 	}
 	st.emit(&schemas.ActivityRetryScheduled{
 		ScheduledEventID: act.ScheduledID, StartedEventID: act.Started, Attempt: act.Attempt, Cause: reason, Details: details,
-		HeartbeatDetails: act.BeatDetails, NextTime: next,
+		HeartbeatDetails: st.room(act.BeatDetails), NextTime: next,
 	})
 	return true
 }

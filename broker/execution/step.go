@@ -76,6 +76,17 @@ type step struct {
 	now     schemas.Timestamp
 	events  []schemas.Event
 	effects []Effect
+	said    int // bytes of details that the events have
+}
+
+// room returns details, or nil if the record has none for them beside those of whatever else ends in this step. Those of one heartbeat
+// always fit alone: they have come in a message.
+func (st *step) room(details schemas.Payload) schemas.Payload {
+	if st.said > 0 && st.said+len(details) > st.c.Details {
+		return nil
+	}
+	st.said += len(details)
+	return details
 }
 
 // emit appends an event and applies it, so that everything after it decides on the new state.
