@@ -29,13 +29,13 @@ func TestListOfBusyRuns(t *testing.T) {
 				if err := f.nc.Publish(ns.Signal(fmt.Sprintf("w%d", i%runs), "go"), nil); err != nil {
 					t.Error(err)
 				}
-				if i%10 == 0 {
+				if i%3 == 0 {
 					time.Sleep(time.Millisecond)
 				}
 			}
 		}()
 		short, twice, worst := 0, 0, runs
-		const lists = 100
+		const lists = 12
 		for range lists {
 			var a schemas.ListResponse
 			f.apiInto(&a, "list", `{"status":"open","limit":1000}`)
