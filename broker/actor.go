@@ -79,10 +79,8 @@ func (p *partition) happen(r *run, e *envelope) {
 		r.positions[e.log] = e.pos
 	}
 	g := group{events: events, size: len(e.body) + 256*len(events)}
-	if _, g.rung = e.msg.(execution.Ring); g.rung { // what it says comes from memory
-		for _, event := range events {
-			g.size += sizeOf(event)
-		}
+	if _, g.rung = e.msg.(execution.Ring); g.rung { // what they say comes from memory, and not from a message
+		g.size = sizeOfAll(events)
 	}
 	for _, f := range effects {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})

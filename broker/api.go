@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +132,7 @@ func passOn(verb string) func(*Broker, micro.Request) {
 			b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("childPolicy"))
 			return
 		}
-		if err := validateRequestID("requestId", q.RequestID); err != nil {
+		if err := schemas.ValidateLength("requestId", q.RequestID); err != nil {
 			b.refuse(r, err)
 			return
 		}
@@ -232,24 +233,13 @@ func validateStart(q *schemas.StartRequest) *schemas.Error {
 	if n := schemas.AttributesSize(q.Attributes); n > schemas.MaxAttributes {
 		return schemas.Errorf(schemas.CodeInvalid, "attributes: %d bytes; want at most %d", n, schemas.MaxAttributes).InField("attributes").WithHint("pass it in the input")
 	}
-	if n := len(q.TypeVersion); n > schemas.MaxIDLen {
-		return schemas.Errorf(schemas.CodeInvalid, "typeVersion: %d bytes; want at most %d", n, schemas.MaxIDLen).InField("typeVersion")
-	}
 	if err := q.ChildPolicy.Validate("childPolicy"); err != nil {
 		return bad("childPolicy", err)
 	}
-	if err := validateRequestID("requestId", q.RequestID); err != nil {
+	if err := cmp.Or(schemas.ValidateLength("typeVersion", q.TypeVersion), schemas.ValidateLength("requestId", q.RequestID)); err != nil {
 		return err
 	}
 	return validatePolicies(q)
-}
-
-// validateRequestID bounds what runs remember; see [execution.State].
-func validateRequestID(field, id string) *schemas.Error {
-	if len(id) > schemas.MaxIDLen {
-		return schemas.Errorf(schemas.CodeInvalid, "%s: %d bytes; want at most %d", field, len(id), schemas.MaxIDLen).InField(field).WithHint("use a hash of it")
-	}
-	return nil
 }
 
 // validatePolicies judges what a start says about runs of its id that exist.
@@ -277,7 +267,7 @@ func validatePolicies(q *schemas.StartRequest) *schemas.Error {
 	if err := schemas.ValidateID("signal.name", q.Signal.Name); err != nil {
 		return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("signal.name")
 	}
-	if err := validateRequestID("signal.requestId", q.Signal.RequestID); err != nil {
+	if err := schemas.ValidateLength("signal.requestId", q.Signal.RequestID); err != nil {
 		return err
 	}
 	if q.IDConflictPolicy == schemas.ConflictFail {

@@ -117,12 +117,9 @@ func (r *run) listOf() int {
 
 // soon tells whether a decision is worth waiting for.
 func (p *partition) soon(r *run) bool {
-	size := len(r.state.Context)
+	size := len(r.state.Context) + sizeOfAll(r.window)
 	for i := range r.pending {
 		size += r.pending[i].size
-	}
-	for _, e := range r.window {
-		size += sizeOf(e)
 	}
 	if size > min(holdSize, p.b.recordLimit/4) {
 		return false

@@ -73,6 +73,14 @@ func sizeOf(e schemas.Event) int {
 	return frame + exchangeSize(e)
 }
 
+// sizeOfAll is [sizeOf] of several.
+func sizeOfAll(events []schemas.Event) (size int) {
+	for _, e := range events {
+		size += sizeOf(e)
+	}
+	return size
+}
+
 // exchangeSize is what an event about another workflow carries.
 func exchangeSize(e schemas.Event) int {
 	switch a := e.Attributes.(type) {

@@ -8,8 +8,8 @@ import (
 )
 
 // untilRefused returns a context that ends with the [*post.RefusedError] when the server does not let this user listen to
-// one of the worker's subjects, and with [post.ErrClosed] when the connection is closed. It is called before they are subscribed to: the server says so later, of no call in
-// particular. A worker that heard only some of its tasks would look healthy, and its runs would wait for ever.
+// one of the worker's subjects, and with [post.ErrClosed] when the connection is closed. It is called before they are
+// subscribed to: the server says so later, of no call in particular. A worker that heard only some of its tasks would look healthy, and its runs would wait for ever.
 func (s *shift) untilRefused(ctx context.Context, deciders map[string]Decider) (_ context.Context, end context.CancelCauseFunc) {
 	mine := make(map[string]string, 3*len(deciders))
 	for typ := range deciders {

@@ -70,8 +70,7 @@ func (w *Worker) Types() []string { return slices.Sorted(maps.Keys(w.deciders)) 
 // Options.DrainTimeout, cancels the others with [ErrStopped], tells the broker so, and returns. It returns nil if
 // every task that it had taken was answered in time, else an error that wraps [ErrDrainTimeout]. If the NATS server does
 // not let it listen to one of its subjects it stops by itself in the same way, with a [post.RefusedError], and with [post.ErrClosed]
-// if its connection is closed. Other errors
-// mean that it never began: [ErrInvalidOptions], [ErrNoDeciders], [ErrRunning], or what the connection says.
+// if its connection is closed. Other errors mean that it never began: [ErrInvalidOptions], [ErrNoDeciders], [ErrRunning], or what the connection says.
 //
 // After every reconnect the worker announces itself again, so that runs that found nobody are asked at once.
 func (w *Worker) Run(ctx context.Context) error {

@@ -84,9 +84,18 @@ func ValidateTags(tags []string) *Error {
 		return Errorf(CodeInvalid, "tagList: %d tags; want at most %d", len(tags), MaxTags).InField("tagList")
 	}
 	for _, tag := range tags {
-		if len(tag) > MaxIDLen {
-			return Errorf(CodeInvalid, "tagList: a tag of %d bytes; want at most %d", len(tag), MaxIDLen).InField("tagList")
+		if err := ValidateLength("tagList", tag); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// ValidateLength refuses a word that is longer than an id may be. It may be empty. Words are remembered by runs, or stand in the headers of their
+// records: larger ones would not fit there.
+func ValidateLength(field, word string) *Error {
+	if len(word) > MaxIDLen {
+		return Errorf(CodeInvalid, "%s: %d bytes; want at most %d", field, len(word), MaxIDLen).InField(field)
 	}
 	return nil
 }

@@ -61,10 +61,11 @@ func (h *History) lockAnswer(e schemas.Event, a *schemas.LockAcquired) *exchange
 
 // lockRequested checks that the run does not wait for the lock already.
 func (h *History) lockRequested(e schemas.Event, a *schemas.LockRequested) {
-	_, held := h.held[lockKey(a.Lock, a.Scope)]
-	for id, x := range h.exchanges {
-		if !held && x.kind == e.Type() && x.name == a.Lock && x.scope == a.Scope {
-			h.report(RuleLock, e.ID, "event %d has asked for lock %q, and has no answer", id, a.Lock)
+	if _, held := h.held[lockKey(a.Lock, a.Scope)]; !held {
+		for id, x := range h.exchanges {
+			if x.kind == e.Type() && x.name == a.Lock && x.scope == a.Scope {
+				h.report(RuleLock, e.ID, "event %d has asked for lock %q, and has no answer", id, a.Lock)
+			}
 		}
 	}
 	h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Lock, scope: a.Scope, decided: a.DeciderCompletedEventID, leased: a.Lease.Limited()}

@@ -61,8 +61,8 @@ func validateChild(a *schemas.StartChild) error {
 
 // validateRun judges what a child and a continuation say of the run that they begin.
 func validateRun(d *schemas.ActivityDefaults, policy schemas.ChildPolicy, tags []string, version string) error {
-	if len(version) > schemas.MaxIDLen {
-		return fmt.Errorf("workflowTypeVersion: %d bytes; want at most %d", len(version), schemas.MaxIDLen)
+	if err := schemas.ValidateLength("workflowTypeVersion", version); err != nil {
+		return err
 	}
 	if d != nil && d.List != "" {
 		if err := schemas.ValidateName("activityDefaults.list", d.List); err != nil {

@@ -159,8 +159,8 @@ func StartSignalOf(r *schemas.StartRequest) Signal {
 }
 
 func (st *step) signal(m Signal) {
-	if n := len(m.RequestID); n > schemas.MaxIDLen { // a thousand of them stand in the first record of the next run
-		st.dead(DeadInvalid, "the request id takes %d bytes; want at most %d", n, schemas.MaxIDLen)
+	if err := schemas.ValidateLength("request id", m.RequestID); err != nil { // a thousand of them stand in the first record of the next run
+		st.dead(DeadInvalid, "%s", err)
 		return
 	}
 	e := &schemas.Signal{SignalName: m.Name, Input: m.Input, RequestID: m.RequestID}

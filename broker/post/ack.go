@@ -41,9 +41,6 @@ func (c *Conn) PublishSync(ctx context.Context, subject string, h Header, body [
 // request would wait for its whole time when the connection breaks and takes the acknowledgement with it, or when the server refuses the
 // subject.
 func (c *Conn) publish(ctx context.Context, every time.Duration, m *nats.Msg) (*nats.Msg, error) {
-	ctx, cancel := c.bound(ctx)
-	defer cancel()
-	start := time.Now()
 	answer := make(chan *nats.Msg, 1)
 	reply, forget := c.inbox.expect(func(m *nats.Msg) {
 		select {
@@ -52,9 +49,17 @@ func (c *Conn) publish(ctx context.Context, every time.Duration, m *nats.Msg) (*
 		}
 	})
 	defer forget()
-	defer c.denied.wait()()
 	m.Reply = reply
-	if err := c.refused(m.Subject, reply, start, false); err != nil {
+	return c.exchange(ctx, every, m, answer)
+}
+
+// exchange is publish for a message whose answers somebody puts into a channel of one place.
+func (c *Conn) exchange(ctx context.Context, every time.Duration, m *nats.Msg, answer <-chan *nats.Msg) (*nats.Msg, error) {
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	start := time.Now()
+	defer c.denied.wait()()
+	if err := c.refused(m.Subject, m.Reply, start, false); err != nil {
 		return nil, err
 	}
 	var up, refused <-chan struct{}
@@ -80,13 +85,13 @@ func (c *Conn) publish(ctx context.Context, every time.Duration, m *nats.Msg) (*
 			up, grace = nil, time.After(reconnectGrace)
 		case <-refused:
 			refused = c.denied.next()
-			if err := c.refused(m.Subject, reply, start, true); err != nil {
+			if err := c.refused(m.Subject, m.Reply, start, true); err != nil {
 				return nil, err
 			}
 		case <-grace:
-			return nil, c.unanswered(m.Subject, reply, start, errBroken)
+			return nil, c.unanswered(m.Subject, m.Reply, start, errBroken)
 		case <-ctx.Done():
-			return nil, c.unanswered(m.Subject, reply, start, ctx.Err())
+			return nil, c.unanswered(m.Subject, m.Reply, start, ctx.Err())
 		case <-c.done:
 			return nil, fmt.Errorf("%s: connection: %w", m.Subject, ErrClosed)
 		}

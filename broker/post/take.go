@@ -3,7 +3,6 @@ package post
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -47,8 +46,6 @@ func (c *Conn) Take(ctx context.Context, stream, consumer string) (t Task, ok bo
 	if err := checkName("consumer", consumer); err != nil {
 		return t, false, err
 	}
-	ctx, cancel := c.bound(ctx)
-	defer cancel()
 	// A subscription of its own: the message comes with its own subject, by which a shared inbox could not tell it.
 	answers := make(chan *nats.Msg, 1)
 	inbox := c.nc.NewInbox()
@@ -62,33 +59,20 @@ func (c *Conn) Take(ctx context.Context, stream, consumer string) (t Task, ok bo
 		return t, false, fmt.Errorf("take from %s: %w", stream, fromNATS(err))
 	}
 	defer func() { _ = sub.Unsubscribe() }() // it fails only when the connection is closed, and with it the subscription
-	defer c.denied.wait()()
-	subject, start, refused := c.api+".CONSUMER.MSG.NEXT."+stream+"."+consumer, time.Now(), c.denied.next()
-	if err := c.PublishReply(subject, inbox, nil, []byte(`{"batch":1,"no_wait":true}`)); err != nil {
+	m, err := c.exchange(ctx, 0, &nats.Msg{
+		Subject: c.api + ".CONSUMER.MSG.NEXT." + stream + "." + consumer, Reply: inbox, Data: []byte(`{"batch":1,"no_wait":true}`),
+	}, answers)
+	if err != nil {
+		return t, false, fmt.Errorf("take %w", err)
+	}
+	if m.Reply == "" {
+		return t, false, nil // no messages, or no such consumer
+	}
+	d, err := parseDelivery(m.Reply)
+	if err != nil {
 		return t, false, err
 	}
-	for {
-		select {
-		case m := <-answers:
-			if m.Reply == "" {
-				return t, false, nil // no messages, or no such consumer
-			}
-			d, err := parseDelivery(m.Reply)
-			if err != nil {
-				return t, false, err
-			}
-			return Task{Msg: c.msg(m), Seq: d.stream, Delivered: d.delivered, Time: d.time}, true, nil
-		case <-refused:
-			refused = c.denied.next()
-			if err := c.refused(subject, inbox, start, true); err != nil {
-				return t, false, fmt.Errorf("take: %w", err)
-			}
-		case <-ctx.Done():
-			return t, false, fmt.Errorf("take from %s: %w: %w", stream, ErrTimeout, context.Cause(ctx))
-		case <-c.done:
-			return t, false, fmt.Errorf("take from %s: %w", stream, ErrClosed)
-		}
-	}
+	return Task{Msg: c.msg(m), Seq: d.stream, Delivered: d.delivered, Time: d.time}, true, nil
 }
 
 type streamNames struct {

@@ -65,11 +65,15 @@ servers. --account NAME prints that account and what NAME, the account of the se
 			if err := refuseEmpty(cmd, "list", "identity", "type", "workflow", "signal", "inbox", "domain", "account"); err != nil {
 				return err
 			}
-			if (nsc || a.json) && cmd.Flags().Changed("password") {
-				return usage(cmd, fmt.Errorf("--password is given, which goes with a configuration, not with --nsc or --json"))
+			if nsc || a.json {
+				if err := refuseFlags(cmd, []string{"password"}, "which goes with a configuration, not with --nsc or --json"); err != nil {
+					return err
+				}
 			}
-			if cmd.Flags().Changed("partitions") && o.Role != permissions.Timer {
-				return usage(cmd, fmt.Errorf("--partitions is given, which is for the role timer: leave it out"))
+			if o.Role != permissions.Timer {
+				if err := refuseFlags(cmd, []string{"partitions"}, "which is for the role timer: leave it out"); err != nil {
+					return err
+				}
 			}
 			if nsc && a.json || servers != "" && (nsc || a.json) {
 				return usage(cmd, fmt.Errorf("--nsc, --account and --json exclude each other: use one of them"))

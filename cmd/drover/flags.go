@@ -136,8 +136,15 @@ func refuseEmpty(cmd *cobra.Command, names ...string) error {
 
 // refuseTimeout is for commands that have no end of their own.
 func refuseTimeout(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("timeout") {
-		return usage(cmd, fmt.Errorf("--timeout is given, but %s goes on until it is stopped: leave it out", cmd.Name()))
+	return refuseFlags(cmd, []string{"timeout"}, fmt.Sprintf("but %s goes on until it is stopped: leave it out", cmd.Name()))
+}
+
+// refuseFlags refuses flags that say nothing here, and says why.
+func refuseFlags(cmd *cobra.Command, names []string, why string) error {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return usage(cmd, fmt.Errorf("--%s is given, %s", name, why))
+		}
 	}
 	return nil
 }

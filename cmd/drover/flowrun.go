@@ -69,10 +69,8 @@ func (a *app) flowRun(cmd *cobra.Command, file string, f *flowRunFlags) error {
 	if fs := cmd.Flags(); fs.Changed("nats") || fs.Changed("context") {
 		return usage(cmd, fmt.Errorf("--nats or --context is given, but flow run has a server of its own: deploy the flow and start it there"))
 	}
-	for _, name := range onlyExternal {
-		if cmd.Flags().Changed(name) {
-			return usage(cmd, fmt.Errorf("--%s is given, but flow run has a server of its own: leave it out", name))
-		}
+	if err := refuseFlags(cmd, onlyExternal, "but flow run has a server of its own: leave it out"); err != nil {
+		return err
 	}
 	if err := refuseEmpty(cmd, "id", "list"); err != nil {
 		return err

@@ -108,10 +108,8 @@ func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error)
 	if external {
 		with, without = onlyEmbedded, "which goes with an embedded server, not with --nats or --context"
 	}
-	for _, name := range with {
-		if fs.Changed(name) {
-			return nil, usage(cmd, fmt.Errorf("--%s is given, %s", name, without))
-		}
+	if err := refuseFlags(cmd, with, without); err != nil {
+		return nil, err
 	}
 	if f.memory && fs.Changed("store") {
 		return nil, usage(cmd, fmt.Errorf("--memory and --store exclude each other: leave out one of them"))

@@ -196,15 +196,15 @@ func (f *typeFlags) policy(cmd *cobra.Command) (schemas.ChildPolicy, error) {
 
 // typeSaid prints what became of a type.
 func (a *app) typeSaid(t *schemas.TypeInfo, done string) error {
-	if a.json && done == "deleted" { // nothing else is known of it
+	switch {
+	case a.json && t.Status == "": // it is deleted, and nothing else is known of it
 		return a.document(struct {
 			Kind    schemas.TypeKind `json:"kind"`
 			Name    string           `json:"name"`
 			Version string           `json:"version,omitempty"`
 			Deleted bool             `json:"deleted"`
 		}{t.Kind, t.Name, t.Version, true})
-	}
-	if a.json {
+	case a.json:
 		t.V = 0
 		return a.document(t)
 	}

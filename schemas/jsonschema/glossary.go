@@ -13,7 +13,7 @@ var glossary = map[string]string{
 	"run":                       "the run id; left out in a request it means the run that is open, or else the latest",
 	"StartRequest.run":          "the run id, if the requester wants to choose it; else one is made",
 	"StartRequest.workflowId":   "the id of the workflow; left out, one is made",
-	"requestId":                 "tells a repeat of the request from a second one",
+	"requestId":                 "tells a repeat of the request from a second one; at most 256 bytes",
 	"identity":                  "who did it: a worker or a person",
 	"type":                      "the type of the workflow",
 	"ActivityTask.type":         "the type of the activity",
@@ -75,9 +75,9 @@ var glossary = map[string]string{
 	"context":                "what the decider keeps from one decision to the next",
 	"executionContext":       "what the decider keeps for its next decision",
 	"latestExecutionContext": "what the decider kept last",
-	"tagList":                "the tags of the run; lists can be filtered by one",
+	"tagList":                "the tags of the run, at most 5 of up to 256 bytes; lists can be filtered by one",
 	"tags":                   "the tags of the run",
-	"attributes":             "what lists show of the run",
+	"attributes":             "what lists show of the run; names and values are at most 32 KiB together",
 
 	// Options.
 	"executionStartToCloseTimeout":            "how long the run may take",
