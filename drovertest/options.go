@@ -12,7 +12,6 @@ import (
 const (
 	defaultNamespace  = "default"
 	defaultPartitions = 1
-	maxPartitions     = 256
 )
 
 // Options of [Run] and [Start]. The zero value, or nil, takes every default.
@@ -43,8 +42,8 @@ func (o Options) validate() error {
 	if err := subject.ValidateNamespace(o.Namespace); err != nil {
 		return fmt.Errorf("Options.Namespace: %w", err)
 	}
-	if o.Partitions < 1 || o.Partitions > maxPartitions {
-		return fmt.Errorf("Options.Partitions is %d: use 1 to %d, or 0 for %d", o.Partitions, maxPartitions, defaultPartitions)
+	if o.Partitions < 1 || o.Partitions > subject.MaxPartitions {
+		return fmt.Errorf("Options.Partitions is %d: use 1 to %d, or 0 for %d", o.Partitions, subject.MaxPartitions, defaultPartitions)
 	}
 	return nil
 }

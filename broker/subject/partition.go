@@ -1,5 +1,8 @@
 package subject
 
+// MaxPartitions is how many partitions a namespace may have: each costs three streams.
+const MaxPartitions = 256
+
 const (
 	fnvOffset = 2166136261
 	fnvPrime  = 16777619

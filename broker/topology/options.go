@@ -19,7 +19,6 @@ import (
 const (
 	defaultNamespace  = "default"
 	defaultPartitions = 4
-	maxPartitions     = 256
 	// Below this a stream cannot hold one message of the usual largest size beside others.
 	minMaxBytes     = 16 << 20
 	defaultAckWait  = 10 * time.Second
@@ -80,8 +79,8 @@ func (o Options) validate() error {
 	if err := subject.ValidateNamespace(o.Namespace); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidOptions, err)
 	}
-	if o.Partitions < 0 || o.Partitions > maxPartitions {
-		return fmt.Errorf("%w: Partitions is %d: use 1 to %d, or 0 for what the namespace has", ErrInvalidOptions, o.Partitions, maxPartitions)
+	if o.Partitions < 0 || o.Partitions > subject.MaxPartitions {
+		return fmt.Errorf("%w: Partitions is %d: use 1 to %d, or 0 for what the namespace has", ErrInvalidOptions, o.Partitions, subject.MaxPartitions)
 	}
 	if len(o.Description) > maxDescription || !utf8.ValidString(o.Description) || strings.ContainsFunc(o.Description, unicode.IsControl) {
 		return fmt.Errorf("%w: Description has %d bytes: use at most %d of text without control characters", ErrInvalidOptions, len(o.Description), maxDescription)

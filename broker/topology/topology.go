@@ -228,10 +228,10 @@ func readAny(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, 
 		return nil, &ConflictError{Stream: have.Name, Field: "metadata " + metaNamespace, Have: quoted(got), Want: quoted(string(name)), Hint: restore}
 	}
 	p, err := strconv.Atoi(have.Metadata[metaPartitions])
-	if err != nil || p < 1 || p > maxPartitions {
+	if err != nil || p < 1 || p > subject.MaxPartitions {
 		return nil, &ConflictError{
 			Stream: have.Name, Field: "metadata " + metaPartitions, Have: quoted(have.Metadata[metaPartitions]),
-			Want: fmt.Sprintf("1 to %d", maxPartitions), Hint: restore,
+			Want: fmt.Sprintf("1 to %d", subject.MaxPartitions), Hint: restore,
 		}
 	}
 	return &Namespace{

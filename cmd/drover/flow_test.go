@@ -161,6 +161,13 @@ func TestFlowDeploy(t *testing.T) {
 	}
 	r := s.drover("", "flow", "deploy", "greet.yaml", "wrong.yaml")
 	r.want(t, exitFailed, wrongShown, "1 of 2 files are wrong, so nothing was deployed")
+	for name, text := range map[string]string{"again.yaml": someFlows["order.yaml"] + "- no-op\n", "greets.yaml": someFlows["greet.yaml"]} {
+		if err := writeFile(name, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.drover("", "flow", "deploy", "greet.yaml", "order.yaml", "again.yaml").want(t, exitFailed, "", "order.yaml and again.yaml both define flow order, so nothing was deployed", "another name")
+	s.drover("", "flow", "deploy", "greet.yaml", "greets.yaml", "--dry-run").want(t, exitFailed, "", "greet.yaml and greets.yaml both define step type greet, so nothing was deployed")
 	r = s.drover("", "flow", "deploy", "greet.yaml", "order.yaml", "--dry-run")
 	if r.code != exitDone || !strings.HasPrefix(r.stdout, "would deploy step type greet: version ") || !strings.Contains(r.stdout, "would deploy flow order: version ") || wrote() != 0 {
 		t.Fatalf("got %+v and %d writes, want a plan only", r, wrote())

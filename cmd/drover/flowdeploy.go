@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -78,6 +79,9 @@ func (a *app) deploy(ctx context.Context, s *store.Store, files []*flowFile, dry
 			return refusedFile(op+" "+f.name, err)
 		}
 	}
+	if err := refuseTwins(op, files, plans); err != nil {
+		return err
+	}
 	for i, f := range files {
 		d := plans[i]
 		if !dryRun {
@@ -88,6 +92,19 @@ func (a *app) deploy(ctx context.Context, s *store.Store, files []*flowFile, dry
 		if err := a.deployed(f.name, d, dryRun); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// refuseTwins refuses two files that define the same: which of them were current would be up to the order of the arguments.
+func refuseTwins(op string, files []*flowFile, plans []*store.Deployed) error {
+	seen := map[string]string{}
+	for i, d := range plans {
+		name := flowName(d.Kind, d.Name)
+		if first, ok := seen[name]; ok {
+			return &flowsError{fmt.Sprintf("%s: %s and %s both define %s, so nothing was deployed", op, first, files[i].name, name), "deploy one of them, or give the other one another name"}
+		}
+		seen[name] = files[i].name
 	}
 	return nil
 }

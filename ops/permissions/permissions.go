@@ -115,8 +115,8 @@ func (o Options) validate() error {
 			return bad("%s belongs to the role %s, not to %s: leave it out", f.name, f.role, o.Role)
 		}
 	}
-	if o.Partitions < 1 || o.Partitions > 1024 {
-		return bad("Partitions is %d: use 1 to 1024, or 0 for %d", o.Partitions, defaultPartitions)
+	if o.Partitions < 1 || o.Partitions > subject.MaxPartitions {
+		return bad("Partitions is %d: use 1 to %d, or 0 for %d", o.Partitions, subject.MaxPartitions, defaultPartitions)
 	}
 	if o.Role == Activity && len(o.Lists) == 0 {
 		return bad("an activity worker needs the lists that it serves: name at least one")

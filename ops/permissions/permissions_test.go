@@ -98,25 +98,25 @@ func TestWhatNobodyElseMay(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for want, o := range map[string]permissions.Options{
-		`no role "king"`:             {Role: "king"},
-		"name at least one":          {Role: permissions.Activity},
-		"belongs to one namespace":   {Role: permissions.Viewer, Namespace: permissions.AllNamespaces},
-		"Lists belongs to the role":  {Role: permissions.Viewer, Lists: []string{"a"}},
-		"Types belongs to the role":  {Role: permissions.Activity, Lists: []string{"a"}, Types: []string{"t"}},
-		"Signal belongs to the role": {Role: permissions.Client, Signal: "s"},
-		`list "a.b"`:                 {Role: permissions.Activity, Lists: []string{"a.b"}},
-		"User":                       {Role: permissions.Viewer, User: "a b"},
-		"Inbox":                      {Role: permissions.Viewer, Inbox: "_INBOX.>"},
-		"no server may answer":       {Role: permissions.Viewer, Inbox: "mine"},
-		"Domain":                     {Role: permissions.Viewer, Domain: "a.b"},
-		`Domain "a,>"`:               {Role: permissions.Viewer, Domain: "a,>"},
-		`Domain "a,b"`:               {Role: permissions.Viewer, Domain: "a,b"}, // a list of nsc would have two subjects
-		`Inbox "_INBOX.a'b"`:         {Role: permissions.Viewer, Inbox: "_INBOX.a'b"},
-		`Inbox "_INBOX.a,drover"`:    {Role: permissions.Viewer, User: "a,drover"},
-		"Partitions is 2000":         {Role: permissions.Timer, Partitions: 2000},
-		"namespace":                  {Role: permissions.Viewer, Namespace: "a b"},
-		"control character":          {Role: permissions.Signaler, Workflow: "a\nb"},
-		"type":                       {Role: permissions.Decider, Types: []string{""}},
+		`no role "king"`:                  {Role: "king"},
+		"name at least one":               {Role: permissions.Activity},
+		"belongs to one namespace":        {Role: permissions.Viewer, Namespace: permissions.AllNamespaces},
+		"Lists belongs to the role":       {Role: permissions.Viewer, Lists: []string{"a"}},
+		"Types belongs to the role":       {Role: permissions.Activity, Lists: []string{"a"}, Types: []string{"t"}},
+		"Signal belongs to the role":      {Role: permissions.Client, Signal: "s"},
+		`list "a.b"`:                      {Role: permissions.Activity, Lists: []string{"a.b"}},
+		"User":                            {Role: permissions.Viewer, User: "a b"},
+		"Inbox":                           {Role: permissions.Viewer, Inbox: "_INBOX.>"},
+		"no server may answer":            {Role: permissions.Viewer, Inbox: "mine"},
+		"Domain":                          {Role: permissions.Viewer, Domain: "a.b"},
+		`Domain "a,>"`:                    {Role: permissions.Viewer, Domain: "a,>"},
+		`Domain "a,b"`:                    {Role: permissions.Viewer, Domain: "a,b"}, // a list of nsc would have two subjects
+		`Inbox "_INBOX.a'b"`:              {Role: permissions.Viewer, Inbox: "_INBOX.a'b"},
+		`Inbox "_INBOX.a,drover"`:         {Role: permissions.Viewer, User: "a,drover"},
+		"Partitions is 257: use 1 to 256": {Role: permissions.Timer, Partitions: 257},
+		"namespace":                       {Role: permissions.Viewer, Namespace: "a b"},
+		"control character":               {Role: permissions.Signaler, Workflow: "a\nb"},
+		"type":                            {Role: permissions.Decider, Types: []string{""}},
 	} {
 		if _, err := permissions.For(o); !errors.Is(err, permissions.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got %v, want %q", o, err, want)
