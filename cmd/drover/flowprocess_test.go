@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/droverhq/drover/schemas"
 )
 
 // spawned is a process of drover that has said that it is ready.
@@ -118,6 +120,37 @@ func TestFlowsByCommands(t *testing.T) {
 	f.run("start", "greet", "--flow", "--type-version", "abcdef").want(t, exitFailed, "", "begin with abcdef")
 	f.wants(`"Hello Bob"`, "start", "greet", "--flow", "--input", `{"who":"Bob"}`, "--wait")
 	f.wants(`"flow \"a.b c\""`, f.odd()...)
+}
+
+// A flow that needs more events than a history may have goes on in runs that follow each other, with its loops and its timeout.
+func TestFlowOutgrowsItsHistory(t *testing.T) {
+	flowFiles(t, nil)
+	f := &farm{t, spawn(t, "server", "--memory", "--port", "-1", "--max-events", "100").URL}
+	f.deploy("many.yaml", `
+name: many
+timeout: 1m
+steps:
+- {id: all, type: foreach, target: 1..40, target_var_name: n, concurrency: 4, steps: [no-op, "return ${n}"]}
+- let rounds = 0
+- {id: again, step: "let rounds = ${rounds} + 1"}
+- sleep 1ms
+- {step: goto again, condition: {target: "${rounds}", less-than: 40}}
+- return ${rounds}, the last of the loop ${workflow.step.all.output[39]}
+`)
+	f.wants(`"40, the last of the loop 40"`, "start", "many", "--id", "m", "--wait")
+	runs := 0
+	for line := range strings.Lines(f.ok("list", "--json")) {
+		var doc schemas.ExecutionInfo
+		if err := json.Unmarshal([]byte(line), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if doc.WorkflowID == "m" && doc.Status == schemas.StatusContinuedAsNew {
+			runs++
+		}
+	}
+	if runs < 3 {
+		t.Errorf("the flow had %d runs before its last one, want some", runs)
+	}
 }
 
 // odd deploys a flow whose name is no subject token, and says how to run it.

@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow/machine"
@@ -22,6 +23,7 @@ type turn struct {
 	p         *machine.Program
 	state     *machine.State
 	decisions []schemas.Decision
+	carried   map[string]schemas.Timestamp // timeouts that the run before has left, until they are armed
 	end       *machine.Action
 	err       error
 }
@@ -66,8 +68,13 @@ func (t *turn) plain(a machine.Action) {
 	case machine.CancelWork:
 		t.add(&schemas.RequestCancelActivity{ActivityID: a.ID})
 	case machine.StartTimer:
+		t.armed(a)
 		t.add(&schemas.ScheduleTimer{TimerID: a.ID, StartToFireTimeout: schemas.Duration(a.Delay)})
 	case machine.CancelTimer:
+		if _, pending := t.carried[a.ID]; pending {
+			delete(t.carried, a.ID)
+			break
+		}
 		t.add(&schemas.CancelTimer{TimerID: a.ID})
 	case machine.StartChild:
 		t.child(a)
@@ -166,7 +173,10 @@ func (t *turn) finish() ([]schemas.Decision, error) {
 		return nil, fmt.Errorf("flow %s: %w", t.task.Type(), err)
 	}
 	t.s.State = state
-	if t.end != nil {
+	maps.DeleteFunc(t.s.Due, func(id string, _ schemas.Timestamp) bool { return t.state.Timers[id] == "" })
+	if t.end == nil {
+		t.rearm()
+	} else {
 		t.close(*t.end, state)
 	}
 	if t.err != nil {

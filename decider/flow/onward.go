@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/droverhq/drover/decider"
@@ -12,12 +13,15 @@ import (
 )
 
 // A run whose history is about to be full continues as new: the next run begins with the state and with what has just come in. That is
-// done when nothing is under way that the next run would not hear of: no activity, child, timer or request on a state key.
+// done when nothing is under way that the next run would not hear of: no activity, child or request on a state key, and no timer but
+// timeouts, which the next run arms again with what is left of them.
 
 // onward is what the next run begins with.
 type onward struct {
 	State  json.RawMessage `json:"state"`
 	Inputs []input         `json:"inputs,omitempty"`
+	// Due is when the timeouts fire that have not.
+	Due map[string]schemas.Timestamp `json:"due,omitempty"`
 }
 
 // input is a machine.Input in JSON.
@@ -55,10 +59,40 @@ func kept(all []machine.Input) []input {
 // still tells whether all that the run has asked for is answered, by the inputs at the latest.
 func (t *turn) still(in []machine.Input) bool {
 	w := t.state.Wait
-	if t.state.Status != machine.Running || w == nil || len(t.s.Open) > 0 || len(t.s.Asked) > 0 || len(t.state.Timers) > 0 {
+	if t.state.Status != machine.Running || w == nil || len(t.s.Open) > 0 || len(t.s.Asked) > 0 {
 		return false
 	}
-	return w.For != machine.StartTimer || slices.ContainsFunc(in, func(one machine.Input) bool { return one.ID == w.ID })
+	for id := range t.state.Timers {
+		if _, known := t.s.Due[id]; !known && !answered(in, id) { // it was armed by a version that did not note it
+			return false
+		}
+	}
+	return w.For != machine.StartTimer || answered(in, w.ID)
+}
+
+func answered(in []machine.Input, id string) bool {
+	return slices.ContainsFunc(in, func(one machine.Input) bool { return one.ID == id })
+}
+
+// rearm arms the timeouts that the run before has left, but for those that its first decision has taken back.
+func (t *turn) rearm() {
+	for _, id := range slices.Sorted(maps.Keys(t.carried)) {
+		if t.state.Timers[id] != "" {
+			left := max(t.carried[id].Time().Sub(now(t.task)), 0)
+			t.add(&schemas.ScheduleTimer{TimerID: id, StartToFireTimeout: schemas.Duration(left)})
+		}
+	}
+}
+
+// armed notes when a timeout fires. Other timers are waited for before a run continues as new.
+func (t *turn) armed(a machine.Action) {
+	if t.state.Timers[a.ID] == "" {
+		return
+	}
+	if t.s.Due == nil {
+		t.s.Due = map[string]schemas.Timestamp{}
+	}
+	t.s.Due[a.ID] = schemas.At(now(t.task).Add(a.Delay))
 }
 
 // onward ends this run in favour of the next. If it is refused, the context has what came in.
@@ -68,7 +102,9 @@ func (t *turn) onward(in []machine.Input) ([]schemas.Decision, error) {
 		return nil, fmt.Errorf("flow %s: %w", t.task.Type(), err)
 	}
 	t.s.State, t.s.Again = state, kept(in)
-	next, err := wrap(origin{Version: t.s.Version, Part: t.s.Part, Continue: &onward{State: state, Inputs: t.s.Again}})
+	due := maps.Clone(t.s.Due)
+	maps.DeleteFunc(due, func(id string, _ schemas.Timestamp) bool { return t.state.Timers[id] == "" || answered(in, id) })
+	next, err := wrap(origin{Version: t.s.Version, Part: t.s.Part, Continue: &onward{State: state, Inputs: t.s.Again, Due: due}})
 	if err != nil {
 		return nil, err
 	}
@@ -88,5 +124,6 @@ func (d *Decider) carryOn(ctx context.Context, t *decider.Task, turn *turn, o *o
 	}
 	state.Task = t.Execution().Run
 	turn.state, turn.s.Version, turn.s.Part, turn.s.Again = state, version, o.Part, o.Continue.Inputs
+	turn.s.Due, turn.carried = o.Continue.Due, maps.Clone(o.Continue.Due)
 	return d.goOn(ctx, t, turn, nil)
 }

@@ -85,12 +85,29 @@ func (tp *tape) decide(happened ...schemas.Attributes) []string {
 	if diff := cmp.Diff(lines(tp.t, decisions), lines(tp.t, again)); diff != "" || string(after) != string(other) {
 		tp.t.Errorf("a task that is answered twice gets two answers:\n%s\n%s\n%s", diff, after, other)
 	}
+	tp.standAlone(decisions)
 	tp.previous, tp.context = started, after
 	tp.add(&schemas.DeciderCompleted{ExecutionContext: after})
 	for _, d := range decisions {
 		tp.write(d)
 	}
 	return lines(tp.t, decisions)
+}
+
+// standAlone refuses what the broker refuses: to ask for something beside the end of the run.
+func (tp *tape) standAlone(decisions []schemas.Decision) {
+	tp.t.Helper()
+	n := len(decisions)
+	if n == 0 || !decisions[n-1].Closes() {
+		return
+	}
+	for _, d := range decisions[:n-1] {
+		switch d.Type() {
+		case schemas.DecideScheduleActivity, schemas.DecideScheduleTimer, schemas.DecideAcquireLock,
+			schemas.DecideGetState, schemas.DecideSetState, schemas.DecideClearState:
+			tp.t.Errorf("%s cannot stand beside %s, which ends the run", d.Type(), decisions[n-1].Type())
+		}
+	}
 }
 
 // write is the event of a decision.
@@ -332,28 +349,92 @@ steps:
 	tp := record(t, text, "")
 	tp.want(tp.decide(), work(1))
 	tp.full = true
-	got := tp.decide(done(tp, `{"x": 1.0}`))
-	if len(got) != 1 || !strings.HasPrefix(got[0], "ContinueAsNew ") {
-		t.Fatalf("got %s, want ContinueAsNew", got)
-	}
+	next := tp.next(tp.decide(done(tp, `{"x": 1.0}`)))
 	play := `ScheduleActivity {"activityId":"3#1","activityType":"play","list":"main","notIdempotent":true}`
-	var next struct{ Input schemas.Payload }
-	if err := json.Unmarshal([]byte(strings.TrimPrefix(got[0], "ContinueAsNew ")), &next); err != nil {
-		t.Fatal(err)
-	}
 
 	// It is refused, because a signal came: the next decision has both, and what the activity brought is not lost.
-	again := tp.decide(&schemas.WorkflowCloseFailed{Decision: schemas.DecideContinueAsNew, Cause: schemas.CauseUnhandledDecision}, &schemas.Signal{SignalName: "s"})
-	if len(again) != 1 || !strings.HasPrefix(again[0], "ContinueAsNew ") {
-		t.Fatalf("got %s, want ContinueAsNew again", again)
-	}
+	tp.next(tp.decide(&schemas.WorkflowCloseFailed{Decision: schemas.DecideContinueAsNew, Cause: schemas.CauseUnhandledDecision}, &schemas.Signal{SignalName: "s"}))
 	tp.full = false
 	tp.want(tp.decide(&schemas.Signal{SignalName: "s"}), `ScheduleTimer {"timerId":"3#1!timeout","startToFireTimeout":3600}`, play)
-	tp.full = true // but a timeout is under way
-	tp.want(tp.decide(done(tp, "5")), `CancelTimer {"timerId":"3#1!timeout"}`, work(2))
-
 	// It is carried out: the next run goes on with what came in.
-	other := record(t, text, string(next.Input))
+	other := record(t, text, next)
 	other.want(other.decide(), `ScheduleTimer {"timerId":"3#1!timeout","startToFireTimeout":3600}`, play)
 	other.want(other.decide(done(other, "5")), `CancelTimer {"timerId":"3#1!timeout"}`, work(2))
+}
+
+// next is the input of the run that follows, if the only decision is to continue as new.
+func (tp *tape) next(got []string) string {
+	tp.t.Helper()
+	var a struct{ Input schemas.Payload }
+	if len(got) != 1 || !strings.HasPrefix(got[0], "ContinueAsNew ") {
+		tp.t.Fatalf("got %s, want ContinueAsNew", got)
+	}
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(got[0], "ContinueAsNew ")), &a); err != nil {
+		tp.t.Fatal(err)
+	}
+	return string(a.Input)
+}
+
+// A loop of which some run is always under way lets them end when the history is full, and goes on with the others in the next run.
+func TestContinuesAsNewWithinLoop(t *testing.T) {
+	const text = `
+steps:
+- {type: foreach, target: "1..5", target_var_name: n, concurrency: 2, steps: ["return ${n}"]}
+- return ${output}
+`
+	tp := record(t, text, "")
+	started := func(got []string, children ...int) {
+		t.Helper()
+		if len(got) != len(children) {
+			t.Fatalf("got %s, want to start %d", got, children)
+		}
+		for i, n := range children {
+			if !strings.HasPrefix(got[i], "StartChild ") || !strings.Contains(got[i], fmt.Sprintf(`"workflowId":"r:0#1/%d"`, n)) {
+				t.Fatalf("got %s, want to start %d", got, children)
+			}
+		}
+	}
+	closed := func(tp *tape, scheduled int64, output int) schemas.Attributes {
+		return &schemas.ChildSuccess{ScheduledEventID: scheduled, Result: schemas.Payload(fmt.Sprintf(`{"$flow":{"output":%d}}`, output))}
+	}
+	started(tp.decide(), 0, 1)
+	second := tp.asked(schemas.EventChildScheduled)
+	started(tp.decide(closed(tp, second-1, 1)), 2)
+	third := tp.asked(schemas.EventChildScheduled)
+	tp.full = true
+	started(tp.decide(closed(tp, second, 2)))
+	other := record(t, text, tp.next(tp.decide(closed(tp, third, 3))))
+	started(other.decide(), 3, 4)
+	last := other.asked(schemas.EventChildScheduled)
+	other.want(other.decide(closed(other, last-1, 4), closed(other, last, 5)), `CompleteWorkflow {"result":[1,2,3,4,5]}`)
+}
+
+// Timeouts that are armed do not keep a run from continuing as new: the next run has what is left of them, even if nothing is.
+func TestContinuesAsNewWithinTimeouts(t *testing.T) {
+	const text = `
+timeout: 2h
+steps:
+- {id: again, step: wait-for-signal go, timeout: 1h}
+- goto again
+`
+	timer := func(id string, seconds int) string {
+		return fmt.Sprintf(`ScheduleTimer {"timerId":%q,"startToFireTimeout":%d}`, id, seconds)
+	}
+	tp := record(t, text, "")
+	tp.want(tp.decide(), timer("run!timeout", 7200), timer("0#1!timeout", 3600))
+	tp.now, tp.full = tp.now.Add(20*time.Minute), true
+	next := tp.next(tp.decide(&schemas.Signal{SignalName: "other"}))
+
+	second := record(t, text, next)
+	second.now = tp.now.Add(time.Minute) // its first decision is as late
+	second.want(second.decide(), timer("0#1!timeout", 2340), timer("run!timeout", 5940))
+	second.now, second.full = second.now.Add(2*time.Hour), true
+	next = second.next(second.decide(&schemas.TimerExpired{TimerID: "0#1!timeout"}))
+
+	// One has fired, which the next run is told, and the other one is over when that begins.
+	third := record(t, text, next)
+	third.now = second.now
+	if got := third.decide(); len(got) != 1 || !strings.Contains(got[0], "the timeout of step 0 has passed") {
+		t.Fatalf("got %s, want the failure of the step, which nobody handles", got)
+	}
 }

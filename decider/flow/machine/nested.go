@@ -164,7 +164,7 @@ func (m *machine) launch(x *act) (result, error) {
 		}
 	}
 	for i, c := range x.inst.Children {
-		if failed > 0 || running >= min(x.inst.Width, openChildren) {
+		if failed > 0 || running >= min(x.inst.Width, openChildren) || m.s.Full && running > 0 {
 			break
 		}
 		if c.Status == recorded && len(m.acts) >= MaxActions { // the others are started in the next decision
