@@ -173,3 +173,50 @@ result 0.steps.0#1 1
 failed 0.steps.1#1 boom it failed
 ----`, "schedule 0.steps.0#2 a", "\ntimer 0#1")
 }
+
+// A timeout that names a state key failed: nobody read the key.
+func TestTimeoutOfStateKey(t *testing.T) {
+	answers(t, `
+flow
+- {step: activity a, timeout: "${state.patience}", condition: {target: "${state.open}", equals: true}}
+----
+
+start
+----
+
+result 0#1?open true
+----
+
+result 0#1?patience "5m"
+----`, "schedule 0#1 a", "timer 0#1!timeout 5m")
+	answers(t, `
+flow
+- {step: activity a, timeout: "${state.patience}", on-error: ['return ${workflow.error.message}']}
+----
+
+start
+----
+
+result 0#1?patience "soon"
+----`, "complete", "timeout", "soon")
+}
+
+// So did that of a flow, whose time begins when the key has been read, behind the lock.
+func TestTimeoutOfFlowByStateKey(t *testing.T) {
+	answers(t, `
+flow
+lock: l
+timeout: ${state.patience}
+steps:
+- activity a
+----
+
+start
+----
+
+granted lock
+----
+
+result #0?patience "5m"
+----`, "schedule 0#1 a", "timer run!timeout 5m")
+}

@@ -235,6 +235,10 @@ func (m *machine) run() {
 	x := m.act(nil, &m.s.Whole)
 	if m.p.timeout != nil {
 		d, err := x.duration(m.p.timeout)
+		if errors.Is(err, errRead) {
+			m.read(x, "")
+			return
+		}
 		if err != nil {
 			m.broke(failureOf(fmt.Errorf("timeout: %w", err)))
 			return

@@ -189,13 +189,25 @@ func (m *machine) begin(st *step) {
 			return
 		}
 	}
+	var limit time.Duration
+	var wrong error
+	if st.timed() {
+		x := m.act(st, inst)
+		if limit, wrong = x.limit(); errors.Is(wrong, errRead) {
+			m.read(x, st.Ref)
+			return
+		}
+	}
 	m.adopt(st, inst)
 	if st.Replay != "" {
 		m.mark(st)
 	}
-	if err := m.arm(st, inst); err != nil {
-		m.throw(failureOf(err))
+	if wrong != nil {
+		m.throw(failureOf(wrong))
 		return
+	}
+	if st.timed() {
+		m.timeout(inst.timeoutID(st), st.Ref, limit)
 	}
 	m.work(st)
 }
@@ -222,18 +234,29 @@ func (m *machine) adopt(st *step, inst *Instance) {
 	m.s.Trace.tell(st.Ref, Began, nil, nil)
 }
 
-// arm starts the timeout of a step, unless it runs already. Of retry it has another meaning; that of nested runs is theirs.
-func (m *machine) arm(st *step, inst *Instance) error {
-	if st.timeout == nil || st.Type == "retry" {
-		return nil
-	}
-	id := inst.id(st.Ref) + "!timeout"
-	if _, runs := m.s.Timers[id]; runs {
-		return nil
-	}
-	d, err := m.act(st, inst).duration(st.timeout)
+// timed tells whether a step has a timeout. Of retry it has another meaning; that of nested runs is theirs.
+func (st *step) timed() bool { return st.timeout != nil && st.Type != "retry" }
+
+// limit is how long a step with a timeout may take.
+func (x *act) limit() (time.Duration, error) {
+	d, err := x.duration(x.st.timeout)
 	if err != nil {
-		return fmt.Errorf("timeout: %w", err)
+		return 0, fmt.Errorf("timeout: %w", err)
+	}
+	return d, nil
+}
+
+func (i *Instance) timeoutID(st *step) string { return i.id(st.Ref) + "!timeout" }
+
+// arm starts the timeout of a step that is gone on with, unless it runs already. What it reads of state keys was read when the step began.
+func (m *machine) arm(st *step, inst *Instance) error {
+	id := inst.timeoutID(st)
+	if _, runs := m.s.Timers[id]; runs || !st.timed() {
+		return nil
+	}
+	d, err := m.act(st, inst).limit()
+	if err != nil {
+		return err
 	}
 	m.timeout(id, st.Ref, d)
 	return nil

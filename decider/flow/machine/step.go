@@ -114,6 +114,8 @@ func (m *machine) wasRead(w *Wait, in Input) {
 		m.advance()
 	case m.s.Status == Closing:
 		m.closeRun()
+	case m.s.Status == Running: // its timeout is all that it reads then
+		m.run()
 	default:
 		m.stage()
 	}
