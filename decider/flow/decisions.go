@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow/machine"
@@ -177,6 +178,7 @@ func (t *turn) finish() ([]schemas.Decision, error) {
 	if t.end == nil {
 		t.rearm()
 	} else {
+		t.decisions = without(t.decisions)
 		t.close(*t.end, state)
 	}
 	if t.err != nil {
@@ -188,6 +190,33 @@ func (t *turn) finish() ([]schemas.Decision, error) {
 	}
 	t.task.SetContext(after)
 	return t.decisions, nil
+}
+
+// without leaves out what a run that ends with these decisions has asked for in them, and what takes that back: it would end with the run,
+// and the service refuses a reply that asks for it and ends the run.
+func without(decisions []schemas.Decision) []schemas.Decision {
+	type key struct {
+		by schemas.DecisionType
+		id string
+	}
+	out := map[key]bool{}
+	return slices.DeleteFunc(decisions, func(d schemas.Decision) bool {
+		switch a := d.Attributes.(type) {
+		case *schemas.ScheduleActivity:
+			out[key{schemas.DecideRequestCancelActivity, a.ActivityID}] = true
+			return true
+		case *schemas.ScheduleTimer:
+			out[key{schemas.DecideCancelTimer, a.TimerID}] = true
+			return true
+		case *schemas.RequestCancelActivity:
+			return out[key{d.Type(), a.ActivityID}]
+		case *schemas.CancelTimer:
+			return out[key{d.Type(), a.TimerID}]
+		case *schemas.AcquireLock, *schemas.GetState, *schemas.SetState, *schemas.ClearState:
+			return true
+		}
+		return false
+	})
 }
 
 // maxLeft is how large a state may be that a part hands to the run around it, which keeps it until the step has ended.

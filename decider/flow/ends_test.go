@@ -24,6 +24,10 @@ func TestRunsEnd(t *testing.T) {
 		"part":    {"parameters: {ok: {required: true}}\nlock: a\nsteps: [{type: workflow, steps: [return secret]}]", map[string]any{"$flow": map[string]any{"part": "0"}}, "required"},
 		"block":   {"steps:\n- {type: subworkflow, timeout: 10m, steps: [{step: activity flaky, idempotent: yes}, wait for signal never], on-error: [{step: retry limit 1, condition: {regex: '.*boom.*'}}, return timed out]}\n", nil, "timed out"},
 		"handler": {"steps:\n- {type: subworkflow, timeout: 10m, steps: [fail message first]}\non-error:\n- {step: wait for signal never, timeout: 1h, on-error: [no-op]}\n- return ${workflow.error.message}\n", nil, "first"},
+		"timeout": {"timeout: 2h\nsteps: [log hi, return done]", nil, "done"},
+		"limited": {"steps: [{step: log hi, timeout: 1h}, {step: return done, timeout: 1h}]", nil, "done"},
+		"within":  {"steps: [{type: workflow, timeout: 1h, steps: [return done]}]", nil, "done"},
+		"locked":  {"lock: b\ntimeout: 2h\nsteps: [fail message done]", nil, "done"},
 		"all":     {"steps:\n- {step: 'foreach n in 1..1010', concurrency: all, steps: [sleep 1m]}\n- return done\n", nil, "done"},
 	}
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {

@@ -198,6 +198,27 @@ steps:
 		`FailWorkflow {"reason":"LOCK_LIMIT_DIFFERS","details":{"message":"the lock \"l\" is not to be had: in use with another limit","type":"LOCK_LIMIT_DIFFERS"}}`)
 }
 
+// A run that ends has asked for nothing in that decision: the service refuses what could not come any more, and the end with it.
+func TestEndTakesBackWhatWasAskedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flow string
+		want []string
+	}{
+		"activity": {"steps: [activity a, activity b]", nil},
+		"timeout":  {"steps: [activity a, {step: sleep 1h, timeout: 1m}]", nil},
+		"state":    {"steps: [activity a, set-state k = 1]", nil},
+		"read":     {"steps: [activity a, 'return ${state.k}']", nil},
+		"armed":    {"steps: [{type: subworkflow, timeout: 1h, steps: [activity a]}, sleep 1h]", []string{`CancelTimer {"timerId":"0#1!timeout"}`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tp := record(t, tc.flow, "")
+			tp.decide()
+			got := tp.decide(&schemas.ActivitySuccess{ScheduledEventID: tp.asked(schemas.EventActivityScheduled)}, &schemas.WorkflowCancelRequested{})
+			tp.want(got, append(tc.want, `CancelWorkflow {"details":{"message":"the run was asked to end","type":"canceled"}}`)...)
+		})
+	}
+}
+
 func TestAnswersOfActivities(t *testing.T) {
 	const text = "steps:\n- {step: activity a, on-error: {step: 'log ${workflow.error.type}: ${workflow.error.message}'}}\n- return ${output}\n"
 	for name, tc := range map[string]struct {
