@@ -85,7 +85,7 @@ func (r *reader) readOthers(e schemas.Event) error {
 		f := machine.NewFailure(string(a.Cause), fmt.Sprintf("the lock %q is not to be had: %s", a.Lock, a.Details))
 		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: "lock", Failure: f})
 	case *schemas.LockBroken:
-		r.in = append(r.in, machine.Input{Kind: machine.Broken, ID: "lock"})
+		r.in = append(r.in, machine.Input{Kind: machine.Broken, ID: "lock", Name: a.Lock})
 	case *schemas.StateRequested:
 		if len(r.s.Asked) > 0 {
 			r.open(e.ID, r.s.Asked[0])

@@ -185,6 +185,27 @@ steps:
 	tp.want(tp.decide(&schemas.WorkflowCloseFailed{Decision: schemas.DecideCompleteWorkflow, Cause: schemas.CauseUnhandledDecision}), `CompleteWorkflow {}`)
 }
 
+// A run may hold other locks than that of its flow, by their state keys. That one of them is taken away is no word about its own, which
+// it keeps until the work that it has begun has ended.
+func TestOtherLockIsTakenAway(t *testing.T) {
+	for lock, want := range map[string][]string{
+		"other": {`RequestCancelActivity {"activityId":"1#1"}`},
+		"l": {
+			`RecordMarker {"markerName":"log","details":{"level":"warn","text":"the lock l was taken away; the run goes on without it"}}`,
+			`RequestCancelActivity {"activityId":"1#1"}`, `CancelWorkflow {"details":{"message":"the run was asked to end","type":"canceled"}}`,
+		},
+	} {
+		t.Run(lock, func(t *testing.T) {
+			tp := record(t, "lock: l\nsteps: [{step: 'set-state lock-other = w', require: {when: absent}}, activity work]", "")
+			tp.want(tp.decide(), `AcquireLock {"lock":"l"}`)
+			tp.decide(&schemas.LockAcquired{Lock: "l", Fence: 1, ScheduledEventID: tp.asked(schemas.EventLockRequested)})
+			tp.decide(&schemas.LockAcquired{Lock: "other", Fence: 2, ScheduledEventID: tp.asked(schemas.EventStateRequested)},
+				&schemas.StateSet{Key: "lock-other", ScheduledEventID: tp.asked(schemas.EventStateRequested)})
+			tp.want(tp.decide(&schemas.LockBroken{Lock: lock, Fence: 1}, &schemas.WorkflowCancelRequested{}), want...)
+		})
+	}
+}
+
 // A lock that is not to be had fails the run before its first step, and is no longer waited for.
 func TestLockThatIsRefused(t *testing.T) {
 	tp := record(t, `

@@ -70,7 +70,7 @@ const (
 	Failed  Kind = "failed"  // one has not
 	Fired   Kind = "fired"   // a timer
 	Granted Kind = "granted" // the lock
-	Broken  Kind = "broken"  // the lock was taken away
+	Broken  Kind = "broken"  // the lock Name was taken away; that of the run if there is none
 	Refused Kind = "refused" // a write's requirement does not hold
 	Signal  Kind = "signal"  // Name and Value
 	Stop    Kind = "stop"    // somebody asks the run to end
@@ -80,7 +80,7 @@ const (
 type Input struct {
 	Kind    Kind
 	ID      string // of the action that is answered
-	Name    string // of a signal
+	Name    string // of a signal, or of a lock
 	Value   any
 	Failure *Failure
 	Reduced map[string]any // of a child in a loop with reducing

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func (m *machine) judge(in Input) {
 	case Stop:
 		m.stop(NewFailure("canceled", "the run was asked to end"))
 	case Broken:
-		if m.s.Locked != "" && m.s.Status == Running {
+		if cmp.Or(in.Name, m.s.Locked) == m.s.Locked && m.s.Locked != "" && m.s.Status == Running {
 			m.do(Action{Do: LogLine, Level: "warn", Text: "the lock " + m.s.Locked + " was taken away; the run goes on without it"})
 			m.s.Locked = ""
 		}
