@@ -74,8 +74,10 @@ func (r *reader) readOthers(e schemas.Event) error {
 	case *schemas.ChildTimedOut:
 		return r.failed(a.ScheduledEventID, machine.NameTimeout, schemas.Text("the child ran out of time"))
 	case *schemas.ChildStartFailed:
-		delete(r.s.Open, a.ScheduledEventID)
-		r.refused(noted(a.Control), a.Cause, a.Details)
+		r.close(a.ScheduledEventID)
+		id := noted(a.Control)
+		delete(r.s.Children, id)
+		r.refused(id, a.Cause, a.Details)
 	case *schemas.SignalExternalFailed:
 		f := machine.NewFailure(string(a.Cause), "workflow "+a.WorkflowID+": "+string(a.Cause)+" "+a.Details)
 		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: noted(a.Control), Name: noted(a.Control), Failure: f})
@@ -131,6 +133,7 @@ func (r *reader) open(event int64, id string) {
 func (r *reader) close(event int64) (string, bool) {
 	id, ok := r.s.Open[event]
 	delete(r.s.Open, event)
+	delete(r.s.Children, id)
 	return id, ok
 }
 
@@ -236,7 +239,6 @@ func (r *reader) childResult(a *schemas.ChildSuccess) error {
 	if open {
 		reduced, _ := o.Reduced.V.(map[string]any)
 		r.in = append(r.in, machine.Input{Kind: machine.Result, ID: id, Value: o.Output.V, Reduced: reduced})
-		delete(r.s.Children, id)
 	}
 	return nil
 }
@@ -252,7 +254,6 @@ func (r *reader) childFailed(a *schemas.ChildFailed) error {
 	}
 	if id, open := r.close(a.ScheduledEventID); open {
 		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: o.Failure, State: o.State})
-		delete(r.s.Children, id)
 	}
 	return nil
 }

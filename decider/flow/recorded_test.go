@@ -310,6 +310,33 @@ func TestAnswersOfChildren(t *testing.T) {
 }
 
 // A part of the flow is told its version, so that it runs what the run around it does.
+// What is kept of a child that has an id of its own is kept until it has ended, however it has: a run may have any number of them, one
+// after the other.
+func TestChildrenThatHaveEndedAreForgotten(t *testing.T) {
+	for name, ends := range map[string]func(id int64) schemas.Attributes{
+		"success":    func(id int64) schemas.Attributes { return &schemas.ChildSuccess{ScheduledEventID: id} },
+		"failed":     func(id int64) schemas.Attributes { return &schemas.ChildFailed{ScheduledEventID: id, Reason: "broke"} },
+		"canceled":   func(id int64) schemas.Attributes { return &schemas.ChildCanceled{ScheduledEventID: id} },
+		"terminated": func(id int64) schemas.Attributes { return &schemas.ChildTerminated{ScheduledEventID: id} },
+		"timed out":  func(id int64) schemas.Attributes { return &schemas.ChildTimedOut{ScheduledEventID: id} },
+		"not started": func(id int64) schemas.Attributes {
+			return &schemas.ChildStartFailed{ScheduledEventID: id, Control: schemas.Payload(`"0#1/0"`), Cause: schemas.CauseWorkflowRunning}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tp := record(t, "steps:\n- {type: child, workflow: ship, run_id: order-1, on-error: no-op}\n- sleep 1h\n", "")
+			tp.want(tp.decide(), `StartChild {"workflowId":"order-1","workflowType":"ship","control":"0#1/0"}`)
+			if s, err := restore(tp.context); err != nil || len(s.Children) != 1 {
+				t.Errorf("while it runs: got the ids %v, %v, want one", s.Children, err)
+			}
+			tp.decide(ends(tp.asked(schemas.EventChildScheduled)))
+			if s, err := restore(tp.context); err != nil || len(s.Children) != 0 {
+				t.Errorf("after its end: got the ids %v, %v, want none", s.Children, err)
+			}
+		})
+	}
+}
+
 func TestPartsOfTheFlow(t *testing.T) {
 	tp := record(t, "steps:\n- {type: workflow, input: {d: '${x}'}, steps: [no-op]}\n- return ${output}\n", `{"x": 5}`)
 	got := tp.decide()
