@@ -137,15 +137,6 @@ func (r *reader) close(event int64) (string, bool) {
 	return id, ok
 }
 
-// value reads a payload, wherever it is kept.
-func (r *reader) value(p schemas.Payload) (any, error) {
-	content, err := r.task.Payload(r.ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return incoming(content)
-}
-
 // result is an answer. One that is no value of a flow is a failure of the step, not of the decision.
 func (r *reader) result(event int64, p schemas.Payload) error {
 	id, ok := r.close(event)
@@ -171,7 +162,11 @@ func (r *reader) failed(event int64, reason string, details schemas.Payload) err
 	if !ok {
 		return nil
 	}
-	v, err := r.value(details)
+	content, err := r.task.Payload(r.ctx, details)
+	if err != nil {
+		return err
+	}
+	v, err := incoming(content)
 	if err != nil {
 		v = nil // the reason says enough
 	}

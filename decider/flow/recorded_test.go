@@ -310,6 +310,25 @@ func TestAnswersOfChildren(t *testing.T) {
 }
 
 // A part of the flow is told its version, so that it runs what the run around it does.
+// Details that cannot be had now are no details without content: the handler that looks for something in them has to find it when the task
+// is asked again.
+func TestDetailsThatCannotBeReadNow(t *testing.T) {
+	tp := record(t, "steps:\n- {step: activity a, on-error: [{step: sleep 1h, condition: {error-field: code, equals: 5}}, log another error]}\n", "")
+	tp.decide()
+	large := schemas.RefPayload(&schemas.PayloadRef{Object: "o", Size: 300000, Digest: strings.Repeat("a", 64)})
+	tp.add(&schemas.ActivityFailed{ScheduledEventID: tp.asked(schemas.EventActivityScheduled), Reason: "broke", Details: large})
+	task, err := decider.NewTask(schemas.DecisionTask{
+		Namespace: "default", WorkflowID: "w", Run: "r", Type: "flow", Attempt: 1, Context: tp.context,
+		PreviousStartedID: tp.previous, StartedID: tp.add(&schemas.DeciderStarted{}), Events: tp.events[tp.previous:],
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if decisions, err := tp.d.Decide(t.Context(), task); !errors.Is(err, decider.ErrPayload) {
+		t.Errorf("got %v and %v, want ErrPayload", lines(t, decisions), err)
+	}
+}
+
 // What is kept of a child that has an id of its own is kept until it has ended, however it has: a run may have any number of them, one
 // after the other.
 func TestChildrenThatHaveEndedAreForgotten(t *testing.T) {
