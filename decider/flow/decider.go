@@ -180,7 +180,7 @@ func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions
 			return nil, err
 		}
 	}
-	if actions == nil && d.full(t) && turn.still(r.in) {
+	if actions == nil && d.full(t) && turn.still(r.in) && !stays(t) {
 		return turn.onward(r.in)
 	}
 	if len(r.in) > 0 || actions == nil {

@@ -95,6 +95,15 @@ func (t *turn) armed(a machine.Action) {
 	t.s.Due[a.ID] = schemas.At(now(t.task).Add(a.Delay))
 }
 
+// stays tells whether the run was just refused to continue, and not because something had come in: asked again at once, the service
+// would refuse it again, without end.
+func stays(t *decider.Task) bool {
+	return slices.ContainsFunc(t.Events(), func(e schemas.Event) bool {
+		a, ok := e.Attributes.(*schemas.WorkflowCloseFailed)
+		return ok && a.Decision == schemas.DecideContinueAsNew && a.Cause != schemas.CauseUnhandledDecision
+	})
+}
+
 // onward ends this run in favour of the next. If it is refused, the context has what came in.
 func (t *turn) onward(in []machine.Input) ([]schemas.Decision, error) {
 	state, err := machine.Encode(t.state)

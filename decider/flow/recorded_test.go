@@ -444,6 +444,15 @@ steps:
 	tp.next(tp.decide(&schemas.WorkflowCloseFailed{Decision: schemas.DecideContinueAsNew, Cause: schemas.CauseUnhandledDecision}, &schemas.Signal{SignalName: "s"}))
 	tp.full = false
 	tp.want(tp.decide(&schemas.Signal{SignalName: "s"}), `ScheduleTimer {"timerId":"3#1!timeout","startToFireTimeout":3600}`, play)
+
+	// It is refused for good, since the type may not be started any more: the run goes on as long as its history has room.
+	refused := record(t, text, "")
+	refused.want(refused.decide(), work(1))
+	refused.full = true
+	refused.next(refused.decide(done(refused, `{"x": 1.0}`)))
+	refused.want(refused.decide(&schemas.WorkflowCloseFailed{Decision: schemas.DecideContinueAsNew, Cause: schemas.CauseWorkflowTypeDeprecated}),
+		`ScheduleTimer {"timerId":"3#1!timeout","startToFireTimeout":3600}`, play)
+
 	// It is carried out: the next run goes on with what came in.
 	other := record(t, text, next)
 	other.want(other.decide(), `ScheduleTimer {"timerId":"3#1!timeout","startToFireTimeout":3600}`, play)
