@@ -206,6 +206,32 @@ func TestOtherLockIsTakenAway(t *testing.T) {
 	}
 }
 
+// An output tells how things are when it is made: a state key that a condition, a lock or an input has read before may have changed.
+func TestOutputsReadStateKeysAnew(t *testing.T) {
+	for name, text := range map[string]string{
+		"of the run, and its condition": "condition: {state: k, equals: 1}\nsteps: [activity a]\noutput: '${state.k}'\n",
+		"of the run, and its lock":      "lock: 'l-${state.k}'\nsteps: [activity a]\noutput: '${state.k}'\n",
+		"of a step, and its condition":  "steps: [{step: activity a, condition: {state: k, equals: 1}, output: '${state.k}'}]\n",
+		"of a step, and its input":      "steps: [{step: 'activity a with n = ${state.k}', output: '${state.k}'}]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			tp := record(t, text, "")
+			tp.want(tp.decide(), `GetState {"key":"k"}`)
+			read := func(v string) *schemas.StateRead {
+				return &schemas.StateRead{Key: "k", Value: schemas.Payload(v), ScheduledEventID: tp.asked(schemas.EventStateRequested)}
+			}
+			if strings.Contains(text, "lock:") {
+				tp.want(tp.decide(read("1")), `AcquireLock {"lock":"l-1"}`)
+				tp.decide(&schemas.LockAcquired{Lock: "l-1", ScheduledEventID: tp.asked(schemas.EventLockRequested)})
+			} else {
+				tp.decide(read("1"))
+			}
+			tp.want(tp.decide(&schemas.ActivitySuccess{ScheduledEventID: tp.asked(schemas.EventActivityScheduled)}), `GetState {"key":"k"}`)
+			tp.want(tp.decide(read("2")), `CompleteWorkflow {"result":2}`)
+		})
+	}
+}
+
 // A lock that is not to be had fails the run before its first step, and is no longer waited for.
 func TestLockThatIsRefused(t *testing.T) {
 	tp := record(t, `

@@ -310,6 +310,7 @@ func (m *machine) finish(st *step, inst *Instance, r result) {
 		inst.Output = Value{V: r.output}
 	}
 	inst.Next, inst.Return, inst.Phase = r.next, r.end, inOutput
+	inst.Reads = nil // what the body has read may have changed since
 	m.conclude(st, inst)
 }
 
@@ -379,7 +380,7 @@ func textOf(v any, err error) (string, error) {
 func (m *machine) returned(v Value) {
 	m.s.Result = v
 	m.s.Stack = m.s.Stack[:1]
-	m.s.Status = Closing
+	m.s.Status, m.s.Whole.Reads = Closing, nil // what was read before the first step may have changed since
 	m.closeRun()
 }
 
