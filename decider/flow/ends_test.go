@@ -27,6 +27,8 @@ func TestRunsEnd(t *testing.T) {
 		"timeout": {"timeout: 2h\nsteps: [log hi, return done]", nil, "done"},
 		"limited": {"steps: [{step: log hi, timeout: 1h}, {step: return done, timeout: 1h}]", nil, "done"},
 		"within":  {"steps: [{type: workflow, timeout: 1h, steps: [return done]}]", nil, "done"},
+		"in time": {"steps: [{type: workflow, timeout: 1m, steps: [sleep 1h]}]\non-error: [{step: return done, condition: {error-cause: {java-instance-of: TimeoutException}}}]", nil, "done"},
+		"each":    {"steps: [{step: foreach n in 1..3, concurrency: all, timeout: 1m, do: sleep 1h}]\non-error: [{step: return done, condition: {error-cause: {glob: '*timeout*'}}}]", nil, "done"},
 		"locked":  {"lock: b\ntimeout: 2h\nsteps: [fail message done]", nil, "done"},
 		"all":     {"steps:\n- {step: 'foreach n in 1..1010', concurrency: all, steps: [sleep 1m]}\n- return done\n", nil, "done"},
 	}

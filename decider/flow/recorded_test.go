@@ -316,8 +316,14 @@ func TestAnswersOfChildren(t *testing.T) {
 		"success": {func(id int64) schemas.Attributes {
 			return &schemas.ChildSuccess{ScheduledEventID: id, Result: schemas.Payload(`5`)}
 		}, `CompleteWorkflow {"result":5}`},
-		"failed":     {func(id int64) schemas.Attributes { return &schemas.ChildFailed{ScheduledEventID: id, Reason: "broke"} }, "broke: broke"},
-		"canceled":   {func(id int64) schemas.Attributes { return &schemas.ChildCanceled{ScheduledEventID: id} }, "canceled: the child"},
+		"failed":   {func(id int64) schemas.Attributes { return &schemas.ChildFailed{ScheduledEventID: id, Reason: "broke"} }, "broke: broke"},
+		"canceled": {func(id int64) schemas.Attributes { return &schemas.ChildCanceled{ScheduledEventID: id} }, "canceled: the child"},
+		"canceled with a word": {func(id int64) schemas.Attributes {
+			return &schemas.ChildCanceled{ScheduledEventID: id, Details: schemas.Payload(`"no need"`)}
+		}, "canceled: no need"},
+		"out of its own time": {func(id int64) schemas.Attributes {
+			return &schemas.ChildCanceled{ScheduledEventID: id, Details: schemas.Payload(`{"message":"the timeout of the workflow has passed","type":"timeout"}`)}
+		}, "timeout: the timeout of the workflow has passed"},
 		"terminated": {func(id int64) schemas.Attributes { return &schemas.ChildTerminated{ScheduledEventID: id} }, "terminated: the child"},
 		"timed out":  {func(id int64) schemas.Attributes { return &schemas.ChildTimedOut{ScheduledEventID: id} }, "timeout: the child"},
 		"refused": {func(id int64) schemas.Attributes {
