@@ -409,6 +409,23 @@ func TestSignalsThatReachNobody(t *testing.T) {
 }
 
 // A store that cannot answer, and a context that is none, are errors: the broker asks again, and nothing is decided.
+// Nobody can send a signal without a name: a step that waits for one would wait for ever, and one that sends it would lose it unseen.
+func TestSignalsWithoutName(t *testing.T) {
+	for _, step := range []string{"wait for signal ${n}", "signal ${n} to someone"} {
+		tp := record(t, "steps: [{step: '"+step+"', on-error: ['return ${workflow.error.message}']}, sleep 1h]", `{"n": ""}`)
+		tp.want(tp.decide(), `CompleteWorkflow {"result":"input signal: the name of the signal is empty"}`)
+	}
+}
+
+// An approval without a signal of its own has that of all, whether none is given or an empty text. The answer may come before the question.
+func TestApprovalsWithoutName(t *testing.T) {
+	for _, signal := range []string{"", ", signal: ''", ", signal: '${n}'"} {
+		tp := record(t, "steps: [sleep 1h, {type: approve, message: it"+signal+"}, return done]", `{"n": ""}`)
+		tp.decide(&schemas.Signal{SignalName: "approve", Input: schemas.Payload("true")})
+		tp.want(tp.decide(&schemas.TimerExpired{TimerID: "0#1"}), `CompleteWorkflow {"result":"done"}`)
+	}
+}
+
 func TestErrorsOfDecide(t *testing.T) {
 	tp := record(t, "steps: [sleep 1s]", "")
 	for name, task := range map[string]schemas.DecisionTask{

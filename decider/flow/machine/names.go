@@ -90,6 +90,15 @@ func (x *act) text(name string) (string, error) {
 	return text, nil
 }
 
+// named evaluates an input that is the name of something outside, which nothing has that is empty.
+func (x *act) named(input, what string) (string, error) {
+	name, err := x.text(input)
+	if err == nil && name == "" {
+		err = fmt.Errorf("input %s: the name of the %s is empty", input, what)
+	}
+	return name, err
+}
+
 func (x *act) duration(e *expr.Expr) (time.Duration, error) {
 	v, err := x.eval(e)
 	if err != nil {

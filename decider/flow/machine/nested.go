@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -199,11 +198,8 @@ func (m *machine) child(x *act, i int, c *Child) (Action, error) {
 	inputs := x.in.Done()
 	if x.st.Type == "child" && x.st.child == "" {
 		var err error
-		if a.Name, err = x.text("workflow"); err != nil {
+		if a.Name, err = x.named("workflow", "workflow"); err != nil {
 			return a, err
-		}
-		if a.Name == "" {
-			return a, errors.New("input workflow: the name of the workflow is empty")
 		}
 		if a.Run, err = x.text("run_id"); err != nil {
 			return a, err

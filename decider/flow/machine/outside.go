@@ -67,7 +67,7 @@ func (m *machine) wait(x *act) (result, error) {
 const approval = "approve"
 
 func (m *machine) waitForSignal(x *act) (result, error) {
-	name, err := x.text("signal")
+	name, err := x.named("signal", "signal")
 	if err != nil {
 		return result{}, err
 	}
@@ -131,7 +131,7 @@ func (m *machine) judged(v any) (result, error) {
 }
 
 func (m *machine) signal(x *act) error {
-	name, err := x.text("signal")
+	name, err := x.named("signal", "signal")
 	if err != nil {
 		return err
 	}

@@ -276,9 +276,10 @@ func (c *compiler) special(s *step, at string) {
 	case "wait-for-signal":
 		c.waitsFor(s.Inputs["signal"])
 	case "approve":
-		c.waitsFor(s.Inputs["signal"])
-		if s.Inputs["signal"] == nil {
+		if name := s.Inputs["signal"]; name == nil || name == "" {
 			c.waitsFor(approval)
+		} else {
+			c.waitsFor(name)
 		}
 	case "set-state", "clear-state":
 		c.state(s, at)
