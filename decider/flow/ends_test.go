@@ -30,6 +30,8 @@ func TestRunsEnd(t *testing.T) {
 		"in time": {"steps: [{type: workflow, timeout: 1m, steps: [sleep 1h]}]\non-error: [{step: return done, condition: {error-cause: {java-instance-of: TimeoutException}}}]", nil, "done"},
 		"each":    {"steps: [{step: foreach n in 1..3, concurrency: all, timeout: 1m, do: sleep 1h}]\non-error: [{step: return done, condition: {error-cause: {glob: '*timeout*'}}}]", nil, "done"},
 		"locked":  {"lock: b\ntimeout: 2h\nsteps: [fail message done]", nil, "done"},
+		"wide":    {"steps:\n- {step: 'foreach n in 1..60', concurrency: all, input: {x: '${x}'}, steps: [sleep 1m]}\n- return done\n", map[string]any{"x": strings.Repeat("x", 40_000)}, "done"},
+		"lines":   {"steps:\n- let n = 0\n- {id: again, step: 'let n = ${n} + 1'}\n- log ${x}\n- {step: goto again, condition: {target: '${n}', less-than: 100}}\n- return done\n", map[string]any{"x": strings.Repeat("x", 16_000)}, "done"},
 		"all":     {"steps:\n- {step: 'foreach n in 1..1010', concurrency: all, steps: [sleep 1m]}\n- return done\n", nil, "done"},
 	}
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {

@@ -2,6 +2,8 @@ package machine
 
 import (
 	"time"
+
+	"github.com/droverhq/drover/decider/flow/value"
 )
 
 // Do says what an action is.
@@ -59,6 +61,18 @@ type Action struct {
 	Failure  *Failure
 	// Reduced are the variables that the run hands back to a loop with reducing, beside its result.
 	Reduced map[string]any
+}
+
+// size is about what the action takes in a message.
+func (a *Action) size() int {
+	n := value.Size(a.Value) + len(a.Text) + len(a.Category)
+	if c := a.Child; c != nil {
+		n += value.Size(any(c.Input)) + value.Size(any(c.Vars))
+		if c.Replay != nil {
+			n += len(c.Replay.State)
+		}
+	}
+	return n
 }
 
 // Kind says what has come in.

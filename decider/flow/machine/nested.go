@@ -166,7 +166,7 @@ func (m *machine) launch(x *act) (result, error) {
 		if failed > 0 || running >= min(x.inst.Width, openChildren) || m.s.Full && running > 0 {
 			break
 		}
-		if c.Status == recorded && len(m.acts) >= MaxActions { // the others are started in the next decision
+		if c.Status == recorded && m.full() { // the others are started in the next decision
 			id := x.inst.id(x.st.Ref) + moreChildren
 			if !slices.ContainsFunc(m.acts, func(a Action) bool { return a.Do == StartTimer && a.ID == id }) { // once, however many have ended
 				m.do(Action{Do: StartTimer, ID: id})

@@ -17,6 +17,9 @@ const (
 	MaxIdle = 100_000
 	// MaxActions is how many actions one decision has at most; then the run goes on in the next.
 	MaxActions = 500
+	// MaxActionBytes is how much the values and texts of these actions come to, as value.Size counts, before the run goes on in the next:
+	// a decision travels in one message.
+	MaxActionBytes = 128 << 10
 	// MaxDepth is how many lists of steps are inside each other.
 	MaxDepth = 200
 )
@@ -41,13 +44,20 @@ type machine struct {
 	now    time.Time
 	random func() float64
 	acts   []Action
+	bytes  int    // of the acts
 	began  string // the place where a replay or a resume has begun
 
 	env   *expr.Env // of the latest act
 	spent int       // since weigh: what was spent in the acts before
 }
 
-func (m *machine) do(a Action) { m.acts = append(m.acts, a) }
+func (m *machine) do(a Action) {
+	m.acts = append(m.acts, a)
+	m.bytes += a.size()
+}
+
+// full tells that what else there is to be done is left to the next decision.
+func (m *machine) full() bool { return len(m.acts) >= MaxActions || m.bytes >= MaxActionBytes }
 
 func (m *machine) top() *Frame { return &m.s.Stack[len(m.s.Stack)-1] }
 
@@ -120,7 +130,7 @@ func (m *machine) advance() {
 		case m.s.Idle >= MaxIdle:
 			m.s.Idle = 0
 			m.broke(NewFailure(NameLimit, fmt.Sprintf("%d steps have run, or fewer with as much work, and none of them waits, the last one is %s: the flow goes round in circles; put a sleep or a limit into the loop", MaxIdle, st.Ref)))
-		case len(m.acts) >= MaxActions:
+		case m.full():
 			m.pause()
 		case m.s.Entered:
 			m.work(st)
