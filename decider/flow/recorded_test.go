@@ -232,6 +232,17 @@ func TestOutputsReadStateKeysAnew(t *testing.T) {
 	}
 }
 
+// A timeout that passed behind the failure of its step, and is heard of together with it, is over: a retry has the whole time again.
+func TestTimeoutBehindTheFailure(t *testing.T) {
+	tp := record(t, "steps: [{type: subworkflow, timeout: 10m, steps: [{step: activity a, idempotent: yes}], on-error: [retry limit 2]}, sleep 1h]", "")
+	tp.want(tp.decide(), `ScheduleTimer {"timerId":"0#1!timeout","startToFireTimeout":600}`, `ScheduleActivity {"activityId":"0.steps.0#1","activityType":"a","list":"main"}`)
+	failed := &schemas.ActivityFailed{ScheduledEventID: tp.asked(schemas.EventActivityScheduled), Reason: "broke"}
+	tp.want(tp.decide(failed, &schemas.TimerExpired{TimerID: "0#1!timeout"}), `CancelTimer {"timerId":"0#1!timeout"}`,
+		`ScheduleTimer {"timerId":"0#1!timeout.2","startToFireTimeout":600}`, `ScheduleActivity {"activityId":"0.steps.0#1.1","activityType":"a","list":"main"}`)
+	tp.want(tp.decide(&schemas.TimerExpired{TimerID: "0#1!timeout.2"}), `RequestCancelActivity {"activityId":"0.steps.0#1.1"}`,
+		`ScheduleTimer {"timerId":"0#1.1!timeout","startToFireTimeout":600}`, `ScheduleActivity {"activityId":"0.steps.0#2","activityType":"a","list":"main"}`)
+}
+
 // A lock that is not to be had fails the run before its first step, and is no longer waited for.
 func TestLockThatIsRefused(t *testing.T) {
 	tp := record(t, `

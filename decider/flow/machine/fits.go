@@ -93,6 +93,6 @@ func (m *machine) frameFits(i int) error {
 
 // sound tells whether an instance can be gone on with.
 func (i *Instance) sound() bool {
-	return i.N >= 0 && i.Try >= 0 && i.Polls >= 0 && i.Width >= 0 &&
+	return i.N >= 0 && i.Try >= 0 && i.Polls >= 0 && i.Armed >= 0 && i.Limit >= 0 && i.Width >= 0 &&
 		!slices.ContainsFunc(i.Children, func(c *Child) bool { return c == nil || c.Status == childFailed && c.Fault == nil })
 }

@@ -150,6 +150,7 @@ func (m *machine) resume(from string, force bool) error {
 		s.Stack, s.Entered = stackTo(st), true
 		s.Vars, s.Prev, s.At = inst.Vars, inst.Prev, from
 		inst.Try++
+		inst.Armed = 0 // by another name
 		inst.Output, inst.Failure, inst.Phase, inst.Polls = Value{}, nil, inBody, 0
 		inst.Reads = nil // inputs that were finished are kept; what was only read for them may have changed
 		for _, c := range inst.Children {

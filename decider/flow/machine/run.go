@@ -207,6 +207,9 @@ func (m *machine) begin(st *step) {
 			m.read(x, st.Ref)
 			return
 		}
+		if len(inst.Reads) > 0 { // it may be armed again when they are forgotten
+			inst.Limit = limit
+		}
 	}
 	m.adopt(st, inst)
 	if st.Replay != "" {
@@ -217,7 +220,7 @@ func (m *machine) begin(st *step) {
 		return
 	}
 	if st.timed() {
-		m.timeout(inst.timeoutID(st), st.Ref, limit)
+		m.armFor(st, inst, limit)
 	}
 	m.work(st)
 }
@@ -250,26 +253,31 @@ func (st *step) timed() bool { return st.timeout != nil && st.Type != "retry" }
 // limit is how long a step with a timeout may take.
 func (x *act) limit() (time.Duration, error) {
 	d, err := x.duration(x.st.timeout)
+	if errors.Is(err, errRead) && x.inst.Limit > 0 {
+		return x.inst.Limit, nil
+	}
 	if err != nil {
 		return 0, fmt.Errorf("timeout: %w", err)
 	}
 	return d, nil
 }
 
-func (i *Instance) timeoutID(st *step) string { return i.id(st.Ref) + "!timeout" }
-
-// arm starts the timeout of a step that is gone on with, unless it runs already. What it reads of state keys was read when the step began.
+// arm starts the timeout of a step that is gone on with, unless it runs already.
 func (m *machine) arm(st *step, inst *Instance) error {
-	id := inst.timeoutID(st)
-	if _, runs := m.s.Timers[id]; runs || !st.timed() {
+	if _, runs := m.s.Timers[inst.timer(st.Ref)]; runs || !st.timed() {
 		return nil
 	}
 	d, err := m.act(st, inst).limit()
 	if err != nil {
 		return err
 	}
-	m.timeout(id, st.Ref, d)
+	m.armFor(st, inst, d)
 	return nil
+}
+
+func (m *machine) armFor(st *step, inst *Instance, d time.Duration) {
+	inst.Armed++
+	m.timeout(inst.timer(st.Ref), st.Ref, d)
 }
 
 func (m *machine) timeout(id, ref string, d time.Duration) {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/droverhq/drover/decider/flow/backoff"
 )
@@ -121,6 +122,8 @@ type Instance struct {
 	Next     string           `json:"next,omitempty"` // where its body goes
 	Return   bool             `json:"return,omitempty"`
 	Polls    int              `json:"polls,omitempty"`
+	Limit    time.Duration    `json:"limit,omitempty"` // of its timeout, if that may be what a state key said
+	Armed    int              `json:"armed,omitempty"` // how often its timeout was armed, since it was resumed
 
 	Many     bool     `json:"many,omitempty"`  // it runs a loop
 	Folded   Value    `json:"folded,omitzero"` // what reducing has come to
@@ -202,6 +205,15 @@ func (i *Instance) id(ref string) string {
 	id := ref + "#" + strconv.Itoa(i.N)
 	if i.Try > 0 {
 		id += "." + strconv.Itoa(i.Try)
+	}
+	return id
+}
+
+// timer names the timeout that was armed last. Each has a name of its own: one that passed when it was taken back may still be told of.
+func (i *Instance) timer(ref string) string {
+	id := i.id(ref) + "!timeout"
+	if i.Armed > 1 {
+		id += "." + strconv.Itoa(i.Armed)
 	}
 	return id
 }
