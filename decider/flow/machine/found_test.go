@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -219,4 +220,29 @@ granted lock
 
 result #0?patience "5m"
 ----`, "schedule 0#1 a", "timer run!timeout 5m")
+}
+
+// A step that resumed by itself kept the timeout of its first try beside the new one, and was timed out by it. Its timeout is not read anew.
+func TestResumedStepHasOneTimeout(t *testing.T) {
+	const deploy = `
+type
+id: deploy
+steps:
+- activity a
+----
+
+flow
+replayable: automatically
+steps:
+- {step: deploy, timeout: %s, idempotent: yes}
+----
+
+start
+----
+%s
+failed 0#1/0 interrupted the worker is lost
+----`
+	for timeout, read := range map[string]string{"10m": "", `"${state.patience}"`: "\nresult 0#1?patience \"10m\"\n----\n"} {
+		answers(t, fmt.Sprintf(deploy, timeout, read), "timer 0#1.1!timeout 10m0s", "cancel-timer 0#1!timeout", "!cancel-timer 0#1.1!timeout", "child 0#1.1/0")
+	}
 }

@@ -59,7 +59,7 @@ func (m *machine) handled() {
 	}
 }
 
-// sweep takes back the timeouts of steps that are not running any more.
+// sweep takes back the timeouts of steps that are not running any more, and those of their earlier tries.
 func (m *machine) sweep() {
 	if len(m.s.Timers) == 0 {
 		return
@@ -78,7 +78,7 @@ func (m *machine) sweep() {
 		}
 	}
 	for _, id := range value.Keys(anyMap(m.s.Timers)) {
-		if ref := m.s.Timers[id]; ref != wholeRun && !alive[ref] {
+		if ref := m.s.Timers[id]; ref != wholeRun && (!alive[ref] || id != m.last(ref).timer(ref)) {
 			m.disarm(id)
 		}
 	}
