@@ -172,7 +172,7 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 
 // goOn feeds the window to the run, and leaves its state in the context. actions are those of its beginning.
 func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions []machine.Action) ([]schemas.Decision, error) {
-	turn.state.Trace, turn.state.Full = d.trace(t, turn.p), d.full(t)
+	turn.state.Trace, turn.state.Draining = d.trace(t, turn.p), d.full(t)
 	r := &reader{ctx: ctx, task: t, s: turn.s, in: inputs(turn.s.Again)}
 	turn.s.Again = nil
 	for _, e := range t.Events() {

@@ -163,7 +163,7 @@ func (m *machine) launch(x *act) (result, error) {
 		}
 	}
 	for i, c := range x.inst.Children {
-		if failed > 0 || running >= min(x.inst.Width, openChildren) || m.s.Full && running > 0 {
+		if failed > 0 || running >= min(x.inst.Width, openChildren) || m.s.Draining && running > 0 {
 			break
 		}
 		if c.Status == recorded && m.full() { // the others are started in the next decision

@@ -70,9 +70,9 @@ type State struct {
 	Locked  string                     `json:"locked,omitempty"`  // the lock that is held
 	Pool    []Value                    `json:"pool,omitempty"`    // values that occur more than once, while the state is encoded
 
-	// Full says that the history is: a loop starts nothing new while something runs, so that all is answered in the end and another run
+	// Draining says that the history is full: a loop starts nothing new while something runs, so that all is answered in the end and another run
 	// can go on. No part of the run either.
-	Full bool `json:"-"`
+	Draining bool `json:"-"`
 
 	Trace Trace `json:"-"` // no part of the run; nil tells nobody
 }
