@@ -38,6 +38,7 @@ func (p *partition) tick() {
 		return
 	}
 	p.lookAtRoom()
+	p.lookForMisfits()
 	next := p.positions()
 	if next == p.checkpointed {
 		p.tidy()

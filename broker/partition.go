@@ -120,6 +120,7 @@ type partition struct {
 	purged         [2]uint64
 	purging        bool
 	tidied         [2]time.Time    // when each log was last purged
+	looked         time.Time       // for misfits, last
 	buried         map[string]bool // dead letters above the checkpoint, by their tail
 	missingStreams map[string][]func()
 	nextDead       uint64
