@@ -379,12 +379,13 @@ func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.Dea
 	if q.Reason != "" {
 		filter = b.ns.Dead(q.Reason) + ".>"
 	}
+	from := max(q.After+1, q.After) // nothing is behind the highest number, and 0 would be the beginning
 	if q.Count {
-		return b.countDead(ctx, q, filter)
+		return b.countDead(ctx, from, filter)
 	}
 	a := &schemas.DeadResponse{V: schemas.Version, Letters: []schemas.DeadEntry{}}
 	full := false
-	err := b.reads.Scan(ctx, b.ns.StreamDead(), post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: q.After + 1}, func(m post.Stored) error {
+	err := b.reads.Scan(ctx, b.ns.StreamDead(), post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: from}, func(m post.Stored) error {
 		room -= 2 * len(m.Data)
 		if len(a.Letters) == limit || room < 0 && len(a.Letters) > 0 {
 			full = true
@@ -407,9 +408,9 @@ func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.Dea
 }
 
 // countDead counts dead letters by the reason in their subjects.
-func (b *Broker) countDead(ctx context.Context, q *schemas.DeadRequest, filter string) (*schemas.DeadResponse, error) {
+func (b *Broker) countDead(ctx context.Context, from uint64, filter string) (*schemas.DeadResponse, error) {
 	counts := make(map[string]int64)
-	options := post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: q.After + 1, HeadersOnly: true}
+	options := post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: from, HeadersOnly: true}
 	prefix := b.ns.Dead("")
 	err := b.reads.Scan(ctx, b.ns.StreamDead(), options, func(m post.Stored) error {
 		reason, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, prefix), ".")

@@ -82,7 +82,8 @@ func (o DeadOptions) read(ns subject.Namespace) (post.ReadOptions, error) {
 		}
 		filter = ns.Dead(o.Reason) + ".>"
 	}
-	return post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: o.After + 1}, nil
+	from := max(o.After+1, o.After) // nothing is behind the highest number, and 0 would be the beginning
+	return post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: from}, nil
 }
 
 func entry(m post.Stored) schemas.DeadEntry {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -196,6 +197,7 @@ func TestDeadLetters(t *testing.T) {
 		{"a page", signals.DeadOptions{After: 5, Limit: 3}, all[5:8]},
 		{"the last page", signals.DeadOptions{After: 18, Limit: 3}, all[18:]},
 		{"behind the end", signals.DeadOptions{After: 20}, nil},
+		{"behind all numbers", signals.DeadOptions{After: math.MaxUint64}, nil},
 		{"a page of one reason", signals.DeadOptions{Reason: "invalid", After: 2, Limit: 1}, all[3:4]},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
