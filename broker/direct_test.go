@@ -79,6 +79,7 @@ func TestOutcomesThatTheOwnerDoesNotTake(t *testing.T) {
 			"a question":          {k.Beat, `{"token":"` + k.Token + `","kind":"begin","replyTo":"x","nonce":"n"}`},
 			"nothing readable":    {k.Beat, "\xdd\xff\xff\xff\xff"},
 			"too large":           {k.Beat, `{"token":"` + k.Token + `","kind":"success","result":"` + strings.Repeat("x", schemas.PayloadThreshold) + `"}`},
+			"too large in JSON":   {k.Beat, `{"token":"` + k.Token + `","kind":"success","result":"` + strings.Repeat("<", schemas.PayloadThreshold-1<<10) + `"}`},
 		} {
 			if f.hand(c.subject, c.report) {
 				t.Errorf("%s was taken", name)

@@ -100,7 +100,8 @@ const spillFrom = schemas.PayloadThreshold / 3
 // mostLarge is how many parts of a message may be large, see opened.payloads.
 const mostLarge = 2
 
-// spill moves payloads that came in whole, above the threshold, into the object store, before any record can name them. It
+// spill moves payloads that came in whole, above the threshold or too large for a decider who has only JSON, into the object store, before any
+// record can name them. It
 // runs on the reader's goroutine, so that the loop waits for nothing, and returns when it is done: behind a message whose
 // payload is not stored the log must not advance. It tells whether that was before ctx ended.
 //
@@ -111,7 +112,7 @@ func (p *partition) spill(ctx context.Context, in *intake, m post.Stored, o *ope
 		return true
 	}
 	for i, field := range o.payloads() {
-		if len(*field) <= schemas.PayloadThreshold {
+		if len(*field) <= schemas.PayloadThreshold && p.b.outgrows(*field) == 0 {
 			continue
 		}
 		ref, ok := p.store(ctx, objectName(p.n, in.log, m, i), *field)

@@ -61,6 +61,33 @@ func TestLargePayloadsOfStrangers(t *testing.T) {
 	})
 }
 
+// In JSON some bytes take six, and a message that the server took may be one that it cannot send on: such a payload is a reference
+// below the threshold too.
+func TestPayloadsThatJSONMakesTooLarge(t *testing.T) {
+	for name, each := range map[string]string{"zeros, which are text": "\x00\x00\x00\x01", "markup": "<>&<"} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.node("a", nil)
+				signal := schemas.Payload(strings.Repeat(each, schemas.PayloadThreshold/4))
+				f.decider("order", signaled)
+				f.start(`{"workflowId":"w","type":"order"}`)
+				f.await("w", schemas.EventDeciderCompleted)
+				f.publish(ns.Signal("w", "news"), string(signal))
+				time.Sleep(time.Minute)
+				if got := f.recorded("w"); got[len(got)-1].Type() != schemas.EventWorkflowSuccess {
+					t.Fatalf("the run stands at %s: its decider has not seen the signal", got[len(got)-1].Type())
+				}
+				for _, e := range f.events("w") {
+					if a, ok := e.Attributes.(*schemas.Signal); ok {
+						f.wantRef(a.Input, signal)
+					}
+				}
+				f.wantSmall()
+			})
+		})
+	}
+}
+
 // A broker dies between the object and the record that names it. The next one reads the message again and names the same
 // object.
 func TestTakeOverNamesTheSameObject(t *testing.T) {

@@ -48,7 +48,7 @@ func (p *partition) reported(m post.Msg, wid, list string, err error) {
 	if err == nil {
 		of.Run, of.ScheduledID, of.Attempt, err = execution.ParseToken(r.Token)
 	}
-	if err != nil || len(m.Data) > min(schemas.PayloadThreshold, p.b.messageLimit()) {
+	if err != nil || len(m.Data) > min(schemas.PayloadThreshold, p.b.messageLimit()) || p.b.outgrows(r.Result) > 0 || p.b.outgrows(r.Details) > 0 {
 		p.tellWorker(m.Reply, 0)
 		return
 	}

@@ -9,19 +9,15 @@ import (
 // tooLarge says which payload of a reply of some size could not be sent on, since the task that carries it is JSON, "" if all can. There it takes
 // more, up to six times as much: bytes stand in base64, and what is text with escapes.
 func (p *partition) tooLarge(reply *schemas.DecisionReply, size int) string {
-	limit := p.b.recordLimit
-	if 6*size <= limit {
+	if 6*size <= p.b.recordLimit {
 		return ""
 	}
 	large := func(field string, v schemas.Payload) string {
-		if 6*len(v) <= limit {
+		n := p.b.outgrows(v)
+		if n == 0 {
 			return ""
 		}
-		b, err := schemas.MarshalJSON(&schemas.Report{Result: v}) // a message that has little else
-		if err != nil || len(b) <= limit {
-			return ""
-		}
-		return fmt.Sprintf("%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data", field, len(b), limit)
+		return fmt.Sprintf("%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data", field, n, p.b.recordLimit)
 	}
 	if s := large("context", reply.Context); s != "" {
 		return s
@@ -39,6 +35,18 @@ func (p *partition) tooLarge(reply *schemas.DecisionReply, size int) string {
 		}
 	}
 	return ""
+}
+
+// outgrows tells how many bytes a payload takes in a message of JSON that has little else, 0 if such a message can be sent.
+func (b *Broker) outgrows(v schemas.Payload) int {
+	if 6*len(v) <= b.recordLimit {
+		return 0
+	}
+	body, err := schemas.MarshalJSON(&schemas.Report{Result: v})
+	if err != nil || len(body) <= b.recordLimit {
+		return 0
+	}
+	return len(body)
 }
 
 // sizeOf estimates the encoded size of an event, payloads above all.
