@@ -137,6 +137,10 @@ func passOn(verb string) func(*Broker, micro.Request) {
 			return
 		}
 		if verb == "signal" {
+			if err := schemas.ValidateSignalRequestID("requestId", q.RequestID); err != nil {
+				b.refuse(r, err)
+				return
+			}
 			if err := schemas.ValidateID("name", q.Name); err != nil {
 				b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("name"))
 				return

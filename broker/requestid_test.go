@@ -49,3 +49,29 @@ func TestLongRequestIDs(t *testing.T) { // S1-21, P-4
 		}
 	})
 }
+
+// A header keeps neither line breaks nor spaces at its ends: an id that has some is refused, for it would be another one in the stream, or none,
+// and what was sent twice would be applied twice.
+func TestRequestIDsThatNoHeaderKeeps(t *testing.T) { // S1-21, P-5
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", renewing)
+		f.start(startO)
+		for _, id := range []string{" ", "x ", " x", "x\n", "x\ny", "x\t"} {
+			a := f.api("signal", fmt.Sprintf(`{"workflowId":"o","name":"s","requestId":%q}`, id))
+			e, _ := a["error"].(map[string]any)
+			if e["code"] != "invalid_argument" || e["field"] != "requestId" {
+				t.Errorf("a signal with the id %q: got %v", id, a)
+			}
+		}
+		for _, id := range []string{"x", "x y", "x:y", "x"} {
+			if a := f.api("signal", fmt.Sprintf(`{"workflowId":"o","name":"s","requestId":%q}`, id)); a["error"] != nil {
+				t.Errorf("a signal with the id %q: got %v", id, a)
+			}
+		}
+		time.Sleep(time.Second)
+		if _, last, err := f.post.StreamState(t.Context(), ns.StreamSignals()); err != nil || last != 4 {
+			t.Fatalf("got %d signals and error %v, want those with ids that a header keeps", last, err)
+		}
+	})
+}

@@ -1,5 +1,7 @@
 package schemas
 
+import "strings"
+
 // namedLimit is a duration that somebody asks for, and its field.
 type namedLimit struct {
 	field string
@@ -96,6 +98,18 @@ func ValidateTags(tags []string) *Error {
 func ValidateLength(field, word string) *Error {
 	if len(word) > MaxIDLen {
 		return Errorf(CodeInvalid, "%s: %d bytes; want at most %d", field, len(word), MaxIDLen).InField(field)
+	}
+	return nil
+}
+
+// ValidateSignalRequestID is [ValidateLength] for the request id of a signal, which stands in a header of NATS: there white space at an end is cut
+// off, and line breaks become spaces. A repeat of such an id would not be known again, or another one be taken for its repeat.
+func ValidateSignalRequestID(field, id string) *Error {
+	if err := ValidateLength(field, id); err != nil {
+		return err
+	}
+	if strings.Trim(id, " \t") != id || strings.ContainsAny(id, "\r\n") {
+		return Errorf(CodeInvalid, "%s: %q has white space at an end, or a line break, which the header of a signal does not keep; want an id without", field, id).InField(field)
 	}
 	return nil
 }

@@ -42,8 +42,8 @@ func Publish(ctx context.Context, conn *post.Conn, namespace, workflowID, name s
 	return publish(ctx, conn, subj, nil, body, false)
 }
 
-// PublishOnce is [Publish] with a request id, of the same form as the other ids, that tells repeats apart from new
-// signals. It tries again when no answer came, too.
+// PublishOnce is [Publish] with a request id, of the same form as the other ids and without a space at an end, that tells repeats apart
+// from new signals. It tries again when no answer came, too.
 func PublishOnce(ctx context.Context, conn *post.Conn, namespace, workflowID, name, requestID string, body []byte) (seq uint64, err error) {
 	subj, err := check(conn, namespace, workflowID, name, body)
 	if err != nil {
@@ -51,6 +51,9 @@ func PublishOnce(ctx context.Context, conn *post.Conn, namespace, workflowID, na
 	}
 	if err := subject.ValidateID("request id", requestID); err != nil {
 		return 0, fmt.Errorf("signal: %w", err)
+	}
+	if err := schemas.ValidateSignalRequestID("request id", requestID); err != nil {
+		return 0, fmt.Errorf("signal: %w: %w", subject.ErrInvalidID, err)
 	}
 	return publish(ctx, conn, subj, post.Header{schemas.RequestIDHeader: []string{requestID}}, body, true)
 }

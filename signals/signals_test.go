@@ -73,6 +73,8 @@ func TestPublishRefuses(t *testing.T) {
 		{"no name", "default", "w", "", "r", 0, subject.ErrInvalidID, "signal name is empty"},
 		{"no UTF-8 in the name", "default", "w", "\xff", "r", 0, subject.ErrInvalidID, "signal name"},
 		{"no request id", "default", "w", "go", "", 0, subject.ErrInvalidID, "request id is empty"},
+		{"a request id of one space", "default", "w", "go", " ", 0, subject.ErrInvalidID, "request id"},
+		{"a request id with a space at its end", "default", "w", "go", "r ", 0, subject.ErrInvalidID, "request id"},
 		{"line break in the request id", "default", "w", "go", "a\r\nb", 0, subject.ErrInvalidID, "request id"},
 		{"too large", "default", "w", "go", "r", 1 << 20, post.ErrTooLarge, "1048576 bytes"},
 	} {
