@@ -35,7 +35,7 @@ func (a *Auditor) places(ctx context.Context, v *view, s *suspects) error {
 		}
 	}
 	if owners == 0 {
-		v.lists = nil
+		v.lists, v.unlisted = nil, true
 		return nil // nobody can be asked
 	}
 	return a.lookAtLists(ctx, v, now, s)
@@ -207,10 +207,10 @@ func (a *Auditor) lookAtLists(ctx context.Context, v *view, now schemas.Timestam
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		v.lists = nil // the owners are silent too, which is told
+		v.lists, v.unlisted = nil, true
 		return nil
 	}
-	v.lists = out.Lists
+	v.lists, v.unlisted = out.Lists, false
 	for _, l := range out.Lists {
 		if l.Pending == 0 || l.Workers > 0 || l.Working > 0 || l.OldestAt == 0 || now.Sub(l.OldestAt) < a.o.Waiting {
 			continue

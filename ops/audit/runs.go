@@ -193,12 +193,12 @@ func (a *Auditor) judgeTasks(v *view, now schemas.Timestamp, r *schemas.AuditRun
 		list, _ := v.listOf(act.List)
 		switch {
 		case r.Busy:
-		case t == nil && act.StartedAt == 0 && act.NotBefore == 0 && !v.partial[act.List]:
+		case t == nil && act.StartedAt == 0 && act.NotBefore == 0 && !v.partial[act.List] && !v.unlisted:
 			f.Kind, f.Severity, f.Since, f.repair = KindTaskMissing, Fault, act.ScheduledAt, r.WorkflowID
 			f.Text = fmt.Sprintf("activity %q of workflow %q waits for a worker of list %q since %s and has no task there",
 				act.ActivityID, r.WorkflowID, act.List, when(now, act.ScheduledAt))
 			s.add(f)
-		case t != nil && act.StartedAt != 0 && list.Working == 0 && list.Workers == 0:
+		case t != nil && act.StartedAt != 0 && list.Working == 0 && list.Workers == 0 && !v.unlisted:
 			f.Kind, f.Severity, f.Since = KindNobodyGoesOn, Notice, act.StartedAt
 			f.Text = fmt.Sprintf("activity %q of workflow %q runs on %s since %s, whose lease is over, and list %q has no worker to go on%s",
 				act.ActivityID, r.WorkflowID, workerName(act.Worker), when(now, act.StartedAt), act.List, timesOut(act.Deadline))

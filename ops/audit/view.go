@@ -22,6 +22,7 @@ type view struct {
 	second bool // the second look
 
 	lists    []schemas.TaskListInfo
+	unlisted bool              // nobody tells of the lists, and no task is read
 	read     map[string]uint64 // by list: the last task that was read
 	partial  map[string]bool   // lists that are too long to be read
 	tasks    map[string]*task  // by token
