@@ -129,6 +129,7 @@ type Report struct {
 	// More counts, by kind, the findings that are not listed. Faults among them were repaired like the others.
 	More map[Kind]int `json:"more,omitempty"`
 
+	unseen    unseen
 	listed    map[Kind]int
 	wrongMore int
 }

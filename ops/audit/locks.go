@@ -20,6 +20,7 @@ func (v *view) readLocks(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
+			v.unseen.locks = true
 			return nil
 		}
 		for i := range page.Locks {

@@ -39,6 +39,7 @@ func (a *Auditor) Pass(ctx context.Context, full bool) (*Report, error) {
 			return nil, fmt.Errorf("audit: %w", err)
 		}
 	}
+	r.unseen = v.unseen
 	r.sort()
 	r.Took = schemas.Duration(time.Since(began))
 	return r, nil

@@ -35,7 +35,7 @@ func (a *Auditor) places(ctx context.Context, v *view, s *suspects) error {
 		}
 	}
 	if owners == 0 {
-		v.lists, v.unlisted = nil, true
+		v.unlist()
 		return nil // nobody can be asked
 	}
 	return a.lookAtLists(ctx, v, now, s)
@@ -79,7 +79,7 @@ func (a *Auditor) placesOf(ctx context.Context, v *view, p int, owner, ringer st
 		f := about
 		f.Kind, f.Text = KindOwnerSilent, fmt.Sprintf("node %q holds partition %d and does not answer: %v; see how it is, and stop it if it hangs", owner, p, err)
 		s.add(f)
-		v.silent[p] = err
+		v.silence(p, err)
 	}
 	if ringer == "" {
 		f := about
@@ -105,6 +105,7 @@ func (a *Auditor) lookOverdue(ctx context.Context, v *view, p int, ringer string
 			return fmt.Errorf("the alarms of partition %d: %w", p, err)
 		}
 		if stream.CachedInfo().State.Msgs > cheapAlarms {
+			v.unseen.alarms[p] = true
 			return nil
 		}
 	}
@@ -207,7 +208,7 @@ func (a *Auditor) lookAtLists(ctx context.Context, v *view, now schemas.Timestam
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		v.lists, v.unlisted = nil, true
+		v.unlist()
 		return nil
 	}
 	v.lists, v.unlisted = out.Lists, false

@@ -84,8 +84,8 @@ func (a *Auditor) tell(r *Report) {
 		a.o.Logger.WithField("kind", kind).WithField("more", n).Debug("audit: there are more findings of the kind")
 	}
 	for key, f := range a.known {
-		if found[key] || !r.Full && !ofPlaces[f.Kind] || r.More[f.Kind] > 0 {
-			continue // looked at by neither, or perhaps among those that were only counted
+		if found[key] || !r.looked(&f) || r.More[f.Kind] > 0 {
+			continue // it was not looked at, or is perhaps among those that were only counted
 		}
 		delete(a.known, key)
 		if !f.Repaired {

@@ -93,7 +93,7 @@ func (a *Auditor) askAll(ctx context.Context, v *view, p int, of iter.Seq[schema
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			v.silent[p] = err
+			v.silence(p, err)
 			return nil
 		}
 		for i := range out.Runs {
@@ -140,7 +140,7 @@ func (a *Auditor) judgeAll(ctx context.Context, v *view, p int, of iter.Seq[sche
 		}
 		if *late {
 			v.undecided++
-			r.Busy = true
+			r.Busy, v.unseen.runs[p] = true, true
 		}
 		return a.judge(ctx, v, p, owner.Time, r, s)
 	})

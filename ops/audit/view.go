@@ -32,8 +32,9 @@ type view struct {
 	ringers  map[int]string // who rings the alarms, by partition
 	began    schemas.Timestamp
 	open     int
-	ends     []uint64                     // of the inboxes, after the first look
-	silent   map[int]error                // partitions whose owner does not answer
+	ends     []uint64      // of the inboxes, after the first look
+	silent   map[int]error // partitions whose owner does not answer
+	unseen   unseen
 	runs     map[string]*schemas.AuditRun // second look: what the owners said, by the run asked for
 	children map[int]map[string][]parent  // by partition and run: who waits for it
 	deciders map[string]*waiting          // by workflow type: decisions that nobody listens for
@@ -88,7 +89,7 @@ type waiting struct {
 }
 
 func newView(a *Auditor, full bool) *view {
-	v := &view{a: a, full: full, seed: maphash.MakeSeed(), read: map[string]uint64{}, partial: map[string]bool{}, tasks: map[string]*task{}, silent: map[int]error{}, ringers: map[int]string{}}
+	v := &view{a: a, full: full, seed: maphash.MakeSeed(), read: map[string]uint64{}, partial: map[string]bool{}, tasks: map[string]*task{}, silent: map[int]error{}, unseen: newUnseen(), ringers: map[int]string{}}
 	v.forget()
 	return v
 }
@@ -101,6 +102,16 @@ func (v *view) forget() {
 // again makes it the second look.
 func (v *view) again() {
 	v.second, v.silent = true, map[int]error{}
+}
+
+// silence leaves a partition out of this look.
+func (v *view) silence(p int, err error) {
+	v.silent[p], v.unseen.runs[p] = err, true
+}
+
+// unlist notes that nobody tells of the lists.
+func (v *view) unlist() {
+	v.lists, v.unlisted, v.unseen.lists = nil, true, true
 }
 
 func runKey(wid, run string) string { return wid + "\x00" + run }
