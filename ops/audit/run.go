@@ -83,12 +83,19 @@ func (a *Auditor) tell(r *Report) {
 	for kind, n := range r.More {
 		a.o.Logger.WithField("kind", kind).WithField("more", n).Debug("audit: there are more findings of the kind")
 	}
+	kept := map[Kind]int{}
 	for key, f := range a.known {
-		if found[key] || !r.looked(&f) || r.More[f.Kind] > 0 {
-			continue // it was not looked at, or is perhaps among those that were only counted
+		if found[key] || !r.looked(&f) {
+			continue
+		}
+		// It is perhaps among those that were only counted. With each pass these may be others, so only some are remembered.
+		counted := r.More[f.Kind] > 0
+		if counted && kept[f.Kind] < a.o.MostOfKind {
+			kept[f.Kind]++
+			continue
 		}
 		delete(a.known, key)
-		if !f.Repaired {
+		if !f.Repaired && !counted {
 			a.log(&f).Info("audit: no longer: " + f.Text)
 		}
 	}
