@@ -232,7 +232,7 @@ func (j *Janitor) judge(a *schemas.RetentionResponse, e entry, l *line, k *look)
 		a.Group, a.Expression, a.Source = words(key, l), p.String(), j.source(g)
 		a.Rank, a.Count, a.Because = rank+1, len(g.runs), v.Why
 		a.Goes = v.Fate != retention.OnDisk
-		if !v.Until.IsZero() {
+		if comes(v.Until) {
 			a.Until = schemas.At(v.Until)
 		}
 		return true

@@ -198,8 +198,7 @@ func (x *index) plan(g *group, p retention.Policy, now time.Time) {
 	}
 	g.next = math.MaxInt64
 	at := func(rank int, e entry) {
-		// Later than the last moment that fits is never.
-		if _, until := p.FateUntil(rank, e.at(), now); !until.IsZero() && until.Before(time.Unix(0, math.MaxInt64)) {
+		if _, until := p.FateUntil(rank, e.at(), now); comes(until) {
 			g.next = min(g.next, until.UnixNano())
 		}
 	}
@@ -215,6 +214,9 @@ func (x *index) plan(g *group, p retention.Policy, now time.Time) {
 	}
 	x.agenda.put(g)
 }
+
+// comes tells whether a judgement has an end. Later than the last moment that a timestamp holds is never.
+func comes(until time.Time) bool { return !until.IsZero() && until.Before(time.Unix(0, math.MaxInt64)) }
 
 // soften puts those of the n oldest runs of a group into its soft part that the policy keeps softly. Parts, and the earlier runs of a
 // chain, go with another run, and are not kept so.

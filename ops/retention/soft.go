@@ -240,7 +240,7 @@ func (j *Janitor) explainSoft(wid, run string, now time.Time) *schemas.Retention
 	v := p.Judge(retention.Run{ID: r.line.Run, Closed: r.at(), Expirable: true}, rank, count, now)
 	a.Group, a.Expression, a.Source = words(key, &r.line), p.String(), j.source(g)
 	a.Rank, a.Count = rank+1, count
-	if a.Goes = v.Fate != retention.Softly; !v.Until.IsZero() {
+	if a.Goes = v.Fate != retention.Softly; comes(v.Until) {
 		a.Until = schemas.At(v.Until)
 	}
 	a.Because = v.Why + " It is in the memory of the master"
