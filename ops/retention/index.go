@@ -159,6 +159,27 @@ func (x *index) rank(g *group, e entry) (int, bool) {
 	return len(g.runs) - 1 - at, at >= 0
 }
 
+// oldest is when the oldest run of a group closed, in Unix nanoseconds. The group is sorted.
+func (g *group) oldest() int64 {
+	switch {
+	case len(g.soft) > 0:
+		return g.soft[0].closed
+	case len(g.runs) > 0:
+		return g.runs[0].closed
+	}
+	return math.MaxInt64
+}
+
+// orphaned forgets the policy of a group whose members that have said one are gone, and tells whether there was one: another master would not
+// know it either. Since the oldest members go first, they are gone once the one that said it last is.
+func (g *group) orphaned() bool {
+	if g.policy == nil || g.policyAt >= g.oldest() {
+		return false
+	}
+	g.policy, g.policyAt, g.differ = nil, 0, false
+	return true
+}
+
 // governing is the policy of a group.
 func (g *group) governing(def func(typ string) retention.Policy) retention.Policy {
 	if g.policy != nil {
@@ -173,6 +194,7 @@ func (g *group) governing(def func(typ string) retention.Policy) retention.Polic
 func (x *index) expire(def func(typ string) retention.Policy, now time.Time) (gone, hard []entry) {
 	for g, ok := x.agenda.first(); ok && g.next <= now.UnixNano(); g, ok = x.agenda.first() {
 		x.order(g)
+		g.orphaned()
 		p, n := g.governing(def), 0
 		for n < len(g.runs) && p.FateOf(len(g.runs)-1-n, g.runs[n].at(), now) != retention.OnDisk {
 			n++
@@ -185,6 +207,10 @@ func (x *index) expire(def func(typ string) retention.Policy, now time.Time) (go
 			g.sorted = len(g.runs)
 		}
 		hard = append(hard, x.expireSoft(g, p, now)...)
+		if g.orphaned() && len(g.runs)+len(g.soft) > 0 {
+			x.touch(g) // those that are left are judged by the default
+			continue
+		}
 		x.plan(g, p, now)
 	}
 	return gone, hard
@@ -268,8 +294,11 @@ func (x *index) harden(e entry) {
 	case ok:
 		g.soft = slices.Delete(g.soft, at, at+1)
 	}
-	if len(g.runs)+len(g.soft) == 0 {
+	switch x.order(g); {
+	case len(g.runs)+len(g.soft) == 0:
 		x.remove(g)
+	case g.orphaned():
+		x.touch(g)
 	}
 }
 
