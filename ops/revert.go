@@ -48,6 +48,8 @@ type Reverter struct {
 	opts ReverterOptions
 	// deserted are the consumers that had unfinished tasks and no waiting worker at the last sweep.
 	deserted map[string]bool
+	standing map[string]*standing // by consumer, of those that are deserted
+	sweeps   int
 	serial   uint64
 	nonce    string
 }
@@ -66,7 +68,7 @@ func NewReverter(o ReverterOptions) (*Reverter, error) {
 		silent.SetOutput(io.Discard)
 		o.Logger = silent
 	}
-	return &Reverter{opts: o, deserted: map[string]bool{}, nonce: "lost-" + rand.Text()[:12] + "-"}, nil
+	return &Reverter{opts: o, deserted: map[string]bool{}, standing: map[string]*standing{}, nonce: "lost-" + rand.Text()[:12] + "-"}, nil
 }
 
 // Revert does one sweep over all lists of the namespace, and tells how many attempts went back to their list and how many
@@ -76,8 +78,9 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 	if err != nil {
 		return 0, 0, fmt.Errorf("ops: task lists of namespace %s: %w", r.opts.Namespace, err)
 	}
-	was := r.deserted
-	r.deserted = map[string]bool{}
+	was, stood := r.deserted, r.standing
+	r.deserted, r.standing = map[string]bool{}, map[string]*standing{}
+	r.sweeps++
 	var errs []error
 	for _, stream := range streams {
 		for _, consumer := range subject.Consumers() {
@@ -99,7 +102,8 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 			if !was[key] {
 				continue // its worker may just be between two requests
 			}
-			back, gone, err := r.sweep(ctx, stream, consumer, int(min(w.Working, int64(r.opts.AtOnce))))
+			r.standing[key] = cmp.Or(stood[key], newStanding(r.opts.AtOnce))
+			back, gone, err := r.sweep(ctx, stream, consumer, r.standing[key], int(min(w.Working, int64(r.opts.AtOnce))))
 			reverted, failed = reverted+back, failed+gone
 			if err != nil && ctx.Err() == nil {
 				errs = append(errs, fmt.Errorf("ops: %s: %w", key, err))
@@ -111,7 +115,7 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 
 // sweep takes the tasks of one consumer whose lease is over. Those that stand are handed back at the end: the server would
 // give them to us again.
-func (r *Reverter) sweep(ctx context.Context, stream, consumer string, most int) (reverted, failed int, err error) {
+func (r *Reverter) sweep(ctx context.Context, stream, consumer string, known *standing, most int) (reverted, failed int, err error) {
 	var stand []post.Task
 	defer func() {
 		for _, t := range stand {
@@ -124,8 +128,13 @@ func (r *Reverter) sweep(ctx context.Context, stream, consumer string, most int)
 			return reverted, failed, err
 		}
 		if t.Delivered <= 1 {
+			known.first(t, r.sweeps)
 			stand = append(stand, t) // the lost ones come first, so there are no more
 			return reverted, failed, nil
+		}
+		if known.still(t, r.sweeps) {
+			stand = append(stand, t)
+			continue
 		}
 		done, err := r.ask(ctx, t)
 		if err != nil {
@@ -139,6 +148,7 @@ func (r *Reverter) sweep(ctx context.Context, stream, consumer string, most int)
 			failed++
 		case schemas.LostGone:
 		default: // it stands, or a later version has decided something else
+			known.said(t, r.sweeps)
 			stand = append(stand, t)
 			continue
 		}
