@@ -50,6 +50,7 @@ type Reverter struct {
 	deserted map[string]bool
 	standing map[string]*standing // by consumer, of those that are deserted
 	sweeps   int
+	silent   map[string]bool // partitions whose owner has not answered in this sweep
 	serial   uint64
 	nonce    string
 }
@@ -80,6 +81,7 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 	}
 	was, stood := r.deserted, r.standing
 	r.deserted, r.standing = map[string]bool{}, map[string]*standing{}
+	r.silent = map[string]bool{}
 	r.sweeps++
 	var errs []error
 	for _, stream := range streams {
@@ -137,7 +139,11 @@ func (r *Reverter) sweep(ctx context.Context, stream, consumer string, known *st
 			continue
 		}
 		done, err := r.ask(ctx, t)
-		if err != nil {
+		switch {
+		case errors.Is(err, errSilent):
+			stand = append(stand, t)
+			continue
+		case err != nil:
 			stand = append(stand, t)
 			return reverted, failed, err
 		}
@@ -159,11 +165,27 @@ func (r *Reverter) sweep(ctx context.Context, stream, consumer string, known *st
 	return reverted, failed, nil
 }
 
+// errSilent says that the owner has not answered about another task of this sweep. It is not waited for again: all of the health task would wait.
+var errSilent = errors.New("the owner is silent")
+
+// partitionOf is what a subject to report on says of the partition; the subject itself if it is none of ours.
+func partitionOf(report string) string {
+	p, _, _, _, err := subject.ParseIn(report)
+	if err != nil {
+		return report
+	}
+	return strconv.Itoa(p)
+}
+
 // ask lets the owner of the workflow decide about a task. One that cannot be read is left to the workers, who park it.
 func (r *Reverter) ask(ctx context.Context, t post.Task) (schemas.LostTask, error) {
 	var task schemas.ActivityTask
 	if err := schemas.Unmarshal(t.Data, &task); err != nil || task.Report == "" || task.Token == "" {
 		return schemas.LostStands, nil //nolint:nilerr // see above
+	}
+	partition := partitionOf(task.Report)
+	if r.silent[partition] {
+		return "", errSilent
 	}
 	conn := r.opts.Conn
 	inbox := conn.NATS().NewInbox()
@@ -202,6 +224,7 @@ func (r *Reverter) ask(ctx context.Context, t post.Task) (schemas.LostTask, erro
 		}
 		return p.Done, nil
 	case <-ctx.Done():
+		r.silent[partition] = true
 		return "", fmt.Errorf("%w: the owner of workflow %q has not answered about activity %q", post.ErrTimeout, task.WorkflowID, task.ActivityID)
 	}
 }
