@@ -321,3 +321,52 @@ func TestEndlessRecursion(t *testing.T) {
 		}
 	})
 }
+
+// The first record of a run that continues another has its input beside the request ids of the signals that its chain has had: where no
+// message takes both the decision is refused, and its partition goes on.
+func TestContinuationBesideManyRequestIDs(t *testing.T) { // P-4
+	for kb, fits := range map[int]bool{400: true, 850: false} {
+		t.Run(fmt.Sprint(kb), func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.node("a", nil)
+				f.decider("order", func(d *decisionTask) string {
+					switch {
+					case d.has("DeciderFailed"):
+						return `[{"type":"ContinueAsNew","attributes":{"input":"small"}}]`
+					case signaledBy(d, "go"):
+						return `[{"type":"ContinueAsNew","attributes":{"input":"` + strings.Repeat("x", kb<<10) + `"}}]`
+					case d.has("WorkflowStarted") && d.Events[0].Attributes["continuedExecutionRun"] != nil:
+						return complete
+					}
+					return "[]"
+				})
+				f.start(startO)
+				for i := range 1000 {
+					m := nats.NewMsg("drover.default.signal.o.s")
+					m.Header.Set(schemas.RequestIDHeader, fmt.Sprintf("%0250d", i))
+					if _, err := f.js.PublishMsg(t.Context(), m); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(time.Second)
+				f.publish("drover.default.signal.o.go", "1")
+				time.Sleep(time.Minute)
+				started, ok := f.events("o")[0].Attributes.(*schemas.WorkflowStarted)
+				if !ok || len(started.SignalIDs) != 1000 || (len(started.Input) > 100) != fits {
+					t.Fatalf("the next run begins with %T, want one with a large input: %v", f.events("o")[0].Attributes, fits)
+				}
+				f.completes("o")
+			})
+		})
+	}
+}
+
+// signaledBy tells whether a signal is in the window of a task.
+func signaledBy(d *decisionTask, name string) bool {
+	for _, e := range d.Events {
+		if e.Type == "Signal" && e.Attributes["signalName"] == name {
+			return true
+		}
+	}
+	return false
+}

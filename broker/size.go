@@ -3,6 +3,7 @@ package broker
 import (
 	"fmt"
 
+	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -47,6 +48,41 @@ func (b *Broker) outgrows(v schemas.Payload) int {
 		return 0
 	}
 	return len(body)
+}
+
+// nextRoom is for what stands in the first record of a run beside its start.
+const nextRoom = 4 << 10
+
+// tooLargeNext says why the run that a reply wants to continue as could not begin, "" if it can. Its first record has the input beside what it
+// knows of its chain, and that record comes behind the close: nobody can refuse it any more.
+func (p *partition) tooLargeNext(s *execution.State, reply *schemas.DecisionReply) string {
+	last := len(reply.Decisions) - 1
+	if last < 0 {
+		return ""
+	}
+	a, ok := reply.Decisions[last].Attributes.(*schemas.ContinueAsNew)
+	if !ok {
+		return ""
+	}
+	next := &schemas.StartRequest{WorkflowID: s.WorkflowID, Attributes: s.Attributes, Identity: s.Start.Identity, TagList: a.TagList, Origin: s.Heritage()}
+	if next.TagList == nil {
+		next.TagList = s.Start.TagList
+	}
+	b, err := schemas.Marshal(next)
+	if err != nil {
+		return "" // the record would say so as well
+	}
+	size := len(a.Input) + len(b) + nextRoom
+	for _, d := range reply.Decisions {
+		if set, ok := d.Attributes.(*schemas.SetAttributes); ok {
+			size += 2 * schemas.AttributesSize(set.Attributes)
+		}
+	}
+	if size <= p.b.recordLimit {
+		return ""
+	}
+	return fmt.Sprintf("decision %d, input: it has %d bytes, and beside it the next run begins with %d of its chain, above all the request ids of signals: "+
+		"no record has more than %d: pass a reference instead of data", last+1, len(a.Input), size-len(a.Input), p.b.recordLimit)
 }
 
 // sizeOf estimates the encoded size of an event, payloads above all.
