@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/schemas"
@@ -85,16 +86,14 @@ func (p *partition) tooLargeNext(s *execution.State, reply *schemas.DecisionRepl
 		"no record has more than %d: pass a reference instead of data", last+1, len(a.Input), size-len(a.Input), p.b.recordLimit)
 }
 
-// sizeOf estimates the encoded size of an event, payloads above all.
+// sizeOf estimates the encoded size of an event, payloads above all. What there is most of is told without looking at each field.
 func sizeOf(e schemas.Event) int {
 	const frame = 300
 	switch a := e.Attributes.(type) {
-	case *schemas.WorkflowStarted:
-		return frame + 4*len(a.Input)/3
+	case *schemas.DeciderScheduled, *schemas.DeciderStarted, *schemas.ActivityStarted, *schemas.TimerExpired:
+		return frame
 	case *schemas.Signal:
 		return frame + 4*len(a.Input)/3
-	case *schemas.ActivityScheduled:
-		return frame + 4*(len(a.Input)+len(a.Control))/3
 	case *schemas.ActivitySuccess:
 		return frame + 4*len(a.Result)/3
 	case *schemas.ActivityFailed:
@@ -103,18 +102,42 @@ func sizeOf(e schemas.Event) int {
 		return frame + 4*len(a.Details)/3
 	case *schemas.DeciderCompleted:
 		return frame + 4*len(a.ExecutionContext)/3
-	case *schemas.DeciderFailed:
-		return frame + len(a.Details) + len(a.Reason)
-	case *schemas.ActivityTimedOut:
-		return frame + 4*len(a.Details)/3
-	case *schemas.ActivityCanceled:
-		return frame + 4*len(a.Details)/3
-	case *schemas.ActivityRetryScheduled:
-		return frame + 4*(len(a.Details)+len(a.HeartbeatDetails))/3
-	case *schemas.ActivityInterrupted:
-		return frame + 4*len(a.HeartbeatDetails)/3
+	case *schemas.TimerScheduled:
+		return frame + 4*len(a.Control)/3
 	}
-	return frame + exchangeSize(e)
+	return frame + contentSize(reflect.ValueOf(e.Attributes))
+}
+
+// contentSize adds up texts, bytes, which stand in base64 in JSON, and what is around those of which there may be many.
+func contentSize(v reflect.Value) (size int) {
+	const quotes, names = 4, 200
+	switch v.Kind() {
+	case reflect.String:
+		return v.Len()
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return contentSize(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			size += contentSize(v.Field(i))
+		}
+	case reflect.Slice:
+		switch v.Type().Elem().Kind() {
+		case reflect.Uint8:
+			return 4 * v.Len() / 3
+		case reflect.Struct:
+			size = names * v.Len()
+		}
+		for i := range v.Len() {
+			size += quotes + contentSize(v.Index(i))
+		}
+	case reflect.Map:
+		for each := v.MapRange(); each.Next(); {
+			size += 2*quotes + contentSize(each.Key()) + contentSize(each.Value())
+		}
+	}
+	return size
 }
 
 // sizeOfAll is [sizeOf] of several.
@@ -123,23 +146,4 @@ func sizeOfAll(events []schemas.Event) (size int) {
 		size += sizeOf(e)
 	}
 	return size
-}
-
-// exchangeSize is what an event about another workflow carries.
-func exchangeSize(e schemas.Event) int {
-	switch a := e.Attributes.(type) {
-	case *schemas.ChildScheduled:
-		return 4 * (len(a.Input) + len(a.Control)) / 3
-	case *schemas.ChildSuccess:
-		return 4 * len(a.Result) / 3
-	case *schemas.ChildFailed:
-		return 4*len(a.Details)/3 + len(a.Reason)
-	case *schemas.ChildCanceled:
-		return 4 * len(a.Details) / 3
-	case *schemas.SignalExternalScheduled:
-		return 4 * (len(a.Input) + len(a.Control)) / 3
-	case *schemas.TimerScheduled:
-		return 4 * len(a.Control) / 3
-	}
-	return 0
 }

@@ -302,3 +302,29 @@ func TestStateKeysThatAreRefused(t *testing.T) {
 		}
 	})
 }
+
+// What is read of state keys counts in pages and windows: a history of many large values is read, and its decider asked.
+func TestManyLargeStateValues(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		const reads = 40
+		f.decider("order", func(d *decisionTask) string {
+			switch {
+			case d.has("StateRead") && d.More && d.Attempt > 1: // all are there by now, and the window has the first of them
+				return complete
+			case d.has("StateRead"):
+				return ""
+			case d.has("WorkflowStarted"):
+				return "[" + stateDecision("SetState", "k", `,"value":"`+strings.Repeat("x", 60<<10)+`"`) + "]"
+			case d.has("StateSet"):
+				return "[" + stateDecision("GetState", "k", "") + strings.Repeat(","+stateDecision("GetState", "k", ""), reads-1) + "]"
+			}
+			return ""
+		})
+		f.start(startO)
+		f.completes("o")
+		if got := f.answers("o"); len(got) != 1+reads {
+			t.Fatalf("got %d answers, want that of the first request and %d values", len(got), reads)
+		}
+	})
+}
