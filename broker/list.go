@@ -153,7 +153,7 @@ const listFor = time.Second
 // list looks for the last record of every run, partition by partition, from where the cursor stands. It costs the headers of all
 // records: good for a person's question, not for a dashboard over millions.
 func (b *Broker) list(ctx context.Context, q *schemas.ListRequest) (*schemas.ListResponse, error) {
-	limit := q.Limit
+	limit, room := q.Limit, b.recordLimit/2
 	if limit <= 0 {
 		limit = defaultList
 	}
@@ -168,7 +168,14 @@ func (b *Broker) list(ctx context.Context, q *schemas.ListRequest) (*schemas.Lis
 		if i == nil && time.Since(began) < listFor {
 			return nil
 		}
-		if i == nil || len(a.Executions) == limit {
+		if i != nil {
+			line, err := schemas.MarshalJSON(i)
+			if err != nil {
+				return err
+			}
+			room -= len(line)
+		}
+		if i == nil || len(a.Executions) == limit || room < 0 && len(a.Executions) > 0 {
 			a.Cursor = strconv.Itoa(partition) + "." + strconv.FormatUint(seq, 10)
 			return errPageFull
 		}

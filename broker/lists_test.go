@@ -111,6 +111,35 @@ func TestListPages(t *testing.T) {
 	})
 }
 
+// A page is no larger than a message, however much its runs show, and says where to go on.
+func TestListOfLargeAttributes(t *testing.T) {
+	for name, value := range map[string]string{"text": strings.Repeat("x", 30<<10), "control characters": strings.Repeat(`\u0001`, 8<<10)} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.node("a", nil)
+				const n = 40
+				for i := range n {
+					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"idle","attributes":{"k":"%s"}}`, i, value))
+				}
+				listed, cursor := 0, ""
+				for range n {
+					page := f.api("list", fmt.Sprintf(`{"cursor":%q}`, cursor))
+					lines, _ := page["executions"].([]any)
+					if listed += len(lines); len(lines) == 0 {
+						t.Fatalf("got %v, want a page", page)
+					}
+					if cursor, _ = page["cursor"].(string); cursor == "" {
+						break
+					}
+				}
+				if listed != n {
+					t.Fatalf("got %d runs, want %d", listed, n)
+				}
+			})
+		})
+	}
+}
+
 func TestCountThatTakesTooLong(t *testing.T) {
 	virtually(t, 2, func(t *testing.T, f *fleet) {
 		var cut atomic.Bool
