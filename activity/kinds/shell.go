@@ -101,12 +101,15 @@ func (s sheller) run(ctx context.Context, in ShellInput) (out ShellOutput, err e
 	if cmd.ProcessState != nil {
 		out.ExitCode = exitCode(cmd.ProcessState)
 	}
-	switch _, exited := errors.AsType[*exec.ExitError](err); {
+	_, signaled := errors.AsType[*exec.ExitError](err)
+	switch {
+	case cmd.ProcessState != nil && cmd.ProcessState.Exited(): // by itself, even if time was up while something that it has left behind kept the pipes
+		return out, nil
 	case whole.Err() != nil:
 		return out, context.Cause(whole)
 	case ctx.Err() != nil:
 		return out, activity.Fail(ReasonTimeout, out)
-	case err == nil, exited, errors.Is(err, exec.ErrWaitDelay):
+	case signaled:
 		return out, nil
 	}
 	return out, fmt.Errorf("shell: %w", err)

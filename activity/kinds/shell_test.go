@@ -40,6 +40,7 @@ func TestShell(t *testing.T) {
 		{name: "the tail is kept", in: kinds.ShellInput{Command: "seq 1 20000; echo end", OutputMaxSize: 10}, want: kinds.ShellOutput{Stdout: "20000\nend\n"}},
 		{name: "no text", in: kinds.ShellInput{Command: `printf 'a\377b'`}, want: kinds.ShellOutput{Stdout: "a\uFFFDb"}},
 		{name: "what it leaves behind is killed", in: kinds.ShellInput{Command: "sleep 1000 >/dev/null 2>&1 & echo began"}, want: kinds.ShellOutput{Stdout: "began\n"}},
+		{name: "what it leaves behind is no timeout", in: kinds.ShellInput{Command: "sleep 1000 & echo began", Timeout: schemas.Seconds(1)}, want: kinds.ShellOutput{Stdout: "began\n"}},
 		{name: "its timeout", in: kinds.ShellInput{Command: "echo a; sleep 1000 & wait", Timeout: schemas.Seconds(1)}, reason: kinds.ReasonTimeout},
 		{name: "bad input: nothing", reason: activity.ReasonBadInput},
 		{name: "bad input: NUL", in: kinds.ShellInput{Command: "a\x00b"}, reason: activity.ReasonBadInput},
