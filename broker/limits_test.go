@@ -361,6 +361,30 @@ func TestContinuationBesideManyRequestIDs(t *testing.T) { // P-4
 	}
 }
 
+// What a decider says of its failure stands in the record that parks its run twice: however long it is, the partition goes on.
+func TestLongFailureOfADecider(t *testing.T) {
+	long := strings.Repeat("x", 600<<10)
+	for name, reply := range map[string]string{
+		"an error":                   `"error":{"reason":"` + long + `"}`,
+		"the details of an error":    `"error":{"reason":"no","details":"` + long + `"}`,
+		"a decision nobody knows of": `"decisions":[{"type":"` + long + `"}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.node("a", nil)
+				f.repliesWith(func(d *decisionTask) []byte { return []byte(`{"token":"` + d.Token + `",` + reply + `}`) })
+				f.start(startO)
+				f.await("o", schemas.EventWorkflowPaused)
+				for _, e := range f.events("o") {
+					if a, ok := e.Attributes.(*schemas.DeciderFailed); ok && (len(a.Reason) > schemas.MaxDeciderReason || len(a.Details) > schemas.MaxDeciderDetails) {
+						t.Errorf("the history keeps %d bytes of the reason and %d of the details", len(a.Reason), len(a.Details))
+					}
+				}
+			})
+		})
+	}
+}
+
 // signaledBy tells whether a signal is in the window of a task.
 func signaledBy(d *decisionTask, name string) bool {
 	for _, e := range d.Events {

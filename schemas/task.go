@@ -88,7 +88,13 @@ type DecisionReply struct {
 	Replay *ReplayAnswer `json:"replay,omitempty"`
 }
 
-// DecisionError says that the decider could not decide.
+// MaxDeciderReason and MaxDeciderDetails bound what a history keeps of why a decider failed, in bytes.
+const (
+	MaxDeciderReason  = 2 << 10
+	MaxDeciderDetails = 32 << 10
+)
+
+// DecisionError says that the decider could not decide. The history keeps 2 KiB of the reason and 32 KiB of the details.
 type DecisionError struct {
 	Cause   Cause  `json:"cause,omitempty"`
 	Reason  string `json:"reason"`

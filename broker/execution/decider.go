@@ -2,6 +2,7 @@ package execution
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/droverhq/drover/schemas"
 )
@@ -106,11 +107,21 @@ func (st *step) refuse(m Refuse) {
 	if d.Started == 0 {
 		return
 	}
+	reason, details := clip(m.Reason, schemas.MaxDeciderReason), clip(m.Details, schemas.MaxDeciderDetails)
 	st.emit(&schemas.DeciderFailed{
-		Cause: m.Cause, Reason: m.Reason, Details: m.Details, Identity: m.Identity,
+		Cause: m.Cause, Reason: reason, Details: details, Identity: m.Identity,
 		ScheduledEventID: d.StartedOf, StartedEventID: d.Started,
 	})
-	st.again(m.Reason, m.Details)
+	st.again(reason, details)
+}
+
+// clip cuts what a decider has said to n bytes of text: it stands twice in the record that parks the run, and once in each before.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const cut = "…"
+	return strings.ToValidUTF8(s[:n-len(cut)], "") + cut
 }
 
 // again follows a decider's failure or timeout: another try, or the end of patience.
