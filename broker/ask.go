@@ -405,7 +405,7 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 	r.reasks = 0
 	p.stick(r, reply, firstHand)
 	p.announced(r.state.Start.WorkflowType)
-	large := cmp.Or(p.tooLarge(reply, len(e.body)), p.tooLargeNext(r.state, reply))
+	large := cmp.Or(p.tooLarge(reply, len(e.body)), p.tooLargeNext(r.state, reply), p.tooLargeEvents(r.state, reply, e.at, len(e.body)))
 	switch {
 	case reply.Token != token:
 		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}

@@ -385,6 +385,57 @@ func TestLongFailureOfADecider(t *testing.T) {
 	}
 }
 
+// The events of a decision say more than the decision where it is refused, or its activities have the retry policy of their type: what fits no
+// record is refused, and the partition goes on.
+func TestDecisionsThatSayLittle(t *testing.T) {
+	wid := strings.Repeat("w", 250)
+	reasons := make([]string, 64)
+	for i := range reasons {
+		reasons[i] = fmt.Sprintf(`"%0200d"`, i)
+	}
+	activity := func(i int) string {
+		return fmt.Sprintf(`{"type":"ScheduleActivity","attributes":{"activityId":"a%d","activityType":"work","list":"main"}}`, i)
+	}
+	lock := func(int) string { return `{"type":"SetState","attributes":{"key":"lock-x","value":"nobody"}}` }
+	for _, tt := range []struct {
+		name     string
+		n        int
+		decision func(int) string
+		fits     bool
+	}{
+		{"few activities", 60, activity, true}, {"activities", 100, activity, false},
+		{"some refusals", 1000, lock, true}, {"refusals", 2900, lock, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.node("a", nil)
+				f.api("typeRegister", `{"kind":"activity","name":"work","activity":{"retry":{"maximumAttempts":3,"nonRetryable":[`+strings.Join(reasons, ",")+`]}}}`)
+				all := make([]string, tt.n)
+				for i := range all {
+					all[i] = tt.decision(i)
+				}
+				f.decider("order", func(d *decisionTask) string {
+					if d.has("WorkflowStarted") && !d.has("DeciderFailed") {
+						return "[" + strings.Join(all, ",") + "]"
+					}
+					return complete
+				})
+				f.start(`{"workflowId":"` + wid + `","type":"order","run":"r1","requestId":"q1"}`)
+				f.await(wid, schemas.EventDeciderCompleted)
+				f.publish("drover.default.signal."+wid+".go", "1")
+				f.completes(wid)
+				failed := slices.ContainsFunc(f.events(wid), func(e schemas.Event) bool {
+					a, ok := e.Attributes.(*schemas.DeciderFailed)
+					return ok && a.Cause == schemas.CauseDecisionTooLarge
+				})
+				if failed == tt.fits {
+					t.Errorf("%d decisions are refused for their size: %v, want %v", tt.n, failed, !tt.fits)
+				}
+			})
+		})
+	}
+}
+
 // signaledBy tells whether a signal is in the window of a task.
 func signaledBy(d *decisionTask, name string) bool {
 	for _, e := range d.Events {

@@ -51,8 +51,8 @@ func (b *Broker) outgrows(v schemas.Payload) int {
 	return len(body)
 }
 
-// nextRoom is for what stands in the first record of a run beside its start.
-const nextRoom = 4 << 10
+// recordRoom is for what stands in a record beside its events, and in the first one of a run beside its start.
+const recordRoom = 4 << 10
 
 // tooLargeNext says why the run that a reply wants to continue as could not begin, "" if it can. Its first record has the input beside what it
 // knows of its chain, and that record comes behind the close: nobody can refuse it any more.
@@ -73,7 +73,7 @@ func (p *partition) tooLargeNext(s *execution.State, reply *schemas.DecisionRepl
 	if err != nil {
 		return "" // the record would say so as well
 	}
-	size := len(a.Input) + len(b) + nextRoom
+	size := len(a.Input) + len(b) + recordRoom
 	for _, d := range reply.Decisions {
 		if set, ok := d.Attributes.(*schemas.SetAttributes); ok {
 			size += 2 * schemas.AttributesSize(set.Attributes)
@@ -84,6 +84,41 @@ func (p *partition) tooLargeNext(s *execution.State, reply *schemas.DecisionRepl
 	}
 	return fmt.Sprintf("decision %d, input: it has %d bytes, and beside it the next run begins with %d of its chain, above all the request ids of signals: "+
 		"no record has more than %d: pass a reference instead of data", last+1, len(a.Input), size-len(a.Input), p.b.recordLimit)
+}
+
+// mostSaid is what an event may say beside the decision that it stems from: the words of a refusal, with ids in quotes.
+const mostSaid = 2 << 10
+
+// tooLargeEvents says why what a reply decides fits no record, "" if it does. Events may say more than the decisions: refusals have words, and
+// activities the retry policies of their types. Where that could be too much it is tried on a copy of the state.
+func (p *partition) tooLargeEvents(s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int) string {
+	config := p.b.config()
+	for _, d := range reply.Decisions {
+		size += mostSaid
+		if a, ok := d.Attributes.(*schemas.ScheduleActivity); ok && a.Retry == nil {
+			if t, _ := config.Types.Activity(a.ActivityType, a.ActivityTypeVersion); t != nil && t.Activity != nil {
+				size += contentSize(reflect.ValueOf(t.Activity.Retry))
+			}
+		}
+	}
+	if size <= p.b.recordLimit {
+		return ""
+	}
+	b, err := s.Snapshot()
+	if err != nil {
+		return "" // the record would say so as well
+	}
+	try, err := execution.Restore(b)
+	if err != nil {
+		return ""
+	}
+	events, _ := try.Step(config, execution.Reply{Reply: reply}, at)
+	body, err := schemas.Marshal(&schemas.Record{WorkflowID: s.WorkflowID, Run: s.Run, Events: events})
+	if err != nil || len(body)+recordRoom <= p.b.recordLimit {
+		return ""
+	}
+	return fmt.Sprintf("the %d events of its %d decisions take %d bytes, and no record has more than %d: decide in several steps",
+		len(events), len(reply.Decisions), len(body), p.b.recordLimit)
 }
 
 // sizeOf estimates the encoded size of an event, payloads above all. What there is most of is told without looking at each field.
