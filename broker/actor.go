@@ -71,9 +71,6 @@ func (p *partition) step(r *run, e *envelope) {
 	}
 }
 
-// fewEvents are those of an ordinary message.
-const fewEvents = 32
-
 // happen lets a message happen. Its events are in the state at once and in the history once a record with them is
 // acknowledged; its effects come after that.
 func (p *partition) happen(r *run, e *envelope) {
@@ -81,12 +78,9 @@ func (p *partition) happen(r *run, e *envelope) {
 	if e.log != noLog {
 		r.positions[e.log] = e.pos
 	}
-	g := group{events: events, size: len(e.body) + 256*len(events)}
-	if _, g.rung = e.msg.(execution.Ring); g.rung { // what they say comes from memory, and not from a message
-		g.size = sizeOfAll(events)
-	} else if len(events) > fewEvents { // of many each may say a little more than the message
-		g.size = max(g.size, sizeOfAll(events))
-	}
+	// Events may say more than their message does: what comes from memory, and what has defaults.
+	g := group{events: events, size: max(len(e.body)+256*len(events), sizeOfAll(events))}
+	_, g.rung = e.msg.(execution.Ring)
 	for _, f := range effects {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})
 	}

@@ -436,6 +436,50 @@ func TestDecisionsThatSayLittle(t *testing.T) {
 	}
 }
 
+// What heartbeats have said stands in the history when their attempts fail, and no record takes that of many, however short the outcomes were.
+func TestManyAttemptsFailBehindLargeHeartbeats(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		a := f.node("a", nil)
+		const n = 4
+		retry := `,"retry":{"maximumAttempts":2,"initialInterval":1}`
+		f.decider("order", func(d *decisionTask) string {
+			if !d.has("WorkflowStarted") {
+				return "[]"
+			}
+			all := make([]string, n)
+			for i := range all {
+				all[i] = scheduleActivity(fmt.Sprint("a", i), retry)
+			}
+			return "[" + strings.Join(all, ",") + "]"
+		})
+		f.start(startO)
+		var tasks []*task
+		for range n {
+			k := f.pull()
+			k.report("started", "")
+			tasks = append(tasks, k)
+		}
+		time.Sleep(time.Second)
+		for _, k := range tasks {
+			f.request(k.Beat, `{"token":"`+k.Token+`","details":"`+strings.Repeat("x", 400<<10)+`"}`)
+		}
+		a.broker.Busy(0, 50*time.Millisecond)
+		for _, k := range tasks {
+			k.report("failed", `,"reason":"no"`)
+			if err := k.msg.Ack(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range n {
+			k := f.pull()
+			if said, _ := k.HeartbeatDetails.(string); k.Attempt != 2 || len(said) != 400<<10 {
+				t.Errorf("attempt %d of %s knows %d bytes of what the first one has said", k.Attempt, k.ActivityID, len(said))
+			}
+			k.success()
+		}
+	})
+}
+
 // signaledBy tells whether a signal is in the window of a task.
 func signaledBy(d *decisionTask, name string) bool {
 	for _, e := range d.Events {

@@ -129,6 +129,10 @@ func sizeOf(e schemas.Event) int {
 		return frame
 	case *schemas.Signal:
 		return frame + 4*len(a.Input)/3
+	case *schemas.ActivityScheduled:
+		if a.Retry == nil {
+			return frame + 4*(len(a.Input)+len(a.Control))/3
+		}
 	case *schemas.ActivitySuccess:
 		return frame + 4*len(a.Result)/3
 	case *schemas.ActivityFailed:
