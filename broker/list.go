@@ -158,7 +158,13 @@ func (b *Broker) list(ctx context.Context, q *schemas.ListRequest) (*schemas.Lis
 		limit = defaultList
 	}
 	limit = min(limit, maxList)
+	if err := validateStatus(q.Status); err != nil {
+		return nil, err
+	}
 	partition, from, err := parseCursor(q.Cursor)
+	if err == nil && partition >= b.o.Partitions {
+		err = badCursor(q.Cursor)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +199,9 @@ const maxCount = 5 * time.Second
 
 // count walks the list and counts for as long as it may.
 func (b *Broker) count(ctx context.Context, q *schemas.CountRequest) (*schemas.CountResponse, error) {
+	if err := validateStatus(q.Status); err != nil {
+		return nil, err
+	}
 	limit := maxCount
 	if q.Wait > 0 {
 		limit = min(limit, q.Wait.Std())
@@ -257,7 +266,23 @@ func parseCursor(c string) (partition int, from uint64, err error) {
 		from, err = strconv.ParseUint(s, 10, 64)
 	}
 	if !ok || err != nil || partition < 0 {
-		return 0, 0, schemas.Errorf(schemas.CodeInvalid, "the cursor %q is none that a list has returned", c).InField("cursor").WithHint("begin again without one")
+		return 0, 0, badCursor(c)
 	}
 	return partition, from, nil
+}
+
+func badCursor(c string) error {
+	return schemas.Errorf(schemas.CodeInvalid, "the cursor %q is none that a list has returned", c).InField("cursor").WithHint("begin again without one")
+}
+
+// validateStatus refuses a word that no execution has for its status: the list would be empty, which looks like an answer.
+func validateStatus(s schemas.Status) error {
+	all := []schemas.Status{
+		schemas.StatusOpen, schemas.StatusPaused, schemas.StatusCompleted, schemas.StatusFailed, schemas.StatusCanceled, schemas.StatusTerminated,
+		schemas.StatusTimedOut, schemas.StatusContinuedAsNew, schemas.StatusClosed,
+	}
+	if s == "" || slices.Contains(all, s) {
+		return nil
+	}
+	return schemas.Errorf(schemas.CodeInvalid, "status is %q", s).InField("status").WithHint("use one of %v, or leave it out for all", all)
 }

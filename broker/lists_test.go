@@ -140,6 +140,25 @@ func TestListOfLargeAttributes(t *testing.T) {
 	}
 }
 
+// What no run can match, and a cursor of no list, are refused: an empty list would look like an answer.
+func TestListsThatAreRefused(t *testing.T) {
+	virtually(t, 2, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.start(`{"workflowId":"w","type":"idle"}`)
+		for _, tt := range []struct{ verb, filter, field string }{
+			{"list", `"status":"running"`, "status"}, {"count", `"status":"OPEN"`, "status"},
+			{"list", `"cursor":"2.1"`, "cursor"}, {"list", `"cursor":"x"`, "cursor"}, {"list", `"cursor":"-1.1"`, "cursor"},
+			{"list", `"status":"closed","cursor":"1.1"`, ""}, {"count", `"status":"open"`, ""},
+		} {
+			a := f.api(tt.verb, "{"+tt.filter+"}")
+			e, _ := a["error"].(map[string]any)
+			if got, _ := e["field"].(string); got != tt.field || (tt.field != "") != (e["code"] == "invalid_argument") {
+				t.Errorf("%s %s: got %v, want %q refused", tt.verb, tt.filter, a, tt.field)
+			}
+		}
+	})
+}
+
 func TestCountThatTakesTooLong(t *testing.T) {
 	virtually(t, 2, func(t *testing.T, f *fleet) {
 		var cut atomic.Bool
