@@ -65,10 +65,13 @@ func (p *partition) newIntake(ctx context.Context, log int, stream, filter strin
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream, err)
 	}
-	if lost {
+	switch {
+	case lost:
 		in.incarnation, in.since, in.from = witness.Incarnation+1, witness.Time, 1
 		p.log.WithField("stream", stream).WithField("incarnation", in.incarnation).
 			Warn("the stream has lost messages that were stored; a new incarnation begins")
+	case witness.Incarnation != checkpoint.Incarnation:
+		in.since, in.from = checkpoint.Time, 1 // whoever began it has left no checkpoint of it: the number of ours says nothing
 	}
 	in.read, in.at = checkpoint, in.from-1
 	return in, nil
