@@ -83,9 +83,15 @@ func (b *Broker) respond(to, content string, v any) {
 		encode = schemas.Marshal
 	}
 	body, err := encode(v)
-	if err == nil && len(body) > b.largest() {
+	for err == nil && len(body) > b.largest() {
+		if page, ok := v.(*schemas.HistoryResponse); ok && len(page.Events) > 1 {
+			v = half(page)
+			body, err = encode(v)
+			continue
+		}
 		body, err = encode(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeTooLarge, "the answer of %d bytes exceeds the server's max_payload", len(body)).
 			WithHint("ask for less: a page with a limit, or msgpack")})
+		break
 	}
 	if err == nil {
 		err = b.conn.Publish(to, nil, body)
