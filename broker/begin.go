@@ -162,7 +162,8 @@ func (p *partition) reset(r *run, e *envelope, q *schemas.StartRequest) {
 	}
 	if r.live() {
 		start, _ := e.msg.(execution.Start)
-		start.Request, start.Received = q, r.state.ReceivedFromWorkflows()
+		start.Request = q
+		start.Received, _ = latestIDs(r.state.ReceivedFromWorkflows(), p.b.recordLimit-len(e.body))
 		e.msg = start
 	}
 	p.renew(r, q, append(waiting, r.mailbox...))
@@ -188,8 +189,21 @@ func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*envelope) 
 // of the workflow id in between (P-4).
 func (p *partition) continueAs(r *run) {
 	q := r.state.Continuation()
+	p.limitIDs(q)
 	p.renew(r, q, r.mailbox)
 	p.happen(r, &envelope{wid: r.wid, msg: execution.Start{Request: q}, at: p.now(), log: noLog})
+}
+
+// limitIDs lets a continued run remember no more than its first record has room for: a thousand ids of signals may have 256 bytes each, and
+// the server may take less. Nothing goes on without that record. What is forgotten is the oldest, whose repeat is the least likely.
+func (p *partition) limitIDs(q *schemas.StartRequest) {
+	o := q.Origin
+	if len(o.RequestIDs)+len(o.SignalIDs) == 0 {
+		return
+	}
+	room := p.b.recordLimit - firstRecord(q)
+	o.RequestIDs, room = latestIDs(o.RequestIDs, room)
+	o.SignalIDs, _ = latestIDs(o.SignalIDs, room)
 }
 
 func sameStart(s *schemas.WorkflowStarted, q *schemas.StartRequest) bool {

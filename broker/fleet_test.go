@@ -56,11 +56,17 @@ type fleet struct {
 // its messages by hand.
 func virtually(t *testing.T, partitions int, f func(*testing.T, *fleet)) {
 	t.Helper()
+	virtuallyOn(t, embedded.Options{DontListen: true}, partitions, f)
+}
+
+// virtuallyOn is virtually with a server of other options.
+func virtuallyOn(t *testing.T, o embedded.Options, partitions int, f func(*testing.T, *fleet)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := logrus.New()
 		log.SetOutput(writer{t})
 		log.SetLevel(logrus.InfoLevel)
-		server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})
+		server, err := embedded.Start(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}

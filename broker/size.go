@@ -65,15 +65,13 @@ func (p *partition) tooLargeNext(s *execution.State, reply *schemas.DecisionRepl
 	if !ok {
 		return ""
 	}
-	next := &schemas.StartRequest{WorkflowID: s.WorkflowID, Attributes: s.Attributes, Identity: s.Start.Identity, TagList: a.TagList, Origin: s.Heritage()}
+	next := &schemas.StartRequest{
+		WorkflowID: s.WorkflowID, Input: a.Input, Attributes: s.Attributes, Identity: s.Start.Identity, TagList: a.TagList, Origin: s.Heritage(),
+	}
 	if next.TagList == nil {
 		next.TagList = s.Start.TagList
 	}
-	b, err := schemas.Marshal(next)
-	if err != nil {
-		return "" // the record would say so as well
-	}
-	size := len(a.Input) + len(b) + recordRoom
+	size := firstRecord(next)
 	for _, d := range reply.Decisions {
 		if set, ok := d.Attributes.(*schemas.SetAttributes); ok {
 			size += 2 * schemas.AttributesSize(set.Attributes)
@@ -82,8 +80,20 @@ func (p *partition) tooLargeNext(s *execution.State, reply *schemas.DecisionRepl
 	if size <= p.b.recordLimit {
 		return ""
 	}
-	return fmt.Sprintf("decision %d, input: it has %d bytes, and beside it the next run begins with %d of its chain, above all the request ids of signals: "+
+	return fmt.Sprintf("decision %d, input: it has %d bytes, and beside it the next run begins with %d of its chain, such as attributes and locks: "+
 		"no record has more than %d: pass a reference instead of data", last+1, len(a.Input), size-len(a.Input), p.b.recordLimit)
+}
+
+// firstRecord is what the first record of a continued run takes, but for the ids of requests that it remembers, of which the oldest are left out
+// where they do not fit. It is 0 if the start cannot be encoded, which the record would say as well.
+func firstRecord(q *schemas.StartRequest) int {
+	bare, origin := *q, *q.Origin
+	origin.SignalIDs, origin.RequestIDs, bare.Origin = nil, nil, &origin
+	b, err := schemas.Marshal(&bare)
+	if err != nil {
+		return 0
+	}
+	return len(b) + recordRoom
 }
 
 // mostSaid is what an event may say beside the decision that it stems from: the words of a refusal, with ids in quotes.
@@ -127,6 +137,10 @@ func sizeOf(e schemas.Event) int {
 	switch a := e.Attributes.(type) {
 	case *schemas.DeciderScheduled, *schemas.DeciderStarted, *schemas.ActivityStarted, *schemas.TimerExpired:
 		return frame
+	case *schemas.WorkflowStarted:
+		if a.Attributes == nil && a.TagList == nil && a.SignalIDs == nil && a.RequestIDs == nil && a.Locks == nil && a.ActivityDefaults == nil {
+			return frame + 4*len(a.Input)/3
+		}
 	case *schemas.Signal:
 		return frame + 4*len(a.Input)/3
 	case *schemas.ActivityScheduled:
@@ -185,4 +199,24 @@ func sizeOfAll(events []schemas.Event) (size int) {
 		size += sizeOf(e)
 	}
 	return size
+}
+
+// sizeOfIDs is what a list of ids takes.
+func sizeOfIDs(ids []string) (size int) {
+	for _, id := range ids {
+		size += len(id) + 3
+	}
+	return size
+}
+
+// latestIDs are the latest of a list that fit into some room, and what is left of that.
+func latestIDs(ids []string, room int) ([]string, int) {
+	for i := len(ids) - 1; i >= 0; i-- {
+		left := room - len(ids[i]) - 3
+		if left < 0 {
+			return ids[i+1:], room
+		}
+		room = left
+	}
+	return ids, room
 }

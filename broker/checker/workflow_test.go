@@ -227,6 +227,36 @@ func TestLatestSignalsAreInherited(t *testing.T) {
 	}
 }
 
+// Where the ids are longer than a record may be, the latest that fit are handed on, and no others.
+func TestLongIDsAreInheritedInPart(t *testing.T) {
+	var ids []string
+	for i := range 600 {
+		ids = append(ids, fmt.Sprint(i, strings.Repeat("x", 200)))
+	}
+	for _, tt := range []struct {
+		name       string
+		known, has []string
+		found      string
+	}{
+		{"all", ids, ids, ""},
+		{"the latest", ids, ids[300:], ""},
+		{"others", ids, ids[:300], checker.RuleInherit},
+		{"fewer than fit", ids[400:], ids[500:], checker.RuleInherit},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			all := runs(t, firstContinues, secondContinues)
+			all[0].Events[0].Attributes.(*schemas.WorkflowStarted).SignalIDs = tt.known
+			all[1].Events[0].Attributes.(*schemas.Signal).RequestID = ""
+			all[2].Events[0].Attributes.(*schemas.WorkflowStarted).SignalIDs = tt.has
+			if found := checkRuns(t, all); tt.found == "" && len(found) != 0 {
+				t.Fatalf("got %.200v", found)
+			} else if tt.found != "" {
+				checkRules(t, found, tt.found, "", "")
+			}
+		})
+	}
+}
+
 const begun1 = "WorkflowStarted run=r1\nDeciderScheduled"
 
 func TestIllegalWorkflows(t *testing.T) {
