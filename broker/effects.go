@@ -110,6 +110,12 @@ func (p *partition) activityTask(r *run, a *execution.Activity, ask bool) schema
 // send publishes outside the history until it is acknowledged, then calls done with the sequence; 0 if the message was there
 // already. A task list whose stream is missing is made first.
 func (p *partition) send(subj, list string, h post.Header, body []byte, done func(seq uint64)) {
+	p.sendUntil(subj, list, h, body, done, func(again func()) { again() })
+}
+
+// sendUntil is send for what may be wrong to publish again, since what became of the first is not known: retry is called in place of
+// that, and calls again if it is to be.
+func (p *partition) sendUntil(subj, list string, h post.Header, body []byte, done func(seq uint64), retry func(again func())) {
 	if !p.may() {
 		return
 	}
@@ -117,7 +123,7 @@ func (p *partition) send(subj, list string, h post.Header, body []byte, done fun
 	p.outside.Send(subj, h, body, func(a post.Ack) {
 		p.loop.post(func() {
 			p.sends--
-			again := func() { p.send(subj, list, h, body, done) }
+			again := func() { p.sendUntil(subj, list, h, body, done, retry) }
 			var exists *post.SequenceError
 			switch {
 			case a.Err == nil || errors.As(a.Err, &exists): // already there: it is written once
@@ -126,7 +132,7 @@ func (p *partition) send(subj, list string, h post.Header, body []byte, done fun
 				p.openList(list, again)
 			default:
 				p.log.WithError(a.Err).WithField("subject", subj).Warn("not acknowledged; publishing again")
-				p.loop.after(effectRetry, again)
+				p.loop.after(effectRetry, func() { retry(again) })
 			}
 		})
 	})

@@ -31,7 +31,7 @@ func (p *partition) exchange(s *execution.State, e effect, t *ticket) {
 			if e.cause == nil {
 				p.repeatedStarts[c.Scheduled.Run] = true
 			}
-			p.tell(c.Scheduled.WorkflowID, kindStart, s.ChildStart(c), t)
+			p.startChild(s, c, t)
 		}
 	case execution.Request:
 		if x := s.Externals[f.ScheduledID]; x != nil {
@@ -56,6 +56,33 @@ func (p *partition) exchange(s *execution.State, e effect, t *ticket) {
 	case execution.Closed:
 		p.reportChild(s, t)
 	}
+}
+
+// startChild puts the start of a child into its inbox. If it is not known whether it is there, it is sent again only while the parent has no
+// answer: behind the refusal of the first the second might begin a child that nobody expects. Else the refusal may be that of the
+// first while the second begins it, as behind a take-over, and is probed.
+func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *ticket) {
+	q := s.ChildStart(c)
+	body, err := schemas.Marshal(q)
+	if err != nil {
+		p.log.WithError(err).WithField("workflow", q.WorkflowID).Error("the start of a child cannot be encoded")
+		return
+	}
+	t.hold()
+	to := p.b.ns.In(p.b.partitionOf(q.WorkflowID), q.WorkflowID, kindStart)
+	p.sendUntil(to, "", post.Addressed(to), body, func(uint64) { t.release() }, func(again func()) {
+		r := p.get(s.WorkflowID)
+		p.when(r, func() {
+			if r.live() && r.state.Run == s.Run {
+				if now := r.state.Children[c.ScheduledID]; now == nil || now.Started != 0 {
+					t.release()
+					return
+				}
+			}
+			p.repeatedStarts[q.Run] = true
+			again()
+		})
+	})
 }
 
 func ticketOf(e *envelope) *ticket {

@@ -1,0 +1,53 @@
+package broker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/internal/cutwire"
+)
+
+// The start of a child whose acknowledgement is lost is not sent again once its refusal has come: the second would begin a child that
+// its parent has given up.
+func TestRefusedChildIsNotStartedAgain(t *testing.T) { // P-5
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nth(1, ns.In(0, "kid", "start"), cutwire.Unanswered))
+		f.decider("order", parent(""))
+		f.decider("kid", func(*decisionTask) string { return "[]" })
+		f.start(`{"workflowId":"kid","type":"kid","run":"own"}`)
+		f.start(startO)
+		f.completes("o") // refused: the id is in use
+		f.api("terminate", `{"workflowId":"kid","reason":"it is over"}`)
+		time.Sleep(30 * time.Second) // longer than an acknowledgement is waited for
+		if runs := f.runsOf("kid"); len(runs) != 1 {
+			t.Fatalf("the child has begun behind its refusal: runs %v", runs)
+		}
+	})
+}
+
+// While the parent has no answer it is sent again: the child begins, whichever of the two starts was refused.
+func TestUnansweredChildIsStartedAgain(t *testing.T) { // P-5
+	for name, verdict := range map[string]cutwire.Verdict{"lost": cutwire.Swallow, "acknowledgement lost": cutwire.Unanswered} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				lost := false // the first answer to the parent, too
+				start := nth(1, ns.In(0, "kid", "start"), verdict)
+				f.node("a", func(subj string, body []byte) cutwire.Verdict {
+					if verdict == cutwire.Unanswered && !lost && subj == ns.In(0, "o", "child") {
+						lost = true
+						return cutwire.Swallow
+					}
+					return start(subj, body)
+				})
+				f.decider("order", parent(""))
+				f.decider("kid", func(*decisionTask) string { return complete })
+				f.start(startO)
+				f.completes("o")
+				f.wantTypes("o", withChild...)
+				if runs := f.runsOf("kid"); len(runs) != 1 {
+					t.Fatalf("runs of the child %v, want one", runs)
+				}
+			})
+		})
+	}
+}
