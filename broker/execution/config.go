@@ -36,8 +36,8 @@ type Config struct {
 	// MaxEvents bounds a history. From there on decisions that would lengthen it are refused; a tenth further, and at
 	// least 100 events, the run is terminated. Defaults to 50,000.
 	MaxEvents int64
-	// Details bounds what the events of one step repeat of what heartbeats have said, in bytes: they stand in one
-	// record. The first of them counts in any case. Defaults to 512 KiB.
+	// Details bounds what the events of one step repeat of what heartbeats have said, in bytes, and what the events of one ring take
+	// besides: they stand in one record. The first of them counts in any case. Defaults to 512 KiB.
 	Details int
 	// ChildPolicy is that of runs whose start names none. Defaults to TERMINATE.
 	ChildPolicy schemas.ChildPolicy

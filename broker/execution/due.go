@@ -36,6 +36,9 @@ type due struct {
 	timer    string
 }
 
+// eventRoom is what an event that something is due takes besides ids and details, at most.
+const eventRoom = 100
+
 // NextDue is the earliest instant at which a ring would change something; 0 if there is none. Not counted: a decision
 // that only waits for a decider to listen.
 func (s *State) NextDue(c *Config) schemas.Timestamp {
@@ -49,8 +52,9 @@ func (s *State) NextDue(c *Config) schemas.Timestamp {
 }
 
 // ring lets everything happen whose time has come, in the order of the times. A ring that comes early finds nothing, and
-// neither does one for what an uncommitted event has set.
+// neither does one for what an uncommitted event has set. What does not fit one record is left for the next.
 func (st *step) ring(uncommitted int64) {
+	room := st.c.Details
 	for !st.Closed() {
 		var ripe []due
 		st.eachDue(st.c, func(d due) {
@@ -66,9 +70,10 @@ func (st *step) ring(uncommitted int64) {
 		})
 		before := st.LastID
 		for i := range ripe {
-			if st.Closed() {
-				return
+			if st.Closed() || room < 0 {
+				return // the next ring is due at once
 			}
+			room -= eventRoom + len(ripe[i].timer)
 			st.fire(&ripe[i])
 		}
 		if st.LastID == before { // only dispatches and re-asks came due
