@@ -72,6 +72,9 @@ func (p *partition) tooLargeNext(s *execution.State, reply *schemas.DecisionRepl
 		next.TagList = s.Start.TagList
 	}
 	size := firstRecord(next)
+	if o := next.Origin; 2*len(a.Input) > p.b.recordLimit { // what is remembered shall not give way to data, which can be a reference
+		size += sizeOfIDs(o.SignalIDs) + sizeOfIDs(o.RequestIDs)
+	}
 	for _, d := range reply.Decisions {
 		if set, ok := d.Attributes.(*schemas.SetAttributes); ok {
 			size += 2 * schemas.AttributesSize(set.Attributes)
@@ -80,7 +83,7 @@ func (p *partition) tooLargeNext(s *execution.State, reply *schemas.DecisionRepl
 	if size <= p.b.recordLimit {
 		return ""
 	}
-	return fmt.Sprintf("decision %d, input: it has %d bytes, and beside it the next run begins with %d of its chain, such as attributes and locks: "+
+	return fmt.Sprintf("decision %d, input: it has %d bytes, and beside it the next run begins with %d of its chain, such as ids of requests and attributes: "+
 		"no record has more than %d: pass a reference instead of data", last+1, len(a.Input), size-len(a.Input), p.b.recordLimit)
 }
 
