@@ -403,8 +403,10 @@ func TestDecisionsThatSayLittle(t *testing.T) {
 		decision func(int) string
 		fits     bool
 	}{
-		{"few activities", 60, activity, true}, {"activities", 100, activity, false},
-		{"some refusals", 1000, lock, true}, {"refusals", 2900, lock, false},
+		{"few activities", 60, activity, true},
+		{"activities", 100, activity, false},
+		{"some refusals", 1000, lock, true},
+		{"refusals", 2900, lock, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {

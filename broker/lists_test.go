@@ -146,9 +146,13 @@ func TestListsThatAreRefused(t *testing.T) {
 		f.node("a", nil)
 		f.start(`{"workflowId":"w","type":"idle"}`)
 		for _, tt := range []struct{ verb, filter, field string }{
-			{"list", `"status":"running"`, "status"}, {"count", `"status":"OPEN"`, "status"},
-			{"list", `"cursor":"2.1"`, "cursor"}, {"list", `"cursor":"x"`, "cursor"}, {"list", `"cursor":"-1.1"`, "cursor"},
-			{"list", `"status":"closed","cursor":"1.1"`, ""}, {"count", `"status":"open"`, ""},
+			{"list", `"status":"running"`, "status"},
+			{"count", `"status":"OPEN"`, "status"},
+			{"list", `"cursor":"2.1"`, "cursor"},
+			{"list", `"cursor":"x"`, "cursor"},
+			{"list", `"cursor":"-1.1"`, "cursor"},
+			{"list", `"status":"closed","cursor":"1.1"`, ""},
+			{"count", `"status":"open"`, ""},
 		} {
 			a := f.api(tt.verb, "{"+tt.filter+"}")
 			e, _ := a["error"].(map[string]any)
