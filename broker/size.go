@@ -49,8 +49,8 @@ func contentSize(v reflect.Value) (size int) {
 			return contentSize(v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			size += contentSize(v.Field(i))
+		for _, field := range v.Fields() {
+			size += contentSize(field)
 		}
 	case reflect.Slice:
 		switch v.Type().Elem().Kind() {
