@@ -153,8 +153,11 @@ func (r *Reverter) sweep(ctx context.Context, stream, consumer string, known *st
 		case schemas.LostFailed:
 			failed++
 		case schemas.LostGone:
-		default: // it stands, or a later version has decided something else
+		case schemas.LostStands:
 			known.said(t, r.sweeps)
+			stand = append(stand, t)
+			continue
+		default: // it is held, or a later version has decided something else
 			stand = append(stand, t)
 			continue
 		}

@@ -171,6 +171,8 @@ const (
 	LostGone LostTask = "gone"
 	// LostStands: the attempt has not begun. Hand the message back, for the next worker.
 	LostStands LostTask = "stands"
+	// LostHeld: a worker had the attempt as an offer, and is being asked whether it still has it. Hand the message back, and ask again soon.
+	LostHeld LostTask = "held"
 	// LostReverted: the attempt was interrupted, and the next one is on its list. Remove the message.
 	LostReverted LostTask = "reverted"
 	// LostFailed: the attempt was interrupted, and the activity, which must not run twice, has failed. Remove the message.

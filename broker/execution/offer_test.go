@@ -61,7 +61,7 @@ func TestWorkerOfAnOfferIsAsked(t *testing.T) { // P-7
 		got := w.report("A", schemas.ReportBegin, question, func(r *schemas.Report) { r.Redelivered = redelivered })
 		w.wantEffects(got, Permit{To: "inbox", Permission: schemas.Permission{Nonce: "n2", Leave: true, Reason: "the task was offered to a worker, who is being asked"}}, inquiry)
 		got = w.report("A", schemas.ReportLost, question, func(r *schemas.Report) { r.Redelivered = true })
-		w.wantEffects(got, inquiry, Permit{To: "inbox", Permission: schemas.Permission{Nonce: "n2", Done: schemas.LostStands}})
+		w.wantEffects(got, inquiry, Permit{To: "inbox", Permission: schemas.Permission{Nonce: "n2", Done: schemas.LostHeld}})
 		w.follows("")
 	}
 }

@@ -225,7 +225,7 @@ func (st *step) lost(r *schemas.Report, run string, act *Activity, attempt int) 
 	case act.Started == 0 && attempt == act.Attempt:
 		done = schemas.LostStands
 	case act.Offered && attempt == act.Attempt:
-		done = schemas.LostStands
+		done = schemas.LostHeld
 		st.inquire(act)
 	case act.Started != 0 && r.Redelivered && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
 		done = schemas.LostFailed
