@@ -126,7 +126,8 @@ type Report struct {
 	// Undecided are suspicions about partitions whose owner is too far behind to tell.
 	Undecided int       `json:"undecided,omitempty"`
 	Findings  []Finding `json:"findings"`
-	// More counts, by kind, the findings that are not listed. Faults among them were repaired like the others.
+	// More counts, by kind, the findings that are not listed. Faults among them were repaired like the others, but for those beyond 10,000
+	// findings: they count as wrong, and the next pass sees to them.
 	More map[Kind]int `json:"more,omitempty"`
 
 	unseen    unseen
@@ -160,6 +161,14 @@ func (r *Report) add(f Finding, most int) {
 	r.more(f.Kind, 1)
 	if f.Wrong() {
 		r.wrongMore++
+	}
+}
+
+// leave counts faults that were seen once, and that the next pass has to see to.
+func (r *Report) leave(left map[Kind]int) {
+	for kind, n := range left {
+		r.more(kind, n)
+		r.wrongMore += n
 	}
 }
 

@@ -93,6 +93,7 @@ func (a *Auditor) confirm(ctx context.Context, v *view, first *suspects, r *Repo
 		}
 	}
 	r.Undecided = v.undecided
+	confirmed := false
 	repaired := map[string]error{} // by workflow id: a run with several findings is repaired once
 	for _, key := range slices.Sorted(maps.Keys(first.found)) {
 		if _, still := second.found[key]; !still {
@@ -104,6 +105,10 @@ func (a *Auditor) confirm(ctx context.Context, v *view, first *suspects, r *Repo
 			return context.Cause(ctx)
 		}
 		r.add(f, a.o.MostOfKind)
+		confirmed = confirmed || f.Severity == Fault
+	}
+	if confirmed { // else the others are hardly more than haste
+		r.leave(first.left)
 	}
 	return nil
 }
@@ -210,6 +215,7 @@ type suspects struct {
 	found map[string]Finding
 	count map[Kind]int
 	more  map[Kind]int
+	left  map[Kind]int // faults that there was no room for
 }
 
 func (s *suspects) add(f Finding) {
@@ -218,7 +224,7 @@ func (s *suspects) add(f Finding) {
 		return
 	}
 	if s.count == nil {
-		s.count, s.more = map[Kind]int{}, map[Kind]int{}
+		s.count, s.more, s.left = map[Kind]int{}, map[Kind]int{}, map[Kind]int{}
 	}
 	if s.count[f.Kind]++; f.Severity == Notice && s.count[f.Kind] > s.most {
 		s.more[f.Kind]++
@@ -226,5 +232,9 @@ func (s *suspects) add(f Finding) {
 	}
 	if len(s.found) < maxSuspects {
 		s.found[key] = f
+		return
+	}
+	if f.Severity == Fault {
+		s.left[f.Kind]++
 	}
 }
