@@ -97,15 +97,18 @@ func (a *attendance) take(d time.Duration) []waiting {
 	return late
 }
 
-// serveQuorate serves a request if there is a quorum, and refuses it otherwise.
+// serveQuorate serves a request if there is a quorum, and refuses it otherwise. Before it does it asks anew: a node that was cut off hears its
+// peers, and requests that came by them, before it has looked at the cluster again, and whoever asked there would take its word for theirs.
 func (b *Broker) serveQuorate(r micro.Request, serve func(*Broker, micro.Request)) {
 	if b.o.Quorum == nil {
 		serve(b, r)
 		return
 	}
-	if err := b.lost.Load(); err != nil {
-		b.refuse(r, NoQuorum(*err))
-		return
+	if b.lost.Load() != nil {
+		if err := b.o.Quorum(); err != nil {
+			b.refuse(r, NoQuorum(err))
+			return
+		}
 	}
 	b.asking.note(r.Reply(), content(r))
 	serve(b, r)
