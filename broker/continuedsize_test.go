@@ -3,6 +3,7 @@ package broker_test
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,10 +16,16 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// What a run takes over from the one that it continues fits its first record, however long the ids of the signals were.
+// What a run takes over from the one that it continues fits its first record, however long the ids of the signals were. 340 of them take
+// nearly 64 KiB, and all of that must be there.
 func TestContinuedRunRemembersWhatFits(t *testing.T) {
+	for _, n := range []int{340, 900} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) { continuedBehind(t, n) })
+	}
+}
+
+func continuedBehind(t *testing.T, n int) {
 	virtuallyOn(t, embedded.Options{DontListen: true, MaxPayload: 128 << 10}, 1, func(t *testing.T, f *fleet) {
-		const n = 900
 		signals := 0
 		f.decider("order", func(d *decisionTask) string {
 			for _, e := range d.Events {
