@@ -188,3 +188,6 @@ func (p *partition) unknown(r *run, e *envelope) {
 }
 
 const deadUnknown = "unknown-workflow"
+
+// deadUndecodable is that of what says nothing to anybody.
+const deadUndecodable = "undecodable"

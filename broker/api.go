@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
@@ -138,15 +139,15 @@ func passOn(verb string) func(*Broker, micro.Request) {
 			b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("childPolicy"))
 			return
 		}
-		if err := schemas.ValidateLength("requestId", q.RequestID); err != nil {
+		validate := schemas.ValidateLength
+		if verb == "signal" {
+			validate = schemas.ValidateSignalRequestID
+		}
+		if err := validate("requestId", q.RequestID); err != nil {
 			b.refuse(r, err)
 			return
 		}
 		if verb == "signal" {
-			if err := schemas.ValidateSignalRequestID("requestId", q.RequestID); err != nil {
-				b.refuse(r, err)
-				return
-			}
 			if err := schemas.ValidateID("name", q.Name); err != nil {
 				b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("name"))
 				return
@@ -277,7 +278,7 @@ func validatePolicies(q *schemas.StartRequest) *schemas.Error {
 	if err := schemas.ValidateID("signal.name", q.Signal.Name); err != nil {
 		return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("signal.name")
 	}
-	if err := schemas.ValidateLength("signal.requestId", q.Signal.RequestID); err != nil {
+	if err := schemas.ValidateSignalRequestID("signal.requestId", q.Signal.RequestID); err != nil {
 		return err
 	}
 	if q.IDConflictPolicy == schemas.ConflictFail {
@@ -389,7 +390,7 @@ func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.Dea
 	if q.Reason != "" {
 		filter = b.ns.Dead(q.Reason) + ".>"
 	}
-	from := max(q.After+1, q.After) // nothing is behind the highest number, and 0 would be the beginning
+	from := dead.Behind(q.After)
 	if q.Count {
 		return b.countDead(ctx, from, filter)
 	}

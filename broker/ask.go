@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -390,7 +389,7 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 	}
 	p.unask(r)
 	if undecodable != nil {
-		p.bury(e, "undecodable", undecodable.Error())
+		p.bury(e, deadUndecodable, undecodable.Error())
 		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply cannot be decoded: " + undecodable.Error()}
 		r.sticky, r.reasks = "", 0
 		p.announced(r.state.Start.WorkflowType)
@@ -405,7 +404,6 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 	r.reasks = 0
 	p.stick(r, reply, firstHand)
 	p.announced(r.state.Start.WorkflowType)
-	large := cmp.Or(p.tooLarge(reply, len(e.body)), p.tooLargeNext(r.state, reply), p.tooLargeEvents(r.state, reply, e.at, len(e.body)))
 	switch {
 	case reply.Token != token:
 		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
@@ -413,9 +411,11 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: fmt.Sprintf(
 			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass references instead of data, or decide in several steps",
 			len(e.body), len(reply.Decisions), p.b.recordLimit)}
-	case large != "":
-		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: large}
 	default:
+		if large := p.tooLarge(r.state, reply, e.at, len(e.body)); large != "" {
+			e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: large}
+			break
+		}
 		digest := sha256.Sum256(e.body)
 		e.msg = execution.Reply{Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8]))}
 	}

@@ -233,7 +233,7 @@ func (p *partition) intake(in *intake, o *opened) {
 		e.ticket.release() // below the checkpoint: a new incarnation reads from the beginning
 		return
 	case o.err != nil:
-		p.bury(e, "undecodable", o.err.Error())
+		p.bury(e, deadUndecodable, o.err.Error())
 		e.ticket.release()
 		return
 	case o.stray:

@@ -49,7 +49,7 @@ func (p *partition) buryMisfits(ctx context.Context) error {
 		}
 		at := schemas.At(m.Time)
 		letter := schemas.DeadLetter{
-			Reason: "undecodable", Subject: m.Subject, Time: at, Body: m.Data,
+			Reason: deadUndecodable, Subject: m.Subject, Time: at, Body: m.Data,
 			Details: fmt.Sprintf("the subject %s has a wildcard in the place of an id: write * as %%2A and > as %%3E", m.Subject),
 		}
 		p.log.WithField("subject", letter.Subject).WithField("reason", letter.Reason).Warn("dead letter: " + letter.Details)

@@ -78,18 +78,10 @@ func sizeOfAll(events []schemas.Event) (size int) {
 	return size
 }
 
-// sizeOfIDs is what a list of ids takes.
-func sizeOfIDs(ids []string) (size int) {
-	for _, id := range ids {
-		size += len(id) + 3
-	}
-	return size
-}
-
 // latestIDs are the latest of a list that fit into some room, and what is left of that.
 func latestIDs(ids []string, room int) ([]string, int) {
 	for i := len(ids) - 1; i >= 0; i-- {
-		left := room - len(ids[i]) - 3
+		left := room - schemas.WordsSize(ids[i:i+1])
 		if left < 0 {
 			return ids[i+1:], room
 		}

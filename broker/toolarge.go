@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 
@@ -11,9 +12,14 @@ import (
 // What fits no message is refused while its sender can still be told: behind that a record that is too large would stop its partition, for
 // nothing goes on without it.
 
-// tooLarge says which payload of a reply of some size could not be sent on, since the task that carries it is JSON, "" if all can. There it takes
+// tooLarge says why a reply of some size cannot be applied, "" if it can.
+func (p *partition) tooLarge(s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int) string {
+	return cmp.Or(p.tooLargeInJSON(reply, size), p.tooLargeForRecords(s, reply, at, size))
+}
+
+// tooLargeInJSON says which payload of a reply of some size could not be sent on, since the task that carries it is JSON, "" if all can. There it takes
 // more, up to six times as much: bytes stand in base64, and what is text with escapes.
-func (p *partition) tooLarge(reply *schemas.DecisionReply, size int) string {
+func (p *partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) string {
 	if 6*size <= p.b.recordLimit {
 		return ""
 	}
@@ -54,70 +60,20 @@ func (b *Broker) outgrows(v schemas.Payload) int {
 	return len(body)
 }
 
-// recordRoom is for what stands in a record beside its events, and in the first one of a run beside its start.
-const recordRoom = 4 << 10
+const (
+	// recordRoom is for what stands in a record beside its events, and in the first one of a run beside its start.
+	recordRoom = 4 << 10
+	// mostSaid is what an event may say beside the decision that it stems from, and a lock beside others: the words of a refusal, with ids of
+	// other runs in quotes. littleSaid are those of one that names nothing but its decision, whose names may take five times as much there.
+	mostSaid, littleSaid, quoted = 2 << 10, 600, 5
+)
 
-// tooLargeNext says why the run that a reply wants to continue as could not begin, "" if it can. Its first record has the input beside what it
-// knows of its chain, and that record comes behind the close: nobody can refuse it any more.
-func (p *partition) tooLargeNext(s *execution.State, reply *schemas.DecisionReply) string {
-	last := len(reply.Decisions) - 1
-	if last < 0 {
-		return ""
-	}
-	a, ok := reply.Decisions[last].Attributes.(*schemas.ContinueAsNew)
-	if !ok {
-		return ""
-	}
-	next := &schemas.StartRequest{
-		WorkflowID: s.WorkflowID, Input: a.Input, Attributes: s.Attributes, Identity: s.Start.Identity, TagList: a.TagList, Origin: s.Heritage(),
-	}
-	if next.TagList == nil {
-		next.TagList = s.Start.TagList
-	}
-	size := firstRecord(next)
-	if o := next.Origin; 2*len(a.Input) > p.b.recordLimit { // what is remembered shall not give way to data, which can be a reference
-		size += sizeOfIDs(o.SignalIDs) + sizeOfIDs(o.RequestIDs)
-	}
-	for _, d := range reply.Decisions {
-		if set, ok := d.Attributes.(*schemas.SetAttributes); ok {
-			size += 2 * schemas.AttributesSize(set.Attributes)
-		}
-	}
-	if size <= p.b.recordLimit {
-		return ""
-	}
-	return fmt.Sprintf("decision %d, input: it has %d bytes, and beside it the next run begins with %d of its chain, such as ids of requests and attributes: "+
-		"no record has more than %d: pass a reference instead of data", last+1, len(a.Input), size-len(a.Input), p.b.recordLimit)
-}
-
-// firstRecord is what the first record of a continued run takes, but for the ids of requests that it remembers, of which the oldest are left out
-// where they do not fit. It is 0 if the start cannot be encoded, which the record would say as well.
-func firstRecord(q *schemas.StartRequest) int {
-	bare, origin := *q, *q.Origin
-	origin.SignalIDs, origin.RequestIDs, bare.Origin = nil, nil, &origin
-	b, err := schemas.Marshal(&bare)
-	if err != nil {
-		return 0
-	}
-	return len(b) + recordRoom
-}
-
-// mostSaid is what an event may say beside the decision that it stems from: the words of a refusal, with ids in quotes.
-const mostSaid = 2 << 10
-
-// tooLargeEvents says why what a reply decides fits no record, "" if it does. Events may say more than the decisions: refusals have words, and
-// activities the retry policies of their types. Where that could be too much it is tried on a copy of the state.
-func (p *partition) tooLargeEvents(s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int) string {
-	config := p.b.config()
-	for _, d := range reply.Decisions {
-		size += mostSaid
-		if a, ok := d.Attributes.(*schemas.ScheduleActivity); ok && a.Retry == nil {
-			if t, _ := config.Types.Activity(a.ActivityType, a.ActivityTypeVersion); t != nil && t.Activity != nil {
-				size += contentSize(reflect.ValueOf(t.Activity.Retry))
-			}
-		}
-	}
-	if size <= p.b.recordLimit {
+// tooLargeForRecords says why what a reply decides fits no record, or the next run cannot begin with what it continues with, "" if both can. Events
+// may say more than the decisions: refusals have words, and activities the retry policies of their types. And the first record of a next run
+// comes behind the close, where nobody can refuse it any more. Only where that could be too much is it tried, on a copy of the state.
+func (p *partition) tooLargeForRecords(s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int) string {
+	config, limit := p.b.config(), p.b.recordLimit
+	if most := size + p.mostSaid(s, reply, config); most <= limit {
 		return ""
 	}
 	b, err := s.Snapshot()
@@ -130,9 +86,57 @@ func (p *partition) tooLargeEvents(s *execution.State, reply *schemas.DecisionRe
 	}
 	events, _ := try.Step(config, execution.Reply{Reply: reply}, at)
 	body, err := schemas.Marshal(&schemas.Record{WorkflowID: s.WorkflowID, Run: s.Run, Events: events})
-	if err != nil || len(body)+recordRoom <= p.b.recordLimit {
+	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("the %d events of its %d decisions take %d bytes, and no record has more than %d: decide in several steps",
-		len(events), len(reply.Decisions), len(body), p.b.recordLimit)
+	if len(body)+recordRoom > limit {
+		return fmt.Sprintf("the %d events of its %d decisions take %d bytes, and no record has more than %d: decide in several steps",
+			len(events), len(reply.Decisions), len(body), limit)
+	}
+	next := try.Continuation()
+	if next == nil {
+		return ""
+	}
+	first := firstRecord(next)
+	if 2*len(next.Input) > limit { // what is remembered shall not give way to data, which can be a reference
+		first += schemas.WordsSize(next.Origin.SignalIDs) + schemas.WordsSize(next.Origin.RequestIDs)
+	}
+	if first <= limit {
+		return ""
+	}
+	return fmt.Sprintf("decision %d, input: it has %d bytes, and beside it the next run begins with %d of its chain, such as ids of requests and attributes: "+
+		"no record has more than %d: pass a reference instead of data", len(reply.Decisions), len(next.Input), first-len(next.Input), limit)
+}
+
+// mostSaid bounds what the events of a reply say beside it, and the first record of a next run.
+func (p *partition) mostSaid(s *execution.State, reply *schemas.DecisionReply, config *execution.Config) (size int) {
+	for _, d := range reply.Decisions {
+		switch a := d.Attributes.(type) {
+		case *schemas.ScheduleActivity:
+			size += littleSaid + quoted*(len(a.ActivityID)+len(a.ActivityType)+len(a.ActivityTypeVersion)+len(a.List))
+			if t, _ := config.Types.Activity(a.ActivityType, a.ActivityTypeVersion); a.Retry == nil && t != nil && t.Activity != nil {
+				size += contentSize(reflect.ValueOf(t.Activity.Retry))
+			}
+		case *schemas.ScheduleTimer:
+			size += littleSaid + quoted*len(a.TimerID)
+		case *schemas.ContinueAsNew:
+			size += mostSaid + recordRoom + schemas.WordsSize(s.SignalIDs) + schemas.WordsSize(s.RequestIDs) +
+				schemas.AttributesSize(s.Attributes) + schemas.WordsSize(s.Start.TagList) + mostSaid*len(s.OpenLocks())
+		default:
+			size += mostSaid
+		}
+	}
+	return size
+}
+
+// firstRecord is what the first record of a continued run takes, but for the ids of requests that it remembers, of which the oldest are left out
+// where they do not fit. It is 0 if the start cannot be encoded, which the record would say as well.
+func firstRecord(q *schemas.StartRequest) int {
+	bare, origin := *q, *q.Origin
+	origin.SignalIDs, origin.RequestIDs, bare.Origin = nil, nil, &origin
+	b, err := schemas.Marshal(&bare)
+	if err != nil {
+		return 0
+	}
+	return len(b) + recordRoom
 }

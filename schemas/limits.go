@@ -80,6 +80,14 @@ func AttributesSize(attributes map[string]string) (n int) {
 	return n
 }
 
+// WordsSize is about what a list of words, such as tags or ids, takes in a message, in bytes.
+func WordsSize(words []string) (n int) {
+	for _, word := range words {
+		n += len(word) + 3
+	}
+	return n
+}
+
 // ValidateTags checks how many tags there are, and how long they are.
 func ValidateTags(tags []string) *Error {
 	if len(tags) > MaxTags {

@@ -82,8 +82,7 @@ func (o DeadOptions) read(ns subject.Namespace) (post.ReadOptions, error) {
 		}
 		filter = ns.Dead(o.Reason) + ".>"
 	}
-	from := max(o.After+1, o.After) // nothing is behind the highest number, and 0 would be the beginning
-	return post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: from}, nil
+	return post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: dead.Behind(o.After)}, nil
 }
 
 func entry(m post.Stored) schemas.DeadEntry {

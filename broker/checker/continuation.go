@@ -24,17 +24,6 @@ const leastRecord = 64 << 10
 // latest are the last of a list, at most so many.
 func latest(ids []string, most int) []string { return ids[max(0, len(ids)-most):] }
 
-// sizeOf is what the start of a run takes that is to know all of some ids.
-func sizeOf(a *schemas.WorkflowStarted, lists ...[]string) int {
-	size := len(a.Input) + schemas.AttributesSize(a.Attributes)
-	for _, list := range append(lists, a.TagList) {
-		for _, id := range list {
-			size += len(id) + 3
-		}
-	}
-	return size
-}
-
 // link is what a run says of where it stands among others.
 type link struct {
 	first       string // run of the chain that continued as new; empty in that run itself
@@ -111,7 +100,7 @@ func (w *Workflow) checkContinuation(before *History, r *schemas.Record, a *sche
 			is.parent, is.parentEvent, is.depth, before.run, was.parent, was.parentEvent, was.depth)
 	}
 	signals, requests := latest(before.signals, inheritedSignals), latest(before.requests, inheritedRequests)
-	fits := sizeOf(a, signals, requests) <= leastRecord
+	fits := len(a.Input)+schemas.AttributesSize(a.Attributes)+schemas.WordsSize(a.TagList)+schemas.WordsSize(signals)+schemas.WordsSize(requests) <= leastRecord
 	known := func(of string, got, want []string, most int) {
 		if got = latest(got, most); !fits && len(got) < len(want) {
 			want = latest(want, len(got))

@@ -45,3 +45,6 @@ func Bury(ctx context.Context, conn *post.Conn, ns subject.Namespace, at Place, 
 		}
 	}
 }
+
+// Behind is the first sequence behind another one, for who reads on. Nothing is behind the highest, and 0 would be the beginning.
+func Behind(after uint64) uint64 { return max(after+1, after) }

@@ -181,16 +181,11 @@ func (s *State) Continuation() *schemas.StartRequest {
 		Input: a.Input, ExecutionStartToCloseTimeout: a.ExecutionStartToCloseTimeout, TaskStartToCloseTimeout: a.TaskStartToCloseTimeout,
 		TaskScheduleToStartTimeout: s.Start.TaskScheduleToStartTimeout, TaskPriority: a.TaskPriority, ActivityDefaults: a.ActivityDefaults,
 		ChildPolicy: a.ChildPolicy, TagList: a.TagList, Attributes: s.Attributes, Identity: s.Start.Identity,
-		Origin: s.Heritage(),
-	}
-}
-
-// Heritage is what a run that continues this one would know of its chain.
-func (s *State) Heritage() *schemas.StartOrigin {
-	return &schemas.StartOrigin{
-		Parent: s.Start.ParentWorkflowExecution, ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
-		ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs, RequestIDs: s.RequestIDs,
-		Locks: s.heldLocks(), Retention: s.Retention, ParentRetention: s.Start.ParentRetention,
+		Origin: &schemas.StartOrigin{
+			Parent: s.Start.ParentWorkflowExecution, ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
+			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs, RequestIDs: s.RequestIDs,
+			Locks: s.heldLocks(), Retention: s.Retention, ParentRetention: s.Start.ParentRetention,
+		},
 	}
 }
 

@@ -24,7 +24,6 @@ type turn struct {
 	p         *machine.Program
 	state     *machine.State
 	decisions []schemas.Decision
-	carried   map[string]schemas.Timestamp // timeouts that the run before has left, until they are armed
 	end       *machine.Action
 	err       error
 }
@@ -72,10 +71,6 @@ func (t *turn) plain(a machine.Action) {
 		t.armed(a)
 		t.add(&schemas.ScheduleTimer{TimerID: a.ID, StartToFireTimeout: schemas.Duration(a.Delay)})
 	case machine.CancelTimer:
-		if _, pending := t.carried[a.ID]; pending {
-			delete(t.carried, a.ID)
-			break
-		}
 		t.add(&schemas.CancelTimer{TimerID: a.ID})
 	case machine.StartChild:
 		t.child(a)
@@ -175,9 +170,7 @@ func (t *turn) finish() ([]schemas.Decision, error) {
 	}
 	t.s.State = state
 	maps.DeleteFunc(t.s.Due, func(id string, _ schemas.Timestamp) bool { return t.state.Timers[id] == "" })
-	if t.end == nil {
-		t.rearm()
-	} else {
+	if t.end != nil {
 		t.decisions = without(t.decisions)
 		t.close(*t.end, state)
 	}

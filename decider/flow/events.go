@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,7 +30,7 @@ func (r *reader) read(e schemas.Event) error {
 	case *schemas.ActivityFailed:
 		return r.failed(a.ScheduledEventID, a.Reason, a.Details)
 	case *schemas.ActivityCanceled:
-		return r.failed(a.ScheduledEventID, canceled, a.Details)
+		return r.failed(a.ScheduledEventID, machine.NameCanceled, a.Details)
 	case *schemas.ActivityTimedOut:
 		return r.failed(a.ScheduledEventID, machine.NameTimeout, schemas.Text("the activity ran out of time: "+string(a.TimeoutType)))
 	case *schemas.ActivityScheduledTimeout:
@@ -69,7 +68,11 @@ func (r *reader) readOthers(e schemas.Event) error {
 	case *schemas.ChildFailed:
 		return r.childFailed(a)
 	case *schemas.ChildCanceled:
-		return r.failed(a.ScheduledEventID, canceled, schemas.Payload(cmp.Or(string(a.Details), string(schemas.Text("the child was canceled")))))
+		details := a.Details
+		if len(details) == 0 {
+			details = schemas.Text("the child was canceled")
+		}
+		return r.failed(a.ScheduledEventID, machine.NameCanceled, details)
 	case *schemas.ChildTerminated:
 		return r.failed(a.ScheduledEventID, "terminated", schemas.Text("the child was terminated"))
 	case *schemas.ChildTimedOut:
@@ -176,9 +179,6 @@ func (r *reader) failed(event int64, reason string, details schemas.Payload) err
 	return nil
 }
 
-// canceled is the name of the failure of what has given in to a request.
-const canceled = "canceled"
-
 // maxCauses is how many causes of a child's failure are taken over: more than that are not kept by the machine.
 const maxCauses = 16
 
@@ -197,9 +197,9 @@ func failure(reason string, details any, causes int) *machine.Failure {
 	if !ok {
 		message = reason
 	}
-	if reason == canceled && ofFlow(machine.NameTimeout, m) { // it ran out of its own time, so its step fails as any other that does
+	if reason == machine.NameCanceled && ofFlow(machine.NameTimeout, m) { // it ran out of its own time, so its step fails as any other that does
 		f := failure(machine.NameTimeout, m, causes)
-		f.Names = append(f.Names, canceled)
+		f.Names = append(f.Names, machine.NameCanceled)
 		return f
 	}
 	f := machine.NewFailure(reason, message)

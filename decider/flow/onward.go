@@ -74,16 +74,6 @@ func answered(in []machine.Input, id string) bool {
 	return slices.ContainsFunc(in, func(one machine.Input) bool { return one.ID == id })
 }
 
-// rearm arms the timeouts that the run before has left, but for those that its first decision has taken back.
-func (t *turn) rearm() {
-	for _, id := range slices.Sorted(maps.Keys(t.carried)) {
-		if t.state.Timers[id] != "" {
-			left := max(t.carried[id].Time().Sub(now(t.task)), 0)
-			t.add(&schemas.ScheduleTimer{TimerID: id, StartToFireTimeout: schemas.Duration(left)})
-		}
-	}
-}
-
 // armed notes when a timeout fires. Other timers are waited for before a run continues as new.
 func (t *turn) armed(a machine.Action) {
 	if t.state.Timers[a.ID] == "" {
@@ -133,6 +123,9 @@ func (d *Decider) carryOn(ctx context.Context, t *decider.Task, turn *turn, o *o
 	}
 	state.Task = t.Execution().Run
 	turn.state, turn.s.Version, turn.s.Part, turn.s.Again = state, version, o.Part, o.Continue.Inputs
-	turn.s.Due, turn.carried = o.Continue.Due, maps.Clone(o.Continue.Due)
+	turn.s.Due = o.Continue.Due
+	for _, id := range slices.Sorted(maps.Keys(o.Continue.Due)) {
+		turn.decide([]machine.Action{{Do: machine.StartTimer, ID: id, Delay: max(o.Continue.Due[id].Time().Sub(now(t)), 0)}})
+	}
 	return d.goOn(ctx, t, turn, nil)
 }

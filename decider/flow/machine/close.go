@@ -95,7 +95,7 @@ func (m *machine) abandonChildren() {
 	for i, c := range inst.Children {
 		if c.Status == open {
 			m.do(Action{Do: CancelChild, ID: inst.id(st.Ref) + "/" + fmt.Sprint(i)})
-			c.Status, c.Ending, c.Fault = childFailed, true, NewFailure("canceled", "the run around it has ended it")
+			c.Status, c.Ending, c.Fault = childFailed, true, NewFailure(NameCanceled, "the run around it has ended it")
 		}
 	}
 }

@@ -21,6 +21,7 @@ type Failure struct {
 // Names of failures. Those of the language that this one comes from are aliases.
 const (
 	NameTimeout     = "timeout"
+	NameCanceled    = "canceled" // it has given in to a request
 	NameInterrupted = "interrupted"
 	NameRetries     = "retries-exceeded"
 	NameReplay      = "not-replayable"

@@ -37,7 +37,7 @@ func (m *machine) judge(in Input) {
 	}
 	switch in.Kind {
 	case Stop:
-		m.stop(NewFailure("canceled", "the run was asked to end"))
+		m.stop(NewFailure(NameCanceled, "the run was asked to end"))
 	case Broken:
 		if cmp.Or(in.Name, m.s.Locked) == m.s.Locked && m.s.Locked != "" && m.s.Status == Running {
 			m.do(Action{Do: LogLine, Level: "warn", Text: "the lock " + m.s.Locked + " was taken away; the run goes on without it"})
