@@ -15,7 +15,8 @@ type streamInfo struct {
 	} `json:"state"`
 }
 
-// StreamState gives a stream's first and last sequence. An empty stream has first = last+1. The leader answers.
+// StreamState gives a stream's first and last sequence. An empty stream has first = last+1, also one in which nothing was ever
+// stored, of which the server says 0 and 0. The leader answers.
 func (c *Conn) StreamState(ctx context.Context, stream string) (first, last uint64, err error) {
 	if err := checkName("stream", stream); err != nil {
 		return 0, 0, err
@@ -24,7 +25,7 @@ func (c *Conn) StreamState(ctx context.Context, stream string) (first, last uint
 	if err := c.call(ctx, "STREAM.INFO."+stream, struct{}{}, &info); err != nil {
 		return 0, 0, err
 	}
-	return info.State.First, info.State.Last, nil
+	return max(info.State.First, 1), info.State.Last, nil
 }
 
 // StreamLastSeq gives a stream's last sequence, 0 if nothing was ever stored.

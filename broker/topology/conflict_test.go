@@ -198,7 +198,7 @@ func TestInvalidOptions(t *testing.T) {
 func TestReplicasNeedACluster(t *testing.T) {
 	conn := dial(t, embedded.Options{})
 	_, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Replicas: 3})
-	if !errors.Is(err, topology.ErrRefused) || !strings.Contains(err.Error(), "set Replicas to 1") {
+	if !errors.Is(err, topology.ErrRefused) || !strings.Contains(err.Error(), "set Replicas (--replicas) to 1") {
 		t.Fatalf("got %v, want a refusal with the way out", err)
 	}
 	// The same for a namespace that exists.
@@ -213,7 +213,7 @@ func TestReplicasNeedACluster(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	conn := dial(t, embedded.Options{MaxStore: 64 << 20})
 	_, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, MaxBytes: 1 << 30})
-	if !errors.Is(err, topology.ErrRefused) || !strings.Contains(err.Error(), "lower MaxBytes") {
+	if !errors.Is(err, topology.ErrRefused) || !strings.Contains(err.Error(), "lower MaxBytes (--max-bytes)") {
 		t.Fatalf("got %v, want a refusal with the way out", err)
 	}
 }

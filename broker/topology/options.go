@@ -43,8 +43,8 @@ type Options struct {
 	// Memory makes streams in memory, which end with the server. A namespace that has the other storage is refused,
 	// so that nobody runs on less than was asked for. Defaults to false.
 	Memory bool
-	// MaxBytes limits each stream of the namespace, at least 16 MiB; buckets get 64 MiB. A publish beyond it is
-	// refused. -1 takes the limit away. Defaults to what the namespace has, and to none for a new one.
+	// MaxBytes limits each stream of the namespace, at least 16 MiB; the buckets of claims, checkpoints, types and nodes get 64 MiB
+	// at most. A publish beyond it is refused. -1 takes the limit away. Defaults to what the namespace has, and to none for a new one.
 	MaxBytes int64
 	// Compression of histories: [CompressionNone] or [CompressionS2], which only one copy can have. What is written already stays as it is, and
 	// a change takes effect when the server starts again. Defaults to what the namespace has, and to none for a new one.

@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,5 +32,39 @@ func TestRefused(t *testing.T) {
 		if took := time.Since(began); took > 2*time.Second {
 			t.Fatalf("%s: took %v, want it at once", name, took)
 		}
+	}
+}
+
+// Accounts of hosted servers have limits for each number of replicas. What they refuse says which option is the way out.
+func TestTieredAccountRefuses(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		tier  string
+		limit embeddedtest.Limits
+		o     topology.Options
+		want  string
+	}{
+		"no limit":       {"R1", embeddedtest.Limits{MaxBytesRequired: true}, topology.Options{}, "set MaxBytes (--max-bytes)"},
+		"a large limit":  {"R1", embeddedtest.Limits{StoreMaxStreamBytes: 32 << 20}, topology.Options{MaxBytes: 64 << 20}, "lower MaxBytes (--max-bytes)"},
+		"other replicas": {"R3", embeddedtest.Limits{}, topology.Options{}, "other numbers of Replicas (--replicas)"},
+		"few streams":    {"R1", embeddedtest.Limits{MaxStreams: 5}, topology.Options{}, "raise the account's limit of streams"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			limits := tc.limit
+			limits.MaxStore, limits.MaxConsumers, limits.MaxAckPending = 4<<30, -1, -1
+			if limits.MaxStreams == 0 {
+				limits.MaxStreams = -1
+			}
+			conn, err := post.Dial(t.Context(), post.Options{URL: embeddedtest.StartTiered(t, tc.tier, limits)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(conn.Close)
+			_, err = topology.Ensure(t.Context(), conn, tc.o)
+			if !errors.Is(err, topology.ErrRefused) || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("got %v, want a refusal with %q", err, tc.want)
+			}
+		})
 	}
 }

@@ -127,7 +127,7 @@ func TestServiceRefuses(t *testing.T) {
 		{"create", `{"name":"n","partitions":1000}`, schemas.CodeInvalid, "Partitions is 1000"},
 		{"create", `{"name":"n","replicas":2}`, schemas.CodeInvalid, "Replicas is 2"},
 		{"create", `{"name":"n","maxBytes":5}`, schemas.CodeInvalid, "MaxBytes is 5"},
-		{"create", `{"name":"n","replicas":3}`, schemas.CodeLimit, "set Replicas to 1"},
+		{"create", `{"name":"n","replicas":3}`, schemas.CodeLimit, "set Replicas (--replicas) to 1"},
 		{"create", `{"name":"a","partitions":4}`, schemas.CodeConflict, "fixed when a namespace is made"},
 		{"describe", `{"name":"nobody"}`, schemas.CodeNotFound, "drover namespace list"},
 		{"describe", `{}`, schemas.CodeInvalid, "empty"},

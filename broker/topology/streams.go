@@ -40,8 +40,8 @@ const (
 	noDuplicates = 100 * time.Millisecond
 	// Deletion marks that the server leaves when a key expires live so long. They wake those who wait for a claim.
 	markerTTL = time.Minute
-	// A bucket holds a few keys of less than 1 KiB each.
-	bucketBytes = 64 << 20
+	// smallBytes is for buckets that hold a few keys, of less than 1 KiB mostly, however much there is of workflows.
+	smallBytes = 64 << 20
 	// historyRecords is a limit of records per run that no run comes near. NATS 2.15.2 fills blocks of 4 MiB in a stream with such a
 	// limit, and of 8 MiB in one without any; a full block is read and compressed in one piece, and everything else waits (ADR 0035).
 	historyRecords = 1 << 40
@@ -130,12 +130,12 @@ func (n *Namespace) streams(version string) []wanted {
 
 // buckets are key-value buckets, each a stream that the client library's own KV calls accept.
 func (n *Namespace) buckets(version string) []wanted {
-	claims := n.bucket(version, n.Name.BucketClaims(), "Drover: who owns which partition")
+	claims := n.small(version, n.Name.BucketClaims(), "Drover: who owns which partition")
 	claims.AllowMsgTTL, claims.SubjectDeleteMarkerTTL = true, markerTTL
 
-	checkpoints := n.bucket(version, n.Name.BucketCheckpoints(), "Drover: how far each partition has been read")
+	checkpoints := n.small(version, n.Name.BucketCheckpoints(), "Drover: how far each partition has been read")
 
-	types := n.bucket(version, n.Name.BucketTypes(), "Drover: registered workflow and activity types")
+	types := n.small(version, n.Name.BucketTypes(), "Drover: registered workflow and activity types")
 
 	// Those who deploy write it themselves. Without rollups one who may write a key cannot wipe the bucket by it.
 	flows := n.bucket(version, n.Name.BucketFlows(), "Drover: deployed flows and step types, every version")
@@ -147,7 +147,7 @@ func (n *Namespace) buckets(version string) []wanted {
 	state := n.bucket(version, n.Name.BucketState(), "Drover: state keys of workflows")
 	state.AllowMsgTTL = true // for what is left of a key that was cleared
 
-	nodes := n.bucket(version, subject.BucketNodes, "Drover: running nodes, of all namespaces")
+	nodes := n.small(version, subject.BucketNodes, "Drover: running nodes, of all namespaces")
 	nodes.shared = true
 	delete(nodes.Metadata, metaNamespace)
 	delete(nodes.Metadata, metaPartitions)
@@ -158,8 +158,13 @@ func (n *Namespace) bucket(version, bucket, description string) wanted {
 	w := n.stream(version, "KV_"+bucket, description, "$KV."+bucket+".>")
 	w.MaxMsgsPerSubject = 1
 	w.AllowRollup, w.DenyDelete, w.AllowDirect = true, true, true
+	return w
+}
+
+func (n *Namespace) small(version, bucket, description string) wanted {
+	w := n.bucket(version, bucket, description)
 	if n.MaxBytes > 0 {
-		w.MaxBytes = min(n.MaxBytes, bucketBytes)
+		w.MaxBytes = min(n.MaxBytes, smallBytes)
 	}
 	return w
 }

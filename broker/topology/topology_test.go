@@ -224,13 +224,14 @@ func TestEnsureAppliesChangedLimits(t *testing.T) {
 	if _, err := conn.PublishSync(t.Context(), ns.Name.In(0, "w", "start"), nil, []byte("kept")); err != nil {
 		t.Fatal(err)
 	}
-	for _, tc := range []struct{ set, streams, buckets int64 }{{32 << 20, 32 << 20, 32 << 20}, {96 << 20, 96 << 20, 64 << 20}, {0, 96 << 20, 64 << 20}, {-1, -1, -1}} {
+	for _, tc := range []struct{ set, streams, small int64 }{{32 << 20, 32 << 20, 32 << 20}, {96 << 20, 96 << 20, 64 << 20}, {0, 96 << 20, 64 << 20}, {-1, -1, -1}} {
 		ns = ensure(topology.Options{MaxBytes: tc.set})
 		if ns.MaxBytes != max(tc.streams, 0) {
 			t.Fatalf("got %v, want a limit of %d", ns, tc.streams)
 		}
 		for name, want := range map[string]int64{
-			ns.Name.StreamIn(0): tc.streams, ns.Name.StreamSignals(): tc.streams, ns.Name.StreamDead(): tc.streams, "KV_" + ns.Name.BucketClaims(): tc.buckets,
+			ns.Name.StreamIn(0): tc.streams, ns.Name.StreamSignals(): tc.streams, ns.Name.StreamDead(): tc.streams, "KV_" + ns.Name.BucketState(): tc.streams,
+			"KV_" + ns.Name.BucketFlows(): tc.streams, "KV_" + ns.Name.BucketLocks(): tc.streams, "KV_" + ns.Name.BucketClaims(): tc.small,
 		} {
 			if got := config(t, conn, name).MaxBytes; got != want {
 				t.Errorf("MaxBytes %d: %s has %d, want %d", tc.set, name, got, want)

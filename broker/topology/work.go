@@ -46,16 +46,20 @@ const (
 	codeSubjectsOverlap = 10065
 	codeNoReplicas      = 10074
 	codeNeedsMaxBytes   = 10113
+	codeNoTier          = 10120
+	codeMaxBytesTooHigh = 10122
 )
 
 var hints = map[jetstream.ErrorCode]string{
-	codeNoPeers:       "the cluster has too few servers with JetStream for that many Replicas: start more, or ask for fewer",
-	codeInsufficient:  "free space, lower MaxBytes, or raise the limits of the account",
-	codeMaxStreams:    "raise the account's limit of streams, or use fewer Partitions in a new namespace",
-	codeNoMemory:      "lower MaxBytes, or raise the memory limits of the account",
-	codeNoStorage:     "free disk space, lower MaxBytes, or raise the limits of the account",
-	codeNoReplicas:    "a single server holds one copy: set Replicas to 1, or connect to a cluster",
-	codeNeedsMaxBytes: "this account wants a limit on each stream: set MaxBytes",
+	codeNoPeers:         "the cluster has too few servers with JetStream for that many Replicas (--replicas): start more, or ask for fewer",
+	codeInsufficient:    "free space, lower MaxBytes (--max-bytes), or raise the limits of the account",
+	codeMaxStreams:      "raise the account's limit of streams, or use fewer Partitions (--partitions) in a new namespace",
+	codeNoMemory:        "lower MaxBytes (--max-bytes), or raise the memory limits of the account",
+	codeNoStorage:       "free disk space, lower MaxBytes (--max-bytes), or raise the limits of the account",
+	codeNoReplicas:      "a single server holds one copy: set Replicas (--replicas) to 1, or connect to a cluster",
+	codeNoTier:          "the account has limits for other numbers of Replicas (--replicas) only: ask for one of them, or let it have this one too",
+	codeMaxBytesTooHigh: "the account bounds the size of a stream: lower MaxBytes (--max-bytes)",
+	codeNeedsMaxBytes:   "this account wants a limit on each stream: set MaxBytes (--max-bytes)",
 }
 
 // work is one call of this package.

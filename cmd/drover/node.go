@@ -67,7 +67,10 @@ func (n *node) open(ctx context.Context) error {
 		return err
 	}
 	n.home = newTenant(n, n.log, n.conn)
-	o := topology.Options{Namespace: cmp.Or(n.o.Namespace, defaultNamespace), Partitions: n.o.Partitions, Replicas: n.o.Replicas, Memory: n.memory(), Synced: n.single()}
+	o := topology.Options{
+		Namespace: cmp.Or(n.o.Namespace, defaultNamespace), Partitions: n.o.Partitions, Replicas: n.o.Replicas, MaxBytes: n.o.MaxBytes,
+		Memory: n.memory(), Synced: n.single(),
+	}
 	if n.server == nil {
 		// Nobody has said how to store it, so it stays as it is.
 		if have, err := topology.Lookup(ctx, n.conn, subject.Namespace(o.Namespace)); err == nil {

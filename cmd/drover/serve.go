@@ -57,6 +57,8 @@ type serveOptions struct {
 	Roles []string
 	// Partitions and Replicas as in topology.Options.
 	Partitions, Replicas int
+	// MaxBytes as in topology.Options, of the home alone.
+	MaxBytes int64
 	// MaxEvents as in execution.Config.
 	MaxEvents int64
 	// ClaimTTL is how long the claims of this process outlive it. Defaults to 10 s.

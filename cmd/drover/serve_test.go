@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/ops/doctor"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -253,6 +255,28 @@ func TestServeExternal(t *testing.T) {
 		t.Fatalf("got %+v", r)
 	}
 	second.end(t)
+}
+
+// Accounts of hosted servers have limits by tier, and take no stream that has none. The first server says what it needs, and
+// everything that is made later, such as a list and the store of large payloads, has a limit too.
+func TestServeOnATieredAccount(t *testing.T) {
+	url := embeddedtest.StartTiered(t, "R1", embeddedtest.Limits{
+		MaxMemory: 0, MaxStore: 2 << 30, MaxStreams: 100, MaxConsumers: -1, MaxAckPending: -1, MaxBytesRequired: true,
+	})
+	command("", "server", "--nats", url).want(t, exitFailed, "", "drover-default-signals", "on each stream", "--max-bytes")
+	command("", "server", "--nats", url, "--max-bytes", "1MiB").want(t, exitUsage, "", "MaxBytes is 1048576", "use at least 16777216")
+
+	s := serving(t, serveOptions{External: &post.Options{URL: url}, MaxBytes: 32 << 20})
+	work(t, url)
+	large := strconv.Quote(strings.Repeat("ox", 1<<20))
+	if r := command(large, "start", "greet", "--id", "g", "--input", "-", "--nats", url); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	if r := command("", "result", "g", "--nats", url, "--timeout", "30s"); r.code != exitDone || r.stdout != `"hello `+large[1:]+"\n" {
+		t.Fatalf("got exit code %d, %d bytes, %s", r.code, len(r.stdout), r.stderr)
+	}
+	finding(t, diagnose(t, exitDone, "--nats", url), doctor.OK, "account", "of its file storage", "of its streams (23) in R1")
+	s.end(t)
 }
 
 // Bad input: flags of a server, and servers that cannot begin. What would be ignored is refused.

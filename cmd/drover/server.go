@@ -25,6 +25,7 @@ type serverFlags struct {
 	port, maxPayload           int
 	partitions, replicas       int
 	maxEvents                  int64
+	maxBytes                   sizeFlag
 	roles                      []string
 	claimTTL, drain            durationFlag
 	afterCrash                 string
@@ -72,6 +73,8 @@ its roles wait for "drover node ack"; the embedded NATS server runs meanwhile, s
 	fs.BoolVar(&f.memory, "memory", false, "keep everything in memory instead; it ends with the process")
 	fs.StringVar(&f.profile, "profile", "", "durability of the embedded server: single, dev or cluster (default single; dev with --memory; cluster with --cluster-name)")
 	fs.IntVar(&f.replicas, "replicas", 0, "servers of the NATS cluster that hold each stream: 1, 3 or 5 (default what the namespace has, or 1; 3 with --cluster-name)")
+	f.maxBytes.unlimited = true
+	fs.Var(&f.maxBytes, "max-bytes", "limit of each stream of --namespace, such as 1GiB, at least 16MiB; NONE takes it away (default what the namespace has, or none)")
 	f.cluster.register(fs)
 	f.register(cmd)
 	return cmd
@@ -138,7 +141,7 @@ func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error)
 	}
 	o := &serveOptions{
 		Namespace: a.namespace, OnlyNamespace: f.onlyNamespace, Roles: f.roles, Partitions: f.partitions, Replicas: f.replicas,
-		MaxEvents: f.maxEvents, ClaimTTL: f.claimTTL.value, Node: f.node, AfterCrash: f.afterCrash, DrainTimeout: f.drain.value,
+		MaxBytes: f.maxBytes.value, MaxEvents: f.maxEvents, ClaimTTL: f.claimTTL.value, Node: f.node, AfterCrash: f.afterCrash, DrainTimeout: f.drain.value,
 	}
 	if external {
 		at, err := a.dialOptions()

@@ -5,6 +5,7 @@
 package embeddedtest
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,21 @@ func Start(t testing.TB, listen bool, users ...User) (conn nats.InProcessConnPro
 		t.Fatal("the server is not ready")
 	}
 	return s, s.ClientURL()
+}
+
+// Limits of an account, or of a tier of one.
+type Limits = server.JetStreamAccountLimits
+
+// StartTiered is [Start] with listen, for an account whose limits are those of one tier, such as R1 for streams of one replica, as
+// accounts of hosted servers have them. The address names [Root].
+func StartTiered(t testing.TB, tier string, limits Limits) (url string) {
+	t.Helper()
+	conn, url := Start(t, true)
+	err := conn.(*server.Server).GlobalAccount().UpdateJetStreamLimits(map[string]Limits{tier: limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(url, "://", "://"+Root+":"+Password+"@", 1)
 }
 
 // Serve runs a server without users, as package embedded does, until the test ends.
