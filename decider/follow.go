@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // Source tells a running worker for which workflow types a decider answers. It calls serve with all of them, at first and whenever they
-// change, and returns when ctx is done; if it returns earlier, the worker stops with its error. serve returns when the worker listens to
+// change, and returns when ctx is done; if it returns earlier, or panics, the worker stops with its error. serve returns when the worker listens to
 // the new types and has said so; a type that is left out is served no more.
 type Source func(ctx context.Context, serve func(types []string)) error
 
@@ -35,6 +36,16 @@ func (w *Worker) Follow(source Source, d Decider) {
 type followed struct {
 	source  Source
 	decider Decider
+}
+
+// run asks the source until it ends. A panic is an error.
+func (f followed) run(ctx context.Context, serve func([]string)) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{value: p, stack: debug.Stack()}
+		}
+	}()
+	return f.source(ctx, serve)
 }
 
 // guests are the types of a shift that come and go.
@@ -62,10 +73,13 @@ func (s *shift) follow(ctx context.Context, cancel context.CancelCauseFunc, fixe
 	g.unhook = s.conn.OnRefused(g.onRefused)
 	for i, f := range sources {
 		g.wg.Go(func() {
-			err := f.source(ctx, func(types []string) { g.serve(i, f.decider, types) })
-			if ctx.Err() == nil {
-				cancel(&sourceError{cmp.Or(err, errSourceEnded)})
-			}
+			var err error
+			defer func() { // deferred for the sake of runtime.Goexit
+				if ctx.Err() == nil {
+					cancel(&sourceError{cmp.Or(err, errSourceEnded)})
+				}
+			}()
+			err = f.run(ctx, func(types []string) { g.serve(i, f.decider, types) })
 		})
 	}
 	return g

@@ -3,6 +3,7 @@ package decider_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,6 +121,24 @@ func TestFollowEndsWithItsSource(t *testing.T) {
 			err := w.Run(t.Context())
 			if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), "the source of its types") {
 				t.Errorf("got %v, want the error of the source %v", err, want)
+			}
+		})
+	}
+}
+
+// A source that does not return ends its worker as one that does.
+func TestFollowEndsWithASourceThatPanics(t *testing.T) {
+	for want, source := range map[string]decider.Source{
+		"no bucket":       func(context.Context, func([]string)) error { panic("no bucket") },
+		"ended by itself": func(context.Context, func([]string)) error { runtime.Goexit(); return nil },
+	} {
+		inBubble(t, func(t *testing.T, h *house) {
+			w := decider.New(h.dial(), nil)
+			w.Follow(source, decider.Func(nothing))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := w.Run(ctx); err == nil || !strings.Contains(err.Error(), "the source of its types: ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want that the source has failed: %s", err, want)
 			}
 		})
 	}

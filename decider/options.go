@@ -43,8 +43,8 @@ type Options struct {
 	DrainTimeout time.Duration
 	// Logger receives what goes wrong. Payloads are never logged. Defaults to none.
 	Logger logrus.FieldLogger
-	// Observer is told of each task that was handled, for metrics. It is called by many goroutines and must not block.
-	// Defaults to none.
+	// Observer is told of each task that was handled, for metrics. It is called by many goroutines, and must not block or end
+	// one. Its panics are logged. Defaults to none.
 	Observer func(Observation)
 }
 
@@ -83,9 +83,6 @@ func (o Options) withDefaults() Options {
 		silent.SetOutput(io.Discard)
 		silent.SetLevel(logrus.PanicLevel)
 		o.Logger = silent
-	}
-	if o.Observer == nil {
-		o.Observer = func(Observation) {}
 	}
 	return o
 }

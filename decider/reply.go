@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/hook"
 	"github.com/droverhq/drover/schemas"
 	"github.com/sirupsen/logrus"
 )
@@ -138,7 +139,7 @@ func (o *outcome) log(err error) *logrus.Entry {
 
 func (o *outcome) observe(as Outcome, decisions int, err error) {
 	dt := &o.t.task
-	o.s.opts.Observer(Observation{
+	hook.Tell(o.s.log, o.s.opts.Observer, Observation{
 		Type: dt.Type, WorkflowID: dt.WorkflowID, Run: dt.Run, StartedID: dt.StartedID, Attempt: dt.Attempt,
 		Sticky: o.a.sticky, Continues: o.t.Continues(), Pages: int(o.t.reads.Load()),
 		Waited: o.began.Sub(o.a.arrived), Took: time.Since(o.began), Decisions: decisions, Outcome: as, Err: err,
@@ -166,7 +167,7 @@ func (s *shift) invalid(work context.Context, a *ask, err error) {
 			log.WithField("err", sent).Warn("an unusable decision task could not be answered")
 		}
 	}
-	s.opts.Observer(Observation{Type: a.typ, Sticky: a.sticky, Waited: time.Since(a.arrived), Outcome: OutcomeInvalid, Err: err})
+	hook.Tell(s.log, s.opts.Observer, Observation{Type: a.typ, Sticky: a.sticky, Waited: time.Since(a.arrived), Outcome: OutcomeInvalid, Err: err})
 }
 
 // tokenOf looks for the token in a body that is no proper task.

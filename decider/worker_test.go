@@ -10,11 +10,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 	"github.com/google/go-cmp/cmp"
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
 )
 
 func TestReplyCarriesDecisionsContextAndIdentity(t *testing.T) {
@@ -328,6 +331,22 @@ func TestObserverSeesEachTask(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, <-seen); diff != "" {
 			t.Fatalf("observation (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Who only watches ends neither the process nor what was decided.
+func TestObserverMayPanic(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		log, lines := logtest.NewNullLogger()
+		h.run(&decider.Options{Logger: log, Observer: func(decider.Observation) { panic("no such gauge") }}, "order", nothing)
+		for range 2 {
+			h.ask(first()).wantDecisions(t)
+		}
+		synctest.Wait()
+		last := lines.LastEntry()
+		if last == nil || last.Level != logrus.ErrorLevel || last.Data["err"] != "no such gauge" || !strings.Contains(fmt.Sprint(last.Data["stack"]), "worker_test.go") {
+			t.Fatalf("the last line of the log is %+v, want the panic with its stack", last)
 		}
 	})
 }

@@ -25,6 +25,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/nodes"
+	"github.com/droverhq/drover/internal/hook"
 	"github.com/sirupsen/logrus"
 )
 
@@ -57,7 +58,7 @@ type MasterOptions struct {
 	Tasks []func(ctx context.Context) error
 	// Interval is the time between two sweeps, at least 100 ms. Defaults to half the TTL of Claims.
 	Interval time.Duration
-	// Observer is told of each sweep, by the goroutine that does it. Defaults to none.
+	// Observer is told of each sweep, by the goroutine that does it. Its panics are logged. Defaults to none.
 	Observer func(Sweep)
 	// Logger is told when this node becomes master and of what goes wrong. Defaults to none.
 	Logger logrus.FieldLogger
@@ -141,9 +142,7 @@ func (m *Master) report(s Sweep) {
 	if s.Err != nil {
 		m.opts.Logger.WithField("err", s.Err).Warn("health task failed, trying again")
 	}
-	if m.opts.Observer != nil {
-		m.opts.Observer(s)
-	}
+	hook.Tell(m.opts.Logger, m.opts.Observer, s)
 }
 
 // pause waits; it reports false when ctx ended first.

@@ -60,7 +60,7 @@ type Options struct {
 	MostOfKind int
 	// CheapEvery and FullEvery are the pauses between the passes of [Auditor.Run]. Default to 1 and 10 minutes.
 	CheapEvery, FullEvery time.Duration
-	// Observer is told of each pass of [Auditor.Run], by the goroutine that does it. Defaults to none.
+	// Observer is told of each pass of [Auditor.Run], by the goroutine that does it. Its panics are logged. Defaults to none.
 	Observer func(*Report)
 	// Logger is told of findings, once when they come and once when they are gone. Defaults to none.
 	Logger logrus.FieldLogger

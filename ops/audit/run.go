@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/internal/hook"
 )
 
 // fullShare bounds the share of time that full passes take: one that takes a minute is followed by the next 20 minutes later
@@ -37,9 +39,7 @@ func (a *Auditor) Run(ctx context.Context) error {
 			continue
 		}
 		a.tell(r)
-		if a.o.Observer != nil {
-			a.o.Observer(r)
-		}
+		hook.Tell(a.o.Logger, a.o.Observer, r)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/droverhq/drover/internal/hook"
 	"github.com/droverhq/drover/internal/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -112,8 +113,8 @@ func (j *Janitor) Run(ctx context.Context) error {
 		case r.Purged > 0:
 			j.o.Logger.WithField("runs", r.Purged).WithField("kept", r.Kept).WithField("took", r.Took.Round(time.Millisecond)).Info("closed runs were purged")
 		}
-		if err == nil && j.o.Observer != nil {
-			j.o.Observer(*r)
+		if err == nil {
+			hook.Tell(j.o.Logger, j.o.Observer, *r)
 		}
 		select {
 		case <-ctx.Done():

@@ -1,0 +1,26 @@
+package hook_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/droverhq/drover/internal/hook"
+)
+
+func TestTell(t *testing.T) {
+	log, lines := logtest.NewNullLogger()
+	told := 0
+	hook.Tell(log, func(n int) { told += n }, 3)
+	hook.Tell[int](log, nil, 3)
+	if told != 3 || len(lines.AllEntries()) != 0 {
+		t.Fatalf("told %d, logged %v, want 3 and nothing", told, lines.AllEntries())
+	}
+	hook.Tell(log, func(n int) { panic(n) }, 3)
+	last := lines.LastEntry()
+	if last == nil || last.Level != logrus.ErrorLevel || last.Data["err"] != "3" || !strings.Contains(last.Data["stack"].(string), "TestTell") {
+		t.Fatalf("logged %+v, want the panic with its stack", last)
+	}
+}
