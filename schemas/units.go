@@ -129,10 +129,15 @@ func (d *Duration) parseSeconds(s string) bool {
 // Timestamp is an instant: Unix nanoseconds, UTC. In JSON it is RFC 3339 with nanoseconds.
 type Timestamp int64
 
-// At returns t as a Timestamp; the zero time is 0.
+// At returns t as a Timestamp; the zero time is 0. A time before 1678 or behind 2261 is the first or the last Timestamp there is.
 func At(t time.Time) Timestamp {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return 0
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
 	}
 	return Timestamp(t.UnixNano())
 }

@@ -212,6 +212,22 @@ func TestTimestampJSONRoundTrip(t *testing.T) {
 	})
 }
 
+// A time that no Timestamp can hold stays before, or behind, all that one can.
+func TestAtIsNeverOnTheOtherSide(t *testing.T) {
+	for year, want := range map[int]schemas.Timestamp{
+		-5000: math.MinInt64, 2: math.MinInt64, 1677: math.MinInt64, 2263: math.MaxInt64, 9999: math.MaxInt64, 1_000_000: math.MaxInt64,
+	} {
+		if got := schemas.At(time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC)); got != want {
+			t.Errorf("year %d: got %d, want %d", year, got, want)
+		}
+	}
+	for _, want := range []schemas.Timestamp{math.MinInt64, math.MinInt64 + 1, -1, 1, math.MaxInt64 - 1, math.MaxInt64} {
+		if got := schemas.At(want.Time()); got != want {
+			t.Errorf("got %d, want %d", got, want)
+		}
+	}
+}
+
 func TestTimestamp(t *testing.T) {
 	now := time.Date(2024, 5, 6, 9, 8, 9, 123, time.FixedZone("", 7200))
 	ts := schemas.At(now)
