@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -18,6 +19,8 @@ const (
 	defaultNamespace = "default"
 	// defaultTimeout outlasts both ways of losing an owner: its claim runs out (10 s), its stream elects a leader (6 s).
 	defaultTimeout = 15 * time.Second
+	// maxTimeout leaves room to add how long a server may hold an answer back.
+	maxTimeout = math.MaxInt64 - time.Hour
 )
 
 // Options of [Connect]. The zero value connects to a server on this machine. At most one way to authenticate may be
@@ -59,7 +62,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
 	o.Name = cmp.Or(o.Name, defaultName())
-	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Timeout = min(cmp.Or(o.Timeout, defaultTimeout), maxTimeout)
 	if o.Logger == nil {
 		silent := logrus.New()
 		silent.SetOutput(io.Discard)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,22 @@ func TestResultWaitsUntilTheRunEnds(t *testing.T) {
 		}
 		if took := time.Since(began); took != 500*time.Second {
 			t.Fatalf("took %v, want the time that the server held back, and nothing more", took)
+		}
+	})
+}
+
+// The longest patience is as good as any: a long poll adds to it.
+func TestResultWithTheLongestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newService(t, drover.Options{Timeout: math.MaxInt64})
+		on(s, "result", func(n int, _ schemas.ExecutionRequest) any {
+			if n < 100 {
+				return nil // as if the server had gone
+			}
+			return schemas.ResultResponse{Run: "r1", Status: schemas.StatusCompleted}
+		})
+		if err := c.Run("a", "").Result(t.Context(), nil); err != nil {
+			t.Fatal(err)
 		}
 	})
 }
