@@ -1,6 +1,8 @@
 package timers_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +35,21 @@ func TestRingsExactlyWhenDue(t *testing.T) {
 		r.quiet(10 * time.Minute)
 		if err := stop(); err != nil {
 			t.Fatalf("got %v, want a clean end", err)
+		}
+	})
+}
+
+// Who has closed the connection of a worker learns that nothing rings any more: another one may serve the partitions, or nobody.
+func TestRunEndsWithItsConnection(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		w, conn := r.worker("n1")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		time.AfterFunc(time.Second, conn.Close)
+		for _, when := range []string{"while it runs", "before"} {
+			if err := w.Run(ctx); !errors.Is(err, post.ErrClosed) {
+				t.Errorf("%s: got %v, want that the connection is closed", when, err)
+			}
 		}
 	})
 }

@@ -2,6 +2,7 @@ package timers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -39,12 +40,15 @@ func New(conn *post.Conn, opts *Options) *Worker {
 }
 
 // Run claims the alarms of every partition and rings those that it gets, until ctx ends. It then gives the claims back
-// and returns nil. It returns [ErrInvalidOptions] if it did not begin.
+// and returns nil. It returns [ErrInvalidOptions] if it did not begin, and stops by itself with [post.ErrClosed] if its connection is closed.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.opts.validate(); err != nil {
 		return err
 	}
 	w.log.Debugf("timer worker begins: %s", w.opts)
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	defer w.conn.OnClose(func() { cut(post.ErrClosed) })() // a worker that rings nothing any more would look healthy
 	errs := make([]error, w.opts.Partitions)
 	// Others are told first that this worker leaves, so that they take each partition at once when it is given back.
 	holding, release := context.WithCancel(context.WithoutCancel(ctx))
@@ -81,6 +85,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("timer worker: partition %d: %w", p, err)
 		}
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, post.ErrClosed) {
+		return fmt.Errorf("timer worker: connection: %w", cause)
 	}
 	return nil
 }
