@@ -82,6 +82,10 @@ var failures = map[string]struct {
 		}
 		e.Wait(run)
 	}), []string{"not waiting any longer than 17520h"}},
+	"a run that nobody decides": {inBubble(func(t *testing.T, e *drovertest.Env) {
+		serve(e)
+		e.Result(start(t, e, "misspelt", "m"), nil)
+	}), []string{"the run waits for a decider, and nobody listens", "type=misspelt", "timed out"}},
 	"a worker that ends": {inBubble(func(_ *testing.T, e *drovertest.Env) {
 		e.Go(e.Client.Activities(&activity.Options{Lists: []string{"no list"}}))
 		e.Sleep(time.Second)

@@ -66,6 +66,7 @@ func (e *Env) nextDue() (due time.Time, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), look)
 	defer cancel()
 	var seen strings.Builder
+	var lonely []schemas.ExecutionInfo
 	for _, status := range []schemas.Status{schemas.StatusOpen, schemas.StatusPaused} {
 		for line, err := range e.Client.List(ctx, drover.ListOptions{Status: status}) {
 			if err != nil {
@@ -77,6 +78,9 @@ func (e *Env) nextDue() (due time.Time, err error) {
 			}
 			if busy := goingOn(run); busy != "" {
 				return due, fmt.Errorf("workflow %q: %s", line.WorkflowID, busy)
+			}
+			if forsaken(run) {
+				lonely = append(lonely, line)
 			}
 			due = earlier(due, firstOf(run))
 			fmt.Fprintln(&seen, line.Run, run.Execution.Events, run.Alarm)
@@ -90,6 +94,9 @@ func (e *Env) nextDue() (due time.Time, err error) {
 	}
 	before, at := e.naps.seen, e.naps.seenAt
 	if before == seen.String() && time.Since(at) >= look && !at.IsZero() {
+		for _, run := range lonely {
+			e.log.WithField("workflow", run.WorkflowID).WithField("type", run.Type).Warn("the run waits for a decider, and nobody listens")
+		}
 		return due, nil
 	}
 	if before != seen.String() || at.IsZero() {
@@ -106,7 +113,7 @@ func goingOn(run *schemas.DescribeResponse) string {
 	if run.Alarm == 0 && !firstOf(run).IsZero() {
 		return "its alarm is not set yet"
 	}
-	if run.Decision != "" && run.Execution.Status != schemas.StatusPaused {
+	if run.Decision != "" && run.Execution.Status != schemas.StatusPaused && !forsaken(run) {
 		return "its decider is " + run.Decision
 	}
 	for _, a := range run.Activities {
@@ -122,10 +129,19 @@ func goingOn(run *schemas.DescribeResponse) string {
 	return ""
 }
 
+// forsaken tells whether a run waits for a decider and nobody listens: only who comes, and rings the bell, moves it, or what is due. Of
+// activities, and of a limit of that wait, a description does not tell all that is due; there the alarm counts.
+func forsaken(run *schemas.DescribeResponse) bool {
+	return run.Decision == "nobody listens" && len(run.Activities) == 0 && !run.Started.TaskScheduleToStartTimeout.Limited()
+}
+
 // firstOf is when the first of all that a run waits for is due, zero if nothing is. Once it is set, the alarm alone would
-// do.
+// do, but for a run that is forsaken: its alarm only lets the decider be asked again, every minute.
 func firstOf(run *schemas.DescribeResponse) time.Time {
-	due := earlier(optional(run.Alarm), optional(run.Timeout))
+	due := optional(run.Timeout)
+	if !forsaken(run) {
+		due = earlier(due, optional(run.Alarm))
+	}
 	for _, t := range run.Timers {
 		due = earlier(due, optional(t.Due))
 	}
