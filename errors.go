@@ -131,6 +131,7 @@ var causes = []struct {
 	{post.ErrInvalid, schemas.CodeInvalid, ""},
 	{subject.ErrInvalidID, schemas.CodeInvalid, ""},
 	{errEncode, schemas.CodeInvalid, ""},
+	{errDecode, schemas.CodeInvalid, "the run has completed: hand over a pointer to what it returns, or a *schemas.Payload for the bytes"},
 	{context.Canceled, "", ""},
 	{post.ErrTimeout, schemas.CodeTimeout, ""},
 	{context.DeadlineExceeded, schemas.CodeTimeout, ""},

@@ -10,7 +10,10 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-var errEncode = errors.New("cannot be encoded")
+var (
+	errEncode = errors.New("cannot be encoded")
+	errDecode = errors.New("the result does not fit what it is decoded into")
+)
 
 // encode turns what a user hands over into a payload: bytes as they are, everything else as JSON, nil as nothing.
 func encode(field string, v any) (schemas.Payload, error) {

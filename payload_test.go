@@ -2,7 +2,6 @@ package drover_test
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -52,8 +51,10 @@ func TestPayloads(t *testing.T) {
 		t.Fatalf("got %+v, %v", out, err)
 	}
 	var wrong int
-	err := run.Result(t.Context(), &wrong)
-	if e, ok := errors.AsType[*drover.Error](err); !ok || !strings.Contains(e.Message(), "not the expected JSON") {
-		t.Fatalf("got %v", err)
+	for _, out := range []any{&wrong, wrong} { // the caller's mistake, not the server's
+		e := wantError(t, run.Result(t.Context(), out), drover.ErrInvalid)
+		if !strings.Contains(e.Message(), "not the expected JSON") || e.Hint == "" {
+			t.Fatalf("got %v", e)
+		}
 	}
 }

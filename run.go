@@ -3,6 +3,7 @@ package drover
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -57,8 +58,8 @@ func (o *Outcome) Err() error {
 // Result waits until the run has ended and decodes its result from JSON into out; pointers to bytes take the payload as it
 // is, and nil takes nothing. A run that continued as new is followed to its successor.
 //
-// A run that did not complete is a [*WorkflowError]. Other errors: [ErrNotFound], [ErrUnavailable], [ErrTimeout], and
-// ctx's own. Give ctx a deadline, or Result waits as long as the run does.
+// A run that did not complete is a [*WorkflowError]. Other errors: [ErrInvalid] if the result does not fit out, [ErrNotFound],
+// [ErrUnavailable], [ErrTimeout], and ctx's own. Give ctx a deadline, or Result waits as long as the run does.
 func (r *Run) Result(ctx context.Context, out any) error {
 	o, err := r.Wait(ctx)
 	if err != nil {
@@ -68,7 +69,7 @@ func (r *Run) Result(ctx context.Context, out any) error {
 		return err
 	}
 	if err := decode(o.Result, out); err != nil {
-		return newError(query{verb: "result", id: o.ID, run: o.Run}, err)
+		return newError(query{verb: "result", id: o.ID, run: o.Run}, fmt.Errorf("%w: %w", errDecode, err))
 	}
 	return nil
 }
