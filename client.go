@@ -47,7 +47,8 @@ func Connect(ctx context.Context, o *Options) (*Client, error) {
 	return c, nil
 }
 
-// Close closes the connection, unless it was given by [Options.Conn]. Calls that are under way end with an error.
+// Close closes the connection, and calls that are under way end with an error. A connection that was given by [Options.Conn] stays open, and
+// its calls go on.
 func (c *Client) Close() {
 	c.tries.close()
 	if c.owned {

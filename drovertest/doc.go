@@ -45,6 +45,11 @@
 // must not pass from one clock to another. Parallel tests wait for each other. For the same reason, do not call NATS's
 // Flush, NextMsg and Request with a duration outside while a Run is under way; the forms with a context are free of it.
 //
+// # What is not there
+//
+// Nothing is purged: what has closed stays, whatever its retention says, and [drover.Run.Retention] finds nobody who answers, as do the
+// client's methods about namespaces.
+//
 // # Restarts
 //
 // [Env.Restart] and [Env.Crash] stop everything but the test's own workers and client, and start it again on the same store,
