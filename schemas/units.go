@@ -17,8 +17,19 @@ type Duration int64
 // Unlimited says that there is no limit, even where a default has one.
 const Unlimited Duration = -1
 
-// Seconds returns n seconds.
-func Seconds(n float64) Duration { return Duration(n * float64(time.Second)) }
+// Seconds returns n seconds, or the longest Duration there is of that sign if none is so long. A NaN is 0.
+func Seconds(n float64) Duration {
+	switch d := n * float64(time.Second); { // what does not fit is converted as each machine likes
+	case d >= math.MaxInt64:
+		return math.MaxInt64
+	case d <= math.MinInt64:
+		return math.MinInt64
+	case math.IsNaN(d):
+		return 0
+	default:
+		return Duration(d)
+	}
+}
 
 // Std returns d as a [time.Duration].
 func (d Duration) Std() time.Duration { return time.Duration(d) }

@@ -141,6 +141,19 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+func TestSecondsThatAreTooMany(t *testing.T) {
+	for n, want := range map[float64]schemas.Duration{
+		1e10: math.MaxInt64, math.Inf(1): math.MaxInt64, math.MaxInt64 / 1e9: math.MaxInt64, -1e10: math.MinInt64, math.Inf(-1): math.MinInt64, 9e9: 9e18,
+	} {
+		if got := schemas.Seconds(n); got != want {
+			t.Errorf("%g seconds: got %d, want %d", n, got, want)
+		}
+	}
+	if got := schemas.Seconds(math.NaN()); got != 0 {
+		t.Errorf("NaN: got %d, want 0", got)
+	}
+}
+
 func TestTimestampJSON(t *testing.T) {
 	at := func(s string) schemas.Timestamp {
 		v, err := time.Parse(time.RFC3339Nano, s)
