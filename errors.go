@@ -178,8 +178,9 @@ type WorkflowError struct {
 
 // Error tells how the run ended and why.
 func (e *WorkflowError) Error() string {
-	s := fmt.Sprintf("drover: workflow %q run %s: %s", e.ID, e.Run, statusWords(e.Status))
-	if e.Reason != "" {
+	how := statusWords(e.Status)
+	s := fmt.Sprintf("drover: workflow %q run %s: %s", e.ID, e.Run, how)
+	if e.Reason != "" && e.Reason != how { // of one that was canceled the service says no more
 		s += ": " + e.Reason
 	}
 	return s

@@ -126,6 +126,13 @@ func TestResultOfARunThatDidNotComplete(t *testing.T) {
 	}
 }
 
+func TestWorkflowErrorSaysNothingTwice(t *testing.T) {
+	e := &drover.WorkflowError{ID: "a", Run: "r1", Status: schemas.StatusCanceled, Reason: "canceled"}
+	if got, want := e.Error(), `drover: workflow "a" run r1: canceled`; got != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+}
+
 func TestResultFollowsContinuedRuns(t *testing.T) {
 	c, s := newService(t, drover.Options{})
 	on(s, "result", func(n int, req schemas.ExecutionRequest) any {
