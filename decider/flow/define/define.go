@@ -39,13 +39,14 @@ type Result struct {
 // [model.Errors].
 //
 // The model is told beforehand which of the two a text is, and only reading tells it. So a text that is no flow is read once more as a
-// step type, and the reading with fewer errors is taken for what was meant; a draw is a flow.
+// step type, and the reading with fewer errors is taken for what was meant; a draw is a flow. One that is a flow but for what it means
+// is not read again: those errors come last, so the other reading would never get to them.
 func Parse(file string, text []byte, known Registry) (*Result, error) {
-	flow, err := parse(file, text, known, false)
-	if err == nil && flow.ID == "" {
-		return flow, nil
+	flow, d, err := parse(file, text, known, false)
+	if d != nil && d.ID == "" {
+		return flow, err
 	}
-	step, stepErr := parse(file, text, known, true)
+	step, _, stepErr := parse(file, text, known, true)
 	if err == nil || stepErr == nil || count(stepErr) < count(err) {
 		return step, stepErr
 	}
@@ -57,22 +58,23 @@ func count(err error) int {
 	return len(all)
 }
 
-func parse(file string, text []byte, known Registry, stepType bool) (*Result, error) {
+// parse also returns the definition of a text that is well formed, although it has no result.
+func parse(file string, text []byte, known Registry, stepType bool) (*Result, *model.Definition, error) {
 	r := &Result{StepType: stepType}
 	d, err := model.Parse(file, text, &model.Options{
 		StepType: stepType, Types: known, Checks: Checks(), Warn: func(e *model.Error) { r.Warnings = append(r.Warnings, e) },
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if _, err := machine.Compile(d); err != nil {
-		return nil, refused(file, text, d, err)
+		return nil, d, refused(file, text, d, err)
 	}
 	if err := required(file, text, d); err != nil {
-		return nil, err
+		return nil, d, err
 	}
 	r.Definition = d
-	return r, nil
+	return r, d, nil
 }
 
 // Checks are the readers of the languages within texts.
