@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -354,4 +355,43 @@ func TestLocksOfFlows(t *testing.T) { // A0-1, A0-2
 			t.Errorf("at most %v at once, and in the order (-want +got):\n%s", most, d)
 		}
 	})
+}
+
+// A0-5: what is done under a lock is never done beside another that has it, however its run ends, and whatever the worker thinks of that.
+func TestStubbornWorkKeepsTheLock(t *testing.T) {
+	for name, text := range map[string]string{
+		"timeout":        "lock: l\nsteps: [{step: activity stubborn, timeout: 10s}]",
+		"within":         "lock: l\nsteps: [{type: workflow, steps: [activity stubborn]}]",
+		"timeout within": "lock: l\nsteps: [{type: workflow, timeout: 10s, steps: [activity stubborn]}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+				var busy, met atomic.Int32
+				farm(t, e, map[string]string{"work": text}, map[string]func(context.Context, map[string]any) (any, error){
+					"stubborn": func(context.Context, map[string]any) (any, error) {
+						if busy.Add(1) > 1 {
+							met.Add(1)
+						}
+						time.Sleep(time.Minute)
+						busy.Add(-1)
+						return "done", nil
+					},
+				})
+				first := start(t, e, "work", "first", nil)
+				e.Sleep(time.Second)
+				second := start(t, e, "work", "second", nil)
+				e.Sleep(10 * time.Second)
+				if name == "within" {
+					if err := first.Cancel(t.Context(), "it takes too long"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				e.Wait(first)
+				e.Wait(second)
+				if met.Load() > 0 {
+					t.Error("both have worked at one time")
+				}
+			})
+		})
+	}
 }

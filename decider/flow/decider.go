@@ -166,7 +166,7 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 	if err != nil {
 		return []schemas.Decision{decider.Fail("input", err.Error())}, nil
 	}
-	r.s.Version, r.s.Part = found, o.Part
+	r.s.Version, r.s.Part, r.s.Locked = found, o.Part, o.Locked
 	return d.goOn(ctx, t, &turn{d: d, task: t, s: r.s, p: p, state: state}, actions)
 }
 

@@ -137,6 +137,7 @@ func (t *turn) child(a machine.Action) {
 	if a.Name == "" {
 		o := origin{
 			Version: t.s.Version, Part: a.Child.Program, Reducing: a.Child.Reducing, IdempotentAll: a.Child.IdempotentAll,
+			Locked: t.locked(),
 		}
 		if a.Child.Input != nil {
 			o.Input = machine.Value{V: any(a.Child.Input)}
@@ -170,6 +171,9 @@ func (t *turn) finish() ([]schemas.Decision, error) {
 	}
 	t.s.State = state
 	maps.DeleteFunc(t.s.Due, func(id string, _ schemas.Timestamp) bool { return t.state.Timers[id] == "" })
+	if t.end != nil && t.locked() && t.works() {
+		t.end = nil // the run says so again when there is news of it
+	}
 	if t.end != nil {
 		t.decisions = without(t.decisions)
 		t.close(*t.end, state)
@@ -183,6 +187,21 @@ func (t *turn) finish() ([]schemas.Decision, error) {
 	}
 	t.task.SetContext(after)
 	return t.decisions, nil
+}
+
+// locked tells whether the work of the run is done under a lock, its own or that of a run around it. Then the run ends behind all that it
+// has begun, also what it has given up: the lock is free when the run that holds it has closed, and what others do under it must not meet
+// what is left of this one.
+func (t *turn) locked() bool { return t.s.Locked || t.state.Locked != "" }
+
+// works tells whether an activity or a child has not ended.
+func (t *turn) works() bool {
+	for _, id := range t.s.Open {
+		if t.p.IsWork(id) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.decisions, func(d schemas.Decision) bool { return d.Type() == schemas.DecideStartChild })
 }
 
 // without leaves out what a run that ends with these decisions has asked for in them, and what takes that back: it would end with the run,

@@ -23,6 +23,7 @@ type origin struct {
 	Vars          machine.Value `json:"vars,omitzero"`
 	Reducing      []string      `json:"reducing,omitempty"`
 	IdempotentAll bool          `json:"idempotent_all,omitempty"`
+	Locked        bool          `json:"locked,omitempty"` // a run around it holds a lock
 	Replay        *replay       `json:"replay,omitempty"`
 	Continue      *onward       `json:"continue,omitempty"`
 }
@@ -71,6 +72,8 @@ type saved struct {
 	Version string          `json:"version"`
 	Part    string          `json:"part,omitempty"`
 	State   json.RawMessage `json:"state"`
+	// Locked says that a run around this one holds a lock.
+	Locked bool `json:"locked,omitempty"`
 	// Open has the actions whose answer is to come, by the event that asked for them.
 	Open map[int64]string `json:"open,omitempty"`
 	// Asked are requests on state keys whose events are still to be seen, in their order.

@@ -206,6 +206,82 @@ func TestOtherLockIsTakenAway(t *testing.T) {
 	}
 }
 
+// A lock is held until the work that was begun under it has ended, also if the run has given it up and is about to end (A0-5).
+func TestLockOutlivesWorkThatIsGivenUp(t *testing.T) {
+	canceled := `CancelWorkflow {"details":{"message":"the run was asked to end","type":"canceled"}}`
+	slow := "{type: subworkflow, timeout: 1m, steps: [activity slow]%s}"
+	within := "{type: subworkflow, timeout: 1m, steps: [{type: workflow, steps: [activity slow]}], on-error: [return saved]}"
+	passed := &schemas.TimerExpired{TimerID: "0#1!timeout"}
+	for name, tc := range map[string]struct {
+		flow   string
+		part   string // in place of the whole flow: what the run around it says
+		given  schemas.Attributes
+		before []string // the work has ended
+		behind []string
+	}{
+		"by a failure": {
+			flow: "lock: l\nsteps: [" + fmt.Sprintf(slow, "") + "]", given: passed, before: []string{`RequestCancelActivity {"activityId":"0.steps.0#1"}`},
+			behind: []string{`FailWorkflow {"reason":"timeout","details":{"message":"the timeout of step 0 has passed","step":"0","type":"timeout"}}`},
+		},
+		"by success": {
+			flow: "lock: l\nsteps: [" + fmt.Sprintf(slow, ", on-error: [return saved]") + "]", given: passed,
+			before: []string{`RequestCancelActivity {"activityId":"0.steps.0#1"}`}, behind: []string{`CompleteWorkflow {"result":"saved"}`},
+		},
+		"with a child": {
+			flow: "lock: l\nsteps: [" + within + "]", given: passed, before: []string{`CancelExternal {"workflowId":"r:0.steps.0#1/0"}`},
+			behind: []string{`CompleteWorkflow {"result":"saved"}`},
+		},
+		"by cancel, in a handler": {
+			flow:  "lock: l\nsteps: [" + fmt.Sprintf(slow, ", on-error: [sleep 1h]") + "]",
+			given: passed, before: []string{`RequestCancelActivity {"activityId":"0.steps.0#1"}`, `ScheduleTimer {"timerId":"0.on-error.0#1","startToFireTimeout":3600}`},
+		},
+		"in a part of a run with a lock": {
+			flow: "steps: [{type: workflow, steps: [activity slow]}]", part: `"part":"0","locked":true`, given: &schemas.WorkflowCancelRequested{},
+			before: []string{`RequestCancelActivity {"activityId":"0.steps.0#1"}`}, behind: []string{canceled},
+		},
+		"without a lock": {
+			flow: "steps: [{type: workflow, steps: [activity slow]}]", part: `"part":"0"`, given: &schemas.WorkflowCancelRequested{},
+			before: []string{`RequestCancelActivity {"activityId":"0.steps.0#1"}`, canceled},
+		},
+		"without work": {
+			flow: "lock: l\nsteps: [{type: subworkflow, timeout: 1m, steps: [set-state k = 1]}]", given: passed,
+			before: []string{`FailWorkflow {"reason":"timeout","details":{"message":"the timeout of step 0 has passed","step":"0","type":"timeout"}}`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			input := ""
+			if tc.part != "" {
+				input = `{"$flow":{` + tc.part + `}}`
+			}
+			tp := record(t, tc.flow, input)
+			tp.decide()
+			if tc.part == "" {
+				tp.decide(&schemas.LockAcquired{Lock: "l", Fence: 1, ScheduledEventID: tp.asked(schemas.EventLockRequested)})
+			}
+			tp.want(tp.decide(tc.given), tc.before...)
+			if name == "by cancel, in a handler" {
+				tp.want(tp.decide(&schemas.WorkflowCancelRequested{}), `CancelTimer {"timerId":"0.on-error.0#1"}`)
+				tc.behind = []string{canceled}
+			}
+			if tc.behind == nil {
+				return
+			}
+			tp.want(tp.decide(&schemas.Signal{SignalName: "hurry"}))
+			if strings.Contains(tc.before[0], "CancelExternal") {
+				tp.want(tp.decide(&schemas.ChildCanceled{ScheduledEventID: tp.asked(schemas.EventChildScheduled)}), tc.behind...)
+			} else {
+				tp.want(tp.decide(&schemas.ActivityCanceled{ScheduledEventID: tp.asked(schemas.EventActivityScheduled)}), tc.behind...)
+			}
+		})
+	}
+	tp := record(t, "lock: l\nsteps: [{type: workflow, steps: [no-op]}]", "")
+	tp.decide()
+	got := tp.decide(&schemas.LockAcquired{Lock: "l", Fence: 1, ScheduledEventID: tp.asked(schemas.EventLockRequested)})
+	if len(got) != 1 || !strings.Contains(got[0], `"locked":true`) {
+		t.Errorf("got %s, want the part to know that it runs under a lock", got)
+	}
+}
+
 // An output tells how things are when it is made: a state key that a condition, a lock or an input has read before may have changed.
 func TestOutputsReadStateKeysAnew(t *testing.T) {
 	for name, text := range map[string]string{

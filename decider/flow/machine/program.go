@@ -158,6 +158,13 @@ func (f *Flow) compile(key, prefix string, d *model.Definition) error {
 	return errors.Join(c.errs...)
 }
 
+// IsWork tells whether the action of an id is an activity or a child, and no request on a state key.
+func (p *Program) IsWork(id string) bool {
+	ref, rest, _ := strings.Cut(id, "#")
+	st := p.steps[ref]
+	return st != nil && st.Type != "set-state" && st.Type != "clear-state" && !strings.Contains(rest, "?")
+}
+
 // compiler reads one program and collects what is wrong.
 type compiler struct {
 	p      *Program
