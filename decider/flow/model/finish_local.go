@@ -108,6 +108,7 @@ func (p *parser) finishTransform(r *reading) {
 		p.add(r.n.pos, "transform needs a variable or a value", r.usage())
 	}
 	a, ok := r.args["transform"]
+	r.unquoteValue(a)
 	switch {
 	case !ok:
 	case !a.key || a.w.n.kind == text:
@@ -123,6 +124,43 @@ func (p *parser) finishTransform(r *reading) {
 			p.checkTransform(item.words())
 		}
 	}
+}
+
+// unquoteValue takes the quotes off a value that is one text in quotes in the line, as off any other but that of let. To merge each word is
+// a value of its own, and says by its quotes what belongs to it.
+func (r *reading) unquoteValue(chain arg) {
+	v, ok := r.args["value"]
+	if !ok || v.key || merges(chain) {
+		return
+	}
+	inner, quoted := unwrap(v.w.s)
+	if !quoted {
+		return
+	}
+	if v.w.off >= 0 {
+		v.w.off++
+	}
+	if len(inner) != len(v.w.s)-2 {
+		v.w.off = -1
+	}
+	v.w.s = inner
+	r.args["value"] = v
+}
+
+// merges tells whether a chain begins by merging.
+func merges(chain arg) bool {
+	texts := []string{chain.w.s}
+	if chain.key && chain.w.n.kind == list {
+		for _, item := range chain.w.n.items {
+			texts = append(texts, item.text)
+		}
+	}
+	for word := range strings.FieldsSeq(strings.Join(texts, " ")) {
+		if word != "wait" && word != "|" {
+			return word == "merge"
+		}
+	}
+	return false
 }
 
 func (p *parser) checkTransform(w words) {
