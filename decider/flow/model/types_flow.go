@@ -89,7 +89,7 @@ func loopInputs() []Input {
 func stateTypes() []Type {
 	stateInputs := []Input{
 		typeInput,
-		{Name: "key", Aliases: []string{"sensor"}, Kind: Text, Required: true, Doc: "with indices in brackets perhaps; or a map of name and type"},
+		{Name: "key", Aliases: []string{"sensor"}, Kind: Text, Required: true, Doc: "the whole key: parts of its value have no names; or a map of name and type"},
 		{Name: "scope", Aliases: []string{"entity"}, Kind: Text},
 	}
 	return []Type{
