@@ -47,6 +47,9 @@ func (h *History) checkCanceled(e schemas.Event, act *activity, a *schemas.Activ
 		h.checkRunning(e, act, a.StartedEventID)
 		return
 	}
+	if act.interrupted && act.cancelRequested != 0 && a.StartedEventID == act.started {
+		return // its worker was lost
+	}
 	if h.decider.block == 0 || act.cancelRequested < h.decider.block || a.StartedEventID != 0 && a.StartedEventID != act.started {
 		h.report(RuleActivity, e.ID, "ActivityCanceled names the start at event %d, but activity %q is not running and the decider did not just cancel it",
 			a.StartedEventID, act.id)

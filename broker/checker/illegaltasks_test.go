@@ -24,6 +24,7 @@ var illegalTasks = []struct{ rule, name, text string }{
 		"ActivityCanceled A latestCancelRequestedEventId=5\nDeciderScheduled\n"},
 	{checker.RuleActivity, "canceled names another start", active + "Signal s\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nActivityCancelRequested A\n" +
 		"ActivityCanceled A startedEventId=0\nDeciderScheduled\n"},
+	{checker.RuleActivity, "canceled by the loss of its worker, without request", active + "ActivityInterrupted A\nActivityCanceled A startedEventId=6\nDeciderScheduled\n"},
 	{checker.RuleActivity, "not started, and canceled later", decided + "ActivityScheduled A\nActivityCancelRequested A\nActivityScheduled B\nActivityStarted B\nActivityCanceled A\nDeciderScheduled\n"},
 	{checker.RuleActivity, "cancel of a closed one", active + "ActivitySuccess A\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nActivityCancelRequested A\n"},
 	{checker.RuleActivity, "cancel names another activity", active + "Signal s\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nActivityCancelRequested A activityId=B\n"},

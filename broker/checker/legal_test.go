@@ -20,6 +20,7 @@ var legal = map[string]string{
 	"not idempotent, retried behind an interrupt":    decided + "ActivityScheduled A notIdempotent=true\nActivityStarted A\nActivityInterrupted A\nActivityRetryScheduled A attempt=1\nActivityStarted A\n",
 	"canceled between attempts":                      active + "ActivityInterrupted A\n" + again + "ActivityCancelRequested A\nActivityCanceled A\nDeciderScheduled\n",
 	"canceled between attempts, names the start":     active + "ActivityRetryScheduled A\n" + again + "ActivityCancelRequested A\nActivityCanceled A startedEventId=6\nDeciderScheduled\n",
+	"canceled by the loss of its worker":             active + again + "ActivityCancelRequested A\nActivityInterrupted A\nActivityCanceled A startedEventId=6\nDeciderScheduled\n",
 	"canceled at the second request":                 active + again + "ActivityCancelRequested A\n" + again + "ActivityCancelRequested A\nActivityCanceled A\nDeciderScheduled\n",
 	"schedule-to-close between attempts":             "WorkflowStarted activityDefaults={\"scheduleToCloseTimeout\":9}\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nActivityScheduled A\nActivityStarted A\nActivityRetryScheduled A\n+9s ActivityTimedOut A timeoutType=SCHEDULE_TO_CLOSE\nDeciderScheduled\n",
 	"schedule-to-close names the lost start":         "WorkflowStarted activityDefaults={\"scheduleToCloseTimeout\":9}\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nActivityScheduled A\nActivityStarted A\nActivityRetryScheduled A\n+9s ActivityTimedOut A timeoutType=SCHEDULE_TO_CLOSE startedEventId=6\nDeciderScheduled\n",

@@ -189,28 +189,32 @@ func (st *step) returned(act *Activity) {
 	}
 }
 
-// interrupt follows the loss of a worker whose task another one has: an idempotent activity gets its next attempt there, any
-// other ends.
+// interrupt follows the loss of a worker whose task another one has: an idempotent activity that is still wanted gets its next attempt
+// there, any other ends.
 func (st *step) interrupt(r *schemas.Report, act *Activity) {
 	if st.interrupted(act) {
 		st.begun(r, act)
 		st.permit(r, act)
 		return
 	}
-	st.deny(r, "its first worker was lost and the activity must not run twice")
+	st.deny(r, "its first worker was lost and the activity must not run again")
 }
 
 // interrupted writes that the worker of an attempt is lost. It reports whether the activity may run again; otherwise it has
-// failed.
+// failed, or is canceled if that was asked for: nobody wants it done again.
 func (st *step) interrupted(act *Activity) (again bool) {
 	started := act.Started
 	st.emit(&schemas.ActivityInterrupted{
 		ScheduledEventID: act.ScheduledID, StartedEventID: started, Attempt: act.Attempt, Identity: act.Worker, HeartbeatDetails: act.BeatDetails,
 	})
-	if !act.Scheduled.NotIdempotent {
+	switch {
+	case act.Scheduled.NotIdempotent:
+		st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: schemas.ReasonInterrupted})
+	case act.CancelRequested != 0:
+		st.emit(&schemas.ActivityCanceled{ScheduledEventID: act.ScheduledID, StartedEventID: started, LatestCancelRequestedEventID: act.CancelRequested})
+	default:
 		return true
 	}
-	st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: schemas.ReasonInterrupted})
 	st.wake()
 	return false
 }
@@ -228,10 +232,12 @@ func (st *step) lost(r *schemas.Report, run string, act *Activity, attempt int) 
 		done = schemas.LostHeld
 		st.inquire(act)
 	case act.Started != 0 && r.Redelivered && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
-		done = schemas.LostFailed
-		if st.interrupted(act) {
+		switch {
+		case st.interrupted(act):
 			done = schemas.LostReverted
 			st.do(Dispatch{ScheduledID: act.ScheduledID})
+		case act.Scheduled.NotIdempotent:
+			done = schemas.LostFailed
 		}
 	}
 	st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Done: done}})

@@ -284,6 +284,28 @@ func TestCancelActivity(t *testing.T) { // S1-15, S1-42
 			}
 		})
 	}
+	for name, again := range map[string]func(*world) bool{
+		"its task comes again": func(w *world) bool { return w.ask(firstToken, 7, "n2", true).Go },
+		"no worker is left": func(w *world) bool {
+			answers := of[Permit](w.report("A", schemas.ReportLost, func(r *schemas.Report) { r.TaskSequence, r.Redelivered = 7, true }))
+			return len(answers) != 1 || answers[0].Permission.Done != schemas.LostGone
+		},
+	} {
+		t.Run("running, and its worker is lost: "+name, func(t *testing.T) {
+			w := decided(t, activity("A"))
+			asTheFirst(w)
+			w.do(Signal{Name: "x"})
+			w.decide(cancel)
+			w.since()
+			if again(w) {
+				t.Error("the task is given to another worker")
+			}
+			w.follows("ActivityInterrupted A; ActivityCanceled A; DeciderScheduled")
+			if e, ok := w.events[len(w.events)-2].Attributes.(*schemas.ActivityCanceled); !ok || e.StartedEventID != 6 || e.LatestCancelRequestedEventID == 0 {
+				t.Errorf("got %+v, want the start 6 and the request", w.events[len(w.events)-2].Attributes)
+			}
+		})
+	}
 	t.Run("unknown", func(t *testing.T) {
 		w := decided(t, cancel)
 		w.want("WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted",
