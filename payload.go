@@ -68,18 +68,23 @@ func (c *Client) spill(ctx context.Context, q query, field string, p *schemas.Pa
 
 // decode is the other way: pointers to bytes take them as they are, nil takes nothing.
 func decode(p schemas.Payload, out any) error {
-	switch out := out.(type) {
-	case nil:
-		return nil
-	case *schemas.Payload:
-		*out = p
-		return nil
-	case *[]byte:
-		*out = p
-		return nil
-	case *json.RawMessage:
-		*out = json.RawMessage(p)
+	if out == nil {
 		return nil
 	}
-	return p.Decode(out)
+	var into *[]byte
+	switch out := out.(type) {
+	case *schemas.Payload:
+		into = (*[]byte)(out)
+	case *[]byte:
+		into = out
+	case *json.RawMessage:
+		into = (*[]byte)(out)
+	default:
+		return p.Decode(out)
+	}
+	if into == nil {
+		return fmt.Errorf("a nil %T takes nothing", out)
+	}
+	*into = p
+	return nil
 }

@@ -53,6 +53,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.opts.validate(); err != nil {
 		return err
 	}
+	if w.conn == nil {
+		return fmt.Errorf("%w: New has a nil connection: dial one with post.Dial", ErrInvalidOptions)
+	}
 	if err := w.enter(); err != nil {
 		return err
 	}

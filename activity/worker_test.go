@@ -253,6 +253,7 @@ func TestOptions(t *testing.T) {
 		{"negative drain", func(o *activity.Options) { o.DrainTimeout = -1 }, "DrainTimeout"},
 		{"negative start", func(o *activity.Options) { o.StartedAfter = -1 }, "StartedAfter"},
 		{"lease kept too seldom", func(o *activity.Options) { o.KeepAlive = 6 * time.Second }, "KeepAlive is 6s"},
+		{"no connection", func(*activity.Options) {}, "nil connection"},
 		{"lease kept too often", func(o *activity.Options) { o.KeepAlive = time.Millisecond }, "KeepAlive is 1ms"},
 	} {
 		t.Run("bad input: options/"+tc.name, func(t *testing.T) {

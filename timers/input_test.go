@@ -103,6 +103,7 @@ func TestOptions(t *testing.T) {
 		{"a bad namespace", &timers.Options{Namespace: "a.b", Partitions: 1, Claims: c}, "Namespace"},
 		{"no partitions", &timers.Options{Claims: c}, "Partitions is 0"},
 		{"no claims", &timers.Options{Partitions: 1}, "Claims is missing"},
+		{"no connection", &timers.Options{Partitions: 1, Claims: c}, "nil connection"},
 	} {
 		t.Run("bad input: options/"+tc.name, func(t *testing.T) {
 			err := timers.New(nil, tc.o).Run(t.Context())

@@ -45,6 +45,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.opts.validate(); err != nil {
 		return err
 	}
+	if w.conn == nil {
+		return fmt.Errorf("%w: New has a nil connection: dial one with post.Dial", ErrInvalidOptions)
+	}
 	w.log.Debugf("timer worker begins: %s", w.opts)
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)

@@ -204,6 +204,7 @@ func TestDialFails(t *testing.T) {
 	t.Cleanup(stop)
 	here := srv.ClientURL()
 	dead := fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
+	ca, _ := certificate(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, tt := range map[string]struct {
@@ -216,8 +217,9 @@ func TestDialFails(t *testing.T) {
 		"address named":   {t.Context(), Options{URL: dead}, ErrNoConnection, dead},
 		"bad token":       {t.Context(), Options{URL: here, Token: "wrong"}, ErrNoConnection, "check user, token"},
 		"secret hidden":   {t.Context(), Options{URL: strings.Replace(here, "://", "://me:hunter2@", 1)}, ErrNoConnection, "xxxxx@"},
-		"tls to plain":    {t.Context(), Options{URL: here, Token: "secret", CAFile: "/nonexistent/ca.pem"}, ErrNoConnection, "CA"},
-		"no such creds":   {t.Context(), Options{URL: here, CredsFile: "/nonexistent/creds"}, ErrNoConnection, "creds"},
+		"tls to plain":    {t.Context(), Options{URL: here, Token: "secret", CAFile: ca}, ErrNoConnection, "CA"},
+		"no such ca":      {t.Context(), Options{URL: here, CAFile: "/nonexistent/ca.pem"}, ErrInvalid, "CAFile: open /nonexistent/ca.pem"},
+		"no such creds":   {t.Context(), Options{URL: here, CredsFile: "/nonexistent/creds"}, ErrInvalid, "CredsFile: open /nonexistent/creds"},
 		"ended context":   {ended, Options{URL: here}, ErrNoConnection, "canceled"},
 		"two identities":  {t.Context(), Options{URL: here, Token: "a", User: "b"}, ErrInvalid, "only one"},
 		"half a pair":     {t.Context(), Options{URL: here, CertFile: "x"}, ErrInvalid, "KeyFile"},

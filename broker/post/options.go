@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -159,6 +160,16 @@ func (o Options) natsOptions(d *dialing) ([]nats.Option, error) {
 		// A cut without a reset is noticed in 10 to 15 seconds; a pipe inside the process cannot be cut so.
 		opts = append(opts, nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings),
 			nats.SetCustomDialer(&gatheredDialer{net.Dialer{Timeout: o.Timeout}, d}))
+	}
+	// The client library reads these two when it connects, and each time anew, as files that are renewed want it. One that is not there at first
+	// is a mistake, and no server that is away.
+	for field, name := range map[string]string{"CredsFile": o.CredsFile, "CAFile": o.CAFile} {
+		if name == "" {
+			continue
+		}
+		if _, err := os.ReadFile(name); err != nil {
+			return nil, fmt.Errorf("%w: Options.%s: %w", ErrInvalid, field, err)
+		}
 	}
 	switch {
 	case o.CredsFile != "":
