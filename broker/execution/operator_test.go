@@ -1,0 +1,58 @@
+package execution
+
+import (
+	"testing"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// Requests of operators wait in the inbox like all else, and who gets no answer sends them again: one that comes twice does nothing the
+// second time, whatever has been undone meanwhile, and one for another run does nothing at all.
+func TestOperatorsAreObeyedOnce(t *testing.T) { // P-5
+	fence := uint64(0)
+	lock := func(w *world) { // a broken lock is taken again
+		fence++
+		w.do(Signal{Name: "x"})
+		w.decide(lockUp("M"))
+		w.grant("M", fence)
+	}
+	for name, tt := range map[string]struct {
+		before func(*world)
+		ask    func(*schemas.ExecutionRequest) Message
+		want   string
+		undo   func(*world)
+	}{
+		"pause": {
+			func(*world) {}, func(r *schemas.ExecutionRequest) Message { return Pause{Request: r} }, "WorkflowPaused OPERATOR_INITIATED", resume,
+		},
+		"resume": {
+			pause, func(r *schemas.ExecutionRequest) Message { return Resume{Request: r} }, "WorkflowResumed; DeciderScheduled", pause,
+		},
+		"break a lock": {
+			lock, func(r *schemas.ExecutionRequest) Message { r.Lock = "M"; return BreakLock{Request: r} }, "LockBroken M 1 OPERATOR_INITIATED", lock,
+		},
+		"cancel": {
+			func(*world) {}, func(r *schemas.ExecutionRequest) Message { return Cancel{Request: r} },
+			"WorkflowCancelRequested; DeciderScheduled", func(*world) {},
+		},
+		"terminate": {
+			func(*world) {}, func(r *schemas.ExecutionRequest) Message { return Terminate{Request: r} }, "WorkflowTerminated", func(*world) {},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := decided(t)
+			tt.before(w)
+			w.since()
+			w.wantEffects(w.do(tt.ask(&schemas.ExecutionRequest{Run: "run-0", RequestID: "another"})))
+			w.wantEffects(w.do(tt.ask(&schemas.ExecutionRequest{Run: "run-0", RequestID: "another", Origin: &schemas.RequestOrigin{FirstRun: "run-0"}})))
+			w.follows("")
+			request := func() Message { return tt.ask(&schemas.ExecutionRequest{Run: "run-1", RequestID: "q"}) }
+			w.do(request())
+			w.follows(tt.want)
+			tt.undo(w)
+			w.since()
+			w.wantEffects(w.do(request()))
+			w.follows("")
+		})
+	}
+}
