@@ -64,3 +64,101 @@ func TestIDsThatLookLikeThoseOfWorkflows(t *testing.T) { // P-6
 	f.step(f.last["c"], Signal{Name: "s", RequestID: "orders.17"})
 	f.tells(t, "c", "WorkflowStarted", "DeciderScheduled", "Signal s")
 }
+
+// Whoever names the first run of a chain means the chain, and reaches its latest run.
+func TestErrandForAChain(t *testing.T) { // P-5
+	f := household(t)
+	f.begin(&schemas.StartRequest{WorkflowID: "c", Run: "c-1", Type: "child"})
+	f.decide("c", &schemas.ContinueAsNew{})
+	f.decide("p", &schemas.SignalExternal{WorkflowID: "c", Run: "c-1", SignalName: "hello"}, &schemas.CancelExternal{WorkflowID: "c", Run: "c-1"})
+	f.settle()
+	f.tells(t, "p", append(slices.Clone(first), "SignalExternalScheduled", "CancelExternalScheduled", "ExternalSignaled", "ExternalCancelRequested")...)
+	f.tells(t, "c", "WorkflowStarted", "DeciderScheduled", "Signal hello", "WorkflowCancelRequested")
+}
+
+// Runs of one workflow id count their events alike: what answers an event of the run before is not about the same event of this one.
+func TestAnswersToTheRunBefore(t *testing.T) { // P-3, P-6
+	for name, tt := range map[string]struct {
+		asks   schemas.DecisionAttributes
+		answer func(run string) Message
+		want   string
+	}{
+		"a signal": {
+			&schemas.SignalExternal{WorkflowID: "c", SignalName: "s"},
+			func(run string) Message {
+				return External{Answer: &schemas.ExternalAnswer{SourceRun: run, ScheduledEventID: 5, Target: schemas.Execution{WorkflowID: "c"}}}
+			},
+			"ExternalSignaled",
+		},
+		"a cancel request": {
+			&schemas.CancelExternal{WorkflowID: "c"},
+			func(run string) Message {
+				return External{Answer: &schemas.ExternalAnswer{SourceRun: run, ScheduledEventID: 5, Cause: schemas.CauseUnknownExecution}}
+			},
+			"CancelExternalFailed; DeciderScheduled",
+		},
+		"a child": {
+			&schemas.StartChild{WorkflowID: "c", WorkflowType: "child"},
+			func(run string) Message {
+				return Child{Report: &schemas.ChildReport{ParentRun: run, ScheduledEventID: 5, Status: schemas.StatusCompleted}}
+			},
+			"ChildStarted; ChildSuccess; DeciderScheduled",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := decided(t, tt.asks)
+			open := w.s.OpenEffects(w.now)
+			if len(open) != 1 || SetBy(open[0]) != 5 {
+				t.Fatalf("open are %v, want what event 5 asks for", open)
+			}
+			w.wantEffects(w.do(tt.answer("run-0")))
+			w.follows("")
+			w.do(tt.answer("run-1"))
+			w.follows(tt.want)
+			w.wantEffects(w.s.OpenEffects(w.now))
+		})
+	}
+	t.Run("a child that has missed a policy", func(t *testing.T) {
+		w := decided(t, &schemas.StartChild{WorkflowID: "c", WorkflowType: "child"})
+		begun := func(run string) Message {
+			return Child{Report: &schemas.ChildReport{ParentRun: run, ScheduledEventID: 5, Status: schemas.StatusOpen}}
+		}
+		w.do(Terminate{Request: &schemas.ExecutionRequest{ChildPolicy: schemas.ChildTerminate}})
+		w.wantEffects(w.do(begun("run-0")))
+		if ends := of[EndChild](w.do(begun("run-1"))); len(ends) != 1 {
+			t.Fatalf("the child of this run is ended %d times, want once", len(ends))
+		}
+	})
+}
+
+// A message that is read again is answered as it was, for its sender may not have heard: by what the history has of it.
+func TestAnswersAreRepeated(t *testing.T) { // P-1, P-6
+	source := schemas.Execution{WorkflowID: "p", Run: "p-1"}
+	signal := func(event int64) Message {
+		return Signal{Name: "s", External: &schemas.ExternalSignal{Source: source, ScheduledEventID: event}}
+	}
+	cancel := func(run string, event int64) Message {
+		return Cancel{Request: &schemas.ExecutionRequest{Run: run, Origin: &schemas.RequestOrigin{Execution: &source, ScheduledEventID: event, FirstRun: run}}}
+	}
+	w := begin(t)
+	w.do(signal(5))
+	w.do(cancel("run-1", 6))
+	for name, tt := range map[string]struct {
+		m    Message
+		want schemas.Cause
+	}{
+		"a signal that arrived":                        {signal(5), ""},
+		"a signal that did not":                        {signal(7), schemas.CauseUnknownExecution},
+		"a cancel request that arrived":                {cancel("run-1", 6), ""},
+		"one that nobody noted, since another one had": {cancel("run-1", 7), ""},
+		"one that came for the run before":             {cancel("run-0", 8), schemas.CauseUnknownExecution},
+		"one that came for the run that is now":        {cancel("", 8), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := of[Answer](w.s.AnswerAgain(tt.m))
+			if len(got) != 1 || got[0].To != source || got[0].Answer.Cause != tt.want {
+				t.Fatalf("got %+v, want one answer to %v with the cause %q", got, source, tt.want)
+			}
+		})
+	}
+}

@@ -141,22 +141,24 @@ func TestRepeatedSignalToAnotherWorkflow(t *testing.T) { // P-6
 	for name, then := range map[string]schemas.DecisionAttributes{
 		"closed": &schemas.CompleteWorkflow{}, "continued": &schemas.ContinueAsNew{}, "open": nil, "anew": &schemas.CompleteWorkflow{},
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := household(t)
-			f.begin(&schemas.StartRequest{WorkflowID: "c", Run: "c-1", Type: "child"})
-			f.decide("p", &schemas.SignalExternal{WorkflowID: "c", SignalName: "hello"})
-			f.deliver("c")
-			delete(f.mail, "p") // the answer
-			if then != nil {
-				f.decide("c", then)
-			}
-			if name == "anew" {
-				f.begin(&schemas.StartRequest{WorkflowID: "c", Run: "c-2", Type: "child"})
-			}
-			f.again(f.last["p"])
-			f.settle()
-			f.tells(t, "p", append(slices.Clone(first), "SignalExternalScheduled", "ExternalSignaled")...)
-		})
+		for _, run := range []string{"", "c-1"} { // that the sender names
+			t.Run(name+" "+run, func(t *testing.T) {
+				f := household(t)
+				f.begin(&schemas.StartRequest{WorkflowID: "c", Run: "c-1", Type: "child"})
+				f.decide("p", &schemas.SignalExternal{WorkflowID: "c", Run: run, SignalName: "hello"})
+				f.deliver("c")
+				delete(f.mail, "p") // the answer
+				if then != nil {
+					f.decide("c", then)
+				}
+				if name == "anew" {
+					f.begin(&schemas.StartRequest{WorkflowID: "c", Run: "c-2", Type: "child"})
+				}
+				f.again(f.last["p"])
+				f.settle()
+				f.tells(t, "p", append(slices.Clone(first), "SignalExternalScheduled", "ExternalSignaled")...)
+			})
+		}
 	}
 }
 

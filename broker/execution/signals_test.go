@@ -46,6 +46,13 @@ func TestRepeatedSignals(t *testing.T) { // S1-21, P-5, P-6
 		signal(w, "1")
 		w.follows("Signal s1")
 	})
+	t.Run("that of a start without any id", func(t *testing.T) {
+		again := StartSignalOf(&schemas.StartRequest{WorkflowID: "order-1", Run: "run-2", Signal: &schemas.StartSignal{Name: "x"}})
+		w := begin(t)
+		w.do(again)
+		w.do(again)
+		w.follows("Signal x")
+	})
 	t.Run("an id that is too long to be remembered", func(t *testing.T) {
 		w := begin(t)
 		longest := strings.Repeat("1", schemas.MaxIDLen)
