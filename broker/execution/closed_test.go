@@ -33,6 +33,7 @@ func TestNothingFollowsTheEnd(t *testing.T) { // S1-2, S1-3, S1-4, S1-39
 			{"canceled", report(schemas.ReportCanceled, token), DeadClosedActivity},
 			{"success without token", report(schemas.ReportSuccess, ""), DeadClosedActivity},
 			{"started", report(schemas.ReportStarted, token), ""},
+			{"returned", report(schemas.ReportReturned, token), ""},
 			{"reply", Reply{Reply: &schemas.DecisionReply{}}, DeadLateDecision},
 			{"ring", Ring{}, ""},
 			{"taken", Taken{}, ""},

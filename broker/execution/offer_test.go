@@ -82,6 +82,10 @@ func TestWorkerOfAnOfferIsGone(t *testing.T) { // P-7, S3-14
 		Permit{To: "inbox", Permission: schemas.Permission{Nonce: "n2", Reason: "another delivery of this task is at work"}})
 	w.refused(w.report("A", schemas.ReportSuccess, old), DeadStaleToken)
 	w.wantEffects(w.do(Gone{Run: "run-1", ScheduledID: 5, Attempt: 1}))
+	w.report("A", schemas.ReportStarted, byOffer)
+	w.wantEffects(w.report("A", schemas.ReportBegin, question, old), // nobody is asked: it will never be anybody's again
+		Permit{To: "inbox", Permission: schemas.Permission{Nonce: "n2", Reason: "another delivery of this task is at work"}})
+	w.wantEffects(w.report("A", schemas.ReportLost, question, old), Permit{To: "inbox", Permission: schemas.Permission{Nonce: "n2", Done: schemas.LostGone}})
 	w.report("A", schemas.ReportSuccess)
 	w.follows("ActivityStarted A 2; ActivitySuccess A; DeciderScheduled")
 }
@@ -103,6 +107,7 @@ func TestOfferIsReturned(t *testing.T) {
 	w.wantEffects(w.report("A", schemas.ReportReturned), stored)
 	w.follows("")
 	w.report("A", schemas.ReportStarted, byOffer)
+	w.wantEffects(w.report("A", schemas.ReportReturned, func(r *schemas.Report) { r.Token = "run-0.5.1" })) // of the run before
 	w.wantEffects(w.report("A", schemas.ReportReturned), stored)
 	w.follows("ActivityStarted A; ActivityInterrupted A")
 	w.wantEffects(w.report("A", schemas.ReportReturned, func(r *schemas.Report) { r.Token = "run-1.5.1" })) // twice
