@@ -175,8 +175,13 @@ func TestSharedLock(t *testing.T) {
 	w.since()
 	w.effects = nil
 	w.do(Granted{Key: "=.L", Asked: Asked{w.s.Run, 5}, Place: schemas.LockPlace{WorkflowID: "parent", Run: "r", EventID: 3, Fence: 9}})
+	w.follows("LockAcquired L 9; DeciderScheduled")
+	w.wantEffects(w.do(BreakLock{Request: &schemas.ExecutionRequest{Lock: "L", RequestID: "q"}}))
+	w.wantEffects(w.s.OpenEffects(w.now))
+	w.decide(&schemas.ClearState{Key: "lock-L"}) // it is the ancestor's to be broken
+	w.wantEffects(w.s.OpenEffects(w.now), AskState{ScheduledID: 10})
 	w.do(Terminate{Request: &schemas.ExecutionRequest{}})
-	w.follows("LockAcquired L 9; DeciderScheduled; LockReleased L 9; WorkflowTerminated")
+	w.follows("DeciderStarted; DeciderCompleted; StateRequested lock-L; LockReleased L 9; WorkflowTerminated")
 	if left := of[LeaveLock](w.effects); len(left) != 0 {
 		t.Fatalf("gives back %v", left)
 	}

@@ -128,10 +128,23 @@ func TestRetryAfterTimeouts(t *testing.T) { // S1-32
 	})
 	t.Run("heartbeat, with the details of the last", func(t *testing.T) {
 		w := working(t, schemas.ScheduleActivity{Retry: policy, HeartbeatTimeout: seconds(5)})
+		w.c.Details = 1 // those of one heartbeat always fit
 		w.s.Beat(&schemas.Heartbeat{Token: "run-1.5.1", Details: schemas.Text("half")}, "", w.now)
 		w.rings(5*sec, "ActivityRetryScheduled A HEARTBEAT")
 		if got := last[*schemas.ActivityRetryScheduled](w).Details; string(got) != "half" {
 			t.Fatalf("got details %q, want the last heartbeat's", got)
+		}
+	})
+	t.Run("an attempt that says nothing goes on from what was said before it", func(t *testing.T) {
+		w := working(t, schemas.ScheduleActivity{Retry: &schemas.RetryPolicy{}, StartToCloseTimeout: seconds(5)})
+		w.s.Beat(&schemas.Heartbeat{Token: "run-1.5.1", Details: schemas.Text("half")}, "", w.now)
+		for range 3 {
+			w.report("A", schemas.ReportFailed)
+			w.after(time.Hour)
+			w.do(Ring{})
+			if got := w.ask(Token("run-1", 5, w.activity("A").Attempt), 7, "n1", false); !got.Go || string(got.HeartbeatDetails) != "half" {
+				t.Fatalf("attempt %d begins with %+v, want what the first one has said", w.activity("A").Attempt, got)
+			}
 		}
 	})
 	t.Run("two limits that ran out before a late ring cost one attempt", func(t *testing.T) {

@@ -79,6 +79,7 @@ func TestLockByItsKey(t *testing.T) {
 	mine := `{"any":[{"when":"absent"},{"equals":"order-1"}]}`
 	w := decided(t, setKey("lock-L", `"order-1"`, mine))
 	w.wantEffects(w.effects, EnterLock{Key: "=.L", Asked: Asked{w.s.Run, 5}, By: 5})
+	w.wantEffects(w.s.OpenEffects(w.now), EnterLock{Key: "=.L", Asked: Asked{w.s.Run, 5}, By: 5})
 	w.since()
 	w.do(Answered{Asked: Asked{Run: w.s.Run, EventID: 5}, Revision: 9}) // locks are told in another way
 	w.follows("")
