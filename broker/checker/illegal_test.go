@@ -84,6 +84,7 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RuleDecided, "child without decision", begun + "ChildScheduled c\n"},
 	{checker.RuleDecided, "signal to another without decision", begun + "SignalExternalScheduled c\n"},
 	{checker.RuleDecided, "cancel of another without decision", begun + "CancelExternalScheduled c\n"},
+	{checker.RuleDecided, "behind the answer to an earlier decision", decided + "LockRequested L\nSignal s\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nMarker m\nLockAcquired L fence=1\nMarker m\nDeciderScheduled\n"},
 	{checker.RuleDecided, "lock without decision", begun + "LockRequested L\n"},
 	{checker.RuleDecided, "release that was decided elsewhere", begun + "LockReleased L deciderCompletedEventId=4\n"},
 	{checker.RuleDecided, "state without decision", begun + "StateRequested k decision=GetState\n"},

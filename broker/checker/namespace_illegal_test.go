@@ -88,6 +88,7 @@ var illegalNamespaces = []struct {
 	{rule: checker.RuleReplay, name: "of a run without a record", where: "c 1", text: "@ c c-2 replays={\"run\":\"c-1\",\"from\":\"end\"}"},
 	{rule: checker.RuleReplay, name: "of a run of another workflow", where: "c 1", text: "@ b b-1\nWorkflowTerminated\n@ c c-2 replays={\"run\":\"b-1\",\"from\":\"end\"}"},
 	{rule: checker.RuleDelivery, name: "answered by a run that was not asked to cancel", where: "s 6", text: "@ t t-run\nWorkflowCancelRequested requestId=q\n@ s s-run" + decides + "CancelExternalScheduled t run=t-9\n@ s s-run\nExternalCancelRequested t"},
+	{rule: checker.RuleChild, name: "one child for two runs of a chain", where: "p 5", text: asksChild + "WorkflowContinuedAsNew newExecutionRun=r2\n@ p r2 continuedExecutionRun=r firstExecutionRun=r" + decides + "ChildScheduled c"},
 	{rule: checker.RuleOneRun, name: "two open runs", where: "c 1", text: "@ c c-1\n@ c c-2"},
 }
 
@@ -126,6 +127,14 @@ func TestReplayOfWhatIsRemoved(t *testing.T) {
 		if found := checkNamespace(all[n:], checker.EndOptions{Removed: true}); len(found) != 0 {
 			t.Errorf("without %d records, which retention has removed: got %v", n, found)
 		}
+	}
+}
+
+// Histories are removed once their runs are closed: of one that is there and open the end cannot have been read.
+func TestEndOfAnOpenChildBesideWhatIsRemoved(t *testing.T) {
+	found := checkNamespace(chained(t, scenario(t, settled(parent+"@ p r\nChildSuccess c"))), checker.EndOptions{Removed: true})
+	if got := rules(found); got != checker.RuleParent {
+		t.Fatalf("got %v, want %s", found, checker.RuleParent)
 	}
 }
 
