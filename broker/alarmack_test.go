@@ -3,6 +3,7 @@ package broker_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,6 +90,59 @@ func TestRingOfAnAlarmWithoutAcknowledgement(t *testing.T) {
 			if len(at) != 2 || at[1] > 8*time.Second {
 				t.Errorf("lost=%v: timers of 4 and 7 s fired behind %v", lost, at)
 			}
+		})
+	}
+}
+
+// The next run of a workflow id begins before it is known what stands in the stream of alarms of the one before. That may be due in a year.
+func TestAlarmOfTheRunBeforeGoes(t *testing.T) { // I15, P-10
+	for name, tt := range map[string]struct {
+		judge func(subj string) cutwire.Verdict
+		then  func(f *fleet, a *node)
+	}{
+		"stored when the next run is there": {
+			func(subj string) cutwire.Verdict {
+				if strings.HasPrefix(subj, "drover.default.alarm.0.o.r1") {
+					return cutwire.Late
+				}
+				return cutwire.Pass
+			},
+			func(*fleet, *node) {},
+		},
+		"left by an owner that died": {
+			func(subj string) cutwire.Verdict {
+				if strings.HasPrefix(subj, "$JS.API.STREAM.MSG.DELETE.") {
+					return cutwire.Swallow
+				}
+				return noCheckpoints(subj, nil)
+			},
+			func(f *fleet, a *node) { a.kill(); f.node("b", nil) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				var armed atomic.Bool
+				a := f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+					if strings.HasPrefix(subj, "drover.default.alarm.0.o.r1") {
+						armed.Store(true)
+					}
+					return tt.judge(subj)
+				})
+				f.decider("order", signaled)
+				f.start(startO)
+				for !armed.Load() { // for its timeout, in a year
+					time.Sleep(10 * time.Millisecond)
+				}
+				f.publish(ns.Signal("o", "go"), "")
+				f.result("o")
+				f.start(`{"workflowId":"o","type":"order","run":"r2"}`)
+				f.await("o", schemas.EventDeciderCompleted)
+				tt.then(f, a)
+				time.Sleep(time.Minute)
+				if n := f.alarms(); n != 1 {
+					t.Errorf("%d alarms are in the stream, want that of the second run alone", n)
+				}
+			})
 		})
 	}
 }

@@ -84,6 +84,40 @@ func TestParentHearsOfNoEndThatNeverWas(t *testing.T) {
 	})
 }
 
+// The same of a task: what a decision schedules that is not in the history yet is not among what was found open.
+func TestTaskOfADecisionThatNeverWas(t *testing.T) { // P-1
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var lose atomic.Bool
+		var lost, decided, puts atomic.Int64
+		f.decider("order", func(d *decisionTask) string {
+			if d.has("Signal") && decided.Add(1) == 1 {
+				lose.Store(true)
+				return "[" + scheduleActivity("a", "") + "]"
+			}
+			return "[]"
+		})
+		a := f.node("a", nil)
+		f.start(startO)
+		f.await("o", schemas.EventDeciderCompleted)
+		a.kill()
+		f.publish("drover.default.in.0.other.act.main", fmt.Sprintf(`{"token":"r.1.1","kind":"success","result":"%s"}`, strings.Repeat("x", 300<<10)))
+		f.publish(ns.Signal("o", "go"), "")
+		f.node("b", func(subj string, _ []byte) cutwire.Verdict {
+			switch {
+			case strings.HasPrefix(subj, "$O.") && puts.Add(1) == 1:
+				return cutwire.Late // the object store is slow, and with it the reading of the backlog
+			case strings.HasPrefix(subj, "drover.default.history.0.o.") && lose.CompareAndSwap(true, false):
+				lost.Add(1)
+				return cutwire.Swallow
+			}
+			return cutwire.Pass
+		})
+		if k := f.tryPull(time.Minute); k != nil || lost.Load() != 1 || decided.Load() < 2 {
+			t.Errorf("%d records were lost, the decider was asked %d times, and there is task %+v; want none", lost.Load(), decided.Load(), k)
+		}
+	})
+}
+
 // The outcome of an offer has come, and its record is on its way, when the offer expires. The owner and the worker die together before the record is
 // stored. The next owner must repeat the task (P-1).
 func TestOfferExpiresWhileItsOutcomeIsOnItsWay(t *testing.T) {
