@@ -3,9 +3,11 @@ package broker_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -55,5 +57,32 @@ func TestOwnerDiesBeforeTheFirstCheckpointOfAnIncarnation(t *testing.T) { // P-9
 		signals(7, 9)
 		f.node("c", nil)
 		await()
+	})
+}
+
+// A checkpoint of the incarnation before says nothing of what is in the log now: none of that is purged by its number.
+func TestNothingIsPurgedByAnotherIncarnation(t *testing.T) { // P-9
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.decider("order", func(*decisionTask) string { return complete })
+		a := f.node("a", nil)
+		for i := range 10 {
+			id := fmt.Sprint("o", i)
+			f.publish(ns.In(0, id, "start"), `{"workflowId":"`+id+`","type":"order","run":"r"}`)
+			f.result(id)
+		}
+		time.Sleep(2 * time.Second)
+		a.stop()
+		f.truncate(ns.StreamIn(0), 2)
+		open := f.publish(ns.In(0, "nobody", "signal"), `{"v":1,"name":"s","source":{"workflowId":"p","run":"p-1"},"scheduledEventId":5}`)
+		f.node("b", func(subj string, _ []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, ns.In(0, "p", "external")) {
+				return cutwire.Swallow // its sender is not told, so that it is not consumed
+			}
+			return cutwire.Pass
+		})
+		time.Sleep(5 * time.Minute)
+		if _, err := f.post.GetSeq(t.Context(), ns.StreamIn(0), open); err != nil {
+			t.Errorf("message %d, which is not consumed: %v", open, err)
+		}
 	})
 }

@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -393,6 +394,27 @@ func TestSignalBehindItsStart(t *testing.T) { // P-12
 		f.completes("o")
 		if dead := f.dead(); len(dead) != 0 {
 			t.Fatalf("dead letters %v", dead)
+		}
+	})
+}
+
+// The end of the inbox is known long before it is reached: what stands between may be the start.
+func TestSignalBehindAStartThatIsReadLate(t *testing.T) { // P-12
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var puts atomic.Int64
+		f.decider("order", signaled)
+		f.publish("drover.default.in.0.other.act.main", fmt.Sprintf(`{"token":"r.1.1","kind":"success","result":"%s"}`, strings.Repeat("x", 300<<10)))
+		f.publish("drover.default.in.0.o.start", startO)
+		f.publish(ns.Signal("o", "go"), "")
+		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, "$O.") && puts.Add(1) == 1 {
+				return cutwire.Late // the object store is slow, and with it the reading of the inbox
+			}
+			return cutwire.Pass
+		})
+		f.await("o", schemas.EventWorkflowSuccess)
+		if puts.Load() == 0 {
+			t.Error("nothing held up the inbox")
 		}
 	})
 }
