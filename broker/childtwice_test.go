@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
 )
 
 // The start of a child whose acknowledgement is lost is not sent again once its refusal has come: the second would begin a child that
@@ -50,4 +51,29 @@ func TestUnansweredChildIsStartedAgain(t *testing.T) { // P-5
 			})
 		})
 	}
+}
+
+// The first start was refused, which the parent hears after the second one has begun the child: it must not believe it.
+func TestRefusalThatIsLaterThanTheSecondStart(t *testing.T) { // P-5
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		start := nth(1, ns.In(0, "kid", "start"), cutwire.Unanswered)
+		a := f.node("a", func(subj string, body []byte) cutwire.Verdict {
+			if subj == ns.In(0, "o", "child") {
+				return cutwire.Late
+			}
+			return start(subj, body)
+		})
+		a.wire.Delay(15 * time.Second) // longer than an acknowledgement is waited for
+		f.decider("order", parent(""))
+		f.decider("kid", func(*decisionTask) string { return complete })
+		f.start(`{"workflowId":"kid","type":"other","run":"own"}`)
+		f.start(startO)
+		f.await("o", schemas.EventChildScheduled)
+		f.api("terminate", `{"workflowId":"kid","reason":"it is over"}`)
+		f.completes("o")
+		f.wantTypes("o", withChild...)
+		if runs := f.runsOf("kid"); len(runs) != 2 {
+			t.Fatalf("runs %v, want the one that was in the way and the child", runs)
+		}
+	})
 }
