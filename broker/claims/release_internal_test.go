@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,35 +34,60 @@ func TestReleaseEndsTheLeaseFirst(t *testing.T) { // P-16
 	})
 }
 
-// A renewal that was stored without its holder's knowing does not keep a claim that is given back.
+// unknownRenewal is a lease whose last renewal was stored a second ago without its holder's knowing.
+func unknownRenewal(t *testing.T) (*Claims, *Lease) {
+	t.Helper()
+	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	_, err = conn.JetStream().CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "b", Storage: jetstream.MemoryStorage, LimitMarkerTTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(conn, "b", Options{Node: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := c.TryAcquire(t.Context(), Master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.write(t.Context(), Master, value{Nonce: l.nonce, Number: l.number}, l.revision.Load(), conn); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	return c, l
+}
+
+// It does not keep a claim that is given back.
 func TestReleaseBehindAnUnknownRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		_, err = conn.JetStream().CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "b", Storage: jetstream.MemoryStorage, LimitMarkerTTL: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := Open(conn, "b", Options{Node: "n"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := c.TryAcquire(t.Context(), Master)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.write(t.Context(), Master, value{Nonce: l.nonce, Number: l.number}, l.revision.Load(), conn); err != nil {
-			t.Fatal(err)
-		}
+		c, l := unknownRenewal(t)
 		if err := l.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if e, err := c.read(t.Context(), Master); err != nil || !e.absent {
 			t.Errorf("got %+v, %v; want that the key is free", e, err)
+		}
+	})
+}
+
+// It begins no term: the key expires before one would end that counts from when the renewal is found.
+func TestUnknownRenewalBeginsNoTerm(t *testing.T) { // P-16
+	synctest.Test(t, func(t *testing.T) {
+		_, l := unknownRenewal(t)
+		ends := l.Deadline()
+		if _, err := l.renew(t.Context()); !errors.Is(err, post.ErrWrongSequence) || !l.Deadline().Equal(ends) {
+			t.Errorf("got %v, and a lease that ends %v later; want a refusal, and the same end", err, l.Deadline().Sub(ends))
+		}
+		if _, err := l.renew(t.Context()); err != nil || l.Deadline().Sub(ends) != time.Second {
+			t.Errorf("got %v, and a lease that ends %v later; want it renewed, by the second that has passed", err, l.Deadline().Sub(ends))
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }
