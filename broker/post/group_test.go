@@ -157,6 +157,53 @@ func TestGroupIsRefusedAsOne(t *testing.T) {
 	}
 }
 
+// Of a batch only the first message proves what the stream ends with, and each what its subject had before the batch. So a batch ends before
+// one that does not count on, and before a subject that comes again.
+func TestWhatMakesABatch(t *testing.T) {
+	type message struct {
+		subject string
+		expects uint64
+		size    int
+		id      string
+	}
+	five := func(change func([]message)) []message {
+		all := []message{{"a", 7, 0, ""}, {"b", 8, 0, ""}, {"c", 9, 0, ""}, {"d", 10, 0, ""}, {"e", 11, 0, ""}}
+		change(all)
+		return all
+	}
+	for name, tt := range map[string]struct {
+		waiting []message
+		single  bool
+		want    int
+	}{
+		"all":                              {five(func([]message) {}), false, 5},
+		"the server takes none":            {five(func([]message) {}), true, 0},
+		"one more than may be":             {append(five(func([]message) {}), message{"f", 12, 0, ""}), false, 5},
+		"a subject again":                  {five(func(m []message) { m[3].subject = "b" }), false, 3},
+		"one that leaves a number out":     {five(func(m []message) { m[3].expects, m[4].expects = 11, 12 }), false, 3},
+		"one that expects what was before": {five(func(m []message) { m[2].expects = 8 }), false, 2},
+		"one with a message id":            {five(func(m []message) { m[1].id = "x" }), false, 1},
+		"more bytes than the server keeps": {five(func(m []message) { m[0].size, m[4].size = groupBytes/2, groupBytes/2 }), false, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := grouping{most: 5, single: tt.single}
+			for i, m := range tt.waiting {
+				h := Header{}
+				ExpectLastSeq(h, m.expects)
+				if m.id != "" {
+					h.Set("Nats-Msg-Id", m.id)
+				}
+				g.waiting = append(g.waiting, newLetter(uint64(i), m.subject, h, make([]byte, m.size), 8<<20))
+			}
+			for range 2 { // what was seen once is not remembered
+				if got := g.fitting(); got != tt.want {
+					t.Fatalf("got %d, want %d", got, tt.want)
+				}
+			}
+		})
+	}
+}
+
 // What may not be in one batch is stored all the same, in order.
 func TestGroupOfWhatDoesNotFit(t *testing.T) {
 	c := syncing(t)
