@@ -268,6 +268,9 @@ func TestGroupWithoutBatches(t *testing.T) {
 				if h[headerBatchID] != nil {
 					t.Fatalf("message %d is of a batch", i+1)
 				}
+				if got := h.Get(headerExpectLastSeq); got != strconv.Itoa(i) {
+					t.Fatalf("message %d expects %q as the last of the stream, want %d", i+1, got, i)
+				}
 			}
 		})
 	}

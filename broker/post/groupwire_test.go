@@ -75,3 +75,36 @@ func TestGroupOnABadWire(t *testing.T) {
 		}
 	}
 }
+
+// A message that waits behind one without an answer has its outcome when its own time is over. It is not sent after that: its writer has been told
+// that nobody knows, and looks.
+func TestGroupSendsNothingThatIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, stop := start(t, serverOptions(t))
+		t.Cleanup(stop)
+		stream(t, dial(t, Options{InProcess: srv}), batches)
+		wire := cutwire.New(srv)
+		c := dial(t, Options{InProcess: wire})
+		lost := false
+		wire.Judge(func(subject string, _ []byte) cutwire.Verdict {
+			if subject == "s.1" && !lost {
+				lost = true
+				return cutwire.Swallow
+			}
+			return cutwire.Pass
+		})
+		w := newWriter(t, c, OutboxOptions{Group: 9, Timeout: 10 * time.Second})
+		w.send(1, 100)
+		w.next = 0 // the same again, which would be stored
+		w.send(1, 100)
+		time.Sleep(time.Minute)
+		for range 2 {
+			if a := <-w.acks; !errors.Is(a.Err, ErrTimeout) {
+				t.Errorf("message %d: got %+v, want a timeout", a.n, a.Ack)
+			}
+		}
+		if last, err := c.StreamLastSeq(t.Context(), "S"); err != nil || last != 0 {
+			t.Errorf("%d messages are stored behind their outcome, %v", last, err)
+		}
+	})
+}

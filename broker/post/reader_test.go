@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -359,4 +360,26 @@ func BenchmarkReader(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "msgs/s")
+}
+
+// Of one consumer every delivery is the next one: behind a gap nothing of it is believed any more, and another consumer is asked for. What a
+// replica that lags delivers again is passed over.
+func TestReaderBehindAGap(t *testing.T) {
+	var got []uint64
+	r := &Reader{fn: func(s Stored, _ uint64) { got = append(got, s.Seq) }, turn: make(turn, 1), kick: make(chan struct{}, 1), last: 4}
+	deliver := func(delivery, seq int) {
+		r.receive(0, &nats.Msg{Subject: "s", Reply: fmt.Sprintf("$JS.ACK.S.c.1.%d.%d.1000000000.9", seq, delivery)})
+	}
+	deliver(1, 4) // again
+	deliver(2, 5)
+	deliver(3, 7) // purged meanwhile is what is missing
+	if !slices.Equal(got, []uint64{5, 7}) || len(r.kick) != 0 {
+		t.Fatalf("got %v, and %d requests for another consumer; want 5 and 7, and none", got, len(r.kick))
+	}
+	deliver(5, 9)
+	deliver(6, 10)
+	deliver(4, 8) // the next consumer brings it
+	if !slices.Equal(got, []uint64{5, 7}) || len(r.kick) != 1 {
+		t.Fatalf("got %v behind a gap, and %d requests for another consumer; want no more, and one", got, len(r.kick))
+	}
 }
