@@ -383,3 +383,15 @@ func TestReaderBehindAGap(t *testing.T) {
 		t.Fatalf("got %v behind a gap, and %d requests for another consumer; want no more, and one", got, len(r.kick))
 	}
 }
+
+// A heartbeat says how far its consumer has come: what was the last of it and is lost is missed by that alone.
+func TestReaderMissesTheLastMessage(t *testing.T) {
+	r := &Reader{fn: func(Stored, uint64) {}, turn: make(turn, 1), kick: make(chan struct{}, 1)}
+	r.receive(0, &nats.Msg{Subject: "s", Reply: "$JS.ACK.S.c.1.5.1.1000000000.9"})
+	for come, want := range []int{1: 0, 2: 1} {
+		r.receive(0, &nats.Msg{Header: nats.Header{headerLastConsumer: {fmt.Sprint(max(come, 1))}}})
+		if len(r.kick) != want {
+			t.Fatalf("%d deliveries have been made, and one has come: %d requests for another consumer, want %d", come, len(r.kick), want)
+		}
+	}
+}
