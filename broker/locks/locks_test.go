@@ -1,6 +1,7 @@
 package locks_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -88,6 +89,26 @@ func TestTheLineIsBounded(t *testing.T) {
 	if got := locks.Enter(locks.Fresh("L", "", 0), locks.Entry{Place: place("a", 1), MaxWaiters: -1}, 1); got.Outcome != locks.Full {
 		t.Fatalf("without room in the record: %+v", got)
 	}
+	two := locks.Fresh("L", "", 0)
+	for _, wid := range []string{"a", "b"} {
+		if got := locks.Enter(two, locks.Entry{Place: place(wid, 1), Limit: 2}, 1); got.Outcome != locks.Holds {
+			t.Fatalf("%s, which need not wait, where nobody may: %+v", wid, got)
+		}
+	}
+}
+
+// A key that is deleted begins again beyond every fence of the record before, however many entered by its last message.
+func TestNoFenceComesTwice(t *testing.T) {
+	const last = 41
+	r := locks.Fresh("L", "", last)
+	for i := range schemas.MaxLockLimit {
+		locks.Enter(r, locks.Entry{Place: place(fmt.Sprint(i), 1), Limit: schemas.MaxLockLimit}, 1)
+	}
+	highest := r.Holders[len(r.Holders)-1].Fence
+	r = locks.Fresh("L", "", last+1)
+	if got := enter(r, place("a", 1), 2); len(r.Holders) != 1 || got.Place.Fence <= highest {
+		t.Fatalf("fence %d behind %d", got.Place.Fence, highest)
+	}
 }
 
 func TestALeaseEndsForWhoWantsTheLock(t *testing.T) {
@@ -100,6 +121,23 @@ func TestALeaseEndsForWhoWantsTheLock(t *testing.T) {
 	}
 	if got := enter(r, place("b", 1), 150); got.Outcome != locks.Holds || got.Place.Fence != 2 || len(r.Holders) != 1 {
 		t.Fatalf("at the end: %+v, %+v", got, r)
+	}
+	r = locks.Fresh("L", "", 0)
+	for i, wid := range []string{"a", "b"} {
+		e := locks.Entry{Place: place(wid, 1), Limit: 2, MaxWaiters: 3}
+		e.Place.Lease = a.Lease
+		if got := locks.Enter(r, e, schemas.Timestamp(100+100*i)); got.Outcome != locks.Holds || len(r.Holders) != i+1 {
+			t.Fatalf("beside a lease that is over, where there is room: %+v, %+v", got, r)
+		}
+	}
+	r = locks.Fresh("L", "", 0)
+	for i, wid := range []string{"a", "b", "c", "d", "e"} {
+		e := locks.Entry{Place: place(wid, 1), Limit: 2, MaxWaiters: 3}
+		e.Place.Lease = a.Lease
+		locks.Enter(r, e, []schemas.Timestamp{100, 100, 120, 120, 150}[i])
+	}
+	if got := wids(r.Holders); !cmp.Equal(got, []string{"c", "d"}) {
+		t.Fatalf("held by %v when two leases end at once, want those who waited", got)
 	}
 	r = locks.Fresh("L", "", 0)
 	a.Lease = schemas.Duration(1<<63 - 1)
@@ -150,6 +188,16 @@ func TestRegain(t *testing.T) {
 	locks.Enter(r, locks.Entry{Place: held, Limit: 2, MaxWaiters: 3}, 101)
 	if got := wids(r.Holders); !cmp.Equal(got, []string{"a", "b"}) {
 		t.Fatalf("holders %v, want them in the order of their fences", got)
+	}
+	r = locks.Fresh("L", "", 0)
+	locks.Enter(r, locks.Entry{Place: held, Limit: 2, MaxWaiters: 3}, 101)
+	other := place("b", 1)
+	other.Fence = held.Fence
+	if got := locks.Enter(r, locks.Entry{Place: other, Limit: 2, MaxWaiters: 3}, 102); got.Outcome != locks.Lost || len(r.Holders) != 1 {
+		t.Fatalf("with the fence of another holder: %+v, %+v", got, r)
+	}
+	if got := locks.Enter(r, locks.Entry{Place: place("b", 1), Limit: 2, MaxWaiters: 3}, 103); got.Outcome != locks.Holds {
+		t.Fatalf("beside one that has regained its place among two: %+v, %+v", got, r)
 	}
 }
 
