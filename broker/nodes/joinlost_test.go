@@ -14,6 +14,21 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
+// wired opens the register on a wire.
+func wired(t *testing.T, w *cutwire.Wire) *nodes.Registry {
+	t.Helper()
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	r, err := nodes.Open(conn, nodes.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // The answer to the write by which a node joins is lost: that it found an earlier self is not forgotten when it writes again.
 func TestJoinWhoseAnswerIsLost(t *testing.T) {
 	for name, former := range map[string]bool{"after a crash": true, "for the first time": false} {
@@ -32,16 +47,7 @@ func TestJoinWhoseAnswerIsLost(t *testing.T) {
 					}
 					return cutwire.Pass
 				})
-				conn, err := post.Dial(t.Context(), post.Options{InProcess: w})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(conn.Close)
-				r, err := nodes.Open(conn, nodes.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				m := join(t, r, record("n"), true)
+				m := join(t, wired(t, w), record("n"), true)
 				if !lost.Load() || m.Status() != status || (m.Former() != nil) != former {
 					t.Fatalf("got %s, former %v, want %s", m.Status(), m.Former(), status)
 				}
@@ -61,15 +67,7 @@ func TestJoinIsTriedAgain(t *testing.T) {
 			}
 			return cutwire.Pass
 		})
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: w})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
-		r, err := nodes.Open(conn, nodes.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := wired(t, w)
 		rec := record("n")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -84,5 +82,25 @@ func TestJoinIsTriedAgain(t *testing.T) {
 		if m.Status() != schemas.NodeUnexpectedShutdown || m.Former() == nil {
 			t.Fatalf("got %s, former %v, want %s", m.Status(), m.Former(), schemas.NodeUnexpectedShutdown)
 		}
+	})
+}
+
+// The answer to the removal of a node's record is lost: the node has left all the same.
+func TestLeaveWhoseAnswerIsLost(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		var leaving, lost atomic.Bool
+		w := cutwire.New(s.Conn())
+		w.Judge(func(subj string, _ []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, prefix) && leaving.Load() && lost.CompareAndSwap(false, true) {
+				return cutwire.Unanswered
+			}
+			return cutwire.Pass
+		})
+		m := join(t, wired(t, w), record("n"), false)
+		leaving.Store(true)
+		if err := m.Leave(t.Context()); err != nil || !lost.Load() {
+			t.Fatalf("got %v, lost %v", err, lost.Load())
+		}
+		want(t, open(t, s))
 	})
 }

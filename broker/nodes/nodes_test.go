@@ -20,6 +20,7 @@ import (
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -162,18 +163,27 @@ func TestANameIsGivenTwice(t *testing.T) {
 		if err := first.Set(t.Context(), schemas.NodeReady); !errors.Is(err, nodes.ErrTaken) {
 			t.Fatalf("got %v, want %v", err, nodes.ErrTaken)
 		}
-		if i, err := r.Find(t.Context(), "n"); err != nil || i.Boot != second.Boot() {
+		if err := second.Set(t.Context(), schemas.NodeReady); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := first.Refresh(t.Context()); err != nil || got != schemas.NodeReady {
+			t.Fatalf("got %s, %v", got, err)
+		}
+		if err := first.Set(t.Context(), schemas.NodeDraining); !errors.Is(err, nodes.ErrTaken) { // it has seen the other's record, and still does not write over it
+			t.Fatalf("got %v, want %v", err, nodes.ErrTaken)
+		}
+		if i, err := r.Find(t.Context(), "n"); err != nil || i.Boot != second.Boot() || i.Status != schemas.NodeReady {
 			t.Fatalf("got %+v, %v, want the second's record", i, err)
 		}
 		second.Close()
 		time.Sleep(threshold + 2*heartbeat + time.Second)
-		if i, err := r.Find(t.Context(), "n"); err != nil || i.Boot != first.Boot() || i.Status != schemas.NodeReady {
+		if i, err := r.Find(t.Context(), "n"); err != nil || i.Boot != first.Boot() || i.Status != schemas.NodeDraining {
 			t.Fatalf("got %+v, %v, want the first's record when the second is dead", i, err)
 		}
 		if err := second.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want(t, r, "n ready") // it takes nobody else's away
+		want(t, r, "n draining") // it takes nobody else's away
 	})
 }
 
@@ -197,6 +207,73 @@ func TestAdmit(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		want(t, r, "foreign recovering", "halted unexpected-shutdown", "peer ready", "self recovering")
+	})
+}
+
+// A node hears with its next heartbeat that it is Ready, and goes on to be heard of.
+func TestAdmittedNodeGoesOn(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		r := open(t, s)
+		m := join(t, r, record("n"), false)
+		if names, err := r.Admit(t.Context(), "default", ""); err != nil || !slices.Equal(names, []string{"n"}) {
+			t.Fatalf("got %v, %v", names, err)
+		}
+		if err := m.Set(t.Context(), m.Status()); err != nil { // a heartbeat
+			t.Fatal(err)
+		}
+		if m.Status() != schemas.NodeReady {
+			t.Fatalf("got %s, want ready", m.Status())
+		}
+		want(t, r, "n ready")
+	})
+}
+
+// A node that drains stays what it is, though the master has read its record before, and though it could not say so itself yet.
+func TestNobodyTakesADrainBack(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		var verdict atomic.Int64
+		w := cutwire.New(s.Conn())
+		w.Judge(func(subj string, _ []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, prefix) {
+				return cutwire.Verdict(verdict.Load())
+			}
+			return cutwire.Pass
+		})
+		w.Delay(time.Second)
+		r := wired(t, w)
+		m := join(t, open(t, s), record("n"), false)
+		m.Close() // no heartbeat comes in between
+		verdict.Store(int64(cutwire.Late))
+		admitted := make(chan []string, 1)
+		go func() {
+			names, err := r.Admit(t.Context(), "default", "")
+			if err != nil {
+				t.Error(err)
+			}
+			admitted <- names
+		}()
+		time.Sleep(time.Second / 2)
+		verdict.Store(int64(cutwire.Pass))
+		if err := m.Set(t.Context(), schemas.NodeDraining); err != nil {
+			t.Fatal(err)
+		}
+		if names := <-admitted; len(names) != 0 {
+			t.Fatalf("got %v, want nobody admitted", names)
+		}
+		want(t, r, "n draining")
+
+		cut := join(t, r, record("cut"), false)
+		if err := cut.Set(t.Context(), schemas.NodeReady); err != nil {
+			t.Fatal(err)
+		}
+		cut.Close()
+		verdict.Store(int64(cutwire.Swallow))
+		if err := cut.Set(t.Context(), schemas.NodeDraining); err == nil {
+			t.Fatal("written on a wire that lets nothing through")
+		}
+		if got, err := cut.Refresh(t.Context()); err != nil || got != schemas.NodeDraining {
+			t.Fatalf("got %s, %v, want draining", got, err)
+		}
 	})
 }
 
