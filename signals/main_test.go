@@ -32,10 +32,15 @@ func ensure(t *testing.T, conn *post.Conn) {
 // bubble runs a test in virtual time.
 func bubble(t *testing.T, fn func(t *testing.T, conn *post.Conn)) {
 	t.Helper()
+	virtually(t, func(t *testing.T) { fn(t, embeddedtest.Dial(t)) })
+}
+
+func virtually(t *testing.T, fn func(t *testing.T)) {
+	t.Helper()
 	// The client library keeps a pool of timers for the whole process; see package post on virtual time.
 	runtime.GC()
 	runtime.GC()
-	synctest.Test(t, func(t *testing.T) { fn(t, embeddedtest.Dial(t)) })
+	synctest.Test(t, fn)
 	runtime.GC()
 	runtime.GC()
 }

@@ -12,9 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/signals"
 )
@@ -151,6 +153,50 @@ func TestUnknownOutcome(t *testing.T) {
 			t.Fatalf("got sequence %d and error %v, want 1 from a repeat", seq, err)
 		}
 	})
+}
+
+// A connection that breaks behind a signal takes the answer with it. Only one with a request id is sent again: each is stored once.
+func TestPublishWhoseConnectionBreaks(t *testing.T) {
+	for name, publish := range map[string]func(context.Context, *post.Conn) (uint64, error){
+		"once": func(ctx context.Context, conn *post.Conn) (uint64, error) {
+			return signals.PublishOnce(ctx, conn, "default", "w", "go", "r", nil)
+		},
+		"plainly": func(ctx context.Context, conn *post.Conn) (uint64, error) {
+			return signals.Publish(ctx, conn, "default", "w", "go", nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
+				s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
+				ensure(t, embeddedtest.Connect(t, s))
+				sent := 0
+				w := cutwire.New(s.Conn())
+				w.Judge(func(subj string, _ []byte) cutwire.Verdict {
+					if !strings.HasPrefix(subj, "drover.default.signal.") {
+						return cutwire.Pass
+					}
+					if sent++; sent == 1 {
+						return cutwire.Unanswered
+					}
+					return cutwire.Pass
+				})
+				conn, err := post.Dial(t.Context(), post.Options{InProcess: w})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				time.AfterFunc(time.Second, func() {
+					if err := conn.NATS().ForceReconnect(); err != nil {
+						t.Error(err)
+					}
+				})
+				_, err = publish(t.Context(), conn)
+				if again := name == "once"; again != (err == nil) || !again && !errors.Is(err, signals.ErrUnknown) || again != (sent == 2) {
+					t.Fatalf("got %v behind %d messages", err, sent)
+				}
+			})
+		})
+	}
 }
 
 func bury(t *testing.T, conn *post.Conn, reason string, seq uint64) schemas.DeadEntry {
