@@ -156,6 +156,54 @@ func TestOwnerAnswers(t *testing.T) { // P-10, I8
 	}
 }
 
+// The owner is told only of alarms of which it is known who armed them.
+func TestAlarmOfAnUnknownOwner(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		asked := r.owner(all)
+		r.start(r.workerOn(r.dial(), "n1"))
+		due := time.Now().Add(time.Minute)
+		r.expect("w", due, r.arm("w", due))
+		r.pending(0)
+		if n := asked.Load(); n != 0 {
+			t.Fatalf("the owner was told of %d", n)
+		}
+	})
+}
+
+// A worker that has lost its claim while it rings leaves what is due besides to whoever has it next.
+func TestRingingStopsWithTheClaim(t *testing.T) { // P-15
+	bubble(t, func(t *testing.T, r *rig) {
+		var lost atomic.Bool
+		var before, rung atomic.Int64
+		w := r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
+			if lost.Load() {
+				return cutwire.Swallow
+			}
+			return cutwire.Pass
+		}, func(o *timers.Options) {
+			o.Ring = func(_ int, q *schemas.Rings, tell func(*schemas.RingsAnswer)) bool {
+				if len(q.Rings) > 0 && !lost.Swap(true) {
+					before.Add(int64(len(q.Rings)))
+					go tell(all(q))
+					time.Sleep(2 * claimTTL)
+				}
+				rung.Add(int64(len(q.Rings)))
+				return true
+			}
+		})
+		const n = 300 // more than are rung at once
+		due := time.Now().Add(time.Minute)
+		for i := range n {
+			r.armed(fmt.Sprint("w", i), due)
+		}
+		r.start(w)
+		time.Sleep(2*time.Minute + 2*claimTTL)
+		if got, want := rung.Load(), before.Load(); got != want || want == 0 || want == n {
+			t.Fatalf("%d of %d have rung, want the %d of before", got, n, want)
+		}
+	})
+}
+
 // An owner in this process that does not answer once, or that is not the owner any more, is asked again for what is due next: it costs nothing.
 func TestOwnerNearbyIsAskedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
