@@ -117,6 +117,66 @@ func TestP14WaitsForTheWitnessAndTheLogs(t *testing.T) {
 	})
 }
 
+// P-14: a closed run stays until its owner has written down that its effects are done, and a child until its parent has closed and the same holds
+// for that: till then either may be repeated, by whoever reads the histories.
+func TestP14WaitsForTheEffects(t *testing.T) {
+	live(t, ops.Options{Default: "0"}, func(h *house) {
+		h.run("raw", "parent", says{Retention: []string{"forever"}, Child: &says{Retention: []string{"0"}}, ChildID: "child"})
+		h.settle()
+		ctx, conn := h.t.Context(), h.Client.Conn()
+		last, err := conn.LastBySubject(ctx, ns.StreamHistory(0), ns.History(0, "child", h.explain("child", "").Run))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		stays := func(effects uint64, why string) {
+			h.t.Helper()
+			h.checkpoint(effects)
+			if r := h.pass(); r.Purged != 0 || r.Waiting != 1 {
+				h.t.Errorf("%s: got %+v", why, r)
+			}
+			if a := h.explain("child", ""); !a.Goes || !strings.Contains(a.Because, why) {
+				h.t.Errorf("got %+v, want %q", a, why)
+			}
+		}
+		stays(last.Seq-1, "the owner of partition 0 has not written down yet")
+		stays(last.Seq, "the owner of its parent")
+		// The history has lost its end since the parent was seen to close, and it goes on.
+		parent := ns.History(0, "parent", h.explain("parent", "").Run)
+		seq, err := conn.PublishSync(ctx, parent, post.Header{schemas.StatusHeader: {string(schemas.StatusOpen)}}, nil)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		stays(seq, "its parent")
+		if err := conn.PurgeSubject(ctx, ns.StreamHistory(0), parent); err != nil {
+			h.t.Fatal(err)
+		}
+		h.pass()
+		h.wantKept("")
+	})
+}
+
+// checkpoint changes how far the effects are done by the checkpoint of the partition.
+func (h *house) checkpoint(effects uint64) {
+	h.t.Helper()
+	ctx, conn := h.t.Context(), h.Client.Conn()
+	value, rev, err := conn.KVGet(ctx, ns.BucketCheckpoints(), "partition.0")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var c schemas.Checkpoint
+	if err := schemas.Unmarshal(value, &c); err != nil {
+		h.t.Fatal(err)
+	}
+	c.Effects = effects
+	body, err := schemas.Marshal(&c)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := conn.KVUpdate(ctx, ns.BucketCheckpoints(), "partition.0", body, rev, 0); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 var errCut = errors.New("cut here")
 
 // P-14: a janitor that dies before any of its requests leaves whole runs, and the next one goes on.
