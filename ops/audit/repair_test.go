@@ -188,6 +188,51 @@ func TestRemovesWhatNobodyWaitsFor(t *testing.T) { // I15
 	})
 }
 
+// What is there at the first look only is haste: it is neither told of nor repaired, and what a run waits for by the second is not removed.
+func TestWhatTheSecondLookDoesNotSeeIsLetBe(t *testing.T) { // I15, I18
+	var early uint64
+	for name, tc := range map[string]struct {
+		before, between, after func(*house)
+	}{
+		"an alarm that comes": {
+			func(h *house) { h.delete(ns.StreamAlarms(0), h.alarm("o").Seq) },
+			func(h *house) {
+				h.publish(ns.Alarm(0, "o", "o-run"), fmt.Sprintf(`{"run":"o-run","due":%q}`, schemas.At(time.Now().Add(time.Minute))))
+			},
+			func(h *house) { h.alarm("o") },
+		},
+		"a run that begins": {
+			func(h *house) {
+				h.decider("tasked", upTo("ActivitySuccess", "["+activityOf("a", "")+"]"))
+				h.start("first", "tasked")
+				h.take()
+				early = h.publish(ns.Task("main", 0), `{"workflowId":"n","run":"n-run","token":"n-run.5.1","activityId":"a"}`)
+			},
+			func(h *house) { h.start("n", "tasked") },
+			func(h *house) {
+				if _, err := h.conn.GetSeq(h.t.Context(), ns.StreamTasks("main"), early); err != nil {
+					h.t.Errorf("the task of the run that has begun: %v", err)
+				}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, h *house) {
+				h.all()
+				h.decider("order", upTo("TimerExpired", teaTimer))
+				h.start("o", "order")
+				h.await("o", "TimerScheduled")
+				h.alarm("o")
+				tc.before(h)
+				confirm := func(o *audit.Options) { o.Confirm = 10 * time.Second }
+				time.AfterFunc(5*time.Second, func() { tc.between(h) })
+				h.wantKinds(h.pass(h.auditor(confirm)))
+				tc.after(h)
+			})
+		})
+	}
+}
+
 // A task that is left of an earlier run of an id goes; the one that the open run of the id waits for stays, even if it is
 // the last that the audit sees.
 func TestRemovesOnlyTheEarlierRunsTask(t *testing.T) {
