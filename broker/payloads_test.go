@@ -242,6 +242,7 @@ func TestUploadByPlainRequests(t *testing.T) {
 		if result["object"] != a.Ref.Object {
 			t.Fatalf("got %v, want a reference to %s", result, a.Ref.Object)
 		}
+		time.Sleep(time.Minute) // the upload is forgotten, and what it has brought is not
 		var got []byte
 		for cursor := ""; ; {
 			piece := f.api("download", fmt.Sprintf(`{"object":%q,"cursor":%q,"limit":1}`, a.Ref.Object, cursor))
@@ -299,7 +300,10 @@ func TestUploadCutInTheMiddle(t *testing.T) {
 			t.Fatalf("got %d messages, want the chunk", n)
 		}
 		time.Sleep(29 * time.Second)
-		f.request(a.Subject+".0", string(content[:128<<10])) // a repeat counts as a sign of life
+		var again schemas.UploadResponse // a repeat, whose answer was lost, is taken, and counts as a sign of life
+		if err := json.Unmarshal(f.request(a.Subject+".0", string(content[:128<<10])), &again); err != nil || again.Error != nil || again.Offset != 128<<10 {
+			t.Fatalf("got %+v, %v; want it to go on at %d", again, err, 128<<10)
+		}
 		time.Sleep(31 * time.Second)
 		if n, objects := f.messages(), f.objects(); n != 0 || len(objects) != 0 {
 			t.Fatalf("got %d messages and objects %v, want nothing left", n, objects)
@@ -366,6 +370,9 @@ func TestUploadsAreBounded(t *testing.T) {
 			if a := begin(); a.Error != nil {
 				t.Fatal(a.Error)
 			}
+		}
+		if a := begin(); a.Error == nil || a.Error.Code != schemas.CodeUnavailable {
+			t.Fatalf("got %+v behind one that had finished and is forgotten, want it told to come back", a)
 		}
 	})
 }
