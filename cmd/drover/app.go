@@ -81,6 +81,9 @@ Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong us
 			if err := a.chooseOutput(cmd.Flags()); err != nil {
 				return err
 			}
+			if err := refuseEmpty(cmd.Flags()); err != nil {
+				return err
+			}
 			a.running = true
 			return nil
 		},

@@ -62,9 +62,6 @@ servers. --account NAME prints that account and what NAME, the account of the se
 			if server := permissions.OfServers(o.Role); server && !cmd.Flags().Changed("namespace") {
 				o.Namespace = permissions.AllNamespaces
 			}
-			if err := refuseEmpty(cmd, "list", "identity", "type", "workflow", "signal", "inbox", "domain", "account"); err != nil {
-				return err
-			}
 			if nsc || a.json {
 				if err := refuseFlags(cmd, []string{"password"}, "which goes with a configuration, not with --nsc or --json"); err != nil {
 					return err

@@ -115,23 +115,22 @@ func (f *inputFlag) read(cmd *cobra.Command, stdin io.Reader) (schemas.Payload, 
 	return body, nil
 }
 
+// mayBeEmpty are the flags in which no word is a word of its own: no context, no reason, every prefix, or a payload, which is judged as one.
+var mayBeEmpty = []string{"context", "reason", "prefix", "input", signalInput, "details"}
+
 // refuseEmpty refuses flags that are given without a word in them, such as that of a variable that is not set: they would mean all that leaving
-// them out does.
-func refuseEmpty(cmd *cobra.Command, names ...string) error {
-	for _, name := range names {
-		f := cmd.Flags().Lookup(name)
-		if f == nil || !f.Changed {
-			continue
-		}
-		empty := f.Value.String() == ""
+// them out does, such as every workflow, the namespace "default", or a store in memory.
+func refuseEmpty(fs *pflag.FlagSet) (err error) {
+	fs.Visit(func(f *pflag.Flag) {
+		empty := f.Value.Type() == "string" && f.Value.String() == ""
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			empty = !slices.ContainsFunc(list.GetSlice(), func(s string) bool { return s != "" })
 		}
-		if empty {
-			return usage(cmd, fmt.Errorf("--%s is empty: say what is meant, or leave the flag out", name))
+		if err == nil && empty && !slices.Contains(mayBeEmpty, f.Name) {
+			err = fmt.Errorf("--%s is empty: say what is meant, or leave the flag out", f.Name)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // refuseTimeout is for commands that have no end of their own.

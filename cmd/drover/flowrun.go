@@ -72,9 +72,6 @@ func (a *app) flowRun(cmd *cobra.Command, file string, f *flowRunFlags) error {
 	if err := refuseFlags(cmd, onlyExternal, "but flow run has a server of its own: leave it out"); err != nil {
 		return err
 	}
-	if err := refuseEmpty(cmd, "id", "list"); err != nil {
-		return err
-	}
 	if err := f.worker.validateKinds(cmd); err != nil {
 		return err
 	}

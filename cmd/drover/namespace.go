@@ -50,9 +50,6 @@ func namespaceCreate(a *app) *cobra.Command {
   drover start order --namespace shop`,
 		Args: argNames("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := refuseEmpty(cmd, "compression", "retention-flows", "retention", "description"); err != nil {
-				return err
-			}
 			o.MaxBytes = maxBytes.value
 			if cmd.Flags().Changed("require-types") {
 				o.RequireTypes = &requireTypes

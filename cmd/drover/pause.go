@@ -22,9 +22,6 @@ func operatorCommand(a *app, verb, done, short string, do func(*drover.Run, cont
 		Short: short,
 		Args:  argNames("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := refuseEmpty(cmd, "run"); err != nil {
-				return err
-			}
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
 				run, already := c.Run(args[0], runID), ""
 				if runID == "" {

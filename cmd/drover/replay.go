@@ -70,9 +70,6 @@ that does not count against --limit. --dry-run says what would run again, and ma
 }
 
 func (f *replayFlags) check(cmd *cobra.Command) error {
-	if err := refuseEmpty(cmd, "run", "request-id"); err != nil {
-		return err
-	}
 	bulk := cmd.Flags().Changed("query")
 	switch {
 	case bulk && (f.run != "" || f.o.RequestID != ""):

@@ -122,9 +122,6 @@ func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error)
 			return nil, usage(cmd, err)
 		}
 	}
-	if err := refuseEmpty(cmd, "roles"); err != nil {
-		return nil, err
-	}
 	for _, r := range f.roles {
 		if !slices.Contains(allRoles, r) {
 			return nil, usage(cmd, fmt.Errorf("--roles names %q: use some of %s", r, strings.Join(allRoles, ",")))

@@ -107,12 +107,6 @@ func (f *startFlags) register(cmd *cobra.Command) {
 
 func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, error) {
 	o := f.options
-	if err := refuseEmpty(cmd, "request-id"); err != nil {
-		return nil, err
-	}
-	if cmd.Flags().Changed("id") && o.ID == "" {
-		return nil, usage(cmd, fmt.Errorf("--id is empty: name an id, or leave the flag out for a new one"))
-	}
 	o.Timeout, o.DecisionTimeout = f.workflow.value, f.decider.value
 	if f.list != "" || f.activity.value != 0 {
 		o.ActivityDefaults = &schemas.ActivityDefaults{List: f.list, StartToCloseTimeout: schemas.Duration(f.activity.value)}
@@ -155,8 +149,6 @@ func (f *startFlags) checkSignal(cmd *cobra.Command) error {
 		return usage(cmd, fmt.Errorf("--signal-input is given, which needs --signal NAME"))
 	case !changed("signal"):
 		return nil
-	case f.signal == "":
-		return usage(cmd, fmt.Errorf("--signal is empty: name the signal, or leave the flag out"))
 	case f.options.ID == "":
 		return usage(cmd, fmt.Errorf("--signal needs --id: say which workflow is signaled"))
 	case f.input.text == "-" && f.signalInput.text == "-":

@@ -103,6 +103,19 @@ func TestWrongUsage(t *testing.T) {
 		{args: "namespace create n --description=", want: []string{"--description is empty"}},
 		{args: "namespace create n --retention=", want: []string{"--retention is empty"}},
 		{args: "server --roles=", want: []string{"--roles is empty"}},
+		{args: "server --store=", want: []string{"--store is empty"}}, // it would forget everything at its end
+		{args: "server --memory --profile=", want: []string{"--profile is empty"}},
+		{args: "terminate a --namespace=", want: []string{"--namespace is empty"}}, // it would be the run of another tenant
+		{args: "why a -n ", want: []string{"--namespace is empty"}},
+		{args: "why a --creds=", want: []string{"--creds is empty"}},
+		{args: "lock break l --reason r --holder=", want: []string{"--holder is empty"}},
+		{args: "lock break l --reason r --scope=", want: []string{"--scope is empty"}},
+		{args: "start t --flow --type-version=", want: []string{"--type-version is empty"}},
+		{args: "start t --tag=", want: []string{"--tag is empty"}},
+		{args: "type delete workflow order --version=", want: []string{"--version is empty"}},
+		{args: "count --id=", want: []string{"--id is empty"}},
+		{args: "list --status=", want: []string{"--status is empty"}},
+		{args: "result a --run=", want: []string{"--run is empty"}},
 		{args: "completion tcsh", want: []string{"tcsh"}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {

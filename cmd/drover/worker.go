@@ -103,9 +103,6 @@ func (f *workerFlags) validate(cmd *cobra.Command) error {
 	if err := refuseTimeout(cmd); err != nil {
 		return err
 	}
-	if err := refuseEmpty(cmd, "list"); err != nil {
-		return err
-	}
 	if f.identity != "" {
 		if err := schemas.ValidateID("--identity", f.identity); err != nil {
 			return usage(cmd, err)
@@ -137,12 +134,6 @@ func (f *workerFlags) validate(cmd *cobra.Command) error {
 }
 
 func (f *workerFlags) validateKinds(cmd *cobra.Command) error {
-	if err := refuseEmpty(cmd, "http-host", "load-dir", "shell-env"); err != nil {
-		return err
-	}
-	if len(f.kinds) == 0 {
-		return usage(cmd, fmt.Errorf("--kinds is empty: use some of %s", strings.Join(allKinds, ",")))
-	}
 	for _, k := range f.kinds {
 		if !slices.Contains(allKinds, k) {
 			return usage(cmd, fmt.Errorf("--kinds names %q: use some of %s", k, strings.Join(allKinds, ",")))
