@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 const (
@@ -35,9 +37,13 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%v: %s to %q", ErrPermission, e.verb(), e.Subject)
 }
 
-// Hint says what to do about it.
+// Hint says what to do about it. Reply subjects are of one connection: a user who may hear some has a prefix of its own.
 func (e *RefusedError) Hint() string {
-	return fmt.Sprintf("allow the NATS user to %s to %q, or connect as another user", e.verb(), e.Subject)
+	hint := fmt.Sprintf("allow the NATS user to %s to %q, or connect as another user", e.verb(), e.Subject)
+	if e.Subscribe && strings.HasPrefix(e.Subject, nats.InboxPrefix) {
+		return "connect with the prefix of reply subjects that this user has, by inbox_prefix of a NATS context or Options.InboxPrefix; else " + hint
+	}
+	return hint
 }
 
 // Unwrap returns [ErrPermission].

@@ -133,6 +133,10 @@ func TestRefusedInbox(t *testing.T) {
 		if last, err := root.StreamLastSeq(t.Context(), "S"); err != nil || last != 0 {
 			t.Fatalf("got last %d, %v, want nothing stored", last, err)
 		}
+		// The subject is of this connection alone: whoever has a prefix of their own is told of that.
+		if e, ok := errors.AsType[*RefusedError](err); !ok || !strings.Contains(e.Hint(), "inbox_prefix") || !strings.Contains(e.Hint(), "Options.InboxPrefix") {
+			t.Fatalf("got %v, want a hint that names the prefix of reply subjects", err)
+		}
 	})
 }
 
