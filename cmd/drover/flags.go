@@ -78,6 +78,9 @@ func (f *inputFlag) registerJSON(cmd *cobra.Command, what string) {
 // maxInput is the most that servers take if nothing else is said, and stops a pipe without end.
 const maxInput = 64 << 20
 
+// readMost reads one byte more than is allowed, so that it can be refused.
+func readMost(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, maxInput+1)) }
+
 // read returns the payload; nil if the flag was not given.
 func (f *inputFlag) read(cmd *cobra.Command, stdin io.Reader) (schemas.Payload, error) {
 	if !cmd.Flags().Changed(f.name) {
@@ -89,10 +92,14 @@ func (f *inputFlag) read(cmd *cobra.Command, stdin io.Reader) (schemas.Payload, 
 	switch {
 	case f.text == "-":
 		from += " - (standard input)"
-		body, err = io.ReadAll(io.LimitReader(stdin, maxInput+1))
+		body, err = readMost(stdin)
 	case strings.HasPrefix(f.text, "@"):
 		from += " " + f.text
-		body, err = os.ReadFile(f.text[1:])
+		var file *os.File
+		if file, err = os.Open(f.text[1:]); err == nil {
+			body, err = readMost(file)
+			file.Close()
+		}
 	default:
 		body = []byte(f.text)
 	}

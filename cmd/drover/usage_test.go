@@ -27,6 +27,13 @@ func TestWrongUsage(t *testing.T) {
 	if err := os.WriteFile(broken, []byte(`{"a":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	huge := filepath.Join(t.TempDir(), "huge.json")
+	if err := os.WriteFile(huge, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(huge, 1<<40); err != nil { // more than fits the memory; it takes no room on the disk
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		args  string
 		stdin string
@@ -49,6 +56,8 @@ func TestWrongUsage(t *testing.T) {
 		{args: "start t --input -", stdin: "", want: []string{"standard input", "not JSON"}},
 		{args: "start t --input @" + broken, want: []string{"broken.json", "not JSON"}},
 		{args: "start t --input @/nowhere", want: []string{"/nowhere", "no such file"}},
+		{args: "start t --input @" + huge, want: []string{"huge.json has more than 64.0MiB"}},
+		{args: "terminate t --raw --details @" + huge, want: []string{"huge.json has more than 64.0MiB"}},
 		{args: "start t --id=", want: []string{"--id is empty"}},
 		{args: "start t --id a\nb", want: []string{"control character"}},
 		{args: "start t --timeout-workflow soon", want: []string{"--timeout-workflow", "1m30s"}},
