@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func describeError(err error) (string, *schemas.Error) {
 	if e, ok := errors.AsType[*drover.Error](err); ok {
 		bare := *e
 		bare.Hint = ""
-		doc := &schemas.Error{Code: e.Code, Message: e.Message(), Hint: e.Hint, WorkflowID: e.ID, Run: e.Run}
+		doc := &schemas.Error{Code: cmp.Or(e.Code, schemas.CodeInternal), Message: e.Message(), Hint: e.Hint, WorkflowID: e.ID, Run: e.Run}
 		if refusal, ok := errors.AsType[*schemas.Error](e.Err); ok {
 			doc.Message, doc.Field = refusal.Message, refusal.Field
 		}

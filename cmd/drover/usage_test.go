@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -217,6 +218,9 @@ func TestErrorDocumentOfWrongOptions(t *testing.T) {
 		r := command("", args...)
 		r.want(t, exitUsage, "", "{")
 		wantErrorDocument(t, r, schemas.CodeInvalid, "")
+	}
+	if _, doc := describeError(&drover.Error{Op: "result", Err: context.Canceled}); doc.Code != schemas.CodeInternal { // such as a flow run that is interrupted
+		t.Errorf("got code %q of what was interrupted, want %s", doc.Code, schemas.CodeInternal)
 	}
 	for _, err := range []error{topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions, drover.ErrInvalid} {
 		if _, doc := describeError(fmt.Errorf("x: %w", err)); doc.Code != schemas.CodeInvalid {
