@@ -103,6 +103,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Validate judges the options as [Open] does, before anything is asked of a server.
+//
+// Errors: [ErrInvalidOptions].
+func (o Options) Validate() error { return o.withDefaults().validate() }
+
 // validate judges options that have their defaults.
 func (o Options) validate() error {
 	switch {

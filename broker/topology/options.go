@@ -74,6 +74,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Validate judges the options as [Ensure] does, before anything is asked of a server.
+//
+// Errors: [ErrInvalidOptions].
+func (o Options) Validate() error { return o.withDefaults().validate() }
+
 // validate judges options that have their defaults.
 func (o Options) validate() error {
 	if err := subject.ValidateNamespace(o.Namespace); err != nil {

@@ -95,11 +95,13 @@ func (c *clusterFlags) options(o *embedded.Options, node string) {
 	}
 }
 
-// fieldFlags are the flags behind the fields that the embedded server complains of.
+// fieldFlags are the flags behind the fields that packages of the server complain of.
 var fieldFlags = strings.NewReplacer(
 	"Cluster.Name", "--cluster-name", "Cluster.Routes", "--routes", "Cluster.Host", "--cluster-host", "Cluster.Port", "--cluster-port",
 	"Cluster.Advertise", "--cluster-advertise", "Cluster.Size", "--cluster-size", "Cluster.User", "--cluster-user",
 	"Cluster.Password", "--cluster-password", "without Cluster", "without --cluster-name", "ServerName", "--node", "StoreDir", "--store",
+	"TTL is", "--claim-ttl is", "Partitions is", "--partitions is", "Replicas is", "--replicas is", "MaxBytes is", "--max-bytes is",
+	"Port is", "--port is", "MaxPayload is", "--max-payload is", "Profile is", "--profile is",
 )
 
 // flagError is an error whose text speaks of flags instead of fields.
@@ -111,7 +113,7 @@ type flagError struct {
 func (e *flagError) Error() string { return e.text }
 func (e *flagError) Unwrap() error { return e.err }
 
-// inFlags makes an error of the embedded server speak the language of the command line.
+// inFlags makes an error about options speak the language of the command line.
 func inFlags(err error) error {
 	if text := fieldFlags.Replace(err.Error()); text != err.Error() {
 		return &flagError{text, err}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -90,7 +91,7 @@ func (a *app) report(err error) {
 func describeError(err error) (string, *schemas.Error) {
 	if e, ok := errors.AsType[*drover.WorkflowError](err); ok {
 		return e.Error(), &schemas.Error{
-			Code: schemas.Code(e.Status), Message: e.Error(), WorkflowID: e.ID, Run: e.Run,
+			Code: schemas.Code(e.Status), Message: strings.TrimPrefix(e.Error(), "drover: "), WorkflowID: e.ID, Run: e.Run,
 		}
 	}
 	if e, ok := errors.AsType[*drover.Error](err); ok {

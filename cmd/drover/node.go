@@ -10,6 +10,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
@@ -53,10 +54,17 @@ func newNode(ctx context.Context, o serveOptions) (*node, context.Context) {
 }
 
 func (n *node) open(ctx context.Context) error {
+	o := topology.Options{
+		Namespace: cmp.Or(n.o.Namespace, defaultNamespace), Partitions: n.o.Partitions, Replicas: n.o.Replicas, MaxBytes: n.o.MaxBytes,
+	}
+	// What will be refused leaves no store behind.
+	if err := cmp.Or(o.Validate(), claims.Options{Node: cmp.Or(n.o.Node, "node"), TTL: n.o.ClaimTTL}.Validate()); err != nil {
+		return inFlags(err)
+	}
 	if n.o.External == nil {
-		o := n.o.Embedded
-		o.Logger = n.log
-		server, err := embedded.Start(ctx, o)
+		at := n.o.Embedded
+		at.Logger = n.log
+		server, err := embedded.Start(ctx, at)
 		if err != nil {
 			return inFlags(err)
 		}
@@ -67,10 +75,7 @@ func (n *node) open(ctx context.Context) error {
 		return err
 	}
 	n.home = newTenant(n, n.log, n.conn)
-	o := topology.Options{
-		Namespace: cmp.Or(n.o.Namespace, defaultNamespace), Partitions: n.o.Partitions, Replicas: n.o.Replicas, MaxBytes: n.o.MaxBytes,
-		Memory: n.memory(), Synced: n.single(),
-	}
+	o.Memory, o.Synced = n.memory(), n.single()
 	if n.server == nil {
 		// Nobody has said how to store it, so it stays as it is.
 		if have, err := topology.Lookup(ctx, n.conn, subject.Namespace(o.Namespace)); err == nil {

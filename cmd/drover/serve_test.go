@@ -264,7 +264,7 @@ func TestServeOnATieredAccount(t *testing.T) {
 		MaxMemory: 0, MaxStore: 2 << 30, MaxStreams: 100, MaxConsumers: -1, MaxAckPending: -1, MaxBytesRequired: true,
 	})
 	command("", "server", "--nats", url).want(t, exitFailed, "", "drover-default-signals", "on each stream", "--max-bytes")
-	command("", "server", "--nats", url, "--max-bytes", "1MiB").want(t, exitUsage, "", "MaxBytes is 1048576", "use at least 16777216")
+	command("", "server", "--nats", url, "--max-bytes", "1MiB").want(t, exitUsage, "", "--max-bytes is 1048576", "use at least 16777216")
 
 	s := serving(t, serveOptions{External: &post.Options{URL: url}, MaxBytes: 32 << 20})
 	work(t, url)
@@ -298,7 +298,7 @@ func TestServeRefuses(t *testing.T) {
 		{"server --user u", exitUsage, []string{"--user is given, which needs --nats"}},
 		{"server --replicas 3", exitUsage, []string{"--replicas is given"}},
 		{"server --memory --store x", exitUsage, []string{"exclude each other"}},
-		{"server --memory --profile single --port -1", exitUsage, []string{"Profile is single"}},
+		{"server --memory --profile single --port -1", exitUsage, []string{"--profile is single"}},
 		{"server --profile best", exitUsage, []string{"--profile", "single, dev or cluster"}},
 		{"server --roles broker,juggler", exitUsage, []string{`"juggler"`, "broker,timers,ops,flows"}},
 		{"server --after-crash later", exitUsage, []string{"--after-crash", "recover or halt"}},
@@ -306,11 +306,11 @@ func TestServeRefuses(t *testing.T) {
 		{"server --drain-timeout soon", exitUsage, []string{"--drain-timeout", "1m30s"}},
 		{"server --store " + file + " --port -1", exitFailed, []string{file}},
 		{"dev --port " + port, exitFailed, []string{"port is in use"}},
-		{"dev --port 70000", exitUsage, []string{"Port is 70000"}},
-		{"dev --port -1 --max-payload 5", exitUsage, []string{"MaxPayload"}},
-		{"dev --port -1 --partitions 1000", exitUsage, []string{"Partitions is 1000"}},
+		{"dev --port 70000", exitUsage, []string{"--port is 70000"}},
+		{"dev --port -1 --max-payload 5", exitUsage, []string{"--max-payload is 5"}},
+		{"dev --port -1 --partitions 1000", exitUsage, []string{"--partitions is 1000"}},
 		{"dev --port -1 --max-events -1", exitUsage, []string{"--max-events is -1", "50000"}},
-		{"dev --port -1 --claim-ttl 1ms", exitUsage, []string{"TTL is 1ms"}},
+		{"dev --port -1 --claim-ttl 1ms", exitUsage, []string{"--claim-ttl is 1ms"}},
 		{"dev --port -1 --namespace a.b", exitUsage, []string{"namespace"}},
 		{"dev --port -1 --node a\nb", exitUsage, []string{"Node"}},
 		{"dev --host nowhere.invalid:1", exitUsage, []string{"Host"}},
@@ -320,6 +320,14 @@ func TestServeRefuses(t *testing.T) {
 		t.Run(tt.args, func(t *testing.T) {
 			command("", strings.Split(tt.args, " ")...).want(t, tt.code, "", tt.want...)
 		})
+	}
+	// What is refused leaves nothing behind.
+	for _, wrong := range []string{"--partitions=257", "--claim-ttl=1ms", "--max-bytes=5", "--port=70000"} {
+		store := filepath.Join(t.TempDir(), "store")
+		command("", "server", "--store", store, "--port", "-1", wrong).want(t, exitUsage, "", strings.Replace(wrong, "=", " is ", 1))
+		if _, err := os.Stat(store); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: there is a store (%v)", wrong, err)
+		}
 	}
 }
 

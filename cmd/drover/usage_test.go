@@ -112,6 +112,7 @@ func TestWrongUsage(t *testing.T) {
 		{args: "pause a --run=", want: []string{"--run is empty"}},
 		{args: "namespace create n --description=", want: []string{"--description is empty"}},
 		{args: "namespace create n --retention=", want: []string{"--retention is empty"}},
+		{args: "worker --list a --kinds http,shell,http", want: []string{`--kinds names "http" twice`}},
 		{args: "server --roles=", want: []string{"--roles is empty"}},
 		{args: "server --store=", want: []string{"--store is empty"}}, // it would forget everything at its end
 		{args: "server --memory --profile=", want: []string{"--profile is empty"}},
@@ -218,6 +219,10 @@ func TestErrorDocumentOfWrongOptions(t *testing.T) {
 		r := command("", args...)
 		r.want(t, exitUsage, "", "{")
 		wantErrorDocument(t, r, schemas.CodeInvalid, "")
+	}
+	text, doc := describeError(&drover.WorkflowError{ID: "a", Run: "r", Status: schemas.StatusFailed, Reason: "no-room"})
+	if want := `workflow "a" run r: failed: no-room`; text != "drover: "+want || doc.Message != want {
+		t.Errorf("got %q and in the document %q, want %s, for people with the name of the program", text, doc.Message, want)
 	}
 	if _, doc := describeError(&drover.Error{Op: "result", Err: context.Canceled}); doc.Code != schemas.CodeInternal { // such as a flow run that is interrupted
 		t.Errorf("got code %q of what was interrupted, want %s", doc.Code, schemas.CodeInternal)

@@ -134,9 +134,12 @@ func (f *workerFlags) validate(cmd *cobra.Command) error {
 }
 
 func (f *workerFlags) validateKinds(cmd *cobra.Command) error {
-	for _, k := range f.kinds {
+	for i, k := range f.kinds {
 		if !slices.Contains(allKinds, k) {
 			return usage(cmd, fmt.Errorf("--kinds names %q: use some of %s", k, strings.Join(allKinds, ",")))
+		}
+		if slices.Contains(f.kinds[:i], k) {
+			return usage(cmd, fmt.Errorf("--kinds names %q twice: name each kind once", k))
 		}
 	}
 	for _, flag := range []struct {
