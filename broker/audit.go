@@ -109,7 +109,7 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 
 // describeWaits reads off a state what its run waits for.
 func describeWaits(a *schemas.AuditRun, s *execution.State, c *execution.Config, now schemas.Timestamp) {
-	a.Run, a.Type, a.Status, a.StartedAt = s.Run, s.Start.WorkflowType, s.Status, s.StartBase
+	a.Run, a.Type, a.Status, a.StartedAt = s.Run, s.Start.WorkflowType, s.Status, s.StartedAt
 	if a.Status == "" {
 		a.Status = schemas.StatusOpen
 	}

@@ -34,7 +34,7 @@ func describe(h post.Header, s *execution.State, events []schemas.Event) {
 	}
 	b := append(make([]byte, 0, 64), status...)
 	b = strconv.AppendInt(append(b, ' '), events[len(events)-1].ID, 10)
-	b = strconv.AppendInt(append(b, ' '), int64(s.StartBase), 36)
+	b = strconv.AppendInt(append(b, ' '), int64(s.StartedAt), 36)
 	b = append(append(b, ' '), subject.Token(s.Start.WorkflowType)...)
 	h[schemas.StatusHeader] = []string{string(b)}
 	keeping := s.Keeping()
@@ -94,7 +94,7 @@ func ReadLine(m post.Stored) (Line, error) {
 func infoOf(s *execution.State) schemas.ExecutionInfo {
 	i := schemas.ExecutionInfo{
 		WorkflowID: s.WorkflowID, Run: s.Run, Type: s.Start.WorkflowType, TypeVersion: s.Start.WorkflowTypeVersion,
-		Status: s.Status, StartedAt: s.StartBase, Events: s.LastID, Tags: s.Start.TagList, Attributes: s.Attributes,
+		Status: s.Status, StartedAt: s.StartedAt, Events: s.LastID, Tags: s.Start.TagList, Attributes: s.Attributes,
 		Parent: s.Start.ParentWorkflowExecution, Replays: s.Start.Replays,
 	}
 	if s.Close != nil {

@@ -16,7 +16,7 @@ func TestHeadersOfRecords(t *testing.T) {
 	const started schemas.Timestamp = 1714979289123456789
 	s := execution.New("order 17", "r1")
 	s.Start = &schemas.WorkflowStarted{WorkflowType: "an order.v2"}
-	s.StartBase, s.Status = started, schemas.StatusOpen
+	s.StartedAt, s.Status = started, schemas.StatusOpen
 	h := post.Header{}
 	describe(h, s, []schemas.Event{{ID: 7, Attributes: &schemas.DeciderScheduled{}}})
 	old := post.Header{

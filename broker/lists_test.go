@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -87,6 +88,51 @@ func TestListFiltersAndCount(t *testing.T) {
 }
 
 // A page that is full says where to go on, also when what follows does not match.
+// The time of the start is that of its event, whoever is asked, however far the run has come, and whoever owns it: what a list shows is
+// given to filters.
+func TestEverybodyShowsOneTimeOfAStart(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		often := func(o *broker.Options) { o.SnapshotEvents = 4 }
+		f.decider("order", counting(8))
+		a := f.node("a", nil, often)
+		f.start(`{"workflowId":"o","type":"order"}`)
+		began := f.events("o")[0].Time
+		shown := func(when string) {
+			t.Helper()
+			var list schemas.ListResponse
+			f.apiInto(&list, "list", "{}")
+			var described schemas.DescribeResponse
+			f.apiInto(&described, "describe", `{"workflowId":"o"}`)
+			got := []schemas.Timestamp{list.Executions[0].StartedAt, described.Execution.StartedAt}
+			for _, r := range f.audited("o").Runs {
+				if !schemas.Status(r.Status).Closed() {
+					got = append(got, r.StartedAt)
+				}
+			}
+			for _, at := range got {
+				if at != began {
+					t.Errorf("%s: a list, a description and an audit show %v, want %v of each", when, got, began)
+				}
+			}
+			if got := f.ids(fmt.Sprintf(`"startedAfter":%q`, began)) + f.ids(fmt.Sprintf(`"startedBefore":%q`, began)); got != "" {
+				t.Errorf("%s: a list of those before and after shows %s", when, got)
+			}
+		}
+		shown("started")
+		for i := range 7 {
+			f.publish("drover.default.signal.o.s", fmt.Sprint(i))
+			time.Sleep(time.Second)
+			shown(fmt.Sprintf("signal %d", i))
+		}
+		a.stop()
+		f.node("b", nil, often)
+		shown("another owner")
+		f.publish("drover.default.signal.o.s", "last")
+		f.completes("o")
+		shown("closed")
+	})
+}
+
 func TestListPages(t *testing.T) {
 	virtually(t, 2, func(t *testing.T, f *fleet) {
 		f.node("a", nil)

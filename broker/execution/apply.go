@@ -19,7 +19,8 @@ func (s *State) Apply(e schemas.Event) {
 	}
 	switch a := e.Attributes.(type) {
 	case *schemas.WorkflowStarted:
-		s.WorkflowID, s.Run, s.Start, s.StartBase, s.Status = a.WorkflowID, a.Run, a, e.Time, schemas.StatusOpen
+		s.WorkflowID, s.Run, s.Start, s.Status = a.WorkflowID, a.Run, a, schemas.StatusOpen
+		s.StartedAt, s.StartBase = e.Time, e.Time
 		s.Attributes, s.SignalIDs, s.RequestIDs = a.Attributes, slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
 		s.Retention = a.Retention
 		s.takeLocks(a.Locks, e.Time)

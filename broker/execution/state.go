@@ -14,12 +14,14 @@ type State struct {
 	WorkflowID string                   `json:"workflowId"`
 	Run        string                   `json:"run"`
 	Start      *schemas.WorkflowStarted `json:"start"`
-	StartBase  schemas.Timestamp        `json:"startBase"`
-	LastID     int64                    `json:"lastId"`
-	LastTime   schemas.Timestamp        `json:"lastTime"`
-	Status     schemas.Status           `json:"status"`
-	Close      *schemas.Event           `json:"close,omitempty"`
-	Paused     *schemas.WorkflowPaused  `json:"paused,omitempty"`
+	// StartedAt is the time of the WorkflowStarted, which is what everybody is shown; the timeout counts from StartBase.
+	StartedAt schemas.Timestamp       `json:"startedAt,omitempty"`
+	StartBase schemas.Timestamp       `json:"startBase"`
+	LastID    int64                   `json:"lastId"`
+	LastTime  schemas.Timestamp       `json:"lastTime"`
+	Status    schemas.Status          `json:"status"`
+	Close     *schemas.Event          `json:"close,omitempty"`
+	Paused    *schemas.WorkflowPaused `json:"paused,omitempty"`
 
 	Decision   Decision             `json:"decision"`
 	Activities map[int64]*Activity  `json:"activities,omitempty"`
@@ -159,6 +161,9 @@ func Restore(b []byte) (*State, error) {
 	}
 	if s.Start == nil && s.LastID > 0 {
 		return nil, fmt.Errorf("snapshot: %w: %d events without a start", schemas.ErrMalformed, s.LastID)
+	}
+	if s.StartedAt == 0 { // an older one
+		s.StartedAt = s.StartBase
 	}
 	for id, a := range s.Activities {
 		if a == nil || a.Scheduled == nil {

@@ -279,6 +279,24 @@ func TestSnapshot(t *testing.T) { // S1-43
 	}
 }
 
+func TestRestoreOfAnOlderSnapshot(t *testing.T) {
+	old := New("o", "r1")
+	old.Apply(schemas.Event{ID: 1, Time: 5, Attributes: &schemas.WorkflowStarted{WorkflowID: "o", Run: "r1"}})
+	old.Rebase(1, 7)
+	old.StartedAt = 0 // it holds no time of the event itself
+	b, err := old.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Restore(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.StartedAt != 7 {
+		t.Fatalf("it was started at %d, want 7, which is next to it", s.StartedAt)
+	}
+}
+
 func TestRestoreRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, snapshot string }{
 		{"nothing", ""},
