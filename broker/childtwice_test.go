@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -75,5 +76,40 @@ func TestRefusalThatIsLaterThanTheSecondStart(t *testing.T) { // P-5
 		if runs := f.runsOf("kid"); len(runs) != 2 {
 			t.Fatalf("runs %v, want the one that was in the way and the child", runs)
 		}
+	})
+}
+
+// An end that is decided, and not in the history, is nothing that a parent may hear of: with its owner it is gone, and the decider may
+// decide otherwise when it is asked again.
+func TestParentHearsOfNoEndBeforeItsRecord(t *testing.T) { // P-1
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.decider("order", parent(""))
+		asked := 0
+		f.decider("kid", func(*decisionTask) string {
+			if asked++; asked > 1 {
+				return "[]"
+			}
+			time.Sleep(50 * time.Millisecond) // its start is on its way without it
+			return complete
+		})
+		records, ended := 0, make(chan struct{})
+		a := f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, "drover.default.history.0.kid.") {
+				if records++; records == 2 {
+					close(ended)
+				}
+			}
+			return every("drover.default.history.", cutwire.Late)(subj, nil)
+		})
+		a.wire.Delay(100 * time.Millisecond)
+		f.start(startO)
+		<-ended
+		time.Sleep(50 * time.Millisecond)
+		a.kill()
+		f.node("b", nil)
+		f.await("o", schemas.EventChildStarted)
+		time.Sleep(time.Minute)
+		f.wantTypes("kid", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted")
+		f.wantTypes("o", withChild[:6]...)
 	})
 }
