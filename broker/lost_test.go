@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -56,4 +57,28 @@ func TestHistoryLosesItsEnd(t *testing.T) { // P-9
 			})
 		})
 	}
+}
+
+// A checkpoint speaks of effects of records that are gone. Those that take their places have effects of their own: if the owner dies, the
+// next one repeats them.
+func TestEffectsBehindALostEnd(t *testing.T) { // P-1, P-9
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.decider("order", func(*decisionTask) string { return "[]" })
+		a := f.node("a", nil)
+		f.publish(ns.In(0, "o", "start"), startO)
+		for i := range 20 {
+			f.publish(fmt.Sprint("drover.default.signal.o.s", i), "")
+			time.Sleep(time.Second)
+		}
+		a.stop()
+		f.truncate(ns.StreamHistory(0), 3)
+		b := f.node("b", nth(1, "drover.default.task.main.", cutwire.CutBefore))
+		time.Sleep(10 * time.Second) // it leaves a checkpoint of its own
+		f.decider("work", one(""))
+		f.start(`{"workflowId":"w","type":"work"}`)
+		b.waitKilled()
+		f.node("c", nil)
+		f.pull().success()
+		f.completes("w")
+	})
 }
