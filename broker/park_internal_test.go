@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/droverhq/drover/internal/dense"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -34,5 +35,32 @@ func TestParkedIsSmall(t *testing.T) {
 	k.at, k.mark = k.due.Add(-schemas.Duration(time.Minute)), 1<<63
 	if got := len(k.pack(nil)); got > 49 {
 		t.Errorf("got %d bytes, want at most 49", got)
+	}
+}
+
+// A run is parked only if all is known that must be: which record is its last, and that no alarm stands of which nothing is known. Of an
+// alarm that is ringing nothing is kept, since its worker deletes it.
+func TestWhatIsKeptOfAnAlarm(t *testing.T) { // P-10, I15
+	for _, tc := range []struct {
+		name   string
+		change func(*run)
+		alarm  uint64
+		kept   bool
+	}{
+		{"armed", func(*run) {}, 7, true},
+		{"ringing", func(r *run) { r.alarm.ringing = true }, 0, true},
+		{"strange", func(r *run) { r.alarm.strange = true }, 0, false},
+		{"of a run without a record", func(r *run) { r.sequence = 0 }, 0, false},
+		{"of a run that has ended", func(r *run) { r.state.Status = schemas.StatusCompleted }, 0, false},
+	} {
+		p, r := &partition{parked: dense.New[struct{}](dense.MaxLen)}, openRun()
+		r.alarm = alarm{due: 100, seq: 7}
+		tc.change(r)
+		p.park(r)
+		back := &run{wid: r.wid}
+		p.unpark(back)
+		if (back.parked != nil) != tc.kept || tc.kept && back.parked.alarm != tc.alarm {
+			t.Errorf("an alarm %s: kept %+v, want one: %v, with alarm %d", tc.name, back.parked, tc.kept, tc.alarm)
+		}
 	}
 }
