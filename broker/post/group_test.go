@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -274,6 +275,44 @@ func TestGroupWithoutBatches(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A batch is refused as such just behind the end of its time: its messages have their outcomes, and are not sent again.
+func TestRefusalOfAGroupThatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		stream(t, c, batches)
+		var silent atomic.Int32
+		if _, err := c.Subscribe("silent.>", "", func(Msg) { silent.Add(1) }); err != nil {
+			t.Fatal(err)
+		}
+		b := outbox(t, c, OutboxOptions{Group: 10})
+		acks := make(chan Ack, 20)
+		for i := range 7 {
+			subject, h := "silent.", Header{}
+			if i == 0 { // it goes alone
+				subject = "s."
+			}
+			ExpectLastSeq(h, uint64(i))
+			b.Send(subject+strconv.Itoa(i), h, nil, func(a Ack) { acks <- a })
+		}
+		if a := receive(t, acks); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+		synctest.Wait()
+		b.mu.Lock()
+		for n := b.head; n != b.next; n++ {
+			b.slot(n).deadline = 0
+		}
+		b.mu.Unlock()
+		late, _ := b.expired() // the sweeper has not come to what follows
+		b.received(6, Ack{Err: &APIError{ErrCode: batchCodes[0]}})
+		b.deliver(late...)
+		synctest.Wait()
+		if len(late) != 6 || len(acks) != 6 || silent.Load() != 6 || b.group.single {
+			t.Errorf("%d messages are late, with %d outcomes; %d were sent, and single ones from now on: %v; want 6, 6, 6 and batches", len(late), len(acks), silent.Load(), b.group.single)
+		}
+	})
 }
 
 // A group whose answer is lost is late as a whole, each message by its own time; those behind it are not lost with it.

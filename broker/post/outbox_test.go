@@ -190,6 +190,34 @@ func TestOutboxRingGrows(t *testing.T) {
 	})
 }
 
+// An answer with a number that nobody waits for any more, or that nobody was given, is no other message's.
+func TestOutboxAnswersOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		stream(t, c)
+		if _, err := c.Subscribe("silent", "", func(Msg) {}); err != nil {
+			t.Fatal(err)
+		}
+		b := outbox(t, c, OutboxOptions{})
+		acks := make(chan Ack, firstRing)
+		for range firstRing {
+			b.Send("s.a", nil, nil, func(a Ack) { acks <- a })
+		}
+		for range firstRing {
+			if a := receive(t, acks); a.Err != nil {
+				t.Fatal(a.Err)
+			}
+		}
+		b.Send("silent", nil, nil, func(a Ack) { acks <- a }) // in the place of the first
+		for _, n := range []uint64{0, 2 * firstRing} {
+			if err := c.Publish(b.prefix+strconv.FormatUint(n, 36), nil, []byte(`{"stream":"S","seq":1}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantErr(t, receive(t, acks).Err, ErrTimeout)
+	})
+}
+
 func TestOutboxCloseFailsTheOutstanding(t *testing.T) {
 	c := connect(t)
 	if _, err := c.Subscribe("silent.>", "", func(Msg) {}); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -185,6 +186,27 @@ func TestPullClosedGetsNothingMore(t *testing.T) {
 			}
 			task.Release()
 			p.Close()
+		}
+	})
+}
+
+// What is on its way when the puller closes is given back at once.
+func TestPullClosedGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		queue(t, c)
+		p := pull(t, c, 1, func(task Task) { t.Errorf("task %d was handed on", task.Seq) })
+		p.Close()
+		fill(t, c, 1, 3)
+		synctest.Wait()
+		late, ok := take(t, c)
+		if !ok {
+			t.Fatal("no task came")
+		}
+		p.task(&nats.Msg{Subject: late.Subject, Reply: late.Reply, Data: late.Data})
+		synctest.Wait()
+		if again, ok := take(t, c); !ok || again.Seq != late.Seq || again.Delivered != 2 {
+			t.Errorf("got %+v, %v, want the task for the second time, before its lease is over", again, ok)
 		}
 	})
 }
