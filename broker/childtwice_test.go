@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,6 +53,28 @@ func TestUnansweredChildIsStartedAgain(t *testing.T) { // P-5
 			})
 		})
 	}
+}
+
+// Nor once it is known to have begun, however long it runs: one day nobody remembers it.
+func TestStartedChildIsNotStartedAgain(t *testing.T) { // P-5
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var starts atomic.Int32
+		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			if subj == ns.In(0, "kid", "start") {
+				starts.Add(1)
+				return cutwire.Unanswered
+			}
+			return cutwire.Pass
+		})
+		f.decider("order", parent(""))
+		f.decider("kid", func(*decisionTask) string { return "[]" })
+		f.start(startO)
+		f.await("o", schemas.EventChildStarted)
+		time.Sleep(time.Minute) // longer than an acknowledgement is waited for
+		if n := starts.Load(); n != 1 {
+			t.Errorf("the start of a child that has begun was sent %d times, want once", n)
+		}
+	})
 }
 
 // The first start was refused, which the parent hears after the second one has begun the child: it must not believe it.

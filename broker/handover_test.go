@@ -114,6 +114,35 @@ func TestDecisionOutlivesAHandOver(t *testing.T) {
 	}
 }
 
+// The answer is passed on again and again until that is confirmed. It is one answer all the same, however often it comes.
+func TestPassedOnDecisionIsConfirmedLate(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var asked atomic.Int32
+		f.mind("order", 2*time.Second, &asked)
+		owner, heir := f.two()
+		confirmed := 0
+		heir.wire.Judge(func(_ string, body []byte) cutwire.Verdict {
+			if string(body) == "+" {
+				if confirmed++; confirmed <= 3 {
+					return cutwire.Swallow
+				}
+			}
+			return cutwire.Pass
+		})
+		f.start(`{"workflowId":"o","type":"order"}`)
+		for asked.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		owner.stop()
+		f.completes("o")
+		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
+		time.Sleep(time.Second)
+		if dead := f.dead(); len(dead) > 0 || asked.Load() != 1 || confirmed < 4 {
+			t.Errorf("got dead letters %v, %d questions to the decider, and %d confirmations; want none, one, and 4", dead, asked.Load(), confirmed)
+		}
+	})
+}
+
 // Many decisions at once outlive a hand-over, and what the new owner asks the former one is not taken for the answer to one of
 // them: it once was for the 16th.
 func TestProbeIsNoAnswer(t *testing.T) {
