@@ -86,3 +86,53 @@ func TestNothingIsPurgedByAnotherIncarnation(t *testing.T) { // P-9
 		}
 	})
 }
+
+// Signals are purged by their subjects too, so one that is gone tells nothing of those around it. Of the inbox nothing else is gone but an end.
+func TestWitnessIsGone(t *testing.T) { // P-9
+	for name, log := range map[string]struct {
+		stream  string
+		message func(f *fleet, n int) uint64
+		want    uint32
+	}{
+		"a signal": {ns.StreamSignals(), func(f *fleet, n int) uint64 { return f.publish(fmt.Sprint("drover.default.signal.o.s", n), "") }, 0},
+		"a request": {ns.StreamIn(0), func(f *fleet, n int) uint64 {
+			kind := "pause"
+			if n == 2 { // the witness has a subject of its own
+				kind = "resume"
+			}
+			return f.publish(ns.In(0, "o", kind), fmt.Sprintf(`{"workflowId":"o","requestId":"p%d"}`, n))
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.decider("order", func(*decisionTask) string { return "[]" })
+				a := f.node("a", nil)
+				f.start(startO)
+				for n := range 2 {
+					log.message(f, n)
+				}
+				witness, err := f.post.GetSeq(t.Context(), log.stream, log.message(f, 2))
+				time.Sleep(5 * time.Second)
+				a.stop()
+				last := log.message(f, 3)
+				if err == nil {
+					err = f.post.PurgeSubject(t.Context(), log.stream, witness.Subject)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.node("b", nil)
+				time.Sleep(5 * time.Second)
+				f.checkpoint(func(c *schemas.Checkpoint) {
+					got := c.Signals
+					if log.stream == ns.StreamIn(0) {
+						got = c.Inbox
+					}
+					if got.Sequence != last || got.Incarnation != log.want {
+						t.Errorf("message %d of incarnation %d is consumed, want %d of %d", got.Sequence, got.Incarnation, last, log.want)
+					}
+				})
+			})
+		})
+	}
+}
