@@ -337,6 +337,23 @@ func TestReaderStopsWhenItsLastNumberWasUsedAgain(t *testing.T) {
 	}
 }
 
+// The message in the place of the last one was stored before it, as that of a copy of older days.
+func TestReaderStopsWhenItsLastIsAnOlderOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t)
+		stream(t, c, inMemory)
+		fill(t, c, 10, 10)
+		r, _ := read(t, c, ReadOptions{})
+		time.Sleep(time.Second)
+		r.turn.lock()
+		r.lastTime = r.lastTime.Add(time.Nanosecond)
+		r.lost()
+		r.turn.unlock()
+		time.Sleep(time.Minute)
+		wantErr(t, r.Err(), ErrStreamRegressed)
+	})
+}
+
 func TestReaderRefusesAPositionBehindTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := connect(t)
