@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -195,4 +196,43 @@ func wantSignals(t *testing.T, events []schemas.Event, want int) {
 	if next != want {
 		t.Errorf("%d signals, want %d", next, want)
 	}
+}
+
+// A decision that waits to be written takes effect before the next one is asked for, though what that is about waits with it.
+func TestDecisionBeforeTheNextQuestion(t *testing.T) { // ADR 0020
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var asked, completed atomic.Int32
+		a := f.node("a", func(subj string, body []byte) cutwire.Verdict {
+			return every("drover.default.history.0.o.", cutwire.Late)(subj, body)
+		})
+		a.wire.Delay(100 * time.Millisecond)
+		f.decider("order", func(*decisionTask) string {
+			switch asked.Add(1) {
+			case 1:
+				time.Sleep(50 * time.Millisecond) // meanwhile a signal comes, and is on its way to the history for longer
+				return "[" + scheduleActivity("a", "") + "]"
+			case 2:
+				for _, r := range f.records(0) {
+					for _, e := range r.Events {
+						if e.Type() == schemas.EventDeciderCompleted {
+							completed.Add(1)
+						}
+					}
+				}
+			}
+			return "[]"
+		})
+		f.start(`{"workflowId":"o","type":"order","input":"` + strings.Repeat("x", 70<<10) + `"}`) // too large for the first question to hold it up
+		for asked.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		f.publish("drover.default.signal.o.s", "")
+		for asked.Load() < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if n := completed.Load(); n != 1 {
+			t.Errorf("%d decisions were in the history when the second was asked for, want the first", n)
+		}
+	})
 }
