@@ -155,6 +155,19 @@ func TestP14WaitsForTheEffects(t *testing.T) {
 	})
 }
 
+// position is the checkpoint of the partition.
+func (h *house) position() (c schemas.Checkpoint) {
+	h.t.Helper()
+	value, _, err := h.Client.Conn().KVGet(h.t.Context(), ns.BucketCheckpoints(), "partition.0")
+	if err == nil {
+		err = schemas.Unmarshal(value, &c)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return c
+}
+
 // checkpoint changes how far the effects are done by the checkpoint of the partition.
 func (h *house) checkpoint(effects uint64) {
 	h.t.Helper()

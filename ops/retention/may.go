@@ -114,27 +114,39 @@ func (k *look) consumed(ctx context.Context, c *candidate, r *schemas.Record, cp
 		if log.done.Before(log.at) {
 			return fmt.Sprintf("the checkpoint of partition %d lies before what the run has read of the %s", p, log.name), nil
 		}
-		m, err := j.o.Conn.NextBySubject(ctx, log.stream, log.filter, 1)
-		switch {
-		case errors.Is(err, post.ErrNotFound):
-		case err != nil:
-			return "", err
-		case m.Seq <= log.at.Sequence:
+		m, err := j.firstFrom(ctx, log.stream, log.filter, 1)
+		if m != nil && m.Seq <= log.at.Sequence {
 			return fmt.Sprintf("message %d of the %s, which is for its workflow id and was read, is not purged there yet", m.Seq, log.name), nil
-		case m.Seq > log.done.Sequence && m.Time.Before(c.at().Add(j.o.Grace)):
-			return fmt.Sprintf("message %d of the %s, which is for its workflow id, is not read yet", m.Seq, log.name), nil
-		case log.name == "inbox" && m.Seq <= log.done.Sequence: // read behind the close: only a start that was repeated could begin it anew
-			m, err := j.o.Conn.NextBySubject(ctx, log.stream, ns.In(p, r.WorkflowID, "start"), m.Seq)
-			switch {
-			case errors.Is(err, post.ErrNotFound):
-			case err != nil:
-				return "", err
-			case m.Seq <= log.done.Sequence:
-				return fmt.Sprintf("message %d of the inbox, a start of its workflow id that was read, is not purged there yet", m.Seq), nil
+		}
+		if m != nil && m.Seq <= log.done.Sequence { // read behind the close
+			if log.name == "inbox" { // only a start that was repeated could begin it anew
+				start, err := j.firstFrom(ctx, log.stream, ns.In(p, r.WorkflowID, "start"), m.Seq)
+				if err != nil {
+					return "", err
+				}
+				if start != nil && start.Seq <= log.done.Sequence {
+					return fmt.Sprintf("message %d of the inbox, a start of its workflow id that was read, is not purged there yet", start.Seq), nil
+				}
 			}
+			m, err = j.firstFrom(ctx, log.stream, log.filter, log.done.Sequence+1)
+		}
+		if err != nil {
+			return "", err
+		}
+		if m != nil && m.Time.Before(c.at().Add(j.o.Grace)) {
+			return fmt.Sprintf("message %d of the %s, which is for its workflow id, is not read yet", m.Seq, log.name), nil
 		}
 	}
 	return "", nil
+}
+
+// firstFrom is the first message on a subject from a sequence on; nil if there is none.
+func (j *Janitor) firstFrom(ctx context.Context, stream, subj string, from uint64) (*post.Stored, error) {
+	m, err := j.o.Conn.NextBySubject(ctx, stream, subj, from)
+	if errors.Is(err, post.ErrNotFound) {
+		return nil, nil
+	}
+	return m, err
 }
 
 // recorded tells whether the run above one has anything left to say to it: until its own effects are acknowledged, it may repeat

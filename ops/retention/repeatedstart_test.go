@@ -1,6 +1,7 @@
 package retention_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -63,4 +64,53 @@ func TestRepeatedStartInTheInbox(t *testing.T) {
 			t.Errorf("run %s of workflow a, which had completed and was purged, has run a second time: %v at %v", d.Execution.Run, d.Execution.Status, d.Execution.StartedAt)
 		}
 	})
+}
+
+// P-14: what is stored within the grace and not read, such as a start that is repeated, keeps its run also behind another message for the
+// workflow id that was read after the close, and that lies in the inbox as the last one there for as long as nothing comes.
+func TestUnreadBehindWhatWasRead(t *testing.T) {
+	for _, kind := range []string{"start", "pause"} {
+		t.Run(kind, func(t *testing.T) {
+			live(t, retention.Options{Default: "0"}, func(h *house) {
+				t, ctx, conn := h.t, h.t.Context(), h.Client.Conn()
+				run := h.run("raw", "a", says{})
+				last, err := conn.LastBySubject(ctx, ns.StreamHistory(0), ns.History(0, "a", run))
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.run("other", "witness-1", says{Retention: []string{"forever"}})
+				send := func(kind string) uint64 {
+					body, err := schemas.MarshalJSON(&schemas.StartRequest{V: schemas.Version, WorkflowID: "a", RequestID: "q", Run: run, Type: "raw"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					seq, err := conn.PublishSync(ctx, ns.In(0, "a", kind), post.Addressed(ns.In(0, "a", kind)), body)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return seq
+				}
+				read := send("pause")
+				time.Sleep(time.Until(last.Time.Add(2*time.Minute - time.Millisecond)))
+				send(kind)
+				time.Sleep(2 * time.Millisecond)
+				if c := h.position(); c.Inbox.Sequence != read {
+					t.Fatalf("the inbox is read up to %d by the checkpoint, want %d", c.Inbox.Sequence, read)
+				}
+				if m, err := conn.NextBySubject(ctx, ns.StreamIn(0), ns.AllIn(0), 1); err != nil || m.Seq != read {
+					t.Fatalf("got %+v, %v, want that message %d lies there", m, err, read)
+				}
+				if r := h.pass(); r.Purged != 0 || r.Waiting != 1 {
+					t.Errorf("got %+v, want that the run waits", r)
+				}
+				if a := h.explain("a", run); !strings.Contains(a.Because, "is not read yet") {
+					t.Errorf("got %+v, want a message that is not read yet", a)
+				}
+				h.wantKept("a")
+				h.settle()
+				h.pass()
+				h.wantKept("")
+			})
+		})
+	}
 }
