@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -162,5 +163,54 @@ func TestChangeWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
 	}
 	if i, err := Lookup(t.Context(), conn, "a"); err != nil || i.Partitions != 3 || i.MaxBytes != 0 {
 		t.Fatalf("got %+v, %v, want the new one as it was made", i, err)
+	}
+}
+
+// While the streams of a namespace are made, others delete it, or begin to, or make it anew with another number of partitions. Whoever
+// made them hears of it: with the number that it began with it would look for workflows where they are not.
+func TestMadeBesideADeletion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before int // partitions; 0: there is no such namespace
+		then   func(*testing.T, *post.Conn)
+		want   error
+	}{
+		"deleted": {0, func(t *testing.T, conn *post.Conn) { gone(t, conn) }, ErrDeleting},
+		"being deleted": {2, func(t *testing.T, conn *post.Conn) {
+			d := &deletion{work: work{js: conn.JetStream(), log: loggerOr(nil)}, conn: conn, ns: "a"}
+			i, err := d.lookup(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.born = i.Created
+			if err := d.mark(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}, ErrDeleting},
+		"made anew with more": {0, func(t *testing.T, conn *post.Conn) { gone(t, conn); made(t, conn, Options{Partitions: 3}) }, ErrConflict},
+		"made anew with less": {2, func(t *testing.T, conn *post.Conn) { gone(t, conn); made(t, conn, Options{Partitions: 1}) }, ErrConflict},
+		"made anew as it was": {2, func(t *testing.T, conn *post.Conn) { gone(t, conn); made(t, conn, Options{Partitions: 2}) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := connected(t)
+			last := "drover-a-history-1"
+			if tc.before > 0 {
+				made(t, conn, Options{Partitions: tc.before})
+				if err := conn.JetStream().DeleteStream(t.Context(), last); err != nil { // which is missing of it
+					t.Fatal(err)
+				}
+			}
+			slow := &tardy{JetStream: conn.JetStream(), stream: last, before: func() { tc.then(t, conn) }}
+			o := Options{Namespace: "a", Memory: true, Partitions: cmp.Or(tc.before, 2)}.withDefaults()
+			if _, err := (&work{js: slow, log: loggerOr(nil)}).ensure(t.Context(), conn, o); !errors.Is(err, tc.want) {
+				t.Errorf("got %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+func gone(t *testing.T, conn *post.Conn) {
+	t.Helper()
+	if err := Delete(t.Context(), conn, "a", DeleteOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -135,11 +135,14 @@ func (w *work) ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespa
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, fmt.Errorf("%w meanwhile: delete it again, then make it anew", ErrDeleting)
 	}
-	if err == nil {
-		_, err = read(have, ns.Name)
-	}
 	if err != nil {
 		return nil, err
+	}
+	switch now, err := read(have, ns.Name); {
+	case err != nil:
+		return nil, err
+	case now.Partitions != ns.Partitions:
+		return nil, fmt.Errorf("%w: it was deleted meanwhile and made anew with %d partitions, not %d: start again", ErrConflict, now.Partitions, ns.Partitions)
 	}
 	return ns, nil
 }
