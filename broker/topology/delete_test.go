@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/cutwire"
 )
 
 // full makes a namespace with one of everything, and a run that has ended.
@@ -311,8 +312,50 @@ func TestDeleteWaitsForClaims(t *testing.T) {
 	}
 }
 
+// Claims that cannot be read are not let go of; without their bucket nobody has any.
+func TestDeleteWithoutAnAnswerAboutClaims(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
+		conn := connect(t, post.Options{InProcess: s.Conn()})
+		wire := cutwire.New(s.Conn())
+		mine := connect(t, post.Options{InProcess: wire})
+		ns := ensure(t, conn, topology.Options{Namespace: "a"}).Name
+		rev, err := conn.KVCreate(t.Context(), ns.BucketClaims(), "partition.0", []byte("x"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		wire.Judge(func(subject string, _ []byte) cutwire.Verdict {
+			if strings.Contains(subject, ns.BucketClaims()) && time.Since(began) < 15*time.Second {
+				return cutwire.Swallow
+			}
+			return cutwire.Pass
+		})
+		time.AfterFunc(20*time.Second, func() {
+			if err := conn.KVDelete(context.Background(), ns.BucketClaims(), "partition.0", rev); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := topology.Delete(t.Context(), mine, ns, topology.DeleteOptions{LetGo: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < 20*time.Second || took > 21*time.Second {
+			t.Errorf("got %v, want that it waits for the claim, 20s", took)
+		}
+		ensure(t, conn, topology.Options{Namespace: "a"})
+		if err := conn.JetStream().DeleteStream(t.Context(), "KV_"+ns.BucketClaims()); err != nil {
+			t.Fatal(err)
+		}
+		began = time.Now()
+		remove(t, conn, ns, topology.DeleteOptions{})
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("got %v without a bucket of claims, want no wait", took)
+		}
+	})
+}
+
 // A server that has read the signals stream before it was marked changes it behind that, and wipes the mark out by it. The
-// deletion is completed all the same.
+// deletion is completed all the same, and sets it again before it goes on: without it a server would make anew what is deleted.
 func TestDeletionWhoseMarkIsWipedOut(t *testing.T) {
 	for at := range 3 {
 		conn := dial(t, embedded.Options{})
@@ -324,12 +367,19 @@ func TestDeletionWhoseMarkIsWipedOut(t *testing.T) {
 			}
 		}
 		log := logger("stream deleted", func(n int, _ string) {
-			if n == at {
+			switch i, err := topology.Lookup(t.Context(), conn, "a"); {
+			case n == at:
 				wipe()
+			case n > at && err == nil && !i.Deleting:
+				t.Errorf("at %d: %d streams are deleted of a namespace that is not marked", at, n)
 			}
 		})
 		if at == 0 {
-			log = logger("namespace is being deleted", func(int, string) { wipe() })
+			log.(*logrus.Logger).AddHook(hook(func(e *logrus.Entry) {
+				if e.Message == "namespace is being deleted" {
+					wipe()
+				}
+			}))
 		}
 		if err := topology.Delete(t.Context(), conn, "a", topology.DeleteOptions{Logger: log}); err != nil {
 			t.Fatalf("at %d: %v", at, err)
