@@ -61,6 +61,8 @@ type info struct {
 	Chunks  int       `json:"chunks"`
 	Digest  string    `json:"digest,omitempty"`
 	Deleted bool      `json:"deleted,omitempty"`
+
+	seq uint64 // of the message
 }
 
 type options struct {
@@ -78,18 +80,19 @@ func (i *info) ref() (*schemas.PayloadRef, error) {
 	return &schemas.PayloadRef{Object: i.Name, Size: i.Size, Digest: hex.EncodeToString(sum)}, nil
 }
 
-// info reads what is known of an object from the leader. A missing one is [post.ErrNotFound].
+// info reads what is known of an object from the leader. A missing one is [post.ErrNotFound]; with one that another NATS client
+// has deleted comes what is left of it, whose place its name has.
 func (s *Store) info(ctx context.Context, object string) (*info, error) {
 	m, err := s.conn.LastBySubject(ctx, s.ns.StreamPayloads(), s.ns.PayloadInfo(object))
 	if err != nil {
 		return nil, fmt.Errorf("object %s: %w", object, missing(err))
 	}
-	i := &info{}
+	i := &info{seq: m.Seq}
 	if err := json.Unmarshal(m.Data, i); err != nil {
 		return nil, fmt.Errorf("object %s: what is stored of it cannot be read: %w", object, err)
 	}
 	if i.Deleted {
-		return nil, fmt.Errorf("object %s: it was deleted: %w", object, post.ErrNotFound)
+		return i, fmt.Errorf("object %s: it was deleted: %w", object, post.ErrNotFound)
 	}
 	return i, nil
 }
@@ -217,11 +220,11 @@ func (w *Writer) Commit(ctx context.Context, object string) (*schemas.PayloadRef
 	if err != nil {
 		return nil, fmt.Errorf("object %s: %w", object, err)
 	}
-	head := post.Header{}
-	post.ExpectLastSubjectSeq(head, 0)
-	err = w.store.publish(ctx, w.store.ns.PayloadInfo(object), head, body)
-	for tries := 0; errors.Is(err, post.ErrInFlight) && tries < inFlight && pause(ctx, inFlightPause); tries++ {
-		err = w.store.publish(ctx, w.store.ns.PayloadInfo(object), head, body)
+	err = w.store.name(ctx, object, 0, body)
+	if errors.Is(err, post.ErrWrongSequence) {
+		if have, _ := w.store.info(ctx, object); have != nil && have.Deleted {
+			err = w.store.name(ctx, object, have.seq, body)
+		}
 	}
 	if errors.Is(err, post.ErrWrongSequence) {
 		have, err := w.store.info(ctx, object)
@@ -239,6 +242,17 @@ func (w *Writer) Commit(ctx context.Context, object string) (*schemas.PayloadRef
 		return nil, fmt.Errorf("object %s: %w", object, err)
 	}
 	return i.ref()
+}
+
+// name stores what is known of an object, if the last that was known has a sequence: 0 for nothing.
+func (s *Store) name(ctx context.Context, object string, last uint64, body []byte) error {
+	head := post.Header{}
+	post.ExpectLastSubjectSeq(head, last)
+	err := s.publish(ctx, s.ns.PayloadInfo(object), head, body)
+	for tries := 0; errors.Is(err, post.ErrInFlight) && tries < inFlight && pause(ctx, inFlightPause); tries++ {
+		err = s.publish(ctx, s.ns.PayloadInfo(object), head, body)
+	}
+	return err
 }
 
 // Abort removes what was written.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -186,6 +187,81 @@ func TestMissingChunk(t *testing.T) {
 		}
 		if _, _, err := s.Read(t.Context(), "o", "", 64<<20); !errors.Is(err, post.ErrNotFound) {
 			t.Fatalf("got %v, want ErrNotFound", err)
+		}
+	})
+}
+
+// What another NATS client has deleted is gone, and its name is free: whoever reads a message again that its object is named by stores it anew.
+func TestDeletedByAnotherClient(t *testing.T) {
+	virtually(t, func(t *testing.T, s *shelf) {
+		s.put("o", []byte("first"))
+		other, err := s.conn.JetStream().ObjectStore(t.Context(), ns.StorePayloads())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Delete(t.Context(), "o"); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Read(t.Context(), "o", "", 0); !errors.Is(err, post.ErrNotFound) {
+			t.Errorf("got %v, want ErrNotFound", err)
+		}
+		if all := s.objects(); len(all) != 0 {
+			t.Errorf("got %+v, want none", all)
+		}
+		second := s.put("o", []byte("second"))
+		if got, _ := s.read("o", 0); string(got) != "second" {
+			t.Errorf("got %q, want what was stored behind the deletion", got)
+		}
+		if got := s.put("o", []byte("third")); *got != *second {
+			t.Errorf("got %+v, want %+v", got, second)
+		}
+		if got, err := other.GetString(t.Context(), "o"); err != nil || got != "second" {
+			t.Errorf("another client: got %q, %v", got, err)
+		}
+		if all := s.objects(); len(all) != 1 || len(s.chunks()) != 1 {
+			t.Errorf("got %+v and chunks %v, want one object and its chunks", all, s.chunks())
+		} else if err := s.Forget(t.Context(), all[0]); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := s.Read(t.Context(), "o", "", 0); !errors.Is(err, post.ErrNotFound) {
+			t.Errorf("got %v, want ErrNotFound", err)
+		}
+	})
+}
+
+// The answer to a commit is lost, and it is repeated: the object keeps its chunks.
+func TestCommitThatIsRepeated(t *testing.T) {
+	virtually(t, func(t *testing.T, s *shelf) {
+		w := s.NewWriter()
+		if err := w.Write(t.Context(), []byte("content")); err != nil {
+			t.Fatal(err)
+		}
+		first, err := w.Commit(t.Context(), "o")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := w.Commit(t.Context(), "o"); err != nil || *again != *first {
+			t.Fatalf("got %+v, %v, want %+v", again, err, first)
+		}
+		if got, _ := s.read("o", 0); string(got) != "content" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// A cursor names a place before the end of an object; others are of the caller's own making.
+func TestCursors(t *testing.T) {
+	virtually(t, func(t *testing.T, s *shelf) {
+		s.put("o", make([]byte, 300<<10))
+		_, next, err := s.Read(t.Context(), "o", "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, _, _ := strings.Cut(next, ".")
+		for _, cursor := range []string{"x", ".1.1", id + ".1", id + ".1.1.1", id + ".-1.1", id + ".1.0", id + ".1.-1", id + ".1.?"} {
+			if data, _, err := s.Read(t.Context(), "o", cursor, 0); !errors.Is(err, payloads.ErrCursor) {
+				t.Errorf("%s: got %d bytes, %v, want %v", cursor, len(data), err, payloads.ErrCursor)
+			}
 		}
 	})
 }
