@@ -188,8 +188,8 @@ func (u *Uploads) expire(name string, up *upload) {
 // end forgets an upload; if it is not finished, its chunks are removed. The caller holds up.mu.
 func (u *Uploads) end(name string, up *upload) {
 	up.ended = true
-	up.idle.Stop()
 	u.mu.Lock()
+	up.idle.Stop() // under the lock that it was set under: it may be the timer itself that calls
 	delete(u.known, name)
 	if up.ref == nil {
 		u.active--
