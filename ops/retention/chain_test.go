@@ -50,6 +50,33 @@ func TestChain(t *testing.T) {
 	})
 }
 
+// What a request that fails has left of a chain goes with the next pass of the same janitor.
+func TestChainBehindAFailure(t *testing.T) {
+	fails := false
+	live(t, ops.Options{Before: func(string, string) error {
+		if fails {
+			return errCut
+		}
+		return nil
+	}}, func(h *house) {
+		h.run("raw", "c", says{Retention: []string{"3"}, Again: 3})
+		for _, id := range []string{"d", "e", "f"} {
+			h.run("raw", id, says{Retention: []string{"3"}})
+		}
+		h.settle()
+		fails = true
+		if _, err := h.j.Pass(h.t.Context()); !errors.Is(err, errCut) {
+			h.t.Fatalf("got %v, want %v", err, errCut)
+		}
+		h.wantKept("c d e f")
+		fails = false
+		if r := h.pass(); r.Waiting != 0 || r.Purged != 4 {
+			h.t.Errorf("got %+v, want that four runs go", r)
+		}
+		h.wantKept("d e f")
+	})
+}
+
 // A workflow id whose runs are purged is free: a start with the request id of a purged run begins a new one, and until then it is
 // answered with the run that it began.
 func TestStartAgain(t *testing.T) {
@@ -326,6 +353,30 @@ func TestPurgeBySequence(t *testing.T) {
 		h.run("flow", "f30", says{}) // the owner has not lost its place
 		if _, err := h.Client.Conn().LastBySubject(h.t.Context(), ns.StreamHistory(0), ns.Fence(0)); err != nil {
 			h.t.Error(err)
+		}
+	})
+}
+
+// The last fence, which is the owner's, stays although all around it goes.
+func TestLastFenceStays(t *testing.T) {
+	live(t, ops.Options{FlowDefault: "0"}, func(h *house) {
+		fence := func() uint64 {
+			m, err := h.Client.Conn().LastBySubject(h.t.Context(), ns.StreamHistory(0), ns.Fence(0))
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			return m.Seq
+		}
+		for i := range 20 {
+			h.run("flow", "f"+strconv.Itoa(i), says{})
+		}
+		h.settle()
+		before := fence()
+		if r := h.pass(); r.Purged != 20 {
+			h.t.Errorf("got %+v, want 20 purged", r)
+		}
+		if after := fence(); after != before {
+			h.t.Errorf("the fence is message %d, want %d", after, before)
 		}
 	})
 }

@@ -263,6 +263,27 @@ func TestPassesLookAtWhatHasChanged(t *testing.T) {
 	}
 }
 
+// Parts, and the earlier runs of a chain, go with another run and are not kept softly, and of a run that is read again there is one.
+func TestWhatIsKeptSoftly(t *testing.T) {
+	def, err := retention.ParseDefault("0 soft 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, now := newIndex(), time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	x.keepSoft = true
+	for i, key := range []string{typeKey("t"), hashKey("h"), partsKey("r"), chainKey("w", "r"), typeKey("t")} {
+		m := member{entry: entry{closed: now.UnixNano(), seq: uint64(i%4 + 1)}, key: key}
+		x.add(m)
+		if gone, hard := x.expire(func(string) retention.Policy { return def }, now); len(gone) != 1 || len(hard) != 0 {
+			t.Errorf("%q: got %d that go and %d soft no more, want 1 and 0", key, len(gone), len(hard))
+		}
+		want := i%4 < 2
+		if g := x.groups[key]; (x.softKey[m.entry] == key) != want || want != (g != nil && len(g.soft) == 1) {
+			t.Errorf("%q: got %+v, soft: %q, want it soft: %v", key, g, x.softKey[m.entry], want)
+		}
+	}
+}
+
 // The soft runs against a list of them that is looked through each time.
 func TestSoftRunsAgainstTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -33,6 +33,8 @@ func decideLarge(_ context.Context, task *decider.Task) ([]schemas.Decision, err
 	switch {
 	case id == "kept":
 		return []schemas.Decision{schemas.Decide(&schemas.SetRetention{Retention: "forever", Hash: "kept"}), done}, nil
+	case id == "soft":
+		return []schemas.Decision{schemas.Decide(&schemas.SetRetention{Retention: "0 soft forever", Hash: "soft"}), done}, nil
 	case id == "open" && !signaled:
 		return nil, nil
 	case id == "shares":
@@ -163,6 +165,9 @@ func (h *hall) fill() {
 		h.t.Fatal(err)
 	}
 	h.name("hand")
+	if _, err := h.Client.Conn().PublishSync(h.t.Context(), ns.PayloadChunks("by-hand"), nil, []byte("what another client has begun to store")); err != nil {
+		h.t.Fatal(err)
+	}
 	h.settle()
 	h.pass()
 	h.wantKept("kept-child kept-own open")
@@ -192,12 +197,29 @@ func TestP14PayloadsOfPurgedRunsGo(t *testing.T) {
 			h.t.Errorf("the second look: %+v", r)
 		}
 		h.wantObjects("hand kept-own open shares")
-		if n := h.chunks(); n != 4 {
-			h.t.Errorf("got chunks of %d, want of 4", n)
+		if n := h.chunks(); n != 5 {
+			h.t.Errorf("got chunks of %d, want of 4 objects, and those of somebody else", n)
 		}
 		if d, err := h.Client.Payload(h.t.Context(), h.input("kept-child")); err != nil || !strings.Contains(string(d), "shares ") {
 			h.t.Errorf("what the child was given: got %.20q, %v", d, err)
 		}
+	})
+}
+
+// P-14: a run that is purged from disk and kept softly names its objects.
+func TestP14PayloadsOfSoftRunsStay(t *testing.T) {
+	large(t, retention.Options{}, func(h *hall) {
+		for _, id := range []string{"soft", "purged"} {
+			h.Wait(h.brings(id))
+		}
+		h.settle()
+		h.pass()
+		h.wantKept("")
+		for range 2 {
+			h.Sleep(25 * time.Hour)
+			h.sweep()
+		}
+		h.wantObjects("soft")
 	})
 }
 
@@ -288,7 +310,7 @@ func TestP14CrashAtEveryRemoval(t *testing.T) {
 					h.sweep()
 				}
 				h.wantObjects("hand kept-own open shares")
-				if n := h.chunks(); n != 4 {
+				if n := h.chunks(); n != 5 {
 					h.t.Errorf("got chunks of %d, want of 4", n)
 				}
 			})

@@ -27,6 +27,7 @@ func TestTold(t *testing.T) {
 		"large ones are not":        {add(2, 1000), add(1001, 1100), take(2, "2-1000 true"), take(1001, "1001-1100 true")},
 		"with a gap between":        {add(2, 5), add(8, 9), take(2, "2-5 true"), take(6, "8-9 false"), take(8, "8-9 true")},
 		"the stream lost its end":   {add(2, 5), add(6, 9), add(20, 29), add(5, 7), take(2, "5-7 false"), take(6, "5-7 true"), take(8, "0-0 false")},
+		"it lost its last record":   {add(2, 5), add(5, 7), take(2, "5-7 false"), take(5, "5-7 true")},
 		"too much":                  {add(1, mostTold), add(mostTold+1, mostTold+1), take(1, fmt.Sprintf("%[1]d-%[1]d false", mostTold+1))},
 		"more than may ever be":     {add(1, mostTold+1), take(1, "0-0 false"), add(mostTold+2, mostTold+3), take(mostTold+2, fmt.Sprintf("%d-%d true", mostTold+2, mostTold+3))},
 		"what was dropped is spent": {add(1, mostTold), take(mostTold+1, "0-0 false"), add(mostTold+1, 2*mostTold), take(mostTold+1, fmt.Sprintf("%d-%d true", mostTold+1, 2*mostTold))},
