@@ -1,0 +1,84 @@
+package timers
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Behind a reconnect a sequence may be another alarm's: only the very one that rang is deleted.
+func TestScrapIsTheVeryMessage(t *testing.T) { // P-9
+	stored := func(subject string, due int64) post.Stored {
+		body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: "r", Due: schemas.Timestamp(due)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return post.Stored{Subject: subject, Seq: 1, Data: body, Time: time.Unix(1, 0)}
+	}
+	m := stored("a", 5)
+	rung := scrap{seq: 1, subject: "a", due: 5}
+	letter := scrap{seq: 1, letter: &post.Stored{Subject: "a", Seq: 1, Data: []byte("damaged"), Time: time.Unix(1, 0)}}
+	for _, tt := range []struct {
+		name string
+		sc   scrap
+		m    post.Stored
+		want bool
+	}{
+		{"the same", rung, m, true},
+		{"for another time", rung, stored("a", 6), false},
+		{"of another run", rung, stored("b", 5), false},
+		{"it cannot be read", rung, *letter.letter, false},
+		{"the letter", letter, *letter.letter, true},
+		{"of another run than the letter", letter, stored("b", 5), false},
+		{"later than the letter", letter, post.Stored{Subject: "a", Seq: 1, Time: time.Unix(2, 0)}, false},
+	} {
+		if got := tt.sc.is(&tt.m); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What was found before a reconnect is neither purged nor deleted without a look, and neither is what becomes a dead letter first.
+func TestWhatIsLookedAtBeforeItGoes(t *testing.T) { // P-9
+	s := newSpell(New(nil, nil), 0, nil)
+	s.discard(scrap{seq: 1})
+	s.reconnected()
+	s.discard(scrap{seq: 2, letter: &post.Stored{Seq: 2}})
+	batch := append([]scrap{{seq: 3, epoch: neverSeen}}, s.scraps...)
+	if rest, waiting := s.purge(t.Context(), batch, time.Hour); len(rest) != 3 || len(waiting) != 0 {
+		t.Errorf("got %d that are left and %d that wait for a purge, want all left", len(rest), len(waiting))
+	}
+	if slow := s.eraseAll(t.Context(), batch); len(slow) != 3 {
+		t.Errorf("%d are looked at, want 3", len(slow))
+	}
+}
+
+// A deletion that failed is tried again, with a look, for as long as the spell lasts; one that is done releases the alarm's pin.
+func TestDeletionThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpell(New(nil, nil), 0, nil)
+		s.discard(scrap{seq: 2, letter: &post.Stored{Seq: 2}})
+		sc := s.scraps[0]
+		s.scraps = nil
+		s.removed(t.Context(), sc, errors.New("no answer"))
+		time.Sleep(sweepAgain + time.Millisecond)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.scraps) != 1 || s.scraps[0].seq != 2 || s.scraps[0].epoch != neverSeen {
+			t.Fatalf("got %+v, want it again, to be looked at", s.scraps)
+		}
+		if got := s.book.lowest(); got != 2 {
+			t.Errorf("a purge may go up to %d, want 2: no letter is written yet", got)
+		}
+		s.mu.Unlock()
+		s.removed(t.Context(), s.scraps[0], post.ErrNotFound)
+		s.mu.Lock()
+		if got := s.book.lowest(); got == 2 {
+			t.Error("what is deleted keeps everything behind it from being purged")
+		}
+	})
+}
