@@ -93,6 +93,7 @@ func TestOutcomes(t *testing.T) {
 		{name: "bad input: body", input: `{"cents":"many"}`, fn: func(context.Context, charge) (any, error) { return nil, nil }, kind: schemas.ReportFailed, reason: activity.ReasonBadInput, details: "payload is not the expected JSON"},
 		{name: "result that JSON does not know", fn: func(context.Context, charge) (any, error) { return make(chan int), nil }, kind: schemas.ReportFailed, reason: activity.ReasonBadResult, details: "payload"},
 		{name: "result too large", fn: func(context.Context, charge) (any, error) { return strings.Repeat("x", 1<<20), nil }, kind: schemas.ReportFailed, reason: activity.ReasonTooLarge, details: "the outcome has 10"},
+		{name: "result that leaves no room for a record", fn: func(context.Context, charge) (any, error) { return strings.Repeat("x", 1<<20-32<<10), nil }, kind: schemas.ReportFailed, reason: activity.ReasonTooLarge, details: "the outcome has 10"},
 		{name: "details too large", fn: func(context.Context, charge) (any, error) {
 			return nil, activity.Fail("declined", strings.Repeat("x", 1<<20))
 		}, kind: schemas.ReportFailed, reason: "declined", details: "the outcome has 10"},
