@@ -6,7 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -79,6 +82,45 @@ func TestDeletionThatFails(t *testing.T) {
 		s.mu.Lock()
 		if got := s.book.lowest(); got == 2 {
 			t.Error("what is deleted keeps everything behind it from being purged")
+		}
+	})
+}
+
+// An alarm that cannot be read stays until its dead letter is written.
+func TestAlarmStaysUntilItsLetterIsWritten(t *testing.T) {
+	defer embedded.RegisterTicker()() // outside of all bubbles
+	synctest.Test(t, func(t *testing.T) {
+		conn := embeddedtest.Dial(t)
+		n, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seq, err := conn.PublishSync(t.Context(), n.Name.Alarm(0, "o", "r"), nil, []byte("damaged"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := conn.GetSeq(t.Context(), n.Name.StreamAlarms(0), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSpell(New(conn, &Options{Partitions: 1}), 0, nil)
+		sc := scrap{seq: seq, subject: m.Subject, letter: m, cause: errors.New("damaged")}
+		if err := conn.JetStream().DeleteStream(t.Context(), n.Name.StreamDead()); err != nil {
+			t.Fatal(err)
+		}
+		s.remove(t.Context(), sc)
+		if _, err := conn.GetSeq(t.Context(), n.Name.StreamAlarms(0), seq); err != nil {
+			t.Errorf("got %v, want that it stays while there is no place for its letter", err)
+		}
+		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
+			t.Fatal(err)
+		}
+		s.remove(t.Context(), sc)
+		if _, err := conn.GetSeq(t.Context(), n.Name.StreamAlarms(0), seq); !errors.Is(err, post.ErrNotFound) {
+			t.Errorf("got %v, want it gone", err)
+		}
+		if last, err := conn.StreamLastSeq(t.Context(), n.Name.StreamDead()); err != nil || last != 1 {
+			t.Errorf("got %d dead letters, %v, want one", last, err)
 		}
 	})
 }
