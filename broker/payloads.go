@@ -42,12 +42,16 @@ func (b *Broker) serveUpload(r micro.Request) {
 		b.refuse(r, invalid(err))
 		return
 	}
-	a, refused := b.uploads.Begin(&q)
-	if refused != nil {
-		b.refuse(r, refused)
-		return
-	}
-	b.respond(r.Reply(), content(r), a)
+	b.background(r, func(ctx context.Context) (any, error) {
+		if refused := b.noUploads(ctx); refused != nil {
+			return nil, refused
+		}
+		a, refused := b.uploads.Begin(&q)
+		if refused != nil {
+			return nil, refused
+		}
+		return a, nil
+	})
 }
 
 // uploadChunk stores a chunk in a goroutine of its own: uploads do not wait for each other, and each has one chunk at a

@@ -149,7 +149,7 @@ func (u *Uploads) take(ctx context.Context, up *upload, data []byte) *schemas.Er
 		u.log.WithError(err).Warn("an upload has failed")
 		if errors.Is(err, post.ErrFull) {
 			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: %v", u.ns, err).
-				InField("maxBytes").WithHint("it was not stored; raise the limit: drover namespace create %s --max-bytes N", u.ns)
+				InField("maxBytes").WithHint("it was not stored; %s", post.RoomHint(err, string(u.ns)))
 		}
 		return schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("begin the upload anew")
 	}

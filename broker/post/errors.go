@@ -41,7 +41,8 @@ var (
 	ErrInFlight = errors.New("another write of the subject is in flight")
 	// ErrTooLarge means that a message exceeds the server's max_payload (see [Conn.MaxPayload]) or the stream's limit.
 	ErrTooLarge = errors.New("message too large")
-	// ErrFull means that a stream holds as many bytes or messages as it may, so that nothing was stored.
+	// ErrFull means that a stream, its account or the server holds as many bytes or messages as it may, so that nothing was stored.
+	// [RoomHint] says what to do about it.
 	ErrFull = errors.New("the stream is full")
 	// ErrStreamRegressed means that a stream no longer holds what was read from it: it lost its tail or was made
 	// anew, so sequence numbers mean other messages now. Forget positions in it and read it again.
@@ -87,7 +88,26 @@ func (e *APIError) Unwrap() error {
 	return sentinels[e.ErrCode]
 }
 
+// RoomHint says how to make room behind an [ErrFull]: whose limit it is, that of the streams of a namespace, of their account, or of
+// the server.
+func RoomHint(err error, namespace string) string {
+	e, _ := errors.AsType[*APIError](err)
+	switch {
+	case e != nil && e.ErrCode == codeAccountFull:
+		return AccountRoomHint
+	case e != nil && e.ErrCode == codeServerFull:
+		return "give the NATS server more room, by its disk or by max_file_store of its jetstream block"
+	default:
+		return "raise the limit: drover namespace create " + namespace + " --max-bytes N"
+	}
+}
+
+// AccountRoomHint is what to do about an account whose storage is used up.
+const AccountRoomHint = "raise the storage limit of the account of NATS, or remove what is not needed; drover doctor tells how much is used"
+
 const (
+	codeAccountFull    = 10002
+	codeServerFull     = 10023
 	codeDeleteFailed   = 10057
 	codeWrongSequence  = 10071
 	codeStoreFailed    = 10077
@@ -98,8 +118,10 @@ const (
 
 // sentinels maps the server's codes to errors of this package; append only.
 var sentinels = map[int]error{
+	codeAccountFull:   ErrFull,
 	codeClusterNotUp:  ErrUnavailable,
 	10014:             ErrNoConsumer,
+	codeServerFull:    ErrFull,
 	10037:             ErrNotFound,
 	10043:             ErrNotFound,
 	10054:             ErrTooLarge,

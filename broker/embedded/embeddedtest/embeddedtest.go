@@ -65,11 +65,16 @@ type Limits = server.JetStreamAccountLimits
 func StartTiered(t testing.TB, tier string, limits Limits) (url string) {
 	t.Helper()
 	conn, url := Start(t, true)
-	err := conn.(*server.Server).GlobalAccount().UpdateJetStreamLimits(map[string]Limits{tier: limits})
-	if err != nil {
+	Limit(t, conn, tier, limits)
+	return strings.Replace(url, "://", "://"+Root+":"+Password+"@", 1)
+}
+
+// Limit gives the account of a server without accounts limits: those of a tier, or of all of it if that is "".
+func Limit(t testing.TB, conn nats.InProcessConnProvider, tier string, limits Limits) {
+	t.Helper()
+	if err := conn.(*server.Server).GlobalAccount().UpdateJetStreamLimits(map[string]Limits{tier: limits}); err != nil {
 		t.Fatal(err)
 	}
-	return strings.Replace(url, "://", "://"+Root+":"+Password+"@", 1)
 }
 
 // Serve runs a server without users, as package embedded does, until the test ends.

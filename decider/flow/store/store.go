@@ -273,7 +273,7 @@ func (s *Store) explain(err error) error {
 			WithHint("check --namespace and --nats; a server of this version makes the bucket when it starts")
 	}
 	if errors.Is(err, post.ErrFull) {
-		return schemas.Errorf(schemas.CodeLimit, "the bucket %s is full: %v", s.bucket, err).WithHint("delete versions that no run uses, or raise --max-bytes of the namespace")
+		return schemas.Errorf(schemas.CodeLimit, "the bucket %s is full: %v", s.bucket, err).WithHint("delete versions that no run uses, or %s", post.RoomHint(err, string(s.ns)))
 	}
 	return fmt.Errorf("flows: %w", err)
 }

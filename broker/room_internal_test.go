@@ -1,0 +1,36 @@
+package broker
+
+import (
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A stream is stopped by its own limit or by that of its account, and an account may have one for each number of replicas.
+func TestCloserLimit(t *testing.T) {
+	tier := func(used uint64, most int64) jetstream.Tier {
+		return jetstream.Tier{Store: used, Memory: 1, Limits: jetstream.AccountLimits{MaxStore: most, MaxMemory: 2}}
+	}
+	file := jetstream.StreamConfig{Replicas: 3, MaxBytes: 100}
+	free, memory := file, file
+	free.MaxBytes, memory.Storage = -1, jetstream.MemoryStorage
+	tiers := map[string]jetstream.Tier{"R1": tier(99, 100), "R3": tier(180, 100)}
+	for name, tc := range map[string]struct {
+		stream  jetstream.StreamConfig
+		account jetstream.AccountInfo
+		want    room
+	}{
+		"no limits":                {free, jetstream.AccountInfo{Tier: tier(60, -1)}, room{limit: -1, bytes: 50}},
+		"the stream alone":         {file, jetstream.AccountInfo{Tier: tier(60, -1)}, room{limit: 100, bytes: 50}},
+		"the account alone":        {free, jetstream.AccountInfo{Tier: tier(10, 100)}, room{account: true, limit: 100, bytes: 10}},
+		"the account is closer":    {file, jetstream.AccountInfo{Tier: tier(60, 100)}, room{account: true, limit: 100, bytes: 60}},
+		"the stream is closer":     {file, jetstream.AccountInfo{Tier: tier(40, 100)}, room{limit: 100, bytes: 50}},
+		"the tier of the replicas": {file, jetstream.AccountInfo{Tiers: tiers}, room{account: true, limit: 300, bytes: 180}},
+		"memory":                   {memory, jetstream.AccountInfo{Tier: tier(99, 100)}, room{limit: 100, bytes: 50}},
+		"little memory":            {memory, jetstream.AccountInfo{Tier: jetstream.Tier{Memory: 3, Limits: jetstream.AccountLimits{MaxMemory: 4}}}, room{account: true, limit: 4, bytes: 3}},
+	} {
+		if got := closer(&tc.stream, 50, &tc.account); got != tc.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, tc.want)
+		}
+	}
+}
