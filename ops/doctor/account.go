@@ -4,16 +4,26 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // limits of an account, or of one of its tiers; 0 or less means none.
 type limits struct {
 	Tier                string // "" without tiers
-	Store, Memory       uint64 // bytes in use
+	Store, Memory       uint64 // bytes in use, of all copies
 	Streams             int
 	MaxStore, MaxMemory int64
 	MaxStreams          int
+}
+
+// copies is how many of each byte in use the limit counts once: that of a tier, such as R3, is for one copy.
+func (l *limits) copies() float64 {
+	n, err := strconv.Atoi(strings.TrimPrefix(l.Tier, "R"))
+	if err != nil || n < 1 {
+		return 1
+	}
+	return float64(n)
 }
 
 func (e *examination) account(ctx context.Context) bool {
@@ -69,8 +79,8 @@ func (l *limits) judge() (Status, string) {
 		used, max float64
 		text      string
 	}{
-		{"file storage", float64(l.Store), float64(l.MaxStore), size(int64(l.Store))},
-		{"memory", float64(l.Memory), float64(l.MaxMemory), size(int64(l.Memory))},
+		{"file storage", float64(l.Store) / l.copies(), float64(l.MaxStore), size(int64(l.Store))},
+		{"memory", float64(l.Memory) / l.copies(), float64(l.MaxMemory), size(int64(l.Memory))},
 		{"streams", float64(l.Streams), float64(l.MaxStreams), fmt.Sprint(l.Streams)},
 	} {
 		if of.max <= 0 {
