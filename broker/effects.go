@@ -149,8 +149,10 @@ func (p *partition) openList(list string, then func()) {
 	}, func(_ struct{}, err error) {
 		waiting := p.missingStreams[list]
 		delete(p.missingStreams, list)
+		delete(p.refusedLists, list)
 		delay := time.Duration(0)
 		if err != nil {
+			p.refusedLists[list] = err
 			p.log.WithError(err).WithField("list", list).Error("the task list cannot be made; trying again")
 			delay = 5 * effectRetry
 		}

@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,19 +13,23 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// accountOf gives the account of the server so many bytes.
-func (f *fleet) accountOf(bytes int64) {
+// accountOf gives the account of the server limits; those that are left out are none.
+func (f *fleet) accountOf(l embeddedtest.Limits) {
 	f.t.Helper()
-	embeddedtest.Limit(f.t, f.server.Conn(), "", embeddedtest.Limits{
-		MaxMemory: bytes, MaxStore: -1, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1,
-	})
+	for _, limit := range []*int64{&l.MaxMemory, &l.MaxStore, &l.MemoryMaxStreamBytes, &l.StoreMaxStreamBytes} {
+		*limit = cmp.Or(*limit, -1)
+	}
+	for _, limit := range []*int{&l.MaxStreams, &l.MaxConsumers, &l.MaxAckPending} {
+		*limit = cmp.Or(*limit, -1)
+	}
+	embeddedtest.Limit(f.t, f.server.Conn(), "", l)
 }
 
 // An account that is nearly full takes no new runs, and says whose limit it is. What runs has the rest, and so have the claims of owners:
 // without these nobody would be there to purge anything.
 func TestAccountLimit(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.accountOf(8 << 20)
+		f.accountOf(embeddedtest.Limits{MaxMemory: 8 << 20})
 		f.node("a", nil)
 		f.start(startO)
 		input := strings.Repeat("x", 100<<10)
@@ -48,7 +53,7 @@ func TestAccountLimit(t *testing.T) {
 // Inputs of starts that are refused do not take what is left of an account.
 func TestUploadIntoAFullAccount(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.accountOf(16 << 20)
+		f.accountOf(embeddedtest.Limits{MaxMemory: 16 << 20})
 		f.node("a", nil)
 		f.api("list", `{}`)
 		c := payloads.NewClient(f.post, ns, time.Minute)

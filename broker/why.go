@@ -64,7 +64,11 @@ func (p *partition) why(r *run, reply func(any)) {
 		if err != nil {
 			p.log.WithError(err).WithField("list", list).Debug("how the list stands is not known")
 		}
-		a.Because += listStands(i)
+		if refused := p.refusedLists[list]; i == nil && err == nil && refused != nil {
+			a.Because += fmt.Sprintf("; the list cannot be made: %v", refused)
+		} else {
+			a.Because += listStands(i)
+		}
 		reply(a)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -117,6 +118,25 @@ func TestWhyCountsWaitingWorkers(t *testing.T) {
 		time.Sleep(time.Second)
 		if got := f.why("o"); !strings.Contains(got, "; 1 worker waits there for tasks") {
 			t.Fatalf("got %s", got)
+		}
+	})
+}
+
+// A list that the server refuses to make has no place for workers: what is to be changed is the account.
+func TestWhyListIsRefused(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.accountOf(embeddedtest.Limits{MaxStreams: 1})
+		f.node("a", nil)
+		f.decider("order", one(""))
+		f.start(startO)
+		time.Sleep(3 * time.Second)
+		if got := f.why("o"); !strings.Contains(got, "the list cannot be made: ") || !strings.Contains(got, "raise the account's limit of streams") {
+			t.Fatalf("got %s, want the refusal and the way out", got)
+		}
+		f.accountOf(embeddedtest.Limits{})
+		time.Sleep(10 * time.Second)
+		if got := f.why("o"); !strings.HasSuffix(got, "where 1 task waits: start a worker") {
+			t.Fatalf("got %s, want that it waits for a worker", got)
 		}
 	})
 }
