@@ -16,19 +16,20 @@ const (
 	lastOpenRetry  = 10 * time.Second
 )
 
-// open asks the broker to make a list's stream and consumer, at the start and after each reconnect, until ctx ends. The
-// worker pulls meanwhile: if they exist it works without a broker that answers.
-func (s *spell) open(ctx context.Context, list string) {
-	again := make(chan struct{}, 1)
-	remove := s.conn.OnReconnect(func() {
-		select {
-		case again <- struct{}{}:
-		default:
-		}
-	})
-	defer remove()
+// once keeps a signal for whoever takes it next.
+func once(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// open asks the broker to make a list's stream and consumers, at the start, after each reconnect, and when the puller says again that
+// one of them seems to be gone, until ctx ends. The worker pulls meanwhile: if they exist it works without a broker that answers.
+func (s *spell) open(ctx context.Context, list string, again chan struct{}) {
+	defer s.conn.OnReconnect(func() { once(again) })()
 	for {
-		s.openUntilDone(ctx, list)
+		s.openUntilDone(ctx, list, again)
 		select {
 		case <-again:
 		case <-ctx.Done():
@@ -37,9 +38,13 @@ func (s *spell) open(ctx context.Context, list string) {
 	}
 }
 
-func (s *spell) openUntilDone(ctx context.Context, list string) {
+func (s *spell) openUntilDone(ctx context.Context, list string, again chan struct{}) {
 	told := false
 	for wait := firstOpenRetry; ctx.Err() == nil; wait = min(2*wait, lastOpenRetry) {
+		select {
+		case <-again: // what was said before this try is answered by it
+		default:
+		}
 		err := s.openOnce(ctx, list)
 		if err == nil {
 			return

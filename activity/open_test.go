@@ -10,7 +10,11 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/schemas"
 )
 
 // A worker of a namespace that nobody serves, such as one that is misspelled, says so once, and not while a server begins.
@@ -40,6 +44,42 @@ func TestNobodyOpensTheList(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := warnings(); n != 1 {
 			t.Errorf("got %d warnings behind a minute, want one: %v", n, kept.AllEntries())
+		}
+	})
+}
+
+// A consumer that somebody deletes while workers wait there is made again, and they go on.
+func TestListIsOpenedAgain(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		d := e.Client.Deciders(nil)
+		d.Register("count", decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
+			v, err := task.View(ctx)
+			switch done, _, _ := v.Activity("a"); {
+			case err != nil:
+				return nil, err
+			case done == 0:
+				return []schemas.Decision{decider.Schedule("a", "count", "x", decider.List("words"))}, nil
+			case done == decider.ActivitySucceeded:
+				return []schemas.Decision{decider.Complete(nil)}, nil
+			}
+			return nil, nil
+		}))
+		w := e.Client.Activities(&activity.Options{Lists: []string{"words"}})
+		activity.Register(w, "count", func(context.Context, string) (int, error) { return 1, nil })
+		e.Go(d, w)
+		time.Sleep(time.Second)
+		if err := e.Client.Conn().JetStream().DeleteConsumer(t.Context(), subject.Namespace("default").StreamTasks("words"), topology.Consumer); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		run, err := e.Client.Start(ctx, "count", "x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Result(ctx, nil); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

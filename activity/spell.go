@@ -138,8 +138,10 @@ func (s *spell) run(ctx context.Context) error {
 		}
 		closing.Wait()
 	}
+	again := make([]chan struct{}, len(s.opts.Lists))
 	for i, list := range s.opts.Lists {
-		o := post.PullOptions{Stream: s.ns.StreamTasks(list), Consumers: subject.Consumers(), Max: s.opts.share(i)}
+		again[i] = make(chan struct{}, 1)
+		o := post.PullOptions{Stream: s.ns.StreamTasks(list), Consumers: subject.Consumers(), Max: s.opts.share(i), Gone: func() { once(again[i]) }}
 		p, err := s.conn.Pull(context.WithoutCancel(ctx), o, func(t post.Task) { s.accept(work, wire, list, t) })
 		if err != nil {
 			stop()
@@ -155,8 +157,8 @@ func (s *spell) run(ctx context.Context) error {
 		}
 		offers = append(offers, sub)
 	}
-	for _, list := range s.opts.Lists {
-		helpers.Go(func() { s.open(ctx, list) })
+	for i, list := range s.opts.Lists {
+		helpers.Go(func() { s.open(ctx, list, again[i]) })
 	}
 	<-ctx.Done()
 	stop()

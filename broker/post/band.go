@@ -47,6 +47,7 @@ type band struct {
 	wait      time.Duration
 	notBefore time.Time // when to ask again after a refusal
 	denied    bool      // the server has refused it to this user before
+	lacking   time.Time // since when, or since the last call of Gone, the server has ended each request; zero while it has not
 	parked    []parked
 }
 
@@ -178,23 +179,35 @@ func (b *band) status(m *nats.Msg) {
 	b.seen = now
 	switch status := m.Header.Get(statusHeader); {
 	case status == "100":
-		b.wait = 0
+		b.wait, b.lacking = 0, time.Time{}
 	case status == "408", status == "404" && b.probe:
 		// It has expired; or a probe has found the end, or only what others wait for.
 		if !b.probe && !b.used {
 			b.reach = b.puller.firstReach()
 		}
 		b.end()
-		b.empty, b.wait = true, 0
+		b.empty, b.wait, b.lacking = true, 0, time.Time{}
 	default: // 404, 409, 503: no message, a change at the server, or no such consumer yet
 		b.puller.conn.log.WithField("list", b.puller.opts.Stream).Debugf("pull request ended: %s %s", status, m.Header.Get("Description"))
 		b.later(now)
+		b.lacks(now)
+	}
+}
+
+// lacks notes that the server has ended a request, and says so if it has done nothing else for a while.
+func (b *band) lacks(now time.Time) {
+	switch gone := b.puller.opts.Gone; {
+	case b.lacking.IsZero():
+		b.lacking = now
+	case gone != nil && now.Sub(b.lacking) >= goneEvery:
+		b.lacking = now
+		gone()
 	}
 }
 
 // delivered counts a task.
 func (b *band) delivered() {
-	b.seen, b.wait, b.used, b.silent = time.Now(), 0, true, false
+	b.seen, b.wait, b.used, b.silent, b.lacking = time.Now(), 0, true, false, time.Time{}
 	if b.requested = max(b.requested-1, 0); b.requested > 0 {
 		return
 	}

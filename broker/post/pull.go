@@ -15,6 +15,8 @@ const (
 	pullHeartbeat = 2 * time.Second
 	pullRetryMin  = 50 * time.Millisecond
 	pullRetryMax  = time.Second
+	// goneEvery is longer than an election, during which a consumer does not answer either.
+	goneEvery = 10 * time.Second
 	// parkPatience is how long a task without a free slot waits for one before somebody else may have it: long enough
 	// for slots that change hands in milliseconds, too short to matter to a worker that idles elsewhere.
 	parkPatience = 20 * time.Millisecond
@@ -29,6 +31,9 @@ type PullOptions struct {
 	// most urgent first. No message may belong to two of them.
 	Consumers []string
 	Max       int // how many tasks may be delivered and not yet released, of all consumers together; at least 1
+	// Gone is called every goneEvery while the server ends all requests to a consumer, as it does for one that is not there. It must
+	// not block. Defaults to none.
+	Gone func()
 }
 
 // Puller pulls the tasks of a stream's consumers. At most Max tasks are held at a time: delivered to fn and not released.
