@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/droverhq/drover/internal/freeport"
 )
@@ -286,6 +288,40 @@ func freePort(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return port
+}
+
+// Where there is no room for one more connection, another server or other credentials help nobody.
+func TestDialBeyondTheLimit(t *testing.T) {
+	o := listening(t)
+	o.MaxConn = 1
+	srv, stop := start(t, o)
+	t.Cleanup(stop)
+	dial(t, Options{URL: srv.ClientURL()})
+	_, err := Dial(t.Context(), Options{URL: srv.ClientURL()})
+	wantErr(t, err, ErrNoConnection)
+	if !strings.Contains(err.Error(), "raise the limit") || strings.Contains(err.Error(), "drover server") {
+		t.Fatalf("got %v, want what to do about the limit", err)
+	}
+}
+
+// What each try to connect says again is logged now and then, with the way out.
+func TestErrorsThatStayAreToldSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, kept := logtest.NewNullLogger()
+		c := &Conn{log: log}
+		for range 290 {
+			c.onError(nil, nil, nats.ErrAuthExpired)
+			time.Sleep(100 * time.Millisecond)
+		}
+		all := kept.AllEntries()
+		if len(all) != 3 || !strings.Contains(all[0].Message, "check user, token, creds") {
+			t.Fatalf("got %d warnings in 29 s, want 3 with the way out: %v", len(all), all)
+		}
+		c.onError(nil, nil, nats.ErrMaxSubscriptionsExceeded)
+		if all = kept.AllEntries(); len(all) != 4 || !strings.Contains(all[3].Message, "raise the limit") {
+			t.Fatalf("got %v, want another error told at once", all)
+		}
+	})
 }
 
 func TestDialWithNKey(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,11 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-const defaultRequestTimeout = 10 * time.Second
+const (
+	defaultRequestTimeout = 10 * time.Second
+	// tellAgain is for how long an error that stays is not logged again.
+	tellAgain = 10 * time.Second
+)
 
 // Conn is one connection to NATS. It reconnects for ever. All methods may be called by several goroutines.
 type Conn struct {
@@ -37,7 +42,9 @@ type Conn struct {
 	nextHook int
 	hooks    map[int]func()     // called after each reconnect
 	children map[child]struct{} // closed with the connection
-	locals   map[any]any        // see Local
+	told     string             // the error of the server that was logged last, and when
+	toldAt   time.Time
+	locals   map[any]any // see Local
 }
 
 // Dial connects. A first connection that fails is an error that wraps [ErrNoConnection]; after that, the
@@ -95,15 +102,27 @@ func dialError(o Options, err error) error {
 		where, hint = "the embedded server", "see its log"
 	}
 	var files string
-	switch {
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
-		hint = "the server refuses these credentials, check user, token, creds or nkey"
-	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
-		hint = "one side wants TLS and the other does not, check the address and the CA file"
-	case o.usesTLS(), o.CredsFile != "":
+	if way := wayOut(err); way != "" {
+		hint = way
+	} else if o.usesTLS() || o.CredsFile != "" {
 		files = ", and check the CA, certificate, key and creds files"
 	}
 	return fmt.Errorf("%w at %s: %w: %s%s", ErrNoConnection, where, err, hint, files)
+}
+
+// wayOut says what to do about what the server says, "" if that is not known.
+func wayOut(err error) string {
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return "the server refuses these credentials, check user, token, creds or nkey"
+	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
+		return "one side wants TLS and the other does not, check the address and the CA file"
+	case strings.HasSuffix(err.Error(), "connections exceeded"): // the library has values for these, and no use for them at the first connection
+		return "close connections, or raise the limit of the account or the server"
+	case errors.Is(err, nats.ErrMaxSubscriptionsExceeded):
+		return "raise the limit of the account or the user, and start again: what this process listens for beyond it does not come"
+	}
+	return ""
 }
 
 // NATS gives the connection of the client library, for tests and for the command line.
@@ -276,5 +295,20 @@ func (c *Conn) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		log.Log(level, "the NATS server refused a subject, give this user the permission")
 		return
 	}
-	log.Warn("NATS client error")
+	text := "NATS client error"
+	if way := wayOut(err); way != "" {
+		text += ": " + way
+	}
+	log.Log(c.news(err.Error()), text)
+}
+
+// news is the level of an error: each try to connect repeats the same one, ten times a second.
+func (c *Conn) news(text string) logrus.Level {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if text == c.told && time.Since(c.toldAt) < tellAgain {
+		return logrus.DebugLevel
+	}
+	c.told, c.toldAt = text, time.Now()
+	return logrus.WarnLevel
 }
