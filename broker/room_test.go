@@ -2,14 +2,23 @@ package broker_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -75,5 +84,48 @@ func TestUploadIntoAFullAccount(t *testing.T) {
 			return
 		}
 		t.Fatal("20 MB were taken by an account of 16 MB")
+	})
+}
+
+// A partition whose history this user may not write to is tried again now and then, not as fast as the machine can.
+func TestRefusedTakeOverIsTriedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, _ := embeddedtest.Start(t, false, embeddedtest.User{
+			Name: "narrow", Subscribe: []string{">"}, Publish: []string{"$JS.>", "$KV.>", "_INBOX.>", "drover.default.owner.*", "drover.default.owned.*"},
+		})
+		log, kept := logtest.NewNullLogger()
+		dial := func(user string) *post.Conn {
+			c, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(c.Close)
+			return c
+		}
+		if _, err := topology.Ensure(t.Context(), dial(embeddedtest.Root), topology.Options{Memory: true, Partitions: 1}); err != nil {
+			t.Fatal(err)
+		}
+		held, err := claims.Open(dial("narrow"), ns.BucketClaims(), claims.Options{Node: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := broker.New(func(context.Context, string) (*post.Conn, error) { return dial("narrow"), nil }, broker.Options{Partitions: 1, Claims: held, Node: "a", Logger: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if err := b.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		refused := 0
+		for _, e := range kept.AllEntries() {
+			if err, _ := e.Data[logrus.ErrorKey].(error); e.Level == logrus.ErrorLevel && errors.Is(err, post.ErrPermission) {
+				refused++
+			}
+		}
+		if refused < 2 || refused > 12 {
+			t.Fatalf("got %d refused take-overs in 20 s, want one every two seconds", refused)
+		}
 	})
 }
