@@ -87,7 +87,6 @@ func TestListFiltersAndCount(t *testing.T) {
 	})
 }
 
-// A page that is full says where to go on, also when what follows does not match.
 // The time of the start is that of its event, whoever is asked, however far the run has come, and whoever owns it: what a list shows is
 // given to filters.
 func TestEverybodyShowsOneTimeOfAStart(t *testing.T) {
@@ -133,6 +132,7 @@ func TestEverybodyShowsOneTimeOfAStart(t *testing.T) {
 	})
 }
 
+// A page that is full says where to go on, also when what follows does not match.
 func TestListPages(t *testing.T) {
 	virtually(t, 2, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
