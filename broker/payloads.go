@@ -29,7 +29,12 @@ const (
 // first object.
 func (b *Broker) openPayloads() error {
 	b.store = payloads.NewStore(b.reads, b.ns, func(ctx context.Context) error {
-		return topology.EnsurePayloads(ctx, b.reads, b.ns, b.o.Version)
+		err := topology.EnsurePayloads(ctx, b.reads, b.ns, b.o.Version)
+		if errors.Is(err, topology.ErrRefused) && !topology.Transient(err) { // as beyond the limits of an account, which trying again does not raise
+			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q cannot be made: %v", b.ns, err).
+				WithHint("it was not stored; payloads up to %d bytes need no object store", schemas.PayloadThreshold)
+		}
+		return err
 	})
 	b.uploads = payloads.NewUploads(b.store, b.o.MaxObject, b.o.Logger)
 	_, err := b.api.Subscribe(b.uploads.Subject(), "", b.uploadChunk)

@@ -59,6 +59,20 @@ func TestAccountLimit(t *testing.T) {
 	})
 }
 
+// An object store that the account has no room for is not made later either, and whoever uploads is told so.
+func TestUploadWithoutAnObjectStore(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.api("list", `{}`)
+		f.accountOf(embeddedtest.Limits{MaxStreams: 1})
+		_, err := payloads.NewClient(f.post, ns, time.Minute).Upload(t.Context(), large(1<<20))
+		refused, ok := errors.AsType[*schemas.Error](err)
+		if !ok || refused.Code != schemas.CodeLimit || !strings.Contains(refused.Message, "limit of streams") {
+			t.Fatalf("got %v, want %s and the way out", err, schemas.CodeLimit)
+		}
+	})
+}
+
 // Inputs of starts that are refused do not take what is left of an account.
 func TestUploadIntoAFullAccount(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {

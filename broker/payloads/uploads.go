@@ -147,6 +147,9 @@ func (up *upload) check(offset int64, length, most int) *schemas.Error {
 func (u *Uploads) take(ctx context.Context, up *upload, data []byte) *schemas.Error {
 	failed := func(err error) *schemas.Error {
 		u.log.WithError(err).Warn("an upload has failed")
+		if refusal, ok := errors.AsType[*schemas.Error](err); ok {
+			return refusal
+		}
 		if errors.Is(err, post.ErrFull) {
 			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: %v", u.ns, err).
 				InField("maxBytes").WithHint("it was not stored; %s", post.RoomHint(err, string(u.ns)))

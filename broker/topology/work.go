@@ -242,7 +242,7 @@ func (w *work) retry(ctx context.Context, request func(context.Context) error) e
 		one, cancel := context.WithTimeout(ctx, oneTry)
 		err := request(one)
 		cancel()
-		if err == nil || !transient(err) {
+		if err == nil || !Transient(err) {
 			return err
 		}
 		if _, limited := ctx.Deadline(); !limited && time.Since(start) >= patience {
@@ -258,7 +258,8 @@ func (w *work) retry(ctx context.Context, request func(context.Context) error) e
 	}
 }
 
-func transient(err error) bool {
+// Transient tells whether an error of this package is that of a server, or of a cluster without a leader, that may answer in a moment.
+func Transient(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode == codeUnavailable || api.ErrorCode == codeNotLeader
 	}

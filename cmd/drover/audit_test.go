@@ -12,8 +12,25 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops/audit"
+	"github.com/droverhq/drover/ops/doctor"
 	"github.com/droverhq/drover/schemas"
 )
+
+// A stream that somebody has deleted is nothing that an audit repairs: it says who does.
+func TestAuditWithoutAStream(t *testing.T) {
+	s := serving(t, memoryServer())
+	ns := subject.Namespace("default")
+	for _, stream := range []string{ns.StreamAlarms(0), ns.StreamHistory(1)} {
+		if err := dialed(t, s.URL).JetStream().DeleteStream(t.Context(), stream); err != nil {
+			t.Fatal(err)
+		}
+		r := command("", "audit", "--nats", s.URL, "--json")
+		if e := wantErrorDocument(t, r, schemas.CodeNotFound, ""); !strings.Contains(e.Message, "a stream of namespace") || !strings.Contains(e.Hint, "drover doctor") {
+			t.Errorf("without %s: got %+v, want the way out", stream, e)
+		}
+	}
+	finding(t, diagnose(t, exitFailed, "--nats", s.URL), doctor.Bad, "streams", ns.StreamAlarms(0), ns.StreamHistory(1))
+}
 
 // A system that lacks nothing passes with notices; what is lost is repaired, and told if that is not wanted; what cannot be
 // repaired makes the exit code 1.

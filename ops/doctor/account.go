@@ -12,6 +12,7 @@ import (
 type limits struct {
 	Tier                string // "" without tiers
 	Store, Memory       uint64 // bytes in use, of all copies
+	Reserved            uint64 // bytes of files that the limits of streams lay claim to, of one copy
 	Streams             int
 	MaxStore, MaxMemory int64
 	MaxStreams          int
@@ -35,12 +36,12 @@ func (e *examination) account(ctx context.Context) bool {
 		return true
 	}
 	all := []limits{{
-		Store: info.Store, Memory: info.Memory, Streams: info.Streams,
+		Store: info.Store, Memory: info.Memory, Reserved: info.ReservedStore, Streams: info.Streams,
 		MaxStore: info.Limits.MaxStore, MaxMemory: info.Limits.MaxMemory, MaxStreams: info.Limits.MaxStreams,
 	}}
 	for name, t := range info.Tiers { // one for each number of replicas; the account itself has no limits then
 		all = append(all, limits{
-			Tier: name, Store: t.Store, Memory: t.Memory, Streams: t.Streams,
+			Tier: name, Store: t.Store, Memory: t.Memory, Reserved: t.ReservedStore, Streams: t.Streams,
 			MaxStore: t.Limits.MaxStore, MaxMemory: t.Limits.MaxMemory, MaxStreams: t.Limits.MaxStreams,
 		})
 	}
@@ -94,6 +95,9 @@ func (l *limits) judge() (Status, string) {
 		case share >= limitWarn && status == OK:
 			status = Warn
 		}
+	}
+	if l.Reserved > 0 && l.MaxStore > 0 { // nothing is wrong with that, but for whoever needs another list
+		said = append(said, fmt.Sprintf("%.0f%% of its file storage is reserved by the limits of streams", 100*float64(l.Reserved)/float64(l.MaxStore)))
 	}
 	if len(said) > 0 && l.Tier != "" {
 		said[len(said)-1] += " in " + l.Tier

@@ -71,6 +71,8 @@ func TestTieredAccount(t *testing.T) {
 	got := []Finding{judgeAccount(whole, limits{Tier: "R1", Store: 10, MaxStore: 100, MaxMemory: -1}, limits{Tier: "R3", Store: 288, Streams: 2, MaxStore: 100, MaxStreams: 10})}
 	want(t, got, Bad, checkAccount, "10% of its file storage (10 B) in R1; 96% of its file storage (288 B), 20% of its streams (2) in R3")
 	want(t, []Finding{judgeAccount(whole, limits{Tier: "R3", Store: 96, MaxStore: 100})}, OK, checkAccount, "32% of its file storage (96 B) in R3")
+	want(t, []Finding{judgeAccount(whole, limits{Tier: "R1", Store: 10, Reserved: 98, MaxStore: 100})}, OK, checkAccount,
+		"10% of its file storage (10 B), 98% of its file storage is reserved by the limits of streams in R1")
 	want(t, []Finding{judgeAccount(whole, limits{Tier: "R1"})}, OK, checkAccount, "uses 106 B in 4 streams and has no limits")
 }
 
