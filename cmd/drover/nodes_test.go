@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -140,10 +141,10 @@ func TestAnUnexpectedShutdownIsKeptBehindAStartThatFails(t *testing.T) {
 	url, o := bare(t)
 	died(t, url, "n")
 	r := registry(t, dialed(t, url))
-	o.Node, o.AfterCrash, o.ClaimTTL = "n", afterCrashHalt, time.Millisecond
+	o.Node, o.AfterCrash, o.Roles = "n", afterCrashHalt, []string{"juggler"}
 	s, _ := beginning(t, o)
-	if <-s.ended; s.err == nil {
-		t.Fatal("the node has begun with a claim TTL that is too short")
+	if <-s.ended; !errors.Is(s.err, errUnknownRole) {
+		t.Fatalf("got %v, want a start that fails behind the word of the node", s.err)
 	}
 	if got := statusOf(t, r, "n"); got != schemas.NodeUnexpectedShutdown {
 		t.Fatalf("got %q behind the start, want %s", got, schemas.NodeUnexpectedShutdown)
