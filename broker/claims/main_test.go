@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -35,11 +36,16 @@ func TestMain(m *testing.M) {
 // bubble runs fn in virtual time with a server that has a bucket for claims.
 func bubble(t *testing.T, fn func(t *testing.T, s *embedded.Server)) {
 	t.Helper()
+	// The client library keeps a pool of timers for the whole process; see package post on virtual time.
+	runtime.GC()
+	runtime.GC()
 	synctest.Test(t, func(t *testing.T) {
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 		makeBucket(t, dial(t, s.Conn()))
 		fn(t, s)
 	})
+	runtime.GC()
+	runtime.GC()
 }
 
 func makeBucket(t *testing.T, conn *post.Conn) {
