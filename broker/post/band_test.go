@@ -39,7 +39,7 @@ func pullBands(t testing.TB, c *Conn, limit int, names ...string) (*Puller, chan
 // A band that was found empty while all slots were taken is unknown again when one becomes free: it is asked before the
 // bands below, and nothing is pulled that has to be given back.
 func TestBandsForgetWhatWasEmpty(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		names := bands(t, c)
 		_, tasks := pullBands(t, c, 1, names...)
@@ -75,7 +75,7 @@ func TestBandsForgetWhatWasEmpty(t *testing.T) {
 }
 
 func TestBandsGoInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		names := bands(t, c)
 		for range 5 {
@@ -110,7 +110,7 @@ func TestBandsGoInOrder(t *testing.T) {
 
 // What waits for a slot when the puller is closed goes back at once.
 func TestBandsCloseGivesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		names := bands(t, c)
 		p, tasks := pullBands(t, c, 1, names...)
@@ -141,7 +141,7 @@ func TestBandsThatDoNotAnswer(t *testing.T) {
 			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
 		}},
 	}
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		srv, stop := start(t, o)
 		t.Cleanup(stop)
 		root := dial(t, Options{InProcess: srv, User: "root", Password: "p"})
@@ -166,7 +166,7 @@ func TestBandsThatDoNotAnswer(t *testing.T) {
 // A probe that the server leaves without an answer, here because the consumer has handed out all it may, holds up the bands
 // below once and not again, also when its requests expire.
 func TestBandsDoNotWaitForASilentOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		names := bands(t, c)
 		_, err := c.JetStream().UpdateConsumer(t.Context(), "S", jetstream.ConsumerConfig{

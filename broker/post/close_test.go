@@ -75,7 +75,7 @@ func TestCloseOfACutConnection(t *testing.T) {
 		"it is lost":         {(*cutwire.Wire).Kill, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
 				srv, stop := start(t, serverOptions(t))
 				t.Cleanup(stop)
 				wire := cutwire.New(srv)

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -38,7 +37,7 @@ func (g *greeted) Read(b []byte) (int, error) {
 
 // The deadline of the context bounds the first connection. Those that follow may take as long as without it.
 func TestDialDeadlineIsForTheFirstConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		srv, stop := start(t, serverOptions(t))
 		defer stop()
 		from := &sluggish{InProcessConnProvider: srv}

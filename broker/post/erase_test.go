@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 )
 
 // Deletions go out without waiting for one another, each gets one outcome, and what was not meant stays.
 func TestOutboxDeletes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		const n = 1000

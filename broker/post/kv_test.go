@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -92,7 +91,7 @@ func TestKVRefuses(t *testing.T) {
 
 // A lease lives as long as it is renewed, then ends, and the renewal of its late holder is refused.
 func TestKVRenewalKeepsTheTTL(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		bucket(t, c)
 		ctx := t.Context()
@@ -131,7 +130,7 @@ func TestKVRenewalKeepsTheTTL(t *testing.T) {
 
 // Whenever a marker goes away, a create that comes at that time succeeds.
 func TestKVCreateWhileTheMarkerExpires(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		bucket(t, c)
 		for i := range 40 {
@@ -160,7 +159,7 @@ type change struct {
 }
 
 func TestKVWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		bucket(t, c)
 		ctx := t.Context()

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -131,7 +130,7 @@ func TestOutboxNobodyStores(t *testing.T) {
 
 // A subscriber that does not answer stands for a lost acknowledgement.
 func TestOutboxTimeoutIsExact(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		if _, err := c.Subscribe("silent.>", "", func(Msg) {}); err != nil {
 			t.Fatal(err)
@@ -163,7 +162,7 @@ func TestOutboxTimeoutIsExact(t *testing.T) {
 
 // Old outstanding messages keep their slot while the ring grows around them.
 func TestOutboxRingGrows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		if _, err := c.Subscribe("silent.>", "", func(Msg) {}); err != nil {
@@ -192,7 +191,7 @@ func TestOutboxRingGrows(t *testing.T) {
 
 // An answer with a number that nobody waits for any more, or that nobody was given, is no other message's.
 func TestOutboxAnswersOfOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		if _, err := c.Subscribe("silent", "", func(Msg) {}); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -191,7 +190,7 @@ func TestStreamState(t *testing.T) {
 
 // A read whose answer was lost is asked again; a read that nobody answers ends with its context.
 func TestReadsAskAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		c.api = "fake.api"
 		asked := 0

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -197,7 +196,7 @@ func TestReaderSurvivesServerRestarts(t *testing.T) {
 
 // A consumer that the server lost without a word is replaced after a few silent seconds.
 func TestReaderReplacesALostConsumer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		fill(t, c, 10, 1)
@@ -231,7 +230,7 @@ func consumerOf(r *Reader) string {
 
 // A slow fn is no reason to begin again, however long it takes.
 func TestReaderWaitsForASlowFn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		fill(t, c, 5, 1)
@@ -264,7 +263,7 @@ func inMemory(cfg *jetstream.StreamConfig) { cfg.Storage = jetstream.MemoryStora
 func TestReaderStopsWhenTheStreamRegressed(t *testing.T) {
 	for name, refill := range map[string]int{"shorter": 3, "as long": 10, "longer": 30} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
 				c := connect(t)
 				stream(t, c, inMemory)
 				fill(t, c, 10, 1)
@@ -301,7 +300,7 @@ func TestReaderStopsWhenItsLastNumberWasUsedAgain(t *testing.T) {
 		"old stream, nothing stays":           {false, []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
 				c := connect(t)
 				stream(t, c, inMemory)
 				fill(t, c, 10, 10)
@@ -339,7 +338,7 @@ func TestReaderStopsWhenItsLastNumberWasUsedAgain(t *testing.T) {
 
 // The message in the place of the last one was stored before it, as that of a copy of older days.
 func TestReaderStopsWhenItsLastIsAnOlderOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c, inMemory)
 		fill(t, c, 10, 10)
@@ -355,7 +354,7 @@ func TestReaderStopsWhenItsLastIsAnOlderOne(t *testing.T) {
 }
 
 func TestReaderRefusesAPositionBehindTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		fill(t, c, 10, 1)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -89,7 +88,7 @@ func TestScan(t *testing.T) {
 }
 
 func TestScanIsPromptInVirtualTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		fill(t, c, 100, 2)
@@ -175,7 +174,7 @@ func TestScanBesideWriters(t *testing.T) {
 
 // A leisurely scan takes its time, however small its messages are, and misses none.
 func TestScanAtARate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		const n, size = 500, 1000
 		stream(t, c, func(cfg *jetstream.StreamConfig) { cfg.MaxMsgSize = 4096 }) // so much goes at once

@@ -21,7 +21,7 @@ func take(t *testing.T, c *Conn) (Task, bool) {
 
 // A task whose lease is over comes before those that were never delivered, and what is taken is on a lease of its own.
 func TestTake(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		c := connect(t)
 		queue(t, c)
 		if _, ok := take(t, c); ok {

@@ -11,7 +11,7 @@ import (
 
 // A connection is at home as long as it lives, and others see that it is gone in the moment when the server sees it.
 func TestUnheard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtually(t, func(t *testing.T) {
 		srv, stop := start(t, serverOptions(t))
 		t.Cleanup(stop)
 		a, b, c := dial(t, Options{InProcess: srv}), dial(t, Options{InProcess: srv}), dial(t, Options{InProcess: srv})
