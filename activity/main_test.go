@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -22,6 +20,8 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 const (
@@ -57,18 +57,13 @@ type report struct {
 // bubble runs a test in virtual time with lists open.
 func bubble(t *testing.T, fn func(t *testing.T, r *rig), lists ...string) {
 	t.Helper()
-	// The client library keeps a pool of timers for the whole process; see package post on virtual time.
-	runtime.GC()
-	runtime.GC()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		r := newRig(t)
 		for _, list := range append(lists, "PCI") {
 			r.openList(list)
 		}
 		fn(t, r)
 	})
-	runtime.GC()
-	runtime.GC()
 }
 
 func newRig(t *testing.T) *rig {

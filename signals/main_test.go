@@ -2,15 +2,15 @@ package signals_test
 
 import (
 	"os"
-	"runtime"
 	"testing"
-	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 const ns = subject.Namespace("default")
@@ -37,10 +37,5 @@ func bubble(t *testing.T, fn func(t *testing.T, conn *post.Conn)) {
 
 func virtually(t *testing.T, fn func(t *testing.T)) {
 	t.Helper()
-	// The client library keeps a pool of timers for the whole process; see package post on virtual time.
-	runtime.GC()
-	runtime.GC()
-	synctest.Test(t, fn)
-	runtime.GC()
-	runtime.GC()
+	virtual.Run(t, fn)
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -22,6 +20,8 @@ import (
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 const (
@@ -60,12 +60,7 @@ type ring struct {
 
 func bubble(t *testing.T, fn func(t *testing.T, r *rig)) {
 	t.Helper()
-	// The client library keeps a pool of timers for the whole process; see package post on virtual time.
-	runtime.GC()
-	runtime.GC()
-	synctest.Test(t, func(t *testing.T) { fn(t, newRig(t)) })
-	runtime.GC()
-	runtime.GC()
+	virtual.Run(t, func(t *testing.T) { fn(t, newRig(t)) })
 }
 
 func newRig(t testing.TB) *rig {

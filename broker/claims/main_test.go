@@ -6,10 +6,8 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
@@ -18,6 +16,8 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 const (
@@ -36,16 +36,11 @@ func TestMain(m *testing.M) {
 // bubble runs fn in virtual time with a server that has a bucket for claims.
 func bubble(t *testing.T, fn func(t *testing.T, s *embedded.Server)) {
 	t.Helper()
-	// The client library keeps a pool of timers for the whole process; see package post on virtual time.
-	runtime.GC()
-	runtime.GC()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 		makeBucket(t, dial(t, s.Conn()))
 		fn(t, s)
 	})
-	runtime.GC()
-	runtime.GC()
 }
 
 func makeBucket(t *testing.T, conn *post.Conn) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // bands makes the work queue S with a consumer for each of the subjects s.high, s.mid and s.low.
@@ -39,7 +41,7 @@ func pullBands(t testing.TB, c *Conn, limit int, names ...string) (*Puller, chan
 // A band that was found empty while all slots were taken is unknown again when one becomes free: it is asked before the
 // bands below, and nothing is pulled that has to be given back.
 func TestBandsForgetWhatWasEmpty(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		names := bands(t, c)
 		_, tasks := pullBands(t, c, 1, names...)
@@ -75,7 +77,7 @@ func TestBandsForgetWhatWasEmpty(t *testing.T) {
 }
 
 func TestBandsGoInOrder(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		names := bands(t, c)
 		for range 5 {
@@ -110,7 +112,7 @@ func TestBandsGoInOrder(t *testing.T) {
 
 // What waits for a slot when the puller is closed goes back at once.
 func TestBandsCloseGivesBack(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		names := bands(t, c)
 		p, tasks := pullBands(t, c, 1, names...)
@@ -141,7 +143,7 @@ func TestBandsThatDoNotAnswer(t *testing.T) {
 			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
 		}},
 	}
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		srv, stop := start(t, o)
 		t.Cleanup(stop)
 		root := dial(t, Options{InProcess: srv, User: "root", Password: "p"})
@@ -166,7 +168,7 @@ func TestBandsThatDoNotAnswer(t *testing.T) {
 // A probe that the server leaves without an answer, here because the consumer has handed out all it may, holds up the bands
 // below once and not again, also when its requests expire.
 func TestBandsDoNotWaitForASilentOne(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		names := bands(t, c)
 		_, err := c.JetStream().UpdateConsumer(t.Context(), "S", jetstream.ConsumerConfig{

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/cutwire"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // What was published before Close arrives, though the server is sending to the connection when it is closed.
@@ -75,7 +77,7 @@ func TestCloseOfACutConnection(t *testing.T) {
 		"it is lost":         {(*cutwire.Wire).Kill, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				srv, stop := start(t, serverOptions(t))
 				t.Cleanup(stop)
 				wire := cutwire.New(srv)

@@ -17,6 +17,8 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/droverhq/drover/internal/freeport"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 func TestRequest(t *testing.T) {
@@ -47,7 +49,7 @@ func TestRequest(t *testing.T) {
 }
 
 func TestRequestTimesOut(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		if _, err := c.Subscribe("silent", "", func(Msg) {}); err != nil {
 			t.Fatal(err)
@@ -91,7 +93,7 @@ func TestRequestEvery(t *testing.T) {
 		{name: "once only", deaf: 1, took: defaultRequestTimeout, asked: 1, err: ErrTimeout},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			virtually(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				c := connect(t)
 				asked := 0
 				if _, err := c.Subscribe("q", "", func(m Msg) {
@@ -258,7 +260,7 @@ func TestDialFails(t *testing.T) {
 
 // Behind Drain the server has nobody here to deliver to: what is published next goes to another of the queue.
 func TestDrainedSubscriptionGetsNothingMore(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		srv, stop := start(t, serverOptions(t))
 		t.Cleanup(stop)
 		c, other := dial(t, Options{InProcess: srv}), dial(t, Options{InProcess: srv})
@@ -306,7 +308,7 @@ func TestDialBeyondTheLimit(t *testing.T) {
 
 // What each try to connect says again is logged now and then, with the way out.
 func TestErrorsThatStayAreToldSeldom(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		log, kept := logtest.NewNullLogger()
 		c := &Conn{log: log}
 		for range 290 {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // narrow gives a connection as a user who may publish to the subjects of pub and subscribe to those of sub, on a server
@@ -47,7 +49,7 @@ func wantRefused(t *testing.T, err error, began time.Time, want RefusedError) {
 }
 
 func TestRefusedPublishFailsAtOnce(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, root := narrow(t, []string{"s.mine", "$JS.API.STREAM.INFO.S"}, []string{"_INBOX.>"})
 		put(t, c, "s.mine", "")
 		b := outbox(t, c, OutboxOptions{})
@@ -91,7 +93,7 @@ func TestRefusedPublishFailsAtOnce(t *testing.T) {
 
 // A call that waits for something else goes on.
 func TestRefusalOfAnotherSubject(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, root := narrow(t, []string{"slow"}, []string{"_INBOX.>"})
 		if _, err := root.Subscribe("slow", "", func(m Msg) {
 			time.Sleep(time.Second)
@@ -121,7 +123,7 @@ func TestRefusalOfAnotherSubject(t *testing.T) {
 
 // Nothing is sent whose answer cannot come.
 func TestRefusedInbox(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, root := narrow(t, []string{">"}, []string{"work"})
 		began := time.Now()
 		_, err := c.PublishSync(t.Context(), "s.a", nil, nil)
@@ -141,7 +143,7 @@ func TestRefusedInbox(t *testing.T) {
 }
 
 func TestOnRefused(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, _ := narrow(t, []string{"ok"}, []string{"_INBOX.>", "ok"})
 		var got []string
 		remove := c.OnRefused(func(e *RefusedError) { got = append(got, fmt.Sprintf("%v %s", e.Subscribe, e.Subject)) })
@@ -172,7 +174,7 @@ func TestOnRefused(t *testing.T) {
 
 // The calls of the client library end at once too.
 func TestUntilRefused(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, _ := narrow(t, []string{"s.>"}, []string{"_INBOX.>"})
 		began := time.Now()
 		ctx, stop := c.UntilRefused(t.Context(), "$JS.API.")
@@ -187,7 +189,7 @@ func TestUntilRefused(t *testing.T) {
 }
 
 func TestRefusedTakeFailsAtOnce(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, _ := narrow(t, []string{"s.>"}, []string{"_INBOX.>"})
 		began := time.Now()
 		_, _, err := c.Take(t.Context(), "S", "W")

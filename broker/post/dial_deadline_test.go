@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // sluggish gives connections to a server that takes a while to greet.
@@ -37,7 +39,7 @@ func (g *greeted) Read(b []byte) (int, error) {
 
 // The deadline of the context bounds the first connection. Those that follow may take as long as without it.
 func TestDialDeadlineIsForTheFirstConnection(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		srv, stop := start(t, serverOptions(t))
 		defer stop()
 		from := &sluggish{InProcessConnProvider: srv}

@@ -20,6 +20,6 @@
 //
 // Virtual time: nats.go keeps one pool of timers for the whole process, and a timer made in one synctest bubble is
 // fatal in the next. This package avoids the calls that use it (Flush, NextMsg, Request with a duration, Drain on
-// in-process connections). nats.go itself uses it when it reconnects, so a test whose bubble reconnects must call
-// runtime.GC twice before and after the bubble, which empties the pool.
+// in-process connections). nats.go itself uses it when it reconnects, so tests run their bubbles by package
+// internal/virtual, which empties the pool.
 package post

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // Deletions go out without waiting for one another, each gets one outcome, and what was not meant stays.
 func TestOutboxDeletes(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		const n = 1000

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // slowConn keeps what is written to it. Each write waits for a place in pass, and then ends as fails says.
@@ -63,7 +65,7 @@ func mustWrite(t *testing.T, w io.Writer, text string) {
 
 // What comes while a write is under way goes out in one, in its order.
 func TestGatherWritesTogether(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := newSlowConn(t)
 		g := newGather(c)
 		mustWrite(t, g, "a")
@@ -88,7 +90,7 @@ func TestGatherWritesTogether(t *testing.T) {
 
 // What is enough waits for nobody: the writer that lets others run first is not needed for it.
 func TestGatherDoesNotHoldBackWhatIsEnough(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := newSlowConn(t)
 		close(c.pass)
 		g := makeGather(c)
@@ -113,7 +115,7 @@ func TestGatherDoesNotHoldBackWhatIsEnough(t *testing.T) {
 
 // Two writers keep the order of what was written, whoever takes it.
 func TestGatherKeepsTheOrder(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		g := newGather(near)
 		read := make(chan string, 1)
@@ -137,7 +139,7 @@ func TestGatherKeepsTheOrder(t *testing.T) {
 }
 
 func TestGatherClosesBehindWhatWasWritten(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := newSlowConn(t)
 		g := newGather(c)
 		mustWrite(t, g, "a")
@@ -167,7 +169,7 @@ func TestGatherDoesNotWaitForAPeerThatReadsNothing(t *testing.T) {
 		"open":   {func(g *gather) { g.writers.Wait() }, writeLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				near, far := net.Pipe()
 				defer far.Close()
 				g := newGather(near)
@@ -186,7 +188,7 @@ func TestGatherDoesNotWaitForAPeerThatReadsNothing(t *testing.T) {
 
 // The error of a write reaches who reads the connection, who writes next, and who waits for room.
 func TestGatherTellsOfItsError(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := newSlowConn(t)
 		c.fails = errors.New("the wire is cut")
 		g := newGather(c)
@@ -220,7 +222,7 @@ func TestGatherTellsOfItsError(t *testing.T) {
 
 // A writer never holds more than its bound and one write, and what waited for room goes out in its order.
 func TestGatherIsBounded(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := newSlowConn(t)
 		g := newGather(c)
 		mustWrite(t, g, "a")

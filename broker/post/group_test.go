@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 func batches(c *jetstream.StreamConfig) { c.AllowAtomicPublish = true }
@@ -279,7 +281,7 @@ func TestGroupWithoutBatches(t *testing.T) {
 
 // A batch is refused as such just behind the end of its time: its messages have their outcomes, and are not sent again.
 func TestRefusalOfAGroupThatIsOver(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c, batches)
 		var silent atomic.Int32
@@ -317,7 +319,7 @@ func TestRefusalOfAGroupThatIsOver(t *testing.T) {
 
 // A group whose answer is lost is late as a whole, each message by its own time; those behind it are not lost with it.
 func TestGroupWhoseAnswerIsLost(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		if _, err := c.Subscribe("silent.>", "", func(Msg) {}); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/cutwire"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // The wire loses, delays or doubles one message of a group, or its answer. Every message gets one outcome, what is acknowledged is
@@ -18,7 +20,7 @@ func TestGroupOnABadWire(t *testing.T) {
 	} {
 		for _, at := range []int{1, 2, 5, 8, 9, 10} { // the first goes alone, 2 to 7 as a batch, and the others one by one
 			t.Run(name+" "+strconv.Itoa(at), func(t *testing.T) {
-				virtually(t, func(t *testing.T) {
+				virtual.Run(t, func(t *testing.T) {
 					srv, stop := start(t, serverOptions(t))
 					t.Cleanup(stop)
 					stream(t, dial(t, Options{InProcess: srv}), batches)
@@ -79,7 +81,7 @@ func TestGroupOnABadWire(t *testing.T) {
 // A message that waits behind one without an answer has its outcome when its own time is over. It is not sent after that: its writer has been told
 // that nobody knows, and looks.
 func TestGroupSendsNothingThatIsLate(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		srv, stop := start(t, serverOptions(t))
 		t.Cleanup(stop)
 		stream(t, dial(t, Options{InProcess: srv}), batches)

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -21,17 +19,6 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	ats.Unregister()
 	os.Exit(code)
-}
-
-// virtually runs fn in virtual time. The client library keeps a pool of timers for the whole process, and uses it when it reconnects: what a
-// bubble leaves there would be taken by the next one.
-func virtually(t *testing.T, fn func(t *testing.T)) {
-	t.Helper()
-	runtime.GC()
-	runtime.GC()
-	synctest.Test(t, fn)
-	runtime.GC()
-	runtime.GC()
 }
 
 // listening makes the server listen on a free port, which a restart must name again.

@@ -10,6 +10,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 func bucket(t testing.TB, c *Conn) {
@@ -91,7 +93,7 @@ func TestKVRefuses(t *testing.T) {
 
 // A lease lives as long as it is renewed, then ends, and the renewal of its late holder is refused.
 func TestKVRenewalKeepsTheTTL(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		bucket(t, c)
 		ctx := t.Context()
@@ -130,7 +132,7 @@ func TestKVRenewalKeepsTheTTL(t *testing.T) {
 
 // Whenever a marker goes away, a create that comes at that time succeeds.
 func TestKVCreateWhileTheMarkerExpires(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		bucket(t, c)
 		for i := range 40 {
@@ -159,7 +161,7 @@ type change struct {
 }
 
 func TestKVWatch(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		bucket(t, c)
 		ctx := t.Context()

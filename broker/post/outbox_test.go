@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 func outbox(t testing.TB, c *Conn, o OutboxOptions) *Outbox {
@@ -130,7 +132,7 @@ func TestOutboxNobodyStores(t *testing.T) {
 
 // A subscriber that does not answer stands for a lost acknowledgement.
 func TestOutboxTimeoutIsExact(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		if _, err := c.Subscribe("silent.>", "", func(Msg) {}); err != nil {
 			t.Fatal(err)
@@ -162,7 +164,7 @@ func TestOutboxTimeoutIsExact(t *testing.T) {
 
 // Old outstanding messages keep their slot while the ring grows around them.
 func TestOutboxRingGrows(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		if _, err := c.Subscribe("silent.>", "", func(Msg) {}); err != nil {
@@ -191,7 +193,7 @@ func TestOutboxRingGrows(t *testing.T) {
 
 // An answer with a number that nobody waits for any more, or that nobody was given, is no other message's.
 func TestOutboxAnswersOfOthers(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		if _, err := c.Subscribe("silent", "", func(Msg) {}); err != nil {

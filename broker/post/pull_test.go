@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 const ackWait = 5 * time.Second
@@ -88,7 +90,7 @@ func TestPullHoldsAtMostMax(t *testing.T) {
 
 // Without releases exactly Max tasks come, for as long as one waits; each release brings one more.
 func TestPullWaitsForReleases(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		queue(t, c)
 		fill(t, c, 20, 1)
@@ -125,7 +127,7 @@ func TestPullWaitsForReleases(t *testing.T) {
 }
 
 func TestPullRedelivers(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		queue(t, c)
 		put(t, c, "s.a", "x")
@@ -165,7 +167,7 @@ func TestPullRedelivers(t *testing.T) {
 
 // Behind Close the server has nobody here to deliver to: what is stored next is delivered to another at once, for the first time.
 func TestPullClosedGetsNothingMore(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		srv, stop := start(t, serverOptions(t))
 		t.Cleanup(stop)
 		c, other := dial(t, Options{InProcess: srv}), dial(t, Options{InProcess: srv})
@@ -192,7 +194,7 @@ func TestPullClosedGetsNothingMore(t *testing.T) {
 
 // What is on its way when the puller closes is given back at once.
 func TestPullClosedGivesBack(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		queue(t, c)
 		p := pull(t, c, 1, func(task Task) { t.Errorf("task %d was handed on", task.Seq) })
@@ -213,7 +215,7 @@ func TestPullClosedGivesBack(t *testing.T) {
 
 // A worker may start before the stream exists, outlive consumer and stream, and idle for hours.
 func TestPullWaitsForTheStream(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		tasks := make(chan Task, 10)
 		pull(t, c, 2, func(task Task) {
@@ -351,7 +353,7 @@ func BenchmarkPull(b *testing.B) {
 
 // A task that came another way takes a slot like any other, unless a consumer may have one waiting.
 func TestAdmit(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		queue(t, c)
 		tasks := make(chan Task, 10)

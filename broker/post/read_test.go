@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 func TestLeaderReads(t *testing.T) {
@@ -190,7 +192,7 @@ func TestStreamState(t *testing.T) {
 
 // A read whose answer was lost is asked again; a read that nobody answers ends with its context.
 func TestReadsAskAgain(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		c.api = "fake.api"
 		asked := 0

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // read starts a reader that hands its messages to a channel.
@@ -196,7 +198,7 @@ func TestReaderSurvivesServerRestarts(t *testing.T) {
 
 // A consumer that the server lost without a word is replaced after a few silent seconds.
 func TestReaderReplacesALostConsumer(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		fill(t, c, 10, 1)
@@ -230,7 +232,7 @@ func consumerOf(r *Reader) string {
 
 // A slow fn is no reason to begin again, however long it takes.
 func TestReaderWaitsForASlowFn(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		fill(t, c, 5, 1)
@@ -263,7 +265,7 @@ func inMemory(cfg *jetstream.StreamConfig) { cfg.Storage = jetstream.MemoryStora
 func TestReaderStopsWhenTheStreamRegressed(t *testing.T) {
 	for name, refill := range map[string]int{"shorter": 3, "as long": 10, "longer": 30} {
 		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				c := connect(t)
 				stream(t, c, inMemory)
 				fill(t, c, 10, 1)
@@ -300,7 +302,7 @@ func TestReaderStopsWhenItsLastNumberWasUsedAgain(t *testing.T) {
 		"old stream, nothing stays":           {false, []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				c := connect(t)
 				stream(t, c, inMemory)
 				fill(t, c, 10, 10)
@@ -338,7 +340,7 @@ func TestReaderStopsWhenItsLastNumberWasUsedAgain(t *testing.T) {
 
 // The message in the place of the last one was stored before it, as that of a copy of older days.
 func TestReaderStopsWhenItsLastIsAnOlderOne(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c, inMemory)
 		fill(t, c, 10, 10)
@@ -354,7 +356,7 @@ func TestReaderStopsWhenItsLastIsAnOlderOne(t *testing.T) {
 }
 
 func TestReaderRefusesAPositionBehindTheEnd(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		fill(t, c, 10, 1)

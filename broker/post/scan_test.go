@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 func TestScan(t *testing.T) {
@@ -88,7 +90,7 @@ func TestScan(t *testing.T) {
 }
 
 func TestScanIsPromptInVirtualTime(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
 		fill(t, c, 100, 2)
@@ -174,7 +176,7 @@ func TestScanBesideWriters(t *testing.T) {
 
 // A leisurely scan takes its time, however small its messages are, and misses none.
 func TestScanAtARate(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		const n, size = 500, 1000
 		stream(t, c, func(cfg *jetstream.StreamConfig) { cfg.MaxMsgSize = 4096 }) // so much goes at once

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 func take(t *testing.T, c *Conn) (Task, bool) {
@@ -21,7 +23,7 @@ func take(t *testing.T, c *Conn) (Task, bool) {
 
 // A task whose lease is over comes before those that were never delivered, and what is taken is on a lease of its own.
 func TestTake(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		queue(t, c)
 		if _, ok := take(t, c); ok {

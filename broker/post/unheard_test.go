@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // A connection is at home as long as it lives, and others see that it is gone in the moment when the server sees it.
 func TestUnheard(t *testing.T) {
-	virtually(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		srv, stop := start(t, serverOptions(t))
 		t.Cleanup(stop)
 		a, b, c := dial(t, Options{InProcess: srv}), dial(t, Options{InProcess: srv}), dial(t, Options{InProcess: srv})
