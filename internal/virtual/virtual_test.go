@@ -10,16 +10,16 @@ import (
 // What is in a pool stays on its side of a bubble.
 func TestRun(t *testing.T) {
 	var pool sync.Pool
-	pool.Put("from before")
+	pool.Put(new("from before"))
 	ran := false
 	virtual.Run(t, func(t *testing.T) {
 		ran = true
 		if got := pool.Get(); got != nil {
-			t.Errorf("the pool has what is %v", got)
+			t.Errorf("the pool has what is %s", *got.(*string))
 		}
-		pool.Put("from within")
+		pool.Put(new("from within"))
 	})
 	if got := pool.Get(); got != nil || !ran {
-		t.Errorf("the pool has what is %v; ran: %t", got, ran)
+		t.Errorf("the pool has %v; ran: %t", got, ran)
 	}
 }
