@@ -1,17 +1,11 @@
 package broker
 
 import (
-	"io"
 	"testing"
 	"testing/synctest"
 
-	"github.com/sirupsen/logrus"
-
-	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -19,24 +13,10 @@ import (
 func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 	defer embedded.RegisterTicker()() // outside of all bubbles
 	synctest.Test(t, func(t *testing.T) {
-		conn := embeddedtest.Dial(t)
-		n, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		held, err := claims.Open(conn, n.Name.BucketClaims(), claims.Options{Node: "a"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lease, err := held.TryAcquire(t.Context(), "partition.0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		p, lease := owned(t)
 		defer func() { _ = lease.Release(t.Context()) }()
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		p := newPartition(&Broker{conn: conn, ns: n.Name, o: Options{Logger: silent, Partitions: 1}}, 0, lease)
-		if p.outside, err = conn.NewOutbox(post.OutboxOptions{}); err != nil {
+		var err error
+		if p.outside, err = p.b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		defer p.outside.Close()
@@ -57,7 +37,7 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 			tc.change(r)
 			p.answerChildLate(r, &envelope{ticket: &ticket{}}, q)
 			synctest.Wait()
-			m, err := conn.LastBySubject(t.Context(), n.Name.StreamIn(0), n.Name.In(0, "o", kindChild))
+			m, err := p.b.conn.LastBySubject(t.Context(), p.b.ns.StreamIn(0), p.b.ns.In(0, "o", kindChild))
 			var got schemas.ChildReport
 			if err == nil {
 				err = schemas.Unmarshal(m.Data, &got)

@@ -2,17 +2,12 @@ package broker
 
 import (
 	"errors"
-	"io"
 	"testing"
 	"testing/synctest"
 
-	"github.com/sirupsen/logrus"
-
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -21,22 +16,7 @@ import (
 func TestOwnerWithoutClaimAnswersNothing(t *testing.T) {
 	defer embedded.RegisterTicker()() // outside of all bubbles
 	synctest.Test(t, func(t *testing.T) {
-		conn := embeddedtest.Dial(t)
-		n, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		held, err := claims.Open(conn, n.Name.BucketClaims(), claims.Options{Node: "a"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lease, err := held.TryAcquire(t.Context(), "partition.0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		p := newPartition(&Broker{conn: conn, ns: n.Name, o: Options{Logger: silent}}, 0, lease)
+		p, lease := owned(t)
 		var stopped error
 		p.stop = func(cause error) { stopped = cause }
 		describe := post.Msg{Reply: "answer", Header: requestHeader("describe", ""), Data: []byte(`{"workflowId":"w"}`)}

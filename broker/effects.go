@@ -14,6 +14,9 @@ import (
 // effectRetry is how soon an effect is tried again that the server did not acknowledge.
 const effectRetry = 200 * time.Millisecond
 
+// refusedListKept is longer than the try that follows a refusal may take.
+const refusedListKept = time.Minute
+
 // perform does one effect of a committed step. t is held until it is acknowledged.
 func (p *partition) perform(r *run, e effect, t *ticket) {
 	switch f := e.Effect.(type) {
@@ -152,12 +155,26 @@ func (p *partition) openList(list string, then func()) {
 		delete(p.refusedLists, list)
 		delay := time.Duration(0)
 		if err != nil {
-			p.refusedLists[list] = err
+			p.refuseList(list, err)
 			p.log.WithError(err).WithField("list", list).Error("the task list cannot be made; trying again")
 			delay = 5 * effectRetry
 		}
 		for _, f := range waiting {
 			p.loop.after(delay, f)
+		}
+	})
+}
+
+// refusedList is why a list could not be made the last time.
+type refusedList struct{ err error }
+
+// refuseList remembers it for as long as somebody may try again: those who do so no more leave nothing behind.
+func (p *partition) refuseList(list string, err error) {
+	r := &refusedList{err}
+	p.refusedLists[list] = r
+	p.loop.after(refusedListKept, func() {
+		if p.refusedLists[list] == r {
+			delete(p.refusedLists, list)
 		}
 	})
 }

@@ -123,7 +123,7 @@ type partition struct {
 	looked         time.Time       // for misfits, last
 	buried         map[string]bool // dead letters above the checkpoint, by their tail
 	missingStreams map[string][]func()
-	refusedLists   map[string]error // why a list could not be made the last time
+	refusedLists   map[string]*refusedList
 	nextDead       uint64
 	unwanted       int // ticks since another broker became the preferred one
 }
@@ -141,7 +141,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		paces: [holdLists]map[string]*pace{{}, {}}, aheads: make(map[aheadType]*pace),
 		reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
 		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
-		missingStreams: make(map[string][]func()), refusedLists: make(map[string]error), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
+		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
 		head: make(post.Header, 6), desk: desk{alarmHead: make(post.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: seen.New(mostKnown)},
 	}

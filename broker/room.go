@@ -113,7 +113,7 @@ func (p *partition) noRoom() *schemas.Error {
 		return p.room.noAccount()
 	}
 	return schemas.Errorf(schemas.CodeLimit, "the histories of namespace %q are full: partition %d has %d of %d bytes", p.b.o.Namespace, p.n, p.room.bytes, p.room.limit).
-		InField("maxBytes").WithHint("raise the limit: drover namespace create %s --max-bytes N", p.b.o.Namespace)
+		InField("maxBytes").WithHint("%s", post.RoomHint(nil, p.b.o.Namespace))
 }
 
 // noAccount is the refusal of what would fill the account.

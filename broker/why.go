@@ -65,7 +65,7 @@ func (p *partition) why(r *run, reply func(any)) {
 			p.log.WithError(err).WithField("list", list).Debug("how the list stands is not known")
 		}
 		if refused := p.refusedLists[list]; i == nil && err == nil && refused != nil {
-			a.Because += fmt.Sprintf("; the list cannot be made: %v", refused)
+			a.Because += fmt.Sprintf("; the list cannot be made: %v", refused.err)
 		} else {
 			a.Because += listStands(i)
 		}
@@ -257,13 +257,13 @@ func (p *partition) decision(r *run) string {
 	d := &r.state.Decision
 	switch {
 	case r.forlorn:
-		return "nobody listens"
+		return schemas.DecisionForlorn
 	case r.backingUp:
-		return "backing off"
+		return schemas.DecisionBackingOff
 	case r.ask != nil || d.Started != 0:
-		return "started"
+		return schemas.DecisionStarted
 	case d.Scheduled != 0:
-		return "scheduled"
+		return schemas.DecisionScheduled
 	}
 	return ""
 }

@@ -3,7 +3,6 @@ package decider
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
@@ -94,11 +93,7 @@ func (s *shift) begin(a *ask) (*outcome, error) {
 
 // decide completes the window and calls the decider. A panic is an error, and its errors are [sound].
 func decide(ctx context.Context, d Decider, t *Task) (decisions []schemas.Decision, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			decisions, err = nil, &panicError{value: r, stack: debug.Stack()}
-		}
-	}()
+	defer caught(&err)
 	if err := t.fillWindow(ctx); err != nil {
 		return nil, err
 	}

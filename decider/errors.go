@@ -3,6 +3,7 @@ package decider
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 )
 
@@ -45,6 +46,13 @@ type panicError struct {
 }
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// caught makes an error of a panic. Code of users is called behind it, by defer.
+func caught(err *error) {
+	if p := recover(); p != nil {
+		*err = &panicError{value: p, stack: debug.Stack()}
+	}
+}
 
 // Bounds of what a reply carries of an error, in bytes. A history keeps it for ever.
 const (

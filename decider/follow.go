@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -40,11 +39,7 @@ type followed struct {
 
 // run asks the source until it ends. A panic is an error.
 func (f followed) run(ctx context.Context, serve func([]string)) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &panicError{value: p, stack: debug.Stack()}
-		}
-	}()
+	defer caught(&err)
 	return f.source(ctx, serve)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/droverhq/drover/schemas"
@@ -61,11 +60,7 @@ func replay(ctx context.Context, d Decider, t *Task) (answer *schemas.ReplayAnsw
 	if !ok {
 		return plainReplay(t), nil
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			answer, err = nil, &panicError{value: v, stack: debug.Stack()}
-		}
-	}()
+	defer caught(&err)
 	if answer, err = r.Replay(ctx, t, *t.task.Replay); err == nil && answer == nil {
 		err = errors.New("the decider gave no answer about a replay")
 	}

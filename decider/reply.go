@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -200,11 +199,7 @@ func (s *shift) sendError(work context.Context, a *ask, token string, cause sche
 // encode answers in the encoding that the task came in. Attributes may be of the author's own making, so a panic in
 // their methods is an error of the reply.
 func encode(a *ask, r *schemas.DecisionReply) (body []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &panicError{value: p, stack: debug.Stack()}
-		}
-	}()
+	defer caught(&err)
 	if schemas.IsJSON(a.msg.Data) {
 		r.V = schemas.Version
 		return schemas.MarshalJSON(r)

@@ -132,7 +132,7 @@ func goingOn(run *schemas.DescribeResponse) string {
 // forsaken tells whether a run waits for a decider and nobody listens: only who comes, and rings the bell, moves it, or what is due. Of
 // activities, and of a limit of that wait, a description does not tell all that is due; there the alarm counts.
 func forsaken(run *schemas.DescribeResponse) bool {
-	return run.Decision == "nobody listens" && len(run.Activities) == 0 && !run.Started.TaskScheduleToStartTimeout.Limited()
+	return run.Decision == schemas.DecisionForlorn && len(run.Activities) == 0 && !run.Started.TaskScheduleToStartTimeout.Limited()
 }
 
 // firstOf is when the first of all that a run waits for is due, zero if nothing is. Once it is set, the alarm alone would

@@ -32,6 +32,14 @@ type AuditResponse struct {
 	Error *Error     `json:"error,omitempty"`
 }
 
+// Where a run stands with its decider.
+const (
+	DecisionScheduled  = "scheduled" // it is wanted, and nobody is asked
+	DecisionStarted    = "started"
+	DecisionForlorn    = "nobody listens" // who could be asked for it
+	DecisionBackingOff = "backing off"
+)
+
 // AuditRun is what a run waits for.
 type AuditRun struct {
 	WorkflowID string `json:"workflowId"`

@@ -163,13 +163,15 @@ func (o Options) natsOptions(d *dialing) ([]nats.Option, error) {
 	}
 	// The client library reads these two when it connects, and each time anew, as files that are renewed want it. One that is not there at first
 	// is a mistake, and no server that is away.
-	for field, name := range map[string]string{"CredsFile": o.CredsFile, "CAFile": o.CAFile} {
-		if name == "" {
+	for _, given := range []struct{ field, name string }{{"CredsFile", o.CredsFile}, {"CAFile", o.CAFile}} {
+		if given.name == "" {
 			continue
 		}
-		if _, err := os.ReadFile(name); err != nil {
-			return nil, fmt.Errorf("%w: Options.%s: %w", ErrInvalid, field, err)
+		file, err := os.Open(given.name) // and not read, for it may be a pipe
+		if err != nil {
+			return nil, fmt.Errorf("%w: Options.%s: %w", ErrInvalid, given.field, err)
 		}
+		file.Close()
 	}
 	switch {
 	case o.CredsFile != "":

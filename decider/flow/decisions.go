@@ -201,7 +201,7 @@ func (t *turn) works() bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(t.decisions, func(d schemas.Decision) bool { return d.Type() == schemas.DecideStartChild })
+	return false
 }
 
 // without leaves out what a run that ends with these decisions has asked for in them, and what takes that back: it would end with the run,
@@ -220,10 +220,15 @@ func without(decisions []schemas.Decision) []schemas.Decision {
 		case *schemas.ScheduleTimer:
 			out[key{schemas.DecideCancelTimer, a.TimerID}] = true
 			return true
+		case *schemas.StartChild:
+			out[key{schemas.DecideCancelExternal, a.WorkflowID}] = true
+			return true
 		case *schemas.RequestCancelActivity:
 			return out[key{d.Type(), a.ActivityID}]
 		case *schemas.CancelTimer:
 			return out[key{d.Type(), a.TimerID}]
+		case *schemas.CancelExternal:
+			return out[key{d.Type(), a.WorkflowID}]
 		case *schemas.AcquireLock, *schemas.GetState, *schemas.SetState, *schemas.ClearState:
 			return true
 		}

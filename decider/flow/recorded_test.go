@@ -282,6 +282,19 @@ func TestLockOutlivesWorkThatIsGivenUp(t *testing.T) {
 	}
 }
 
+// A child that a run would start as it ends is not started: it would only be ended, and work under a lock that is free by then.
+func TestNoChildIsStartedAtTheEnd(t *testing.T) {
+	for _, lock := range []string{"", "lock: l\n"} {
+		tp := record(t, lock+"steps: [{type: subworkflow, timeout: 1m, steps: [{type: workflow, target: [1, 2], concurrency: 1, steps: [activity slow]}]}]", "")
+		tp.decide()
+		if lock != "" {
+			tp.decide(&schemas.LockAcquired{Lock: "l", Fence: 1, ScheduledEventID: tp.asked(schemas.EventLockRequested)})
+		}
+		tp.want(tp.decide(&schemas.ChildSuccess{ScheduledEventID: tp.asked(schemas.EventChildScheduled)}, &schemas.TimerExpired{TimerID: "0#1!timeout"}),
+			`FailWorkflow {"reason":"timeout","details":{"message":"the timeout of step 0 has passed","step":"0","type":"timeout"}}`)
+	}
+}
+
 // An output tells how things are when it is made: a state key that a condition, a lock or an input has read before may have changed.
 func TestOutputsReadStateKeysAnew(t *testing.T) {
 	for name, text := range map[string]string{

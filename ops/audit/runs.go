@@ -233,11 +233,11 @@ func (a *Auditor) judgeWaits(v *view, now schemas.Timestamp, r *schemas.AuditRun
 		f.Kind, f.Severity = KindParked, Notice
 		f.Text = fmt.Sprintf("workflow %q is parked: %s; mend the decider of type %q, then: drover resume %s", r.WorkflowID, r.PausedReason, r.Type, r.WorkflowID)
 		s.add(f)
-	case r.Decision == "scheduled":
+	case r.Decision == schemas.DecisionScheduled:
 		f.Kind, f.Severity, f.Since, f.repair, f.detail = KindDecisionNotAsked, Fault, r.DecisionSince, r.WorkflowID, r.DecisionSince.String()
 		f.Text = fmt.Sprintf("workflow %q wants a decision since %s and no decider of type %q is asked", r.WorkflowID, when(now, r.DecisionSince), r.Type)
 		s.add(f)
-	case r.Decision == "nobody listens":
+	case r.Decision == schemas.DecisionForlorn:
 		v.nobodyDecides(r)
 	case r.WaitsForNothing():
 		f.Kind, f.Severity, f.Since = KindWaitsForNothing, Notice, r.StartedAt

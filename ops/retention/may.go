@@ -114,27 +114,30 @@ func (k *look) consumed(ctx context.Context, c *candidate, r *schemas.Record, cp
 		if log.done.Before(log.at) {
 			return fmt.Sprintf("the checkpoint of partition %d lies before what the run has read of the %s", p, log.name), nil
 		}
-		m, err := j.firstFrom(ctx, log.stream, log.filter, 1)
-		if m != nil && m.Seq <= log.at.Sequence {
-			return fmt.Sprintf("message %d of the %s, which is for its workflow id and was read, is not purged there yet", m.Seq, log.name), nil
+		first, err := j.firstFrom(ctx, log.stream, log.filter, 1)
+		switch {
+		case err != nil:
+			return "", err
+		case first == nil:
+			continue
+		case first.Seq <= log.at.Sequence:
+			return fmt.Sprintf("message %d of the %s, which is for its workflow id and was read, is not purged there yet", first.Seq, log.name), nil
 		}
-		if m != nil && m.Seq <= log.done.Sequence { // read behind the close
-			if log.name == "inbox" { // only a start that was repeated could begin it anew
-				start, err := j.firstFrom(ctx, log.stream, ns.In(p, r.WorkflowID, "start"), m.Seq)
-				if err != nil {
-					return "", err
-				}
-				if start != nil && start.Seq <= log.done.Sequence {
-					return fmt.Sprintf("message %d of the inbox, a start of its workflow id that was read, is not purged there yet", start.Seq), nil
-				}
+		if log.name == "inbox" { // of what was read behind the close only a start that was repeated could begin it anew
+			start, err := j.firstFrom(ctx, log.stream, ns.In(p, r.WorkflowID, "start"), first.Seq)
+			if err != nil {
+				return "", err
 			}
-			m, err = j.firstFrom(ctx, log.stream, log.filter, log.done.Sequence+1)
+			if start != nil && start.Seq <= log.done.Sequence {
+				return fmt.Sprintf("message %d of the inbox, a start of its workflow id that was read, is not purged there yet", start.Seq), nil
+			}
 		}
+		unread, err := j.firstFrom(ctx, log.stream, log.filter, log.done.Sequence+1)
 		if err != nil {
 			return "", err
 		}
-		if m != nil && m.Time.Before(c.at().Add(j.o.Grace)) {
-			return fmt.Sprintf("message %d of the %s, which is for its workflow id, is not read yet", m.Seq, log.name), nil
+		if unread != nil && unread.Time.Before(c.at().Add(j.o.Grace)) {
+			return fmt.Sprintf("message %d of the %s, which is for its workflow id, is not read yet", unread.Seq, log.name), nil
 		}
 	}
 	return "", nil
