@@ -14,6 +14,7 @@ import (
 
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
 )
@@ -76,7 +77,7 @@ func (b *Broker) serveAPI() error {
 
 // respond encodes an answer as the requester wants it.
 func (b *Broker) respond(to, content string, v any) {
-	if !answerable(to) {
+	if !subject.Answerable(to) {
 		return
 	}
 	encode := schemas.MarshalJSON

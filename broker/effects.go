@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -180,7 +181,7 @@ func (p *partition) refuseList(list string, err error) {
 }
 
 func (p *partition) permit(f execution.Permit) {
-	if !answerable(f.To) {
+	if !subject.Answerable(f.To) {
 		return
 	}
 	permission := f.Permission

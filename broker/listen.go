@@ -96,7 +96,7 @@ func (p *partition) beat(m post.Msg) {
 	}
 	answer := func(a schemas.BeatAnswer) {
 		a.V = schemas.Version
-		if body, err := json.Marshal(&a); err == nil && answerable(m.Reply) {
+		if body, err := json.Marshal(&a); err == nil && subject.Answerable(m.Reply) {
 			if err := p.b.conn.Publish(m.Reply, nil, body); err != nil {
 				p.log.WithError(err).Debug("a heartbeat cannot be answered")
 			}

@@ -47,7 +47,7 @@ func RefuseRequests(ctx context.Context, conn *post.Conn, refusal func() error) 
 			encode = schemas.Marshal
 		}
 		if body, err := encode(&schemas.AckResponse{V: schemas.Version, Error: NoQuorum(err)}); err == nil {
-			_ = conn.Publish(m.Reply, nil, body) // the connection ends with the process; whoever asked will ask again
+			_ = m.Respond(nil, body) // the connection ends with the process; whoever asked will ask again
 		}
 	})
 	if err != nil {

@@ -86,6 +86,11 @@ func TestRefuseRequests(t *testing.T) {
 		if body := f.request("drover.anything.api.start", `{}`); !strings.Contains(string(body), `"final":true`) {
 			t.Fatalf("got %s, want a final refusal", body)
 		}
+		before := f.streamEnds()
+		f.ask("drover.anything.api.start", "drover.default.signal.o.go", `{}`)
+		if after := f.streamEnds(); after != before {
+			t.Fatalf("the refusal was stored as a signal: the streams ended at %s, and now at %s", before, after)
+		}
 		lost.Store(false)
 		if body := f.tryRequest("drover.anything.api.start", `{}`); body != nil {
 			t.Fatalf("got %s, want no answer", body)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -93,7 +94,7 @@ func (p *partition) answerReport(to string, sequence uint64) {
 }
 
 func (p *partition) tellWorker(to string, sequence uint64) {
-	if !answerable(to) {
+	if !subject.Answerable(to) {
 		return
 	}
 	body := []byte(`{"error":{"code":409,"description":"not taken: publish the outcome to the task's report subject"}}`)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -67,7 +68,7 @@ func (p *partition) ringsCame(m post.Msg) {
 		p.loop.post(func() { p.wakeSoon(q.Soon) })
 		return
 	}
-	if err != nil || !answerable(m.Reply) {
+	if err != nil || !subject.Answerable(m.Reply) {
 		p.log.WithError(err).Debug("rings that cannot be read; they come by the inbox")
 		p.answerRings(m.Reply, &schemas.RingsAnswer{Refused: true})
 		return
@@ -183,7 +184,7 @@ func (p *partition) refuseRings() {
 }
 
 func (p *partition) answerRings(to string, a *schemas.RingsAnswer) {
-	if !answerable(to) {
+	if !subject.Answerable(to) {
 		return
 	}
 	a.V = schemas.Version

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
@@ -12,9 +11,9 @@ import (
 )
 
 // Whoever asks may name any subject for the answer, and who answers publishes there by his own right: NATS does not check
-// reply subjects. So that nobody has brokers, or JetStream, write where he has no right himself:
+// reply subjects. So that nobody has brokers, other servers, or JetStream, write where he has no right himself:
 //
-//   - Brokers answer to no subject of Drover or of the server (answerable).
+//   - Nobody answers to a subject of Drover or of the server: brokers, the master, the service for namespaces, workers (subject.Answerable).
 //   - Messages of an inbox name their subject, which no answer does (post.HeaderSubject); only activity workers, who have the
 //     right to publish theirs, need not.
 //   - What lies on the subject of a run and is no record is passed over (isRecord).
@@ -22,11 +21,6 @@ import (
 //
 // What is left: a signal with the text of some other answer, by somebody who may ask for it, and the trouble that a foreign
 // message in a history makes, whose owner takes over anew. Users that are not trusted belong into an account of their own.
-
-// answerable tells whether a broker may answer to a subject.
-func answerable(to string) bool {
-	return to != "" && to[0] != '$' && !strings.HasPrefix(to, "drover.") && !strings.HasPrefix(to, "drover-server.")
-}
 
 // isRecord tells whether a message on the subject of a run was written as a record.
 func isRecord(m *post.Stored) bool { return m.Header.Get(schemas.StatusHeader) != "" }

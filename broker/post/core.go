@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/broker/subject"
 )
 
 // Msg is a received message. Data and Header belong to the receiver.
@@ -19,10 +21,14 @@ type Msg struct {
 	conn *Conn
 }
 
-// Respond answers the message. It is an error if the sender expects no answer.
+// Respond answers the message. It is an error if the sender expects no answer, or expects it where the receiver alone might publish: on a
+// subject of Drover or of the NATS server.
 func (m Msg) Respond(h Header, body []byte) error {
-	if m.Reply == "" || m.conn == nil {
+	switch {
+	case m.Reply == "" || m.conn == nil:
 		return fmt.Errorf("%w: respond to %s: the message has no reply subject", ErrInvalid, m.Subject)
+	case !subject.Answerable(m.Reply):
+		return fmt.Errorf("%w: respond to %s: the reply subject %s is none for answers", ErrInvalid, m.Subject, m.Reply)
 	}
 	return m.conn.Publish(m.Reply, h, body)
 }

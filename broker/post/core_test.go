@@ -48,6 +48,40 @@ func TestRequest(t *testing.T) {
 	wantErr(t, c.Publish("a", nil, make([]byte, c.MaxPayload()+1)), ErrTooLarge)
 }
 
+// Who asks names the subject of the answer, and the answer is published by the right of who answers. So what is answered is never a message to
+// Drover itself or to the NATS server.
+func TestRespondReflectsNothing(t *testing.T) {
+	c := connect(t)
+	answered := make(chan error, 1)
+	if _, err := c.Subscribe("q", "", func(m Msg) { answered <- m.Respond(nil, []byte("reflected")) }); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan Msg, 1)
+	for _, to := range []string{
+		"drover.default.in.0.w.terminate", "drover.default.signal.w.go", "drover-server.namespace.delete", "drover-server.changed", "$KV.drover-nodes.n", "$JS.API.INFO",
+	} {
+		sub, err := c.Subscribe(to, "", func(m Msg) { heard <- m })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.PublishReply("q", to, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, <-answered, ErrInvalid)
+		if err := c.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := sub.Close(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case m := <-heard:
+			t.Errorf("got %q on %s, want that nothing is answered there", m.Data, to)
+		default:
+		}
+	}
+}
+
 func TestRequestTimesOut(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)

@@ -119,6 +119,9 @@ func (s *service) answer(r micro.Request, serve func(*service, *schemas.Namespac
 	} else {
 		a, err = serve(s, &q)
 	}
+	if !subject.Answerable(r.Reply()) {
+		return
+	}
 	if err != nil {
 		a = &schemas.NamespaceResponse{V: schemas.Version, Error: wireError(err)}
 	}

@@ -42,9 +42,16 @@ func open(t *testing.T, n int, o topology.ServeOptions) *office {
 		})
 	}
 	of := &office{Conn: connect(t, post.Options{InProcess: s.Conn()}), server: s}
+	of.ready(t)
+	return of
+}
+
+// ready waits until somebody serves.
+func (o *office) ready(t *testing.T) {
+	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		if _, err := of.Request(t.Context(), schemas.NamespaceSubject("list"), nil, []byte("{}")); err == nil {
-			return of
+		if _, err := o.Request(t.Context(), schemas.NamespaceSubject("list"), nil, []byte("{}")); err == nil {
+			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("nobody serves")
@@ -100,6 +107,42 @@ func TestServiceCreates(t *testing.T) {
 	}
 	if v := config(t, o.Conn, "drover-shop-dead").Metadata["drover.version"]; v != "1.2.3" {
 		t.Fatalf("got version %q, want that of the server", v)
+	}
+}
+
+// The answer to a request about namespaces goes to an inbox, and not where the asker would have the server write for him.
+func TestServiceReflectsNothing(t *testing.T) {
+	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
+	serving, conn := connect(t, post.Options{InProcess: s.Conn()}), connect(t, post.Options{InProcess: s.Conn()})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- topology.Serve(ctx, serving, topology.ServeOptions{Memory: true}) }()
+	o := &office{Conn: conn, server: s}
+	o.ready(t)
+	const to = "drover.default.signal.w.go"
+	reflected := make(chan post.Msg, 10)
+	if _, err := o.Subscribe(to, "", func(m post.Msg) { reflected <- m }); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"list", "describe", "create", "delete"} {
+		if err := o.PublishReply(schemas.NamespaceSubject(verb), to, nil, []byte(`{"name":"no such"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.ok(t, "create", `{"name":"shop"}`) // they are heard by then
+	cancel()
+	if err := <-ended; err != nil { // and answered
+		t.Fatal(err)
+	}
+	for _, c := range []*post.Conn{serving, o.Conn} {
+		if err := c.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case m := <-reflected:
+		t.Errorf("got %s on %s, want that nothing is answered there", m.Data, to)
+	default:
 	}
 }
 

@@ -102,7 +102,7 @@ func refusal(err error) *schemas.Error {
 }
 
 func (j *Janitor) reply(m post.Msg, a any) {
-	if m.Reply == "" {
+	if !subject.Answerable(m.Reply) {
 		return
 	}
 	encode := schemas.MarshalJSON
@@ -111,7 +111,7 @@ func (j *Janitor) reply(m post.Msg, a any) {
 	}
 	body, err := encode(a)
 	if err == nil {
-		err = j.o.Conn.Publish(m.Reply, nil, body)
+		err = m.Respond(nil, body)
 	}
 	if err != nil {
 		j.o.Logger.WithField("err", err).Warn("a question about retention cannot be answered")

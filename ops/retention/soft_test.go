@@ -79,6 +79,25 @@ func (h *house) wantTold(n int, disk, soft string) {
 	}
 }
 
+// Whoever may look, and change nothing, asks these questions too. Where the answer is to go is no way to signal a workflow by the master's right.
+func TestQuestionsAreNoSignals(t *testing.T) {
+	live(t, retention.Options{Node: "n1"}, func(h *house) {
+		defer h.serve()()
+		run := h.start("raw", "waits", says{Stay: true})
+		for _, verb := range []string{"retention", "soft"} {
+			if err := h.Client.Conn().PublishReply(ns.API(verb), ns.Signal("waits", "go"), nil, []byte(`{"workflowId":"waits"}`)); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		for e, err := range run.History(h.t.Context(), drover.HistoryOptions{}) {
+			if err != nil || e.Type() == schemas.EventSignal {
+				h.t.Errorf("got %+v, %v, want no signal", e, err)
+			}
+		}
+	})
+}
+
 // A0-15: what is beyond the disk expression and within the soft one is purged, and remembered by the master, and all that is told of it
 // says so. Newer runs push it out, a new master has nothing of it, and a start does not mind it.
 func TestA015Soft(t *testing.T) {
