@@ -12,7 +12,7 @@ import (
 
 // PublishInput is the input of the kind publish, which has no result.
 type PublishInput struct {
-	// Subject must not belong to Drover or to the server: those begin with "drover.", "$" and "_".
+	// Subject must not belong to Drover or to the server: those begin with "drover.", "drover-server.", "$" and "_".
 	Subject string            `json:"subject"`
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is sent as it is, except that a JSON string is sent as its text.

@@ -34,6 +34,7 @@ func TestPublish(t *testing.T) {
 		{name: "nothing", in: kinds.PublishInput{Subject: "shop.sold"}},
 		{name: "denied", in: kinds.PublishInput{Subject: "shop.secret"}, reason: kinds.ReasonDenied},
 		{name: "of Drover", in: kinds.PublishInput{Subject: "drover.default.in.0.w.start"}, reason: kinds.ReasonDenied},
+		{name: "of its servers", in: kinds.PublishInput{Subject: "drover-server.changed"}, reason: kinds.ReasonDenied},
 		{name: "of the server", in: kinds.PublishInput{Subject: "$KV.b.k"}, reason: kinds.ReasonDenied},
 		{name: "wildcard", in: kinds.PublishInput{Subject: "shop.*"}, reason: activity.ReasonBadInput},
 		{name: "header", in: kinds.PublishInput{Subject: "shop.sold", Headers: map[string]string{"Nats-Rollup": "all"}}, reason: activity.ReasonBadInput},

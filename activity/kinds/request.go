@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -21,7 +22,7 @@ const (
 
 // RequestInput is the input of the kind request. Its result is the body of the reply: JSON, text or bytes.
 type RequestInput struct {
-	// Subject must not belong to Drover or to the server: those begin with "drover.", "$" and "_".
+	// Subject must not belong to Drover or to the server: those begin with "drover.", "drover-server.", "$" and "_".
 	Subject string            `json:"subject"`
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is sent as it is, except that a JSON string is sent as its text.
@@ -107,18 +108,17 @@ func exchange(ctx context.Context, conn *post.Conn, in RequestInput, h post.Head
 
 // allowed refuses subjects that nobody can listen on and those of Drover and of the server: a request there would be made
 // with the worker's rights.
-func allowed(subject string, allow func(string) error) error {
-	first, _, _ := strings.Cut(subject, ".")
+func allowed(to string, allow func(string) error) error {
 	switch {
-	case subject == "" || strings.ContainsAny(subject, " \t\r\n*>") || strings.ContainsFunc(subject, func(r rune) bool { return r < ' ' }) ||
-		strings.HasPrefix(subject, ".") || strings.HasSuffix(subject, ".") || strings.Contains(subject, ".."):
-		return badInput("subject is %q: want tokens with dots between them, without white space and wildcards", subject)
-	case first == "drover" || strings.HasPrefix(first, "$") || strings.HasPrefix(first, "_"):
-		return activity.Fail(ReasonDenied, fmt.Sprintf("subject %q belongs to Drover or to the NATS server", subject))
+	case to == "" || strings.ContainsAny(to, " \t\r\n*>") || strings.ContainsFunc(to, func(r rune) bool { return r < ' ' }) ||
+		strings.HasPrefix(to, ".") || strings.HasSuffix(to, ".") || strings.Contains(to, ".."):
+		return badInput("subject is %q: want tokens with dots between them, without white space and wildcards", to)
+	case subject.Reserved(to) || strings.HasPrefix(to, "_"):
+		return activity.Fail(ReasonDenied, fmt.Sprintf("subject %q belongs to Drover or to the NATS server", to))
 	case allow == nil:
 		return nil
 	}
-	if err := allow(subject); err != nil {
+	if err := allow(to); err != nil {
 		return activity.Fail(ReasonDenied, err)
 	}
 	return nil

@@ -67,6 +67,7 @@ func TestRequest(t *testing.T) {
 		{"nobody listens", kinds.RequestInput{Subject: "svc.nobody"}, "", kinds.ReasonNoResponders},
 		{"no answer", kinds.RequestInput{Subject: "svc.mute", Timeout: schemas.Seconds(0.05)}, "", kinds.ReasonTimeout},
 		{"denied by the worker", kinds.RequestInput{Subject: "secret.x"}, "", kinds.ReasonDenied},
+		{"the namespaces of Drover", kinds.RequestInput{Subject: "drover-server.namespace.delete", Body: schemas.Payload(`{"name":"default","force":true}`)}, "", kinds.ReasonDenied},
 		{"Drover itself", kinds.RequestInput{Subject: "drover.default.api.terminate"}, "", kinds.ReasonDenied},
 		{"JetStream", kinds.RequestInput{Subject: "$JS.API.STREAM.DELETE.x"}, "", kinds.ReasonDenied},
 		{"a bucket", kinds.RequestInput{Subject: "$KV.x.y"}, "", kinds.ReasonDenied},
