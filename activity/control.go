@@ -50,7 +50,7 @@ func (s *spell) toldToDrain(c *schemas.Control, m post.Msg) {
 	}
 	body, err := schemas.MarshalJSON(&answer)
 	if err == nil {
-		err = m.Respond(nil, body)
+		err = s.respond(m, body)
 	}
 	if err != nil {
 		s.log.WithField("err", err).Debug("who has told the worker to drain cannot be answered")
@@ -83,7 +83,7 @@ func (s *spell) holds(c *schemas.Control, m post.Msg) {
 	}
 	body, err := schemas.MarshalJSON(&schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Holds: true})
 	if err == nil {
-		err = m.Respond(nil, body)
+		err = s.respond(m, body)
 	}
 	if err != nil {
 		s.log.WithField("err", err).Debug("an owner that asks for an attempt cannot be answered; it asks again")

@@ -27,7 +27,7 @@ func (s *spell) hear(list string, p *post.Puller, begin func(*delivery) bool) (p
 		if t.take(m, nil) || m.Reply == "" {
 			return
 		}
-		if err := m.Respond(nil, []byte("busy")); err != nil {
+		if err := s.respond(m, []byte("busy")); err != nil {
 			s.log.WithField("err", err).Debug("an offer cannot be refused; its owner puts it on the list in a second")
 		}
 	})

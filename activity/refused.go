@@ -42,7 +42,7 @@ func unlessCut(ctx context.Context, err error) error {
 }
 
 // needs tells whether a refused subject is one that the worker cannot do without, and of which list. The right to open
-// a list is not: a list that exists needs nobody to open it.
+// a list is not: a list that exists needs nobody to open it. What activities publish on this connection, wherever workflows have them, is none.
 func (s *spell) needs(e *post.RefusedError) (list string, ok bool) {
 	if e.Subscribe {
 		return "", e.Subject == s.inbox
@@ -56,7 +56,7 @@ func (s *spell) needs(e *post.RefusedError) (list string, ok bool) {
 		switch stream := s.ns.StreamTasks(list); {
 		case strings.HasPrefix(e.Subject, in) && strings.HasSuffix(e.Subject, ".act."+list),
 			strings.HasPrefix(e.Subject, beat) && strings.HasSuffix(e.Subject, "."+list),
-			strings.Contains(e.Subject+".", "."+stream+"."):
+			s.conn.OfServer(e.Subject) && strings.Contains(e.Subject+".", "."+stream+"."):
 			return list, true
 		}
 	}
@@ -68,8 +68,31 @@ func (s *spell) silenced(e *post.RefusedError) bool {
 	if e.Subscribe {
 		return e.Subject == s.ns.Control(s.opts.Identity)
 	}
-	return !strings.HasPrefix(e.Subject, "$") && !strings.HasPrefix(e.Subject, strings.TrimSuffix(s.ns.All(), ">"))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, answer := s.answers[inboxOf(e.Subject)]
+	return answer
 }
+
+// respond answers an owner or an operator. It notes where, so that a refusal of the answer is told from those of what activities publish.
+func (s *spell) respond(m post.Msg, body []byte) error {
+	to := inboxOf(m.Reply)
+	s.mu.Lock()
+	if _, known := s.answers[to]; !known {
+		if s.answers == nil || len(s.answers) >= mostAnswers {
+			s.answers = make(map[string]struct{})
+		}
+		s.answers[strings.Clone(to)] = struct{}{}
+	}
+	s.mu.Unlock()
+	return m.Respond(nil, body)
+}
+
+// mostAnswers bounds the inboxes that are known: each owner has one for a partition.
+const mostAnswers = 1024
+
+// inboxOf is a reply subject without its last token, which tells one question from another.
+func inboxOf(reply string) string { return reply[:strings.LastIndexByte(reply, '.')+1] }
 
 // refusedError says which list the refusal is about.
 type refusedError struct {

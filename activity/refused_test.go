@@ -100,6 +100,51 @@ func testRefused(t *testing.T, without, want string) {
 	}
 }
 
+// What an activity publishes on the worker's connection is its own affair: a workflow may have it send anywhere. That the server refuses it neither ends
+// the worker nor keeps offers from it.
+func TestRefusalsOfActivitiesAreTheirs(t *testing.T) {
+	stream := ns.StreamTasks("PCI")
+	for _, subj := range []string{"shop.sold", "x." + stream, "x." + stream + ".y", "x.act.PCI"} {
+		t.Run(subj, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				publish, _ := rights()
+				root, worker := restricted(t, append(publish, "_INBOX.>"), []string{"_INBOX.>", ns.Offer("PCI"), ns.AllControl()})
+				ran := make(chan error, 1)
+				w := activity.New(worker, &activity.Options{Lists: []string{"PCI"}})
+				activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+					ran <- worker.PublishHeard(ctx, subj, nil, nil)
+					return "done", nil
+				}))
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- w.Run(ctx) }()
+				time.Sleep(time.Second)
+				r := &rig{t: t, conn: root}
+				for i := range 3 {
+					refusals := r.offer()
+					time.Sleep(time.Second)
+					select {
+					case err := <-ran:
+						if !errors.Is(err, post.ErrPermission) {
+							t.Fatalf("got %v, want that the server refuses it", err)
+						}
+					case got := <-refusals:
+						t.Fatalf("offer %d was refused with %q", i, got)
+					case err := <-done:
+						t.Fatalf("the worker ended before offer %d: %v", i, err)
+					default:
+						t.Fatalf("offer %d was neither done nor refused", i)
+					}
+				}
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // give puts one task on the list.
 func give(t *testing.T, root *post.Conn) {
 	t.Helper()

@@ -56,6 +56,7 @@ type spell struct {
 	live     map[*delivery]*attempt             // nil while it has not begun
 	hands    map[string]int                     // deliveries that run, or are asked for, by token; see take
 	asking   map[string]chan schemas.Permission // by nonce
+	answers  map[string]struct{}                // inboxes of those who were answered, see respond
 }
 
 func newSpell(w *Worker) (*spell, error) {

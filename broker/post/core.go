@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -35,6 +36,11 @@ func (m Msg) Respond(h Header, body []byte) error {
 
 // NobodyListens tells whether the message is the server's own answer to a request that nobody listens to.
 func (m Msg) NobodyListens() bool { return noResponders(m.Header, m.Data) }
+
+// OfServer tells whether a subject is one of the NATS server, JetStream under another prefix included ([Options].APIPrefix).
+func (c *Conn) OfServer(subject string) bool {
+	return strings.HasPrefix(subject, "$") || strings.HasPrefix(subject, c.api+".")
+}
 
 func (c *Conn) msg(m *nats.Msg) Msg {
 	return Msg{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Data: m.Data, conn: c}
