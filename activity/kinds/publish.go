@@ -12,7 +12,8 @@ import (
 
 // PublishInput is the input of the kind publish, which has no result.
 type PublishInput struct {
-	// Subject must not belong to Drover or to the server: those begin with "drover.", "drover-server.", "$" and "_".
+	// Subject must not belong to Drover or to the server: those begin with "drover.", "drover-server.", "$" and "_", or with the
+	// prefix under which the worker reaches JetStream.
 	Subject string            `json:"subject"`
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is sent as it is, except that a JSON string is sent as its text.
@@ -38,7 +39,7 @@ func Publish(conn *post.Conn, o *PublishOptions) func(ctx context.Context, in Pu
 	}
 	allow := o.Allow
 	return func(ctx context.Context, in PublishInput) (none struct{}, err error) {
-		if err := allowed(in.Subject, allow); err != nil {
+		if err := allowed(conn, in.Subject, allow); err != nil {
 			return none, err
 		}
 		h, err := headersOf(ctx, in.Headers)

@@ -63,6 +63,23 @@ func TestPublish(t *testing.T) {
 	}
 }
 
+// JetStream of another account may have any prefix. Where the worker has rights there, workflows have none.
+func TestPublishIsNoWayToImportedJetStream(t *testing.T) {
+	srv, _ := embeddedtest.Start(t, false)
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: embeddedtest.Root, Password: embeddedtest.Password, APIPrefix: "hub.js"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	_, err = kinds.Publish(conn, nil)(t.Context(), kinds.PublishInput{Subject: "hub.js.STREAM.DELETE.orders"})
+	if f, ok := errors.AsType[*activity.Failure](err); !ok || f.Reason != kinds.ReasonDenied {
+		t.Errorf("got %v, want a failure with reason %s", err, kinds.ReasonDenied)
+	}
+	if _, err := kinds.Publish(conn, nil)(t.Context(), kinds.PublishInput{Subject: "hub.jsx"}); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A subject that the worker's user may not publish is a failure, not a message that is lost in silence.
 func TestPublishNotPermitted(t *testing.T) {
 	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "worker", Publish: []string{"shop.>"}, Subscribe: []string{"_INBOX.>"}})

@@ -22,7 +22,8 @@ const (
 
 // RequestInput is the input of the kind request. Its result is the body of the reply: JSON, text or bytes.
 type RequestInput struct {
-	// Subject must not belong to Drover or to the server: those begin with "drover.", "drover-server.", "$" and "_".
+	// Subject must not belong to Drover or to the server: those begin with "drover.", "drover-server.", "$" and "_", or with the
+	// prefix under which the worker reaches JetStream.
 	Subject string            `json:"subject"`
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is sent as it is, except that a JSON string is sent as its text.
@@ -58,7 +59,7 @@ func Request(conn *post.Conn, o *RequestOptions) func(ctx context.Context, in Re
 	}
 	allow := o.Allow
 	return func(ctx context.Context, in RequestInput) (schemas.Payload, error) {
-		if err := allowed(in.Subject, allow); err != nil {
+		if err := allowed(conn, in.Subject, allow); err != nil {
 			return nil, err
 		}
 		h, err := headersOf(ctx, in.Headers)
@@ -108,12 +109,12 @@ func exchange(ctx context.Context, conn *post.Conn, in RequestInput, h post.Head
 
 // allowed refuses subjects that nobody can listen on and those of Drover and of the server: a request there would be made
 // with the worker's rights.
-func allowed(to string, allow func(string) error) error {
+func allowed(conn *post.Conn, to string, allow func(string) error) error {
 	switch {
 	case to == "" || strings.ContainsAny(to, " \t\r\n*>") || strings.ContainsFunc(to, func(r rune) bool { return r < ' ' }) ||
 		strings.HasPrefix(to, ".") || strings.HasSuffix(to, ".") || strings.Contains(to, ".."):
 		return badInput("subject is %q: want tokens with dots between them, without white space and wildcards", to)
-	case subject.Reserved(to) || strings.HasPrefix(to, "_"):
+	case subject.Reserved(to) || conn.OfServer(to) || strings.HasPrefix(to, "_"):
 		return activity.Fail(ReasonDenied, fmt.Sprintf("subject %q belongs to Drover or to the NATS server", to))
 	case allow == nil:
 		return nil
