@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -95,9 +97,16 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	return c, nil
 }
 
+var errAddress = errors.New("the address cannot be read")
+
 // dialError says which address failed and what to do about it.
 func dialError(o Options, err error) error {
 	where, hint := redact(o.URL), "start one with \"drover server\", or name another with --nats or NATS_URL"
+	e, bad := errors.AsType[*url.Error](err)
+	_, wrong := errors.AsType[*net.AddrError](err)
+	if bad && e.Op == "parse" || wrong { // its text holds the address, or some of it, with what should be a password in it
+		err, hint = errAddress, "write nats://host:port, and signs in user and password that mean something in an address as %XX, or give them beside it"
+	}
 	if o.InProcess != nil {
 		where, hint = "the embedded server", "see its log"
 	}

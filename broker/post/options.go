@@ -127,13 +127,16 @@ func (o Options) String() string {
 
 func (o Options) usesTLS() bool { return o.CAFile != "" || o.CertFile != "" }
 
-// redact removes passwords and tokens from a list of addresses.
+// redact removes passwords and tokens from a list of addresses. A password may hold a comma, and be in two parts of it.
 func redact(list string) string {
 	parts := strings.Split(list, ",")
 	for i, p := range parts {
 		p = strings.TrimSpace(p)
 		u, err := url.Parse(p)
+		goesOn := i+1 < len(parts) && strings.Contains(parts[i+1], "@") && !strings.Contains(parts[i+1], "://")
 		switch {
+		case goesOn && !strings.Contains(p, "@"):
+			p = "(unreadable address)"
 		case err != nil && strings.Contains(p, "@"):
 			p = "(unreadable address)"
 		case err == nil && u.User != nil:
