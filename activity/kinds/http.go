@@ -42,7 +42,8 @@ type HTTPInput struct {
 	Timeout schemas.Duration `json:"timeout,omitempty"`
 	// Expect are the statuses that are a success. Defaults to 200 to 299.
 	Expect []int `json:"expect,omitempty"`
-	// Username and Password are sent as HTTP Basic. They stand in the history, as all input does.
+	// Username and Password are sent as HTTP Basic, and behind a redirect to the same server only, as Cookie is; other headers go wherever a
+	// redirect leads. They stand in the history, as all input does.
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`
 	// Charset is how text in the answer is encoded: utf-8, us-ascii, iso-8859-1, utf-16, utf-16le or utf-16be. Defaults to what the
@@ -196,6 +197,8 @@ func (c *caller) call(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 func request(ctx context.Context, in HTTPInput) (*http.Request, error) {
 	u, err := url.Parse(in.URL)
 	switch {
+	case err != nil && strings.Contains(in.URL, "@"): // the text of the error holds what should be a password
+		return nil, badInput("url cannot be read: signs in user and password that mean something in an address are written as %%XX")
 	case err != nil:
 		return nil, badInput("url: %v", err)
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
@@ -254,8 +257,26 @@ func (c *caller) redirects(most *int) func(*http.Request, []*http.Request) error
 		if err := c.allow(req.URL); err != nil {
 			return denied{err}
 		}
+		if !sameServer(via[0].URL, req.URL) {
+			for _, name := range []string{"Authorization", "Cookie", "Proxy-Authorization"} {
+				req.Header.Del(name)
+			}
+		}
 		return nil
 	}
+}
+
+// sameServer tells whether what may be said to one address may be said to another of the same host, which net/http looks at alone: a port is a
+// server of its own, and what was encrypted stays so.
+func sameServer(from, to *url.URL) bool {
+	port := func(u *url.URL) string {
+		if u.Scheme == "https" {
+			return cmp.Or(u.Port(), "443")
+		}
+		return cmp.Or(u.Port(), "80")
+	}
+	upgrade := from.Scheme == "http" && to.Scheme == "https" && port(from) == "80" && port(to) == "443"
+	return upgrade || port(from) == port(to) && (from.Scheme == to.Scheme || to.Scheme == "https")
 }
 
 // failure tells why no answer came. The end of the activity itself goes before all.

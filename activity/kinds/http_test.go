@@ -127,6 +127,49 @@ func TestHTTP(t *testing.T) {
 }
 
 // The end of the activity reaches the call, and says why.
+// What is secret goes to whom it is for: not to another server of the same host, and not over a wire that everybody reads.
+func TestHTTPRedirectsWithoutSecrets(t *testing.T) {
+	said := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Header.Get("Authorization"), " ", r.Header.Get("Cookie"), " ", r.Header.Get("X-A"))
+	})
+	other := httptest.NewServer(said)
+	t.Cleanup(other.Close)
+	mux := http.NewServeMux()
+	mux.Handle("/said", said)
+	mux.HandleFunc("/here", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/said", http.StatusFound) })
+	mux.HandleFunc("/there", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) })
+	plain, secure := httptest.NewServer(mux), httptest.NewTLSServer(mux)
+	t.Cleanup(plain.Close)
+	t.Cleanup(secure.Close)
+	call := kinds.HTTP(&kinds.HTTPOptions{Transport: secure.Client().Transport})
+	for _, tc := range []struct{ url, want string }{
+		{plain.URL + "/said", `"Basic bWU6c2VjcmV0 c=1 b"`},
+		{plain.URL + "/here", `"Basic bWU6c2VjcmV0 c=1 b"`},
+		{plain.URL + "/there", `"  b"`},
+		{secure.URL + "/here", `"Basic bWU6c2VjcmV0 c=1 b"`},
+		{secure.URL + "/there", `"  b"`},
+	} {
+		out, err := call(t.Context(), kinds.HTTPInput{URL: tc.url, Username: "me", Password: "secret", Headers: map[string]string{"cookie": "c=1", "X-A": "b"}})
+		if err != nil || string(out.Body) != tc.want {
+			t.Errorf("%s: got %s, %v, want %s", tc.url, out.Body, err, tc.want)
+		}
+	}
+}
+
+// An address that cannot be read may have a password in it; what is wrong with it is told without.
+func TestHTTPAddressWithSecret(t *testing.T) {
+	call, load := kinds.HTTP(nil), kinds.Load(nil)
+	for _, url := range []string{"http://me:se cret@127.0.0.1/", "http://me:cret%zz@127.0.0.1/", "http://me:cret#@127.0.0.1/", "gopher://me:secret@127.0.0.1/"} {
+		_, err := call(t.Context(), kinds.HTTPInput{URL: url})
+		_, err2 := load(t.Context(), kinds.LoadInput{URL: url})
+		for _, err := range []error{err, err2} {
+			if err == nil || strings.Contains(err.Error(), "cret") {
+				t.Errorf("got %v, want an error without the password", err)
+			}
+		}
+	}
+}
+
 func TestHTTPEndsWithItsActivity(t *testing.T) {
 	s := site(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
