@@ -63,6 +63,8 @@ func send(ctx context.Context, conn *post.Conn, subject string, h post.Header, p
 		return activity.Fail(ReasonDenied, err)
 	case errors.Is(err, post.ErrTooLarge):
 		return badInput("body: %v", err)
+	case errors.Is(err, post.ErrInvalid):
+		return badSubject(subject)
 	}
 	return fmt.Errorf("publish: %w", err)
 }

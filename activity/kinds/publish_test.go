@@ -38,6 +38,7 @@ func TestPublish(t *testing.T) {
 		{name: "of the server", in: kinds.PublishInput{Subject: "$KV.b.k"}, reason: kinds.ReasonDenied},
 		{name: "wildcard", in: kinds.PublishInput{Subject: "shop.*"}, reason: activity.ReasonBadInput},
 		{name: "header", in: kinds.PublishInput{Subject: "shop.sold", Headers: map[string]string{"Nats-Rollup": "all"}}, reason: activity.ReasonBadInput},
+		{name: "too long", in: kinds.PublishInput{Subject: "shop." + strings.Repeat("x", 5000)}, reason: activity.ReasonBadInput},
 		{name: "too large", in: kinds.PublishInput{Subject: "shop.sold", Body: make([]byte, 2<<20)}, reason: activity.ReasonBadInput},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

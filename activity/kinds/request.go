@@ -94,6 +94,8 @@ func exchange(ctx context.Context, conn *post.Conn, in RequestInput, h post.Head
 		return nil, activity.Fail(ReasonDenied, err)
 	case errors.Is(err, post.ErrTooLarge):
 		return nil, badInput("body: %v", err)
+	case errors.Is(err, post.ErrInvalid):
+		return nil, badSubject(in.Subject)
 	case errors.Is(err, post.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return nil, activity.Fail(ReasonTimeout, err)
 	default:
@@ -123,6 +125,11 @@ func allowed(conn *post.Conn, to string, allow func(string) error) error {
 		return activity.Fail(ReasonDenied, err)
 	}
 	return nil
+}
+
+// badSubject is the failure for a subject that cannot be sent.
+func badSubject(subject string) error {
+	return badInput("subject has %d bytes: want fewer, as many as a line of the NATS protocol takes", len(subject))
 }
 
 func headersOf(ctx context.Context, headers map[string]string) (post.Header, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +70,7 @@ func TestRequest(t *testing.T) {
 		{"denied by the worker", kinds.RequestInput{Subject: "secret.x"}, "", kinds.ReasonDenied},
 		{"the namespaces of Drover", kinds.RequestInput{Subject: "drover-server.namespace.delete", Body: schemas.Payload(`{"name":"default","force":true}`)}, "", kinds.ReasonDenied},
 		{"Drover itself", kinds.RequestInput{Subject: "drover.default.api.terminate"}, "", kinds.ReasonDenied},
+		{"a subject without end", kinds.RequestInput{Subject: strings.Repeat("x", 5000)}, "", activity.ReasonBadInput},
 		{"JetStream", kinds.RequestInput{Subject: "$JS.API.STREAM.DELETE.x"}, "", kinds.ReasonDenied},
 		{"a bucket", kinds.RequestInput{Subject: "$KV.x.y"}, "", kinds.ReasonDenied},
 		{"the system", kinds.RequestInput{Subject: "$SYS.REQ.SERVER.PING"}, "", kinds.ReasonDenied},

@@ -65,7 +65,7 @@ func (c *Conn) exchange(ctx context.Context, every time.Duration, m *nats.Msg, a
 	var up, refused <-chan struct{}
 	if err := c.whenUp(ctx, func() error {
 		up, refused = c.reconnected(), c.denied.next()
-		return c.nc.PublishMsg(m)
+		return c.write(m)
 	}); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Subject, fromNATS(err))
 	}
@@ -80,7 +80,7 @@ func (c *Conn) exchange(ctx context.Context, every time.Duration, m *nats.Msg, a
 		case got := <-answer:
 			return got, nil
 		case <-again:
-			_ = c.nc.PublishMsg(m) // without a connection it is not sent; the first one may be answered all the same
+			_ = c.write(m) // without a connection it is not sent; the first one may be answered all the same
 		case <-up:
 			up, grace = nil, time.After(reconnectGrace)
 		case <-refused:

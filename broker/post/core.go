@@ -52,9 +52,23 @@ func (c *Conn) Publish(subject string, h Header, body []byte) error {
 	return c.PublishReply(subject, "", h, body)
 }
 
+// maxLine is how many bytes subject and reply subject of a message may take: the server's line is 4096 by default, with the sizes of headers and body.
+const maxLine = 4096 - 32
+
+var errLine = fmt.Errorf("%w: with its reply subject it has more than %d bytes", nats.ErrBadSubject, maxLine)
+
+// write hands a message to the library. One whose subjects the server would not read is refused here: the server closes the connection over it,
+// and the library does not connect again then.
+func (c *Conn) write(m *nats.Msg) error {
+	if len(m.Subject)+len(m.Reply) > maxLine {
+		return errLine
+	}
+	return c.nc.PublishMsg(m)
+}
+
 // PublishReply is Publish with a subject for the answer.
 func (c *Conn) PublishReply(subject, reply string, h Header, body []byte) error {
-	if err := c.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: h, Data: body}); err != nil {
+	if err := c.write(&nats.Msg{Subject: subject, Reply: reply, Header: h, Data: body}); err != nil {
 		return fmt.Errorf("publish %s: %w", subject, fromNATS(err))
 	}
 	return nil

@@ -82,6 +82,33 @@ func TestRespondReflectsNothing(t *testing.T) {
 	}
 }
 
+// The server closes the connection of whoever sends a line that it does not read. Others say which subjects those are.
+func TestLongSubjectsAreRefused(t *testing.T) {
+	c := connect(t)
+	o, err := c.NewOutbox(OutboxOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(o.Close)
+	for _, n := range []int{4020, 4050, 4096, 5000, 100_000} {
+		long := strings.Repeat("x", n)
+		acks := make(chan Ack, 1)
+		o.Send(long, nil, nil, func(a Ack) { acks <- a })
+		ack := <-acks
+		_, asked := c.Request(t.Context(), long, nil, nil)
+		_, stored := c.PublishSync(t.Context(), long, nil, nil)
+		_, unheard := c.Unheard(t.Context(), []string{long})
+		for i, err := range []error{c.Publish(long, nil, nil), c.Publish(long, Header{"A": {"b"}}, make([]byte, 1<<19)), c.PublishReply("x", long, nil, nil), ack.Err, asked, stored, unheard} {
+			if n > 4096 && !errors.Is(err, ErrInvalid) {
+				t.Errorf("%d bytes, way %d: got %v, want %v", n, i, err, ErrInvalid)
+			}
+		}
+		if err := c.Flush(t.Context()); err != nil || !c.Connected() {
+			t.Fatalf("%d bytes: got %v, want the connection as it was", n, err)
+		}
+	}
+}
+
 func TestRequestTimesOut(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)

@@ -204,7 +204,7 @@ func (b *Outbox) publishFlight() {
 		if !g.batched || i == last {
 			b.msg.Reply = b.reply(l.n)
 		}
-		err := b.conn.nc.PublishMsg(&b.msg)
+		err := b.conn.write(&b.msg)
 		if err == nil {
 			continue
 		}

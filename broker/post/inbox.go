@@ -99,7 +99,7 @@ func ask[C collector](ctx context.Context, c *Conn, subject string, body []byte,
 		a.reply = reply
 		err := c.refused(subject, reply, start, false)
 		if err == nil {
-			err = c.whenUp(ctx, func() error { return c.nc.PublishRequest(subject, reply, body) })
+			err = c.whenUp(ctx, func() error { return c.write(&nats.Msg{Subject: subject, Reply: reply, Data: body}) })
 		}
 		if err != nil {
 			forget()

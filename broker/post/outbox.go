@@ -134,7 +134,7 @@ func (b *Outbox) Send(subject string, h Header, body []byte, done func(Ack)) {
 		return
 	}
 	b.msg = nats.Msg{Subject: subject, Reply: b.reply(n), Header: h, Data: body}
-	if err := b.conn.nc.PublishMsg(&b.msg); err != nil {
+	if err := b.conn.write(&b.msg); err != nil {
 		b.failSend(n, subject, err)
 	}
 	b.msg = nats.Msg{}

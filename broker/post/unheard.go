@@ -45,7 +45,7 @@ func (c *Conn) Unheard(ctx context.Context, subjects []string) (unheard []string
 			}
 		})
 		defer forget()
-		if err := c.nc.PublishRequest(s, reply, nil); err != nil {
+		if err := c.write(&nats.Msg{Subject: s, Reply: reply}); err != nil {
 			return nil, fmt.Errorf("%s: %w", s, fromNATS(err))
 		}
 	}
