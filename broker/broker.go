@@ -87,8 +87,8 @@ func (b *Broker) setTypes(t *execution.Types) {
 	b.current.Store(&next)
 }
 
-// Run serves until ctx is done; then it gives its partitions back and returns nil. It returns an error only if it cannot
-// begin. A broker runs once.
+// Run serves until ctx is done; then it gives its partitions back and returns nil. It returns an error if it cannot begin, and stops by itself with
+// [post.ErrClosed] if one of its connections is closed. A broker runs once.
 func (b *Broker) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -98,18 +98,27 @@ func (b *Broker) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
+	ctx, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	for _, c := range []*post.Conn{b.conn, b.reads, b.api} { // a broker that serves nobody any more would keep its claims, and look healthy
+		defer c.OnClose(func() { cut(post.ErrClosed) })()
+	}
 	b.o.Logger.WithField("namespace", b.o.Namespace).WithField("partitions", b.o.Partitions).WithField("node", b.o.Node).Info("broker runs")
 	if _, err := patiently(ctx, b.o.Logger, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.askTime(ctx) }); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.share = b.o.Claims.Share(claims.RoleBroker)
 	stopped := b.holdAll(ctx)() // the API answers until the last partition is given back
+	cause := context.Cause(ctx)
 	b.finish(stopped)
 	b.api.Close()
 	b.uploads.Close()
 	cancel()
 	<-b.answering.none()
 	b.wg.Wait()
+	if errors.Is(cause, post.ErrClosed) {
+		return fmt.Errorf("broker: connection: %w", cause)
+	}
 	return nil
 }
 

@@ -82,6 +82,33 @@ func TestRespondReflectsNothing(t *testing.T) {
 	}
 }
 
+// A connection that the library gives up for good, over what the server does not take, is closed as by ourselves: nobody waits for what does not come.
+func TestConnectionGivenUp(t *testing.T) {
+	c := connect(t)
+	told, acked := make(chan struct{}), make(chan Ack, 1)
+	defer c.OnClose(func() { close(told) })()
+	o, err := c.NewOutbox(OutboxOptions{Timeout: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Subscribe("silent", "", func(Msg) {}); err != nil {
+		t.Fatal(err)
+	}
+	o.Send("silent", nil, nil, func(a Ack) { acked <- a })
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.NATS().Publish(strings.Repeat("x", 5000), nil); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, told)
+	wantErr(t, receive(t, acked).Err, ErrClosed)
+	_, err = c.Request(t.Context(), "silent", nil, nil)
+	wantErr(t, err, ErrClosed)
+	wantErr(t, c.Publish("x", nil, nil), ErrClosed)
+	c.Close()
+}
+
 // The server closes the connection of whoever sends a line that it does not read. Others say which subjects those are.
 func TestLongSubjectsAreRefused(t *testing.T) {
 	c := connect(t)

@@ -72,7 +72,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, nats.ErrorHandler(c.onError), nats.DisconnectErrHandler(c.onDisconnect), nats.ReconnectHandler(c.onReconnect))
+	opts = append(opts, nats.ErrorHandler(c.onError), nats.DisconnectErrHandler(c.onDisconnect), nats.ReconnectHandler(c.onReconnect), nats.ClosedHandler(c.onClosed))
 	where := o.URL
 	if o.InProcess != nil {
 		where = ""
@@ -204,6 +204,19 @@ func (c *Conn) Flush(ctx context.Context) error {
 		return fmt.Errorf("flush: %w", fromNATS(err))
 	}
 	return nil
+}
+
+// onClosed is called when the library has closed the connection, and will not connect again: over what the server did not take, if we have not closed
+// it ourselves. Whoever relies on it is told as if we had.
+func (c *Conn) onClosed(nc *nats.Conn) {
+	c.mu.Lock()
+	ours := c.closed
+	c.mu.Unlock()
+	if ours {
+		return
+	}
+	c.log.WithField("err", nc.LastError()).Error("the connection to NATS is closed for good")
+	go c.Close() // the library's goroutine may have to tell those more who are waited for
 }
 
 // Close closes outboxes, readers and pulls, then the connection. It waits until the server has what was published, for a second at most.
