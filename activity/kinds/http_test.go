@@ -126,7 +126,6 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// The end of the activity reaches the call, and says why.
 // What is secret goes to whom it is for: not to another server of the same host, and not over a wire that everybody reads.
 func TestHTTPRedirectsWithoutSecrets(t *testing.T) {
 	said := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -170,6 +169,7 @@ func TestHTTPAddressWithSecret(t *testing.T) {
 	}
 }
 
+// The end of the activity reaches the call, and says why.
 func TestHTTPEndsWithItsActivity(t *testing.T) {
 	s := site(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
