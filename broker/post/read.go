@@ -175,11 +175,6 @@ func refusedGet(status string, m *nats.Msg) error {
 // maxBatchRoom bounds what is set aside for the answers of a range before they are there.
 const maxBatchRoom = 256
 
-// LastBySubjectAsync is LastBySubject without waiting; done is called from another goroutine.
-func (c *Conn) LastBySubjectAsync(ctx context.Context, stream, subject string, done func(*Stored, error)) {
-	go func() { done(c.LastBySubject(ctx, stream, subject)) }()
-}
-
 func (c *Conn) get(ctx context.Context, stream string, req getRequest) (*Stored, error) {
 	if err := checkName("stream", stream); err != nil {
 		return nil, err
@@ -257,11 +252,6 @@ func (c *Conn) BatchGet(ctx context.Context, stream, subject string, fromSeq uin
 		return nil, false, fmt.Errorf("stream %s, subject %s: %w", stream, subject, b.err)
 	}
 	return b.got, b.more, nil
-}
-
-// BatchGetAsync is BatchGet without waiting; done is called from another goroutine.
-func (c *Conn) BatchGetAsync(ctx context.Context, stream, subject string, fromSeq uint64, limit int, done func(got []Stored, more bool, err error)) {
-	go func() { done(c.BatchGet(ctx, stream, subject, fromSeq, limit)) }()
 }
 
 // added are the headers that a direct get appends to the publisher's.

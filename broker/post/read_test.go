@@ -41,14 +41,8 @@ func TestLeaderReads(t *testing.T) {
 			t.Fatalf("%s: %s", name, diff)
 		}
 	}
-	type result struct {
-		s   *Stored
-		err error
-	}
-	ch := make(chan result, 1)
-	c.LastBySubjectAsync(t.Context(), "S", "s.b", func(s *Stored, err error) { ch <- result{s, err} })
-	if r := receive(t, ch); r.err != nil || string(r.s.Data) != "two" || r.s.Header != nil {
-		t.Fatalf("got %+v", r)
+	if s, err := c.LastBySubject(t.Context(), "S", "s.b"); err != nil || string(s.Data) != "two" || s.Header != nil {
+		t.Fatalf("got %+v, %v", s, err)
 	}
 }
 
@@ -118,16 +112,6 @@ func TestBatchGet(t *testing.T) {
 	one, more, err := c.BatchGet(t.Context(), "S", "s.>", 899, 1)
 	if err != nil || !more || len(one) != 1 || one[0].Seq != 899 {
 		t.Fatalf("one of two: got %+v, more %v, %v", one, more, err)
-	}
-	ch := make(chan int, 1)
-	c.BatchGetAsync(t.Context(), "S", "s.2", 1, 500, func(got []Stored, _ bool, err error) {
-		if err != nil {
-			t.Error(err)
-		}
-		ch <- len(got)
-	})
-	if n := receive(t, ch); n != 300 {
-		t.Fatalf("got %d, want 300", n)
 	}
 }
 

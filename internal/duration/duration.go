@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 )
 
-// Forever is what ParseOrForever returns for "forever". No other text is read as this length, so it can be told apart.
+// Forever stands for no end. No text is read as this length, so it can be told apart.
 const Forever time.Duration = math.MaxInt64
 
 const day = 24 * time.Hour
@@ -53,14 +53,6 @@ func Parse(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseOrForever is Parse for places where no end is an answer too: "forever" is read as Forever.
-func ParseOrForever(text string) (time.Duration, error) {
-	if strings.EqualFold(strings.TrimSpace(text), "forever") {
-		return Forever, nil
-	}
-	return Parse(text)
-}
-
 // Prefix reads the length of time at the front of a text, as many components as belong to it, and returns how many bytes it
 // took, white space before it included and after it not. It stops before a component whose unit is not smaller than the one
 // before: "1s 5s" begins with one second. Errors are of type *Error.
@@ -83,8 +75,8 @@ func Prefix(text string) (d time.Duration, n int, err error) {
 	}
 }
 
-// String writes a length of time so that Parse, or ParseOrForever for Forever, reads the same one. A negative length, which
-// no parser returns, is written with a sign and cannot be read back.
+// String writes a length of time so that Parse reads the same one. Forever is written as "forever", and a negative length,
+// which Parse never returns, with a sign: neither is read back.
 func String(d time.Duration) string {
 	switch {
 	case d == Forever:

@@ -17,8 +17,6 @@ type Run struct {
 	// Expirable is false while the run may still be needed, because it or a run above it is open or can go on. Such a run is
 	// kept and does not count.
 	Expirable bool
-	// Policy is what the run itself asked for; nil if it asked for nothing. See Governing.
-	Policy *Policy
 }
 
 // Fate is what is to become of a run.
@@ -51,27 +49,6 @@ type Verdict struct {
 	Until time.Time
 	// Why is a sentence for operators.
 	Why string
-}
-
-// Governing is the policy by which a group is judged: that of the most recently closed run that asked for one, or def. differ
-// tells that others of the group asked for something else, of which operators should be warned.
-func Governing(runs []Run, def Policy) (p Policy, differ bool) {
-	p = def
-	found := false
-	for _, r := range latestFirst(runs) {
-		switch {
-		case r.Policy == nil:
-		case !found:
-			p, found = *r.Policy, true
-		case !p.same(*r.Policy):
-			return p, true
-		}
-	}
-	return p, false
-}
-
-func (p Policy) same(q Policy) bool {
-	return p.Hash == q.Hash && p.Disabled == q.Disabled && p.Disk.Equal(q.Disk) && p.Soft.Equal(q.Soft)
 }
 
 // Keep judges the ended runs of one group. The verdicts are in the order of the runs. next is the first moment at which time

@@ -143,32 +143,6 @@ func TestOrdinals(t *testing.T) {
 	}
 }
 
-// A0-15: which of a group's expressions governs.
-func TestGoverning(t *testing.T) {
-	one, two := system(t, "1", "1"), system(t, "2", "2")
-	for _, tc := range []struct {
-		name   string
-		set    []*retention.Policy
-		want   string
-		differ bool
-	}{
-		{"nobody asked", []*retention.Policy{nil, nil}, "3 soft 3", false},
-		{"one asked", []*retention.Policy{nil, &one}, "1 soft 1", false},
-		{"they agree", []*retention.Policy{&two, nil, &two}, "2 soft 2", false},
-		{"the latest wins", []*retention.Policy{&two, &one}, "2 soft 2", true},
-	} {
-		runs := closed(1, 2, 3)[:len(tc.set)]
-		for i, p := range tc.set {
-			runs[i].Policy = p
-		}
-		slices.Reverse(runs)
-		got, differ := retention.Governing(runs, retention.Default())
-		if show(got) != tc.want || differ != tc.differ {
-			t.Errorf("%s: got %s, differ %v, want %s, %v", tc.name, show(got), differ, tc.want, tc.differ)
-		}
-	}
-}
-
 // rule is the dumb model of a limit: does it keep a run of this rank and age? It refers to the rules before it, and grows.
 type rule func(rank int, age time.Duration) bool
 

@@ -22,10 +22,6 @@ type Policy struct {
 // Default is the system's policy if the operator sets none: 3 runs of a group, and as many softly.
 func Default() Policy { return Policy{Disk: atMost(3), Soft: atMost(3)} }
 
-// Group names the runs that are judged together within one scope: the policy's hash, or the workflow's name, or, if it has none,
-// the hash of its steps.
-func (p Policy) Group(name, version string) string { return cmp.Or(p.Hash, name, version) }
-
 // Start is the policy of a run that begins with this expression. What is not given, and context, is the parent's, or the
 // system's for a run without a parent. A parent's disabled holds for its children whatever they say. The hash must have been
 // interpolated; a parent's hash is not inherited.

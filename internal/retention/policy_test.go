@@ -179,11 +179,3 @@ func TestStoredLimitIsChecked(t *testing.T) {
 		}
 	}
 }
-
-func TestGroup(t *testing.T) {
-	for _, tc := range []struct{ hash, name, want string }{{"h", "n", "h"}, {"", "n", "n"}, {"", "", "v"}} {
-		if got := (retention.Policy{Hash: tc.hash}).Group(tc.name, "v"); got != tc.want {
-			t.Errorf("%+v: got %q", tc, got)
-		}
-	}
-}

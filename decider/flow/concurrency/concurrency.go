@@ -68,14 +68,6 @@ func (e *Expr) At(n int) (int, error) {
 	return int(got), nil
 }
 
-// Static returns the result if it does not depend on the number of targets.
-func (e *Expr) Static() (int, bool) {
-	if e.root.varies() {
-		return 0, false
-	}
-	return int(floor(e.root.of(1))), true
-}
-
 // String returns the text that was parsed.
 func (e *Expr) String() string { return e.text }
 
@@ -131,18 +123,6 @@ func (n node) of(targets int64) int64 {
 		}
 	}
 	return got
-}
-
-func (n node) varies() bool {
-	if n.op == percent || n.op == all || n.op == allBut {
-		return true
-	}
-	for _, p := range n.parts {
-		if p.varies() {
-			return true
-		}
-	}
-	return false
 }
 
 type parser struct {

@@ -89,22 +89,6 @@ func TestAtRefusesNumbersOfTargets(t *testing.T) {
 	}
 }
 
-func TestStatic(t *testing.T) {
-	for text, want := range map[string]int{"1": 1, "1 + 1 - 1": 1, "min(1, 5)": 1, "3": 3, "0": 0, "1 - 5": -4, "all": -1, "50%": -1, "-1": -1, "max(1, 10%)": -1} {
-		e, err := concurrency.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, ok := e.Static()
-		if !ok {
-			got = -1
-		}
-		if got != want {
-			t.Errorf("%s: got %d, %v, want %d", text, got, ok, want)
-		}
-	}
-}
-
 func TestParseRefuses(t *testing.T) {
 	for _, tc := range []struct {
 		text   string
@@ -227,9 +211,6 @@ func FuzzParse(f *testing.F) {
 		got, err := e.At(n)
 		if err == nil && got < 1 {
 			t.Fatalf("%q of %d: got %d", text, n, got)
-		}
-		if static, ok := e.Static(); ok && err == nil && static != got {
-			t.Fatalf("%q of %d: got %d, static %d", text, n, got, static)
 		}
 	})
 }

@@ -239,9 +239,3 @@ func (o *operands) eval(env *Env) (any, error) {
 	}
 	return out, nil
 }
-
-func (o *operands) paths(add func(value.Path)) {
-	for _, n := range o.list {
-		n.paths(add)
-	}
-}

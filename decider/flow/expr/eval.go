@@ -65,12 +65,6 @@ func (t *text) embed(p node, v any) (string, error) {
 	return value.Text(instead)
 }
 
-func (t *text) paths(add func(value.Path)) {
-	for _, p := range t.parts {
-		p.paths(add)
-	}
-}
-
 type ternary struct {
 	source                     string
 	at                         int
@@ -88,12 +82,6 @@ func (t *ternary) eval(env *Env) (any, error) {
 	return t.otherwise.eval(env)
 }
 
-func (t *ternary) paths(add func(value.Path)) {
-	t.condition.paths(add)
-	t.then.paths(add)
-	t.otherwise.paths(add)
-}
-
 type not struct {
 	source string
 	at     int
@@ -104,8 +92,6 @@ func (n *not) eval(env *Env) (any, error) {
 	yes, err := truth(env, n.source, n.at, "!", n.inner)
 	return !yes, err
 }
-
-func (n *not) paths(add func(value.Path)) { n.inner.paths(add) }
 
 // truth evaluates a node that has to be a boolean, or a text that is one.
 func truth(env *Env, source string, at int, op string, n node) (bool, error) {
@@ -128,11 +114,6 @@ type binary struct {
 	at          int
 	op          string
 	left, right node
-}
-
-func (b *binary) paths(add func(value.Path)) {
-	b.left.paths(add)
-	b.right.paths(add)
 }
 
 func (b *binary) eval(env *Env) (any, error) {

@@ -69,7 +69,6 @@ type Expr struct{ root node }
 // node is a part of an expression. A constant part is a literal.
 type node interface {
 	eval(env *Env) (any, error)
-	paths(add func(value.Path))
 }
 
 // ParseTemplate reads a text with ${…} in it. Errors are of type *syntax.Error.
@@ -139,17 +138,9 @@ func (x *Expr) IsConstant() (any, bool) {
 	return l.value, ok
 }
 
-// Paths returns the names that the expression may look up, in the order of the text, those in arms that are not taken too.
-func (x *Expr) Paths() []value.Path {
-	var all []value.Path
-	x.root.paths(func(p value.Path) { all = append(all, p) })
-	return all
-}
-
 type literal struct{ value any }
 
 func (l literal) eval(*Env) (any, error) { return l.value, nil }
-func (l literal) paths(func(value.Path)) {}
 
 // tree is a list or a map with an expression somewhere inside.
 type tree struct {
@@ -219,10 +210,4 @@ func (t *tree) inside(i int, err error) error {
 		return fmt.Errorf("key %s: %w", syntax.Quote(t.keys[i]), err)
 	}
 	return fmt.Errorf("element %d: %w", i, err)
-}
-
-func (t *tree) paths(add func(value.Path)) {
-	for _, n := range t.list {
-		n.paths(add)
-	}
 }

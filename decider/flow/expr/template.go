@@ -140,11 +140,3 @@ func (t *template) instead(p part, err error) (any, error) {
 	}
 	return p.text, nil
 }
-
-func (t *template) paths(add func(value.Path)) {
-	for _, p := range t.parts {
-		if p.path != nil {
-			add(p.path)
-		}
-	}
-}

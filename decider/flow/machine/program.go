@@ -128,9 +128,6 @@ func (f *Flow) Program(key string) (*Program, error) {
 	return p, nil
 }
 
-// Definition returns what was compiled.
-func (f *Flow) Definition() *model.Definition { return f.definition }
-
 // compile reads a definition and those within it. prefix tells those within registered types from those of the root.
 func (f *Flow) compile(key, prefix string, d *model.Definition) error {
 	p := &Program{flow: f, key: key, def: d, steps: map[string]*step{}, signals: map[string]bool{}}

@@ -145,17 +145,5 @@ func walkAll(steps []*Step, more bool, yield func(*Step) bool) bool {
 	return more
 }
 
-// Step finds a step by its Ref; nil if there is none.
-func (d *Definition) Step(ref string) *Step {
-	for s := range d.All() {
-		if s.Ref == ref {
-			return s
-		}
-	}
-	return nil
-}
-
-// Reserved are the words that are no ids, in any case of letters.
-func Reserved() []string { return slices.Clone(reserved) }
-
+// reserved are the words that are no ids, in any case of letters.
 var reserved = []string{"start", "end", "last", "here", "exit", "default"}

@@ -131,10 +131,8 @@ func TestTypes(t *testing.T) {
 			t.Errorf("A0-7: %s is not %s", name, want)
 		}
 	}
-	for _, list := range [][]string{model.ValueTypes(), model.Reserved()} {
-		list[0] = "changed"
-	}
-	if model.ValueTypes()[0] == "changed" || model.Reserved()[0] == "changed" {
+	model.ValueTypes()[0] = "changed"
+	if model.ValueTypes()[0] == "changed" {
 		t.Error("got the package's own list")
 	}
 }

@@ -32,13 +32,12 @@ const (
 )
 
 type op struct {
-	kind    opKind
-	name    string
-	words   []string // of a literal
-	before  bool     // the literal needs white space, or the start, before it
-	after   bool     // and white space, or the end, behind it
-	to      int
-	present bool
+	kind   opKind
+	name   string
+	words  []string // of a literal
+	before bool     // the literal needs white space, or the start, before it
+	after  bool     // and white space, or the end, behind it
+	to     int
 }
 
 const (
@@ -190,7 +189,7 @@ func (p *templateParser) group(depth int) error {
 	start := len(p.t.program)
 	p.t.program = append(p.t.program, op{kind: opTry})
 	if flag != "" {
-		p.t.program = append(p.t.program, op{kind: opFlag, name: flag, present: true})
+		p.t.program = append(p.t.program, op{kind: opFlag, name: flag})
 	}
 	if err := p.sequence(depth); err != nil {
 		return err
