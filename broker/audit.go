@@ -96,7 +96,7 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 		a.Busy = r.loading || len(r.mailbox) > 0
 		return a
 	}
-	describeWaits(&a, r.state, p.b.config(), p.now())
+	describeWaits(&a, r.state, p.now())
 	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.way != nil || r.alarm.queued || r.continues() || p.locking(r) || p.stating(r)
 	if r.open() {
 		a.Due = p.wantedAlarm(r)
@@ -108,7 +108,7 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 }
 
 // describeWaits reads off a state what its run waits for.
-func describeWaits(a *schemas.AuditRun, s *execution.State, c *execution.Config, now schemas.Timestamp) {
+func describeWaits(a *schemas.AuditRun, s *execution.State, now schemas.Timestamp) {
 	a.Run, a.Type, a.Status, a.StartedAt = s.Run, s.Start.WorkflowType, s.Status, s.StartedAt
 	if a.Status == "" {
 		a.Status = schemas.StatusOpen

@@ -104,7 +104,7 @@ func (p *partition) auditLoaded(wid string, l *loaded, err error) schemas.AuditR
 	for _, act := range l.state.Activities {
 		act.LastBeat = now // as for an owner that loads it: heartbeats are in no history
 	}
-	describeWaits(&a, l.state, b.config(), now)
+	describeWaits(&a, l.state, now)
 	a.Busy = l.state.Status == schemas.StatusContinuedAsNew // whose successor has not begun yet
 	a.Due = l.state.NextDue(b.config())
 	if w, wanted := l.state.WantsDecider(b.config()); wanted && !w.Started {

@@ -16,7 +16,7 @@ func TestDescribedTimersAreInOrder(t *testing.T) {
 	for i := range 50 {
 		s.Timers[fmt.Sprint("t", i)] = execution.Timer{}
 	}
-	got := describeState(s, &execution.Config{}).Timers
+	got := describeState(s).Timers
 	if len(got) != 50 || !slices.IsSortedFunc(got, func(a, b schemas.OpenTimer) int { return strings.Compare(a.TimerID, b.TimerID) }) {
 		t.Errorf("got %v, want 50 in the order of their ids", got)
 	}

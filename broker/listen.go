@@ -16,23 +16,23 @@ const verbHeader = "Drover-Verb"
 // listen subscribes to everything the owner of a partition must hear, then begins to read the two logs. It returns what
 // undoes it, even with an error.
 func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
-	subscribe := func(subj, queue string, fn func(post.Msg)) {
+	subscribe := func(subj string, fn func(post.Msg)) {
 		if err != nil {
 			return
 		}
 		var s post.Subscription
-		if s, err = p.b.conn.Subscribe(subj, queue, fn); err == nil {
+		if s, err = p.b.conn.Subscribe(subj, "", fn); err == nil {
 			closers = append(closers, func() { s.Close() })
 			p.ears = append(p.ears, s)
 		}
 	}
 	p.replies = p.b.conn.NATS().NewInbox() + "."
-	subscribe(p.replies+">", "", p.answered)
+	subscribe(p.replies+">", p.answered)
 	p.ears = nil // that one is heard to the end
-	subscribe(p.b.ns.Owner(p.n), "", p.asked)
-	subscribe(p.b.ns.Ring(p.n), "", p.ringsCame)
-	subscribe(p.b.ns.AllBeats(p.n), "", p.beat)
-	subscribe(p.b.ns.AllAnnounce(), "", func(m post.Msg) {
+	subscribe(p.b.ns.Owner(p.n), p.asked)
+	subscribe(p.b.ns.Ring(p.n), p.ringsCame)
+	subscribe(p.b.ns.AllBeats(p.n), p.beat)
+	subscribe(p.b.ns.AllAnnounce(), func(m post.Msg) {
 		typ, err := subject.LastToken(m.Subject)
 		if err != nil {
 			return

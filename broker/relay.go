@@ -22,7 +22,6 @@ import (
 // without a word, and its sender waited for its own timeout.
 type relay struct {
 	b      *Broker
-	sub    post.Subscription
 	prefix string
 
 	mu      sync.Mutex
@@ -53,7 +52,7 @@ const (
 func (b *Broker) newRelay() (*relay, error) {
 	r := &relay{b: b, prefix: b.conn.NATS().NewInbox() + ".", waiting: make(map[uint64]*relayed)}
 	var err error
-	if r.sub, err = b.conn.Subscribe(r.prefix+">", "", r.heard); err != nil {
+	if _, err = b.conn.Subscribe(r.prefix+">", "", r.heard); err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
 	b.conn.OnReconnect(r.forget)

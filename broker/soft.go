@@ -87,7 +87,7 @@ func (p *partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply fu
 			a.Soft = true
 			reply(a)
 		default:
-			d := describeState(l.state, p.b.config())
+			d := describeState(l.state)
 			d.Partition, d.Owner, d.Soft = p.n, p.b.o.Node, true
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {

@@ -198,7 +198,7 @@ func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, rep
 		case "why":
 			p.why(r, func(v any) { p.behind(r, func() { reply(v) }) })
 		default:
-			d := describeState(r.state, p.b.config())
+			d := describeState(r.state)
 			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, p.decision(r)
 			p.behind(r, func() {
 				if d.Started.Replays == nil { // nothing repeats the latest run either
@@ -224,7 +224,7 @@ func (p *partition) serveOld(verb string, q *schemas.ExecutionRequest, reply fun
 		case verb == "result":
 			reply(resultOf(l.state))
 		default:
-			d := describeState(l.state, p.b.config())
+			d := describeState(l.state)
 			d.Partition, d.Owner = p.n, p.b.o.Node
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {

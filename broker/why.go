@@ -269,7 +269,7 @@ func (p *partition) decision(r *run) string {
 }
 
 // describeState tells what a state shows.
-func describeState(s *execution.State, c *execution.Config) *schemas.DescribeResponse {
+func describeState(s *execution.State) *schemas.DescribeResponse {
 	a := &schemas.DescribeResponse{
 		V: schemas.Version, Execution: infoOf(s), LatestContext: s.Context, Input: s.Start.Input, Started: *s.Start,
 		CancelRequested: s.CancelRequested, DeciderAttempt: s.Decision.Failures + 1,

@@ -7,7 +7,7 @@
 // The health task has three steps, in this order: it marks nodes that have been silent for too long; it removes claims
 // that have expired and that the NATS server has not removed by itself; it looks after tasks whose worker was lost.
 // Before it removes the claim of a partition it has a fence written into that partition's history, so that a late write
-// of the former owner is refused (PROTOCOL.md, P-16).
+// of the former owner is refused (P-16).
 //
 // [Master.Recover] does the same once, before the roles of a node begin. Nothing waits for a recovery that must succeed:
 // whatever a crash leaves can be claimed, and what an earlier start of the same store held is taken at once.

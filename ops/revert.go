@@ -43,7 +43,7 @@ type ReverterOptions struct {
 // What tells a lost worker is its lease: the server delivers a task whose lease is over to whoever asks next. The reverter asks only
 // where nobody has been waiting for two sweeps, so it takes nothing away from a worker, and what it is given that has never
 // been delivered before, or has not begun, it hands back. It decides nothing: the owner of the workflow does, by the
-// same rule as for a worker that holds a redelivery (PROTOCOL.md, P-7).
+// same rule as for a worker that holds a redelivery (P-7).
 type Reverter struct {
 	opts ReverterOptions
 	// deserted are the consumers that had unfinished tasks and no waiting worker at the last sweep.

@@ -93,7 +93,7 @@ const (
 // Group says who causes an event.
 type Group uint8
 
-// The groups of section 5 of the design.
+// The groups.
 const (
 	GroupService Group = iota + 1
 	GroupDecider

@@ -82,7 +82,7 @@ func TestTablesAreComplete(t *testing.T) {
 	}
 }
 
-// The lists are those of section 5 of the design, S1-42, S1-22 and S1-24.
+// The lists are those of S1-42, S1-22 and S1-24.
 func TestGroupsAndWakingEvents(t *testing.T) {
 	asleep := strings.Fields(`WorkflowPaused DeciderScheduled DeciderStarted DeciderCompleted ActivityStarted
 		ActivityInterrupted ActivityRetryScheduled ChildStarted ExternalSignaled ExternalCancelRequested LockBroken`)

@@ -8,7 +8,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// The limits that hold where neither the event nor the run names one (section 5 of the design).
+// The limits that hold where neither the event nor the run names one.
 const (
 	defaultWorkflowTimeout = schemas.Duration(365 * 24 * time.Hour)
 	defaultDeciderTimeout  = schemas.Duration(10 * time.Second)

@@ -6,7 +6,7 @@
 // Invariants:
 //   - A lease ends by its holder's own clocks before anybody else may take the key. Its time counts from before the
 //     write that took or renewed it was sent, while others count from when the server stored that write, which is
-//     later (PROTOCOL.md, P-16). It lasts only while the monotonic clock and the wall clock both say so: the one
+//     later (P-16). It lasts only while the monotonic clock and the wall clock both say so: the one
 //     stands still while the machine is suspended, the other may be set back.
 //   - A lease ends with the connection that does its work ([HoldOptions].Conn), before another one is made. The claims of a connection that is gone are free
 //     at once for those who are connected to the same NATS server: see gone.go.

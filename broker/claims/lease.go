@@ -123,12 +123,12 @@ func (l *Lease) Err() error {
 	return l.err
 }
 
-// end ends the lease, once, and tells whether this call did.
-func (l *Lease) end(cause error) bool {
+// end ends the lease, once.
+func (l *Lease) end(cause error) {
 	l.mu.Lock()
 	if l.err != nil {
 		l.mu.Unlock()
-		return false
+		return
 	}
 	l.err = fmt.Errorf("claim %s (number %d): %w", l.key, l.number, cause)
 	close(l.done)
@@ -142,7 +142,6 @@ func (l *Lease) end(cause error) bool {
 	} else {
 		log.Debug("claim given back")
 	}
-	return true
 }
 
 // Release gives the claim back, so that another can take it at once. The lease is no longer valid when the key is

@@ -1,5 +1,5 @@
 // Package clock estimates a server's clock from the timestamps of its messages, for those who act on due times: timer
-// workers, and whoever judges whether a claim has expired (PROTOCOL.md, P-15).
+// workers, and whoever judges whether a claim has expired (P-15).
 //
 // Invariants:
 //   - The estimate [Server.Now] is never ahead of the server. A message is stamped before it is received, so server - local is too

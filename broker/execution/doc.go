@@ -9,7 +9,7 @@
 //
 //   - A [State] is a fold over events and nothing else: [State.Apply] is the only function that changes what a history
 //     can show. [State.Step] decides which events follow from a message, and applies them.
-//   - Whatever order messages come in, the events obey the rules of section 5 of the design (package checker).
+//   - Whatever order messages come in, the events obey the rules of package checker.
 //   - A message that cannot be applied changes nothing and yields a [Dead] effect with the reason.
 //   - Due times count from the server's time of the record that set them (P-15). Until that is known, an item's base is
 //     the time of its event; [State.Rebase] corrects it.

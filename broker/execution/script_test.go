@@ -14,7 +14,7 @@ import (
 )
 
 // world drives one execution by hand and remembers its whole history. When the test ends, the history is checked against
-// the rules of section 5 of the design, and folding it must give the state that the steps have led to.
+// the rules of package checker, and folding it must give the state that the steps have led to.
 type world struct {
 	t       *testing.T
 	c       Config

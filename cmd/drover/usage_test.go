@@ -157,7 +157,7 @@ func TestHelpAndVersion(t *testing.T) {
 	if got, want := command("", "help").stdout, command("", "--help").stdout; got != want {
 		t.Fatalf("help prints %q, --help prints %q", got, want)
 	}
-	// Every command that DESIGN names for this release is there and has a help text.
+	// These commands are there and have a help text.
 	for name := range strings.FieldsSeq("server dev start signal history describe result list count lists why cancel terminate resume pause dead verify doctor auth version type flow namespace nodes node claims drain completion") {
 		if r := command("", name, "--help"); r.code != exitDone || !strings.Contains(r.stdout, "drover "+name) {
 			t.Fatalf("%s --help: got %d %q", name, r.code, r.stdout)

@@ -1,6 +1,6 @@
 // Package retention purges the histories of runs that have closed and that nobody wants to keep. Its [Janitor] is a task of the
 // master of a namespace; how long a run is kept is said by package internal/retention, and this package finds the runs, groups
-// them, and knows when it may (PROTOCOL.md, P-14).
+// them, and knows when it may (P-14).
 //
 // The janitor reads the headers of all history records once, in their order, and from then on what has come since, but for what brokers
 // in its process tell it ([Janitor.Told]). It keeps 24 bytes for each closed run, in the group with which the run is judged: those of
