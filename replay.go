@@ -14,7 +14,7 @@ type ReplayOptions struct {
 	// From is where the new run begins: "start", "last" for the replay point that was passed last, "end" for where the run stood, or a step
 	// of a flow: its id, its index, or its ref such as 2.steps.0. Defaults to "end".
 	From string
-	// Force minds neither idempotence nor replay points nor replayable: disabled. It needs the right to api.replayForce. Defaults to false.
+	// Force ignores idempotence, replay points and replayable: disabled. It needs the right to api.replayForce. Defaults to false.
 	Force bool
 	// Reason goes into the history of the new run; at most [schemas.MaxReplayReason] bytes. Defaults to none.
 	Reason string
