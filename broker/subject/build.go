@@ -115,7 +115,7 @@ func (ns Namespace) Owned(p int) string { return ns.part("owned", p) }
 // Control is where one node is told something at once: drover.<ns>.control.<node>.
 func (ns Namespace) Control(node string) string { return ns.start("control.") + Token(node) }
 
-// Event is the live feed of one event: drover.<ns>.event.<EventType>.<type>.<wid>.
+// Event is reserved for a live feed of events, which nobody publishes yet: drover.<ns>.event.<EventType>.<type>.<wid>.
 func (ns Namespace) Event(eventType, typ, wid string) string {
 	return ns.start("event.") + Token(eventType) + "." + Token(typ) + "." + Token(wid)
 }

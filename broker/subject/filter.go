@@ -59,7 +59,7 @@ func (ns Namespace) AllBeatsOf(list string) string { return ns.start("beat.*.*."
 // AllControl matches what nodes are told: drover.<ns>.control.*.
 func (ns Namespace) AllControl() string { return ns.start("control.*") }
 
-// AllEvents matches the live feed: drover.<ns>.event.>.
+// AllEvents matches what is reserved for the live feed: drover.<ns>.event.>.
 func (ns Namespace) AllEvents() string { return ns.start("event.>") }
 
 // All matches every subject of the namespace: drover.<ns>.>.
@@ -121,7 +121,7 @@ func (ns Namespace) BucketTypes() string { return ns.name("types") }
 // BucketFlows holds the deployed flows and step types: drover-<ns>-flows.
 func (ns Namespace) BucketFlows() string { return ns.name("flows") }
 
-// BucketSchedules holds the schedules: drover-<ns>-schedules.
+// BucketSchedules is reserved for schedules, which there are none of yet: drover-<ns>-schedules.
 func (ns Namespace) BucketSchedules() string { return ns.name("schedules") }
 
 // StorePayloads is the object store of large payloads: drover-<ns>-payloads.
