@@ -23,7 +23,7 @@ func (b *Broker) holdAll(ctx context.Context) (wait func() (stopped time.Time)) 
 	return func() time.Time {
 		<-ctx.Done()
 		stopped := time.Now()
-		waited(left, leaveLimit)
+		await(left, leaveLimit)
 		release()
 		b.holders.Wait()
 		return stopped
@@ -35,7 +35,7 @@ func (b *Broker) holdAll(ctx context.Context) (wait func() (stopped time.Time)) 
 func (b *Broker) finish(stopped time.Time) {
 	done := make(chan struct{})
 	go func() { b.passing.Wait(); close(done) }()
-	waited(done, b.o.DrainTimeout-time.Since(stopped))
+	await(done, b.o.DrainTimeout-time.Since(stopped))
 	ctx, cancel := context.WithTimeout(b.ctx, leaveLimit)
 	defer cancel()
 	if err := b.api.Drain(ctx); err != nil {
@@ -43,17 +43,15 @@ func (b *Broker) finish(stopped time.Time) {
 	}
 	for (b.starts.Outstanding() > 0 || !b.relay.idle()) && pause(ctx, time.Millisecond) == nil {
 	}
-	waited(b.answering.none(), leaveLimit)
+	await(b.answering.none(), leaveLimit)
 }
 
-// waited tells whether ch was closed within d.
-func waited(ch <-chan struct{}, d time.Duration) bool {
+// await waits until ch is closed, for d at most.
+func await(ch <-chan struct{}, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ch:
-		return true
 	case <-t.C:
-		return false
 	}
 }

@@ -145,14 +145,12 @@ func (m *Master) report(s Sweep) {
 	hook.Tell(m.opts.Logger, m.opts.Observer, s)
 }
 
-// pause waits; it reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
 	case <-ctx.Done():
-		return false
 	}
 }
