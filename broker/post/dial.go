@@ -37,6 +37,7 @@ type Conn struct {
 	done      chan struct{} // closed by Close
 	born      time.Time
 	dials     atomic.Uint64
+	domain    atomic.Pointer[string] // of JetStream, at the server that this leads to, or led to last
 
 	mu       sync.Mutex
 	closed   bool
@@ -81,6 +82,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		return nil, dialError(o, err)
 	}
 	d.until.Store(nil)
+	c.arrive(c.nc)
 	if c.js, err = jetstream.NewWithAPIPrefix(c.nc, o.APIPrefix); err != nil {
 		c.nc.Close()
 		return nil, fmt.Errorf("%w: Options.APIPrefix %q: %w", ErrInvalid, o.APIPrefix, err)
@@ -284,7 +286,11 @@ func (c *Conn) whenUp(ctx context.Context, send func() error) error {
 	}
 }
 
+// arrive notes what there is to know of the server, which may be another one each time.
+func (c *Conn) arrive(nc *nats.Conn) { c.domain.Store(new(nc.ConnectedDomain())) }
+
 func (c *Conn) onReconnect(nc *nats.Conn) {
+	c.arrive(nc)
 	c.log.WithField("server", nc.ConnectedServerName()).Info("connected to NATS again")
 	c.mu.Lock()
 	close(c.up)

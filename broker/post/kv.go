@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -14,9 +15,24 @@ import (
 // createAttempts bounds KVCreate's way over markers that expire or change meanwhile.
 const createAttempts = 5
 
+// domainAPI is a prefix of the API that is a domain's. Others are those of imports, which name what they take.
+var domainAPI = regexp.MustCompile(`^\$JS\.[^.]+\.API$`)
+
 func kvStream(bucket string) string { return "KV_" + bucket }
 
 func kvSubject(bucket, key string) string { return "$KV." + bucket + "." + key }
+
+// kvTarget is where a key is written. Subjects of buckets do not cross into another JetStream domain, and may meet a bucket of the same name on
+// this side; those of the API cross, and a domain takes both behind its prefix. A server of the domain itself is written to without it, for which the
+// rights to the bucket are enough.
+func (c *Conn) kvTarget(bucket, key string) string {
+	bare := kvSubject(bucket, key)
+	here := c.domain.Load()
+	if !domainAPI.MatchString(c.api) || here != nil && c.api == "$JS."+*here+".API" {
+		return bare
+	}
+	return c.api + "." + bare
+}
 
 func checkKey(bucket, key string) error {
 	if err := checkName("bucket", bucket); err != nil {
@@ -98,7 +114,7 @@ func (c *Conn) KVUpdate(ctx context.Context, bucket, key string, value []byte, r
 	h := Header{}
 	ExpectLastSubjectSeq(h, rev)
 	TTL(h, ttl)
-	return c.PublishSync(ctx, kvSubject(bucket, key), h, value)
+	return c.PublishSync(ctx, c.kvTarget(bucket, key), h, value)
 }
 
 // KVDelete deletes a key if its last revision is rev. It leaves a marker, which watchers see.
@@ -116,7 +132,7 @@ func (c *Conn) KVExpunge(ctx context.Context, bucket, key string, rev uint64, tt
 	h := Header{headerKVOperation: []string{"DEL"}}
 	ExpectLastSubjectSeq(h, rev)
 	TTL(h, ttl)
-	return c.PublishSync(ctx, kvSubject(bucket, key), h, nil)
+	return c.PublishSync(ctx, c.kvTarget(bucket, key), h, nil)
 }
 
 // KVLast reads a key from the leader as it is: the value, or nil and the revision of the marker if it is deleted. Without

@@ -73,12 +73,16 @@ func (r *rights) ofStream(op, stream string) string {
 
 func kvStream(bucket string) string { return "KV_" + bucket }
 
-// kv is every key of a bucket of the namespace.
-func (r *rights) kv(bucket string) string {
-	if r.o.Namespace == AllNamespaces {
-		return "$KV.*.>"
+// kv is every key of a bucket of the namespace, or of that of the nodes. From a server that is not of the domain it is written behind the domain's prefix.
+func (r *rights) kv(bucket string) []string {
+	if r.o.Namespace == AllNamespaces && bucket != subject.BucketNodes {
+		bucket = "*"
 	}
-	return "$KV." + bucket + ".>"
+	keys := "$KV." + bucket + ".>"
+	if r.o.Domain != "" {
+		return []string{keys, r.js(keys)}
+	}
+	return []string{keys}
 }
 
 // acks are both forms of the subject on which a delivery is acknowledged; see the package comment for the first token of
@@ -246,10 +250,10 @@ func (r *rights) operator() []Grant {
 		{Why: "namespaces: create, list, describe, delete", Publish: []string{schemas.NamespaceSubject("*")}},
 		{Why: "drain a node or a worker, acknowledge its unexpected end", Publish: []string{r.ns.AllControl()}},
 		r.registry(),
-		{Why: "remove the record of a node that will not come back", Publish: []string{"$KV." + subject.BucketNodes + ".>"}},
+		{Why: "remove the record of a node that will not come back", Publish: r.kv(subject.BucketNodes)},
 		r.flows(),
 		r.states(),
-		{Why: "deploy flows", Publish: []string{"$KV." + r.ns.BucketFlows() + ".>"}},
+		{Why: "deploy flows", Publish: r.kv(r.ns.BucketFlows())},
 		{Why: "how the streams stand: drover doctor and audit", Publish: []string{r.js("INFO"), r.js("STREAM.INFO.*"), r.js("STREAM.NAMES")}},
 	}
 }
@@ -278,11 +282,7 @@ func (r *rights) common() []Grant {
 	claims := Grant{Why: whyClaims}
 	for _, bucket := range []string{subject.BucketNodes, r.ns.BucketClaims()} {
 		stream := kvStream(bucket)
-		key := "$KV." + bucket + ".>"
-		if bucket != subject.BucketNodes {
-			key = r.kv(bucket)
-		}
-		claims.Publish = append(claims.Publish, key, r.ofStream("STREAM.MSG.GET.%", stream), r.ofStream("DIRECT.GET.%", stream),
+		claims.Publish = append(append(claims.Publish, r.kv(bucket)...), r.ofStream("STREAM.MSG.GET.%", stream), r.ofStream("DIRECT.GET.%", stream),
 			r.ofStream("CONSUMER.CREATE.%.>", stream), r.ofStream("CONSUMER.DELETE.%.*", stream))
 	}
 	return []Grant{
@@ -321,7 +321,7 @@ func (r *rights) broker() []Grant {
 		buckets = []string{"$O.*.>"}
 	}
 	for _, b := range []string{r.ns.BucketCheckpoints(), r.ns.BucketTypes(), r.ns.BucketLocks(), r.ns.BucketState(), r.ns.BucketSchedules()} {
-		buckets = append(buckets, r.kv(b))
+		buckets = append(buckets, r.kv(b)...)
 	}
 	return append(r.common(),
 		Grant{Why: "everything of the namespace: it writes the histories, tasks and alarms", Publish: []string{r.ns.All()}},

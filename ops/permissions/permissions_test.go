@@ -48,6 +48,24 @@ func TestActivityWorker(t *testing.T) {
 	}
 }
 
+// From a server outside the domain, such as a leaf node, buckets are written behind the prefix of the domain.
+func TestBucketsOfADomain(t *testing.T) {
+	for _, r := range permissions.Roles() {
+		o := options(r)
+		o.Domain = "hub"
+		tpl, err := permissions.For(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		allowed := tpl.Permissions().Publish.Allow
+		for _, s := range allowed {
+			if behind := "$JS.hub.API." + s; strings.HasPrefix(s, "$KV.") && !slices.Contains(allowed, behind) && !slices.Contains(allowed, "$JS.hub.API.>") {
+				t.Errorf("%s: got no right to %s, want it beside %s", r, behind, s)
+			}
+		}
+	}
+}
+
 func TestSignaler(t *testing.T) {
 	for _, tt := range []struct{ workflow, signal, want string }{
 		{"", "", "drover.shop.signal.*.*"},
