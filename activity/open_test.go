@@ -2,6 +2,7 @@ package activity_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
@@ -44,6 +46,50 @@ func TestNobodyOpensTheList(t *testing.T) {
 		time.Sleep(time.Minute)
 		if n := warnings(); n != 1 {
 			t.Errorf("got %d warnings behind a minute, want one: %v", n, kept.AllEntries())
+		}
+	})
+}
+
+// A worker that is connected to another JetStream domain than the servers, as to a leaf node, has its list opened and finds none. It says so, and what to do.
+func TestListIsInAnotherDomain(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		sub, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m post.Msg) {
+			body, err := schemas.MarshalJSON(&schemas.TaskListResponse{Stream: ns.StreamTasks("PCI"), Consumer: subject.Consumer})
+			if err == nil {
+				err = m.Respond(nil, body)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = sub.Close() }()
+		conn, err := post.Dial(t.Context(), post.Options{InProcess: r.server.Conn(), APIPrefix: "$JS.leaf.API"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		w := r.workerOn(conn)
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
+		stop := r.start(w)
+		defer func() { _ = stop() }()
+		told := func() (n int) {
+			for _, entry := range r.log.AllEntries() {
+				if entry.Level == logrus.WarnLevel && strings.Contains(entry.Message, "Options.APIPrefix") {
+					n++
+				}
+			}
+			return n
+		}
+		time.Sleep(12 * time.Second) // behind an election, or a consumer that is gone, the list is opened anew
+		if n := told(); n != 0 {
+			t.Errorf("got %d warnings behind 12 seconds, want none", n)
+		}
+		time.Sleep(2 * time.Minute)
+		if n := told(); n != 1 {
+			t.Errorf("got %d warnings behind two minutes, want one", n)
 		}
 	})
 }

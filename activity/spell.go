@@ -139,10 +139,10 @@ func (s *spell) run(ctx context.Context) error {
 		}
 		closing.Wait()
 	}
-	again := make([]chan struct{}, len(s.opts.Lists))
+	openings := make([]opening, len(s.opts.Lists))
 	for i, list := range s.opts.Lists {
-		again[i] = make(chan struct{}, 1)
-		o := post.PullOptions{Stream: s.ns.StreamTasks(list), Consumers: subject.Consumers(), Max: s.opts.share(i), Gone: func() { once(again[i]) }}
+		openings[i] = newOpening()
+		o := post.PullOptions{Stream: s.ns.StreamTasks(list), Consumers: subject.Consumers(), Max: s.opts.share(i), Gone: func() { once(openings[i].gone) }}
 		p, err := s.conn.Pull(context.WithoutCancel(ctx), o, func(t post.Task) { s.accept(work, wire, list, t) })
 		if err != nil {
 			stop()
@@ -159,7 +159,7 @@ func (s *spell) run(ctx context.Context) error {
 		offers = append(offers, sub)
 	}
 	for i, list := range s.opts.Lists {
-		helpers.Go(func() { s.open(ctx, list, again[i]) })
+		helpers.Go(func() { s.open(ctx, list, openings[i]) })
 	}
 	<-ctx.Done()
 	stop()

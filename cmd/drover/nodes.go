@@ -107,7 +107,7 @@ func openNodes(ctx context.Context, c *drover.Client) (*nodes.Registry, []nodes.
 	if errors.Is(err, post.ErrNoStream) {
 		return nil, nil, &drover.Error{
 			Op: "nodes", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no bucket %s", subject.BucketNodes),
-			Hint: "check --nats and the account; a server makes the bucket when it starts",
+			Hint: "check --nats, the account, and the JetStream domain of the context; a server makes the bucket when it starts",
 		}
 	}
 	return register, list, err

@@ -45,7 +45,7 @@ func judgeServer(version, name string, err error) Finding {
 	case errors.Is(err, topology.ErrServerTooOld):
 		return Finding{Bad, checkServer, err.Error(), "upgrade every server of the cluster"}
 	case errors.Is(err, topology.ErrNoJetStream):
-		return Finding{Bad, checkServer, err.Error(), "add a jetstream block to its configuration, or connect to another"}
+		return Finding{Bad, checkServer, err.Error(), "add a jetstream block to its configuration, name the JetStream domain that has it in the context, or connect to another"}
 	case err != nil:
 		return Finding{Bad, checkServer, where + "; " + err.Error(), "see the log of the NATS server: a cluster without a leader does not answer"}
 	case major == 2 && minor < 12:

@@ -270,7 +270,7 @@ func (s *Store) Versions(ctx context.Context, kind Kind, name string) ([]string,
 func (s *Store) explain(err error) error {
 	if errors.Is(err, post.ErrNoStream) {
 		return schemas.Errorf(schemas.CodeNotFound, "the namespace %s keeps no flows: it has no bucket %s", s.ns, s.bucket).
-			WithHint("check --namespace and --nats; a server of this version makes the bucket when it starts")
+			WithHint("check --namespace, --nats, and the JetStream domain of its context; a server of this version makes the bucket when it starts")
 	}
 	if errors.Is(err, post.ErrFull) {
 		return schemas.Errorf(schemas.CodeLimit, "the bucket %s is full: %v", s.bucket, err).WithHint("delete versions that no run uses, or %s", post.RoomHint(err, string(s.ns)))
