@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
@@ -67,7 +69,7 @@ func (s *spell) permission(ctx context.Context, d *delivery) bool {
 func (s *spell) question(ctx context.Context, d *delivery, body []byte, answers <-chan schemas.Permission) (p schemas.Permission, ok bool) {
 	timer := time.NewTimer(askAgain)
 	defer timer.Stop()
-	for {
+	for level := logrus.WarnLevel; ; {
 		stored := make(chan error, 1)
 		s.outbox.Send(d.task.Report, nil, body, func(a post.Ack) { stored <- a.Err })
 		timer.Reset(askAgain)
@@ -77,7 +79,8 @@ func (s *spell) question(ctx context.Context, d *delivery, body []byte, answers 
 				return p, true
 			case err := <-stored:
 				if err != nil {
-					d.log().WithField("err", err).Warn("a question was not stored; asking again")
+					d.log().WithField("err", err).Log(level, "a question was not stored; asking again")
+					level = logrus.DebugLevel // during an election each task in hand asks some six times a second
 					timer.Reset(askRetry)
 				}
 			case <-timer.C:

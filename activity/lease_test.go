@@ -84,6 +84,26 @@ func TestOutcomeIsRepeatedUntilItIsStored(t *testing.T) {
 	})
 }
 
+// A question that cannot be stored for a while, as during an election, is told of once, and not with each of its tries.
+func TestQuestionThatIsNotStoredIsToldOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.remove(ns.StreamIn(0))
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
+		r.start(w)
+		r.dispatch(func(t *schemas.ActivityTask) { t.NotIdempotent = true })
+		time.Sleep(3 * ackWait)
+		if n := r.logged(logrus.WarnLevel, "a question was not stored; asking again"); n != 1 {
+			t.Errorf("got %d warnings, want one, however often it is asked", n)
+		}
+		reports := make(chan schemas.Report, 10)
+		r.inbox(reports)
+		if got := <-reports; got.Kind != schemas.ReportBegin {
+			t.Errorf("got %+v, want the question", got)
+		}
+	})
+}
+
 func TestOutcomeThatNobodyWantsAnyMoreIsGivenUp(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		r.remove(ns.StreamIn(0))
