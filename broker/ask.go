@@ -200,6 +200,9 @@ func (p *partition) answered(m post.Msg) {
 		}
 		return
 	}
+	if _, ok := m.FromStream(); ok {
+		return // somebody keeps what deciders and workers are asked; these answer behind it
+	}
 	nobody := m.NobodyListens()
 	if id, forward := strings.CutPrefix(key, passedPrefix+"."); forward {
 		n, err := strconv.ParseUint(id, 36, 64)

@@ -83,7 +83,7 @@ func exchange(ctx context.Context, conn *post.Conn, in RequestInput, h post.Head
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	m, err := conn.Request(ctx, in.Subject, h, body)
+	m, err := conn.RequestAny(ctx, in.Subject, h, body)
 	switch {
 	case err == nil:
 	case whole.Err() != nil:

@@ -26,7 +26,7 @@ type Ack struct {
 // PublishSync publishes one message to JetStream and waits for the outcome; errors as in [Ack]. It waits for the
 // connection first and sends once. Without a deadline in ctx, Options.RequestTimeout holds.
 func (c *Conn) PublishSync(ctx context.Context, subject string, h Header, body []byte) (seq uint64, err error) {
-	m, err := c.publish(ctx, 0, &nats.Msg{Subject: subject, Header: h, Data: body})
+	m, err := c.publish(ctx, 0, &nats.Msg{Subject: subject, Header: h, Data: body}, nil)
 	if err != nil {
 		return 0, fmt.Errorf("publish %w", err)
 	}
@@ -39,10 +39,13 @@ func (c *Conn) PublishSync(ctx context.Context, subject string, h Header, body [
 
 // publish sends m when the connection is up and waits for the answer; with every, it sends m again after each such time. The library's own
 // request would wait for its whole time when the connection breaks and takes the acknowledgement with it, or when the server refuses the
-// subject.
-func (c *Conn) publish(ctx context.Context, every time.Duration, m *nats.Msg) (*nats.Msg, error) {
+// subject. Answers that are not wanted are passed over; nil wants any.
+func (c *Conn) publish(ctx context.Context, every time.Duration, m *nats.Msg, wanted func(*nats.Msg) bool) (*nats.Msg, error) {
 	answer := make(chan *nats.Msg, 1)
 	reply, forget := c.inbox.expect(func(m *nats.Msg) {
+		if wanted != nil && !wanted(m) {
+			return
+		}
 		select {
 		case answer <- m:
 		default:
@@ -135,6 +138,23 @@ func parseAck(m *nats.Msg) Ack {
 		return Ack{Err: fmt.Errorf("%w: the answer is no acknowledgement, somebody else listens on the subject", ErrTimeout)}
 	}
 	return Ack{Seq: full.Seq, Duplicate: full.Duplicate}
+}
+
+// storedBy reads an acknowledgement, or the refusal of a stream, among answers of any kind. No answer of Drover has a stream with a sequence.
+func storedBy(b []byte) (stream string, ok bool) {
+	const most = 1 << 10
+	if len(b) > most || !bytes.HasPrefix(b, []byte("{")) || !bytes.Contains(b, ackSeq) {
+		return "", false
+	}
+	var ack struct {
+		answer
+		Stream string  `json:"stream"`
+		Seq    *uint64 `json:"seq"`
+	}
+	if json.Unmarshal(b, &ack) != nil || ack.Stream == "" || ack.Seq == nil {
+		return "", false
+	}
+	return ack.Stream, *ack.Seq > 0 || ack.failure() != nil
 }
 
 // fastAck reads {"stream":"…","seq":N}, and nothing else.

@@ -42,6 +42,10 @@ func (c *Conn) OfServer(subject string) bool {
 	return strings.HasPrefix(subject, "$") || strings.HasPrefix(subject, c.api+".")
 }
 
+// FromStream tells whether the message is the word of a stream that has stored a request, or could not, and of which: one that somebody
+// has made on the subject, to keep what is asked there. It comes before the answer, and is none.
+func (m Msg) FromStream() (stream string, ok bool) { return storedBy(m.Data) }
+
 func (c *Conn) msg(m *nats.Msg) Msg {
 	return Msg{Subject: m.Subject, Reply: m.Reply, Header: m.Header, Data: m.Data, conn: c}
 }
@@ -77,7 +81,7 @@ func (c *Conn) PublishReply(subject, reply string, h Header, body []byte) error 
 // Request sends a core request once and waits for one answer. It waits for the connection first. Errors:
 // [ErrNoResponders] when nobody listens, [ErrTimeout] when the outcome is unknown, [ErrDisconnected] when nothing
 // was sent until ctx ended, [*RefusedError] when the server refuses the subject or its answer to this user. Without a
-// deadline in ctx, Options.RequestTimeout holds.
+// deadline in ctx, Options.RequestTimeout holds. The word of a stream that takes the subject is no answer; see [Msg.FromStream].
 func (c *Conn) Request(ctx context.Context, subject string, h Header, body []byte) (Msg, error) {
 	return c.RequestEvery(ctx, 0, subject, h, body)
 }
@@ -86,7 +90,23 @@ func (c *Conn) Request(ctx context.Context, subject string, h Header, body []byt
 // It is for questions to a queue that may be asked twice: one of those who answer there may have stopped without a word, and what took
 // longer is heard all the same.
 func (c *Conn) RequestEvery(ctx context.Context, every time.Duration, subject string, h Header, body []byte) (Msg, error) {
-	m, err := c.publish(ctx, every, &nats.Msg{Subject: subject, Header: h, Data: body})
+	return c.request(ctx, every, subject, h, body, func(m *nats.Msg) bool {
+		stream, ok := storedBy(m.Data)
+		if ok {
+			c.log.WithField("subject", subject).WithField("stream", stream).Log(c.news("stream "+stream), "a stream that is not Drover's takes requests and answers them: take the subject out of it, or give it no_ack")
+		}
+		return !ok
+	})
+}
+
+// RequestAny is Request for which the word of a stream is an answer as any other.
+func (c *Conn) RequestAny(ctx context.Context, subject string, h Header, body []byte) (Msg, error) {
+	return c.request(ctx, 0, subject, h, body, nil)
+}
+
+// request is RequestEvery with a choice of answers; nil wants any.
+func (c *Conn) request(ctx context.Context, every time.Duration, subject string, h Header, body []byte, wanted func(*nats.Msg) bool) (Msg, error) {
+	m, err := c.publish(ctx, every, &nats.Msg{Subject: subject, Header: h, Data: body}, wanted)
 	if err == nil && noResponders(m.Header, m.Data) {
 		err = fmt.Errorf("%s: %w", subject, ErrNoResponders)
 	}
