@@ -208,10 +208,7 @@ func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket, came ringWay) {
 	}
 	t.hold()
 	r.uncovered = append(r.uncovered, t)
-	if r.forlorn { // ask again: a decider may listen by now
-		r.forlorn = false
-		delete(p.forlorn[r.state.Start.WorkflowType], r)
-	}
+	p.unforlorn(r) // ask again: a decider may listen by now
 	p.mark(r)
 }
 

@@ -342,23 +342,35 @@ func (p *partition) probeLater() {
 		return
 	}
 	p.probing = true
-	p.loop.after(probeEvery, func() {
-		p.probing = false
-		for _, waiting := range p.forlorn {
-			for r := range waiting {
-				delete(waiting, r)
-				r.forlorn = false
-				p.mark(r)
-				break
-			}
+	p.loop.after(probeEvery, p.probeForlorn)
+}
+
+// probeForlorn asks for one run of each type now, and for others later.
+func (p *partition) probeForlorn() {
+	p.probing = false
+	for _, waiting := range p.forlorn {
+		for r := range waiting {
+			p.unforlorn(r)
+			p.mark(r)
+			break
 		}
-		for _, waiting := range p.forlorn {
-			if len(waiting) > 0 {
-				p.probeLater()
-				return
-			}
-		}
-	})
+	}
+	if len(p.forlorn) > 0 {
+		p.probeLater()
+	}
+}
+
+// unforlorn takes a run out of those that wait for a decider of their type. Types are names that anybody may give: nothing is kept of one
+// that no run waits for.
+func (p *partition) unforlorn(r *run) {
+	if !r.forlorn {
+		return
+	}
+	r.forlorn = false
+	typ := r.state.Start.WorkflowType
+	if delete(p.forlorn[typ], r); len(p.forlorn[typ]) == 0 {
+		delete(p.forlorn, typ)
+	}
 }
 
 // replied applies a decider's answer. What came before it goes first: a close must not overtake a signal.
@@ -442,8 +454,7 @@ func (p *partition) expire(r *run) {
 			r.sticky = ""
 		}
 	}
-	if !r.open() && r.forlorn {
-		r.forlorn = false
-		delete(p.forlorn[r.state.Start.WorkflowType], r)
+	if !r.open() {
+		p.unforlorn(r)
 	}
 }

@@ -211,10 +211,7 @@ func (p *partition) repairRun(r *run) {
 		p.perform(r, effect{Effect: e}, nil)
 	}
 	p.judgeLocksOf(r)
-	if r.forlorn { // ask again: a decider may listen by now
-		r.forlorn = false
-		delete(p.forlorn[r.state.Start.WorkflowType], r)
-	}
+	p.unforlorn(r) // ask again: a decider may listen by now
 	if r.alarm.way == nil {
 		r.alarm.due = 0 // what was armed may be gone; arming it again finds out
 	}

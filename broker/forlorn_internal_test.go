@@ -1,0 +1,38 @@
+package broker
+
+import (
+	"testing"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// A partition keeps nothing of a workflow type that nobody listened for once no run waits for a decider of it.
+func TestNothingIsKeptOfTypesThatNobodyListenedFor(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		goes func(*partition, *run)
+	}{
+		{"its run is closed", func(p *partition, r *run) {
+			r.state.Status = schemas.StatusTerminated
+			p.expire(r)
+		}},
+		{"its run is asked again by an alarm", func(p *partition, r *run) {
+			p.rang(r, &schemas.Ring{Run: r.state.Run, Due: 1}, &ticket{holds: 1}, stored)
+		}},
+		{"its run is asked again by the audit", func(p *partition, r *run) { p.repairRun(r) }},
+		{"its run is asked again after a while", func(p *partition, _ *run) { p.probeForlorn() }},
+		{"a decider begins to listen", func(p *partition, r *run) { p.announced(r.state.Start.WorkflowType) }},
+	} {
+		p, r := &partition{b: &Broker{}, loop: newLoop(), asks: map[uint64]*run{}, forlorn: map[string]map[*run]struct{}{}}, openRun()
+		r.ask = &ask{id: 1}
+		p.asks[1] = r
+		p.nobody(1)
+		if !r.forlorn || len(p.forlorn) != 1 {
+			t.Fatalf("%s: got %+v, want that the run waits for a decider", tc.name, p.forlorn)
+		}
+		tc.goes(p, r)
+		if r.forlorn || len(p.forlorn) != 0 {
+			t.Errorf("%s: the partition keeps %+v, want nothing", tc.name, p.forlorn)
+		}
+	}
+}
