@@ -123,12 +123,15 @@ func (st *step) fire(d *due) {
 // timeOut ends an attempt that took too long; schedule-to-close bounds all attempts, so it is never followed by another.
 // Neither is one that began and must not run twice, whatever its retry policy: that is for failures which its worker reports.
 func (st *step) timeOut(a *Activity, kind schemas.TimeoutType) {
-	details := st.room(a.lastDetails())
 	unknown := a.Scheduled.NotIdempotent && a.Started != 0 // it may have done its work; nobody can tell
-	if kind != schemas.TimeoutScheduleToClose && !unknown && st.retry(a, string(kind), details) {
-		return
+	if kind != schemas.TimeoutScheduleToClose && !unknown {
+		if again := st.retry(a, string(kind)); again != nil {
+			again.Details = st.room(a.lastDetails())
+			st.emit(again)
+			return
+		}
 	}
-	st.emit(&schemas.ActivityTimedOut{TimeoutType: kind, ScheduledEventID: a.ScheduledID, StartedEventID: a.Started, Details: details})
+	st.emit(&schemas.ActivityTimedOut{TimeoutType: kind, ScheduledEventID: a.ScheduledID, StartedEventID: a.Started, Details: st.room(a.lastDetails())})
 	st.wake()
 }
 

@@ -115,7 +115,9 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 		st.emit(&schemas.ActivityCanceled{ScheduledEventID: act.ScheduledID, StartedEventID: started, LatestCancelRequestedEventID: act.CancelRequested, Details: r.Details})
 	case schemas.ReportFailed:
 		st.said += len(r.Details)
-		if st.retry(act, r.Reason, r.Details) {
+		if again := st.retry(act, r.Reason); again != nil {
+			again.Details = r.Details
+			st.emit(again)
 			return
 		}
 		st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: r.Reason, Details: r.Details})
@@ -254,21 +256,21 @@ func (st *step) deny(r *schemas.Report, reason string) {
 	st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Reason: reason}})
 }
 
-// retry tells whether the broker repeats the attempt that just failed, and if so writes when.
-func (st *step) retry(act *Activity, reason string, details schemas.Payload) bool {
+// retry returns what is to be written if the broker repeats the attempt that just failed, or nil. What the next attempt goes on from has its
+// place in the record before what only tells of this one: its details are for the caller to add.
+func (st *step) retry(act *Activity, reason string) *schemas.ActivityRetryScheduled {
 	p := act.Scheduled.Retry
 	if p == nil || act.CancelRequested != 0 || p.MaximumAttempts > 0 && act.Attempt >= p.MaximumAttempts || slices.Contains(p.NonRetryable, reason) {
-		return false
+		return nil
 	}
 	next := max(st.now, st.LastTime).Add(interval(p, act.Attempt))
 	if d := act.Scheduled.ScheduleToCloseTimeout; d.Limited() && next >= act.ScheduledBase.Add(d) {
-		return false
+		return nil
 	}
-	st.emit(&schemas.ActivityRetryScheduled{
-		ScheduledEventID: act.ScheduledID, StartedEventID: act.Started, Attempt: act.Attempt, Cause: reason, Details: details,
+	return &schemas.ActivityRetryScheduled{
+		ScheduledEventID: act.ScheduledID, StartedEventID: act.Started, Attempt: act.Attempt, Cause: reason,
 		HeartbeatDetails: st.room(act.BeatDetails), NextTime: next,
-	})
-	return true
+	}
 }
 
 // interval is the wait after the n-th attempt: initial × coefficientⁿ⁻¹, capped. Defaults: 1 s, 2, 100 × the initial. A

@@ -131,8 +131,8 @@ func TestRetryAfterTimeouts(t *testing.T) { // S1-32
 		w.c.Details = 1 // those of one heartbeat always fit
 		w.s.Beat(&schemas.Heartbeat{Token: "run-1.5.1", Details: schemas.Text("half")}, "", w.now)
 		w.rings(5*sec, "ActivityRetryScheduled A HEARTBEAT")
-		if got := last[*schemas.ActivityRetryScheduled](w).Details; string(got) != "half" {
-			t.Fatalf("got details %q, want the last heartbeat's", got)
+		if got := last[*schemas.ActivityRetryScheduled](w).HeartbeatDetails; string(got) != "half" {
+			t.Fatalf("got details %q for the next attempt, want the last heartbeat's", got)
 		}
 	})
 	t.Run("an attempt that says nothing goes on from what was said before it", func(t *testing.T) {

@@ -76,16 +76,23 @@ type step struct {
 	now     schemas.Timestamp
 	events  []schemas.Event
 	effects []Effect
-	said    int // bytes of details that the events have
+	said    int  // bytes of details that the events have
+	beaten  bool // those of a heartbeat are among them
 }
 
 // room returns details, or nil if the record has none for them beside those of whatever else ends in this step. Those of one heartbeat
-// always fit alone: they have come in a message.
+// always fit alone, since they have come in a message, and beside the words of the failure that has ended its attempt if a record takes both:
+// it is twice what is for details.
 func (st *step) room(details schemas.Payload) schemas.Payload {
-	if st.said > 0 && st.said+len(details) > st.c.Details {
+	most := st.c.Details
+	if !st.beaten {
+		most *= 2
+	}
+	if st.said > 0 && st.said+len(details) > most {
 		return nil
 	}
 	st.said += len(details)
+	st.beaten = st.beaten || len(details) > 0
 	return details
 }
 
