@@ -106,3 +106,21 @@ func borneByTests(path string, bearers map[string][]string) error {
 	}
 	return nil
 }
+
+// The page of the rules has each of them, in order.
+func TestProtocolPageHasTheRules(t *testing.T) {
+	page, err := os.ReadFile("protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, rule := range regexp.MustCompile(`(?m)^\*\*(P-\d+) `).FindAllStringSubmatch(string(page), -1) {
+		got = append(got, rule[1])
+	}
+	for n := 1; n <= required["P"]; n++ {
+		want = append(want, fmt.Sprintf("P-%d", n))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got the rules %v, want %v", got, want)
+	}
+}
