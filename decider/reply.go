@@ -1,6 +1,7 @@
 package decider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,9 +72,24 @@ func (o *outcome) body(decisions []schemas.Decision) ([]byte, error) {
 	}
 	body, err := encode(o.a, r)
 	if err != nil {
-		return nil, fmt.Errorf("the decisions cannot be encoded: %w", err)
+		return nil, fmt.Errorf("the decisions cannot be encoded: %w", cmp.Or(o.culprit(decisions), err))
 	}
 	return body, nil
+}
+
+// culprit says which of the decisions cannot be encoded, and which field of it, where that is known; nil if each can by itself.
+func (o *outcome) culprit(decisions []schemas.Decision) error {
+	for i, d := range decisions {
+		_, err := encode(o.a, &schemas.DecisionReply{Decisions: []schemas.Decision{d}})
+		if err == nil {
+			continue
+		}
+		if a, ok := d.Attributes.(*schemas.ScheduleActivity); ok && a != nil && a.Retry != nil && !a.Retry.ValidBackoff() {
+			err = fmt.Errorf("ScheduleActivity %q: retry.backoffCoefficient: it is %v; want a number from 1 to 1000, or 0 for 2", a.ActivityID, a.Retry.BackoffCoefficient)
+		}
+		return fmt.Errorf("decision %d: %w", i+1, err)
+	}
+	return nil
 }
 
 // keep remembers a reply. It is called before that is sent: the next task of the run may be here before the sending is over.

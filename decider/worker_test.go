@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -183,6 +184,14 @@ var failures = map[string]struct {
 	"error that panics when it is unwrapped": { // a nil pointer in an error, the classical mistake
 		func(context.Context, *decider.Task) ([]schemas.Decision, error) { return nil, (*fs.PathError)(nil) },
 		schemas.CauseDeciderError, "the decider returned a *fs.PathError whose methods panic: runtime error: invalid memory address or nil pointer dereference", "",
+	},
+	"a retry that no JSON can say": {
+		func(context.Context, *decider.Task) ([]schemas.Decision, error) {
+			return []schemas.Decision{
+				decider.Timer("t", time.Second), decider.Schedule("charge", "pay", nil, decider.Retry(schemas.RetryPolicy{BackoffCoefficient: math.NaN()})),
+			}, nil
+		},
+		schemas.CauseDeciderError, `decision 2: ScheduleActivity "charge": retry.backoffCoefficient: it is NaN; want a number from 1 to 1000`, "",
 	},
 	"attributes that panic": {
 		func(context.Context, *decider.Task) ([]schemas.Decision, error) {
