@@ -57,7 +57,7 @@ func (s *State) validateRetention(decisions []schemas.Decision) error {
 			if err != nil {
 				return fmt.Errorf("decision %d: SetRetention: %w", i+1, err)
 			}
-			if e.Disabled {
+			if disables = 0; e.Disabled { // what is said last counts
 				disables = i + 1
 			}
 		case *schemas.AcquireLock:

@@ -116,7 +116,10 @@ func TestRetentionIsRefused(t *testing.T) {
 			}
 		})
 	}
-	w := decided(t, keep("disabled"))
+	w := decided(t, keep("disabled"), keep("3"), setKey("lock-L", `"order-1"`, "")) // what is said last counts
+	w.mark = 3
+	w.follows("DeciderCompleted; RetentionSet; RetentionSet; StateRequested lock-L")
+	w = decided(t, keep("disabled"))
 	w.do(Signal{Name: "on"})
 	w.decide(lockUp("L"), setKey("lock-L", `"order-1"`, ""), &schemas.GetState{Key: "lock-L"})
 	w.mark = len(w.events) - 4

@@ -360,6 +360,7 @@ func TestLocksOfFlows(t *testing.T) { // A0-1, A0-2
 // A0-5: what is done under a lock is never done beside another that has it, however its run ends, and whatever the worker thinks of that.
 func TestStubbornWorkKeepsTheLock(t *testing.T) {
 	for name, text := range map[string]string{
+		"by its key":     "steps: [{step: 'set-state lock-l = ${workflow.id}', require: {when: absent}, on-error: [retry backoff 1s]}, {step: activity stubborn, timeout: 10s}]",
 		"timeout":        "lock: l\nsteps: [{step: activity stubborn, timeout: 10s}]",
 		"within":         "lock: l\nsteps: [{type: workflow, steps: [activity stubborn]}]",
 		"timeout within": "lock: l\nsteps: [{type: workflow, timeout: 10s, steps: [activity stubborn]}]",

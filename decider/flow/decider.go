@@ -180,6 +180,7 @@ func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions
 			return nil, err
 		}
 	}
+	turn.state.Holds = len(turn.s.Held) > 0
 	if actions == nil && d.full(t) && turn.still(r.in) && !stays(t) {
 		return turn.onward(r.in)
 	}

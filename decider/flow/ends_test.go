@@ -77,3 +77,37 @@ func TestRunsEnd(t *testing.T) {
 		}
 	})
 }
+
+// A run that has taken a lock by its state key keeps its history, and one that does not keep it takes none: the step fails, and not the run's
+// decider for ever.
+func TestRetentionBesideALockByItsKey(t *testing.T) {
+	cases := map[string]struct{ flow, want string }{
+		"kept":   {"steps: ['set-state lock-kept = ${workflow.id}', workflow retention disabled, return no]\non-error: ['return done ${workflow.error.message}']", "done a run that has a lock cannot"},
+		"unkept": {"steps: [workflow retention disabled, 'set-state lock-unkept = ${workflow.id}', return no]\non-error: ['return done ${workflow.error.message}']", "done the retention of the run is disabled"},
+		"gone":   {"retention: disabled\nsteps: ['set-state lock-gone = ${workflow.id}']\non-error: ['workflow retention 3', 'set-state lock-gone = ${workflow.id}', return done]", "done"},
+		"let go": {"steps: ['set-state lock-free = ${workflow.id}', clear-state lock-free, 'workflow retention disabled', sleep 1s, workflow retention 3, return done]", "done"},
+	}
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		flows := map[string]string{}
+		for name, c := range cases {
+			flows[name] = c.flow
+		}
+		farm(t, e, flows, nil)
+		for name, c := range cases {
+			start(t, e, name, name, nil)
+			e.Sleep(5 * time.Second)
+			d, err := e.Client.Run(name, "").Describe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !d.Execution.Status.Closed() {
+				why, _ := e.Client.Run(name, "").Why(t.Context())
+				t.Errorf("%s: still %s: %s", name, d.Execution.Status, why)
+				continue
+			}
+			if out := e.Wait(e.Client.Run(name, "")); !strings.Contains(string(out.Result), c.want) {
+				t.Errorf("%s: got %s %s %s, want %q", name, out.Status, out.Details, out.Result, c.want)
+			}
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/droverhq/drover/decider/flow/machine"
@@ -24,6 +25,7 @@ type origin struct {
 	Reducing      []string      `json:"reducing,omitempty"`
 	IdempotentAll bool          `json:"idempotent_all,omitempty"`
 	Locked        bool          `json:"locked,omitempty"` // a run around it holds a lock
+	Held          []string      `json:"held,omitempty"`   // see saved
 	Replay        *replay       `json:"replay,omitempty"`
 	Continue      *onward       `json:"continue,omitempty"`
 }
@@ -74,6 +76,8 @@ type saved struct {
 	State   json.RawMessage `json:"state"`
 	// Locked says that a run around this one holds a lock.
 	Locked bool `json:"locked,omitempty"`
+	// Held are the keys of the locks that the run has taken by their state keys.
+	Held []string `json:"held,omitempty"`
 	// Open has the actions whose answer is to come, by the event that asked for them.
 	Open map[int64]string `json:"open,omitempty"`
 	// Asked are requests on state keys whose events are still to be seen, in their order.
@@ -89,6 +93,18 @@ type saved struct {
 }
 
 const contextFormat = 1
+
+// hold notes a lock that the run has taken by its state key.
+func (s *saved) hold(scope, lock string) {
+	if key := schemas.LockKey(scope, lock); !slices.Contains(s.Held, key) {
+		s.Held = append(s.Held, key)
+	}
+}
+
+// release forgets a lock that the run has no more.
+func (s *saved) release(scope, lock string) {
+	s.Held = slices.DeleteFunc(s.Held, func(key string) bool { return key == schemas.LockKey(scope, lock) })
+}
 
 // restore reads a decision context; nil if there is none.
 func restore(p schemas.Payload) (*saved, error) {

@@ -90,7 +90,10 @@ func (r *reader) readOthers(e schemas.Event) error {
 	case *schemas.LockRefused:
 		f := machine.NewFailure(string(a.Cause), fmt.Sprintf("the lock %q is not to be had: %s", a.Lock, a.Details))
 		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: "lock", Failure: f})
+	case *schemas.LockReleased:
+		r.s.release(a.Scope, a.Lock)
 	case *schemas.LockBroken:
+		r.s.release(a.Scope, a.Lock)
 		r.in = append(r.in, machine.Input{Kind: machine.Broken, ID: "lock", Name: a.Lock})
 	case *schemas.StateRequested:
 		if len(r.s.Asked) > 0 {
@@ -100,6 +103,9 @@ func (r *reader) readOthers(e schemas.Event) error {
 	case *schemas.StateRead:
 		return r.result(a.ScheduledEventID, a.Value)
 	case *schemas.StateSet:
+		if lock, ok := schemas.StateLock(a.Key); ok {
+			r.s.hold(a.Scope, lock)
+		}
 		return r.result(a.ScheduledEventID, nil)
 	case *schemas.StateCleared:
 		return r.result(a.ScheduledEventID, nil)

@@ -103,7 +103,7 @@ func (t *turn) onward(in []machine.Input) ([]schemas.Decision, error) {
 	t.s.State, t.s.Again = state, kept(in)
 	due := maps.Clone(t.s.Due)
 	maps.DeleteFunc(due, func(id string, _ schemas.Timestamp) bool { return t.state.Timers[id] == "" || answered(in, id) })
-	next, err := wrap(origin{Version: t.s.Version, Part: t.s.Part, Locked: t.s.Locked, Continue: &onward{State: state, Inputs: t.s.Again, Due: due}})
+	next, err := wrap(origin{Version: t.s.Version, Part: t.s.Part, Locked: t.s.Locked, Held: t.s.Held, Continue: &onward{State: state, Inputs: t.s.Again, Due: due}})
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (d *Decider) carryOn(ctx context.Context, t *decider.Task, turn *turn, o *o
 	}
 	state.Task = t.Execution().Run
 	turn.state, turn.s.Version, turn.s.Part, turn.s.Again = state, version, o.Part, o.Continue.Inputs
-	turn.s.Due, turn.s.Locked = o.Continue.Due, o.Locked
+	turn.s.Due, turn.s.Locked, turn.s.Held = o.Continue.Due, o.Locked, o.Held
 	for _, id := range slices.Sorted(maps.Keys(o.Continue.Due)) {
 		turn.decide([]machine.Action{{Do: machine.StartTimer, ID: id, Delay: max(o.Continue.Due[id].Time().Sub(now(t)), 0)}})
 	}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -297,6 +298,16 @@ func (m *machine) retain(x *act) error {
 	plain := *e
 	plain.Hash = ""
 	a.Text = plain.String()
+	return m.keepBy(a, e.Disabled)
+}
+
+// keepBy says how the run is kept. The service refuses a whole reply that disables the retention of a run with a lock, so that the run would
+// not get on: here it is an error of the step.
+func (m *machine) keepBy(a Action, disabled bool) error {
+	if disabled && m.s.Holds {
+		return errors.New("a run that has a lock cannot disable its retention, since nobody would know of the lock: write retention 0 instead")
+	}
+	m.s.Unkept = disabled
 	m.do(a)
 	return nil
 }

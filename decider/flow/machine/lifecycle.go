@@ -72,7 +72,7 @@ func (m *machine) open(b Begin) {
 				return
 			}
 		}
-		m.do(a)
+		_ = m.keepBy(a, e.Disabled) // it holds no lock yet
 	}
 }
 

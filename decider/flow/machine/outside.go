@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -158,6 +159,9 @@ func (m *machine) changeState(x *act) error {
 	}
 	if x.st.Type == "set-state" {
 		a.Do = WriteState
+		if lock, ok := strings.CutPrefix(a.Name, "lock-"); ok && lock != "" && m.s.Unkept { // see keepBy
+			return errors.New("the retention of the run is disabled, and nobody would know of the lock " + lock + " when it is purged: write retention 0 instead")
+		}
 		v, err := x.input("value")
 		if err == nil {
 			a.Value, err = x.coerced(v)

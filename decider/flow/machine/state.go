@@ -68,11 +68,14 @@ type State struct {
 	Retries map[string]backoff.Records `json:"retries,omitempty"`
 	Signals map[string][]Value         `json:"signals,omitempty"` // that came before they were waited for
 	Locked  string                     `json:"locked,omitempty"`  // the lock that is held
+	Unkept  bool                       `json:"unkept,omitempty"`  // the retention is disabled
 	Pool    []Value                    `json:"pool,omitempty"`    // values that occur more than once, while the state is encoded
 
 	// Draining says that the history is full: a loop starts nothing new while something runs, so that all is answered in the end and another run
 	// can go on. No part of the run either.
 	Draining bool `json:"-"`
+	// Holds says that the run has taken locks by their state keys. They are kept track of elsewhere.
+	Holds bool `json:"-"`
 
 	Trace Trace `json:"-"` // no part of the run; nil tells nobody
 }
