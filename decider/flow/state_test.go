@@ -60,6 +60,33 @@ steps:
 	})
 }
 
+// Parts of a state key are changed by many runs at once, and no change is lost.
+func TestPartsOfAStateKeyOfFlows(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		farm(t, e, map[string]string{"all": `
+steps:
+- step: foreach n in 1..12
+  concurrency: all
+  steps:
+  - set-state integer seen['n${n}'] = ${n}
+  - set-state integer list[] = ${n}
+  - {step: "clear-state seen['n${n}']", condition: {target: "${n}", greater-than: 2}}
+- let list = ${state.list}
+- transform sum = ${list} | sum
+- step: set-state seen['n1'] = 5
+  require: {less-than: 1}
+  on-error: let failure = ${workflow.error.type}
+- let seen = ${state.seen}
+- type: return
+  value: {seen: "${seen}", sum: "${sum}", failure: "${failure}"}
+`}, nil)
+		out := e.Wait(start(t, e, "all", "a-1", nil))
+		if want := `{"failure":"requirement","seen":{"n1":1,"n2":2},"sum":78}`; string(out.Result) != want {
+			t.Errorf("got %v with %s %s, want %s", out.Status, out.Result, out.Details, want)
+		}
+	})
+}
+
 // A0-6: the seed's way to try for a lock for a minute, by its key. Who waits gets it when the holder has ended; who has waited for a minute
 // clears it by force. Within, a block with the lock enters.
 func TestA06TryLockOfFlows(t *testing.T) {

@@ -89,7 +89,7 @@ func TestStepType(t *testing.T) {
 			yaml:  "name: a\nsteps:\n- {step: set-state k = 1, require: {size: 1}}\n- {step: set-state l = 1, require: {regex: a}}",
 			wrong: []string{"size", "regex"},
 		},
-		{yaml: "name: a\nsteps: [\"set-state k[0] = 1\", \"clear-state k[0]\"]", wrong: []string{"a part of a state key", "a part of a state key"}},
+		{yaml: "name: a\nsteps: [\"set-state k[x] = 1\", \"clear-state k[0].a\"]", wrong: []string{"\"x\" is no index", "\".a\" does not continue the part of a state key"}},
 		{yaml: "name: a\nshorthand: ${package}\nsteps: [no-op]", wrong: []string{"shorthand is for step types"}},
 	} {
 		r, err := define.Parse("", []byte(tc.yaml), nil)

@@ -64,6 +64,12 @@ func (m *machine) answer(x *act, in Input) (result, error) {
 	case "approve":
 		return m.approved(x, in.Value)
 	case "set-state", "clear-state":
+		if in.Kind == Fired { // it was refused before
+			return m.changeState(x)
+		}
+		if in.Kind == Refused && x.st.part != nil {
+			return m.partRefused(x)
+		}
 		if in.Kind == Refused {
 			return result{}, NewFailure(NameRequire, "the state key does not have the required value")
 		}

@@ -27,7 +27,7 @@ func (m *machine) outside(x *act) (result, error) {
 	case "signal":
 		return result{}, m.signal(x)
 	case "set-state", "clear-state":
-		return result{}, m.changeState(x)
+		return m.changeState(x)
 	case "activity":
 		return result{}, m.activity(x)
 	case "http":
@@ -148,37 +148,47 @@ func (m *machine) signal(x *act) error {
 	return nil
 }
 
-func (m *machine) changeState(x *act) error {
+func (m *machine) changeState(x *act) (result, error) {
 	a := Action{Do: ClearState, ID: x.inst.id(x.st.Ref)}
 	var err error
-	if a.Name, err = x.text("key"); err != nil {
-		return err
+	if x.st.part != nil {
+		a.Name, err = textOf(x.eval(x.st.part.key))
+	} else {
+		a.Name, err = x.text("key")
+	}
+	if err != nil {
+		return result{}, err
 	}
 	if a.Scope, err = x.text("scope"); err != nil {
-		return err
+		return result{}, err
 	}
 	if x.st.Type == "set-state" {
 		a.Do = WriteState
 		if lock, ok := strings.CutPrefix(a.Name, "lock-"); ok && lock != "" && m.s.Unkept { // see keepBy
-			return errors.New("the retention of the run is disabled, and nobody would know of the lock " + lock + " when it is purged: write retention 0 instead")
+			return result{}, errors.New("the retention of the run is disabled, and nobody would know of the lock " + lock + " when it is purged: write retention 0 instead")
 		}
 		v, err := x.input("value")
 		if err == nil {
 			a.Value, err = x.coerced(v)
 		}
 		if err != nil {
-			return err
+			return result{}, err
 		}
+	}
+	if x.st.part != nil {
+		return m.changePart(x, a)
+	}
+	if x.st.Type == "set-state" {
 		if a.Require, err = x.input("require"); err != nil {
-			return err
+			return result{}, err
 		}
 		if a.Require != nil {
 			if _, err := condition.Parse(a.Require); err != nil {
-				return err
+				return result{}, err
 			}
 		}
 	}
-	return m.waitFor(a)
+	return result{}, m.waitFor(a)
 }
 
 func (m *machine) activity(x *act) error {

@@ -87,6 +87,8 @@ type step struct {
 	pipe     *expr.Pipeline
 	variable value.Path
 	status   *condition.Condition
+	part     *statePart           // of set-state and clear-state, if they change a part of a key
+	require  *condition.Condition // of that part
 }
 
 // Compile reads the expressions of a definition. What this engine cannot do is an error here, with its place.
@@ -304,11 +306,12 @@ func (c *compiler) waitsFor(name any) {
 }
 
 func (c *compiler) state(s *step, at string) {
-	if key, _ := s.Inputs["key"].(string); strings.ContainsAny(key, "[") {
-		c.fail(at, errors.New("a part of a state key cannot be changed: read it with let, change the variable, and set the whole key"))
-	}
+	var err error
+	key, _ := s.Inputs["key"].(string)
+	s.part, err = parsePart(key)
+	c.fail(at+": key", err)
 	if s.Inputs["require"] != nil {
-		_, err := condition.Parse(s.Inputs["require"])
+		s.require, err = condition.Parse(s.Inputs["require"])
 		c.fail(at+": require", err)
 	}
 }
