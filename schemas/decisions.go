@@ -54,6 +54,9 @@ type StartChild struct {
 	ActivityDefaults             *ActivityDefaults `json:"activityDefaults,omitempty"`
 	ChildPolicy                  ChildPolicy       `json:"childPolicy,omitempty"`
 	TagList                      []string          `json:"tagList,omitempty"`
+	// Part says that the child does a part of the run's own work, and is of its type. It begins even if that type is deprecated, as the run
+	// goes on, and need not be registered.
+	Part bool `json:"part,omitempty"`
 }
 
 // SignalExternal sends a signal to another workflow.

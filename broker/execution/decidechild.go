@@ -30,7 +30,10 @@ func (st *step) childCause(a *schemas.StartChild) (cause schemas.Cause, details 
 	if err := validateChild(a); err != nil {
 		return schemas.CauseInvalidAttributes, err.Error()
 	}
-	_, typeCause := st.c.Types.Workflow(a.WorkflowType, a.WorkflowTypeVersion)
+	var typeCause schemas.Cause
+	if !a.Part || a.WorkflowType != st.Start.WorkflowType {
+		_, typeCause = st.c.Types.Workflow(a.WorkflowType, a.WorkflowTypeVersion)
+	}
 	switch {
 	case typeCause != "":
 		return typeCause, typeDetails(schemas.WorkflowKind, a.WorkflowType, a.WorkflowTypeVersion)

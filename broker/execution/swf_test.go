@@ -39,6 +39,10 @@ func childC() *schemas.StartChild {
 	return &schemas.StartChild{WorkflowID: "child-1", WorkflowType: "payment"}
 }
 
+func partOf(typ string) *schemas.StartChild {
+	return &schemas.StartChild{WorkflowID: "child-1", WorkflowType: typ, Part: true}
+}
+
 var tooLong = strings.Repeat("x", schemas.MaxIDLen+1)
 
 // full leaves no room for more events.
@@ -110,6 +114,9 @@ func swfCases() map[string][]swfCase {
 			{name: "itself", decision: &schemas.StartChild{WorkflowID: "order-1", WorkflowType: "order"}, event: schemas.EventChildStartFailed, cause: schemas.CauseWorkflowRunning},
 			{name: "deprecated", prepare: types(false, schemas.WorkflowKind, "payment", schemas.TypeDeprecated), decision: childC(), event: schemas.EventChildStartFailed, cause: schemas.CauseWorkflowTypeDeprecated},
 			{name: "unknown type", prepare: types(true, schemas.WorkflowKind, "order", schemas.TypeRegistered), decision: childC(), event: schemas.EventChildStartFailed, cause: schemas.CauseWorkflowTypeUnknown},
+			{name: "a part of a run of a deprecated type", prepare: types(false, schemas.WorkflowKind, "order", schemas.TypeDeprecated), decision: partOf("order"), event: schemas.EventChildScheduled},
+			{name: "a part of a run of an unknown type", prepare: types(true, schemas.WorkflowKind, "other", schemas.TypeRegistered), decision: partOf("order"), event: schemas.EventChildScheduled},
+			{name: "no part, for it has another type", prepare: types(false, schemas.WorkflowKind, "payment", schemas.TypeDeprecated), decision: partOf("payment"), event: schemas.EventChildStartFailed, cause: schemas.CauseWorkflowTypeDeprecated},
 			{name: "too many", before: []schemas.DecisionAttributes{childC()}, prepare: open(func(c *Config) *int { return &c.OpenChildren }), decision: &schemas.StartChild{WorkflowID: "child-2", WorkflowType: "payment"}, event: schemas.EventChildStartFailed, cause: schemas.CauseOpenChildrenLimit},
 			{name: "too deep", prepare: func(w *world) { w.s.Start.Depth = 50; w.rebased = true }, decision: childC(), event: schemas.EventChildStartFailed, cause: schemas.CauseChildDepth},
 			{name: "no id", decision: &schemas.StartChild{WorkflowType: "payment"}, event: schemas.EventChildStartFailed, cause: schemas.CauseInvalidAttributes},

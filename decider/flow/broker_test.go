@@ -357,6 +357,26 @@ func TestLocksOfFlows(t *testing.T) { // A0-1, A0-2
 	})
 }
 
+// A run goes on when its type is deprecated, with the parts of it that are runs of their own.
+func TestPartsOfARunOfADeprecatedType(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		farm(t, e, map[string]string{"work": "steps: [sleep 1m, {step: 'foreach n in 1..2', do: 'return ${n}'}]"}, nil)
+		if _, err := e.Client.RegisterType(t.Context(), schemas.WorkflowKind, "work", nil); err != nil {
+			t.Fatal(err)
+		}
+		run := start(t, e, "work", "w-1", nil)
+		if _, err := e.Client.DeprecateType(t.Context(), schemas.WorkflowKind, "work", ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Client.Start(t.Context(), "work", nil, nil); !errors.Is(err, drover.ErrDeprecated) {
+			t.Errorf("a new run: got %v, want a refusal", err)
+		}
+		if out := e.Wait(run); string(out.Result) != "[1,2]" {
+			t.Errorf("got %v with %s %s", out.Status, out.Result, out.Details)
+		}
+	})
+}
+
 // A0-5: what is done under a lock is never done beside another that has it, however its run ends, and whatever the worker thinks of that.
 func TestStubbornWorkKeepsTheLock(t *testing.T) {
 	for name, text := range map[string]string{

@@ -148,7 +148,7 @@ func (t *turn) child(a machine.Action) {
 		if r := a.Child.Replay; r != nil {
 			o.Replay = &replay{State: r.State, From: r.From, Force: r.Force}
 		}
-		d.WorkflowType, d.ActivityDefaults = t.task.Type(), t.s.Defaults
+		d.WorkflowType, d.Part, d.ActivityDefaults = t.task.Type(), true, t.s.Defaults
 		if d.Input, t.err = wrap(o); t.err != nil {
 			return
 		}

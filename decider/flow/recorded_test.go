@@ -495,7 +495,7 @@ func TestPartsOfTheFlow(t *testing.T) {
 	tp := record(t, "steps:\n- {type: workflow, input: {d: '${x}'}, steps: [no-op]}\n- return ${output}\n", `{"x": 5}`)
 	got := tp.decide()
 	version := tp.d.store.(one).d.Version()
-	tp.want(got, `StartChild {"workflowId":"r:0#1/0","workflowType":"flow","input":{"$flow":{"version":"`+version+`","part":"0","input":{"d":5}}},"control":"0#1/0"}`)
+	tp.want(got, `StartChild {"workflowId":"r:0#1/0","workflowType":"flow","input":{"$flow":{"version":"`+version+`","part":"0","input":{"d":5}}},"control":"0#1/0","part":true}`)
 	id := tp.asked(schemas.EventChildScheduled)
 	tp.want(tp.decide(&schemas.ChildSuccess{ScheduledEventID: id, Result: schemas.Payload(`{"$flow":{"output":{"$duration":"1h"}}}`)}),
 		`CompleteWorkflow {"result":"1h"}`)
