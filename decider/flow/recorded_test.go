@@ -209,6 +209,22 @@ func TestOtherLockIsTakenAway(t *testing.T) {
 	}
 }
 
+// The run that continues another has its locks, also those that it has taken by their state keys.
+func TestLockByItsKeyGoesOn(t *testing.T) {
+	tp := record(t, "steps: [set-state lock-a on s = w, wait for signal go, activity work]", "")
+	tp.decide()
+	tp.decide(&schemas.StateSet{Key: "lock-a", Scope: "s", ScheduledEventID: tp.asked(schemas.EventStateRequested)})
+	tp.full = true
+	got := tp.decide(&schemas.Signal{SignalName: "go"})
+	if len(got) != 1 || !strings.Contains(got[0], `"held":["`+schemas.LockKey("s", "a")+`"]`) {
+		t.Fatalf("got %s, want the next run to know of the lock", got)
+	}
+	_, input, _ := strings.Cut(got[0], `"input":`)
+	next := record(t, "steps: [set-state lock-a on s = w, wait for signal go, activity work]", strings.TrimSuffix(input, "}"))
+	next.decide()
+	next.want(next.decide(&schemas.WorkflowCancelRequested{}), `RequestCancelActivity {"activityId":"2#1"}`)
+}
+
 // A lock is held until the work that was begun under it has ended, also if the run has given it up and is about to end (A0-5).
 func TestLockOutlivesWorkThatIsGivenUp(t *testing.T) {
 	canceled := `CancelWorkflow {"details":{"message":"the run was asked to end","type":"canceled"}}`
