@@ -201,7 +201,7 @@ func TestOtherLockIsTakenAway(t *testing.T) {
 			tp.decide(&schemas.LockAcquired{Lock: "other", Fence: 2, ScheduledEventID: tp.asked(schemas.EventStateRequested)},
 				&schemas.StateSet{Key: "lock-other", ScheduledEventID: tp.asked(schemas.EventStateRequested)})
 			var happened []schemas.Attributes
-			for _, one := range strings.Fields(lock) {
+			for one := range strings.FieldsSeq(lock) {
 				happened = append(happened, &schemas.LockBroken{Lock: one, Fence: 1})
 			}
 			tp.want(tp.decide(append(happened, &schemas.WorkflowCancelRequested{})...), want...)
