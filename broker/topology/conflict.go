@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -38,6 +39,9 @@ func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 const (
 	hintForeign = "this is another program's stream: rename or delete it, or choose another namespace"
+	// The signals stream may be the one that is wrong: an earlier version made it anew with its default where it had been lost.
+	hintPartitions = "the streams of the namespace do not belong together, and workflows live in what they say: if the other streams of the namespace say %s too, " +
+		"delete %s alone, and start a server, which makes it anew for them; if only this one says so, restore it from a backup"
 	hintUnset   = "it cannot be taken back and puts messages at risk: delete the stream, or choose another namespace"
 	hintStorage = "start with the storage that the namespace was made with, delete the namespace, or choose another"
 	hintNewer   = "a newer Drover wrote here: run that version or a later one"
@@ -84,7 +88,11 @@ func (w *wanted) conflict(have *jetstream.StreamConfig) error {
 	}
 	for _, key := range []string{metaNamespace, metaPartitions} {
 		if h, n := have.Metadata[key], w.Metadata[key]; h != "" && n != "" && h != n {
-			return &ConflictError{Stream: w.Name, Field: "metadata " + key, Have: h, Want: n, Hint: hintForeign}
+			hint := hintForeign
+			if key == metaPartitions {
+				hint = fmt.Sprintf(hintPartitions, h, subject.Namespace(w.Metadata[metaNamespace]).StreamSignals())
+			}
+			return &ConflictError{Stream: w.Name, Field: "metadata " + key, Have: h, Want: n, Hint: hint}
 		}
 	}
 	if h, err := strconv.Atoi(cmp.Or(have.Metadata[metaSchema], "0")); err != nil || h > atoi(w.Metadata[metaSchema]) {

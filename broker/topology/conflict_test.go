@@ -84,7 +84,7 @@ func TestConflicts(t *testing.T) {
 		{
 			"a partition of another size", edit(in, func(c *jetstream.StreamConfig) { c.Metadata["drover.partitions"] = "4" }),
 			topology.Options{Memory: true},
-			in, "metadata drover.partitions", "4", "another program's",
+			in, "metadata drover.partitions", "4", "if the other streams of the namespace say 4 too, delete drover-default-signals alone",
 		},
 		{
 			"a newer schema", edit(history, func(c *jetstream.StreamConfig) { c.Metadata["drover.schema"] = "2" }),

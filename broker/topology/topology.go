@@ -9,7 +9,8 @@
 //     anything, except what a call has made behind a deletion that had looked for it before, and no message is touched.
 //   - The number of partitions is fixed when a namespace is made, because it decides where a workflow lives. It
 //     stands in the metadata of the signals stream, which is made before all others: whoever makes that stream
-//     decides for everybody. An option that is not set takes what the namespace has.
+//     decides for everybody. An option that is not set takes what the namespace has. If that stream was lost, the others
+//     tell the number.
 //   - What can be changed without touching messages is brought to what the options say: limits, replicas, discard
 //     policy, descriptions. What cannot, or what would put messages at risk (subjects, retention, storage, message
 //     TTLs and schedules on a stream that must not have them), is a [*ConflictError] and nothing is changed.
@@ -155,9 +156,22 @@ func (w *work) anchor(ctx context.Context, o Options) (*Namespace, error) {
 		have, err := w.info(ctx, name.StreamSignals())
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			ns := o.fresh()
+			left, err := w.remains(ctx, ns)
+			if err != nil {
+				return nil, err
+			}
+			if left != nil {
+				if ns, err = o.adopt(left); err != nil {
+					return nil, err
+				}
+			}
 			err = w.create(ctx, ns.signals(o.Version).StreamConfig)
 			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 				continue // another process was faster, perhaps with other options
+			}
+			if err == nil && left != nil {
+				w.log.WithField("namespace", name).Warnf("the signals stream was gone, and what the namespace was made with; it is made anew: %v; "+
+					"if it had another retention, description or required types, say so again: drover namespace create %s --help", ns, name)
 			}
 			return ns, err
 		}

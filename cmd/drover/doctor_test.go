@@ -109,6 +109,12 @@ func TestDoctorOnAServer(t *testing.T) {
 	finding(t, ill, doctor.Bad, "streams", "missing: drover-default-alarms-2")
 	finding(t, ill, doctor.Warn, "dead letters", "1, the oldest of")
 	finding(t, diagnose(t, exitFailed, "--nats", s.URL, "--namespace", "other"), doctor.Bad, "streams", "there is no namespace other")
+
+	// What says what the namespace is can be lost as well, and the way out must not be a namespace of another size.
+	if err := js.DeleteStream(t.Context(), "drover-default-signals"); err != nil {
+		t.Fatal(err)
+	}
+	finding(t, diagnose(t, exitFailed, "--nats", s.URL), doctor.Bad, "streams", "drover-default-signals is gone", "of 4 partitions: delete none of them", "drover namespace create default")
 }
 
 // Without a server of Drover, and as users who may see little.

@@ -186,7 +186,8 @@ func (e *examination) streams(ctx context.Context) bool {
 	i, err := topology.Inspect(ctx, e.conn, e.ns)
 	switch {
 	case errors.Is(err, topology.ErrNoNamespace):
-		e.add(Finding{Bad, checkStreams, fmt.Sprintf("there is no namespace %s", e.ns), fmt.Sprintf("start \"drover server\", or \"drover namespace create %s\"; or check --namespace, and the JetStream domain of the context", e.ns)})
+		left, err := topology.Remains(ctx, e.conn, e.ns)
+		e.add(judgeMissing(e.ns, left, err))
 		return false
 	case errors.Is(err, topology.ErrConflict):
 		e.add(Finding{Status: Bad, Check: checkStreams, Found: err.Error()})

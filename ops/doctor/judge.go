@@ -179,6 +179,18 @@ func judgeOwners(held []claims.Info, partitions int) Finding {
 	return Finding{Status: OK, Check: checkOwners, Found: fmt.Sprintf("each of %d partitions has one, and so have its alarms; there is a master", partitions)}
 }
 
+// judgeMissing is about a namespace that has no signals stream. What else is left of it is worth more than its name: it is to be
+// made over that, and nothing of it deleted.
+func judgeMissing(ns subject.Namespace, partitions int, err error) Finding {
+	if err == nil && partitions > 0 {
+		return Finding{
+			Bad, checkStreams, fmt.Sprintf("%s is gone, which says what the namespace %s is; other streams of it are there, of %d partitions: delete none of them", ns.StreamSignals(), ns, partitions),
+			fmt.Sprintf("\"drover namespace create %s\" makes it anew for them; give it --retention, --retention-flows, --require-types and --description as they were", ns),
+		}
+	}
+	return Finding{Bad, checkStreams, fmt.Sprintf("there is no namespace %s", ns), fmt.Sprintf("start \"drover server\", or \"drover namespace create %s\"; or check --namespace, and the JetStream domain of the context", ns)}
+}
+
 func judgeBacklog(i *topology.Inspection, ns subject.Namespace) Finding {
 	var worst topology.StreamState
 	for _, s := range i.Streams {
