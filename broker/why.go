@@ -30,14 +30,23 @@ func (p *partition) because(r *run) string {
 		w, _ := s.WantsDecider(p.b.config())
 		return fmt.Sprintf("its decider of type %q failed or timed out %d times in a row and is asked again at %s", s.Start.WorkflowType, s.Decision.Failures, w.NotBefore)
 	case r.ask != nil && !r.ask.confirmed:
-		return fmt.Sprintf("a decider of type %q is being asked since %s", s.Start.WorkflowType, ago(p.now(), r.ask.at))
+		return fmt.Sprintf("a decider of type %q is being asked since %s%s", s.Start.WorkflowType, ago(p.now(), r.ask.at), failedBefore(s))
 	case r.ask != nil:
-		return fmt.Sprintf("a decider of type %q is deciding since %s", s.Start.WorkflowType, ago(p.now(), r.ask.at))
+		return fmt.Sprintf("a decider of type %q is deciding since %s%s", s.Start.WorkflowType, ago(p.now(), r.ask.at), failedBefore(s))
 	}
 	return openBecause(s, p.now(), p.b.locks.get)
 }
 
-// why answers with the sentence. If the run waits for a worker, it looks first how the list stands.
+// failedBefore tells that the decider which is asked has failed at this.
+func failedBefore(s *execution.State) string {
+	if s.Decision.Failures == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it failed or timed out %s before", count(s.Decision.Failures, "time", "times"))
+}
+
+// why answers with the sentence. If the run waits for a worker, it looks first how the list stands; if for another attempt, how
+// the last one went.
 func (p *partition) why(r *run, reply func(any)) {
 	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r)}
 	list := ""
@@ -48,6 +57,19 @@ func (p *partition) why(r *run, reply func(any)) {
 				break
 			}
 		}
+	}
+	if t := p.triesOf(r); list == "" && t != nil {
+		wid := r.wid
+		readAsync(p.b, p.loop, func(ctx context.Context) (string, error) {
+			return p.b.failed(ctx, p.n, wid, a.Run, t)
+		}, func(clause string, err error) {
+			if err != nil {
+				p.log.WithError(err).WithField("workflow", wid).Debug("how the last attempt went is not known")
+			}
+			a.Because += clause
+			reply(a)
+		})
+		return
 	}
 	if list == "" {
 		reply(a)
@@ -82,7 +104,7 @@ func listStands(i *schemas.TaskListInfo) string {
 	case i == nil:
 		return "; start a worker of that list"
 	case i.Workers > 0:
-		return fmt.Sprintf("; %s there for tasks", count(i.Workers, "worker waits", "workers wait"))
+		return fmt.Sprintf("; %s there for tasks, and may not know the type: see the log", count(i.Workers, "worker waits", "workers wait"))
 	case i.Working > 0:
 		return fmt.Sprintf("; its workers are busy with %s, %s: start more of them",
 			count(int(i.Working), "task", "tasks"), count(int(i.Pending), "task waits", "tasks wait"))
@@ -113,7 +135,7 @@ func closedBecause(s *execution.State) string {
 func openBecause(s *execution.State, now schemas.Timestamp, lock func(key string) *schemas.LockRecord) string {
 	waits, timed := openActivities(s, now)
 	waits = append(waits, openLocks(s, now, lock)...)
-	timed = append(timed, openTimers(s)...)
+	timed = append(timed, openTimers(s, now)...)
 	slices.SortStableFunc(timed, func(a, b wait) int { return cmp.Compare(a.at, b.at) })
 	waits = append(waits, openChildren(s, now)...)
 	for _, x := range s.OpenExternals() {
@@ -129,7 +151,7 @@ func openBecause(s *execution.State, now schemas.Timestamp, lock func(key string
 	}
 	end := "; it never times out"
 	if d := s.Start.ExecutionStartToCloseTimeout; d.Limited() {
-		end = fmt.Sprintf(", or times out at %s", s.StartBase.Add(d))
+		end = ", or times out at " + rings(now, s.StartBase.Add(d))
 	}
 	return "its decider left nothing open: it waits for a signal" + end
 }
@@ -167,7 +189,7 @@ func openActivities(s *execution.State, now schemas.Timestamp) (waits, timed []w
 		case a.Started != 0:
 			waits = append(waits, wait{kind: waitActivity, text: running(a, now)})
 		case a.NotBefore > now:
-			timed = append(timed, wait{kind: waitActivity, at: a.NotBefore, text: fmt.Sprintf("activity %q begins its attempt %d at %s", o.ActivityID, a.Attempt, a.NotBefore)})
+			timed = append(timed, wait{kind: waitActivity, at: a.NotBefore, text: fmt.Sprintf("activity %q of type %q begins its attempt %d at %s", o.ActivityID, o.ActivityType, a.Attempt, a.NotBefore)})
 		default:
 			waiting = append(waiting, wait{kind: waitActivity, text: fmt.Sprintf(noWorker+"%q of type %q from list %q since %s",
 				o.ActivityID, o.ActivityType, o.List, ago(now, max(a.ScheduledBase, a.NotBefore)))})
@@ -187,15 +209,15 @@ func running(a *execution.Activity, now schemas.Timestamp) string {
 		text += fmt.Sprintf(", last heard of %s ago", round(now.Sub(max(a.StartedBase, a.LastBeat))))
 	}
 	if at := deadlineOf(a); at != 0 {
-		text += fmt.Sprintf(", times out at %s", at)
+		text += fmt.Sprintf(", times out at %s", rings(now, at))
 	}
 	return text
 }
 
-func openTimers(s *execution.State) (timed []wait) {
+func openTimers(s *execution.State, now schemas.Timestamp) (timed []wait) {
 	for _, id := range slices.Sorted(maps.Keys(s.Timers)) {
 		at := s.Timers[id].Due()
-		timed = append(timed, wait{kind: waitTimer, at: at, text: fmt.Sprintf("timer %q expires at %s", id, at)})
+		timed = append(timed, wait{kind: waitTimer, at: at, text: fmt.Sprintf("timer %q expires at %s", id, rings(now, at))})
 	}
 	return timed
 }
@@ -230,6 +252,17 @@ func tellWaits(waits, timed []wait) string {
 		}
 	}
 	return strings.Join(told, "; ")
+}
+
+// lateRing is how long an alarm may be late before that is worth a word, as in the audit.
+const lateRing = 5 * time.Second
+
+// rings tells when an alarm is due. One that is late by much says that nobody rings.
+func rings(now, at schemas.Timestamp) string {
+	if late := now.Sub(at); late > lateRing {
+		return fmt.Sprintf("%s, which is %s ago: no alarm has rung, see: drover audit", at, round(late))
+	}
+	return at.String()
 }
 
 func reason(r string) string {

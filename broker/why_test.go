@@ -38,7 +38,8 @@ func TestWhy(t *testing.T) {
 	}{
 		{"nobody listens", "", nil, `no decider for type "order" is listening (decision wanted since T (D)); start one in namespace "default"`},
 		{"deciding", "-", nil, `a decider of type "order" is deciding since T (D)`},
-		{"backing off", `[{"type":"Nonsense"}]`, func(f *fleet) { time.Sleep(7 * time.Second) }, `its decider of type "order" failed or timed out 7 times in a row and is asked again at T`},
+		{"backing off", `[{"type":"Nonsense"}]`, func(f *fleet) { time.Sleep(7 * time.Second) }, `its decider of type "order" failed or timed out 7 times in a row and is asked again at T; it failed with: decision 1: "Nonsense" is no decision that this version knows`},
+		{"asked again", "-", func(*fleet) { time.Sleep(11 * time.Second) }, `a decider of type "order" is deciding since T (D); it failed or timed out 1 time before`},
 		{
 			"parked", `[{"type":"Nonsense"}]`, func(f *fleet) { f.await("o", schemas.EventWorkflowPaused) },
 			`it is parked: the decider failed 10 times in a row: decision 1: "Nonsense" is no decision that this version knows; mend the decider of type "order", then: drover resume o`,
@@ -68,7 +69,15 @@ func TestWhy(t *testing.T) {
 			k := f.pull()
 			k.report("failed", `,"reason":"no"`)
 			f.await("o", schemas.EventActivityRetryScheduled)
-		}, `activity "a" begins its attempt 2 at T`},
+		}, `activity "a" of type "work" begins its attempt 2 at T; attempt 1 of activity "a" failed with: no`},
+		{"a failure that is not the last word", "[" + scheduleActivity("a", `,"retry":{"initialInterval":120,"maximumAttempts":3}`) + "]", func(f *fleet) {
+			k := f.pull()
+			k.report("failed", `,"reason":"no"`)
+			f.await("o", schemas.EventActivityRetryScheduled)
+			f.api("signal", `{"workflowId":"o","name":"hello"}`)
+			f.await("o", schemas.EventSignal)
+			time.Sleep(time.Second)
+		}, `activity "a" of type "work" begins its attempt 2 at T`},
 		{"a child", "[" + child + "]", nil, `child workflow "kid" of type "idle" runs since T (D)`},
 		{
 			"several", "[" + timer("tea", 300) + "," + child + "," + scheduleActivity("a", "") + "," + scheduleActivity("b", "") + "]", begun,
