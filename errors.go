@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
@@ -133,9 +134,12 @@ var causes = []struct {
 	{errEncode, schemas.CodeInvalid, ""},
 	{errDecode, schemas.CodeInvalid, "the run has completed: hand over a pointer to what it returns, or a *schemas.Payload for the bytes"},
 	{context.Canceled, "", ""},
-	{post.ErrTimeout, schemas.CodeTimeout, ""},
-	{context.DeadlineExceeded, schemas.CodeTimeout, ""},
+	{post.ErrTimeout, schemas.CodeTimeout, hintSilent},
+	{context.DeadlineExceeded, schemas.CodeTimeout, hintSilent},
 }
+
+// hintSilent is about a server that stands still: whoever is gone is known to be.
+const hintSilent = `wait longer, or see by "drover doctor" whether a server has stopped`
 
 // newError gives err the form that callers see.
 func newError(q query, err error) *Error {
@@ -159,7 +163,7 @@ func newError(q query, err error) *Error {
 	if refused, ok := errors.AsType[*post.RefusedError](err); ok {
 		e.Hint = refused.Hint()
 	}
-	if e.Code == schemas.CodeTimeout && q.hold > 0 && q.id != "" {
+	if e.Code == schemas.CodeTimeout && !q.open.IsZero() && time.Since(q.open) < hold {
 		e.Hint = "the run had not ended by then: ask why, or wait longer"
 	}
 	return e

@@ -36,23 +36,29 @@ func (r *Run) History(ctx context.Context, o HistoryOptions) iter.Seq2[schemas.E
 }
 
 func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.Event) bool) error {
-	var wait time.Duration
+	var held time.Duration
 	if o.Follow {
-		wait = hold
+		held = hold
 	}
-	q, err := r.query("history", wait)
+	q, err := r.query("history", held)
 	if err != nil {
 		return err
 	}
 	pause, soft := firstBackoff, false
 	for after := max(o.After, 0); ; {
 		asked := time.Now()
-		req := &schemas.HistoryRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, After: after, Wait: schemas.Duration(wait)}
+		req := &schemas.HistoryRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, After: after}
+		if o.Follow {
+			req.Wait = holds(ctx)
+		}
 		page, err := call(ctx, r.client, q, req, func(a *schemas.HistoryResponse) *schemas.Error { return a.Error })
 		if err != nil {
 			return err
 		}
 		q.run = cmp.Or(page.Run, q.run)
+		if o.Follow {
+			q.open = time.Now()
+		}
 		if page.Soft && !soft && o.OnSoft != nil {
 			soft = true
 			o.OnSoft()

@@ -34,7 +34,19 @@ type query struct {
 	verb    string
 	id, run string
 	hold    time.Duration // how long the server may hold back its answer
+	open    time.Time     // when the server last said that what is waited for has not come; the zero time if it never did
 	subject string        // instead of that of the verb in the client's namespace
+}
+
+// holds is how long the server is to hold back its answer: it comes before the caller's time is over, so that silence until then
+// says that nobody answers, and not that there is nothing to say.
+func holds(ctx context.Context) schemas.Duration {
+	d := hold
+	if end, ok := ctx.Deadline(); ok {
+		left := max(time.Until(end), 0)
+		d = min(d, left-left/8)
+	}
+	return schemas.Duration(d)
 }
 
 // call asks until somebody answers; refusal finds the error in an answer. The same bytes are sent each time, so that the

@@ -83,13 +83,13 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 	pause := firstBackoff
 	for {
 		asked := time.Now()
-		req := &schemas.ExecutionRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, Wait: schemas.Duration(hold)}
+		req := &schemas.ExecutionRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, Wait: holds(ctx)}
 		out, err := call(ctx, r.client, q, req, func(a *schemas.ResultResponse) *schemas.Error { return a.Error })
 		if err != nil {
 			return nil, err
 		}
 		// From here on the answer is about one run, whatever else is started under the id meanwhile.
-		q.run = cmp.Or(out.Run, q.run)
+		q.run, q.open = cmp.Or(out.Run, q.run), time.Now()
 		switch {
 		case out.Status == schemas.StatusContinuedAsNew && out.NewRun != "" && out.NewRun != q.run:
 			q.run, pause = out.NewRun, firstBackoff
@@ -106,7 +106,7 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 }
 
 func (r *Run) outcome(ctx context.Context, q query, out *schemas.ResultResponse) (*Outcome, error) {
-	q.hold = 0
+	q.hold, q.open = 0, time.Time{}
 	result, err := r.client.resolve(ctx, q, out.Result)
 	if err != nil {
 		return nil, err

@@ -74,6 +74,51 @@ func TestResultDoesNotSpin(t *testing.T) {
 	})
 }
 
+// A run is said to be open still only by a server that has answered: one that stands still tells nothing of it.
+func TestSilenceIsNoOpenRun(t *testing.T) {
+	for verb, wait := range map[string]func(context.Context, *drover.Run) error{
+		"result": func(ctx context.Context, r *drover.Run) error { return r.Result(ctx, nil) },
+		"history": func(ctx context.Context, r *drover.Run) (err error) {
+			for _, err = range r.History(ctx, drover.HistoryOptions{Follow: true}) {
+			}
+			return err
+		},
+	} {
+		for _, tc := range []struct {
+			name      string
+			asleep    int // from which question on the server stands still
+			limit     time.Duration
+			open      bool
+			mostAsked int
+		}{
+			{"a server that holds back for as long as it is asked to", 1 << 30, 3 * time.Second, true, 20},
+			{"the same, for long", 1 << 30, time.Minute, true, 40},
+			{"a server that stands still", 0, 3 * time.Second, false, 20},
+			{"a server that stops", 2, time.Minute, false, 20},
+		} {
+			t.Run(verb+", "+tc.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c, s := newService(t, drover.Options{})
+					on(s, verb, func(n int, q schemas.HistoryRequest) any {
+						if n >= tc.asleep {
+							return nil
+						}
+						time.Sleep(q.Wait.Std())
+						return map[string]any{"run": "r1", "status": "open"}
+					})
+					e := wantError(t, wait(bounded(t, tc.limit), c.Run("a", "")), drover.ErrTimeout)
+					if open := strings.Contains(e.Hint, "had not ended"); open != tc.open || e.Hint == "" {
+						t.Errorf("got the hint %q, want one that says so: %v", e.Hint, tc.open)
+					}
+					if n := len(s.requests(verb)); n > tc.mostAsked {
+						t.Errorf("asked %d times, want %d at most", n, tc.mostAsked)
+					}
+				})
+			})
+		}
+	}
+}
+
 // A wait between two questions ends as a call does: with the caller's cause, and no code.
 func TestCanceledWaitEnds(t *testing.T) {
 	for verb, wait := range map[string]func(context.Context, *drover.Run) error{
