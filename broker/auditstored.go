@@ -106,6 +106,7 @@ func (p *partition) auditLoaded(wid string, l *loaded, err error) schemas.AuditR
 	}
 	describeWaits(&a, l.state, now)
 	a.Busy = l.state.Status == schemas.StatusContinuedAsNew // whose successor has not begun yet
+	l.state.Dispatched(now)                                 // or else the task is missing, not an alarm
 	a.Due = l.state.NextDue(b.config())
 	if w, wanted := l.state.WantsDecider(b.config()); wanted && !w.Started {
 		look := max(w.NotBefore, now.Add(askCover+maxReask)) // an owner that has forgotten the run left an alarm to ask again

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/droverhq/drover/internal/shortid"
@@ -86,6 +87,15 @@ func (p *partition) park(r *run) {
 	}
 	p.drop(r.wid)
 	p.parked.Add(r.wid, k.pack(p.packed[:0])) // one that has no room left is forgotten
+}
+
+// rung is the instant up to which everything that was due has been seen to: a run is parked with an alarm for the first thing that
+// is still to come, and with none if nothing is.
+func (k *parked) rung() schemas.Timestamp {
+	if k.due == 0 {
+		return math.MaxInt64
+	}
+	return k.due
 }
 
 // drop forgets what was kept of a workflow id, if there is anything.

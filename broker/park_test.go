@@ -56,3 +56,45 @@ func TestIdleRunsAreParked(t *testing.T) { // P-2, P-10
 		}
 	})
 }
+
+// The task of an attempt that was to wait is put on its list once. That it was is in no history: a parked run that is read again, by
+// whoever asks for it or by the audit, must not have it there once more, for all that are there are done.
+func TestParkedRunDispatchesOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options, start string
+		tasks          uint64
+	}{
+		"a retry":                 {`,"retry":{"initialInterval":5}`, startO, 2},
+		"a retry without timeout": {`,"retry":{"initialInterval":5},"startToCloseTimeout":"NONE"`, `{"workflowId":"o","type":"order","executionStartToCloseTimeout":"NONE"}`, 2},
+		"a start delay":           {`,"startDelay":5`, startO, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })
+				f.decider("order", one(tc.options))
+				f.start(tc.start)
+				if tc.tasks > 1 {
+					k := f.pull()
+					k.report("failed", `,"reason":"once"`)
+					if err := k.msg.Ack(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range 5 {
+					time.Sleep(30 * time.Second)
+					f.api("describe", `{"workflowId":"o"}`)
+					time.Sleep(30 * time.Second)
+					if a := f.audited("o").Runs[0]; a.Due != 0 && a.Due.Time().Before(time.Now()) {
+						t.Errorf("the audit hears that something is due since %v", a.Due)
+					}
+				}
+				if _, last, err := f.post.StreamState(t.Context(), ns.StreamTasks("main")); err != nil || last != tc.tasks {
+					t.Errorf("%d tasks were put on the list (%v), want %d", last, err, tc.tasks)
+				}
+				if f.tryPull(time.Second) == nil {
+					t.Error("the task is not there")
+				}
+			})
+		})
+	}
+}

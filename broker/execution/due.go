@@ -135,6 +135,16 @@ func (st *step) timeOut(a *Activity, kind schemas.TimeoutType) {
 	st.wake()
 }
 
+// Dispatched takes the tasks of attempts that were to wait until before an instant for dispatched. That they are is in no history, so
+// a run that is read again would have them dispatched once more.
+func (s *State) Dispatched(before schemas.Timestamp) {
+	for _, a := range s.Activities {
+		if a.NotBefore < before {
+			a.NotBefore = 0
+		}
+	}
+}
+
 // eachDue yields everything that has a time.
 func (s *State) eachDue(c *Config, yield func(due)) {
 	if s.Closed() || s.Start == nil {
