@@ -180,7 +180,7 @@ func (b *Broker) hold(ctx context.Context, n int) {
 				b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served; trying again")
 			}
 			again := 20*time.Millisecond + rand.N(80*time.Millisecond)
-			if errors.Is(err, post.ErrFull) || errors.Is(err, post.ErrPermission) { // somebody must change something first
+			if errors.Is(err, post.ErrFull) || errors.Is(err, post.ErrPermission) || unreadable(err) { // somebody must change something first
 				again = fullPause
 			}
 			if err := pause(ctx, again); err != nil {

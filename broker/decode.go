@@ -1,6 +1,10 @@
 package broker
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"errors"
+
+	"github.com/droverhq/drover/schemas"
+)
 
 // mostOwned is the longest body that what is decoded of it may point into, if some of that may stay for as long as its run is in memory: an
 // activity that is open for days must not keep the context of the decision that scheduled it, which may be a thousand times its size.
@@ -12,4 +16,9 @@ func decode(body []byte, v any) error {
 		return schemas.Unmarshal(body, v)
 	}
 	return schemas.UnmarshalOwned(body, v)
+}
+
+// unreadable tells of an error that a body is at fault, so that it will be the same at the next reading.
+func unreadable(err error) bool {
+	return errors.Is(err, schemas.ErrVersion) || errors.Is(err, schemas.ErrMalformed) || errors.Is(err, schemas.ErrEmpty)
 }

@@ -21,6 +21,9 @@ var (
 	ErrMalformed = errors.New("schemas: the body is malformed")
 )
 
+// ifLater is the way out of what is wrapped in [ErrVersion], for whoever has not written it.
+const ifLater = "if a later Drover has written it, update this one"
+
 // ContentType headers say how a requester wants its answer encoded.
 const (
 	ContentTypeHeader  = "Content-Type"
@@ -129,7 +132,7 @@ func unmarshal(b []byte, v any, owned bool) error {
 		}
 		return fmt.Errorf("%w: the first byte is %#02x, which only records have; want %#02x (msgpack) or '{' (JSON)", ErrVersion, b[0], Version)
 	case b[0] != Version:
-		return fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON)", ErrVersion, b[0], Version)
+		return fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater, ErrVersion, b[0], Version)
 	}
 	if quick(b[1:], v, owned) {
 		return nil
@@ -164,7 +167,7 @@ func unmarshalJSON(b []byte, v any, owned bool) error {
 	}
 	// Names are found in any case and with escapes, and the last one counts, as for all fields.
 	if err := json.Unmarshal(b, &head); err == nil && head.V != nil && *head.V != Version {
-		return fmt.Errorf("%w: \"v\" is %d; want %d", ErrVersion, *head.V, Version)
+		return fmt.Errorf("%w: \"v\" is %d; want %d; "+ifLater, ErrVersion, *head.V, Version)
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, located(b, v, err))
