@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/droverhq/drover/schemas"
@@ -9,7 +10,19 @@ import (
 
 // errDamaged says that a history has a gap, a record that cannot be read, or one that does not follow the one before it.
 // Such a run does not go on: whatever was added to it would follow from something that did not happen.
-var errDamaged = errors.New("the history is damaged")
+var (
+	errDamaged = errors.New("the history is damaged")
+	// errLater is errDamaged where a later version may have written what this one cannot read.
+	errLater = fmt.Errorf("%w, or of a later version of Drover", errDamaged)
+)
+
+// damagedBy is what an error of decoding says of the history.
+func damagedBy(err error) error {
+	if errors.Is(err, schemas.ErrVersion) {
+		return errLater
+	}
+	return errDamaged
+}
 
 const (
 	// damagedTries is how often a damaged history is read again at once: a replica may be behind.
@@ -70,6 +83,9 @@ func (p *partition) whenSound(r *run, reply func(any), f func()) {
 }
 
 func damagedError(r *run) *schemas.Error {
-	return schemas.Errorf(schemas.CodeInternal, "workflow %q does not go on: %v", r.wid, r.broken).InField("workflowId").About(r.wid, "").
-		WithHint("keep a copy of the store, see what drover verify says, and restore the history or start the work under another id")
+	hint := "keep a copy of the store, see what drover verify says, and restore the history or start the work under another id"
+	if errors.Is(r.broken, errLater) {
+		hint = "update this server if a later version has been at work; else " + hint
+	}
+	return schemas.Errorf(schemas.CodeInternal, "workflow %q does not go on: %v", r.wid, r.broken).InField("workflowId").About(r.wid, "").WithHint("%s", hint)
 }

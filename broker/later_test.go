@@ -1,12 +1,16 @@
 package broker_test
 
 import (
+	"crypto/sha256"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
 )
 
 // A partition whose checkpoint, or fence, a later version has written is tried again now and then, not as fast as the machine can, and the
@@ -53,5 +57,66 @@ func TestTakeOverBehindALaterVersion(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// An open run with an event of a type that this version does not know does not go on: it may have ended by it. One that has closed can be
+// looked at.
+func TestEventOfALaterVersion(t *testing.T) {
+	later := &schemas.Unknown{Type: "WorkflowFrozen", Raw: []byte("\x80")}
+	for _, tc := range []struct {
+		name   string
+		more   []schemas.Attributes
+		answer string
+	}{
+		{"open", []schemas.Attributes{later}, "update this server"},
+		{"closed", []schemas.Attributes{later, &schemas.WorkflowTerminated{}}, `"terminated"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.decider("order", func(*decisionTask) string { return "[]" })
+				a := f.node("a", nil)
+				f.publish(ns.In(0, "o", "start"), startO)
+				f.await("o", schemas.EventDeciderCompleted)
+				a.stop()
+				f.append("o", tc.more...)
+				f.node("b", nil)
+				time.Sleep(10 * time.Second)
+				if got := string(f.request("drover.default.api.describe", `{"workflowId":"o"}`)); !strings.Contains(got, tc.answer) {
+					t.Errorf("got %s, want %s in it", got, tc.answer)
+				}
+				before := len(f.records(0))
+				f.publish("drover.default.signal.o.go", "")
+				time.Sleep(10 * time.Second)
+				if after := len(f.records(0)); after != before {
+					t.Errorf("%d records were added to what this version does not know", after-before)
+				}
+			})
+		})
+	}
+}
+
+// append adds a record to the only run of a workflow, as its owner would.
+func (f *fleet) append(id string, more ...schemas.Attributes) {
+	f.t.Helper()
+	last, err := f.post.LastBySubject(f.t.Context(), ns.StreamHistory(0), ns.HistoryOfWorkflow(0, id))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var r schemas.Record
+	if err := schemas.Unmarshal(last.Data, &r); err != nil {
+		f.t.Fatal(err)
+	}
+	end, hash := r.Events[len(r.Events)-1], sha256.Sum256(last.Data)
+	r.First, r.Previous, r.Snapshot, r.Events = end.ID+1, hash[:], nil, nil
+	for i, a := range more {
+		r.Events = append(r.Events, schemas.Event{ID: r.First + int64(i), Time: end.Time, Attributes: a})
+	}
+	body, err := schemas.Marshal(&r)
+	if err == nil {
+		_, err = f.post.PublishSync(f.t.Context(), last.Subject, post.Header{schemas.StatusHeader: last.Header[schemas.StatusHeader]}, body)
+	}
+	if err != nil {
+		f.t.Fatal(err)
 	}
 }

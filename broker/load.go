@@ -31,6 +31,7 @@ type loaded struct {
 	since      int
 	whole      bool              // the last record says everything
 	at         schemas.Timestamp // of the last record
+	strange    *schemas.Event    // the first of a type that this version does not know
 }
 
 // get returns the actor of a workflow id; if there is none yet its latest run begins to load.
@@ -174,7 +175,10 @@ func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*l
 		}
 		if newest.First == 1 || len(newest.Snapshot) > 0 {
 			l := &loaded{}
-			return l, l.addRecord(newest, last)
+			if err := l.addRecord(newest, last); err != nil {
+				return nil, err
+			}
+			return l.understood()
 		}
 		from = max(newest.SnapshotSequence, 1)
 	}
@@ -191,7 +195,7 @@ func (b *Broker) foldUpTo(ctx context.Context, partition int, subj string, from,
 		}
 		for i := range page {
 			if page[i].Seq > last {
-				return l.orNone(), nil
+				return l.understood()
 			}
 			if err := l.add(&page[i]); err != nil {
 				return nil, err
@@ -199,7 +203,7 @@ func (b *Broker) foldUpTo(ctx context.Context, partition int, subj string, from,
 		}
 		switch {
 		case l.sequence == last:
-			return l.orNone(), nil
+			return l.understood()
 		case len(page) == 0:
 			return nil, fmt.Errorf("%w: read %s: record %d is missing behind %d", errDamaged, subj, last, l.sequence)
 		}
@@ -224,7 +228,7 @@ func (l *loaded) add(s *post.Stored) error {
 func recordIn(s *post.Stored) (*schemas.Record, error) {
 	r := &schemas.Record{}
 	if err := decode(s.Data, r); err != nil {
-		return nil, fmt.Errorf("%w: record %d of %s: %w", errDamaged, s.Seq, s.Subject, err)
+		return nil, fmt.Errorf("%w: record %d of %s: %w", damagedBy(err), s.Seq, s.Subject, err)
 	}
 	return r, nil
 }
@@ -270,10 +274,27 @@ func (l *loaded) record(r *schemas.Record, hash []byte, seq uint64, at schemas.T
 	} else if r.SnapshotSequence > 0 {
 		l.snapshot = r.SnapshotSequence
 	}
+	for i := range r.Events {
+		if _, ok := r.Events[i].Attributes.(*schemas.Unknown); ok && l.strange == nil {
+			l.strange = &r.Events[i]
+		}
+	}
 	l.whole = r.First == 1 || len(r.Snapshot) > 0
 	l.window, l.windowFrom = trim(l.window, l.windowFrom, l.state.Decision.Previous)
 	l.positions, l.sequence, l.hash, l.at = [2]schemas.Position{r.Inbox, r.Signals}, seq, hash, at
 	return nil
+}
+
+// understood is what was folded; nil if there was nothing but strays. An open run with events that this version does not know is refused:
+// they may mean that it waits for something, or has ended. One that has closed has nothing more to decide.
+func (l *loaded) understood() (*loaded, error) {
+	if l.state == nil {
+		return nil, nil
+	}
+	if e := l.strange; e != nil && !l.state.Closed() {
+		return nil, fmt.Errorf("%w: event %d of workflow %q, run %s, is of the type %q, which this version does not know", errLater, e.ID, l.state.WorkflowID, l.state.Run, e.Type())
+	}
+	return l, nil
 }
 
 // trim drops the events up to previous: every decider has seen them.

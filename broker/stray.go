@@ -25,14 +25,6 @@ import (
 // isRecord tells whether a message on the subject of a run was written as a record.
 func isRecord(m *post.Stored) bool { return m.Header.Get(schemas.StatusHeader) != "" }
 
-// orNone is nil if there was nothing but strays.
-func (l *loaded) orNone() *loaded {
-	if l.state == nil {
-		return nil
-	}
-	return l
-}
-
 // loadPast reads the latest run of a workflow id where the latest message is a stray.
 func (b *Broker) loadPast(ctx context.Context, partition int, wid string, stray *post.Stored) (*loaded, error) {
 	latest := ""

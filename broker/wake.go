@@ -69,11 +69,11 @@ func (k *parked) unfold(wid string, body, hash []byte) (*loaded, error) {
 		err = fmt.Errorf("it is of workflow %q, run %s", r.WorkflowID, r.Run)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: record %d of workflow %q, run %s: %w", errDamaged, k.sequence, wid, k.run, err)
+		return nil, fmt.Errorf("%w: record %d of workflow %q, run %s: %w", damagedBy(err), k.sequence, wid, k.run, err)
 	}
 	l := &loaded{}
 	if err := l.record(&r, hash, k.sequence, k.at); err != nil {
 		return nil, fmt.Errorf("record %d of workflow %q, run %s: %w", k.sequence, wid, k.run, err)
 	}
-	return l, nil
+	return l.understood()
 }
