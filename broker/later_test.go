@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"crypto/sha256"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -119,4 +120,37 @@ func (f *fleet) append(id string, more ...schemas.Attributes) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+}
+
+// Nobody is advised to delete what a later version has written: a lock may be held.
+func TestKeysOfALaterVersion(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.decider("order", func(*decisionTask) string { return `[{"type":"AcquireLock","attributes":{"lock":"l"}}]` })
+		for bucket, key := range map[string]string{ns.BucketLocks(): "=.l", ns.BucketTypes(): "workflow.t.="} {
+			if _, err := f.post.KVCreate(f.t.Context(), bucket, key, []byte(`{"v":2}`), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept := logtest.NewLocal(f.log)
+		f.node("a", nil)
+		f.start(startO)
+		f.await("o", schemas.EventLockRequested)
+		time.Sleep(time.Minute)
+		told := map[any]int{}
+		for _, e := range kept.AllEntries() {
+			if err, _ := e.Data[logrus.ErrorKey].(error); !errors.Is(err, schemas.ErrVersion) {
+				continue
+			}
+			told[e.Data["key"]]++
+			if !strings.Contains(e.Message, "update") || strings.Contains(e.Message, "; delete it") {
+				t.Errorf("got %q of %v, want the advice to update", e.Message, e.Data["key"])
+			}
+		}
+		if told["workflow.t.="] != 1 || told["=.l"] < 2 || told["=.l"] > 15 {
+			t.Errorf("got %v warnings, want one of the type, and one of the lock every five seconds", told)
+		}
+		if got := string(f.request("drover.default.api.typeDescribe", `{"kind":"workflow","name":"t"}`)); !strings.Contains(got, "update this server") {
+			t.Errorf("got %s, want the advice to update", got)
+		}
+	})
 }

@@ -132,9 +132,9 @@ func (p *partition) tryLock(c *lockChange) {
 		case errors.Is(err, ErrNewerFence):
 			p.fail("change lock %q: %w", c.key, err)
 			return
-		case errors.Is(err, schemas.ErrMalformed):
+		case unreadable(err):
 			delay = badLockRetry
-			p.log.WithError(err).WithField("key", c.key).Warn(noLockHint)
+			p.log.WithError(err).WithField("key", c.key).Warn(noLock(err))
 		default:
 			p.log.WithError(err).WithField("key", c.key).Warn("a lock cannot be read; trying again")
 		}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -177,10 +178,16 @@ func (t *lockTable) take(key string, value []byte, rev uint64, deleted bool) {
 	if !deleted {
 		var err error
 		if e.lock, err = schemas.ParseLock(key, value); err != nil {
-			t.b.o.Logger.WithError(err).WithField("key", key).Warn(noLockHint)
+			t.b.o.Logger.WithError(err).WithField("key", key).Warn(noLock(err))
 		}
 	}
 	t.put(key, e, true)
 }
 
-const noLockHint = "a key of the bucket of locks holds no lock; delete it, and those who want it enter anew"
+// noLock says what to do about a key that holds no lock. One of a later version may be held: whoever deletes it lets others in.
+func noLock(err error) string {
+	if errors.Is(err, schemas.ErrVersion) {
+		return "a key of the bucket of locks is of another version; those who want the lock wait until this server is updated"
+	}
+	return "a key of the bucket of locks holds no lock; delete it, and those who want it enter anew"
+}

@@ -128,7 +128,7 @@ func (p *partition) tryState(k *stateKey) {
 			p.writeState(k, got)
 		case errors.Is(err, ErrNewerFence):
 			p.fail("use the state key %q: %w", k.key, err)
-		case errors.Is(err, schemas.ErrMalformed), errors.Is(err, schemas.ErrVersion):
+		case unreadable(err):
 			p.log.WithError(err).WithField("key", k.key).Warn("a key of the bucket of state keys cannot be read; mend or delete it, and those who want it go on")
 			p.tryStateAgain(k, badLockRetry)
 		default:

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -47,7 +46,7 @@ func (p *partition) askLock(q *lockAsk) {
 		switch {
 		case err != nil:
 			p.log.WithError(err).WithField("lock", q.lock).WithField("scope", q.scope).Warn("a lock cannot be read; trying again")
-			if errors.Is(err, schemas.ErrMalformed) {
+			if unreadable(err) {
 				p.askLockAgain(q, badLockRetry)
 			} else {
 				p.askLockAgain(q, effectRetry)

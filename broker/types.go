@@ -147,7 +147,7 @@ func (t *typeTable) take(key string, value []byte, rev uint64, deleted bool) {
 	if !deleted {
 		var err error
 		if e.info, err = schemas.ParseTypeInfo(key, value); err != nil {
-			t.b.o.Logger.WithError(err).WithField("key", key).Warn("a key of the types bucket holds no type; delete it")
+			t.b.o.Logger.WithError(err).WithField("key", key).Warn("a key of the types bucket holds no type; " + noType(err))
 		}
 	}
 	t.put(key, e, true)
@@ -216,6 +216,14 @@ func typesUnavailable(err error) *schemas.Error {
 	return schemas.Errorf(schemas.CodeUnavailable, "the bucket of types does not answer: %v", err).WithHint("try again; a repeat does no harm")
 }
 
+// noType says what to do about a key that holds no type.
+func noType(err error) string {
+	if errors.Is(err, schemas.ErrVersion) {
+		return "update this server, or delete it if no later version has written it"
+	}
+	return "delete it"
+}
+
 // read asks the bucket's leader; without an error and a type the key has none.
 func (t *typeTable) read(ctx context.Context, key string) (*schemas.TypeInfo, uint64, error) {
 	value, rev, err := t.b.conn.KVGet(ctx, t.bucket, key)
@@ -228,7 +236,7 @@ func (t *typeTable) read(ctx context.Context, key string) (*schemas.TypeInfo, ui
 	i, err := schemas.ParseTypeInfo(key, value)
 	if err != nil {
 		return nil, 0, schemas.Errorf(schemas.CodeConflict, "the key %s of bucket %s holds no type: %v", key, t.bucket, err).
-			WithHint("delete it: nats kv del %s %s", t.bucket, key)
+			WithHint("%s: nats kv del %s %s", noType(err), t.bucket, key)
 	}
 	t.put(key, typeEntry{info: i, rev: rev, size: len(value)}, false)
 	return i, rev, nil
