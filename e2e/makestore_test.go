@@ -183,6 +183,7 @@ func (s *studio) prepare() (send func()) {
 	worker.takes("act-1.1")
 	kid := at(s.home, "child-done")
 	open(s.away, "bereft", acts(act{Do: doChild, Workflow: kid, Play: new(acts(hearGo))}, act{Do: doJoin}), storedRun{Waits: "the end of its child, which it has not read", Said: "child completed heard go;;"})
+	s.exists(s.client.Run(kid, "")) // its start is on its way
 	s.has(s.client.Run(kid, ""), schemas.EventDeciderCompleted)
 
 	return func() {
