@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -105,8 +106,8 @@ func (p *partition) auditLoaded(wid string, l *loaded, err error) schemas.AuditR
 		act.LastBeat = now // as for an owner that loads it: heartbeats are in no history
 	}
 	describeWaits(&a, l.state, now)
-	a.Busy = l.state.Status == schemas.StatusContinuedAsNew // whose successor has not begun yet
-	l.state.Dispatched(now)                                 // or else the task is missing, not an alarm
+	a.Busy = l.state.Status == schemas.StatusContinuedAsNew                            // whose successor has not begun yet
+	l.state.Dispatched(func(a *execution.Activity) bool { return a.NotBefore >= now }) // or else the task is missing, not an alarm
 	a.Due = l.state.NextDue(b.config())
 	if w, wanted := l.state.WantsDecider(b.config()); wanted && !w.Started {
 		look := max(w.NotBefore, now.Add(askCover+maxReask)) // an owner that has forgotten the run left an alarm to ask again

@@ -91,7 +91,7 @@ func (p *partition) ready(r *run, l *loaded) {
 		r.committed, r.loaded = l.state.LastID, l.state.LastID
 		if r.alarm.strange = r.parked == nil; r.parked != nil {
 			r.alarm.due, r.alarm.seq = r.parked.due, r.parked.alarm
-			r.state.Dispatched(r.parked.rung())
+			r.state.Dispatched(r.parked.waits)
 			p.remember(r, r.parked.hand)
 			r.parked = nil
 		}

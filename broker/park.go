@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math"
+	"slices"
 	"time"
 
+	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/internal/shortid"
 	"github.com/droverhq/drover/schemas"
 )
@@ -38,7 +39,10 @@ type parked struct {
 	alarm    uint64 // of the armed message
 	hand     uint64 // of the worker that decided last, if it wants the next task; 0 if none does (hands.go)
 	due      schemas.Timestamp
-	whole    bool // the last record says everything
+	// delayed are the activities whose tasks wait for their time. Of the others none does, whatever the history says. Instants do not tell:
+	// a deadline that is read counts from the server's time of its record, and here from what was known of that (rebaseMargin).
+	delayed []int64
+	whole   bool // the last record says everything
 	// If so, it is known by its hash, and its time need not be read (stretch.go).
 	mark uint64
 	at   schemas.Timestamp
@@ -81,7 +85,7 @@ func (p *partition) park(r *run) {
 	if r.alarm.ringing {
 		armed = 0 // its worker deletes it
 	}
-	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.numberOf(r.sticky), due: r.alarm.due}
+	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.numberOf(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
 	if k.whole = r.whole && len(r.hash) > 0; k.whole {
 		k.mark, k.at = markOf(r.hash), r.at
 	}
@@ -89,13 +93,10 @@ func (p *partition) park(r *run) {
 	p.parked.Add(r.wid, k.pack(p.packed[:0])) // one that has no room left is forgotten
 }
 
-// rung is the instant up to which everything that was due has been seen to: a run is parked with an alarm for the first thing that
-// is still to come, and with none if nothing is.
-func (k *parked) rung() schemas.Timestamp {
-	if k.due == 0 {
-		return math.MaxInt64
-	}
-	return k.due
+// waits tells whether the task of an activity is still to be put on its list.
+func (k *parked) waits(a *execution.Activity) bool {
+	_, waits := slices.BinarySearch(k.delayed, a.ScheduledID)
+	return waits
 }
 
 // drop forgets what was kept of a workflow id, if there is anything.
@@ -112,10 +113,16 @@ func (k *parked) pack(b []byte) []byte {
 	if k.snapshot == 0 {
 		last = 0
 	}
-	b = binary.AppendUvarint(b, last<<2|bit(k.snapshot != 0)<<1|bit(k.whole))
+	b = binary.AppendUvarint(b, last<<3|bit(len(k.delayed) > 0)<<2|bit(k.snapshot != 0)<<1|bit(k.whole))
 	b = binary.AppendUvarint(b, k.alarm)
 	b = binary.AppendUvarint(b, k.hand)
 	b = binary.AppendVarint(b, int64(k.due))
+	if n := len(k.delayed); n > 0 { // mostly none
+		b = binary.AppendUvarint(b, uint64(n))
+		for _, id := range k.delayed {
+			b = binary.AppendUvarint(b, uint64(id))
+		}
+	}
 	if k.whole {
 		b = binary.AppendVarint(b, int64(k.due-k.at)) // shorter than the instant
 		b = binary.LittleEndian.AppendUint64(b, k.mark)
@@ -133,12 +140,18 @@ func unpack(b []byte) *parked {
 	k := &parked{sequence: next()}
 	flags := next()
 	if flags&2 != 0 {
-		k.snapshot = k.sequence - flags>>2
+		k.snapshot = k.sequence - flags>>3
 	}
 	k.whole, k.alarm, k.hand = flags&1 != 0, next(), next()
 	due, n := binary.Varint(b)
 	b = b[max(n, 0):]
 	k.due = schemas.Timestamp(due)
+	if flags&4 != 0 {
+		k.delayed = make([]int64, next())
+		for i := range k.delayed {
+			k.delayed[i] = int64(next())
+		}
+	}
 	if k.whole {
 		before, n := binary.Varint(b)
 		b = b[max(n, 0):]

@@ -19,6 +19,9 @@ func TestParkedIsPacked(t *testing.T) {
 			run: rapid.StringMatching(`[!-~]{0,30}|[0-7][0-9A-HJKMNP-TV-Z]{25}`).Draw(t, "run"), sequence: rapid.Uint64Range(1, math.MaxUint64>>3).Draw(t, "sequence"),
 			alarm: rapid.Uint64().Draw(t, "alarm"), hand: rapid.Uint64().Draw(t, "hand"), due: schemas.Timestamp(rapid.Int64().Draw(t, "due")), whole: rapid.Bool().Draw(t, "whole"),
 		}
+		if some := rapid.SliceOfN(rapid.Int64Range(1, math.MaxInt64), 0, 3).Draw(t, "delayed"); len(some) > 0 {
+			k.delayed = some
+		}
 		k.snapshot = rapid.Uint64Range(0, k.sequence).Draw(t, "snapshot")
 		if k.whole {
 			k.mark, k.at = rapid.Uint64().Draw(t, "mark"), schemas.Timestamp(rapid.Int64().Draw(t, "at"))

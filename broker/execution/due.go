@@ -135,11 +135,22 @@ func (st *step) timeOut(a *Activity, kind schemas.TimeoutType) {
 	st.wake()
 }
 
-// Dispatched takes the tasks of attempts that were to wait until before an instant for dispatched. That they are is in no history, so
-// a run that is read again would have them dispatched once more.
-func (s *State) Dispatched(before schemas.Timestamp) {
+// Delayed are the activities whose tasks wait for their time, in order: nil if there are none.
+func (s *State) Delayed() (ids []int64) {
+	for id, a := range s.Activities {
+		if a.NotBefore != 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Dispatched takes the tasks that were to wait for dispatched, but for those that still do. That they are is in no history, so a run that
+// is read again would have them dispatched once more.
+func (s *State) Dispatched(waits func(*Activity) bool) {
 	for _, a := range s.Activities {
-		if a.NotBefore < before {
+		if a.NotBefore != 0 && !waits(a) {
 			a.NotBefore = 0
 		}
 	}
