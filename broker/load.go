@@ -80,6 +80,16 @@ func (p *partition) load(r *run) {
 	})
 }
 
+// heartbeatsAnew lets the time for the next heartbeat begin: those of the last owner's time are not known. Of a parked run there were none, or
+// it would have stayed in memory: it would never be late if each reading gave it more time.
+func heartbeatsAnew(s *execution.State, now schemas.Timestamp) {
+	for _, a := range s.Activities {
+		if a.Started != 0 && a.Scheduled.HeartbeatTimeout.Limited() {
+			a.LastBeat = now
+		}
+	}
+}
+
 const loadRetry = 200 * time.Millisecond
 
 func (p *partition) ready(r *run, l *loaded) {
@@ -89,16 +99,13 @@ func (p *partition) ready(r *run, l *loaded) {
 		r.positions, r.sequence, r.hash, r.snapshot, r.since = l.positions, l.sequence, l.hash, l.snapshot, l.since
 		r.whole, r.at = l.whole, l.at
 		r.committed, r.loaded = l.state.LastID, l.state.LastID
-		if r.alarm.strange = r.parked == nil; r.parked != nil {
+		if r.alarm.strange = r.parked == nil; r.parked == nil {
+			heartbeatsAnew(l.state, p.now())
+		} else {
 			r.alarm.due, r.alarm.seq = r.parked.due, r.parked.alarm
 			r.state.Dispatched(r.parked.waits)
 			p.remember(r, r.parked.hand)
 			r.parked = nil
-		}
-		for _, a := range l.state.Activities {
-			if a.Started != 0 && a.Scheduled.HeartbeatTimeout.Limited() {
-				a.LastBeat = p.now() // the heartbeats of the last owner's time are not known: count anew
-			}
 		}
 	}
 	p.inheritAsk(r)

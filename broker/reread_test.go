@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/schemas"
 )
 
 // A task that a parked run was to put on its list later is put there when its time has come, and once. Its activity does not stand in the
@@ -36,6 +37,32 @@ func TestParkedRunDispatchesWhatWaits(t *testing.T) {
 		}
 		if f.tryPull(time.Second) != nil {
 			t.Fatal("a task is there twice")
+		}
+	})
+}
+
+// An attempt that never beat is late when its heartbeat timeout is over, also if its run was parked meanwhile: nobody has beaten, or it
+// would not have been.
+func TestParkedRunCountsHeartbeatsFromTheStart(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })
+		f.decider("order", one(`,"heartbeatTimeout":30`))
+		f.start(startO)
+		f.pull().report("started", "")
+		time.Sleep(20 * time.Second)
+		f.api("describe", `{"workflowId":"o"}`)
+		f.completes("o")
+		var started, late schemas.Timestamp
+		for _, e := range f.events("o") {
+			switch e.Type() {
+			case "ActivityStarted":
+				started = e.Time
+			case "ActivityTimedOut":
+				late = e.Time
+			}
+		}
+		if d := time.Duration(late.Sub(started)); d < 30*time.Second || d > 31*time.Second {
+			t.Errorf("timed out after %v, want 30s", d)
 		}
 	})
 }
