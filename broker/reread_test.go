@@ -66,3 +66,25 @@ func TestParkedRunCountsHeartbeatsFromTheStart(t *testing.T) {
 		}
 	})
 }
+
+// The details of a heartbeat that came before the start of its attempt was announced, as the first often does, are not forgotten when
+// nothing happens for a while: the next attempt goes on from there.
+func TestRunWithDetailsIsNotParked(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })
+		f.decider("order", one(`,"retry":{"initialInterval":1}`))
+		f.start(startO)
+		k := f.pull()
+		f.request(k.Beat, `{"token":"`+k.Token+`","details":"half of it"}`)
+		k.report("started", "")
+		time.Sleep(30 * time.Second)
+		k.report("failed", `,"reason":"once"`)
+		if err := k.msg.Ack(); err != nil {
+			t.Fatal(err)
+		}
+		if k = f.pull(); k.HeartbeatDetails != "half of it" {
+			t.Errorf("the second attempt goes on from %v", k.HeartbeatDetails)
+		}
+		k.success()
+	})
+}

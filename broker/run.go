@@ -144,7 +144,7 @@ func (r *run) idle() bool {
 		return !r.continues()
 	}
 	for _, a := range r.state.Activities {
-		if a.LastBeat != 0 { // a heartbeat is nowhere but here
+		if a.LastBeat != 0 || len(a.BeatDetails) > 0 { // a heartbeat is nowhere but here; one may come before the start of its attempt
 			return false
 		}
 	}
