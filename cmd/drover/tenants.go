@@ -56,6 +56,7 @@ func (s *tenants) watch(ctx context.Context, ready func()) error {
 	if err == nil {
 		defer sub.Close()
 	} // without that right it takes a little longer
+	s.wg.Go(func() { s.awaitHome(ctx) })
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for told := true; ; {
@@ -96,6 +97,15 @@ func (s *tenants) await(ctx context.Context) bool {
 		}
 	}
 	return ctx.Err() == nil
+}
+
+// awaitHome hints when the home has been dropped and is over, as begin does for the others: it may be there anew.
+func (s *tenants) awaitHome(ctx context.Context) {
+	select {
+	case <-s.node.home.ended:
+		s.hint()
+	case <-ctx.Done():
+	}
 }
 
 // hint has each namespace looked at soon.

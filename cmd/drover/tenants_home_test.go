@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -35,4 +38,23 @@ func TestNodesAreLookedAfterBehindAChangeOfTheHome(t *testing.T) {
 		t.Error("nobody has marked the node that is dead")
 	}
 	s.end(t)
+}
+
+// The only server of a namespace that is changed serves it again at once, not when it happens to look next.
+func TestHomeIsBackBehindAChange(t *testing.T) {
+	url, o := bare(t)
+	log, kept := listening()
+	log.SetLevel(logrus.InfoLevel)
+	o.Logger = log
+	s := serving(t, o)
+	defer s.end(t)
+	if r := command("", "namespace", "create", "default", "--retention", "30d", "--nats", url); r.code != exitDone {
+		t.Fatalf("got %+v", r)
+	}
+	took := soon(t, "served again", func() bool {
+		return slices.ContainsFunc(kept.AllEntries(), func(e *logrus.Entry) bool { return e.Message == "the namespace is served" })
+	})
+	if took > studyEvery/2 {
+		t.Errorf("nobody served the namespace for %v", took)
+	}
 }
