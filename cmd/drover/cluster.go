@@ -101,7 +101,7 @@ var fieldFlags = strings.NewReplacer(
 	"Cluster.Advertise", "--cluster-advertise", "Cluster.Size", "--cluster-size", "Cluster.User", "--cluster-user",
 	"Cluster.Password", "--cluster-password", "without Cluster", "without --cluster-name", "ServerName", "--node", "StoreDir", "--store",
 	"TTL is", "--claim-ttl is", "Partitions is", "--partitions is", "Replicas is", "--replicas is", "MaxBytes is", "--max-bytes is",
-	"Port is", "--port is", "MaxPayload is", "--max-payload is", "Profile is", "--profile is",
+	"Port is", "--port is", "another Port", "another --port", "a Port above", "a --port above", "Host must be", "--host must be", "MaxPayload is", "--max-payload is", "Profile is", "--profile is",
 )
 
 // flagError is an error whose text speaks of flags instead of fields.
