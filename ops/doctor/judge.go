@@ -85,12 +85,11 @@ func judgeSkew(who string, ahead, doubt time.Duration) Finding {
 }
 
 func judgeStreams(i *topology.Inspection) []Finding {
-	var found []Finding
+	found := judgeConflicts(i.Differences)
 	var missing, changed []string
 	for _, d := range i.Differences {
 		switch {
-		case d.Conflict:
-			found = append(found, Finding{Status: Bad, Check: checkStreams, Found: d.Err.Error()})
+		case d.Conflict: // told above
 		case d.Field == "":
 			missing = append(missing, d.Stream)
 		default:

@@ -189,6 +189,12 @@ func TestStreamsAndReplicas(t *testing.T) {
 		{func(i *topology.Inspection) {
 			i.Differences = []topology.Difference{{Stream: "x", Conflict: true, Err: errors.New("retention is wrong")}}
 		}, Bad, "retention is wrong"},
+		{func(i *topology.Inspection) {
+			for _, name := range []string{"x", "y"} {
+				e := &topology.ConflictError{Stream: name, Field: "metadata p", Have: "2", Want: "4", Hint: "restore it"}
+				i.Differences = append(i.Differences, topology.Difference{Stream: name, Conflict: true, Err: e})
+			}
+		}, Bad, "2 streams: metadata p is 2, want 4: restore it; these are x, y"},
 		{func(i *topology.Inspection) { i.Deleting = true }, Bad, "being deleted"},
 		{func(i *topology.Inspection) { i.Streams[0].Async = true }, Bad, "persist_mode async"},
 	} {
