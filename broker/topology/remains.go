@@ -29,6 +29,9 @@ func Remains(ctx context.Context, conn *post.Conn, ns subject.Namespace) (int, e
 	return left.Partitions, nil
 }
 
+// unknownRetention is that of a namespace which has lost what it said: nothing is purged until somebody says it again.
+const unknownRetention = "forever"
+
 // remains brings a namespace that is to be made to what is left of an earlier one of that name, which lost its signals stream: with
 // another number of partitions nobody would find its workflows, and with less copies they would lose them. It is nil if nothing is
 // left. What only the signals stream said is lost: what types, retention and description are.
@@ -83,5 +86,7 @@ func (o Options) adopt(left *Namespace) (*Namespace, error) {
 	if o.Compression != "" || ns.Replicas > 1 {
 		ns.Compression = cmp.Or(o.Compression, CompressionNone)
 	}
+	// How long closed runs were to be kept is lost. With the defaults the master would purge what was perhaps to be kept for ever.
+	ns.FlowRetention, ns.Retention = cmp.Or(o.FlowRetention, unknownRetention), cmp.Or(o.Retention, unknownRetention)
 	return &ns, nil
 }

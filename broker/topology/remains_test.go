@@ -45,12 +45,41 @@ func TestSignalsStreamIsGone(t *testing.T) {
 	}
 	want := *before
 	want.Synced = false // what a caller says of the server, not kept
+	// Perhaps all was to be kept: until somebody says otherwise nothing is purged.
+	want.Retention, want.FlowRetention = "forever", "forever"
 	if d := cmp.Diff(&want, after); d != "" {
 		t.Fatal(d)
 	}
 	for _, n := range left {
 		if d := cmp.Diff(configs[n], any(config(t, conn, n))); d != "" {
 			t.Fatalf("%s: %s", n, d)
+		}
+	}
+}
+
+// Who makes a namespace anew that has lost its signals stream can say at once how long closed runs are kept, and the server that opens it
+// then does not change that. What is left out is kept for ever, until somebody says it.
+func TestRetentionIsSaidAgain(t *testing.T) {
+	conn := dial(t, embedded.Options{})
+	ns, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1, Retention: "30d", FlowRetention: "5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.JetStream().DeleteStream(t.Context(), ns.Name.StreamSignals()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ others, flows, wantOthers, wantFlows string }{
+		{"30d", "", "30d", "forever"},
+		{"", "", "30d", "forever"},
+		{"", "3 soft 3", "30d", "3 soft 3"},
+		{"7d", "", "7d", "3 soft 3"},
+	} {
+		got, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Retention: tt.others, FlowRetention: tt.flows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Retention != tt.wantOthers || got.FlowRetention != tt.wantFlows {
+			t.Errorf("said %q and %q: got %q for others and %q for flows, want %q and %q", tt.others, tt.flows, got.Retention, got.FlowRetention, tt.wantOthers, tt.wantFlows)
 		}
 	}
 }

@@ -171,7 +171,8 @@ func (w *work) anchor(ctx context.Context, o Options) (*Namespace, error) {
 			}
 			if err == nil && left != nil {
 				w.log.WithField("namespace", name).Warnf("the signals stream was gone, and what the namespace was made with; it is made anew: %v; "+
-					"if it had another retention, description or required types, say so again: drover namespace create %s --help", ns, name)
+					"closed runs are kept for ever where nothing says how long: say again what holds, which is --retention %q --retention-flows %q if nothing "+
+					"else was said, and description or required types if it had them: drover namespace create %s --help", ns, DefaultRetention, DefaultFlowRetention, name)
 			}
 			return ns, err
 		}

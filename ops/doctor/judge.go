@@ -184,7 +184,7 @@ func judgeMissing(ns subject.Namespace, partitions int, err error) Finding {
 	if err == nil && partitions > 0 {
 		return Finding{
 			Bad, checkStreams, fmt.Sprintf("%s is gone, which says what the namespace %s is; other streams of it are there, of %d partitions: delete none of them", ns.StreamSignals(), ns, partitions),
-			fmt.Sprintf("\"drover namespace create %s\" makes it anew for them; give it --retention, --retention-flows, --require-types and --description as they were", ns),
+			fmt.Sprintf("\"drover namespace create %s\" makes it anew for them; give it --retention, --retention-flows, --require-types and --description as they were; without the first two it keeps closed runs for ever", ns),
 		}
 	}
 	return Finding{Bad, checkStreams, fmt.Sprintf("there is no namespace %s", ns), fmt.Sprintf("start \"drover server\", or \"drover namespace create %s\"; or check --namespace, and the JetStream domain of the context", ns)}
