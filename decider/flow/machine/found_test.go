@@ -246,3 +246,36 @@ failed 0#1/0 interrupted the worker is lost
 		answers(t, fmt.Sprintf(deploy, timeout, read), "timer 0#1.1!timeout 10m0s", "cancel-timer 0#1!timeout", "!cancel-timer 0#1.1!timeout", "child 0#1.1/0")
 	}
 }
+
+// A run that failed behind a goto, a next or a return, as by its output, was resumed at the step behind that one in the text.
+func TestResumedBehindAJump(t *testing.T) {
+	for _, steps := range []string{
+		"- goto end\n- activity never",
+		"- {step: log on, next: end}\n- activity never",
+		"- return 5\n- activity never",
+		"- transform value 5 | return\n- activity never",
+		"- if true then return 5\n- activity never",
+		"- - if true then goto end\n  - activity never",
+		"- - return 5\n  - activity never\n- activity never",
+	} {
+		before := "flow\nsteps:\n" + steps + "\noutput: ${state.owner} ${output}\n----\n\nstart\n----\n\nresult #0?owner\n----\n\n"
+		answers(t, before+"preview end\n----", "!2", "!steps.1")
+		answers(t, before+"replay end\n----", "read #0?owner owner", "!never")
+	}
+	before := `
+flow
+steps:
+- {step: retry from there limit 1}
+- activity never
+- {id: there, step: activity there, condition: {state: owner, equals: Ada}}
+----
+
+start
+----
+
+stop
+----
+
+`
+	answers(t, before+"replay end\n----", "read 2#1?owner", "!never")
+}

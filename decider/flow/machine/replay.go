@@ -139,12 +139,7 @@ func (m *machine) resume(from string, force bool) error {
 		return m.restart(from)
 	case inst.Phase == isDone: // between two steps
 		s.Wait, s.Trial, s.Entered, s.Stack = nil, nil, false, stackTo(st)
-		if fr := m.top(); fr.Kind == aCase {
-			fr.Ran = true
-		} else {
-			fr.Index++
-		}
-		return errMoved
+		return m.behind(inst)
 	case force || m.resumable(st, inst):
 		s.Wait, s.Trial, m.began = nil, nil, from
 		s.Stack, s.Entered = stackTo(st), true
@@ -166,6 +161,24 @@ func (m *machine) resume(from string, force bool) error {
 		return m.replay(s.Last, force)
 	}
 	return notReplayable("step %s (%s) may not run twice, and there is no replay point: mark a step with replayable: from here, or the step with idempotent: yes", from, st.Type)
+}
+
+// behind goes from the step on top, which is done, to where it led: behind return that is the end of the steps.
+func (m *machine) behind(inst *Instance) error {
+	switch {
+	case inst.Return:
+		m.s.Stack = m.s.Stack[:1]
+		m.s.Stack[0].Index = len(m.p.body.steps)
+		return errMoved
+	case inst.Next != "":
+		return m.jump(inst.Next)
+	}
+	if fr := m.top(); fr.Kind == aCase {
+		fr.Ran = true
+	} else {
+		fr.Index++
+	}
+	return errMoved
 }
 
 // idempotent tells whether a step may run again. Nested means that it depends on what it started.

@@ -136,6 +136,7 @@ func (m *machine) goBack(x *act, a attempts) error {
 	case word == "" || word == atLast && a.mode != "false":
 		return m.replayLast(x.st, force)
 	case !replay:
+		x.inst.Next = a.next
 		return m.jump(a.next)
 	case word == atStart:
 		return m.replay(atStart, force)

@@ -362,7 +362,7 @@ func (m *machine) conclude(st *step, inst *Instance) {
 			return
 		}
 	}
-	inst.Phase, inst.Failure = isDone, nil
+	inst.Phase, inst.Failure, inst.Next = isDone, nil, next
 	m.s.record(st.Ref).Done++
 	m.s.Trace.tell(st.Ref, Ended, inst.Output.V, nil)
 	m.s.Prev, m.s.Entered = inst.Output, false
