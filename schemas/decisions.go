@@ -157,4 +157,7 @@ type ContinueAsNew struct {
 	ActivityDefaults             *ActivityDefaults `json:"activityDefaults,omitempty"`
 	ChildPolicy                  ChildPolicy       `json:"childPolicy,omitempty"`
 	TagList                      []string          `json:"tagList,omitempty"`
+	// Part says that the next run does the rest of this one's work, so that its history does not grow too long. It begins even if the type is
+	// deprecated, as this run would go on, and need not be registered; unless the version is another one.
+	Part bool `json:"part,omitempty"`
 }

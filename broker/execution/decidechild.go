@@ -145,8 +145,10 @@ func (st *step) externalCause(workflowID, run string) (cause schemas.Cause, deta
 func (st *step) continueAsNew(d schemas.Decision, a *schemas.ContinueAsNew, completed int64) bool {
 	s := st.Start
 	version := cmp.Or(a.WorkflowTypeVersion, s.WorkflowTypeVersion)
-	if _, cause := st.c.Types.Workflow(s.WorkflowType, version); cause != "" {
-		return st.refuseClose(d, cause, typeDetails(schemas.WorkflowKind, s.WorkflowType, version), completed)
+	if !a.Part || version != s.WorkflowTypeVersion {
+		if _, cause := st.c.Types.Workflow(s.WorkflowType, version); cause != "" {
+			return st.refuseClose(d, cause, typeDetails(schemas.WorkflowKind, s.WorkflowType, version), completed)
+		}
 	}
 	if err := a.ValidateLimits(); err != nil {
 		return st.refuseClose(d, schemas.CauseInvalidAttributes, err.Error(), completed)

@@ -112,7 +112,7 @@ func (t *turn) onward(in []machine.Input) ([]schemas.Decision, error) {
 		return nil, fmt.Errorf("flow %s: encode the context: %w", t.task.Type(), err)
 	}
 	t.task.SetContext(after)
-	return []schemas.Decision{schemas.Decide(&schemas.ContinueAsNew{Input: next})}, nil
+	return []schemas.Decision{schemas.Decide(&schemas.ContinueAsNew{Input: next, Part: true})}, nil
 }
 
 // carryOn makes the first decision of the next run.

@@ -100,6 +100,37 @@ func TestContinuesOnTheBroker(t *testing.T) {
 	})
 }
 
+// So does one whose type is deprecated meanwhile: what runs goes on.
+func TestContinuesWithADeprecatedType(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		definition, err := Parse("naps", []byte(naps), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := New(one{definition}, nil)
+		d.full = func(t *decider.Task) bool { return t.StartedID() > 25 }
+		w := e.Client.Deciders(nil)
+		w.Register("naps", d)
+		e.Go(w)
+		if _, err := e.Client.RegisterType(t.Context(), schemas.WorkflowKind, "naps", nil); err != nil {
+			t.Fatal(err)
+		}
+		run, err := e.Client.Start(t.Context(), "naps", nil, &drover.StartOptions{ID: "n"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Client.DeprecateType(t.Context(), schemas.WorkflowKind, "naps", ""); err != nil {
+			t.Fatal(err)
+		}
+		var got int
+		e.Result(run, &got)
+		h := e.History("n")
+		if a, ok := h[0].Attributes.(*schemas.WorkflowStarted); !ok || a.ContinuedExecutionRun == "" || len(h) > 40 || got != 20 {
+			t.Errorf("got %d, want 20, and the last run has %d events and should have continued another", got, len(h))
+		}
+	})
+}
+
 // Two decisions may have had the same DeciderStarted and other events before it, and the one that was not committed may have ended
 // last. Only the other one's run goes on.
 func TestWarmRunOfTheOtherDecision(t *testing.T) { // P-11
