@@ -43,6 +43,7 @@ type Inspection struct {
 	Info
 	Streams     []StreamState
 	Differences []Difference
+	Strangers   []Stranger
 }
 
 // Repeatable tells whether the stream may acknowledge before it writes: an owner repeats from the histories what is in it.
@@ -94,7 +95,11 @@ func (w *work) inspect(ctx context.Context, i *Inspection) error {
 	for n := range all {
 		switch {
 		case errors.Is(errs[n], jetstream.ErrStreamNotFound):
-			i.Differences = append(i.Differences, Difference{Stream: all[n].Name})
+			missing, err := w.missing(ctx, all[n].StreamConfig)
+			if err != nil {
+				return err
+			}
+			i.Differences = append(i.Differences, missing)
 		case errs[n] != nil:
 			return errs[n]
 		default:
@@ -102,7 +107,17 @@ func (w *work) inspect(ctx context.Context, i *Inspection) error {
 			i.Differences = append(i.Differences, all[n].differences(&infos[n].Config)...)
 		}
 	}
-	return nil
+	i.Strangers, err = w.strangers(ctx, ns.Name)
+	return err
+}
+
+// missing is the difference of a stream that is not there: another one may have its subjects, which [Ensure] refuses.
+func (w *work) missing(ctx context.Context, want jetstream.StreamConfig) (Difference, error) {
+	taken, err := w.taken(ctx, want)
+	if err != nil || taken == nil {
+		return Difference{Stream: want.Name}, err
+	}
+	return Difference{Stream: want.Name, Field: taken.Field, Conflict: true, Err: taken}, nil
 }
 
 func (w *wanted) differences(have *jetstream.StreamConfig) []Difference {

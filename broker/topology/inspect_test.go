@@ -2,11 +2,13 @@ package topology_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
@@ -71,4 +73,44 @@ func spoil(t *testing.T, conn *post.Conn) {
 	if err := errors.Join(first, second, third, js.DeleteStream(t.Context(), "drover-default-alarms-0")); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Streams that others have made: on what is asked, which no server minds, and on what one of Drover's should have.
+func TestInspectNamesStreamsOfOthers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		conn := dial(t, embedded.Options{})
+		js := conn.JetStream()
+		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := js.DeleteStream(t.Context(), "drover-default-in-0"); err != nil {
+			t.Fatal(err)
+		}
+		for _, cfg := range []jetstream.StreamConfig{
+			{Name: "taps", Subjects: []string{"drover.default.api.*", "orders.>", "drover.*.decide.>"}},
+			{Name: "quiet", Subjects: []string{"drover-server.namespace.list"}, NoAck: true},
+			{Name: "feed", Subjects: []string{"drover.default.event.>"}},
+			{Name: "other", Subjects: []string{"drover.other.api.>"}},
+			{Name: "inbox", Subjects: []string{"drover.default.in.0.*.>"}},
+		} {
+			cfg.Storage = jetstream.MemoryStorage
+			if _, err := js.CreateStream(t.Context(), cfg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		i, err := topology.Inspect(t.Context(), conn, "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []topology.Stranger{
+			{Stream: "quiet", Subjects: []string{"drover-server.namespace.list"}, Silent: true},
+			{Stream: "taps", Subjects: []string{"drover.default.api.*", "drover.*.decide.>"}},
+		}
+		if diff := cmp.Diff(want, i.Strangers); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if len(i.Differences) != 1 || !i.Differences[0].Conflict || !strings.Contains(i.Differences[0].Err.Error(), "taken by stream inbox") {
+			t.Errorf("got %+v, want that drover-default-in-0 cannot be made, for the stream inbox", i.Differences)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -219,20 +220,31 @@ func (w *work) create(ctx context.Context, cfg jetstream.StreamConfig) error {
 
 // overlap finds whose stream has the subjects.
 func (w *work) overlap(ctx context.Context, cfg jetstream.StreamConfig, cause error) error {
+	taken, err := w.taken(ctx, cfg)
+	if err != nil || taken == nil {
+		return refused("make stream "+cfg.Name, cause) // it is gone, or we may not list
+	}
+	return taken
+}
+
+// taken says which other streams have the subjects of one that is not there; nil if none has.
+func (w *work) taken(ctx context.Context, cfg jetstream.StreamConfig) (*ConflictError, error) {
 	var foreign []string
 	for _, s := range cfg.Subjects {
-		names := w.js.StreamNames(ctx, jetstream.WithStreamListSubject(s))
-		for name := range names.Name() {
-			foreign = append(foreign, name)
+		names, err := w.names(ctx, s)
+		if err != nil {
+			return nil, err
 		}
+		foreign = append(foreign, names...)
 	}
+	foreign = slices.DeleteFunc(foreign, func(name string) bool { return name == cfg.Name })
 	if len(foreign) == 0 {
-		return refused("make stream "+cfg.Name, cause) // it is gone, or we may not list
+		return nil, nil
 	}
 	return &ConflictError{
 		Stream: cfg.Name, Field: "subjects " + strings.Join(cfg.Subjects, ", "), Have: "taken by stream " + strings.Join(foreign, ", "), Want: "free",
 		Hint: "change the subjects of that stream or delete it, or choose another namespace",
-	}
+	}, nil
 }
 
 // retry repeats an idempotent request while the cluster cannot answer.

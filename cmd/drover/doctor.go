@@ -18,7 +18,7 @@ func doctorCommand(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the NATS server, the nodes and the namespace, and say what to change",
 		Long: `Check the NATS server, the nodes and the namespace, and say what to change: version, JetStream, limits, durability and sync mode,
-replicas, clocks, disks, streams that are not as they should be, partitions without an owner, backlogs, dead letters, and
+replicas, clocks, disks, streams that are not as they should be or that others have made on subjects of Drover, partitions without an owner, backlogs, dead letters, and
 what this user may ask.
 
 Each line is ok, warn or bad. It changes nothing, and asks little; what needs every run to be looked at is told by "drover

@@ -92,6 +92,9 @@ func TestDoctorOnAServer(t *testing.T) {
 	if err := js.DeleteStream(t.Context(), "drover-default-alarms-2"); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TAPS", Subjects: []string{"drover.default.api.*"}, Storage: jetstream.MemoryStorage}); err != nil {
+		t.Fatal(err)
+	}
 	dead := func() bool {
 		stream, err := js.Stream(t.Context(), "drover-default-dead")
 		return err == nil && stream.CachedInfo().State.Msgs > 0
@@ -107,6 +110,7 @@ func TestDoctorOnAServer(t *testing.T) {
 	finding(t, ill, doctor.Warn, "streams", "drover-default-history-0 (max_age)")
 	finding(t, ill, doctor.Bad, "streams", "drover-default-in-1", "allow_msg_ttl")
 	finding(t, ill, doctor.Bad, "streams", "missing: drover-default-alarms-2")
+	finding(t, ill, doctor.Bad, "streams", "the stream TAPS", "drover.default.api.*", "take the subjects out of it")
 	finding(t, ill, doctor.Warn, "dead letters", "1, the oldest of")
 	finding(t, diagnose(t, exitFailed, "--nats", s.URL, "--namespace", "other"), doctor.Bad, "streams", "there is no namespace other")
 

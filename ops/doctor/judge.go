@@ -105,6 +105,9 @@ func judgeStreams(i *topology.Inspection) []Finding {
 	if len(changed) > 0 {
 		found = append(found, Finding{Warn, checkStreams, "not as Drover made them: " + strings.Join(changed, ", "), "the next start of a server brings them back to what they should be"})
 	}
+	for _, s := range i.Strangers {
+		found = append(found, judgeStranger(s))
+	}
 	for _, s := range i.Streams {
 		if s.Async && !i.Repeatable(s.Name) {
 			found = append(found, Finding{Bad, checkStreams, s.Name + " acknowledges before it writes (persist_mode async)", "delete it while it is empty, and start a server"})
@@ -114,6 +117,21 @@ func judgeStreams(i *topology.Inspection) []Finding {
 		found = append(found, Finding{Status: OK, Check: checkStreams, Found: fmt.Sprintf("%d are as they should be", len(i.Streams))})
 	}
 	return found
+}
+
+// judgeStranger is about somebody else's stream on what is asked. With no_ack it gives no answer of its own, but who asks is never told
+// any more that nobody listens.
+func judgeStranger(s topology.Stranger) Finding {
+	subjects := strings.Join(s.Subjects, ", ")
+	f := Finding{
+		Bad, checkStreams, fmt.Sprintf("the stream %s, which is not Drover's, takes requests of Drover by %s, and answers them", s.Stream, subjects),
+		"take the subjects out of it, or delete it; with no_ack it would answer nothing, and still hide that nobody listens",
+	}
+	if s.Silent {
+		f.Status, f.Found = Warn, fmt.Sprintf("the stream %s, which is not Drover's, takes requests of Drover by %s, and hides that nobody listens", s.Stream, subjects)
+		f.Change = "take the subjects out of it, or delete it: requests to servers and workers that are gone are given up late"
+	}
+	return f
 }
 
 func judgeReplicas(i *topology.Inspection, servers int, clustered bool) Finding {

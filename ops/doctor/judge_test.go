@@ -197,6 +197,10 @@ func TestStreamsAndReplicas(t *testing.T) {
 		}, Bad, "2 streams: metadata p is 2, want 4: restore it; these are x, y"},
 		{func(i *topology.Inspection) { i.Deleting = true }, Bad, "being deleted"},
 		{func(i *topology.Inspection) { i.Streams[0].Async = true }, Bad, "persist_mode async"},
+		{func(i *topology.Inspection) {
+			i.Strangers = []topology.Stranger{{Stream: "taps", Subjects: []string{"drover.default.api.*"}}}
+		}, Bad, "the stream taps, which is not Drover's, takes requests of Drover by drover.default.api.*, and answers them: take the subjects out of it"},
+		{func(i *topology.Inspection) { i.Strangers = []topology.Stranger{{Stream: "taps", Silent: true}} }, Warn, "hides that nobody listens"},
 	} {
 		i := well()
 		tt.change(i)
