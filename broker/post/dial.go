@@ -1,10 +1,14 @@
 package post
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"slices"
@@ -28,6 +32,7 @@ const (
 type Conn struct {
 	nc        *nats.Conn
 	js        jetstream.JetStream
+	met       atomic.Pointer[nats.Conn] // nc, for callbacks, which may come before it is set
 	log       logrus.FieldLogger
 	api       string // prefix of the JetStream API
 	timeout   time.Duration
@@ -73,7 +78,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, nats.ErrorHandler(c.onError), nats.DisconnectErrHandler(c.onDisconnect), nats.ReconnectHandler(c.onReconnect), nats.ClosedHandler(c.onClosed))
+	opts = append(opts, nats.ErrorHandler(c.onError), nats.DisconnectErrHandler(c.onDisconnect), nats.CustomReconnectDelay(c.beforeRetry), nats.ReconnectHandler(c.onReconnect), nats.ClosedHandler(c.onClosed))
 	where := o.URL
 	if o.InProcess != nil {
 		where = ""
@@ -132,6 +137,23 @@ func wayOut(err error) string {
 		return "close connections, or raise the limit of the account or the server"
 	case errors.Is(err, nats.ErrMaxSubscriptionsExceeded):
 		return "raise the limit of the account or the user, and start again: what this process listens for beyond it does not come"
+	}
+	return wayOutOfTLS(err)
+}
+
+// wayOutOfTLS is wayOut for what the two sides say of each other's certificates.
+func wayOutOfTLS(err error) string {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return "the server's certificate does not hold at this time, renew it, or check this machine's clock"
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "the server's certificate is for other names, connect to one of them"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "the server's certificate is not trusted, name the CA that has signed it with --tlsca, or as ca in the context"
+	}
+	if said, ok := errors.AsType[*net.OpError](err); ok && said.Op == "remote error" && strings.Contains(said.Error(), "certificate") {
+		return "the server does not take the client certificate, or the lack of one: name one that is valid and that its CA has signed with --tlscert and --tlskey"
 	}
 	return ""
 }
@@ -287,7 +309,10 @@ func (c *Conn) whenUp(ctx context.Context, send func() error) error {
 }
 
 // arrive notes what there is to know of the server, which may be another one each time.
-func (c *Conn) arrive(nc *nats.Conn) { c.domain.Store(new(nc.ConnectedDomain())) }
+func (c *Conn) arrive(nc *nats.Conn) {
+	c.met.Store(nc)
+	c.domain.Store(new(nc.ConnectedDomain()))
+}
 
 func (c *Conn) onReconnect(nc *nats.Conn) {
 	c.arrive(nc)
@@ -309,6 +334,18 @@ func (c *Conn) onDisconnect(_ *nats.Conn, err error) {
 	}
 }
 
+// beforeRetry is how long to wait once every server was tried in vain. It tells what is wrong with certificates, which the library tells
+// nobody: it swallows why it could not connect again, but for refused credentials, and from its callback for failed tries all that comes behind the dialing.
+func (c *Conn) beforeRetry(int) time.Duration {
+	if nc := c.met.Load(); nc != nil {
+		err := nc.LastError()
+		if way := wayOutOfTLS(err); way != "" {
+			c.log.WithField("err", err).Log(c.news(way), "cannot connect to NATS again: "+way)
+		}
+	}
+	return reconnectWait + rand.N(reconnectJitter)
+}
+
 func (c *Conn) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	log := c.log.WithField("err", err)
 	if sub != nil {
@@ -323,11 +360,11 @@ func (c *Conn) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		log.Log(level, "the NATS server refused a subject, give this user the permission")
 		return
 	}
-	text := "NATS client error"
-	if way := wayOut(err); way != "" {
+	text, way := "NATS client error", wayOut(err)
+	if way != "" {
 		text += ": " + way
 	}
-	log.Log(c.news(err.Error()), text)
+	log.Log(c.news(cmp.Or(way, err.Error())), text) // the text of a certificate's has the time in it
 }
 
 // news is the level of an error: each try to connect repeats the same one, ten times a second.

@@ -154,7 +154,6 @@ func redact(list string) string {
 func (o Options) natsOptions(d *dialing) ([]nats.Option, error) {
 	opts := []nats.Option{
 		nats.Name(o.Name), nats.Timeout(o.Timeout), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
-		nats.ReconnectWait(reconnectWait), nats.ReconnectJitter(reconnectJitter, reconnectJitter),
 		nats.ReconnectBufSize(-1), nats.CustomInboxPrefix(o.InboxPrefix),
 	}
 	if o.InProcess != nil {
