@@ -38,7 +38,7 @@ func (p *partition) begins(r *run, e *envelope, q *schemas.StartRequest) bool {
 func (p *partition) allowed(r *run, e *envelope, q *schemas.StartRequest) bool {
 	if q.Origin == nil {
 		refused := p.b.refuseType(q)
-		if p.room.full() {
+		if p.full() {
 			refused = p.noRoom()
 		}
 		if refused != nil {

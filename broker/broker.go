@@ -49,6 +49,7 @@ type Broker struct {
 	uploads   *payloads.Uploads
 
 	lost   atomic.Pointer[error] // why there is no quorum; nil while there is one
+	whole  atomic.Pointer[room]  // how full the NATS server is; nil if it is not known
 	asking attendance
 
 	mu    sync.Mutex

@@ -66,7 +66,7 @@ func (p *partition) fresh(q *schemas.StartRequest) *run {
 	if !p.known.listed || p.known.ids.Has(q.WorkflowID) || p.runs[q.WorkflowID] != nil || !p.alone() {
 		return nil
 	}
-	if p.room.full() || p.b.refuseType(q) != nil {
+	if p.full() || p.b.refuseType(q) != nil {
 		return nil // a repeat is not refused: look
 	}
 	r := &run{wid: q.WorkflowID, unproved: true}

@@ -16,6 +16,7 @@ const (
 	// may be set later.
 	roomEvery  = 2 * time.Second
 	roomRarely = time.Minute
+	roomSoon   = 50 * time.Millisecond // for a server that is nearly full, which is asked without a message
 	// Above roomFull percent of its bytes, or of those of its account, a history takes no new runs and no signals through the API: what
 	// runs needs the rest, and so do the fences and claims of owners. Without these nobody could purge what makes room.
 	roomFull = 90
@@ -109,7 +110,10 @@ func closer(stream *jetstream.StreamConfig, bytes int64, account *jetstream.Acco
 
 // noRoom is the refusal of what would fill the history.
 func (p *partition) noRoom() *schemas.Error {
-	if p.room.account {
+	switch {
+	case p.b.wholeFull():
+		return p.b.whole.Load().noWhole()
+	case p.room.account:
 		return p.room.noAccount()
 	}
 	return schemas.Errorf(schemas.CodeLimit, "the histories of namespace %q are full: partition %d has %d of %d bytes", p.b.o.Namespace, p.n, p.room.bytes, p.room.limit).
@@ -121,8 +125,12 @@ func (r *room) noAccount() *schemas.Error {
 	return schemas.Errorf(schemas.CodeLimit, "the account of NATS is full: all that is there has %d of %d bytes", r.bytes, r.limit).WithHint("%s", post.AccountRoomHint)
 }
 
-// noUploads is the refusal of an upload that would take what is left of the account, or nil. Whose outcome it is, or input, is not known.
+// noUploads is the refusal of an upload that would take what is left of the account or the server, or nil. Whose outcome it is, or input, is
+// not known.
 func (b *Broker) noUploads(ctx context.Context) *schemas.Error {
+	if r := b.whole.Load(); r != nil && r.share() >= uploadsFull {
+		return r.noWhole()
+	}
 	ctx, cancel := context.WithTimeout(ctx, roomPatience)
 	defer cancel()
 	r, err := b.readRoom(ctx, b.ns.StreamPayloads())

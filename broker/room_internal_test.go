@@ -2,6 +2,7 @@ package broker
 
 import (
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -31,6 +32,26 @@ func TestCloserLimit(t *testing.T) {
 	} {
 		if got := closer(&tc.stream, 50, &tc.account); got != tc.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, tc.want)
+		}
+	}
+}
+
+// A server is looked at the more often the nearer it is to its limit, and one of any size now and then.
+func TestLookAgain(t *testing.T) {
+	for _, tt := range []struct {
+		r    room
+		want time.Duration
+	}{
+		{room{}, roomEvery},
+		{room{limit: 1 << 62, bytes: 1}, roomEvery},
+		{room{limit: 100_000_000_000, bytes: 89_900_000_000}, time.Second},
+		{room{limit: 100_000_000_000, bytes: 89_990_000_000}, 100 * time.Millisecond},
+		{room{limit: 100_000_000_000, bytes: 89_999_999_999}, roomSoon},
+		{room{limit: 100_000_000_000, bytes: 99_999_999_999}, roomSoon},
+		{room{limit: 1 << 20}, roomSoon},
+	} {
+		if got := tt.r.lookAgain(); got != tt.want {
+			t.Errorf("%+v: got %v, want %v", tt.r, got, tt.want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,6 +141,49 @@ func TestRefusedTakeOverIsTriedSeldom(t *testing.T) {
 		}
 		if refused < 2 || refused > 12 {
 			t.Fatalf("got %d refused take-overs in 20 s, want one every two seconds", refused)
+		}
+	})
+}
+
+// A NATS server that is nearly full takes no new runs, no signals and no uploads, says whose limit it is, and takes them again when there is
+// room. What runs has the rest.
+func TestServerLimit(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var bytes atomic.Int64
+		f.node("a", nil, func(o *broker.Options) { o.Room = func() (int64, int64) { return bytes.Load(), 1000 } })
+		f.start(startO)
+		refused := func(what string, a map[string]any) {
+			t.Helper()
+			e, _ := a["error"].(map[string]any)
+			if hint, _ := e["hint"].(string); e["code"] != string(schemas.CodeLimit) || !strings.Contains(hint, "NATS server more room") {
+				t.Errorf("%s: got %v, want the limit and the way out", what, a)
+			}
+		}
+		for _, tt := range []struct {
+			bytes int64
+			full  bool
+		}{{900, false}, {950, true}, {899, false}, {1000, true}} {
+			bytes.Store(tt.bytes)
+			time.Sleep(3 * time.Second)
+			start := f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"other"}`, tt.bytes))
+			signal := f.api("signal", `{"workflowId":"o","name":"s"}`)
+			if !tt.full {
+				if start["error"] != nil || signal["error"] != nil {
+					t.Errorf("with %d of 1000 bytes: got %v, %v", tt.bytes, start, signal)
+				}
+				continue
+			}
+			refused("start", start)
+			refused("signal", signal)
+			_, err := payloads.NewClient(f.post, ns, time.Minute).Upload(t.Context(), large(1<<20))
+			if e, ok := errors.AsType[*schemas.Error](err); !ok || e.Code != schemas.CodeLimit || !strings.Contains(e.Hint, "NATS server more room") {
+				t.Errorf("upload: got %v, want the limit and the way out", err)
+			}
+		}
+		f.decider("order", one(`,"startToCloseTimeout":3600`))
+		f.pull().success()
+		if got := f.result("o"); got != "completed" {
+			t.Fatalf("got %s", got)
 		}
 	})
 }

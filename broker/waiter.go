@@ -283,7 +283,7 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 			a.Run = r.state.Run // a repeat: the first was stored, its answer was lost, and the run has ended since (P-5)
 		case r.closed():
 			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
-		case p.room.full():
+		case p.full():
 			a.Run, a.Error = r.state.Run, p.noRoom().About(r.wid, r.state.Run)
 		default:
 			a.Run = r.state.Run

@@ -66,6 +66,7 @@ type Server struct {
 	shutdown func()
 
 	writable   writable
+	measured   measured
 	stage      stage
 	expendable expendable
 	defined    defined

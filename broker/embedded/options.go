@@ -82,8 +82,8 @@ type Options struct {
 	DontListen bool
 	// MaxPayload is the size in bytes of the largest message, from 128 KiB to 64 MiB. Defaults to 1 MiB.
 	MaxPayload int
-	// MaxStore limits the bytes of all streams, at least 16 MiB; a publish beyond it is refused. Defaults to three
-	// quarters of the disk space that is free at start or already used by the store; in memory to 1 GiB.
+	// MaxStore limits the bytes of all streams, at least 16 MiB; a publish beyond it is refused. Defaults to what
+	// the store takes at the start and three quarters of the disk space that is free then; in memory to 1 GiB.
 	MaxStore int64
 	// ServerName is the server's name in monitoring: up to 64 letters, digits, '-', '_' and '.'.
 	// Each node of a cluster must have its own, and keep it. Defaults to that of the last start in a cluster, or to "drover-"
@@ -212,7 +212,7 @@ func (s *Server) serverOptions() *server.Options {
 		DisableJetStreamBanner: true,
 		StoreDir:               s.store.dir,
 		JetStreamMaxMemory:     defaultMemory,
-		JetStreamMaxStore:      o.MaxStore,
+		JetStreamMaxStore:      cmp.Or(o.MaxStore, roomOnDisk(s.store.dir)),
 	}
 	if s.store.temporary {
 		so.JetStreamMaxMemory = o.MaxStore

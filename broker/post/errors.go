@@ -96,7 +96,7 @@ func RoomHint(err error, namespace string) string {
 	case e != nil && e.ErrCode == codeAccountFull:
 		return AccountRoomHint
 	case e != nil && e.ErrCode == codeServerFull:
-		return "give the NATS server more room, by its disk or by max_file_store of its jetstream block"
+		return ServerRoomHint
 	default:
 		return "raise the limit: drover namespace create " + namespace + " --max-bytes N"
 	}
@@ -104,6 +104,9 @@ func RoomHint(err error, namespace string) string {
 
 // AccountRoomHint is what to do about an account whose storage is used up.
 const AccountRoomHint = "raise the storage limit of the account of NATS, or remove what is not needed; drover doctor tells how much is used"
+
+// ServerRoomHint is what to do about a server whose storage is used up. A server of ours takes three quarters of what is free as it starts.
+const ServerRoomHint = "give the NATS server more room: make room on its disk and start it again, or raise max_file_store of its jetstream block"
 
 const (
 	codeAccountFull    = 10002

@@ -134,15 +134,26 @@ func (n *node) quorum() func() error {
 		return nil
 	}
 	return func() error {
-		err := n.server.Writable()
+		err, hint := n.server.Writable(), "make room on the server's disk, or mend the store, and start it again"
+		if bytes, limit := n.server.Room(); err == nil && bytes > limit {
+			err, hint = fmt.Errorf("its streams have %d bytes, and %d are allowed", bytes, limit), "start the server again: it then takes three quarters of what is free on its disk; make room there before"
+		}
 		if err == nil {
 			return nil
 		}
 		e := schemas.Errorf(schemas.CodeUnavailable, "the store cannot be written: %v; nothing is acknowledged", err).
-			WithHint("make room on the server's disk, or mend the store, and start it again; a request may be repeated with its request id, it will not happen twice")
+			WithHint("%s; a request may be repeated with its request id, it will not happen twice", hint)
 		e.Final = true
 		return e
 	}
+}
+
+// room is what brokers ask: how full this node's own server is. It is nil for a server elsewhere.
+func (n *node) room() func() (bytes, limit int64) {
+	if n.server == nil {
+		return nil
+	}
+	return n.server.Room
 }
 
 // single tells whether this node's own server is the only one and syncs every write.

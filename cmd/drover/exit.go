@@ -110,6 +110,8 @@ func describeError(err error) (string, *schemas.Error) {
 		doc.Code, doc.Hint = schemas.CodeInvalid, e.hint
 	} else if e, ok := errors.AsType[*post.RefusedError](err); ok {
 		doc.Code, doc.Hint = schemas.CodePermission, e.Hint()
+	} else if errors.Is(err, post.ErrFull) {
+		doc.Code, doc.Hint = schemas.CodeLimit, post.RoomHint(err, "NAME")
 	} else if exitCode(err) == exitUsage {
 		doc.Code = schemas.CodeInvalid
 	} else if exitCode(err) == exitNoConnection {

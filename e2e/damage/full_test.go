@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/droverhq/drover"
 )
 
@@ -112,5 +114,48 @@ func within(t *testing.T, what string, ok func() bool) {
 		if time.Since(began) > patience {
 			t.Fatalf("not within %v: %s", patience, what)
 		}
+	}
+}
+
+// The streams of a server have come to what they may take at most, three quarters of what was free on its disk as it started. Nothing can be
+// written, no claim either: whoever asks is told why, and the restart that is advised heals it, though nothing was removed.
+func TestStoreAtItsLimit(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=32m"); err != nil {
+		t.Fatalf("a tmpfs of its own, as root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	m := newMachine(t, "single", filepath.Join(dir, "store"))
+	m.start()
+	js := m.client.Conn().JetStream()
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ballast", Subjects: []string{"ballast"}}); err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, 512<<10)
+	for n := 0; ; n++ {
+		if _, err := js.Publish(t.Context(), "ballast", body); err != nil {
+			t.Logf("after %d messages: %v", n, err)
+			break
+		}
+		if n > 64 {
+			t.Fatal("32 MiB were acknowledged on a disk of 32 MiB")
+		}
+	}
+	within(t, "the way out is told", func() bool {
+		_, stderr, code := m.run("start", loadType, "--id", "refused")
+		return code != 0 && strings.Contains(stderr, "the store cannot be written: its streams have") && strings.Contains(stderr, "start the server again")
+	})
+	if stdout, _, _ := m.run("doctor"); !strings.Contains(stdout, "the store cannot be written: its streams have") {
+		t.Errorf("drover doctor does not tell why nothing goes on:\n%s", stdout)
+	}
+	m.server.Kill()
+	m.start()
+	if _, stderr, code := m.run("start", loadType, "--id", "taken"); code != 0 {
+		t.Fatalf("behind the restart: got code %d, %s", code, stderr)
 	}
 }

@@ -236,6 +236,10 @@ func (e *examination) owners(ctx context.Context) bool {
 
 func (e *examination) lists(ctx context.Context) bool {
 	lists, err := e.o.Client.TaskLists(ctx)
+	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Final { // a server answers, and says what keeps it from its work
+		e.add(Finding{Bad, checkLists, refusal.Message, refusal.Hint})
+		return true
+	}
 	if errors.Is(err, drover.ErrUnavailable) || errors.Is(err, drover.ErrTimeout) {
 		e.add(Finding{Bad, checkLists, "nobody answers the API of the namespace", "start \"drover server\", and see the checks nodes and owners"})
 		return true

@@ -1,0 +1,51 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// watchWhole follows how full the NATS server is as a whole, until ctx ends. Its limit stands in no answer of JetStream's API, and behind it
+// nobody can renew a claim, fence or purge: what begins has to stop before.
+func (b *Broker) watchWhole(ctx context.Context) {
+	if b.o.Room == nil {
+		return
+	}
+	for {
+		now := &room{}
+		now.bytes, now.limit = b.o.Room()
+		was := b.whole.Swap(now)
+		if full := now.full(); full != (was != nil && was.full()) {
+			b.o.Logger.WithField("bytes", now.bytes).WithField("limit", now.limit).WithField("full", full).Warn("the room of the NATS server for new workflows has changed")
+		}
+		if pause(ctx, now.lookAgain()) != nil {
+			return
+		}
+	}
+}
+
+// lookAgain is how long what is stored takes to come to where the server is full, at a rate that few disks have.
+func (r *room) lookAgain() time.Duration {
+	const rate = 100_000_000 // bytes a second
+	left := max(r.limit/100*roomFull-r.bytes, 0)
+	if r.limit <= 0 || left >= rate*int64(roomEvery/time.Second) {
+		return roomEvery
+	}
+	return max(time.Duration(left)*time.Second/rate, roomSoon)
+}
+
+// full tells whether the partition takes no new runs and no signals.
+func (p *partition) full() bool { return p.room.full() || p.b.wholeFull() }
+
+func (b *Broker) wholeFull() bool {
+	r := b.whole.Load()
+	return r != nil && r.full()
+}
+
+// noWhole is the refusal of what would fill the server.
+func (r *room) noWhole() *schemas.Error {
+	return schemas.Errorf(schemas.CodeLimit, "the NATS server is full: all that is there has %d of %d bytes", r.bytes, r.limit).WithHint("%s", post.ServerRoomHint)
+}
