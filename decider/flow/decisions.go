@@ -268,8 +268,21 @@ func (t *turn) close(a machine.Action, state []byte) {
 		}
 		t.add(d)
 	default:
-		t.add(&schemas.CancelWorkflow{Details: t.payload(details(a.Failure))})
+		d := &schemas.CancelWorkflow{}
+		if part && len(state) <= maxLeft && t.resumable(state) {
+			d.Details, t.err = wrap(outcome{Failure: a.Failure, State: state})
+		} else {
+			d.Details = t.payload(details(a.Failure))
+		}
+		t.add(d)
 	}
+}
+
+// resumable tells whether a run could go on from the state with which it ends. One that was stopped by its timeout hands no other on: a step
+// that is idempotent by its own word begins its runs anew then.
+func (t *turn) resumable(state []byte) bool {
+	_, err := machine.Preview(t.p, machine.Origin{State: state, From: schemas.ReplayFromEnd})
+	return err == nil
 }
 
 // details show a failure to whoever looks at the run: message, type, step, fields and cause.

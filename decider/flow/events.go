@@ -68,11 +68,7 @@ func (r *reader) readOthers(e schemas.Event) error {
 	case *schemas.ChildFailed:
 		return r.childFailed(a)
 	case *schemas.ChildCanceled:
-		details := a.Details
-		if len(details) == 0 {
-			details = schemas.Text("the child was canceled")
-		}
-		return r.failed(a.ScheduledEventID, machine.NameCanceled, details)
+		return r.childCanceled(a)
 	case *schemas.ChildTerminated:
 		return r.failed(a.ScheduledEventID, "terminated", schemas.Text("the child was terminated"))
 	case *schemas.ChildTimedOut:
@@ -263,6 +259,27 @@ func (r *reader) childFailed(a *schemas.ChildFailed) error {
 		return r.failed(a.ScheduledEventID, a.Reason, content)
 	}
 	if id, open := r.close(a.ScheduledEventID); open {
+		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: o.Failure, State: o.State})
+	}
+	return nil
+}
+
+func (r *reader) childCanceled(a *schemas.ChildCanceled) error {
+	content, err := r.task.Payload(r.ctx, a.Details)
+	if err != nil {
+		return err
+	}
+	if len(content) == 0 {
+		content = schemas.Text("the child was canceled")
+	}
+	o, ok := unwrap[outcome](content)
+	if !ok || o.Failure == nil {
+		return r.failed(a.ScheduledEventID, machine.NameCanceled, content)
+	}
+	if id, open := r.close(a.ScheduledEventID); open {
+		if !o.Failure.Has(machine.NameCanceled) { // it ran out of its own time
+			o.Failure.Names = append(o.Failure.Names, machine.NameCanceled)
+		}
 		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: o.Failure, State: o.State})
 	}
 	return nil

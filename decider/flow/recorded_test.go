@@ -442,6 +442,9 @@ func TestAnswersOfChildren(t *testing.T) {
 		"out of its own time": {func(id int64) schemas.Attributes {
 			return &schemas.ChildCanceled{ScheduledEventID: id, Details: schemas.Payload(`{"message":"the timeout of the workflow has passed","type":"timeout"}`)}
 		}, "timeout: the timeout of the workflow has passed"},
+		"a part, out of its own time": {func(id int64) schemas.Attributes {
+			return &schemas.ChildCanceled{ScheduledEventID: id, Details: schemas.Payload(`{"$flow":{"failure":{"names":["timeout"],"message":"it has passed"},"state":{}}}`)}
+		}, "timeout: it has passed"},
 		"terminated": {func(id int64) schemas.Attributes { return &schemas.ChildTerminated{ScheduledEventID: id} }, "terminated: the child"},
 		"timed out":  {func(id int64) schemas.Attributes { return &schemas.ChildTimedOut{ScheduledEventID: id} }, "timeout: the child"},
 		"refused": {func(id int64) schemas.Attributes {

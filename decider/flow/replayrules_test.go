@@ -107,6 +107,66 @@ steps:
 	})
 }
 
+// A nested workflow that runs out of its own time is resumed where it stood, by a retry of the flow around it as by a replay: what is done
+// is not done again.
+func TestPartsOutOfTimeAreResumed(t *testing.T) {
+	const steps = `
+- type: workflow
+  timeout: 1m
+  steps: [activity pay, "wait x = ${state.go}", "return ${x}"]
+`
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		s := newShop()
+		farm(t, e, map[string]string{
+			"replayed": "steps:" + steps, "canceled": "lock: one\nsteps:" + steps, "retried": "steps:" + steps + "on-error: [retry limit 9]\n", "go": "steps: [set-state go = now]",
+		}, s.all("pay"))
+		first := start(t, e, "replayed", "t-1", nil)
+		fails(t, e, first)
+		second := start(t, e, "retried", "t-2", nil)
+		third := start(t, e, "canceled", "t-3", nil)
+		e.Sleep(30 * time.Second)
+		if err := third.Cancel(t.Context(), "enough"); err != nil {
+			t.Fatal(err)
+		}
+		fails(t, e, third)
+		e.Sleep(time.Minute)
+		e.Wait(start(t, e, "go", "g", nil))
+		for _, run := range []*drover.Run{second, replayed(t, first, drover.ReplayOptions{}).Run, replayed(t, third, drover.ReplayOptions{}).Run} {
+			var got string
+			if e.Result(run, &got); got != "now" {
+				t.Errorf("%s: got %q, want what the state key had", run.ID, got)
+			}
+		}
+		if n := s.counts()["pay"]; n != 3 {
+			t.Errorf("pay was done %d times for three runs", n)
+		}
+	})
+}
+
+// One that could not be resumed is begun anew if its step says that it may be.
+func TestPartsOutOfTimeAreBegunAnew(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		s := newShop()
+		work := s.all("pay")
+		work["slow"] = func(ctx context.Context, _ map[string]any) (any, error) {
+			if s.counts()["pay"] > 1 {
+				return 5, nil
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		farm(t, e, map[string]string{"trade": `
+steps:
+- {type: workflow, timeout: 1m, idempotent: yes, steps: [activity pay, activity slow]}
+on-error: [retry limit 1]
+`}, work)
+		var got int
+		if e.Result(start(t, e, "trade", "t-1", nil), &got); got != 5 || s.counts()["pay"] != 2 {
+			t.Errorf("got %d, and pay was done %d times", got, s.counts()["pay"])
+		}
+	})
+}
+
 // A0-7: what is interrupted and may not run twice fails with an error that handlers know by both names; what may run again goes on.
 func TestA07InterruptedOnTheBroker(t *testing.T) {
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {

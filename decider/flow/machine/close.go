@@ -136,7 +136,7 @@ func (m *machine) ends(in Input) {
 		if err != nil || i < 0 || i >= len(inst.Children) {
 			return
 		}
-		inst.Children[i].Ending = false
+		inst.Children[i].Ending, inst.Children[i].State = false, in.State
 		if !slices.ContainsFunc(inst.Children, func(c *Child) bool { return c.Ending }) {
 			m.stopped()
 		}
