@@ -46,6 +46,7 @@ type Conn struct {
 
 	mu       sync.Mutex
 	closed   bool
+	draining bool          // what has been drained is closed by the library
 	up       chan struct{} // closed at the next reconnect, then replaced
 	nextHook int
 	hooks    map[int]func()     // called after each reconnect
@@ -234,7 +235,7 @@ func (c *Conn) Flush(ctx context.Context) error {
 // it ourselves. Whoever relies on it is told as if we had.
 func (c *Conn) onClosed(nc *nats.Conn) {
 	c.mu.Lock()
-	ours := c.closed
+	ours := c.closed || c.draining
 	c.mu.Unlock()
 	if ours {
 		return

@@ -16,6 +16,9 @@ func (c *Conn) Drain(ctx context.Context) error {
 	if c.inProcess || !c.nc.IsConnected() {
 		return nil
 	}
+	c.mu.Lock()
+	c.draining = true
+	c.mu.Unlock()
 	if err := c.nc.Drain(); err != nil {
 		return fmt.Errorf("drain: %w", fromNATS(err))
 	}
