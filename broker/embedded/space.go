@@ -7,17 +7,19 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/droverhq/drover/internal/diskspace"
 )
 
 // roomOnDisk is what all streams of a store may take if nobody says it, or 0 if the file system does not tell: then the NATS server estimates
 // it. Its own estimate, three quarters of what is free and of what is used, leaves a store that has come to that limit full at each start,
 // so that no claim can be written and nobody purges, though a quarter of the disk is free.
 func roomOnDisk(dir string) int64 {
-	free := freeOnDisk(dir)
+	free, _ := diskspace.Of(dir)
 	if free == 0 {
 		return 0
 	}
-	return usedOnDisk(filepath.Join(dir, server.JetStreamStoreDir)) + free/4*3
+	return usedOnDisk(filepath.Join(dir, server.JetStreamStoreDir)) + int64(free/4*3)
 }
 
 // usedOnDisk is the bytes of all files below dir. What cannot be read does not count.

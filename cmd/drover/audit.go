@@ -85,7 +85,7 @@ func partitionsOf(ctx context.Context, c *drover.Client, op string) (int, error)
 	if errors.Is(err, topology.ErrNoNamespace) {
 		return 0, &drover.Error{
 			Op: op, Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q", c.Namespace()),
-			Hint: "check --namespace, --nats, and the JetStream domain of its context; a server makes the namespace when it starts",
+			Hint: hintNoNamespace,
 		}
 	}
 	if err != nil {

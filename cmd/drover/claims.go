@@ -82,7 +82,7 @@ func readClaims(ctx context.Context, c *drover.Client) ([]claims.Info, time.Time
 	if errors.Is(err, post.ErrNoStream) {
 		return nil, time.Time{}, &drover.Error{
 			Op: "claims", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q: it has no bucket of claims", ns),
-			Hint: "check --namespace, --nats, and the JetStream domain of its context; a server makes the namespace when it starts",
+			Hint: hintNoNamespace,
 		}
 	}
 	now := held.Clock().Now(time.Now())

@@ -28,6 +28,9 @@ const (
 	exitTimeout      = 4
 )
 
+// hintNoNamespace is about a namespace that is not where it was looked for.
+const hintNoNamespace = "check --namespace, --nats, and the JetStream domain of its context; a server makes the namespace when it starts"
+
 // usageError says that the command line is wrong. Nothing was done.
 type usageError struct {
 	err  error

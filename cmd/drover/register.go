@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/diskspace"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -116,7 +117,7 @@ func (n *node) fill(rec *schemas.NodeRecord) {
 	}
 	rec.URL = n.server.ClientURL()
 	if !n.server.Memory() {
-		rec.DiskFree, rec.DiskTotal = diskSpace(n.server.StoreDir())
+		rec.DiskFree, rec.DiskTotal = diskspace.Of(n.server.StoreDir())
 	}
 }
 

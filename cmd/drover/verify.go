@@ -64,7 +64,7 @@ func (a *app) verify(ctx context.Context, c *drover.Client, idle bool) error {
 	if len(r.partitions)+len(r.Violations) == 0 {
 		return &drover.Error{
 			Op: "verify", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q: it has no history stream", r.Namespace),
-			Hint: "check --namespace, --nats, and the JetStream domain of its context; a server makes the namespace when it starts",
+			Hint: hintNoNamespace,
 		}
 	}
 	v := r.judge(idle)

@@ -72,18 +72,24 @@ func TestWarmRunsAreBounded(t *testing.T) {
 	}
 }
 
+// nap serves a flow whose histories are soon full.
+func nap(t *testing.T, e *drovertest.Env) {
+	t.Helper()
+	definition, err := Parse("naps", []byte(naps), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := New(one{definition}, nil)
+	d.full = func(t *decider.Task) bool { return t.StartedID() > 25 }
+	w := e.Client.Deciders(nil)
+	w.Register("naps", d)
+	e.Go(w)
+}
+
 // A run that fills its history goes on in others under the same id, each with what the one before has left.
 func TestContinuesOnTheBroker(t *testing.T) {
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
-		definition, err := Parse("naps", []byte(naps), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := New(one{definition}, nil)
-		d.full = func(t *decider.Task) bool { return t.StartedID() > 25 }
-		w := e.Client.Deciders(nil)
-		w.Register("naps", d)
-		e.Go(w)
+		nap(t, e)
 		run, err := e.Client.Start(t.Context(), "naps", nil, &drover.StartOptions{ID: "n"})
 		if err != nil {
 			t.Fatal(err)
@@ -103,15 +109,7 @@ func TestContinuesOnTheBroker(t *testing.T) {
 // So does one whose type is deprecated meanwhile: what runs goes on.
 func TestContinuesWithADeprecatedType(t *testing.T) {
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
-		definition, err := Parse("naps", []byte(naps), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := New(one{definition}, nil)
-		d.full = func(t *decider.Task) bool { return t.StartedID() > 25 }
-		w := e.Client.Deciders(nil)
-		w.Register("naps", d)
-		e.Go(w)
+		nap(t, e)
 		if _, err := e.Client.RegisterType(t.Context(), schemas.WorkflowKind, "naps", nil); err != nil {
 			t.Fatal(err)
 		}

@@ -20,16 +20,7 @@ import (
 // A disk runs full under load. Clients are told, nothing that was acknowledged is lost, the log says why, and after a restart
 // on a larger disk every run completes.
 func TestDiskFull(t *testing.T) {
-	needRoot(t)
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=14m"); err != nil {
-		t.Fatalf("a tmpfs of its own, as root: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := smallDisk(t, "14m")
 	m := newMachine(t, "single", filepath.Join(dir, "store"))
 	m.start()
 	defer m.workers()()
@@ -120,16 +111,7 @@ func within(t *testing.T, what string, ok func() bool) {
 // The streams of a server have come to what they may take at most, three quarters of what was free on its disk as it started. Nothing can be
 // written, no claim either: whoever asks is told why, and the restart that is advised heals it, though nothing was removed.
 func TestStoreAtItsLimit(t *testing.T) {
-	needRoot(t)
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=32m"); err != nil {
-		t.Fatalf("a tmpfs of its own, as root: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := smallDisk(t, "32m")
 	m := newMachine(t, "single", filepath.Join(dir, "store"))
 	m.start()
 	js := m.client.Conn().JetStream()
@@ -158,4 +140,20 @@ func TestStoreAtItsLimit(t *testing.T) {
 	if _, stderr, code := m.run("start", loadType, "--id", "taken"); code != 0 {
 		t.Fatalf("behind the restart: got code %d, %s", code, stderr)
 	}
+}
+
+// smallDisk is a folder on a file system of its own, as root.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	needRoot(t)
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Fatalf("a tmpfs of its own, as root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }

@@ -98,23 +98,12 @@ func parsePlace(text string, at int) (statePlace, int, error) {
 }
 
 func parseQuoted(text string, at int) (statePlace, int, error) {
-	quote := text[at]
-	var b strings.Builder
-	for i := at + 1; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\' && i+1 < len(text) && (text[i+1] == quote || text[i+1] == '\\'):
-			i++
-			b.WriteByte(text[i])
-		case c != quote:
-			b.WriteByte(c)
-		case i+1 == len(text) || text[i+1] != ']':
-			return statePlace{}, 0, errors.New("the bracket is not closed: write ] behind the key")
-		default:
-			x, err := expr.ParseValue(b.String(), expr.Options{Mode: expr.Full})
-			return statePlace{key: x}, i + 2, err
-		}
+	key, end, err := value.QuotedKey(text, at)
+	if wrong, ok := errors.AsType[*syntax.Error](err); ok {
+		return statePlace{}, 0, errors.New(wrong.Problem + ": " + wrong.Hint) // the key stands beside it
 	}
-	return statePlace{}, 0, errors.New("the quote is not closed: write the same quote behind the key")
+	x, err := expr.ParseValue(key, expr.Options{Mode: expr.Full})
+	return statePlace{key: x}, end, err
 }
 
 func indexStep(n int64) (value.Step, error) {

@@ -99,7 +99,8 @@ func nameByte(c byte) bool {
 func parseBracket(text string, at int) (Step, int, error) {
 	from := at + 1
 	if from < len(text) && (text[from] == '\'' || text[from] == '"') {
-		return parseQuotedKey(text, from)
+		key, end, err := QuotedKey(text, from)
+		return Step{Kind: Key, Key: key}, end, err
 	}
 	length := strings.IndexByte(text[from:], ']')
 	if length < 0 {
@@ -119,7 +120,8 @@ func parseBracket(text string, at int) (Step, int, error) {
 	return Step{Kind: Index, Index: n}, end, nil
 }
 
-func parseQuotedKey(text string, from int) (Step, int, error) {
+// QuotedKey reads the key in quotes that begins at from, up to the bracket that closes it, and returns where the text goes on behind that.
+func QuotedKey(text string, from int) (key string, end int, err error) {
 	quote := text[from]
 	var b strings.Builder
 	for i := from + 1; i < len(text); i++ {
@@ -130,12 +132,12 @@ func parseQuotedKey(text string, from int) (Step, int, error) {
 		case c != quote:
 			b.WriteByte(c)
 		case i+1 == len(text) || text[i+1] != ']':
-			return Step{}, 0, syntax.New(wherePath, text, i+1, "the bracket is not closed", "write ] behind the key")
+			return "", 0, syntax.New(wherePath, text, i+1, "the bracket is not closed", "write ] behind the key")
 		default:
-			return Step{Kind: Key, Key: b.String()}, i + 2, nil
+			return b.String(), i + 2, nil
 		}
 	}
-	return Step{}, 0, syntax.New(wherePath, text, from, "the quote is not closed", "write the same quote behind the key")
+	return "", 0, syntax.New(wherePath, text, from, "the quote is not closed", "write the same quote behind the key")
 }
 
 // String writes the path so that ParseRelative, and ParsePath if it begins with a name, reads the same one.
