@@ -53,6 +53,8 @@ type delivery struct {
 	// elsewhere: another goroutine ends the delivery. It belongs to the one that handles it.
 	elsewhere bool
 
+	giving sync.Mutex // held while the task is given back, before mu
+
 	mu      sync.Mutex
 	lease   *time.Timer
 	settled bool
@@ -125,8 +127,11 @@ func (d *delivery) forget() bool {
 	return first
 }
 
-// giveBack hands the task to another worker at once, because this one stops.
+// giveBack hands the task to another worker at once, because this one stops. When it returns that is done, whoever does it: the
+// goroutine that handles the delivery may have begun when the drain comes to it, and behind the drain nobody may send, count or log.
 func (d *delivery) giveBack() {
+	d.giving.Lock()
+	defer d.giving.Unlock()
 	if d.settle(handBack, 0) {
 		d.spell.returned.Add(1)
 		d.bareLog().Warn("the worker stops before the activity has ended; another worker gets the task")

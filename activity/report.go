@@ -104,9 +104,8 @@ func (s *spell) concluded(a *attempt, err error) {
 		a.settle(acknowledge, 0)
 	case errors.Is(err, ErrDrained):
 		a.giveBack()
-	default:
+	case a.settle(handBack, againDelay): // unless the end of the worker has
 		a.log().WithField("err", err).Error("an outcome could not be stored; the task goes back to its list")
-		a.settle(handBack, againDelay)
 	}
 }
 

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/post"
@@ -354,3 +357,44 @@ func TestRegisterPanics(t *testing.T) {
 		})
 	})
 }
+
+// A drain that is out of time meets outcomes that cannot be told. Whoever of the two hands their tasks back, the worker counts them all, and has
+// nothing more to say once it has stopped.
+func TestNothingIsSaidBehindADrain(t *testing.T) {
+	const tasks = 20
+	bubble(t, func(t *testing.T, r *rig) {
+		const given = "the worker stops before the activity has ended; another worker gets the task"
+		var told, over atomic.Int64
+		r.logger.AddHook(hook(func(e *logrus.Entry) {
+			if e.Message == given {
+				for range 1000 * told.Add(1) { // a slow terminal; in a bubble no time passes while others wait for a lock
+					runtime.Gosched()
+				}
+				over.Add(1)
+			}
+		}))
+		w, wire := r.cutWorker(func(o *activity.Options) { o.DrainTimeout = time.Second })
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { time.Sleep(time.Minute); return "done", nil }))
+		stop := r.start(w)
+		for n := range tasks {
+			r.dispatch(func(t *schemas.ActivityTask) { t.Token = fmt.Sprint("RUN.5.", n) })
+			r.next(schemas.ReportStarted)
+		}
+		wire.Kill()
+		time.Sleep(2 * time.Minute)
+		err := stop()
+		if want := fmt.Sprintf("%d tasks", tasks); !errors.Is(err, activity.ErrDrainTimeout) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want ErrDrainTimeout and %s", err, want)
+		}
+		if over.Load() != tasks || told.Load() != tasks {
+			t.Errorf("of %d tasks that were handed back %d were being told, and %d had been, when the worker had stopped", tasks, told.Load(), over.Load())
+		}
+	})
+}
+
+// hook is called for each entry of a log.
+type hook func(*logrus.Entry)
+
+func (h hook) Levels() []logrus.Level { return logrus.AllLevels }
+
+func (h hook) Fire(e *logrus.Entry) error { h(e); return nil }
