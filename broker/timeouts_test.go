@@ -429,7 +429,7 @@ func TestOldBacklogSetsNoClockBack(t *testing.T) { // P-15
 			t.Fatal(err)
 		}
 		f.publish("drover.default.in.0.o.start", string(body))
-		time.Sleep(3 * time.Hour)
+		time.Sleep(20 * time.Minute)
 		f.decider("order", func(d *decisionTask) string {
 			if d.has("TimerExpired") {
 				return complete
