@@ -86,7 +86,7 @@ func (p *partition) loadWindow(r *run) {
 	r.loading = true
 	previous, upTo, id := r.state.Decision.Previous, r.windowFrom, r.state.Run
 	readAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.Event, error) {
-		events, _, err := p.b.events(ctx, p.n, r.wid, id, previous, upTo, upTo, 0)
+		events, _, err := p.b.events(ctx, p.n, r.wid, id, previous, upTo, upTo, 0, nil)
 		return events, err
 	}, func(events []schemas.Event, err error) {
 		if err == nil && int64(len(events)) != upTo-previous {

@@ -28,6 +28,7 @@ type loaded struct {
 	sequence   uint64
 	hash       []byte
 	snapshot   uint64
+	trail      trail
 	since      int
 	whole      bool              // the last record says everything
 	at         schemas.Timestamp // of the last record
@@ -97,7 +98,7 @@ func (p *partition) ready(r *run, l *loaded) {
 	if l != nil {
 		r.state, r.window, r.windowFrom = l.state, l.window, l.windowFrom
 		r.positions, r.sequence, r.hash, r.snapshot, r.since = l.positions, l.sequence, l.hash, l.snapshot, l.since
-		r.whole, r.at = l.whole, l.at
+		r.whole, r.at, r.trail = l.whole, l.at, l.trail
 		r.committed, r.loaded = l.state.LastID, l.state.LastID
 		if r.alarm.strange = r.parked == nil; r.parked == nil {
 			heartbeatsAnew(l.state, p.now())
@@ -287,6 +288,7 @@ func (l *loaded) record(r *schemas.Record, hash []byte, seq uint64, at schemas.T
 		}
 	}
 	l.whole = r.First == 1 || len(r.Snapshot) > 0
+	l.trail = l.trail.with(seq, l.whole)
 	l.window, l.windowFrom = trim(l.window, l.windowFrom, l.state.Decision.Previous)
 	l.positions, l.sequence, l.hash, l.at = [2]schemas.Position{r.Inbox, r.Signals}, seq, hash, at
 	return nil

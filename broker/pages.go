@@ -50,53 +50,78 @@ const lagPause = 20 * time.Millisecond
 // events reads the events of a run with after < id ≤ upTo (0: no end), at most limit of them (0: no limit) and about
 // half of a message's room; more tells that there are others. Any replica may answer, so the end of what is read is the end
 // of the history only if it has reached the event least; until then it is read on.
-func (b *Broker) events(ctx context.Context, partition int, wid, run string, after, upTo, least int64, limit int) (events []schemas.Event, more bool, err error) {
-	subj, room := b.ns.History(partition, wid, run), b.recordLimit/2
-	from := b.pages.get(wid, run, after)
-	last := after
+//
+// along is where all records of the run stand, if that is known.
+func (b *Broker) events(ctx context.Context, partition int, wid, run string, after, upTo, least int64, limit int, along trail) (events []schemas.Event, more bool, err error) {
+	subj := b.ns.History(partition, wid, run)
+	g := &eventPage{after: after, upTo: upTo, limit: limit, room: b.recordLimit / 2, from: b.pages.get(wid, run, after), last: after}
+	defer func() {
+		if more {
+			b.pages.put(wid, run, g.last, g.from)
+		}
+	}()
+	if along.far() && b.pageAlong(ctx, partition, subj, along, g) && (g.more || g.last >= least) {
+		return g.events, g.more, nil
+	}
 	// Records may be large: who wants one page gets few of them at first.
 	for n := firstRecords; ; n = min(2*n, pageRecords) {
 		if limit == 0 {
 			n = pageRecords
 		}
-		page, rest, err := b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), subj, from, n)
+		page, rest, err := b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), subj, g.from, n)
 		if err != nil {
 			return nil, false, fmt.Errorf("read %s: %w", subj, err)
 		}
 		for i := range page {
-			if !isRecord(&page[i]) {
-				continue
+			if full, err := g.take(&page[i]); full || err != nil {
+				return g.events, g.more, err
 			}
-			var r schemas.Record
-			if err := schemas.Unmarshal(page[i].Data, &r); err != nil {
-				return nil, false, fmt.Errorf("record %d of %s: %w; run drover verify", page[i].Seq, subj, err)
-			}
-			for _, e := range r.Events {
-				switch {
-				case e.ID <= after:
-					continue
-				case upTo != 0 && e.ID > upTo:
-					return events, false, nil
-				case limit > 0 && len(events) >= limit, limit > 0 && room < sizeOf(e) && len(events) > 0:
-					b.pages.put(wid, run, last, page[i].Seq)
-					return events, true, nil
-				}
-				room -= sizeOf(e)
-				events, last = append(events, e), e.ID
-			}
-		}
-		if len(page) > 0 {
-			from = page[len(page)-1].Seq + 1
 		}
 		if len(page) == 0 || len(page) < n && !rest { // the server cuts a batch that is too large for it
-			if last >= least {
-				return events, false, nil
+			if g.last >= least {
+				return g.events, false, nil
 			}
 			if err := pause(ctx, lagPause); err != nil {
-				return nil, false, fmt.Errorf("read %s: the history has event %d and no replica shows more than %d: %w", subj, least, last, err)
+				return nil, false, fmt.Errorf("read %s: the history has event %d and no replica shows more than %d: %w", subj, least, g.last, err)
 			}
 		}
 	}
+}
+
+// eventPage gathers the events of a run with after < id ≤ upTo (0: no end), at most limit of them (0: no limit) and as many as have room.
+type eventPage struct {
+	after, upTo int64
+	limit, room int
+	from        uint64 // where the next record stands, or may stand
+
+	events []schemas.Event
+	last   int64 // the id of the last of them, or after
+	more   bool
+}
+
+// take adds the events of a record. It tells whether the page ends with it.
+func (g *eventPage) take(s *post.Stored) (full bool, err error) {
+	if isRecord(s) {
+		var r schemas.Record
+		if err := schemas.Unmarshal(s.Data, &r); err != nil {
+			return false, fmt.Errorf("record %d of %s: %w; run drover verify", s.Seq, s.Subject, err)
+		}
+		for _, e := range r.Events {
+			switch {
+			case e.ID <= g.last:
+				continue
+			case g.upTo != 0 && e.ID > g.upTo:
+				return true, nil
+			case g.limit > 0 && len(g.events) > 0 && (len(g.events) >= g.limit || g.room < sizeOf(e)):
+				g.from, g.more = s.Seq, true
+				return true, nil
+			}
+			g.room -= sizeOf(e)
+			g.events, g.last = append(g.events, e), e.ID
+		}
+	}
+	g.from = s.Seq + 1
+	return false, nil
 }
 
 // serveHistory answers a page of events; with a wait it holds the answer back until there is something to say.
@@ -105,9 +130,9 @@ func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 	p.whenSound(r, reply, func() {
 		switch {
 		case !r.live() || q.Run != "" && r.state.Run != q.Run:
-			p.readPage(q, q.Run, 0, true, reply)
+			p.readPage(q, q.Run, 0, true, nil, reply)
 		case p.maybePurged(r):
-			p.readPage(q, r.state.Run, 0, true, reply)
+			p.readPage(q, r.state.Run, 0, true, nil, reply)
 		default:
 			id := r.state.Run
 			p.wait(r, q.Wait, func(r *run) bool { return r.state.Run != id || r.committed > q.After || p.ended(r) }, func(r *run) {
@@ -116,10 +141,10 @@ func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 					return
 				}
 				if r.state.Run != id {
-					p.readPage(q, id, 0, true, reply)
+					p.readPage(q, id, 0, true, nil, reply)
 					return
 				}
-				p.readPage(q, id, r.committed, p.ended(r), reply)
+				p.readPage(q, id, r.committed, p.ended(r), r.allRecords(), reply)
 			})
 		}
 	})
@@ -136,8 +161,8 @@ func (p *partition) ended(r *run) bool {
 }
 
 // readPage reads a page of a history that has the event least; with 0 the leader is asked which one it has. A run that is not there,
-// or not named, may be kept softly.
-func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64, closed bool, reply func(any)) {
+// or not named, may be kept softly. along is as for events.
+func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64, closed bool, along trail, reply func(any)) {
 	limit := q.Limit
 	if limit <= 0 {
 		limit = defaultPage
@@ -160,7 +185,7 @@ func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64,
 			return
 		}
 		if err == nil {
-			events, more, err = p.b.events(ctx, p.n, q.WorkflowID, run, q.After, 0, least, limit)
+			events, more, err = p.b.events(ctx, p.n, q.WorkflowID, run, q.After, 0, least, limit, along)
 		}
 		switch {
 		case err != nil:

@@ -35,12 +35,12 @@ func TestPageOfAReplicaThatLags(t *testing.T) {
 	commit(1)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*lagPause)
 	defer cancel()
-	if events, _, err := b.events(ctx, 0, "w", "r", 0, 0, 2, 100); !errors.Is(err, context.DeadlineExceeded) {
+	if events, _, err := b.events(ctx, 0, "w", "r", 0, 0, 2, 100, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %d events and %v, want none while event 2 cannot be seen", len(events), err)
 	}
 	read := make(chan error, 1)
 	go func() {
-		events, more, err := b.events(t.Context(), 0, "w", "r", 0, 0, 2, 100)
+		events, more, err := b.events(t.Context(), 0, "w", "r", 0, 0, 2, 100, nil)
 		if err == nil && (more || len(events) != 2) {
 			err = fmt.Errorf("got %d events (more %v), want both", len(events), more)
 		}

@@ -42,7 +42,8 @@ type parked struct {
 	// delayed are the activities whose tasks wait for their time. Of the others none does, whatever the history says. Instants do not tell:
 	// a deadline that is read counts from the server's time of its record, and here from what was known of that (rebaseMargin).
 	delayed []int64
-	whole   bool // the last record says everything
+	trail   trail // if the last record does not say everything
+	whole   bool  // the last record says everything
 	// If so, it is known by its hash, and its time need not be read (stretch.go).
 	mark uint64
 	at   schemas.Timestamp
@@ -88,6 +89,8 @@ func (p *partition) park(r *run) {
 	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.numberOf(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
 	if k.whole = r.whole && len(r.hash) > 0; k.whole {
 		k.mark, k.at = markOf(r.hash), r.at
+	} else if r.trail.leadsTo(r.sequence) {
+		k.trail = r.trail
 	}
 	p.drop(r.wid)
 	p.parked.Add(r.wid, k.pack(p.packed[:0])) // one that has no room left is forgotten
@@ -113,7 +116,7 @@ func (k *parked) pack(b []byte) []byte {
 	if k.snapshot == 0 {
 		last = 0
 	}
-	b = binary.AppendUvarint(b, last<<3|bit(len(k.delayed) > 0)<<2|bit(k.snapshot != 0)<<1|bit(k.whole))
+	b = binary.AppendUvarint(b, last<<4|bit(len(k.trail) > 0)<<3|bit(len(k.delayed) > 0)<<2|bit(k.snapshot != 0)<<1|bit(k.whole))
 	b = binary.AppendUvarint(b, k.alarm)
 	b = binary.AppendUvarint(b, k.hand)
 	b = binary.AppendVarint(b, int64(k.due))
@@ -121,6 +124,12 @@ func (k *parked) pack(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(n))
 		for _, id := range k.delayed {
 			b = binary.AppendUvarint(b, uint64(id))
+		}
+	}
+	if n := len(k.trail); n > 0 { // backwards from the last record
+		b = binary.AppendUvarint(b, uint64(n))
+		for i := n - 1; i > 0; i-- {
+			b = binary.AppendUvarint(b, k.trail[i]-k.trail[i-1])
 		}
 	}
 	if k.whole {
@@ -140,7 +149,7 @@ func unpack(b []byte) *parked {
 	k := &parked{sequence: next()}
 	flags := next()
 	if flags&2 != 0 {
-		k.snapshot = k.sequence - flags>>3
+		k.snapshot = k.sequence - flags>>4
 	}
 	k.whole, k.alarm, k.hand = flags&1 != 0, next(), next()
 	due, n := binary.Varint(b)
@@ -150,6 +159,15 @@ func unpack(b []byte) *parked {
 		k.delayed = make([]int64, next())
 		for i := range k.delayed {
 			k.delayed[i] = int64(next())
+		}
+	}
+	if flags&8 != 0 {
+		k.trail = make(trail, next())
+		seq := k.sequence
+		for i := len(k.trail) - 1; i >= 0; i-- {
+			if k.trail[i] = seq; i > 0 {
+				seq -= next()
+			}
 		}
 	}
 	if k.whole {
@@ -176,9 +194,15 @@ func (p *partition) unpark(r *run) {
 	}
 }
 
-// loadParked reads a parked run: one batch from its last snapshot on.
+// loadParked reads a parked run: one batch from its last snapshot on, or record by record where they are far apart.
 func (b *Broker) loadParked(ctx context.Context, partition int, wid string, k *parked) (*loaded, error) {
-	l, err := b.foldUpTo(ctx, partition, b.ns.History(partition, wid, k.run), max(k.snapshot, 1), k.sequence)
+	subj := b.ns.History(partition, wid, k.run)
+	if k.trail.far() {
+		if l, err := b.foldTrail(ctx, partition, subj, k.trail); err == nil && l != nil {
+			return l, nil
+		} // else the subject tells what is wrong
+	}
+	l, err := b.foldUpTo(ctx, partition, subj, max(k.snapshot, 1), k.sequence)
 	if err == nil && (l == nil || l.sequence != k.sequence) {
 		err = fmt.Errorf("%w: record %d of workflow %q is missing", errDamaged, k.sequence, wid)
 	}

@@ -16,7 +16,7 @@ import (
 func TestParkedIsPacked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := parked{
-			run: rapid.StringMatching(`[!-~]{0,30}|[0-7][0-9A-HJKMNP-TV-Z]{25}`).Draw(t, "run"), sequence: rapid.Uint64Range(1, math.MaxUint64>>3).Draw(t, "sequence"),
+			run: rapid.StringMatching(`[!-~]{0,30}|[0-7][0-9A-HJKMNP-TV-Z]{25}`).Draw(t, "run"), sequence: rapid.Uint64Range(1, math.MaxUint64>>4).Draw(t, "sequence"),
 			alarm: rapid.Uint64().Draw(t, "alarm"), hand: rapid.Uint64().Draw(t, "hand"), due: schemas.Timestamp(rapid.Int64().Draw(t, "due")), whole: rapid.Bool().Draw(t, "whole"),
 		}
 		if some := rapid.SliceOfN(rapid.Int64Range(1, math.MaxInt64), 0, 3).Draw(t, "delayed"); len(some) > 0 {
@@ -25,6 +25,12 @@ func TestParkedIsPacked(t *testing.T) {
 		k.snapshot = rapid.Uint64Range(0, k.sequence).Draw(t, "snapshot")
 		if k.whole {
 			k.mark, k.at = rapid.Uint64().Draw(t, "mark"), schemas.Timestamp(rapid.Int64().Draw(t, "at"))
+		} else if n := rapid.IntRange(0, mostTrail).Draw(t, "records"); n > 0 && k.sequence > mostTrail {
+			k.trail = make(trail, n)
+			for i, before := n-1, k.sequence; i >= 0; i-- {
+				k.trail[i] = before
+				before -= rapid.Uint64Range(1, k.sequence/mostTrail).Draw(t, "apart")
+			}
 		}
 		if diff := cmp.Diff(&k, unpack(k.pack(nil)), cmp.AllowUnexported(parked{})); diff != "" {
 			t.Fatalf("(-kept +read):\n%s", diff)

@@ -105,6 +105,7 @@ type run struct {
 	sequence  uint64
 	hash      []byte
 	snapshot  uint64
+	trail     trail
 	since     int
 	whole     bool              // the last record says everything: it is the first, or has a snapshot
 	at        schemas.Timestamp // that its events count from, of the last record

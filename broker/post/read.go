@@ -84,20 +84,37 @@ func (c *Conn) LastBySubjectDirect(ctx context.Context, stream, subject string) 
 	if subject == "" {
 		return nil, fmt.Errorf("%w: last message of stream %s: the subject is empty", ErrInvalid, stream)
 	}
-	body, err := json.Marshal(getRequest{LastFor: subject})
+	return c.getDirect(ctx, stream, "subject "+subject, getRequest{LastFor: subject})
+}
+
+// getDirect asks for a message; what names it in errors.
+func (c *Conn) getDirect(ctx context.Context, stream, what string, req getRequest) (*Stored, error) {
+	body, err := json.Marshal(req)
 	if err != nil {
-		return nil, fmt.Errorf("last message of stream %s: %w", stream, err)
+		return nil, fmt.Errorf("stream %s, %s: %w", stream, what, err)
 	}
 	o, err := ask(ctx, c, c.api+".DIRECT.GET."+stream, body, func() *one { return &one{} })
 	switch {
 	case err != nil:
 		return nil, err
 	case o.err != nil:
-		return nil, fmt.Errorf("stream %s, subject %s: %w", stream, subject, o.err)
+		return nil, fmt.Errorf("stream %s, %s: %w", stream, what, o.err)
 	case len(o.got) == 0:
-		return nil, fmt.Errorf("stream %s, subject %s: %w", stream, subject, ErrNotFound)
+		return nil, fmt.Errorf("stream %s, %s: %w", stream, what, ErrNotFound)
 	}
 	return &o.got[0], nil
+}
+
+// GetSeqDirect reads one message from whichever replica of the stream answers. One that is deleted, or that the replica does not have yet, is
+// [ErrNotFound]. It costs less than half of what [Conn.GetSeq] does. The stream must allow direct gets.
+func (c *Conn) GetSeqDirect(ctx context.Context, stream string, seq uint64) (*Stored, error) {
+	if err := checkName("stream", stream); err != nil {
+		return nil, err
+	}
+	if seq == 0 {
+		return nil, fmt.Errorf("%w: message 0 of stream %s: sequences begin at 1", ErrInvalid, stream)
+	}
+	return c.getDirect(ctx, stream, fmt.Sprintf("message %d", seq), getRequest{Seq: seq})
 }
 
 // BodiesDirect reads the bodies of up to n messages of a stream from the sequence from on, in their order and whatever their subjects,

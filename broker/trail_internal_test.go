@@ -1,0 +1,119 @@
+package broker
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
+)
+
+func TestTrail(t *testing.T) {
+	var long trail
+	for seq := range uint64(mostTrail) {
+		long = long.with(1+seq, seq == 0)
+	}
+	for name, c := range map[string]struct {
+		trail trail
+		seq   uint64
+		whole bool
+		want  trail
+	}{
+		"the first":                    {nil, 7, true, trail{7}},
+		"another":                      {trail{7}, 9, false, trail{7, 9}},
+		"a snapshot":                   {trail{7, 9}, 12, true, trail{12}},
+		"behind what is not known":     {nil, 9, false, nil},
+		"too many":                     {long, 99, false, nil},
+		"a snapshot behind too many":   {long.with(99, false), 100, true, trail{100}},
+		"one more behind too many":     {long.with(99, false), 100, false, nil},
+		"as many as there is room for": {long[: mostTrail-1 : mostTrail-1], 99, false, append(long[:mostTrail-1:mostTrail-1], 99)},
+	} {
+		if diff := cmp.Diff(c.want, c.trail.with(c.seq, c.whole)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	for name, c := range map[string]struct {
+		trail trail
+		far   bool
+	}{
+		"unknown": {nil, false}, "one": {trail{1 << 40}, false}, "beside each other": {trail{5, 6, 7}, false},
+		"near": {trail{1, 1 + farApart}, false}, "far": {trail{1, 2 + farApart}, true},
+		"a few questions for what lies between": {trail{1, 2, 3, 4 + farApart}, false}, "far in the end": {trail{1, 2, 3, 4 + 4*farApart}, true},
+	} {
+		if got := c.trail.far(); got != c.far {
+			t.Errorf("%s: got far %t, want %t", name, got, c.far)
+		}
+	}
+}
+
+// What a trail leads to is read only if it is the run's: else the subject tells.
+func TestTrailThatLeadsAstray(t *testing.T) {
+	conn := embeddedtest.Dial(t)
+	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	b := &Broker{ns: "default", reads: conn, recordLimit: 1 << 20}
+	var hash []byte
+	store := func(run string, first int64, before []byte) uint64 {
+		t.Helper()
+		body, err := schemas.Marshal(&schemas.Record{WorkflowID: "w", Run: run, First: first, Previous: before, Events: []schemas.Event{
+			{ID: first, Attributes: &schemas.WorkflowPaused{Reason: "test"}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seq, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", run), post.Header{schemas.StatusHeader: {"open"}}, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(body)
+		hash = sum[:]
+		return seq
+	}
+	first := store("r", 1, nil)
+	next := hash
+	var other uint64
+	for range 2 * farApart {
+		other = store("other", 1, nil)
+	}
+	second := store("r", 2, next)
+	for name, c := range map[string]struct {
+		trail trail
+		ok    bool
+	}{
+		"right":                 {trail{first, second}, true},
+		"to another run":        {trail{first, other}, false},
+		"to nothing":            {trail{first, second + 1}, false},
+		"from nothing":          {trail{second, second + 2*farApart}, false},
+		"without the beginning": {trail{first + 1, second}, false},
+	} {
+		l, err := b.foldTrail(t.Context(), 0, b.ns.History(0, "w", "r"), c.trail)
+		if ok := err == nil && l.sequence == second && l.state.LastID == 2; ok != c.ok {
+			t.Errorf("%s: got %+v and %v, want it read: %t", name, l, err, c.ok)
+		}
+		l, err = b.loadParked(t.Context(), 0, "w", &parked{run: "r", sequence: second, trail: c.trail})
+		if err != nil || l.state.LastID != 2 || !l.trail.leadsTo(second) || l.trail[0] != first {
+			t.Errorf("%s: got %+v and %v, want two events", name, l, err)
+		}
+		for after := range int64(3) {
+			events, more, err := b.events(t.Context(), 0, "w", "r", after, 0, 2, 100, c.trail)
+			if got := fmt.Sprint(len(events), more, err); got != fmt.Sprint(2-after, false, nil) {
+				t.Errorf("%s, after event %d: got %d events, more %t, %v", name, after, len(events), more, err)
+			}
+		}
+		events, more, err := b.events(t.Context(), 0, "w", "r", 0, 0, 2, 1, c.trail)
+		if len(events) != 1 || !more || err != nil || b.pages.get("w", "r", 1) != second {
+			t.Errorf("%s: a page of one has %d events, more %t, %v, and the next begins at %d, want %d", name, len(events), more, err, b.pages.get("w", "r", 1), second)
+		}
+		b.pages = pageIndex{}
+	}
+	if _, err := b.loadParked(t.Context(), 0, "w", &parked{run: "r", sequence: second + 5, trail: trail{first, second + 5}}); !errors.Is(err, errDamaged) {
+		t.Errorf("a last record that is not there: got %v, want errDamaged", err)
+	}
+}
