@@ -67,6 +67,7 @@ var workloads = map[string]workload{
 	"W7w": {run: killed("worker", (*bench).workerAgain), bare: true, alone: true},
 	"W7s": {run: killed("server", (*bench).serverAgain), bare: true, alone: true},
 	"W7b": {run: twoBrokers, bare: true, alone: true},
+	"WB":  {run: backlog, bare: true, alone: true},
 	"W1f": {run: fsyncs, alone: true},
 	"LC":  {run: conversed(0, 0), bare: true, alone: true},
 	"LCb": {run: conversed(1, 0), bare: true, alone: true},

@@ -82,7 +82,7 @@ func (p *partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply fu
 			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
 		case l == nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
-		case verb == "result":
+		case verb == verbResult:
 			a := resultOf(l.state)
 			a.Soft = true
 			reply(a)

@@ -165,6 +165,15 @@ func (p *partition) behind(r *run, answer func()) {
 
 // serveExecution answers describe, result and why.
 func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	if verb == verbResult && p.absent(q.WorkflowID) {
+		p.readResult(q, reply, func() { p.serveActor(verb, q, reply) })
+		return
+	}
+	p.serveActor(verb, q, reply)
+}
+
+// serveActor answers by the actor of the workflow id.
+func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	r := p.get(q.WorkflowID)
 	p.whenSound(r, reply, func() {
 		if q.Run != "" && (!r.live() || r.state.Run != q.Run) {
@@ -180,7 +189,7 @@ func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, rep
 			return
 		}
 		switch verb {
-		case "result":
+		case verbResult:
 			id := r.state.Run
 			p.wait(r, q.Wait, func(r *run) bool {
 				return r.state.Run != id || r.state.Closed() && r.inflight == nil && len(r.pending) == 0
@@ -213,6 +222,15 @@ func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, rep
 
 // serveOld answers for a run that is not the latest of its id: it is closed, so reading it once is enough.
 func (p *partition) serveOld(verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	if verb == verbResult {
+		p.readResult(q, reply, func() { p.foldOld(verb, q, reply) })
+		return
+	}
+	p.foldOld(verb, q, reply)
+}
+
+// foldOld is serveOld by all that the history says.
+func (p *partition) foldOld(verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *loaded, err error) {
@@ -221,7 +239,7 @@ func (p *partition) serveOld(verb string, q *schemas.ExecutionRequest, reply fun
 			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
 		case l == nil:
 			p.serveSoft(verb, q, reply)
-		case verb == "result":
+		case verb == verbResult:
 			reply(resultOf(l.state))
 		default:
 			d := describeState(l.state)

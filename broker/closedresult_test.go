@@ -1,0 +1,79 @@
+package broker_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/droverhq/drover/internal/cutwire"
+)
+
+// The result of a run that is not in memory is that which its owner told when it ended, and takes one question.
+func TestResultOfARunThatIsNotInMemory(t *testing.T) { // P-2
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		first := f.node("a", nil)
+		f.decider("completes", func(*decisionTask) string { return complete })
+		f.decider("fails", func(*decisionTask) string {
+			return `[{"type":"FailWorkflow","attributes":{"reason":"no","details":"why"}}]`
+		})
+		f.decider("cancels", func(d *decisionTask) string {
+			if d.has("WorkflowCancelRequested") {
+				return `[{"type":"CancelWorkflow","attributes":{"details":"as asked"}}]`
+			}
+			return "[]"
+		})
+		f.decider("continues", func(d *decisionTask) string {
+			if d.has("Signal") {
+				return `[{"type":"ContinueAsNew"}]`
+			}
+			return "[]"
+		})
+		f.decider("waits", func(*decisionTask) string { return "[]" })
+		for id, start := range map[string]string{
+			"completed": `"type":"completes"`, "failed": `"type":"fails"`, "canceled": `"type":"cancels"`, "terminated": `"type":"waits"`,
+			"timed-out": `"type":"waits","executionStartToCloseTimeout":30`, "continued": `"type":"continues"`, "open": `"type":"waits"`,
+			"again": `"type":"completes"`,
+		} {
+			f.start(`{"workflowId":"` + id + `","run":"r-` + id + `",` + start + `}`)
+		}
+		time.Sleep(time.Second)
+		f.api("cancel", `{"workflowId":"canceled"}`)
+		f.api("terminate", `{"workflowId":"terminated","reason":"enough","details":"of it"}`)
+		f.api("signal", `{"workflowId":"continued","name":"go"}`)
+		f.start(`{"workflowId":"again","run":"r-next","type":"waits"}`)
+		time.Sleep(31 * time.Second)
+		requests := map[string]int64{ // how many questions each takes
+			`{"workflowId":"completed"}`: 1, `{"workflowId":"completed","run":"r-completed"}`: 1, `{"workflowId":"failed"}`: 1, `{"workflowId":"canceled"}`: 1,
+			`{"workflowId":"terminated"}`: 1, `{"workflowId":"timed-out"}`: 1, `{"workflowId":"again","run":"r-again"}`: 1,
+			`{"workflowId":"continued","run":"r-continued"}`: 0, `{"workflowId":"continued"}`: 0, `{"workflowId":"open"}`: 0, `{"workflowId":"again"}`: 0,
+			`{"workflowId":"nobody"}`: 0, `{"workflowId":"completed","run":"none"}`: 0,
+		}
+		told := map[string]map[string]any{}
+		for q := range requests {
+			told[q] = f.api("result", q)
+		}
+		first.stop()
+		var asked atomic.Int64
+		f.node("b", func(subj string, _ []byte) cutwire.Verdict {
+			if subj == "$JS.API.DIRECT.GET."+ns.StreamHistory(0) || subj == "$JS.API.STREAM.MSG.GET."+ns.StreamHistory(0) {
+				asked.Add(1)
+			}
+			return cutwire.Pass
+		})
+		time.Sleep(time.Minute)
+		for q, most := range requests {
+			asked.Store(0)
+			if diff := cmp.Diff(told[q], f.api("result", q)); diff != "" {
+				t.Errorf("%s (-the first owner +the next):\n%s", q, diff)
+			}
+			if got := asked.Load(); most > 0 && got > most {
+				t.Errorf("%s: read by %d questions, want %d", q, got, most)
+			}
+		}
+		if got := told[`{"workflowId":"timed-out"}`]["status"]; got != "timedOut" {
+			t.Errorf("got status %v of a run without time, want timedOut", got)
+		}
+	})
+}
