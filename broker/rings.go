@@ -124,15 +124,30 @@ func (p *partition) ringAll(g *peal, rings []schemas.DueRing) {
 	for i := range rings {
 		q := &rings[i]
 		t := &ticket{holds: 1, done: func() { p.rungOut(g, q.Sequence) }}
-		r := p.get(q.WorkflowID)
-		ring := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
-		if r.loading {
-			r.then = append(r.then, func() { p.rang(r, &ring, t, direct) })
-		} else {
-			p.rang(r, &ring, t, direct)
+		if p.absent(q.WorkflowID) {
+			p.ringAbsent(q, t)
+			continue
 		}
-		p.deliver(r, &envelope{wid: q.WorkflowID, msg: execution.Ring{}, at: at, log: noLog, ticket: t})
+		p.ring(q, at, t)
 	}
+}
+
+// ring lets a ring happen.
+func (p *partition) ring(q *schemas.DueRing, at schemas.Timestamp, t *ticket) {
+	r := p.get(q.WorkflowID)
+	ring := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
+	if r.loading {
+		r.then = append(r.then, func() { p.rang(r, &ring, t, direct) })
+	} else {
+		p.rang(r, &ring, t, direct)
+	}
+	p.deliver(r, &envelope{wid: q.WorkflowID, msg: execution.Ring{}, at: at, log: noLog, ticket: t})
+}
+
+// ringAbsent lets a ring happen for a workflow id of which nothing is in memory: mostly its run has closed, and the alarm is about to be deleted. Behind
+// a backlog they are many. That the run has closed its last record says, and all of them need not be read.
+func (p *partition) ringAbsent(q *schemas.DueRing, t *ticket) {
+	p.readResult(&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run}, func(any) { t.release() }, func() { p.ring(q, p.now(), t) })
 }
 
 // rungOut: an alarm is not needed any more.
