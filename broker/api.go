@@ -27,7 +27,7 @@ var verbs = []struct {
 	{"start", "start a workflow: StartRequest → StartResponse", (*Broker).serveStart},
 	{"signal", "signal an open workflow: SignalRequest → SignalResponse", passOn("signal")},
 	{"describe", "everything about an execution but its history: ExecutionRequest → DescribeResponse", passOn("describe")},
-	{verbResult, "how an execution ended, waiting for it: ExecutionRequest → ResultResponse", passOn(verbResult)},
+	{"result", "how an execution ended, waiting for it: ExecutionRequest → ResultResponse", passOn(verbResult)},
 	{"why", "what an execution waits for, in a sentence: ExecutionRequest → WhyResponse", passOn("why")},
 	{"history", "a page of events, waiting for it: HistoryRequest → HistoryResponse", passOn("history")},
 	{"pause", "stop asking the decider: ExecutionRequest → AckResponse", passOn("pause")},

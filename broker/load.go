@@ -188,6 +188,9 @@ func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*l
 			}
 			return l.understood()
 		}
+		if l := b.foldBack(ctx, partition, last, newest); l != nil {
+			return l.understood()
+		}
 		from = max(newest.SnapshotSequence, 1)
 	}
 	return b.foldUpTo(ctx, partition, last.Subject, from, last.Seq)

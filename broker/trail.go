@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
 )
 
 // trail is where the records of a run stand in the history: from the last one that says everything, the first or one with a snapshot, up to the
@@ -55,6 +58,37 @@ func (b *Broker) foldTrail(ctx context.Context, partition int, subj string, t tr
 		}
 	}
 	return l.understood()
+}
+
+// foldBack folds the records of a run up to the last one, which is newest, by where each says that the one before it stands; nil if that is not
+// to be done: they are many, or near to each other, or one says nothing, or somebody has written between them.
+func (b *Broker) foldBack(ctx context.Context, partition int, last *post.Stored, newest *schemas.Record) *loaded {
+	if s := newest.SnapshotSequence; s != 0 && last.Seq-s <= farApart {
+		return nil
+	}
+	back := []*post.Stored{last}
+	records := []*schemas.Record{newest}
+	for r, s := newest, last; r.First != 1 && len(r.Snapshot) == 0; {
+		before := post.ExpectedLastSubjectSeq(s.Header)
+		if before == 0 || before >= s.Seq || len(back) == mostTrail {
+			return nil
+		}
+		var err error
+		if s, err = b.reads.GetSeqDirect(ctx, b.ns.StreamHistory(partition), before); err != nil || s.Subject != last.Subject || !isRecord(s) {
+			return nil
+		}
+		if r, err = recordIn(s); err != nil {
+			return nil
+		}
+		back, records = append(back, s), append(records, r)
+	}
+	l := &loaded{}
+	for i := len(back) - 1; i >= 0; i-- {
+		if l.addRecord(records[i], back[i]) != nil {
+			return nil
+		}
+	}
+	return l
 }
 
 // pageAlong is events for a run whose records are all on a trail. It tells whether that could be read: what a replica that is behind does not have, or

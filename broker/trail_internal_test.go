@@ -1,9 +1,12 @@
 package broker
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +52,92 @@ func TestTrail(t *testing.T) {
 		if got := c.trail.far(); got != c.far {
 			t.Errorf("%s: got far %t, want %t", name, got, c.far)
 		}
+	}
+}
+
+// A record says where the one before it stands: in its headers, by which the server has refused it if that was not so.
+func TestFoldBack(t *testing.T) {
+	conn := embeddedtest.Dial(t)
+	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	b := &Broker{ns: "default", reads: conn, recordLimit: 1 << 20}
+	put := func(run string, h post.Header, body []byte) uint64 {
+		t.Helper()
+		seq, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", run), h, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seq
+	}
+	for name, c := range map[string]struct {
+		records int
+		silent  int // the record that does not say it
+		stray   int // the record before which there is a message that is none
+		wrong   int // the record that does not belong behind the one before it
+		back    bool
+	}{
+		"one": {records: 1, back: true}, "some": {records: 3, back: true}, "as many as are read one by one": {records: mostTrail, back: true},
+		"many": {records: mostTrail + 1}, "one says nothing": {records: 3, silent: 2}, "the last says nothing": {records: 3, silent: 3},
+		"a stray": {records: 3, stray: 2}, "another history": {records: 3, wrong: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := strings.ReplaceAll(name, " ", "-")
+			var hash []byte
+			var seq, before uint64
+			for first := 1; first <= c.records; first++ {
+				if first == c.wrong {
+					hash = bytes.Repeat([]byte{1}, sha256.Size)
+				}
+				if first == c.stray {
+					before = put(run, nil, []byte("nobody's"))
+				}
+				body, err := schemas.Marshal(&schemas.Record{WorkflowID: "w", Run: run, First: int64(first), Previous: hash, Events: []schemas.Event{
+					{ID: int64(first), Attributes: &schemas.WorkflowPaused{Reason: "test"}},
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				h := post.Header{schemas.StatusHeader: {"open"}}
+				if first != c.silent {
+					post.ExpectLastSubjectSeq(h, before)
+				}
+				seq = put(run, h, body)
+				sum := sha256.Sum256(body)
+				hash, before = sum[:], seq
+			}
+			last, err := conn.LastBySubject(t.Context(), b.ns.StreamHistory(0), b.ns.History(0, "w", run))
+			if err != nil {
+				t.Fatal(err)
+			}
+			newest, err := recordIn(last)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back := b.foldBack(t.Context(), 0, last, newest)
+			if (back != nil) != c.back {
+				t.Errorf("folded back: %t, want %t", back != nil, c.back)
+			}
+			forth, err := b.foldUpTo(t.Context(), 0, last.Subject, 1, last.Seq)
+			if c.wrong != 0 {
+				if !errors.Is(err, errDamaged) {
+					t.Errorf("got %v, want errDamaged", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back != nil {
+				if diff := cmp.Diff(forth, back, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+					t.Errorf("(-by the subject +back):\n%s", diff)
+				}
+			}
+			l, err := b.loadRun(t.Context(), 0, "w", run, true)
+			if err != nil || l.state.LastID != int64(c.records) || l.sequence != seq {
+				t.Errorf("got %+v and %v, want %d events up to record %d", l, err, c.records, seq)
+			}
+		})
 	}
 }
 

@@ -50,6 +50,16 @@ func ExpectLastSubjectSeq(h Header, n uint64) {
 	h[headerExpectLastSubjectSeq] = []string{strconv.FormatUint(n, 10)}
 }
 
+// ExpectedLastSubjectSeq reads what [ExpectLastSubjectSeq] has said of a message that was stored: where the one before it on its subject stands. It is 0
+// for the first, and if nothing was said.
+func ExpectedLastSubjectSeq(h Header) uint64 {
+	n, err := strconv.ParseUint(h.Get(headerExpectLastSubjectSeq), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // ExpectNone lets a write pass only if the stream has no message on any subject that filter matches (wildcards allowed), its own
 // among them. On replicated streams the server does not see such messages while they are in flight.
 func ExpectNone(h Header, filter string) {
