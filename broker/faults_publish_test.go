@@ -16,7 +16,7 @@ import (
 var everyPublish = flag.Int("publishes", 0, "faults: try every n-th publish of each role; 0 = a short share, 1 = all of them")
 
 const (
-	shortShare = 64 // of all publishes of a process
+	shortShare = 96 // of all publishes of a process
 	// halfShare is that of tests which name the publishes: behind one is before the next, so deaths before and behind every second one
 	// are deaths at every place.
 	halfShare = 2

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +32,7 @@ import (
 const ns = subject.Namespace("default")
 
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // a server and its clients for each test are garbage soon
 	unregister := embedded.RegisterTicker()
 	code := m.Run()
 	unregister()

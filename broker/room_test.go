@@ -42,7 +42,7 @@ func TestAccountLimit(t *testing.T) {
 		f.accountOf(embeddedtest.Limits{MaxMemory: 8 << 20})
 		f.node("a", nil)
 		f.start(startO)
-		input := strings.Repeat("x", 100<<10)
+		input := strings.Repeat("x", 300<<10)
 		var refused map[string]any
 		for i := 0; refused == nil; i++ {
 			a := f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"other","input":%q}`, i, input))
