@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// backlogRuns is how many workflows wait for a worker by default: more than the owners keep in memory.
+	// backlogRuns is how many workflows wait for a worker by default: thousands for each partition, so that the records of one are far from each other.
 	backlogRuns = 20_000
-	// backlogRests is longer than a run stays in memory that nothing happens to.
+	// backlogRests is how long they wait, once all are started.
 	backlogRests = 15 * time.Second
 )
 

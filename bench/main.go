@@ -66,7 +66,7 @@ func main() {
 	}
 	var o options
 	flag.StringVar(&o.workloads, "w", defaultWorkloads, "workloads, comma separated; in a sitting, those of "+strings.Join(sittingOrder, ","))
-	flag.IntVar(&o.n, "n", 0, "workflows in W1, W5 and W6, signals in W4 (default 2,000; 5,000 in W5, 10,000 in W5b)")
+	flag.IntVar(&o.n, "n", 0, "workflows in W1, W5, W6 and WB, signals in W4 (default 2,000; 5,000 in W5, 10,000 in W5b, 20,000 in WB)")
 	flag.StringVar(&o.concurrency, "conc", "64,256", "outstanding workflows in W1 and W1b")
 	flag.DurationVar(&o.sleep, "sleep", 30*time.Second, "timer of W5; all must be asleep before the first one wakes")
 	flag.UintVar(&o.wakes, "wakes", 0, "sleepers due in a second in W5 (default as many as were started in one)")

@@ -363,7 +363,7 @@ func TestContinuationBesideManyRequestIDs(t *testing.T) { // P-4
 
 // What a decider says of its failure stands in the record that parks its run twice: however long it is, the partition goes on.
 func TestLongFailureOfADecider(t *testing.T) {
-	long := strings.Repeat("x", 150<<10)
+	long := strings.Repeat("x", 600<<10)
 	for name, reply := range map[string]string{
 		"an error":                   `"error":{"reason":"` + long + `"}`,
 		"the details of an error":    `"error":{"reason":"no","details":"` + long + `"}`,

@@ -42,16 +42,25 @@ func (t trail) far() bool {
 	return len(t) > 1 && t[len(t)-1]-t[0] > uint64(len(t)-1)*farApart
 }
 
+// messageAt reads what stands at a sequence of the history, from any replica, if that is of the subject.
+func (b *Broker) messageAt(ctx context.Context, partition int, subj string, seq uint64) (*post.Stored, error) {
+	s, err := b.reads.GetSeqDirect(ctx, b.ns.StreamHistory(partition), seq)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", subj, err)
+	}
+	if s.Subject != subj {
+		return nil, fmt.Errorf("%w: read %s: message %d is of %s", errDamaged, subj, seq, s.Subject)
+	}
+	return s, nil
+}
+
 // foldTrail folds the records of a run's subject that stand where the trail says.
 func (b *Broker) foldTrail(ctx context.Context, partition int, subj string, t trail) (*loaded, error) {
 	l := &loaded{}
 	for _, seq := range t {
-		s, err := b.reads.GetSeqDirect(ctx, b.ns.StreamHistory(partition), seq)
+		s, err := b.messageAt(ctx, partition, subj, seq)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", subj, err)
-		}
-		if s.Subject != subj {
-			return nil, fmt.Errorf("%w: read %s: message %d is of %s", errDamaged, subj, seq, s.Subject)
+			return nil, err
 		}
 		if err := l.add(s); err != nil {
 			return nil, err
@@ -74,7 +83,7 @@ func (b *Broker) foldBack(ctx context.Context, partition int, last *post.Stored,
 			return nil
 		}
 		var err error
-		if s, err = b.reads.GetSeqDirect(ctx, b.ns.StreamHistory(partition), before); err != nil || s.Subject != last.Subject || !isRecord(s) {
+		if s, err = b.messageAt(ctx, partition, last.Subject, before); err != nil || !isRecord(s) {
 			return nil
 		}
 		if r, err = recordIn(s); err != nil {
@@ -99,8 +108,8 @@ func (b *Broker) pageAlong(ctx context.Context, partition int, subj string, t tr
 		if seq < p.from {
 			continue
 		}
-		s, err := b.reads.GetSeqDirect(ctx, b.ns.StreamHistory(partition), seq)
-		if err != nil || s.Subject != subj {
+		s, err := b.messageAt(ctx, partition, subj, seq)
+		if err != nil {
 			return false
 		}
 		full, err := p.take(s)

@@ -23,7 +23,7 @@ import (
 // is not consumed, and the next owner reads it again.
 func TestOwnerDiesBetweenTheRecordsOfABacklog(t *testing.T) { // P-1
 	for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
-		for n := 1; n <= 3; n++ {
+		for n := 1; n <= 4; n++ {
 			t.Run(fmt.Sprintf("%v/%d", verdict, n), func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					const signals = 20

@@ -26,8 +26,9 @@ func TestBallast(t *testing.T) {
 	if got := residentBytes(t); got > resident+8*mb {
 		t.Errorf("the process has %d bytes of memory, %d before: want the ballast to take none", got, resident)
 	}
-	if got := collectionsOf(160 * mb); got > 12 { // a few come by the clock, or because the runtime was asked
-		t.Errorf("got %d collections for 160 MB, want no more than one for each 16 MB, and few others", got)
+	// Others come by the clock, so the least of three counts.
+	if got := min(collectionsOf(160*mb), collectionsOf(160*mb), collectionsOf(160*mb)); got > 10 {
+		t.Errorf("got %d collections for 160 MB, want no more than one for each 16 MB", got)
 	}
 }
 
