@@ -30,7 +30,7 @@ func (p *partition) perform(r *run, e effect, t *ticket) {
 	case execution.Permit:
 		p.permit(f)
 	case execution.Dead:
-		p.bury(e.cause, f.Reason, f.Details)
+		p.buryUntold(r, e.cause, f)
 	case execution.Inquire:
 		p.inquire(r, f)
 	case execution.CancelRunning:

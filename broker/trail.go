@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/droverhq/drover/broker/post"
@@ -75,21 +76,17 @@ func (b *Broker) foldBack(ctx context.Context, partition int, last *post.Stored,
 	if s := newest.SnapshotSequence; s != 0 && last.Seq-s <= farApart {
 		return nil
 	}
-	back := []*post.Stored{last}
-	records := []*schemas.Record{newest}
-	for r, s := newest, last; r.First != 1 && len(r.Snapshot) == 0; {
-		before := post.ExpectedLastSubjectSeq(s.Header)
-		if before == 0 || before >= s.Seq || len(back) == mostTrail {
-			return nil
-		}
-		var err error
-		if s, err = b.messageAt(ctx, partition, last.Subject, before); err != nil || !isRecord(s) {
-			return nil
-		}
-		if r, err = recordIn(s); err != nil {
-			return nil
-		}
+	var back []*post.Stored
+	var records []*schemas.Record
+	whole := false
+	for s, r := range b.backwards(ctx, partition, last, newest) {
 		back, records = append(back, s), append(records, r)
+		if whole = r.First == 1 || len(r.Snapshot) > 0; whole {
+			break
+		}
+	}
+	if !whole {
+		return nil
 	}
 	l := &loaded{}
 	for i := len(back) - 1; i >= 0; i-- {
@@ -98,6 +95,27 @@ func (b *Broker) foldBack(ctx context.Context, partition int, last *post.Stored,
 		}
 	}
 	return l
+}
+
+// backwards are the records of a run from the last one, which is newest, by where each says that the one before it stands. There are at most mostTrail,
+// and fewer if one says nothing, or somebody has written between them.
+func (b *Broker) backwards(ctx context.Context, partition int, last *post.Stored, newest *schemas.Record) iter.Seq2[*post.Stored, *schemas.Record] {
+	return func(yield func(*post.Stored, *schemas.Record) bool) {
+		s, r := last, newest
+		for n := 1; yield(s, r) && n < mostTrail; n++ {
+			before := post.ExpectedLastSubjectSeq(s.Header)
+			if before == 0 || before >= s.Seq {
+				return
+			}
+			var err error
+			if s, err = b.messageAt(ctx, partition, last.Subject, before); err != nil || !isRecord(s) {
+				return
+			}
+			if r, err = recordIn(s); err != nil {
+				return
+			}
+		}
+	}
 }
 
 // pageAlong is events for a run whose records are all on a trail. It tells whether that could be read: what a replica that is behind does not have, or
