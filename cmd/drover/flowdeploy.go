@@ -127,6 +127,8 @@ func (a *app) deployed(file string, d *store.Deployed, dryRun bool) error {
 	}
 	name := flowName(d.Kind, d.Name)
 	switch {
+	case !d.Changed && d.Stored:
+		return a.say("%s %s: version %s, which was current and missing", verb, name, d.Version)
 	case !d.Changed:
 		return a.say("%s is unchanged: version %s", name, d.Version)
 	case d.Previous != "" && !d.Stored:

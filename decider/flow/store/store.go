@@ -192,7 +192,7 @@ func (s *Store) Deploy(ctx context.Context, kind Kind, d *model.Definition) (*De
 		if err != nil {
 			return nil, err
 		}
-		if !p.Changed {
+		if !p.Changed && !p.Stored {
 			return &p.Deployed, nil
 		}
 		if p.Stored {
@@ -202,7 +202,7 @@ func (s *Store) Deploy(ctx context.Context, kind Kind, d *model.Definition) (*De
 				return nil, s.explain(err)
 			}
 		}
-		if err == nil {
+		if err == nil && p.Changed { // else somebody had deleted the version alone
 			err = s.choose(ctx, p, d)
 		}
 		if err == nil {

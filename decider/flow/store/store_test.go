@@ -306,6 +306,30 @@ func TestDamage(t *testing.T) {
 	})
 }
 
+// A version that was deleted while it is the current one is stored again: that is the way out of a damaged one.
+func TestMissingVersionIsStoredAgain(t *testing.T) {
+	virtually(t, func(t *testing.T, b *bench) {
+		v := b.deploy(orders).Version
+		key := "flow.order." + v
+		_, rev, err := b.conn.KVGet(t.Context(), ns.BucketFlows(), key)
+		if err == nil {
+			err = b.conn.KVDelete(t.Context(), ns.BucketFlows(), key, rev)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := b.deploy(orders); !d.Stored || d.Changed || d.Previous != v {
+			t.Errorf("got %+v, want the version stored, which is the current one", d)
+		}
+		if d, _, err := b.Get(t.Context(), store.Flow, "order", ""); err != nil || d.Version() != v {
+			t.Errorf("the flow cannot be read: %v", err)
+		}
+		if d := b.deploy(orders); d.Stored || d.Changed {
+			t.Errorf("got %+v, want nothing to do", d)
+		}
+	})
+}
+
 // Two who deploy at once leave all their versions, and one of them current.
 func TestAtOnce(t *testing.T) {
 	virtually(t, func(t *testing.T, b *bench) {
