@@ -37,6 +37,8 @@ const (
 	askCover = schemas.Duration(10 * time.Second)
 	// maxReask caps the alarm of a run that nobody listens for.
 	maxReask = schemas.Duration(time.Minute)
+	// manyReasks is after how many questions in vain it is at that cap, at least.
+	manyReasks = 8
 )
 
 // wantedAlarm is the earliest instant at which somebody must look at the run, even if this owner is gone.
@@ -49,7 +51,11 @@ func (p *partition) wantedAlarm(r *run) schemas.Timestamp {
 	case !wanted || w.Started:
 		return due
 	default:
-		look = max(w.NotBefore, p.now().Add(min(askCover<<min(r.reasks, 8), maxReask)))
+		wait := min(askCover<<min(r.reasks, manyReasks), maxReask)
+		if r.forlorn {
+			wait = max(wait, p.forlorn.apart())
+		}
+		look = max(w.NotBefore, p.now().Add(wait))
 	}
 	if r.alarm.due != 0 && r.alarm.due <= look && r.alarm.due > p.now() {
 		look = r.alarm.due // armed already; do not chase the clock
@@ -208,7 +214,6 @@ func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket, came ringWay) {
 	}
 	t.hold()
 	r.uncovered = append(r.uncovered, t)
-	p.unforlorn(r) // ask again: a decider may listen by now
 	p.mark(r)
 }
 

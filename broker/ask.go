@@ -307,14 +307,7 @@ func (p *partition) nobody(id uint64) {
 		p.mark(r)
 		return
 	}
-	typ := r.state.Start.WorkflowType
-	if p.forlorn[typ] == nil {
-		p.forlorn[typ] = make(map[*run]struct{})
-	}
-	p.forlorn[typ][r] = struct{}{}
-	r.forlorn = true
-	r.reasks++
-	p.probeLater()
+	p.forsake(r)
 	p.drain(r)
 	p.mark(r)
 }
@@ -323,53 +316,6 @@ func (p *partition) unask(r *run) {
 	if r.ask != nil {
 		delete(p.asks, r.ask.id)
 		r.ask = nil
-	}
-}
-
-// announced: a decider of the type has begun to listen; every run that waits for one is asked.
-func (p *partition) announced(typ string) {
-	for r := range p.forlorn[typ] {
-		r.forlorn = false
-		p.mark(r)
-	}
-	delete(p.forlorn, typ)
-}
-
-// probeLater asks for one run of each forlorn type once in a while: deciders in other languages need not announce
-// themselves.
-func (p *partition) probeLater() {
-	if p.probing {
-		return
-	}
-	p.probing = true
-	p.loop.after(probeEvery, p.probeForlorn)
-}
-
-// probeForlorn asks for one run of each type now, and for others later.
-func (p *partition) probeForlorn() {
-	p.probing = false
-	for _, waiting := range p.forlorn {
-		for r := range waiting {
-			p.unforlorn(r)
-			p.mark(r)
-			break
-		}
-	}
-	if len(p.forlorn) > 0 {
-		p.probeLater()
-	}
-}
-
-// unforlorn takes a run out of those that wait for a decider of their type. Types are names that anybody may give: nothing is kept of one
-// that no run waits for.
-func (p *partition) unforlorn(r *run) {
-	if !r.forlorn {
-		return
-	}
-	r.forlorn = false
-	typ := r.state.Start.WorkflowType
-	if delete(p.forlorn[typ], r); len(p.forlorn[typ]) == 0 {
-		delete(p.forlorn, typ)
 	}
 }
 
@@ -401,6 +347,10 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 	}
 	if r.holding {
 		p.paced(r, true)
+	}
+	if r.called != nil {
+		r.called.answered(schemas.Duration(p.now().Sub(a.at)))
+		p.calledBack(r)
 	}
 	p.unask(r)
 	if undecodable != nil {

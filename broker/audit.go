@@ -101,6 +101,9 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 	if r.open() {
 		a.Due = p.wantedAlarm(r)
 	}
+	if r.open() && r.forlorn { // what is armed may be of a time when the backlog was longer
+		a.Due = dueAtLast(r.state, p.b.config(), p.now())
+	}
 	if a.Decision != "" { // a paused run wants none
 		a.Decision = p.decision(r)
 	}

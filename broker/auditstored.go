@@ -18,11 +18,12 @@ type unread struct {
 	place    int // in the answer
 	wid, run string
 	parked   *parked // nil unless its last record says everything
+	forlorn  bool    // it is in the backlog of its type
 }
 
 // unreadOf is what the loop knows of the run in a place of a question. The run is empty if the latest is meant.
 func (p *partition) unreadOf(q *schemas.AuditRequest, place int) unread {
-	u := unread{place: place, wid: q.Workflows[place]}
+	u := unread{place: place, wid: q.Workflows[place], forlorn: p.forlorn.has(q.Workflows[place])}
 	if place < len(q.Runs) {
 		u.run = q.Runs[place]
 	}
@@ -54,7 +55,7 @@ func (p *partition) auditUnread(ctx context.Context, all []unread, answer []sche
 	}
 	for _, u := range others {
 		l, err := p.loadStored(ctx, u.wid, u.run)
-		answer[u.place] = p.auditLoaded(u.wid, l, err)
+		answer[u.place] = p.auditLoaded(&u, l, err)
 	}
 }
 
@@ -73,7 +74,7 @@ func (p *partition) auditStretch(ctx context.Context, of []unread, answer []sche
 			continue
 		}
 		l, err := u.parked.unfold(u.wid, body, hash)
-		answer[u.place] = p.auditLoaded(u.wid, l, err)
+		answer[u.place] = p.auditLoaded(&u, l, err)
 	}
 	return left
 }
@@ -91,9 +92,9 @@ func (p *partition) loadStored(ctx context.Context, wid, run string) (*loaded, e
 
 // auditLoaded is what a run waits for that was read from its history. It was in no memory, so nobody is asked for it, and
 // nothing of it is on its way.
-func (p *partition) auditLoaded(wid string, l *loaded, err error) schemas.AuditRun {
+func (p *partition) auditLoaded(u *unread, l *loaded, err error) schemas.AuditRun {
 	b := p.b
-	a := schemas.AuditRun{WorkflowID: wid}
+	a := schemas.AuditRun{WorkflowID: u.wid}
 	switch {
 	case err != nil:
 		a.Unreadable = err.Error()
@@ -108,12 +109,22 @@ func (p *partition) auditLoaded(wid string, l *loaded, err error) schemas.AuditR
 	describeWaits(&a, l.state, now)
 	a.Busy = l.state.Status == schemas.StatusContinuedAsNew                            // whose successor has not begun yet
 	l.state.Dispatched(func(a *execution.Activity) bool { return a.NotBefore >= now }) // or else the task is missing, not an alarm
-	a.Due = l.state.NextDue(b.config())
-	if w, wanted := l.state.WantsDecider(b.config()); wanted && !w.Started {
-		look := max(w.NotBefore, now.Add(askCover+maxReask)) // an owner that has forgotten the run left an alarm to ask again
-		if a.Due == 0 || look < a.Due {
-			a.Due = look
-		}
+	a.Due = dueAtLast(l.state, b.config(), now)
+	if u.forlorn && a.Decision != "" {
+		a.Decision = schemas.DecisionForlorn
 	}
 	return a
+}
+
+// dueAtLast is the instant until which an alarm of a run must have rung that nobody asks for. One that wants a decision has one to be asked for again, from
+// whoever had it in memory.
+func dueAtLast(s *execution.State, c *execution.Config, now schemas.Timestamp) schemas.Timestamp {
+	due := s.NextDue(c)
+	if w, wanted := s.WantsDecider(c); wanted && !w.Started {
+		look := max(w.NotBefore, now.Add(askCover+longestReask))
+		if due == 0 || look < due {
+			due = look
+		}
+	}
+	return due
 }

@@ -58,6 +58,9 @@ func (p *partition) settle(r *run) {
 	if r.open() {
 		p.consult(r)
 	}
+	if r.ask == nil && !r.loading {
+		p.calledBack(r)
+	}
 	p.cover(r)
 	if r.held && (r.ask != nil || p.leaving != nil || !p.wantsNow(r)) { // an owner that leaves asks nobody
 		r.held = false

@@ -46,6 +46,7 @@ func (p *partition) unloaded(r *run, err error) {
 		log.Error("the history of a workflow is damaged: it does not go on, and its messages wait; drover verify says more")
 	}
 	r.broken = err
+	p.calledBack(r)
 	for _, refuse := range r.refused {
 		refuse()
 	}

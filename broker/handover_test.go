@@ -297,21 +297,27 @@ func handOverRepeatsNothing(t *testing.T, f *fleet, disturb func(owner *node)) {
 
 // A run that nobody listens for is asked about as soon as a decider comes, whoever owns it by then.
 func TestForlornRunIsHandedOver(t *testing.T) {
-	virtually(t, 1, func(t *testing.T, f *fleet) {
-		owner, heir := f.two()
-		f.start(`{"workflowId":"o","type":"order"}`)
-		time.Sleep(5 * time.Minute)
-		owner.stop()
-		heir.owns()
-		time.Sleep(5 * time.Second)
-		var asked atomic.Int32
-		f.mind("order", 0, &asked)
-		f.request0(ns.Announce("order"))
-		time.Sleep(100 * time.Millisecond)
-		if got := f.result0("o"); got != "completed" {
-			t.Fatalf("got %s 100 ms after the decider has come", got)
-		}
-	})
+	for name, cached := range map[string]int{"in memory": 0, "parked": 1} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				owner, heir := f.two(func(o *broker.Options) { o.CachedRuns = cached })
+				f.starts(3)
+				time.Sleep(5 * time.Minute)
+				owner.stop()
+				heir.owns()
+				time.Sleep(5 * time.Second)
+				var asked atomic.Int32
+				f.mind("order", 0, &asked)
+				f.request0(ns.Announce("order"))
+				time.Sleep(100 * time.Millisecond)
+				for _, id := range []string{"w0", "w1", "w2"} {
+					if got := f.result0(id); got != "completed" {
+						t.Errorf("%s: %s 100 ms after the decider has come", id, got)
+					}
+				}
+			})
+		})
+	}
 }
 
 func (f *fleet) request0(subj string) {

@@ -238,6 +238,14 @@ func (p *partition) hand() *schemas.Handed {
 			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: r.wid, Run: r.state.Run})
 		}
 	}
+	for wid := range p.forlorn.oldest() {
+		if len(h.Wanted) >= mostHanded {
+			break
+		}
+		if p.runs[wid] == nil {
+			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: wid})
+		}
+	}
 	if len(h.Wanted) == 0 {
 		h.Replies = ""
 	}

@@ -109,6 +109,7 @@ func (p *partition) ready(r *run, l *loaded) {
 			r.parked = nil
 		}
 	}
+	p.stillForlorn(r)
 	p.inheritAsk(r)
 	if r.continues() {
 		p.continueAs(r) // its owner is gone: before anything else, what it had promised (P-4)

@@ -86,7 +86,8 @@ type partition struct {
 	looks     time.Time           // when it will be looked for silent workers
 	replies   string              // prefix of the subjects that deciders answer to
 	sweeping  bool
-	forlorn   map[string]map[*run]struct{} // by workflow type: nobody listens
+	evictions int // that are due: see evict
+	forlorn   forlornQueues
 	probing   bool
 	recovered map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
 	recovery  *ticket
@@ -140,7 +141,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		runs: make(map[string]*run), parked: dense.New[struct{}](dense.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
 		paces: [holdLists]map[string]*pace{{}, {}}, aheads: make(map[aheadType]*pace),
 		reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
-		forlorn: make(map[string]map[*run]struct{}), recovered: make(map[string]map[string]bool),
+		forlorn: forlornQueues{of: make(map[string]*forlornQueue), at: make(map[string]forlornPlace)}, recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
 		head: make(post.Header, 6), desk: desk{alarmHead: make(post.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: seen.New(mostKnown)},
@@ -264,6 +265,7 @@ func (p *partition) flush() {
 		}
 		p.clean = dirty
 	}
+	p.evict()
 	p.tellNearby()
 	switch {
 	case p.leaving != nil:
@@ -273,14 +275,20 @@ func (p *partition) flush() {
 	}
 }
 
-// touch marks a run as used and forgets the longest unused ones above the bound.
+// touch marks a run as used.
 func (p *partition) touch(r *run) {
 	r.touched = p.ticks
 	p.used.toBack(r)
-	for tries := 0; len(p.runs) > p.b.o.CachedRuns && tries < 8; tries++ {
+	p.evictions += 8
+}
+
+// evict forgets the longest unused runs above the bound, eight at most for each that was used. It is called when no run is marked, and none is in the
+// middle of a step: such a one looks idle, and would live on beside its successor.
+func (p *partition) evict() {
+	for ; p.evictions > 0 && len(p.runs) > p.b.o.CachedRuns; p.evictions-- {
 		oldest := p.used.first
-		if oldest == r {
-			return
+		if oldest == p.used.last {
+			break
 		}
 		if !oldest.idle() {
 			p.used.toBack(oldest)
@@ -288,6 +296,7 @@ func (p *partition) touch(r *run) {
 		}
 		p.forget(oldest)
 	}
+	p.evictions = 0
 }
 
 // keptClosed is how many closed runs are kept in memory for those who ask how they ended.
@@ -314,6 +323,7 @@ func (p *partition) retire(r *run) {
 
 func (p *partition) forget(r *run) {
 	p.park(r)
+	p.calledBack(r)
 	p.used.remove(r)
 	delete(p.runs, r.wid)
 }

@@ -94,7 +94,7 @@ type Handed struct {
 // HandedDecision is a decision that a run waits for.
 type HandedDecision struct {
 	WorkflowID string `json:"workflowId"`
-	Run        string `json:"run"`
+	Run        string `json:"run"` // empty if it was not in memory
 	// Token is that of the task that a decider is at work on. Without one no decider is asked now, and the next owner asks.
 	Token     string    `json:"token,omitempty"`
 	StartedID int64     `json:"startedId,omitempty"` // of the task

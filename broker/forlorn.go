@@ -1,0 +1,220 @@
+package broker
+
+import (
+	"iter"
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// A run that wants a decision and whose type nobody decides for is forlorn. It waits in the backlog of its type, and may be parked meanwhile as what
+// sleeps (park.go): while a fleet of workers is away, starts go on.
+//
+//   - One run of each type is asked for once a second, for all of them.
+//   - When somebody answers, or announces himself, the runs are called back in the order in which they came, and not all at once: a worker that is asked
+//     for 100,000 decisions in one moment has answered the last of them long behind its deadline, and what all of them wait for is in the memory again.
+//   - Their alarms are for the next owner, who knows of no backlog, and are further apart the more there are: each costs a read and two writes.
+
+const (
+	// leastCalled is how many runs of a type are asked for at once at first, and mostCalled how many at most.
+	leastCalled = 128
+	mostCalled  = 16384
+	// callSlack is how much later than the fastest an answer may come, besides as long again, if its decider is not behind.
+	callSlack = schemas.Duration(20 * time.Millisecond)
+	// alarmsEachSecond is how many alarms of its forlorn runs a partition has in a second, if they are many, and longestReask how far apart those of one
+	// run are at most.
+	alarmsEachSecond = 256
+	longestReask     = schemas.Duration(10 * time.Minute)
+)
+
+// forlornQueues are the workflow ids of the forlorn runs.
+type forlornQueues struct {
+	of map[string]*forlornQueue // by workflow type: only those that a run waits for
+	at map[string]forlornPlace
+}
+
+type forlornPlace struct {
+	of *forlornQueue
+	i  int
+}
+
+// forlornQueue is the backlog of one type.
+type forlornQueue struct {
+	typ   string
+	order []string // from head on; "" has left
+	head  int
+	n     int
+
+	// width is how many may be called back at once. It grows while answers come as fast as the first ones did, and shrinks when they do not.
+	width, called int
+	fastest       schemas.Duration
+}
+
+// add takes a run in, behind the others, or before them: one that was called back in vain keeps its turn.
+func (b *forlornQueues) add(typ, wid string, first bool) {
+	if _, waits := b.at[wid]; waits {
+		return
+	}
+	l := b.of[typ]
+	if l == nil {
+		l = &forlornQueue{typ: typ, width: leastCalled}
+		b.of[typ] = l
+	}
+	l.n++
+	if first && l.head > 0 {
+		l.head--
+		l.order[l.head] = wid
+		b.at[wid] = forlornPlace{l, l.head}
+		return
+	}
+	l.order = append(l.order, wid)
+	b.at[wid] = forlornPlace{l, len(l.order) - 1}
+}
+
+// compact takes the places out that are empty, but for one at the beginning.
+func (b *forlornQueues) compact(l *forlornQueue) {
+	order := make([]string, 1, l.n+1)
+	for _, wid := range l.order[l.head:] {
+		if wid != "" {
+			b.at[wid] = forlornPlace{l, len(order)}
+			order = append(order, wid)
+		}
+	}
+	l.order, l.head = order, 1
+}
+
+func (b *forlornQueues) has(wid string) bool {
+	_, waits := b.at[wid]
+	return waits
+}
+
+// remove takes a run out. Types are names that anybody may give: nothing is kept of one that no run waits for.
+func (b *forlornQueues) remove(wid string) {
+	at, waits := b.at[wid]
+	if !waits {
+		return
+	}
+	delete(b.at, wid)
+	l := at.of
+	l.order[at.i] = ""
+	for l.head < len(l.order) && l.order[l.head] == "" {
+		l.head++
+	}
+	switch l.n--; {
+	case l.n == 0:
+		delete(b.of, l.typ)
+	case len(l.order) > 2*l.n+1024:
+		b.compact(l)
+	}
+}
+
+// oldest are the workflow ids, those of each type in the order in which they came.
+func (b *forlornQueues) oldest() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, l := range b.of {
+			for _, wid := range l.order[l.head:] {
+				if wid != "" && !yield(wid) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// apart is how far apart the alarms of a forlorn run are at least.
+func (b *forlornQueues) apart() schemas.Duration {
+	return min(schemas.Duration(len(b.at))*schemas.Seconds(1)/alarmsEachSecond, longestReask)
+}
+
+// answered learns from an answer how many to call back at once.
+func (l *forlornQueue) answered(took schemas.Duration) {
+	if l.fastest == 0 || took < l.fastest {
+		l.fastest = took
+	}
+	switch {
+	case took <= 2*l.fastest+callSlack:
+		l.width = min(l.width+1, mostCalled)
+	case l.width > leastCalled:
+		l.width--
+	}
+}
+
+// forsake lets a run wait for somebody to listen: nobody did.
+func (p *partition) forsake(r *run) {
+	r.forlorn = true
+	r.reasks++
+	p.forlorn.add(r.state.Start.WorkflowType, r.wid, r.called != nil)
+	p.calledBack(r)
+	p.probeLater()
+}
+
+// unforlorn takes a run out of those that wait for somebody to listen.
+func (p *partition) unforlorn(r *run) {
+	if r.forlorn {
+		r.forlorn = false
+		p.forlorn.remove(r.wid)
+	}
+}
+
+// stillForlorn is called for a run that was loaded: it may have been parked while it was forlorn.
+func (p *partition) stillForlorn(r *run) {
+	if !p.forlorn.has(r.wid) {
+		return
+	}
+	if !r.open() {
+		p.forlorn.remove(r.wid)
+		return
+	}
+	r.forlorn, r.reasks = true, manyReasks
+}
+
+// announced: somebody decides for the type. Runs that wait for that are called back, many at a time: those that lie together are read together.
+func (p *partition) announced(typ string) {
+	l := p.forlorn.of[typ]
+	if l == nil || l.called > l.width/2 {
+		return
+	}
+	for l.called < l.width && l.n > 0 {
+		p.callBack(l)
+	}
+}
+
+// callBack asks for the run that has waited longest.
+func (p *partition) callBack(l *forlornQueue) {
+	wid := l.order[l.head]
+	p.forlorn.remove(wid)
+	r := p.get(wid)
+	l.called++
+	r.called = l
+	p.when(r, func() {
+		r.forlorn = false
+		p.mark(r)
+	})
+}
+
+// calledBack: the question for a run that was called back has come to its end, or there was none.
+func (p *partition) calledBack(r *run) {
+	if r.called != nil {
+		r.called.called--
+		r.called = nil
+	}
+}
+
+// probeLater asks for one run of each type in a while: deciders in other languages need not announce themselves.
+func (p *partition) probeLater() {
+	if p.probing {
+		return
+	}
+	p.probing = true
+	p.loop.after(probeEvery, p.probeForlorn)
+}
+
+func (p *partition) probeForlorn() {
+	p.probing = false
+	for _, l := range p.forlorn.of {
+		p.callBack(l)
+	}
+	if len(p.forlorn.of) > 0 {
+		p.probeLater()
+	}
+}
