@@ -6,3 +6,10 @@ import "time"
 func (b *Broker) Busy(n int, d time.Duration) {
 	b.part(n).loop.post(func() { time.Sleep(d) })
 }
+
+// ReadRecordsByThemselves has brokers read the records of runs one by one, however near they stand, until restored. None may run meanwhile.
+func ReadRecordsByThemselves() (restore func()) {
+	was := farApart
+	farApart = 0
+	return func() { farApart = was }
+}

@@ -17,12 +17,11 @@ import (
 // 50,000 starts that were 12,500 messages between the two records of each run, a third of the machine's CPU. By its sequence a record is found at once.
 type trail []uint64
 
-const (
-	// mostTrail bounds the memory. Who has more records is read by its subject until the next snapshot.
-	mostTrail = 16
-	// farApart is how many messages between two records cost the server more than a question of their own does.
-	farApart = 128
-)
+// mostTrail bounds the memory. Who has more records is read by its subject until the next snapshot.
+const mostTrail = 16
+
+// farApart is how many messages between two records cost the server more than a question of their own does. Tests read everything so.
+var farApart uint64 = 128
 
 // with is the trail behind another record; whole says that it says everything.
 func (t trail) with(seq uint64, whole bool) trail {
