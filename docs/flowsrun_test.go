@@ -78,6 +78,7 @@ var flowRuns = []flowRun{
 			`publish {"body":"plenty","subject":"shop.sold"}`,
 		result: `{"body":"plenty","subject":"shop.sold"}`,
 	},
+	{has: "three is bad", result: `["1 of 4","3 of 4","4 of 4"]`},
 }
 
 // Every example of the page does what it says when it is run as it is written.
