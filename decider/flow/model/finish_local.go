@@ -169,7 +169,11 @@ func (p *parser) checkTransform(w words) {
 	}
 }
 
-var forSignal = mustTemplate(`[ [ ${type} ] ${variable} " = " ] "for signal " ${signal}`)
+// forSignal is how else a line waits for a signal. The variable may stand in front or where [wait-for-signal] has it: it is no part of the name.
+var forSignal = []*Template{
+	mustTemplate(`"for signal " [ [ ${type} ] ${variable} " = " ] ${signal}`),
+	mustTemplate(`[ [ ${type} ] ${variable} " = " ] "for signal " ${signal}`),
+}
 
 func mustTemplate(text string) *Template {
 	t, err := ParseTemplate(text)
@@ -181,12 +185,14 @@ func mustTemplate(text string) *Template {
 
 // waitForSignal reads wait for signal NAME, which is a type of its own.
 func (p *parser) waitForSignal(r *reading, rest words) bool {
-	if _, err := forSignal.Match(rest.s, false); err != nil {
-		return false
+	for _, form := range forSignal {
+		if _, err := form.Match(rest.s, false); err == nil {
+			r.spec = names["wait-for-signal"]
+			r.step.Type = r.spec.Name
+			return p.match(r, form, rest, false)
+		}
 	}
-	r.spec = names["wait-for-signal"]
-	r.step.Type = r.spec.Name
-	return p.match(r, forSignal, rest, false)
+	return false
 }
 
 // finishArgs makes a map of k = v, k = v.

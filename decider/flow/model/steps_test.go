@@ -40,6 +40,8 @@ func TestSteps(t *testing.T) {
 		{"wait for a task's result", "wait x = task ${id}", `{"inputs":{"task":true,"value":"${id}","variable":"x"},"type":"wait"}`},
 		{"wait for a signal", "wait for signal paid", `{"inputs":{"signal":"paid"},"type":"wait-for-signal"}`},
 		{"wait for a signal's data", "wait map x = for signal paid ${id}", `{"inputs":{"signal":"paid ${id}","type":"map","variable":"x"},"type":"wait-for-signal"}`},
+		{"wait for a signal's data, the other way", "wait for signal map x = paid ${id}", `{"inputs":{"signal":"paid ${id}","type":"map","variable":"x"},"type":"wait-for-signal"}`},
+		{"wait for a signal of a longer name", "wait for signal paid x=${id}", `{"inputs":{"signal":"paid x=${id}"},"type":"wait-for-signal"}`},
 		{"wait-for-signal", "wait-for-signal x = paid", `{"inputs":{"signal":"paid","variable":"x"},"type":"wait-for-signal"}`},
 		{"load", "load charset utf-8 map x = http://a b", `{"inputs":{"charset":"utf-8","type":"map","url":"http://a b","variable":"x"},"type":"load"}`},
 		{"load by keys", "{step: load x, value: u}", `{"inputs":{"url":"u","variable":"x"},"type":"load"}`},

@@ -106,7 +106,7 @@ func stateTypes() []Type {
 		{
 			Name: "wait-for-signal", Shorthand: `[ [ ${type} ] ${variable} " = " ] ${signal}`, Idempotent: Idempotent,
 			Inputs: []Input{typeInput, {Name: "variable", Kind: Variable}, {Name: "signal", Kind: Text, Required: true}},
-			Doc:    "Waits for a signal and returns what it brings; also written wait for signal NAME.", Example: "wait-for-signal paid",
+			Doc:    "Waits for a signal and returns what it brings; also written wait for signal NAME, wait for signal x = NAME or wait x = for signal NAME.", Example: "wait-for-signal paid",
 		},
 		{
 			Name: "approve", Shorthand: "${message...}", Idempotent: Idempotent,
