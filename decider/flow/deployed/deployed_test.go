@@ -105,7 +105,7 @@ func TestStartsOfWhatIsNotThere(t *testing.T) {
 	virtually(t, func(t *testing.T, f *farm) {
 		f.deploy("name: f\nsteps: [no-op]\n")
 		for version, want := range map[string]string{
-			strings.Repeat("0", 32): "has no version 000", "1.0": "hexadecimal digits", "0000": "0 versions of the flow",
+			strings.Repeat("0", 32): "has no version 000", "1.0": "of them (see which there are: drover flow show f)", "0000": "0 versions of the flow",
 		} {
 			out := f.Wait(f.start("f", "version "+version, drover.StartOptions{TypeVersion: version}))
 			if out.Status != schemas.StatusFailed || out.Reason != "definition" || !strings.Contains(string(out.Details), want) {

@@ -77,7 +77,7 @@ func (l *library) Definition(ctx context.Context, _, name, version string) (*mod
 // explain tells what is not there, which no patience brings, from what may come.
 func explain(err error) error {
 	if e, ok := errors.AsType[*schemas.Error](err); ok && (e.Code == schemas.CodeNotFound || e.Code == schemas.CodeInvalid) {
-		return fmt.Errorf("%w: %w: %s", flow.ErrNoDefinition, err, e.Hint)
+		return fmt.Errorf("%w: %w", flow.ErrNoDefinition, err) // the hint is part of its text
 	}
 	return err
 }

@@ -129,11 +129,15 @@ func TestVersionsAreReadOnce(t *testing.T) {
 
 func TestErrorsOfTheLibrary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &bucket{err: schemas.Errorf(schemas.CodeNotFound, "there is no flow f")}
+		b := &bucket{err: schemas.Errorf(schemas.CodeNotFound, "there is no flow f").WithHint("deploy it")}
 		l := newLibrary(b, 0)
-		for _, version := range []string{"", "x"} {
-			if _, _, err := l.Definition(t.Context(), "", "f", version); !errors.Is(err, flow.ErrNoDefinition) {
+		for version, want := range map[string]string{"": "there is no flow f (deploy it)", "x": "no version x"} { // with the hint once, if there is one
+			_, _, err := l.Definition(t.Context(), "", "f", version)
+			if !errors.Is(err, flow.ErrNoDefinition) {
 				t.Errorf("version %q: got %v, want ErrNoDefinition", version, err)
+			}
+			if got, want := fmt.Sprint(err), "there is no such flow: "+want; got != want {
+				t.Errorf("version %q: got %q, want %q", version, got, want)
 			}
 		}
 		b.fail(errors.New("no leader"))

@@ -149,7 +149,8 @@ func (s *Store) find(ctx context.Context, kind Kind, name, version string) (stri
 		return version, nil
 	}
 	if len(version) < 4 || !isVersion((version + strings.Repeat("0", versionDigits))[:versionDigits]) {
-		return "", schemas.Errorf(schemas.CodeInvalid, "the version is %q: want %d hexadecimal digits, or the first four or more of them", syntax.Clip(version), versionDigits).InField("version")
+		return "", schemas.Errorf(schemas.CodeInvalid, "the version is %q: want %d hexadecimal digits, or the first four or more of them", syntax.Clip(version), versionDigits).InField("version").
+			WithHint("see which there are: drover flow show %s", name)
 	}
 	all, err := s.Versions(ctx, kind, name)
 	if err != nil {
