@@ -51,6 +51,8 @@ var (
 	ErrStoreUnusable = errors.New("store is not usable")
 	// ErrStoreDamaged reports a store whose id or streams cannot be read back.
 	ErrStoreDamaged = errors.New("store is damaged")
+	// ErrStoreGone reports that the store was removed, moved or replaced under a running server; see [Server.Writable].
+	ErrStoreGone = errors.New("its folder was removed, moved or replaced while the server ran")
 	// ErrPortInUse reports that something else listens on the port.
 	ErrPortInUse = errors.New("port is in use")
 )

@@ -59,6 +59,23 @@ func (s *store) close() error {
 	return errors.Join(s.lock.Truncate(0), s.lock.Close())
 }
 
+// gone tells whether the folder is another one by now than that which was opened. The NATS server has files open, and writes and
+// syncs them wherever they are, also where no name leads to them any more: it would acknowledge what no start finds again.
+func (s *store) gone() error {
+	if s.temporary {
+		return nil
+	}
+	ours, err := s.lock.Stat()
+	if err != nil {
+		return nil //nolint:nilerr // closed with the store
+	}
+	there, err := os.Stat(filepath.Join(s.dir, lockFile))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(ours, there) {
+		return fmt.Errorf("%w: %s", ErrStoreGone, s.dir)
+	}
+	return nil // what else keeps one from looking keeps nobody from writing
+}
+
 // lockStore takes the lock and writes into the file who has it, for the error of the next one.
 func lockStore(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o640)

@@ -18,7 +18,8 @@ type writable struct {
 }
 
 // Writable returns nil, or why a stream takes no more messages: after a write that failed, on a full or broken disk, the
-// NATS server refuses every other one to that stream without an answer, until it is started again.
+// NATS server refuses every other one to that stream without an answer, until it is started again. An [ErrStoreGone] says
+// that nothing of what it still takes is in the store.
 func (s *Server) Writable() error {
 	w := &s.writable
 	w.mu.Lock()
@@ -32,6 +33,9 @@ func (s *Server) Writable() error {
 
 // unwritable is Writable without its memory.
 func (s *Server) unwritable() error {
+	if err := s.store.gone(); err != nil {
+		return err
+	}
 	for _, e := range s.unhealthy() {
 		if strings.Contains(e.Error, "write error") {
 			return errors.New(e.Error)

@@ -135,6 +135,9 @@ func (n *node) quorum() func() error {
 	}
 	return func() error {
 		err, hint := n.server.Writable(), "make room on the server's disk, or mend the store, and start it again"
+		if errors.Is(err, embedded.ErrStoreGone) {
+			hint = "stop the server, put its store back where it was, and start it again"
+		}
 		if bytes, limit := n.server.Room(); err == nil && bytes > limit {
 			err, hint = fmt.Errorf("its streams have %d bytes, and %d are allowed", bytes, limit), "start the server again: it then takes three quarters of what is free on its disk; make room there before"
 		}
