@@ -102,7 +102,11 @@ func (c *Client) DeleteNamespace(ctx context.Context, name string, o *DeleteName
 	}
 	req := &schemas.NamespaceRequest{Name: name, Force: o.Force, Reason: o.Reason, Identity: c.name}
 	// One that is there now and is not found later has been deleted by us, whoever of the servers has answered.
-	_, missing := c.DescribeNamespace(ctx, name)
+	// A try that a server reads late, such as one that stood still, is about that one as well, and not about a later one of its name.
+	there, missing := c.DescribeNamespace(ctx, name)
+	if missing == nil {
+		req.CreatedAt = there.CreatedAt
+	}
 	for begun := missing == nil; ; {
 		a, err := c.namespaces(ctx, "delete", 0, req)
 		switch {

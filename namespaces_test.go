@@ -141,6 +141,47 @@ func TestDeleteNamespaceWaits(t *testing.T) {
 	})
 }
 
+// A server that stood still reads a try to delete a namespace behind its deletion, and behind the creation of the next one of its
+// name, which stays.
+func TestDeletionThatComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newService(t, drover.Options{})
+		keeper(t, s)
+		tries := make(chan []byte, 10)
+		if _, err := s.conn.Subscribe(schemas.NamespaceSubject("delete"), "", func(m post.Msg) { tries <- m.Data }); err != nil {
+			t.Fatal(err)
+		}
+		create := func() {
+			if _, err := c.CreateNamespace(t.Context(), "shop", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		create()
+		if err := c.DeleteNamespace(t.Context(), "shop", nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		create()
+		m, err := s.conn.Request(t.Context(), schemas.NamespaceSubject("delete"), nil, <-tries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a schemas.NamespaceResponse
+		if err := schemas.Unmarshal(m.Data, &a); err != nil || a.Error == nil || a.Error.Code != schemas.CodeNotFound {
+			t.Fatalf("got %+v, %v, want it not found", a, err)
+		}
+		if got, err := c.DescribeNamespace(t.Context(), "shop"); err != nil || got.Status != schemas.NamespaceReady {
+			t.Fatalf("got %+v, %v, want the new one as it was", got, err)
+		}
+		if err := c.DeleteNamespace(t.Context(), "shop", nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.DescribeNamespace(t.Context(), "shop"); !errors.Is(err, drover.ErrNotFound) {
+			t.Fatalf("got %v, want the new one deleted", err)
+		}
+	})
+}
+
 func TestNamespacesNeedAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newService(t, drover.Options{Timeout: 2 * time.Second})

@@ -51,6 +51,8 @@ const (
 type DeleteOptions struct {
 	// Force deletes a namespace although runs are open.
 	Force bool
+	// Made is when the namespace was made that is meant: a later one of its name is left alone. Defaults to whichever there is.
+	Made time.Time
 	// Reason is logged, and shown for as long as the deletion is not complete. Defaults to none.
 	Reason string
 	// LetGo is how long servers may take to let go of the namespace. After that it is deleted all the same; a server
@@ -103,7 +105,9 @@ func (d *deletion) run(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	d.born = info.Created
+	if d.born = info.Created; !d.o.Made.IsZero() && !d.born.Equal(d.o.Made) {
+		return fmt.Errorf("%w any more: the one that was made at %s is gone, and there is a later one of its name", ErrNoNamespace, schemas.At(d.o.Made))
+	}
 	if !info.Deleting {
 		if err := d.mayDelete(ctx, info); err != nil {
 			return err

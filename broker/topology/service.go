@@ -90,6 +90,7 @@ type service struct {
 type job struct {
 	done  chan struct{}
 	force bool
+	made  schemas.Timestamp
 	err   error // after done
 }
 
@@ -254,14 +255,14 @@ func (s *service) delete(q *schemas.NamespaceRequest) (any, error) {
 func (s *service) deletion(ns subject.Namespace, q *schemas.NamespaceRequest) *job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if j := s.deletions[ns]; j != nil && (j.force || !q.Force) {
+	if j := s.deletions[ns]; j != nil && (j.force || !q.Force) && j.made == q.CreatedAt {
 		return j
-	} // else that one may be refused: it is overtaken
-	j := &job{done: make(chan struct{}), force: q.Force}
+	} // else that one may be refused, or is about another namespace: it is overtaken
+	j := &job{done: make(chan struct{}), force: q.Force, made: q.CreatedAt}
 	s.deletions[ns] = j
 	log := s.o.Logger.WithField("by", q.Identity)
 	s.wg.Go(func() {
-		j.err = Delete(s.ctx, s.conn, ns, DeleteOptions{Force: q.Force, Reason: q.Reason, Logger: log})
+		j.err = Delete(s.ctx, s.conn, ns, DeleteOptions{Force: q.Force, Made: q.CreatedAt.Time(), Reason: q.Reason, Logger: log})
 		s.mu.Lock()
 		if s.deletions[ns] == j {
 			delete(s.deletions, ns)
