@@ -182,6 +182,8 @@ func (t *target) gone(ctx context.Context, order schemas.Control) (bool, error) 
 		return true, nil
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
 		return false, nil
+	case ctx.Err() == nil && t.own && err != nil: // its streams go before its connections: it is nearly gone
+		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("%s %s: %w", t.op, t.name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
@@ -87,6 +88,27 @@ func TestDrainOfAServerOfItsOwn(t *testing.T) {
 	<-s.ended
 	if s.err != nil {
 		t.Fatalf("got %v, want a clean end", s.err)
+	}
+}
+
+// The streams of the node's own NATS server go before its connections. Whoever looks in between looks again.
+func TestDrainLooksWhileTheStreamsGo(t *testing.T) {
+	s := serving(t, memoryServer())
+	conn := dialed(t, s.URL)
+	list, err := registry(t, conn).List(t.Context())
+	if err != nil || len(list) != 1 {
+		t.Fatalf("got %+v, %v, want one node", list, err)
+	}
+	d := &target{op: "drain", name: s.Node, conn: conn, register: registry(t, conn), node: &list[0], own: true}
+	if err := conn.JetStream().DeleteStream(t.Context(), "KV_"+subject.BucketNodes); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := d.gone(t.Context(), schemas.Control{}); gone || err != nil {
+		t.Fatalf("got %v, %v while the server is there, want neither its end nor an error", gone, err)
+	}
+	s.end(t)
+	if err := d.awaitEnd(t.Context(), schemas.Control{}); err != nil {
+		t.Fatalf("got %v behind its end", err)
 	}
 }
 
