@@ -38,12 +38,9 @@ func (s *spell) toldToDrain(c *schemas.Control, m post.Msg) {
 	answer := schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Status: schemas.NodeDraining}
 	if c.Timeout < 0 {
 		answer.Status, answer.Error = schemas.NodeReady, schemas.Errorf(schemas.CodeInvalid, "timeout is %v: want more than 0, or 0 for %v", c.Timeout, s.opts.DrainTimeout).InField("timeout")
-	} else {
+	} else if s.ordered.CompareAndSwap(false, true) { // who waits for its end tells it again and again
 		s.log.WithField("reason", c.Reason).Info("the worker was told to drain")
-		select {
-		case s.orders <- c.Timeout.Std():
-		default: // it was told before
-		}
+		s.orders <- c.Timeout.Std() // there is room for one
 	}
 	if m.Reply == "" {
 		return

@@ -54,6 +54,15 @@ func TestS2_01WorkerToldToDrain(t *testing.T) {
 			t.Fatalf("got %v, want a clean end", err)
 		}
 		r.remain("PCI", 1) // the one that came later
+		told := 0
+		for _, e := range r.log.AllEntries() {
+			if e.Message == "the worker was told to drain" {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Fatalf("the log says %d times that it was told, want once", told)
+		}
 	})
 }
 

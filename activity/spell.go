@@ -44,6 +44,7 @@ type spell struct {
 	unwatch  func()             // see again.go
 	nonce    string             // begins every nonce of this spell
 	orders   chan time.Duration // to drain, with a limit or 0
+	ordered  atomic.Bool        // orders has had one
 	drainFor time.Duration      // set before the context of run ends
 	serial   atomic.Uint64
 
