@@ -76,17 +76,25 @@ type denials struct {
 	waiting atomic.Int64 // calls that will hear of their refusal
 }
 
-// record takes the server's text.
-func (d *denials) record(text string) {
+// refusalIn reads the server's text; nil if it is about something else.
+func refusalIn(text string) *RefusedError {
 	m := denialText.FindStringSubmatch(text)
 	if m == nil {
-		return
+		return nil
 	}
 	subject, err := strconv.Unquote(m[2])
 	if err != nil {
+		return nil
+	}
+	return &RefusedError{Subscribe: m[1] == "Subscription", Subject: subject}
+}
+
+// record takes the server's text.
+func (d *denials) record(text string) {
+	e := refusalIn(text)
+	if e == nil {
 		return
 	}
-	e := &RefusedError{Subscribe: m[1] == "Subscription", Subject: subject}
 	for _, fn := range d.note(e) {
 		fn(e)
 	}

@@ -53,7 +53,8 @@ type Conn struct {
 	children map[child]struct{} // closed with the connection
 	told     string             // the error of the server that was logged last, and when
 	toldAt   time.Time
-	locals   map[any]any // see Local
+	locals   map[any]any       // see Local
+	taken    map[string]uint64 // subjects whose subscription the server has ended, with the dials at its last word; nil while regain need not run
 }
 
 // Dial connects. A first connection that fails is an error that wraps [ErrNoConnection]; after that, the
@@ -353,12 +354,8 @@ func (c *Conn) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		log = log.WithField("subject", sub.Subject)
 	}
 	if errors.Is(err, nats.ErrPermissionViolation) {
-		level := logrus.WarnLevel
-		if c.denied.waiting.Load() > 0 {
-			level = logrus.DebugLevel // the caller is told, and tells
-		}
+		c.tellRefused(err)
 		c.denied.record(err.Error())
-		log.Log(level, "the NATS server refused a subject, give this user the permission")
 		return
 	}
 	text, way := "NATS client error", wayOut(err)
