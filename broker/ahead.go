@@ -82,7 +82,7 @@ func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
 	if len(r.pending) > 0 || r.inflight != nil || r.ask != nil || len(r.mailbox) > 0 || r.windowFrom > d.Previous {
 		return false
 	}
-	return len(s.Context)+sizeOfAll(r.window) <= min(holdSize, p.b.recordLimit/4) && !skipped(p.aheads[aheadTypeOf(r, a)])
+	return len(s.Context)+sizeOfAll(r.window) <= min(holdSize, p.b.bodyLimit()/4) && !skipped(p.aheads[aheadTypeOf(r, a)])
 }
 
 // decideAhead lets the outcome of a task happen together with the decision that its worker sent with it. It reports whether it has.

@@ -382,7 +382,7 @@ func (b *Broker) serveDead(r micro.Request) {
 }
 
 func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.DeadResponse, error) {
-	limit, room := q.Limit, b.recordLimit/2
+	limit, room := q.Limit, b.bodyLimit()/2
 	if limit <= 0 {
 		limit = defaultList
 	}

@@ -156,7 +156,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		p.desk.base = r.state.Base
 		t.Base = &p.desk.base
 	}
-	room := p.b.recordLimit/2 - len(t.Context)
+	room := p.b.bodyLimit()/2 - len(t.Context)
 	events := p.desk.begin()
 	for e := range r.unseen() {
 		if e.ID <= d.Previous {
@@ -372,10 +372,10 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 	switch {
 	case reply.Token != token:
 		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
-	case len(e.body)+256*len(reply.Decisions) > p.b.recordLimit:
+	case len(e.body)+256*len(reply.Decisions) > p.b.bodyLimit():
 		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: fmt.Sprintf(
 			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass references instead of data, or decide in several steps",
-			len(e.body), len(reply.Decisions), p.b.recordLimit)}
+			len(e.body), len(reply.Decisions), p.b.bodyLimit())}
 	default:
 		if large := p.tooLarge(r.state, reply, e.at, len(e.body)); large != "" {
 			e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: large}

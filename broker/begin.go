@@ -163,7 +163,7 @@ func (p *partition) reset(r *run, e *envelope, q *schemas.StartRequest) {
 	if r.live() {
 		start, _ := e.msg.(execution.Start)
 		start.Request = q
-		start.Received, _ = latestIDs(r.state.ReceivedFromWorkflows(), p.b.recordLimit-len(e.body))
+		start.Received, _ = latestIDs(r.state.ReceivedFromWorkflows(), p.b.bodyLimit()-len(e.body))
 		e.msg = start
 	}
 	p.renew(r, q, append(waiting, r.mailbox...))
@@ -201,7 +201,7 @@ func (p *partition) limitIDs(q *schemas.StartRequest) {
 	if len(o.RequestIDs)+len(o.SignalIDs) == 0 {
 		return
 	}
-	room := p.b.recordLimit + envelopeRoom/2 - firstRecord(q) // a little more than the checker wants to be there, whatever else the record has
+	room := p.b.bodyLimit() + envelopeRoom/2 - firstRecord(q) // a little more than the checker wants to be there, whatever else the record has
 	o.RequestIDs, room = latestIDs(o.RequestIDs, room)
 	o.SignalIDs, _ = latestIDs(o.SignalIDs, room)
 }

@@ -30,7 +30,7 @@ type Broker struct {
 	clock clock.Server
 	share *claims.Share
 
-	recordLimit int // the largest body that is published
+	recordLimit atomic.Int64 // the largest body that is published; see measure
 	current     atomic.Pointer[execution.Config]
 	types       *typeTable // set before the API serves
 	locks       *lockTable // set before the API serves
@@ -83,9 +83,26 @@ func (b *Broker) config() *execution.Config { return b.current.Load() }
 
 // setTypes changes the table of registered types.
 func (b *Broker) setTypes(t *execution.Types) {
-	next := *b.config()
-	next.Types = t
-	b.current.Store(&next)
+	b.change(func(c *execution.Config) { c.Types = t })
+}
+
+// measure learns what the server takes. Another, or the same one behind a start with another configuration, may take less than what was
+// gathered for it: a record too large for it is tried for ever.
+func (b *Broker) measure() {
+	limit := max(int(b.conn.MaxPayload())-envelopeRoom, envelopeRoom)
+	b.recordLimit.Store(int64(limit))
+	b.change(func(c *execution.Config) { c.Details = min(b.o.Execution.Details, limit/2) })
+}
+
+func (b *Broker) change(fn func(*execution.Config)) {
+	for {
+		old := b.config()
+		next := *old
+		fn(&next)
+		if b.current.CompareAndSwap(old, &next) {
+			return
+		}
+	}
 }
 
 // Run serves until ctx is done; then it gives its partitions back and returns nil. It returns an error if it cannot begin, and stops by itself with
@@ -140,12 +157,11 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 		}
 		open = append(open, *c.conn)
 	}
-	if b.recordLimit = int(b.conn.MaxPayload()) - envelopeRoom; b.recordLimit < envelopeRoom {
-		return closeAll, fmt.Errorf("the server's max_payload is %d bytes; want at least %d", b.conn.MaxPayload(), 2*envelopeRoom)
+	if most := b.conn.MaxPayload(); most < 2*envelopeRoom {
+		return closeAll, fmt.Errorf("the server's max_payload is %d bytes; want at least %d", most, 2*envelopeRoom)
 	}
-	limited := *b.config()
-	limited.Details = min(limited.Details, b.recordLimit/2)
-	b.current.Store(&limited)
+	b.measure()
+	b.conn.OnReconnect(b.measure)
 	if b.starts, err = b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
 		return closeAll, err
 	}
@@ -218,12 +234,15 @@ func (b *Broker) part(n int) *partition {
 	return b.parts[n]
 }
 
+// bodyLimit is the largest body that is published.
+func (b *Broker) bodyLimit() int { return int(b.recordLimit.Load()) }
+
 // largest is the largest message that the server takes.
-func (b *Broker) largest() int { return b.recordLimit + envelopeRoom }
+func (b *Broker) largest() int { return b.bodyLimit() + envelopeRoom }
 
 // messageLimit is the largest message that is taken into a history: in a decision task it may stand in base64, which takes
 // a third more.
-func (b *Broker) messageLimit() int { return b.recordLimit / 4 * 3 }
+func (b *Broker) messageLimit() int { return b.bodyLimit() / 4 * 3 }
 
 // Owned returns the partitions that this broker serves now, in no order.
 func (b *Broker) Owned() []int {

@@ -80,7 +80,7 @@ func (p *partition) publish(r *run) {
 		Fence: p.fence, Previous: r.hash, SnapshotSequence: r.snapshot,
 	}
 	if r.since+len(c.events) >= p.b.o.SnapshotEvents && len(r.pending) == 0 && !r.state.Closed() {
-		if b, err := r.state.Snapshot(); err == nil && len(b)+c.size < p.b.recordLimit {
+		if b, err := r.state.Snapshot(); err == nil && len(b)+c.size < p.b.bodyLimit() {
 			record.Snapshot, c.snapshot = b, true
 		}
 	}
@@ -106,7 +106,7 @@ func (p *partition) publish(r *run) {
 func (p *partition) gather(r *run) *commit {
 	c := &commit{first: r.pending[0].events[0].ID, sequence: p.last + 1}
 	n := 0
-	for n < len(r.pending) && (n == 0 || c.size+r.pending[n].size < p.b.recordLimit/2) {
+	for n < len(r.pending) && (n == 0 || c.size+r.pending[n].size < p.b.bodyLimit()/2) {
 		c.size += r.pending[n].size
 		n++
 	}

@@ -121,7 +121,7 @@ func (p *partition) soon(r *run) bool {
 	for i := range r.pending {
 		size += r.pending[i].size
 	}
-	if size > min(holdSize, p.b.recordLimit/4) {
+	if size > min(holdSize, p.b.bodyLimit()/4) {
 		return false
 	}
 	return !skipped(p.paces[r.listOf()][r.state.Start.WorkflowType])

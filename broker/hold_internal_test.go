@@ -11,7 +11,8 @@ import (
 // Each decision in a row that comes too late costs its type more of those that are waited for, up to 64; one that comes in
 // time ends that. Other types do not pay for it.
 func TestPatienceWithSlowDeciders(t *testing.T) { // ADR 0020
-	p := &partition{b: &Broker{recordLimit: 1 << 20}, paces: [holdLists]map[string]*pace{{}, {}}}
+	p := &partition{b: &Broker{}, paces: [holdLists]map[string]*pace{{}, {}}}
+	p.b.recordLimit.Store(1 << 20)
 	slow := &run{state: &execution.State{Start: &schemas.WorkflowStarted{WorkflowType: "slow"}}}
 	other := &run{state: &execution.State{Start: &schemas.WorkflowStarted{WorkflowType: "other"}}}
 	skipped := func() (n int) {

@@ -153,7 +153,7 @@ const listFor = time.Second
 // list looks for the last record of every run, partition by partition, from where the cursor stands. It costs the headers of all
 // records: good for a person's question, not for a dashboard over millions.
 func (b *Broker) list(ctx context.Context, q *schemas.ListRequest) (*schemas.ListResponse, error) {
-	limit, room := q.Limit, b.recordLimit/2
+	limit, room := q.Limit, b.bodyLimit()/2
 	if limit <= 0 {
 		limit = defaultList
 	}

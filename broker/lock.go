@@ -244,7 +244,7 @@ func (p *partition) applyLocks(c *lockChange, got lockRead) (next *schemas.LockR
 			op.result = locks.Result{} // it has closed or let go meanwhile, and its leaving follows
 		default:
 			most := p.b.config().LockWaiters
-			if size += lockPlaceSize; size > p.b.recordLimit {
+			if size += lockPlaceSize; size > p.b.bodyLimit() {
 				most = -1
 			}
 			op.result = locks.Enter(next, locks.Entry{Place: op.place, Limit: op.limit, Ancestors: op.kin, MaxWaiters: most, Try: op.try}, now)

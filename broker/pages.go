@@ -54,7 +54,7 @@ const lagPause = 20 * time.Millisecond
 // along is where all records of the run stand, if that is known.
 func (b *Broker) events(ctx context.Context, partition int, wid, run string, after, upTo, least int64, limit int, along trail) (events []schemas.Event, more bool, err error) {
 	subj := b.ns.History(partition, wid, run)
-	g := &eventPage{after: after, upTo: upTo, limit: limit, room: b.recordLimit / 2, from: b.pages.get(wid, run, after), last: after}
+	g := &eventPage{after: after, upTo: upTo, limit: limit, room: b.bodyLimit() / 2, from: b.pages.get(wid, run, after), last: after}
 	defer func() {
 		if more {
 			b.pages.put(wid, run, g.last, g.from)

@@ -19,7 +19,8 @@ func TestPageOfAReplicaThatLags(t *testing.T) {
 	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
 		t.Fatal(err)
 	}
-	b := &Broker{ns: "default", reads: conn, recordLimit: 1 << 20}
+	b := &Broker{ns: "default", reads: conn}
+	b.recordLimit.Store(1 << 20)
 	commit := func(first int64) {
 		t.Helper()
 		body, err := schemas.Marshal(&schemas.Record{WorkflowID: "w", Run: "r", First: first, Events: []schemas.Event{

@@ -108,7 +108,7 @@ func (p *partition) softPage(ctx context.Context, q *schemas.HistoryRequest, run
 	if run != "" {
 		ask.After = p.b.pages.get(q.WorkflowID, run, q.After) - 1
 	}
-	room, last := p.b.recordLimit/2, q.After
+	room, last := p.b.bodyLimit()/2, q.After
 	found, err := p.b.softRecords(ctx, ask, func(run string, m *schemas.SoftRecord) (bool, error) {
 		a.Run = run
 		var r schemas.Record

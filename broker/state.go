@@ -180,7 +180,7 @@ func (p *partition) writeState(k *stateKey, got stateRead) {
 		p.fail("encode the state key %q: %w", k.key, err)
 		return
 	}
-	if len(body) > p.b.recordLimit {
+	if len(body) > p.b.bodyLimit() {
 		p.log.WithField("key", k.key).WithField("bytes", len(body)).Warn("a state key has too many writes that are not settled; trying again")
 		p.tryStateAgain(k, k.patience())
 		return

@@ -20,7 +20,7 @@ func (p *partition) tooLarge(s *execution.State, reply *schemas.DecisionReply, a
 // tooLargeInJSON says which payload of a reply of some size could not be sent on, since the task that carries it is JSON, "" if all can. There it takes
 // more, up to six times as much: bytes stand in base64, and what is text with escapes.
 func (p *partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) string {
-	if 6*size <= p.b.recordLimit {
+	if 6*size <= p.b.bodyLimit() {
 		return ""
 	}
 	large := func(field string, v schemas.Payload) string {
@@ -28,7 +28,7 @@ func (p *partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) strin
 		if n == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data", field, n, p.b.recordLimit)
+		return fmt.Sprintf("%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data", field, n, p.b.bodyLimit())
 	}
 	if s := large("context", reply.Context); s != "" {
 		return s
@@ -50,11 +50,11 @@ func (p *partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) strin
 
 // outgrows tells how many bytes a payload takes in a message of JSON that has little else, 0 if such a message can be sent.
 func (b *Broker) outgrows(v schemas.Payload) int {
-	if 6*len(v) <= b.recordLimit {
+	if 6*len(v) <= b.bodyLimit() {
 		return 0
 	}
 	body, err := schemas.MarshalJSON(&schemas.Report{Result: v})
-	if err != nil || len(body) <= b.recordLimit {
+	if err != nil || len(body) <= b.bodyLimit() {
 		return 0
 	}
 	return len(body)
@@ -72,7 +72,7 @@ const (
 // may say more than the decisions: refusals have words, and activities the retry policies of their types. And the first record of a next run
 // comes behind the close, where nobody can refuse it any more. Only where that could be too much is it tried, on a copy of the state.
 func (p *partition) tooLargeForRecords(s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int) string {
-	config, limit := p.b.config(), p.b.recordLimit
+	config, limit := p.b.config(), p.b.bodyLimit()
 	if most := size + p.mostSaid(s, reply, config); most <= limit {
 		return ""
 	}

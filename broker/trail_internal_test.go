@@ -61,7 +61,8 @@ func TestFoldBack(t *testing.T) {
 	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
 		t.Fatal(err)
 	}
-	b := &Broker{ns: "default", reads: conn, recordLimit: 1 << 20}
+	b := &Broker{ns: "default", reads: conn}
+	b.recordLimit.Store(1 << 20)
 	put := func(run string, h post.Header, body []byte) uint64 {
 		t.Helper()
 		seq, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", run), h, body)
@@ -147,7 +148,8 @@ func TestTrailThatLeadsAstray(t *testing.T) {
 	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
 		t.Fatal(err)
 	}
-	b := &Broker{ns: "default", reads: conn, recordLimit: 1 << 20}
+	b := &Broker{ns: "default", reads: conn}
+	b.recordLimit.Store(1 << 20)
 	var hash []byte
 	store := func(run string, first int64, before []byte) uint64 {
 		t.Helper()
