@@ -39,6 +39,7 @@ func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 const (
 	hintForeign = "this is another program's stream: rename or delete it, or choose another namespace"
+	hintEdited  = "this is a stream of Drover that somebody has changed: change that back, as with nats stream edit, or restore it from a backup; who deletes it loses what is in it"
 	// The signals stream may be the one that is wrong: an earlier version made it anew with its default where it had been lost.
 	hintPartitions = "the streams of the namespace do not belong together, and workflows live in what they say: if the other streams of the namespace say %s too, " +
 		"delete %s alone, and start a server, which makes it anew for them; if only this one says so, restore it from a backup"
@@ -76,7 +77,11 @@ func (w *wanted) conflict(have *jetstream.StreamConfig) error {
 			continue // that of the namespace which made it; the others may have another
 		}
 		if h, n := f.value(have), f.value(&w.StreamConfig); h != n {
-			return &ConflictError{Stream: w.Name, Field: f.field, Have: h, Want: n, Hint: f.hint}
+			hint := f.hint
+			if hint == hintForeign && have.Metadata[metaNamespace] != "" && have.Metadata[metaNamespace] == w.Metadata[metaNamespace] {
+				hint = hintEdited
+			}
+			return &ConflictError{Stream: w.Name, Field: f.field, Have: h, Want: n, Hint: hint}
 		}
 	}
 	// These two may be switched on, not off.

@@ -54,12 +54,17 @@ func TestConflicts(t *testing.T) {
 		{
 			"other subjects", edit(in, func(c *jetstream.StreamConfig) { c.Subjects = []string{"orders.>"} }),
 			topology.Options{Memory: true},
+			in, "subjects", "[orders.>]", "change that back",
+		},
+		{
+			"another program's subjects", edit(in, func(c *jetstream.StreamConfig) { c.Subjects, c.Metadata = []string{"orders.>"}, nil }),
+			topology.Options{Memory: true},
 			in, "subjects", "[orders.>]", "choose another namespace",
 		},
 		{
 			"other retention", replace(history, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy }),
 			topology.Options{Memory: true},
-			history, "retention", "WorkQueue", "another program's stream",
+			history, "retention", "WorkQueue", "restore it from a backup",
 		},
 		{"other storage", nil, topology.Options{Memory: false}, signals, "storage", "Memory", "delete the namespace"},
 		{"more partitions", nil, topology.Options{Partitions: 8, Memory: true}, signals, "the number of partitions", "2", "set it to 2"},
@@ -69,7 +74,7 @@ func TestConflicts(t *testing.T) {
 				c.SubjectTransform.Destination = "drover.default.sig.0.{{wildcard(1)}}.{{wildcard(2)}}"
 			}),
 			topology.Options{Memory: true},
-			signals, "the subject transform", "drover.default.signal.*.* to drover.default.sig.0.", "another program's",
+			signals, "the subject transform", "drover.default.signal.*.* to drover.default.sig.0.", "change that back",
 		},
 		{
 			"no metadata", edit(signals, func(c *jetstream.StreamConfig) { c.Metadata = nil }),
@@ -109,7 +114,7 @@ func TestConflicts(t *testing.T) {
 		{
 			"a source", edit(history, func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: signals}} }),
 			topology.Options{Memory: true},
-			history, "a mirror or source", "on", "another program's",
+			history, "a mirror or source", "on", "who deletes it loses",
 		},
 		{"a foreign stream on our subjects", func(t *testing.T, js jetstream.JetStream) {
 			if err := js.DeleteStream(t.Context(), in); err != nil {

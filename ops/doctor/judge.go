@@ -86,12 +86,14 @@ func judgeSkew(who string, ahead, doubt time.Duration) Finding {
 
 func judgeStreams(i *topology.Inspection) []Finding {
 	found := judgeConflicts(i.Differences)
-	var missing, changed []string
+	var missing, changed, lists []string // a server opens lists for those who ask, and none at its start
 	for _, d := range i.Differences {
 		switch {
 		case d.Conflict: // told above
 		case d.Field == "":
 			missing = append(missing, d.Stream)
+		case strings.HasPrefix(d.Stream, i.Name.StreamTasks("")):
+			lists = append(lists, d.Stream+" ("+d.Field+")")
 		default:
 			changed = append(changed, d.Stream+" ("+d.Field+")")
 		}
@@ -102,8 +104,13 @@ func judgeStreams(i *topology.Inspection) []Finding {
 	if len(missing) > 0 {
 		found = append(found, Finding{Bad, checkStreams, "missing: " + strings.Join(missing, ", "), "what was in them is gone unless there is a backup; the next start of a server makes them anew"})
 	}
-	if len(changed) > 0 {
-		found = append(found, Finding{Warn, checkStreams, "not as Drover made them: " + strings.Join(changed, ", "), "the next start of a server brings them back to what they should be"})
+	for _, c := range []struct {
+		streams []string
+		who     string
+	}{{changed, "server"}, {lists, "worker of their lists"}} {
+		if len(c.streams) > 0 {
+			found = append(found, Finding{Warn, checkStreams, "not as Drover made them: " + strings.Join(c.streams, ", "), "the next start of a " + c.who + " brings them back to what they should be"})
+		}
 	}
 	for _, s := range i.Strangers {
 		found = append(found, judgeStranger(s))

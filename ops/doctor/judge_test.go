@@ -187,6 +187,9 @@ func TestStreamsAndReplicas(t *testing.T) {
 		{func(i *topology.Inspection) { i.Differences = []topology.Difference{{Stream: "x"}} }, Bad, "missing: x"},
 		{func(i *topology.Inspection) { i.Differences = []topology.Difference{{Stream: "x", Field: "max_msgs"}} }, Warn, "x (max_msgs)"},
 		{func(i *topology.Inspection) {
+			i.Differences = []topology.Difference{{Stream: i.Name.StreamTasks("billing"), Field: "max_msgs"}}
+		}, Warn, "the next start of a worker of their lists"},
+		{func(i *topology.Inspection) {
 			i.Differences = []topology.Difference{{Stream: "x", Conflict: true, Err: errors.New("retention is wrong")}}
 		}, Bad, "retention is wrong"},
 		{func(i *topology.Inspection) {
