@@ -241,7 +241,7 @@ func (c *Conn) onClosed(nc *nats.Conn) {
 	if ours {
 		return
 	}
-	c.log.WithField("err", nc.LastError()).Error("the connection to NATS is closed for good")
+	c.log.WithField("err", nc.LastError()).Error("the connection to NATS is closed for good: start this process again")
 	go c.Close() // the library's goroutine may have to tell those more who are waited for
 }
 

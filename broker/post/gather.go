@@ -38,6 +38,7 @@ const (
 type gather struct {
 	net.Conn
 	most    time.Time     // no deadline is later; zero for no such limit
+	ahead   []byte        // was read, and not given to the reader yet; the reader's
 	wake    chan struct{} // of one place, for the writer that waits for others: there is something to write, or the end
 	hurry   chan struct{} // of one place, for the writer that does not: there is enough
 	writers sync.WaitGroup
