@@ -101,8 +101,9 @@ func (u *sending) once(ctx context.Context, digest string) (*schemas.PayloadRef,
 	case begun.Subject == "" || begun.ChunkBytes < 1:
 		return nil, fmt.Errorf("the answer to the upload names no subject: the server is at fault")
 	}
+	most := min(int64(begun.ChunkBytes), max(c.conn.MaxPayload()/2, 1)) // the broker may be connected to a server that takes more
 	for offset := int64(0); offset < int64(len(u.content)); {
-		end := min(offset+int64(begun.ChunkBytes), int64(len(u.content)))
+		end := min(offset+most, int64(len(u.content)))
 		a, err := u.chunk(ctx, subject.UploadChunk(begun.Subject, offset), u.content[offset:end])
 		switch {
 		case err != nil:

@@ -1,0 +1,50 @@
+package payloads_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A chunk is not larger than this side's server takes, whatever the broker's does: they may be connected to different ones.
+func TestUploadByAServerThatTakesLess(t *testing.T) {
+	const ns = subject.Namespace("default")
+	conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true, MaxPayload: 128 << 10}))
+	content := make([]byte, 300<<10)
+	answer := func(m post.Msg, a schemas.UploadResponse) {
+		body, err := json.Marshal(a)
+		if err == nil {
+			err = m.Respond(nil, body)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	var stored int64
+	if _, err := conn.Subscribe(ns.API("upload"), "", func(m post.Msg) {
+		answer(m, schemas.UploadResponse{V: schemas.Version, Subject: ns.API("upload") + ".broker.one", ChunkBytes: 128 << 10})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Subscribe(ns.API("upload")+".>", "", func(m post.Msg) {
+		stored += int64(len(m.Data))
+		a := schemas.UploadResponse{V: schemas.Version, Offset: stored}
+		if stored == int64(len(content)) {
+			a.Ref = &schemas.PayloadRef{Object: "o", Size: stored}
+		}
+		answer(m, a)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ref, err := payloads.NewClient(conn, ns, time.Second).Upload(t.Context(), content)
+	if err != nil || ref.Size != int64(len(content)) {
+		t.Fatalf("got %+v, %v", ref, err)
+	}
+}
