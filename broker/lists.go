@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
@@ -78,6 +79,9 @@ func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists
 			i.Pending += int64(c.NumPending)
 			i.Working += int64(c.NumAckPending)
 			i.Workers = max(i.Workers, c.NumWaiting)
+			if c.Paused {
+				i.PausedUntil = max(i.PausedUntil, schemas.At(time.Now().Add(c.PauseRemaining)))
+			}
 		}
 		err = consumers.Err()
 	}

@@ -103,6 +103,8 @@ func listStands(i *schemas.TaskListInfo) string {
 	switch {
 	case i == nil:
 		return "; start a worker of that list"
+	case i.PausedUntil != 0:
+		return fmt.Sprintf("; somebody has paused a consumer of the list until %s: nats consumer resume", i.PausedUntil.Time().UTC().Format(time.RFC3339))
 	case i.Workers > 0:
 		return fmt.Sprintf("; %s there for tasks, and may not know the type: see the log", count(i.Workers, "worker waits", "workers wait"))
 	case i.Working > 0:

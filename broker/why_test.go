@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -127,6 +128,16 @@ func TestWhyCountsWaitingWorkers(t *testing.T) {
 		time.Sleep(time.Second)
 		if got := f.why("o"); !strings.Contains(got, "; 1 worker waits there for tasks") {
 			t.Fatalf("got %s", got)
+		}
+		until := time.Now().Add(time.Hour)
+		if _, err := f.js.PauseConsumer(t.Context(), ns.StreamTasks("main"), topology.Consumer, until); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.why("o"); !strings.Contains(got, "; somebody has paused a consumer of the list until T: nats consumer resume") {
+			t.Fatalf("got %s", got)
+		}
+		if got := f.lists(); len(got) != 1 || got[0].PausedUntil != schemas.At(until) {
+			t.Fatalf("got %+v, want one list that is paused until %v", got, until)
 		}
 	})
 }

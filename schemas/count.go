@@ -48,6 +48,8 @@ type TaskListInfo struct {
 	Workers int `json:"workers"`
 	// OldestAt is when the oldest task that is not done was put on the list.
 	OldestAt Timestamp `json:"oldestAt,omitempty"`
+	// PausedUntil is when the last consumer of the list goes on that somebody has paused: until then some of its tasks go to no worker.
+	PausedUntil Timestamp `json:"pausedUntil,omitempty"`
 }
 
 // TaskListsResponse holds the task lists of the namespace in the order of their names.

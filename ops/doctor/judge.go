@@ -238,14 +238,20 @@ func judgeDead(i *topology.Inspection, ns subject.Namespace) Finding {
 }
 
 func judgeLists(lists []schemas.TaskListInfo, now schemas.Timestamp) Finding {
-	var stuck []string
+	var stuck, paused []string
 	for _, l := range lists {
+		if l.PausedUntil != 0 {
+			paused = append(paused, fmt.Sprintf("%s until %s", l.List, l.PausedUntil.Time().UTC().Format(time.RFC3339)))
+		}
 		if l.Pending > 0 && l.Workers == 0 && l.Working == 0 && l.OldestAt != 0 && now.Sub(l.OldestAt) >= listWarn {
 			stuck = append(stuck, fmt.Sprintf("%s has %d tasks since %s", l.List, l.Pending, l.OldestAt.Time().UTC().Format(time.RFC3339)))
 		}
 	}
 	if len(stuck) > 0 {
 		return Finding{Warn, checkLists, "no worker waits: " + strings.Join(stuck, ", "), "start activity workers for these lists; see \"drover lists\""}
+	}
+	if len(paused) > 0 {
+		return Finding{Warn, checkLists, "somebody has paused consumers of " + strings.Join(paused, ", "), "until then some tasks go to no worker: nats consumer resume"}
 	}
 	return Finding{Status: OK, Check: checkLists, Found: fmt.Sprintf("%d, none of them left alone", len(lists))}
 }

@@ -253,6 +253,8 @@ func TestOwnersAndLists(t *testing.T) {
 	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, OK, checkLists)
 	list.Working, list.OldestAt = 0, now
 	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, OK, checkLists)
+	list.PausedUntil = schemas.At(noon)
+	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, Warn, checkLists, "paused consumers of PCI until 2026-01-02T12:00:00Z")
 }
 
 func TestPermissions(t *testing.T) {
