@@ -11,7 +11,7 @@ import (
 var oversized = []byte("-ERR 'Maximum Payload Violation'\r\n")
 
 // oversizedLook is how long the end of the connection is waited for behind it. It comes at once.
-const oversizedLook = time.Second
+const oversizedLook = 200 * time.Millisecond
 
 var errOversized = errors.New("the server has closed it: it takes smaller messages than it had said (max_payload)")
 
