@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -44,7 +45,7 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 	if err != nil {
 		return err
 	}
-	pause, soft := firstBackoff, false
+	wait, soft := firstBackoff, false
 	for after := max(o.After, 0); ; {
 		asked := time.Now()
 		req := &schemas.HistoryRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, After: after}
@@ -85,13 +86,13 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 		case page.Closed || !o.Follow:
 			return nil
 		case len(page.Events) > 0:
-			pause = firstBackoff
+			wait = firstBackoff
 		case time.Since(asked) < hold/2:
 			// The server did not hold the answer back: do not spin.
-			if !sleep(ctx, pause) {
+			if pause.For(ctx, wait) != nil {
 				return newError(q, outlived(ctx, ctx.Err()))
 			}
-			pause = min(2*pause, lastBackoff)
+			wait = min(2*wait, lastBackoff)
 		}
 	}
 }

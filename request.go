@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -151,17 +152,17 @@ func (p *patience) again(ctx context.Context, err error) bool {
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Final && time.Since(p.began) >= insist {
 		return false
 	}
-	pause := min(firstBackoff<<min(p.tries, 16), lastBackoff)
-	pause = pause*3/4 + rand.N(pause/2)
+	wait := min(firstBackoff<<min(p.tries, 16), lastBackoff)
+	wait = wait*3/4 + rand.N(wait/2)
 	p.tries++
-	if p.left() <= pause {
+	if p.left() <= wait {
 		return false
 	}
 	if !p.told && time.Since(p.began) >= quiet {
 		p.told = true
 		p.client.log.WithField("err", err).Warnf("%s: no answer yet, asking again for %v", p.query.verb, p.left().Round(time.Second))
 	}
-	return sleep(ctx, pause)
+	return pause.For(ctx, wait) == nil
 }
 
 // transient tells whether asking again may help: nobody was there, nobody answered, or the owner is changing.
@@ -182,16 +183,4 @@ func outlived(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", err, cause)
-}
-
-// sleep waits for d; false means that ctx was done first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -80,7 +81,7 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	pause := firstBackoff
+	wait := firstBackoff
 	for {
 		asked := time.Now()
 		req := &schemas.ExecutionRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, Wait: holds(ctx)}
@@ -92,15 +93,15 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 		q.run, q.open = cmp.Or(out.Run, q.run), time.Now()
 		switch {
 		case out.Status == schemas.StatusContinuedAsNew && out.NewRun != "" && out.NewRun != q.run:
-			q.run, pause = out.NewRun, firstBackoff
+			q.run, wait = out.NewRun, firstBackoff
 		case out.Status.Closed():
 			return r.outcome(ctx, q, out)
 		case time.Since(asked) < hold/2:
 			// The server did not hold the answer back: do not spin.
-			if !sleep(ctx, pause) {
+			if pause.For(ctx, wait) != nil {
 				return nil, newError(q, outlived(ctx, ctx.Err()))
 			}
-			pause = min(2*pause, lastBackoff)
+			wait = min(2*wait, lastBackoff)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -93,7 +94,7 @@ func (s *spell) openUntilDone(ctx context.Context, list string, o opening) {
 		default:
 			log.Debug("nobody opens the task list yet; trying again")
 		}
-		pause(ctx, nil, wait)
+		pause.For(ctx, wait)
 	}
 }
 

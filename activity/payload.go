@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -52,7 +53,7 @@ func (s *spell) spill(ctx context.Context, a *attempt, r *schemas.Report) error 
 			if len(*p) <= int(s.conn.MaxPayload())-2*envelopeRoom || !payloads.Transient(err) {
 				break
 			}
-			if !pause(ctx, nil, uploadRetry) {
+			if pause.For(ctx, uploadRetry) != nil {
 				return errors.Join(context.Cause(ctx), fmt.Errorf("outcome: %w", err))
 			}
 		}

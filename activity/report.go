@@ -186,7 +186,7 @@ func (s *spell) publish(ctx context.Context, stop <-chan struct{}, d *delivery, 
 		if wait == firstRetry {
 			d.log().WithField("err", err).Warn("a report was not stored; trying again")
 		}
-		if !pause(ctx, stop, wait) {
+		if !passed(ctx, stop, wait) {
 			return errors.Join(context.Cause(ctx), err)
 		}
 	}

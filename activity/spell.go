@@ -299,8 +299,8 @@ func waited(ch <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// pause waits for d, or until stop is closed or ctx ends; it tells whether the time has passed.
-func pause(ctx context.Context, stop <-chan struct{}, d time.Duration) bool {
+// passed tells whether d has passed before stop was closed or ctx ended.
+func passed(ctx context.Context, stop <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

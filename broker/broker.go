@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -200,7 +201,7 @@ func (b *Broker) hold(ctx context.Context, n int) {
 			if errors.Is(err, post.ErrFull) || errors.Is(err, post.ErrPermission) || unreadable(err) { // somebody must change something first
 				again = fullPause
 			}
-			if err := pause(ctx, again); err != nil {
+			if err := pause.For(ctx, again); err != nil {
 				return nil
 			}
 		}
@@ -273,7 +274,7 @@ const clockEvery = 30 * time.Second
 const exchanges = 3
 
 func (b *Broker) watchClock(ctx context.Context) {
-	for pause(ctx, clockEvery) == nil {
+	for pause.For(ctx, clockEvery) == nil {
 		if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
 			b.o.Logger.WithError(err).Debug("the server does not tell its time now")
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -342,7 +343,7 @@ func (b *Broker) holds(worker string, question []byte) bool {
 		if b.ctx.Err() != nil || err == nil && schemas.Unmarshal(m.Data, &a) == nil && a.Holds {
 			return true
 		}
-		if pause(b.ctx, inquireWait-time.Since(began)) != nil {
+		if pause.For(b.ctx, inquireWait-time.Since(began)) != nil {
 			return true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -120,7 +121,7 @@ func (b *Broker) watchQuorum(ctx context.Context) {
 	if b.o.Quorum == nil {
 		return
 	}
-	for pause(ctx, quorumEvery) == nil {
+	for pause.For(ctx, quorumEvery) == nil {
 		err := b.o.Quorum()
 		was := b.lost.Load()
 		if err == nil {

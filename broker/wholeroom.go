@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -21,7 +22,7 @@ func (b *Broker) watchWhole(ctx context.Context) {
 		if full := now.full(); full != (was != nil && was.full()) {
 			b.o.Logger.WithField("bytes", now.bytes).WithField("limit", now.limit).WithField("full", full).Warn("the room of the NATS server for new workflows has changed")
 		}
-		if pause(ctx, now.lookAgain()) != nil {
+		if pause.For(ctx, now.lookAgain()) != nil {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -102,7 +103,7 @@ func apiPager(conn *post.Conn, ns subject.Namespace) pager {
 			if err == nil {
 				return page.Events, page.More, size, nil
 			}
-			if !transient(err) || !pause(ctx, wait) {
+			if !transient(err) || pause.For(ctx, wait) != nil {
 				break
 			}
 		}
@@ -136,16 +137,4 @@ func transient(err error) bool {
 	}
 	return (errors.Is(err, post.ErrNoResponders) || errors.Is(err, post.ErrTimeout) || errors.Is(err, post.ErrDisconnected)) &&
 		!errors.Is(err, post.ErrPermission)
-}
-
-// pause waits, and tells whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/hook"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 	"github.com/sirupsen/logrus"
 )
@@ -231,7 +232,7 @@ func (s *shift) send(work context.Context, to post.Msg, body []byte, until time.
 	}
 	for {
 		err := to.Respond(nil, body)
-		if !errors.Is(err, post.ErrDisconnected) || !time.Now().Before(until) || !pause(work, sendRetry) {
+		if !errors.Is(err, post.ErrDisconnected) || !time.Now().Before(until) || pause.For(work, sendRetry) != nil {
 			return err
 		}
 	}

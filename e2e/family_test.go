@@ -16,6 +16,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -193,21 +194,9 @@ func (tr *troupe) cancel(ctx context.Context, run *drover.Run) {
 			}
 			return
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
 			return
 		}
-	}
-}
-
-// pause waits where nobody listens at all.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

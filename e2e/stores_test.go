@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -205,7 +206,7 @@ func (r *storedRun) end(w *world) {
 	defer cancel()
 	run := w.client.Run(r.ID, r.Run)
 	for r.Run == "" { // a start may still be on its way
-		if _, err := run.Describe(ctx); !errors.Is(err, drover.ErrNotFound) || pause(ctx, 10*time.Millisecond) != nil {
+		if _, err := run.Describe(ctx); !errors.Is(err, drover.ErrNotFound) || pause.For(ctx, 10*time.Millisecond) != nil {
 			break
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -288,7 +289,7 @@ func slowWorkerRole(ctx context.Context) error {
 		if err := note(os.Getenv(envDir), i.Run+"."+i.ActivityID, i.Attempt); err != nil {
 			return 0, err
 		}
-		return n * n, think(ctx, 20*time.Millisecond+rand.N(180*time.Millisecond))
+		return n * n, pause.For(ctx, 20*time.Millisecond+rand.N(180*time.Millisecond))
 	})
 	return w.Run(ctx)
 }
@@ -310,21 +311,10 @@ func slowDeciderRole(ctx context.Context) error {
 		if rand.IntN(10) == 0 {
 			thinks = 500 * time.Millisecond
 		}
-		if err := think(ctx, thinks); err != nil {
+		if err := pause.For(ctx, thinks); err != nil {
 			return nil, err
 		}
 		return decideLoad(ctx, task)
 	}))
 	return w.Run(ctx)
-}
-
-func think(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

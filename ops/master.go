@@ -26,6 +26,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/internal/hook"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/sirupsen/logrus"
 )
 
@@ -134,7 +135,7 @@ func (m *Master) beside(ctx context.Context, task func(context.Context) error) {
 		if err := task(ctx); err != nil && ctx.Err() == nil {
 			m.opts.Logger.WithField("err", err).Warn("a task of the master failed, trying again")
 		}
-		pause(ctx, m.opts.Interval)
+		pause.For(ctx, m.opts.Interval)
 	}
 }
 
@@ -143,14 +144,4 @@ func (m *Master) report(s Sweep) {
 		m.opts.Logger.WithField("err", s.Err).Warn("health task failed, trying again")
 	}
 	hook.Tell(m.opts.Logger, m.opts.Observer, s)
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

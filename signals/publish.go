@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -90,7 +91,7 @@ func publish(ctx context.Context, conn *post.Conn, subj string, h post.Header, b
 		if unanswered(err) {
 			again, unknown = repeatable, true
 		}
-		if !again || !pause(ctx, wait) {
+		if !again || pause.For(ctx, wait) != nil {
 			break
 		}
 	}
@@ -113,16 +114,4 @@ func unanswered(err error) bool {
 		return false
 	}
 	return errors.Is(err, post.ErrTimeout) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// pause waits; it reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

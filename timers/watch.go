@@ -3,6 +3,8 @@ package timers
 import (
 	"context"
 	"time"
+
+	"github.com/droverhq/drover/internal/pause"
 )
 
 // The server's clock is asked often at first, to find a quick answer, then now and then.
@@ -20,7 +22,7 @@ func (s *spell) watchClock(ctx context.Context) {
 			s.log.WithField("err", err).Warn("the server's time is not known; asking again")
 			wait = firstLook
 		}
-		if !pause(ctx, wait) {
+		if pause.For(ctx, wait) != nil {
 			return
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/dense"
+	"github.com/droverhq/drover/internal/pause"
 )
 
 // Worker rings alarms. It is made by [New].
@@ -129,21 +130,9 @@ func (e *spellEnd) look(wanted bool) {
 
 // yield gives up what other workers should have, until ctx ends.
 func yield(ctx context.Context, every time.Duration, share *claims.Share, ends []spellEnd) {
-	for pause(ctx, every) {
+	for pause.For(ctx, every) == nil {
 		for p := range ends {
 			ends[p].look(share.Mine(p))
 		}
-	}
-}
-
-// pause waits; it reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -42,6 +42,7 @@ import (
 
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 	"github.com/sirupsen/logrus"
 )
@@ -172,7 +173,7 @@ func (c *Claims) acquire(ctx context.Context, key string, by *post.Conn) (*Lease
 		switch {
 		case errors.Is(err, post.ErrInFlight), errors.Is(err, post.ErrWrongSequence):
 			lastErr = err // somebody writes at the same time
-			pause(ctx, shortPause)
+			pause.For(ctx, shortPause)
 		case err != nil || l != nil:
 			return l, err
 		}
@@ -271,16 +272,4 @@ func (c *Claims) now(ctx context.Context) time.Time {
 // unknown says that a write may have been stored although it was not acknowledged.
 func unknown(err error) bool {
 	return errors.Is(err, post.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
-// pause waits; it reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

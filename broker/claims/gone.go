@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/sirupsen/logrus"
 )
 
@@ -143,7 +144,7 @@ func (c *Claims) miss(ctx context.Context) {
 		default:
 			c.bury(ctx, gone, keys, held)
 		}
-		if !pause(ctx, every) {
+		if pause.For(ctx, every) != nil {
 			return
 		}
 	}

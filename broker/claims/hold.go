@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/sirupsen/logrus"
 )
 
@@ -56,7 +57,7 @@ func (c *Claims) Hold(ctx context.Context, key string, o HoldOptions, fn func(co
 			return nil
 		}
 		lost := c.run(ctx, l, fn)
-		if !lost && !pause(ctx, o.Backoff) {
+		if !lost && pause.For(ctx, o.Backoff) != nil {
 			return nil
 		}
 	}

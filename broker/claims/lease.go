@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 	"github.com/sirupsen/logrus"
 )
@@ -163,7 +164,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, post.ErrInFlight):
-			pause(ctx, shortPause)
+			pause.For(ctx, shortPause)
 		case errors.Is(err, post.ErrWrongSequence), unknown(err):
 			// A renewal or this very deletion may have been stored without our knowing.
 			e, readErr := l.claims.reread(ctx, l.key)

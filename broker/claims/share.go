@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/bucketkey"
+	"github.com/droverhq/drover/internal/pause"
 )
 
 // The roles that spread partitions over their nodes. The name begins the claim by which a live node is known to the others.
@@ -61,7 +62,7 @@ func (s *Share) Watch(ctx, leaving context.Context, left func(), complain func(e
 		} else if ctx.Err() == nil {
 			complain(err)
 		}
-		if !pause(ctx, c.opts.LookEvery) {
+		if pause.For(ctx, c.opts.LookEvery) != nil {
 			return
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/droverhq/drover/internal/pause"
 )
 
 // watchRetry is the pause before the bucket is watched again. Waiters poll meanwhile.
@@ -93,7 +95,7 @@ func (w *watch) follow(ctx context.Context, ended chan<- struct{}) {
 			}
 		}
 		c.log.WithField("err", err).Debug("claims are not watched, trying again")
-		pause(ctx, watchRetry)
+		pause.For(ctx, watchRetry)
 	}
 }
 

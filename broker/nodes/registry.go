@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/bucketkey"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -191,7 +192,7 @@ func (r *Registry) write(ctx context.Context, rec *schemas.NodeRecord, rev uint6
 		case err == nil:
 			return got, nil
 		case errors.Is(err, post.ErrInFlight): // on a cluster: somebody else's write is under way
-			if !pause(ctx, shortPause) {
+			if pause.For(ctx, shortPause) != nil {
 				return 0, ctx.Err()
 			}
 		default:
@@ -210,7 +211,7 @@ func (r *Registry) remove(ctx context.Context, key string, rev uint64) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, post.ErrInFlight):
-			if !pause(ctx, shortPause) {
+			if pause.For(ctx, shortPause) != nil {
 				return fmt.Errorf("nodes: remove %s: %w", key, ctx.Err())
 			}
 		case errors.Is(err, post.ErrWrongSequence):
@@ -223,16 +224,4 @@ func (r *Registry) remove(ctx context.Context, key string, rev uint64) error {
 		}
 	}
 	return fmt.Errorf("nodes: remove %s: %w", key, err)
-}
-
-// pause waits; it reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -225,7 +226,7 @@ func (t *trying) again(ctx context.Context, err error) bool {
 	}
 	wait := t.wait
 	t.wait = min(2*wait, lastPause)
-	return pause(ctx, wait)
+	return pause.For(ctx, wait) == nil
 }
 
 // Transient tells whether a transfer that failed may succeed a little later.

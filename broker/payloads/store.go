@@ -19,6 +19,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -249,7 +250,7 @@ func (s *Store) name(ctx context.Context, object string, last uint64, body []byt
 	head := post.Header{}
 	post.ExpectLastSubjectSeq(head, last)
 	err := s.publish(ctx, s.ns.PayloadInfo(object), head, body)
-	for tries := 0; errors.Is(err, post.ErrInFlight) && tries < inFlight && pause(ctx, inFlightPause); tries++ {
+	for tries := 0; errors.Is(err, post.ErrInFlight) && tries < inFlight && pause.For(ctx, inFlightPause) == nil; tries++ {
 		err = s.publish(ctx, s.ns.PayloadInfo(object), head, body)
 	}
 	return err
@@ -281,17 +282,5 @@ func (s *Store) publish(ctx context.Context, subj string, h post.Header, body []
 			return err
 		}
 		s.ready.Store(false)
-	}
-}
-
-// pause waits, and tells whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }

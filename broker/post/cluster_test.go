@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/internal/freeport"
+	"github.com/droverhq/drover/internal/pause"
 )
 
 // cluster runs three servers and waits until they agree on a leader.
@@ -104,7 +105,7 @@ func TestReaderSurvivesLeaderChanges(t *testing.T) {
 			if time.Since(began) > time.Minute {
 				return err
 			}
-			pause(t.Context(), 20*time.Millisecond) // an election needs the processor more than this loop
+			pause.For(t.Context(), 20*time.Millisecond) // an election needs the processor more than this loop
 		}
 	}
 	for i := range n {

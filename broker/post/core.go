@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 )
 
 // Msg is a received message. Data and Header belong to the receiver.
@@ -180,7 +181,7 @@ func (s *subscription) Drain(ctx context.Context) error {
 			if n, _, err := s.sub.Pending(); err != nil || n == 0 {
 				return s.conn.withdraw(ctx, s.sub)
 			}
-			if !pause(ctx, drainPoll) {
+			if pause.For(ctx, drainPoll) != nil {
 				return fmt.Errorf("drain %s: %w", s.sub.Subject, ctx.Err())
 			}
 		}

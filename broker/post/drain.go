@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/droverhq/drover/internal/pause"
 )
 
 // drainLook is how often Drain looks whether the connection has ended.
@@ -23,7 +25,7 @@ func (c *Conn) Drain(ctx context.Context) error {
 		return fmt.Errorf("drain: %w", fromNATS(err))
 	}
 	for !c.nc.IsClosed() {
-		if !pause(ctx, drainLook) {
+		if pause.For(ctx, drainLook) != nil {
 			return fmt.Errorf("drain: %w", ctx.Err())
 		}
 	}

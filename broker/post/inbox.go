@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/internal/pause"
 )
 
 const (
@@ -183,7 +185,7 @@ func (c *Conn) call(ctx context.Context, op string, req any, resp failable) erro
 			return err
 		}
 		if noResponders(one.msg.Header, one.msg.Data) {
-			if time.Since(start) >= noServerGrace || !pause(ctx, retryWait) {
+			if time.Since(start) >= noServerGrace || pause.For(ctx, retryWait) != nil {
 				return fmt.Errorf("%s: %w: is JetStream enabled for this account, and the API prefix right?", op, ErrNoResponders)
 			}
 			continue
@@ -195,7 +197,7 @@ func (c *Conn) call(ctx context.Context, op string, req any, resp failable) erro
 		if fail == nil {
 			return nil
 		}
-		if fail.ErrCode != codeClusterNotUp || !pause(ctx, retryWait) {
+		if fail.ErrCode != codeClusterNotUp || pause.For(ctx, retryWait) != nil {
 			return fmt.Errorf("%s: %w", op, fail.asError())
 		}
 	}
@@ -204,18 +206,6 @@ func (c *Conn) call(ctx context.Context, op string, req any, resp failable) erro
 // noResponders says whether a message is the server's own "nobody listens".
 func noResponders(h Header, body []byte) bool {
 	return len(body) == 0 && h.Get(statusHeader) == statusNoResponders
-}
-
-// pause waits; it reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // checkName refuses stream, consumer and bucket names that would change the API subject.

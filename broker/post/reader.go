@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/internal/pause"
 )
 
 const (
@@ -240,7 +242,7 @@ func (r *Reader) replace(ctx context.Context) error {
 			return nil
 		}
 		r.conn.log.WithFields(map[string]any{"stream": r.stream, "err": err}).Debug("reader cannot go on yet, trying again")
-		pause(ctx, wait)
+		pause.For(ctx, wait)
 	}
 	return nil
 }
@@ -275,7 +277,7 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 		if time.Since(start) >= regressPatience {
 			return fmt.Errorf("stream %s: %w: it ends at %d, %d was read", r.stream, ErrStreamRegressed, end, last)
 		}
-		if !pause(ctx, retryWait) {
+		if pause.For(ctx, retryWait) != nil {
 			return ctx.Err()
 		}
 	}

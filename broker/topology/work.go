@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
@@ -260,12 +261,8 @@ func (w *work) retry(ctx context.Context, request func(context.Context) error) e
 		if _, limited := ctx.Deadline(); !limited && time.Since(start) >= patience {
 			return err
 		}
-		timer := time.NewTimer(retryWait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return errors.Join(err, context.Cause(ctx))
+		if ended := pause.For(ctx, retryWait); ended != nil {
+			return errors.Join(err, ended)
 		}
 	}
 }

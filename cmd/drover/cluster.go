@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -226,7 +227,7 @@ func (n *node) openHome(ctx context.Context, o topology.Options) error {
 			return err
 		}
 		n.log.WithError(err).Warnf("the namespace cannot be opened yet, %d of %d nodes seen; trying again", seen, size)
-		if !pause(ctx, openPause) {
+		if pause.For(ctx, openPause) != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -253,16 +254,4 @@ func passing(err error) bool {
 	return slices.ContainsFunc([]error{
 		context.DeadlineExceeded, post.ErrTimeout, post.ErrNoResponders, post.ErrNoStream, post.ErrDisconnected,
 	}, func(target error) bool { return errors.Is(err, target) })
-}
-
-// pause waits; it reports false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider/flow/deployed"
 	"github.com/droverhq/drover/decider/flow/store"
+	"github.com/droverhq/drover/internal/pause"
 )
 
 // refusedPause is how long the role flows waits when the NATS user may not do what it needs: rights can be changed while a server runs.
@@ -26,11 +27,7 @@ func (t *tenant) flows() runner {
 				return err
 			}
 			t.log.WithError(err).Errorf("flows are not run here: %s; trying again in %v", refused.Hint(), refusedPause)
-			wait := time.NewTimer(refusedPause)
-			select {
-			case <-wait.C:
-			case <-ctx.Done():
-				wait.Stop()
+			if pause.For(ctx, refusedPause) != nil {
 				return nil
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -95,16 +96,7 @@ func (w *world) verify(ctx context.Context) {
 			w.violation("drover verify --idle: %s %v", out, err)
 			return
 		}
-		pause(ctx, 500*time.Millisecond)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
+		pause.For(ctx, 500*time.Millisecond)
 	}
 }
 
@@ -273,7 +265,7 @@ func (w *world) nothingLeft(ctx context.Context, a *archive) {
 			out, err := cmd.CombinedOutput()
 			w.t.Logf("drover audit: %v\n%s", err, out)
 		}
-		pause(ctx, 300*time.Millisecond)
+		pause.For(ctx, 300*time.Millisecond)
 	}
 	w.violation("left behind for runs that have closed: %s", strings.Join(left, "; "))
 }

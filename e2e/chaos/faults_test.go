@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/faultproxy"
+	"github.com/droverhq/drover/internal/pause"
 )
 
 // fault is something that is done to a member, or to the links of a client. It returns when it is undone.
@@ -157,14 +158,7 @@ func (v *victim) stepDown(d time.Duration) {
 	v.wait(d)
 }
 
-func (v *victim) wait(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-v.w.t.Context().Done():
-	}
-}
+func (v *victim) wait(d time.Duration) { pause.For(v.w.t.Context(), d) }
 
 // awaitBack waits until a member that was let up lives again, ready or not.
 func (m *member) awaitBack() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -35,7 +36,7 @@ func (w *world) probe(ctx context.Context) {
 						o.Outcome, o.Result = OK, d.Owner
 					}
 				})
-				pause(ctx, probeEvery-time.Since(began))
+				pause.For(ctx, probeEvery-time.Since(began))
 			}
 		})
 	}
@@ -68,7 +69,7 @@ func (w *world) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		r, err := w.direct.Conn().KVWatch(ctx, namespace.BucketClaims(), see)
 		if err != nil {
-			pause(ctx, 100*time.Millisecond)
+			pause.For(ctx, 100*time.Millisecond)
 			continue
 		}
 		select {

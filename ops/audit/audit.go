@@ -29,6 +29,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 	"github.com/sirupsen/logrus"
 )
@@ -143,7 +144,7 @@ func ask[Answer any](ctx context.Context, a *Auditor, verb string, in any, refus
 		if err == nil || try == askTries || ctx.Err() != nil {
 			return out, err
 		}
-		if err := pause(ctx, askPause); err != nil {
+		if err := pause.For(ctx, askPause); err != nil {
 			return nil, err
 		}
 	}
@@ -164,15 +165,4 @@ func askOnce[Answer any](ctx context.Context, a *Auditor, verb string, body []by
 		return nil, e
 	}
 	return out, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
 }

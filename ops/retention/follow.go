@@ -159,17 +159,3 @@ func (j *Janitor) serverTime(ctx context.Context) (time.Time, error) {
 	at, err := j.o.Conn.StreamTime(ctx, j.o.Namespace.StreamHistory(0))
 	return at.UTC(), err
 }
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
-}

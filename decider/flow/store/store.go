@@ -34,6 +34,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/decider/flow/syntax"
 	"github.com/droverhq/drover/internal/bucketkey"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -212,8 +213,8 @@ func (s *Store) Deploy(ctx context.Context, kind Kind, d *model.Definition) (*De
 		if !errors.Is(err, post.ErrWrongSequence) && !errors.Is(err, post.ErrInFlight) {
 			return nil, s.explain(err)
 		}
-		if err := pause(ctx); err != nil {
-			return nil, err
+		if pause.For(ctx, casPause) != nil {
+			return nil, fmt.Errorf("flows: deploy: %w; whether it was deployed, drover flow show tells", ctx.Err())
 		}
 	}
 	return nil, schemas.Errorf(schemas.CodeConflict, "others keep deploying the %s", kind).WithHint("deploy it again when they are done")
@@ -239,15 +240,6 @@ func stepsOf(d *model.Definition) (n int) {
 		n++
 	}
 	return n
-}
-
-func pause(ctx context.Context) error {
-	select {
-	case <-time.After(casPause):
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("flows: deploy: %w; whether it was deployed, drover flow show tells", ctx.Err())
-	}
 }
 
 // Versions are those of a name that are stored, sorted. None is no error.
