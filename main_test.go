@@ -3,7 +3,6 @@ package drover_test
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -17,11 +16,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	unregister := embedded.RegisterTicker()
-	code := m.Run()
-	stopExamples()
-	unregister()
-	os.Exit(code)
+	defer embedded.RegisterTicker()()
+	defer stopExamples()
+	m.Run()
 }
 
 // service plays the API by hand: one function for each verb, answering in JSON. It records what was asked.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -33,10 +32,8 @@ const ns = subject.Namespace("default")
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // a server and its clients for each test are garbage soon
-	unregister := embedded.RegisterTicker()
-	code := m.Run()
-	unregister()
-	os.Exit(code)
+	defer embedded.RegisterTicker()()
+	m.Run()
 }
 
 // fleet is a real server in virtual time, and the processes around it. Deciders and workers in it are played with plain

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -25,10 +24,8 @@ import (
 const ns = subject.Namespace("default")
 
 func TestMain(m *testing.M) {
-	unregister := embedded.RegisterTicker()
-	code := m.Run()
-	unregister()
-	os.Exit(code)
+	defer embedded.RegisterTicker()()
+	m.Run()
 }
 
 // house is a server, and the broker's connection to it: the tests play the broker by hand.
@@ -51,14 +48,10 @@ func inBubble(t *testing.T, fn func(t *testing.T, h *house)) {
 	synctest.Test(t, func(t *testing.T) { fn(t, open(t)) })
 }
 
-// inReconnectingBubble is inBubble for tests in which the client library reconnects: it then uses timers of a pool of
-// the whole process, which must not pass from one bubble to the next. Two collections empty the pool.
+// inReconnectingBubble is inBubble for tests in which the client library reconnects.
 func inReconnectingBubble(t *testing.T, fn func(t *testing.T, h *house)) {
 	t.Helper()
-	empty := func() { runtime.GC(); runtime.GC() }
-	empty()
-	defer empty()
-	inBubble(t, fn)
+	virtual.Run(t, func(t *testing.T) { fn(t, open(t)) })
 }
 
 func open(t *testing.T) *house {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -28,10 +27,8 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	unregister := embedded.RegisterTicker()
-	code := m.Run()
-	unregister()
-	os.Exit(code)
+	defer embedded.RegisterTicker()()
+	m.Run()
 }
 
 // bubble runs fn in virtual time with a server that has the default namespace.

@@ -1,7 +1,6 @@
 package signals_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/droverhq/drover/broker/embedded"
@@ -16,10 +15,8 @@ import (
 const ns = subject.Namespace("default")
 
 func TestMain(m *testing.M) {
-	unregister := embedded.RegisterTicker()
-	code := m.Run()
-	unregister()
-	os.Exit(code)
+	defer embedded.RegisterTicker()()
+	m.Run()
 }
 
 func ensure(t *testing.T, conn *post.Conn) {

@@ -1,7 +1,6 @@
 package dead_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,10 +13,8 @@ import (
 const ns = subject.Namespace("default")
 
 func TestMain(m *testing.M) {
-	unregister := embedded.RegisterTicker()
-	code := m.Run()
-	unregister()
-	os.Exit(code)
+	defer embedded.RegisterTicker()()
+	m.Run()
 }
 
 func makeStream(t *testing.T, conn *post.Conn) {

@@ -21,10 +21,8 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(holdStore); dir != "" {
 		os.Exit(hold(dir))
 	}
-	unregister := embedded.RegisterTicker()
-	code := m.Run()
-	unregister()
-	os.Exit(code)
+	defer embedded.RegisterTicker()()
+	m.Run()
 }
 
 // hold starts a server on dir, says so, and lives until it is killed or its stdin ends with its parent.

@@ -13,10 +13,8 @@ import (
 // TestMain, outside every bubble:
 //
 //	func TestMain(m *testing.M) {
-//		unregister := embedded.RegisterTicker()
-//		code := m.Run()
-//		unregister()
-//		os.Exit(code)
+//		defer embedded.RegisterTicker()()
+//		m.Run()
 //	}
 func RegisterTicker() (unregister func()) {
 	ats.Register()

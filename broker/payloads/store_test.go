@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,10 +23,8 @@ import (
 const ns = subject.Namespace("default")
 
 func TestMain(m *testing.M) {
-	unregister := embedded.RegisterTicker()
-	code := m.Run()
-	unregister()
-	os.Exit(code)
+	defer embedded.RegisterTicker()()
+	m.Run()
 }
 
 // shelf is a store on a server of its own.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"testing"
 	"time"
 
@@ -16,9 +15,8 @@ import (
 // The server keeps one process-wide ticker; it must be started outside every bubble.
 func TestMain(m *testing.M) {
 	ats.Register()
-	code := m.Run()
-	ats.Unregister()
-	os.Exit(code)
+	defer ats.Unregister()
+	m.Run()
 }
 
 // listening makes the server listen on a free port, which a restart must name again.

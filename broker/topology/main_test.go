@@ -1,7 +1,6 @@
 package topology_test
 
 import (
-	"os"
 	"testing"
 	"testing/synctest"
 
@@ -12,10 +11,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	unregister := embedded.RegisterTicker()
-	code := m.Run()
-	unregister()
-	os.Exit(code)
+	defer embedded.RegisterTicker()()
+	m.Run()
 }
 
 // bubble runs fn in virtual time.

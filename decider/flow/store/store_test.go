@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,10 +26,8 @@ import (
 const ns = subject.Namespace("default")
 
 func TestMain(m *testing.M) {
-	unregister := embedded.RegisterTicker()
-	code := m.Run()
-	unregister()
-	os.Exit(code)
+	defer embedded.RegisterTicker()()
+	m.Run()
 }
 
 // bench is a server in virtual time with the streams of a namespace.
