@@ -89,12 +89,7 @@ func TestErrandRepeatedInAChain(t *testing.T) { // P-6
 					calm.stop()
 					b := &bodies{prefix: ns.In(0, "kid", tc.kind), then: nth(1, ns.In(0, "o", "external"), cutwire.CutBefore)}
 					first := f.node("a", b.judge)
-					f.decider("order", func(d *decisionTask) string {
-						if d.has("WorkflowStarted") {
-							return "[" + fmt.Sprintf(tc.decision, run) + "]"
-						}
-						return "[]"
-					})
+					f.decider("order", when("WorkflowStarted", "["+fmt.Sprintf(tc.decision, run)+"]"))
 					f.start0("o", "order", "r1")
 					first.waitKilled()
 					f.node("b", nil)

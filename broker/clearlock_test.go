@@ -13,15 +13,7 @@ func TestClearLockOfAHolderThatWasNotTold(t *testing.T) {
 		b := f.node("b", nil)
 		time.Sleep(30 * time.Second) // they share
 		f.decider("one", mutex("L", ""))
-		f.decider("clear", func(d *decisionTask) string {
-			switch {
-			case d.has("StateCleared"):
-				return complete
-			case d.has("Signal"):
-				return `[{"type":"ClearState","attributes":{"key":"lock-L"}}]`
-			}
-			return "[]"
-		})
+		f.decider("clear", when("StateCleared", complete, "Signal", `[{"type":"ClearState","attributes":{"key":"lock-L"}}]`))
 		owner := func(id string) string {
 			s, _ := f.api("describe", `{"workflowId":"`+id+`"}`)["owner"].(string)
 			return s

@@ -19,18 +19,8 @@ func TestResultOfARunThatIsNotInMemory(t *testing.T) { // P-2
 		f.decider("fails", func(*decisionTask) string {
 			return `[{"type":"FailWorkflow","attributes":{"reason":"no","details":"why"}}]`
 		})
-		f.decider("cancels", func(d *decisionTask) string {
-			if d.has("WorkflowCancelRequested") {
-				return `[{"type":"CancelWorkflow","attributes":{"details":"as asked"}}]`
-			}
-			return "[]"
-		})
-		f.decider("continues", func(d *decisionTask) string {
-			if d.has("Signal") {
-				return `[{"type":"ContinueAsNew"}]`
-			}
-			return "[]"
-		})
+		f.decider("cancels", when("WorkflowCancelRequested", `[{"type":"CancelWorkflow","attributes":{"details":"as asked"}}]`))
+		f.decider("continues", when("Signal", `[{"type":"ContinueAsNew"}]`))
 		f.decider("waits", func(*decisionTask) string { return "[]" })
 		for id, start := range map[string]string{
 			"completed": `"type":"completes"`, "failed": `"type":"fails"`, "canceled": `"type":"cancels"`, "terminated": `"type":"waits"`,

@@ -130,9 +130,7 @@ func TestCacheIsBounded(t *testing.T) {
 			f.publish(fmt.Sprintf("drover.default.signal.w%d.go", i), "")
 		}
 		for i := range n {
-			if got := f.result(fmt.Sprintf("w%d", i)); got != "completed" {
-				t.Fatalf("w%d: %s", i, got)
-			}
+			f.completes(fmt.Sprintf("w%d", i))
 		}
 	})
 }

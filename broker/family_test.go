@@ -38,9 +38,7 @@ func TestChild(t *testing.T) { // S1-24
 		f.decider("order", parent(""))
 		f.decider("kid", func(*decisionTask) string { return complete })
 		f.start(startO)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", withChild...)
 		kid := f.events("kid")[0].Attributes.(*schemas.WorkflowStarted)
 		if p := kid.ParentWorkflowExecution; p == nil || p.WorkflowID != "o" || p.Run != "r1" || kid.ParentScheduledEventID != 5 || kid.Depth != 1 {
@@ -66,9 +64,7 @@ func TestOwnerDiesBetweenParentAndChild(t *testing.T) { // P-1, P-5
 							first.waitKilled()
 							f.node("b", nil)
 						}
-						if got := f.result("o"); got != "completed" {
-							t.Fatalf("status %s", got)
-						}
+						f.completes("o")
 						got := f.types("o")
 						if !slices.Equal(got, withChild) {
 							t.Fatalf("history: %v", got)
@@ -88,9 +84,7 @@ func TestChildIsOpenAlready(t *testing.T) {
 		f.decider("kid", func(*decisionTask) string { return "[]" })
 		f.start(`{"workflowId":"kid","type":"kid","run":"k1"}`)
 		f.start(startO)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		for _, e := range f.events("o") {
 			if a, ok := e.Attributes.(*schemas.ChildStartFailed); ok && a.Cause != schemas.CauseWorkflowRunning {
 				t.Fatalf("cause %s", a.Cause)
@@ -146,12 +140,7 @@ func TestChildPolicies(t *testing.T) {
 func TestCancel(t *testing.T) {
 	virtually(t, 4, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("WorkflowCancelRequested") {
-				return `[{"type":"CancelWorkflow","attributes":{"details":"bye"}}]`
-			}
-			return "[]"
-		})
+		f.decider("order", when("WorkflowCancelRequested", `[{"type":"CancelWorkflow","attributes":{"details":"bye"}}]`))
 		f.start(startO)
 		f.await("o", schemas.EventDeciderCompleted)
 		for range 2 { // a repeat gets the first answer, also when the run has closed by then
@@ -261,12 +250,8 @@ func TestSignalToAnotherWorkflow(t *testing.T) { // P-6
 						n.waitKilled()
 						f.node("b", nil)
 					}
-					if got := f.result("o"); got != "completed" {
-						t.Fatalf("status %s", got)
-					}
-					if got := f.result("kid"); got != "completed" {
-						t.Fatalf("status %s", got)
-					}
+					f.completes("o")
+					f.completes("kid")
 					signals := 0
 					for _, e := range f.events("kid") {
 						if a, ok := e.Attributes.(*schemas.Signal); ok {

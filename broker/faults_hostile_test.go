@@ -61,9 +61,7 @@ func TestForgedOutcomes(t *testing.T) { // S1-41, I6
 		second.success()
 		other.success()
 		for _, id := range []string{"o", "other"} {
-			if got := f.result(id); got != "completed" {
-				t.Fatalf("status of %s: %s", id, got)
-			}
+			f.completes(id)
 			for _, e := range f.events(id) {
 				if a, ok := e.Attributes.(*schemas.ActivitySuccess); ok && string(a.Result) != `"fine"` {
 					t.Fatalf("the forged result %s is in the history of %s", a.Result, id)
@@ -139,9 +137,7 @@ func TestForgedHistory(t *testing.T) { // P-2, I1
 					t.Fatal(err)
 				}
 				k.success()
-				if got := f.result("o"); got != "completed" {
-					t.Fatalf("status %s", got)
-				}
+				f.completes("o")
 				f.wantTypes("o", oneActivity...)
 				if err := f.post.PurgeSubject(t.Context(), ns.StreamHistory(0), ns.History(0, "stranger", "x")); err != nil {
 					t.Fatal(err)
@@ -188,9 +184,7 @@ func TestClaimTamperingUnderLoad(t *testing.T) { // I9, P-2, P-16
 					time.Sleep(time.Second)
 				}
 				for i := range n {
-					if got := f.result(fmt.Sprintf("w%d", i)); got != "completed" {
-						t.Fatalf("w%d: %s", i, got)
-					}
+					f.completes(fmt.Sprintf("w%d", i))
 					f.wantTypes(fmt.Sprintf("w%d", i), oneActivity...)
 				}
 				took := time.Since(began)
@@ -237,9 +231,7 @@ func TestStreamLimits(t *testing.T) {
 					t.Fatalf("start answered %v", a)
 				}
 				f.pull().success()
-				if got := f.result("o"); got != "completed" {
-					t.Fatalf("status %s", got)
-				}
+				f.completes("o")
 				f.wantTypes("o", oneActivity...)
 			})
 		})
@@ -267,9 +259,7 @@ func TestFlood(t *testing.T) {
 		}
 		f.flush()
 		k.success()
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", oneActivity...)
 		for wait := 0; ; wait++ {
 			if counts := f.counts(); counts["unknown-workflow"] == 500 && counts["undecodable"]+counts["too-large"] == 5 {
@@ -304,9 +294,7 @@ func TestZombieOwner(t *testing.T) { // P-2, P-16, I9
 		time.Sleep(time.Second)
 		f.node("b", nil)
 		f.pull().success()
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		time.Sleep(time.Minute)
 		f.wantTypes("o", oneActivity...)
 	})

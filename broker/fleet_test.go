@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -195,6 +196,31 @@ func (n *node) waitKilled() {
 	n.stop()
 }
 
+// relieve starts node b when a verdict has killed n, which is alone until then, so that its way is the one that is cut. What it
+// returns ends that.
+func (f *fleet) relieve(n *node) (end func()) {
+	over := make(chan struct{})
+	var next sync.WaitGroup
+	next.Go(func() {
+		select {
+		case <-n.wire.Killed():
+			f.node("b", nil)
+		case <-over:
+		}
+	})
+	return func() { close(over); next.Wait() }
+}
+
+// killed tells whether a verdict has killed the process.
+func (n *node) killed() bool {
+	select {
+	case <-n.wire.Killed():
+		return true
+	default:
+		return false
+	}
+}
+
 // nth gives the verdict on the n-th publish to a subject with the given prefix, and passes everything else.
 func nth(n int, prefix string, v cutwire.Verdict) func(string, []byte) cutwire.Verdict {
 	return func(subj string, _ []byte) cutwire.Verdict {
@@ -304,13 +330,21 @@ func (t *decisionTask) has(typ string) bool {
 	return false
 }
 
-// signaled decides that its run completes once a signal is in its window.
-func signaled(d *decisionTask) string {
-	if d.has("Signal") {
-		return complete
+// when decides by the first of the named events that is in the window: pairs of an event and what is decided then. Without any
+// of them nothing is.
+func when(pairs ...string) func(*decisionTask) string {
+	return func(d *decisionTask) string {
+		for pair := range slices.Chunk(pairs, 2) {
+			if d.has(pair[0]) {
+				return pair[1]
+			}
+		}
+		return "[]"
 	}
-	return "[]"
 }
+
+// signaled decides that its run completes once a signal is in its window.
+var signaled = when("Signal", complete)
 
 // tenMinutes decides that its run sleeps for ten minutes and completes: longer than anything that is done now and then.
 func tenMinutes(d *decisionTask) string {
@@ -585,6 +619,16 @@ func (f *fleet) result0(id string) string {
 	f.t.Helper()
 	s, _ := f.api("result", `{"workflowId":"`+id+`"}`)["status"].(string)
 	return s
+}
+
+// haveCompleted fails unless the n runs of starts are completed now.
+func (f *fleet) haveCompleted(n int) {
+	f.t.Helper()
+	for i := range n {
+		if got := f.result0(fmt.Sprintf("w%d", i)); got != "completed" {
+			f.t.Fatalf("w%d: status %s, want completed", i, got)
+		}
+	}
 }
 
 // truncate makes a stream again with only its first messages up to a sequence, as a machine does that loses what was not

@@ -99,9 +99,7 @@ func TestDecisionOutlivesAHandOver(t *testing.T) {
 					}
 					defer func() { <-gone }()
 				}
-				if got := f.result("o"); got != "completed" {
-					t.Fatalf("got %s", got)
-				}
+				f.completes("o")
 				f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
 				if n := asked.Load(); n != 1 {
 					t.Fatalf("the decider was asked %d times, want once", n)
@@ -159,9 +157,7 @@ func TestProbeIsNoAnswer(t *testing.T) {
 		defer func() { <-gone }()
 		heir.owns()
 		for i := range many {
-			if got := f.result(fmt.Sprintf("o%d", i)); got != "completed" {
-				t.Fatalf("got %s", got)
-			}
+			f.completes(fmt.Sprintf("o%d", i))
 			f.wantTypes(fmt.Sprintf("o%d", i), "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
 		}
 		if dead := f.dead(); len(dead) > 0 || asked.Load() != many {
@@ -193,9 +189,7 @@ func TestFormerOwnerDies(t *testing.T) {
 		if n := asked.Load(); n != 2 {
 			t.Fatalf("the decider was asked %d times, want twice", n)
 		}
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("got %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
 	})
 }

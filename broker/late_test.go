@@ -40,9 +40,7 @@ func TestRefusalOfARepeatedChildStart(t *testing.T) { // P-5
 		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "ChildScheduled", "ChildStarted")
 		// A refusal that stands is believed.
 		f.publish(ns.In(0, "kid", "terminate"), `{"workflowId":"kid"}`)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 	})
 }
 
@@ -56,9 +54,7 @@ func TestRepeatedChildStartIsRefused(t *testing.T) { // P-5
 		f.start0("o", "order", "r1")
 		a.waitKilled()
 		f.node("b", nil)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "ChildScheduled", "ChildStartFailed",
 			"DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess")
 	})
@@ -96,17 +92,10 @@ func TestSignalIsRepeatedToALaterRun(t *testing.T) { // P-6
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		f.decider("kid", signaled)
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("WorkflowStarted") {
-				return `[{"type":"SignalExternal","attributes":{"workflowId":"kid","signalName":"go"}}]`
-			}
-			return "[]"
-		})
+		f.decider("order", when("WorkflowStarted", `[{"type":"SignalExternal","attributes":{"workflowId":"kid","signalName":"go"}}]`))
 		f.start(`{"workflowId":"kid","type":"kid","run":"k1"}`)
 		f.start(startO)
-		if got := f.result("kid"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("kid")
 		f.start(`{"workflowId":"kid","type":"kid","run":"k2"}`)
 		f.publish(ns.In(0, "kid", "signal"), `{"name":"go","source":{"workflowId":"o","run":"r1"},"scheduledEventId":5}`)
 		time.Sleep(time.Minute)

@@ -78,9 +78,7 @@ func TestTooLargeDecisionOfAStranger(t *testing.T) {
 		}
 		f.flush()
 		f.start(startO)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		if err := sub.Unsubscribe(); err != nil {
 			t.Fatal(err)
 		}
@@ -202,9 +200,7 @@ func TestLargeInputsInADecision(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				if name == "signal" || name == "child" {
-					if got := f.result("kid"); got != "completed" {
-						t.Fatalf("the other workflow is %s", got)
-					}
+					f.completes("kid")
 				}
 				if dead := f.dead(); len(dead) != 0 {
 					t.Fatalf("dead letters %v", dead)
@@ -286,9 +282,7 @@ func TestCycleOfParents(t *testing.T) {
 			return parent("")(d)
 		})
 		f.start(`{"workflowId":"a","type":"order"}`)
-		if got := f.result("a"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("a")
 		if n := f.count("b", schemas.EventChildStartFailed); n != 1 || len(f.runsOf("a")) != 1 || len(f.runsOf("b")) != 1 {
 			t.Fatalf("%d refusals, runs %v and %v; want one of each", n, f.runsOf("a"), f.runsOf("b"))
 		}
@@ -307,9 +301,7 @@ func TestEndlessRecursion(t *testing.T) {
 			return parent("")(d)
 		})
 		f.start(`{"workflowId":"x","type":"order"}`)
-		if got := f.result("x"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("x")
 		deepest := strings.Repeat("x", 51)
 		for _, e := range f.events(deepest) {
 			if a, ok := e.Attributes.(*schemas.ChildStartFailed); ok && a.Cause != schemas.CauseChildDepth {

@@ -23,15 +23,7 @@ func release(lock, more string) string {
 
 // mutex decides that its run takes a lock, waits for a signal, and completes.
 func mutex(lock, more string) func(*decisionTask) string {
-	return func(d *decisionTask) string {
-		switch {
-		case d.has("Signal"):
-			return complete
-		case d.has("WorkflowStarted"):
-			return "[" + acquire(lock, more) + "]"
-		}
-		return "[]"
-	}
+	return when("Signal", complete, "WorkflowStarted", "["+acquire(lock, more)+"]")
 }
 
 // lockOf returns the key of a lock as it stands; nil if nobody wants it.
@@ -169,25 +161,12 @@ func TestA0_5FreeAfterAnyEnd(t *testing.T) {
 			"give": "[" + release("L", "") + `,{"type":"CompleteWorkflow"}]`,
 		}
 		for typ, end := range ends {
-			f.decider(typ, func(d *decisionTask) string {
-				switch {
-				case d.has("LockAcquired"):
-					return end
-				case d.has("WorkflowStarted"):
-					return "[" + acquire("L", "") + "]"
-				}
-				return "[]"
-			})
+			f.decider(typ, when("LockAcquired", end, "WorkflowStarted", "["+acquire("L", "")+"]"))
 		}
-		f.decider("hold", func(d *decisionTask) string {
-			switch {
-			case d.has("WorkflowCancelRequested"):
-				return `[{"type":"CancelWorkflow"}]`
-			case d.has("WorkflowStarted"):
-				return "[" + acquire("L", "") + "]"
-			}
-			return "[]"
-		})
+		f.decider("hold", when(
+			"WorkflowCancelRequested", `[{"type":"CancelWorkflow"}]`,
+			"WorkflowStarted", "["+acquire("L", "")+"]",
+		))
 		f.start(`{"workflowId":"slow","type":"hold","executionStartToCloseTimeout":30}`)
 		f.happens("slow", "LockAcquired")
 		for _, typ := range []string{"done", "fail", "give"} {
@@ -253,15 +232,7 @@ func TestLockIsFirstInFirstOut(t *testing.T) {
 		f.node("a", nil)
 		f.node("b", nil)
 		var order []string
-		f.decider("queue", func(d *decisionTask) string {
-			switch {
-			case d.has("LockAcquired"):
-				return complete
-			case d.has("WorkflowStarted"):
-				return "[" + acquire("L", "") + "]"
-			}
-			return "[]"
-		})
+		f.decider("queue", when("LockAcquired", complete, "WorkflowStarted", "["+acquire("L", "")+"]"))
 		f.decider("one", mutex("L", ""))
 		f.start(`{"workflowId":"first","type":"one"}`)
 		f.happens("first", "LockAcquired")

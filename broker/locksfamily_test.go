@@ -12,26 +12,15 @@ import (
 func TestLockOfAnAncestor(t *testing.T) {
 	virtually(t, 4, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
-		f.decider("parent", func(d *decisionTask) string {
-			switch {
-			case d.has("ChildSuccess"):
-				return complete
-			case d.has("LockAcquired"):
-				return `[{"type":"StartChild","attributes":{"workflowId":"child","workflowType":"middle"}}]`
-			case d.has("WorkflowStarted"):
-				return "[" + acquire("L", "") + "]"
-			}
-			return "[]"
-		})
-		f.decider("middle", func(d *decisionTask) string {
-			switch {
-			case d.has("ChildSuccess"):
-				return complete
-			case d.has("WorkflowStarted"):
-				return `[{"type":"StartChild","attributes":{"workflowId":"grandchild","workflowType":"leaf"}}]`
-			}
-			return "[]"
-		})
+		f.decider("parent", when(
+			"ChildSuccess", complete,
+			"LockAcquired", `[{"type":"StartChild","attributes":{"workflowId":"child","workflowType":"middle"}}]`,
+			"WorkflowStarted", "["+acquire("L", "")+"]",
+		))
+		f.decider("middle", when(
+			"ChildSuccess", complete,
+			"WorkflowStarted", `[{"type":"StartChild","attributes":{"workflowId":"grandchild","workflowType":"leaf"}}]`,
+		))
 		f.decider("leaf", mutex("L", ""))
 		f.start(`{"workflowId":"top","type":"parent"}`)
 		got := f.happens("top", "LockAcquired").Attributes.(*schemas.LockAcquired)
@@ -53,17 +42,11 @@ func TestLockOfAnAncestorThatComesLater(t *testing.T) {
 		f.decider("one", mutex("L", ""))
 		f.start(`{"workflowId":"first","type":"one"}`)
 		f.happens("first", "LockAcquired")
-		f.decider("parent", func(d *decisionTask) string {
-			switch {
-			case d.has("ChildSuccess"):
-				return complete
-			case d.has("Signal"):
-				return `[{"type":"StartChild","attributes":{"workflowId":"child","workflowType":"one"}}]`
-			case d.has("WorkflowStarted"):
-				return "[" + acquire("L", "") + "]"
-			}
-			return "[]"
-		})
+		f.decider("parent", when(
+			"ChildSuccess", complete,
+			"Signal", `[{"type":"StartChild","attributes":{"workflowId":"child","workflowType":"one"}}]`,
+			"WorkflowStarted", "["+acquire("L", "")+"]",
+		))
 		f.start(`{"workflowId":"top","type":"parent"}`)
 		f.stands("L", "", "first", "top")
 		f.publish(ns.Signal("top", "go on"), "")

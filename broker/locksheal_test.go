@@ -43,29 +43,13 @@ func TestP13LocksHealWithoutACrash(t *testing.T) {
 
 func heals(t *testing.T, judge func(string, []byte) cutwire.Verdict, crashes bool) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.decider("queue", func(d *decisionTask) string {
-			switch {
-			case d.has("LockAcquired"):
-				return `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":1}}]`
-			case d.has("TimerExpired"):
-				return complete
-			case d.has("WorkflowStarted"):
-				return "[" + acquire("L", "") + "]"
-			}
-			return "[]"
-		})
+		f.decider("queue", when(
+			"LockAcquired", `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":1}}]`,
+			"TimerExpired", complete,
+			"WorkflowStarted", "["+acquire("L", "")+"]",
+		))
 		a := f.node("a", judge)
-		over := make(chan struct{})
-		var next sync.WaitGroup
-		next.Go(func() { // a is alone, so that its way is the one that is cut
-			select {
-			case <-a.wire.Killed():
-				f.node("b", nil)
-			case <-over:
-			}
-		})
-		defer next.Wait()
-		defer close(over)
+		defer f.relieve(a)()
 		for _, id := range []string{"w1", "w2", "w3"} {
 			for f.start(`{"workflowId":"` + id + `","type":"queue","requestId":"` + id + `"}`)["error"] != nil {
 				time.Sleep(100 * time.Millisecond)
@@ -75,12 +59,8 @@ func heals(t *testing.T, judge func(string, []byte) cutwire.Verdict, crashes boo
 			f.completesAtLast(id)
 		}
 		f.stands("L", "", "", "")
-		select {
-		case <-a.wire.Killed():
-		default:
-			if crashes {
-				t.Fatal("the crash never came: nothing matched")
-			}
+		if crashes && !a.killed() {
+			t.Fatal("the crash never came: nothing matched")
 		}
 	})
 }
@@ -130,15 +110,7 @@ func TestP13FencedOwnerChangesNoLock(t *testing.T) {
 // Two owners, two partitions each, and runs that all want one lock at once: everybody gets it once, one at a time.
 func TestLockIsWantedByAllAtOnce(t *testing.T) {
 	virtually(t, 4, func(t *testing.T, f *fleet) {
-		f.decider("queue", func(d *decisionTask) string {
-			switch {
-			case d.has("LockAcquired"):
-				return complete
-			case d.has("WorkflowStarted"):
-				return "[" + acquire("L", "") + "]"
-			}
-			return "[]"
-		})
+		f.decider("queue", when("LockAcquired", complete, "WorkflowStarted", "["+acquire("L", "")+"]"))
 		f.node("a", nil)
 		b := f.node("b", nil)
 		time.Sleep(30 * time.Second)

@@ -117,9 +117,7 @@ func TestQuickTaskIsOffered(t *testing.T) {
 			t.Fatalf("got the task of %q, ask first: %t, want that of b, at once", k.ActivityID, k.NotIdempotent)
 		}
 		f.success(k, time.Millisecond)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		time.Sleep(10 * time.Second)
 		f.wantTypes("o", twoActivities...)
 		if n := f.stored(); n != 1 {
@@ -178,9 +176,7 @@ func TestOfferIsNotTaken(t *testing.T) {
 					t.Fatalf("got the task of %q after %v, ask first: %t, want that of b at once", k.ActivityID, took, k.NotIdempotent)
 				}
 				k.success()
-				if got := f.result("o"); got != "completed" {
-					t.Fatalf("status %s", got)
-				}
+				f.completes("o")
 				f.wantTypes("o", twoActivities...)
 			})
 		})
@@ -200,9 +196,7 @@ func TestWorkerDiesWithAnOffer(t *testing.T) { // P-7
 			t.Fatalf("got %+v, want the attempt that was offered", p)
 		}
 		k.success()
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", twoActivities...)
 	})
 }
@@ -260,9 +254,7 @@ func TestWorkerOfAnOfferIsAsked(t *testing.T) { // P-7
 			t.Fatalf("got %+v", p)
 		}
 		next.success()
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		if f.hand(k.Beat, `{"token":"`+k.Token+`","kind":"success"}`) {
 			t.Fatal("the outcome of the lost attempt was taken")
 		}
@@ -296,9 +288,7 @@ func TestOwnerDiesWithAnOffer(t *testing.T) { // P-1
 					}
 					next.success()
 				}
-				if got := f.result("o"); got != "completed" {
-					t.Fatalf("status %s", got)
-				}
+				f.completes("o")
 				f.wantTypes("o", twoActivities...)
 			})
 		})
@@ -319,9 +309,7 @@ func TestOwnerThatLeavesTakesOutcomes(t *testing.T) { // S2-1
 			t.Errorf("%d tasks are on the list, want the %d before: nobody shall ask whether it may do what is done", after, before)
 		}
 		f.node("b", nil)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", twoActivities...)
 	})
 }
@@ -342,9 +330,7 @@ func TestOwnerLeavesWithAnOffer(t *testing.T) { // S2-1
 		f.node("b", nil)
 		f.api("describe", `{"workflowId":"o"}`) // the owner is there
 		f.success(offered, time.Millisecond)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		if p := k.begin("n"); p.Go {
 			t.Fatalf("got %+v, want the message dropped", p)
 		}
@@ -379,9 +365,7 @@ func TestMessageOfAnOfferGoesWithIt(t *testing.T) {
 			t.Fatalf("got %s, want the message of the offer", copied.Token)
 		}
 		f.success(k, time.Second)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		time.Sleep(time.Second)
 		if m, err := f.post.GetSeq(t.Context(), ns.StreamTasks("main"), 2); !errors.Is(err, post.ErrNotFound) {
 			t.Fatalf("got %+v, %v, want it gone", m, err)

@@ -42,17 +42,13 @@ func TestIdleRunsAreParked(t *testing.T) { // P-2, P-10
 			t.Errorf("got %d reads of runs, %d questions for the latest run, %d for alarms; want 1 to %d, 0, 0", got, l, a, n)
 		}
 		for i := range n { // behind the count: a run that has ended may be forgotten by now, and be read for this
-			if got := f.result(fmt.Sprintf("w%d", i)); got != "completed" {
-				t.Fatalf("w%d: %s", i, got)
-			}
+			f.completes(fmt.Sprintf("w%d", i))
 		}
 		if first, last, err := f.post.StreamState(t.Context(), ns.StreamAlarms(0)); err != nil || last != n || first <= last {
 			t.Errorf("the alarm stream holds %d to %d (%v), want none of %d", first, last, err, n)
 		}
 		for i := range n {
-			if got := f.result(fmt.Sprintf("w%d", i)); got != "completed" {
-				t.Fatalf("w%d: %s", i, got)
-			}
+			f.completes(fmt.Sprintf("w%d", i))
 		}
 	})
 }

@@ -34,9 +34,7 @@ func TestLargePayloadsOfStrangers(t *testing.T) {
 		f.start(`{"workflowId":"w","type":"order","input":` + string(input) + `}`)
 		f.publish(ns.Signal("w", "news"), string(signal))
 		f.pull().report("success", `,"result":`+string(result))
-		if got := f.result("w"); got != "completed" {
-			t.Fatalf("got %s", got)
-		}
+		f.completes("w")
 		for _, e := range f.events("w") {
 			switch a := e.Attributes.(type) {
 			case *schemas.WorkflowStarted:
@@ -116,9 +114,7 @@ func TestTakeOverNamesTheSameObject(t *testing.T) {
 		}
 		left := f.messages()
 		f.node("b", nil)
-		if got := f.result("w"); got != "completed" {
-			t.Fatalf("got %s", got)
-		}
+		f.completes("w")
 		for _, e := range f.events("w") {
 			if s, ok := e.Attributes.(*schemas.Signal); ok {
 				if ref := f.wantRef(s.Input, signal); ref.Object != before[0] {
@@ -164,9 +160,7 @@ func TestLogWaitsForTheStore(t *testing.T) {
 		if err := f.js.DeleteStream(t.Context(), foreign.CachedInfo().Config.Name); err != nil {
 			t.Fatal(err)
 		}
-		if got := f.result("w"); got != "completed" {
-			t.Fatalf("got %s", got)
-		}
+		f.completes("w")
 		var names []string
 		for _, e := range f.events("w") {
 			if s, ok := e.Attributes.(*schemas.Signal); ok {
@@ -226,9 +220,7 @@ func TestReferenceOutlivesTheBroker(t *testing.T) {
 		}
 		f.decider("order", func(*decisionTask) string { return complete })
 		f.start(`{"workflowId":"w","type":"order","input":` + string(input) + `}`)
-		if got := f.result("w"); got != "completed" {
-			t.Fatalf("got %s", got)
-		}
+		f.completes("w")
 		started, _ := f.events("w")[0].Attributes.(*schemas.WorkflowStarted)
 		f.wantRef(started.Input, content)
 		f.wantSmall()

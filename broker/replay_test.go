@@ -82,17 +82,7 @@ func replaysOnce(t *testing.T, judge func(string, []byte) cutwire.Verdict) {
 			return judge(subj, body)
 		})
 		f.ended()
-		over := make(chan struct{})
-		var next sync.WaitGroup
-		next.Go(func() {
-			select {
-			case <-a.wire.Killed():
-				f.node("b", nil)
-			case <-over:
-			}
-		})
-		defer next.Wait()
-		defer close(over)
+		defer f.relieve(a)()
 		mu.Lock()
 		armed = true
 		mu.Unlock()

@@ -130,12 +130,7 @@ func TestOwnerDiesInASignalWithStart(t *testing.T) { // P-5
 			for n := 1; n <= 3; n++ {
 				t.Run(fmt.Sprintf("open %v/%v/%d", open, verdict, n), func(t *testing.T) {
 					virtually(t, 1, func(t *testing.T, f *fleet) {
-						f.decider("order", func(d *decisionTask) string {
-							if d.has("Signal") {
-								return `[{"type":"RecordMarker","attributes":{"markerName":"m"}}]`
-							}
-							return "[]"
-						})
+						f.decider("order", when("Signal", `[{"type":"RecordMarker","attributes":{"markerName":"m"}}]`))
 						if open {
 							calm := f.node("calm", nil)
 							f.start(`{"workflowId":"o","type":"order","run":"r1"}`)
@@ -240,12 +235,7 @@ func TestChildStartRepeatedLate(t *testing.T) { // P-5
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		b := &bodies{prefix: ns.In(0, "kid", "start")}
 		first := f.node("a", b.judge)
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("WorkflowStarted") {
-				return "[" + child("kid", "") + "]"
-			}
-			return "[]"
-		})
+		f.decider("order", when("WorkflowStarted", "["+child("kid", "")+"]"))
 		f.decider("kid", func(d *decisionTask) string {
 			if d.Events[0].Attributes["parentWorkflowExecution"] != nil {
 				return complete
@@ -289,9 +279,7 @@ func TestParentHearsOfAChildWhoseIDIsUsedAgain(t *testing.T) { // P-1
 		first.waitKilled()
 		f.start0("kid", "kid", "k2")
 		f.node("b", nil)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		f.wantTypes("o", withChild...)
 		if got := f.runsOf("kid"); len(got) != 2 || got[1] != "k2" {
 			t.Fatalf("runs of the child: %v", got)

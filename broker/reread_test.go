@@ -13,12 +13,7 @@ import (
 func TestParkedRunDispatchesWhatWaits(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })
-		f.decider("order", func(d *decisionTask) string {
-			if d.has("Signal") {
-				return "[" + scheduleActivity("A", `,"startDelay":60`) + "," + scheduleActivity("B", `,"startDelay":30`) + "]"
-			}
-			return "[]"
-		})
+		f.decider("order", when("Signal", "["+scheduleActivity("A", `,"startDelay":60`)+","+scheduleActivity("B", `,"startDelay":30`)+"]"))
 		f.start(startO)
 		f.publish("drover.default.signal.o.s", "")
 		for range 10 {

@@ -54,9 +54,7 @@ func TestAccountLimit(t *testing.T) {
 		}
 		f.decider("order", one(`,"startToCloseTimeout":3600`))
 		f.pull().success()
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("got %s", got)
-		}
+		f.completes("o")
 	})
 }
 
@@ -93,9 +91,7 @@ func TestUploadIntoAFullAccount(t *testing.T) {
 			f.start(startO)
 			f.decider("order", one(`,"startToCloseTimeout":3600`))
 			f.pull().success()
-			if got := f.result("o"); got != "completed" {
-				t.Fatalf("got %s", got)
-			}
+			f.completes("o")
 			return
 		}
 		t.Fatal("20 MB were taken by an account of 16 MB")
@@ -182,8 +178,6 @@ func TestServerLimit(t *testing.T) {
 		}
 		f.decider("order", one(`,"startToCloseTimeout":3600`))
 		f.pull().success()
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("got %s", got)
-		}
+		f.completes("o")
 	})
 }

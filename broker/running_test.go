@@ -35,17 +35,11 @@ func TestCancelReachesARunningActivity(t *testing.T) { // S1-15
 		t.Run(how, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
-				f.decider("order", func(d *decisionTask) string {
-					switch {
-					case d.has("WorkflowStarted"):
-						return "[" + scheduleActivity("a", "") + "]"
-					case d.has("ActivityCanceled"):
-						return complete
-					case d.has("Signal"):
-						return `[{"type":"RequestCancelActivity","attributes":{"activityId":"a"}}]`
-					}
-					return "[]"
-				})
+				f.decider("order", when(
+					"WorkflowStarted", "["+scheduleActivity("a", "")+"]",
+					"ActivityCanceled", complete,
+					"Signal", `[{"type":"RequestCancelActivity","attributes":{"activityId":"a"}}]`,
+				))
 				told := make(chan schemas.Control, 1)
 				sub, err := f.nc.Subscribe(ns.Control("worker 1"), func(m *nats.Msg) {
 					var c schemas.Control
@@ -85,9 +79,7 @@ func TestCancelReachesARunningActivity(t *testing.T) { // S1-15
 					t.Fatalf("the second heartbeat was answered %+v", a)
 				}
 				k.report("canceled", `,"details":"half done"`)
-				if got := f.result("o"); got != "completed" {
-					t.Fatalf("status %s", got)
-				}
+				f.completes("o")
 			})
 		})
 	}

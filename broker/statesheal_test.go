@@ -3,7 +3,6 @@ package broker_test
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,17 +47,7 @@ func counts(t *testing.T, judge func(string, []byte) cutwire.Verdict, crashes bo
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.decider("add", adder(2))
 		a := f.node("a", judge)
-		over := make(chan struct{})
-		var next sync.WaitGroup
-		next.Go(func() { // a is alone, so that its way is the one that is cut
-			select {
-			case <-a.wire.Killed():
-				f.node("b", nil)
-			case <-over:
-			}
-		})
-		defer next.Wait()
-		defer close(over)
+		defer f.relieve(a)()
 		ids := []string{"w1", "w2", "w3"}
 		for _, id := range ids {
 			for f.start(`{"workflowId":"` + id + `","type":"add","requestId":"` + id + `"}`)["error"] != nil {
@@ -74,12 +63,8 @@ func counts(t *testing.T, judge func(string, []byte) cutwire.Verdict, crashes bo
 		if r, _ := f.state("", "n"); r == nil || string(r.Value) != "6" {
 			t.Fatalf("the key is %+v, want 6", r)
 		}
-		select {
-		case <-a.wire.Killed():
-		default:
-			if crashes {
-				t.Fatal("the crash never came: nothing matched")
-			}
+		if crashes && !a.killed() {
+			t.Fatal("the crash never came: nothing matched")
 		}
 	})
 }

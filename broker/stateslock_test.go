@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -95,15 +94,10 @@ func TestTryLockThatIsNone(t *testing.T) {
 		f.start(`{"workflowId":"w2","type":"tries"}`)
 		f.completes("w2")
 		f.wantAnswers("w2", `refused lock-L LOCK_LIMIT_DIFFERS "w1"`, "refused lock-L REQUIREMENT_NOT_MET -", `read lock-L "w1"`)
-		f.decider("both", func(d *decisionTask) string {
-			if d.has("WorkflowStarted") {
-				return "[" + acquire("M", "") + "," + stateDecision("SetState", "lock-M", `,"value":"w3"`) + "," + stateDecision("SetState", "lock-N", `,"value":"w3"`) + "," + release("N", "") + "]"
-			}
-			if d.has("Signal") {
-				return complete
-			}
-			return "[]"
-		})
+		f.decider("both", when(
+			"WorkflowStarted", "["+acquire("M", "")+","+stateDecision("SetState", "lock-M", `,"value":"w3"`)+","+stateDecision("SetState", "lock-N", `,"value":"w3"`)+","+release("N", "")+"]",
+			"Signal", complete,
+		))
 		f.start(`{"workflowId":"w3","type":"both"}`)
 		f.happens("w3", "StateSet")
 		time.Sleep(time.Second)
@@ -140,37 +134,11 @@ func TestA0_6OverCrashes(t *testing.T) {
 // clearsOnce: w1 tries and holds; w2 stands in line; w3 clears, which must hit w1 and not w2.
 func clearsOnce(t *testing.T, judge func(string, []byte) cutwire.Verdict) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.decider("holds", func(d *decisionTask) string {
-			switch {
-			case d.has("Signal"):
-				return complete
-			case d.has("WorkflowStarted"):
-				return "[" + try("w1") + "]"
-			}
-			return "[]"
-		})
+		f.decider("holds", when("Signal", complete, "WorkflowStarted", "["+try("w1")+"]"))
 		f.decider("one", mutex("L", ""))
-		f.decider("clears", func(d *decisionTask) string {
-			switch {
-			case d.has("StateCleared"):
-				return complete
-			case d.has("WorkflowStarted"):
-				return "[" + clearLock + "]"
-			}
-			return "[]"
-		})
+		f.decider("clears", when("StateCleared", complete, "WorkflowStarted", "["+clearLock+"]"))
 		a := f.node("a", judge)
-		over := make(chan struct{})
-		var next sync.WaitGroup
-		next.Go(func() {
-			select {
-			case <-a.wire.Killed():
-				f.node("b", nil)
-			case <-over:
-			}
-		})
-		defer next.Wait()
-		defer close(over)
+		defer f.relieve(a)()
 		begin := func(id, typ string) {
 			for f.start(`{"workflowId":"` + id + `","type":"` + typ + `","requestId":"` + id + `"}`)["error"] != nil {
 				time.Sleep(100 * time.Millisecond)
@@ -194,9 +162,7 @@ func clearsOnce(t *testing.T, judge func(string, []byte) cutwire.Verdict) {
 			f.completesAtLast(id)
 		}
 		f.stands("L", "", "", "")
-		select {
-		case <-a.wire.Killed():
-		default:
+		if !a.killed() {
 			t.Fatal("the crash never came: nothing matched")
 		}
 	})

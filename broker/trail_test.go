@@ -48,12 +48,7 @@ func TestRunsOfABacklogAreReadByTheirRecords(t *testing.T) { // P-2
 				if got, by := records.Load(), subjects.Load(); got < 2*n*3/4 || got > 2*n+200 || by > n/4 {
 					t.Errorf("%d runs of two records were read by %d questions for a record and %d for a subject; want two for most, and one for few", n, got, by)
 				}
-				for i := range n {
-					id := fmt.Sprintf("w%d", i)
-					if got := f.result0(id); got != "completed" {
-						t.Fatalf("%s: %s", id, got)
-					}
-				}
+				f.haveCompleted(n)
 			})
 		})
 	}

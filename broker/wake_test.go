@@ -91,12 +91,7 @@ func TestSleepersWithOlderRecords(t *testing.T) { // P-2
 					}
 				}
 				time.Sleep(2 * time.Minute)
-				for i := range n {
-					id := fmt.Sprintf("w%d", i)
-					if got := f.result0(id); got != "completed" {
-						t.Fatalf("%s: %s", id, got)
-					}
-				}
+				f.haveCompleted(n)
 			})
 		})
 	}
@@ -130,12 +125,7 @@ func TestSleepersWhoseReadFails(t *testing.T) { // P-2
 				if reads.Load() == 0 {
 					t.Fatal("nothing was read by its sequence")
 				}
-				for i := range n {
-					id := fmt.Sprintf("w%d", i)
-					if got := f.result0(id); got != "completed" {
-						t.Fatalf("%s: %s", id, got)
-					}
-				}
+				f.haveCompleted(n)
 			})
 		})
 	}
@@ -174,12 +164,7 @@ func TestSleepersAreReadAhead(t *testing.T) { // P-2, P-15
 				if got := reads.Load(); got < 5 || got > tc.most {
 					t.Errorf("%d sleepers were read by %d questions; want at least 5, at most %d", n, got, tc.most)
 				}
-				for i := range n {
-					id := fmt.Sprintf("w%d", i)
-					if got := f.result0(id); got != "completed" {
-						t.Fatalf("%s: %s", id, got)
-					}
-				}
+				f.haveCompleted(n)
 			})
 		})
 	}

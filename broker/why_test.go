@@ -95,12 +95,7 @@ func TestWhy(t *testing.T) {
 				case "-":
 					f.decider("order", func(*decisionTask) string { return "" })
 				default:
-					f.decider("order", func(d *decisionTask) string {
-						if d.has("WorkflowStarted") {
-							return tc.first
-						}
-						return "[]"
-					})
+					f.decider("order", when("WorkflowStarted", tc.first))
 				}
 				f.start(startO)
 				time.Sleep(3 * time.Second)

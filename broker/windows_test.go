@@ -121,9 +121,7 @@ func TestWindowOfManySignals(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		cancel()
 		wg.Wait()
 	})
@@ -152,9 +150,7 @@ func TestLargeWindowAfterATakeOver(t *testing.T) {
 		in() // the first owner may not have committed all
 		f.decider("order", func(*decisionTask) string { return complete })
 		f.api("resume", `{"workflowId":"o"}`)
-		if got := f.result("o"); got != "completed" {
-			t.Fatalf("status %s", got)
-		}
+		f.completes("o")
 		if n := len(f.recorded("o")); n != signals+7 {
 			t.Fatalf("%d events, want %d", n, signals+7)
 		}
