@@ -3,7 +3,6 @@ package drover
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
 )
 
 const (
@@ -63,12 +63,7 @@ func (o Options) withDefaults() Options {
 	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
 	o.Name = cmp.Or(o.Name, defaultName())
 	o.Timeout = min(cmp.Or(o.Timeout, defaultTimeout), maxTimeout)
-	if o.Logger == nil {
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		silent.SetLevel(logrus.PanicLevel)
-		o.Logger = silent
-	}
+	o.Logger = silent.Or(o.Logger)
 	return o
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
 )
 
 // ErrInvalidOptions is wrapped by the error of [Worker.Run] when options are missing or out of bounds.
@@ -74,11 +74,7 @@ func (o Options) withDefaults() Options {
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, defaultDrainTimeout)
 	o.StartedAfter = cmp.Or(o.StartedAfter, defaultStartedAfter)
 	o.KeepAlive = cmp.Or(o.KeepAlive, defaultKeepAlive)
-	if o.Logger == nil {
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		o.Logger = silent
-	}
+	o.Logger = silent.Or(o.Logger)
 	return o
 }
 

@@ -3,13 +3,13 @@ package broker
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -88,11 +88,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Spread = cmp.Or(o.Spread, 100*time.Millisecond)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 5*time.Minute)
 	o.Execution = o.Execution.Defaults()
-	if o.Logger == nil {
-		l := logrus.New()
-		l.SetOutput(io.Discard)
-		o.Logger = l
-	}
+	o.Logger = silent.Or(o.Logger)
 	switch {
 	case o.Partitions < 1:
 		return o, fmt.Errorf("broker: Partitions is %d; want what topology.Ensure reports, at least 1", o.Partitions)

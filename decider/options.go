@@ -3,11 +3,11 @@ package decider
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/sirupsen/logrus"
 )
 
@@ -78,12 +78,7 @@ func (o Options) withDefaults() Options {
 	o.StickyCache = cmp.Or(o.StickyCache, defaultStickyRuns)
 	o.StickyBytes = cmp.Or(o.StickyBytes, defaultStickyBytes)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, defaultDrainTimeout)
-	if o.Logger == nil {
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		silent.SetLevel(logrus.PanicLevel)
-		o.Logger = silent
-	}
+	o.Logger = silent.Or(o.Logger)
 	return o
 }
 

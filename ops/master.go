@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +26,7 @@ import (
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/internal/hook"
 	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/sirupsen/logrus"
 )
 
@@ -81,12 +81,7 @@ func NewMaster(o MasterOptions) (*Master, error) {
 	if o.Interval < minInterval {
 		return nil, fmt.Errorf("ops: %w: Interval is %v: use at least %v, or 0 for half the TTL of Claims", ErrInvalidOptions, o.Interval, minInterval)
 	}
-	if o.Logger == nil {
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		silent.SetLevel(logrus.PanicLevel)
-		o.Logger = silent
-	}
+	o.Logger = silent.Or(o.Logger)
 	return &Master{opts: o}, nil
 }
 

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -50,11 +50,7 @@ func (o Options) withDefaults() Options {
 	if o.Node == "" && o.Claims != nil {
 		o.Node = o.Claims.Node()
 	}
-	if o.Logger == nil {
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		o.Logger = silent
-	}
+	o.Logger = silent.Or(o.Logger)
 	return o
 }
 

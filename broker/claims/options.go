@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/sirupsen/logrus"
 )
 
@@ -94,12 +94,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.TTL = cmp.Or(o.TTL, defaultTTL)
 	o.LookEvery = cmp.Or(o.LookEvery, defaultLook)
-	if o.Logger == nil {
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		silent.SetLevel(logrus.PanicLevel)
-		o.Logger = silent
-	}
+	o.Logger = silent.Or(o.Logger)
 	return o
 }
 

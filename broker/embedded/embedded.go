@@ -29,7 +29,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"sync"
@@ -39,6 +38,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/internal/silent"
 )
 
 // Reasons for which [Start] refuses. Compare with errors.Is; the text says what to do.
@@ -96,7 +97,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded server: %w", err)
 	}
-	s := &Server{opts: o, store: st, boot: rand.Text(), log: loggerOr(o.Logger), quit: make(chan struct{})}
+	s := &Server{opts: o, store: st, boot: rand.Text(), log: silent.Or(o.Logger), quit: make(chan struct{})}
 	s.shutdown = sync.OnceFunc(s.stop)
 	if err := s.start(ctx); err != nil {
 		s.Shutdown()
@@ -246,14 +247,4 @@ func (s *Server) stop() {
 	if err := errors.Join(s.stage.close(), s.store.close()); err != nil {
 		s.log.WithField("err", err).Warn("embedded server: the store was not left clean")
 	}
-}
-
-func loggerOr(l logrus.FieldLogger) logrus.FieldLogger {
-	if l != nil {
-		return l
-	}
-	silent := logrus.New()
-	silent.SetOutput(io.Discard)
-	silent.SetLevel(logrus.PanicLevel)
-	return silent
 }

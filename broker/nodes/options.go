@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/internal/silent"
 )
 
 const (
@@ -51,12 +52,7 @@ func (o Options) withDefaults() Options {
 	o.Heartbeat = cmp.Or(o.Heartbeat, defaultHeartbeat)
 	o.Threshold = cmp.Or(o.Threshold, defaultThreshold)
 	o.Forget = cmp.Or(o.Forget, defaultForget)
-	if o.Logger == nil {
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		silent.SetLevel(logrus.PanicLevel)
-		o.Logger = silent
-	}
+	o.Logger = silent.Or(o.Logger)
 	return o
 }
 

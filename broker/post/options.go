@@ -3,7 +3,6 @@ package post
 import (
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/internal/silent"
 )
 
 const (
@@ -74,11 +75,7 @@ func (o Options) withDefaults() Options {
 	if o.RequestTimeout == 0 {
 		o.RequestTimeout = defaultRequestTimeout
 	}
-	if o.Logger == nil {
-		l := logrus.New()
-		l.SetOutput(io.Discard)
-		o.Logger = l
-	}
+	o.Logger = silent.Or(o.Logger)
 	return o
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/openruns"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/droverhq/drover/schemas"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
@@ -72,7 +73,7 @@ type DeleteOptions struct {
 // server said.
 func Delete(ctx context.Context, conn *post.Conn, ns subject.Namespace, o DeleteOptions) error {
 	o.LetGo = cmp.Or(o.LetGo, defaultLetGo)
-	o.Logger = loggerOr(o.Logger).WithField("namespace", ns)
+	o.Logger = silent.Or(o.Logger).WithField("namespace", ns)
 	if err := subject.ValidateNamespace(string(ns)); err != nil {
 		return fmt.Errorf("topology: %w", err)
 	}

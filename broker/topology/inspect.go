@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -57,7 +58,7 @@ func (i *Inspection) Repeatable(stream string) bool {
 func CheckServer(ctx context.Context, conn *post.Conn) error {
 	ctx, stop := untilRefused(ctx, conn)
 	defer stop()
-	w := &work{js: conn.JetStream(), log: loggerOr(nil)}
+	w := &work{js: conn.JetStream(), log: silent.Or(nil)}
 	if err := orRefused(ctx, w.checkServer(ctx, conn)); err != nil {
 		return fmt.Errorf("topology: %w", err)
 	}
@@ -73,7 +74,7 @@ func Inspect(ctx context.Context, conn *post.Conn, name subject.Namespace) (*Ins
 	}
 	ctx, stop := untilRefused(ctx, conn)
 	defer stop()
-	w := &work{js: conn.JetStream(), log: loggerOr(nil)}
+	w := &work{js: conn.JetStream(), log: silent.Or(nil)}
 	i := &Inspection{Info: *info}
 	if err := w.inspect(ctx, i); err != nil {
 		return nil, fmt.Errorf("topology: namespace %s: %w", name, orRefused(ctx, err))

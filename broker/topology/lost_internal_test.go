@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/silent"
 )
 
 // lossy is a JetStream that does what it is told, and whose first answer about a stream is lost. Before its silence is noticed
@@ -78,7 +79,7 @@ func TestDeletionWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
 				}
 				made(t, conn, Options{Partitions: 3})
 			}
-			d := &deletion{work: work{js: lost, log: loggerOr(nil)}, conn: conn, ns: "a", o: DeleteOptions{LetGo: defaultLetGo}}
+			d := &deletion{work: work{js: lost, log: silent.Or(nil)}, conn: conn, ns: "a", o: DeleteOptions{LetGo: defaultLetGo}}
 			if lost.lost {
 				// The mark has its answer.
 				if i, err := d.lookup(t.Context(), "a"); err != nil {
@@ -135,11 +136,11 @@ func TestMadeBehindADeletion(t *testing.T) {
 					t.Fatal(err)
 				}
 			}}
-			if err := make(&work{js: slow, log: loggerOr(nil)}); !errors.Is(err, ErrDeleting) {
+			if err := make(&work{js: slow, log: silent.Or(nil)}); !errors.Is(err, ErrDeleting) {
 				t.Errorf("got %v, want %v", err, ErrDeleting)
 			}
 			made(t, conn, Options{Partitions: 3})
-			if err := make(&work{js: conn.JetStream(), log: loggerOr(nil)}); err != nil {
+			if err := make(&work{js: conn.JetStream(), log: silent.Or(nil)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -158,7 +159,7 @@ func TestChangeWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
 		made(t, conn, Options{Partitions: 3})
 	}}
 	o := Options{Namespace: "a", Memory: true, MaxBytes: 64 << 20}
-	if _, err := (&work{js: lost, log: loggerOr(nil)}).ensure(t.Context(), conn, o.withDefaults()); !errors.Is(err, ErrConflict) {
+	if _, err := (&work{js: lost, log: silent.Or(nil)}).ensure(t.Context(), conn, o.withDefaults()); !errors.Is(err, ErrConflict) {
 		t.Errorf("got %v, want %v", err, ErrConflict)
 	}
 	if i, err := Lookup(t.Context(), conn, "a"); err != nil || i.Partitions != 3 || i.MaxBytes != 0 {
@@ -176,7 +177,7 @@ func TestMadeBesideADeletion(t *testing.T) {
 	}{
 		"deleted": {0, func(t *testing.T, conn *post.Conn) { gone(t, conn) }, ErrDeleting},
 		"being deleted": {2, func(t *testing.T, conn *post.Conn) {
-			d := &deletion{work: work{js: conn.JetStream(), log: loggerOr(nil)}, conn: conn, ns: "a"}
+			d := &deletion{work: work{js: conn.JetStream(), log: silent.Or(nil)}, conn: conn, ns: "a"}
 			i, err := d.lookup(t.Context(), "a")
 			if err != nil {
 				t.Fatal(err)
@@ -201,7 +202,7 @@ func TestMadeBesideADeletion(t *testing.T) {
 			}
 			slow := &tardy{JetStream: conn.JetStream(), stream: last, before: func() { tc.then(t, conn) }}
 			o := Options{Namespace: "a", Memory: true, Partitions: cmp.Or(tc.before, 2)}.withDefaults()
-			if _, err := (&work{js: slow, log: loggerOr(nil)}).ensure(t.Context(), conn, o); !errors.Is(err, tc.want) {
+			if _, err := (&work{js: slow, log: silent.Or(nil)}).ensure(t.Context(), conn, o); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 		})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/retention"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/sirupsen/logrus"
 )
 
@@ -70,7 +70,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
 	o.Version = cmp.Or(o.Version, buildVersion())
-	o.Logger = loggerOr(o.Logger)
+	o.Logger = silent.Or(o.Logger)
 	return o
 }
 
@@ -159,7 +159,7 @@ func (o ListOptions) withDefaults() ListOptions {
 	o.AckWait = cmp.Or(o.AckWait, defaultAckWait)
 	o.MaxLists = cmp.Or(o.MaxLists, defaultMaxLists)
 	o.Version = cmp.Or(o.Version, buildVersion())
-	o.Logger = loggerOr(o.Logger)
+	o.Logger = silent.Or(o.Logger)
 	return o
 }
 
@@ -179,14 +179,4 @@ func buildVersion() string {
 		return info.Main.Version
 	}
 	return "unknown"
-}
-
-func loggerOr(l logrus.FieldLogger) logrus.FieldLogger {
-	if l != nil {
-		return l
-	}
-	silent := logrus.New()
-	silent.SetOutput(io.Discard)
-	silent.SetLevel(logrus.PanicLevel)
-	return silent
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -19,7 +20,7 @@ func Remains(ctx context.Context, conn *post.Conn, ns subject.Namespace) (int, e
 	}
 	ctx, stop := untilRefused(ctx, conn)
 	defer stop()
-	left, err := (&work{js: conn.JetStream(), log: loggerOr(nil)}).remains(ctx, &Namespace{Name: ns})
+	left, err := (&work{js: conn.JetStream(), log: silent.Or(nil)}).remains(ctx, &Namespace{Name: ns})
 	if err = orRefused(ctx, err); err != nil {
 		return 0, fmt.Errorf("topology: namespace %s: %w", ns, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestServiceForcesADeletionBesideAnother(t *testing.T) {
 	conn := connected(t)
 	made(t, conn, Options{})
-	s := &service{conn: conn, o: ServeOptions{Logger: loggerOr(nil)}, ctx: t.Context(), deletions: map[subject.Namespace]*job{}}
+	s := &service{conn: conn, o: ServeOptions{Logger: silent.Or(nil)}, ctx: t.Context(), deletions: map[subject.Namespace]*job{}}
 	counts := &job{done: make(chan struct{}), err: &OpenRunsError{Open: 1, WorkflowID: "w"}}
 	close(counts.done)
 	s.deletions["a"] = counts

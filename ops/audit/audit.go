@@ -23,13 +23,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/droverhq/drover/schemas"
 	"github.com/sirupsen/logrus"
 )
@@ -77,12 +77,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MostOfKind = cmp.Or(o.MostOfKind, 100)
 	o.CheapEvery = cmp.Or(o.CheapEvery, time.Minute)
 	o.FullEvery = cmp.Or(o.FullEvery, 10*time.Minute)
-	if o.Logger == nil {
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		silent.SetLevel(logrus.PanicLevel)
-		o.Logger = silent
-	}
+	o.Logger = silent.Or(o.Logger)
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("audit: %w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -13,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/retention"
+	"github.com/droverhq/drover/internal/silent"
 )
 
 // ErrInvalidOptions reports options that leave their bounds. The text names the field and the way out.
@@ -78,12 +78,7 @@ func (o Options) withDefaults() Options {
 	if o.Before == nil {
 		o.Before = func(string, string) error { return nil }
 	}
-	if o.Logger == nil {
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		silent.SetLevel(logrus.PanicLevel)
-		o.Logger = silent
-	}
+	o.Logger = silent.Or(o.Logger)
 	return o
 }
 

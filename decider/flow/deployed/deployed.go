@@ -19,7 +19,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -29,6 +28,7 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow"
 	"github.com/droverhq/drover/decider/flow/store"
+	"github.com/droverhq/drover/internal/silent"
 )
 
 // DefaultList is the task list of activities for which nothing names another.
@@ -62,11 +62,7 @@ func New(conn *post.Conn, o *Options) *Worker {
 	if o != nil {
 		opts = *o
 	}
-	if opts.Logger == nil {
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		opts.Logger = silent
-	}
+	opts.Logger = silent.Or(opts.Logger)
 	ns := subject.Namespace(cmp.Or(opts.Namespace, "default"))
 	bucket := store.Open(conn, ns)
 	w := &Worker{
