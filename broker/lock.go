@@ -46,9 +46,10 @@ type lockChange struct {
 	tries            int       // that were refused in a row
 }
 
-// patience is the pause behind a try that the server did not carry out, and not because somebody was faster.
-func (c *lockChange) patience() time.Duration {
-	return min(effectRetry*time.Duration(c.tries+1), badLockRetry)
+// keyPatience is the pause behind so many tries in a row, of which the server did not carry out the last one, and not because somebody
+// was faster.
+func keyPatience(tries int) time.Duration {
+	return min(effectRetry*time.Duration(tries+1), badLockRetry)
 }
 
 // lockRead is a key as its leader has it.
@@ -127,7 +128,7 @@ func (p *partition) tryLock(c *lockChange) {
 			p.writeLock(c, got)
 			return
 		}
-		delay := c.patience()
+		delay := keyPatience(c.tries)
 		switch {
 		case errors.Is(err, ErrNewerFence):
 			p.fail("change lock %q: %w", c.key, err)
@@ -206,7 +207,7 @@ func (p *partition) writeLock(c *lockChange, got lockRead) {
 		return p.b.conn.KVUpdate(ctx, bucket, c.key, body, got.rev, 0)
 	}, func(rev uint64, err error) {
 		if err != nil {
-			delay := c.patience()
+			delay := keyPatience(c.tries)
 			if errors.Is(err, post.ErrWrongSequence) || errors.Is(err, post.ErrInFlight) {
 				delay = casPause + rand.N(casPause)
 			} else {

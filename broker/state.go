@@ -133,14 +133,9 @@ func (p *partition) tryState(k *stateKey) {
 			p.tryStateAgain(k, badLockRetry)
 		default:
 			p.log.WithError(err).WithField("key", k.key).Warn("a state key cannot be read; trying again")
-			p.tryStateAgain(k, k.patience())
+			p.tryStateAgain(k, keyPatience(k.tries))
 		}
 	})
-}
-
-// patience is the pause behind a try that the server did not carry out, and not because somebody was faster.
-func (k *stateKey) patience() time.Duration {
-	return min(effectRetry*time.Duration(k.tries+1), badLockRetry)
 }
 
 func (p *partition) tryStateAgain(k *stateKey, delay time.Duration) {
@@ -182,7 +177,7 @@ func (p *partition) writeState(k *stateKey, got stateRead) {
 	}
 	if len(body) > p.b.bodyLimit() {
 		p.log.WithField("key", k.key).WithField("bytes", len(body)).Warn("a state key has too many writes that are not settled; trying again")
-		p.tryStateAgain(k, k.patience())
+		p.tryStateAgain(k, keyPatience(k.tries))
 		return
 	}
 	bucket := p.b.ns.BucketState()
@@ -202,7 +197,7 @@ func (p *partition) writeState(k *stateKey, got stateRead) {
 			p.tryStateAgain(k, casPause+rand.N(casPause))
 		default:
 			p.log.WithError(err).WithField("key", k.key).Warn("a state key cannot be written; trying again")
-			p.tryStateAgain(k, k.patience())
+			p.tryStateAgain(k, keyPatience(k.tries))
 		}
 	})
 }
@@ -271,7 +266,7 @@ func (p *partition) stateDone(k *stateKey, r *schemas.StateRecord, rev uint64) {
 	switch {
 	case full:
 		p.log.WithField("key", k.key).Warn("a state key has as many writes that are not settled as it can hold; trying again")
-		p.tryStateAgain(k, k.patience())
+		p.tryStateAgain(k, keyPatience(k.tries))
 	case len(k.queue) > 0 || k.tidy:
 		p.tryState(k)
 	default:

@@ -49,14 +49,7 @@ func EnsureList(ctx context.Context, conn *post.Conn, ns subject.Namespace, list
 }
 
 func (w *work) list(ctx context.Context, name subject.Namespace, list string, o ListOptions) error {
-	signals, err := w.info(ctx, name.StreamSignals())
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("%w: start a server for it, or create it with \"drover namespace create %s\"", ErrNoNamespace, name)
-	}
-	if err != nil {
-		return err
-	}
-	ns, err := read(signals, name)
+	ns, err := w.namespace(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -2,13 +2,11 @@ package topology
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/silent"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // EnsurePayloads makes the object store of a namespace's large payloads, or brings it to what the namespace is. It is not
@@ -24,14 +22,7 @@ func EnsurePayloads(ctx context.Context, conn *post.Conn, ns subject.Namespace, 
 }
 
 func (w *work) ensurePayloads(ctx context.Context, name subject.Namespace, version string) error {
-	signals, err := w.info(ctx, name.StreamSignals())
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("%w: start a server for it, or create it with \"drover namespace create %s\"", ErrNoNamespace, name)
-	}
-	if err != nil {
-		return err
-	}
-	ns, err := read(signals, name)
+	ns, err := w.namespace(ctx, name)
 	if err != nil {
 		return err
 	}

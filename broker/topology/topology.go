@@ -230,6 +230,18 @@ func (o Options) merge(have *jetstream.StreamConfig, name subject.Namespace) (*N
 	return ns, nil
 }
 
+// namespace reads what a namespace was made with. One that is not there is refused, or that is being deleted.
+func (w *work) namespace(ctx context.Context, name subject.Namespace) (*Namespace, error) {
+	signals, err := w.info(ctx, name.StreamSignals())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, fmt.Errorf("%w: start a server for it, or create it with \"drover namespace create %s\"", ErrNoNamespace, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return read(signals, name)
+}
+
 // read tells what a namespace was made with, from its signals stream. One that is being deleted is refused.
 func read(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, error) {
 	ns, err := readAny(have, name)

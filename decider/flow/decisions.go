@@ -285,23 +285,10 @@ func (t *turn) resumable(state []byte) bool {
 	return err == nil
 }
 
-// details show a failure to whoever looks at the run: message, type, step, fields and cause.
+// details show a failure to whoever looks at the run.
 func details(f *machine.Failure) any {
 	if f == nil {
 		return nil
 	}
-	m := map[string]any{"message": f.Message}
-	if len(f.Names) > 0 {
-		m["type"] = f.Names[0]
-	}
-	if f.Step != "" {
-		m["step"] = f.Step
-	}
-	if f.Fields.V != nil {
-		m["fields"] = f.Fields.V
-	}
-	if f.Cause != nil {
-		m["cause"] = details(f.Cause)
-	}
-	return m
+	return f.Shown()
 }

@@ -22,13 +22,7 @@ func (n *Node) branches(b *strings.Builder, indent string) {
 }
 
 func (n *Node) words() string {
-	s := n.Label
-	if n.ID != "" {
-		s = "[" + n.ID + "] " + s
-	}
-	if n.Jump != "" {
-		s += " → " + n.Jump
-	}
+	s := n.title()
 	if len(n.Notes) > 0 {
 		s += "  (" + strings.Join(n.Notes, "; ") + ")"
 	}

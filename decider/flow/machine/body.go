@@ -97,33 +97,19 @@ func (m *machine) let(x *act) (result, error) {
 
 // store sets the variable of a step. The name output is that of the step's output.
 func (x *act) store(v any) (result, error) {
-	if len(x.st.variable) == 0 {
+	if at := x.st.variable; len(at) == 0 || len(at) == 1 && at[0].Key == "output" {
 		return result{output: v, set: true}, nil
 	}
-	if len(x.st.variable) == 1 && x.st.variable[0].Key == "output" {
-		return result{output: v, set: true}, nil
-	}
-	if err := x.assign(x.st.variable, v); err != nil {
-		return result{}, err
-	}
-	return result{}, nil
+	return result{}, x.assign(x.st.variable, v)
 }
 
 func (m *machine) transform(x *act) (result, error) {
 	st := x.st
 	if st.pipe == nil {
-		name := "value"
-		if st.inputs[name] == nil {
+		if st.inputs["value"] == nil {
 			return result{}, nil
 		}
-		v, err := x.input(name)
-		if err == nil {
-			v, err = x.coerced(v)
-		}
-		if err != nil {
-			return result{}, err
-		}
-		return x.store(v)
+		return m.let(x)
 	}
 	r, err := read(x, func() (expr.Result, error) { return st.pipe.Eval(x.env) })
 	if err != nil {

@@ -110,8 +110,8 @@ func (f *Failure) subject() *condition.Failure {
 	return &condition.Failure{Message: f.Message, Names: f.Names, Fields: fields, Cause: f.Cause.subject()}
 }
 
-// shown is the failure as ${workflow.error} shows it.
-func (f *Failure) shown() map[string]any {
+// Shown is the failure as ${workflow.error} and the end of its run show it: message, type, step, fields and cause.
+func (f *Failure) Shown() map[string]any {
 	m := map[string]any{"message": f.Message}
 	if len(f.Names) > 0 {
 		m["type"] = f.Names[0]
@@ -123,7 +123,7 @@ func (f *Failure) shown() map[string]any {
 		m["fields"] = f.Fields.V
 	}
 	if f.Cause != nil {
-		m["cause"] = f.Cause.shown()
+		m["cause"] = f.Cause.Shown()
 	}
 	return m
 }

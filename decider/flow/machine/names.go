@@ -219,7 +219,7 @@ func (x *act) workflow(env *expr.Env, path value.Path) (any, int, error) {
 		return s.Prev.V, 2, nil
 	case "error":
 		if fr := x.m.handler(); fr != nil {
-			return fr.Failure.shown(), 2, nil
+			return fr.Failure.Shown(), 2, nil
 		}
 	case "var":
 		return s.Vars.V, 2, nil
