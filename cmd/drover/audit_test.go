@@ -45,9 +45,7 @@ func TestAudit(t *testing.T) {
 	conn := embeddedtest.Connect(t, nats)
 
 	s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2})
-	if r := on("start", "nobody", "--id", "lonely"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on("start", "nobody", "--id", "lonely").done(t)
 	look := func(code int, args ...string) (r audit.Report) {
 		t.Helper()
 		out := on(append([]string{"audit", "--json"}, args...)...)

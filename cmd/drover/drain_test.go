@@ -19,7 +19,7 @@ func TestS2_01DrainFromAnywhere(t *testing.T) {
 	one := serving(t, o)
 	o.Node = "two"
 	two := serving(t, o)
-	on := func(args ...string) result { return command("", append(args, "--nats", url, "--timeout", "30s")...) }
+	on := against(url)
 	work(t, url)
 	on("drain", "nobody").want(t, exitFailed, "", `"nobody"`, "no node of that name", "--namespace")
 	on("drain", "one", "--wait", "--reason", "new machine", "--drain-timeout", "1m").want(t, exitDone, "one has left\n")

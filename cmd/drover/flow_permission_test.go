@@ -50,9 +50,7 @@ func TestFlowRunningPermissions(t *testing.T) {
 		{permissions.Server, "broker,timers,ops", true},
 	} {
 		server := spawn(t, as(tt.server, "server", "--roles", tt.roles)...)
-		if r := command("", as(permissions.Operator, "flow", "deploy", "f.yaml")...); r.code != exitDone {
-			t.Fatalf("got %+v", r)
-		}
+		command("", as(permissions.Operator, "flow", "deploy", "f.yaml")...).done(t)
 		var worker *spawned
 		if tt.worker {
 			worker = spawn(t, as(permissions.Decider, "worker", "--flows")...)

@@ -206,9 +206,7 @@ func TestFlowListAndShow(t *testing.T) {
 	flowFiles(t, someFlows)
 	s := newFlows(t)
 	s.drover("", "flow", "list").want(t, exitDone, "")
-	if r := s.drover("", "flow", "deploy", "greet.yaml", "order.yaml"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	s.drover("", "flow", "deploy", "greet.yaml", "order.yaml").done(t)
 	if _, err := s.conn.KVCreate(t.Context(), subject.Namespace("default").BucketFlows(), "flow.bad.current", []byte("{"), 0); err != nil {
 		t.Fatal(err)
 	}

@@ -123,6 +123,20 @@ func command(stdin string, args ...string) result {
 	return result{code, out.String(), err.String()}
 }
 
+// against returns what runs a command against the server at url.
+func against(url string) func(args ...string) result {
+	return func(args ...string) result { return command("", append(args, "--nats", url, "--timeout", "30s")...) }
+}
+
+// done returns what a command printed, which has to succeed.
+func (r result) done(t *testing.T) (stdout string) {
+	t.Helper()
+	if r.code != exitDone {
+		t.Fatalf("got exit code %d, want %d\nstdout: %s\nstderr: %s", r.code, exitDone, r.stdout, r.stderr)
+	}
+	return r.stdout
+}
+
 // want checks exit code, stdout exactly, and that stderr holds each of the words; none means that it is empty.
 func (r result) want(t *testing.T, code int, stdout string, stderr ...string) {
 	t.Helper()

@@ -72,9 +72,7 @@ func TestNamespaceCommands(t *testing.T) {
 	}
 	on("", "namespace", "create", "shop", "--partitions", "2", "--max-bytes", "64MiB", "--compression", "s2", "--description", "of the shop").
 		want(t, exitDone, "namespace shop has 2 partitions, 1 replicas, storage memory, limit 64.0MiB, histories compressed by s2\n")
-	if r := on("", "start", "greet", "--id", "g", "-n", "shop"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on("", "start", "greet", "--id", "g", "-n", "shop").done(t)
 	var i schemas.NamespaceInfo
 	r := on("", "namespace", "create", "shop", "--max-bytes", "NONE", "--json")
 	if err := json.Unmarshal([]byte(r.stdout), &i); err != nil || i.Partitions != 2 || i.MaxBytes != 0 || i.Description != "of the shop" {
@@ -192,14 +190,10 @@ func TestNamespacesAreIsolated(t *testing.T) {
 	o := memoryServer()
 	o.Logger = log
 	s := serving(t, o)
-	on := func(args ...string) result {
-		return command("", append(args, "--nats", s.URL, "--timeout", "30s")...)
-	}
+	on := against(s.URL)
 	greetings := map[string]string{"east": "good morning", "west": "good evening"}
 	for ns, greeting := range greetings {
-		if r := on("namespace", "create", ns); r.code != exitDone {
-			t.Fatalf("got %+v", r)
-		}
+		on("namespace", "create", ns).done(t)
 		defer greeter(t, s.URL, ns, greeting)()
 	}
 	for ns := range greetings {
@@ -208,9 +202,7 @@ func TestNamespacesAreIsolated(t *testing.T) {
 		}
 	}
 	// A signal to the one leaves the other alone.
-	if r := on("signal", "same", "go", "--input", `"by the gate"`, "-n", "east"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on("signal", "same", "go", "--input", `"by the gate"`, "-n", "east").done(t)
 	on("result", "same", "-n", "east").want(t, exitDone, `"\"good morning east\" \"by the gate\" 1"`+"\n")
 	if r := on("describe", "same", "-n", "west"); r.code != exitDone || !strings.Contains(r.stdout, "open") {
 		t.Fatalf("got %+v, want it open", r)
@@ -254,9 +246,7 @@ func TestNamespacesComeAndGo(t *testing.T) {
 	first := serving(t, o)
 	second := serving(t, o)
 	conn := dialed(t, nats.ClientURL())
-	on := func(args ...string) result {
-		return command("", append(args, "--nats", nats.ClientURL(), "--timeout", "30s")...)
-	}
+	on := against(nats.ClientURL())
 	// Storage differs from what these servers would make: they serve it all the same.
 	for range 2 {
 		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Namespace: "shop", Memory: true, Partitions: 2}); err != nil {
@@ -294,9 +284,7 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		}))
 		_, _ = topology.Ensure(ctx, conn, topology.Options{Namespace: "half", Memory: true, Partitions: 2, Logger: dying})
 		cancel()
-		if r := on("start", "greet", "--id", "g", "-n", "half"); r.code != exitDone {
-			t.Fatalf("got %+v", r)
-		}
+		on("start", "greet", "--id", "g", "-n", "half").done(t)
 		on("namespace", "delete", "half", "--yes", "--force").want(t, exitDone, "deleted namespace half\n")
 	}
 	second.end(t)

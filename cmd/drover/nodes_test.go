@@ -75,7 +75,7 @@ func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
 	url, o := bare(t)
 	died(t, url, "n")
 	r := registry(t, dialed(t, url))
-	on := func(args ...string) result { return command("", append(args, "--nats", url, "--timeout", "30s")...) }
+	on := against(url)
 	log, kept := listening()
 	o.Node, o.AfterCrash, o.Logger = "n", afterCrashHalt, log
 	s, ready := beginning(t, o)
@@ -200,7 +200,7 @@ func TestNodesAndClaims(t *testing.T) {
 	o.Node = "one"
 	one := serving(t, o)
 	died(t, url, "dead node")
-	on := func(args ...string) result { return command("", append(args, "--nats", url, "--timeout", "30s")...) }
+	on := against(url)
 	soon(t, "one broker owns both partitions", func() bool {
 		return strings.Count(on("claims").stdout, "partition.") == 2
 	})

@@ -30,7 +30,7 @@ func TestLargeInputAndResult(t *testing.T) {
 	if err := os.WriteFile(file, []byte(input), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	on := func(args ...string) result { return command("", append(args, "--nats", s.URL, "--timeout", "30s")...) }
+	on := against(s.URL)
 	if r := on("start", "copy", "--id", "big", "--input", "@"+file, "--wait"); r.code != exitDone || strings.TrimSpace(r.stdout) != input {
 		t.Fatalf("got %d, %d bytes, %.300s; want the input as result", r.code, len(r.stdout), r.stderr)
 	}

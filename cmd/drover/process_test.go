@@ -37,9 +37,7 @@ func TestServerProcess(t *testing.T) {
 		return cmd, r
 	}
 	cmd, r := begin()
-	if r := command("", "start", "greet", "--id", "g", "--nats", r.URL); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	command("", "start", "greet", "--id", "g", "--nats", r.URL).done(t)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +46,7 @@ func TestServerProcess(t *testing.T) {
 	}
 
 	cmd, r = begin()
-	if r := command("", "describe", "g", "--nats", r.URL); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	command("", "describe", "g", "--nats", r.URL).done(t)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

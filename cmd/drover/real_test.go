@@ -64,15 +64,8 @@ func deciding(t *testing.T, url string) {
 func TestCommandsOnAServer(t *testing.T) {
 	s := serving(t, memoryServer())
 	deciding(t, s.URL)
-	drover := func(args ...string) result { return command("", append(args, "--nats", s.URL, "--timeout", "30s")...) }
-	ok := func(args ...string) string {
-		t.Helper()
-		r := drover(args...)
-		if r.code != exitDone {
-			t.Fatalf("%v: got %d: %s", args, r.code, r.stderr)
-		}
-		return r.stdout
-	}
+	drover := against(s.URL)
+	ok := func(args ...string) string { t.Helper(); return drover(args...).done(t) }
 	has := func(got, want string) {
 		t.Helper()
 		if !strings.Contains(got, want) {
@@ -128,15 +121,8 @@ func TestCommandsOnAServer(t *testing.T) {
 func TestReplaysOnAServer(t *testing.T) {
 	s := serving(t, memoryServer())
 	deciding(t, s.URL)
-	drover := func(args ...string) result { return command("", append(args, "--nats", s.URL, "--timeout", "30s")...) }
-	ok := func(args ...string) string {
-		t.Helper()
-		r := drover(args...)
-		if r.code != exitDone {
-			t.Fatalf("%v: got %d: %s", args, r.code, r.stderr)
-		}
-		return r.stdout
-	}
+	drover := against(s.URL)
+	ok := func(args ...string) string { t.Helper(); return drover(args...).done(t) }
 	for _, id := range []string{"c1", "c2", "c3"} {
 		ok("start", "cart", "--id", id)
 		drover("replay", id, "--from", "start").want(t, exitFailed, "", "is open", "drover terminate "+id)

@@ -19,9 +19,7 @@ func TestRolesOfPeople(t *testing.T) {
 	as := func(user permissions.Role, args ...string) result {
 		return command("", append(args, "--nats", url, "--user", string(user), "--password", embeddedtest.Password)...)
 	}
-	if r := as(permissions.Operator, "flow", "deploy", "f.yaml"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	as(permissions.Operator, "flow", "deploy", "f.yaml").done(t)
 	as(permissions.Operator, "start", "f", "--id", "big", "--wait", "--timeout", "1m", "--input", "@big.json").wantHolds(t, "xxx")
 	looking := []string{
 		"list", "count", "lists", "locks", "dead", "dead --count", "type list", "describe big", "why big", "history big", "result big", "retention explain big",

@@ -134,11 +134,9 @@ func TestServeAWorkflow(t *testing.T) {
 	if s.Profile != "dev" || s.Partitions != 4 || s.Namespace != "default" || s.Store != "" || strings.Join(s.Roles, "+") != "broker+timers+ops+flows" {
 		t.Fatalf("got %+v", s.readiness)
 	}
-	on := func(args ...string) result { return command("", append(args, "--nats", s.URL, "--timeout", "30s")...) }
+	on := against(s.URL)
 
-	if r := on("start", "greet", "--id", "lonely"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on("start", "greet", "--id", "lonely").done(t)
 	// The question to the deciders may still be on its way.
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		r := on("why", "lonely")
@@ -189,10 +187,8 @@ func TestServeAWorkflow(t *testing.T) {
 
 func TestServePauseAndResume(t *testing.T) {
 	s := serving(t, memoryServer())
-	on := func(args ...string) result { return command("", append(args, "--nats", s.URL, "--timeout", "30s")...) }
-	if r := on("start", "greet", "--id", "g", "--input", `"ox"`); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on := against(s.URL)
+	on("start", "greet", "--id", "g", "--input", `"ox"`).done(t)
 	if r := on("pause", "g", "--reason", "to look"); r.code != exitDone || !strings.HasPrefix(r.stdout, "paused g run ") {
 		t.Fatalf("got %+v", r)
 	}
@@ -200,9 +196,7 @@ func TestServePauseAndResume(t *testing.T) {
 	if r := on("why", "g"); !strings.Contains(r.stdout, "paused") || !strings.Contains(r.stdout, "to look") {
 		t.Fatalf("got %+v", r)
 	}
-	if r := on("resume", "g", "--json"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on("resume", "g", "--json").done(t)
 	on("result", "g").want(t, exitDone, "\"hello ox\"\n")
 	if r := on("signal", "g", "late"); r.code != exitFailed || !strings.Contains(r.stderr, `signal "g"`) {
 		t.Fatalf("got %+v", r)
@@ -243,9 +237,7 @@ func TestServeExternal(t *testing.T) {
 	if first.Profile != "external" || first.URL != nats.ClientURL() {
 		t.Fatalf("got %+v", first.readiness)
 	}
-	if r := command("", "start", "greet", "--id", "g", "--nats", nats.ClientURL()); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	command("", "start", "greet", "--id", "g", "--nats", nats.ClientURL()).done(t)
 	second := serving(t, o)
 	if second.Node != first.Node+"-2" {
 		t.Fatalf("got nodes %q and %q", first.Node, second.Node)
@@ -269,9 +261,7 @@ func TestServeOnATieredAccount(t *testing.T) {
 	s := serving(t, serveOptions{External: &post.Options{URL: url}, MaxBytes: 32 << 20})
 	work(t, url)
 	large := strconv.Quote(strings.Repeat("ox", 1<<20))
-	if r := command(large, "start", "greet", "--id", "g", "--input", "-", "--nats", url); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	command(large, "start", "greet", "--id", "g", "--input", "-", "--nats", url).done(t)
 	if r := command("", "result", "g", "--nats", url, "--timeout", "30s"); r.code != exitDone || r.stdout != `"hello `+large[1:]+"\n" {
 		t.Fatalf("got exit code %d, %d bytes, %s", r.code, len(r.stdout), r.stderr)
 	}

@@ -17,9 +17,7 @@ func TestNodesAreLookedAfterBehindAChangeOfTheHome(t *testing.T) {
 	url, o := bare(t)
 	o.Node, o.ClaimTTL = "alive", time.Second
 	s := serving(t, o)
-	if r := command("", "namespace", "create", "default", "--retention", "30d", "--nats", url); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	command("", "namespace", "create", "default", "--retention", "30d", "--nats", url).done(t)
 	died(t, url, "dead")
 	silent := make(chan struct{}, 16)
 	watch, err := dialed(t, url).KVWatch(t.Context(), subject.BucketNodes, func(_ string, body []byte, _ uint64, _ bool) {
@@ -48,9 +46,7 @@ func TestHomeIsBackBehindAChange(t *testing.T) {
 	o.Logger = log
 	s := serving(t, o)
 	defer s.end(t)
-	if r := command("", "namespace", "create", "default", "--retention", "30d", "--nats", url); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	command("", "namespace", "create", "default", "--retention", "30d", "--nats", url).done(t)
 	took := soon(t, "served again", func() bool {
 		return slices.ContainsFunc(kept.AllEntries(), func(e *logrus.Entry) bool { return e.Message == "the namespace is served" })
 	})

@@ -20,16 +20,12 @@ func TestServeFindsItsNamespaces(t *testing.T) {
 	for i := range 6 {
 		ns := fmt.Sprint("n", i)
 		command("", "namespace", "create", ns, "--partitions", "1", "--nats", s.URL).want(t, exitDone, "namespace "+ns+" has 1 partitions, 1 replicas, storage file, limit none\n")
-		if r := command("", "start", "greet", "--id", "g", "-n", ns, "--nats", s.URL); r.code != exitDone {
-			t.Fatalf("got %+v", r)
-		}
+		command("", "start", "greet", "--id", "g", "-n", ns, "--nats", s.URL).done(t)
 	}
 	s.end(t)
 	s = serving(t, o)
 	for i := range 6 {
-		if r := command("", "describe", "g", "-n", fmt.Sprint("n", i), "--nats", s.URL); r.code != exitDone {
-			t.Fatalf("got %+v", r)
-		}
+		command("", "describe", "g", "-n", fmt.Sprint("n", i), "--nats", s.URL).done(t)
 	}
 	// It can have another home, whose partitions are its own.
 	s.end(t)
@@ -38,9 +34,7 @@ func TestServeFindsItsNamespaces(t *testing.T) {
 	if s.Namespace != "n3" || s.Partitions != 1 {
 		t.Fatalf("got %+v", s.readiness)
 	}
-	if r := command("", "start", "greet", "--id", "h", "--nats", s.URL); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	command("", "start", "greet", "--id", "h", "--nats", s.URL).done(t)
 	s.end(t)
 	wantQuiet(t, kept)
 }
@@ -54,16 +48,12 @@ func TestServeOnlyItsNamespace(t *testing.T) {
 	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Namespace: "other", Memory: true, Partitions: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if r := command("", "start", "greet", "-n", "mine", "--nats", s.URL); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	command("", "start", "greet", "-n", "mine", "--nats", s.URL).done(t)
 	command("", "start", "greet", "-n", "other", "--nats", s.URL, "--timeout", "1500ms").want(t, exitNoConnection, "", "drover server")
 	command("", "namespace", "list", "--nats", s.URL, "--timeout", "500ms").want(t, exitNoConnection, "", "the role ops")
 	// The other is served once somebody does.
 	s2 := serving(t, serveOptions{External: &post.Options{URL: s.URL}, Namespace: "other"})
-	if r := command("", "start", "greet", "-n", "other", "--nats", s.URL); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	command("", "start", "greet", "-n", "other", "--nats", s.URL).done(t)
 	s2.end(t)
 }
 
@@ -73,20 +63,14 @@ func TestServeLosesItsHome(t *testing.T) {
 	o := memoryServer()
 	o.Logger = log
 	s := serving(t, o)
-	on := func(args ...string) result {
-		return command("", append(args, "--nats", s.URL, "--timeout", "30s")...)
-	}
+	on := against(s.URL)
 	for range 3 {
-		if r := on("start", "greet", "--id", "g"); r.code != exitDone {
-			t.Fatalf("got %+v", r)
-		}
+		on("start", "greet", "--id", "g").done(t)
 		on("namespace", "delete", "default", "--yes", "--force").want(t, exitDone, "deleted namespace default\n")
 		if r := on("namespace", "list", "--json"); r.code != exitDone || r.stdout != "" {
 			t.Fatalf("got %+v, want no namespace", r)
 		}
-		if r := on("namespace", "create", "default"); r.code != exitDone {
-			t.Fatalf("got %+v", r)
-		}
+		on("namespace", "create", "default").done(t)
 	}
 	s.end(t)
 	wantQuiet(t, kept)
@@ -95,18 +79,12 @@ func TestServeLosesItsHome(t *testing.T) {
 // What a namespace demands of its types is obeyed as soon as it is changed.
 func TestServeObeysRequireTypes(t *testing.T) {
 	s := serving(t, memoryServer())
-	on := func(args ...string) result {
-		return command("", append(args, "--nats", s.URL, "--timeout", "30s")...)
-	}
-	if r := on("namespace", "create", "strict", "--require-types"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on := against(s.URL)
+	on("namespace", "create", "strict", "--require-types").done(t)
 	if r := on("start", "greet", "-n", "strict"); r.code != exitFailed || !strings.Contains(r.stderr, "greet") {
 		t.Fatalf("got %+v, want a refusal", r)
 	}
-	if r := on("namespace", "create", "strict", "--require-types=false"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on("namespace", "create", "strict", "--require-types=false").done(t)
 	soon(t, "allowed", func() bool { return on("start", "greet", "-n", "strict").code == exitDone })
 	s.end(t)
 }
@@ -117,15 +95,9 @@ func TestStreamsAreDeletedUnderTheServer(t *testing.T) {
 	o := memoryServer()
 	o.Logger = log
 	s := serving(t, o)
-	on := func(args ...string) result {
-		return command("", append(args, "--nats", s.URL, "--timeout", "30s")...)
-	}
-	if r := on("namespace", "create", "shop", "--partitions", "2"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
-	if r := on("start", "greet", "--id", "g", "-n", "shop"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on := against(s.URL)
+	on("namespace", "create", "shop", "--partitions", "2").done(t)
+	on("start", "greet", "--id", "g", "-n", "shop").done(t)
 	conn := dialed(t, s.URL)
 	names := conn.JetStream().StreamNames(t.Context())
 	for name := range names.Name() {
@@ -143,9 +115,7 @@ func TestStreamsAreDeletedUnderTheServer(t *testing.T) {
 		return errors.Is(err, post.ErrNoResponders)
 	})
 	lines := len(kept.AllEntries())
-	if r := on("start", "greet", "--id", "g"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on("start", "greet", "--id", "g").done(t)
 	s.end(t)
 	if after := len(kept.AllEntries()); after > lines+10 || after > 200 {
 		t.Fatalf("got %d lines, %d of them after it had let go; want at most 200 and hardly any after", after, after-lines)
@@ -161,9 +131,7 @@ func TestNamespaceIsFull(t *testing.T) {
 	on := func(stdin, timeout string, args ...string) result {
 		return command(stdin, append(args, "--nats", s.URL, "--timeout", timeout)...)
 	}
-	if r := on("", "30s", "namespace", "create", "small", "--partitions", "1", "--max-bytes", "16MiB"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on("", "30s", "namespace", "create", "small", "--partitions", "1", "--max-bytes", "16MiB").done(t)
 	input := `"` + strings.Repeat("x", 100_000) + `"`
 	started := 0
 	var refused result

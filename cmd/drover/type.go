@@ -156,7 +156,7 @@ func (f *typeFlags) typeOptions(cmd *cobra.Command, kind schemas.TypeKind) (*dro
 		ScheduleToCloseTimeout: schemas.Duration(f.toClose.value), HeartbeatTimeout: schemas.Duration(f.heartbeat.value),
 	}
 	if kind == schemas.WorkflowKind {
-		policy, err := f.policy(cmd)
+		policy, err := parseChildPolicy(cmd, f.childPolicy)
 		o.Workflow = &schemas.WorkflowTypeDefaults{
 			ExecutionStartToCloseTimeout: schemas.Duration(f.workflow.value), TaskStartToCloseTimeout: schemas.Duration(f.decider.value),
 			TaskScheduleToStartTimeout: schemas.Duration(f.wait.value), TaskPriority: f.priority, ChildPolicy: policy,
@@ -178,20 +178,6 @@ func (f *typeFlags) typeOptions(cmd *cobra.Command, kind schemas.TypeKind) (*dro
 		}
 	}
 	return o, nil
-}
-
-func (f *typeFlags) policy(cmd *cobra.Command) (schemas.ChildPolicy, error) {
-	switch f.childPolicy {
-	case "":
-		return "", nil
-	case "terminate":
-		return schemas.ChildTerminate, nil
-	case "cancel":
-		return schemas.ChildRequestCancel, nil
-	case "abandon":
-		return schemas.ChildAbandon, nil
-	}
-	return "", usage(cmd, fmt.Errorf("--child-policy is %q: use terminate, cancel or abandon", f.childPolicy))
 }
 
 // typeSaid prints what became of a type.

@@ -27,13 +27,9 @@ func TestVerify(t *testing.T) {
 	on("verify").want(t, exitDone, "namespace default: 0 events in 0 records of 0 runs (0 open) on 1 partitions: no rule is broken\n")
 	stop := work(t, nats.ClientURL())
 	for _, id := range []string{"g1", "g2"} {
-		if r := on("start", "greet", "--id", id, "--input", `"ox"`, "--wait"); r.code != exitDone {
-			t.Fatalf("got %+v", r)
-		}
+		on("start", "greet", "--id", id, "--input", `"ox"`, "--wait").done(t)
 	}
-	if r := on("start", "nobody", "--id", "open"); r.code != exitDone {
-		t.Fatalf("got %+v", r)
-	}
+	on("start", "nobody", "--id", "open").done(t)
 	stop()
 	s.end(t)
 	var v verification
