@@ -189,19 +189,13 @@ func TestSharedLock(t *testing.T) {
 
 func TestLocksInASnapshot(t *testing.T) {
 	w := decided(t, &schemas.AcquireLock{Lock: "L", Scope: "s", Limit: 3, Lease: seconds(9)})
-	b, err := w.s.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Restore(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := w.restored()
 	if d := cmp.Diff(w.s.Locks, s.Locks); d != "" {
 		t.Fatalf("(-before +restored):\n%s", d)
 	}
 	s.Locks["another"] = s.Locks["s.L"]
-	if b, err = s.Snapshot(); err != nil {
+	b, err := s.Snapshot()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Restore(b); err == nil {

@@ -42,14 +42,7 @@ func TestReplayPoints(t *testing.T) {
 			if got := w.points(); got != tt.want {
 				t.Fatalf("got %q, want %q", got, tt.want)
 			}
-			b, err := w.s.Snapshot()
-			if err != nil {
-				t.Fatal(err)
-			}
-			restored, err := Restore(b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			restored := w.restored()
 			if d := cmp.Diff(w.s.ReplayPoints, restored.ReplayPoints); d != "" {
 				t.Fatalf("(-before +restored):\n%s", d)
 			}

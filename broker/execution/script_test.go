@@ -28,6 +28,20 @@ type world struct {
 	committed int64
 }
 
+// restored is the state as its snapshot has it.
+func (w *world) restored() *State {
+	w.t.Helper()
+	b, err := w.s.Snapshot()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s, err := Restore(b)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
 func begin(t *testing.T, change ...func(*schemas.StartRequest)) *world {
 	t.Helper()
 	w := &world{t: t, c: Config{}.Defaults(), s: New("order-1", "run-1"), now: schemas.At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}

@@ -36,13 +36,7 @@ func TestRepeatedSignals(t *testing.T) { // S1-21, P-5, P-6
 		signal(w, "1")
 		w.s = fold(w.s, w.events)
 		signal(w, "1")
-		b, err := w.s.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if w.s, err = Restore(b); err != nil {
-			t.Fatal(err)
-		}
+		w.s = w.restored()
 		signal(w, "1")
 		w.follows("Signal s1")
 	})

@@ -217,14 +217,7 @@ func TestRebaseBackoff(t *testing.T) { // P-15
 func TestRebaseLeavesWhatWasThere(t *testing.T) { // P-15
 	w := decided(t, timer("T", 5), activity("A"))
 	w.report("A", schemas.ReportStarted)
-	before, err := w.s.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	old, err := Restore(before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := w.restored()
 	w.s.Rebase(w.s.LastID+1, w.now.Add(seconds(100)))
 	if diff := sameState(old, w.s); diff != "" {
 		t.Fatal(diff)
@@ -261,14 +254,7 @@ func TestSnapshot(t *testing.T) { // S1-43
 	}
 	for _, step := range steps {
 		step()
-		b, err := w.s.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		restored, err := Restore(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		restored := w.restored()
 		if diff := sameState(restored, w.s); diff != "" {
 			t.Fatalf("after event %d: %s", w.s.LastID, diff)
 		}
@@ -358,14 +344,7 @@ func TestApplyWhatOthersWrote(t *testing.T) {
 func TestTimersInASnapshot(t *testing.T) {
 	w := begin(t)
 	w.decide(&schemas.ScheduleTimer{TimerID: "T", StartToFireTimeout: schemas.Seconds(5)})
-	b, err := w.s.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Restore(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := w.restored()
 	if d := cmp.Diff(w.s.Timers, s.Timers); d != "" || len(s.Timers) != 1 {
 		t.Fatalf("(-before +restored):\n%s", d)
 	}

@@ -146,19 +146,13 @@ func TestStateRequestsAreBounded(t *testing.T) {
 	w.c.OpenStates = 1
 	w.decide(&schemas.GetState{Key: "a"}, &schemas.GetState{Key: "b"})
 	w.follows("DeciderStarted; DeciderCompleted; StateRequested a; StateRefused b OPEN_STATE_REQUESTS_LIMIT_EXCEEDED; DeciderScheduled")
-	b, err := w.s.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Restore(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := w.restored()
 	if d := cmp.Diff(w.s.Requests, s.Requests); d != "" || len(s.Requests) != 1 {
 		t.Fatalf("(-before +restored):\n%s", d)
 	}
 	s.Requests[4] = s.Requests[5]
-	if b, err = s.Snapshot(); err != nil {
+	b, err := s.Snapshot()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Restore(b); err == nil {

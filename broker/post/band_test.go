@@ -58,20 +58,14 @@ func TestBandsForgetWhatWasEmpty(t *testing.T) {
 			put(t, c, "s."+name, name)
 		}
 		synctest.Wait()
-		if err := long.Ack(); err != nil {
-			t.Fatal(err)
-		}
-		long.Release()
+		finish(t, long)
 		for _, name := range names {
 			task := <-tasks
 			if string(task.Data) != name || task.Delivered != 1 {
 				t.Fatalf("got %q, delivery %d, want %q, delivered once", task.Data, task.Delivered, name)
 			}
 			time.Sleep(time.Second)
-			if err := task.Ack(); err != nil {
-				t.Fatal(err)
-			}
-			task.Release()
+			finish(t, task)
 		}
 	})
 }
@@ -97,10 +91,7 @@ func TestBandsGoInOrder(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			got = append(got, string(task.Data))
-			if err := task.Ack(); err != nil {
-				t.Fatal(err)
-			}
-			task.Release()
+			finish(t, task)
 		}
 		for i, g := range got {
 			if g != names[i/5] {
@@ -154,10 +145,7 @@ func TestBandsThatDoNotAnswer(t *testing.T) {
 		for range 200 {
 			put(t, root, "s.mid", "x")
 			task := <-tasks
-			if err := task.Ack(); err != nil {
-				t.Fatal(err)
-			}
-			task.Release()
+			finish(t, task)
 		}
 		if took := time.Since(began); took > time.Second {
 			t.Fatalf("it took %v, want no waiting for the others", took)
@@ -193,10 +181,7 @@ func TestBandsDoNotWaitForASilentOne(t *testing.T) {
 				t.Fatalf("got %q, want what is not held back", task.Data)
 			}
 			time.Sleep(2 * time.Second)
-			if err := task.Ack(); err != nil {
-				t.Fatal(err)
-			}
-			task.Release()
+			finish(t, task)
 		}
 		if waited == 0 || waited > probePatience+pullHeartbeat {
 			t.Fatalf("waited %v, want one wait for the silent band", waited)

@@ -45,6 +45,15 @@ func pull(t testing.TB, c *Conn, limit int, fn func(Task)) *Puller {
 	return p
 }
 
+// finish acknowledges a task and gives its slot back.
+func finish(t testing.TB, task Task) {
+	t.Helper()
+	if err := task.Ack(); err != nil {
+		t.Error(err)
+	}
+	task.Release()
+}
+
 func TestPullHoldsAtMostMax(t *testing.T) {
 	c := connect(t)
 	queue(t, c)
@@ -183,10 +192,7 @@ func TestPullClosedGetsNothingMore(t *testing.T) {
 			if task.Delivered != 1 {
 				t.Fatalf("round %d: got delivery %d, want the first", n, task.Delivered)
 			}
-			if err := task.Ack(); err != nil {
-				t.Fatal(err)
-			}
-			task.Release()
+			finish(t, task)
 			p.Close()
 		}
 	})
@@ -219,10 +225,7 @@ func TestPullWaitsForTheStream(t *testing.T) {
 		c := connect(t)
 		tasks := make(chan Task, 10)
 		pull(t, c, 2, func(task Task) {
-			if err := task.Ack(); err != nil {
-				t.Error(err)
-			}
-			task.Release()
+			finish(t, task)
 			tasks <- task
 		})
 		next := func(within time.Duration) {
@@ -260,10 +263,7 @@ func TestPullSurvivesAServerRestart(t *testing.T) {
 		t.Helper()
 		for range n {
 			task := receive(t, tasks)
-			if err := task.Ack(); err != nil {
-				t.Fatal(err)
-			}
-			task.Release()
+			finish(t, task)
 		}
 	}
 	fill(t, c, 20, 1)
@@ -304,10 +304,7 @@ func TestPullNeedsFewRights(t *testing.T) {
 	c := dial(t, Options{InProcess: srv, User: "worker", Password: "p"})
 	tasks := make(chan Task, 10)
 	pull(t, c, 2, func(task Task) {
-		if err := task.Ack(); err != nil {
-			t.Error(err)
-		}
-		task.Release()
+		finish(t, task)
 		tasks <- task
 	})
 	for range 10 {
@@ -387,10 +384,7 @@ func TestAdmit(t *testing.T) {
 		second.Release()
 		for range 3 {
 			task := receive(t, tasks)
-			if err := task.Ack(); err != nil {
-				t.Fatal(err)
-			}
-			task.Release()
+			finish(t, task)
 		}
 		time.Sleep(time.Second)
 		p.Close()

@@ -130,10 +130,7 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 	if err != nil {
 		return nil, err
 	}
-	asked := o.Version
-	if asked == "" {
-		asked = t.TypeVersion()
-	}
+	asked := cmp.Or(o.Version, t.TypeVersion())
 	definition, found, err := d.store.Definition(ctx, t.Namespace(), t.Type(), asked)
 	switch {
 	case errors.Is(err, ErrNoDefinition) && o.Version == "": // nobody has promised this version

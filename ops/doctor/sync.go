@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,10 +40,7 @@ func (e *examination) sync(ctx context.Context) bool {
 	if !elsewhere {
 		return true
 	}
-	conn := e.o.System
-	if conn == nil {
-		conn = e.conn
-	}
+	conn := cmp.Or(e.o.System, e.conn)
 	answers, err := askAll(ctx, conn)
 	if err == nil && len(answers) > 0 {
 		e.add(judgeServers(answers)...)

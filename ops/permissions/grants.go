@@ -1,6 +1,7 @@
 package permissions
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -88,10 +89,7 @@ func (r *rights) kv(bucket string) []string {
 // acks are both forms of the subject on which a delivery is acknowledged; see the package comment for the first token of
 // the second one.
 func (r *rights) acks(stream string) []string {
-	domain := r.o.Domain
-	if domain == "" {
-		domain = "_"
-	}
+	domain := cmp.Or(r.o.Domain, "_")
 	return []string{"$JS.ACK." + stream + ".>", "$JS.ACK." + domain + ".*." + stream + ".>"}
 }
 

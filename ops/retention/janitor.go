@@ -224,11 +224,7 @@ func memberOf(e entry, l *line, part bool) member {
 	m := member{entry: e, typ: l.Type, parent: l.Parent, policy: policyOf(l.Retention)}
 	switch {
 	case l.Status == schemas.StatusContinuedAsNew:
-		first := l.FirstRun
-		if first == "" {
-			first = l.Run
-		}
-		m.key = chainKey(l.WorkflowID, first)
+		m.key = chainKey(l.WorkflowID, cmp.Or(l.FirstRun, l.Run))
 	case m.policy != nil && m.policy.Hash != "":
 		m.key = hashKey(m.policy.Hash)
 	case part:

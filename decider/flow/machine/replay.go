@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,10 +48,7 @@ func notReplayable(format string, args ...any) *Failure {
 
 // replayLast goes back to the last replay point, but never to the retry step that asks for it.
 func (m *machine) replayLast(asks *step, force bool) error {
-	from := m.s.Last
-	if from == "" {
-		from = atStart
-	}
+	from := cmp.Or(m.s.Last, atStart)
 	if asks != nil && from == asks.Ref {
 		from = m.s.record(asks.Ref).Last.Previous
 	}
