@@ -47,7 +47,7 @@ func TestAlarmOfWhatIsNotInTheHistory(t *testing.T) { // P-1
 // in the history: the record may be lost, and the parent would know of an end that never was.
 func TestParentHearsOfNoEndThatNeverWas(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.decider("order", parent(""))
+		f.decider("order", parent)
 		var lose atomic.Bool
 		var lost, decided, puts atomic.Int64
 		f.decider("kid", func(d *decisionTask) string {

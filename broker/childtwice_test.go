@@ -15,7 +15,7 @@ import (
 func TestRefusedChildIsNotStartedAgain(t *testing.T) { // P-5
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nth(1, ns.In(0, "kid", "start"), cutwire.Unanswered))
-		f.decider("order", parent(""))
+		f.decider("order", parent)
 		f.decider("kid", func(*decisionTask) string { return "[]" })
 		f.start(`{"workflowId":"kid","type":"kid","run":"own"}`)
 		f.start(startO)
@@ -42,7 +42,7 @@ func TestUnansweredChildIsStartedAgain(t *testing.T) { // P-5
 					}
 					return start(subj, body)
 				})
-				f.decider("order", parent(""))
+				f.decider("order", parent)
 				f.decider("kid", func(*decisionTask) string { return complete })
 				f.start(startO)
 				f.completes("o")
@@ -66,7 +66,7 @@ func TestStartedChildIsNotStartedAgain(t *testing.T) { // P-5
 			}
 			return cutwire.Pass
 		})
-		f.decider("order", parent(""))
+		f.decider("order", parent)
 		f.decider("kid", func(*decisionTask) string { return "[]" })
 		f.start(startO)
 		f.await("o", schemas.EventChildStarted)
@@ -88,7 +88,7 @@ func TestRefusalThatIsLaterThanTheSecondStart(t *testing.T) { // P-5
 			return start(subj, body)
 		})
 		a.wire.Delay(15 * time.Second) // longer than an acknowledgement is waited for
-		f.decider("order", parent(""))
+		f.decider("order", parent)
 		f.decider("kid", func(*decisionTask) string { return complete })
 		f.start(`{"workflowId":"kid","type":"other","run":"own"}`)
 		f.start(startO)
@@ -106,7 +106,7 @@ func TestRefusalThatIsLaterThanTheSecondStart(t *testing.T) { // P-5
 // decide otherwise when it is asked again.
 func TestParentHearsOfNoEndBeforeItsRecord(t *testing.T) { // P-1
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.decider("order", parent(""))
+		f.decider("order", parent)
 		asked := 0
 		f.decider("kid", func(*decisionTask) string {
 			if asked++; asked > 1 {

@@ -15,16 +15,14 @@ func child(id, more string) string {
 }
 
 // parent starts the child "kid" and completes when it has closed.
-func parent(more string) func(*decisionTask) string {
-	return func(t *decisionTask) string {
-		switch {
-		case t.has("WorkflowStarted"):
-			return "[" + child("kid", more) + "]"
-		case t.has("ChildSuccess"), t.has("ChildFailed"), t.has("ChildCanceled"), t.has("ChildTerminated"), t.has("ChildTimedOut"), t.has("ChildStartFailed"):
-			return complete
-		}
-		return "[]"
+func parent(t *decisionTask) string {
+	switch {
+	case t.has("WorkflowStarted"):
+		return "[" + child("kid", "") + "]"
+	case t.has("ChildSuccess"), t.has("ChildFailed"), t.has("ChildCanceled"), t.has("ChildTerminated"), t.has("ChildTimedOut"), t.has("ChildStartFailed"):
+		return complete
 	}
+	return "[]"
 }
 
 var withChild = []string{
@@ -35,7 +33,7 @@ var withChild = []string{
 func TestChild(t *testing.T) { // S1-24
 	virtually(t, 4, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
-		f.decider("order", parent(""))
+		f.decider("order", parent)
 		f.decider("kid", func(*decisionTask) string { return complete })
 		f.start(startO)
 		f.completes("o")
@@ -57,7 +55,7 @@ func TestOwnerDiesBetweenParentAndChild(t *testing.T) { // P-1, P-5
 				t.Run(fmt.Sprintf("%v/%s/%d", verdict, place, n), func(t *testing.T) {
 					virtually(t, 1, func(t *testing.T, f *fleet) {
 						first := f.node("a", nth(n, place, verdict))
-						f.decider("order", parent(""))
+						f.decider("order", parent)
 						f.decider("kid", slowly(func(*decisionTask) string { return complete }))
 						f.start0("o", "order", "r1")
 						if !(place == "drover.default.in.0.kid.start" && n == 2) {
@@ -80,7 +78,7 @@ func TestOwnerDiesBetweenParentAndChild(t *testing.T) { // P-1, P-5
 func TestChildIsOpenAlready(t *testing.T) {
 	virtually(t, 4, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
-		f.decider("order", parent(""))
+		f.decider("order", parent)
 		f.decider("kid", func(*decisionTask) string { return "[]" })
 		f.start(`{"workflowId":"kid","type":"kid","run":"k1"}`)
 		f.start(startO)
@@ -102,7 +100,7 @@ func TestChildPolicies(t *testing.T) {
 		t.Run(string(policy), func(t *testing.T) {
 			virtually(t, 4, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
-				f.decider("order", parent(""))
+				f.decider("order", parent)
 				f.decider("kid", func(*decisionTask) string { return "[]" })
 				f.start(`{"workflowId":"o","type":"order","run":"r1","childPolicy":"` + string(policy) + `"}`)
 				f.await("o", schemas.EventChildStarted)

@@ -15,7 +15,7 @@ import (
 // more.
 func TestRefusalOfARepeatedChildStart(t *testing.T) { // P-5
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.decider("order", parent(""))
+		f.decider("order", parent)
 		f.decider("kid", func(*decisionTask) string { return "[]" })
 		a := f.node("a", func(subj string, _ []byte) cutwire.Verdict {
 			if strings.HasPrefix(subj, "drover.default.in.0.kid.start") {
@@ -47,7 +47,7 @@ func TestRefusalOfARepeatedChildStart(t *testing.T) { // P-5
 // The child is refused to both, the owner that is gone and the one that repeats the start: then the refusal stands.
 func TestRepeatedChildStartIsRefused(t *testing.T) { // P-5
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.decider("order", parent(""))
+		f.decider("order", parent)
 		f.decider("kid", func(*decisionTask) string { return "[]" })
 		f.start0("kid", "kid", "k1")
 		a := f.node("a", nth(1, "drover.default.in.0.kid.start", cutwire.CutBefore))
@@ -63,7 +63,7 @@ func TestRepeatedChildStartIsRefused(t *testing.T) { // P-5
 // A child begins after its parent was terminated and the parent's id is in use again: its policy finds it all the same.
 func TestChildOfAnEndedParentBeginsLate(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.decider("order", parent(""))
+		f.decider("order", parent)
 		f.decider("kid", func(*decisionTask) string { return "[]" })
 		var starts atomic.Int64
 		f.node("a", func(subj string, _ []byte) cutwire.Verdict {

@@ -273,13 +273,13 @@ func TestCycleOfParents(t *testing.T) {
 			if d.has("WorkflowStarted") {
 				return `[{"type":"StartChild","attributes":{"workflowId":"b","workflowType":"back"}}]`
 			}
-			return parent("")(d)
+			return parent(d)
 		})
 		f.decider("back", func(d *decisionTask) string {
 			if d.has("WorkflowStarted") {
 				return `[{"type":"StartChild","attributes":{"workflowId":"a","workflowType":"order"}}]`
 			}
-			return parent("")(d)
+			return parent(d)
 		})
 		f.start(`{"workflowId":"a","type":"order"}`)
 		f.completes("a")
@@ -298,7 +298,7 @@ func TestEndlessRecursion(t *testing.T) {
 				id, _ := d.Events[0].Attributes["workflowId"].(string)
 				return `[{"type":"StartChild","attributes":{"workflowId":"` + id + `x","workflowType":"order"}}]`
 			}
-			return parent("")(d)
+			return parent(d)
 		})
 		f.start(`{"workflowId":"x","type":"order"}`)
 		f.completes("x")

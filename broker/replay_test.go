@@ -29,7 +29,7 @@ func (d *failing) decide(t *decisionTask) string {
 }
 
 // ended starts "o" and waits until it has failed; what is judged later is armed then.
-func (f *fleet) ended() *failing {
+func (f *fleet) ended() {
 	f.t.Helper()
 	d := &failing{}
 	f.decider("order", d.decide)
@@ -40,7 +40,6 @@ func (f *fleet) ended() *failing {
 		f.t.Fatalf("o is %s, want failed", got)
 	}
 	d.mended.Store(true)
-	return d
 }
 
 // replay asks until there is an answer that is none about the servers.

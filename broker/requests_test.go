@@ -268,7 +268,7 @@ func TestChildStartRepeatedLate(t *testing.T) { // P-5
 func TestParentHearsOfAChildWhoseIDIsUsedAgain(t *testing.T) { // P-1
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		first := f.node("a", nth(2, ns.In(0, "o", "child"), cutwire.CutBefore))
-		f.decider("order", parent(""))
+		f.decider("order", parent)
 		f.decider("kid", func(d *decisionTask) string {
 			if d.Events[0].Attributes["parentWorkflowExecution"] != nil {
 				return complete

@@ -75,7 +75,7 @@ func TestUnseenIsNotGone(t *testing.T) {
 			return nil
 		}, func(h *house) { h.stops[2]() }, `no decider of type "order" listens`},
 		{"more alarms than a cheap pass reads", func(h *house) func(*audit.Options) {
-			h.master("m")
+			h.master()
 			due, err := schemas.MarshalJSON(&schemas.Alarm{V: schemas.Version, Due: schemas.At(time.Now())})
 			if err != nil {
 				h.t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // A damaged history is told of, whether a message waits for its run or not.
 func TestDamagedRunWithAMessage(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, h *house) {
-		h.master("m")
+		h.master()
 		h.timers("t1")
 		stop := h.broker("b")
 		h.decider("order", upTo("Never", "[]"))

@@ -145,23 +145,22 @@ func (h *house) timers(node string) (stop func()) {
 	return h.run(timers.New(conn, &timers.Options{Partitions: h.partitions, Node: node, Claims: h.claims(conn, node), Logger: h.log}), conn.Close)
 }
 
-func (h *house) master(node string) (stop func()) {
+func (h *house) master() {
 	h.t.Helper()
 	conn := h.dial()
-	m, err := ops.NewMaster(ops.MasterOptions{Claims: h.claims(conn, node), Logger: h.log})
+	m, err := ops.NewMaster(ops.MasterOptions{Claims: h.claims(conn, "m"), Logger: h.log})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return h.run(m, conn.Close)
+	h.run(m, conn.Close)
 }
 
 // all starts one of each role.
-func (h *house) all() (stopBroker, stopTimers func()) {
+func (h *house) all() {
 	h.t.Helper()
-	h.master("m")
-	stopTimers = h.timers("t")
-	stopBroker = h.broker("b")
-	return stopBroker, stopTimers
+	h.master()
+	h.timers("t")
+	h.broker("b")
 }
 
 func (h *house) auditor(change ...func(*audit.Options)) *audit.Auditor {
@@ -261,7 +260,7 @@ func (h *house) completes(id string) {
 }
 
 // decider answers decision tasks of a type with a JSON list of decisions, by the types of the events of the window.
-func (h *house) decider(typ string, decide func(has func(string) bool) string) (stop func()) {
+func (h *house) decider(typ string, decide func(has func(string) bool) string) {
 	h.t.Helper()
 	sub, err := h.conn.Subscribe(ns.Decide(typ), "deciders", func(m post.Msg) {
 		var task struct {
@@ -288,9 +287,7 @@ func (h *house) decider(typ string, decide func(has func(string) bool) string) (
 	if err := h.conn.Publish(ns.Announce(typ), nil, nil); err != nil {
 		h.t.Fatal(err)
 	}
-	stop = sync.OnceFunc(func() { _ = sub.Close() })
-	h.stops = append(h.stops, stop)
-	return stop
+	h.stops = append(h.stops, func() { _ = sub.Close() })
 }
 
 const complete = `[{"type":"CompleteWorkflow","attributes":{}}]`

@@ -15,7 +15,7 @@ import (
 // stands in line again.
 func TestLostPlacesAreRepaired(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, h *house) {
-		h.master("m")
+		h.master()
 		h.timers("t")
 		stop := h.broker("b1")
 		h.decider("order", upTo("Signal", `[{"type":"AcquireLock","attributes":{"lock":"L","scope":"s"}}]`))

@@ -60,7 +60,7 @@ func TestRepairs(t *testing.T) { // I18
 				partitions = 4
 			}
 			virtually(t, partitions, func(t *testing.T, h *house) {
-				h.master("m")
+				h.master()
 				stopTimers := h.timers("t1")
 				stopBroker := h.broker("b")
 				tc.lose(h)
@@ -130,7 +130,7 @@ func (h *house) loseChildEnd() {
 // A run that its owner has forgotten, and whose decider has come since, waits for its alarm; the audit does not.
 func TestAsksForgottenDecisions(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, h *house) {
-		h.master("m")
+		h.master()
 		h.timers("t")
 		wire := cutwire.New(h.server.Conn())
 		stop := h.brokerOn(wire, "b")
@@ -264,7 +264,7 @@ func TestRemovesOnlyTheEarlierRunsTask(t *testing.T) {
 func TestRepairsManyRuns(t *testing.T) {
 	virtually(t, 2, func(t *testing.T, h *house) {
 		const n = 150
-		h.master("m")
+		h.master()
 		stopTimers := h.timers("t1")
 		h.broker("b", func(o *broker.Options) { o.CachedRuns = 20 })
 		h.decider("order", upTo("TimerExpired", teaTimer))

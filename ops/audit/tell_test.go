@@ -29,13 +29,13 @@ func TestTells(t *testing.T) {
 		wrong bool
 	}{
 		{"a partition without owner", func(h *house) func() {
-			h.master("m")
+			h.master()
 			h.timers("t")
 			h.broker("b1")()
 			return func() { h.broker("b2") }
 		}, []string{"partition-unowned"}, []string{`partition 0 has no owner; node "b1" owned it last, since 2000-01-01`, "start a server with the role broker"}, true},
 		{"an owner that does not answer", func(h *house) func() {
-			h.master("m")
+			h.master()
 			h.timers("t")
 			lease, err := h.claims(h.conn, "hung").TryAcquire(h.t.Context(), "partition.0")
 			if err != nil {
@@ -59,10 +59,10 @@ func TestTells(t *testing.T) {
 		{"no master", func(h *house) func() {
 			h.timers("t")
 			h.broker("b")
-			return func() { h.master("m"); time.Sleep(time.Second) }
+			return func() { h.master(); time.Sleep(time.Second) }
 		}, []string{"no-master"}, []string{"start a server with the role ops"}, false},
 		{"logs that nobody reads", func(h *house) func() {
-			h.master("m")
+			h.master()
 			h.timers("t")
 			h.broker("b1")()
 			h.publish(ns.Signal("o", "go"), "")
