@@ -15,31 +15,27 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// failing lets every run fail until it is told otherwise. It is a decider in another language, which knows no replays.
-type failing struct{ mended atomic.Bool }
-
-func (d *failing) decide(t *decisionTask) string {
-	switch {
-	case !t.has("WorkflowStarted"):
-		return "[]"
-	case d.mended.Load():
-		return complete
-	}
-	return `[{"type":"FailWorkflow","attributes":{"reason":"broken"}}]`
-}
-
-// ended starts "o" and waits until it has failed; what is judged later is armed then.
+// ended starts "o" and waits until it has failed; what is judged later is armed then. Other runs complete from then on. The decider is
+// one in another language, which knows no replays.
 func (f *fleet) ended() {
 	f.t.Helper()
-	d := &failing{}
-	f.decider("order", d.decide)
+	var mended atomic.Bool
+	f.decider("order", func(d *decisionTask) string {
+		switch {
+		case !d.has("WorkflowStarted"):
+			return "[]"
+		case mended.Load():
+			return complete
+		}
+		return `[{"type":"FailWorkflow","attributes":{"reason":"broken"}}]`
+	})
 	for f.start(startO)["error"] != nil {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if got := f.result("o"); got != "failed" {
 		f.t.Fatalf("o is %s, want failed", got)
 	}
-	d.mended.Store(true)
+	mended.Store(true)
 }
 
 // replay asks until there is an answer that is none about the servers.
