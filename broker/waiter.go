@@ -127,28 +127,21 @@ func (p *partition) serve(m post.Msg) bool {
 			break
 		}
 		p.whileOurs(func() { p.audit(&q, reply) })
-	case verbRepair:
-		var q schemas.ExecutionRequest
-		if err := schemas.Unmarshal(m.Data, &q); err != nil {
-			reply(&schemas.AckResponse{Error: invalid(err)})
-			break
-		}
-		p.whileOurs(func() { p.repair(&q, reply) })
-	case "pause", "resume", kindCancel, kindEnd, kindBreakLock:
-		var q schemas.ExecutionRequest
-		if err := schemas.Unmarshal(m.Data, &q); err != nil {
-			reply(&schemas.AckResponse{Error: invalid(err)})
-			break
-		}
-		q.ReplyTo, q.Content = m.Reply, content
-		p.whileOurs(func() { p.operate(verb, &q, reply) })
 	default:
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			reply(&schemas.AckResponse{Error: invalid(err)})
 			break
 		}
-		p.whileOurs(func() { p.serveExecution(verb, &q, reply) })
+		switch verb {
+		case verbRepair:
+			p.whileOurs(func() { p.repair(&q, reply) })
+		case "pause", "resume", kindCancel, kindEnd, kindBreakLock:
+			q.ReplyTo, q.Content = m.Reply, content
+			p.whileOurs(func() { p.operate(verb, &q, reply) })
+		default:
+			p.whileOurs(func() { p.serveExecution(verb, &q, reply) })
+		}
 	}
 	return true
 }
