@@ -190,9 +190,7 @@ func TestPairAmongSignals(t *testing.T) { // P-11
 		p.took = 2 * time.Millisecond
 		time.Sleep(time.Second)
 		const runs = 12
-		for n := range runs {
-			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, n))
-		}
+		f.starts(runs)
 		for n := range 60 {
 			f.publish(ns.Signal(fmt.Sprint("w", n%runs), "s"), `1`)
 			time.Sleep(500 * time.Microsecond)
@@ -221,9 +219,7 @@ func TestOneOfAPairEnds(t *testing.T) { // S2-1
 				first.took = 3 * time.Millisecond
 				time.Sleep(time.Second)
 				const runs = 10
-				for n := range runs {
-					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, n))
-				}
+				f.starts(runs)
 				second := f.pairs("w2", 10, nil)
 				second.took = 3 * time.Millisecond
 				time.Sleep(8 * time.Millisecond)
@@ -268,9 +264,7 @@ func TestOwnerLeavesAPair(t *testing.T) { // S2-1
 		p.took = 3 * time.Millisecond
 		time.Sleep(time.Second)
 		const runs = 10
-		for n := range runs {
-			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, n))
-		}
+		f.starts(runs)
 		f.node("b", nil)
 		time.Sleep(10 * time.Millisecond)
 		a.stop()

@@ -92,9 +92,7 @@ func TestSleepersGoBackToTheirWorker(t *testing.T) {
 				}
 				p := f.plays("w1", once)
 				p.lives()
-				for i := range runs {
-					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-				}
+				f.starts(runs)
 				time.Sleep(time.Minute)
 				f.plays("w2", once)
 				if c.awake != nil {

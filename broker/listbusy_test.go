@@ -14,9 +14,7 @@ func TestListOfBusyRuns(t *testing.T) {
 		f.node("a", nil)
 		f.decider("order", func(d *decisionTask) string { return "[]" })
 		const runs = 30
-		for i := range runs {
-			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-		}
+		f.starts(runs)
 		stop, done := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(done)
