@@ -1,6 +1,8 @@
 package drover
 
 import (
+	"cmp"
+
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
 )
@@ -12,15 +14,9 @@ func (c *Client) Deciders(o *decider.Options) *decider.Worker {
 	if o != nil {
 		opts = *o
 	}
-	if opts.Namespace == "" {
-		opts.Namespace = string(c.namespace)
-	}
-	if opts.Identity == "" {
-		opts.Identity = c.name
-	}
-	if opts.Logger == nil {
-		opts.Logger = c.log
-	}
+	opts.Namespace = cmp.Or(opts.Namespace, string(c.namespace))
+	opts.Identity = cmp.Or(opts.Identity, c.name)
+	opts.Logger = cmp.Or(opts.Logger, c.log)
 	return decider.New(c.conn, &opts)
 }
 
@@ -31,14 +27,8 @@ func (c *Client) Activities(o *activity.Options) *activity.Worker {
 	if o != nil {
 		opts = *o
 	}
-	if opts.Namespace == "" {
-		opts.Namespace = string(c.namespace)
-	}
-	if opts.Identity == "" {
-		opts.Identity = c.name
-	}
-	if opts.Logger == nil {
-		opts.Logger = c.log
-	}
+	opts.Namespace = cmp.Or(opts.Namespace, string(c.namespace))
+	opts.Identity = cmp.Or(opts.Identity, c.name)
+	opts.Logger = cmp.Or(opts.Logger, c.log)
 	return activity.New(c.conn, &opts)
 }

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/droverhq/drover/schemas"
@@ -48,12 +49,8 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 }
 
 func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
-	if h.workflowID == "" {
-		h.workflowID = a.WorkflowID
-	}
-	if h.run == "" {
-		h.run = a.Run
-	}
+	h.workflowID = cmp.Or(h.workflowID, a.WorkflowID)
+	h.run = cmp.Or(h.run, a.Run)
 	if a.WorkflowID != h.workflowID || a.Run != h.run {
 		h.report(RuleFirst, e.ID, "WorkflowStarted names workflow %q run %s", a.WorkflowID, a.Run)
 	}

@@ -1,6 +1,7 @@
 package post
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -57,24 +58,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.URL == "" {
-		o.URL = nats.DefaultURL
-	}
-	if o.Name == "" {
-		o.Name = "drover"
-	}
-	if o.APIPrefix == "" {
-		o.APIPrefix = defaultAPI
-	}
-	if o.InboxPrefix == "" {
-		o.InboxPrefix = nats.InboxPrefix[:len(nats.InboxPrefix)-1]
-	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultDialTimeout
-	}
-	if o.RequestTimeout == 0 {
-		o.RequestTimeout = defaultRequestTimeout
-	}
+	o.URL = cmp.Or(o.URL, nats.DefaultURL)
+	o.Name = cmp.Or(o.Name, "drover")
+	o.APIPrefix = cmp.Or(o.APIPrefix, defaultAPI)
+	o.InboxPrefix = cmp.Or(o.InboxPrefix, nats.InboxPrefix[:len(nats.InboxPrefix)-1])
+	o.Timeout = cmp.Or(o.Timeout, defaultDialTimeout)
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, defaultRequestTimeout)
 	o.Logger = silent.Or(o.Logger)
 	return o
 }

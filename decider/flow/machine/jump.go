@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 )
@@ -75,12 +76,8 @@ func (m *machine) throw(f *Failure) {
 				m.s.Prev = r.Last.Output
 			}
 		}
-		if f.Step == "" {
-			f.Step = st.Ref
-		}
-		if from == "" {
-			from = st.Ref
-		}
+		f.Step = cmp.Or(f.Step, st.Ref)
+		from = cmp.Or(from, st.Ref)
 		if len(st.handlers.steps) > 0 && !errors.Is(m.push(Frame{Kind: ofStep, Ref: st.Ref, Failure: f, From: from}), errMoved) {
 			m.broke(f)
 			return
