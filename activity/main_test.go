@@ -87,12 +87,7 @@ func newRig(t *testing.T) *rig {
 
 func (r *rig) dial() *post.Conn {
 	r.t.Helper()
-	conn, err := post.Dial(r.t.Context(), post.Options{InProcess: r.server.Conn()})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(conn.Close)
-	return conn
+	return embeddedtest.Connect(r.t, r.server)
 }
 
 // ensure makes what is missing of the namespace.
@@ -122,11 +117,7 @@ func (r *rig) openList(list string) {
 func (r *rig) cutWorker(edit ...func(*activity.Options)) (*activity.Worker, *cutwire.Wire) {
 	r.t.Helper()
 	wire := cutwire.New(r.server.Conn())
-	conn, err := post.Dial(r.t.Context(), post.Options{InProcess: wire})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(conn.Close)
+	conn := embeddedtest.Through(r.t, wire)
 	return r.workerOn(conn, edit...), wire
 }
 

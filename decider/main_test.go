@@ -93,12 +93,7 @@ func (h *house) dial() *post.Conn {
 
 func (h *house) dialThrough(p provider) *post.Conn {
 	h.t.Helper()
-	c, err := post.Dial(h.t.Context(), post.Options{InProcess: p})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(c.Close)
-	return c
+	return embeddedtest.Through(h.t, p)
 }
 
 // subscribe cannot ask for "*" through the builders, which would escape it.

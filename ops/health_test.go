@@ -14,7 +14,6 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/ops"
@@ -79,11 +78,7 @@ func TestS3_08AnExpiredClaimIsIgnored(t *testing.T) {
 func TestS3_09NoRightUnderAnExpiredClaim(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		wire := cutwire.New(s.Conn())
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: wire})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
+		conn := embeddedtest.Through(t, wire)
 		a, err := claims.Open(conn, bucket, claims.Options{Node: "a"})
 		if err != nil {
 			t.Fatal(err)

@@ -115,11 +115,7 @@ func (e *engine) types() (names []string) {
 func (e *engine) worker(identity string, work func(context.Context) (string, error)) *cutwire.Wire {
 	e.t.Helper()
 	wire := cutwire.New(e.s.Conn())
-	conn, err := post.Dial(e.t.Context(), post.Options{InProcess: wire})
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	e.t.Cleanup(conn.Close)
+	conn := embeddedtest.Through(e.t, wire)
 	w := activity.New(conn, &activity.Options{Lists: []string{"main"}, Identity: identity, Concurrency: 1, DrainTimeout: time.Second})
 	activity.Register(w, "work", func(ctx context.Context, _ any) (string, error) { return work(ctx) })
 	background(e.t, func(ctx context.Context) error {

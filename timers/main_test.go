@@ -102,12 +102,7 @@ func (r *rig) follow() {
 
 func (r *rig) dial() *post.Conn {
 	r.t.Helper()
-	conn, err := post.Dial(r.t.Context(), post.Options{InProcess: r.server.Conn()})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(conn.Close)
-	return conn
+	return embeddedtest.Connect(r.t, r.server)
 }
 
 // cutWorker makes a worker on a wire that a test can cut.
@@ -115,11 +110,7 @@ func (r *rig) cutWorker(node string, judge func(subject string, body []byte) cut
 	r.t.Helper()
 	wire := cutwire.New(r.server.Conn())
 	wire.Judge(judge)
-	conn, err := post.Dial(r.t.Context(), post.Options{InProcess: wire})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(conn.Close)
+	conn := embeddedtest.Through(r.t, wire)
 	return r.workerOn(conn, node, options...)
 }
 

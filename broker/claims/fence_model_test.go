@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
@@ -259,7 +260,7 @@ func TestClaimsUnderTheModel(t *testing.T) { // I9, P-2, P-16
 }
 
 func struggle(t *testing.T, s *embedded.Server, seed uint64, stored, late *atomic.Int64) int {
-	admin := dial(t, s.Conn())
+	admin := embeddedtest.Connect(t, s)
 	if _, err := admin.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{
 		Name: history.StreamHistory(0), Subjects: []string{"drover.default.history.0.>"}, Storage: jetstream.MemoryStorage,
 	}); err != nil {
@@ -271,7 +272,7 @@ func struggle(t *testing.T, s *embedded.Server, seed uint64, stored, late *atomi
 	for i := range 4 {
 		w := cutwire.New(s.Conn())
 		w.Delay(time.Duration(1+i) * 4 * time.Second)
-		r := &rival{id: i, trace: tr, conn: dial(t, w), wire: w, random: random, mu: mu, stored: stored, late: late}
+		r := &rival{id: i, trace: tr, conn: embeddedtest.Through(t, w), wire: w, random: random, mu: mu, stored: stored, late: late}
 		var err error
 		if r.Claims, err = claims.Open(r.conn, bucket, claims.Options{Node: fmt.Sprintf("n%d", i)}); err != nil {
 			t.Fatal(err)

@@ -60,12 +60,7 @@ func TestConnectionOfTheWorkIsLostWhileItsClaimIsTaken(t *testing.T) { // P-16
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 		wire := cutwire.New(s.Conn())
 		dial := func(p nats.InProcessConnProvider) *post.Conn {
-			c, err := post.Dial(t.Context(), post.Options{InProcess: p})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(c.Close)
-			return c
+			return embeddedtest.Through(t, p)
 		}
 		conn, work := dial(wire), dial(s.Conn())
 		if _, err := conn.JetStream().CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "b", Storage: jetstream.MemoryStorage, LimitMarkerTTL: time.Minute}); err != nil {

@@ -58,7 +58,7 @@ func TestConnectionOfTheWork(t *testing.T) {
 		t.Run(dies, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *embedded.Server) {
 				a, b := join(t, s, claims.Options{Node: "a"}), join(t, s, claims.Options{Node: "b"})
-				work := dial(t, s.Conn())
+				work := embeddedtest.Connect(t, s)
 				var la, lb atomic.Pointer[claims.Lease]
 				stopA := a.holding(t, claims.HoldOptions{Conn: work}, keep(&la))
 				until(t, "a takes it", time.Second, func() bool { return valid(&la) })
@@ -93,7 +93,7 @@ func TestReconnectEndsLeases(t *testing.T) {
 	t.Run("P-16", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *embedded.Server) {
 			wire := cutwire.New(s.Conn())
-			conn := dial(t, wire)
+			conn := embeddedtest.Through(t, wire)
 			a, err := claims.Open(conn, bucket, claims.Options{Node: "a"})
 			if err != nil {
 				t.Fatal(err)
@@ -203,7 +203,7 @@ func TestAloneAsksForNobody(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		a := join(t, s, claims.Options{Node: "a", TTL: time.Hour})
 		var l atomic.Pointer[claims.Lease]
-		defer a.holding(t, claims.HoldOptions{Conn: dial(t, s.Conn())}, keep(&l))()
+		defer a.holding(t, claims.HoldOptions{Conn: embeddedtest.Connect(t, s)}, keep(&l))()
 		until(t, "it is taken", time.Second, func() bool { return valid(&l) })
 		before := a.conn.NATS().Stats().OutMsgs
 		time.Sleep(time.Minute)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 )
 
@@ -234,7 +235,7 @@ func TestTakeOver(t *testing.T) {
 
 func TestRenewalKeepsTheTTL(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
-		a, reader := join(t, s, claims.Options{Node: "a"}), dial(t, s.Conn())
+		a, reader := join(t, s, claims.Options{Node: "a"}), embeddedtest.Connect(t, s)
 		a.take(t, key)
 		for range 100 {
 			time.Sleep(time.Second)
@@ -272,7 +273,7 @@ func TestTamperedKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *embedded.Server) {
-				a, evil := join(t, s, claims.Options{Node: "a"}), dial(t, s.Conn())
+				a, evil := join(t, s, claims.Options{Node: "a"}), embeddedtest.Connect(t, s)
 				l := a.take(t, key)
 				time.Sleep(ttl)
 				if err := tamper(t, evil, l.Revision()); err != nil {

@@ -35,7 +35,7 @@ func bubble(t *testing.T, fn func(t *testing.T, s *embedded.Server)) {
 	t.Helper()
 	virtual.Run(t, func(t *testing.T) {
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-		makeBucket(t, dial(t, s.Conn()))
+		makeBucket(t, embeddedtest.Connect(t, s))
 		fn(t, s)
 	})
 }
@@ -50,16 +50,6 @@ func makeBucket(t *testing.T, conn *post.Conn) {
 	}
 }
 
-func dial(t *testing.T, p nats.InProcessConnProvider) *post.Conn {
-	t.Helper()
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: p})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
 // peer is one process that claims.
 type peer struct {
 	*claims.Claims
@@ -70,7 +60,7 @@ type peer struct {
 func join(t *testing.T, s *embedded.Server, o claims.Options) *peer {
 	t.Helper()
 	w := &wire{server: s.Conn()}
-	p := &peer{wire: w, conn: dial(t, w)}
+	p := &peer{wire: w, conn: embeddedtest.Through(t, w)}
 	var err error
 	if p.Claims, err = claims.Open(p.conn, bucket, o); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
 )
@@ -29,7 +30,7 @@ func TestNothingIsWrittenOverAClaim(t *testing.T) { // P-16
 		},
 		"that it has written without knowing": func(t *testing.T, s *embedded.Server) {
 			w := cutwire.New(s.Conn())
-			conn := dial(t, w)
+			conn := embeddedtest.Through(t, w)
 			book, err := claims.Open(conn, bucket, claims.Options{Node: "a"})
 			if err != nil {
 				t.Fatal(err)
@@ -55,7 +56,7 @@ func TestNothingIsWrittenOverAClaim(t *testing.T) { // P-16
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *embedded.Server) {
-				admin := dial(t, s.Conn())
+				admin := embeddedtest.Connect(t, s)
 				if _, err := admin.JetStream().UpdateKeyValue(t.Context(), jetstream.KeyValueConfig{
 					Bucket: bucket, Storage: jetstream.MemoryStorage, LimitMarkerTTL: time.Minute, History: 64,
 				}); err != nil {

@@ -38,12 +38,8 @@ func TestReleaseEndsTheLeaseFirst(t *testing.T) { // P-16
 func unknownRenewal(t *testing.T) (*Claims, *Lease) {
 	t.Helper()
 	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	_, err = conn.JetStream().CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "b", Storage: jetstream.MemoryStorage, LimitMarkerTTL: time.Minute})
+	conn := embeddedtest.Connect(t, s)
+	_, err := conn.JetStream().CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "b", Storage: jetstream.MemoryStorage, LimitMarkerTTL: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

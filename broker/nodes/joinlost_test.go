@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -17,11 +17,7 @@ import (
 // wired opens the register on a wire.
 func wired(t *testing.T, w *cutwire.Wire) *nodes.Registry {
 	t.Helper()
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: w})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	conn := embeddedtest.Through(t, w)
 	r, err := nodes.Open(conn, nodes.Options{})
 	if err != nil {
 		t.Fatal(err)

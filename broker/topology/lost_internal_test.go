@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/silent"
@@ -41,17 +40,6 @@ func (l *lossy) UpdateStream(ctx context.Context, c jetstream.StreamConfig) (jet
 	return s, l.answer(c.Name, err)
 }
 
-func connected(t *testing.T) *post.Conn {
-	t.Helper()
-	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
 func made(t *testing.T, conn *post.Conn, o Options) {
 	t.Helper()
 	o.Namespace, o.Memory = "a", true
@@ -70,7 +58,7 @@ func TestDeletionWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
 		"a bucket is deleted":     {stream: "KV_drover-a-claims"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn := connected(t)
+			conn := embeddedtest.Dial(t)
 			made(t, conn, Options{Partitions: 2})
 			lost.JetStream = conn.JetStream()
 			lost.meanwhile = func() {
@@ -129,7 +117,7 @@ func TestMadeBehindADeletion(t *testing.T) {
 		"OBJ_drover-a-payloads": func(w *work) error { return w.ensurePayloads(t.Context(), "a", "0.0.0") },
 	} {
 		t.Run(stream, func(t *testing.T) {
-			conn := connected(t)
+			conn := embeddedtest.Dial(t)
 			made(t, conn, Options{Partitions: 2})
 			slow := &tardy{JetStream: conn.JetStream(), stream: stream, before: func() {
 				if err := Delete(t.Context(), conn, "a", DeleteOptions{}); err != nil {
@@ -150,7 +138,7 @@ func TestMadeBehindADeletion(t *testing.T) {
 // The answer to a change of a namespace is lost. Before it is repeated the namespace is deleted and made anew: the new one stays
 // as it was made.
 func TestChangeWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
-	conn := connected(t)
+	conn := embeddedtest.Dial(t)
 	made(t, conn, Options{Partitions: 2})
 	lost := &lossy{JetStream: conn.JetStream(), stream: "drover-a-signals", meanwhile: func() {
 		if err := Delete(t.Context(), conn, "a", DeleteOptions{}); err != nil {
@@ -192,7 +180,7 @@ func TestMadeBesideADeletion(t *testing.T) {
 		"made anew as it was": {2, func(t *testing.T, conn *post.Conn) { gone(t, conn); made(t, conn, Options{Partitions: 2}) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn := connected(t)
+			conn := embeddedtest.Dial(t)
 			last := "drover-a-history-1"
 			if tc.before > 0 {
 				made(t, conn, Options{Partitions: tc.before})

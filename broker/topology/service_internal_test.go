@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/silent"
 	"github.com/droverhq/drover/schemas"
@@ -11,7 +12,7 @@ import (
 
 // Somebody forces a deletion while another one, that nobody forces, still counts the open runs: it does not share the refusal.
 func TestServiceForcesADeletionBesideAnother(t *testing.T) {
-	conn := connected(t)
+	conn := embeddedtest.Dial(t)
 	made(t, conn, Options{})
 	s := &service{conn: conn, o: ServeOptions{Logger: silent.Or(nil)}, ctx: t.Context(), deletions: map[subject.Namespace]*job{}}
 	counts := &job{done: make(chan struct{}), err: &OpenRunsError{Open: 1, WorkflowID: "w"}}

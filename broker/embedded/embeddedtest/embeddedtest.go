@@ -91,7 +91,13 @@ func Serve(t testing.TB, o embedded.Options) *embedded.Server {
 // Connect connects to such a server within the process, until the test ends.
 func Connect(t testing.TB, s *embedded.Server) *post.Conn {
 	t.Helper()
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
+	return Through(t, s.Conn())
+}
+
+// Through connects by way of what gives connections, such as a wire of package cutwire, until the test ends.
+func Through(t testing.TB, p nats.InProcessConnProvider) *post.Conn {
+	t.Helper()
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: p})
 	if err != nil {
 		t.Fatal(err)
 	}
