@@ -42,9 +42,9 @@ func (f *fleet) mind(typ string, thinks time.Duration, asked *atomic.Int32) {
 }
 
 // two starts two brokers that know each other, and returns the owner of the only partition and the other one.
-func (f *fleet) two() (owner, heir *node) {
+func (f *fleet) two(change ...func(*broker.Options)) (owner, heir *node) {
 	f.t.Helper()
-	nodes := []*node{f.node("a", nil), f.node("b", nil)}
+	nodes := []*node{f.node("a", nil, change...), f.node("b", nil, change...)}
 	time.Sleep(30 * time.Second) // the preferred one has it by now
 	for i, n := range nodes {
 		if len(n.broker.Owned()) == 1 {
