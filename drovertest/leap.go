@@ -136,7 +136,7 @@ func forsaken(run *schemas.DescribeResponse) bool {
 }
 
 // firstOf is when the first of all that a run waits for is due, zero if nothing is. Once it is set, the alarm alone would
-// do, but for a run that is forsaken: its alarm only lets the decider be asked again, every minute.
+// do, but for a run that is forsaken: its alarm is for another owner, who would ask for the decider.
 func firstOf(run *schemas.DescribeResponse) time.Time {
 	due := optional(run.Timeout)
 	if !forsaken(run) {

@@ -2,6 +2,7 @@ package nodes_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/nodes"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -99,4 +102,48 @@ func TestLeaveWhoseAnswerIsLost(t *testing.T) {
 		}
 		want(t, open(t, s))
 	})
+}
+
+// A cluster that had no majority has a write of the node's earlier self under way, and refuses all others of its record until that is decided.
+func TestJoinWaitsForAWriteUnderWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		decided time.Duration
+		joins   bool
+	}{"it is decided soon": {5 * time.Second, true}, "it never is": {time.Hour, false}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *embedded.Server) {
+				conn := embeddedtest.Connect(t, s)
+				kv, err := conn.JetStream().Stream(t.Context(), "KV_"+subject.BucketNodes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg := kv.CachedInfo().Config
+				cfg.Subjects = []string{prefix + "others"} // the test answers in its place
+				if _, err := conn.JetStream().UpdateStream(t.Context(), cfg); err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				if _, err := conn.Subscribe(prefix+"n", "", func(m post.Msg) {
+					answer := `{"error":{"code":400,"err_code":10164,"description":"wrong last sequence"}}`
+					if time.Since(began) >= c.decided {
+						answer = `{"stream":"KV_drover-nodes","seq":7}`
+					}
+					if err := conn.Publish(m.Reply, nil, []byte(answer)); err != nil {
+						t.Error(err)
+					}
+				}); err != nil {
+					t.Fatal(err)
+				}
+				m, err := open(t, s).Join(t.Context(), record("n"), nodes.JoinOptions{})
+				if took := time.Since(began); (err == nil) != c.joins || took < min(c.decided, 9*time.Second) || took > 12*time.Second {
+					t.Errorf("got %v after %v", err, took)
+				}
+				if err == nil {
+					m.Close()
+				} else if !errors.Is(err, post.ErrInFlight) {
+					t.Errorf("got %v, want that another write is under way", err)
+				}
+			})
+		})
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/bucketkey"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -21,6 +22,13 @@ type JoinOptions struct {
 	// by one goroutine at a time, and must be quick. Defaults to nothing.
 	Fill func(*schemas.NodeRecord)
 }
+
+// joinPatience is how long another write of the record may be under way: one of an earlier self, in a cluster that had no majority and has
+// neither stored nor dropped it.
+const (
+	joinPatience = 10 * time.Second
+	joinPause    = 100 * time.Millisecond
+)
 
 // Member is the record of this process. It writes itself again at each heartbeat until [Member.Leave] or [Member.Close].
 // All methods may be called by several goroutines.
@@ -66,7 +74,7 @@ func (r *Registry) Join(ctx context.Context, rec schemas.NodeRecord, o JoinOptio
 
 func (m *Member) join(ctx context.Context, given bool) error {
 	var err error
-	for range attempts {
+	for tries, until := 0, time.Now().Add(joinPatience); tries < attempts; {
 		var i *Info
 		if i, err = m.registry.find(ctx, bucketkey.Escape(m.rec.Node)); err != nil {
 			return err
@@ -91,7 +99,13 @@ func (m *Member) join(ctx context.Context, given bool) error {
 		}
 		m.rec.Since = schemas.At(time.Now())
 		m.rev = i.Revision
-		if err = m.store(ctx); err == nil || !errors.Is(err, post.ErrWrongSequence) && !errors.Is(err, post.ErrTimeout) {
+		switch err = m.store(ctx); {
+		case err == nil:
+			return nil
+		case errors.Is(err, post.ErrInFlight) && time.Now().Before(until) && pause.For(ctx, joinPause) == nil:
+		case errors.Is(err, post.ErrWrongSequence), errors.Is(err, post.ErrTimeout):
+			tries++
+		default:
 			return err
 		}
 	}
