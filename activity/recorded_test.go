@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover"
@@ -38,6 +39,7 @@ func TestRequestsAreRecorded(t *testing.T) {
 		w := e.Client.Activities(&activity.Options{Lists: []string{"words"}})
 		activity.Register(w, "hello", func(context.Context, string) (string, error) { return "hello", nil })
 		e.Go(d, w)
+		synctest.Wait() // they listen: who is asked before that is recorded, and not told that nobody does
 		began := time.Now()
 		run, err := e.Client.Start(t.Context(), "greet", nil, nil)
 		if err != nil {
