@@ -2,6 +2,7 @@ package broker
 
 import (
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/droverhq/drover/schemas"
@@ -60,6 +61,7 @@ func (b *forlornQueues) add(typ, wid string, first bool) {
 		l = &forlornQueue{typ: typ, width: leastCalled}
 		b.of[typ] = l
 	}
+	wid = strings.Clone(wid) // what it came in need not stay
 	l.n++
 	if first && l.head > 0 {
 		l.head--
