@@ -2,10 +2,8 @@ package broker
 
 import (
 	"context"
-	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -43,15 +41,8 @@ func (b *Broker) lastResult(ctx context.Context, partition int, q *schemas.Execu
 	if q.Run != "" {
 		subj = b.ns.History(partition, q.WorkflowID, q.Run)
 	}
-	last, err := b.lastRecord(ctx, partition, subj, alone)
-	if errors.Is(err, post.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil || !isRecord(last) {
-		return nil, err
-	}
-	r, err := recordIn(last)
-	if err != nil || len(r.Events) == 0 {
+	_, r, err := b.newest(ctx, partition, subj, alone)
+	if err != nil || r == nil || len(r.Events) == 0 {
 		return nil, err
 	}
 	end := r.Events[len(r.Events)-1]

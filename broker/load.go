@@ -142,6 +142,19 @@ func (b *Broker) lastRecord(ctx context.Context, partition int, subj string, alo
 	return b.reads.LastBySubject(ctx, b.ns.StreamHistory(partition), subj)
 }
 
+// newest is lastRecord, and what it says; nil if there is none, or it is no record.
+func (b *Broker) newest(ctx context.Context, partition int, subj string, alone bool) (*post.Stored, *schemas.Record, error) {
+	last, err := b.lastRecord(ctx, partition, subj, alone)
+	switch {
+	case errors.Is(err, post.ErrNotFound):
+		return nil, nil, nil
+	case err != nil || !isRecord(last):
+		return nil, nil, err
+	}
+	r, err := recordIn(last)
+	return last, r, err
+}
+
 // loadLatest reads the latest run of a workflow id; nil if it never had one. alone is as for lastRecord.
 func (b *Broker) loadLatest(ctx context.Context, partition int, wid string, alone bool) (*loaded, error) {
 	last, err := b.lastRecord(ctx, partition, b.ns.HistoryOfWorkflow(partition, wid), alone)

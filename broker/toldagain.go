@@ -3,11 +3,9 @@ package broker
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -40,18 +38,11 @@ func (p *partition) buryUntold(r *run, e *envelope, f execution.Dead) {
 // waited for seconds, and nobody shall make an owner read long histories. alone is as for lastRecord.
 func (b *Broker) told(ctx context.Context, partition int, wid string, m *schemas.Report, alone bool) (bool, error) {
 	run, scheduled, attempt, err := execution.ParseToken(m.Token)
-	if err != nil {
+	if err != nil || schemas.ValidateID("run", run) != nil { // a worker may say anything
 		return false, nil
 	}
-	last, err := b.lastRecord(ctx, partition, b.ns.History(partition, wid, run), alone)
-	if errors.Is(err, post.ErrNotFound) || err == nil && !isRecord(last) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	newest, err := recordIn(last)
-	if err != nil {
+	last, newest, err := b.newest(ctx, partition, b.ns.History(partition, wid, run), alone)
+	if err != nil || newest == nil {
 		return false, err
 	}
 	var ends []int64
