@@ -20,7 +20,8 @@ const (
 	// leastCalled is how many runs of a type are asked for at once at first, and mostCalled how many at most.
 	leastCalled = 128
 	mostCalled  = 16384
-	// callSlack is how much later than the fastest an answer may come, besides as long again, if its decider is not behind.
+	// learnFrom is how many answers tell what one takes while leastCalled are asked for, and callSlack how much later than twice that others may come.
+	learnFrom = 64
 	callSlack = schemas.Duration(20 * time.Millisecond)
 	// alarmsEachSecond is how many alarms of its forlorn runs a partition has in a second, if they are many, and longestReask how far apart those of one
 	// run are at most.
@@ -46,9 +47,10 @@ type forlornQueue struct {
 	head  int
 	n     int
 
-	// width is how many may be called back at once. It grows while answers come as fast as the first ones did, and shrinks when they do not.
+	// width is how many may be called back at once. It grows while answers take no longer than when there were leastCalled, and shrinks when they do.
 	width, called int
-	fastest       schemas.Duration
+	usual         schemas.Duration // that time
+	learned       int              // from so many answers
 }
 
 // add takes a run in, behind the others, or before them: one that was called back in vain keeps its turn.
@@ -128,16 +130,19 @@ func (b *forlornQueues) apart() schemas.Duration {
 	return min(schemas.Duration(len(b.at))*schemas.Seconds(1)/alarmsEachSecond, longestReask)
 }
 
-// answered learns from an answer how many to call back at once.
+// answered learns from an answer how many to call back at once. The mean counts, since the decisions of a type may differ, and what it was at the least
+// width, or it would follow a decider that falls behind.
 func (l *forlornQueue) answered(took schemas.Duration) {
-	if l.fastest == 0 || took < l.fastest {
-		l.fastest = took
-	}
 	switch {
-	case took <= 2*l.fastest+callSlack:
+	case l.learned < learnFrom:
+		l.learned++
+		l.usual += (took - l.usual) / schemas.Duration(l.learned)
+	case took <= 2*l.usual+callSlack:
 		l.width = min(l.width+1, mostCalled)
 	case l.width > leastCalled:
 		l.width--
+	default:
+		l.learned, l.usual = 0, 0
 	}
 }
 

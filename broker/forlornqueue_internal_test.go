@@ -52,25 +52,42 @@ func TestForlornQueueKeepsItsOrder(t *testing.T) {
 
 // Slow deciders are asked for more at once, as long as more of them makes none slower; who falls behind is asked for fewer.
 func TestForlornQueueFindsItsWidth(t *testing.T) {
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		answers []time.Duration // repeated
+		n, want int
+	}{
+		"as long as the first":           {[]time.Duration{5 * time.Second}, learnFrom + 1000, leastCalled + 1000},
+		"no more than the most":          {[]time.Duration{ms}, 20_000, mostCalled},
+		"now long and now short":         {[]time.Duration{ms, 2 * time.Second}, learnFrom + 1000, leastCalled + 1000},
+		"one is done at once, and first": {append([]time.Duration{0}, slices.Repeat([]time.Duration{time.Second}, 999)...), 1000, leastCalled + 1000 - learnFrom},
+	} {
+		l := &forlornQueue{width: leastCalled}
+		for i := range c.n {
+			l.answered(schemas.Duration(c.answers[i%len(c.answers)]))
+		}
+		if l.width != c.want {
+			t.Errorf("%s: asks for %d at once, want %d", name, l.width, c.want)
+		}
+	}
+	// A worker does 1,000 a second, whatever it is asked for: it has little more in hand than when it began, and goes on so.
 	l := &forlornQueue{width: leastCalled}
-	for range 1000 {
-		l.answered(schemas.Seconds(5))
+	for range 100_000 {
+		l.answered(schemas.Duration(l.width) * schemas.Duration(ms))
 	}
-	if l.width != leastCalled+1000 {
-		t.Errorf("asks for %d at once of deciders that think for 5 s, want %d", l.width, leastCalled+1000)
+	if l.width > 3*leastCalled {
+		t.Errorf("asks for %d at once of a worker that is behind, want %d at most", l.width, 3*leastCalled)
 	}
+	// The first answers were quicker than any since.
 	l = &forlornQueue{width: leastCalled}
-	l.answered(schemas.Duration(time.Millisecond))
-	for range 100 {
-		l.answered(schemas.Duration(10 * time.Millisecond))
+	for i := range 2000 {
+		took := 2 * time.Second
+		if i < learnFrom {
+			took = ms
+		}
+		l.answered(schemas.Duration(took))
 	}
-	if l.width != leastCalled+101 {
-		t.Errorf("asks for %d at once while answers come in 10 ms, want %d", l.width, leastCalled+101)
-	}
-	for range 1000 {
-		l.answered(schemas.Duration(100 * time.Millisecond))
-	}
-	if l.width != leastCalled {
-		t.Errorf("asks for %d at once when answers take 100 times as long as at first, want %d", l.width, leastCalled)
+	if l.width < 10*leastCalled {
+		t.Errorf("asks for %d at once of deciders that think longer than at first, want %d", l.width, 10*leastCalled)
 	}
 }
