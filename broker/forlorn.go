@@ -20,9 +20,11 @@ const (
 	// leastCalled is how many runs of a type are asked for at once at first, and mostCalled how many at most.
 	leastCalled = 128
 	mostCalled  = 16384
-	// learnFrom is how many answers tell what one takes while leastCalled are asked for, and callSlack how much later than twice that others may come.
+	// learnFrom is from how many answers their mean is taken, and by how many the width changes then.
 	learnFrom = 64
-	callSlack = schemas.Duration(20 * time.Millisecond)
+	// soonAnswered is how long answers may take for the width to grow, if they do not take longer than confirmAfter, as those of deciders that think for long
+	// do: the start of what is answered later than that is a record of its own, which makes a busy server slower, and the next answers later.
+	soonAnswered = schemas.Duration(confirmAfter / 8)
 	// alarmsEachSecond is how many alarms of its forlorn runs a partition has in a second, if they are many, and longestReask how far apart those of one
 	// run are at most.
 	alarmsEachSecond = 256
@@ -47,10 +49,11 @@ type forlornQueue struct {
 	head  int
 	n     int
 
-	// width is how many may be called back at once. It grows while answers take no longer than when there were leastCalled, and shrinks when they do.
+	// width is how many may be called back at once. It grows while answers take hardly longer than when there were leastCalled.
 	width, called int
 	usual         schemas.Duration // that time
-	learned       int              // from so many answers
+	answers       int              // since the width was looked at, and their time
+	took          schemas.Duration
 }
 
 // add takes a run in, behind the others, or before them: one that was called back in vain keeps its turn.
@@ -130,19 +133,25 @@ func (b *forlornQueues) apart() schemas.Duration {
 	return min(schemas.Duration(len(b.at))*schemas.Seconds(1)/alarmsEachSecond, longestReask)
 }
 
-// answered learns from an answer how many to call back at once. The mean counts, since the decisions of a type may differ, and what it was at the least
-// width, or it would follow a decider that falls behind.
+// answered learns from an answer how many to call back at once. Means are compared, since the decisions of a type may differ, and with that of the
+// least width, which is taken anew each time: who compares with the last one follows a worker that falls behind.
 func (l *forlornQueue) answered(took schemas.Duration) {
+	l.took += took
+	if l.answers++; l.answers < learnFrom {
+		return
+	}
+	mean := l.took / learnFrom
+	l.answers, l.took = 0, 0
 	switch {
-	case l.learned < learnFrom:
-		l.learned++
-		l.usual += (took - l.usual) / schemas.Duration(l.learned)
-	case took <= 2*l.usual+callSlack:
-		l.width = min(l.width+1, mostCalled)
-	case l.width > leastCalled:
-		l.width--
+	case mean > soonAnswered && mean < schemas.Duration(confirmAfter):
+		l.width = max(l.width/2, leastCalled)
+	case l.width == leastCalled:
+		l.usual = mean
+		l.width += learnFrom
+	case mean <= l.usual+l.usual/4:
+		l.width = min(l.width+learnFrom, mostCalled)
 	default:
-		l.learned, l.usual = 0, 0
+		l.width = max(l.width/2, leastCalled)
 	}
 }
 
