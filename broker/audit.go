@@ -98,11 +98,11 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 	}
 	describeWaits(&a, r.state, p.now())
 	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.way != nil || r.alarm.queued || r.continues() || p.locking(r) || p.stating(r)
-	if r.open() {
-		a.Due = p.wantedAlarm(r)
-	}
-	if r.open() && r.forlorn { // what is armed may be of a time when the backlog was longer
+	switch {
+	case r.forlorn: // what is armed may be of a time when the backlog was longer
 		a.Due = dueAtLast(r.state, p.b.config(), p.now())
+	case r.open():
+		a.Due = p.wantedAlarm(r)
 	}
 	if a.Decision != "" { // a paused run wants none
 		a.Decision = p.decision(r)

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	rereadSeeds = flag.Int("reread-seeds", 0, "how many random games, of minutes each, are played in memory, read anew, and taken over; 0 = a short one that is read anew")
+	rereadSeeds = flag.Int("reread-seeds", 0, "how many random games, of minutes each, are played in memory, read anew, and taken over; 0 = a short one")
 	rereadFrom  = flag.Uint64("reread-from", 50, "the first seed of these games")
 )
 
@@ -331,9 +331,6 @@ func TestReadAnewIsTheSame(t *testing.T) { // P-2, P-10
 
 // Nor on who owns it: a new owner may put tasks on their lists again and repeat messages, and be late. It counts heartbeats anew.
 func TestTakeoverIsTheSame(t *testing.T) { // P-1
-	if *rereadSeeds == 0 {
-		t.Skip("take-overs have tests of their own; -args -reread-seeds N plays random ones")
-	}
 	timeout := regexp.MustCompile(`,"heartbeatTimeout":[0-9]+`)
 	playBoth(t, func(g *game) {
 		for i := range g.scripts {

@@ -119,7 +119,7 @@ type run struct {
 	marked    bool          // flush will look at it
 	loose     int32         // of its tasks that are being stored, those that no ticket waits for
 	slept     bool          // and has not been decided since: sticky is what was remembered (hands.go)
-	forlorn   bool          // nobody listened when the decider was last asked
+	forlorn   bool          // nobody listened when the decider was last asked; as the queues have it, and looked at in every step
 	called    *forlornQueue // that it was called back from
 	reasks    int
 	backingUp bool // a timer will settle the run when the decider's backoff is over
