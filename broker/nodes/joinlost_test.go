@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
@@ -134,6 +135,7 @@ func TestJoinWaitsForAWriteUnderWay(t *testing.T) {
 				}); err != nil {
 					t.Fatal(err)
 				}
+				synctest.Wait() // the server knows of the one who answers
 				m, err := open(t, s).Join(t.Context(), record("n"), nodes.JoinOptions{})
 				if took := time.Since(began); (err == nil) != c.joins || took < min(c.decided, 9*time.Second) || took > 12*time.Second {
 					t.Errorf("got %v after %v", err, took)
