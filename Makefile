@@ -13,8 +13,10 @@ PKGS     ?= ./...
 TIMEOUT  ?= 14m
 # One package more than there are cores: those that wait for processes leave theirs to others.
 PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
-# Nothing here runs beside anything else, and the race detector would make it five to ten times as slow.
-ALONE := /(internal/dense|schemas/jsonschema|decider/flow/(condition|model|machine|expr|value|syntax|graph|define))$$
+# Not run with the race detector: nothing here runs beside anything else, or it runs in processes that are built as they are shipped.
+PLAIN := /(internal/dense|schemas/jsonschema|docs|e2e/(cluster|damage|guides|power)|examples/[a-z-]+|decider/flow/(condition|model|machine|expr|value|syntax|graph|define))$$
+# Run twice: with the race detector, which makes them many times as slow, a part of their cases (internal/sample), and all of them without it.
+TWICE := /(broker|broker/claims|decider/flow|ops/audit|ops/retention|timers)$$
 # The race detector lets each process sleep for a second at its end; there are hundreds, as many tests start others.
 GORACE   ?= atexit_sleep_ms=0
 export GORACE
@@ -43,9 +45,8 @@ test:
 	@$(MAKE) --no-print-directory format
 	@$(MAKE) --no-print-directory vet
 	@$(MAKE) --no-print-directory floors
-	$(GO) list $(PKGS) | { grep -vE '$(ALONE)' || true; } | xargs -r $(GO) test -vet=off -race -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
-	$(GO) list $(PKGS) | { grep -E '$(ALONE)' || true; } | xargs -r $(GO) test -vet=off -shuffle=on -timeout $(TIMEOUT)
-	$(GO) test -run 'UnderTheModel$$' ./broker/claims # at its full length, which Go's race detector does not bear
+	$(GO) list $(PKGS) | { grep -vE '$(PLAIN)' || true; } | xargs -r $(GO) test -vet=off -race -short -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
+	$(GO) list $(PKGS) | { grep -E '$(PLAIN)|$(TWICE)' || true; } | xargs -r $(GO) test -vet=off -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
 	@$(MAKE) --no-print-directory staticcheck
 
 lint:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/sample"
 )
 
 // once gives a verdict on the first publish to a subject with a prefix.
@@ -27,6 +28,7 @@ const deleteAPI = "$JS.API.STREAM.MSG.DELETE."
 // TestCrashes cuts a worker's connection, or kills it, around a ring and the deletion of its alarm. The owner sees the
 // ring at least once, never early, and the alarm goes.
 func TestCrashes(t *testing.T) {
+	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		prefix  string
@@ -43,7 +45,7 @@ func TestCrashes(t *testing.T) {
 		{"answer to the deletion lost", deleteAPI, cutwire.Break, 1, time.Second},
 		{"deletion lost", deleteAPI, cutwire.Swallow, 1, time.Second},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		cases.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
 				w := r.cutWorker("n1", once(tc.prefix, tc.verdict))
 				r.start(w)

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/sample"
 )
 
 // What a network makes of a ring, of the deletion of its alarm and of the renewal of the claim, while the connection lives.
 // The owner sees the ring at least once, never early, and the alarm goes.
 func TestUnluckyNetwork(t *testing.T) { // P-10, P-15, I8
+	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		prefix  string
@@ -27,7 +29,7 @@ func TestUnluckyNetwork(t *testing.T) { // P-10, P-15, I8
 		{"claim doubled", "$KV.", cutwire.Twice, 1, time.Second},
 		{"claim late", "$KV.", cutwire.Late, 1, claimTTL + time.Second},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		cases.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
 				r.start(r.cutWorker("n1", once(tc.prefix, tc.verdict)))
 				time.Sleep(time.Second)

@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/decider/flow"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 	"github.com/google/go-cmp/cmp"
 )
@@ -88,6 +89,7 @@ func start(t *testing.T, e *drovertest.Env, typ, id string, input any) *drover.R
 }
 
 func TestOnTheBroker(t *testing.T) {
+	sample.Long(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		var mu sync.Mutex
 		tries := 0

@@ -10,10 +10,12 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/internal/sample"
 )
 
 // Each flow has to end with the wanted text in what it leaves.
 func TestRunsEnd(t *testing.T) {
+	sample.Long(t)
 	cases := map[string]struct {
 		flow string
 		in   any

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -62,8 +63,9 @@ func TestA015Forms(t *testing.T) {
 			why[id] = h.explain(id, "")
 		}
 	})
+	cases := sample.Of(t)
 	for i, tt := range forms {
-		t.Run(strings.Join(tt.says, " then ")+tt.hash, func(t *testing.T) {
+		cases.Run(strings.Join(tt.says, " then ")+tt.hash, func(t *testing.T) {
 			var got []string
 			for run := range 6 {
 				if slices.Contains(kept, id(i, run+1)) {
@@ -136,6 +138,7 @@ func TestA015Parent(t *testing.T) {
 
 // A0-16: without a word flows are kept by number and others by age, both as the namespace says, and what is open is always kept.
 func TestA016Defaults(t *testing.T) {
+	sample.Long(t)
 	for name, tt := range map[string]struct {
 		o    retention.Options
 		want string
