@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/diskspace"
 	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
@@ -30,12 +31,10 @@ func (b *Broker) watchWhole(ctx context.Context) {
 
 // lookAgain is how long what is stored takes to come to where the server is full, at a rate that few disks have.
 func (r *room) lookAgain() time.Duration {
-	const rate = 100_000_000 // bytes a second
-	left := max(r.limit/100*roomFull-r.bytes, 0)
-	if r.limit <= 0 || left >= rate*int64(roomEvery/time.Second) {
+	if r.limit <= 0 {
 		return roomEvery
 	}
-	return max(time.Duration(left)*time.Second/rate, roomSoon)
+	return diskspace.FillTime(r.limit/100*roomFull-r.bytes, roomSoon, roomEvery)
 }
 
 // full tells whether the partition takes no new runs and no signals.

@@ -36,11 +36,10 @@ func usedOnDisk(dir string) (bytes int64) {
 	return bytes
 }
 
+// roomSoon and roomLater are how old the answer of Room may be at least, since to find it takes a look at every stream, and at most.
 const (
-	// roomSoon is how old the answer of Room may be at least: to find it takes a look at every stream.
-	roomSoon = 50 * time.Millisecond
-	// fillRate is what comes in at most, in bytes a second, on most disks.
-	fillRate = 100_000_000
+	roomSoon  = 50 * time.Millisecond
+	roomLater = time.Second
 )
 
 // measured remembers the last look.
@@ -58,8 +57,7 @@ func (s *Server) Room() (bytes, limit int64) {
 	defer m.mu.Unlock()
 	if now := time.Now(); !now.Before(m.until) {
 		m.bytes, m.limit = s.measure()
-		tenth := min(max(m.limit-m.bytes, 0)/10, fillRate)
-		m.until = now.Add(max(time.Duration(tenth)*time.Second/fillRate, roomSoon))
+		m.until = now.Add(diskspace.FillTime((m.limit-m.bytes)/10, roomSoon, roomLater))
 	}
 	return m.bytes, m.limit
 }

@@ -1,3 +1,3 @@
 // Package diskspace asks the operating system how full the file system of a folder is: for what a server tells of its node, and for how much
-// its streams may take. Where that cannot be found it says 0, and callers do without.
+// its streams may take. Where that cannot be found it says 0, and callers do without. And it says how soon what is free may be full.
 package diskspace
