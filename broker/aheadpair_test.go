@@ -34,7 +34,7 @@ type pair struct {
 // pairs starts such a process. It ends with the test.
 func (f *fleet) pairs(name string, n int, judge func(string, []byte) cutwire.Verdict) *pair {
 	f.t.Helper()
-	p := &pair{f: f, wire: cutwire.New(f.server.Conn()), steps: n}
+	p := &pair{f: f, wire: cutwire.New(f), steps: n}
 	if judge != nil {
 		p.wire.Judge(judge)
 	}

@@ -17,7 +17,7 @@ func TestBrokerEndsWithItsConnections(t *testing.T) {
 	for i, name := range []string{"commits", "reads", "api"} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
-				keep := f.dial(f.server.Conn())
+				keep := f.dial(f)
 				defer keep.Close()
 				held, err := claims.Open(keep, ns.BucketClaims(), claims.Options{Node: "a", Logger: f.log})
 				if err != nil {
@@ -25,7 +25,7 @@ func TestBrokerEndsWithItsConnections(t *testing.T) {
 				}
 				var conns []*post.Conn
 				b, err := broker.New(func(context.Context, string) (*post.Conn, error) {
-					conns = append(conns, f.dial(f.server.Conn()))
+					conns = append(conns, f.dial(f))
 					return conns[len(conns)-1], nil
 				}, broker.Options{Partitions: 1, Claims: held, Node: "a", Logger: f.log})
 				if err != nil {

@@ -109,7 +109,7 @@ func (r *reference) serve(role string, run func(context.Context, *drover.Client)
 
 // process calls run on a wire of its own; ctx ends when that is killed.
 func (r *reference) process(name string, judge func(string, []byte) cutwire.Verdict, run func(context.Context, *drover.Client)) {
-	wire := cutwire.New(r.server.Conn())
+	wire := cutwire.New(r)
 	wire.Delay(r.delay)
 	if judge != nil {
 		wire.Judge(judge)

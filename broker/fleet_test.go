@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +25,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 )
@@ -39,7 +42,7 @@ func TestMain(m *testing.M) {
 // NATS and JSON.
 type fleet struct {
 	t      *testing.T
-	server *embedded.Server
+	server atomic.Pointer[embedded.Server]
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	post   *post.Conn
@@ -60,34 +63,53 @@ func virtually(t *testing.T, partitions int, f func(*testing.T, *fleet)) {
 // virtuallyOn is virtually with a server of other options.
 func virtuallyOn(t *testing.T, o embedded.Options, partitions int, f func(*testing.T, *fleet)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		log := logrus.New()
-		log.SetOutput(writer{t})
-		log.SetLevel(logrus.InfoLevel)
-		server, err := embedded.Start(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fl := &fleet{t: t, server: server, log: log}
-		fl.post = fl.dial(server.Conn())
-		fl.nc = fl.post.NATS()
-		fl.js = fl.post.JetStream()
-		info, err := topology.Ensure(t.Context(), fl.post, topology.Options{Memory: true, Partitions: partitions})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fl.partitions = info.Partitions
-		defer func() {
-			for _, n := range fl.nodes {
-				n.stop()
-			}
-			fl.post.Close()
-			server.Shutdown()
-		}()
-		f(t, fl)
-		fl.check()
-	})
+	synctest.Test(t, func(t *testing.T) { withFleet(t, o, partitions, f) })
 }
+
+// reconnecting is virtuallyOn for tests in which the server is started again: the client library reconnects.
+func reconnecting(t *testing.T, o embedded.Options, partitions int, f func(*testing.T, *fleet)) {
+	t.Helper()
+	virtual.Run(t, func(t *testing.T) { withFleet(t, o, partitions, f) })
+}
+
+func withFleet(t *testing.T, o embedded.Options, partitions int, f func(*testing.T, *fleet)) {
+	t.Helper()
+	log := logrus.New()
+	log.SetOutput(writer{t})
+	log.SetLevel(logrus.InfoLevel)
+	fl := &fleet{t: t, log: log}
+	fl.serve(o)
+	fl.post = fl.dial(fl)
+	fl.nc = fl.post.NATS()
+	fl.js = fl.post.JetStream()
+	info, err := topology.Ensure(t.Context(), fl.post, topology.Options{Memory: fl.server.Load().Memory(), Partitions: partitions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fl.partitions = info.Partitions
+	defer func() {
+		for _, n := range fl.nodes {
+			n.stop()
+		}
+		fl.post.Close()
+		fl.server.Load().Shutdown()
+	}()
+	f(t, fl)
+	fl.check()
+}
+
+// serve starts the server, with the store of the one before if o names it. Whoever has lost that one finds it.
+func (f *fleet) serve(o embedded.Options) {
+	f.t.Helper()
+	server, err := embedded.Start(f.t.Context(), o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.server.Store(server)
+}
+
+// InProcessConn connects to the server that runs now.
+func (f *fleet) InProcessConn() (net.Conn, error) { return f.server.Load().Conn().InProcessConn() }
 
 // writer shows logs of a test that fails.
 type writer struct{ t *testing.T }
@@ -122,7 +144,7 @@ type node struct {
 // node starts a process. Its publishes can be judged from the start.
 func (f *fleet) node(name string, judge func(subject string, body []byte) cutwire.Verdict, change ...func(*broker.Options)) *node {
 	f.t.Helper()
-	n := &node{f: f, name: name, wire: cutwire.New(f.server.Conn()), failed: make(chan struct{})}
+	n := &node{f: f, name: name, wire: cutwire.New(f), failed: make(chan struct{})}
 	if judge != nil {
 		n.wire.Judge(judge)
 	}

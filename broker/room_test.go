@@ -32,7 +32,7 @@ func (f *fleet) accountOf(l embeddedtest.Limits) {
 	for _, limit := range []*int{&l.MaxStreams, &l.MaxConsumers, &l.MaxAckPending} {
 		*limit = cmp.Or(*limit, -1)
 	}
-	embeddedtest.Limit(f.t, f.server.Conn(), "", l)
+	embeddedtest.Limit(f.t, f.server.Load().Conn(), "", l)
 }
 
 // An account that is nearly full takes no new runs, and says whose limit it is. What runs has the rest, and so have the claims of owners:
