@@ -95,16 +95,12 @@ func (st *step) setRetention(a *schemas.SetRetention, completed int64) bool {
 	return true
 }
 
-// policyOf reads what a history says. What cannot be read, which a broker never wrote, counts as forever: nothing is purged by it.
+// policyOf reads what a history says; nil if it says nothing.
 func policyOf(w *schemas.RetentionPolicy) *retention.Policy {
 	if w == nil {
 		return nil
 	}
-	p, err := retention.ReadPolicy(w.Hash, w.Disk, w.Soft, w.Disabled)
-	if err != nil {
-		p = retention.KeepAll(w.Hash)
-	}
-	return &p
+	return new(retention.ReadPolicy(w.Hash, w.Disk, w.Soft, w.Disabled))
 }
 
 func wirePolicy(p retention.Policy) *schemas.RetentionPolicy {

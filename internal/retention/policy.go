@@ -235,22 +235,15 @@ func (l *Limit) UnmarshalText(text []byte) error {
 // maxStored holds maxCorners of the longest corners.
 const maxStored = maxCorners * 64
 
-// ReadPolicy reads a policy as it is stored: its limits are what [Limit.String] wrote.
-func ReadPolicy(hash, disk, soft string, disabled bool) (Policy, error) {
+// ReadPolicy reads a policy as it is stored: its limits are what [Limit.String] wrote. What cannot be read, from a later version perhaps, keeps
+// every run of its group: nothing is purged by it.
+func ReadPolicy(hash, disk, soft string, disabled bool) Policy {
 	p := Policy{Hash: hash, Disabled: disabled}
-	if err := p.Disk.UnmarshalText([]byte(disk)); err != nil {
-		return p, fmt.Errorf("what is kept on disk: %w", err)
+	if p.Disk.UnmarshalText([]byte(disk)) != nil || p.Soft.UnmarshalText([]byte(soft)) != nil {
+		all := stair([]corner{{unlimited, duration.Forever}})
+		return Policy{Hash: hash, Disk: all, Soft: all}
 	}
-	if err := p.Soft.UnmarshalText([]byte(soft)); err != nil {
-		return p, fmt.Errorf("what is kept softly: %w", err)
-	}
-	return p, nil
-}
-
-// KeepAll keeps every run of its group.
-func KeepAll(hash string) Policy {
-	all := stair([]corner{{unlimited, duration.Forever}})
-	return Policy{Hash: hash, Disk: all, Soft: all}
+	return p
 }
 
 // ParseDefault reads an operator's default: an expression that refers to nothing, without a hash. What is not kept on disk is kept softly only

@@ -135,10 +135,7 @@ func (g *game) model() string {
 				}
 				policies[r.Run+" group"] = retention.Policy{Hash: a.WorkflowType}
 			case *schemas.RetentionSet:
-				p, err := retention.ReadPolicy(a.Policy.Hash, a.Policy.Disk, a.Policy.Soft, a.Policy.Disabled)
-				if err != nil {
-					return err
-				}
+				p := retention.ReadPolicy(a.Policy.Hash, a.Policy.Disk, a.Policy.Soft, a.Policy.Disabled)
 				policies[r.Run], policies[r.Run+" group"] = p, p
 			}
 			if e.Type().Closes() {

@@ -235,16 +235,12 @@ func memberOf(e entry, l *line, part bool) member {
 	return m
 }
 
-// policyOf reads the policy of a run. What cannot be read keeps everything.
+// policyOf reads the policy of a run; nil if it has none.
 func policyOf(w *schemas.RetentionPolicy) *retention.Policy {
 	if w == nil {
 		return nil
 	}
-	p, err := retention.ReadPolicy(w.Hash, w.Disk, w.Soft, w.Disabled)
-	if err != nil {
-		p = retention.KeepAll(w.Hash)
-	}
-	return &p
+	return new(retention.ReadPolicy(w.Hash, w.Disk, w.Soft, w.Disabled))
 }
 
 // place puts a closed run where it belongs: behind the open run above it, among what is to go, or into its group.
