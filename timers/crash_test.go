@@ -29,13 +29,7 @@ const deleteAPI = "$JS.API.STREAM.MSG.DELETE."
 // ring at least once, never early, and the alarm goes.
 func TestCrashes(t *testing.T) {
 	cases := sample.Of(t)
-	for _, tc := range []struct {
-		name    string
-		prefix  string
-		verdict cutwire.Verdict
-		most    int           // rings; at least one always
-		within  time.Duration // of the last of them
-	}{
+	for _, tc := range []fault{
 		{"acknowledgement of the ring lost", "drover.default.in.", cutwire.Break, 2, 3 * time.Second},
 		{"ring lost", "drover.default.in.", cutwire.Swallow, 1, 11 * time.Second},
 		{"killed before the ring", "drover.default.in.", cutwire.CutBefore, 1, claimTTL + time.Second},
@@ -46,36 +40,51 @@ func TestCrashes(t *testing.T) {
 		{"deletion lost", deleteAPI, cutwire.Swallow, 1, time.Second},
 	} {
 		cases.Run(tc.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, r *rig) {
-				w := r.cutWorker("n1", once(tc.prefix, tc.verdict))
-				r.start(w)
-				time.Sleep(time.Second)
-				second, _ := r.worker("n2")
-				r.start(second)
-				due := time.Now().Add(time.Minute)
-				seq := r.arm("w", due)
-				rings := 0
-				for enough := time.After(time.Minute + 20*time.Second); ; {
-					select {
-					case got := <-r.rings:
-						rings++
-						if got.Sequence != seq || got.at.Before(due) || got.at.Sub(due) > tc.within {
-							t.Fatalf("got ring %d of message %d %v behind its time, want 0 to %v", rings, got.Sequence, got.at.Sub(due), tc.within)
-						}
-						continue
-					case <-enough:
-					}
-					break
-				}
-				if rings < 1 || rings > tc.most {
-					t.Fatalf("got %d rings, want 1 to %d", rings, tc.most)
-				}
-				r.pending(0)
-				r.expectOne("w", time.Now().Add(time.Minute))
+			bubble(t, func(_ *testing.T, r *rig) {
+				r.ringsDespite(tc, time.Minute+20*time.Second)
 				r.quiet(2 * time.Minute)
 			})
 		})
 	}
+}
+
+// fault is what happens to a message of a worker, and what is seen of its alarm then.
+type fault struct {
+	name    string
+	prefix  string
+	verdict cutwire.Verdict
+	most    int           // rings; at least one always
+	within  time.Duration // of the last of them
+}
+
+// ringsDespite has an alarm of a worker that meets a fault, while another worker stands by, and looks at the rings of so long a time. The alarm behind
+// it is rung as ever.
+func (r *rig) ringsDespite(f fault, during time.Duration) {
+	r.t.Helper()
+	r.start(r.cutWorker("n1", once(f.prefix, f.verdict)))
+	time.Sleep(time.Second)
+	second, _ := r.worker("n2")
+	r.start(second)
+	due := time.Now().Add(time.Minute)
+	seq := r.arm("w", due)
+	rings := 0
+	for enough := time.After(during); ; {
+		select {
+		case got := <-r.rings:
+			rings++
+			if got.Sequence != seq || got.at.Before(due) || got.at.Sub(due) > f.within {
+				r.t.Fatalf("got ring %d of message %d %v behind its time, want 0 to %v", rings, got.Sequence, got.at.Sub(due), f.within)
+			}
+			continue
+		case <-enough:
+		}
+		break
+	}
+	if rings < 1 || rings > f.most {
+		r.t.Fatalf("got %d rings, want 1 to %d", rings, f.most)
+	}
+	r.pending(0)
+	r.expectOne("w", time.Now().Add(time.Minute))
 }
 
 // TestSequenceThatWasReused has a server that lost its tail and gave the sequence of a rung alarm to another one, while
