@@ -16,12 +16,10 @@ type decider struct {
 	runningSince  instant
 	runningLimits limits
 
-	started   int64 // the last DeciderStarted: what stands behind it, no decider has seen
-	completed int64 // the DeciderStarted of the last DeciderCompleted: windows begin behind it
-	base      schemas.DecisionBase
-	woken     int64 // the last waking event
-	wokenBy   schemas.EventType
-	blamed    int64 // the waking event that RuleWake was reported for
+	started int64 // the last DeciderStarted: what stands behind it, no decider has seen
+	woken   int64 // the last waking event
+	wokenBy schemas.EventType
+	blamed  int64 // the waking event that RuleWake was reported for
 
 	block int64 // the DeciderCompleted that decisions may stand behind here, 0 if none
 	// unseen: a waking event came between the start and the completion of block.
@@ -39,8 +37,7 @@ func (h *History) applyDecider(e schemas.Event) bool {
 	case *schemas.DeciderCompleted:
 		d := &h.decider
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
-		d.completed, d.block, d.blockStart, d.unseen = d.started, e.ID, d.started, d.woken > d.started
-		d.base = schemas.DecisionBase{CompletedID: e.ID, Digest: a.ReplyDigest}
+		d.block, d.blockStart, d.unseen = e.ID, d.started, d.woken > d.started
 	case *schemas.DeciderFailed:
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
 	case *schemas.DeciderTimedOut:
@@ -160,39 +157,4 @@ func (h *History) checkWake() {
 	}
 	d.blamed = d.woken
 	h.report(RuleWake, d.woken, "no DeciderScheduled is pending behind %s, and no decider has seen it", d.wokenBy)
-}
-
-// PreviousStartedID is the lower end of the running decider's window: the DeciderStarted of the last one that completed,
-// 0 if none has. The window holds the events behind it.
-func (h *History) PreviousStartedID() int64 { return h.decider.completed }
-
-// Task checks a decision task against the history, which must have been fed up to and with the task's DeciderStarted.
-// A task whose More is set holds the first page of its window.
-func (h *History) Task(t *schemas.DecisionTask) []Violation {
-	d := &h.decider
-	if t.WorkflowID != h.workflowID || t.Run != h.run {
-		h.report(RuleTask, t.StartedID, "the task is for workflow %q run %s", t.WorkflowID, t.Run)
-	}
-	if d.running == 0 || t.StartedID != d.running {
-		h.report(RuleTask, t.StartedID, "the task is for DeciderStarted %d; %d is running (0: none)", t.StartedID, d.running)
-	}
-	if t.PreviousStartedID != d.completed {
-		h.report(RuleTask, t.StartedID, "the window begins behind event %d; want %d, the start of the last completed decider", t.PreviousStartedID, d.completed)
-	}
-	if t.Base != nil && *t.Base != d.base {
-		h.report(RuleTask, t.StartedID, "the task's base is the reply of event %d, digest %q; the last committed one is of event %d, digest %q",
-			t.Base.CompletedID, t.Base.Digest, d.base.CompletedID, d.base.Digest)
-	}
-	next := t.PreviousStartedID + 1
-	for _, e := range t.Events {
-		if e.ID != next || e.ID > t.StartedID {
-			h.report(RuleTask, e.ID, "the window holds event %d where %d is due; it ends with %d", e.ID, next, t.StartedID)
-			return h.take()
-		}
-		next++
-	}
-	if next <= t.StartedID && !t.More {
-		h.report(RuleTask, t.StartedID, "the window ends before event %d; want all up to %d", next, t.StartedID)
-	}
-	return h.take()
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/checker"
-	"github.com/droverhq/drover/schemas"
 )
 
 // golden are the histories of the requirements, and some that hold one of everything.
@@ -248,29 +247,5 @@ func TestGoldenHistoriesPass(t *testing.T) {
 				t.Fatalf("got %v\n%s", found, show(events))
 			}
 		})
-	}
-}
-
-// The windows of S1-45 as the requirement gives them: 4 to 11, 12 to 16, 17 to 21 (the requirement counts the
-// DeciderStarted before as the lower end).
-func TestWindowsOfS145(t *testing.T) {
-	events := script(t, golden["S1-45 A and B in parallel, then C"])
-	want := map[int64]int64{3: 0, 11: 3, 16: 11, 21: 16}
-	h := checker.New("w", "r")
-	for _, e := range events {
-		if found := h.Event(e); len(found) != 0 {
-			t.Fatal(found)
-		}
-		if e.Type() != schemas.EventDeciderStarted {
-			continue
-		}
-		previous, ok := want[e.ID]
-		if !ok || h.PreviousStartedID() != previous {
-			t.Fatalf("event %d: got previous start %d, want %d", e.ID, h.PreviousStartedID(), previous)
-		}
-		task := &schemas.DecisionTask{WorkflowID: "w", Run: "r", PreviousStartedID: previous, StartedID: e.ID, Events: events[previous:e.ID]}
-		if found := h.Task(task); len(found) != 0 {
-			t.Fatalf("event %d: %v", e.ID, found)
-		}
 	}
 }

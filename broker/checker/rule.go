@@ -74,9 +74,6 @@ const (
 	RuleWake = "wake"
 	// RulePaused: between WorkflowPaused and WorkflowResumed no decider is scheduled or started; the two alternate.
 	RulePaused = "paused"
-	// RuleTask: a decision task holds the window of the running decider: the events behind the start of the last completed
-	// one up to its own start, and nothing after it (S1-6, S1-37); the base that it names is the last committed reply (P-11).
-	RuleTask = "task"
 )
 
 // Rules about what a decider asked for.
@@ -155,7 +152,7 @@ const (
 func Rules() []string {
 	all := []string{
 		RuleIDs, RuleFirst, RuleClosed, RuleTime, RuleEvent, RuleOnce, RuleDeciderScheduled, RuleDeciderStarted,
-		RuleDeciderClosed, RuleDecided, RuleRefusal, RuleUnhandled, RuleWake, RulePaused, RuleTask, RuleActivity, RuleActivityID,
+		RuleDeciderClosed, RuleDecided, RuleRefusal, RuleUnhandled, RuleWake, RulePaused, RuleActivity, RuleActivityID,
 		RuleAttempt, RuleTimer, RuleTimerID, RuleEarly, RuleChild, RuleExternal, RuleLock, RuleState, RuleRecord, RuleChain,
 		RuleFence, RulePosition, RuleSnapshot, RuleServerTime, RuleOneRun, RuleInherit, RuleContinuation, RuleReplay,
 		RuleParent, RuleChildPolicy, RuleDelivery, RuleUnfinished,
