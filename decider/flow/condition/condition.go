@@ -195,7 +195,7 @@ func found(v any, err error) (Subject, error) {
 	switch {
 	case err == nil && v != nil:
 		return Value(v), nil
-	case err == nil, !errors.Is(err, expr.ErrLimit) && (errors.Is(err, expr.ErrMissing) || errors.Is(err, expr.ErrNull) || errors.Is(err, expr.ErrUnavailable)):
+	case err == nil, expr.Absent(err):
 		return Subject{}, nil
 	}
 	return Subject{}, err

@@ -79,9 +79,9 @@ func Missing(path value.Path) error { return &NameError{Kind: ErrMissing, Path: 
 // NotYet is the error of a Resolver for a name that will have a value later.
 func NotYet(path value.Path) error { return &NameError{Kind: ErrUnavailable, Path: path} }
 
-// Waiting reports whether an error means that a wait goes on: a value is not yet available, or still null.
-func Waiting(err error) bool {
-	return !hard(err) && (errors.Is(err, ErrUnavailable) || errors.Is(err, ErrNull))
+// Absent reports whether an error means that there is no value: its name does not exist, is null, or will have one later.
+func Absent(err error) bool {
+	return !hard(err) && (errors.Is(err, ErrMissing) || errors.Is(err, ErrNull) || errors.Is(err, ErrUnavailable))
 }
 
 // hard errors are those that nothing may catch.

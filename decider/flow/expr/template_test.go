@@ -129,15 +129,14 @@ func TestTemplateRefuses(t *testing.T) {
 // The three kinds of names without a value can be told apart, and errors point into the text.
 func TestErrorKinds(t *testing.T) {
 	for text, want := range map[string]struct {
-		kind    error
-		offset  int
-		waiting bool
+		kind   error
+		offset int
 	}{
-		"ab ${absent}":   {expr.ErrMissing, 3, false},
-		"ab ${m.x}":      {expr.ErrMissing, 3, false},
-		"abc ${nothing}": {expr.ErrNull, 4, true},
-		"${later}":       {expr.ErrUnavailable, 0, true},
-		"a ${later.y}":   {expr.ErrUnavailable, 2, true},
+		"ab ${absent}":   {expr.ErrMissing, 3},
+		"ab ${m.x}":      {expr.ErrMissing, 3},
+		"abc ${nothing}": {expr.ErrNull, 4},
+		"${later}":       {expr.ErrUnavailable, 0},
+		"a ${later.y}":   {expr.ErrUnavailable, 2},
 	} {
 		x, err := expr.ParseTemplate(text)
 		if err != nil {
@@ -145,8 +144,8 @@ func TestErrorKinds(t *testing.T) {
 		}
 		_, err = x.Eval(env())
 		e, ok := errors.AsType[*expr.Error](err)
-		if !ok || !errors.Is(err, want.kind) || e.Offset != want.offset || expr.Waiting(err) != want.waiting {
-			t.Errorf("%s: got %v, want %v at %d, waiting %v", text, err, want.kind, want.offset, want.waiting)
+		if !ok || !errors.Is(err, want.kind) || e.Offset != want.offset || !expr.Absent(err) {
+			t.Errorf("%s: got %v, want %v at %d", text, err, want.kind, want.offset)
 		}
 		if n, ok := errors.AsType[*expr.NameError](err); !ok || len(n.Path) == 0 {
 			t.Errorf("%s: got %v, want a NameError with the path", text, err)

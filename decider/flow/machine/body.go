@@ -113,7 +113,7 @@ func (m *machine) transform(x *act) (result, error) {
 	}
 	r, err := read(x, func() (expr.Result, error) { return st.pipe.Eval(x.env) })
 	if err != nil {
-		if st.chain.Waits() && x.need == "" && absent(err) {
+		if st.chain.Waits() && x.need == "" && expr.Absent(err) {
 			return result{}, m.poll(x, err)
 		}
 		return result{}, err
@@ -235,7 +235,7 @@ func (m *machine) ifThen(x *act) (result, error) {
 // found evaluates an input, for which a name without a value is no error.
 func (m *machine) found(x *act, name string) (any, error) {
 	v, err := x.input(name)
-	if err != nil && x.need == "" && absent(err) {
+	if err != nil && x.need == "" && expr.Absent(err) {
 		return nil, nil
 	}
 	return v, err

@@ -53,7 +53,7 @@ func (m *machine) sleep(x *act) error {
 func (m *machine) wait(x *act) (result, error) {
 	v, err := x.input("value")
 	if err != nil {
-		if x.need == "" && absent(err) {
+		if x.need == "" && expr.Absent(err) {
 			return result{}, m.poll(x, err)
 		}
 		return result{}, err

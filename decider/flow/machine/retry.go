@@ -6,13 +6,8 @@ import (
 	"strings"
 
 	"github.com/droverhq/drover/decider/flow/backoff"
-	"github.com/droverhq/drover/decider/flow/expr"
 	"github.com/droverhq/drover/decider/flow/value"
 )
-
-func absent(err error) bool {
-	return errors.Is(err, expr.ErrMissing) || errors.Is(err, expr.ErrNull) || errors.Is(err, expr.ErrUnavailable)
-}
 
 // attempts are what a retry step says, evaluated.
 type attempts struct {
