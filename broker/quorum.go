@@ -23,9 +23,9 @@ const (
 	maxWaiters = 8192
 )
 
-// NoQuorum is the refusal of a node that sees too few others to store anything. It is final: a client that asks again and
+// noQuorum is the refusal of a node that sees too few others to store anything. It is final: a client that asks again and
 // again would only wait out its own timeout.
-func NoQuorum(err error) *schemas.Error {
+func noQuorum(err error) *schemas.Error {
 	if e, ok := errors.AsType[*schemas.Error](err); ok { // it has words of its own
 		return e
 	}
@@ -47,7 +47,7 @@ func RefuseRequests(ctx context.Context, conn *post.Conn, refusal func() error) 
 		if m.Header.Get(schemas.ContentTypeHeader) == schemas.ContentTypeMsgpack {
 			encode = schemas.Marshal
 		}
-		if body, err := encode(&schemas.AckResponse{V: schemas.Version, Error: NoQuorum(err)}); err == nil {
+		if body, err := encode(&schemas.AckResponse{V: schemas.Version, Error: noQuorum(err)}); err == nil {
 			_ = m.Respond(nil, body) // the connection ends with the process; whoever asked will ask again
 		}
 	})
@@ -107,7 +107,7 @@ func (b *Broker) serveQuorate(r micro.Request, serve func(*Broker, micro.Request
 	}
 	if b.lost.Load() != nil {
 		if err := b.o.Quorum(); err != nil {
-			b.refuse(r, NoQuorum(err))
+			b.refuse(r, noQuorum(err))
 			return
 		}
 	}
@@ -138,7 +138,7 @@ func (b *Broker) watchQuorum(ctx context.Context) {
 		late := b.asking.take(waitersFor)
 		b.o.Logger.WithError(err).WithField("waiting", len(late)).Error("nothing can be acknowledged: requests are refused")
 		for _, w := range late {
-			b.respond(w.to, w.content, &schemas.AckResponse{V: schemas.Version, Error: NoQuorum(err)})
+			b.respond(w.to, w.content, &schemas.AckResponse{V: schemas.Version, Error: noQuorum(err)})
 		}
 	}
 }

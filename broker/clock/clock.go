@@ -126,6 +126,3 @@ func (s *Server) Latest(local time.Time) time.Time {
 	}
 	return st.base.Round(0).Add(local.Sub(st.base) + offset)
 }
-
-// Known tells whether anything was observed.
-func (s *Server) Known() bool { return s.state.Load() != nil }

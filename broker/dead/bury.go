@@ -32,7 +32,7 @@ func Bury(ctx context.Context, conn *post.Conn, ns subject.Namespace, at Place, 
 		_, err := conn.PublishSync(try, subj, h, body)
 		cancel()
 		switch {
-		case Written(err):
+		case err == nil, errors.Is(err, post.ErrWrongSequence): // it was there before
 			return nil
 		case errors.Is(err, post.ErrPermission), errors.Is(err, post.ErrClosed), errors.Is(err, post.ErrInvalid):
 			return fmt.Errorf("dead letter: %w", err)

@@ -72,8 +72,8 @@ func ValidateReason(reason string) error {
 }
 
 // Compose makes the message of a letter: drover.<ns>.dead.<reason>.<partition>.<stream>.<incarnation>.<sequence>, with
-// the header that lets it be written only once. maxPayload is the server's limit in bytes. Use [Written] on the outcome
-// of its publish. [Bury] does both.
+// the header that lets it be written only once: a publish that fails with post.ErrWrongSequence finds it there. maxPayload
+// is the server's limit in bytes. [Bury] publishes it too.
 //
 // The letter is JSON. Where the body's base64 would make it too large it is msgpack, and what still does not fit is cut.
 func Compose(ns subject.Namespace, at Place, letter schemas.DeadLetter, maxPayload int64) (subj string, h post.Header, body []byte, err error) {
@@ -96,10 +96,6 @@ func Compose(ns subject.Namespace, at Place, letter schemas.DeadLetter, maxPaylo
 	post.ExpectLastSubjectSeq(h, 0)
 	return ns.Dead(letter.Reason, at.Tokens()...), h, body, nil
 }
-
-// Written tells whether the outcome of a composed letter's publish means that the letter is in the stream: it was
-// stored, or it was there before.
-func Written(err error) bool { return err == nil || errors.Is(err, post.ErrWrongSequence) }
 
 // fit encodes a letter into at most limit bytes.
 func fit(letter schemas.DeadLetter, limit int) ([]byte, error) {

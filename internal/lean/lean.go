@@ -73,11 +73,11 @@ func Read() Reading {
 // Collect collects garbage and gives what is free to the machine.
 func Collect() {
 	runtime.GC() // pools keep what they have for one collection
-	CollectAgain()
+	collectAgain()
 }
 
-// CollectAgain is [Collect] but for what pools keep, for half of the time.
-func CollectAgain() { debug.FreeOSMemory() }
+// collectAgain is [Collect] but for what pools keep, for half of the time.
+func collectAgain() { debug.FreeOSMemory() }
 
 // Options of [Keep]. The zero value of every field is its default.
 type Options struct {
@@ -85,7 +85,8 @@ type Options struct {
 	Read func() Reading
 	// Collect makes it smaller, at the moments of a rest. Defaults to [Collect].
 	Collect func()
-	// CollectAgain does so where only the little that a process at rest allocates has come to be much. Defaults to [CollectAgain].
+	// CollectAgain does so where only the little that a process at rest allocates has come to be much. Defaults to
+	// [Collect] but for what pools keep, which takes half of the time.
 	CollectAgain func()
 }
 
@@ -102,7 +103,7 @@ func Keep(ctx context.Context, o *Options) {
 		collect = Collect
 	}
 	if again == nil {
-		again = CollectAgain
+		again = collectAgain
 	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

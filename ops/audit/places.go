@@ -66,7 +66,7 @@ func (a *Auditor) placesOf(ctx context.Context, v *view, p int, owner, ringer st
 	if owner == "" {
 		f := about
 		f.Kind = KindPartitionUnowned
-		last, err := LastOwner(ctx, a.o.Conn, a.ns, p)
+		last, err := lastOwner(ctx, a.o.Conn, a.ns, p)
 		if err != nil {
 			return err
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// LastOwner says who owned a partition last and since when, as the end of a sentence; empty if nobody ever did. Its fence
+// lastOwner says who owned a partition last and since when, as the end of a sentence; empty if nobody ever did. Its fence
 // in the history tells, after the claim is gone.
-func LastOwner(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition int) (string, error) {
+func lastOwner(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition int) (string, error) {
 	m, err := conn.LastBySubject(ctx, ns.StreamHistory(partition), ns.Fence(partition))
 	if errors.Is(err, post.ErrNotFound) {
 		return ", and never had one", nil
@@ -49,7 +49,7 @@ func Unserved(ctx context.Context, conn *post.Conn, ns subject.Namespace, partit
 				i.Node, p, schemas.At(i.Since), schemas.At(i.Deadline)), nil
 		}
 	}
-	last, err := LastOwner(ctx, conn, ns, p)
+	last, err := lastOwner(ctx, conn, ns, p)
 	if err != nil {
 		return "", err
 	}

@@ -62,7 +62,7 @@ func count(err error) int {
 func parse(file string, text []byte, known Registry, stepType bool) (*Result, *model.Definition, error) {
 	r := &Result{StepType: stepType}
 	d, err := model.Parse(file, text, &model.Options{
-		StepType: stepType, Types: known, Checks: Checks(), Warn: func(e *model.Error) { r.Warnings = append(r.Warnings, e) },
+		StepType: stepType, Types: known, Checks: checks(), Warn: func(e *model.Error) { r.Warnings = append(r.Warnings, e) },
 	})
 	if err != nil {
 		return nil, nil, err
@@ -77,8 +77,8 @@ func parse(file string, text []byte, known Registry, stepType bool) (*Result, *m
 	return r, d, nil
 }
 
-// Checks are the readers of the languages within texts.
-func Checks() model.Checks {
+// checks are the readers of the languages within texts.
+func checks() model.Checks {
 	return model.Checks{
 		Text:        func(s string) error { _, err := expr.ParseTemplate(s); return err },
 		Let:         func(s string) error { _, err := expr.ParseLet(s); return err },

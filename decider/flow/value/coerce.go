@@ -13,10 +13,8 @@ import (
 	"github.com/droverhq/drover/internal/duration"
 )
 
+// types are the names that Coerce knows.
 var types = []string{"integer", "double", "boolean", "string", "map", "list", "duration", "instant"}
-
-// Types returns the names that Coerce knows.
-func Types() []string { return slices.Clone(types) }
 
 // CheckType says whether Coerce knows a name, and if not which one was probably meant.
 func CheckType(name string) error {

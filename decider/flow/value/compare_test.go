@@ -173,7 +173,7 @@ func TestEqualIsSymmetricAndKnowsItself(t *testing.T) {
 		if value.Equal(a, b) != value.Equal(b, a) {
 			t.Fatal("not symmetric")
 		}
-		if !value.Equal(a, a) || !value.Equal(a, value.Copy(a)) {
+		if !value.Equal(a, a) || !value.Equal(a, copied(a)) {
 			t.Fatal("not equal to itself")
 		}
 		if c, ok := value.Compare(a, b); ok && (c == 0) != value.Equal(a, b) {
@@ -273,13 +273,10 @@ func TestCoerce(t *testing.T) {
 type problem string
 
 func TestTypes(t *testing.T) {
-	for _, name := range value.Types() {
+	for _, name := range []string{"integer", "double", "boolean", "string", "map", "list", "duration", "instant"} {
 		if err := value.CheckType(name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-	if got, want := len(value.Types()), 8; got != want {
-		t.Errorf("got %d types, want %d", got, want)
 	}
 	if got := value.TypeName(int64(1)) + value.TypeName(nil) + value.TypeName(7); got != "integernullint" {
 		t.Errorf("got %s", got)

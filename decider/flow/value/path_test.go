@@ -213,7 +213,7 @@ func TestSetThenGet(t *testing.T) {
 		var v any = dict{}
 		for range rapid.IntRange(1, 6).Draw(t, "sets") {
 			p := path(t, "r"+strings.Join(rapid.SliceOfN(steps, 0, 4).Draw(t, "path"), ""))
-			before := value.Copy(v)
+			before := copied(v)
 			part := values().Draw(t, "part")
 			next, err := value.Set(v, p, part)
 			if diff := cmp.Diff(before, v); diff != "" {

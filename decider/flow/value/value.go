@@ -85,10 +85,7 @@ func Size(v any) int {
 	return 8
 }
 
-// Copy returns a value that shares no list and no map with v.
-func Copy(v any) any { return Replace(v, func(leaf any) any { return leaf }) }
-
-// Replace copies a value, with what leaf returns in the place of everything that is no list and no map.
+// Replace copies a value, with what leaf returns in the place of everything that is no list and no map. The copy shares no list and no map with it.
 func Replace(v any, leaf func(any) any) any {
 	switch v := v.(type) {
 	case []any:

@@ -216,9 +216,12 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 }
 
-func TestCopySharesNothing(t *testing.T) {
+// copied is a value that shares nothing with v.
+func copied(v any) any { return value.Replace(v, func(leaf any) any { return leaf }) }
+
+func TestReplaceSharesNothing(t *testing.T) {
 	v := dict{"a": list{dict{"b": int64(1)}}}
-	c := value.Copy(v).(dict)
+	c := copied(v).(dict)
 	c["a"].(list)[0].(dict)["b"] = "changed"
 	if diff := cmp.Diff(dict{"a": list{dict{"b": int64(1)}}}, v); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
