@@ -61,6 +61,9 @@ type Broker struct {
 // maxReaders bounds how many reads a broker has under way.
 const maxReaders = 64
 
+// headStart is how long a broker that is not the preferred owner of a free partition lets the preferred one go first.
+const headStart = 100 * time.Millisecond
+
 // Dialer opens a connection; name is shown by the server for it.
 type Dialer func(ctx context.Context, name string) (*post.Conn, error)
 
@@ -185,7 +188,7 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 func (b *Broker) hold(ctx context.Context, n int) {
 	key := fmt.Sprintf("partition.%d", n)
 	prefer := func() bool { return b.share.Mine(n) }
-	err := b.o.Claims.Hold(ctx, key, claims.HoldOptions{Prefer: prefer, Backoff: b.o.Spread, Conn: b.conn}, func(ctx context.Context, l *claims.Lease) error {
+	err := b.o.Claims.Hold(ctx, key, claims.HoldOptions{Prefer: prefer, Backoff: headStart, Conn: b.conn}, func(ctx context.Context, l *claims.Lease) error {
 		for l.Valid() && ctx.Err() == nil {
 			err := newPartition(b, n, l).run(ctx)
 			switch {

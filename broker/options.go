@@ -67,9 +67,6 @@ type Options struct {
 	// AlarmDelay is how long a run may stand before its alarm is made durable; until then the effects position waits for
 	// it, so a crash forgets nothing. An alarm that is due sooner is armed at once. Defaults to 1 s.
 	AlarmDelay time.Duration
-	// Spread is how long a broker that is not the preferred owner of a free partition lets the preferred one go first.
-	// Defaults to 100 ms.
-	Spread time.Duration
 	// DrainTimeout is how long a broker that is told to stop waits for decisions that deciders are making. It gives its
 	// partitions to others before that; only if there are none it keeps them so long. Defaults to 5 minutes.
 	DrainTimeout time.Duration
@@ -85,7 +82,6 @@ func (o Options) withDefaults() (Options, error) {
 	o.SnapshotEvents = cmp.Or(o.SnapshotEvents, 300)
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 300*time.Millisecond)
 	o.AlarmDelay = cmp.Or(o.AlarmDelay, time.Second)
-	o.Spread = cmp.Or(o.Spread, 100*time.Millisecond)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 5*time.Minute)
 	o.Execution = o.Execution.Defaults()
 	o.Logger = silent.Or(o.Logger)

@@ -189,7 +189,6 @@ func TestInvalidOptions(t *testing.T) {
 	for want, o := range map[string]topology.ListOptions{
 		"AckWait is 10ms": {AckWait: 10 * time.Millisecond},
 		"MaxLists is -1":  {MaxLists: -1},
-		"Replicas is 4":   {Replicas: 4},
 	} {
 		if err := topology.EnsureList(t.Context(), conn, "default", "a", o); !errors.Is(err, topology.ErrInvalidOptions) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error about %s", err, want)

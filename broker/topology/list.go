@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -41,7 +42,7 @@ func EnsureList(ctx context.Context, conn *post.Conn, ns subject.Namespace, list
 	if err := errors.Join(o.validate(), subject.ValidateNamespace(string(ns)), subject.ValidateName("list", list)); err != nil {
 		return fmt.Errorf("topology: %w", err)
 	}
-	w := &work{js: conn.JetStream(), log: o.Logger}
+	w := &work{js: conn.JetStream(), log: silent.Or(nil)}
 	if err := w.list(ctx, ns, list, o); err != nil {
 		return fmt.Errorf("topology: namespace %s, list %s: %w", ns, list, err)
 	}
@@ -53,13 +54,7 @@ func (w *work) list(ctx context.Context, name subject.Namespace, list string, o 
 	if err != nil {
 		return err
 	}
-	if o.Replicas != 0 {
-		ns.Replicas = o.Replicas
-	}
-	if o.MaxBytes != 0 {
-		ns.MaxBytes = max(o.MaxBytes, 0)
-	}
-	want := ns.tasks(o.Version, list)
+	want := ns.tasks(buildVersion(), list)
 	// Only a new one is counted: a worker of many lists asks for all of them when it starts, and each count reads the names
 	// of all.
 	if _, err := w.info(ctx, want.Name); errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -104,7 +104,15 @@ func (o Options) validate() error {
 			return fmt.Errorf("%w: %s: %w", ErrInvalidOptions, r.field, cmp.Or(err, errLongRetention))
 		}
 	}
-	return validateSize(o.Replicas, o.MaxBytes)
+	switch o.Replicas {
+	case 0, 1, 3, 5:
+	default:
+		return fmt.Errorf("%w: Replicas is %d: use 1, 3 or 5 (an even number survives no more than the odd one below it), or 0 for what the namespace has", ErrInvalidOptions, o.Replicas)
+	}
+	if o.MaxBytes < -1 || o.MaxBytes > 0 && o.MaxBytes < minMaxBytes {
+		return fmt.Errorf("%w: MaxBytes is %d: use at least %d, -1 for no limit, or 0 for what the namespace has", ErrInvalidOptions, o.MaxBytes, minMaxBytes)
+	}
+	return nil
 }
 
 // How the server keeps full blocks of histories.
@@ -125,18 +133,6 @@ const (
 
 var errLongRetention = errors.New("it is too long: one count and one duration say most of what can be said")
 
-func validateSize(replicas int, maxBytes int64) error {
-	switch replicas {
-	case 0, 1, 3, 5:
-	default:
-		return fmt.Errorf("%w: Replicas is %d: use 1, 3 or 5 (an even number survives no more than the odd one below it), or 0 for what the namespace has", ErrInvalidOptions, replicas)
-	}
-	if maxBytes < -1 || maxBytes > 0 && maxBytes < minMaxBytes {
-		return fmt.Errorf("%w: MaxBytes is %d: use at least %d, -1 for no limit, or 0 for what the namespace has", ErrInvalidOptions, maxBytes, minMaxBytes)
-	}
-	return nil
-}
-
 // ListOptions of [EnsureList].
 type ListOptions struct {
 	// AckWait is how long a worker may be silent before the server gives its task to another, at least 1 s.
@@ -145,21 +141,11 @@ type ListOptions struct {
 	// MaxLists is how many task lists the namespace may have. Each is a stream and a consumer of its own. Two processes
 	// that make the last one at the same time may both succeed. Defaults to 100.
 	MaxLists int
-	// Replicas as in [Options]. Defaults to those of the namespace.
-	Replicas int
-	// MaxBytes as in [Options]. Defaults to that of the namespace.
-	MaxBytes int64
-	// Version as in [Options].
-	Version string
-	// Logger is told what is made and changed. Defaults to none.
-	Logger logrus.FieldLogger
 }
 
 func (o ListOptions) withDefaults() ListOptions {
 	o.AckWait = cmp.Or(o.AckWait, defaultAckWait)
 	o.MaxLists = cmp.Or(o.MaxLists, defaultMaxLists)
-	o.Version = cmp.Or(o.Version, buildVersion())
-	o.Logger = silent.Or(o.Logger)
 	return o
 }
 
@@ -171,7 +157,7 @@ func (o ListOptions) validate() error {
 	case o.MaxLists < 1:
 		return fmt.Errorf("%w: MaxLists is %d: use at least 1, or 0 for %d", ErrInvalidOptions, o.MaxLists, defaultMaxLists)
 	}
-	return validateSize(o.Replicas, o.MaxBytes)
+	return nil
 }
 
 func buildVersion() string {

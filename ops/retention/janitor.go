@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/internal/hook"
 	"github.com/droverhq/drover/internal/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -112,9 +111,6 @@ func (j *Janitor) Run(ctx context.Context) error {
 			j.o.Logger.WithField("err", err).Warn("closed runs could not be looked after; trying again")
 		case r.Purged > 0:
 			j.o.Logger.WithField("runs", r.Purged).WithField("kept", r.Kept).WithField("took", r.Took.Round(time.Millisecond)).Info("closed runs were purged")
-		}
-		if err == nil {
-			hook.Tell(j.o.Logger, j.o.Observer, *r)
 		}
 		select {
 		case <-ctx.Done():
