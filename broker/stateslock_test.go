@@ -1,13 +1,11 @@
 package broker_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -118,38 +116,23 @@ func TestTryLockThatIsNone(t *testing.T) {
 // A0-4, A0-6: with a crash at every publish of the way, before and behind it: who holds is one at a time, what is cleared is cleared
 // once, and nobody is left behind.
 func TestA0_6OverCrashes(t *testing.T) {
-	cases, all := 0, 0
-	for name, v := range map[string]cutwire.Verdict{"before": cutwire.CutBefore, "behind": cutwire.CutAfter} {
-		for prefix, writes := range map[string]int{"drover.default.history.": 8, "$KV.drover-default-locks.": 3, "drover.default.in.": 1} {
-			all += writes
-			for _, n := range tried(writes, halfShare, 0, 1) {
-				cases++
-				t.Run(fmt.Sprintf("%s %s %d", name, prefix, n), func(t *testing.T) { clearsOnce(t, nth(n, prefix, v)) })
-			}
-		}
-	}
-	t.Logf("%d of %d crashes; -publishes=1 tries all", cases, all)
+	overCrashes(t, map[string]int{"drover.default.history.": 8, "$KV.drover-default-locks.": 3, "drover.default.in.": 1}, clearsOnce)
 }
 
 // clearsOnce: w1 tries and holds; w2 stands in line; w3 clears, which must hit w1 and not w2.
-func clearsOnce(t *testing.T, judge func(string, []byte) cutwire.Verdict) {
+func clearsOnce(t *testing.T, j judge) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.decider("holds", when("Signal", complete, "WorkflowStarted", "["+try("w1")+"]"))
 		f.decider("one", mutex("L", ""))
 		f.decider("clears", when("StateCleared", complete, "WorkflowStarted", "["+clearLock+"]"))
-		a := f.node("a", judge)
+		a := f.node("a", j)
 		defer f.relieve(a)()
-		begin := func(id, typ string) {
-			for f.start(`{"workflowId":"` + id + `","type":"` + typ + `","requestId":"` + id + `"}`)["error"] != nil {
-				time.Sleep(100 * time.Millisecond)
-			}
-		}
-		begin("w1", "holds")
+		f.startsAtLast("w1", "holds")
 		f.stands("L", "", "w1", "")
-		begin("w2", "one")
+		f.startsAtLast("w2", "one")
 		f.stands("L", "", "w1", "w2")
 		time.Sleep(time.Second)
-		begin("w3", "clears")
+		f.startsAtLast("w3", "clears")
 		f.completesAtLast("w3")
 		f.stands("L", "", "w2", "")
 		f.happens("w2", "LockAcquired")
