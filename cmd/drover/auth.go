@@ -26,10 +26,14 @@ func authCommand(a *app) *cobra.Command {
 // changeMe stands where the password belongs.
 const changeMe = "CHANGE-ME"
 
+type templateFlags struct {
+	options permissions.Options
+	servers string // the account of the servers
+	nsc     bool
+}
+
 func authTemplateCommand(a *app) *cobra.Command {
-	var o permissions.Options
-	var nsc bool
-	var servers string
+	var f templateFlags
 	roles := make([]string, 0, len(permissions.Roles()))
 	for _, r := range permissions.Roles() {
 		roles = append(roles, string(r))
@@ -57,57 +61,61 @@ servers. --account NAME prints that account and what NAME, the account of the se
   drover auth template signaler --signal approve --account DROVER`,
 		Args:      argNames("ROLE"),
 		ValidArgs: roles,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Role, o.User, o.Namespace = permissions.Role(args[0]), a.user, a.namespace
-			if server := permissions.OfServers(o.Role); server && !cmd.Flags().Changed("namespace") {
-				o.Namespace = permissions.AllNamespaces
-			}
-			if nsc || a.json {
-				if err := refuseFlags(cmd, []string{"password"}, "which goes with a configuration, not with --nsc or --json"); err != nil {
-					return err
-				}
-			}
-			if o.Role != permissions.Timer {
-				if err := refuseFlags(cmd, []string{"partitions"}, "which is for the role timer: leave it out"); err != nil {
-					return err
-				}
-			}
-			if nsc && a.json || servers != "" && (nsc || a.json) {
-				return usage(cmd, fmt.Errorf("--nsc, --account and --json exclude each other: use one of them"))
-			}
-			t, err := permissions.For(o)
-			if err != nil {
-				return usage(cmd, err)
-			}
-			switch {
-			case a.json:
-				return a.document(t.Permissions())
-			case nsc:
-				_, err = fmt.Fprint(a.stdout, t.NSC())
-			case servers != "":
-				text, err := t.Account(cmp.Or(a.password, changeMe), servers)
-				if err != nil {
-					return usage(cmd, err)
-				}
-				_, err = fmt.Fprint(a.stdout, text)
-				return err
-			default:
-				_, err = fmt.Fprint(a.stdout, t.Conf(cmp.Or(a.password, changeMe)))
-			}
-			return err
-		},
+		RunE:      func(cmd *cobra.Command, args []string) error { return f.print(a, cmd, permissions.Role(args[0])) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringSliceVar(&o.Lists, "list", nil, "task list of an activity worker; repeat it for more")
-	fs.StringVar(&o.Identity, "identity", "", "identity of an activity worker, which then hears only what it is told itself")
-	fs.StringSliceVar(&o.Types, "type", nil, "workflow type of a decider; repeat it for more (default all)")
-	fs.StringVar(&o.Workflow, "workflow", "", "workflow id that a signaler may signal (default any)")
-	fs.StringVar(&o.Signal, "signal", "", "name that a signaler may use (default any)")
-	fs.StringVar(&o.Inbox, "inbox", "", "prefix of the user's reply subjects (default _INBOX.<user>)")
-	fs.IntVar(&o.Partitions, "partitions", 0, "partitions of the namespace, for timer (default 4)")
-	fs.StringVar(&o.Domain, "domain", "", "JetStream domain, where the server has one")
-	fs.StringVar(&servers, "account", "", "put the user into an account of its own, beside this one of the servers")
-	fs.BoolVar(&nsc, "nsc", false, "print a command line of nsc instead")
+	fs.StringSliceVar(&f.options.Lists, "list", nil, "task list of an activity worker; repeat it for more")
+	fs.StringVar(&f.options.Identity, "identity", "", "identity of an activity worker, which then hears only what it is told itself")
+	fs.StringSliceVar(&f.options.Types, "type", nil, "workflow type of a decider; repeat it for more (default all)")
+	fs.StringVar(&f.options.Workflow, "workflow", "", "workflow id that a signaler may signal (default any)")
+	fs.StringVar(&f.options.Signal, "signal", "", "name that a signaler may use (default any)")
+	fs.StringVar(&f.options.Inbox, "inbox", "", "prefix of the user's reply subjects (default _INBOX.<user>)")
+	fs.IntVar(&f.options.Partitions, "partitions", 0, "partitions of the namespace, for timer (default 4)")
+	fs.StringVar(&f.options.Domain, "domain", "", "JetStream domain, where the server has one")
+	fs.StringVar(&f.servers, "account", "", "put the user into an account of its own, beside this one of the servers")
+	fs.BoolVar(&f.nsc, "nsc", false, "print a command line of nsc instead")
 	return cmd
+}
+
+// print prints the template of a role.
+func (f *templateFlags) print(a *app, cmd *cobra.Command, role permissions.Role) error {
+	o := f.options
+	o.Role, o.User, o.Namespace = role, a.user, a.namespace
+	if server := permissions.OfServers(o.Role); server && !cmd.Flags().Changed("namespace") {
+		o.Namespace = permissions.AllNamespaces
+	}
+	if f.nsc || a.json {
+		if err := refuseFlags(cmd, []string{"password"}, "which goes with a configuration, not with --nsc or --json"); err != nil {
+			return err
+		}
+	}
+	if o.Role != permissions.Timer {
+		if err := refuseFlags(cmd, []string{"partitions"}, "which is for the role timer: leave it out"); err != nil {
+			return err
+		}
+	}
+	if f.nsc && a.json || f.servers != "" && (f.nsc || a.json) {
+		return usage(cmd, fmt.Errorf("--nsc, --account and --json exclude each other: use one of them"))
+	}
+	t, err := permissions.For(o)
+	if err != nil {
+		return usage(cmd, err)
+	}
+	switch {
+	case a.json:
+		return a.document(t.Permissions())
+	case f.nsc:
+		_, err = fmt.Fprint(a.stdout, t.NSC())
+	case f.servers != "":
+		text, err := t.Account(cmp.Or(a.password, changeMe), f.servers)
+		if err != nil {
+			return usage(cmd, err)
+		}
+		_, err = fmt.Fprint(a.stdout, text)
+		return err
+	default:
+		_, err = fmt.Fprint(a.stdout, t.Conf(cmp.Or(a.password, changeMe)))
+	}
+	return err
 }
