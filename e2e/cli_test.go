@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/e2e/load"
 )
 
 // commandLine runs the binary as a user does: command after command, against one server. Workflows of type order are
@@ -27,8 +28,8 @@ func TestCommandLine(t *testing.T) {
 	w := newWorld(t)
 	server := w.embedded("--profile", "dev")
 	w.role("stranger-decider", "order")
-	w.role("decider", loadType)
-	w.role("worker", loadList)
+	w.role("decider", load.Type)
+	w.role("worker", load.List)
 	nc := w.plain()
 	for name, fn := range map[string]func(*commandLine){
 		"start and result": cliStart, "history": cliHistory, "signal": cliSignal, "why, list, dead, verify": cliLook,

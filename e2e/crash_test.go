@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/droverhq/drover/e2e/load"
 )
 
 var (
@@ -24,8 +26,8 @@ var members = map[string]func(w *world) *process{
 	"server":  func(w *world) *process { return w.embedded("--profile", "dev", "--roles", "ops") },
 	"broker":  func(w *world) *process { return w.beside("broker", "broker", "--claim-ttl", "2s") },
 	"timers":  func(w *world) *process { return w.beside("timers", "timers", "--claim-ttl", "2s") },
-	"decider": func(w *world) *process { return w.role("decider", loadType) },
-	"worker":  func(w *world) *process { return w.role("worker", loadList) },
+	"decider": func(w *world) *process { return w.role("decider", load.Type) },
+	"worker":  func(w *world) *process { return w.role("worker", load.List) },
 }
 
 // order is the one in which they start.

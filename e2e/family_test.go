@@ -16,6 +16,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
@@ -46,7 +47,7 @@ func (tr *troupe) began(run *drover.Run) {
 	tr.pressure.mu.Lock()
 	tr.runs = append(tr.runs, run)
 	tr.pressure.mu.Unlock()
-	tr.step()
+	tr.Step()
 }
 
 // ends waits for the end of a workflow and wants it to be of a status, with a result if it completed.
@@ -79,7 +80,7 @@ func (tr *troupe) joined(ctx context.Context, id string) {
 	const chain, ear = "echo ok;renewed;slept;renewed;flaky 2;", "heard go;echo ok;"
 	tr.ends(ctx, id, schemas.StatusCompleted, "echo ok;refused UNKNOWN_EXTERNAL_WORKFLOW_EXECUTION;"+
 		"child completed "+chain+";child completed "+ear+";child canceled;")
-	tr.step()
+	tr.Step()
 	tr.ends(ctx, id+"/chain", schemas.StatusCompleted, chain)
 	tr.ends(ctx, id+"/ear", schemas.StatusCompleted, ear)
 	tr.ends(ctx, id+"/idle", schemas.StatusCanceled, "")
@@ -105,12 +106,12 @@ func (tr *troupe) orphaned(ctx context.Context, id string, policy schemas.ChildP
 	if !hasty {
 		tr.met(ctx, run, schemas.EventChildStarted, 2)
 	}
-	tr.step()
+	tr.Step()
 	if err := run.Terminate(ctx, &drover.TerminateOptions{Reason: "enough"}); err != nil {
 		tr.wrong("terminate %s: %v", id, err)
 	}
 	tr.ends(ctx, id, schemas.StatusTerminated, "")
-	tr.step()
+	tr.Step()
 	status := map[schemas.ChildPolicy]schemas.Status{schemas.ChildTerminate: schemas.StatusTerminated, schemas.ChildRequestCancel: schemas.StatusCanceled}[policy]
 	if !hasty { // else they may never have begun, and drover verify --idle judges
 		tr.ends(ctx, id+"/one", status, "")
@@ -142,15 +143,15 @@ func (tr *troupe) chain(ctx context.Context, id string) {
 		{Do: doRenew},
 		{Do: doSleep, Seconds: 0.02},
 		{Do: doRenew},
-		{Do: doHear, Name: pokeSignal, Times: 2},
+		{Do: doHear, Name: load.Poke, Times: 2},
 		{Do: doRenew},
-		{Do: doHear, Name: pokeSignal, Times: 2},
+		{Do: doHear, Name: load.Poke, Times: 2},
 		{Do: doWork, Name: "echo"},
 	}}
 	var run *drover.Run
 	for n := range 2 { // the first one begins it
 		s := poke{id, fmt.Sprintf(`"signal %d with the start of %s"`, n, id)}
-		r, err := tr.w.client.SignalWithStart(ctx, playType, p, pokeSignal, json.RawMessage(s.body), &drover.StartOptions{ID: id, DecisionTimeout: 3 * time.Second})
+		r, err := tr.w.client.SignalWithStart(ctx, playType, p, load.Poke, json.RawMessage(s.body), &drover.StartOptions{ID: id, DecisionTimeout: 3 * time.Second})
 		if err != nil {
 			tr.wrong("signal with start %s: %v", id, err)
 			return
@@ -164,11 +165,11 @@ func (tr *troupe) chain(ctx context.Context, id string) {
 		tr.pressure.mu.Unlock()
 	}
 	tr.cancel(ctx, run)
-	tr.step()
+	tr.Step()
 	tr.poke(ctx, id, 2)
 	tr.pokeByAPI(ctx, run, 3)
 	tr.ends(ctx, id, schemas.StatusCompleted, "echo ok;renewed;slept;renewed;heard poke;renewed;heard poke;echo ok;")
-	tr.step()
+	tr.Step()
 	tr.mu.Lock()
 	tr.chains = append(tr.chains, id)
 	tr.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/e2e/load"
 )
 
 var handovers = flag.Int("handovers", 0, "planned stops of a broker in TestPlannedHandOver; their bound of 250 ms is asserted when it is given (default 3, without the tight bound)")
@@ -119,7 +120,7 @@ func TestPlannedHandOver(t *testing.T) {
 	w.beside("timers", "timers")
 	n.decider(w)
 	n.worker(w)
-	f := newTraffic(w, partitions, 40*time.Millisecond, load{Steps: 1})
+	f := newTraffic(w, partitions, 40*time.Millisecond, load.Input{Steps: 1})
 	var writes, calls []time.Duration
 	var spans [][3]time.Time // of quiet, of the stop, of its end
 	for round := range rounds {

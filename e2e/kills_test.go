@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/droverhq/drover/e2e/load"
 )
 
 var (
@@ -28,7 +30,7 @@ func TestTakeOverAfterKills(t *testing.T) {
 	w.beside("timers", "timers", flags...)
 	n.decider(w)
 	n.worker(w)
-	f := newTraffic(w, partitions, 50*time.Millisecond, load{Steps: 1, Timer: 100}, load{Steps: 1})
+	f := newTraffic(w, partitions, 50*time.Millisecond, load.Input{Steps: 1, Timer: 100}, load.Input{Steps: 1})
 	p := &pair{world: w}
 	copy(p.ids[:], f.ids)
 	nc := w.plain()

@@ -12,28 +12,23 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/schemas"
 )
 
 // pressure is a load under way: so many workflows at once, each in a goroutine that starts it, signals it and waits for
 // its end.
 type pressure struct {
-	w  *world
-	js jetstream.JetStream
+	w             *world
+	js            jetstream.JetStream
+	load.Progress // acknowledged starts, acknowledged signals, ends
 
 	mu       sync.Mutex
-	progress int           // acknowledged starts, acknowledged signals, ends
-	marks    []mark        // whoever waits for progress
 	runs     []*drover.Run // acknowledged
 	acked    []poke
 	unknown  []poke // not acknowledged: stored or not
 	complain []string
 	wg       sync.WaitGroup
-}
-
-type mark struct {
-	at      int
-	reached chan struct{}
 }
 
 // poke is a signal. Its body is its own, so that each can be found again.
@@ -49,7 +44,7 @@ func newPressure(w *world) *pressure {
 }
 
 // begin starts the workflows and returns how much progress they will make.
-func (p *pressure) begin(ctx context.Context, prefix string, loads []load) (total int) {
+func (p *pressure) begin(ctx context.Context, prefix string, loads []load.Input) (total int) {
 	for i, l := range loads {
 		total += 2 + l.Signals
 		p.wg.Go(func() { p.one(ctx, fmt.Sprintf("%s-%d", prefix, i), l) })
@@ -58,10 +53,10 @@ func (p *pressure) begin(ctx context.Context, prefix string, loads []load) (tota
 }
 
 // loads makes n loads: sequential activities, some with a timer, some that wait for signals.
-func loads(rng *rand.Rand, n int) []load {
-	all := make([]load, n)
+func loads(rng *rand.Rand, n int) []load.Input {
+	all := make([]load.Input, n)
 	for i := range all {
-		all[i] = load{Steps: 3}
+		all[i] = load.Input{Steps: 3}
 		if i%3 == 0 {
 			all[i].Timer = 20 + rng.IntN(100)
 		}
@@ -72,8 +67,8 @@ func loads(rng *rand.Rand, n int) []load {
 	return all
 }
 
-func (p *pressure) one(ctx context.Context, id string, l load) {
-	run, err := p.w.client.Start(ctx, loadType, l, &drover.StartOptions{ID: id, DecisionTimeout: 3 * time.Second})
+func (p *pressure) one(ctx context.Context, id string, l load.Input) {
+	run, err := p.w.client.Start(ctx, load.Type, l, &drover.StartOptions{ID: id, DecisionTimeout: 3 * time.Second})
 	if err != nil {
 		p.wrong("start %s: %v", id, err)
 		return
@@ -81,7 +76,7 @@ func (p *pressure) one(ctx context.Context, id string, l load) {
 	p.mu.Lock()
 	p.runs = append(p.runs, run)
 	p.mu.Unlock()
-	p.step()
+	p.Step()
 	for n := range l.Signals {
 		if n%2 == 0 {
 			p.poke(ctx, id, n)
@@ -93,12 +88,12 @@ func (p *pressure) one(ctx context.Context, id string, l load) {
 	switch {
 	case err != nil:
 		p.wrong("result of %s: %v", id, err)
-	case o.Status != schemas.StatusCompleted || string(o.Result) != l.want():
-		p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.want())
+	case o.Status != schemas.StatusCompleted || string(o.Result) != l.Want():
+		p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.Want())
 	case o.Run != run.RunID:
 		p.wrong("%s: run %s was acknowledged and run %s has ended", id, run.RunID, o.Run)
 	}
-	p.step()
+	p.Step()
 }
 
 // poke publishes like a stranger, until one signal is acknowledged. No try repeats another: each is a signal.
@@ -106,7 +101,7 @@ func (p *pressure) poke(ctx context.Context, id string, n int) {
 	for try := 0; ctx.Err() == nil; try++ {
 		s := poke{id, fmt.Sprintf(`"signal %d try %d of %s"`, n, try, id)}
 		one, cancel := context.WithTimeout(ctx, time.Second)
-		_, err := p.js.Publish(one, namespace.Signal(id, pokeSignal), []byte(s.body))
+		_, err := p.js.Publish(one, namespace.Signal(id, load.Poke), []byte(s.body))
 		cancel()
 		p.mu.Lock()
 		if err == nil {
@@ -116,7 +111,7 @@ func (p *pressure) poke(ctx context.Context, id string, n int) {
 		}
 		p.mu.Unlock()
 		if err == nil {
-			p.step()
+			p.Step()
 			return
 		}
 	}
@@ -125,7 +120,7 @@ func (p *pressure) poke(ctx context.Context, id string, n int) {
 // pokeByAPI signals through the client, which repeats a request that got no answer under the same request id.
 func (p *pressure) pokeByAPI(ctx context.Context, run *drover.Run, n int) {
 	s := poke{run.ID, fmt.Sprintf(`"signal %d by the API of %s"`, n, run.ID)}
-	switch err := run.Signal(ctx, pokeSignal, json.RawMessage(s.body)); {
+	switch err := run.Signal(ctx, load.Poke, json.RawMessage(s.body)); {
 	case err == nil:
 		p.mu.Lock()
 		p.acked = append(p.acked, s)
@@ -133,38 +128,14 @@ func (p *pressure) pokeByAPI(ctx context.Context, run *drover.Run, n int) {
 	case !errors.Is(err, drover.ErrClosed): // a try of poke that was not acknowledged may have done for this one
 		p.wrong("signal %s: %v", run.ID, err)
 	}
-	p.step()
-}
-
-func (p *pressure) step() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.progress++
-	kept := p.marks[:0]
-	for _, m := range p.marks {
-		if p.progress >= m.at {
-			close(m.reached)
-			continue
-		}
-		kept = append(kept, m)
-	}
-	p.marks = kept
+	p.Step()
 }
 
 // reach waits until so much progress is made beyond what there is now.
 func (p *pressure) reach(ctx context.Context, more int) {
-	p.mu.Lock()
-	m := mark{at: p.progress + more, reached: make(chan struct{})}
-	if more <= 0 {
-		close(m.reached)
-	} else {
-		p.marks = append(p.marks, m)
-	}
-	p.mu.Unlock()
-	select {
-	case <-m.reached:
-	case <-ctx.Done():
-		p.w.t.Fatalf("no progress: %v", context.Cause(ctx))
+	p.w.t.Helper()
+	if err := p.Reach(ctx, more); err != nil {
+		p.w.t.Fatal(err)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/droverhq/drover/e2e/load"
 )
 
 // Workers that do activities and decide behind them on one connection, and the brokers, are killed with -9 while decisions come
@@ -16,7 +18,7 @@ func TestPairsDie(t *testing.T) {
 	for _, name := range []string{"server", "broker", "timers"} {
 		fleet[name] = members[name](w)
 	}
-	pair := func(w *world) *process { return w.role("pair", loadList) }
+	pair := func(w *world) *process { return w.role("pair", load.List) }
 	fleet["pair-1"], fleet["pair-2"] = pair(w), pair(w)
 	p := newPressure(w)
 	rng := rand.New(rand.NewPCG(1, 2))

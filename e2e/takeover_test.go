@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -49,8 +50,8 @@ func newPair(t *testing.T) *pair {
 	f.one = w.beside("one", "broker", flags...)
 	f.two = w.beside("two", "broker", flags...)
 	w.beside("timers", "timers", flags...)
-	w.role("decider", loadType)
-	asRole(t, w.dir, "worker", map[string]string{envURL: w.url, envName: loadList, envDir: f.notes})
+	w.role("decider", load.Type)
+	asRole(t, w.dir, "worker", map[string]string{envURL: w.url, envName: load.List, envDir: f.notes})
 	f.p = newPressure(w)
 	var err error
 	if f.observer, err = claims.Open(w.client.Conn(), namespace.BucketClaims(), claims.Options{Node: "observer"}); err != nil {
@@ -100,10 +101,10 @@ func (f *pair) serves(nc *nats.Conn, broker string, partition int) bool {
 	return json.Unmarshal(m.Data, &d) == nil && d.Owner == broker
 }
 
-func onceLoads(n int) []load {
-	all := make([]load, n)
+func onceLoads(n int) []load.Input {
+	all := make([]load.Input, n)
 	for i := range all {
-		all[i] = load{Steps: 3, Once: true}
+		all[i] = load.Input{Steps: 3, Once: true}
 	}
 	return all
 }

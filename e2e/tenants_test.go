@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -52,8 +53,8 @@ func TestNamespaceIsDeletedBesideAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	server := w.embedded("--profile", "dev")
-	w.role("decider", loadType)
-	w.role("worker", loadList)
+	w.role("decider", load.Type)
+	w.role("worker", load.List)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := w.client.CreateNamespace(ctx, "east", &drover.NamespaceOptions{Partitions: 2}); err != nil {
@@ -61,12 +62,12 @@ func TestNamespaceIsDeletedBesideAnother(t *testing.T) {
 	}
 	east := w.tenant("east")
 	deciders := east.client.Deciders(nil)
-	deciders.Register(loadType, decider.Func(decideLoad))
+	deciders.Register(load.Type, decider.Func(load.Decide))
 	defer east.background(deciders.Run)()
-	activities := east.client.Activities(&activity.Options{Lists: []string{loadList}, DrainTimeout: time.Second})
+	activities := east.client.Activities(&activity.Options{Lists: []string{load.List}, DrainTimeout: time.Second})
 	activity.Register(activities, "square", func(_ context.Context, n int) (int, error) { return n * n, nil })
 	defer east.background(activities.Run)()
-	first := east.start(loadType, "first", load{Steps: 3}, startOptions{})
+	first := east.start(load.Type, "first", load.Input{Steps: 3}, startOptions{})
 	east.completes(first, `"1;4;9;"`)
 
 	here, there := newPressure(w), newPressure(east)
@@ -102,7 +103,7 @@ func TestNamespaceIsDeletedBesideAnother(t *testing.T) {
 	if _, err := w.client.CreateNamespace(ctx, "east", &drover.NamespaceOptions{Partitions: 1}); err != nil {
 		t.Fatal(err)
 	}
-	again := east.start(loadType, "first", load{Steps: 3}, startOptions{ReusePolicy: schemas.ReuseReject})
+	again := east.start(load.Type, "first", load.Input{Steps: 3}, startOptions{ReusePolicy: schemas.ReuseReject})
 	east.completes(again, `"1;4;9;"`)
 	w.idle("--namespace", "east")
 	server.alive()
@@ -130,14 +131,14 @@ func TestWorkersStopUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.embedded("--profile", "dev")
-	w.role("decider", loadType)
+	w.role("decider", load.Type)
 	f := &pair{world: w, notes: filepath.Join(w.dir, "notes"), p: newPressure(w)}
 	if err := os.Mkdir(f.notes, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	workers := make([]*process, 4)
 	for i := range workers {
-		workers[i] = asRole(t, w.dir, "worker", map[string]string{envURL: w.url, envName: loadList, envDir: f.notes})
+		workers[i] = asRole(t, w.dir, "worker", map[string]string{envURL: w.url, envName: load.List, envDir: f.notes})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -145,9 +146,9 @@ func TestWorkersStopUnderLoad(t *testing.T) {
 		lists, err := w.client.TaskLists(ctx)
 		return err == nil && len(lists) == 1 && lists[0].Workers >= len(workers)
 	})
-	all := make([]load, 48)
+	all := make([]load.Input, 48)
 	for i := range all {
-		all[i] = load{Steps: 8}
+		all[i] = load.Input{Steps: 8}
 	}
 	f.p.begin(ctx, "load", all)
 	for i := range 3 {

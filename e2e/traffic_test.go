@@ -18,6 +18,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
@@ -27,8 +28,8 @@ import (
 type traffic struct {
 	w     *world
 	every time.Duration
-	loads []load   // taken in turn
-	ids   []string // the workflow that stays open, by partition
+	loads []load.Input // taken in turn
+	ids   []string     // the workflow that stays open, by partition
 
 	mu    sync.Mutex
 	calls []clientCall
@@ -41,7 +42,7 @@ type traffic struct {
 
 type job struct {
 	run  *drover.Run
-	load load
+	load load.Input
 }
 
 // clientCall is one call of a client.
@@ -54,7 +55,7 @@ type clientCall struct {
 }
 
 // newTraffic begins the traffic for so many partitions.
-func newTraffic(w *world, partitions int, every time.Duration, loads ...load) *traffic {
+func newTraffic(w *world, partitions int, every time.Duration, loads ...load.Input) *traffic {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(w.t.Context())
 	f := &traffic{w: w, every: every, loads: loads, pokes: map[string]int{}, ids: make([]string, partitions), stop: stop}
@@ -63,7 +64,7 @@ func newTraffic(w *world, partitions int, every time.Duration, loads ...load) *t
 		id := fmt.Sprintf("open-%d", i)
 		if n := subject.Partition(id, partitions); f.ids[n] == "" {
 			f.ids[n] = id
-			w.start(loadType, id, load{Signals: 1 << 30}, startOptions{})
+			w.start(load.Type, id, load.Input{Signals: 1 << 30}, startOptions{})
 		}
 	}
 	for n, id := range f.ids {
@@ -77,7 +78,7 @@ func newTraffic(w *world, partitions int, every time.Duration, loads ...load) *t
 				id = fmt.Sprintf("job-%d-%d", n, serial)
 			}
 			l := f.loads[serial%len(f.loads)]
-			run, err := starter.Start(ctx, loadType, l, &drover.StartOptions{ID: id})
+			run, err := starter.Start(ctx, load.Type, l, &drover.StartOptions{ID: id})
 			if err == nil {
 				f.mu.Lock()
 				f.jobs = append(f.jobs, job{run, l})
@@ -86,7 +87,7 @@ func newTraffic(w *world, partitions int, every time.Duration, loads ...load) *t
 			return err
 		})
 		f.repeat(ctx, "signal", n, func(ctx context.Context) error {
-			err := signaler.Run(id, "").Signal(ctx, pokeSignal, nil)
+			err := signaler.Run(id, "").Signal(ctx, load.Poke, nil)
 			if err == nil {
 				f.mu.Lock()
 				f.pokes[id]++
@@ -172,7 +173,7 @@ func (f *traffic) finish() (steps int) {
 		}
 	}
 	for _, j := range f.jobs {
-		f.w.completes(j.run, j.load.want())
+		f.w.completes(j.run, j.load.Want())
 		steps += j.load.Steps
 	}
 	for _, id := range f.ids {
@@ -283,7 +284,7 @@ func slowWorkerRole(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	w := c.Activities(&activity.Options{Lists: []string{loadList}})
+	w := c.Activities(&activity.Options{Lists: []string{load.List}})
 	activity.Register(w, "square", func(ctx context.Context, n int) (int, error) {
 		i := activity.Info(ctx)
 		if err := note(os.Getenv(envDir), i.Run+"."+i.ActivityID, i.Attempt); err != nil {
@@ -302,7 +303,7 @@ func slowDeciderRole(ctx context.Context) error {
 	}
 	defer c.Close()
 	w := c.Deciders(nil)
-	w.Register(loadType, decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
+	w.Register(load.Type, decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
 		what := fmt.Sprintf("%s.%d", task.Execution().Run, task.StartedID())
 		if err := note(os.Getenv(envDir), what, task.Attempt()); err != nil {
 			return nil, err
@@ -314,7 +315,7 @@ func slowDeciderRole(ctx context.Context) error {
 		if err := pause.For(ctx, thinks); err != nil {
 			return nil, err
 		}
-		return decideLoad(ctx, task)
+		return load.Decide(ctx, task)
 	}))
 	return w.Run(ctx)
 }

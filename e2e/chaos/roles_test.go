@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -20,6 +19,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/e2e/child"
 )
 
 // natsConf is how a NATS server is a node of a cluster: where it listens for the others, and through which proxies it
@@ -32,34 +32,12 @@ type natsConf struct {
 
 // natsRole is a NATS server that knows nothing of Drover.
 func natsRole(ctx context.Context) error {
-	at, err := url.Parse(os.Getenv(envURL))
-	if err != nil {
-		return err
-	}
-	port, err := strconv.Atoi(at.Port())
-	if err != nil {
-		return err
-	}
-	o := &server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: os.Getenv(envDir), NoSigs: true}
-	if conf := os.Getenv(envConf); conf != "" {
-		if err := cluster(o, conf); err != nil {
-			return err
+	return child.ServeNATS(ctx, os.Getenv(envURL), os.Getenv(envDir), func(o *server.Options) error {
+		if conf := os.Getenv(envConf); conf != "" {
+			return cluster(o, conf)
 		}
-	}
-	s, err := server.NewServer(o)
-	if err != nil {
-		return err
-	}
-	s.ConfigureLogger()
-	go s.Start()
-	if !s.ReadyForConnections(patience) {
-		return errors.New("the server does not get ready")
-	}
-	fmt.Println("ready")
-	<-ctx.Done()
-	s.Shutdown()
-	s.WaitForShutdown()
-	return nil
+		return nil
+	})
 }
 
 // cluster makes a server a node of a cluster. Every way to another node is named and leads through a proxy; what a node
@@ -89,16 +67,7 @@ func roleLogger() logrus.FieldLogger {
 
 // connectRole connects, until somebody is there.
 func connectRole(ctx context.Context) (*drover.Client, error) {
-	for {
-		c, err := drover.Connect(ctx, &drover.Options{URL: os.Getenv(envURL), Name: os.Getenv(envName), Logger: roleLogger()})
-		if !errors.Is(err, drover.ErrUnavailable) || ctx.Err() != nil {
-			return c, err
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-		}
-	}
+	return child.Connect(ctx, drover.Options{URL: os.Getenv(envURL), Name: os.Getenv(envName)})
 }
 
 // deciderRole decides over plans.

@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -179,22 +180,22 @@ func TestDamagedStore(t *testing.T) {
 }
 
 // fill makes a store with runs that have ended and runs that wait for a signal, and stops the server in good order.
-func (m *machine) fill() ([]*drover.Run, []load) {
+func (m *machine) fill() ([]*drover.Run, []load.Input) {
 	m.t.Helper()
 	m.start("--partitions", "1")
 	stop := m.workers()
 	ctx, cancel := bounded(m.t)
 	defer cancel()
 	var runs []*drover.Run
-	var loads []load
+	var loads []load.Input
 	for i := range 8 {
-		l := load{Steps: 2, Signals: i % 2 * 2, Timer: i % 4 / 3 * 2000}
+		l := load.Input{Steps: 2, Signals: i % 2 * 2, Timer: i % 4 / 3 * 2000}
 		run, err := m.begin(ctx, fmt.Sprintf("w-%d", i), l, i%4 < 2)
 		if err != nil {
 			m.t.Fatal(err)
 		}
 		if l.Signals > 0 {
-			err = run.Signal(ctx, pokeSignal, "one")
+			err = run.Signal(ctx, load.Poke, "one")
 		} else {
 			_, err = run.Wait(ctx)
 		}
@@ -215,16 +216,16 @@ func (m *machine) fill() ([]*drover.Run, []load) {
 }
 
 // begin starts a run through the API, or through the inbox as the owner of a parent does.
-func (m *machine) begin(ctx context.Context, id string, l load, inbox bool) (*drover.Run, error) {
+func (m *machine) begin(ctx context.Context, id string, l load.Input, inbox bool) (*drover.Run, error) {
 	if !inbox {
-		return m.client.Start(ctx, loadType, l, &drover.StartOptions{ID: id})
+		return m.client.Start(ctx, load.Type, l, &drover.StartOptions{ID: id})
 	}
 	run := ulid.Make().String()
 	input, err := json.Marshal(l)
 	if err != nil {
 		return nil, err
 	}
-	body, err := schemas.Marshal(&schemas.StartRequest{V: schemas.Version, WorkflowID: id, Run: run, RequestID: run, Type: loadType, Input: input})
+	body, err := schemas.Marshal(&schemas.StartRequest{V: schemas.Version, WorkflowID: id, Run: run, RequestID: run, Type: load.Type, Input: input})
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +242,7 @@ func (m *machine) begin(ctx context.Context, id string, l load, inbox bool) (*dr
 
 // finish brings every run to its end, and returns those that are refused as damaged. It stops when the server says that it
 // cannot write.
-func (m *machine) finish(runs []*drover.Run, loads []load) (refused map[string]error, unwritable error) {
+func (m *machine) finish(runs []*drover.Run, loads []load.Input) (refused map[string]error, unwritable error) {
 	m.t.Helper()
 	ctx, cancel := bounded(m.t)
 	defer cancel()
@@ -249,7 +250,7 @@ func (m *machine) finish(runs []*drover.Run, loads []load) (refused map[string]e
 	for i, run := range runs {
 		if loads[i].Signals > 0 {
 			for range 2 { // the first signal may be lost with its log
-				err := run.Signal(ctx, pokeSignal, "two")
+				err := run.Signal(ctx, load.Poke, "two")
 				switch {
 				case cannotWrite(err):
 					return nil, err
@@ -266,8 +267,8 @@ func (m *machine) finish(runs []*drover.Run, loads []load) (refused map[string]e
 			refused[run.ID] = err
 		case err != nil:
 			m.t.Fatalf("result of %s: %v", run.ID, err)
-		case o.Status != schemas.StatusCompleted || string(o.Result) != loads[i].want() || o.Run != run.RunID:
-			m.t.Fatalf("%s: got %+v, want run %s completed with %s", run.ID, o, run.RunID, loads[i].want())
+		case o.Status != schemas.StatusCompleted || string(o.Result) != loads[i].Want() || o.Run != run.RunID:
+			m.t.Fatalf("%s: got %+v, want run %s completed with %s", run.ID, o, run.RunID, loads[i].Want())
 		}
 	}
 	return refused, nil

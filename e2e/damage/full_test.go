@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/e2e/load"
 )
 
 // A disk runs full under load. Clients are told, nothing that was acknowledged is lost, the log says why, and after a restart
@@ -33,12 +34,12 @@ func TestDiskFull(t *testing.T) {
 	ballast(t, dir, 1<<20)
 	var acked []*drover.Run
 	var refused error
-	l := load{Steps: 1, Signals: 1, Pad: strings.Repeat("x", 32<<10)}
+	l := load.Input{Steps: 1, Signals: 1, Pad: strings.Repeat("x", 32<<10)}
 	for i := 0; refused == nil; i++ {
 		if i > 200 {
 			t.Fatal("6 MiB of starts were acknowledged on a disk with 1 MiB")
 		}
-		run, err := hasty.Start(t.Context(), loadType, l, &drover.StartOptions{ID: fmt.Sprintf("full-%d", i)})
+		run, err := hasty.Start(t.Context(), load.Type, l, &drover.StartOptions{ID: fmt.Sprintf("full-%d", i)})
 		if err == nil {
 			acked = append(acked, run)
 		}
@@ -50,11 +51,11 @@ func TestDiskFull(t *testing.T) {
 	t.Logf("after %d starts: %v", len(acked), refused)
 	// What was on its way when the disk ran full may have to wait for its own timeout. From now on everybody is told at once.
 	within(t, "a start is refused with the reason", func() bool {
-		_, err := hasty.Start(t.Context(), loadType, l, &drover.StartOptions{ID: "more"})
+		_, err := hasty.Start(t.Context(), load.Type, l, &drover.StartOptions{ID: "more"})
 		return errors.Is(err, drover.ErrUnavailable) && strings.Contains(err.Error(), "no space left on device")
 	})
 	began := time.Now()
-	_, stderr, code := m.run("start", loadType, "--id", "more")
+	_, stderr, code := m.run("start", load.Type, "--id", "more")
 	t.Logf("drover start: code %d after %v: %s", code, time.Since(began).Round(time.Millisecond), stderr)
 	if code == 0 || !strings.Contains(stderr, "no space left on device") {
 		t.Fatalf("drover start: got code %d and %s, want a refusal that says why", code, stderr)
@@ -71,11 +72,11 @@ func TestDiskFull(t *testing.T) {
 	m.start()
 	for _, run := range acked {
 		ctx, cancel := bounded(t)
-		if err := run.Signal(ctx, pokeSignal, "go on"); err != nil {
+		if err := run.Signal(ctx, load.Poke, "go on"); err != nil {
 			t.Fatalf("%s was acknowledged: %v", run.ID, err)
 		}
-		if o, err := run.Wait(ctx); err != nil || string(o.Result) != l.want() {
-			t.Fatalf("%s was acknowledged: got %+v, %v, want %s", run.ID, o, err, l.want())
+		if o, err := run.Wait(ctx); err != nil || string(o.Result) != l.Want() {
+			t.Fatalf("%s was acknowledged: got %+v, %v, want %s", run.ID, o, err, l.Want())
 		}
 		cancel()
 	}
@@ -129,7 +130,7 @@ func TestStoreAtItsLimit(t *testing.T) {
 		}
 	}
 	within(t, "the way out is told", func() bool {
-		_, stderr, code := m.run("start", loadType, "--id", "refused")
+		_, stderr, code := m.run("start", load.Type, "--id", "refused")
 		return code != 0 && strings.Contains(stderr, "the store cannot be written: its streams have") && strings.Contains(stderr, "start the server again")
 	})
 	if stdout, _, _ := m.run("doctor"); !strings.Contains(stdout, "the store cannot be written: its streams have") {
@@ -137,7 +138,7 @@ func TestStoreAtItsLimit(t *testing.T) {
 	}
 	m.server.Kill()
 	m.start()
-	if _, stderr, code := m.run("start", loadType, "--id", "taken"); code != 0 {
+	if _, stderr, code := m.run("start", load.Type, "--id", "taken"); code != 0 {
 		t.Fatalf("behind the restart: got code %d, %s", code, stderr)
 	}
 }

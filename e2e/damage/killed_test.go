@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/e2e/power"
 )
 
@@ -23,18 +24,18 @@ func TestKilledSingleRepeatsTasksAndAlarms(t *testing.T) { // P-8
 	ctx, cancel := bounded(t)
 	defer cancel()
 	// These sleep when their first activity has ended.
-	sleepers := make([]load, 10)
+	sleepers := make([]load.Input, 10)
 	for i := range sleepers {
-		sleepers[i] = load{Steps: 2, Timer: 12_000}
+		sleepers[i] = load.Input{Steps: 2, Timer: 12_000}
 	}
 	stop := m.activities()
 	p.begin(ctx, "asleep", sleepers)
 	m.until("every sleeper to have its alarm", func() bool { return m.messages(p, "alarms") == len(sleepers) })
 	stop()
 	// And these have a task that nobody takes.
-	waiting := make([]load, 10)
+	waiting := make([]load.Input, 10)
 	for i := range waiting {
-		waiting[i] = load{Steps: 1}
+		waiting[i] = load.Input{Steps: 1}
 	}
 	p.begin(ctx, "waiting", waiting)
 	m.until("every task and alarm to be stored", func() bool {

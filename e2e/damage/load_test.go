@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,73 +18,9 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/schemas"
 )
-
-// The names of the load.
-const (
-	loadType   = "load"
-	loadList   = "load"
-	pokeSignal = "poke"
-)
-
-// load is the input of a workflow: so many activities one after the other, a timer behind the first one, and so many
-// signals to wait for.
-type load struct {
-	Steps   int    `json:"steps"`
-	Timer   int    `json:"timer,omitempty"` // milliseconds; 0: none
-	Signals int    `json:"signals,omitempty"`
-	Pad     string `json:"pad,omitempty"` // makes the input large
-}
-
-func (l load) want() string {
-	var s strings.Builder
-	for i := range l.Steps {
-		s.WriteString(fmt.Sprintf("%d;", (i+1)*(i+1)))
-	}
-	return strconv.Quote(s.String())
-}
-
-func decideLoad(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
-	v, err := task.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	input, err := task.Payload(ctx, v.Input())
-	if err != nil {
-		return nil, err
-	}
-	var in load
-	if err := input.Decode(&in); err != nil {
-		return nil, err
-	}
-	var done strings.Builder
-	for i := range in.Steps {
-		id := fmt.Sprintf("step-%d", i+1)
-		switch status, out, reason := v.Activity(id); {
-		case status == 0:
-			return []schemas.Decision{decider.Schedule(id, "square", i+1, decider.List(loadList))}, nil
-		case status == decider.ActivitySucceeded:
-			done.WriteString(string(out) + ";")
-		case status.Closed():
-			return []schemas.Decision{decider.Fail(reason, nil)}, nil
-		default:
-			return nil, nil
-		}
-		if i == 0 && in.Timer > 0 {
-			switch v.Timer("pause") {
-			case 0:
-				return []schemas.Decision{decider.Timer("pause", time.Duration(in.Timer)*time.Millisecond)}, nil
-			case decider.TimerOpen:
-				return nil, nil
-			}
-		}
-	}
-	if len(v.Signals(pokeSignal)) < in.Signals {
-		return nil, nil
-	}
-	return []schemas.Decision{decider.Complete(done.String())}, nil
-}
 
 // workers runs the deciders and activities of the load until the returned function is called.
 func (m *machine) workers() (stop func()) {
@@ -96,12 +30,12 @@ func (m *machine) workers() (stop func()) {
 
 func (m *machine) deciders() (stop func()) {
 	deciders := m.client.Deciders(nil)
-	deciders.Register(loadType, decider.Func(decideLoad))
+	deciders.Register(load.Type, decider.Func(load.Decide))
 	return m.serve(map[string]func(context.Context) error{"deciders": deciders.Run})
 }
 
 func (m *machine) activities() (stop func()) {
-	activities := m.client.Activities(&activity.Options{Lists: []string{loadList}, DrainTimeout: 5 * time.Second})
+	activities := m.client.Activities(&activity.Options{Lists: []string{load.List}, DrainTimeout: 5 * time.Second})
 	activity.Register(activities, "square", func(_ context.Context, n int) (int, error) { return n * n, nil })
 	return m.serve(map[string]func(context.Context) error{"activities": activities.Run})
 }
@@ -131,22 +65,16 @@ type pressure struct {
 	m     *machine
 	lossy bool // what was acknowledged may be lost: begin again rather than complain
 	js    jetstream.JetStream
+	load.Progress
 
 	mu       sync.Mutex
-	progress int
-	marks    []mark
 	starts   []ack
 	ends     []ack
 	signals  []ack
 	unknown  []ack // not acknowledged: stored or not
-	loads    map[string]load
+	loads    map[string]load.Input
 	complain []string
 	wg       sync.WaitGroup
-}
-
-type mark struct {
-	at      int
-	reached chan struct{}
 }
 
 func newPressure(m *machine, lossy bool) *pressure {
@@ -160,14 +88,14 @@ func newPressure(m *machine, lossy bool) *pressure {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return &pressure{m: m, lossy: lossy, js: js, loads: map[string]load{}}
+	return &pressure{m: m, lossy: lossy, js: js, loads: map[string]load.Input{}}
 }
 
 // mixed makes n loads: all have activities, some a timer of up to so many milliseconds, most wait for signals.
-func mixed(dice *rand.Rand, n, timer int) []load {
-	all := make([]load, n)
+func mixed(dice *rand.Rand, n, timer int) []load.Input {
+	all := make([]load.Input, n)
 	for i := range all {
-		all[i] = load{Steps: 1 + dice.IntN(3), Signals: dice.IntN(4)}
+		all[i] = load.Input{Steps: 1 + dice.IntN(3), Signals: dice.IntN(4)}
 		if i%3 == 0 {
 			all[i].Timer = 20 + dice.IntN(timer)
 		}
@@ -176,7 +104,7 @@ func mixed(dice *rand.Rand, n, timer int) []load {
 }
 
 // begin starts the workflows and returns how much progress they will make.
-func (p *pressure) begin(ctx context.Context, prefix string, loads []load) (total int) {
+func (p *pressure) begin(ctx context.Context, prefix string, loads []load.Input) (total int) {
 	for i, l := range loads {
 		total += 2 + l.Signals
 		id := fmt.Sprintf("%s-%d", prefix, i)
@@ -188,8 +116,8 @@ func (p *pressure) begin(ctx context.Context, prefix string, loads []load) (tota
 	return total
 }
 
-func (p *pressure) one(ctx context.Context, id string, l load) {
-	run, err := p.m.client.Start(ctx, loadType, l, &drover.StartOptions{ID: id, DecisionTimeout: 3 * time.Second})
+func (p *pressure) one(ctx context.Context, id string, l load.Input) {
+	run, err := p.m.client.Start(ctx, load.Type, l, &drover.StartOptions{ID: id, DecisionTimeout: 3 * time.Second})
 	if known, ok := errors.AsType[*drover.Error](err); p.lossy && ok && errors.Is(err, drover.ErrAlreadyStarted) {
 		run, err = p.m.client.Run(id, known.Run), nil // a try that was not acknowledged has begun it
 	}
@@ -209,8 +137,8 @@ func (p *pressure) one(ctx context.Context, id string, l load) {
 	switch {
 	case err != nil:
 		p.wrong("result of %s: %v", id, err)
-	case o.Status != schemas.StatusCompleted || string(o.Result) != l.want():
-		p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.want())
+	case o.Status != schemas.StatusCompleted || string(o.Result) != l.Want():
+		p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.Want())
 	case o.Run != run.RunID:
 		p.wrong("%s: run %s was acknowledged and run %s has ended", id, run.RunID, o.Run)
 	}
@@ -218,21 +146,21 @@ func (p *pressure) one(ctx context.Context, id string, l load) {
 }
 
 // push begins a workflow anew if it is lost, and signals it until it has ended as it should.
-func (p *pressure) push(ctx context.Context, id string, l load) {
+func (p *pressure) push(ctx context.Context, id string, l load.Input) {
 	for n := l.Signals; ctx.Err() == nil; n++ {
 		one, cancel := context.WithTimeout(ctx, 700*time.Millisecond)
 		o, err := p.m.client.Run(id, "").Wait(one)
 		late := one.Err() != nil
 		cancel()
 		switch {
-		case err == nil && (o.Status != schemas.StatusCompleted || string(o.Result) != l.want()):
-			p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.want())
+		case err == nil && (o.Status != schemas.StatusCompleted || string(o.Result) != l.Want()):
+			p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.Want())
 			return
 		case err == nil:
 			p.note(&p.ends, ack{id: id, run: o.Run})
 			return
 		case errors.Is(err, drover.ErrNotFound):
-			run, err := p.m.client.Start(ctx, loadType, l, &drover.StartOptions{ID: id, ConflictPolicy: schemas.ConflictUseExisting, ReusePolicy: schemas.ReuseReject})
+			run, err := p.m.client.Start(ctx, load.Type, l, &drover.StartOptions{ID: id, ConflictPolicy: schemas.ConflictUseExisting, ReusePolicy: schemas.ReuseReject})
 			if err == nil {
 				p.note(&p.starts, ack{id: id, run: run.RunID})
 			} else if !errors.Is(err, drover.ErrAlreadyStarted) && ctx.Err() == nil {
@@ -253,7 +181,7 @@ func (p *pressure) push(ctx context.Context, id string, l load) {
 func (p *pressure) signal(ctx context.Context, run *drover.Run, n int) {
 	if n%2 == 1 {
 		s := ack{id: run.ID, body: fmt.Sprintf(`"signal %d by the API of %s, %d"`, n, run.ID, time.Now().UnixNano())}
-		err := run.Signal(ctx, pokeSignal, json.RawMessage(s.body))
+		err := run.Signal(ctx, load.Poke, json.RawMessage(s.body))
 		gone := errors.Is(err, drover.ErrClosed) || p.lossy && errors.Is(err, drover.ErrNotFound)
 		switch {
 		case err == nil:
@@ -268,7 +196,7 @@ func (p *pressure) signal(ctx context.Context, run *drover.Run, n int) {
 	for try := 0; ctx.Err() == nil; try++ {
 		s := ack{id: run.ID, body: fmt.Sprintf(`"signal %d try %d of %s, %d"`, n, try, run.ID, time.Now().UnixNano())}
 		one, cancel := context.WithTimeout(ctx, time.Second)
-		_, err := p.js.Publish(one, namespace.Signal(run.ID, pokeSignal), []byte(s.body))
+		_, err := p.js.Publish(one, namespace.Signal(run.ID, load.Poke), []byte(s.body))
 		cancel()
 		if err == nil {
 			p.note(&p.signals, s)
@@ -284,31 +212,16 @@ func (p *pressure) signal(ctx context.Context, run *drover.Run, n int) {
 func (p *pressure) note(list *[]ack, a ack) {
 	a.at = time.Now()
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	*list = append(*list, a)
-	p.progress++
-	kept := p.marks[:0]
-	for _, m := range p.marks {
-		if p.progress >= m.at {
-			close(m.reached)
-			continue
-		}
-		kept = append(kept, m)
-	}
-	p.marks = kept
+	p.mu.Unlock()
+	p.Step()
 }
 
-// reach waits until so much progress is made beyond what there is now.
+// reach waits until so much progress is made beyond what there is now, at least a little.
 func (p *pressure) reach(ctx context.Context, more int) {
 	p.m.t.Helper()
-	p.mu.Lock()
-	m := mark{at: p.progress + max(more, 1), reached: make(chan struct{})}
-	p.marks = append(p.marks, m)
-	p.mu.Unlock()
-	select {
-	case <-m.reached:
-	case <-ctx.Done():
-		p.m.t.Fatalf("no progress: %v", context.Cause(ctx))
+	if err := p.Reach(ctx, max(more, 1)); err != nil {
+		p.m.t.Fatal(err)
 	}
 }
 
