@@ -85,12 +85,6 @@ func NewMaster(o MasterOptions) (*Master, error) {
 	return &Master{opts: o}, nil
 }
 
-// Leading tells whether this node is the master at this moment.
-func (m *Master) Leading() bool {
-	l := m.lease.Load()
-	return l != nil && l.Valid()
-}
-
 // Run competes until ctx ends, gives the claim back, and returns nil.
 func (m *Master) Run(ctx context.Context) error {
 	return m.opts.Claims.Hold(ctx, claims.Master, claims.HoldOptions{}, m.lead)

@@ -10,15 +10,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Health returns nil, or what keeps the server from doing its work: a stream that could not be recovered or can no
-// longer be written. After a full disk the server stays so until it is started again.
-func (s *Server) Health() error {
-	if errs := s.unhealthy(); len(errs) > 0 {
-		return fmt.Errorf("embedded server: %s: see its log, free disk space, then start it again", errs[0].Error)
-	}
-	return nil
-}
-
 // recovered refuses a store one of whose streams holds messages and was not recovered. A stream folder without
 // messages is what a crash in the middle of making the stream leaves; it is harmless.
 func (s *Server) recovered(before []streamDir) error {
@@ -48,6 +39,8 @@ func (s *Server) recovered(before []streamDir) error {
 		ErrStoreDamaged, strings.Join(lost, ", "))
 }
 
+// unhealthy is what keeps the server from doing its work: a stream that could not be recovered or can no longer be written. After a full disk
+// the server stays so until it is started again.
 func (s *Server) unhealthy() []server.HealthzError {
 	var errs []server.HealthzError
 	// The server gives its own listener a millisecond to look ready, which a busy machine may miss.

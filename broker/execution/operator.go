@@ -27,7 +27,7 @@ func (s *State) Means(r *schemas.ExecutionRequest) bool {
 	if r.Origin != nil {
 		firstRun = r.Origin.FirstRun
 	}
-	return s.Is(r.Run, firstRun)
+	return s.is(r.Run, firstRun)
 }
 
 func (st *step) pause(r *schemas.ExecutionRequest) {

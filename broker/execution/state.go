@@ -140,8 +140,8 @@ const (
 // FirstRun is the first run of the chain that this one belongs to.
 func (s *State) FirstRun() string { return cmp.Or(s.Start.FirstExecutionRun, s.Run) }
 
-// Is tells whether a request that names a run, or a chain by its first one, means this run. Naming none means any.
-func (s *State) Is(run, firstRun string) bool {
+// is tells whether a request that names a run, or a chain by its first one, means this run. Naming none means any.
+func (s *State) is(run, firstRun string) bool {
 	return run == "" && firstRun == "" || run != "" && run == s.Run || firstRun != "" && firstRun == s.FirstRun()
 }
 

@@ -173,7 +173,7 @@ func (st *step) signal(m Signal) {
 	e := &schemas.Signal{SignalName: m.Name, Input: m.Input, RequestID: m.RequestID}
 	known := st.Knows(m)
 	if x := m.External; x != nil {
-		if !known && !st.Is(x.Run, x.Run) {
+		if !known && !st.is(x.Run, x.Run) {
 			st.answer(x, schemas.CauseUnknownExecution)
 			return
 		}

@@ -67,9 +67,9 @@ func ExpectNone(h Header, filter string) {
 	h[headerExpectSubject] = []string{filter}
 }
 
-// TTL lets the message expire after d, on streams that allow it. The server counts whole seconds and would cut a
+// expireAfter lets the message expire after d, on streams that allow it. The server counts whole seconds and would cut a
 // fraction off, so d is rounded up: a lease must not end before its holder thinks so. A d of 0 or less sets nothing.
-func TTL(h Header, d time.Duration) {
+func expireAfter(h Header, d time.Duration) {
 	if d <= 0 {
 		return
 	}

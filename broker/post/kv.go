@@ -113,7 +113,7 @@ func (c *Conn) KVUpdate(ctx context.Context, bucket, key string, value []byte, r
 	}
 	h := Header{}
 	ExpectLastSubjectSeq(h, rev)
-	TTL(h, ttl)
+	expireAfter(h, ttl)
 	return c.PublishSync(ctx, c.kvTarget(bucket, key), h, value)
 }
 
@@ -131,7 +131,7 @@ func (c *Conn) KVExpunge(ctx context.Context, bucket, key string, rev uint64, tt
 	}
 	h := Header{headerKVOperation: []string{"DEL"}}
 	ExpectLastSubjectSeq(h, rev)
-	TTL(h, ttl)
+	expireAfter(h, ttl)
 	return c.PublishSync(ctx, c.kvTarget(bucket, key), h, nil)
 }
 

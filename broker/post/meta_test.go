@@ -119,7 +119,7 @@ func TestTTLRoundsUp(t *testing.T) {
 		time.Nanosecond: "1s", time.Second: "1s", time.Second + 1: "2s", 10 * time.Second: "10s", 3500 * time.Millisecond: "4s", 0: "", -time.Second: "",
 	} {
 		h := Header{}
-		TTL(h, d)
+		expireAfter(h, d)
 		if got := h.Get(headerTTL); got != want {
 			t.Fatalf("%v: got %q, want %q", d, got, want)
 		}

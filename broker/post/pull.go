@@ -176,13 +176,6 @@ func (p *Puller) Admit(m Msg) (t Task, ok bool) {
 	return Task{Msg: m, Delivered: 1, slot: &slot{puller: p}}, true
 }
 
-// Held is how many tasks are delivered and not released.
-func (p *Puller) Held() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.held
-}
-
 // again forgets the standing requests after a reconnect and asks anew.
 func (p *Puller) again() {
 	p.mu.Lock()

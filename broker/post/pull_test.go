@@ -18,6 +18,13 @@ import (
 
 const ackWait = 5 * time.Second
 
+// Held is how many tasks are delivered and not released.
+func (p *Puller) Held() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held
+}
+
 // queue makes the work queue S with the durable consumer W.
 func queue(t testing.TB, c *Conn) {
 	t.Helper()

@@ -109,8 +109,8 @@ func (f *Finding) key() string {
 	return strings.Join([]string{string(f.Kind), f.WorkflowID, f.Run, p, f.List, f.detail}, "\x00")
 }
 
-// Wrong tells whether something is wrong and still is.
-func (f *Finding) Wrong() bool { return f.Severity == Fault && !f.Repaired }
+// wrong tells whether something is wrong and still is.
+func (f *Finding) wrong() bool { return f.Severity == Fault && !f.Repaired }
 
 // Report is the outcome of a pass.
 type Report struct {
@@ -142,7 +142,7 @@ func (r *Report) OK() bool { return r.Wrong() == 0 }
 func (r *Report) Wrong() int {
 	n := r.wrongMore
 	for i := range r.Findings {
-		if r.Findings[i].Wrong() {
+		if r.Findings[i].wrong() {
 			n++
 		}
 	}
@@ -159,7 +159,7 @@ func (r *Report) add(f Finding, most int) {
 		return
 	}
 	r.more(f.Kind, 1)
-	if f.Wrong() {
+	if f.wrong() {
 		r.wrongMore++
 	}
 }
@@ -183,7 +183,7 @@ func (r *Report) more(k Kind, n int) {
 func (r *Report) sort() {
 	rank := func(f *Finding) int {
 		switch {
-		case f.Wrong():
+		case f.wrong():
 			return 0
 		case f.Severity == Fault:
 			return 1
