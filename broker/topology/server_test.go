@@ -73,7 +73,8 @@ func TestServersThatWillNotDo(t *testing.T) {
 	}{
 		{"2.10", fmt.Sprintf(base, "2.10.29", true), account(0), topology.ErrServerTooOld, "it is 2.10.29: upgrade it to 2.11"},
 		{"1.4", fmt.Sprintf(base, "v1.4.0", true), "", topology.ErrServerTooOld, "v1.4.0"},
-		{"an old one in the cluster", fmt.Sprintf(base, "2.12.0-beta.1", true), account(0), topology.ErrServerTooOld, "upgrade all of them"},
+		{"one that stands still", fmt.Sprintf(base, "2.12.1", true), account(2), topology.ErrServerTooOld, "it is 2.12.1, whose streams come to stand still where they are read and written at the same time: upgrade it to 2.12.2"},
+		{"an old one in the cluster", fmt.Sprintf(base, "2.14.0-beta.1", true), account(0), topology.ErrServerTooOld, "upgrade all of them"},
 		{"no JetStream", fmt.Sprintf(base, "2.11.0", false), "", topology.ErrNoJetStream, "--jetstream"},
 		{
 			"not for the account", fmt.Sprintf(base, "2.11.0", true),

@@ -18,7 +18,8 @@ import (
 
 // Reasons other than a conflict. Compare with errors.Is; the text says what to do.
 var (
-	// ErrServerTooOld reports a NATS server before 2.11, which knows no TTL of single messages.
+	// ErrServerTooOld reports a NATS server before 2.11, which knows no TTL of single messages, or 2.12.0 or 2.12.1: a stream that is
+	// written to while several of its messages are read by a direct get stands still for ever there, and connections with it.
 	ErrServerTooOld = errors.New("the NATS server is too old")
 	// ErrNoJetStream reports a server or account without JetStream.
 	ErrNoJetStream = errors.New("JetStream is not enabled")
@@ -104,12 +105,14 @@ var errNoJetStream = fmt.Errorf("%w: start the server with --jetstream or a jets
 
 // checkVersion reads 2.11.3, v2.12.0-beta.1 and the like. A text it cannot read passes: the API level is asked too.
 func checkVersion(version string) error {
-	var major, minor int
-	if n, _ := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d", &major, &minor); n < 2 {
-		return nil
-	}
-	if major < minMajor || major == minMajor && minor < minMinor {
+	var major, minor, patch int
+	n, _ := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d.%d", &major, &minor, &patch)
+	switch {
+	case n < 2:
+	case major < minMajor || major == minMajor && minor < minMinor:
 		return fmt.Errorf("%w: it is %s: upgrade it to %d.%d or newer", ErrServerTooOld, version, minMajor, minMinor)
+	case n == 3 && major == 2 && minor == 12 && patch < 2: // nats-server pull request 7458
+		return fmt.Errorf("%w: it is %s, whose streams come to stand still where they are read and written at the same time: upgrade it to 2.12.2 or newer", ErrServerTooOld, version)
 	}
 	return nil
 }

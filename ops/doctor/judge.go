@@ -49,7 +49,7 @@ func judgeServer(version, name string, err error) Finding {
 	case err != nil:
 		return Finding{Bad, checkServer, where + "; " + err.Error(), "see the log of the NATS server: a cluster without a leader does not answer"}
 	case major == 2 && minor < 12:
-		return Finding{Warn, checkServer, where, "2.12 or newer syncs many records at once"}
+		return Finding{Warn, checkServer, where, "2.12.2 or newer is recommended: Drover is tested with the release that drover server holds itself"}
 	}
 	return Finding{Status: OK, Check: checkServer, Found: where + ", with JetStream"}
 }

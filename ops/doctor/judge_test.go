@@ -44,7 +44,7 @@ func TestServerAndPayload(t *testing.T) {
 		words   string
 	}{
 		{"2.15.2", nil, OK, "n is NATS 2.15.2"},
-		{"2.11.4", nil, Warn, "2.12 or newer"},
+		{"2.11.4", nil, Warn, "2.12.2 or newer is recommended"},
 		{"2.10.0", fmt.Errorf("x: %w: it is 2.10.0", topology.ErrServerTooOld), Bad, "upgrade"},
 		{"2.15.2", fmt.Errorf("x: %w", topology.ErrNoJetStream), Bad, "jetstream block"},
 		{"2.15.2", errors.New("no leader"), Bad, "no leader"},
