@@ -168,6 +168,20 @@ func (d *delivery) open() (t *schemas.ActivityTask, err error) {
 	return t, schemas.UnmarshalOwned(d.Data, t)
 }
 
+// stripped leaves a task on its list whose consumer has kept the body back, as somebody has told it to, and has the list opened again,
+// which takes that back. It reports whether this is one.
+func (s *spell) stripped(d *delivery) bool {
+	if d.offered || !d.Bare() {
+		return false
+	}
+	if !s.bare.Swap(true) {
+		s.log.WithField("list", d.list).Warn("a consumer of the list delivers headers alone (headers_only): its tasks stay there, and the list is opened again, which takes that back")
+	}
+	once(s.openings[d.list].again)
+	d.settle(handBack, againDelay)
+	return true
+}
+
 // bury parks a task that cannot be decoded and takes it off the list. A worker knows no incarnation of the list's
 // stream, so the letter is named by the task's content.
 func (s *spell) bury(ctx context.Context, d *delivery, cause error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -294,6 +295,47 @@ func TestUndecodableTaskIsBuried(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Somebody has told the consumer to deliver headers alone. The tasks are whole in their stream, and done once the list was opened again.
+func TestTasksWithoutBodies(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		sub, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m post.Msg) {
+			r.openList("PCI")
+			body, err := schemas.MarshalJSON(&schemas.TaskListResponse{Stream: ns.StreamTasks("PCI"), Consumer: subject.Consumer})
+			if err == nil {
+				err = m.Respond(nil, body)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = sub.Close() }()
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
+		r.start(w)
+		time.Sleep(time.Second)
+		c, err := r.conn.JetStream().Consumer(t.Context(), ns.StreamTasks("PCI"), subject.Consumer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edited := c.CachedInfo().Config
+		edited.HeadersOnly = true
+		if _, err := r.conn.JetStream().UpdateConsumer(t.Context(), ns.StreamTasks("PCI"), edited); err != nil {
+			t.Fatal(err)
+		}
+		r.dispatch()
+		q := r.next(schemas.ReportBegin) // it is not the first delivery
+		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Go: true})
+		r.next(schemas.ReportSuccess)
+		r.settled("PCI")
+		if n := r.logged(logrus.WarnLevel, "a consumer of the list delivers headers alone (headers_only): its tasks stay there, and the list is opened again, which takes that back"); n != 1 {
+			t.Errorf("got %d warnings, want one", n)
+		}
+	})
 }
 
 func TestUndecodableTaskStaysUntilItIsBuried(t *testing.T) {

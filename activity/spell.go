@@ -47,6 +47,8 @@ type spell struct {
 	ordered  atomic.Bool        // orders has had one
 	drainFor time.Duration      // set before the context of run ends
 	serial   atomic.Uint64
+	openings map[string]opening // by list
+	bare     atomic.Bool        // a task without its body has been told of
 
 	crew     *crew.Crew[job]
 	wg       sync.WaitGroup // one for each delivery
@@ -65,6 +67,10 @@ func newSpell(w *Worker) (*spell, error) {
 		Worker: w, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
 		orders: make(chan time.Duration, 1), drainFor: w.opts.DrainTimeout,
 		live: make(map[*delivery]*attempt), hands: make(map[string]int), asking: make(map[string]chan schemas.Permission),
+		openings: make(map[string]opening, len(w.opts.Lists)),
+	}
+	for _, list := range w.opts.Lists {
+		s.openings[list] = newOpening()
 	}
 	s.crew = crew.New(mostIdle, func(j job) { s.handle(j.work, j.wire, j.delivery) })
 	if err := s.connect(); err != nil {
@@ -140,10 +146,8 @@ func (s *spell) run(ctx context.Context) error {
 		}
 		closing.Wait()
 	}
-	openings := make([]opening, len(s.opts.Lists))
 	for i, list := range s.opts.Lists {
-		openings[i] = newOpening()
-		o := post.PullOptions{Stream: s.ns.StreamTasks(list), Consumers: subject.Consumers(), Max: s.opts.share(i), Gone: func() { once(openings[i].gone) }}
+		o := post.PullOptions{Stream: s.ns.StreamTasks(list), Consumers: subject.Consumers(), Max: s.opts.share(i), Gone: func() { once(s.openings[list].gone) }}
 		p, err := s.conn.Pull(context.WithoutCancel(ctx), o, func(t post.Task) { s.accept(work, wire, list, t) })
 		if err != nil {
 			stop()
@@ -159,8 +163,8 @@ func (s *spell) run(ctx context.Context) error {
 		}
 		offers = append(offers, sub)
 	}
-	for i, list := range s.opts.Lists {
-		helpers.Go(func() { s.open(ctx, list, openings[i]) })
+	for _, list := range s.opts.Lists {
+		helpers.Go(func() { s.open(ctx, list, s.openings[list]) })
 	}
 	<-ctx.Done()
 	stop()
@@ -211,7 +215,9 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 		}
 	}()
 	if err := d.decode(); err != nil {
-		s.bury(wire, d, err)
+		if !s.stripped(d) {
+			s.bury(wire, d, err)
+		}
 		return
 	}
 	if d.offered {

@@ -1,10 +1,13 @@
 package post
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 // Task is one delivery of a message of a work queue. Acknowledgements are sent and not confirmed: they are hints, any
@@ -16,6 +19,11 @@ type Task struct {
 	Time      time.Time // when it was stored
 
 	slot *slot
+}
+
+// Bare tells whether the server has kept the body back, because the consumer is to deliver headers alone.
+func (t Task) Bare() bool {
+	return len(t.Data) == 0 && cmp.Or(t.Header.Get(nats.MsgSize), "0") != "0"
 }
 
 // slot is a task's share of Max, given back once.

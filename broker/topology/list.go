@@ -236,6 +236,7 @@ func (w *work) adjust(ctx context.Context, stream string, have, want jetstream.C
 	set(&changed, "ack_wait", &next.AckWait, want.AckWait)
 	set(&changed, "max_ack_pending", &next.MaxAckPending, want.MaxAckPending)
 	set(&changed, "max_deliver", &next.MaxDeliver, want.MaxDeliver)
+	set(&changed, "headers_only", &next.HeadersOnly, false)
 	set(&changed, "max_batch", &next.MaxRequestBatch, 0)
 	set(&changed, "max_expires", &next.MaxRequestExpires, 0)
 	set(&changed, "inactive_threshold", &next.InactiveThreshold, time.Duration(0))

@@ -173,7 +173,7 @@ func TestEnsureListAdjustsTheConsumer(t *testing.T) {
 	}
 	want := ensure(topology.ListOptions{})
 	edited := want
-	edited.MaxAckPending, edited.MaxDeliver, edited.MaxRequestBatch = 5, 3, 1
+	edited.MaxAckPending, edited.MaxDeliver, edited.MaxRequestBatch, edited.HeadersOnly = 5, 3, 1, true
 	edited.BackOff, edited.AckWait, edited.FilterSubject = []time.Duration{time.Second}, time.Second, "drover.default.task.a.odd"
 	if _, err := conn.JetStream().UpdateConsumer(t.Context(), ns.Name.StreamTasks("a"), edited); err != nil {
 		t.Fatal(err)
