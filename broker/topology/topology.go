@@ -116,7 +116,7 @@ func (w *work) ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespa
 	if err := w.checkServer(ctx, conn); err != nil {
 		return nil, err
 	}
-	ns, err := w.anchor(ctx, o)
+	ns, err := w.anchor(ctx, conn, o)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (w *work) ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespa
 
 // anchor makes or reads the signals stream, which decides what the namespace is. What the options leave open comes
 // from it.
-func (w *work) anchor(ctx context.Context, o Options) (*Namespace, error) {
+func (w *work) anchor(ctx context.Context, conn *post.Conn, o Options) (*Namespace, error) {
 	name := subject.Namespace(o.Namespace)
 	for range attempts {
 		have, err := w.info(ctx, name.StreamSignals())
@@ -164,6 +164,8 @@ func (w *work) anchor(ctx context.Context, o Options) (*Namespace, error) {
 				if ns, err = o.adopt(left); err != nil {
 					return nil, err
 				}
+			} else if err := w.elsewhere(ctx, conn, name); err != nil {
+				return nil, err
 			}
 			err = w.create(ctx, ns.signals(o.Version).StreamConfig)
 			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
