@@ -2,6 +2,7 @@ package post
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -44,6 +45,7 @@ type band struct {
 	empty     bool      // the server has just said that nothing is there; until the next plan
 	silent    bool      // it has left a probe without an answer: until it delivers, the bands below do not wait for it
 	reach     int       // how much a standing request asks for at most; it grows with use
+	most      int       // what the server takes in one request, once it has refused a larger one; 0 for no bound
 	wait      time.Duration
 	notBefore time.Time // when to ask again after a refusal
 	denied    bool      // the server has refused it to this user before
@@ -130,6 +132,9 @@ func (p *Puller) bandOf(consumer string) *band {
 
 // request asks for up to n tasks. It reports whether the request was sent.
 func (b *band) request(n int, probe bool, now time.Time) bool {
+	if b.most > 0 {
+		n = min(n, b.most)
+	}
 	b.serial++
 	b.reply = b.puller.prefix + b.consumer + "-" + strconv.FormatUint(b.serial, 36)
 	body := make([]byte, 0, 96)
@@ -187,11 +192,26 @@ func (b *band) status(m *nats.Msg) {
 		}
 		b.end()
 		b.empty, b.wait, b.lacking = true, 0, time.Time{}
+	case status == "409" && b.learn(m.Header.Get("Description")):
 	default: // 404, 409, 503: no message, a change at the server, or no such consumer yet
 		b.puller.conn.log.WithField("list", b.puller.opts.Stream).Debugf("pull request ended: %s %s", status, m.Header.Get("Description"))
 		b.later(now)
 		b.lacks(now)
 	}
+}
+
+// learn takes the bound of requests from a refusal, and has the band asked within it at once. It reports whether this is one. The bound
+// is that of the consumer, which has it from the server's limits (max_request_batch) if nobody has given it another.
+func (b *band) learn(refusal string) bool {
+	text, ok := strings.CutPrefix(refusal, "Exceeded MaxRequestBatch of ")
+	most, err := strconv.Atoi(text)
+	if !ok || err != nil || most < 1 || most >= b.requested {
+		return false
+	}
+	b.most, b.lacking = most, time.Time{}
+	b.end()
+	b.puller.wake()
+	return true
 }
 
 // lacks notes that the server has ended a request, and says so if it has done nothing else for a while.

@@ -181,7 +181,7 @@ func (p *Puller) again() {
 	p.mu.Lock()
 	for _, b := range p.bands {
 		b.end()
-		b.empty, b.silent, b.notBefore, b.wait = false, false, time.Time{}, 0
+		b.empty, b.silent, b.notBefore, b.wait, b.most = false, false, time.Time{}, 0, 0
 	}
 	p.mu.Unlock()
 	p.ask()

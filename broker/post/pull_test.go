@@ -104,6 +104,32 @@ func TestPullHoldsAtMostMax(t *testing.T) {
 	}
 }
 
+// A server may bound what one request asks for (max_request_batch), and so may a consumer.
+func TestPullAsksForWhatIsAllowed(t *testing.T) {
+	c := connect(t)
+	queue(t, c)
+	if _, err := c.JetStream().UpdateConsumer(t.Context(), "S", jetstream.ConsumerConfig{
+		Durable: "W", AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxAckPending: -1, MaxRequestBatch: 3,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const limit, n = 7, 50
+	fill(t, c, n, 3)
+	done := make(chan struct{}, n)
+	p := pull(t, c, limit, func(task Task) {
+		finish(t, task)
+		done <- struct{}{}
+	})
+	for range n {
+		receive(t, done)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if got := p.bands[0].most; got != 3 {
+		t.Errorf("got %d for a request at most, want 3", got)
+	}
+}
+
 // Without releases exactly Max tasks come, for as long as one waits; each release brings one more.
 func TestPullWaitsForReleases(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
