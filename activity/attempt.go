@@ -66,11 +66,7 @@ func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
 		s.conclude(wire, a, v, news)
 	}()
 	result, err := a.call(context.WithValue(ctx, contextKey{}, a), h)
-	cause := context.Cause(ctx)
-	if a.beats.gone() { // also when the context had ended before, for another reason
-		cause = ErrGone
-	}
-	v, returned = a.judge(cause, result, err), true
+	v, returned = a.judge(a.beats.cause(context.Cause(ctx), err == nil), result, err), true
 }
 
 // limit gives how long the attempt may take from now on, and the cause of its end; a nil cause means that there is no

@@ -61,6 +61,7 @@ type beats struct {
 	timer   *time.Timer     // sends what is pending; nil: none is set
 	stopped bool
 	err     error // ErrCanceled or ErrGone, once known
+	unasked bool  // ErrGone came by the control subject, not as the answer to a heartbeat
 }
 
 func newBeats(a *attempt, conn *post.Conn, cancel context.CancelCauseFunc) *beats {
@@ -147,12 +148,17 @@ func (b *beats) send(ctx context.Context) error {
 	return b.err
 }
 
-// requested passes on that the decider has requested the activity's end.
-func (b *beats) requested(reason string) {
+// told passes on what the control subject says: the decider has requested the activity's end, or nobody waits for it.
+func (b *beats) told(c *schemas.Control) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.stopped && b.err == nil {
-		b.end(ErrCanceled, reason)
+	switch {
+	case b.stopped || errors.Is(b.err, ErrGone):
+	case c.Gone:
+		b.unasked = true
+		b.end(ErrGone, c.Reason)
+	case b.err == nil:
+		b.end(ErrCanceled, c.Reason)
 	}
 }
 
@@ -177,11 +183,18 @@ func (b *beats) request(ctx context.Context, h *schemas.Heartbeat) (a schemas.Be
 	return a, schemas.Unmarshal(m.Data, &a)
 }
 
-// gone tells whether the service has said that the attempt is no longer wanted.
-func (b *beats) gone() bool {
+// cause is what ended the attempt, whose context says why: ErrGone also when the context had ended before, for another reason. What one
+// has done all the same that could not know of it is no secret: the dead letters keep it.
+func (b *beats) cause(why error, done bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return errors.Is(b.err, ErrGone)
+	switch {
+	case !errors.Is(b.err, ErrGone):
+		return why
+	case done && b.unasked:
+		return nil
+	}
+	return ErrGone
 }
 
 // stop ends all beating: the function has returned.

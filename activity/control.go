@@ -57,7 +57,7 @@ func (s *spell) toldToDrain(c *schemas.Control, m post.Msg) {
 // cancel ends the context of an attempt.
 func (s *spell) cancel(c *schemas.Control) {
 	for _, a := range s.attempts(c.Token) {
-		a.beats.requested(c.Reason)
+		a.beats.told(c)
 	}
 }
 

@@ -66,6 +66,47 @@ func TestCancelIsPushed(t *testing.T) {
 	}
 }
 
+// An activity that never heartbeats is told that nobody waits for it any more, also while it cleans up. What it says then is no news, but what
+// it has done.
+func TestGoneIsPushed(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		asked bool // its decider had asked for its end before
+		end   func(ctx context.Context) (string, error)
+		done  bool
+	}{
+		{"it obeys", false, func(ctx context.Context) (string, error) { return "", context.Cause(ctx) }, false},
+		{"it fails", false, func(context.Context) (string, error) { return "", activity.Fail("broken", nil) }, false},
+		{"it succeeds", false, func(context.Context) (string, error) { return "done", nil }, true},
+		{"it cleans up", true, func(context.Context) (string, error) { return "", activity.Canceled("page 3") }, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				w := r.worker()
+				activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+					<-ctx.Done()
+					if cause := context.Cause(ctx); !tc.asked && !errors.Is(cause, activity.ErrGone) {
+						t.Errorf("got cause %v, want ErrGone", cause)
+					}
+					time.Sleep(time.Second)
+					return tc.end(ctx)
+				}))
+				r.start(w)
+				r.dispatch()
+				r.next(schemas.ReportStarted)
+				for _, gone := range []bool{!tc.asked, true} {
+					r.tell(schemas.Control{V: schemas.Version, Kind: schemas.ControlCancel, Token: "RUN.5.1", Gone: gone})
+				}
+				if tc.done {
+					r.next(schemas.ReportSuccess)
+				}
+				r.quiet(10 * time.Second)
+				r.settled("PCI")
+			})
+		})
+	}
+}
+
 // A heartbeat that nobody answers does not keep an activity that is to end, nor one that waits no longer.
 func TestHeartbeatEndsWithItsContext(t *testing.T) {
 	for _, tc := range []struct {

@@ -63,6 +63,8 @@
 // says the same. The activity's context is cancelled with [ErrCanceled] as cause. An activity that returns it, or its
 // context's error, is reported as canceled; one that succeeds all the same as successful.
 //
+// In the same way it is told, with [ErrGone] as cause, that its heartbeat was missed or that its workflow has closed.
+//
 // # Priorities
 //
 // A list has three: above 0, 0 and below. While tasks wait, a slot that becomes free goes to the highest priority; within

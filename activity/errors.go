@@ -13,8 +13,8 @@ var (
 	// ErrCanceled says that the decider requested the activity's end. An activity that obeys returns it, or
 	// [Canceled] with details; it may also finish its work and succeed.
 	ErrCanceled = errors.New("activity: its cancellation was requested")
-	// ErrGone says that the activity is closed, or that another attempt is at work: whatever this one returns is not
-	// reported.
+	// ErrGone says that the activity is closed, its heartbeat or its workflow is over, or that another attempt is at work: whatever
+	// this one returns is not reported, but for the success of one that has not heard it by [Heartbeat], which becomes a dead letter.
 	ErrGone = errors.New("activity: it is closed, its outcome is no longer wanted")
 	// ErrStartToClose says that the attempt has taken longer than it may.
 	ErrStartToClose = errors.New("activity: start-to-close timeout")

@@ -198,7 +198,7 @@ func (p *partition) answerUnknown(e *envelope, source schemas.Execution, event i
 // control tells a worker that an activity is not wanted any more. Nothing waits for it: the answer to a heartbeat says the
 // same.
 func (p *partition) control(f execution.CancelRunning) {
-	body, err := json.Marshal(&schemas.Control{V: schemas.Version, Kind: schemas.ControlCancel, Token: f.Token, Reason: f.Reason})
+	body, err := json.Marshal(&schemas.Control{V: schemas.Version, Kind: schemas.ControlCancel, Token: f.Token, Reason: f.Reason, Gone: f.Gone})
 	if err == nil {
 		err = p.b.conn.Publish(p.b.ns.Control(f.Worker), nil, body)
 	}

@@ -31,13 +31,14 @@ func (t *task) begun() {
 
 // A running activity is told at once that it is to stop, on its worker's control subject; its next heartbeat says the same.
 func TestCancelReachesARunningActivity(t *testing.T) { // S1-15
-	for _, how := range []string{"the decider asks", "the run is terminated"} {
+	for _, how := range []string{"the decider asks", "the run is terminated", "its heartbeat is missed"} {
 		t.Run(how, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				f.decider("order", when(
-					"WorkflowStarted", "["+scheduleActivity("a", "")+"]",
+					"WorkflowStarted", "["+scheduleActivity("a", `,"heartbeatTimeout":10`)+"]",
 					"ActivityCanceled", complete,
+					"ActivityTimedOut", "[]",
 					"Signal", `[{"type":"RequestCancelActivity","attributes":{"activityId":"a"}}]`,
 				))
 				told := make(chan schemas.Control, 1)
@@ -59,19 +60,27 @@ func TestCancelReachesARunningActivity(t *testing.T) { // S1-15
 				if a := k.beat(`1`); a.CancelRequested || a.Gone {
 					t.Fatalf("the first heartbeat was answered %+v", a)
 				}
-				if how == "the decider asks" {
+				switch how {
+				case "the decider asks":
 					f.publish(ns.Signal("o", "stop"), "")
-				} else if a := f.api("terminate", `{"workflowId":"o"}`); a["error"] != nil {
-					t.Fatalf("terminate answered %v", a)
+				case "the run is terminated":
+					if a := f.api("terminate", `{"workflowId":"o"}`); a["error"] != nil {
+						t.Fatalf("terminate answered %v", a)
+					}
 				}
-				c := <-told
-				if c.Kind != schemas.ControlCancel || c.Token != k.Token || c.Reason == "" {
-					t.Fatalf("the worker was told %+v", c)
+				gone := how != "the decider asks"
+				select {
+				case c := <-told:
+					if c.Kind != schemas.ControlCancel || c.Token != k.Token || c.Reason == "" || c.Gone != gone {
+						t.Fatalf("the worker was told %+v", c)
+					}
+				case <-time.After(time.Minute):
+					t.Fatal("the worker was told nothing")
 				}
 				a := k.beat(`2`)
-				if how == "the run is terminated" {
+				if gone {
 					if !a.Gone {
-						t.Fatalf("the heartbeat after the close was answered %+v", a)
+						t.Fatalf("the heartbeat behind that was answered %+v", a)
 					}
 					return
 				}

@@ -66,6 +66,8 @@ type Control struct {
 	Kind   ControlKind `json:"kind"`
 	Token  string      `json:"token,omitempty"`
 	Reason string      `json:"reason,omitempty"`
+	// Gone says of a cancel that nobody waits for the attempt any more: it has timed out, or its workflow is closed.
+	Gone bool `json:"gone,omitempty"`
 	// Timeout bounds a drain. Defaults to what the process was started with.
 	Timeout Duration `json:"timeout,omitempty"`
 }

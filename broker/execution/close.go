@@ -10,7 +10,7 @@ import (
 func (st *step) end(event schemas.Attributes) {
 	if len(st.Activities) > 0 {
 		for _, a := range st.OpenActivities() {
-			st.tellWorker(a, "the workflow is closed")
+			st.tellWorker(a, "the workflow is closed", true)
 		}
 	}
 	st.letGo(event)
@@ -21,9 +21,10 @@ func (st *step) end(event schemas.Attributes) {
 	st.do(Closed{})
 }
 
-func (st *step) tellWorker(a *Activity, reason string) {
+// tellWorker is for attempts as they stand before the event that ends them: later they have no worker any more.
+func (st *step) tellWorker(a *Activity, reason string, gone bool) {
 	if a.Started != 0 && a.Worker != "" {
-		st.do(CancelRunning{ScheduledID: a.ScheduledID, Worker: a.Worker, Token: Token(st.Run, a.ScheduledID, a.Attempt), Reason: reason})
+		st.do(CancelRunning{ScheduledID: a.ScheduledID, Worker: a.Worker, Token: Token(st.Run, a.ScheduledID, a.Attempt), Reason: reason, Gone: gone})
 	}
 }
 

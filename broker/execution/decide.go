@@ -179,7 +179,7 @@ func (st *step) cancelActivity(a *schemas.RequestCancelActivity, completed int64
 	}
 	requested := st.emit(&schemas.ActivityCancelRequested{ActivityID: a.ActivityID, ScheduledEventID: act.ScheduledID, DeciderCompletedEventID: completed})
 	if act.Started != 0 {
-		st.tellWorker(act, reasonCancel)
+		st.tellWorker(act, reasonCancel, false)
 		return true
 	}
 	st.emit(&schemas.ActivityCanceled{ScheduledEventID: act.ScheduledID, LatestCancelRequestedEventID: requested})

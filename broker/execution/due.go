@@ -123,6 +123,9 @@ func (st *step) fire(d *due) {
 // timeOut ends an attempt that took too long; schedule-to-close bounds all attempts, so it is never followed by another.
 // Neither is one that began and must not run twice, whatever its retry policy: that is for failures which its worker reports.
 func (st *step) timeOut(a *Activity, kind schemas.TimeoutType) {
+	if kind == schemas.TimeoutHeartbeat { // its worker knows the other limits, and cannot know when this one has passed
+		st.tellWorker(a, "it has missed its heartbeat", true)
+	}
 	unknown := a.Scheduled.NotIdempotent && a.Started != 0 // it may have done its work; nobody can tell
 	if kind != schemas.TimeoutScheduleToClose && !unknown {
 		if again := st.retry(a, string(kind)); again != nil {

@@ -211,6 +211,7 @@ type CancelRunning struct {
 	Worker      string
 	Token       string
 	Reason      string
+	Gone        bool // nobody waits for it any more
 }
 
 // EnterLock asks for the lock that a LockRequested of the run's chain names, or makes sure that it is still held. By is the
