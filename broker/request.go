@@ -52,6 +52,8 @@ func (p *partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest,
 		case q.Chain && r.live() && !r.closed() && r.state.FirstRun() == l.state.FirstRun():
 			q.Origin = &schemas.RequestOrigin{FirstRun: l.state.FirstRun()}
 			p.enter(verb, q, reply)
+		case r.live() && !r.closed(): // another start would be refused
+			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run, Error: otherRun(r, q)})
 		default:
 			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run, Error: closedError(q.WorkflowID, l.state)})
 		}

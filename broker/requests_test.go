@@ -190,7 +190,8 @@ func TestRequestsRepeatedLate(t *testing.T) { // P-5
 				f.node("b", nil)
 				request()
 				f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted")
-				if a := f.api(verb, `{"workflowId":"o","run":"r1","requestId":"another"}`); code(a) != "closed" {
+				a := f.api(verb, `{"workflowId":"o","run":"r1","requestId":"another"}`)
+				if text := fmt.Sprint(a["error"]); code(a) != "closed" || !strings.Contains(text, "the latest is run r2 (open)") || strings.Contains(text, "start it again") {
 					t.Fatalf("another request for the closed run was answered %v", a)
 				}
 				f.wantTypes("o", "WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted")
