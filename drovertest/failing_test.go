@@ -71,7 +71,7 @@ var failures = map[string]struct {
 		serve(e)
 		start(t, e, "nap", "n")
 		e.Await("n", schemas.EventMarker)
-	}), []string{"the run has ended without such an event"}},
+	}), []string{`workflow "n" run `, `has ended (WorkflowSuccess) without the event Marker`}},
 	"a run that never ends": {inBubble(func(t *testing.T, e *drovertest.Env) {
 		run, err := e.Client.Start(t.Context(), "nobody's", nil, &drover.StartOptions{Timeout: drover.Unlimited})
 		if err != nil {

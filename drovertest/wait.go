@@ -2,7 +2,7 @@ package drovertest
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/droverhq/drover"
@@ -55,7 +55,7 @@ func (e *Env) Result(run *drover.Run, out any) {
 // due.
 func (e *Env) Await(id string, typ schemas.EventType) schemas.Event {
 	e.t.Helper()
-	var found schemas.Event
+	var found, last schemas.Event
 	run, after := e.Client.Run(id, ""), int64(0)
 	e.poll(func(ctx context.Context) error {
 		if run.RunID == "" { // stay with the run that is meant now
@@ -69,17 +69,15 @@ func (e *Env) Await(id string, typ schemas.EventType) schemas.Event {
 			if err != nil {
 				return err
 			}
-			if after = event.ID; event.Type() == typ {
+			if last, after = event, event.ID; event.Type() == typ {
 				found = event
 				return nil
 			}
 		}
-		return errNever
+		return fmt.Errorf("workflow %q run %s has ended (%s) without the event %s", id, run.RunID, last.Type(), typ)
 	})
 	return found
 }
-
-var errNever = errors.New("the run has ended without such an event")
 
 // poll calls try until it returns nil, and leaps in between. Any error but that of its ctx fails the test.
 func (e *Env) poll(try func(context.Context) error) {
