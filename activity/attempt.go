@@ -38,6 +38,11 @@ type verdict struct {
 	late   bool            // a limit has passed: the service must know of the start, and writes the rest
 }
 
+// mayFollow tells whether another attempt may go on from where this one was.
+func (v verdict) mayFollow() bool {
+	return v.late || v.report == nil && v.ending == handBack || v.report != nil && v.report.Kind == schemas.ReportFailed
+}
+
 // attempt runs the function and reports what became of it.
 func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
 	a := &attempt{delivery: d, info: infoOf(d)}
@@ -62,6 +67,9 @@ func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
 		a.beats.stop()
 		if !returned {
 			v = verdict{report: failed(&Failure{Reason: ReasonPanic, Details: schemas.Text("the function ended its goroutine")})}
+		}
+		if v.mayFollow() {
+			a.beats.farewell(wire)
 		}
 		s.conclude(wire, a, v, news)
 	}()

@@ -25,7 +25,7 @@ const (
 // times out, the decider sees the last ones.
 //
 // It may be called as often as wanted: at most one request is sent in a third of the heartbeat timeout (in a second, if
-// there is none), and the last details win. Bytes are copied. A heartbeat that the service does not answer is repeated in the
+// there is none), and the last details win: those of an attempt that fails are sent before its end. Bytes are copied. A heartbeat that the service does not answer is repeated in the
 // background and is no error. There are three:
 //
 //   - [ErrCanceled]: the decider requested the activity's end. The context is cancelled. Heartbeats go on to count.
@@ -195,6 +195,23 @@ func (b *beats) cause(why error, done bool) error {
 		return nil
 	}
 	return ErrGone
+}
+
+// farewell sends what waited for its turn when the beating was stopped: the next attempt goes on from there. Its answer is waited for, so that the
+// owner has it before the outcome, but not for long: one that is away holds up no outcome.
+func (b *beats) farewell(ctx context.Context) {
+	b.mu.Lock()
+	h, due := &schemas.Heartbeat{Token: b.token, Details: b.details}, b.pending && !errors.Is(b.err, ErrGone)
+	b.pending = false
+	b.mu.Unlock()
+	if !due {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, beatRetry)
+	defer cancel()
+	if _, err := b.request(ctx, h); err != nil {
+		b.log().WithField("err", err).Warn("the last heartbeat of an attempt was not answered")
+	}
 }
 
 // stop ends all beating: the function has returned.

@@ -3,6 +3,7 @@ package activity_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,6 +75,48 @@ func TestHeartbeatsAreThrottled(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What an attempt has said last is told before its end, if another may follow: it goes on from there.
+func TestLastHeartbeatGoesBeforeTheEnd(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		end  func(ctx context.Context) (string, error)
+		want []string
+	}{
+		{"it fails", func(context.Context) (string, error) { return "", errors.New("broken") }, []string{"1", "3"}},
+		{"it panics", func(context.Context) (string, error) { panic("broken") }, []string{"1", "3"}},
+		{"its goroutine ends", func(context.Context) (string, error) { runtime.Goexit(); return "", nil }, []string{"1", "3"}},
+		{"its time is over", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, []string{"1", "3"}},
+		{"it succeeds", func(context.Context) (string, error) { return "done", nil }, []string{"1"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				var book beatBook
+				r.onBeat(book.beat)
+				w := r.worker()
+				activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+					for i := range 3 {
+						if err := activity.Heartbeat(ctx, textf("%d", i+1)); err != nil {
+							return "", err
+						}
+					}
+					return tc.end(ctx)
+				}))
+				r.start(w)
+				r.dispatch(beating, func(t *schemas.ActivityTask) { t.StartToClose = schemas.Seconds(5) })
+				time.Sleep(8 * time.Second)
+				r.settled("PCI")
+				want := make([]string, len(tc.want))
+				for i, s := range tc.want {
+					want[i] = "RUN.5.1 " + s
+				}
+				if diff := cmp.Diff(want, book.said); diff != "" {
+					t.Fatalf("heartbeats (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 // Details wait for their turn while the activity goes on with its buffer.
