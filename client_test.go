@@ -273,17 +273,29 @@ func TestCallGivesUp(t *testing.T) {
 }
 
 func TestCanceledCallEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, s := newService(t, drover.Options{})
-		on(s, "why", func(int, schemas.ExecutionRequest) any { return nil })
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cause := errors.New("the user left")
-		time.AfterFunc(time.Second, func() { cancel(cause) })
-		_, err := c.Run("a", "").Why(ctx)
-		if e := wantError(t, err, context.Canceled); e.Code != "" || !errors.Is(err, cause) {
-			t.Fatalf("got %v, code %q, want the cause and no code", err, e.Code)
-		}
-	})
+	for _, who := range []string{"who hears it says nothing", "nobody hears it"} {
+		t.Run(who, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, s := newService(t, drover.Options{})
+				if who == "who hears it says nothing" {
+					on(s, "why", func(int, schemas.ExecutionRequest) any { return nil })
+				}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				cause := errors.New("the user left")
+				time.AfterFunc(time.Second, func() { cancel(cause) })
+				_, err := c.Run("a", "").Why(ctx)
+				if e := wantError(t, err, context.Canceled); e.Code != "" || !errors.Is(err, cause) {
+					t.Fatalf("got %v, code %q, want the cause and no code", err, e.Code)
+				}
+				limited, stop := context.WithTimeoutCause(t.Context(), time.Second, cause)
+				defer stop()
+				_, err = c.Run("a", "").Why(limited)
+				if wantError(t, err, context.DeadlineExceeded); !errors.Is(err, cause) {
+					t.Fatalf("got %v, want the cause", err)
+				}
+			})
+		})
+	}
 }
 
 // Every code has its sentinel, and a refusal keeps its words, field and hint.

@@ -160,6 +160,9 @@ func newError(q query, err error) *Error {
 			break
 		}
 	}
+	if e.Code == schemas.CodeUnavailable && errors.Is(err, context.Canceled) && !errors.Is(err, post.ErrClosed) {
+		e.Code = "" // the caller has given up; the hint still says why there was no answer by then
+	}
 	if refused, ok := errors.AsType[*post.RefusedError](err); ok {
 		e.Hint = refused.Hint()
 	}

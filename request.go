@@ -176,11 +176,12 @@ func transient(err error) bool {
 	return errors.Is(err, post.ErrNoResponders) || errors.Is(err, post.ErrDisconnected) || errors.Is(err, post.ErrTimeout)
 }
 
-// outlived joins to the last try's error that the caller's ctx has ended, so that both are found by errors.Is.
+// outlived joins to the last try's error that the caller's ctx has ended, and by what cause, so that all are found by errors.Is.
 func outlived(ctx context.Context, err error) error {
-	cause := context.Cause(ctx)
-	if cause == nil || errors.Is(err, cause) {
-		return err
+	for _, end := range []error{ctx.Err(), context.Cause(ctx)} {
+		if end != nil && !errors.Is(err, end) {
+			err = fmt.Errorf("%w: %w", err, end)
+		}
 	}
-	return fmt.Errorf("%w: %w", err, cause)
+	return err
 }

@@ -56,7 +56,8 @@ func usage(cmd *cobra.Command, err error) error {
 // connection, which is what has to be mended.
 func exitCode(err error) int {
 	_, wrong := errors.AsType[*usageError](err)
-	_, judged := errors.AsType[*drover.Error](err)
+	e, judged := errors.AsType[*drover.Error](err)
+	judged = judged && e.Code != "" // a command that was interrupted has no code
 	switch {
 	case err == nil:
 		return exitDone
@@ -100,7 +101,11 @@ func describeError(err error) (string, *schemas.Error) {
 	if e, ok := errors.AsType[*drover.Error](err); ok {
 		bare := *e
 		bare.Hint = ""
-		doc := &schemas.Error{Code: cmp.Or(e.Code, schemas.CodeInternal), Message: e.Message(), Hint: e.Hint, WorkflowID: e.ID, Run: e.Run}
+		code := cmp.Or(e.Code, schemas.CodeInternal)
+		if e.Code == "" && exitCode(err) == exitNoConnection {
+			code = schemas.CodeUnavailable
+		}
+		doc := &schemas.Error{Code: code, Message: e.Message(), Hint: e.Hint, WorkflowID: e.ID, Run: e.Run}
 		if refusal, ok := errors.AsType[*schemas.Error](e.Err); ok {
 			doc.Message, doc.Field = refusal.Message, refusal.Field
 		}

@@ -224,6 +224,9 @@ func TestErrorDocumentOfWrongOptions(t *testing.T) {
 	if want := `workflow "a" run r: failed: no-room`; text != "drover: "+want || doc.Message != want {
 		t.Errorf("got %q and in the document %q, want %s, for people with the name of the program", text, doc.Message, want)
 	}
+	if _, doc := describeError(&drover.Error{Op: "list", Err: fmt.Errorf("%w: %w", post.ErrNoResponders, context.Canceled)}); doc.Code != schemas.CodeUnavailable {
+		t.Errorf("got code %q of a command that was interrupted while nobody was there, want unavailable", doc.Code)
+	}
 	if _, doc := describeError(&drover.Error{Op: "result", Err: context.Canceled}); doc.Code != schemas.CodeInternal { // such as a flow run that is interrupted
 		t.Errorf("got code %q of what was interrupted, want %s", doc.Code, schemas.CodeInternal)
 	}
@@ -334,7 +337,8 @@ func TestExitCodes(t *testing.T) {
 		{fmt.Errorf("verify: %w", post.ErrDisconnected), exitNoConnection},
 		{fmt.Errorf("verify: %w", post.ErrTimeout), exitTimeout},
 		{fmt.Errorf("verify: %w", post.ErrNoResponders), exitNoConnection},
-		{&drover.Error{Code: schemas.CodeNotFound, Err: post.ErrNoResponders}, exitFailed}, // such as a node that does not listen
+		{&drover.Error{Err: fmt.Errorf("%w: %w", post.ErrNoResponders, context.Canceled)}, exitNoConnection}, // interrupted while nobody was there
+		{&drover.Error{Code: schemas.CodeNotFound, Err: post.ErrNoResponders}, exitFailed},                   // such as a node that does not listen
 		{usage(nil, errors.New("x")), exitUsage},
 	} {
 		if got := exitCode(tt.err); got != tt.want {
