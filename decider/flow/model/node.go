@@ -152,7 +152,7 @@ func (t *tree) dispatch(n ast.Node) (*node, error) {
 	case *ast.FloatNode:
 		return t.float(n)
 	case *ast.StringNode:
-		return t.leaf(n.Token, text, n.Value)
+		return t.plain(n)
 	case *ast.LiteralNode:
 		return t.leaf(n.Start, text, n.Value.Value)
 	case *ast.InfinityNode, *ast.NanNode:
@@ -205,11 +205,33 @@ func shift(line string, column int, text string) int {
 var (
 	wholeNumber = regexp.MustCompile(`^([-+]?(0|[1-9][0-9]*)|0x[0-9A-Fa-f]+|0o[0-7]+)$`)
 	realNumber  = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	allDigits   = regexp.MustCompile(`^[-+]?[0-9]+$`)
 )
+
+// plain reads what the library takes for a text. Without quotes some numbers are among these: integers that no 64 bits hold, and
+// those with an exponent and no point. A sign in the exponent is how programs write them in JSON, and nobody writes in a text; without
+// one it may be either.
+func (t *tree) plain(n *ast.StringNode) (*node, error) {
+	switch s := n.Token.Value; {
+	case n.Token.Type != token.StringType:
+	case allDigits.MatchString(s):
+		return nil, faulty(n.Token, "quote it to keep it as a text", "the number %s does not fit into 64 bits", clip(s))
+	case !realNumber.MatchString(s):
+	case !strings.ContainsAny(s[1:], "+-"):
+		return nil, unsure(n.Token)
+	default:
+		return t.real(n.Token)
+	}
+	return t.leaf(n.Token, text, n.Value)
+}
+
+func unsure(tk *token.Token) error {
+	return faulty(tk, "quote it if it is a text, or write it as a plain number", "%s is a number to some readers of YAML and a text to others", clip(tk.Value))
+}
 
 func (t *tree) integer(n *ast.IntegerNode) (*node, error) {
 	if !wholeNumber.MatchString(n.Token.Value) {
-		return nil, faulty(n.Token, "quote it if it is a text, or write it as a plain number", "%s is a number to some readers of YAML and a text to others", clip(n.Token.Value))
+		return nil, unsure(n.Token)
 	}
 	i, err := strconv.ParseInt(strings.TrimPrefix(n.Token.Value, "+"), 0, 64)
 	if err != nil {
@@ -220,13 +242,17 @@ func (t *tree) integer(n *ast.IntegerNode) (*node, error) {
 
 func (t *tree) float(n *ast.FloatNode) (*node, error) {
 	if !realNumber.MatchString(n.Token.Value) {
-		return nil, faulty(n.Token, "quote it if it is a text, or write it as a plain number", "%s is a number to some readers of YAML and a text to others", clip(n.Token.Value))
+		return nil, unsure(n.Token)
 	}
-	f, err := strconv.ParseFloat(n.Token.Value, 64)
+	return t.real(n.Token)
+}
+
+func (t *tree) real(tk *token.Token) (*node, error) {
+	f, err := strconv.ParseFloat(tk.Value, 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, faulty(n.Token, "quote it to keep it as a text", "the number %s is too large", clip(n.Token.Value))
+		return nil, faulty(tk, "quote it to keep it as a text", "the number %s is too large", clip(tk.Value))
 	}
-	return t.leaf(n.Token, scalar, f)
+	return t.leaf(tk, scalar, f)
 }
 
 func (t *tree) sequence(n *ast.SequenceNode) (*node, error) {
@@ -310,6 +336,9 @@ func (t *tree) merge(v *ast.MappingValueNode) ([]*node, error) {
 }
 
 func (t *tree) key(n ast.MapKeyNode) (*node, error) {
+	if s, ok := n.(*ast.StringNode); ok { // a key is a text, whatever it looks like
+		return t.leaf(s.Token, text, s.Value)
+	}
 	key, err := t.read(n)
 	if err != nil {
 		return nil, err
