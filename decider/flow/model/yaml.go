@@ -165,7 +165,7 @@ func checkTokens(tokens token.Tokens) error {
 				return faulty(tk, "put each definition into a file of its own", "a second document begins here")
 			}
 		case token.DirectiveType:
-			return faulty(tk, "leave it out", "YAML directives are not understood")
+			return faulty(tk, "leave it out; quote a text that begins with %", "YAML directives are not understood")
 		}
 		switch tk.Type {
 		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType, token.AliasType:
@@ -194,6 +194,8 @@ func syntaxFault(src string, err error) error {
 	message := e.GetMessage()
 	hint, colon := "", false
 	switch lines := strings.Split(src, "\n"); {
+	case strings.Contains(message, "found character '\t'"):
+		message, hint = "a tab stands where a word is to begin", "indent by spaces, YAML allows no tabs"
 	case strings.Contains(message, "already defined"):
 		message, hint = "the key "+quoted(e.GetToken().Value)+" is given twice", "keep one of them"
 	case at.Line <= len(lines) && strings.Contains(lines[at.Line-1][:indent(lines[at.Line-1])], "\t"):
@@ -201,9 +203,41 @@ func syntaxFault(src string, err error) error {
 	case at.Line <= len(lines) && strings.Contains(message, "must be specified") && strings.Contains(lines[at.Line-1], "${"):
 		hint = "within { } and [ ], quote texts with ${...}"
 	case strings.Contains(message, "mapping value is not allowed") || strings.Contains(message, "value is not allowed in this context"):
-		hint, colon = "check the indentation, and quote a text that holds a colon followed by a space", true
+		hint, colon = "check the indentation, and quote a text that holds a colon followed by a space, or begins with a quote or bracket", true
+	default:
+		hint = syntaxHint(message)
 	}
 	return &fault{at: at, problem: "is not YAML: " + clip(message), hint: hint, colon: colon}
+}
+
+// syntaxHint is the way out of what the library says in these words.
+func syntaxHint(message string) string {
+	for _, known := range [...]struct{ part, hint string }{
+		{"reserved character", "quote a text that begins with it"},
+		{"must be specified", "within [ ] and { }, quote texts that hold any of [ ] { } , and close each bracket"},
+		{"end token", "close each bracket, and quote a text that begins with one"},
+		{"character corresponding to", "quote a text that begins with a bracket"},
+		{"could not find end character", "close the quote; within '…' a quote is written twice, within \"…\" with a backslash before it"},
+		{"escape character", "write a backslash twice within \"…\", or use '…', where it stands for itself"},
+		{"invalid header option", "quote a text that begins with | or >, or let it begin in the next line"},
+		{"invalid key for this map", "a key is one text; quote it if it begins with a bracket"},
+		{"non-map value", "write KEY: VALUE as the lines around it, and quote a text of several lines"},
+		{"unexpected key name", "write KEY: VALUE as the lines around it, and quote a text of several lines"},
+		{"block sequence", "begin the list in a line of its own"},
+		{"sequence element", "write an element before each comma, and quote a text that begins with one"},
+		{"unexpected scalar value", "write a value in each place, and quote a text that begins with one of , & * !"},
+		{"surrogate", "write the character itself"},
+		{"end content", "take the line of ... out"},
+		{"separator", "put each definition into a file of its own, without lines of --- or ..."},
+		{"anchor", "quote a text that begins with &"},
+		{"alias", "quote a text that begins with *"},
+		{"tag", "quote a text that begins with !"},
+	} {
+		if strings.Contains(message, known.part) {
+			return known.hint
+		}
+	}
+	return ""
 }
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
