@@ -268,7 +268,7 @@ func (c *compiler) special(s *step, at string) {
 	case "if":
 		for _, name := range []string{"target", "equals"} {
 			if v, ok := s.Inputs[name]; ok {
-				x, err := expr.ParseValue(v, expr.Options{})
+				x, err := operand(v)
 				c.fail(at+": "+name, err)
 				s.inputs[name] = x
 			}
@@ -292,6 +292,15 @@ func (c *compiler) special(s *step, at string) {
 	case "retry":
 		c.limits(s, at)
 	}
+}
+
+// operand reads what an if compares: an expression, as in a let. The line has taken the quotes off what was one word, so a text of
+// which no expression can be made, as "" and "+", stands for itself.
+func operand(v any) (*expr.Expr, error) {
+	if text, ok := v.(string); ok && strings.Trim(text, " \t\r\n+-*/%!=<>&|?:()") == "" {
+		return expr.ParseValue(v, expr.Options{Mode: expr.Disabled})
+	}
+	return expr.ParseValue(v, expr.Options{})
 }
 
 func (c *compiler) waitsFor(name any) {
