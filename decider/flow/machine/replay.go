@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/droverhq/drover/decider/flow/model"
 )
@@ -246,7 +248,7 @@ func (m *machine) begins(o *Origin) error {
 	}
 	ref := m.refOf(from)
 	if ref == "" {
-		return notReplayable("the flow has no step %q: name an id, a ref such as 2 or 2.steps.0, start, last or end", from)
+		return notReplayable("the flow has no step %q: name an id%s, a ref such as 2 or 2.steps.0, start, last or end", from, m.p.someIDs())
 	}
 	err := m.replay(ref, o.Force)
 	if st := m.current(m.top()); errors.Is(err, errMoved) && s.Status == Staged && st != nil {
@@ -280,6 +282,26 @@ func (m *machine) refOf(name string) string {
 	}
 	return ""
 }
+
+// someIDs lists the ids of steps, in the order of the text, for a message.
+func (p *Program) someIDs() string {
+	refs := slices.DeleteFunc(slices.Collect(maps.Keys(p.steps)), func(ref string) bool { return p.steps[ref].ID == "" })
+	slices.SortFunc(refs, p.order)
+	var ids []string
+	for i, ref := range refs {
+		if i == maxIDs {
+			ids = append(ids, "…")
+			break
+		}
+		ids = append(ids, p.steps[ref].ID)
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(ids, ", ") + ")"
+}
+
+const maxIDs = 10 // that a message names
 
 func sortedRefs(steps map[string]*step) []string {
 	refs := make([]string, 0, len(steps))
