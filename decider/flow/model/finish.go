@@ -238,7 +238,7 @@ func (p *parser) idempotent(r *reading, v *node, body *Definition) {
 		if body != nil {
 			hint += "; or all, for each step within"
 		}
-		p.add(v.pos, "idempotent is "+quoted(v.text), hint)
+		p.add(v.pos, "idempotent is "+v.says(), hint)
 	}
 }
 
@@ -255,9 +255,9 @@ func (p *parser) stepReplayable(r *reading, v *node, body *Definition) {
 	case ok && body != nil:
 		body.Replayable = of
 	case ok:
-		p.add(v.pos, "replayable of a step is "+quoted(v.text), "it is a value of workflows; a step takes from here, from here only or reset")
+		p.add(v.pos, "replayable of a step is "+v.says(), "it is a value of workflows; a step takes from here, from here only or reset")
 	default:
-		p.add(v.pos, "replayable is "+quoted(v.text), "a step takes from here, from here only or reset; a workflow enabled, disabled, from start or automatically")
+		p.add(v.pos, "replayable is "+v.says(), "a step takes from here, from here only or reset; a workflow enabled, disabled, from start or automatically")
 	}
 }
 

@@ -152,10 +152,13 @@ func (p *parser) lock(n *node) *Lock {
 	if !p.given(n, "lock") {
 		return nil
 	}
-	if n.kind != mapping {
-		return &Lock{Name: p.line(n, "lock")}
-	}
 	l := &Lock{}
+	if n.kind != mapping {
+		l.Name = p.line(n, "lock")
+		if n.kind == list {
+			return l
+		}
+	}
 	for _, pair := range n.pairs {
 		switch v := pair.value; pair.key {
 		case "name":
@@ -197,7 +200,7 @@ func (p *parser) replayable(n *node) Replayable {
 		if _, ok := replayPoint(n.text); ok {
 			hint = "it is a value of steps: write it on a step, or as a step workflow replayable " + folded(n.text)
 		}
-		p.add(n.pos, "replayable of a workflow is "+quoted(n.text), hint)
+		p.add(n.pos, "replayable of a workflow is "+n.says(), hint)
 	}
 	return r
 }

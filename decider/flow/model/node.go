@@ -95,6 +95,15 @@ func (n *node) is() string {
 	return fmt.Sprint("the value ", clip(n.text))
 }
 
+// says is a text in quotes, and of others what they are.
+func (n *node) says() string {
+	switch n.kind {
+	case null, list, mapping:
+		return n.is()
+	}
+	return quoted(n.text)
+}
+
 // tree makes nodes of what the YAML parser found.
 type tree struct {
 	anchors map[string]*node

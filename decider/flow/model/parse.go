@@ -147,7 +147,7 @@ func (p *parser) rootMap(n *node, at spot) *Definition {
 	d.Description = p.line(n.get("description"), "description")
 	p.id = d.ID
 	if t := n.get("type"); t != nil && t.text != "workflow" && t.text != "workflow-effector" {
-		p.add(t.pos, "a definition is not of type "+quoted(t.text), "write workflow, or leave type out; sensors and policies are started by signals or schedules")
+		p.add(t.pos, "the type of a definition is "+t.says(), "write workflow, or leave type out; sensors and policies are started by signals or schedules")
 	}
 	p.parameters(d, n.get("parameters"))
 	p.shorthand(d, n.get("shorthand"))
@@ -199,8 +199,8 @@ func (p *parser) workflow(d *Definition, n *node, at spot) {
 		d.Replayable = p.replayable(v)
 	}
 	if v := n.get("idempotent"); v != nil && v.kind != null {
-		if d.IdempotentAll = v.text == "all"; !d.IdempotentAll && v.text != "" {
-			p.add(v.pos, "idempotent of a workflow is "+quoted(v.text), "write all, or leave it out; yes and no are for steps")
+		if d.IdempotentAll = v.text == "all"; !d.IdempotentAll && (v.text != "" || v.kind == list || v.kind == mapping) {
+			p.add(v.pos, "idempotent of a workflow is "+v.says(), "write all, or leave it out; yes and no are for steps")
 		}
 	}
 	p.nested(d, n, at)

@@ -268,7 +268,7 @@ func (p *parser) noType(name string) string {
 	}
 	slices.Sort(all)
 	switch {
-	case name == p.id:
+	case name == p.id && name != "":
 		return "a step type cannot use itself: use child for a recursion"
 	case name == "=" || strings.Contains(name, "="):
 		return "did you mean let?"
