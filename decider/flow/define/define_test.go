@@ -39,6 +39,7 @@ func TestPlaces(t *testing.T) {
 		{"- {step: no-op, on-error: [{step: log a, condition: {error-cause: {glob: [1]}}}]}", "1:74: the condition's error-cause.glob:"},
 		{"- {step: set-state a = 1, require: {any: [{regex: '('}]}}", "1:51: the condition's any[0].regex:"},
 		{"- {step: ssh ls, exit_code: {less-then: 2}}", "1:41: the condition's less-then:"},
+		{"parameters: {a: {constraints: [{not: 1}, {any: [{lss-than: 3}]}]}}\nsteps: [no-op]", "1:60: the condition's any[0].lss-than: there is no such key"},
 		{"- sleep 1x", `1:10: the duration "1x":`},
 		{"retention: 5 frob\nsteps: [no-op]", `1:14: the retention "5 frob":`},
 	} {

@@ -141,7 +141,8 @@ func (m *machine) parameter(x *act, in map[string]any, name string) error {
 			return err
 		}
 		if !ok {
-			return fmt.Errorf("the value does not meet the constraint %v", one)
+			shown, _ := value.Encode(one) // a definition has nothing else
+			return fmt.Errorf("the value does not meet the constraint %s", shown)
 		}
 	}
 	return nil

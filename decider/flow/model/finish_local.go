@@ -202,20 +202,25 @@ func (p *parser) finishArgs(r *reading) {
 		return
 	}
 	pairs := &node{kind: mapping, pos: a.place, shift: -1}
-	for _, one := range commas(a.w.s) {
-		all := split(one.s)
+	all, open := commas(a.w.s)
+	if open >= 0 {
+		p.add(a.w.at(open), "what begins with "+a.w.s[open:open+1]+" has no end, and a comma in it", "close it, or put the whole value in quotes")
+		return
+	}
+	for _, one := range all {
+		parts := split(one.s)
 		w := words{s: one.s, n: a.w.n, off: -1}
 		if a.w.off >= 0 {
 			w.off = a.w.off + one.from
 		}
-		if len(all) < 3 || all[1].s != "=" || !variableRoot.MatchString(all[0].s) {
+		if len(parts) < 3 || parts[1].s != "=" || !variableRoot.MatchString(parts[0].s) {
 			p.add(w.at(skipSpace(one.s, 0)), quoted(strings.TrimSpace(one.s))+" is no argument", "write NAME = VALUE, with spaces around = and commas between; quote a value with commas")
 			return
 		}
-		if pairs.get(all[0].s) != nil {
-			p.add(w.at(all[0].from), "the argument "+all[0].s+" is given twice", "keep one of them")
+		if pairs.get(parts[0].s) != nil {
+			p.add(w.at(parts[0].from), "the argument "+parts[0].s+" is given twice", "keep one of them")
 		}
-		pairs.pairs = append(pairs.pairs, pair{all[0].s, w.at(all[0].from), bare(one.s[all[2].from:all[len(all)-1].to])})
+		pairs.pairs = append(pairs.pairs, pair{parts[0].s, w.at(parts[0].from), bare(one.s[parts[2].from:parts[len(parts)-1].to])})
 	}
 	r.put("args", arg{w: words{s: a.w.s, n: pairs, off: -1}, key: true, place: a.place})
 }
@@ -238,23 +243,31 @@ func bare(s string) *node {
 	return n
 }
 
-// commas splits at commas that neither quotes, brackets nor ${...} enclose.
-func commas(s string) []lineWord {
-	var all []lineWord
-	from, depth := 0, 0
+// commas splits at commas that neither quotes, brackets nor ${...} enclose. A quote or bracket without an end that holds a comma may
+// have been meant in two ways: open is where it begins, else -1.
+func commas(s string) (all []lineWord, open int) {
+	from, depth, begin, holds := 0, 0, 0, false
 	var quote byte
 	for at := 0; at < len(s); at++ {
 		switch c := s[at]; {
 		case quote != 0 && c == '\\':
 			at++
 		case quote != 0:
+			holds = holds || c == ','
 			if c == quote {
 				quote = 0
 			}
 		case (c == '"' || c == '\'') && at > 0 && isSpace(s[at-1]):
 			quote = c
+			if depth <= 0 {
+				begin, holds = at, false
+			}
 		case c == '{' || c == '[' || c == '(':
-			depth++
+			if depth++; depth == 1 {
+				begin, holds = at, false
+			}
+		case c == ',' && depth > 0:
+			holds = true
 		case c == '}' || c == ']' || c == ')':
 			depth--
 		case c == ',' && depth <= 0:
@@ -262,7 +275,11 @@ func commas(s string) []lineWord {
 			from = at + 1
 		}
 	}
-	return append(all, lineWord{s[from:], from, len(s)})
+	open = -1
+	if holds && (quote != 0 || depth > 0) {
+		open = begin
+	}
+	return append(all, lineWord{s[from:], from, len(s)}), open
 }
 
 func (p *parser) finishContainer(r *reading) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/droverhq/drover/decider/flow/value"
 	"github.com/droverhq/drover/internal/duration"
 	"github.com/droverhq/drover/internal/retention"
 )
@@ -261,6 +262,7 @@ func (p *parser) parameter(of pair) Parameter {
 		p.add(of.value.pos, "the parameter "+of.key+" is "+of.value.is(), "write its type, or a map with type, defaultValue, required, description and constraints")
 		return one
 	}
+	var standard *node
 	for _, pair := range of.value.pairs {
 		switch v := pair.value; pair.key {
 		case "type":
@@ -268,7 +270,7 @@ func (p *parser) parameter(of pair) Parameter {
 				one.Type = p.typeName(v.words())
 			}
 		case "defaultValue":
-			one.Default = v.plain()
+			one.Default, standard = v.plain(), v
 		case "required":
 			one.Required = p.boolean(v, "required")
 		case "description":
@@ -277,12 +279,22 @@ func (p *parser) parameter(of pair) Parameter {
 			if one.Constraints, _ = v.plain().([]any); v.kind != list {
 				p.add(v.pos, "constraints is "+v.is(), "write a list of conditions")
 			}
+			for _, item := range v.items {
+				if p.o.Checks.Condition != nil {
+					p.explainTree(item, p.o.Checks.Condition(item.plain()))
+				}
+			}
 		default:
 			hint := didYouMean(pair.key, parameterKeys)
 			if pair.key == "default" {
 				hint = "did you mean defaultValue?"
 			}
 			p.add(pair.pos, "a parameter has no "+quoted(pair.key), hint)
+		}
+	}
+	if one.Default != nil && one.Type != "" {
+		if _, err := value.Coerce(one.Default, one.Type, value.Limits{}); err != nil {
+			p.add(standard.pos, "the defaultValue of "+of.key+" does not fit its type: "+err.Error(), "")
 		}
 	}
 	return one

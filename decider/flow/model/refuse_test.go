@@ -69,6 +69,7 @@ func TestRefuses(t *testing.T) {
 		{"replayable of a definition that is a map", "{replayable: {from: start}, steps: [no-op]}", "replayable of a workflow is a map (write enabled"},
 		{"a type that is a list", "{type: [workflow], steps: [no-op]}", "1:8: the type of a definition is a list (write workflow, or leave type out"},
 		{"an empty lock", "{lock: '', steps: [no-op]}", "1:8: the lock has no name (write lock: NAME"},
+		{"a default of another type", "{parameters: {a: {type: integer, defaultValue: x}}, steps: [no-op]}", `1:48: the defaultValue of a does not fit its type: the string "x" is no integer`},
 		{"handlers that are none", "{on-error: [], steps: [no-op]}", "on-error is an empty list"},
 
 		{"a step that is nothing", "- ", "a step is empty"},
@@ -175,6 +176,8 @@ func TestRefuses(t *testing.T) {
 		{"set-state by two names", "- {step: set-state a = 1, scope: x, entity: y}", "the step has scope and entity"},
 		{"an argument", "- activity a with b", `1:19: "b" is no argument (write NAME = VALUE`},
 		{"an argument twice", "- activity a with b = 1, b = 2", "1:26: the argument b is given twice"},
+		{"an argument with an unclosed quote", "- activity a with b = \"x, c = 1", `1:23: what begins with " has no end, and a comma in it (close it, or put the whole value in quotes)`},
+		{"an argument with an unclosed bracket", "- activity a with b = f(x, c = [1, 2]", "1:24: what begins with ( has no end"},
 		{"arguments that are a list", "- {step: activity a, args: [1]}", "args is a list (write a map)"},
 		{"http without an endpoint", "- http", "http needs endpoint"},
 		{"http with odd headers", "- {step: http a, headers: x}", `headers is "x" (write a map)`},
