@@ -198,6 +198,14 @@ func (x *act) state(path value.Path) (any, int, error) {
 	return v.V, used, nil
 }
 
+// orNone is all inputs or variables; a state that has none keeps nothing.
+func orNone(all Value) any {
+	if all.V == nil {
+		return map[string]any{}
+	}
+	return all.V
+}
+
 func (x *act) workflow(env *expr.Env, path value.Path) (any, int, error) {
 	if len(path) < 2 || path[1].Kind != value.Key {
 		return nil, 0, &expr.NameError{Kind: expr.ErrMissing, Path: path, Hint: "name a part of it, such as workflow.id"}
@@ -211,7 +219,7 @@ func (x *act) workflow(env *expr.Env, path value.Path) (any, int, error) {
 	case "task_id":
 		return s.Task, 2, nil
 	case "input":
-		return s.Input.V, 2, nil
+		return orNone(s.Input), 2, nil
 	case "output":
 		if s.Result.V != nil {
 			return s.Result.V, 2, nil
@@ -222,7 +230,7 @@ func (x *act) workflow(env *expr.Env, path value.Path) (any, int, error) {
 			return fr.Failure.Shown(), 2, nil
 		}
 	case "var":
-		return s.Vars.V, 2, nil
+		return orNone(s.Vars), 2, nil
 	case "util":
 		return x.util(path)
 	case "current_step":
