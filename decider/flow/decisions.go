@@ -81,7 +81,6 @@ func (t *turn) plain(a machine.Action) {
 	case machine.SetLabels:
 		t.add(&schemas.SetAttributes{Attributes: a.Labels})
 	case machine.LogLine:
-		t.d.logged(t.task, t.s.Part, a.Level, a.Text)
 		line := map[string]any{"level": a.Level, "text": a.Text}
 		if a.Category != "" {
 			line["category"] = a.Category

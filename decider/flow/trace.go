@@ -23,19 +23,16 @@ type Trace struct {
 	Log, Level string
 }
 
-// logged tells Options.Trace of a line of the log.
-func (d *Decider) logged(t *decider.Task, part, level, text string) {
-	if d.o.Trace != nil {
-		d.o.Trace(Trace{Type: t.Type(), Run: t.Execution(), Part: part, Log: text, Level: level})
-	}
-}
-
 // trace tells Options.Trace of a run; nil if nobody is to be told.
 func (d *Decider) trace(t *decider.Task, p *machine.Program) machine.Trace {
 	if d.o.Trace == nil {
 		return nil
 	}
 	return func(ref string, did machine.Did, output any, f *machine.Failure) {
-		d.o.Trace(Trace{Type: t.Type(), Run: t.Execution(), Part: p.Key(), Step: p.Step(ref), Did: did, Output: output, Failure: f})
+		told := Trace{Type: t.Type(), Run: t.Execution(), Part: p.Key(), Step: p.Step(ref), Did: did, Output: output, Failure: f}
+		if line, ok := output.(machine.Action); ok && did == machine.Logged {
+			told.Output, told.Log, told.Level = nil, line.Text, line.Level
+		}
+		d.o.Trace(told)
 	}
 }

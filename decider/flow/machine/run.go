@@ -54,6 +54,9 @@ type machine struct {
 func (m *machine) do(a Action) {
 	m.acts = append(m.acts, a)
 	m.bytes += a.size()
+	if a.Do == LogLine {
+		m.s.Trace.tell("", Logged, a, nil)
+	}
 }
 
 // full tells that what else there is to be done is left to the next decision.

@@ -10,10 +10,12 @@ const (
 	Began Did = "began"
 	Ended Did = "ended"
 	Threw Did = "failed" // a handler may still take the failure
+	// Logged is a line of the log, in its place among the steps.
+	Logged Did = "logged"
 )
 
 // Trace is told what the steps of a run do, while they do it: for those who look on. A decision that is made twice tells twice. The
-// output is that of a step that has ended, and never changed.
+// output is that of a step that has ended, and never changed. Of a line of the log the ref is empty, and the output is the [Action].
 type Trace func(ref string, did Did, output any, f *Failure)
 
 func (t Trace) tell(ref string, did Did, output any, f *Failure) {

@@ -1,0 +1,30 @@
+package machine_test
+
+import (
+	"testing"
+
+	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/google/go-cmp/cmp"
+)
+
+// Who looks on sees lines of the log where they are written, and not behind the steps of the whole decision.
+func TestTraceKeepsLinesOfTheLogInTheirPlace(t *testing.T) {
+	var got []string
+	trace := func(ref string, did machine.Did, output any, f *machine.Failure) {
+		line, _ := output.(machine.Action)
+		switch {
+		case did == machine.Logged && ref == "":
+			got = append(got, line.Level+" "+line.Text)
+		case did != machine.Began:
+			got = append(got, ref+" "+string(did))
+		}
+	}
+	p := part(t, compile(t, "- log before\n- let x = 1\n- {type: log, message: 'x is ${x}', level: warn}\n- fail message broken"), "")
+	if _, _, err := machine.Start(p, machine.Begin{Trace: trace}, begin, half); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"info before", "0 ended", "1 ended", "warn x is 1", "2 ended", "3 failed"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
