@@ -149,6 +149,7 @@ func TestRefuses(t *testing.T) {
 		{"sleep, further on", "- sleep 5m 1x", "1:13: the duration"},
 		{"no-op with more", "- no-op and more", "1:9: no-op takes nothing behind it"},
 		{"fail with more", "- fail because", "1:8: the line does not fit fail (write fail [rethrow] [message MESSAGE...])"},
+		{"if with an expression", "- if ${n} < 3 then no-op", "1:11: the line does not fit if (write if TARGET [== EQUALS] [then THEN...], and in quotes what has several words, as in if \"${n} < 3\" then ...)"},
 		{"if without then", "- if ${x}", "nothing is to be done if it holds"},
 		{"if with both", "- {step: 'if ${x} then no-op', steps: [no-op]}", "the step has then and steps"},
 		{"if with a bad step", "- if ${x} then slep", `1:16: there is no step type "slep"`},

@@ -319,6 +319,9 @@ func (p *parser) match(r *reading, t *Template, rest words, raw bool) bool {
 		if strings.Contains(t.text, `" = "`) && !strings.Contains(rest.s, " = ") && strings.Contains(rest.s, "=") {
 			hint += ", with spaces around ="
 		}
+		if r.step.Type == "if" {
+			hint += `, and in quotes what has several words, as in if "${n} < 3" then ...`
+		}
 		p.add(rest.at(at), "the line does not fit "+r.step.Type, hint)
 		return false
 	}

@@ -19,8 +19,8 @@ func flowTypes() []Type {
 		{
 			Name: "if", Shorthand: `${target} [ " == " ${equals} ] [ " then " ${then...} ]`, Idempotent: Nested, raw: true,
 			Inputs: []Input{
-				{Name: "target", Kind: Any, Required: true},
-				{Name: "equals", Kind: Any, Doc: "else the target must be true"},
+				{Name: "target", Kind: Any, Required: true, Doc: "an expression as of let; in the line in quotes if it has several words"},
+				{Name: "equals", Kind: Any, Doc: "the same; if not given the target must be true"},
 				{Name: "then", Kind: Steps, Doc: "one step"},
 				{Name: "steps", Kind: Steps, Doc: "instead of then: a block"},
 			},
