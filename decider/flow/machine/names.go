@@ -27,6 +27,7 @@ type act struct {
 	extra map[string]any // of one element of a loop
 	need  string
 	names bool // a name is being made: those within it stay as they are written
+	past  bool // of another step: what it began with comes before what there is now
 }
 
 func (m *machine) act(st *step, inst *Instance) *act {
@@ -138,6 +139,9 @@ func (x *act) outputs(path value.Path) (any, int, error) {
 	if x.own != nil {
 		return x.own.V, 1, nil
 	}
+	if x.past && x.inst.Prev.V != nil {
+		return x.inst.Prev.V, 1, nil
+	}
 	if x.m.s.Prev.V == nil {
 		return nil, 0, expr.Missing(path[:1])
 	}
@@ -156,6 +160,13 @@ func (x *act) bare(env *expr.Env, name string, path value.Path) (any, int, error
 	}
 	if v, found, err := x.in.Lookup(env, name); err != nil || found {
 		return v, 1, err
+	}
+	if x.past {
+		for _, m := range []map[string]any{mapOf(x.inst.Prev), mapOf(x.inst.Vars)} {
+			if v, ok := m[name]; ok {
+				return v, 1, nil
+			}
+		}
 	}
 	for _, m := range []map[string]any{mapOf(x.m.s.Prev), x.m.s.vars(), mapOf(x.m.s.Input)} {
 		if v, ok := m[name]; ok {
@@ -280,10 +291,15 @@ func (x *act) around() *list {
 	return x.st.list
 }
 
-// nameOf is the name of a step, which is for people and fails nothing: what has no value in it stays as it is written.
-func (x *act) nameOf(env *expr.Env, st *step) string {
+// nameOf is the name of a step, which is for people and fails nothing: what has no value in it stays as it is written. That of
+// another step is made of the inputs and variables which that one had.
+func (x *act) nameOf(env *expr.Env, st *step, inst *Instance) string {
 	if st.name == nil || x.names {
 		return st.Name
+	}
+	if st != x.st {
+		x = x.m.act(st, inst)
+		x.past, env = true, x.env
 	}
 	need := x.need
 	x.names = true
@@ -304,7 +320,7 @@ func (x *act) part(env *expr.Env, st *step, inst *Instance, path value.Path, at 
 	used := at + 1
 	switch path[at].Key {
 	case "name":
-		return x.nameOf(env, st), used, nil
+		return x.nameOf(env, st, inst), used, nil
 	case "task_id":
 		return inst.id(st.Ref), used, nil
 	case "step_id":
