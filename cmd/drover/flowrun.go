@@ -112,6 +112,7 @@ func (a *app) checkRun(ctx context.Context, files []*flowFile) error {
 	if wrong > 0 {
 		return wrongFlows(op, wrong, len(files), ", so nothing was run")
 	}
+	seen := map[string]*flowFile{}
 	for i, f := range files {
 		if f.StepType && i == len(files)-1 {
 			return &flowsError{fmt.Sprintf("%s: %s defines the step type %s", op, word(f.name, 256), word(f.ID, 256)), "run a flow that uses it, with --with " + word(f.name, 256)}
@@ -120,6 +121,11 @@ func (a *app) checkRun(ctx context.Context, files []*flowFile) error {
 			base := filepath.Base(f.name)
 			f.Name = cmp.Or(strings.TrimSuffix(base, filepath.Ext(base)), "flow")
 		}
+		name := flowName(f.kind(), cmp.Or(f.ID, f.Name))
+		if first := seen[name]; first != nil && first.Version() != f.Version() { // one of them would never run
+			return &flowsError{fmt.Sprintf("%s: %s and %s both define %s, so nothing was run", op, word(first.name, 256), word(f.name, 256), name), "name one of them, or give the other one another name"}
+		}
+		seen[name] = f
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ steps:
 	"waits.yaml":  "steps:\n- wait for signal never\n",
 	"shell.yaml":  "steps:\n- ssh to a ls\n",
 	"broken.yaml": "steps:\n- frob\n",
+	"twin.yaml":   "id: greet\nshorthand: ${who}\nparameters: {who: string}\nsteps:\n- log go away ${who}\n",
 	"any.yaml":    "steps:\n- let what = charge\n- activity ${what}\n- return ${output.r}\n",
 }
 
@@ -34,7 +35,7 @@ func TestFlowRun(t *testing.T) {
 	flowFiles(t, triedFlows)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	all := []string{"hello.yaml", "--with", "greet.yaml", "--with", "ship.yaml", "--activity", `charge={"r":1}`}
+	all := []string{"hello.yaml", "--with", "greet.yaml", "--with", "greet.yaml", "--with", "ship.yaml", "--activity", `charge={"r":1}`}
 	try := func(args ...string) result { return command("", append([]string{"flow", "run"}, args...)...) }
 	try(append(all, "--input", "who=Ada", "--input", "times=3", "--wait")...).want(t, exitDone, "\"3 shipped to Ada\"\n",
 		"info: hello Ada", "step 1.steps.0, return: done", "step 2, activity: begins", `step 2, activity: done: {"r":1}`, "step 3, sleep: done", "ship  step 1, return: done", "welcome Ada")
@@ -75,6 +76,7 @@ func TestFlowRunRefuses(t *testing.T) {
 		{exitFailed, "greet.yaml", []string{"step type greet", "--with greet.yaml"}},
 		{exitFailed, "hello.yaml --with greet.yaml --with ship.yaml", []string{"step 2 runs the activity charge", "--activity charge=JSON"}},
 		{exitFailed, "hello.yaml --activity charge=1", []string{"starts the workflow ship", "--with FILE"}},
+		{exitFailed, "hello.yaml --with greet.yaml --with twin.yaml --with ship.yaml", []string{"greet.yaml and twin.yaml both define step type greet, so nothing was run"}},
 		{exitFailed, "shell.yaml", []string{"the activity ssh", "--activity ssh=JSON"}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
