@@ -160,7 +160,14 @@ func notNumber(s string) error { return fmt.Errorf("%s is no number", syntax.Quo
 func toInteger(v any) (int64, error) {
 	n, ok := Numeric(v)
 	if !ok {
-		return 0, cannot(v, "integer", "write digits only")
+		hint := "write digits only"
+		if s, ok := v.(string); ok {
+			s = strings.TrimPrefix(strings.TrimSpace(s), "-")
+			if s != "" && digits(s) == s {
+				hint = "it does not fit 64 bits"
+			}
+		}
+		return 0, cannot(v, "integer", hint)
 	}
 	switch n := n.(type) {
 	case int64:

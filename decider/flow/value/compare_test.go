@@ -209,7 +209,7 @@ func TestCoerce(t *testing.T) {
 		{1.5, "integer", problem("not whole")},
 		{"1.5", "integer", problem("not whole")},
 		{1e19, "integer", problem("does not fit")},
-		{"9223372036854775808", "integer", problem("no integer")},
+		{"9223372036854775808", "integer", problem(`the string "9223372036854775808" is no integer: it does not fit 64 bits`)},
 		{"five", "integer", problem(`the string "five" is no integer`)},
 		{true, "integer", problem("the boolean")},
 		{"+5", "integer", problem("no integer")},
