@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -55,6 +56,7 @@ func TestEmptyRun(t *testing.T) { // S1-44
 // Every publish of the owner is a place where it may die. Whatever the place, and whether the message is still sent or
 // not, the next owner finishes the run with the same eleven events.
 func TestOwnerDiesAtEveryPublish(t *testing.T) { // P-1, P-2
+	cases := sample.Of(t)
 	for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
 		for _, place := range []struct {
 			name, prefix string
@@ -76,7 +78,7 @@ func TestOwnerDiesAtEveryPublish(t *testing.T) { // P-1, P-2
 			{"record of the close", "drover.default.history.0.o.", 4, true},
 		} {
 			name := place.name + map[cutwire.Verdict]string{cutwire.CutBefore: ", not sent", cutwire.CutAfter: ", sent"}[verdict]
-			t.Run(name, func(t *testing.T) {
+			cases.Run(name, func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					decide := one("")
 					if place.slow {

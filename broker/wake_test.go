@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -99,6 +100,7 @@ func TestSleepersWithOlderRecords(t *testing.T) { // P-2
 
 // A read that is lost, or brings less than was asked for, makes nobody sleep on.
 func TestSleepersWhoseReadFails(t *testing.T) { // P-2
+	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		verdict cutwire.Verdict
@@ -109,7 +111,7 @@ func TestSleepersWhoseReadFails(t *testing.T) { // P-2
 		{"late", cutwire.Late},
 		{"connection lost", cutwire.Break},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		cases.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				reads, wire := readsOf(bySequence, func(nth int64) cutwire.Verdict {
 					if nth == 1 {
@@ -134,6 +136,7 @@ func TestSleepersWhoseReadFails(t *testing.T) { // P-2
 // Sleepers that wake one after the other, in the order in which they were started, are read before they wake: few questions bring
 // all of them, also when one of these fails.
 func TestSleepersAreReadAhead(t *testing.T) { // P-2, P-15
+	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		verdict cutwire.Verdict
@@ -145,7 +148,7 @@ func TestSleepersAreReadAhead(t *testing.T) { // P-2, P-15
 		{"late", cutwire.Late, 30},
 		{"connection lost", cutwire.Break, 300},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		cases.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				reads, wire := readsOf(bySequence, func(nth int64) cutwire.Verdict {
 					if nth == 5 {
@@ -241,6 +244,7 @@ func TestProcessIsToldOfABurst(t *testing.T) { // ADR 0044
 
 // What an alarm has caused waits a while for the decision about it, and no longer than usual once somebody else waits with it.
 func TestWhatRangWaitsForItsDecision(t *testing.T) { // ADR 0020
+	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		think   time.Duration
@@ -253,7 +257,7 @@ func TestWhatRangWaitsForItsDecision(t *testing.T) { // ADR 0020
 		{"a signal comes, soon decided", 10 * time.Millisecond, true, 0},
 		{"a signal comes, decided in a while", 50 * time.Millisecond, true, 0},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		cases.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				woken := make(chan struct{}, 1)
