@@ -15,7 +15,7 @@ TIMEOUT  ?= 14m
 PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 # Not run with the race detector: nothing here runs beside anything else, or it runs in processes that are built as they are shipped.
 PLAIN := /(internal/dense|schemas/jsonschema|docs|e2e/(cluster|damage|guides|power)|examples/[a-z-]+|decider/flow/(condition|model|machine|expr|value|syntax|graph|define))$$
-# Run twice: with the race detector, which makes them many times as slow, a part of their cases (internal/sample), and all of them without it.
+# Run twice: with the race detector, which makes them many times as slow, a quarter of their tests (internal/sample), and all of them without it.
 TWICE := /(broker|broker/claims|decider/flow|ops/audit|ops/retention|timers)$$
 # The race detector lets each process sleep for a second at its end; there are hundreds, as many tests start others.
 GORACE   ?= atexit_sleep_ms=0
@@ -40,13 +40,12 @@ run: build
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/drover
 
-# Under the race detector one core for each package takes a quarter less of them, and it sees as much: it looks at what could run at the same time.
 # Cheap checks come first. The order is kept under make -j: each step is a command of its own. go test need not vet: vet has.
 test:
 	@$(MAKE) --no-print-directory format
 	@$(MAKE) --no-print-directory vet
 	@$(MAKE) --no-print-directory floors
-	$(GO) list $(PKGS) | { grep -vE '$(PLAIN)' || true; } | xargs -r $(GO) test -vet=off -race -short -shuffle=on -cpu 1 -p $(PACKAGES) -timeout $(TIMEOUT)
+	$(GO) list $(PKGS) | { grep -vE '$(PLAIN)' || true; } | xargs -r $(GO) test -vet=off -race -short -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
 	$(GO) list $(PKGS) | { grep -E '$(PLAIN)|$(TWICE)' || true; } | xargs -r $(GO) test -vet=off -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
 	@$(MAKE) --no-print-directory staticcheck
 

@@ -15,7 +15,6 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -212,9 +211,8 @@ func TestPairAmongSignals(t *testing.T) { // P-11
 
 // Either of the two workers may end while the other goes on: nothing is lost or done twice, and what was in hand is told.
 func TestOneOfAPairEnds(t *testing.T) { // S2-1
-	cases := sample.Of(t)
 	for _, who := range []string{"deciders", "activities", "deciders, then activities", "activities, then deciders"} {
-		cases.Run(who, func(t *testing.T) {
+		t.Run(who, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				first := f.pairs("w1", 10, nil)

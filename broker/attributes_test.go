@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/droverhq/drover/internal/sample"
 )
 
 // What a run shows in lists stands in the headers of its records, and NATS stores no more than 64 KiB of these. Too much of it is
@@ -15,7 +13,6 @@ import (
 func TestLargeAttributes(t *testing.T) { // P-4
 	large := strings.Repeat("x", 70_000)
 	escaped := strings.Repeat("\x01", 12_000) // six times as long in JSON
-	cases := sample.Of(t)
 	for _, tt := range []struct{ name, start, decided, field, want string }{
 		{name: "attributes at the start", start: fmt.Sprintf(`,"attributes":{"k":%q}`, large), field: "attributes"},
 		{name: "tags", start: fmt.Sprintf(`,"tagList":[%q]`, large), field: "tagList"},
@@ -23,7 +20,7 @@ func TestLargeAttributes(t *testing.T) { // P-4
 		{name: "attributes of a decision", decided: large, want: "WorkflowPaused"},
 		{name: "attributes with control characters", decided: escaped, want: "WorkflowSuccess"},
 	} {
-		cases.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				f.decider("order", func(d *decisionTask) string {

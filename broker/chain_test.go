@@ -11,7 +11,6 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -68,7 +67,6 @@ func (f *fleet) errands(id string) (n int) {
 // A signal or a cancel request of another workflow comes again after its target has continued as new, and after it has
 // closed: the chain takes it once, and the sender hears each time that it has arrived.
 func TestErrandRepeatedInAChain(t *testing.T) { // P-6
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		kind, decision string
 		event, told    schemas.EventType
@@ -77,7 +75,7 @@ func TestErrandRepeatedInAChain(t *testing.T) { // P-6
 		{"cancel", `{"type":"CancelExternal","attributes":{"workflowId":"kid"%s}}`, schemas.EventWorkflowCancelRequested, schemas.EventExternalCancelRequested},
 	} {
 		for _, named := range []string{"no run", "the first run", "the second run"} {
-			cases.Run(tc.kind+"/"+named, func(t *testing.T) {
+			t.Run(tc.kind+"/"+named, func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					calm := f.node("calm", nil)
 					f.decider("kid", renewing)
@@ -125,10 +123,9 @@ func TestErrandRepeatedInAChain(t *testing.T) { // P-6
 // Signals and cancel requests that come while a continuation is in flight belong to the chain: none is lost, none comes
 // twice, none is parked.
 func TestWhatComesDuringAContinuation(t *testing.T) { // P-4
-	cases := sample.Of(t)
 	for _, verdict := range []cutwire.Verdict{cutwire.Pass, cutwire.CutBefore, cutwire.CutAfter} {
 		for n := range 2 { // the record of the continuation, and the first one behind it
-			cases.Run(fmt.Sprintf("%v/%d", verdict, n), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v/%d", verdict, n), func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					f.decider("order", renewing)
 					first := f.node("a", behindContinuation(n, verdict))
@@ -185,7 +182,6 @@ func TestWhatComesDuringAContinuation(t *testing.T) { // P-4
 
 // A signal that names itself is taken once, however often and however late it is sent, and by whichever run of a chain.
 func TestSignalSentTwice(t *testing.T) { // P-6
-	sample.Long(t)
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		first := f.node("a", nil)
 		f.decider("order", func(d *decisionTask) string {

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 )
 
 // The result of a run that is not in memory is that which its owner told when it ended, and takes one question.
@@ -73,7 +72,6 @@ func TestResultOfARunThatIsNotInMemory(t *testing.T) { // P-2
 // The alarm of a run that has closed, and that its owner could not delete, rings at an owner that knows nothing of the run: one question tells it that
 // nobody needs the alarm any more.
 func TestRingOfAClosedRunThatIsNotInMemory(t *testing.T) { // P-10, I15
-	sample.Long(t)
 	for _, near := range []bool{false, true} {
 		t.Run(fmt.Sprintf("near=%t", near), func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {

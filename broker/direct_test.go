@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -104,13 +103,12 @@ func TestOutcomesThatTheOwnerDoesNotTake(t *testing.T) {
 
 // Wherever the owner dies with an outcome in hand, the worker puts it into the inbox, and it counts once.
 func TestOwnerDiesWithAnOutcome(t *testing.T) { // P-1
-	cases := sample.Of(t)
 	for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
 		for _, place := range []struct {
 			prefix string
 			n      int
 		}{{"drover.default.decide.", 2}, {"drover.default.history.0.o.", 2}} {
-			cases.Run(fmt.Sprintf("%v/%s", verdict, place.prefix), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v/%s", verdict, place.prefix), func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					f.decider("order", one(""))
 					a := f.node("a", nth(place.n, place.prefix, verdict))

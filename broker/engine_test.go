@@ -11,7 +11,6 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -137,7 +136,6 @@ func TestCacheIsBounded(t *testing.T) {
 }
 
 func TestConsumedMessagesArePurged(t *testing.T) { // P-9: all but the witness
-	sample.Long(t)
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		const n = 5000
 		f.node("a", nil)
@@ -173,7 +171,6 @@ func TestConsumedMessagesArePurged(t *testing.T) { // P-9: all but the witness
 }
 
 func TestBrokersShareThePartitions(t *testing.T) { // S3-8
-	sample.Long(t)
 	virtually(t, 8, func(t *testing.T, f *fleet) {
 		a := f.node("a", nil)
 		f.api("list", "{}")

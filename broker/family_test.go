@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -48,13 +47,12 @@ func TestChild(t *testing.T) { // S1-24
 
 // Wherever the owner dies, the next one starts the child once and hears of its end once.
 func TestOwnerDiesBetweenParentAndChild(t *testing.T) { // P-1, P-5
-	cases := sample.Of(t)
 	for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
 		for _, place := range []string{
 			"drover.default.in.0.kid.start", "drover.default.in.0.o.child", "drover.default.history.0.kid.", "drover.default.history.0.o.",
 		} {
 			for n := 1; n <= 2; n++ {
-				cases.Run(fmt.Sprintf("%v/%s/%d", verdict, place, n), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%v/%s/%d", verdict, place, n), func(t *testing.T) {
 					virtually(t, 1, func(t *testing.T, f *fleet) {
 						first := f.node("a", nth(n, place, verdict))
 						f.decider("order", parent)
@@ -195,10 +193,9 @@ func TestContinueAsNew(t *testing.T) { // S1-25, P-4
 
 // Wherever the owner dies, the chain has each run once, and nothing that was sent to the id is lost.
 func TestOwnerDiesInAContinuation(t *testing.T) { // P-4
-	cases := sample.Of(t)
 	for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
 		for n := 1; n <= 6; n++ {
-			cases.Run(fmt.Sprintf("%v/%d", verdict, n), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v/%d", verdict, n), func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					first := f.node("a", nth(n, "drover.default.history.0.o.", verdict))
 					f.decider("order", slowly(continuing(3)))

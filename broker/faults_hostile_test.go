@@ -10,7 +10,6 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -152,7 +151,6 @@ func TestForgedHistory(t *testing.T) { // P-2, I1
 // histories stay whole, and the service is back within the time of a claim.
 func TestClaimTamperingUnderLoad(t *testing.T) { // I9, P-2, P-16
 	const key, kv = "partition.0", "$KV.drover-default-claims."
-	cases := sample.Of(t)
 	for name, tamper := range map[string]func(f *fleet) error{
 		"the key is deleted": func(f *fleet) error {
 			return f.post.Publish(kv+key, post.Header{"KV-Operation": {"DEL"}}, nil)
@@ -168,7 +166,7 @@ func TestClaimTamperingUnderLoad(t *testing.T) { // I9, P-2, P-16
 			return f.post.PurgeSubject(f.t.Context(), "KV_"+ns.BucketClaims(), kv+">")
 		},
 	} {
-		cases.Run(name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				f.node("b", nil)

@@ -11,7 +11,6 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -24,7 +23,6 @@ func TestS3_05WorkerIsLost(t *testing.T) { // S3-5, S3-13, I6
 		"ActivityInterrupted", "ActivityStarted", "ActivitySuccess", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "WorkflowSuccess",
 	}
 	failed := slices.Concat(again[:7], []string{"ActivityFailed"}, again[9:])
-	cases := sample.Of(t)
 	for _, tt := range []struct {
 		name, more string
 		freezes    bool
@@ -37,7 +35,7 @@ func TestS3_05WorkerIsLost(t *testing.T) { // S3-5, S3-13, I6
 		{"S3-05 it stands still, and the activity may be repeated", "", true, again, 2, map[string]int64{"closed-activity": 1}},
 		{"S3-05 it stands still, and the activity must not run twice", `,"notIdempotent":true`, true, failed, 1, map[string]int64{"closed-activity": 1}},
 	} {
-		cases.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				r := &reference{fleet: f}
 				r.ctx, r.end = context.WithCancel(context.Background())

@@ -9,7 +9,6 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 )
 
 // judge decides what becomes of a publish.
@@ -17,22 +16,24 @@ type judge = func(subject string, body []byte) cutwire.Verdict
 
 // overCrashes runs a test with a crash before and behind every second one of the publishes to some prefixes, of which so many are on the way.
 func overCrashes(t *testing.T, writes map[string]int, run func(*testing.T, judge)) {
-	cases := sample.Of(t)
+	cases, all := 0, 0
 	for name, v := range map[string]cutwire.Verdict{"before": cutwire.CutBefore, "behind": cutwire.CutAfter} {
 		for prefix, n := range writes {
+			all += n
 			for _, i := range tried(n, halfShare, 0, 1) {
-				cases.Run(fmt.Sprintf("%s %s %d", name, prefix, i), func(t *testing.T) { run(t, nth(i, prefix, v)) })
+				cases++
+				t.Run(fmt.Sprintf("%s %s %d", name, prefix, i), func(t *testing.T) { run(t, nth(i, prefix, v)) })
 			}
 		}
 	}
+	t.Logf("%d of %d crashes; -publishes=1 tries all", cases, all)
 }
 
 // overLosses runs a test with each of n publishes to a prefix lost, or its answer, or twice, or too late; the process lives on.
 func overLosses(t *testing.T, prefix string, n int, run func(*testing.T, judge)) {
-	cases := sample.Of(t)
 	for name, v := range map[string]cutwire.Verdict{"lost": cutwire.Swallow, "answer lost": cutwire.Unanswered, "twice": cutwire.Twice, "late": cutwire.Late} {
 		for i := 1; i <= n; i++ {
-			cases.Run(fmt.Sprint(name, " ", i), func(t *testing.T) { run(t, nth(i, prefix, v)) })
+			t.Run(fmt.Sprint(name, " ", i), func(t *testing.T) { run(t, nth(i, prefix, v)) })
 		}
 	}
 }

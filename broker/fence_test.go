@@ -10,7 +10,6 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -54,7 +53,6 @@ func TestHistoriesFillAtDifferentTimes(t *testing.T) {
 		return kib
 	}
 	none := make([]int, partitions)
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		largest int // message, in bytes
@@ -67,7 +65,7 @@ func TestHistoriesFillAtDifferentTimes(t *testing.T) {
 		{"memory", 1 << 20, topology.Options{Memory: true, Compression: topology.CompressionS2}, none},
 		{"limited", 1 << 20, topology.Options{MaxBytes: 16 << 20, Compression: topology.CompressionS2}, none},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			if got := fences(t, tc.largest, tc.o); !slices.Equal(got, tc.want) {
 				t.Errorf("got paddings of %d KiB, want %d", got, tc.want)
 			}

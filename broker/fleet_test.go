@@ -25,6 +25,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
@@ -63,12 +64,14 @@ func virtually(t *testing.T, partitions int, f func(*testing.T, *fleet)) {
 // virtuallyOn is virtually with a server of other options.
 func virtuallyOn(t *testing.T, o embedded.Options, partitions int, f func(*testing.T, *fleet)) {
 	t.Helper()
+	sample.OneOfFour(t)
 	synctest.Test(t, func(t *testing.T) { withFleet(t, o, partitions, f) })
 }
 
 // reconnecting is virtuallyOn for tests in which the server is started again: the client library reconnects.
 func reconnecting(t *testing.T, o embedded.Options, partitions int, f func(*testing.T, *fleet)) {
 	t.Helper()
+	sample.OneOfFour(t)
 	virtual.Run(t, func(t *testing.T) { withFleet(t, o, partitions, f) })
 }
 

@@ -13,14 +13,12 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
 // Runs that nobody decides for leave the memory and cost next to nothing. When somebody comes he is asked for them in the order in which they came, so
 // many at a time that he can follow.
 func TestForlornRunsAreCalledBack(t *testing.T) {
-	sample.Long(t)
 	const n, atOnce = 300, 128
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		var reads, asks atomic.Int64

@@ -14,7 +14,6 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -65,7 +64,6 @@ func (n *node) owns() {
 
 // A decision that is being made when its partition changes hands as planned is neither lost nor asked for again.
 func TestDecisionOutlivesAHandOver(t *testing.T) {
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name   string
 		thinks time.Duration
@@ -77,7 +75,7 @@ func TestDecisionOutlivesAHandOver(t *testing.T) {
 		{"until its deadline", 9900 * time.Millisecond, 9800 * time.Millisecond, 1},
 		{"two hand-overs", 8 * time.Second, time.Second, 2},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				var asked atomic.Int32
 				f.mind("order", tc.thinks, &asked)
@@ -293,7 +291,6 @@ func handOverRepeatsNothing(t *testing.T, f *fleet, disturb func(owner *node)) {
 
 // A run that nobody listens for is asked about as soon as a decider comes, whoever owns it by then.
 func TestForlornRunIsHandedOver(t *testing.T) {
-	sample.Long(t)
 	for name, cached := range map[string]int{"in memory": 0, "parked": 1} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {

@@ -10,7 +10,6 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -18,7 +17,6 @@ import (
 // questions open or the worker is gone: then it is asked of anybody, as the first time.
 func TestSleepersGoBackToTheirWorker(t *testing.T) {
 	const runs, most = 100, 64 // mostRecalled
-	cases := sample.Of(t)
 	for name, c := range map[string]struct {
 		awake func(f *fleet, p *player) // while they sleep
 		tell  func(f *fleet)            // wakes all of them
@@ -71,7 +69,7 @@ func TestSleepersGoBackToTheirWorker(t *testing.T) {
 		},
 		"to one that is gone": {awake: func(_ *fleet, p *player) { p.leave() }, tell: oneByOne(runs), back: runs, anybody: runs},
 	} {
-		cases.Run(name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				var back, anybody atomic.Int64
 				f.node("a", func(subj string, body []byte) cutwire.Verdict {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -34,9 +33,8 @@ func (f *fleet) repliesWith(answer func(*decisionTask) []byte) {
 
 // A context that was taken fits the next task, though the event that brought it stands in its window.
 func TestLargeContextIsAskedWith(t *testing.T) {
-	cases := sample.Of(t)
 	for _, kb := range []int{200, 400, 500, 600, 900} {
-		cases.Run(fmt.Sprint(kb), func(t *testing.T) {
+		t.Run(fmt.Sprint(kb), func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				var asked atomic.Int64
@@ -64,9 +62,8 @@ func TestLargeContextIsAskedWith(t *testing.T) {
 // What JSON makes six times as large: the context is refused, or asked with.
 func TestContextThatGrowsInJSON(t *testing.T) {
 	const page = `<li><a href='/p?a=1&b=2'>text</a></li>`
-	cases := sample.Of(t)
 	for kb, fits := range map[int]bool{200: true, 350: true, 460: false, 700: false} {
-		cases.Run(fmt.Sprint(kb), func(t *testing.T) {
+		t.Run(fmt.Sprint(kb), func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				var asked atomic.Int64
@@ -117,14 +114,13 @@ func TestWindowThatGrowsInJSON(t *testing.T) {
 
 // What cannot be sent on is refused before anything is written: the task is JSON, where bytes take a third more, and text with escapes up to six times as much.
 func TestLargeInputIsDispatchedOrRefused(t *testing.T) {
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		of   string
 		kb   int
 		fits bool
 	}{{"\xff", 200, true}, {"\xff", 700, true}, {"\xff", 800, false}, {"\xff", 900, false}, {"\x00", 100, true}, {"\x00", 200, false}, {"<", 200, false}, {"x", 900, true}} {
 		kb, fits := tc.kb, tc.fits
-		cases.Run(fmt.Sprintf("%d of %q", kb, tc.of), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d of %q", kb, tc.of), func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				f.repliesWith(func(d *decisionTask) []byte {

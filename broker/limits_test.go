@@ -15,7 +15,6 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -149,7 +148,6 @@ func TestTooLargeDecisionOfAGoDecider(t *testing.T) {
 // with it.
 func TestLargeInputsInADecision(t *testing.T) {
 	input := string(large(800 << 10))
-	cases := sample.Of(t)
 	for name, tc := range map[string]struct {
 		decision string
 		wait     string // for this event
@@ -161,7 +159,7 @@ func TestLargeInputsInADecision(t *testing.T) {
 		"marker":       {`{"type":"RecordMarker","attributes":{"markerName":"m","details":` + input + `}}`, ""},
 		"result":       {`{"type":"CompleteWorkflow","attributes":{"result":` + input + `}}`, ""},
 	} {
-		cases.Run(name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				f.decider("order", func(d *decisionTask) string {
@@ -319,7 +317,6 @@ func TestEndlessRecursion(t *testing.T) {
 // The first record of a run that continues another has its input beside the request ids of the signals that its chain has had: where no
 // message takes both the decision is refused, and its partition goes on.
 func TestContinuationBesideManyRequestIDs(t *testing.T) { // P-4
-	sample.Long(t)
 	for kb, fits := range map[int]bool{400: true, 850: false} {
 		t.Run(fmt.Sprint(kb), func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
@@ -358,7 +355,6 @@ func TestContinuationBesideManyRequestIDs(t *testing.T) { // P-4
 
 // What a decider says of its failure stands in the record that parks its run twice: however long it is, the partition goes on.
 func TestLongFailureOfADecider(t *testing.T) {
-	sample.Long(t)
 	long := strings.Repeat("x", 600<<10)
 	for name, reply := range map[string]string{
 		"an error":                   `"error":{"reason":"` + long + `"}`,
@@ -393,7 +389,6 @@ func TestDecisionsThatSayLittle(t *testing.T) {
 		return fmt.Sprintf(`{"type":"ScheduleActivity","attributes":{"activityId":"a%d","activityType":"work","list":"main"}}`, i)
 	}
 	lock := func(int) string { return `{"type":"SetState","attributes":{"key":"lock-x","value":"nobody"}}` }
-	cases := sample.Of(t)
 	for _, tt := range []struct {
 		name     string
 		n        int
@@ -405,7 +400,7 @@ func TestDecisionsThatSayLittle(t *testing.T) {
 		{"some refusals", 1000, lock, true},
 		{"refusals", 2900, lock, false},
 	} {
-		cases.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				f.api("typeRegister", `{"kind":"activity","name":"work","activity":{"retry":{"maximumAttempts":3,"nonRetryable":[`+strings.Join(reasons, ",")+`]}}}`)

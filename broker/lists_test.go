@@ -13,7 +13,6 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -289,7 +288,6 @@ func (f *fleet) lists() []schemas.TaskListInfo {
 
 // A list is read in windows of records. A run whose last record stands in a later one is shown there, once.
 func TestListOverManyRecords(t *testing.T) {
-	sample.Long(t)
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		f.decider("order", func(d *decisionTask) string {

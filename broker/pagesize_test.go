@@ -6,13 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
 // A page of a history fits a message, whatever its events hold: what takes more room than was foreseen is left to the next page.
 func TestPagesOfLargeEvents(t *testing.T) {
-	sample.Long(t)
 	const escaped = 90 // bytes that take six times as much in JSON
 	for name, decisions := range map[string]func() (all []string){
 		"values": func() (all []string) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -187,7 +186,6 @@ func TestSignalWithStart(t *testing.T) {
 
 // A signal-with-start meets a run that is about to close: it signals that one, or starts the next; never neither or both.
 func TestSignalWithStartRacesAClose(t *testing.T) {
-	sample.Long(t)
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		f.decider("order", signaled)

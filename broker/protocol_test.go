@@ -11,7 +11,6 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -56,7 +55,6 @@ func TestEmptyRun(t *testing.T) { // S1-44
 // Every publish of the owner is a place where it may die. Whatever the place, and whether the message is still sent or
 // not, the next owner finishes the run with the same eleven events.
 func TestOwnerDiesAtEveryPublish(t *testing.T) { // P-1, P-2
-	cases := sample.Of(t)
 	for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
 		for _, place := range []struct {
 			name, prefix string
@@ -78,7 +76,7 @@ func TestOwnerDiesAtEveryPublish(t *testing.T) { // P-1, P-2
 			{"record of the close", "drover.default.history.0.o.", 4, true},
 		} {
 			name := place.name + map[cutwire.Verdict]string{cutwire.CutBefore: ", not sent", cutwire.CutAfter: ", sent"}[verdict]
-			cases.Run(name, func(t *testing.T) {
+			t.Run(name, func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					decide := one("")
 					if place.slow {

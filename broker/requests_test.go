@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -126,11 +125,10 @@ func TestSignalWithStartRepeatedLate(t *testing.T) { // P-5
 
 // Wherever the owner dies, the signal of a signal-with-start is there once.
 func TestOwnerDiesInASignalWithStart(t *testing.T) { // P-5
-	cases := sample.Of(t)
 	for _, open := range []bool{false, true} {
 		for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
 			for n := 1; n <= 3; n++ {
-				cases.Run(fmt.Sprintf("open %v/%v/%d", open, verdict, n), func(t *testing.T) {
+				t.Run(fmt.Sprintf("open %v/%v/%d", open, verdict, n), func(t *testing.T) {
 					virtually(t, 1, func(t *testing.T, f *fleet) {
 						f.decider("order", when("Signal", `[{"type":"RecordMarker","attributes":{"markerName":"m"}}]`))
 						if open {

@@ -5,14 +5,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/droverhq/drover/internal/sample"
 )
 
 // An attempt goes on from what the one before has said, however large that is, if a record takes it: whether that one has failed, with words of
 // its own, or was lost.
 func TestAttemptGoesOnFromALargeHeartbeat(t *testing.T) { // S1-32
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		said, words int // KiB
 		lost        bool
@@ -25,7 +22,7 @@ func TestAttemptGoesOnFromALargeHeartbeat(t *testing.T) { // S1-32
 		{said: 700, words: 250, want: 700},
 		{said: 900, words: 250, want: 0}, // no record takes both
 	} {
-		cases.Run(fmt.Sprintf("%+v", tc), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%+v", tc), func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				f.decider("order", one(`,"heartbeatTimeout":10,"retry":{"maximumAttempts":2,"initialInterval":1}`))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -61,7 +60,6 @@ func TestRingsGoToTheOwner(t *testing.T) { // P-10, P-15
 
 // A node that gives its partition away with rings in hand keeps none of them waiting, whether its timer worker stays for longer or not.
 func TestRingsOfANodeThatLeaves(t *testing.T) { // P-10, P-15
-	sample.Long(t)
 	for _, tc := range []struct {
 		name, first, second string
 		comes               time.Duration // when the second one begins; it takes over two seconds later if it is preferred
@@ -116,7 +114,6 @@ func TestRingsOfANodeThatLeaves(t *testing.T) { // P-10, P-15
 // Whatever happens to rings on their way, to their answers, to the deletions behind them and to those who have them in hand:
 // each sleeper wakes, never early, and no alarm is left.
 func TestRingsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		subject string
@@ -137,13 +134,13 @@ func TestRingsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
 		{"deletion lost", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.Swallow},
 		{"answer to the deletion lost", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.Unanswered},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			ringInBadTimes(t, false, tc.subject, tc.event, tc.verdict)
 		})
 		if tc.subject == ns.Ring(0) {
 			continue
 		}
-		cases.Run(tc.name+", all in one process", func(t *testing.T) {
+		t.Run(tc.name+", all in one process", func(t *testing.T) {
 			ringInBadTimes(t, true, tc.subject, tc.event, tc.verdict)
 		})
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/retention"
 )
 
@@ -102,7 +101,6 @@ func (f *fleet) tells(ids []string) (soft map[string][]string, unknown []string)
 
 // A0-15: whichever broker owns a workflow id asks the one master; brokers come and go, and soft runs stay; with the master they go.
 func TestSoftRunsOfSeveralBrokers(t *testing.T) {
-	sample.Long(t)
 	virtually(t, 4, func(t *testing.T, f *fleet) {
 		a, b := f.node("a", nil), f.node("b", nil)
 		time.Sleep(30 * time.Second) // each has its share by now

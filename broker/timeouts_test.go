@@ -10,7 +10,6 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -38,7 +37,6 @@ func between(t *testing.T, what string, from, to []time.Time, want time.Duration
 }
 
 func TestTimeouts(t *testing.T) {
-	cases := sample.Of(t)
 	for _, tt := range []struct {
 		name       string // with the requirement it shows
 		start      string // more fields of the start
@@ -57,7 +55,7 @@ func TestTimeouts(t *testing.T) {
 		{"S1-32 ten minutes if nobody says", "", "", true, schemas.EventActivityStarted, schemas.EventActivityTimedOut, 10 * time.Minute},
 		{"S1-4 S1-31 the workflow's", `,"executionStartToCloseTimeout":900`, "", false, schemas.EventWorkflowStarted, schemas.EventWorkflowTimedOut, 15 * time.Minute},
 	} {
-		cases.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil, func(o *broker.Options) { o.CheckpointEvery = time.Minute })
 				closed := make(chan struct{})

@@ -7,21 +7,19 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 )
 
 // A backlog of starts is met by a worker: the records of each run stand far from each other, and are read one by one, whatever becomes of the
 // questions. By the subject the server would look through all that lies between.
 func TestRunsOfABacklogAreReadByTheirRecords(t *testing.T) { // P-2
 	const n = 300
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		verdict cutwire.Verdict
 	}{
 		{"all is well", cutwire.Pass}, {"question lost", cutwire.Swallow}, {"asked twice", cutwire.Twice}, {"connection lost", cutwire.Break},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				subjects, one := readsOf(bySubject, pass)
 				records, two := readsOf(bySequence, func(nth int64) cutwire.Verdict {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -100,7 +99,6 @@ func TestSleepersWithOlderRecords(t *testing.T) { // P-2
 
 // A read that is lost, or brings less than was asked for, makes nobody sleep on.
 func TestSleepersWhoseReadFails(t *testing.T) { // P-2
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		verdict cutwire.Verdict
@@ -111,7 +109,7 @@ func TestSleepersWhoseReadFails(t *testing.T) { // P-2
 		{"late", cutwire.Late},
 		{"connection lost", cutwire.Break},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				reads, wire := readsOf(bySequence, func(nth int64) cutwire.Verdict {
 					if nth == 1 {
@@ -136,7 +134,6 @@ func TestSleepersWhoseReadFails(t *testing.T) { // P-2
 // Sleepers that wake one after the other, in the order in which they were started, are read before they wake: few questions bring
 // all of them, also when one of these fails.
 func TestSleepersAreReadAhead(t *testing.T) { // P-2, P-15
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		verdict cutwire.Verdict
@@ -148,7 +145,7 @@ func TestSleepersAreReadAhead(t *testing.T) { // P-2, P-15
 		{"late", cutwire.Late, 30},
 		{"connection lost", cutwire.Break, 300},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				reads, wire := readsOf(bySequence, func(nth int64) cutwire.Verdict {
 					if nth == 5 {
@@ -244,7 +241,6 @@ func TestProcessIsToldOfABurst(t *testing.T) { // ADR 0044
 
 // What an alarm has caused waits a while for the decision about it, and no longer than usual once somebody else waits with it.
 func TestWhatRangWaitsForItsDecision(t *testing.T) { // ADR 0020
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		think   time.Duration
@@ -257,7 +253,7 @@ func TestWhatRangWaitsForItsDecision(t *testing.T) { // ADR 0020
 		{"a signal comes, soon decided", 10 * time.Millisecond, true, 0},
 		{"a signal comes, decided in a while", 50 * time.Millisecond, true, 0},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
 				woken := make(chan struct{}, 1)

@@ -16,17 +16,15 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
 // More has come for a run than one record holds, and its owner dies behind one of the records: what stands in none of them
 // is not consumed, and the next owner reads it again.
 func TestOwnerDiesBetweenTheRecordsOfABacklog(t *testing.T) { // P-1
-	cases := sample.Of(t)
 	for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
 		for n := 1; n <= 4; n++ {
-			cases.Run(fmt.Sprintf("%v/%d", verdict, n), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v/%d", verdict, n), func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					const signals = 20
 					f.start0("o", "order", "r1")
@@ -58,7 +56,6 @@ func TestOwnerDiesBetweenTheRecordsOfABacklog(t *testing.T) { // P-1
 // 5,000 signals of 10 KiB make a window that no message holds: the task shows its beginning and says that there is more,
 // and api.history has the rest.
 func TestWindowOfManySignals(t *testing.T) {
-	sample.Long(t)
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		const signals = 5000 / fewer
 		f.node("a", nil)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 )
 
 // once gives a verdict on the first publish to a subject with a prefix.
@@ -28,7 +27,6 @@ const deleteAPI = "$JS.API.STREAM.MSG.DELETE."
 // TestCrashes cuts a worker's connection, or kills it, around a ring and the deletion of its alarm. The owner sees the
 // ring at least once, never early, and the alarm goes.
 func TestCrashes(t *testing.T) {
-	cases := sample.Of(t)
 	for _, tc := range []fault{
 		{"acknowledgement of the ring lost", "drover.default.in.", cutwire.Break, 2, 3 * time.Second},
 		{"ring lost", "drover.default.in.", cutwire.Swallow, 1, 11 * time.Second},
@@ -39,7 +37,7 @@ func TestCrashes(t *testing.T) {
 		{"answer to the deletion lost", deleteAPI, cutwire.Break, 1, time.Second},
 		{"deletion lost", deleteAPI, cutwire.Swallow, 1, time.Second},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(_ *testing.T, r *rig) {
 				r.ringsDespite(tc, time.Minute+20*time.Second)
 				r.quiet(2 * time.Minute)

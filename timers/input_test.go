@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 )
@@ -21,7 +20,6 @@ func TestUnreadableAlarmIsBuried(t *testing.T) {
 		}
 		return string(b)
 	}
-	cases := sample.Of(t)
 	for _, tc := range []struct{ name, subject, body, want string }{
 		{"empty", ns.Alarm(0, "w", "RUN"), "", "empty"},
 		{"no alarm", ns.Alarm(0, "w", "RUN"), "hello", "unknown version"},
@@ -31,7 +29,7 @@ func TestUnreadableAlarmIsBuried(t *testing.T) {
 		{"another run", ns.Alarm(0, "w", "RUN"), good(schemas.Alarm{Run: "OTHER", Due: 1}), `"OTHER"`},
 		{"bad subject", "drover.default.alarm.0.w", good(schemas.Alarm{Run: "RUN", Due: 1}), "invalid subject"},
 	} {
-		cases.Run("bad input: body/"+tc.name, func(t *testing.T) {
+		t.Run("bad input: body/"+tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
 				w, _ := r.worker("n1")
 				r.start(w)

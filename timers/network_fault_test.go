@@ -5,13 +5,11 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 )
 
 // What a network makes of a ring, of the deletion of its alarm and of the renewal of the claim, while the connection lives.
 // The owner sees the ring at least once, never early, and the alarm goes.
 func TestUnluckyNetwork(t *testing.T) { // P-10, P-15, I8
-	cases := sample.Of(t)
 	for _, tc := range []fault{
 		{"acknowledgement of the ring lost", "drover.default.in.", cutwire.Unanswered, 2, 11 * time.Second},
 		{"ring doubled", "drover.default.in.", cutwire.Twice, 2, time.Second},
@@ -23,7 +21,7 @@ func TestUnluckyNetwork(t *testing.T) { // P-10, P-15, I8
 		{"claim doubled", "$KV.", cutwire.Twice, 1, time.Second},
 		{"claim late", "$KV.", cutwire.Late, 1, claimTTL + time.Second},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(_ *testing.T, r *rig) { r.ringsDespite(tc, 2*time.Minute) })
 		})
 	}

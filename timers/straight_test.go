@@ -13,7 +13,6 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 )
@@ -104,7 +103,6 @@ func all(q *schemas.Rings) *schemas.RingsAnswer {
 // What the owner answers decides by which way an alarm rings, and when it goes. Whatever he says, it rings and goes.
 func TestOwnerAnswers(t *testing.T) { // P-10, I8
 	const n = 3
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name   string
 		answer func(*schemas.Rings) *schemas.RingsAnswer
@@ -127,7 +125,7 @@ func TestOwnerAnswers(t *testing.T) { // P-10, I8
 			if near && tc.name == "what it does not know" {
 				continue // it is of the same version
 			}
-			cases.Run(fmt.Sprint(tc.name, "/near=", near), func(t *testing.T) {
+			t.Run(fmt.Sprint(tc.name, "/near=", near), func(t *testing.T) {
 				bubble(t, func(t *testing.T, r *rig) {
 					var asked *atomic.Int64
 					var set []func(*timers.Options)
@@ -325,7 +323,6 @@ func TestReplacedWhileItRings(t *testing.T) { // P-10
 // each is deleted. A worker that dies in between leaves what it had not deleted, and the next one rings that again.
 func TestSweepOfAStorm(t *testing.T) { // P-9, P-10, I15
 	const n = 500
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name    string
 		needed  bool // an alarm that is due in a year stands before the others
@@ -338,7 +335,7 @@ func TestSweepOfAStorm(t *testing.T) { // P-9, P-10, I15
 		{"purge lost", false, cutwire.Swallow, true},
 		{"connection lost with the purge", false, cutwire.Break, true},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
 				asked := r.owner(all)
 				var purges, deletions atomic.Int64
@@ -398,7 +395,6 @@ func (s *sweeps) judge(subj string, _ []byte) cutwire.Verdict {
 // behind each; nothing rung is deleted one by one meanwhile, whether rings are always under way or answered at once, and
 // nothing is left over in the end.
 func TestPurgesArePacedByWhatStays(t *testing.T) {
-	sample.Long(t)
 	const stay = 1000
 	for _, tc := range []struct {
 		name  string

@@ -13,7 +13,6 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 )
@@ -72,7 +71,6 @@ func TestTheLatestAlarmCounts(t *testing.T) {
 }
 
 func TestTenThousandAlarms(t *testing.T) {
-	sample.Long(t)
 	bubble(t, func(t *testing.T, r *rig) {
 		const n = 10_000
 		w, _ := r.worker("n1")

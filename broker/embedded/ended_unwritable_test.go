@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
 )
@@ -31,6 +32,7 @@ func TestPredecessorThatCouldNotWrite(t *testing.T) {
 		if err := js.Conn().Flush(); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // all of it has been tried
 		if s.Health() == nil {
 			t.Fatal("the server could write")
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
 )
@@ -52,7 +51,6 @@ func TestUnknownListsMissNoTask(t *testing.T) {
 
 // What a pass could not look at is not said to be gone.
 func TestUnseenIsNotGone(t *testing.T) {
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name  string
 		make  func(*house) func(*audit.Options) // and what the audit connects through
@@ -90,7 +88,7 @@ func TestUnseenIsNotGone(t *testing.T) {
 			return nil
 		}, nil, "partition 0 has 20001 overdue alarms"},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, h *house) {
 				tc.make(h)
 				log := &lines{}

@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
@@ -45,6 +46,7 @@ type house struct {
 
 func virtually(t *testing.T, partitions int, f func(*testing.T, *house)) {
 	t.Helper()
+	sample.OneOfFour(t)
 	synctest.Test(t, func(t *testing.T) {
 		log := logrus.New()
 		log.SetOutput(writer{t})

@@ -14,7 +14,6 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
 	"github.com/sirupsen/logrus"
@@ -22,7 +21,6 @@ import (
 
 // What only people can mend is told, with names and times, and no longer when it is mended.
 func TestTells(t *testing.T) {
-	cases := sample.Of(t)
 	for _, tc := range []struct {
 		name  string
 		make  func(*house) (mend func())
@@ -128,7 +126,7 @@ func TestTells(t *testing.T) {
 			return func() { h.signal("o", "go"); h.completes("o"); time.Sleep(3 * time.Second) }
 		}, []string{"waits-for-nothing"}, []string{`"o" of type "order" has nothing open: only a signal or an operator can move it, and it times out at 2000-12-31`}, false},
 	} {
-		cases.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, h *house) {
 				mend := tc.make(h)
 				time.Sleep(4 * time.Second) // what has just changed is not judged
@@ -247,7 +245,6 @@ func (h *house) workers() {
 
 // The master's audit looks by itself, and logs a finding once when it comes and once when it is gone.
 func TestRunLogsOnce(t *testing.T) {
-	sample.Long(t)
 	virtually(t, 1, func(t *testing.T, h *house) {
 		h.all()
 		var mu sync.Mutex

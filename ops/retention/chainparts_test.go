@@ -9,7 +9,6 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -40,7 +39,6 @@ func (h *house) parts() {
 
 // The parts of an earlier run of a chain go with it, when the last run of the chain takes it along.
 func TestPartsOfAChain(t *testing.T) {
-	sample.Long(t)
 	live(t, retention.Options{Default: "1"}, func(h *house) {
 		t := h.t
 		h.parts()

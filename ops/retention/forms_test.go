@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -63,9 +62,8 @@ func TestA015Forms(t *testing.T) {
 			why[id] = h.explain(id, "")
 		}
 	})
-	cases := sample.Of(t)
 	for i, tt := range forms {
-		cases.Run(strings.Join(tt.says, " then ")+tt.hash, func(t *testing.T) {
+		t.Run(strings.Join(tt.says, " then ")+tt.hash, func(t *testing.T) {
 			var got []string
 			for run := range 6 {
 				if slices.Contains(kept, id(i, run+1)) {
@@ -138,7 +136,6 @@ func TestA015Parent(t *testing.T) {
 
 // A0-16: without a word flows are kept by number and others by age, both as the namespace says, and what is open is always kept.
 func TestA016Defaults(t *testing.T) {
-	sample.Long(t)
 	for name, tt := range map[string]struct {
 		o    retention.Options
 		want string

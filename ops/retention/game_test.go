@@ -12,7 +12,6 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/retention"
-	"github.com/droverhq/drover/internal/sample"
 	ops "github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -22,7 +21,6 @@ var games = flag.Uint64("games", 2, "retention: how many games are played")
 // A game of starts, signals, ends, crashes and passes: what is open is never touched, every history is whole at any moment, and in
 // the end each group is what the simple model of package internal/retention leaves of it. The seeds are fixed; each is a game.
 func TestGame(t *testing.T) {
-	sample.Long(t)
 	for seed := range *games {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			live(t, ops.Options{FlowDefault: "2", Default: "min(3, 90m)"}, func(h *house) {

@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -119,6 +120,7 @@ func decide(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 // live runs fn in a house with one partition.
 func live(t *testing.T, o retention.Options, fn func(h *house)) {
 	t.Helper()
+	sample.OneOfFour(t)
 	drovertest.Run(t, &drovertest.Options{Partitions: 1}, func(t *testing.T, e *drovertest.Env) {
 		o.Conn, o.Namespace, o.Partitions = e.Client.Conn(), ns, 1
 		o.Flows = func(context.Context) (map[string]bool, error) { return map[string]bool{"flow": true}, nil }

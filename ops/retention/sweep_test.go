@@ -12,7 +12,6 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -276,7 +275,6 @@ func TestP14NamedBetweenLooks(t *testing.T) {
 
 // P-14: a janitor that dies before any of its removals loses nothing, and what it leaves goes with the looks of the next one.
 func TestP14CrashAtEveryRemoval(t *testing.T) {
-	sample.Long(t)
 	for _, cut := range cuts(t, 6) { // of two objects the name and the chunks, and an upload without an end
 		t.Run(strconv.Itoa(cut), func(t *testing.T) {
 			large(t, retention.Options{}, func(h *hall) {

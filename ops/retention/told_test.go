@@ -13,7 +13,6 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/sample"
 	ops "github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -79,7 +78,6 @@ func TestWhatIsToldIsNotRead(t *testing.T) { // P-14
 
 // Whatever an owner tells, in whichever pieces, however late, twice, or not at all: what is purged, and what is kept, is as if everything had been read.
 func TestToldOrRead(t *testing.T) { // P-14
-	sample.Long(t)
 	for seed := range *games {
 		chains := seed%2 == 1 // of which the model knows nothing
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
