@@ -1,6 +1,12 @@
 package sample_test
 
 import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/droverhq/drover/internal/sample"
@@ -22,5 +28,38 @@ func TestOneOfFour(t *testing.T) {
 		}
 	case ran < all/8 || ran > all/2: // seven deviations
 		t.Errorf("%d of %d ran, want a quarter", ran, all)
+	}
+}
+
+// What is left out with the race detector runs without it: make test runs the packages twice that have something left out.
+func TestWhatIsLeftOutRunsTwice(t *testing.T) {
+	root := os.DirFS("../..")
+	makefile, err := fs.ReadFile(root, "Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^TWICE := (.*)\$\$$`).FindSubmatch(makefile)
+	if line == nil {
+		t.Fatal("the Makefile has no TWICE")
+	}
+	twice := regexp.MustCompile(string(line[1]) + "$")
+	using := map[string]bool{}
+	err = fs.WalkDir(root, ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") || path.Dir(name) == "internal/sample" {
+			return err
+		}
+		text, err := fs.ReadFile(root, name)
+		if bytes.Contains(text, []byte("sample.OneOfFour(")) {
+			using[path.Dir(name)] = true
+		}
+		return err
+	})
+	if err != nil || len(using) == 0 {
+		t.Fatalf("found %v (%v)", using, err)
+	}
+	for dir := range using {
+		if !twice.MatchString("/" + dir) {
+			t.Errorf("%s has tests that are left out with -short; put it into TWICE of the Makefile", dir)
+		}
 	}
 }
