@@ -300,20 +300,7 @@ func TestUndecodableTaskIsBuried(t *testing.T) {
 // Somebody has told the consumer to deliver headers alone. The tasks are whole in their stream, and done once the list was opened again.
 func TestTasksWithoutBodies(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		sub, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m post.Msg) {
-			r.openList("PCI")
-			body, err := schemas.MarshalJSON(&schemas.TaskListResponse{Stream: ns.StreamTasks("PCI"), Consumer: subject.Consumer})
-			if err == nil {
-				err = m.Respond(nil, body)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = sub.Close() }()
+		defer r.answerTaskLists("PCI", func() { r.openList("PCI") })()
 		w := r.worker()
 		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
 		r.start(w)

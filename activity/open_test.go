@@ -53,19 +53,7 @@ func TestNobodyOpensTheList(t *testing.T) {
 // A worker that is connected to another JetStream domain than the servers, as to a leaf node, has its list opened and finds none. It says so, and what to do.
 func TestListIsInAnotherDomain(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		sub, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m post.Msg) {
-			body, err := schemas.MarshalJSON(&schemas.TaskListResponse{Stream: ns.StreamTasks("PCI"), Consumer: subject.Consumer})
-			if err == nil {
-				err = m.Respond(nil, body)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = sub.Close() }()
+		defer r.answerTaskLists("PCI", func() {})()
 		conn, err := post.Dial(t.Context(), post.Options{InProcess: r.server.Conn(), APIPrefix: "$JS.leaf.API"})
 		if err != nil {
 			t.Fatal(err)
@@ -128,4 +116,23 @@ func TestListIsOpenedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// answerTaskLists plays the broker that opens list for workers, by open. What it returns ends that.
+func (r *rig) answerTaskLists(list string, open func()) (end func()) {
+	r.t.Helper()
+	sub, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m post.Msg) {
+		open()
+		body, err := schemas.MarshalJSON(&schemas.TaskListResponse{Stream: ns.StreamTasks(list), Consumer: subject.Consumer})
+		if err == nil {
+			err = m.Respond(nil, body)
+		}
+		if err != nil {
+			r.t.Error(err)
+		}
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return func() { _ = sub.Close() }
 }

@@ -26,7 +26,7 @@ func TestOneOfFour(t *testing.T) {
 		if ran != all {
 			t.Errorf("%d of %d ran, want all", ran, all)
 		}
-	case ran < all/8 || ran > all/2: // seven deviations
+	case ran < all/8 || ran > all/2: // almost six deviations
 		t.Errorf("%d of %d ran, want a quarter", ran, all)
 	}
 }
