@@ -26,6 +26,8 @@ const (
 	againFor = 10 * time.Second
 	// twinDelay is when another message of a task comes back that is in hand already. By then it has mostly ended, and who gets it asks.
 	twinDelay = time.Second
+	// offerPatience is the broker's: an offer without an outcome is on its list by then, and another worker may have done it.
+	offerPatience = time.Second
 	// everyPartition stands for all of them.
 	everyPartition = -1
 )
@@ -66,6 +68,15 @@ func (b *breaches) concern(t *schemas.ActivityTask) bool {
 		}
 	}
 	return false
+}
+
+// stale tells whether an offer has lain here until its owner gave it up, for a worker that stood still does not know it: its machine was
+// suspended, or it was. What has happened meanwhile, also that the run has ended and its locks went on, the owner knows (ADR 0049).
+//
+// It must be told before the clock learns from the task. The estimate is never ahead, but an offer that has lain for longer than it remembers
+// would be all that it has.
+func (s *spell) stale(t *schemas.ActivityTask, now time.Time) bool {
+	return s.clock.Now(now).Sub(max(t.ScheduledAt, t.DispatchedAt).Time()) > offerPatience
 }
 
 // watch notes when an owner may have died, until leave is called.

@@ -171,3 +171,76 @@ func TestOfferIsGivenBack(t *testing.T) {
 		}
 	})
 }
+
+// A worker that stood still comes to its offers when their owner has put them on the list, and somebody else may have done them: it asks. Here
+// the clock is one, so an offer that lay there for as long is one that was made then.
+func TestStaleOfferAsks(t *testing.T) { // P-7
+	for _, tc := range []struct {
+		name                  string
+		scheduled, dispatched time.Duration // ago
+		idle                  time.Duration // before
+		asks                  bool
+	}{
+		{"in time", 900 * time.Millisecond, 0, 0, false},
+		{"lay there", 1100 * time.Millisecond, 0, 0, true},
+		{"lay there for longer than clocks are remembered", time.Hour, 0, 10 * time.Minute, true},
+		{"was given away late", time.Hour, 900 * time.Millisecond, 0, false},
+		{"was given away late, and lay there", time.Hour, 1100 * time.Millisecond, 0, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				w := r.worker()
+				activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
+				r.start(w)
+				time.Sleep(time.Second)
+				r.offer()
+				r.next(schemas.ReportSuccess)
+				time.Sleep(tc.idle)
+				for _, token := range []string{"RUN.6.1", "RUN.7.1"} { // the first must not be what the second is judged by
+					r.offer(func(task *schemas.ActivityTask) {
+						task.Token, task.ScheduledAt = token, schemas.At(time.Now().Add(-tc.scheduled))
+						if tc.dispatched > 0 {
+							task.DispatchedAt = schemas.At(time.Now().Add(-tc.dispatched))
+						}
+					})
+					if tc.asks {
+						q := r.next(schemas.ReportBegin)
+						r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Reason: "closed"})
+						r.quiet(time.Second)
+					} else {
+						r.next(schemas.ReportSuccess)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A server whose clock was set back must not have each of its offers asked for.
+func TestOffersOfAClockThatWasSetBack(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
+		r.start(w)
+		time.Sleep(time.Second)
+		r.offer()
+		r.next(schemas.ReportSuccess)
+		asked := 0
+		for range 10 {
+			time.Sleep(time.Minute)
+			r.offer(func(task *schemas.ActivityTask) { task.ScheduledAt = schemas.At(time.Now().Add(-time.Hour)) })
+			got := <-r.reports
+			for got.Kind == schemas.ReportBegin {
+				asked++
+				r.answer(got.ReplyTo, schemas.Permission{Nonce: got.Nonce, Go: true})
+				got = <-r.reports
+			}
+			if got.Kind != schemas.ReportSuccess {
+				t.Fatalf("got %+v, want it done", got.Report)
+			}
+		}
+		if asked == 0 || asked > 5 {
+			t.Errorf("%d of 10 were asked for, want them to be until the clock is known anew", asked)
+		}
+	})
+}

@@ -220,8 +220,10 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 		}
 		return
 	}
-	if d.offered {
-		s.clock.Observe(d.task.ScheduledAt.Time(), time.Now()) // the server's clock was not behind that
+	now := time.Now()
+	stale := d.offered && s.stale(d.task, now)
+	if d.offered && !stale {
+		s.clock.Observe(d.task.ScheduledAt.Time(), now) // the server's clock was not behind that
 	}
 	if s.tooLate(d.task) {
 		d.log().Debug("the activity's time was over before it began")
@@ -235,13 +237,16 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 	}
 	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
 	again := d.Delivered > 1
-	ask := again || d.task.NotIdempotent || s.breaches.concern(d.task)
+	ask := again || stale || d.task.NotIdempotent || s.breaches.concern(d.task)
 	if s.take(d, d.task.Token) && !again && (ask || d.offered) {
 		s.leaveToTwin(d)
 		return
 	}
 	if ask && !s.permission(wire, d) {
 		return
+	}
+	if stale { // it was not, if the server's clock was set back: follow it
+		s.clock.Observe(d.task.ScheduledAt.Time(), now)
 	}
 	s.attempt(work, wire, d, h)
 }

@@ -108,6 +108,9 @@ func (p *partition) activityTask(r *run, a *execution.Activity, ask bool) schema
 	if o.ScheduleToCloseTimeout.Limited() {
 		task.CloseBy = a.ScheduledBase.Add(o.ScheduleToCloseTimeout)
 	}
+	if now := p.now(); now.Sub(a.ScheduledBase) >= offerPatience/2 {
+		task.DispatchedAt = now
+	}
 	return task
 }
 

@@ -126,6 +126,32 @@ func TestQuickTaskIsOffered(t *testing.T) {
 	})
 }
 
+// A worker judges by the times that stand in an offer whether it has lain there for long (ADR 0049): what is given away late says so.
+func TestOfferTellsThatItIsLate(t *testing.T) { // P-7
+	for more, want := range map[string]time.Duration{"": 0, `,"startDelay":3`: 3 * time.Second} {
+		t.Run(more, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.node("a", nil)
+				f.decider("order", two(more))
+				offers := f.idle()
+				f.start(startO)
+				f.quick()
+				var offer schemas.ActivityTask
+				if err := json.Unmarshal((<-offers).Data, &offer); err != nil {
+					t.Fatal(err)
+				}
+				late := time.Duration(0)
+				if offer.DispatchedAt != 0 {
+					late = offer.DispatchedAt.Sub(offer.ScheduledAt).Round(100 * time.Millisecond)
+				}
+				if late != want {
+					t.Errorf("it says that it is late by %v, want %v", late, want)
+				}
+			})
+		})
+	}
+}
+
 // What may not run twice, what has a priority and what is not known to be quick is put on the list.
 func TestTasksThatAreNotOffered(t *testing.T) {
 	for name, c := range map[string]struct {

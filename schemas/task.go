@@ -127,6 +127,8 @@ type ActivityTask struct {
 	Attempt          int       `json:"attempt"`
 	ScheduledEventID int64     `json:"scheduledEventId"`
 	ScheduledAt      Timestamp `json:"scheduledAt"`
+	// DispatchedAt is when it was given away, if that was at least half a second behind ScheduledAt: a later attempt, or a start delay.
+	DispatchedAt Timestamp `json:"dispatchedAt,omitempty"`
 	// StartToClose bounds the run of the activity; CloseBy, if set, is when the service gives up in any case.
 	StartToClose Duration  `json:"startToClose,omitempty"`
 	CloseBy      Timestamp `json:"closeBy,omitempty"`
