@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -68,35 +67,11 @@ func TestEmptyRunWhileTheServerDies(t *testing.T) {
 			})
 			w.embedded()
 			run := w.client.Run("o", "")
-			closed := make(chan struct{})
-			go func() {
-				defer close(closed)
-				_, _ = run.Wait(t.Context()) // the test itself looks at the result
-			}()
-			answerAll(w, puppet, closed)
+			answerAll(w, puppet, run)
 			w.completes(run, `"done"`)
 			w.is(run, fiveEvents)
 			w.verify()
 		})
-	}
-}
-
-// answerAll lets a puppet complete whatever it is asked, until closed. The first answers may be late.
-func answerAll(w *world, puppet *process, closed <-chan struct{}) {
-	for {
-		select {
-		case text, ok := <-puppet.Lines:
-			var l struct {
-				N    int                  `json:"n"`
-				Task schemas.DecisionTask `json:"task"`
-			}
-			if err := json.Unmarshal([]byte(text), &l); !ok || err != nil {
-				w.t.Fatalf("puppet: got %q: %v", text, err)
-			}
-			w.decide(puppet, l.N, l.Task, completeDecision)
-		case <-closed:
-			return
-		}
 	}
 }
 

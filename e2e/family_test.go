@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
@@ -259,39 +257,6 @@ func (w *world) open() int64 {
 		w.t.Fatal(err)
 	}
 	return n
-}
-
-// count counts the events of a type in all runs of a workflow id.
-func (w *world) count(id string, typ schemas.EventType) (n int) {
-	w.t.Helper()
-	ctx, cancel := w.bounded()
-	defer cancel()
-	for x, err := range w.client.List(ctx, drover.ListOptions{WorkflowID: id}) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		for _, e := range w.events(w.client.Run(id, x.Run)) {
-			if e.Type() == typ {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// idle is verify for a service that has nothing under way.
-func (w *world) idle(flags ...string) {
-	w.t.Helper()
-	r := runDrover(w.t, w.url, append([]string{"verify", "--idle", "--json", "--timeout", "60s"}, flags...)...)
-	var said struct {
-		Violations []checker.Violation `json:"violations"`
-	}
-	if err := json.Unmarshal([]byte(r.stdout), &said); err != nil || r.code != 0 {
-		for _, v := range said.Violations {
-			w.t.Errorf("violation: %s", v)
-		}
-		w.t.Fatalf("drover verify --idle %s: got code %d, %s", strings.Join(flags, " "), r.code, r.stderr)
-	}
 }
 
 // Families of workflows run while the server, or one of two brokers, is killed with -9 at a random place. Each round ends

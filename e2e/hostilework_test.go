@@ -133,12 +133,7 @@ func badLate(w *world, _ *nats.Conn) {
 	})
 	// How many more had timed out by then is up to the machine.
 	w.decide(puppet, second, task, completeDecision)
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		_, _ = run.Wait(w.t.Context()) // the test itself looks at the result
-	}()
-	answerAll(w, puppet, closed)
+	answerAll(w, puppet, run)
 	w.completes(run, `"done"`)
 	for _, e := range w.events(run) {
 		if e.Type() == schemas.EventWorkflowFailed || e.Type() == schemas.EventWorkflowCloseFailed {

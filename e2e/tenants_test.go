@@ -19,34 +19,6 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// background runs a worker in this process until it is stopped, which it must survive. Outcomes that nobody takes any
-// more, of a namespace that was deleted, may keep it from ending by itself.
-func (w *world) background(run func(context.Context) error) (stop func()) {
-	w.t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	return func() {
-		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, activity.ErrDrainTimeout) {
-			w.t.Errorf("worker: %v", err)
-		}
-	}
-}
-
-// tenant is the world as a client of another namespace sees it.
-func (w *world) tenant(ns string) *world {
-	w.t.Helper()
-	c, err := drover.Connect(w.t.Context(), &drover.Options{URL: w.url, Namespace: ns, Timeout: patience, Name: "e2e"})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(c.Close)
-	other := w.in(w.t)
-	other.client = c
-	return other
-}
-
 // Two namespaces under load on one server. One is deleted in the middle of its work: nothing of it stays, the other one
 // loses nothing, and the name can be used anew.
 func TestNamespaceIsDeletedBesideAnother(t *testing.T) {

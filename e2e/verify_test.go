@@ -3,7 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"errors"
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/droverhq/drover/broker/checker"
@@ -115,36 +115,6 @@ func (w *world) verify() *archive {
 	return a
 }
 
-// dead returns the dead letters of a reason, the oldest first.
-func (w *world) dead(reason string) []schemas.DeadEntry {
-	w.t.Helper()
-	ctx, cancel := w.bounded()
-	defer cancel()
-	var all []schemas.DeadEntry
-	for e, err := range w.client.DeadLetters(ctx, deadOf(reason)) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		all = append(all, e)
-	}
-	return all
-}
-
-// letter waits for the dead letter of a reason that is about a subject.
-func (w *world) letter(reason, subj string) schemas.DeadEntry {
-	w.t.Helper()
-	var found schemas.DeadEntry
-	eventually(w.t, "a dead letter "+reason+" about "+subj, func() bool {
-		all := w.dead(reason)
-		i := slices.IndexFunc(all, func(e schemas.DeadEntry) bool { return e.Subject == subj })
-		if i >= 0 {
-			found = all[i]
-		}
-		return i >= 0
-	})
-	return found
-}
-
 // The checker of these tests can fail: a fork is found.
 func TestVerifyFindsAFork(t *testing.T) {
 	t.Parallel()
@@ -168,5 +138,20 @@ func TestVerifyFindsAFork(t *testing.T) {
 	}
 	if r := runDrover(t, w.url, "verify"); r.code != 1 {
 		t.Fatalf("drover verify: got code %d, want 1", r.code)
+	}
+}
+
+// idle is verify for a service that has nothing under way.
+func (w *world) idle(flags ...string) {
+	w.t.Helper()
+	r := runDrover(w.t, w.url, append([]string{"verify", "--idle", "--json", "--timeout", "60s"}, flags...)...)
+	var said struct {
+		Violations []checker.Violation `json:"violations"`
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &said); err != nil || r.code != 0 {
+		for _, v := range said.Violations {
+			w.t.Errorf("violation: %s", v)
+		}
+		w.t.Fatalf("drover verify --idle %s: got code %d, %s", strings.Join(flags, " "), r.code, r.stderr)
 	}
 }

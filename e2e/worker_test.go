@@ -50,19 +50,6 @@ func TestStrangersKnowNothingOfOurs(t *testing.T) {
 	}
 }
 
-func scheduleOnce(id string) string {
-	return strings.Replace(schedule(id), `"list":"work"`, `"list":"work","notIdempotent":true`, 1)
-}
-
-// untilOf reads lines of a stranger until one is what is wanted.
-func untilOf(p *process, wanted func(stranger.Line) bool) stranger.Line {
-	for {
-		if l := p.next(); wanted(l) {
-			return l
-		}
-	}
-}
-
 // A worker in JSON: pull, run, publish, ack; and the question before a task that must not run twice.
 func TestStrangerWorker(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/e2e/stranger"
 	"github.com/droverhq/drover/schemas"
@@ -292,4 +293,72 @@ const completeDecision = `{"type":"CompleteWorkflow","attributes":{"result":"don
 
 type startOptions = drover.StartOptions
 
-func deadOf(reason string) drover.DeadOptions { return drover.DeadOptions{Reason: reason} }
+// answerAll lets a puppet complete whatever it is asked, until run has ended. The first answers may be late.
+func answerAll(w *world, puppet *process, run *drover.Run) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_, _ = run.Wait(w.t.Context()) // the test itself looks at the result
+	}()
+	for {
+		select {
+		case text, ok := <-puppet.Lines:
+			var l struct {
+				N    int                  `json:"n"`
+				Task schemas.DecisionTask `json:"task"`
+			}
+			if err := json.Unmarshal([]byte(text), &l); !ok || err != nil {
+				w.t.Fatalf("puppet: got %q: %v", text, err)
+			}
+			w.decide(puppet, l.N, l.Task, completeDecision)
+		case <-closed:
+			return
+		}
+	}
+}
+
+// count counts the events of a type in all runs of a workflow id.
+func (w *world) count(id string, typ schemas.EventType) (n int) {
+	w.t.Helper()
+	ctx, cancel := w.bounded()
+	defer cancel()
+	for x, err := range w.client.List(ctx, drover.ListOptions{WorkflowID: id}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, e := range w.events(w.client.Run(id, x.Run)) {
+			if e.Type() == typ {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// tenant is the world as a client of another namespace sees it.
+func (w *world) tenant(ns string) *world {
+	w.t.Helper()
+	c, err := drover.Connect(w.t.Context(), &drover.Options{URL: w.url, Namespace: ns, Timeout: patience, Name: "e2e"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.Close)
+	other := w.in(w.t)
+	other.client = c
+	return other
+}
+
+// background runs a worker in this process until it is stopped, which it must survive. Outcomes that nobody takes any
+// more, of a namespace that was deleted, may keep it from ending by itself.
+func (w *world) background(run func(context.Context) error) (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, activity.ErrDrainTimeout) {
+			w.t.Errorf("worker: %v", err)
+		}
+	}
+}
