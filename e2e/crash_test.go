@@ -75,11 +75,11 @@ func crash(p *pressure, fleet map[string]*process, victim string, round int, rng
 	defer cancel()
 	total := p.begin(ctx, fmt.Sprintf("round-%d", round), loads(rng, 8))
 	at := rng.IntN(total * 3 / 4)
-	p.reach(ctx, at)
+	p.Reach(ctx, at)
 	began := time.Now()
 	fleet[victim].Kill()
 	fleet[victim] = members[victim](w)
-	p.end()
+	p.End()
 	w.t.Logf("round %d: kill -9 of %s at step %d of %d; everything had ended %v later", round, victim, at, total, time.Since(began).Round(time.Millisecond))
 	for _, m := range fleet {
 		m.alive()

@@ -34,7 +34,7 @@ func (tr *troupe) open(ctx context.Context, id string, p script, o drover.StartO
 	o.ID, o.DecisionTimeout = id, 3*time.Second
 	run, err := tr.w.client.Start(ctx, playType, p, &o)
 	if err != nil {
-		tr.wrong("start %s: %v", id, err)
+		tr.Wrong("start %s: %v", id, err)
 		return nil
 	}
 	tr.began(run)
@@ -53,9 +53,9 @@ func (tr *troupe) ends(ctx context.Context, id string, status schemas.Status, re
 	o, err := tr.w.client.Run(id, "").Wait(ctx)
 	switch {
 	case err != nil:
-		tr.wrong("result of %s: %v", id, err)
+		tr.Wrong("result of %s: %v", id, err)
 	case o.Status != status || status == schemas.StatusCompleted && text(o.Result) != result:
-		tr.wrong("%s: got %s %s %s, want %s %s", id, o.Status, o.Result, o.Reason, status, result)
+		tr.Wrong("%s: got %s %s %s, want %s %s", id, o.Status, o.Result, o.Reason, status, result)
 	}
 }
 
@@ -106,7 +106,7 @@ func (tr *troupe) orphaned(ctx context.Context, id string, policy schemas.ChildP
 	}
 	tr.Step()
 	if err := run.Terminate(ctx, &drover.TerminateOptions{Reason: "enough"}); err != nil {
-		tr.wrong("terminate %s: %v", id, err)
+		tr.Wrong("terminate %s: %v", id, err)
 	}
 	tr.ends(ctx, id, schemas.StatusTerminated, "")
 	tr.Step()
@@ -121,7 +121,7 @@ func (tr *troupe) orphaned(ctx context.Context, id string, policy schemas.ChildP
 func (tr *troupe) met(ctx context.Context, run *drover.Run, want schemas.EventType, n int) {
 	for e, err := range run.History(ctx, drover.HistoryOptions{Follow: true}) {
 		if err != nil {
-			tr.wrong("history of %s: %v", run.ID, err)
+			tr.Wrong("history of %s: %v", run.ID, err)
 			return
 		}
 		if e.Type() == want {
@@ -131,7 +131,7 @@ func (tr *troupe) met(ctx context.Context, run *drover.Run, want schemas.EventTy
 			return
 		}
 	}
-	tr.wrong("%s ended before it had %d more %s", run.ID, n, want)
+	tr.Wrong("%s ended before it had %d more %s", run.ID, n, want)
 }
 
 // chain is a workflow that continues as new while signals and a cancel request come.
@@ -151,7 +151,7 @@ func (tr *troupe) chain(ctx context.Context, id string) {
 		s := poke{id, fmt.Sprintf(`"signal %d with the start of %s"`, n, id)}
 		r, err := tr.w.client.SignalWithStart(ctx, playType, p, load.Poke, json.RawMessage(s.body), &drover.StartOptions{ID: id, DecisionTimeout: 3 * time.Second})
 		if err != nil {
-			tr.wrong("signal with start %s: %v", id, err)
+			tr.Wrong("signal with start %s: %v", id, err)
 			return
 		}
 		if n == 0 {
@@ -179,7 +179,7 @@ func (tr *troupe) cancel(ctx context.Context, run *drover.Run) {
 		WorkflowID: run.ID, Run: run.RunID, Chain: true, RequestID: "cancel of " + run.ID, Reason: "please",
 	})
 	if err != nil {
-		tr.wrong("cancel %s: %v", run.ID, err)
+		tr.Wrong("cancel %s: %v", run.ID, err)
 		return
 	}
 	for ctx.Err() == nil {
@@ -189,7 +189,7 @@ func (tr *troupe) cancel(ctx context.Context, run *drover.Run) {
 		var a schemas.AckResponse
 		if err == nil && json.Unmarshal(m.Data, &a) == nil && (a.Error == nil || a.Error.Code != schemas.CodeUnavailable) {
 			if a.Error != nil {
-				tr.wrong("cancel %s: %v", run.ID, a.Error)
+				tr.Wrong("cancel %s: %v", run.ID, a.Error)
 			}
 			return
 		}
@@ -203,9 +203,9 @@ func (tr *troupe) cancel(ctx context.Context, run *drover.Run) {
 func (tr *troupe) enter(ctx context.Context, prefix string, round int) (total int) {
 	policy := []schemas.ChildPolicy{schemas.ChildTerminate, schemas.ChildRequestCancel}[round%2]
 	for n := range 2 {
-		tr.wg.Go(func() { tr.joined(ctx, fmt.Sprintf("%s-joined-%d", prefix, n)) })
-		tr.wg.Go(func() { tr.orphaned(ctx, fmt.Sprintf("%s-orphaned-%d", prefix, n), policy, n == 1) })
-		tr.wg.Go(func() { tr.chain(ctx, fmt.Sprintf("%s-chain-%d", prefix, n)) })
+		tr.Go(func() { tr.joined(ctx, fmt.Sprintf("%s-joined-%d", prefix, n)) })
+		tr.Go(func() { tr.orphaned(ctx, fmt.Sprintf("%s-orphaned-%d", prefix, n), policy, n == 1) })
+		tr.Go(func() { tr.chain(ctx, fmt.Sprintf("%s-chain-%d", prefix, n)) })
 	}
 	return 2 * (2 + 3 + 5)
 }
@@ -300,11 +300,11 @@ func TestCrashRoundsOfFamilies(t *testing.T) {
 				if round == 0 { // the first broker owns all until the second one takes its share
 					victim = 0
 				}
-				tr.reach(ctx, at)
+				tr.Reach(ctx, at)
 				began := time.Now()
 				alive[victim].Kill()
 				alive[victim] = tt.victims[victim](w)
-				tr.end()
+				tr.End()
 				cancel()
 				t.Logf("round %d: kill -9 of victim %d at step %d of %d; everything had ended %v later", round, victim, at, total, time.Since(began).Round(time.Millisecond))
 			}

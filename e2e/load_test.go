@@ -13,22 +13,19 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/e2e/load"
-	"github.com/droverhq/drover/schemas"
 )
 
 // pressure is a load under way: so many workflows at once, each in a goroutine that starts it, signals it and waits for
 // its end.
 type pressure struct {
-	w             *world
-	js            jetstream.JetStream
-	load.Progress // acknowledged starts, acknowledged signals, ends
+	w              *world
+	js             jetstream.JetStream
+	*load.Pressure // its progress: acknowledged starts, acknowledged signals, ends
 
-	mu       sync.Mutex
-	runs     []*drover.Run // acknowledged
-	acked    []poke
-	unknown  []poke // not acknowledged: stored or not
-	complain []string
-	wg       sync.WaitGroup
+	mu      sync.Mutex
+	runs    []*drover.Run // acknowledged
+	acked   []poke
+	unknown []poke // not acknowledged: stored or not
 }
 
 // poke is a signal. Its body is its own, so that each can be found again.
@@ -40,14 +37,14 @@ func newPressure(w *world) *pressure {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return &pressure{w: w, js: js}
+	return &pressure{w: w, js: js, Pressure: load.NewPressure(w.t)}
 }
 
 // begin starts the workflows and returns how much progress they will make.
 func (p *pressure) begin(ctx context.Context, prefix string, loads []load.Input) (total int) {
 	for i, l := range loads {
 		total += 2 + l.Signals
-		p.wg.Go(func() { p.one(ctx, fmt.Sprintf("%s-%d", prefix, i), l) })
+		p.Go(func() { p.one(ctx, fmt.Sprintf("%s-%d", prefix, i), l) })
 	}
 	return total
 }
@@ -70,7 +67,7 @@ func loads(rng *rand.Rand, n int) []load.Input {
 func (p *pressure) one(ctx context.Context, id string, l load.Input) {
 	run, err := p.w.client.Start(ctx, load.Type, l, &drover.StartOptions{ID: id, DecisionTimeout: 3 * time.Second})
 	if err != nil {
-		p.wrong("start %s: %v", id, err)
+		p.Wrong("start %s: %v", id, err)
 		return
 	}
 	p.mu.Lock()
@@ -84,15 +81,7 @@ func (p *pressure) one(ctx context.Context, id string, l load.Input) {
 			p.pokeByAPI(ctx, run, n)
 		}
 	}
-	o, err := run.Wait(ctx)
-	switch {
-	case err != nil:
-		p.wrong("result of %s: %v", id, err)
-	case o.Status != schemas.StatusCompleted || string(o.Result) != l.Want():
-		p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.Want())
-	case o.Run != run.RunID:
-		p.wrong("%s: run %s was acknowledged and run %s has ended", id, run.RunID, o.Run)
-	}
+	p.EndsWell(ctx, run, l)
 	p.Step()
 }
 
@@ -126,35 +115,9 @@ func (p *pressure) pokeByAPI(ctx context.Context, run *drover.Run, n int) {
 		p.acked = append(p.acked, s)
 		p.mu.Unlock()
 	case !errors.Is(err, drover.ErrClosed): // a try of poke that was not acknowledged may have done for this one
-		p.wrong("signal %s: %v", run.ID, err)
+		p.Wrong("signal %s: %v", run.ID, err)
 	}
 	p.Step()
-}
-
-// reach waits until so much progress is made beyond what there is now.
-func (p *pressure) reach(ctx context.Context, more int) {
-	p.w.t.Helper()
-	if err := p.Reach(ctx, more); err != nil {
-		p.w.t.Fatal(err)
-	}
-}
-
-func (p *pressure) wrong(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.complain = append(p.complain, fmt.Sprintf(format, args...))
-}
-
-// end waits until every workflow has ended, and fails the test if one did not end as it should.
-func (p *pressure) end() {
-	p.w.t.Helper()
-	p.wg.Wait()
-	for _, c := range p.complain {
-		p.w.t.Error(c)
-	}
-	if p.w.t.Failed() {
-		p.w.t.FailNow()
-	}
 }
 
 // nothingLost checks what was acknowledged against what is stored: each run has ended once, each signal is in exactly

@@ -34,17 +34,17 @@ func TestPairsDie(t *testing.T) {
 			t.Fatal("no decision comes with an outcome")
 		}
 		batch()
-		p.end()
+		p.End()
 	}
 	for _, victim := range []string{"pair-1", "broker", "pair-2", "server", "pair-1", "broker"} {
-		p.reach(ctx, rng.IntN(batch()))
+		p.Reach(ctx, rng.IntN(batch()))
 		fleet[victim].Kill()
 		begin := members[victim]
 		if begin == nil {
 			begin = pair
 		}
 		fleet[victim] = begin(w)
-		p.end()
+		p.End()
 		for _, m := range fleet {
 			m.alive()
 		}

@@ -116,7 +116,7 @@ func TestOneOfTwoBrokersDies(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	nc := f.plain()
-	f.p.reach(ctx, f.p.begin(ctx, "before", onceLoads(12))/3)
+	f.p.Reach(ctx, f.p.begin(ctx, "before", onceLoads(12))/3)
 	killed := time.Now()
 	f.one.Kill()
 	for partition := range partitions {
@@ -128,7 +128,7 @@ func TestOneOfTwoBrokersDies(t *testing.T) {
 	}
 	t.Logf("all partitions are served %v after the kill", took.Round(time.Millisecond))
 	f.p.begin(ctx, "after", onceLoads(4))
-	f.p.end()
+	f.p.End()
 	f.onlyOnce(16 * 3)
 	f.p.nothingLost()
 }
@@ -139,17 +139,17 @@ func TestStoppedBrokerGoesOn(t *testing.T) {
 	f := newPair(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	f.p.reach(ctx, f.p.begin(ctx, "before", onceLoads(16))/3)
+	f.p.Reach(ctx, f.p.begin(ctx, "before", onceLoads(16))/3)
 	f.one.Signal(syscall.SIGSTOP)
 	prepared := f.believes(ctx)
 	eventually(t, "broker two owns all partitions", func() bool { return f.owners()["two"] == partitions })
 	more := f.p.begin(ctx, "meanwhile", onceLoads(8))
-	f.p.reach(ctx, more/2)
+	f.p.Reach(ctx, more/2)
 	f.refused(ctx, prepared)
 
 	f.p.begin(ctx, "again", onceLoads(8))
 	f.one.Signal(syscall.SIGCONT)
-	f.p.end()
+	f.p.End()
 	f.one.alive()
 	f.onlyOnce(32 * 3)
 	// It has noticed, and takes its share again.
@@ -158,7 +158,7 @@ func TestStoppedBrokerGoesOn(t *testing.T) {
 		t.Errorf("the log of broker one does not say that its claims are lost: %v", err)
 	}
 	f.p.begin(ctx, "after", onceLoads(8))
-	f.p.end()
+	f.p.End()
 	f.onlyOnce(40 * 3)
 	f.p.nothingLost()
 }

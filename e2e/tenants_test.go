@@ -49,7 +49,7 @@ func TestNamespaceIsDeletedBesideAnother(t *testing.T) {
 	doomed, give := context.WithCancel(ctx)
 	defer give()
 	there.begin(doomed, "there", onceLoads(24)) // what its calls say after the end of the namespace is nobody's concern
-	here.reach(ctx, here.begin(ctx, "here", loads(rand.New(rand.NewPCG(1, 2)), 24))/3)
+	here.Reach(ctx, here.begin(ctx, "here", loads(rand.New(rand.NewPCG(1, 2)), 24))/3)
 	if err := w.client.DeleteNamespace(ctx, "east", nil); !errors.Is(err, drover.ErrConflict) {
 		t.Fatalf("got %v, want %v: runs are open", err, drover.ErrConflict)
 	}
@@ -57,7 +57,7 @@ func TestNamespaceIsDeletedBesideAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	give()
-	there.wg.Wait()
+	there.Wait()
 	for name := range w.streams() {
 		if strings.Contains(name, "drover-east-") {
 			t.Errorf("stream %s is left of the namespace", name)
@@ -67,7 +67,7 @@ func TestNamespaceIsDeletedBesideAnother(t *testing.T) {
 		t.Errorf("got %v, want %v", err, drover.ErrNotFound)
 	}
 	here.begin(ctx, "after", loads(rand.New(rand.NewPCG(3, 4)), 8))
-	here.end()
+	here.End()
 	here.nothingLost()
 	w.idle()
 
@@ -128,7 +128,7 @@ func TestWorkersStopUnderLoad(t *testing.T) {
 		t.Logf("worker %d is told to stop after %d of %d activities", i, f.ran(), 8*len(all))
 		workers[i].Signal(syscall.SIGTERM)
 	}
-	f.p.end()
+	f.p.End()
 	for _, stopped := range workers[:3] {
 		stopped.Leaves(patience)
 	}

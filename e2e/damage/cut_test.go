@@ -89,11 +89,11 @@ func TestPowerCutSingle(t *testing.T) {
 			}
 		}
 		total := p.begin(ctx, fmt.Sprintf("cut-%d", n), loads)
-		p.reach(ctx, o.dice.IntN(total*3/4))
+		p.Reach(ctx, 1+o.dice.IntN(total*3/4))
 		o.cut()
 		began := time.Now()
 		o.again()
-		p.end()
+		p.End()
 		o.ended = max(o.ended, time.Since(began))
 		cancel()
 		if v := o.verify(); !v.OK {

@@ -28,11 +28,11 @@ func TestPowerCutDev(t *testing.T) {
 		p.begin(ctx, fmt.Sprintf("early-%d", n), mixed(o.dice, 4, 1500))
 		<-time.After(time.Duration(o.dice.IntN(1500)) * time.Millisecond)
 		total := p.begin(ctx, fmt.Sprintf("late-%d", n), mixed(o.dice, 6, 200))
-		p.reach(ctx, o.dice.IntN(total*3/4))
+		p.Reach(ctx, 1+o.dice.IntN(total*3/4))
 		o.cut()
 		began := time.Now()
 		o.again()
-		p.end()
+		p.End()
 		o.ended = max(o.ended, time.Since(began))
 		cancel()
 		if v := o.verify(); !v.OK {
@@ -43,9 +43,9 @@ func TestPowerCutDev(t *testing.T) {
 	ctx, cancel := bounded(t)
 	defer cancel()
 	for id, l := range p.loads {
-		p.wg.Go(func() { p.push(ctx, id, l) })
+		p.Go(func() { p.push(ctx, id, l) })
 	}
-	p.end()
+	p.End()
 	if v := o.verify("--idle"); !v.OK || v.Open != 0 {
 		t.Fatalf("in the end: drover verify: %d open, %+v", v.Open, v.Violations)
 	}

@@ -64,7 +64,7 @@ func TestKilledSingleRepeatsTasksAndAlarms(t *testing.T) { // P-8
 	m.start()
 	m.until("every task to be there again", func() bool { return m.messages(p, "tasks") == len(waiting) })
 	defer m.activities()()
-	p.end()
+	p.End()
 	if v := m.verify("--idle"); !v.OK || v.Open != 0 {
 		t.Fatalf("drover verify: %d open, %+v", v.Open, v.Violations)
 	}
@@ -109,14 +109,14 @@ func TestPowerCutInGroups(t *testing.T) {
 		ctx, cancel := bounded(t)
 		loads := mixed(o.dice, 60, 200)
 		total := p.begin(ctx, fmt.Sprintf("group-%d", n), loads)
-		p.reach(ctx, o.dice.IntN(total*3/4))
+		p.Reach(ctx, 1+o.dice.IntN(total*3/4))
 		if n%3 == 2 {
 			o.server.Kill()
 		} else {
 			o.cut()
 		}
 		o.again()
-		p.end()
+		p.End()
 		cancel()
 		if v := o.verify(); !v.OK {
 			t.Fatalf("cut %d: drover verify: %+v", n, v.Violations)

@@ -65,16 +65,14 @@ type pressure struct {
 	m     *machine
 	lossy bool // what was acknowledged may be lost: begin again rather than complain
 	js    jetstream.JetStream
-	load.Progress
+	*load.Pressure
 
-	mu       sync.Mutex
-	starts   []ack
-	ends     []ack
-	signals  []ack
-	unknown  []ack // not acknowledged: stored or not
-	loads    map[string]load.Input
-	complain []string
-	wg       sync.WaitGroup
+	mu      sync.Mutex
+	starts  []ack
+	ends    []ack
+	signals []ack
+	unknown []ack // not acknowledged: stored or not
+	loads   map[string]load.Input
 }
 
 func newPressure(m *machine, lossy bool) *pressure {
@@ -88,7 +86,7 @@ func newPressure(m *machine, lossy bool) *pressure {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return &pressure{m: m, lossy: lossy, js: js, loads: map[string]load.Input{}}
+	return &pressure{m: m, lossy: lossy, js: js, Pressure: load.NewPressure(m.t), loads: map[string]load.Input{}}
 }
 
 // mixed makes n loads: all have activities, some a timer of up to so many milliseconds, most wait for signals.
@@ -111,7 +109,7 @@ func (p *pressure) begin(ctx context.Context, prefix string, loads []load.Input)
 		p.mu.Lock()
 		p.loads[id] = l
 		p.mu.Unlock()
-		p.wg.Go(func() { p.one(ctx, id, l) })
+		p.Go(func() { p.one(ctx, id, l) })
 	}
 	return total
 }
@@ -122,7 +120,7 @@ func (p *pressure) one(ctx context.Context, id string, l load.Input) {
 		run, err = p.m.client.Run(id, known.Run), nil // a try that was not acknowledged has begun it
 	}
 	if err != nil {
-		p.wrong("start %s: %v", id, err)
+		p.Wrong("start %s: %v", id, err)
 		return
 	}
 	p.note(&p.starts, ack{id: id, run: run.RunID})
@@ -133,15 +131,7 @@ func (p *pressure) one(ctx context.Context, id string, l load.Input) {
 		p.push(ctx, id, l)
 		return
 	}
-	o, err := run.Wait(ctx)
-	switch {
-	case err != nil:
-		p.wrong("result of %s: %v", id, err)
-	case o.Status != schemas.StatusCompleted || string(o.Result) != l.Want():
-		p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.Want())
-	case o.Run != run.RunID:
-		p.wrong("%s: run %s was acknowledged and run %s has ended", id, run.RunID, o.Run)
-	}
+	p.EndsWell(ctx, run, l)
 	p.note(&p.ends, ack{id: id, run: run.RunID})
 }
 
@@ -154,7 +144,7 @@ func (p *pressure) push(ctx context.Context, id string, l load.Input) {
 		cancel()
 		switch {
 		case err == nil && (o.Status != schemas.StatusCompleted || string(o.Result) != l.Want()):
-			p.wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.Want())
+			p.Wrong("%s: got %s %q %s, want completed %q", id, o.Status, o.Result, o.Reason, l.Want())
 			return
 		case err == nil:
 			p.note(&p.ends, ack{id: id, run: o.Run})
@@ -164,17 +154,17 @@ func (p *pressure) push(ctx context.Context, id string, l load.Input) {
 			if err == nil {
 				p.note(&p.starts, ack{id: id, run: run.RunID})
 			} else if !errors.Is(err, drover.ErrAlreadyStarted) && ctx.Err() == nil {
-				p.wrong("start %s again: %v", id, err)
+				p.Wrong("start %s again: %v", id, err)
 				return
 			}
 		case !late && ctx.Err() == nil:
-			p.wrong("result of %s: %v", id, err)
+			p.Wrong("result of %s: %v", id, err)
 			return
 		default:
 			p.signal(ctx, p.m.client.Run(id, ""), n)
 		}
 	}
-	p.wrong("%s: not ended in time", id)
+	p.Wrong("%s: not ended in time", id)
 }
 
 // signal is by the API, or published like a stranger's until one is acknowledged. No try repeats another: each is a signal.
@@ -189,7 +179,7 @@ func (p *pressure) signal(ctx context.Context, run *drover.Run, n int) {
 		case gone: // a try that was not acknowledged has done for it, or its run is lost
 			p.note(&p.unknown, s)
 		case ctx.Err() == nil:
-			p.wrong("signal %s: %v", run.ID, err)
+			p.Wrong("signal %s: %v", run.ID, err)
 		}
 		return
 	}
@@ -215,32 +205,6 @@ func (p *pressure) note(list *[]ack, a ack) {
 	*list = append(*list, a)
 	p.mu.Unlock()
 	p.Step()
-}
-
-// reach waits until so much progress is made beyond what there is now, at least a little.
-func (p *pressure) reach(ctx context.Context, more int) {
-	p.m.t.Helper()
-	if err := p.Reach(ctx, max(more, 1)); err != nil {
-		p.m.t.Fatal(err)
-	}
-}
-
-func (p *pressure) wrong(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.complain = append(p.complain, fmt.Sprintf(format, args...))
-}
-
-// end waits until every workflow has ended, and fails the test if one did not end as it should.
-func (p *pressure) end() {
-	p.m.t.Helper()
-	p.wg.Wait()
-	for _, c := range p.complain {
-		p.m.t.Error(c)
-	}
-	if p.m.t.Failed() {
-		p.m.t.FailNow()
-	}
 }
 
 // bounded is a context for one step of a test.
