@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -26,7 +27,7 @@ func (w *world) dead(reason string) []schemas.DeadEntry {
 func (w *world) letter(reason, subj string) schemas.DeadEntry {
 	w.t.Helper()
 	var found schemas.DeadEntry
-	eventually(w.t, "a dead letter "+reason+" about "+subj, func() bool {
+	poll.Until(w.t, patience, "a dead letter "+reason+" about "+subj, func() bool {
 		all := w.dead(reason)
 		i := slices.IndexFunc(all, func(e schemas.DeadEntry) bool { return e.Subject == subj })
 		if i >= 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -214,7 +215,7 @@ func (tr *troupe) enter(ctx context.Context, prefix string, round int) (total in
 // heard of each child once.
 func (tr *troupe) settled() {
 	tr.w.t.Helper()
-	eventually(tr.w.t, "no run is open", func() bool { return tr.w.open() == 0 })
+	poll.Until(tr.w.t, patience, "no run is open", func() bool { return tr.w.open() == 0 })
 	tr.nothingLost()
 	tr.w.idle()
 	for _, run := range tr.parents {

@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/e2e/load"
+	"github.com/droverhq/drover/internal/poll"
 )
 
 var handovers = flag.Int("handovers", 0, "planned stops of a broker in TestPlannedHandOver; their bound of 250 ms is asserted when it is given (default 3, without the tight bound)")
@@ -49,7 +50,7 @@ func (d *duo) begin(name string) { d.brokers[name] = d.beside(name, "broker", d.
 func (d *duo) shared() (owned map[string][]int) {
 	d.t.Helper()
 	total, before := 0, map[string][]int(nil)
-	eventually(d.t, "both brokers own their share", func() bool {
+	poll.Until(d.t, patience, "both brokers own their share", func() bool {
 		ctx, cancel := d.bounded()
 		defer cancel()
 		held, err := d.observer.List(ctx)

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -92,7 +93,7 @@ func badType(w *world, _ *nats.Conn) {
 	run := w.start("later", "waits", nil, startOptions{})
 	ctx, cancel := w.bounded()
 	defer cancel()
-	eventually(w.t, "why says that nobody listens", func() bool {
+	poll.Until(w.t, patience, "why says that nobody listens", func() bool {
 		because, err := run.Why(ctx)
 		if err != nil {
 			w.t.Fatal(err)
@@ -220,7 +221,7 @@ func badInbox(w *world, nc *nats.Conn) {
 			if err := nc.Publish(subj, body); err != nil {
 				w.t.Fatal(err)
 			}
-			eventually(w.t, kind+" "+name+" in the dead letters", func() bool {
+			poll.Until(w.t, patience, kind+" "+name+" in the dead letters", func() bool {
 				return slices.ContainsFunc(w.dead("undecodable"), func(e schemas.DeadEntry) bool {
 					return e.Subject == subj && string(e.Body) == string(body) && e.Details != ""
 				})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/e2e/stranger"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -72,7 +73,7 @@ func badReplies(w *world, _ *nats.Conn) {
 		if !strings.Contains(failed.Reason, "the reply cannot be decoded") {
 			w.t.Errorf("%s: got reason %q", name, failed.Reason)
 		}
-		eventually(w.t, name+" in the dead letters", func() bool {
+		poll.Until(w.t, patience, name+" in the dead letters", func() bool {
 			for _, letter := range w.dead("undecodable") {
 				if bytes.Equal(letter.Body, body) && strings.HasPrefix(letter.Subject, "_INBOX.") {
 					return true
@@ -123,7 +124,7 @@ func badLate(w *world, _ *nats.Conn) {
 	w.until(run, 4, schemas.EventDeciderTimedOut)
 	second, task := w.task(puppet)
 	w.decide(puppet, first, late, `{"type":"FailWorkflow","attributes":{"reason":"too late"}}`)
-	eventually(w.t, "the late decision in the dead letters", func() bool {
+	poll.Until(w.t, patience, "the late decision in the dead letters", func() bool {
 		for _, letter := range w.dead("late-decision") {
 			if strings.Contains(string(letter.Body), "too late") && strings.Contains(letter.Details, "after its deadline") {
 				return true
@@ -158,7 +159,7 @@ func badOutcome(w *world, nc *nats.Conn) {
 	}
 	buried := func(reason, token, details string) {
 		w.t.Helper()
-		eventually(w.t, token+" in the dead letters for "+reason, func() bool {
+		poll.Until(w.t, patience, token+" in the dead letters for "+reason, func() bool {
 			for letter, err := range w.client.DeadLetters(w.t.Context(), drover.DeadOptions{Reason: reason}) {
 				if err != nil {
 					w.t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/e2e/load"
+	"github.com/droverhq/drover/internal/poll"
 )
 
 var (
@@ -45,7 +46,7 @@ func TestTakeOverAfterKills(t *testing.T) {
 		killed := time.Now()
 		d.brokers[victim].Kill()
 		for _, partition := range owned {
-			eventually(t, fmt.Sprintf("broker %s serves partition %d", heir, partition), func() bool { return p.serves(nc, heir, partition) })
+			poll.Until(t, patience, fmt.Sprintf("broker %s serves partition %d", heir, partition), func() bool { return p.serves(nc, heir, partition) })
 		}
 		took = append(took, time.Since(killed))
 		t.Logf("round %d: the %d partitions of %s are served after %v", round, len(owned), victim, took[round].Round(time.Millisecond))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/e2e/stranger"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -29,7 +30,7 @@ func TestS3_12LastWorkerDies(t *testing.T) {
 	victim.Kill()
 
 	n, task = w.task(puppet) // B has failed, with nobody there to ask
-	within(t, time.Minute, "it is in the history", func() bool { return strings.Contains(notation(w.events(run)), "ActivityFailed B") })
+	poll.Until(t, time.Minute, "it is in the history", func() bool { return strings.Contains(notation(w.events(run)), "ActivityFailed B") })
 	var failed *schemas.ActivityFailed
 	interrupted := 0
 	for _, e := range w.events(run) {

@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/e2e/stranger"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -48,7 +49,7 @@ func (s *studio) closed() {
 	shout(s.world, s.js, namespace.Signal("was-completed", "go"), "2")
 	shout(s.world, s.js, namespace.In(s.home, at(s.home, "garbage"), "start"), "not a start")
 	s.book.Dead = map[string]int{"unknown-workflow": 1, "closed-workflow": 1, "undecodable": 1}
-	eventually(s.t, "the dead letters", func() bool {
+	poll.Until(s.t, patience, "the dead letters", func() bool {
 		dead := map[string]int{}
 		for _, letter := range s.dead("") {
 			dead[letter.Reason]++
@@ -82,7 +83,7 @@ func (s *studio) waiting() {
 	run = s.put(playType, acts(echo, act{Do: doRenew}, echo, act{Do: doRenew}, hearGo), storedRun{
 		ID: "chain", Waits: "a signal, in the third run of a chain", Signal: "go", Said: "echo ok;renewed;echo ok;renewed;heard go;",
 	})
-	eventually(s.t, "the chain has three runs", func() bool { return s.count("chain", schemas.EventDeciderCompleted) == 5 })
+	poll.Until(s.t, patience, "the chain has three runs", func() bool { return s.count("chain", schemas.EventDeciderCompleted) == 5 })
 	s.note(storedRun{ID: "chain", Run: run.RunID, Waits: "nothing, it was continued as new", Status: schemas.StatusContinuedAsNew})
 	run = s.put(playType, acts(act{Do: doWork, Name: "echo", Times: 130}, hearGo, echo), storedRun{
 		ID: "long", Waits: "a signal, after more than 700 events", Signal: "go", Said: "echo ok;heard go;echo ok;",
@@ -126,7 +127,7 @@ func (s *studio) registered() {
 		}
 		if typ.kind == schemas.WorkflowKind {
 			id := "typed-" + typ.version
-			eventually(s.t, "the type is known", func() bool {
+			poll.Until(s.t, patience, "the type is known", func() bool {
 				run, err := s.client.Start(ctx, typ.name, acts(hearGo), &drover.StartOptions{ID: id, RequestID: id, TypeVersion: typ.version, Timeout: drover.Unlimited})
 				if err == nil {
 					s.has(run, schemas.EventDeciderCompleted)

@@ -20,6 +20,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -70,7 +71,7 @@ func produce(t *testing.T, name string) {
 
 	brokers["two"].Signal(syscall.SIGSTOP)
 	families()
-	eventually(t, "the server has synced what it has", func() bool { return s.quiet() })
+	poll.Until(t, patience, "the server has synced what it has", func() bool { return s.quiet() })
 	server.Kill()
 	for _, b := range brokers {
 		b.Kill()
@@ -115,7 +116,7 @@ func (s *studio) shares() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	eventually(s.t, "each broker owns a partition", func() bool {
+	poll.Until(s.t, patience, "each broker owns a partition", func() bool {
 		held, err := observer.List(s.t.Context())
 		if err != nil {
 			s.t.Fatal(err)
@@ -233,7 +234,7 @@ func (s *studio) submit(partition int, id string, p script) {
 // stored waits until the stream of a run has an event of a type.
 func (s *studio) stored(id string, want schemas.EventType) {
 	s.t.Helper()
-	eventually(s.t, fmt.Sprintf("%s has %s", id, want), func() bool {
+	poll.Until(s.t, patience, fmt.Sprintf("%s has %s", id, want), func() bool {
 		found := false
 		partition := subject.Partition(id, storePartitions)
 		err := s.client.Conn().Scan(s.t.Context(), namespace.StreamHistory(partition), post.ReadOptions{FilterSubjects: []string{namespace.AllRuns(partition)}}, func(m post.Stored) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -47,7 +48,7 @@ func TestNATSDiesUnderBrokers(t *testing.T) {
 			for _, run := range runs {
 				w.has(run, schemas.EventDeciderCompleted)
 			}
-			eventually(t, "each alarm is stored", func() bool { return w.alarms() >= uint64(len(runs)) })
+			poll.Until(t, patience, "each alarm is stored", func() bool { return w.alarms() >= uint64(len(runs)) })
 
 			nats.Kill()
 			for _, stream := range tt.lost {
@@ -56,7 +57,7 @@ func TestNATSDiesUnderBrokers(t *testing.T) {
 				}
 			}
 			w.bareNATS()
-			eventually(t, "the brokers have seen that the server is another one", func() bool {
+			poll.Until(t, patience, "the brokers have seen that the server is another one", func() bool {
 				said := 0
 				for _, b := range brokers {
 					log, err := os.ReadFile(b.Log)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/poll"
 )
 
 // nodes shows what "drover nodes" says of each, in the order of their names.
@@ -35,7 +36,7 @@ func (w *world) nodes() []string {
 
 func (w *world) wantNodes(want ...string) {
 	w.t.Helper()
-	eventually(w.t, "the nodes are "+strings.Join(want, ", "), func() bool { return cmp.Equal(w.nodes(), want) })
+	poll.Until(w.t, patience, "the nodes are "+strings.Join(want, ", "), func() bool { return cmp.Equal(w.nodes(), want) })
 }
 
 // holder is who has a claim; empty if nobody.
@@ -71,12 +72,12 @@ func TestS3_14OneServerIsKilledAndComesBack(t *testing.T) {
 	w.beside("two", roles, flags...)
 	w.wantNodes("one ready", "two ready")
 	for round := range 2 {
-		eventually(t, "one is the master or two is", func() bool { return w.holder("master") != "" })
+		poll.Until(t, patience, "one is the master or two is", func() bool { return w.holder("master") != "" })
 		was := w.holder("master")
 		killed := time.Now()
 		one.Kill()
 		if was == "one" {
-			eventually(t, "two is the master", func() bool { return w.holder("master") == "two" })
+			poll.Until(t, patience, "two is the master", func() bool { return w.holder("master") == "two" })
 			t.Logf("another master %v after the kill", time.Since(killed).Round(time.Millisecond))
 		}
 		run := w.start("nobody", fmt.Sprint("while-one-is-dead-", round), nil, drover.StartOptions{})
@@ -101,7 +102,7 @@ func TestS3_02HaltAfterKill(t *testing.T) {
 	s = spawn(t, w.dir, "server", exec.Command(binary, append([]string{
 		"server", "--json", "--store", filepath.Join(w.dir, "store"), "--port", fmt.Sprint(w.port),
 	}, flags...)...))
-	eventually(t, "its own NATS server listens again", func() bool {
+	poll.Until(t, patience, "its own NATS server listens again", func() bool {
 		return runDrover(t, w.url, "nodes", "--timeout", "2s").code == 0
 	})
 	w.wantNodes("one unexpected-shutdown")

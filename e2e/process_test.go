@@ -164,22 +164,3 @@ func freePort(t *testing.T) int {
 	}
 	return port
 }
-
-// eventually polls until ok reports true: for outcomes that have no long poll.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	within(t, patience, what, ok)
-}
-
-func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
-	t.Helper()
-	began := time.Now()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		if time.Since(began) > limit {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-		<-tick.C
-	}
-}

@@ -20,6 +20,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/e2e/load"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -64,7 +65,7 @@ func newPair(t *testing.T) *pair {
 			w.start("nobody", id, nil, startOptions{})
 		}
 	}
-	eventually(t, "both brokers own partitions", func() bool {
+	poll.Until(t, patience, "both brokers own partitions", func() bool {
 		o := f.owners()
 		return o["one"] > 0 && o["two"] > 0 && o["one"]+o["two"] == partitions
 	})
@@ -120,7 +121,7 @@ func TestOneOfTwoBrokersDies(t *testing.T) {
 	killed := time.Now()
 	f.one.Kill()
 	for partition := range partitions {
-		eventually(t, fmt.Sprintf("broker two serves partition %d", partition), func() bool { return f.serves(nc, "two", partition) })
+		poll.Until(t, patience, fmt.Sprintf("broker two serves partition %d", partition), func() bool { return f.serves(nc, "two", partition) })
 	}
 	took := time.Since(killed)
 	if limit := shortTTL + looseLimit; took > limit {
@@ -142,7 +143,7 @@ func TestStoppedBrokerGoesOn(t *testing.T) {
 	f.p.Reach(ctx, f.p.begin(ctx, "before", onceLoads(16))/3)
 	f.one.Signal(syscall.SIGSTOP)
 	prepared := f.believes(ctx)
-	eventually(t, "broker two owns all partitions", func() bool { return f.owners()["two"] == partitions })
+	poll.Until(t, patience, "broker two owns all partitions", func() bool { return f.owners()["two"] == partitions })
 	more := f.p.begin(ctx, "meanwhile", onceLoads(8))
 	f.p.Reach(ctx, more/2)
 	f.refused(ctx, prepared)
@@ -153,7 +154,7 @@ func TestStoppedBrokerGoesOn(t *testing.T) {
 	f.one.alive()
 	f.onlyOnce(32 * 3)
 	// It has noticed, and takes its share again.
-	eventually(t, "broker one owns partitions again", func() bool { return f.owners()["one"] > 0 })
+	poll.Until(t, patience, "broker one owns partitions again", func() bool { return f.owners()["one"] > 0 })
 	if log, err := os.ReadFile(f.one.Log); err != nil || !bytes.Contains(log, []byte("claim lost")) {
 		t.Errorf("the log of broker one does not say that its claims are lost: %v", err)
 	}
@@ -178,7 +179,7 @@ func TestStoppedBrokerAnswersNothingOld(t *testing.T) {
 		}
 	}
 	f.one.Signal(syscall.SIGSTOP)
-	eventually(t, "broker two owns all partitions", func() bool { return f.owners()["two"] == partitions })
+	poll.Until(t, patience, "broker two owns all partitions", func() bool { return f.owners()["two"] == partitions })
 	for _, id := range ones {
 		if err := f.client.Run(id, "").Terminate(ctx, nil); err != nil {
 			t.Fatal(err)

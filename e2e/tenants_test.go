@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/e2e/load"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -114,7 +115,7 @@ func TestWorkersStopUnderLoad(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	eventually(t, "all workers wait for work", func() bool {
+	poll.Until(t, patience, "all workers wait for work", func() bool {
 		lists, err := w.client.TaskLists(ctx)
 		return err == nil && len(lists) == 1 && lists[0].Workers >= len(workers)
 	})
@@ -124,7 +125,7 @@ func TestWorkersStopUnderLoad(t *testing.T) {
 	}
 	f.p.begin(ctx, "load", all)
 	for i := range 3 {
-		eventually(t, "the work goes on", func() bool { return f.ran() >= (i+1)*len(all) })
+		poll.Until(t, patience, "the work goes on", func() bool { return f.ran() >= (i+1)*len(all) })
 		t.Logf("worker %d is told to stop after %d of %d activities", i, f.ran(), 8*len(all))
 		workers[i].Signal(syscall.SIGTERM)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -178,7 +179,7 @@ func (f *traffic) finish() (steps int) {
 	}
 	for _, id := range f.ids {
 		got := 0
-		eventually(t, "every acknowledged signal of "+id+" is in its history", func() bool {
+		poll.Until(t, patience, "every acknowledged signal of "+id+" is in its history", func() bool {
 			got = 0
 			for _, e := range f.w.events(f.w.client.Run(id, "")) {
 				if e.Type() == schemas.EventSignal {

@@ -18,6 +18,7 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/e2e/stranger"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -169,7 +170,7 @@ func (w *world) exists(run *drover.Run) {
 	w.t.Helper()
 	ctx, cancel := w.bounded()
 	defer cancel()
-	eventually(w.t, run.ID+" is known", func() bool {
+	poll.Until(w.t, patience, run.ID+" is known", func() bool {
 		_, err := run.Describe(ctx)
 		if err != nil && !errors.Is(err, drover.ErrNotFound) {
 			w.t.Fatal(err)
@@ -264,7 +265,7 @@ func notation(events []schemas.Event) string {
 func (w *world) deaf(typ string) {
 	w.t.Helper()
 	nc := w.plain()
-	eventually(w.t, "nobody listens for "+typ, func() bool {
+	poll.Until(w.t, patience, "nobody listens for "+typ, func() bool {
 		_, err := nc.Request(namespace.Decide(typ), []byte("{}"), 100*time.Millisecond)
 		return errors.Is(err, nats.ErrNoResponders)
 	})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/activity/kinds"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -108,21 +109,18 @@ func TestShellKillsItsGroup(t *testing.T) {
 // await reads a number from a file that is about to be there.
 func await(t *testing.T, file string) int {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for range 60_000 {
+	var n int
+	poll.Until(t, time.Minute, "the command has begun", func() bool {
 		text, err := os.ReadFile(file)
-		if err == nil {
-			n, err := strconv.Atoi(strings.TrimSpace(string(text)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
+		if err != nil {
+			return false
 		}
-		<-tick.C
-	}
-	t.Fatal("the command has not begun")
-	return 0
+		if n, err = strconv.Atoi(strings.TrimSpace(string(text))); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	})
+	return n
 }
 
 // zombie tells whether a process is dead and only nobody has asked for its end: a container may have no process that does.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/internal/freeport"
+	"github.com/droverhq/drover/internal/poll"
 )
 
 // trio are the options of three nodes.
@@ -48,17 +49,6 @@ func await(t *testing.T, s *embedded.Server) {
 	}
 }
 
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for began := time.Now(); !ok(); <-tick.C {
-		if time.Since(began) > time.Minute {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
 // put makes the stream s with three copies, or finds it, and stores a message. A cluster that has just begun takes a moment.
 func put(t *testing.T, s *embedded.Server) {
 	t.Helper()
@@ -71,7 +61,7 @@ func put(t *testing.T, s *embedded.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a stream with three copies takes a message", func() bool {
+	poll.Until(t, time.Minute, "a stream with three copies takes a message", func() bool {
 		_, err := js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{Name: "s", Subjects: []string{"s.>"}, Replicas: 3})
 		if err == nil {
 			_, err = js.Publish(t.Context(), "s.a", []byte("x"))
@@ -114,7 +104,7 @@ func TestClusterOfThree(t *testing.T) {
 			t.Fatalf("got profile %v, clustered %v, cluster %q, server %q", s.Profile(), s.Clustered(), s.ClusterName(), s.ServerName())
 		}
 	}
-	until(t, "all nodes see each other", func() bool {
+	poll.Until(t, time.Minute, "all nodes see each other", func() bool {
 		for _, s := range servers {
 			if seen, size := s.Seen(); seen != 3 || size != 3 || s.Quorum() != nil {
 				return false
@@ -123,7 +113,7 @@ func TestClusterOfThree(t *testing.T) {
 		return true
 	})
 	put(t, first)
-	until(t, "all copies are there", func() bool {
+	poll.Until(t, time.Minute, "all copies are there", func() bool {
 		for i := range o {
 			if dirs, _ := filepath.Glob(filepath.Join(o[i].StoreDir, "jetstream", "*", "streams", "s")); len(dirs) != 1 {
 				return false
@@ -137,7 +127,7 @@ func TestClusterOfThree(t *testing.T) {
 		wg.Go(s.Shutdown)
 	}
 	wg.Wait()
-	until(t, "the last node has lost the quorum", func() bool { return first.Quorum() != nil })
+	poll.Until(t, time.Minute, "the last node has lost the quorum", func() bool { return first.Quorum() != nil })
 	first.Shutdown()
 	storesAreBound(t, o[0])
 	lostStreamIsRefused(t, o)

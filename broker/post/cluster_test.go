@@ -14,6 +14,7 @@ import (
 
 	"github.com/droverhq/drover/internal/freeport"
 	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/poll"
 )
 
 // cluster runs three servers and waits until they agree on a leader.
@@ -27,7 +28,7 @@ func cluster(t *testing.T) []*server.Server {
 		}
 		all = startCluster(t, ports)
 	}
-	await(t, "a leader with three peers", func() bool {
+	poll.Until(t, time.Minute, "a leader with three peers", func() bool {
 		for _, s := range all {
 			if s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == 3 {
 				return true
@@ -66,18 +67,6 @@ func startCluster(t *testing.T, ports []int) (all []*server.Server) {
 		all = append(all, srv)
 	}
 	return all
-}
-
-// await polls real servers, which have no event to wait for.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); !ok(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited a minute for %s", what)
-		}
-	}
 }
 
 // On a replicated stream the leader steps down again and again, and the server that the client uses stops; the

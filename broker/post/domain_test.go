@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/droverhq/drover/internal/poll"
 )
 
 // domains runs a server of the domain hub, and a leaf of it that has the domain given, or without one no JetStream.
@@ -25,7 +27,7 @@ func domains(t *testing.T, leafDomain string) (hub, leaf *server.Server) {
 	o.LeafNode.Remotes = []*server.RemoteLeafOpts{{URLs: []*url.URL{to}}}
 	leaf, stop = start(t, o)
 	t.Cleanup(stop)
-	await(t, "the leaf's connection", func() bool { return leaf.NumLeafNodes() == 1 && hub.NumLeafNodes() == 1 })
+	poll.Until(t, time.Minute, "the leaf's connection", func() bool { return leaf.NumLeafNodes() == 1 && hub.NumLeafNodes() == 1 })
 	return hub, leaf
 }
 

@@ -13,12 +13,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/droverhq/drover/internal/poll"
 )
 
 // certificate writes a self-signed pair for loopback, good for both sides, and returns the file names.
@@ -129,19 +133,9 @@ func TestReconnectSaysWhatIsWrongWithTLS(t *testing.T) {
 	renewed.Port = at
 	_, stop = start(t, renewed)
 	t.Cleanup(stop)
-	said := func() (n int) {
-		for _, e := range kept.AllEntries() {
-			if strings.Contains(e.Message, "cannot connect to NATS again") && strings.Contains(e.Message, "--tlsca") {
-				n++
-			}
-		}
-		return n
-	}
-	for limit := time.After(30 * time.Second); said() == 0; {
-		select {
-		case <-limit:
-			t.Fatalf("nothing is said of the certificate: %v", kept.AllEntries())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	poll.Until(t, 30*time.Second, "the certificate is spoken of", func() bool {
+		return slices.ContainsFunc(kept.AllEntries(), func(e *logrus.Entry) bool {
+			return strings.Contains(e.Message, "cannot connect to NATS again") && strings.Contains(e.Message, "--tlsca")
+		})
+	})
 }

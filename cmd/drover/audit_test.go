@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/ops/doctor"
 	"github.com/droverhq/drover/schemas"
@@ -71,20 +72,13 @@ func TestAudit(t *testing.T) {
 			t.Fatalf("found %v, want %v: %+v", got, words, r.Findings)
 		}
 	}
-	for limit := time.After(time.Minute); ; { // its alarm is armed a second behind the start
+	poll.Until(t, time.Minute, "its alarm is armed, a second behind the start", func() bool {
 		last, err := conn.StreamLastSeq(t.Context(), ns.StreamAlarms(subject.Partition("lonely", 2)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last > 0 {
-			break
-		}
-		select {
-		case <-limit:
-			t.Fatal("no alarm is armed")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		return last > 0
+	})
 	if r := look(exitDone); r.Runs != 1 || r.Alarms != 1 {
 		t.Fatalf("looked at %d runs and %d alarms, want 1 and 1: %+v", r.Runs, r.Alarms, r)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/ops/doctor"
 	"github.com/droverhq/drover/ops/permissions"
 )
@@ -95,17 +96,10 @@ func TestDoctorOnAServer(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TAPS", Subjects: []string{"drover.default.api.*"}, Storage: jetstream.MemoryStorage}); err != nil {
 		t.Fatal(err)
 	}
-	dead := func() bool {
+	poll.Until(t, time.Minute, "the signal to nobody is in the dead letters", func() bool {
 		stream, err := js.Stream(t.Context(), "drover-default-dead")
 		return err == nil && stream.CachedInfo().State.Msgs > 0
-	}
-	for limit := time.After(time.Minute); !dead(); {
-		select {
-		case <-limit:
-			t.Fatal("the signal to nobody is not in the dead letters")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	})
 	ill := diagnose(t, exitFailed, "--nats", s.URL)
 	finding(t, ill, doctor.Warn, "streams", "drover-default-history-0 (max_age)")
 	finding(t, ill, doctor.Bad, "streams", "drover-default-in-1", "allow_msg_ttl")

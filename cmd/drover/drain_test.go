@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -64,7 +65,7 @@ func TestS2_01DrainingIsShown(t *testing.T) {
 		t.Fatalf("got %s, %v", status, err)
 	}
 	r := registry(t, dialed(t, url))
-	soon(t, "draining", func() bool { return statusOf(t, r, "n") == schemas.NodeDraining })
+	poll.Until(t, 20*time.Second, "draining", func() bool { return statusOf(t, r, "n") == schemas.NodeDraining })
 	if got := n.drainLimit(); got != time.Hour {
 		t.Fatalf("got a limit of %v, want the operator's", got)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -37,18 +38,6 @@ func wantQuiet(t *testing.T, kept *logtest.Hook) {
 	for _, e := range kept.AllEntries() {
 		t.Errorf("the server logged %v: %s %v", e.Level, e.Message, e.Data)
 	}
-}
-
-// soon asks until ok, for something that a server does within about a second.
-func soon(t *testing.T, what string, ok func() bool) time.Duration {
-	t.Helper()
-	began := time.Now()
-	for !ok() {
-		if time.Since(began) > 20*time.Second {
-			t.Fatalf("%s: not after %v", what, time.Since(began))
-		}
-	}
-	return time.Since(began)
 }
 
 // dialed is a connection of the test's own.
@@ -252,7 +241,7 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Namespace: "shop", Memory: true, Partitions: 2}); err != nil {
 			t.Fatal(err)
 		}
-		took := soon(t, "served", func() bool {
+		took := poll.Until(t, 20*time.Second, "served", func() bool {
 			return command("", "start", "greet", "--nats", nats.ClientURL(), "-n", "shop", "--timeout", "2s").code == exitDone
 		})
 		if took > 10*time.Second {

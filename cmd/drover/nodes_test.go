@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -81,13 +82,13 @@ func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
 	s, ready := beginning(t, o)
 	halted := func() {
 		t.Helper()
-		soon(t, "unexpected-shutdown", func() bool { return statusOf(t, r, "n") == schemas.NodeUnexpectedShutdown })
+		poll.Until(t, 20*time.Second, "unexpected-shutdown", func() bool { return statusOf(t, r, "n") == schemas.NodeUnexpectedShutdown })
 		// Its heartbeats go on, its roles do not begin, and nobody recovers.
 		first, err := r.Find(t.Context(), "n")
 		if err != nil {
 			t.Fatal(err)
 		}
-		soon(t, "a heartbeat", func() bool {
+		poll.Until(t, 20*time.Second, "a heartbeat", func() bool {
 			i, err := r.Find(t.Context(), "n")
 			return err == nil && i.Revision > first.Revision && i.Status == schemas.NodeUnexpectedShutdown
 		})
@@ -201,7 +202,7 @@ func TestNodesAndClaims(t *testing.T) {
 	one := serving(t, o)
 	died(t, url, "dead node")
 	on := against(url)
-	soon(t, "one broker owns both partitions", func() bool {
+	poll.Until(t, 20*time.Second, "one broker owns both partitions", func() bool {
 		return strings.Count(on("claims").stdout, "partition.") == 2
 	})
 
@@ -275,12 +276,12 @@ func TestOneNameInAllNamespaces(t *testing.T) {
 	}
 	command("", "namespace", "create", "other", "--partitions", "1", "--nats", url).want(t, exitDone, "namespace other has 1 partitions, 1 replicas, storage file, limit none\n")
 	for _, name := range []string{first.Node, second.Node} {
-		soon(t, name+" takes part in the other namespace", func() bool {
+		poll.Until(t, 20*time.Second, name+" takes part in the other namespace", func() bool {
 			r := command("", "claims", "-n", "other", "--nats", url)
 			return strings.Contains(r.stdout, `broker.`+strings.ReplaceAll(name, ".", "_")+" ")
 		})
 	}
-	soon(t, "the records say so", func() bool {
+	poll.Until(t, 20*time.Second, "the records say so", func() bool {
 		return strings.Count(command("", "nodes", "--nats", url).stdout, " default,other ") == 2
 	})
 }

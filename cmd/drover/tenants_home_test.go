@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -47,7 +48,7 @@ func TestHomeIsBackBehindAChange(t *testing.T) {
 	s := serving(t, o)
 	defer s.end(t)
 	command("", "namespace", "create", "default", "--retention", "30d", "--nats", url).done(t)
-	took := soon(t, "served again", func() bool {
+	took := poll.Until(t, 20*time.Second, "served again", func() bool {
 		return slices.ContainsFunc(kept.AllEntries(), func(e *logrus.Entry) bool { return e.Message == "the namespace is served" })
 	})
 	if took > studyEvery/2 {

@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/poll"
 )
 
 // A server that is started again serves what it finds, after a crash of the machine too.
@@ -85,7 +86,7 @@ func TestServeObeysRequireTypes(t *testing.T) {
 		t.Fatalf("got %+v, want a refusal", r)
 	}
 	on("namespace", "create", "strict", "--require-types=false").done(t)
-	soon(t, "allowed", func() bool { return on("start", "greet", "-n", "strict").code == exitDone })
+	poll.Until(t, 20*time.Second, "allowed", func() bool { return on("start", "greet", "-n", "strict").code == exitDone })
 	s.end(t)
 }
 
@@ -110,7 +111,7 @@ func TestStreamsAreDeletedUnderTheServer(t *testing.T) {
 	if err := names.Err(); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "let go", func() bool {
+	poll.Until(t, 20*time.Second, "let go", func() bool {
 		_, err := conn.Request(t.Context(), "drover.shop.api.list", nil, []byte("{}"))
 		return errors.Is(err, post.ErrNoResponders)
 	})
@@ -153,13 +154,9 @@ func TestNamespaceIsFull(t *testing.T) {
 		t.Fatalf("got %+v, want the %d runs of the full namespace", r, started)
 	}
 	on("", "30s", "namespace", "create", "small", "--max-bytes", "64MiB").want(t, exitDone, "namespace small has 1 partitions, 1 replicas, storage memory, limit 64.0MiB\n")
-	r := refused
-	for began := time.Now(); r.code != exitDone && time.Since(began) < 20*time.Second; { // the new limit is seen within seconds
-		r = on(input, "30s", "start", "greet", "--input", "-", "-n", "small")
-	}
-	if r.code != exitDone {
-		t.Fatalf("got %+v, want it to go on with a larger limit", r)
-	}
+	poll.Until(t, 20*time.Second, "it goes on with a larger limit, which is seen within seconds", func() bool {
+		return on(input, "30s", "start", "greet", "--input", "-", "-n", "small").code == exitDone
+	})
 	if r := on("", "30s", "describe", fmt.Sprint("g", started-1), "-n", "small"); r.code != exitDone {
 		t.Fatalf("got %+v, want the last run that was started", r)
 	}

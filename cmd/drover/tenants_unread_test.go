@@ -2,11 +2,13 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/poll"
 )
 
 // A namespace that cannot be looked at, as one without a leader cannot, keeps a server from none of the others.
@@ -36,7 +38,7 @@ func TestServeBesideANamespaceThatCannotBeRead(t *testing.T) {
 		External:  &post.Options{InProcess: srv, User: "server", Password: embeddedtest.Password},
 		Namespace: "mine", Partitions: 1, Logger: log,
 	})
-	soon(t, "the good one is served", func() bool {
+	poll.Until(t, 20*time.Second, "the good one is served", func() bool {
 		r := command("", "start", "greet", "-n", "good", "--nats", url, "--user", embeddedtest.Root, "--password", embeddedtest.Password, "--timeout", "2s")
 		return r.code == exitDone
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -230,21 +231,16 @@ func TestWorkerIsCutShort(t *testing.T) {
 // awaitNobodyPulls waits until no pull request stands at the list's consumers.
 func awaitNobodyPulls(t *testing.T, c *calls) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for range 2000 {
-		waiting := 0
+	poll.Until(t, time.Minute, "nobody pulls", func() bool {
 		for _, name := range subject.Consumers() {
 			cons, err := c.s.conn.JetStream().Consumer(t.Context(), callsNS.StreamTasks("calls"), name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			waiting += cons.CachedInfo().NumWaiting
+			if cons.CachedInfo().NumWaiting > 0 {
+				return false
+			}
 		}
-		if waiting == 0 {
-			return
-		}
-		<-tick.C
-	}
-	t.Fatal("the worker still pulls")
+		return true
+	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/e2e/load"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -204,7 +205,7 @@ func (m *machine) fill() ([]*drover.Run, []load.Input) {
 		}
 		runs, loads = append(runs, run), append(loads, l)
 	}
-	within(m.t, "every signal is in a history", func() bool {
+	poll.Until(m.t, patience, "every signal is in a history", func() bool {
 		a := m.read()
 		return !slices.ContainsFunc(runs, func(r *drover.Run) bool {
 			return loads[slices.Index(runs, r)].Signals > 0 && a.signals[r.ID][`"one"`] == 0
@@ -233,7 +234,7 @@ func (m *machine) begin(ctx context.Context, id string, l load.Input, inbox bool
 	if _, err = m.client.Conn().PublishSync(ctx, to, post.Addressed(to), body); err != nil {
 		return nil, err
 	}
-	within(m.t, id+" has begun", func() bool {
+	poll.Until(m.t, patience, id+" has begun", func() bool {
 		_, err := m.client.Run(id, run).Describe(ctx)
 		return err == nil
 	})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/e2e/load"
+	"github.com/droverhq/drover/internal/poll"
 )
 
 // A disk runs full under load. Clients are told, nothing that was acknowledged is lost, the log says why, and after a restart
@@ -50,7 +51,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	t.Logf("after %d starts: %v", len(acked), refused)
 	// What was on its way when the disk ran full may have to wait for its own timeout. From now on everybody is told at once.
-	within(t, "a start is refused with the reason", func() bool {
+	poll.Until(t, patience, "a start is refused with the reason", func() bool {
 		_, err := hasty.Start(t.Context(), load.Type, l, &drover.StartOptions{ID: "more"})
 		return errors.Is(err, drover.ErrUnavailable) && strings.Contains(err.Error(), "no space left on device")
 	})
@@ -99,16 +100,6 @@ func ballast(t *testing.T, dir string, free uint64) {
 	}
 }
 
-// within polls until ok reports true.
-func within(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for began := time.Now(); !ok(); <-time.After(50 * time.Millisecond) {
-		if time.Since(began) > patience {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
-
 // The streams of a server have come to what they may take at most, three quarters of what was free on its disk as it started. Nothing can be
 // written, no claim either: whoever asks is told why, and the restart that is advised heals it, though nothing was removed.
 func TestStoreAtItsLimit(t *testing.T) {
@@ -129,7 +120,7 @@ func TestStoreAtItsLimit(t *testing.T) {
 			t.Fatal("32 MiB were acknowledged on a disk of 32 MiB")
 		}
 	}
-	within(t, "the way out is told", func() bool {
+	poll.Until(t, patience, "the way out is told", func() bool {
 		_, stderr, code := m.run("start", load.Type, "--id", "refused")
 		return code != 0 && strings.Contains(stderr, "the store cannot be written: its streams have") && strings.Contains(stderr, "start the server again")
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/e2e/power"
+	"github.com/droverhq/drover/internal/poll"
 )
 
 // In profile single the server acknowledges tasks and alarms before it writes them. After kill -9 every one of them may be
@@ -30,7 +31,7 @@ func TestKilledSingleRepeatsTasksAndAlarms(t *testing.T) { // P-8
 	}
 	stop := m.activities()
 	p.begin(ctx, "asleep", sleepers)
-	m.until("every sleeper to have its alarm", func() bool { return m.messages(p, "alarms") == len(sleepers) })
+	poll.Until(m.t, patience, "every sleeper to have its alarm", func() bool { return m.messages(p, "alarms") == len(sleepers) })
 	stop()
 	// And these have a task that nobody takes.
 	waiting := make([]load.Input, 10)
@@ -38,7 +39,7 @@ func TestKilledSingleRepeatsTasksAndAlarms(t *testing.T) { // P-8
 		waiting[i] = load.Input{Steps: 1}
 	}
 	p.begin(ctx, "waiting", waiting)
-	m.until("every task and alarm to be stored", func() bool {
+	poll.Until(m.t, patience, "every task and alarm to be stored", func() bool {
 		return m.messages(p, "tasks") == len(waiting) && m.messages(p, "alarms") == len(sleepers)+len(waiting)
 	})
 
@@ -62,7 +63,7 @@ func TestKilledSingleRepeatsTasksAndAlarms(t *testing.T) { // P-8
 		}
 	}
 	m.start()
-	m.until("every task to be there again", func() bool { return m.messages(p, "tasks") == len(waiting) })
+	poll.Until(m.t, patience, "every task to be there again", func() bool { return m.messages(p, "tasks") == len(waiting) })
 	defer m.activities()()
 	p.End()
 	if v := m.verify("--idle"); !v.OK || v.Open != 0 {
@@ -86,16 +87,6 @@ func (m *machine) messages(p *pressure, kind string) (n int) {
 		m.t.Fatal(l.Err())
 	}
 	return n
-}
-
-// until waits for what the server does in its own time.
-func (m *machine) until(what string, done func() bool) {
-	m.t.Helper()
-	for limit := time.Now().Add(patience); !done(); <-time.After(20 * time.Millisecond) {
-		if time.Now().After(limit) {
-			m.t.Fatalf("waited %v for %s", patience, what)
-		}
-	}
 }
 
 // Records go in groups under load. A power cut in the middle of one leaves some of its records or none, each whole, and loses none
