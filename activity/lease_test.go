@@ -182,7 +182,7 @@ func TestTimeouts(t *testing.T) {
 				r.dispatch(tc.edit)
 				// The service writes the timeout; for that it must know of the start.
 				r.next(schemas.ReportStarted)
-				time.Sleep(time.Hour)
+				time.Sleep(5 * time.Minute)
 				r.settled("PCI")
 				r.quiet(time.Minute)
 				if !errors.Is(cause, tc.cause) || after != tc.after {

@@ -57,7 +57,7 @@ func TestDrainCutsWhatDoesNotEnd(t *testing.T) {
 	}{
 		{"obeys", func(ctx context.Context) (string, error) { return "", context.Cause(ctx) }, false},
 		{"finishes in the last second", func(context.Context) (string, error) { time.Sleep(time.Second / 2); return "done", nil }, true},
-		{"does not heed its context", func(context.Context) (string, error) { time.Sleep(time.Hour); return "", nil }, false},
+		{"does not heed its context", func(context.Context) (string, error) { time.Sleep(5 * time.Minute); return "", nil }, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
@@ -96,7 +96,7 @@ func TestDrainCutsWhatDoesNotEnd(t *testing.T) {
 				r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Go: true, Token: "RUN.5.2", Attempt: 2})
 				r.next(schemas.ReportSuccess)
 				r.settled("PCI")
-				r.quiet(2 * time.Hour) // the abandoned function says nothing more
+				r.quiet(10 * time.Minute) // the abandoned function says nothing more
 			})
 		})
 	}
