@@ -2,6 +2,7 @@ package drovertest_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ const forever = time.Duration(math.MaxInt64)
 
 // What a limit may be does not hang on how the decider was asked: a run's first task is JSON, and later ones of its own worker are msgpack.
 func TestLimitsAreTheSameInBothEncodings(t *testing.T) {
-	for _, tt := range []struct {
+	cases := []struct {
 		name  string
 		start drover.StartOptions
 		do    schemas.Decision
@@ -32,22 +33,43 @@ func TestLimitsAreTheSameInBothEncodings(t *testing.T) {
 		{"heartbeat", drover.StartOptions{}, limitedWork(decider.Heartbeat(forever)), "done"},
 		{"negative heartbeat", drover.StartOptions{}, limitedWork(decider.Heartbeat(-time.Second)), "refused"},
 		{"timer of the past", drover.StartOptions{}, decider.Timer("a", -time.Millisecond), "refused"},
-	} {
-		for encoding, warm := range map[string]bool{"JSON": false, "msgpack": true} {
-			t.Run(tt.name+"/"+encoding, func(t *testing.T) {
-				drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) { limited(t, e, &tt.start, tt.do, warm, tt.want) })
-			})
-		}
 	}
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		d := e.Client.Deciders(nil)
+		a := e.Client.Activities(&activity.Options{Lists: []string{"main"}})
+		activity.Register(a, "work", func(context.Context, string) (string, error) { return "done", nil })
+		typ := func(i int, encoding string) string { return fmt.Sprint(encoding, i) }
+		for i, tt := range cases {
+			d.Register(typ(i, "JSON"), limited(tt.do, false))
+			d.Register(typ(i, "msgpack"), limited(tt.do, true))
+		}
+		e.Go(d, a)
+		for i, tt := range cases {
+			for _, encoding := range []string{"JSON", "msgpack"} {
+				run, err := e.Client.Start(t.Context(), typ(i, encoding), "in", &tt.start)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got string
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				if err := run.Result(ctx, &got); err != nil || got != tt.want {
+					why, _ := run.Why(t.Context())
+					t.Errorf("%s in %s: got %q and %v, want %q: %s\n%s", tt.name, encoding, got, err, tt.want, why, e.History(run.ID))
+					_ = run.Terminate(t.Context(), nil)
+				}
+				cancel()
+			}
+		}
+	})
 }
 
 func limitedWork(o ...decider.ActivityOption) schemas.Decision {
 	return decider.Schedule("a", "work", "in", append(o, decider.List("main"))...)
 }
 
-func limited(t *testing.T, e *drovertest.Env, start *drover.StartOptions, do schemas.Decision, warm bool, want string) {
-	d := e.Client.Deciders(nil)
-	d.Register("w", decider.Func(func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
+// limited makes a decision, at once or as its second one, and completes with what came of it.
+func limited(do schemas.Decision, warm bool) decider.Func {
+	return func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 		for _, ev := range task.Events() {
 			switch ev.Attributes.(type) {
 			case *schemas.ActivitySuccess:
@@ -64,22 +86,6 @@ func limited(t *testing.T, e *drovertest.Env, start *drover.StartOptions, do sch
 			}
 		}
 		return nil, nil
-	}))
-	e.Go(d)
-	a := e.Client.Activities(&activity.Options{Lists: []string{"main"}})
-	activity.Register(a, "work", func(context.Context, string) (string, error) { return "done", nil })
-	e.Go(a)
-	run, err := e.Client.Start(t.Context(), "w", "in", start)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var got string
-	if err := run.Result(ctx, &got); err != nil || got != want {
-		why, _ := run.Why(t.Context())
-		t.Errorf("got %q and %v, want %q: %s\n%s", got, err, want, why, e.History(run.ID))
-		_ = run.Terminate(t.Context(), nil)
 	}
 }
 
