@@ -25,7 +25,7 @@ func TestLargeInputAndResult(t *testing.T) {
 		return []schemas.Decision{decider.Complete(decider.Started(task.Events()).Input)}, nil
 	}))
 	defer working(t, c, w)()
-	input := `{"rows":"` + strings.Repeat("0123456789", 500_000) + `"}`
+	input := `{"rows":"` + strings.Repeat("0123456789", 150_000) + `"}`
 	file := filepath.Join(t.TempDir(), "rows.json")
 	if err := os.WriteFile(file, []byte(input), 0o600); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestLargeInputAndResult(t *testing.T) {
 	if r := on("history", "big", "--json"); r.code != exitDone || len(r.stdout) > 10<<10 || strings.Count(r.stdout, `{"$ref":{"object":"`) != 2 {
 		t.Fatalf("got %d, %d bytes: %.2000s; want references", r.code, len(r.stdout), r.stdout)
 	}
-	for command, want := range map[string]string{"describe": "4.8MiB in object ", "history": " input=4.8MiB "} {
+	for command, want := range map[string]string{"describe": "1.4MiB in object ", "history": " input=1.4MiB "} {
 		if r := on(command, "big"); r.code != exitDone || !strings.Contains(r.stdout, want) {
 			t.Fatalf("%s: got %d: %s; want it to say %q", command, r.code, r.stdout, want)
 		}

@@ -260,7 +260,7 @@ func TestServeOnATieredAccount(t *testing.T) {
 
 	s := serving(t, serveOptions{External: &post.Options{URL: url}, MaxBytes: 32 << 20})
 	work(t, url)
-	large := strconv.Quote(strings.Repeat("ox", 1<<20))
+	large := strconv.Quote(strings.Repeat("ox", 600<<10))
 	command(large, "start", "greet", "--id", "g", "--input", "-", "--nats", url).done(t)
 	if r := command("", "result", "g", "--nats", url, "--timeout", "30s"); r.code != exitDone || r.stdout != `"hello `+large[1:]+"\n" {
 		t.Fatalf("got exit code %d, %d bytes, %s", r.code, len(r.stdout), r.stderr)

@@ -133,15 +133,15 @@ func TestNamespaceIsFull(t *testing.T) {
 		return command(stdin, append(args, "--nats", s.URL, "--timeout", timeout)...)
 	}
 	on("", "30s", "namespace", "create", "small", "--partitions", "1", "--max-bytes", "16MiB").done(t)
-	input := `"` + strings.Repeat("x", 100_000) + `"`
+	input := `"` + strings.Repeat("x", 250_000) + `"`
 	started := 0
 	var refused result
-	for ; started < 300; started++ {
+	for ; started < 120; started++ {
 		if refused = on(input, "30s", "start", "greet", "--id", fmt.Sprint("g", started), "--input", "-", "-n", "small"); refused.code != exitDone {
 			break
 		}
 	}
-	if started < 100 || started == 300 {
+	if started < 40 || started == 120 {
 		t.Fatalf("got %d starts, want the limit to be reached", started)
 	}
 	if refused.code != exitFailed || !strings.Contains(refused.stderr, "full") || !strings.Contains(refused.stderr, "drover namespace create small --max-bytes") {
