@@ -53,7 +53,7 @@ func TestTryLock(t *testing.T) {
 		forced            int
 	}{
 		"free":     {0, 0, 5 * time.Second, 0},
-		"soon":     {30 * time.Second, 29 * time.Second, 35 * time.Second, 0},
+		"soon":     {3 * time.Second, 2 * time.Second, 8 * time.Second, 0},
 		"too late": {time.Hour, time.Minute, 70 * time.Second, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

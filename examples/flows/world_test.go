@@ -201,7 +201,7 @@ func (w *world) staff(victim string, judge func(subject string) cutwire.Verdict)
 			}
 		})
 	}
-	time.Sleep(20 * time.Second)
+	time.Sleep(3 * time.Second)
 	armed.Store(true)
 	return func() bool {
 			select {
