@@ -1,13 +1,12 @@
 package drovertest
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // running is held by the one Run that is under way, and inside is the test within it.
@@ -30,19 +29,11 @@ func Run(t *testing.T, o *Options, f func(t *testing.T, e *Env)) {
 	defer running.Unlock()
 	// The server's stores share a ticker of the whole process, which must live outside all bubbles.
 	defer embedded.RegisterTicker()()
-	// The NATS client pools its timers when it reconnects. Two collections empty a pool.
-	emptyPools()
-	defer emptyPools()
 	defer inside.Store(nil)
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		inside.Store(t)
 		f(t, open(t, o, true))
 	})
-}
-
-func emptyPools() {
-	runtime.GC()
-	runtime.GC()
 }
 
 // Start starts a Drover in real time, on a random loopback port, which ends with the test. Nil options mean all

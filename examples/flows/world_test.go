@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover"
@@ -25,6 +23,7 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
@@ -51,9 +50,7 @@ func inWorld(t *testing.T, flows []string, also map[string]string, h http.Handle
 	t.Helper()
 	store := readFiles(t, nil, flows, also)
 	defer embedded.RegisterTicker()() // outside of all bubbles
-	emptyPools()
-	defer emptyPools()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		w := &world{t: t, store: store, site: newSite(t, h)}
 		var err error
 		if w.server, err = embedded.Start(t.Context(), embedded.Options{DontListen: true}); err != nil {
@@ -71,12 +68,6 @@ func inWorld(t *testing.T, flows []string, also map[string]string, h http.Handle
 		f(t, w)
 		w.check()
 	})
-}
-
-// emptyPools lets go of the timers that the NATS client keeps for the whole process: they belong to one bubble. Two collections do.
-func emptyPools() {
-	runtime.GC()
-	runtime.GC()
 }
 
 func (w *world) dial(p cutwire.Provider) *post.Conn {

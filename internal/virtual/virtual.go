@@ -4,7 +4,7 @@
 // bubble ends the process when another one resets it. So the pool is emptied on both sides of a bubble: two collections do that to a
 // [sync.Pool].
 //
-// It is for test files only.
+// It is for test files, and for package drovertest, which is.
 package virtual
 
 import (
