@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
-	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
@@ -24,32 +23,6 @@ import (
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
-
-// listening is a logger whose warnings and errors are kept.
-func listening() (*logrus.Logger, *logtest.Hook) {
-	log, kept := logtest.NewNullLogger()
-	log.SetLevel(logrus.WarnLevel)
-	return log, kept
-}
-
-// wantQuiet fails for every warning that the server has logged.
-func wantQuiet(t *testing.T, kept *logtest.Hook) {
-	t.Helper()
-	for _, e := range kept.AllEntries() {
-		t.Errorf("the server logged %v: %s %v", e.Level, e.Message, e.Data)
-	}
-}
-
-// dialed is a connection of the test's own.
-func dialed(t *testing.T, url string) *post.Conn {
-	t.Helper()
-	conn, err := post.Dial(t.Context(), post.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
 
 func TestNamespaceCommands(t *testing.T) {
 	log, kept := listening()
@@ -129,48 +102,6 @@ func TestNamespaceUsage(t *testing.T) {
 	if err := f.Set("NONE"); err == nil {
 		t.Error("NONE is taken where there is no limit to take away")
 	}
-}
-
-// greeter serves a namespace: a run asks for one activity of list words, waits for the signal go, and completes with what
-// both brought.
-func greeter(t *testing.T, url, ns, greeting string) (stop func()) {
-	t.Helper()
-	c, err := drover.Connect(t.Context(), &drover.Options{URL: url, Namespace: ns})
-	if err != nil {
-		t.Fatal(err)
-	}
-	deciders := c.Deciders(nil)
-	deciders.Register("greet", decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
-		v, err := task.View(ctx)
-		if err != nil {
-			return nil, err
-		}
-		status, said, reason := v.Activity("hello")
-		signals := v.Signals("go")
-		switch {
-		case status == 0:
-			return []schemas.Decision{decider.Schedule("hello", "hello", v.Input(), decider.List("words"))}, nil
-		case status == decider.ActivitySucceeded && len(signals) > 0:
-			return []schemas.Decision{decider.Complete(fmt.Sprintf("%s %s %d", said, signals[0], len(signals)))}, nil
-		case status.Closed() && status != decider.ActivitySucceeded:
-			return []schemas.Decision{decider.Fail(reason, nil)}, nil
-		}
-		return nil, nil
-	}))
-	activities := c.Activities(&activity.Options{Lists: []string{"words"}})
-	activity.Register(activities, "hello", func(_ context.Context, name string) (string, error) { return greeting + " " + name, nil })
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	for _, run := range []func(context.Context) error{deciders.Run, activities.Run} {
-		wg.Go(func() {
-			if err := run(ctx); err != nil {
-				t.Errorf("worker of %s: %v", ns, err)
-			}
-		})
-	}
-	stop = sync.OnceFunc(func() { cancel(); wg.Wait(); c.Close() })
-	t.Cleanup(stop)
-	return stop
 }
 
 // The same workflow id, type, list and signal name in two namespaces of one server: nothing crosses.
@@ -289,3 +220,34 @@ type onEntry func(*logrus.Entry)
 
 func (onEntry) Levels() []logrus.Level       { return logrus.AllLevels }
 func (f onEntry) Fire(e *logrus.Entry) error { f(e); return nil }
+
+// greeter serves a namespace: a run asks for one activity of list words, waits for the signal go, and completes with what
+// both brought.
+func greeter(t *testing.T, url, ns, greeting string) (stop func()) {
+	t.Helper()
+	c, err := drover.Connect(t.Context(), &drover.Options{URL: url, Namespace: ns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deciders := c.Deciders(nil)
+	deciders.Register("greet", decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
+		v, err := task.View(ctx)
+		if err != nil {
+			return nil, err
+		}
+		status, said, reason := v.Activity("hello")
+		signals := v.Signals("go")
+		switch {
+		case status == 0:
+			return []schemas.Decision{decider.Schedule("hello", "hello", v.Input(), decider.List("words"))}, nil
+		case status == decider.ActivitySucceeded && len(signals) > 0:
+			return []schemas.Decision{decider.Complete(fmt.Sprintf("%s %s %d", said, signals[0], len(signals)))}, nil
+		case status.Closed() && status != decider.ActivitySucceeded:
+			return []schemas.Decision{decider.Fail(reason, nil)}, nil
+		}
+		return nil, nil
+	}))
+	activities := c.Activities(&activity.Options{Lists: []string{"words"}})
+	activity.Register(activities, "hello", func(_ context.Context, name string) (string, error) { return greeting + " " + name, nil })
+	return working(t, c, deciders.Run, activities.Run)
+}

@@ -38,7 +38,7 @@ func TestServerHearsOfABurst(t *testing.T) {
 		}
 		return []schemas.Decision{decider.Complete("awake")}, nil
 	}))
-	defer working(t, c, w)()
+	working(t, c, w.Run)
 	runs := make([]*drover.Run, sleepers)
 	errs := make([]error, sleepers)
 	var starts sync.WaitGroup
@@ -87,7 +87,7 @@ func TestRingsStayInTheProcess(t *testing.T) {
 		}
 		return []schemas.Decision{decider.Timer("nap", 50*time.Millisecond)}, nil
 	}))
-	defer working(t, c, w)()
+	working(t, c, w.Run)
 	for range 10 {
 		r, err := c.Start(t.Context(), "nap", nil, nil)
 		if err != nil {

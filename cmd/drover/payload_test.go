@@ -24,7 +24,7 @@ func TestLargeInputAndResult(t *testing.T) {
 	w.Register("copy", decider.Func(func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 		return []schemas.Decision{decider.Complete(decider.Started(task.Events()).Input)}, nil
 	}))
-	defer working(t, c, w)()
+	working(t, c, w.Run)
 	input := `{"rows":"` + strings.Repeat("0123456789", 150_000) + `"}`
 	file := filepath.Join(t.TempDir(), "rows.json")
 	if err := os.WriteFile(file, []byte(input), 0o600); err != nil {

@@ -48,16 +48,7 @@ func deciding(t *testing.T, url string) {
 		next, err := schemas.JSONPayload(n - 1)
 		return []schemas.Decision{schemas.Decide(&schemas.ContinueAsNew{Input: next})}, err
 	}))
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- w.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("deciders: %v", err)
-		}
-		c.Close()
-	})
+	working(t, c, w.Run)
 }
 
 // The commands against a server with everything, as a person would use them.

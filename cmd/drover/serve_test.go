@@ -15,119 +15,11 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/ops/doctor"
-	"github.com/droverhq/drover/schemas"
 )
-
-// served is a server of drover that runs in this process.
-type served struct {
-	readiness
-	stop  context.CancelFunc
-	ended chan struct{}
-	err   error // after ended
-}
-
-// serving starts a server and waits for its ready line. The test stops it at the latest.
-func serving(t *testing.T, o serveOptions) *served {
-	t.Helper()
-	s, ready := beginning(t, o)
-	select {
-	case s.readiness = <-ready:
-	case <-s.ended:
-		t.Fatalf("the server did not begin: %v", s.err)
-	}
-	return s
-}
-
-// beginning starts a server that may wait for something before it is ready.
-func beginning(t *testing.T, o serveOptions) (*served, <-chan readiness) {
-	t.Helper()
-	if o.Logger == nil {
-		log := logrus.New()
-		log.SetOutput(testWriter{t})
-		log.SetLevel(logrus.WarnLevel)
-		o.Logger = log
-	}
-	ready := make(chan readiness, 1)
-	o.Ready = func(r readiness) { ready <- r }
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	s := &served{stop: stop, ended: make(chan struct{})}
-	go func() {
-		defer close(s.ended)
-		s.err = serve(ctx, o)
-	}()
-	t.Cleanup(func() { stop(); <-s.ended })
-	return s, ready
-}
-
-func (s *served) end(t *testing.T) {
-	t.Helper()
-	s.stop()
-	<-s.ended
-	if s.err != nil {
-		t.Fatalf("got %v at the end, want nil", s.err)
-	}
-}
-
-type testWriter struct{ t *testing.T }
-
-func (w testWriter) Write(b []byte) (int, error) {
-	w.t.Helper()
-	w.t.Log(strings.TrimSpace(string(b)))
-	return len(b), nil
-}
-
-func memoryServer() serveOptions { return serveOptions{Embedded: embedded.Options{Port: -1}} }
-
-// work runs a decider and an activity worker: greet asks for one activity and completes with its result.
-func work(t *testing.T, url string) (stop func()) {
-	t.Helper()
-	c, err := drover.Connect(t.Context(), &drover.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	deciders := c.Deciders(nil)
-	deciders.Register("greet", decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
-		v, err := task.View(ctx)
-		if err != nil {
-			return nil, err
-		}
-		switch status, result, reason := v.Activity("hello"); {
-		case status == 0:
-			return []schemas.Decision{decider.Schedule("hello", "hello", v.Input(), decider.List("words"))}, nil
-		case status == decider.ActivitySucceeded:
-			return []schemas.Decision{decider.Complete(result)}, nil
-		case status.Closed():
-			return []schemas.Decision{decider.Fail(reason, nil)}, nil
-		}
-		return nil, nil
-	}))
-	activities := c.Activities(&activity.Options{Lists: []string{"words"}})
-	activity.Register(activities, "hello", func(_ context.Context, name string) (string, error) {
-		if name == "" {
-			return "", activity.Fail("no-name", nil)
-		}
-		return "hello " + name, nil
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	for _, run := range []func(context.Context) error{deciders.Run, activities.Run} {
-		wg.Go(func() {
-			if err := run(ctx); err != nil {
-				t.Errorf("worker: %v", err)
-			}
-		})
-	}
-	stop = sync.OnceFunc(func() { cancel(); wg.Wait(); c.Close() })
-	t.Cleanup(stop)
-	return stop
-}
 
 func TestServeAWorkflow(t *testing.T) {
 	s := serving(t, memoryServer())

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,30 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity/kinds"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
-	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
-
-// working lets deciders work until stop, which closes their client too.
-func working(t *testing.T, c *drover.Client, w *decider.Worker) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	return func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		c.Close()
-	}
-}
 
 func TestWorkerUsage(t *testing.T) {
 	for _, tt := range []struct {
