@@ -185,9 +185,9 @@ func (p *parser) retarget(v any) (retarget, bool, error) {
 	case "error-field":
 		to, err = atField(v)
 	case "config", "sensor":
-		to, err = atName("entity", p.key, v)
+		to, err = atName(p.key, v)
 	case "state":
-		to, err = atName("entity", "sensor", v)
+		to, err = atName("sensor", v)
 	case "filter", "error-cause":
 		var inner *test
 		if inner, err = p.test(v); err != nil {

@@ -163,8 +163,8 @@ func atField(v any) (retarget, error) {
 	}, nil
 }
 
-// atName looks up what an author may also write as ${entity.sensor.NAME}. The name is one step of the path, dots and all.
-func atName(scope, kind string, v any) (retarget, error) {
+// atName looks up what an author may also write as ${entity.sensor.NAME}, where sensor is a kind. The name is one step of the path, dots and all.
+func atName(kind string, v any) (retarget, error) {
 	x, err := comparable(v)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func atName(scope, kind string, v any) (retarget, error) {
 		if err != nil {
 			return Subject{}, fmt.Errorf("%s: %w", kind, err)
 		}
-		s, err := found(env.Lookup(value.Path{{Kind: value.Key, Key: scope}, {Kind: value.Key, Key: kind}, {Kind: value.Key, Key: name}}))
+		s, err := found(env.Lookup(value.Path{{Kind: value.Key, Key: "entity"}, {Kind: value.Key, Key: kind}, {Kind: value.Key, Key: name}}))
 		if err != nil {
 			return s, fmt.Errorf("%s: %w", kind, err)
 		}

@@ -54,7 +54,7 @@ func Of(d *model.Definition) *Node {
 		b.types[t.Name] = t
 	}
 	n := &Node{Kind: Root, Label: line(firstOf(d.ID, d.Name, "a flow")), Notes: definitionNotes(d)}
-	n.Below = b.definition(d, nil)
+	n.Below = b.definition(d)
 	return n
 }
 
@@ -87,9 +87,8 @@ func (s *scope) find(id string) string {
 	return ""
 }
 
-func (b *builder) definition(d *model.Definition, outer *scope) []*Node {
-	below := b.list(d.Steps, outer)
-	return append(below, b.handler(d.OnError, outer)...)
+func (b *builder) definition(d *model.Definition) []*Node {
+	return append(b.list(d.Steps, nil), b.handler(d.OnError, nil)...)
 }
 
 func (b *builder) list(steps []*model.Step, outer *scope) []*Node {
@@ -122,7 +121,7 @@ func (b *builder) step(s *model.Step, in *scope) *Node {
 	case s.Nested != nil:
 		n.Kind, n.Loop = Workflow, s.Loop != nil
 		n.Notes = append(n.Notes, definitionNotes(s.Nested)...)
-		n.Below = b.definition(s.Nested, nil)
+		n.Below = b.definition(s.Nested)
 	case s.Then != nil:
 		n.Below = b.list([]*model.Step{s.Then}, in)
 	case len(s.Cases) > 0:
