@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/e2e/power"
 )
 
@@ -73,6 +74,23 @@ func (o *outage) again() {
 	o.slow = max(o.slow, time.Since(began))
 }
 
+// round begins a load, ends the server in the middle of it, and wants all of it to end well when the server is back.
+func (o *outage) round(name string, p *pressure, loads []load.Input, end func()) {
+	o.t.Helper()
+	ctx, cancel := bounded(o.t)
+	defer cancel()
+	total := p.begin(ctx, name, loads)
+	p.Reach(ctx, 1+o.dice.IntN(total*3/4))
+	end()
+	began := time.Now()
+	o.again()
+	p.End()
+	o.ended = max(o.ended, time.Since(began))
+	if v := o.verify(); !v.OK {
+		o.t.Fatalf("%s: drover verify: %+v", name, v.Violations)
+	}
+}
+
 // In profile single nothing that was acknowledged is missing after a power cut: starts, signals by the API and by plain
 // publish, ends. Every run goes on and completes, and every history is sound.
 func TestPowerCutSingle(t *testing.T) {
@@ -81,24 +99,13 @@ func TestPowerCutSingle(t *testing.T) {
 	defer o.workers()()
 	p := newPressure(o.machine, false)
 	for n := range *cuts {
-		ctx, cancel := bounded(t)
 		loads := mixed(o.dice, 8, 200)
 		for i := range loads {
 			if i%4 == 1 {
 				loads[i].Pad = strings.Repeat("x", 200<<10) // so that many cuts see new files of messages
 			}
 		}
-		total := p.begin(ctx, fmt.Sprintf("cut-%d", n), loads)
-		p.Reach(ctx, 1+o.dice.IntN(total*3/4))
-		o.cut()
-		began := time.Now()
-		o.again()
-		p.End()
-		o.ended = max(o.ended, time.Since(began))
-		cancel()
-		if v := o.verify(); !v.OK {
-			t.Fatalf("cut %d: drover verify: %+v", n, v.Violations)
-		}
+		o.round(fmt.Sprintf("cut-%d", n), p, loads, o.cut)
 	}
 	o.nothingLost(p)
 	t.Logf("%d cuts, %d syncs: slowest start %v, slowest end of what was open %v", len(o.cuts), o.disk.Syncs(), o.slow.Round(time.Millisecond), o.ended.Round(time.Millisecond))

@@ -97,21 +97,11 @@ func TestPowerCutInGroups(t *testing.T) {
 	defer o.workers()()
 	p := newPressure(o.machine, false)
 	for n := range *cuts {
-		ctx, cancel := bounded(t)
-		loads := mixed(o.dice, 60, 200)
-		total := p.begin(ctx, fmt.Sprintf("group-%d", n), loads)
-		p.Reach(ctx, 1+o.dice.IntN(total*3/4))
+		end := o.cut
 		if n%3 == 2 {
-			o.server.Kill()
-		} else {
-			o.cut()
+			end = o.server.Kill
 		}
-		o.again()
-		p.End()
-		cancel()
-		if v := o.verify(); !v.OK {
-			t.Fatalf("cut %d: drover verify: %+v", n, v.Violations)
-		}
+		o.round(fmt.Sprintf("group-%d", n), p, mixed(o.dice, 60, 200), end)
 	}
 	o.nothingLost(p)
 	records, batches := o.batches(p.js)
