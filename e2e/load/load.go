@@ -1,5 +1,6 @@
 // Package load is the work that the tests below e2e put on servers which they kill, freeze and cut off: one workflow type that has a bit of
-// everything, and the progress that it makes, by which a test says when something is to happen.
+// everything, many such workflows at once, the progress that they make, by which a test says when something is to happen, and what they
+// complain about.
 package load
 
 import (
