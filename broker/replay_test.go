@@ -188,7 +188,7 @@ func TestReplayRequestsThatAreRefused(t *testing.T) {
 			{`{"workflowId":"o","run":"a\u0001"}`, "invalid_argument", "run"},
 			{`{"workflowId":"o","from":"` + strings.Repeat("x", 300) + `"}`, "invalid_argument", "from"},
 			{`{"workflowId":"o","reason":"` + strings.Repeat("x", 1025) + `"}`, "invalid_argument", "reason"},
-			{`{"workflowId":5}`, "invalid_argument", "cannot be decoded"},
+			{`{"workflowId":5}`, "invalid_argument", "workflowId: want a text, got a numberworkflowId"},
 			{`{"workflowId":"x","from":"start"}`, "not_found", `"x"`},
 			{`{"workflowId":"o","run":"r9"}`, "not_found", "gone by its retention"},
 			{`{"workflowId":"o"}`, "conflict", "from start only"},

@@ -147,7 +147,11 @@ func (p *partition) serve(m post.Msg) bool {
 }
 
 func invalid(err error) *schemas.Error {
-	return schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err).WithHint("send one JSON object, or msgpack with its version byte")
+	refused := schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err)
+	if field := schemas.Place(err); field != "" {
+		return refused.InField(field)
+	}
+	return refused.WithHint("send one JSON object, or msgpack with its version byte")
 }
 
 // behind answers a request once what the run shows is in the history. If that is refused, nothing is answered: whoever

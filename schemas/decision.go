@@ -90,7 +90,7 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 func (d *Decision) UnmarshalJSON(b []byte) error {
 	var w decisionJSON
 	if err := json.Unmarshal(b, &w); err != nil {
-		return err
+		return located(b, w, err)
 	}
 	d.Attributes = newDecision(w.Type)
 	if _, unknown := d.Attributes.(*UnknownDecision); unknown || len(w.Attributes) == 0 {

@@ -113,7 +113,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 func (e *Event) UnmarshalJSON(b []byte) error {
 	var w eventJSON
 	if err := json.Unmarshal(b, &w); err != nil {
-		return err
+		return located(b, w, err)
 	}
 	attrs := newAttributes(w.Type)
 	if attrs == nil {

@@ -2,18 +2,76 @@ package schemas
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 )
 
+// misplaced is an error about one value of a body.
+type misplaced struct {
+	at  string
+	err error
+}
+
+func (e *misplaced) Error() string { return e.at + ": " + e.err.Error() }
+func (e *misplaced) Unwrap() error { return e.err }
+
+// Place tells which field of the JSON an error of [Unmarshal] is about, as a path such as activityDefaults.list; empty if it is about the whole, or the body is no JSON.
+func Place(err error) string {
+	if e, ok := errors.AsType[*misplaced](err); ok {
+		return e.at
+	}
+	return ""
+}
+
 // located puts the place before an error of encoding/json about v. The package names fields in its own errors alone, not in those of types that
 // decode themselves, as durations, times and payloads do.
 func located(b []byte, v any, err error) error {
-	if at := faulty(b, reflect.TypeOf(v)); at != "" {
-		return fmt.Errorf("%s: %w", at, err)
+	at := ""
+	if wrong, ok := err.(*json.UnmarshalTypeError); ok {
+		at, err = wrong.Field, inWords(wrong)
+	} else {
+		at = faulty(b, reflect.TypeOf(v))
 	}
-	return err
+	if at == "" {
+		return err
+	}
+	return &misplaced{at: at, err: err}
+}
+
+// inWords says what is wanted where a value is of the wrong type, to whoever wrote the JSON, in any language.
+func inWords(err *json.UnmarshalTypeError) error {
+	got, number := strings.CutPrefix(err.Value, "number ")
+	if word, ok := jsonWords[got]; ok && !number {
+		got = word
+	}
+	return fmt.Errorf("want %s, got %s", wanted(err.Type), got)
+}
+
+// jsonWords are the words for what encoding/json calls what it found.
+var jsonWords = map[string]string{"string": "a text", "number": "a number", "bool": "true or false", "array": "an array", "object": "an object"}
+
+// wanted is what stands for a type in JSON.
+func wanted(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return jsonWords["string"]
+	case reflect.Bool:
+		return jsonWords["bool"]
+	case reflect.Float64:
+		return jsonWords["number"]
+	case reflect.Int, reflect.Int64:
+		return "a whole number of 64 bits"
+	case reflect.Uint64:
+		return "a whole number of 64 bits that is not negative"
+	case reflect.Slice:
+		return jsonWords["array"]
+	}
+	return jsonWords["object"]
 }
 
 // faulty finds the first value of a type that decodes itself and does not take what stands there, as a path from t; empty if there is none.
