@@ -5,9 +5,11 @@ package otherlanguages_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,16 +45,61 @@ func languages(t *testing.T) []language {
 			t.Fatalf("this test runs workers in other languages and needs %s: install node (18 or newer, with npm) and python3 (3.9 or newer): %v", tool, err)
 		}
 	}
-	dir := t.TempDir() // what npm installs stays out of the source tree
-	if err := os.CopyFS(dir, os.DirFS("node")); err != nil {
-		t.Fatal(err)
+	all := []language{{"Node", t.TempDir(), "node", ".mjs"}, {"Python", t.TempDir(), "python3", ".py"}} // what npm installs stays out of the source tree
+	for _, l := range all {
+		if err := os.CopyFS(l.dir, os.DirFS(strings.ToLower(l.name))); err != nil {
+			t.Fatal(err)
+		}
+		l.goWrong(t)
 	}
 	install := exec.CommandContext(t.Context(), "npm", "ci", "--omit=dev", "--no-fund", "--no-audit", "--prefer-offline")
-	install.Dir = dir
+	install.Dir = all[0].dir
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("npm cannot install the NATS client that package-lock.json names: %v\n%s", err, out)
 	}
-	return []language{{"Node", dir, "node", ".mjs"}, {"Python", "python", "python3", ".py"}}
+	return all
+}
+
+// wrong is what the activity of a newcomer does with items of some names, and for which reason it is to fail.
+var wrong = map[string][]struct{ item, code, reason string }{
+	"Node": {
+		{"code", `throw Object.assign(new Error("late"), { code: 23 })`, "Error"},
+		{"word", `throw "busy"`, "failed"},
+		{"nothing", `throw undefined`, "failed"},
+		{"large", `return "\u4e2d".repeat(100_000)`, "result-too-large"},
+		{"big", `return 10n`, "TypeError"},
+	},
+	"Python": {
+		{"code", `raise Failure(404)`, "404"},
+		{"details", `raise Failure("odd", object())`, "TypeError"},
+		{"nan", `return float("nan")`, "ValueError"},
+		{"large", `return "x" * 300_000`, "result-too-large"},
+		{"big", `return object()`, "TypeError"},
+	},
+}
+
+// goWrong has the language's activity do what is wrong.
+func (l language) goWrong(t *testing.T) {
+	t.Helper()
+	file := filepath.Join(l.dir, "activity"+l.suffix)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, otherwise := `    if (item === "poison")`, `    if (item === "%s") %s;`
+	if l.name == "Python" {
+		first, otherwise = `    if item == "poison":`, `    if item == "%s": %s`
+	}
+	before, behind, found := strings.Cut(string(text), first)
+	if !found {
+		t.Fatalf("%s has no line %q", file, first)
+	}
+	for _, w := range wrong[l.name] {
+		before += fmt.Sprintf(otherwise, w.item, w.code) + "\n"
+	}
+	if err := os.WriteFile(file, []byte(before+first+behind), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // worker starts the decider or the activity worker and returns how to stop it, which fails the test unless it ends well.
@@ -158,6 +205,12 @@ func testPair(t *testing.T, decides, works language) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%s: receipt (-want +got):\n%s", run.ID, diff)
+		}
+	}
+	for _, w := range wrong[works.name] {
+		err := start(w.item, w.item).Result(ctx, nil)
+		if e, ok := errors.AsType[*drover.WorkflowError](err); !ok || e.Status != schemas.StatusFailed || e.Reason != w.reason {
+			t.Errorf("%s: got %v, want the failure by the reason %s", w.code, err, w.reason)
 		}
 	}
 	want(start("order-1", "tea", "cake"), "tea", "cake")

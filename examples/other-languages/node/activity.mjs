@@ -14,7 +14,7 @@ const nc = await connect({
 });
 const ask = async (subject, body, timeout = 5000) => (await nc.request(subject, JSON.stringify(body), { timeout })).json();
 
-// What runs for each type of activity. What it throws fails the activity; the error's code is the reason.
+// What runs for each type of activity. What it throws fails the activity; the reason is the error's code, if that is a text, or its name.
 const activities = {
   async charge(item, beat) {
     if (item === "poison") throw Object.assign(new Error("nobody may buy poison"), { code: "forbidden" });
@@ -60,13 +60,14 @@ async function run(task) {
   };
   try {
     const result = await activities[task.type](task.input, beat, task);
-    if (JSON.stringify(result ?? null).length > maxResult) {
+    if (Buffer.byteLength(JSON.stringify(result ?? null)) > maxResult) {
       return { kind: "failed", reason: "result-too-large", details: "store it elsewhere and return where" };
     }
     return { kind: "success", result };
   } catch (err) {
-    if (!(err instanceof Stop)) return { kind: "failed", reason: err.code ?? err.name, details: err.message };
-    return told.gone ? undefined : { kind: "canceled" };
+    if (err instanceof Stop) return told.gone ? undefined : { kind: "canceled" };
+    const code = typeof err?.code === "string" && err.code; // those of fetch that is out of time, and others, are numbers
+    return { kind: "failed", reason: code || err?.name || "failed", details: err?.message ?? String(err) };
   }
 }
 

@@ -27,7 +27,8 @@ class Failure(Exception):
     """Fails the activity for a reason that a decider can compare."""
 
     def __init__(self, reason, details=None):
-        self.reason, self.details = reason, details
+        json.dumps(details, allow_nan=False)  # what is no JSON fails here, and not when it is reported
+        self.reason, self.details = str(reason), details
 
 
 def charge(item, beat):
@@ -76,7 +77,7 @@ class Delivery:
         """Returns the outcome, or nothing if it is no longer wanted."""
         try:
             result = ACTIVITIES[self.task["type"]](self.task.get("input"), self.beat)
-            if len(json.dumps(result)) > MAX_RESULT:
+            if len(json.dumps(result, allow_nan=False)) > MAX_RESULT:
                 raise Failure("result-too-large", "store it elsewhere and return where")
             return {"kind": "success", "result": result}
         except Stop:
@@ -128,7 +129,14 @@ def pull(nats, consumer):
         working.discard(consumer)
 
 
+def fatal(failure):
+    """A thread that has failed would take no more tasks: the process ends, and whoever watches over it starts it again."""
+    sys.excepthook(failure.exc_type, failure.exc_value, failure.exc_traceback)
+    os._exit(1)
+
+
 def main():
+    threading.excepthook = fatal
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     nats = Nats(os.environ.get("NATS_URL", "nats://127.0.0.1:4222"))
     while "error" in nats.ask(f"drover.{NAMESPACE}.api.tasklist", {"list": LIST}):  # its stream is made on the first use
