@@ -38,7 +38,8 @@ type StartOptions struct {
 	Priority int
 	// ActivityDefaults are what activities take where their decision says nothing. Defaults to none.
 	ActivityDefaults *schemas.ActivityDefaults
-	// ChildPolicy says what becomes of children when this run is ended by force. Defaults to the service's choice.
+	// ChildPolicy says what becomes of children when this run is terminated or times out: [schemas.ChildTerminate],
+	// [schemas.ChildRequestCancel] or [schemas.ChildAbandon]. Defaults to that of the registered type, else to ChildTerminate.
 	ChildPolicy schemas.ChildPolicy
 	// Tags and Attributes are shown in lists: at most five tags, and 32 KiB of attributes.
 	Tags       []string

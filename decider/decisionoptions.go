@@ -11,7 +11,7 @@ import (
 // be lifted, [schemas.Unlimited] as a [time.Duration] says that there is no limit.
 type (
 	// ActivityOption changes how an activity is scheduled. What no option sets comes from the defaults of a registered
-	// type, then from those of the run, then from the broker.
+	// type, then from those of the run, then from the broker. A duration of 0 sets nothing, and one of [schemas.Unlimited] is none.
 	ActivityOption interface {
 		forActivity(*schemas.ScheduleActivity)
 	}
@@ -73,22 +73,22 @@ func List(name string) ActivityOption {
 	return forActivity(func(a *schemas.ScheduleActivity) { a.List = name })
 }
 
-// StartToClose bounds one attempt, from the moment a worker takes it.
+// StartToClose bounds one attempt, from the moment a worker takes it. Defaults to 10 minutes.
 func StartToClose(d time.Duration) ActivityOption {
 	return forActivity(func(a *schemas.ScheduleActivity) { a.StartToCloseTimeout = schemas.Duration(d) })
 }
 
-// ScheduleToStart bounds the wait for a worker.
+// ScheduleToStart bounds the wait for a worker. Defaults to no limit.
 func ScheduleToStart(d time.Duration) ActivityOption {
 	return forActivity(func(a *schemas.ScheduleActivity) { a.ScheduleToStartTimeout = schemas.Duration(d) })
 }
 
-// ScheduleToClose bounds the activity as a whole, with every attempt.
+// ScheduleToClose bounds the activity as a whole, with every attempt. Defaults to no limit.
 func ScheduleToClose(d time.Duration) ActivityOption {
 	return forActivity(func(a *schemas.ScheduleActivity) { a.ScheduleToCloseTimeout = schemas.Duration(d) })
 }
 
-// Heartbeat bounds the time between two heartbeats.
+// Heartbeat bounds the time between two heartbeats. Defaults to no limit: then none is needed.
 func Heartbeat(d time.Duration) ActivityOption {
 	return forActivity(func(a *schemas.ScheduleActivity) { a.HeartbeatTimeout = schemas.Duration(d) })
 }
@@ -103,7 +103,8 @@ func NotIdempotent() ActivityOption {
 	return forActivity(func(a *schemas.ScheduleActivity) { a.NotIdempotent = true })
 }
 
-// Retry lets the broker repeat a failed activity. Without it, retries are the decider's business.
+// Retry lets the broker repeat an activity that fails, or whose attempt runs out of time; the zero policy without end. Without it, retries
+// are the decider's business.
 func Retry(p schemas.RetryPolicy) ActivityOption {
 	return forActivity(func(a *schemas.ScheduleActivity) { a.Retry = &p })
 }
@@ -150,7 +151,7 @@ func ToRun(run string) ExternalOption {
 	}
 }
 
-// ExecutionStartToClose bounds the workflow as a whole, from its first event on; each run of a chain has its own.
+// ExecutionStartToClose bounds the workflow as a whole, from its first event on; each run of a chain has its own. A child's defaults to one year.
 func ExecutionStartToClose(d time.Duration) WorkflowOption {
 	return option{
 		child: func(c *schemas.StartChild) { c.ExecutionStartToCloseTimeout = schemas.Duration(d) },
@@ -158,7 +159,7 @@ func ExecutionStartToClose(d time.Duration) WorkflowOption {
 	}
 }
 
-// TaskStartToClose bounds one answer of the workflow's decider.
+// TaskStartToClose bounds one answer of the workflow's decider. A child's defaults to 10 s.
 func TaskStartToClose(d time.Duration) WorkflowOption {
 	return option{
 		child: func(c *schemas.StartChild) { c.TaskStartToCloseTimeout = schemas.Duration(d) },
@@ -176,7 +177,8 @@ func ActivityDefaults(defaults schemas.ActivityDefaults) WorkflowOption {
 }
 
 // ChildPolicy says what becomes of the children of the workflow that is started when that workflow is terminated or times
-// out: it is not about what becomes of the workflow itself, which is for its parent's policy to say.
+// out: it is not about what becomes of the workflow itself, which is for its parent's policy to say. A child's defaults to
+// [schemas.ChildTerminate].
 func ChildPolicy(p schemas.ChildPolicy) WorkflowOption {
 	return option{
 		child: func(c *schemas.StartChild) { c.ChildPolicy = p },

@@ -51,8 +51,8 @@ func (e *Env) Result(run *drover.Run, out any) {
 }
 
 // Await waits until the history of the workflow's open or latest run has an event of a type, and returns the first one.
-// It fails the test when the run ends without, and after two years. Inside [Run] it leaps over time in which nothing is
-// due.
+// It fails the test if the workflow was never started (a child begins when its parent has the event ChildStarted), when the run
+// ends without, and after two years. Inside [Run] it leaps over time in which nothing is due.
 func (e *Env) Await(id string, typ schemas.EventType) schemas.Event {
 	e.t.Helper()
 	var found, last schemas.Event

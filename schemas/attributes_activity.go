@@ -2,11 +2,18 @@ package schemas
 
 // RetryPolicy says how the broker repeats a failed activity. Absent by default: retry is the decider's business.
 type RetryPolicy struct {
-	InitialInterval    Duration `json:"initialInterval,omitempty"`
-	BackoffCoefficient float64  `json:"backoffCoefficient,omitempty"`
-	MaximumInterval    Duration `json:"maximumInterval,omitempty"`
-	MaximumAttempts    int      `json:"maximumAttempts,omitempty"`
-	NonRetryable       []string `json:"nonRetryable,omitempty"`
+	// InitialInterval is the pause before the second attempt. Defaults to 1 s.
+	InitialInterval Duration `json:"initialInterval,omitempty"`
+	// BackoffCoefficient is by how much each pause is longer than the one before, from 1 to 1000. Defaults to 2.
+	BackoffCoefficient float64 `json:"backoffCoefficient,omitempty"`
+	// MaximumInterval is the longest pause. Defaults to 100 times the first; NONE takes the bound away.
+	MaximumInterval Duration `json:"maximumInterval,omitempty"`
+	// MaximumAttempts is how many attempts there may be, the first among them. Defaults to no limit: then the activity is
+	// repeated until it succeeds or its schedule-to-close limit comes.
+	MaximumAttempts int `json:"maximumAttempts,omitempty"`
+	// NonRetryable are the reasons of failures after which there is no other attempt; that of an attempt which ran out of time
+	// is START_TO_CLOSE or HEARTBEAT.
+	NonRetryable []string `json:"nonRetryable,omitempty"`
 }
 
 // ActivityScheduled queues work on a task list.

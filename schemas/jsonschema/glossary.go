@@ -97,11 +97,6 @@ var glossary = map[string]string{
 	"startDelay":                              "how long the task is held back before it is put on its list",
 	"notIdempotent":                           "the activity must not run twice: its worker asks before it begins",
 	"retry":                                   "how failed attempts are repeated by the service; absent means never",
-	"initialInterval":                         "the pause before the second attempt",
-	"backoffCoefficient":                      "by how much each pause is longer than the one before",
-	"maximumInterval":                         "the longest pause",
-	"maximumAttempts":                         "how many attempts there may be; 0 means no limit",
-	"nonRetryable":                            "reasons of failures after which there is no other attempt",
 	"idConflictPolicy":                        "what happens if a run of the id is open",
 
 	// Why and when.
