@@ -131,6 +131,8 @@ func unmarshal(b []byte, v any, owned bool) error {
 			return decodeRecord(b[0], b[1:], r, owned)
 		}
 		return fmt.Errorf("%w: the first byte is %#02x, which only records have; want %#02x (msgpack) or '{' (JSON)", ErrVersion, b[0], Version)
+	case b[0] >= ' ' && b[0] <= '~': // somebody has written text, or JSON that is no object; no later version begins so
+		return fmt.Errorf("%w: it begins with %q; want one JSON object, which begins with '{', or msgpack behind %#02x", ErrVersion, b[0], Version)
 	case b[0] != Version:
 		return fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater, ErrVersion, b[0], Version)
 	}
