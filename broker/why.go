@@ -107,6 +107,9 @@ func listStands(i *schemas.TaskListInfo) string {
 		return fmt.Sprintf("; somebody has paused a consumer of the list until %s: nats consumer resume", i.PausedUntil.Time().UTC().Format(time.RFC3339))
 	case i.Workers > 0:
 		return fmt.Sprintf("; %s there for tasks, and may not know the type: see the log", count(i.Workers, "worker waits", "workers wait"))
+	case i.Working > 0 && i.Pending == 0: // more workers would find nothing to do
+		return fmt.Sprintf("; its workers have %s in hand, and none waits: if it is this one, its worker has not said that it began: see its log, and drover dead",
+			count(int(i.Working), "task", "tasks"))
 	case i.Working > 0:
 		return fmt.Sprintf("; its workers are busy with %s, %s: start more of them",
 			count(int(i.Working), "task", "tasks"), count(int(i.Pending), "task waits", "tasks wait"))

@@ -57,6 +57,10 @@ func TestWhy(t *testing.T) {
 			"busy workers", "[" + scheduleActivity("a", "") + "," + scheduleActivity("b", "") + "]", func(f *fleet) { f.pull() },
 			`no worker has taken activity "a" of type "work" from list "main" since T (D); 1 more activity is open; its workers are busy with 1 task, 1 task waits: start more of them`,
 		},
+		{
+			"a worker that says nothing", "[" + scheduleActivity("a", "") + "]", func(f *fleet) { f.pull() },
+			`no worker has taken activity "a" of type "work" from list "main" since T (D); its workers have 1 task in hand, and none waits: if it is this one, its worker has not said that it began: see its log, and drover dead`,
+		},
 		{"at work", "[" + scheduleActivity("a", "") + "]", begun, `activity "a" of type "work" runs on worker 1 since T (D), attempt 1, times out at T`},
 		{
 			"beating", "[" + scheduleActivity("a", `,"heartbeatTimeout":30`) + "]", begun,
