@@ -60,6 +60,9 @@ func (p *partition) readCheckpoint(ctx context.Context) error {
 	case errors.Is(err, post.ErrNotFound):
 		return nil
 	case err != nil:
+		if errors.Is(err, post.ErrNoStream) {
+			return fmt.Errorf("read the checkpoint: %w: \"drover namespace create %s\" makes the bucket anew", err, p.b.ns)
+		}
 		return fmt.Errorf("read the checkpoint: %w", err)
 	}
 	if err := schemas.Unmarshal(value, &p.checkpointed); err != nil {

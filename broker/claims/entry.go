@@ -75,10 +75,19 @@ func (c *Claims) read(ctx context.Context, key string) (*entry, error) {
 		return &entry{key: key, absent: true}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("claim %s: %w", key, err)
+		return nil, fmt.Errorf("claim %s: %w", key, wayOut(err))
 	}
 	c.clock.Observe(s.Time, time.Now())
 	return c.entry(key, s), nil
+}
+
+// wayOut adds to an error of a bucket that is not there what makes it anew. Those who take claims do not: a bucket that goes with
+// its namespace would be made behind it.
+func wayOut(err error) error {
+	if errors.Is(err, post.ErrNoStream) {
+		return fmt.Errorf("%w: unless the namespace is being deleted, \"drover namespace create\" with its name makes the bucket anew", err)
+	}
+	return err
 }
 
 // rereadTimeout is shorter than a third of most TTLs, and what a stop of the process may have to wait.

@@ -41,7 +41,7 @@ func (c *Claims) List(ctx context.Context) ([]Info, error) {
 		var err error
 		page, more, err = c.conn.BatchGet(ctx, streamOf(c.bucket), prefix+">", from, listPage)
 		if err != nil {
-			return nil, fmt.Errorf("claims: list bucket %s: %w", c.bucket, err)
+			return nil, fmt.Errorf("claims: list bucket %s: %w", c.bucket, wayOut(err))
 		}
 		for i := range page {
 			from = page[i].Seq + 1

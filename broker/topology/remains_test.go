@@ -3,7 +3,9 @@ package topology_test
 import (
 	"errors"
 	"testing"
+	"time"
 
+	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/google/go-cmp/cmp"
@@ -81,6 +83,35 @@ func TestRetentionIsSaidAgain(t *testing.T) {
 		if got.Retention != tt.wantOthers || got.FlowRetention != tt.wantFlows {
 			t.Errorf("said %q and %q: got %q for others and %q for flows, want %q and %q", tt.others, tt.flows, got.Retention, got.FlowRetention, tt.wantOthers, tt.wantFlows)
 		}
+	}
+}
+
+// Claims that are made anew have numbers above those of the fences that are there, or nobody could fence a partition for days.
+func TestClaimsBeginAboveTheFences(t *testing.T) {
+	conn := dial(t, embedded.Options{})
+	ns, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, claim := range []uint64{700_000, 900_000} { // nobody has owned the third
+		if _, err := broker.Fence(t.Context(), conn, ns.Name, p, claim, "n1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.JetStream().DeleteStream(t.Context(), "KV_"+ns.Name.BucketClaims()); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int64{0, 16 << 20} { // the second changes the bucket that the first has made
+		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, MaxBytes: limit}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rev, err := conn.KVCreate(t.Context(), ns.Name.BucketClaims(), "partition.1", []byte("x"), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := broker.Fence(t.Context(), conn, ns.Name, 1, rev, "n2"); err != nil {
+		t.Fatalf("the first claim of the new bucket has number %d: %v", rev, err)
 	}
 }
 

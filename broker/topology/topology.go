@@ -120,7 +120,11 @@ func (w *work) ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespa
 	if err != nil {
 		return nil, err
 	}
-	streams := append(ns.streams(o.Version), ns.buckets(o.Version)...)
+	buckets := ns.buckets(o.Version)
+	if err := w.aboveFences(ctx, conn, ns, &buckets[0].StreamConfig); err != nil {
+		return nil, err
+	}
+	streams := append(ns.streams(o.Version), buckets...)
 	if o.Replicas != 0 || o.MaxBytes != 0 {
 		late, err := w.late(ctx, ns, o.Version)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -80,6 +81,12 @@ func readClaims(ctx context.Context, c *drover.Client) ([]claims.Info, time.Time
 	}
 	list, err := held.List(ctx)
 	if errors.Is(err, post.ErrNoStream) {
+		if _, err := topology.Lookup(ctx, c.Conn(), ns); err == nil {
+			return nil, time.Time{}, &drover.Error{
+				Op: "claims", Code: schemas.CodeNotFound, Err: fmt.Errorf("the bucket %s is gone: nobody can own a partition of namespace %q", ns.BucketClaims(), ns),
+				Hint: fmt.Sprintf("\"drover namespace create %s\" makes it anew, and so does the next start of a server; see \"drover doctor\" for what else is gone", ns),
+			}
+		}
 		return nil, time.Time{}, &drover.Error{
 			Op: "claims", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q: it has no bucket of claims", ns),
 			Hint: hintNoNamespace,

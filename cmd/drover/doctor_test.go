@@ -108,6 +108,15 @@ func TestDoctorOnAServer(t *testing.T) {
 	finding(t, ill, doctor.Warn, "dead letters", "1, the oldest of")
 	finding(t, diagnose(t, exitFailed, "--nats", s.URL, "--namespace", "other"), doctor.Bad, "streams", "there is no namespace other")
 
+	// Without claims there are no owners, and nobody makes the bucket anew unasked.
+	if err := js.DeleteStream(t.Context(), "KV_drover-default-claims"); err != nil {
+		t.Fatal(err)
+	}
+	ill = diagnose(t, exitFailed, "--nats", s.URL)
+	finding(t, ill, doctor.Bad, "streams", "missing: ", "KV_drover-default-claims", "drover namespace create default")
+	finding(t, ill, doctor.Bad, "owners", "the bucket drover-default-claims is missing", "see the check streams")
+	command("", "claims", "--nats", s.URL).want(t, exitFailed, "", "the bucket drover-default-claims is gone", "drover namespace create default")
+
 	// What says what the namespace is can be lost as well, and the way out must not be a namespace of another size.
 	if err := js.DeleteStream(t.Context(), "drover-default-signals"); err != nil {
 		t.Fatal(err)

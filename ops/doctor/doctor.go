@@ -222,6 +222,10 @@ func (e *examination) owners(ctx context.Context) bool {
 	if err == nil {
 		held, err = c.List(ctx)
 	}
+	if e.inspected != nil && errors.Is(err, post.ErrNoStream) {
+		e.add(Finding{Bad, checkOwners, "nobody can have a partition: the bucket " + e.ns.BucketClaims() + " is missing", "see the check streams"})
+		return true
+	}
 	if err != nil {
 		e.add(unseen(checkOwners, cause(ctx, err)))
 		return true
