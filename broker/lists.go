@@ -75,7 +75,11 @@ func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists
 	stream, err := b.reads.JetStream().Stream(ctx, b.ns.StreamTasks(i.List))
 	if err == nil {
 		consumers := stream.ListConsumers(ctx)
+		filters := make(map[string][]string)
 		for c := range consumers.Info() {
+			if filters[c.Name] = c.Config.FilterSubjects; len(c.Config.FilterSubjects) == 0 {
+				filters[c.Name] = []string{c.Config.FilterSubject} // "" for all
+			}
 			i.Pending += int64(c.NumPending)
 			i.Working += int64(c.NumAckPending)
 			i.Workers = max(i.Workers, c.NumWaiting)
@@ -83,12 +87,34 @@ func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists
 				i.PausedUntil = max(i.PausedUntil, schemas.At(time.Now().Add(c.PauseRemaining)))
 			}
 		}
-		err = consumers.Err()
+		if err = consumers.Err(); err == nil {
+			i.Untaken = b.untaken(i.List, filters)
+		}
 	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// untaken are the subjects of a list's tasks whose consumer is there and does not take them, nor does another one. A consumer that is
+// not told of may be one without a leader at the moment; workers miss one that was deleted, and have it made again.
+func (b *Broker) untaken(list string, filters map[string][]string) []string {
+	var left []string
+	for _, of := range []struct {
+		consumer string
+		priority int
+	}{{subject.ConsumerHigh, 1}, {subject.Consumer, 0}, {subject.ConsumerLow, -1}} {
+		s := b.ns.Task(list, of.priority)
+		taken := filters[of.consumer] == nil
+		for _, all := range filters {
+			taken = taken || slices.ContainsFunc(all, func(f string) bool { return f == "" || subject.Overlap(f, s) })
+		}
+		if !taken {
+			left = append(left, s)
+		}
+	}
+	return left
 }
 
 func (b *Broker) serveTaskList(r micro.Request) {

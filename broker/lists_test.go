@@ -264,7 +264,7 @@ func TestTaskLists(t *testing.T) {
 		if got := f.tryPull(time.Second); got != nil {
 			t.Fatalf("got another task %+v", got)
 		}
-		if got := f.lists(); got[1] != (schemas.TaskListInfo{List: "main"}) {
+		if got := f.lists(); !cmp.Equal(got[1], schemas.TaskListInfo{List: "main"}) {
 			t.Fatalf("got %+v, want an empty list", got[1])
 		}
 	})

@@ -138,6 +138,21 @@ func TestWhyCountsWaitingWorkers(t *testing.T) {
 		if got := f.lists(); len(got) != 1 || got[0].PausedUntil != schemas.At(until) {
 			t.Fatalf("got %+v, want one list that is paused until %v", got, until)
 		}
+		if _, err := f.js.ResumeConsumer(t.Context(), ns.StreamTasks("main"), topology.Consumer); err != nil {
+			t.Fatal(err)
+		}
+		consumer, err := f.js.Consumer(t.Context(), ns.StreamTasks("main"), topology.Consumer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := consumer.CachedInfo().Config
+		c.FilterSubject, c.FilterSubjects = ns.Task("other", 0), nil
+		if _, err := f.js.UpdateConsumer(t.Context(), ns.StreamTasks("main"), c); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.why("o"); !strings.Contains(got, "; no consumer of the list takes "+ns.Task("main", 0)+", as somebody has changed one: start a worker") {
+			t.Fatalf("got %s", got)
+		}
 	})
 }
 

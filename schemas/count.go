@@ -50,6 +50,9 @@ type TaskListInfo struct {
 	OldestAt Timestamp `json:"oldestAt,omitempty"`
 	// PausedUntil is when the last consumer of the list goes on that somebody has paused: until then some of its tasks go to no worker.
 	PausedUntil Timestamp `json:"pausedUntil,omitempty"`
+	// Untaken are the subjects of tasks that no consumer of the list takes, as somebody has changed one: these tasks go to no worker until
+	// one that works on the list starts, which opens the list again.
+	Untaken []string `json:"untaken,omitempty"`
 }
 
 // TaskListsResponse holds the task lists of the namespace in the order of their names.

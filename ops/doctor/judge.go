@@ -238,14 +238,18 @@ func judgeDead(i *topology.Inspection, ns subject.Namespace) Finding {
 }
 
 func judgeLists(lists []schemas.TaskListInfo, now schemas.Timestamp) Finding {
-	var stuck, paused []string
+	var stuck, paused, untaken []string
 	for _, l := range lists {
+		untaken = append(untaken, l.Untaken...)
 		if l.PausedUntil != 0 {
 			paused = append(paused, fmt.Sprintf("%s until %s", l.List, l.PausedUntil.Time().UTC().Format(time.RFC3339)))
 		}
 		if l.Pending > 0 && l.Workers == 0 && l.Working == 0 && l.OldestAt != 0 && now.Sub(l.OldestAt) >= listWarn {
 			stuck = append(stuck, fmt.Sprintf("%s has %d tasks since %s", l.List, l.Pending, l.OldestAt.Time().UTC().Format(time.RFC3339)))
 		}
+	}
+	if len(untaken) > 0 {
+		return Finding{Bad, checkLists, "no consumer takes the tasks " + strings.Join(untaken, ", "), "somebody has changed a consumer: start a worker of the list again, which mends that and loses no task"}
 	}
 	if len(stuck) > 0 {
 		return Finding{Warn, checkLists, "no worker waits: " + strings.Join(stuck, ", "), "start activity workers for these lists; see \"drover lists\""}
