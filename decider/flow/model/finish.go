@@ -143,7 +143,7 @@ func (p *parser) commonKeys(r *reading, body *Definition) {
 	body.Output = p.data(r.value("output"), "output")
 	body.Timeout = p.length(r.value("timeout"), "timeout")
 	if v := r.value("condition"); v != nil && s.Loop == nil {
-		s.Condition = p.condition(v)
+		s.Condition = p.condition(v, r.at.judged || r.at.handler != 0)
 	}
 	p.nested(body, r.bodyNode(), r.within(s.Ref+"."))
 }
@@ -153,7 +153,7 @@ func (p *parser) ownKeys(r *reading) {
 	s.Output = p.data(r.value("output"), "output")
 	s.Timeout = cmp.Or(p.length(r.value("timeout"), "timeout"), s.Timeout)
 	if v := r.value("condition"); v != nil {
-		s.Condition = p.condition(v)
+		s.Condition = p.condition(v, r.at.judged || r.at.handler != 0)
 	}
 	if v := r.value("on-error"); v != nil {
 		at := r.at
@@ -193,7 +193,7 @@ func (r *reading) bodyNode() *node {
 func (r *reading) within(base string) spot {
 	at := r.at
 	at.scope = &scope{ids: map[string]Position{}}
-	at.base, at.item, at.handler = base, false, 0
+	at.base, at.item, at.handler, at.judged = base, false, 0, false
 	return at
 }
 

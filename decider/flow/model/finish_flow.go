@@ -91,7 +91,7 @@ func (p *parser) inline(r *reading, a arg, under string) *Step {
 		return nil
 	}
 	at := r.at
-	at.base, at.depth, at.item = r.step.Ref+under, at.depth+1, true
+	at.base, at.depth, at.item, at.judged = r.step.Ref+under, at.depth+1, true, false
 	return p.one(n, at)
 }
 
@@ -99,7 +99,7 @@ func (p *parser) inline(r *reading, a arg, under string) *Step {
 func (p *parser) inner(r *reading, a arg) []*Step {
 	at := r.at
 	at.scope = &scope{outer: at.scope, ids: map[string]Position{}}
-	at.base = r.step.Ref + ".steps."
+	at.base, at.judged = r.step.Ref+".steps.", false
 	return p.block(a.node(), at)
 }
 
@@ -125,7 +125,7 @@ func (p *parser) finishSwitch(r *reading) {
 	}
 	at := r.at
 	at.depth++
-	at.item = true
+	at.item, at.judged = true, true
 	for i, n := range a.w.n.items {
 		at.base = r.step.Ref + ".cases." + itoa(i)
 		s := p.one(n, at)

@@ -122,14 +122,30 @@ func (p *parser) length(n *node, key string) string {
 	return s
 }
 
-func (p *parser) condition(n *node) any {
+// condition reads one. A bare value is compared with what is judged: an element of a loop, the value of a switch, the error in a
+// handler. Where nothing is judged it never holds, which nobody means.
+func (p *parser) condition(n *node, judged bool) any {
 	if !p.given(n, "condition") {
 		return nil
 	}
 	v := n.plain()
 	if p.o.Checks.Condition != nil {
-		p.explainTree(n, p.o.Checks.Condition(v))
+		if err := p.o.Checks.Condition(v); err != nil {
+			p.explainTree(n, err)
+			return v
+		}
 	}
+	if _, always := v.(bool); judged || always || n.kind != scalar && n.kind != text || dynamic(n.text) {
+		return v
+	}
+	hint := "write true or false, ${...} with a value that is one of them, or a map such as {target: ${x}, equals: 5}"
+	switch strings.ToLower(n.text) {
+	case "yes", "y", "on", "true":
+		hint = "write true"
+	case "no", "n", "off", "false":
+		hint = "write false"
+	}
+	p.add(n.pos, "the condition "+n.says()+" never holds, as there is nothing here that it is compared with", hint)
 	return v
 }
 

@@ -83,6 +83,7 @@ type spot struct {
 	item     bool // the step is an item of a handler itself, not of a block in one
 	disabled bool // the run, or one above it, keeps nothing
 	locked   bool // the run has a lock
+	judged   bool // the step is a case: its condition judges the value of the switch
 }
 
 type handling int
@@ -215,7 +216,7 @@ func (p *parser) nested(d *Definition, n *node, at spot) {
 		p.add(where.pos, "a workflow with a lock has retention disabled, or one around it has", "after a crash nobody would free the lock: write retention: 0 instead")
 	}
 	if v := n.get("condition"); v != nil {
-		d.Condition = p.condition(v)
+		d.Condition = p.condition(v, at.depth > 0) // else that of a flow, which judges nothing; a step has judged its own, or has a loop
 	}
 	if v := n.get("steps"); v != nil {
 		in := at

@@ -62,8 +62,8 @@ func TestSteps(t *testing.T) {
 		{"a list", "[log a, [log b]]", `{"block":[{"inputs":{"message":"a"},"type":"log"},{"block":[{"inputs":{"message":"b"},"type":"log"}],"type":"subworkflow"}],"type":"subworkflow"}`},
 		{
 			"workflow",
-			"{type: workflow, name: n, id: i, input: {a: 1}, b: 2, lock: {name: l, entity: e, limit: 3}, retention: 5 hard, replayable: from-start, idempotent: all, timeout: 5s, output: o, condition: c, next: end, on-error: fail rethrow, steps: [no-op]}",
-			`{"condition":"c","id":"i","name":"n","nested":{"idempotent_all":true,"input":{"a":1,"b":2},"lock":{"limit":3,"name":"l","scope":"e"},"name":"n","on_error":[{"inputs":{"rethrow":true},"type":"fail"}],"output":"o","replayable":{"from_start":true},"retention":"5 hard","steps":[{"type":"no-op"}],"timeout":"5s"},"next":"end","type":"workflow"}`,
+			"{type: workflow, name: n, id: i, input: {a: 1}, b: 2, lock: {name: l, entity: e, limit: 3}, retention: 5 hard, replayable: from-start, idempotent: all, timeout: 5s, output: o, condition: '${c}', next: end, on-error: fail rethrow, steps: [no-op]}",
+			`{"condition":"${c}","id":"i","name":"n","nested":{"idempotent_all":true,"input":{"a":1,"b":2},"lock":{"limit":3,"name":"l","scope":"e"},"name":"n","on_error":[{"inputs":{"rethrow":true},"type":"fail"}],"output":"o","replayable":{"from_start":true},"retention":"5 hard","steps":[{"type":"no-op"}],"timeout":"5s"},"next":"end","type":"workflow"}`,
 		},
 		{"workflow that is a replay point", "{type: workflow, replayable: from here, idempotent: no, steps: [no-op]}", `{"idempotent":"no","nested":{"steps":[{"type":"no-op"}]},"replay":"from here","type":"workflow"}`},
 		{"workflow over a target", "{type: workflow, target: [1, 2], condition: {not: 1}, steps: [no-op]}", `{"loop":{"index_var":"target_index","target":[1,2],"var":"target"},"nested":{"condition":{"not":1},"steps":[{"type":"no-op"}]},"type":"workflow"}`},
