@@ -23,6 +23,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/machine"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/decider/flow/syntax"
+	"github.com/droverhq/drover/schemas"
 )
 
 // Registry finds a registered step type by its name. Nil knows none.
@@ -87,9 +88,21 @@ func checks() model.Checks {
 		Limit:       func(s string) error { _, err := backoff.ParseLimit(s); return err },
 		Concurrency: func(s string) error { _, err := concurrency.Parse(s); return err },
 		Condition:   func(v any) error { _, err := condition.Parse(v); return err },
+		Lock:        lock,
 		Explain:     explain,
 		Place:       place,
 	}
+}
+
+// lock says what the broker would say of the name of a lock when a run asks for it.
+func lock(s string) error {
+	if len(s) > schemas.MaxIDLen {
+		return fmt.Errorf("%d bytes; want 1 to %d", len(s), schemas.MaxIDLen)
+	}
+	if schemas.ValidateID("lock", s) != nil {
+		return errors.New("it has control characters, or is not UTF-8")
+	}
+	return nil
 }
 
 // explain takes an error of one of the languages apart.

@@ -165,13 +165,24 @@ func (p *parser) parseRetention(w words) *retention.Expr {
 
 const maxPlaces = 1_000_000
 
+// lockWord reads the name of a lock, or its scope. What it is in the end is judged when the run asks for it; what stands here at once.
+func (p *parser) lockWord(n *node, what string) string {
+	s := p.line(n, what)
+	if check := p.o.Checks.Lock; check != nil && s != "" && !dynamic(s) {
+		if err := check(s); err != nil {
+			p.add(n.pos, what+": "+err.Error(), "")
+		}
+	}
+	return s
+}
+
 func (p *parser) lock(n *node) *Lock {
 	if !p.given(n, "lock") {
 		return nil
 	}
 	l := &Lock{}
 	if n.kind != mapping {
-		l.Name = p.line(n, "lock")
+		l.Name = p.lockWord(n, "lock")
 		if n.kind == list {
 			return l
 		}
@@ -179,12 +190,12 @@ func (p *parser) lock(n *node) *Lock {
 	for _, pair := range n.pairs {
 		switch v := pair.value; pair.key {
 		case "name":
-			l.Name = p.line(v, "the lock's name")
+			l.Name = p.lockWord(v, "the lock's name")
 		case "scope", "entity":
 			if l.Scope != "" {
 				p.add(pair.pos, "the lock has scope and entity", "they are the same: keep one")
 			}
-			l.Scope = p.line(v, "the lock's "+pair.key)
+			l.Scope = p.lockWord(v, "the lock's "+pair.key)
 		case "limit":
 			if i, ok := v.value.(int64); ok && i >= 1 && i <= maxPlaces {
 				l.Limit = int(i)

@@ -32,6 +32,7 @@ type Checks struct {
 	Limit       func(text string) error // of retry, without ${...}
 	Concurrency func(text string) error // without ${...}
 	Condition   func(value any) error   // plain data
+	Lock        func(text string) error // the name of a lock, or its scope, without ${...}
 	// Explain takes an error of the others apart. The offset is that within the text; -1 if it is unknown. Nil takes the
 	// error's text.
 	Explain func(err error) (offset int, problem, hint string)
