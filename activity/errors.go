@@ -98,6 +98,9 @@ func failureOf(err error) (reason string, details schemas.Payload) {
 		return reason, f.Details
 	}
 	text := err.Error()
+	if c, ok := errors.AsType[*canceled](err); ok && len(c.details) > 0 { // nobody has requested it, so it is a failure
+		return bound(text, maxReason), c.details
+	}
 	reason = bound(text, maxReason)
 	if reason == "" {
 		reason = fmt.Sprintf("%T", err)

@@ -76,6 +76,7 @@ func TestOutcomes(t *testing.T) {
 		{name: "wrapped reason", fn: func(context.Context, charge) (any, error) {
 			return nil, fmt.Errorf("charge: %w", activity.Fail("declined", charge{Card: "c"}))
 		}, kind: schemas.ReportFailed, reason: "declined", details: `{"card":"c","cents":0}`},
+		{name: "canceled though nobody has asked", fn: func(context.Context, charge) (any, error) { return nil, activity.Canceled("page 3") }, kind: schemas.ReportFailed, reason: activity.ErrCanceled.Error(), details: "page 3"},
 		{name: "error as details", fn: func(context.Context, charge) (any, error) { return nil, activity.Fail("declined", boom) }, kind: schemas.ReportFailed, reason: "declined", details: "boom"},
 		{name: "details that JSON does not know", fn: func(context.Context, charge) (any, error) { return nil, activity.Fail("declined", func() {}) }, kind: schemas.ReportFailed, reason: "declined", details: "0x"},
 		{name: "empty reason", fn: func(context.Context, charge) (any, error) { return nil, activity.Fail("", nil) }, kind: schemas.ReportFailed, reason: "failed"},

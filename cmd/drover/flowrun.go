@@ -262,7 +262,11 @@ func (a *app) tryOut(cmd *cobra.Command, files []*flowFile, f *flowRunFlags, inp
 			if err != nil {
 				return err
 			}
-			return a.outcome(ctx, run, began)
+			err = a.outcome(ctx, run, began)
+			if e, ok := errors.AsType[*drover.Error](err); ok && e.Code == schemas.CodeTimeout {
+				e.Hint = "it was given up with its server, and nothing of it is left: give it a longer --timeout"
+			}
+			return err
 		})
 	})
 }

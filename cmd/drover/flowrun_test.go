@@ -44,7 +44,7 @@ func TestFlowRun(t *testing.T) {
 		t.Errorf("got %+v, want one document with %s", r, want)
 	}
 	try("fails.yaml").want(t, exitFailed, "", "no way", "step 0, fail: failed: no way")
-	try("waits.yaml", "--timeout", "1s").want(t, exitTimeout, "", "drover: ")
+	try("waits.yaml", "--timeout", "1s").want(t, exitTimeout, "", "drover: ", "give it a longer --timeout")
 	try("any.yaml", "--activity", `charge={"r":7}`).want(t, exitDone, "7\n", "step 2, return: done")
 	try(append(all, "--input", "times=3")...).want(t, exitFailed, "", "input who", "required")
 	left, err := os.ReadDir(temp)

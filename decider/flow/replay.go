@@ -41,7 +41,7 @@ func (d *Decider) Replay(ctx context.Context, t *decider.Task, q schemas.ReplayQ
 	}
 	r, err := machine.Preview(p, machine.Origin{State: s.State, From: q.From, Force: q.Force})
 	if f, ok := errors.AsType[*machine.Failure](err); ok {
-		return &schemas.ReplayAnswer{Refused: f.Message}, nil
+		return &schemas.ReplayAnswer{Refused: f.Message, Hint: wayRound(p, machine.Origin{State: s.State, From: q.From, Force: q.Force})}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
@@ -51,6 +51,18 @@ func (d *Decider) Replay(ctx context.Context, t *decider.Task, q schemas.ReplayQ
 		return nil, err
 	}
 	return &schemas.ReplayAnswer{Input: input, Plan: planOf(r)}, nil
+}
+
+// wayRound says what makes a replay possible that was refused; nothing if force would be refused as well.
+func wayRound(p *machine.Program, o machine.Origin) string {
+	if o.Force {
+		return ""
+	}
+	o.Force = true
+	if _, err := machine.Preview(p, o); err != nil {
+		return ""
+	}
+	return "if it may be done again, say --force, which needs a right of its own"
 }
 
 // neverDecided answers for a run that ended before its first decision: nothing of it has run.

@@ -32,7 +32,7 @@ steps:
 			t.Errorf("the retry has not run (-want +got):\n%s", diff)
 		}
 		for _, from := range []string{"start", "last", "end", "pay"} {
-			if _, err := run.Replay(t.Context(), &drover.ReplayOptions{From: from}); !errors.Is(err, drover.ErrConflict) || !strings.Contains(err.Error(), "replayable: disabled") {
+			if _, err := run.Replay(t.Context(), &drover.ReplayOptions{From: from}); !errors.Is(err, drover.ErrConflict) || !strings.Contains(err.Error(), "replayable: disabled") || !strings.Contains(err.Error(), "say --force") {
 				t.Errorf("from %s: got %v, want a refusal that names replayable: disabled", from, err)
 			}
 		}
