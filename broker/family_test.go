@@ -3,6 +3,7 @@ package broker_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +110,9 @@ func TestChildPolicies(t *testing.T) {
 				}
 				if got := f.result("o"); got != "terminated" {
 					t.Fatalf("status %s", got)
+				}
+				if got := fmt.Sprint(f.api("describe", `{"workflowId":"o"}`)["children"]); !strings.Contains(got, "policy:"+string(policy)) {
+					t.Fatalf("children %s, want what was done about them: %s", got, policy)
 				}
 				if want == "" {
 					time.Sleep(time.Minute)

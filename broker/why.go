@@ -332,7 +332,9 @@ func describeState(s *execution.State) *schemas.DescribeResponse {
 		a.Activities = append(a.Activities, o)
 	}
 	for _, c := range s.OpenChildren() {
-		a.Children = append(a.Children, openChild(c))
+		child := openChild(c)
+		child.Policy = s.ChildrenTreated()
+		a.Children = append(a.Children, child)
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Timers)) {
 		a.Timers = append(a.Timers, schemas.OpenTimer{TimerID: id, Due: s.Timers[id].Due()})

@@ -231,7 +231,7 @@ type OpenTimer struct {
 	Due     Timestamp `json:"due"`
 }
 
-// OpenChild is a child workflow that has not closed.
+// OpenChild is a child workflow that has not closed, or of which the run did not hear that it has: a run that has closed hears of none.
 type OpenChild struct {
 	WorkflowID       string    `json:"workflowId"`
 	Run              string    `json:"run"`
@@ -239,6 +239,8 @@ type OpenChild struct {
 	ScheduledEventID int64     `json:"scheduledEventId"`
 	ScheduledAt      Timestamp `json:"scheduledAt"`
 	Started          bool      `json:"started,omitempty"`
+	// Policy is what was done about the child when the run closed; empty while it is open.
+	Policy ChildPolicy `json:"policy,omitempty"`
 }
 
 // DescribeResponse tells all about one execution but its history.

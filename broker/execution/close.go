@@ -43,6 +43,14 @@ func (s *State) childPolicy() schemas.ChildPolicy {
 	return schemas.ChildAbandon
 }
 
+// ChildrenTreated is what was done about the children of a run that has closed; empty for one that is open.
+func (s *State) ChildrenTreated() schemas.ChildPolicy {
+	if s.Closed() {
+		return s.childPolicy()
+	}
+	return ""
+}
+
 func (s *State) endChildren() []Effect {
 	policy := s.childPolicy()
 	if policy == schemas.ChildAbandon {

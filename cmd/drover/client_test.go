@@ -238,6 +238,7 @@ func TestDescribe(t *testing.T) {
 	closed := &schemas.DescribeResponse{
 		Execution: schemas.ExecutionInfo{WorkflowID: "w", Run: "r", Type: "t", Status: schemas.StatusCompleted, StartedAt: at(0), ClosedAt: at(12), Events: 5},
 		Timeout:   at(99), Input: schemas.Payload(`"` + strings.Repeat("long ", 100) + `"`),
+		Children: []schemas.OpenChild{{WorkflowID: "w-1", Run: "c", Type: "kid", ScheduledAt: at(1), Started: true, Policy: schemas.ChildTerminate}},
 	}
 	golden(t, "describe-closed.golden", string(describeText(closed, time.Now())))
 

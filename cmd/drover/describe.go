@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -13,6 +14,11 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/schemas"
 )
+
+// treated says what was done about the children of a run that has ended.
+var treated = map[schemas.ChildPolicy]string{
+	schemas.ChildTerminate: "terminated with it", schemas.ChildRequestCancel: "asked to cancel", schemas.ChildAbandon: "left to itself",
+}
 
 func describeCommand(a *app) *cobra.Command {
 	var runID string
@@ -115,10 +121,15 @@ func describeOpen(b *bytes.Buffer, d *schemas.DescribeResponse) {
 		t.Flush()
 	}
 	if len(d.Children) > 0 {
-		fmt.Fprint(b, "\nopen children\n")
+		if d.Children[0].Policy == "" {
+			fmt.Fprint(b, "\nopen children\n")
+		} else {
+			fmt.Fprint(b, "\nchildren that were open when it ended\n")
+		}
 		fmt.Fprintln(t, "  ID\tRUN\tTYPE\tSTATE\tSCHEDULED")
 		for _, c := range d.Children {
 			state := map[bool]string{true: "started", false: "scheduled"}[c.Started]
+			state = cmp.Or(treated[c.Policy], state)
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", word(c.WorkflowID, 60), word(c.Run, 64), word(c.Type, 60), state, when(c.ScheduledAt))
 		}
 		t.Flush()
