@@ -20,6 +20,8 @@ type StreamState struct {
 	// Leader is "" on a server without a cluster. Away are the replicas that are offline, Behind those that are not current.
 	Leader       string
 	Away, Behind []string
+	// Version is that of the NATS server which has answered for the stream, its leader; "" from servers before 2.11.
+	Version string
 	// Async says that a message is acknowledged before it is written.
 	Async    bool
 	Messages uint64
@@ -135,10 +137,17 @@ func (w *wanted) differences(have *jetstream.StreamConfig) []Difference {
 	return nil
 }
 
+// metaServerVersion is what a server adds to the metadata of a stream that it tells of: its own version.
+const metaServerVersion = "_nats.ver"
+
+// TooOld says what is wrong with the server that leads the stream, as [CheckServer] says it of the one that we are connected to: with
+// [ErrServerTooOld]. It is nil if nothing is.
+func (s *StreamState) TooOld() error { return checkVersion(s.Version) }
+
 func state(i *jetstream.StreamInfo) StreamState {
 	s := StreamState{
 		Name: i.Config.Name, Replicas: max(i.Config.Replicas, 1), Async: i.Config.PersistMode == jetstream.AsyncPersistMode,
-		Messages: i.State.Msgs, Bytes: i.State.Bytes,
+		Messages: i.State.Msgs, Bytes: i.State.Bytes, Version: i.Config.Metadata[metaServerVersion],
 	}
 	if i.State.Msgs > 0 {
 		s.Oldest = i.State.FirstTime

@@ -41,6 +41,8 @@ func TestInspect(t *testing.T) {
 		}
 		if i := inspect(); len(i.Differences) != 0 || len(i.Streams) != 13 || i.Partitions != 1 {
 			t.Fatalf("got %+v, want no difference in 13 streams", i)
+		} else if s := &i.Streams[12]; s.Version != conn.NATS().ConnectedServerVersion() || s.TooOld() != nil {
+			t.Fatalf("got %+v, want the version of the server", s)
 		}
 		spoil(t, conn)
 		want := []topology.Difference{

@@ -197,6 +197,7 @@ func (e *examination) streams(ctx context.Context) bool {
 		return true
 	}
 	e.inspected = i
+	e.add(judgeLeaders(i)...)
 	e.add(judgeStreams(i)...)
 	e.add(judgeReplicas(i, e.servers(), e.conn.NATS().ConnectedClusterName() != ""))
 	e.add(judgeBacklog(i, e.ns), judgeDead(i, e.ns))

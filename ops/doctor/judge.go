@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,6 +53,21 @@ func judgeServer(version, name string, err error) Finding {
 		return Finding{Warn, checkServer, where, "2.12.2 or newer is recommended: Drover is tested with the release that drover server holds itself"}
 	}
 	return Finding{Status: OK, Check: checkServer, Found: where + ", with JetStream"}
+}
+
+// judgeLeaders is about the other servers of a cluster: each stream is told of by the one that leads it, with its version.
+func judgeLeaders(i *topology.Inspection) []Finding {
+	var found []Finding
+	told := map[string]bool{}
+	for n := range i.Streams {
+		s := &i.Streams[n]
+		server := s.Leader + " " + s.Version
+		if err := s.TooOld(); err != nil && !told[server] {
+			told[server] = true
+			found = append(found, Finding{Bad, checkServer, fmt.Sprintf("%s, which leads %s: %v", cmp.Or(s.Leader, "a server"), s.Name, err), "upgrade every server of the cluster"})
+		}
+	}
+	return found
 }
 
 func judgePayload(n int64) Finding {

@@ -172,6 +172,18 @@ func TestServersElsewhere(t *testing.T) {
 	}
 }
 
+// Of a cluster, the servers that one is not connected to are seen by the streams that they lead.
+func TestLeaders(t *testing.T) {
+	i := &topology.Inspection{Streams: []topology.StreamState{
+		{Name: "a", Leader: "n1", Version: "2.12.2"}, {Name: "b", Leader: "n2", Version: "2.12.1"}, {Name: "c", Leader: "n2", Version: "2.12.1"}, {Name: "d"},
+	}}
+	got := judgeLeaders(i)
+	want(t, got, Bad, checkServer, "n2, which leads b", "it is 2.12.1", "upgrade every server")
+	if len(got) != 1 {
+		t.Errorf("got %+v, want one finding for each server that is too old", got)
+	}
+}
+
 func TestStreamsAndReplicas(t *testing.T) {
 	well := func() *topology.Inspection {
 		i := &topology.Inspection{Streams: []topology.StreamState{{Name: "drover-default-in-0", Replicas: 1}, {Name: "drover-default-dead", Replicas: 1}}}
