@@ -122,6 +122,8 @@ func passOn(verb string) func(*Broker, micro.Request) {
 			ChildPolicy schemas.ChildPolicy `json:"childPolicy"`
 			Lock        string              `json:"lock"`
 			Scope       string              `json:"scope"`
+			Input       schemas.Payload     `json:"input"`
+			Details     schemas.Payload     `json:"details"`
 		}
 		if err := schemas.Unmarshal(r.Data(), &q); err != nil {
 			b.refuse(r, invalid(err))
@@ -160,7 +162,12 @@ func passOn(verb string) func(*Broker, micro.Request) {
 				return
 			}
 		}
-		b.toOwner(q.WorkflowID, r.Reply(), requestHeader(verb, content(r)), r.Data())
+		goOn := func() { b.toOwner(q.WorkflowID, r.Reply(), requestHeader(verb, content(r)), r.Data()) }
+		if isReference(q.Input) || isReference(q.Details) {
+			b.referring(r, goOn, named{"input", q.Input}, named{"details", q.Details})
+			return
+		}
+		goOn()
 	}
 }
 
@@ -209,6 +216,14 @@ func (b *Broker) serveStart(r micro.Request) {
 	}
 	q.Origin, q.Replays = nil, nil
 	q.V = schemas.Version
+	if q.Signal != nil && isReference(q.Signal.Input) {
+		b.referring(r, func() { b.accept(r, q) }, named{"input", q.Input}, named{"signal.input", q.Signal.Input})
+		return
+	}
+	if isReference(q.Input) {
+		b.referring(r, func() { b.accept(r, q) }, named{"input", q.Input})
+		return
+	}
 	if !b.startHere(r, s) {
 		b.accept(r, q)
 	}

@@ -121,7 +121,7 @@ func (p *partition) follow(ctx context.Context, in *intake) (*post.Reader, error
 			return
 		}
 		e := p.open(in, m)
-		if !p.spill(ctx, in, m, e) {
+		if !p.spill(ctx, in, m, e) || !p.lookUp(ctx, in, e) {
 			return
 		}
 		p.loop.post(func() {

@@ -195,11 +195,40 @@ func TestDownloadRefusals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		f.wantNoReference(ref)
 		ref.Digest = digestOf(nil)
 		if _, err := payloads.NewClient(f.post, ns, time.Minute).Download(t.Context(), ref); !errors.Is(err, payloads.ErrDamaged) {
 			t.Fatalf("got %v, want ErrDamaged", err)
 		}
 	})
+}
+
+// wantNoReference tries requests that name what is not there, beside one object that is: no decider could be shown what they ask for.
+func (f *fleet) wantNoReference(there *schemas.PayloadRef) {
+	f.t.Helper()
+	good := fmt.Sprintf(`{"$ref":{"object":%q,"size":%d,"digest":%q}}`, there.Object, there.Size, there.Digest)
+	none := strings.Replace(good, there.Object, "none", 1)
+	f.start(startO)
+	for _, tc := range []struct{ verb, body, want string }{
+		{"signal", `{"workflowId":"o","name":"s","input":` + none + `}`, "invalid_argument input"},
+		{"signal", `{"workflowId":"o","name":"s","input":` + strings.Replace(good, `"size":3`, `"size":4`, 1) + `}`, "invalid_argument input"},
+		{"signal", `{"workflowId":"o","name":"s","input":` + good + `}`, "<nil> <nil>"},
+		{"start", `{"workflowId":"o2","type":"order","input":` + none + `}`, "invalid_argument input"},
+		{"start", `{"workflowId":"o","type":"order","input":` + good + `,"signal":{"name":"s","input":` + none + `}}`, "invalid_argument signal.input"},
+		{"start", `{"workflowId":"o","type":"order","input":` + none + `,"signal":{"name":"s","input":` + good + `}}`, "invalid_argument input"},
+		{"terminate", `{"workflowId":"o","details":` + none + `}`, "invalid_argument details"},
+	} {
+		refused, _ := f.api(tc.verb, tc.body)["error"].(map[string]any)
+		if got := fmt.Sprint(refused["code"], " ", refused["field"]); got != tc.want {
+			f.t.Errorf("%s %s: got %s, want %s", tc.verb, tc.body, got, tc.want)
+		}
+	}
+	if letters := f.dead(); len(letters) != 0 {
+		f.t.Errorf("got dead letters %v, want none", letters)
+	}
+	if types := strings.Join(f.types("o"), " "); strings.Count(types, "Signal") != 1 || strings.Contains(types, "Terminated") {
+		f.t.Errorf("got %s, want one signal", types)
+	}
 }
 
 // The broker crashes between the upload and the start that names it.

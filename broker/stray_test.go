@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/schemas"
 )
 
 // ask publishes and names a subject for the answer, as anybody may who has the right to publish.
@@ -68,6 +70,26 @@ func TestAnswersAreNoMessages(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A signal that names what is not there is not taken: no decider could be shown it.
+func TestSignalThatNamesNothing(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		f.decider("order", one(""))
+		f.start(startO)
+		reference := string(schemas.RefPayload(&schemas.PayloadRef{Object: "in-0-1-c1-0", Size: 300_000, Digest: strings.Repeat("0", 64)}))
+		f.publish("drover.default.signal.o.s", reference)
+		f.publish("drover.default.signal.o.s", strings.Replace(reference, "00", "zz", 1)) // any other bytes are an input
+		f.pull().success()
+		f.completes("o")
+		if got := f.letters(); len(got) != 1 || got[0].Reason != "invalid" || string(got[0].Body) != reference {
+			t.Errorf("got dead letters %v, want the reference", got)
+		}
+		if types := strings.Join(f.types("o"), " "); strings.Count(types, "Signal ") != 1 {
+			t.Errorf("got %s, want one signal", types)
+		}
+	})
 }
 
 // streamEnds tells where the logs and the history end.

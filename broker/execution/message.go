@@ -20,6 +20,8 @@ type Signal struct {
 	Input     schemas.Payload
 	RequestID string
 	External  *schemas.ExternalSignal
+	// Bad says why the input cannot be shown to a decider; empty if it can.
+	Bad string
 }
 
 // Cancel asks for the run's end; the decider decides. Terminate ends it.

@@ -170,8 +170,12 @@ func (st *step) signal(m Signal) {
 		st.dead(DeadInvalid, "%s", err)
 		return
 	}
-	e := &schemas.Signal{SignalName: m.Name, Input: m.Input, RequestID: m.RequestID}
 	known := st.Knows(m)
+	if m.Bad != "" && !known {
+		st.dead(DeadInvalid, "%s", m.Bad)
+		return
+	}
+	e := &schemas.Signal{SignalName: m.Name, Input: m.Input, RequestID: m.RequestID}
 	if x := m.External; x != nil {
 		if !known && !st.is(x.Run, x.Run) {
 			st.answer(x, schemas.CauseUnknownExecution)

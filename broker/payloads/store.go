@@ -98,6 +98,23 @@ func (s *Store) info(ctx context.Context, object string) (*info, error) {
 	return i, nil
 }
 
+// Check tells whether a reference is to an object of the store: [post.ErrNotFound] if there is none of the name, [ErrDamaged] if that is of
+// another size or digest.
+func (s *Store) Check(ctx context.Context, ref *schemas.PayloadRef) error {
+	i, err := s.info(ctx, ref.Object)
+	if err != nil {
+		return err
+	}
+	have, err := i.ref()
+	if err != nil {
+		return err
+	}
+	if have.Size != ref.Size || have.Digest != ref.Digest {
+		return fmt.Errorf("object %s: %w", ref.Object, ErrDamaged)
+	}
+	return nil
+}
+
 // missing takes a store that is not there for an empty one: it is made for the first object.
 func missing(err error) error {
 	if errors.Is(err, post.ErrNoStream) {

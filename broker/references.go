@@ -1,0 +1,94 @@
+package broker
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/schemas"
+)
+
+// What a reference names has to be in the store before it gets into a history: no decider can be shown an event whose payload is not there,
+// so the run would be stopped for good. Size and digest have to fit as well, so whoever does not know a payload cannot have it
+// shown to a run.
+
+// isReference tells whether a payload stands for an object of the store.
+func isReference(p schemas.Payload) bool {
+	_, is := p.Ref()
+	return is
+}
+
+// lookUp looks for what a signal names, which anybody may have published. Like [partition.spill] it runs on the reader's goroutine, and
+// tells whether it came to an end before ctx did. A signal that was applied before is known by its position and judged no more.
+func (p *partition) lookUp(ctx context.Context, in *intake, o *opened) bool {
+	s, is := o.msg.(execution.Signal)
+	if !is || in.log != signalLog || o.err != nil {
+		return true
+	}
+	ref, is := schemas.Payload(o.body).Ref() // what spill has stored is there
+	if !is {
+		return true
+	}
+	for wait := firstSpillRetry; ; wait = min(2*wait, lastSpillRetry) {
+		once, cancel := context.WithTimeout(ctx, readTimeout)
+		err := p.b.store.Check(once, ref)
+		cancel()
+		switch {
+		case err == nil:
+			return true
+		case isNothing(err):
+			s.Bad = "the body is a reference to nothing: " + err.Error()
+			o.msg = s
+			return true
+		case ctx.Err() == nil:
+			p.log.WithError(err).WithField("object", ref.Object).Warn("a large payload cannot be looked for; its log waits")
+		}
+		if pause.For(ctx, wait) != nil {
+			return false
+		}
+	}
+}
+
+// isNothing tells whether a reference is to what is not there, and never will be: objects come before what names them.
+func isNothing(err error) bool {
+	return errors.Is(err, post.ErrNotFound) || errors.Is(err, payloads.ErrDamaged)
+}
+
+// named is a payload of a request, and where it stands there.
+type named struct {
+	field   string
+	payload schemas.Payload
+}
+
+// referring goes on with a request once every object that it names is found. It is for requests with references, which few have: the others
+// need no goroutine.
+func (b *Broker) referring(r micro.Request, goOn func(), all ...named) {
+	b.answering.run(func() {
+		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
+		defer cancel()
+		for _, n := range all {
+			ref, is := n.payload.Ref()
+			if !is {
+				continue
+			}
+			if err := b.store.Check(ctx, ref); err != nil {
+				b.refuse(r, badReference(err).InField(n.field))
+				return
+			}
+		}
+		goOn()
+	})
+}
+
+func badReference(err error) *schemas.Error {
+	if isNothing(err) {
+		return schemas.Errorf(schemas.CodeInvalid, "the reference is to nothing: %v", err).
+			WithHint("upload it again: a payload that no run names goes after a day")
+	}
+	return schemas.Errorf(schemas.CodeUnavailable, "the payload cannot be looked for now: %v", err).WithHint("try again")
+}
