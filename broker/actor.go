@@ -191,3 +191,9 @@ const deadUnknown = "unknown-workflow"
 
 // deadUndecodable is that of what says nothing to anybody.
 const deadUndecodable = "undecodable"
+
+// deadStray is that of what nobody has meant for its subject, deadTooLarge of what fits into no task.
+const (
+	deadStray    = "stray"
+	deadTooLarge = "too-large"
+)

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/nats-io/nats.go/micro"
 	"github.com/oklog/ulid/v2"
@@ -408,7 +405,7 @@ func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.Dea
 	}
 	from := dead.Behind(q.After)
 	if q.Count {
-		return b.countDead(ctx, from, filter)
+		return b.countDead(ctx, q, filter)
 	}
 	a := &schemas.DeadResponse{V: schemas.Version, Letters: []schemas.DeadEntry{}}
 	full := false
@@ -430,26 +427,6 @@ func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.Dea
 	}
 	if !full {
 		a.After = 0
-	}
-	return a, nil
-}
-
-// countDead counts dead letters by the reason in their subjects.
-func (b *Broker) countDead(ctx context.Context, from uint64, filter string) (*schemas.DeadResponse, error) {
-	counts := make(map[string]int64)
-	options := post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: from, HeadersOnly: true}
-	prefix := b.ns.Dead("")
-	err := b.reads.Scan(ctx, b.ns.StreamDead(), options, func(m post.Stored) error {
-		reason, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, prefix), ".")
-		counts[reason]++
-		return nil
-	})
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	a := &schemas.DeadResponse{V: schemas.Version, Letters: []schemas.DeadEntry{}}
-	for _, reason := range slices.Sorted(maps.Keys(counts)) {
-		a.Counts = append(a.Counts, schemas.DeadCount{Reason: reason, Count: counts[reason]})
 	}
 	return a, nil
 }

@@ -2,9 +2,16 @@ package broker_test
 
 import (
 	"math"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/cutwire"
 )
 
 // A list ends behind the last letter, whatever number the caller knows already.
@@ -27,6 +34,57 @@ func TestDeadLettersBehindAllNumbers(t *testing.T) {
 			if counts, err := c.CountDeadLetters(t.Context(), drover.DeadOptions{After: after}); err != nil || len(counts) != 0 {
 				t.Fatalf("behind %d: got counts %v and error %v, want none", after, counts, err)
 			}
+		}
+	})
+}
+
+// However many letters there are, the server counts them and none is sent, unless some have a reason that this version does not know.
+func TestDeadLettersAreCountedUnread(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var read atomic.Int32
+		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			if strings.Contains(subj, ".CONSUMER.CREATE."+ns.StreamDead()) {
+				read.Add(1)
+			}
+			return cutwire.Pass
+		})
+		time.Sleep(time.Second)
+		if got := f.counts(); len(got) != 0 {
+			t.Fatalf("counted %v, want none", got)
+		}
+		for i, reason := range []string{"stray", "stray", "stale-token", "undecodable-task"} {
+			f.publish(ns.Dead(reason, "0", "in", "1", strconv.Itoa(i)), "{}")
+		}
+		c, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post, Logger: f.log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := func(o drover.DeadOptions) map[string]int64 {
+			t.Helper()
+			counts, err := c.CountDeadLetters(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]int64{}
+			for _, n := range counts {
+				got[n.Reason] = n.Count
+			}
+			return got
+		}
+		want := map[string]int64{"stray": 2, "stale-token": 1, "undecodable-task": 1}
+		if diff := cmp.Diff(want, counted(drover.DeadOptions{})); diff != "" || read.Load() != 0 {
+			t.Errorf("letters were read %d times; (-want +got):\n%s", read.Load(), diff)
+		}
+		if diff := cmp.Diff(map[string]int64{"stray": 2}, counted(drover.DeadOptions{Reason: "stray"})); diff != "" || read.Load() != 0 {
+			t.Errorf("letters were read %d times; (-want +got):\n%s", read.Load(), diff)
+		}
+		if diff := cmp.Diff(map[string]int64{"stray": 1, "stale-token": 1, "undecodable-task": 1}, counted(drover.DeadOptions{After: 1})); diff != "" {
+			t.Errorf("behind the first (-want +got):\n%s", diff)
+		}
+		f.publish(ns.Dead("of-tomorrow", "0"), "{}")
+		want["of-tomorrow"] = 1
+		if diff := cmp.Diff(want, counted(drover.DeadOptions{})); diff != "" {
+			t.Errorf("with another version's (-want +got):\n%s", diff)
 		}
 	})
 }

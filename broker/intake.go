@@ -237,11 +237,11 @@ func (p *partition) intake(in *intake, o *opened) {
 		e.ticket.release()
 		return
 	case o.stray:
-		p.bury(e, "stray", "nobody has meant this message for its subject: it is the answer to a question that named the subject for it, or was published by hand")
+		p.bury(e, deadStray, "nobody has meant this message for its subject: it is the answer to a question that named the subject for it, or was published by hand")
 		e.ticket.release()
 		return
 	case len(e.body)-o.spilled > p.b.messageLimit():
-		p.bury(e, "too-large", fmt.Sprintf("%d bytes; at most %d fit into a decision task: pass a reference instead, or raise the server's max_payload", len(e.body)-o.spilled, p.b.messageLimit()))
+		p.bury(e, deadTooLarge, fmt.Sprintf("%d bytes; at most %d fit into a decision task: pass a reference instead, or raise the server's max_payload", len(e.body)-o.spilled, p.b.messageLimit()))
 		e.ticket.release()
 		return
 	case in.log == signalLog && p.isBuried(e):

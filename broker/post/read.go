@@ -214,9 +214,9 @@ func (c *Conn) get(ctx context.Context, stream string, req getRequest) (*Stored,
 
 // batch collects the answers of a batch direct get.
 type batch struct {
-	got  []Stored
-	more bool
-	err  error
+	got     []Stored
+	pending uint64 // that match behind these
+	err     error
 }
 
 // take reads one answer. A data message is known by the sequence that the server adds behind the publisher's own
@@ -233,11 +233,10 @@ func (b *batch) take(m *nats.Msg) (complete bool) {
 	}
 	switch status := m.Header.Get(statusHeader); status {
 	case "204":
-		pending, err := strconv.ParseUint(m.Header.Get(headerNumPending), 10, 64)
-		if err != nil {
+		var err error
+		if b.pending, err = strconv.ParseUint(m.Header.Get(headerNumPending), 10, 64); err != nil {
 			b.err = fmt.Errorf("end of batch: %w", err)
 		}
-		b.more = pending > 0
 	case "404":
 	default:
 		b.err = refusedGet(status, m)
@@ -251,24 +250,42 @@ func (b *batch) take(m *nats.Msg) (complete bool) {
 //
 // For one run's history ask its literal subject from sequence 1, which is faster than a known first sequence.
 func (c *Conn) BatchGet(ctx context.Context, stream, subject string, fromSeq uint64, limit int) (got []Stored, more bool, err error) {
-	if err := checkName("stream", stream); err != nil {
+	b, err := c.batchGet(ctx, stream, subject, fromSeq, limit)
+	if err != nil {
 		return nil, false, err
 	}
+	return b.got, b.pending > 0, nil
+}
+
+// CountDirect counts the messages of a subject (wildcards allowed) in a stream, from its beginning on, by the server's index of subjects:
+// none but the first is read. The stream must allow direct gets; any replica may answer, so the newest messages can be missing.
+func (c *Conn) CountDirect(ctx context.Context, stream, subject string) (uint64, error) {
+	b, err := c.batchGet(ctx, stream, subject, 1, 1)
+	if err != nil {
+		return 0, err
+	}
+	return uint64(len(b.got)) + b.pending, nil
+}
+
+func (c *Conn) batchGet(ctx context.Context, stream, subject string, fromSeq uint64, limit int) (*batch, error) {
+	if err := checkName("stream", stream); err != nil {
+		return nil, err
+	}
 	if limit < 1 || subject == "" {
-		return nil, false, fmt.Errorf("%w: batch of stream %s: subject %q, limit %d: want a subject and at least 1", ErrInvalid, stream, subject, limit)
+		return nil, fmt.Errorf("%w: batch of stream %s: subject %q, limit %d: want a subject and at least 1", ErrInvalid, stream, subject, limit)
 	}
 	body, err := json.Marshal(getRequest{Seq: max(fromSeq, 1), NextFor: subject, Batch: limit})
 	if err != nil {
-		return nil, false, fmt.Errorf("batch of stream %s: %w", stream, err)
+		return nil, fmt.Errorf("batch of stream %s: %w", stream, err)
 	}
 	b, err := ask(ctx, c, c.api+".DIRECT.GET."+stream, body, func() *batch { return &batch{} })
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if b.err != nil {
-		return nil, false, fmt.Errorf("stream %s, subject %s: %w", stream, subject, b.err)
+		return nil, fmt.Errorf("stream %s, subject %s: %w", stream, subject, b.err)
 	}
-	return b.got, b.more, nil
+	return b, nil
 }
 
 // added are the headers that a direct get appends to the publisher's.

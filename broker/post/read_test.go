@@ -113,6 +113,14 @@ func TestBatchGet(t *testing.T) {
 	if err != nil || !more || len(one) != 1 || one[0].Seq != 899 {
 		t.Fatalf("one of two: got %+v, more %v, %v", one, more, err)
 	}
+	for subj, want := range map[string]uint64{"s.1": 300, "s.*": 900, "s.none": 0} {
+		if n, err := c.CountDirect(t.Context(), "S", subj); err != nil || n != want {
+			t.Errorf("%s: counted %d, %v, want %d", subj, n, err, want)
+		}
+	}
+	if _, err := c.CountDirect(t.Context(), "none", "s.1"); !errors.Is(err, ErrNoStream) {
+		t.Errorf("got %v, want no stream", err)
+	}
 }
 
 // Headers that a publisher stores cannot pose as those that the server adds, nor end a batch.
