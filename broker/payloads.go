@@ -94,7 +94,8 @@ func (b *Broker) download(ctx context.Context, q *schemas.DownloadRequest) (*sch
 	data, next, err := b.store.Read(ctx, q.Object, q.Cursor, most)
 	switch {
 	case errors.Is(err, post.ErrNotFound):
-		return nil, schemas.Errorf(schemas.CodeNotFound, "%v", err).InField("object").WithHint("a payload goes with the run that it belongs to")
+		return nil, schemas.Errorf(schemas.CodeNotFound, "%v", err).InField("object").
+			WithHint("a payload goes with the run that it belongs to; if that is still there, the payload is lost: \"drover doctor\" tells of the store, \"drover verify\" of single payloads")
 	case errors.Is(err, payloads.ErrCursor):
 		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("cursor").WithHint("leave it out, or pass what an answer said as next")
 	case err != nil:

@@ -110,6 +110,9 @@ func (w *work) inspect(ctx context.Context, i *Inspection) error {
 			i.Differences = append(i.Differences, all[n].differences(&infos[n].Config)...)
 		}
 	}
+	if lostPayloads(ns.Name, infos) {
+		i.Differences = append(i.Differences, Difference{Stream: ns.Name.StreamPayloads()})
+	}
 	i.Strangers, err = w.strangers(ctx, ns.Name)
 	return err
 }

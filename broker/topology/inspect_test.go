@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,12 +45,19 @@ func TestInspect(t *testing.T) {
 		} else if s := &i.Streams[12]; s.Version != conn.NATS().ConnectedServerVersion() || s.TooOld() != nil {
 			t.Fatalf("got %+v, want the version of the server", s)
 		}
+		if err := topology.EnsurePayloads(t.Context(), conn, "default", ""); err != nil {
+			t.Fatal(err)
+		}
+		if i := inspect(); len(i.Differences) != 0 || len(i.Streams) != 14 {
+			t.Fatalf("got %+v, want no difference in 14 streams", i)
+		}
 		spoil(t, conn)
 		want := []topology.Difference{
 			{Stream: "drover-default-in-0", Field: "allow_msg_ttl", Conflict: true},
 			{Stream: "drover-default-history-0", Field: "max_age"},
 			{Stream: "drover-default-alarms-0"},
 			{Stream: "drover-default-tasks-PCI", Field: "max_msgs"},
+			{Stream: "OBJ_drover-default-payloads"},
 		}
 		for range 2 {
 			i := inspect()
@@ -59,6 +67,16 @@ func TestInspect(t *testing.T) {
 			if err := i.Differences[0].Err; !errors.Is(err, topology.ErrConflict) {
 				t.Fatalf("got %v, want ErrConflict", err)
 			}
+		}
+		// What another start makes of the streams leaves the note of the store.
+		if err := conn.JetStream().DeleteStream(t.Context(), "drover-default-in-0"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
+			t.Fatal(err)
+		}
+		if i := inspect(); !slices.ContainsFunc(i.Differences, func(d topology.Difference) bool { return d.Stream == "OBJ_drover-default-payloads" }) {
+			t.Fatalf("got %+v, want the store of payloads named behind a start", i.Differences)
 		}
 	})
 }
@@ -72,7 +90,8 @@ func spoil(t *testing.T, conn *post.Conn) {
 	_, first := js.UpdateStream(t.Context(), in)
 	_, second := js.UpdateStream(t.Context(), history)
 	_, third := js.UpdateStream(t.Context(), tasks)
-	if err := errors.Join(first, second, third, js.DeleteStream(t.Context(), "drover-default-alarms-0")); err != nil {
+	if err := errors.Join(first, second, third, js.DeleteStream(t.Context(), "drover-default-alarms-0"),
+		js.DeleteStream(t.Context(), "OBJ_drover-default-payloads")); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/silent"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // EnsurePayloads makes the object store of a namespace's large payloads, or brings it to what the namespace is. It is not
@@ -30,7 +31,37 @@ func (w *work) ensurePayloads(ctx context.Context, name subject.Namespace, versi
 	if err := w.stream(ctx, want); err != nil {
 		return err
 	}
-	return w.outlives(ctx, name, want.Name)
+	if err := w.outlives(ctx, name, want.Name); err != nil {
+		return err
+	}
+	w.notePayloads(ctx, ns, version)
+	return nil
+}
+
+// notePayloads notes that there is a store, for whoever finds none later. It tries once: the next process that stores a large payload does so
+// again, and the store is as good without.
+func (w *work) notePayloads(ctx context.Context, ns *Namespace, version string) {
+	for _, want := range ns.streams(version) {
+		if want.Name == ns.Name.StreamDead() {
+			want.Metadata[metaPayloads] = "true"
+			_ = w.adapt(ctx, want, new([]string))
+		}
+	}
+}
+
+// lostPayloads tells whether there was a store, by one of the streams of the namespace.
+func lostPayloads(ns subject.Namespace, infos []*jetstream.StreamInfo) bool {
+	was := false
+	for _, i := range infos {
+		switch {
+		case i == nil:
+		case i.Config.Name == ns.StreamPayloads():
+			return false
+		case i.Config.Name == ns.StreamDead():
+			was = i.Config.Metadata[metaPayloads] != ""
+		}
+	}
+	return was
 }
 
 // payloads is the object store of large payloads, a stream that every NATS client takes for one.

@@ -35,6 +35,10 @@ const (
 	metaDeletingReason = "drover.deleting-reason"
 )
 
+// metaPayloads stands in the metadata of the stream of dead letters, which no message waits for, once the object store was made: a namespace
+// without a store has lost it, or never had a large payload.
+const metaPayloads = "drover.payloads"
+
 const (
 	// The server remembers message ids for this long; the shortest that it takes. Nothing on the hot path has an id.
 	noDuplicates = 100 * time.Millisecond

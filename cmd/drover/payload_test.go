@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/ops/doctor"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -46,5 +48,35 @@ func TestLargeInputAndResult(t *testing.T) {
 		if r := on(command, "big"); r.code != exitDone || !strings.Contains(r.stdout, want) {
 			t.Fatalf("%s: got %d: %s; want it to say %q", command, r.code, r.stdout, want)
 		}
+	}
+	if r := on("verify"); r.code != exitDone {
+		t.Fatalf("got %+v, want a sound namespace", r)
+	}
+
+	// What is lost is told: an object, and then all of them.
+	js, ns := c.Conn().JetStream(), subject.Namespace("default")
+	store, err := js.ObjectStore(t.Context(), ns.StorePayloads())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := store.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Delete(t.Context(), objects[0].Name); err != nil {
+		t.Fatal(err)
+	}
+	if r := on("verify"); r.code != exitFailed || !strings.Contains(r.stdout, `payload: workflow "big"`) || !strings.Contains(r.stdout, "object "+objects[0].Name+": it was deleted") {
+		t.Errorf("without an object: got %+v, want the run that names it", r)
+	}
+	if err := js.DeleteStream(t.Context(), ns.StreamPayloads()); err != nil {
+		t.Fatal(err)
+	}
+	finding(t, diagnose(t, exitFailed, "--nats", s.URL), doctor.Bad, "streams", "missing: OBJ_drover-default-payloads", "drover verify")
+	if r := on("verify"); r.code != exitFailed || strings.Count(r.stdout, `payload: workflow "big"`) != len(objects) {
+		t.Errorf("without a store: got %+v, want %d payloads that are lost", r, len(objects))
+	}
+	if r := on("result", "big"); r.code == exitDone || !strings.Contains(r.stderr, "drover verify") {
+		t.Errorf("got %+v, want to be told what to do", r)
 	}
 }

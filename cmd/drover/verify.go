@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -24,8 +25,8 @@ func verifyCommand(a *app) *cobra.Command {
 		Long: `Read every history of the namespace and check it: numbering, order, pairing, times, fences, and the hash chain that
 finds a flipped bit, a lost block or a reused sequence. Then check that histories agree with one another: children with
 their parents, runs that continued as new with their successors, replays with what they repeat, signals and cancel
-requests with who sent them. It reads from JetStream directly, so that no server of Drover needs to run, and changes
-nothing. The exit code is 1 if a rule is broken.
+requests with who sent them; and that the large payloads which they name are in the store. It reads from JetStream directly,
+so that no server of Drover needs to run, and changes nothing. The exit code is 1 if a rule is broken.
 
 With --idle it also wants everything to be done that was decided: children started and their ends reported, signals
 answered, child policies carried out. Use it when nothing is under way.
@@ -54,10 +55,7 @@ type verification struct {
 }
 
 func (a *app) verify(ctx context.Context, c *drover.Client, idle bool) error {
-	r := verifier{
-		verification: verification{Namespace: c.Namespace(), Violations: []checker.Violation{}},
-		conn:         c.Conn(), ns: subject.Namespace(c.Namespace()), checker: checker.NewNamespace(),
-	}
+	r := newVerifier(c)
 	if err := r.read(ctx); err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
@@ -105,11 +103,24 @@ type verifier struct {
 	ns         subject.Namespace
 	checker    *checker.Namespace
 	partitions []*partitionCheck
+	payloads   payloadCheck
+}
+
+func newVerifier(c *drover.Client) *verifier {
+	conn, ns := c.Conn(), subject.Namespace(c.Namespace())
+	return &verifier{
+		verification: verification{Namespace: c.Namespace(), Violations: []checker.Violation{}},
+		conn:         conn, ns: ns, checker: checker.NewNamespace(),
+		payloads: payloadCheck{store: payloads.NewStore(conn, ns, nil)}, // it is only read
+	}
 }
 
 // read reads every stream, and then again what was written meanwhile: each was read at another moment, and only what is
 // in the first reading is judged ([checker.Namespace.Seal]).
 func (r *verifier) read(ctx context.Context) error {
+	if err := r.payloads.list(ctx); err != nil {
+		return err
+	}
 	for n, all, known := 0, 0, false; ; n++ {
 		p := &partitionCheck{v: r, n: n, replays: map[string]string{}}
 		err := p.read(ctx)
@@ -139,7 +150,9 @@ func (r *verifier) read(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	lost, err := r.payloads.missing(ctx)
+	r.add(lost...)
+	return err
 }
 
 // count is how many partitions the namespace says that it has, 0 if it does not say.
@@ -234,6 +247,7 @@ func (p *partitionCheck) message(m post.Stored) {
 		p.broken(checker.RuleFence, id, run, r.First, "record %d has fence %d, which is not written yet; the latest is %d", m.Seq, r.Fence, p.fence)
 	}
 	p.replayOf(&m, &r)
+	p.v.payloads.note(&r)
 	p.v.add(p.v.checker.Record(&r, m.Data, schemas.At(m.Time))...)
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
@@ -48,7 +47,7 @@ func TestVerifyBesideSoftRuns(t *testing.T) {
 		}
 		verify := func() *verification {
 			t.Helper()
-			r := verifier{verification: verification{Namespace: string(ns)}, conn: e.Client.Conn(), ns: ns, checker: checker.NewNamespace()}
+			r := newVerifier(e.Client)
 			if err := r.read(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -106,6 +106,11 @@ func judgeStreams(i *topology.Inspection) []Finding {
 	for _, d := range i.Differences {
 		switch {
 		case d.Conflict: // told above
+		case d.Field == "" && d.Stream == i.Name.StreamPayloads():
+			found = append(found, Finding{
+				Bad, checkStreams, "missing: " + d.Stream + ", with every large payload that there was",
+				"what was in it is gone unless there is a backup, and a run that needs it stands still: \"drover verify\" names the runs; the next large payload makes it anew",
+			})
 		case d.Field == "":
 			missing = append(missing, d.Stream)
 		case strings.HasPrefix(d.Stream, i.Name.StreamTasks("")):

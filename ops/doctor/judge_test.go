@@ -197,6 +197,7 @@ func TestStreamsAndReplicas(t *testing.T) {
 	}{
 		{func(*topology.Inspection) {}, OK, "2 are as they should be"},
 		{func(i *topology.Inspection) { i.Differences = []topology.Difference{{Stream: "x"}} }, Bad, "missing: x"},
+		{func(i *topology.Inspection) { i.Differences = []topology.Difference{{Stream: i.Name.StreamPayloads()}} }, Bad, "every large payload that there was"},
 		{func(i *topology.Inspection) { i.Differences = []topology.Difference{{Stream: "x", Field: "max_msgs"}} }, Warn, "x (max_msgs)"},
 		{func(i *topology.Inspection) {
 			i.Differences = []topology.Difference{{Stream: i.Name.StreamTasks("billing"), Field: "max_msgs"}}

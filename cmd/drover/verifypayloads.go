@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// rulePayload: what an event names as a large payload is in the store. An object comes before what names it, and goes behind that.
+const rulePayload = "payload"
+
+// payloadCheck looks whether the store has what the histories name. Objects that it had before they were read are known by their names; of
+// the others, which came later or are gone, the first place in each run is kept.
+type payloadCheck struct {
+	store  *payloads.Store
+	stored map[string]bool
+	seen   map[objectIn]bool
+	open   []namedObject // to be looked for
+}
+
+type objectIn struct{ run, object string }
+
+type namedObject struct {
+	at  checker.Violation // where it is named
+	ref *schemas.PayloadRef
+}
+
+// list reads the names of the objects. What it cannot read is looked for one by one, and said then.
+func (c *payloadCheck) list(ctx context.Context) error {
+	c.stored, c.seen = map[string]bool{}, map[objectIn]bool{}
+	_ = c.store.Objects(ctx, func(o payloads.Object) error {
+		c.stored[o.Name] = true
+		return nil
+	})
+	return context.Cause(ctx)
+}
+
+var payloadType = reflect.TypeFor[schemas.Payload]()
+
+// note takes the references of a record.
+func (c *payloadCheck) note(r *schemas.Record) {
+	for _, e := range r.Events {
+		v := reflect.Indirect(reflect.ValueOf(e.Attributes))
+		if v.Kind() != reflect.Struct {
+			continue
+		}
+		for _, field := range v.Fields() {
+			if field.Type() != payloadType {
+				continue
+			}
+			ref, is := schemas.Payload(field.Bytes()).Ref()
+			if !is || c.stored[ref.Object] || c.seen[objectIn{r.Run, ref.Object}] {
+				continue
+			}
+			c.seen[objectIn{r.Run, ref.Object}] = true
+			c.open = append(c.open, namedObject{checker.Violation{Rule: rulePayload, WorkflowID: r.WorkflowID, Run: r.Run, EventID: e.ID}, ref})
+		}
+	}
+}
+
+// missing looks for what is open.
+func (c *payloadCheck) missing(ctx context.Context) (found []checker.Violation, err error) {
+	for _, n := range c.open {
+		err := c.store.Check(ctx, n.ref)
+		switch {
+		case err == nil:
+			continue
+		case ctx.Err() != nil, post.Transient(err), errors.Is(err, post.ErrPermission):
+			return nil, fmt.Errorf("large payloads: %w", err)
+		}
+		n.at.Detail = fmt.Sprintf("a payload of %d bytes is lost: %v", n.ref.Size, err)
+		found = append(found, n.at)
+	}
+	return found, nil
+}
