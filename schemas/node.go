@@ -60,4 +60,7 @@ type NodeRecord struct {
 	// DiskFree is the bytes that are free on the file system of the embedded server's store.
 	DiskFree  uint64 `json:"diskFree,omitempty"`
 	DiskTotal uint64 `json:"diskTotal,omitempty"` // bytes of that file system
+	// InodesFree is how many more files that file system can hold, of InodesTotal; both are left out where it says no number.
+	InodesFree  uint64 `json:"inodesFree,omitempty"`
+	InodesTotal uint64 `json:"inodesTotal,omitempty"` // files that it can hold
 }

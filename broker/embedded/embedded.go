@@ -39,6 +39,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/sirupsen/logrus"
 
+	"github.com/droverhq/drover/internal/diskspace"
 	"github.com/droverhq/drover/internal/silent"
 )
 
@@ -81,6 +82,9 @@ type Server struct {
 	wg   sync.WaitGroup
 }
 
+// fewInodes is how many free ones are worth a word: the streams of a namespace take some 100 files.
+const fewInodes = 1000
+
 // Start opens the store, recovers its streams and returns a server that accepts connections.
 //
 // ctx limits the start alone; its end later does not stop the server. The recovery of a large store cannot be
@@ -106,6 +110,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	s.log.Infof("embedded server ready: %v id=%s boot=%s", o, st.id, s.boot)
 	if !o.DontListen && !isLoopback(o.Host) {
 		s.log.Warnf("embedded server listens on %s without authentication: whoever reaches the port may read and write everything", o.Host)
+	}
+	if free, total := diskspace.Inodes(st.dir); total > 0 && free < fewInodes && !st.temporary {
+		s.log.Warnf("the file system of the store has %d of %d inodes free: each stream takes some, and without any nothing is accepted any more", free, total)
 	}
 	if c := o.Cluster; c.on() && !isLoopback(c.Host) && c.User == "" {
 		s.log.Warnf("embedded server listens on %s for nodes of cluster %s without a password: whoever reaches the port may join it, and read and write everything",
@@ -137,7 +144,7 @@ func (s *Server) start(ctx context.Context) error {
 	srv.SetLoggerV2(b, false, false, false)
 	srv.Start()
 	if msg := b.fatal.Load(); msg != nil {
-		return fmt.Errorf("the NATS server did not start: %s", *msg)
+		return fmt.Errorf("the NATS server did not start: %s%s", *msg, s.store.short())
 	}
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("start abandoned: %w", err)

@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+
+	"github.com/droverhq/drover/internal/diskspace"
 )
 
 const (
@@ -164,8 +167,30 @@ func writeDurably(path, text string) error {
 // unusable names the way out of what the file system said.
 func unusable(dir string, err error) error {
 	way := "check the folder, or choose another StoreDir"
-	if errors.Is(err, fs.ErrPermission) {
+	switch short := diskspace.Short(existing(dir)); {
+	case errors.Is(err, syscall.ENOSPC) && short != "":
+		way = short + ", or choose another StoreDir"
+	case errors.Is(err, fs.ErrPermission):
 		way = "run as its owner, give this user the right to write there, or choose another StoreDir"
 	}
 	return fmt.Errorf("%w: %s: %s: %w", ErrStoreUnusable, dir, way, err)
+}
+
+// short says, for an error that does not, that nothing can be written since the file system has run out of something.
+func (s *store) short() string {
+	if short := diskspace.Short(s.dir); short != "" {
+		return "; " + s.dir + ": " + short
+	}
+	return ""
+}
+
+// existing is the folder, or the first one above it that is there.
+func existing(dir string) string {
+	for {
+		up := filepath.Dir(dir)
+		if _, err := os.Stat(dir); err == nil || up == dir {
+			return dir
+		}
+		dir = up
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/diskspace"
 	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
@@ -136,6 +137,11 @@ func (n *node) quorum() func() error {
 	}
 	return func() error {
 		err, hint := n.server.Writable(), "make room on the server's disk, or mend the store, and start it again"
+		if err != nil {
+			if short := diskspace.Short(n.server.StoreDir()); short != "" {
+				hint = short + ", and start the server again"
+			}
+		}
 		if errors.Is(err, embedded.ErrStoreGone) {
 			hint = "stop the server, put its store back where it was, and start it again"
 		}

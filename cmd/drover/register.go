@@ -118,6 +118,7 @@ func (n *node) fill(rec *schemas.NodeRecord) {
 	rec.URL = n.server.ClientURL()
 	if !n.server.Memory() {
 		rec.DiskFree, rec.DiskTotal = diskspace.Of(n.server.StoreDir())
+		rec.InodesFree, rec.InodesTotal = diskspace.Inodes(n.server.StoreDir())
 	}
 }
 

@@ -12,3 +12,13 @@ func Of(dir string) (free, total uint64) {
 	}
 	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize)
 }
+
+// Inodes returns how many files can be made, and how many there can be, on the file system of a folder; 0 if it does not tell, or makes as many
+// as there is room for, as btrfs does.
+func Inodes(dir string) (free, total uint64) {
+	var s syscall.Statfs_t
+	if syscall.Statfs(dir, &s) != nil {
+		return 0, 0
+	}
+	return inodes(s.Ffree, s.Files)
+}

@@ -29,6 +29,7 @@ const (
 
 	diskWarn, diskBad           = 0.10, 0.02 // shares that are free
 	diskWarnBytes, diskBadBytes = 1 << 30, 64 * mib
+	inodesWarn, inodesBad       = 1000, 100 // files that can be made: a stream has some ten
 
 	limitWarn, limitBad = 0.80, 0.95 // shares of a limit that are used
 

@@ -145,6 +145,11 @@ func TestNode(t *testing.T) {
 		{func(i *nodes.Info) { i.LastActive = schemas.At(noon.Add(-2 * time.Second)) }, Warn, checkClock, "2s behind"},
 		{func(i *nodes.Info) { i.DiskFree = 5 << 30 }, Warn, checkDisk, "make room"},
 		{func(i *nodes.Info) { i.DiskFree = 1 << 20 }, Bad, checkDisk, "1 MiB of 100 GiB"},
+		{func(i *nodes.Info) { i.InodesTotal = 1 << 20 }, Bad, checkDisk, "50 GiB of 100 GiB are free, and 0 of 1048576 inodes: remove files there"},
+		{func(i *nodes.Info) { i.InodesFree, i.InodesTotal = 50, 60 }, Bad, checkDisk, "50 of 60 inodes"},
+		{func(i *nodes.Info) { i.InodesFree, i.InodesTotal = 90_000, 1_000_000 }, Warn, checkDisk, "90000 of 1000000 inodes"},
+		{func(i *nodes.Info) { i.InodesFree, i.InodesTotal = 500_000, 1_000_000 }, OK, checkDisk, "50 GiB of 100 GiB are free"},
+		{func(i *nodes.Info) { i.DiskFree, i.InodesFree, i.InodesTotal = 1<<20, 900, 1000 }, Bad, checkDisk, "make room, or move the store; on a full disk nothing is accepted any more; remove files"},
 	} {
 		n := node("n", tt.change)
 		want(t, judgeNode(&n), tt.status, tt.check, tt.words)

@@ -110,9 +110,34 @@ func judgeDisk(n *nodes.Info) Finding {
 		f.Status = Bad
 	case share < diskWarn || n.DiskFree < diskWarnBytes:
 		f.Status = Warn
-	default:
+	}
+	if f.Status != OK {
+		f.Change = "make room, or move the store; on a full disk nothing is accepted any more"
+	}
+	status := judgeInodes(n)
+	if status == OK {
 		return f
 	}
-	f.Change = "make room, or move the store; on a full disk nothing is accepted any more"
+	const change = "remove files there, or move the store to a file system that can hold more: without a free inode no file can be made"
+	f.Found += fmt.Sprintf(", and %d of %d inodes", n.InodesFree, n.InodesTotal)
+	if f.Status == OK || f.Status == Warn && status == Bad {
+		f.Status, f.Change = status, change
+	} else {
+		f.Change += "; " + change
+	}
 	return f
+}
+
+// judgeInodes is about the number of files that a file system can hold; some have none.
+func judgeInodes(n *nodes.Info) Status {
+	share := float64(n.InodesFree) / float64(n.InodesTotal)
+	switch {
+	case n.InodesTotal == 0:
+		return OK
+	case share < diskBad || n.InodesFree < inodesBad:
+		return Bad
+	case share < diskWarn || n.InodesFree < inodesWarn:
+		return Warn
+	}
+	return OK
 }
