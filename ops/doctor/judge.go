@@ -195,13 +195,10 @@ func judgeReplicas(i *topology.Inspection, servers int, clustered bool) Finding 
 const partitionsUnknown = -1
 
 func judgeOwners(held []claims.Info, partitions int) Finding {
-	live, owned := map[string]bool{}, 0
+	live := map[string]bool{}
 	for _, h := range held {
 		if !h.Expired && !h.Malformed {
 			live[h.Key] = true
-			if _, ok := claims.ParsePartition(h.Key); ok {
-				owned++
-			}
 		}
 	}
 	var missing []string
@@ -220,9 +217,37 @@ func judgeOwners(held []claims.Info, partitions int) Finding {
 		return Finding{Bad, checkOwners, "nobody has " + strings.Join(missing, ", "), "start a server with the roles broker, timers and ops; after a crash wait for ten seconds"}
 	}
 	if partitions == partitionsUnknown {
-		return Finding{Warn, checkOwners, fmt.Sprintf("how many partitions there are cannot be seen; %d have one, and there is a master", owned), "see the check streams"}
+		return Finding{Warn, checkOwners, fmt.Sprintf("how many partitions there are cannot be seen; %d have one, and there is a master", partitionsOwned(held)), "see the check streams"}
 	}
 	return Finding{Status: OK, Check: checkOwners, Found: fmt.Sprintf("each of %d partitions has one, and so have its alarms; there is a master", partitions)}
+}
+
+// partitionsOwned counts the partitions whose owner has renewed its claim.
+func partitionsOwned(held []claims.Info) (n int) {
+	for _, h := range held {
+		if _, ok := claims.ParsePartition(h.Key); ok && !h.Expired && !h.Malformed {
+			n++
+		}
+	}
+	return n
+}
+
+// judgeSilence is about an API that gave no answer that counts. Who only listens, and holds partitions, may just be busy.
+func judgeSilence(err error, owned int, waited time.Duration) Finding {
+	waited = waited.Round(100 * time.Millisecond)
+	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
+		return Finding{
+			Bad, checkLists, fmt.Sprintf("a server answers the API of the namespace, and could not do what it was asked for %v: %s", waited, refusal.Message),
+			"try again; if it stays so, see the load and the log of the servers",
+		}
+	}
+	if errors.Is(err, post.ErrTimeout) && owned > 0 {
+		return Finding{
+			Bad, checkLists, fmt.Sprintf("no answer of the API within %v, though servers listen and hold %d partitions", waited, owned),
+			"they are busy, or stand still: try again, and see their load and their logs; more servers share the partitions",
+		}
+	}
+	return Finding{Bad, checkLists, "nobody answers the API of the namespace", "start \"drover server\", and see the checks nodes and owners"}
 }
 
 // judgeMissing is about a namespace that has no signals stream. What else is left of it is worth more than its name: it is to be

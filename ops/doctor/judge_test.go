@@ -261,6 +261,12 @@ func TestOwnersAndLists(t *testing.T) {
 	want(t, []Finding{judgeOwners(held, partitionsUnknown)}, Bad, checkOwners, "the mastership")
 	want(t, []Finding{judgeOwners(held, 1)}, Bad, checkOwners, "the mastership")
 
+	silent := fmt.Errorf("lists: %w", post.ErrTimeout)
+	want(t, []Finding{judgeSilence(silent, 4, 5*time.Second)}, Bad, checkLists, "no answer of the API within 5s, though servers listen and hold 4 partitions", "busy, or stand still")
+	want(t, []Finding{judgeSilence(silent, 0, 5*time.Second)}, Bad, checkLists, "nobody answers the API")
+	want(t, []Finding{judgeSilence(post.ErrNoResponders, 4, 5*time.Second)}, Bad, checkLists, "nobody answers the API", "start")
+	want(t, []Finding{judgeSilence(schemas.Errorf(schemas.CodeUnavailable, "no time"), 4, 5*time.Second)}, Bad, checkLists, "a server answers", "no time")
+
 	now := schemas.At(noon)
 	list := schemas.TaskListInfo{List: "PCI", Pending: 3, OldestAt: schemas.At(noon.Add(-time.Hour))}
 	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, Warn, checkLists, "PCI has 3 tasks since 2026-01-02T11:00:00Z")
