@@ -208,10 +208,15 @@ func (f *fleet) wantNoReference(there *schemas.PayloadRef) {
 	f.t.Helper()
 	good := fmt.Sprintf(`{"$ref":{"object":%q,"size":%d,"digest":%q}}`, there.Object, there.Size, there.Digest)
 	none := strings.Replace(good, there.Object, "none", 1)
+	odd := strings.Replace(good, there.Object, "odd", 1) // as a link of another NATS client, which has no digest
+	f.publish(ns.PayloadInfo("odd"), `{"name":"odd","bucket":"b","nuid":"x","options":{"link":{"bucket":"other"}}}`)
+	f.publish(ns.PayloadInfo("text"), "no JSON")
 	f.start(startO)
 	for _, tc := range []struct{ verb, body, want string }{
 		{"signal", `{"workflowId":"o","name":"s","input":` + none + `}`, "invalid_argument input"},
 		{"signal", `{"workflowId":"o","name":"s","input":` + strings.Replace(good, `"size":3`, `"size":4`, 1) + `}`, "invalid_argument input"},
+		{"signal", `{"workflowId":"o","name":"s","input":` + odd + `}`, "invalid_argument input"},
+		{"signal", `{"workflowId":"o","name":"s","input":` + strings.Replace(good, there.Object, "text", 1) + `}`, "invalid_argument input"},
 		{"signal", `{"workflowId":"o","name":"s","input":` + good + `}`, "<nil> <nil>"},
 		{"start", `{"workflowId":"o2","type":"order","input":` + none + `}`, "invalid_argument input"},
 		{"start", `{"workflowId":"o","type":"order","input":` + good + `,"signal":{"name":"s","input":` + none + `}}`, "invalid_argument signal.input"},
@@ -226,8 +231,16 @@ func (f *fleet) wantNoReference(there *schemas.PayloadRef) {
 	if letters := f.dead(); len(letters) != 0 {
 		f.t.Errorf("got dead letters %v, want none", letters)
 	}
-	if types := strings.Join(f.types("o"), " "); strings.Count(types, "Signal") != 1 || strings.Contains(types, "Terminated") {
-		f.t.Errorf("got %s, want one signal", types)
+	for _, object := range []string{"odd", "text"} { // they must not keep what comes behind them in their log
+		f.publish(ns.Signal("o", "s"), string(schemas.RefPayload(&schemas.PayloadRef{Object: object, Size: there.Size, Digest: there.Digest})))
+	}
+	f.publish(ns.Signal("o", "s"), "1")
+	time.Sleep(5 * time.Second)
+	if letters := f.dead(); len(letters) != 2 {
+		f.t.Errorf("got dead letters %v, want the signals that name what is no payload", letters)
+	}
+	if types := strings.Join(f.types("o"), " "); strings.Count(types, "Signal") != 2 || strings.Contains(types, "Terminated") {
+		f.t.Errorf("got %s, want two signals", types)
 	}
 }
 

@@ -90,7 +90,7 @@ func (s *Store) info(ctx context.Context, object string) (*info, error) {
 	}
 	i := &info{seq: m.Seq}
 	if err := json.Unmarshal(m.Data, i); err != nil {
-		return nil, fmt.Errorf("object %s: what is stored of it cannot be read: %w", object, err)
+		return nil, fmt.Errorf("object %s: %w: what is stored of it cannot be read: %w", object, ErrDamaged, err)
 	}
 	if i.Deleted {
 		return i, fmt.Errorf("object %s: it was deleted: %w", object, post.ErrNotFound)
@@ -99,17 +99,13 @@ func (s *Store) info(ctx context.Context, object string) (*info, error) {
 }
 
 // Check tells whether a reference is to an object of the store: [post.ErrNotFound] if there is none of the name, [ErrDamaged] if that is of
-// another size or digest.
+// another size or digest, or none that the store has made, as a link of another NATS client. Any other error may pass.
 func (s *Store) Check(ctx context.Context, ref *schemas.PayloadRef) error {
 	i, err := s.info(ctx, ref.Object)
 	if err != nil {
 		return err
 	}
-	have, err := i.ref()
-	if err != nil {
-		return err
-	}
-	if have.Size != ref.Size || have.Digest != ref.Digest {
+	if have, err := i.ref(); err != nil || have.Size != ref.Size || have.Digest != ref.Digest {
 		return fmt.Errorf("object %s: %w", ref.Object, ErrDamaged)
 	}
 	return nil
