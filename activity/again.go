@@ -70,13 +70,36 @@ func (b *breaches) concern(t *schemas.ActivityTask) bool {
 	return false
 }
 
-// stale tells whether an offer has lain here until its owner gave it up, for a worker that stood still does not know it: its machine was
-// suspended, or it was. What has happened meanwhile, also that the run has ended and its locks went on, the owner knows (ADR 0049).
+// stale tells whether an offer has lain here until its owner gave it up, for a worker that stood still does not know it. What has happened
+// meanwhile, also that the run has ended and its locks went on, the owner knows (ADR 0049). If the machine stood still as well, pace tells.
 //
 // It must be told before the clock learns from the task. The estimate is never ahead, but an offer that has lain for longer than it remembers
 // would be all that it has.
 func (s *spell) stale(t *schemas.ActivityTask, now time.Time) bool {
 	return s.clock.Now(now).Sub(max(t.ScheduledAt, t.DispatchedAt).Time()) > offerPatience
+}
+
+// pace tells of a machine that was suspended. The monotonic clock, by which [clock.Server] counts, stands still then, so the estimate is behind
+// and calls no offer stale; the wall clock is ahead of it by that time from then on.
+type pace struct {
+	began time.Time
+	wall  time.Time    // the same, by the wall clock alone
+	ahead atomic.Int64 // by how much the wall clock was ahead when it was last asked
+}
+
+func newPace() pace {
+	now := time.Now()
+	return pace{began: now, wall: now.Round(0)}
+}
+
+// stoodStill notes whether this worker did with its machine. Then what was given to it before is asked for, as behind the death of its owner. It
+// may also be that somebody has set the clock: that costs the same questions.
+func (s *spell) stoodStill(now time.Time) {
+	ahead := now.Round(0).Sub(s.pace.wall) - now.Sub(s.pace.began)
+	if lost := ahead - time.Duration(s.pace.ahead.Load()); lost > offerPatience {
+		s.breaches.note(everyPartition, breach{now, s.clock.Now(now).Add(lost)})
+	}
+	s.pace.ahead.Store(int64(ahead)) // behind the note, or another goroutine would miss it
 }
 
 // watch notes when an owner may have died, until leave is called.

@@ -1,6 +1,12 @@
 package activity
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
 
 // What was in hand is in nobody's hand once it is done, under the token that it came with and under the one that the owner has given it: else
 // another message of the attempt would wait for a twin for ever.
@@ -22,5 +28,30 @@ func TestNothingStaysInHand(t *testing.T) {
 	}
 	if len(s.hands) != 0 {
 		t.Fatalf("%v are left", s.hands)
+	}
+}
+
+// While a machine is suspended its monotonic clock stands still, and with it the estimate of the server's. What was given to a worker there
+// before is asked for once it goes on, and nothing that comes then.
+func TestMachineThatWasSuspended(t *testing.T) { // P-7
+	s := &spell{pace: newPace()}
+	now := s.pace.began.Add(time.Second)
+	s.clock.Observe(now, now)
+	before := &schemas.ActivityTask{Beat: subject.Namespace("default").Beat(0, "w", "main"), ScheduledAt: schemas.At(now)}
+	if s.stoodStill(now); s.stale(before, now) || s.breaches.concern(before) {
+		t.Fatal("an offer is asked for though nothing stood still")
+	}
+	s.pace.wall = s.pace.wall.Add(-time.Minute) // the wall clock has got ahead by that
+	if s.stoodStill(now); !s.breaches.concern(before) {
+		t.Error("an offer from before the machine was suspended is not asked for")
+	}
+	behind := *before
+	behind.ScheduledAt = schemas.At(now.Add(time.Minute))
+	if s.breaches.concern(&behind) {
+		t.Error("an offer from behind it is asked for")
+	}
+	s.breaches = breaches{}
+	if s.stoodStill(now); s.breaches.known.Load() != nil {
+		t.Error("it is noted twice")
 	}
 }

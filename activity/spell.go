@@ -41,6 +41,7 @@ type spell struct {
 	deaf     atomic.Bool       // it cannot be asked, or cannot answer
 	clock    clock.Server
 	breaches breaches
+	pace     pace
 	unwatch  func()             // see again.go
 	nonce    string             // begins every nonce of this spell
 	orders   chan time.Duration // to drain, with a limit or 0
@@ -64,7 +65,7 @@ type spell struct {
 
 func newSpell(w *Worker) (*spell, error) {
 	s := &spell{
-		Worker: w, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
+		Worker: w, pace: newPace(), nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
 		orders: make(chan time.Duration, 1), drainFor: w.opts.DrainTimeout,
 		live: make(map[*delivery]*attempt), hands: make(map[string]int), asking: make(map[string]chan schemas.Permission),
 		openings: make(map[string]opening, len(w.opts.Lists)),
@@ -221,6 +222,7 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 		return
 	}
 	now := time.Now()
+	s.stoodStill(now)
 	stale := d.offered && s.stale(d.task, now)
 	if d.offered && !stale {
 		s.clock.Observe(d.task.ScheduledAt.Time(), now) // the server's clock was not behind that
