@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
@@ -148,6 +149,9 @@ func TestWhyCountsWaitingWorkers(t *testing.T) {
 		c := consumer.CachedInfo().Config
 		c.FilterSubject, c.FilterSubjects = ns.Task("other", 0), nil
 		if _, err := f.js.UpdateConsumer(t.Context(), ns.StreamTasks("main"), c); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.js.DeleteConsumer(t.Context(), ns.StreamTasks("main"), subject.ConsumerHigh); err != nil { // which workers miss
 			t.Fatal(err)
 		}
 		if got := f.why("o"); !strings.Contains(got, "; no consumer of the list takes "+ns.Task("main", 0)+", as somebody has changed one: start a worker") {

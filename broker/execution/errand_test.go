@@ -162,3 +162,16 @@ func TestAnswersAreRepeated(t *testing.T) { // P-1, P-6
 		})
 	}
 }
+
+// A signal whose input is no longer there is a dead letter, unless it is a repeat of one that was taken when it was.
+func TestSignalsAreJudgedOnce(t *testing.T) { // P-6
+	w := begin(t)
+	w.do(Signal{Name: "s", RequestID: "r"})
+	w.follows("Signal s")
+	const bad = "its payload is not there"
+	if effects := w.do(Signal{Name: "s", RequestID: "r", Bad: bad}); len(effects) != 0 {
+		t.Errorf("got %v for a repeat, want nothing", effects)
+	}
+	w.refused(w.do(Signal{Name: "s", RequestID: "r2", Bad: bad}), DeadInvalid)
+	w.follows("")
+}

@@ -93,7 +93,7 @@ func TestClaimsBeginAboveTheFences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for p, claim := range []uint64{700_000, 900_000} { // nobody has owned the third
+	for p, claim := range []uint64{900_000, 700_000} { // nobody has owned the third
 		if _, err := broker.Fence(t.Context(), conn, ns.Name, p, claim, "n1"); err != nil {
 			t.Fatal(err)
 		}
@@ -106,11 +106,11 @@ func TestClaimsBeginAboveTheFences(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rev, err := conn.KVCreate(t.Context(), ns.Name.BucketClaims(), "partition.1", []byte("x"), time.Minute)
+	rev, err := conn.KVCreate(t.Context(), ns.Name.BucketClaims(), "partition.0", []byte("x"), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := broker.Fence(t.Context(), conn, ns.Name, 1, rev, "n2"); err != nil {
+	if _, err := broker.Fence(t.Context(), conn, ns.Name, 0, rev, "n2"); err != nil {
 		t.Fatalf("the first claim of the new bucket has number %d: %v", rev, err)
 	}
 }
