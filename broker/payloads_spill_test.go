@@ -203,7 +203,7 @@ func TestDownloadRefusals(t *testing.T) {
 	})
 }
 
-// wantNoReference tries requests that name what is not there, beside one object that is: no decider could be shown what they ask for.
+// wantNoReference tries requests that name what is not there, beside one object that is: no decider could read what they ask for.
 func (f *fleet) wantNoReference(there *schemas.PayloadRef) {
 	f.t.Helper()
 	good := fmt.Sprintf(`{"$ref":{"object":%q,"size":%d,"digest":%q}}`, there.Object, there.Size, there.Digest)

@@ -13,9 +13,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// What a reference names has to be in the store before it gets into a history: no decider can be shown an event whose payload is not there,
-// so the run would be stopped for good. Size and digest have to fit as well, so whoever does not know a payload cannot have it
-// shown to a run.
+// What a reference names has to be in the store before it gets into a history: a decider that reads an event whose payload is not there, as
+// flows do, fails each time, so the run would be stopped for good. Size and digest have to fit as well, so whoever does not know a payload
+// cannot have it shown to a run.
 
 // isReference tells whether a payload stands for an object of the store.
 func isReference(p schemas.Payload) bool {

@@ -72,7 +72,7 @@ func TestAnswersAreNoMessages(t *testing.T) {
 	}
 }
 
-// A signal that names what is not there is not taken: no decider could be shown it.
+// A signal that names what is not there is not taken: no decider could read it.
 func TestSignalThatNamesNothing(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
