@@ -121,7 +121,7 @@ func (p *partition) follow(ctx context.Context, in *intake) (*post.Reader, error
 			return
 		}
 		e := p.open(in, m)
-		if !p.spill(ctx, in, m, e) || !p.lookUp(ctx, in, e) {
+		if !p.lookUp(ctx, in, e) || !p.spill(ctx, in, m, e) {
 			return
 		}
 		p.loop.post(func() {

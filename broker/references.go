@@ -23,16 +23,44 @@ func isReference(p schemas.Payload) bool {
 	return is
 }
 
-// lookUp looks for what a signal names, which anybody may have published. Like [partition.spill] it runs on the reader's goroutine, and
-// tells whether it came to an end before ctx did. A signal that was applied before is known by its position and judged no more.
+// lookUp looks for what a signal or an outcome names, which others than brokers have published. It comes before [partition.spill], and like that
+// runs on the reader's goroutine and tells whether it came to an end before ctx did. What was applied before is known by its position and judged
+// no more.
 func (p *partition) lookUp(ctx context.Context, in *intake, o *opened) bool {
-	s, is := o.msg.(execution.Signal)
-	if !is || in.log != signalLog || o.err != nil {
+	if o.err != nil {
 		return true
 	}
-	ref, is := schemas.Payload(o.body).Ref() // what spill has stored is there
+	switch m := o.msg.(type) {
+	case execution.Signal:
+		if in.log == inboxLog { // a workflow's
+			return true
+		}
+		bad, ok := p.nothing(ctx, m.Input)
+		if bad != "" {
+			m.Bad = "the body " + bad
+			o.msg = m
+		}
+		return ok
+	case execution.Report:
+		for _, f := range [...]named{{"result", m.Report.Result}, {"details", m.Report.Details}} {
+			bad, ok := p.nothing(ctx, f.payload)
+			if !ok {
+				return false
+			}
+			if bad != "" {
+				m.Bad = f.field + " " + bad
+				o.msg = m
+			}
+		}
+	}
+	return true
+}
+
+// nothing says what is wrong with a payload that is a reference to nothing. It is not ok if ctx ended before that was known.
+func (p *partition) nothing(ctx context.Context, payload schemas.Payload) (bad string, ok bool) {
+	ref, is := payload.Ref()
 	if !is {
-		return true
+		return "", true
 	}
 	for wait := firstSpillRetry; ; wait = min(2*wait, lastSpillRetry) {
 		once, cancel := context.WithTimeout(ctx, readTimeout)
@@ -40,16 +68,14 @@ func (p *partition) lookUp(ctx context.Context, in *intake, o *opened) bool {
 		cancel()
 		switch {
 		case err == nil:
-			return true
+			return "", true
 		case isNothing(err):
-			s.Bad = "the body is a reference to nothing: " + err.Error()
-			o.msg = s
-			return true
+			return "is a reference to nothing: " + err.Error(), true
 		case ctx.Err() == nil:
 			p.log.WithError(err).WithField("object", ref.Object).Warn("a large payload cannot be looked for; its log waits")
 		}
 		if pause.For(ctx, wait) != nil {
-			return false
+			return "", false
 		}
 	}
 }

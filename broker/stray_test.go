@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -72,19 +73,32 @@ func TestAnswersAreNoMessages(t *testing.T) {
 	}
 }
 
-// A signal that names what is not there is not taken: no decider could read it.
-func TestSignalThatNamesNothing(t *testing.T) {
+// A signal or an outcome that names what is not there is not taken: no decider could read it.
+func TestMessagesThatNameNothing(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		f.decider("order", one(""))
 		f.start(startO)
-		reference := string(schemas.RefPayload(&schemas.PayloadRef{Object: "in-0-1-c1-0", Size: 300_000, Digest: strings.Repeat("0", 64)}))
+		nothing := &schemas.PayloadRef{Object: "in-0-1-c1-0", Size: 300_000, Digest: strings.Repeat("0", 64)}
+		reference := string(schemas.RefPayload(nothing))
+		inJSON, err := json.Marshal(nothing)
+		if err != nil {
+			t.Fatal(err)
+		}
 		f.publish("drover.default.signal.o.s", reference)
 		f.publish("drover.default.signal.o.s", strings.Replace(reference, "00", "zz", 1)) // any other bytes are an input
-		f.pull().success()
+		task := f.pull()
+		task.report("success", `,"result":{"$ref":`+string(inJSON)+`}`)
+		task.report("failed", `,"reason":"r","details":{"$ref":`+string(inJSON)+`}`)
+		task.success()
 		f.completes("o")
-		if got := f.letters(); len(got) != 1 || got[0].Reason != "invalid" || string(got[0].Body) != reference {
-			t.Errorf("got dead letters %v, want the reference", got)
+		for _, got := range f.letters() {
+			if got.Reason != "invalid" || !strings.Contains(got.Details, "is a reference to nothing") {
+				t.Errorf("got dead letter %+v, want one that names nothing", got)
+			}
+		}
+		if got := f.letters(); len(got) != 3 {
+			t.Errorf("got dead letters %v, want the signal and both outcomes", got)
 		}
 		if types := strings.Join(f.types("o"), " "); strings.Count(types, "Signal ") != 1 {
 			t.Errorf("got %s, want one signal", types)

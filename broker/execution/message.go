@@ -42,6 +42,8 @@ type Report struct {
 	Report *schemas.Report
 	List   string
 	Of     Attempt
+	// Bad says why the result or the details cannot be shown to a decider; empty if they can.
+	Bad string
 }
 
 func (m Report) of() (run string, scheduledID int64, attempt int, err error) {

@@ -40,7 +40,7 @@ func (s *State) Awaits(m Report) *Activity {
 	}
 	run, id, attempt, err := m.of()
 	act := s.Activities[id]
-	if err != nil || run != s.Run || act == nil || attempt != act.Attempt || !act.onList(m.List) {
+	if err != nil || run != s.Run || act == nil || attempt != act.Attempt || !act.onList(m.List) || m.Bad != "" {
 		return nil
 	}
 	return act
@@ -81,6 +81,8 @@ func (st *step) report(m Report) {
 	case attempt < act.Attempt && r.Kind == schemas.ReportStarted: // overtaken by its outcome, which went straight to the owner
 	case attempt != act.Attempt:
 		st.dead(DeadStaleToken, "the token is for attempt %d of the activity of event %d; the current one is %d", attempt, id, act.Attempt)
+	case m.Bad != "":
+		st.dead(DeadInvalid, "%s", m.Bad)
 	default:
 		st.outcome(r, act)
 	}
