@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -349,5 +350,35 @@ func TestBreakLock(t *testing.T) {
 			f.completes(id)
 		}
 		f.stands("L", "", "", "")
+	})
+}
+
+// Systems outside have seen the fences of a lock: those of a bucket that was deleted by hand and made anew are above them.
+func TestFencesOfLocksGrowBeyondTheirBucket(t *testing.T) {
+	virtually(t, 2, func(t *testing.T, f *fleet) {
+		a := f.node("a", nil)
+		f.decider("brief", when("LockAcquired", complete, "WorkflowStarted", "["+acquire("L", "")+"]"))
+		fence := func(id string) uint64 {
+			f.start(`{"workflowId":"` + id + `","type":"brief"}`)
+			f.completes(id)
+			return f.happens(id, "LockAcquired").Attributes.(*schemas.LockAcquired).Fence
+		}
+		var before uint64
+		for i := range 4 {
+			before = fence(fmt.Sprintf("before-%d", i))
+		}
+		a.stop()
+		if err := f.js.DeleteStream(t.Context(), "KV_"+ns.BucketLocks()); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second finds what the first has made
+			if _, err := topology.Ensure(t.Context(), f.post, topology.Options{Memory: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.node("b", nil)
+		if after := fence("after"); after <= before {
+			t.Fatalf("fence %d behind a fence of %d", after, before)
+		}
 	})
 }

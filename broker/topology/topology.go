@@ -121,7 +121,7 @@ func (w *work) ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespa
 		return nil, err
 	}
 	buckets := ns.buckets(o.Version)
-	if err := w.aboveFences(ctx, conn, ns, &buckets[0].StreamConfig); err != nil {
+	if err := w.aboveFences(ctx, conn, ns, buckets); err != nil {
 		return nil, err
 	}
 	streams := append(ns.streams(o.Version), buckets...)
