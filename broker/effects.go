@@ -202,6 +202,7 @@ func (p *partition) permit(f execution.Permit) {
 // however often the message is read. The message's position waits for it.
 func (p *partition) bury(e *envelope, reason, details string) {
 	p.log.WithField("subject", e.subject).WithField("reason", reason).Warn("dead letter: " + details)
+	p.noteLetter(e, reason, details)
 	letter := schemas.DeadLetter{Reason: reason, Details: details, Subject: e.subject, Time: e.at, Body: e.body}
 	subj, h, body, err := dead.Compose(p.b.ns, p.place(e), letter, p.b.conn.MaxPayload())
 	if err != nil {

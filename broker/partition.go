@@ -44,8 +44,9 @@ type partition struct {
 	clean   []*run // what dirty was in the round before: its memory
 	spare   spareGroups
 	desk    desk
-	head    post.Header // of the record that is being sent
-	closed  []*run      // the latest closed runs, the oldest first
+	head    post.Header  // of the record that is being sent
+	closed  []*run       // the latest closed runs, the oldest first
+	letters []letterNote // the latest, the oldest first
 
 	intakes [2]*intake
 	records ledger // effects, by history sequence

@@ -48,7 +48,7 @@ func failedBefore(s *execution.State) string {
 // why answers with the sentence. If the run waits for a worker, it looks first how the list stands; if for another attempt, how
 // the last one went.
 func (p *partition) why(r *run, reply func(any)) {
-	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r)}
+	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r) + p.letterOf(r)}
 	list := ""
 	if r.open() && strings.HasPrefix(a.Because, noWorker) {
 		for _, act := range r.state.OpenActivities() {

@@ -67,6 +67,15 @@ func TestWhy(t *testing.T) {
 			"beating", "[" + scheduleActivity("a", `,"heartbeatTimeout":30`) + "]", begun,
 			`activity "a" of type "work" runs on worker 1 since T (D), attempt 1, last heard of D ago, times out at T`,
 		},
+		{"a report that nobody can read", "[" + scheduleActivity("a", "") + "]", func(f *fleet) {
+			k := f.pull()
+			k.report("started", `,"identity":"worker 1"`)
+			f.await("o", schemas.EventActivityStarted)
+			k.report("success", `,"result":1,"reason":2`)
+			for len(f.dead()) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}, `activity "a" of type "work" runs on worker 1 since T (D), attempt 1, times out at T; a worker's report of T is a dead letter (undecodable: schemas: the body is malformed: reason: want a text, got a number), see: drover dead`},
 		{
 			"asked to cancel", "[" + scheduleActivity("a", "") + `,{"type":"RequestCancelActivity","attributes":{"activityId":"a"}}]`, nil,
 			`its decider left nothing open: it waits for a signal, or times out at T`,
