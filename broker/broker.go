@@ -189,6 +189,7 @@ func (b *Broker) hold(ctx context.Context, n int) {
 	key := fmt.Sprintf("partition.%d", n)
 	prefer := func() bool { return b.share.Mine(n) }
 	err := b.o.Claims.Hold(ctx, key, claims.HoldOptions{Prefer: prefer, Backoff: headStart, Conn: b.conn}, func(ctx context.Context, l *claims.Lease) error {
+		gone := 0 // spells in a row that missed a stream
 		for l.Valid() && ctx.Err() == nil {
 			err := newPartition(b, n, l).run(ctx)
 			switch {
@@ -203,6 +204,12 @@ func (b *Broker) hold(ctx context.Context, n int) {
 			again := 20*time.Millisecond + rand.N(80*time.Millisecond)
 			if errors.Is(err, post.ErrFull) || errors.Is(err, post.ErrPermission) || unreadable(err) { // somebody must change something first
 				again = fullPause
+			}
+			if errors.Is(err, post.ErrNoStream) {
+				again = min(again<<gone, fullPause) // a cluster that elects looks like that too, but not for long; each try writes a fence
+				gone = min(gone+1, maxDoublings)
+			} else {
+				gone = 0
 			}
 			if err := pause.For(ctx, again); err != nil {
 				return nil

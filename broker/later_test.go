@@ -15,10 +15,11 @@ import (
 )
 
 // A partition whose checkpoint, or fence, a later version has written is tried again now and then, not as fast as the machine can, and the
-// log names the way out.
+// log names the way out. So is one whose bucket of checkpoints is gone.
 func TestTakeOverBehindALaterVersion(t *testing.T) {
 	later := []byte("\x07\x80")
 	for name, write := range map[string]func(*fleet) error{
+		"no bucket of checkpoints": func(f *fleet) error { return f.js.DeleteStream(f.t.Context(), "KV_"+ns.BucketCheckpoints()) },
 		"checkpoint": func(f *fleet) error {
 			_, rev, err := f.post.KVGet(f.t.Context(), ns.BucketCheckpoints(), "partition.0")
 			if err == nil {
@@ -43,17 +44,20 @@ func TestTakeOverBehindALaterVersion(t *testing.T) {
 				kept := logtest.NewLocal(f.log)
 				f.node("b", nil)
 				time.Sleep(20 * time.Second)
-				refused := 0
+				refused, most := 0, 12
+				if name == "no bucket of checkpoints" {
+					most = 18 // the first ones come faster: a cluster that elects looks like that
+				}
 				for _, e := range kept.AllEntries() {
 					if e.Message != "the partition cannot be served; trying again" {
 						continue
 					}
 					refused++
-					if err, _ := e.Data[logrus.ErrorKey].(error); err == nil || !strings.Contains(err.Error(), "update this one") {
+					if err, _ := e.Data[logrus.ErrorKey].(error); err == nil || !strings.Contains(err.Error(), "update this one") && !strings.Contains(err.Error(), "drover namespace create default") {
 						t.Errorf("got %v, want the way out in it", err)
 					}
 				}
-				if refused < 2 || refused > 12 {
+				if refused < 2 || refused > most {
 					t.Errorf("got %d refused take-overs in 20 s, want one every two seconds", refused)
 				}
 			})

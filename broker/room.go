@@ -26,6 +26,8 @@ const (
 	roomPatience = time.Second
 	// fullPause is how long a partition whose history takes nothing more waits before it is tried again.
 	fullPause = 2 * time.Second
+	// maxDoublings of the shortest pause are more than fullPause.
+	maxDoublings = 7
 )
 
 // room is what is known of the limit that the partition comes to first: of its history, or of all streams of the account.

@@ -38,9 +38,12 @@ func (c *Claims) Share(role string) *Share {
 	return &Share{claims: c, prefix: role + ".", self: bucketkey.Escape(c.opts.Node)}
 }
 
+// complainEvery is between two complaints of one kind.
+const complainEvery = time.Minute
+
 // Watch keeps the list of live nodes until ctx is done, and this node on it until leaving is done. It calls left when
 // others know that it has left: they do not wait for it when they find a partition of its share free. Errors that keep it from
-// looking go to complain; it looks again.
+// looking go to complain, the same one once in a while; it looks again.
 func (s *Share) Watch(ctx, leaving context.Context, left func(), complain func(error)) {
 	c := s.claims
 	var wg sync.WaitGroup
@@ -56,10 +59,15 @@ func (s *Share) Watch(ctx, leaving context.Context, left func(), complain func(e
 	})
 	defer wg.Wait()
 	defer c.Watch(s.prefix, func(key string, deleted bool) { s.changed(strings.TrimPrefix(key, s.prefix), deleted) })()
+	said, saidAt := "", time.Time{}
 	for {
-		if held, err := c.recent(ctx); err == nil {
+		held, err := c.recent(ctx)
+		switch {
+		case err == nil:
 			s.update(held)
-		} else if ctx.Err() == nil {
+			said = ""
+		case ctx.Err() == nil && (err.Error() != said || time.Since(saidAt) >= complainEvery):
+			said, saidAt = err.Error(), time.Now()
 			complain(err)
 		}
 		if pause.For(ctx, c.opts.LookEvery) != nil {
