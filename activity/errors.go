@@ -93,7 +93,7 @@ func failureOf(err error) (reason string, details schemas.Payload) {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		reason = bound(f.Reason, maxReason)
 		if reason == "" {
-			reason = "failed"
+			reason = schemas.ReasonFailed
 		}
 		return reason, f.Details
 	}

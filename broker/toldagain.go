@@ -2,6 +2,7 @@ package broker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 
@@ -74,13 +75,13 @@ func endSaying(e schemas.Event, scheduled int64, m *schemas.Report) int64 {
 	case *schemas.ActivityFailed:
 		of, began = a.ScheduledEventID, a.StartedEventID
 		same = bytes.Equal(a.Details, m.Details) &&
-			(m.Kind == schemas.ReportFailed && a.Reason == m.Reason || m.Kind == schemas.ReportCanceled && a.Reason == string(schemas.ReportCanceled))
+			(m.Kind == schemas.ReportFailed && a.Reason == cmp.Or(m.Reason, schemas.ReasonFailed) || m.Kind == schemas.ReportCanceled && a.Reason == string(schemas.ReportCanceled))
 	case *schemas.ActivityCanceled:
 		of, began = a.ScheduledEventID, a.StartedEventID
 		same = m.Kind == schemas.ReportCanceled && bytes.Equal(a.Details, m.Details)
 	case *schemas.ActivityRetryScheduled:
 		of, began = a.ScheduledEventID, a.StartedEventID
-		same = m.Kind == schemas.ReportFailed && a.Cause == m.Reason && bytes.Equal(a.Details, m.Details)
+		same = m.Kind == schemas.ReportFailed && a.Cause == cmp.Or(m.Reason, schemas.ReasonFailed) && bytes.Equal(a.Details, m.Details)
 	}
 	if !same || of != scheduled {
 		return 0

@@ -34,6 +34,7 @@ func TestOutcomesThatAreToldAgain(t *testing.T) {
 			"continued": `"kind":"success"`,
 			"failed":    `"kind":"failed","reason":"bad luck","details":[1]`,
 			"retried":   `"kind":"failed","reason":"bad luck","details":[1]`,
+			"silent":    `"kind":"failed"`,
 			"gave up":   `"kind":"canceled","details":"why not"`,
 			"canceled":  `"kind":"canceled","details":"as told"`,
 		}

@@ -70,3 +70,6 @@ const (
 
 // ReasonInterrupted is the failure reason of an activity whose worker was lost and which must not run twice.
 const ReasonInterrupted = "interrupted"
+
+// ReasonFailed is the failure reason of an activity that failed without one of its own.
+const ReasonFailed = "failed"

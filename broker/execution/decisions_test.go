@@ -279,7 +279,7 @@ func TestWhatWakes(t *testing.T) { // S1-5, S1-12, S1-22, S1-42
 			w.do(Resume{Request: &schemas.ExecutionRequest{}})
 		}, "WorkflowPaused OPERATOR_INITIATED; WorkflowResumed; DeciderScheduled"},
 		{"not a start", func(w *world) { w.report("B", schemas.ReportStarted) }, "ActivityStarted B"},
-		{"not a retry", func(w *world) { w.report("A", schemas.ReportFailed) }, "ActivityRetryScheduled A"},
+		{"not a retry", func(w *world) { w.report("A", schemas.ReportFailed) }, "ActivityRetryScheduled A failed"},
 		{"not an interrupt", func(w *world) { w.ask(Token("run-1", 5, 1), 3, "n", true) }, "ActivityInterrupted A; ActivityStarted A 2"},
 		{"not a heartbeat", func(w *world) { w.s.Beat(&schemas.Heartbeat{Token: Token("run-1", 5, 1)}, "", w.now) }, ""},
 		{"not a pause", func(w *world) { w.do(Pause{Request: &schemas.ExecutionRequest{}}) }, "WorkflowPaused OPERATOR_INITIATED"},

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -117,12 +118,13 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 		st.emit(&schemas.ActivityCanceled{ScheduledEventID: act.ScheduledID, StartedEventID: started, LatestCancelRequestedEventID: act.CancelRequested, Details: r.Details})
 	case schemas.ReportFailed:
 		st.said += len(r.Details)
-		if again := st.retry(act, r.Reason); again != nil {
+		reason := cmp.Or(r.Reason, schemas.ReasonFailed)
+		if again := st.retry(act, reason); again != nil {
 			again.Details = r.Details
 			st.emit(again)
 			return
 		}
-		st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: r.Reason, Details: r.Details})
+		st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: reason, Details: r.Details})
 	}
 	st.wake()
 }

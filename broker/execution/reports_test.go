@@ -266,7 +266,7 @@ func TestCancelActivity(t *testing.T) { // S1-15, S1-42
 	}{
 		{schemas.ReportCanceled, "ActivityCanceled A; DeciderScheduled"},
 		{schemas.ReportSuccess, "ActivitySuccess A; DeciderScheduled"},
-		{schemas.ReportFailed, "ActivityFailed A; DeciderScheduled"},
+		{schemas.ReportFailed, "ActivityFailed A failed; DeciderScheduled"},
 	} {
 		t.Run("running, then "+string(tt.kind), func(t *testing.T) {
 			w := working(t, schemas.ScheduleActivity{Retry: &schemas.RetryPolicy{}}) // a canceled activity is not retried

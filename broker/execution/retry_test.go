@@ -166,7 +166,7 @@ func TestRetryAfterTimeouts(t *testing.T) { // S1-32
 		w.report("A", schemas.ReportFailed)
 		w.after(3 * sec)
 		w.do(Ring{})
-		w.follows("ActivityRetryScheduled A")
+		w.follows("ActivityRetryScheduled A failed")
 		w.rings(2*sec, "ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled")
 		if got := w.events[len(w.events)-2].Attributes.(*schemas.ActivityTimedOut).StartedEventID; got != 0 {
 			t.Fatalf("got start %d, want 0: no attempt was running", got)
@@ -180,7 +180,7 @@ func TestRetryAfterTimeouts(t *testing.T) { // S1-32
 		w := working(t, schemas.ScheduleActivity{Retry: policy, ScheduleToStartTimeout: seconds(5)})
 		w.report("A", schemas.ReportFailed)
 		w.rest(time.Hour)
-		w.follows("ActivityRetryScheduled A")
+		w.follows("ActivityRetryScheduled A failed")
 	})
 	t.Run("canceled while it waits for the next attempt", func(t *testing.T) {
 		w := working(t, schemas.ScheduleActivity{Retry: policy})
@@ -188,7 +188,7 @@ func TestRetryAfterTimeouts(t *testing.T) { // S1-32
 		w.do(Signal{Name: "x"})
 		w.decide(&schemas.RequestCancelActivity{ActivityID: "A"})
 		w.rest(time.Hour)
-		w.follows("ActivityRetryScheduled A; Signal x; DeciderScheduled; DeciderStarted; DeciderCompleted; ActivityCancelRequested A; ActivityCanceled A; DeciderScheduled")
+		w.follows("ActivityRetryScheduled A failed; Signal x; DeciderScheduled; DeciderStarted; DeciderCompleted; ActivityCancelRequested A; ActivityCanceled A; DeciderScheduled")
 	})
 }
 
@@ -239,6 +239,6 @@ func TestNoRetryAfterATimeoutOfWhatMustNotRunTwice(t *testing.T) {
 	t.Run("a reported failure is retried", func(t *testing.T) {
 		w := working(t, schemas.ScheduleActivity{NotIdempotent: true, Retry: policy})
 		w.report("A", schemas.ReportFailed)
-		w.follows("ActivityRetryScheduled A")
+		w.follows("ActivityRetryScheduled A failed")
 	})
 }
