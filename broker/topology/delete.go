@@ -82,10 +82,21 @@ func Delete(ctx context.Context, conn *post.Conn, ns subject.Namespace, o Delete
 	}
 	d := &deletion{work: work{js: conn.JetStream(), log: o.Logger}, conn: conn, ns: ns, o: o}
 	if err := d.run(ctx); err != nil {
-		return fmt.Errorf("topology: delete namespace %s: %w", ns, err)
+		return &deleteError{ns, err}
 	}
 	return nil
 }
+
+// deleteError is a failure of [Delete].
+type deleteError struct {
+	ns  subject.Namespace
+	err error
+}
+
+func (e *deleteError) Error() string {
+	return fmt.Sprintf("topology: delete namespace %s: %v", e.ns, e.err)
+}
+func (e *deleteError) Unwrap() error { return e.err }
 
 // deletion is one call of Delete.
 type deletion struct {

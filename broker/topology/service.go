@@ -161,6 +161,9 @@ func wireError(err error) *schemas.Error {
 		return e
 	}
 	text := strings.TrimPrefix(err.Error(), "topology: ")
+	if failed, ok := errors.AsType[*deleteError](err); ok { // who asked knows what for
+		text = failed.err.Error()
+	}
 	for _, w := range wireErrors {
 		if errors.Is(err, w.err) {
 			return schemas.Errorf(w.code, "%s", text)

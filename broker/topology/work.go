@@ -264,8 +264,12 @@ func (w *work) retry(ctx context.Context, request func(context.Context) error) e
 		if _, limited := ctx.Deadline(); !limited && time.Since(start) >= patience {
 			return err
 		}
-		if ended := pause.For(ctx, retryWait); ended != nil {
-			return errors.Join(err, ended)
+		switch ended := pause.For(ctx, retryWait); {
+		case ended == nil:
+		case errors.Is(err, ended): // the try has ended with ctx, and says so
+			return err
+		default:
+			return fmt.Errorf("%w; the last try: %w", ended, err)
 		}
 	}
 }

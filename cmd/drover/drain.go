@@ -140,6 +140,10 @@ func (t *target) tell(ctx context.Context, order schemas.Control) (*schemas.Cont
 // nobody says who does not listen.
 func (t *target) nobody(err error) error {
 	e := &drover.Error{Op: t.op, ID: t.name, Code: schemas.CodeNotFound}
+	if t.node == nil && t.op == opAck {
+		e.Err, e.Hint = fmt.Errorf("there is no node of that name: %w", err), `"drover nodes" lists them`
+		return e
+	}
 	if t.node == nil {
 		e.Err = fmt.Errorf("there is no node of that name, and no worker of namespace %s with that identity: %w", t.home, err)
 		e.Hint = `"drover nodes" lists the nodes; for a worker give its --namespace`

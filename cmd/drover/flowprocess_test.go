@@ -188,7 +188,10 @@ func (f *farm) began(id string) {
 // Flows have workers of their own, any number; a killed one takes no run with it.
 func TestFlowWorkers(t *testing.T) {
 	flowFiles(t, nil)
-	server := spawn(t, "server", "--memory", "--port", "-1", "--roles", "broker,timers,ops")
+	server := spawn(t, "server", "--memory", "--port", "0", "--roles", "broker,timers,ops")
+	if strings.HasSuffix(server.URL, ":4222") {
+		t.Fatalf("got %s, want a free port for 0", server.URL)
+	}
 	f := &farm{t, server.URL}
 	one := spawn(t, "worker", "--flows", "--identity", "one", "--nats", f.url)
 	f.deploy("waits.yaml", "name: waits\nsteps:\n- wait for signal go\n- sleep 10ms\n- foreach n in 1..3 do return ${n}\n")

@@ -63,7 +63,7 @@ func TestNamespaceCommands(t *testing.T) {
 	on("", "namespace", "create", "shop", "--partitions", "3").want(t, exitFailed, "", `namespace create "shop"`, "is 2, want 3", "fixed")
 	on("", "namespace", "create", "shop", "--compression", "zip").want(t, exitUsage, "", `Compression is "zip"`, "use none or s2")
 	on("", "namespace", "describe", "nobody").want(t, exitFailed, "", "no such namespace", "drover namespace list")
-	on("", "namespace", "delete", "nobody", "--yes").want(t, exitFailed, "", "no such namespace")
+	on("", "namespace", "delete", "nobody", "--yes").want(t, exitFailed, "", `namespace delete "nobody": no such namespace`)
 	on("", "namespace", "delete", "shop", "--yes").want(t, exitFailed, "", "runs are open: 1", `"g"`)
 	on("show\n", "namespace", "delete", "shop").want(t, exitUsage, "", "Type its name", `"show" is not the name shop`)
 	on("", "namespace", "delete", "shop", "--force").want(t, exitUsage, "", "nothing was deleted")

@@ -188,6 +188,8 @@ func nodeCommand(a *app) *cobra.Command {
 	return cmd
 }
 
+const opAck = "node ack"
+
 func nodeAck(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
@@ -196,7 +198,7 @@ func nodeAck(a *app) *cobra.Command {
 		Args:  argNames("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
-				t, err := findTarget(ctx, c, "node ack", args[0])
+				t, err := findTarget(ctx, c, opAck, args[0])
 				if err != nil {
 					return err
 				}

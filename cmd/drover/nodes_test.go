@@ -249,6 +249,9 @@ func TestNodesAndClaims(t *testing.T) {
 	on("node", "remove", "one").want(t, exitFailed, "", "the node is alive", "drover drain")
 	on("node", "remove", "dead node").want(t, exitFailed, "", "the node is alive") // a moment ago it was
 	on("node", "remove", "nobody").want(t, exitFailed, "", `"nobody"`, "no such node")
+	if r := on("node", "ack", "nobody"); r.code != exitFailed || !strings.Contains(r.stderr, "there is no node of that name") || strings.Contains(r.stderr, "worker") {
+		t.Fatalf("got %+v, want that there is no such node, and no word of workers, who have nothing to acknowledge", r)
+	}
 	junk := dialed(t, url)
 	if _, err := junk.KVCreate(t.Context(), "drover-nodes", "junk", []byte("?"), 0); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	f.claimTTL.some, f.drain.some = true, true
 	fs.StringVar(&f.host, "host", "127.0.0.1", "address to listen on")
-	fs.IntVar(&f.port, "port", 4222, "port to listen on; -1 takes a free one")
+	fs.IntVar(&f.port, "port", 4222, "port to listen on; 0 or -1 takes a free one")
 	fs.StringSliceVar(&f.roles, "roles", nil, "roles of this process: "+strings.Join(allRoles, ",")+" (default all)")
 	fs.IntVar(&f.partitions, "partitions", 0, "partitions of a new namespace (default what the namespace has, or 4)")
 	fs.Int64Var(&f.maxEvents, "max-events", 0, "events after which a history may not grow; say the same on every server (default 50000)")
@@ -96,6 +97,9 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.node, "node", "", "name of this node (default the host name, with a number while a live node has it)")
 	fs.IntVar(&f.maxPayload, "max-payload", 0, "largest message of the embedded server in bytes (default 1 MiB)")
 }
+
+// anyPort asks for a free one. 0 would mean the default to package embedded.
+const anyPort = -1
 
 // onlyEmbedded and onlyExternal are flags that say something to one kind of server alone.
 var (
@@ -145,7 +149,7 @@ func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error)
 		o.External = &at
 		return o, err
 	}
-	o.Embedded = embedded.Options{StoreDir: f.store, Host: f.host, Port: f.port, MaxPayload: f.maxPayload}
+	o.Embedded = embedded.Options{StoreDir: f.store, Host: f.host, Port: cmp.Or(f.port, anyPort), MaxPayload: f.maxPayload}
 	if f.memory {
 		o.Embedded.StoreDir = ""
 	}
