@@ -74,8 +74,8 @@ func (w *walker) show(ctx context.Context, next uint64) error {
 			continue
 		}
 		if i, ok := w.info(m); ok {
-			// Nothing follows the end of a run.
-			lines = append(lines, &line{Stored: m, info: i, last: i.Status.Closed()})
+			// Nothing follows the end of a run, and the last window comes to the end of the walk. To ask brings the whole record.
+			lines = append(lines, &line{Stored: m, info: i, last: next == 0 || i.Status.Closed()})
 		}
 	}
 	w.window, w.read = w.window[:0], 0
