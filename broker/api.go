@@ -89,7 +89,7 @@ func (b *Broker) respond(to, content string, v any) {
 			continue
 		}
 		body, err = encode(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeTooLarge, "the answer of %d bytes exceeds the server's max_payload", len(body)).
-			WithHint("ask for less: a page with a limit, or msgpack")})
+			WithHint("ask for less: a page with a limit, or msgpack; or raise the server's max_payload, above all if that was larger before")})
 		break
 	}
 	if err == nil {

@@ -22,6 +22,7 @@ func TestServerThatTakesLessThanBefore(t *testing.T) {
 			}
 		}
 		signals(4)
+		f.start(`{"workflowId":"large","type":"order","input":"` + strings.Repeat("x", 200<<10) + `"}`)
 		time.Sleep(time.Second)
 		whole := len(f.events("o"))
 
@@ -32,6 +33,12 @@ func TestServerThatTakesLessThanBefore(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		if got := len(f.events("o")); got != whole+4 {
 			t.Errorf("got %d events, want the %d from before and 4 signals", got, whole)
+		}
+		// What is there and fits no message any more can be read again with the larger one, and the answer says so.
+		for _, verb := range []string{"history", "describe"} {
+			if got := string(f.request("drover.default.api."+verb, `{"workflowId":"large"}`)); !strings.Contains(got, "raise the server's max_payload") {
+				t.Errorf("%s: got %.300s, want the way out", verb, got)
+			}
 		}
 	})
 }
