@@ -46,7 +46,7 @@ test:
 	@$(MAKE) --no-print-directory format
 	@$(MAKE) --no-print-directory vet
 	@$(MAKE) --no-print-directory floors
-	$(GO) list $(PKGS) | { grep -vE '$(PLAIN)' || true; } | xargs -r $(GO) test -vet=off -race -short -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
+	$(GO) list $(PKGS) | { grep -vE '$(PLAIN)' || true; } | xargs -r env DROVER_TEST_SAMPLE=1 $(GO) test -vet=off -race -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
 	$(GO) list $(PKGS) | { grep -E '$(PLAIN)|$(TWICE)' || true; } | xargs -r $(GO) test -vet=off -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
 	@$(MAKE) --no-print-directory staticcheck
 

@@ -105,7 +105,7 @@ func allowed(events []schemas.Event, e schemas.Event, field string, value int64)
 // Time alone decides: the same history a nanosecond faster than its timers and timeouts allow is caught.
 func TestFasterHistoriesAreCaught(t *testing.T) {
 	waits := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	faster := func(rt *rapid.T) {
 		events := script(t, history(rt))
 		for i, e := range events {
 			switch e.Attributes.(type) {
@@ -123,10 +123,13 @@ func TestFasterHistoriesAreCaught(t *testing.T) {
 				rt.Fatalf("event %d passes within a second\n%s", e.ID, show(forged))
 			}
 		}
-	})
-	if waits == 0 {
-		t.Fatal("no history waited for anything")
 	}
+	for range 10 { // now and then none of a hundred histories waits for anything
+		if rapid.Check(t, faster); waits > 0 {
+			return
+		}
+	}
+	t.Fatal("no history waited for anything")
 }
 
 // Whatever is read as events is checked without a panic.

@@ -14,20 +14,18 @@ import (
 
 func TestOneOfFour(t *testing.T) {
 	const all = 400
-	ran := 0
-	for range all {
-		t.Run("", func(t *testing.T) {
-			sample.OneOfFour(t)
-			ran++
-		})
-	}
-	switch {
-	case !testing.Short():
-		if ran != all {
-			t.Errorf("%d of %d ran, want all", ran, all)
+	for value, want := range map[string][2]int{"": {all, all}, "1": {all / 8, all / 2}} { // almost six deviations
+		t.Setenv(sample.Env, value)
+		ran := 0
+		for range all {
+			t.Run("", func(t *testing.T) {
+				sample.OneOfFour(t)
+				ran++
+			})
 		}
-	case ran < all/8 || ran > all/2: // almost six deviations
-		t.Errorf("%d of %d ran, want a quarter", ran, all)
+		if ran < want[0] || ran > want[1] {
+			t.Errorf("%q: %d of %d ran, want %d to %d", value, ran, all, want[0], want[1])
+		}
 	}
 }
 
@@ -43,6 +41,9 @@ func TestWhatIsLeftOutRunsTwice(t *testing.T) {
 		t.Fatal("the Makefile has no TWICE")
 	}
 	twice := regexp.MustCompile(string(line[1]) + "$")
+	if n := bytes.Count(makefile, []byte(sample.Env+"=1 ")); n != 1 {
+		t.Errorf("the Makefile sets %s %d times, want it once: with the race detector", sample.Env, n)
+	}
 	using := map[string]bool{}
 	err = fs.WalkDir(root, ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, "_test.go") || path.Dir(name) == "internal/sample" {
@@ -59,7 +60,7 @@ func TestWhatIsLeftOutRunsTwice(t *testing.T) {
 	}
 	for dir := range using {
 		if !twice.MatchString("/" + dir) {
-			t.Errorf("%s has tests that are left out with -short; put it into TWICE of the Makefile", dir)
+			t.Errorf("%s has tests that are left out with the race detector; put it into TWICE of the Makefile", dir)
 		}
 	}
 }
