@@ -14,6 +14,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
+// wrongTypes is the one of bodies that is JSON with the right names.
+const wrongTypes = "wrong types"
+
 // bodies are what no reader may die of. The first is the five bytes that end the msgpack decoder, behind a version.
 var bodies = map[string][]byte{
 	"huge array":      {0x01, 0xdd, 0xff, 0xff, 0xff, 0xff},
@@ -25,7 +28,7 @@ var bodies = map[string][]byte{
 	"future JSON":     []byte(`{"v":99,"workflowId":"victim","type":"x","name":"x","list":"x","token":"x","kind":"started"}`),
 	"invalid JSON":    []byte(`{"workflowId":`),
 	"deep JSON":       []byte(strings.Repeat(`{"a":`, 4096) + "1" + strings.Repeat("}", 4096)),
-	"wrong types":     []byte(`{"workflowId":{"a":1},"type":[],"name":7,"list":{},"token":[],"kind":{},"run":[],"limit":"x","after":[],"status":7}`),
+	wrongTypes:        []byte(`{"workflowId":{"a":1},"type":[],"name":7,"list":{},"token":[],"kind":{},"run":[],"limit":"x","after":[],"status":7}`),
 	"text":            []byte("hello"),
 }
 
@@ -199,8 +202,12 @@ func signalIn(w *world, task schemas.DecisionTask) *schemas.Signal {
 func badAPI(w *world, nc *nats.Conn) {
 	for _, verb := range verbs {
 		for name, body := range bodies {
+			part := "one JSON object"
+			if name == wrongTypes {
+				part = ": want a"
+			}
 			got := refusal(w, nc, verb, body)
-			wantRefusal(w, got, schemas.CodeInvalid, "the request cannot be decoded", "one JSON object")
+			wantRefusal(w, got, schemas.CodeInvalid, "the request cannot be decoded", part)
 			if w.t.Failed() {
 				w.t.Fatalf("%s: %s", verb, name)
 			}
