@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
@@ -76,7 +78,23 @@ func TestLargeInputAndResult(t *testing.T) {
 	if r := on("verify"); r.code != exitFailed || strings.Count(r.stdout, `payload: workflow "big"`) != len(objects) {
 		t.Errorf("without a store: got %+v, want %d payloads that are lost", r, len(objects))
 	}
+	v := newVerifier(c)
+	if err := v.read(t.Context()); err != nil || len(v.Violations) != len(objects) {
+		t.Fatalf("got %v, %v; want %d violations", v.Violations, err, len(objects))
+	}
 	if r := on("result", "big"); r.code == exitDone || !strings.Contains(r.stderr, "drover verify") {
 		t.Errorf("got %+v, want to be told what to do", r)
+	}
+	for p := range 4 { // the run goes while it is verified
+		history, err := js.Stream(t.Context(), ns.StreamHistory(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := history.Purge(t.Context(), jetstream.WithPurgeSubject(ns.HistoryOfWorkflow(p, "big"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lost, err := v.payloads.missing(t.Context()); err != nil || len(lost) != 0 {
+		t.Errorf("behind the end of the run: got %v, %v, want nothing", lost, err)
 	}
 }

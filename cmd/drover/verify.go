@@ -111,7 +111,7 @@ func newVerifier(c *drover.Client) *verifier {
 	return &verifier{
 		verification: verification{Namespace: c.Namespace(), Violations: []checker.Violation{}},
 		conn:         conn, ns: ns, checker: checker.NewNamespace(),
-		payloads: payloadCheck{store: payloads.NewStore(conn, ns, nil)}, // it is only read
+		payloads: payloadCheck{conn: conn, store: payloads.NewStore(conn, ns, nil)}, // it is only read
 	}
 }
 
@@ -247,7 +247,7 @@ func (p *partitionCheck) message(m post.Stored) {
 		p.broken(checker.RuleFence, id, run, r.First, "record %d has fence %d, which is not written yet; the latest is %d", m.Seq, r.Fence, p.fence)
 	}
 	p.replayOf(&m, &r)
-	p.v.payloads.note(&r)
+	p.v.payloads.note(p.v.ns.StreamHistory(p.n), &m, &r)
 	p.v.add(p.v.checker.Record(&r, m.Data, schemas.At(m.Time))...)
 }
 

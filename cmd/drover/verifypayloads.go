@@ -18,6 +18,7 @@ const rulePayload = "payload"
 // payloadCheck looks whether the store has what the histories name. Objects that it had before they were read are known by their names; of
 // the others, which came later or are gone, the first place in each run is kept.
 type payloadCheck struct {
+	conn   *post.Conn
 	store  *payloads.Store
 	stored map[string]bool
 	seen   map[objectIn]bool
@@ -27,8 +28,10 @@ type payloadCheck struct {
 type objectIn struct{ run, object string }
 
 type namedObject struct {
-	at  checker.Violation // where it is named
-	ref *schemas.PayloadRef
+	at     checker.Violation // where it is named
+	stream string
+	seq    uint64 // of the record
+	ref    *schemas.PayloadRef
 }
 
 // list reads the names of the objects. What it cannot read is looked for one by one, and said then.
@@ -43,8 +46,8 @@ func (c *payloadCheck) list(ctx context.Context) error {
 
 var payloadType = reflect.TypeFor[schemas.Payload]()
 
-// note takes the references of a record.
-func (c *payloadCheck) note(r *schemas.Record) {
+// note takes the references of a record, which is m of a stream.
+func (c *payloadCheck) note(stream string, m *post.Stored, r *schemas.Record) {
 	for _, e := range r.Events {
 		v := reflect.Indirect(reflect.ValueOf(e.Attributes))
 		if v.Kind() != reflect.Struct {
@@ -59,12 +62,15 @@ func (c *payloadCheck) note(r *schemas.Record) {
 				continue
 			}
 			c.seen[objectIn{r.Run, ref.Object}] = true
-			c.open = append(c.open, namedObject{checker.Violation{Rule: rulePayload, WorkflowID: r.WorkflowID, Run: r.Run, EventID: e.ID}, ref})
+			c.open = append(c.open, namedObject{
+				at:     checker.Violation{Rule: rulePayload, WorkflowID: r.WorkflowID, Run: r.Run, EventID: e.ID},
+				stream: stream, seq: m.Seq, ref: ref,
+			})
 		}
 	}
 }
 
-// missing looks for what is open.
+// missing looks for what is open. What has gone with its run meanwhile is not missing.
 func (c *payloadCheck) missing(ctx context.Context) (found []checker.Violation, err error) {
 	for _, n := range c.open {
 		err := c.store.Check(ctx, n.ref)
@@ -73,6 +79,12 @@ func (c *payloadCheck) missing(ctx context.Context) (found []checker.Violation, 
 			continue
 		case ctx.Err() != nil, post.Transient(err), errors.Is(err, post.ErrPermission):
 			return nil, fmt.Errorf("large payloads: %w", err)
+		}
+		switch _, gone := c.conn.GetSeq(ctx, n.stream, n.seq); {
+		case errors.Is(gone, post.ErrNotFound):
+			continue
+		case gone != nil:
+			return nil, fmt.Errorf("large payloads: %w", gone)
 		}
 		n.at.Detail = fmt.Sprintf("a payload of %d bytes is lost: %v", n.ref.Size, err)
 		found = append(found, n.at)
