@@ -26,8 +26,6 @@ const (
 	againFor = 10 * time.Second
 	// twinDelay is when another message of a task comes back that is in hand already. By then it has mostly ended, and who gets it asks.
 	twinDelay = time.Second
-	// offerPatience is the broker's: an offer without an outcome is on its list by then, and another worker may have done it.
-	offerPatience = time.Second
 	// everyPartition stands for all of them.
 	everyPartition = -1
 )
@@ -73,10 +71,22 @@ func (b *breaches) concern(t *schemas.ActivityTask) bool {
 // stale tells whether an offer has lain here until its owner gave it up, for a worker that stood still does not know it. What has happened
 // meanwhile, also that the run has ended and its locks went on, the owner knows (ADR 0049). If the machine stood still as well, pace tells.
 //
-// It must be told before the clock learns from the task. The estimate is never ahead, but an offer that has lain for longer than it remembers
-// would be all that it has.
-func (s *spell) stale(t *schemas.ActivityTask, now time.Time) bool {
-	return s.clock.Now(now).Sub(max(t.ScheduledAt, t.DispatchedAt).Time()) > offerPatience
+// The clock learns from an offer that is not. Else one that has lain for longer than it remembers would be all that it has, and the next one
+// be judged by it.
+func (s *spell) stale(d *delivery, now time.Time) bool {
+	if !d.offered {
+		return false
+	}
+	if s.clock.Now(now).Sub(max(d.task.ScheduledAt, d.task.DispatchedAt).Time()) > schemas.OfferPatience {
+		return true
+	}
+	s.learn(d, now)
+	return false
+}
+
+// learn has the clock know that the server's was not behind the schedule of a task.
+func (s *spell) learn(d *delivery, now time.Time) {
+	s.clock.Observe(d.task.ScheduledAt.Time(), now)
 }
 
 // pace tells of a machine that was suspended. The monotonic clock, by which [clock.Server] counts, stands still then, so the estimate is behind
@@ -96,7 +106,7 @@ func newPace() pace {
 // may also be that somebody has set the clock: that costs the same questions.
 func (s *spell) stoodStill(now time.Time) {
 	ahead := now.Round(0).Sub(s.pace.wall) - now.Sub(s.pace.began)
-	if lost := ahead - time.Duration(s.pace.ahead.Load()); lost > offerPatience {
+	if lost := ahead - time.Duration(s.pace.ahead.Load()); lost > schemas.OfferPatience {
 		s.breaches.note(everyPartition, breach{now, s.clock.Now(now).Add(lost)})
 	}
 	s.pace.ahead.Store(int64(ahead)) // behind the note, or another goroutine would miss it

@@ -38,7 +38,7 @@ func TestMachineThatWasSuspended(t *testing.T) { // P-7
 	now := s.pace.began.Add(time.Second)
 	s.clock.Observe(now, now)
 	before := &schemas.ActivityTask{Beat: subject.Namespace("default").Beat(0, "w", "main"), ScheduledAt: schemas.At(now)}
-	if s.stoodStill(now); s.stale(before, now) || s.breaches.concern(before) {
+	if s.stoodStill(now); s.stale(&delivery{task: before, offered: true}, now) || s.breaches.concern(before) {
 		t.Fatal("an offer is asked for though nothing stood still")
 	}
 	s.pace.wall = s.pace.wall.Add(-time.Minute) // the wall clock has got ahead by that

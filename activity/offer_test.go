@@ -38,12 +38,18 @@ func (r *rig) offerBody(body []byte) <-chan string {
 	return refusals
 }
 
+// hearing starts a worker that does what it is offered at once, and waits until it hears.
+func (r *rig) hearing() {
+	r.t.Helper()
+	w := r.worker()
+	activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
+	r.start(w)
+	time.Sleep(time.Second)
+}
+
 func TestOfferIsDone(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		w := r.worker()
-		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
-		r.start(w)
-		time.Sleep(time.Second)
+		r.hearing()
 		refusals := r.offer()
 		got := r.next(schemas.ReportSuccess)
 		if got.Token != "RUN.5.1" || got.Elapsed <= 0 || got.TaskSequence != 0 || got.Nonce == "" || got.Offered {
@@ -189,10 +195,7 @@ func TestStaleOfferAsks(t *testing.T) { // P-7
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
-				w := r.worker()
-				activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
-				r.start(w)
-				time.Sleep(time.Second)
+				r.hearing()
 				r.offer()
 				r.next(schemas.ReportSuccess)
 				time.Sleep(tc.idle)
@@ -219,10 +222,7 @@ func TestStaleOfferAsks(t *testing.T) { // P-7
 // A server whose clock was set back must not have each of its offers asked for.
 func TestOffersOfAClockThatWasSetBack(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		w := r.worker()
-		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
-		r.start(w)
-		time.Sleep(time.Second)
+		r.hearing()
 		r.offer()
 		r.next(schemas.ReportSuccess)
 		asked := 0

@@ -223,10 +223,7 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 	}
 	now := time.Now()
 	s.stoodStill(now)
-	stale := d.offered && s.stale(d.task, now)
-	if d.offered && !stale {
-		s.clock.Observe(d.task.ScheduledAt.Time(), now) // the server's clock was not behind that
-	}
+	stale := s.stale(d, now)
 	if s.tooLate(d.task) {
 		d.log().Debug("the activity's time was over before it began")
 		d.settle(acknowledge, 0)
@@ -247,8 +244,8 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 	if ask && !s.permission(wire, d) {
 		return
 	}
-	if stale { // it was not, if the server's clock was set back: follow it
-		s.clock.Observe(d.task.ScheduledAt.Time(), now)
+	if stale { // it was not, if the server's clock was set back
+		s.learn(d, now)
 	}
 	s.attempt(work, wire, d, h)
 }

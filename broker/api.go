@@ -159,12 +159,12 @@ func passOn(verb string) func(*Broker, micro.Request) {
 				return
 			}
 		}
-		goOn := func() { b.toOwner(q.WorkflowID, r.Reply(), requestHeader(verb, content(r)), r.Data()) }
-		if isReference(q.Input) || isReference(q.Details) {
-			b.referring(r, goOn, named{"input", q.Input}, named{"details", q.Details})
+		if named := references(named{"input", q.Input}, named{"details", q.Details}); named != nil {
+			id := q.WorkflowID // or all of q would be captured, also where nothing is named
+			b.referring(r, named, func() { b.toOwner(id, r.Reply(), requestHeader(verb, content(r)), r.Data()) })
 			return
 		}
-		goOn()
+		b.toOwner(q.WorkflowID, r.Reply(), requestHeader(verb, content(r)), r.Data())
 	}
 }
 
@@ -213,12 +213,12 @@ func (b *Broker) serveStart(r micro.Request) {
 	}
 	q.Origin, q.Replays = nil, nil
 	q.V = schemas.Version
-	if q.Signal != nil && isReference(q.Signal.Input) {
-		b.referring(r, func() { b.accept(r, q) }, named{"input", q.Input}, named{"signal.input", q.Signal.Input})
-		return
+	var signal schemas.Payload
+	if q.Signal != nil {
+		signal = q.Signal.Input
 	}
-	if isReference(q.Input) {
-		b.referring(r, func() { b.accept(r, q) }, named{"input", q.Input})
+	if named := references(named{"input", q.Input}, named{"signal.input", signal}); named != nil {
+		b.referring(r, named, func() { b.accept(r, q) })
 		return
 	}
 	if !b.startHere(r, s) {

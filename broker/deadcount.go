@@ -19,9 +19,6 @@ var deadReasons = []string{
 	execution.DeadForeignList,
 }
 
-// countTries bounds how often the server is asked anew because letters came or went while it was.
-const countTries = 3
-
 // countDead counts dead letters by the reason in their subjects. The server counts those of each reason that is known, without reading them.
 // They are read if some are left over, which programs of other versions have written, or if the server does not count; and if only those
 // behind one are asked for: it would have to look at each.
@@ -43,35 +40,30 @@ func (b *Broker) countDead(ctx context.Context, q *schemas.DeadRequest, filter s
 	return a, nil
 }
 
-// countReasons has the server count the letters of one reason, or of each that is known. complete says that there are no others; while
-// letters come without a pause, some of another version may be left out.
+// countReasons has the server count the letters of one reason, or of each that is known. complete says that there are no others; as many
+// of another version may be left out as letters came meanwhile.
 func (b *Broker) countReasons(ctx context.Context, reason, filter string) (counts map[string]int64, complete bool) {
 	reasons := deadReasons
 	if reason != "" {
 		reasons = []string{reason}
 	}
-	for range countTries {
-		all, err := b.reads.CountDirect(ctx, b.ns.StreamDead(), filter)
+	all, err := b.reads.CountDirect(ctx, b.ns.StreamDead(), filter)
+	if err != nil {
+		return nil, false
+	}
+	sum := uint64(0)
+	counts = map[string]int64{}
+	for _, reason := range reasons {
+		n, err := b.reads.CountDirect(ctx, b.ns.StreamDead(), b.ns.Dead(reason)+".>")
 		if err != nil {
 			return nil, false
 		}
-		sum := uint64(0)
-		counts = map[string]int64{}
-		for _, reason := range reasons {
-			n, err := b.reads.CountDirect(ctx, b.ns.StreamDead(), b.ns.Dead(reason)+".>")
-			if err != nil {
-				return nil, false
-			}
-			if n > 0 {
-				counts[reason] = int64(n)
-				sum += n
-			}
-		}
-		if complete = sum >= all; sum == all {
-			break
+		if n > 0 {
+			counts[reason] = int64(n)
+			sum += n
 		}
 	}
-	return counts, complete
+	return counts, sum >= all
 }
 
 // readReasons counts by reading the subjects.

@@ -26,9 +26,8 @@ import (
 // message.
 
 const (
-	offerPrefix = "o"
-	// offerPatience is how long an offer may be without an outcome or an announcement.
-	offerPatience = time.Second
+	offerPrefix   = "o"
+	offerPatience = schemas.OfferPatience
 	// quickLimit is how long a type's tasks may take to be offered: well below what workers announce.
 	quickLimit = schemas.Duration(20 * time.Millisecond)
 	// absentPause and busyPause are how long a list gets no offers when nobody listens, or the worker that was asked is busy.

@@ -17,12 +17,6 @@ import (
 // flows do, fails each time, so the run would be stopped for good. Size and digest have to fit as well, so whoever does not know a payload
 // cannot have it shown to a run.
 
-// isReference tells whether a payload stands for an object of the store.
-func isReference(p schemas.Payload) bool {
-	_, is := p.Ref()
-	return is
-}
-
 // lookUp looks for what a signal or an outcome names, which others than brokers have published. It comes before [partition.spill], and like that
 // runs on the reader's goroutine and tells whether it came to an end before ctx did. What was applied before is known by its position and judged
 // no more.
@@ -85,23 +79,29 @@ func isNothing(err error) bool {
 	return errors.Is(err, post.ErrNotFound) || errors.Is(err, payloads.ErrDamaged)
 }
 
-// named is a payload of a request, and where it stands there.
+// named is a payload, and where it stands.
 type named struct {
 	field   string
 	payload schemas.Payload
 }
 
-// referring goes on with a request once every object that it names is found. It is for requests with references, which few have: the others
-// need no goroutine.
-func (b *Broker) referring(r micro.Request, goOn func(), all ...named) {
+// references are those of some payloads that stand for objects of the store. Few requests have any: the others are not to allocate for it.
+func references(all ...named) (found []named) {
+	for _, n := range all {
+		if _, is := n.payload.Ref(); is {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// referring goes on with a request once every object that it names is found.
+func (b *Broker) referring(r micro.Request, references []named, goOn func()) {
 	b.answering.run(func() {
 		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
 		defer cancel()
-		for _, n := range all {
-			ref, is := n.payload.Ref()
-			if !is {
-				continue
-			}
+		for _, n := range references {
+			ref, _ := n.payload.Ref()
 			if err := b.store.Check(ctx, ref); err != nil {
 				b.refuse(r, badReference(err).InField(n.field))
 				return

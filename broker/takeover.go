@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -61,7 +62,7 @@ func (p *partition) readCheckpoint(ctx context.Context) error {
 		return nil
 	case err != nil:
 		if errors.Is(err, post.ErrNoStream) {
-			return fmt.Errorf("read the checkpoint: %w: \"drover namespace create %s\" makes the bucket anew", err, p.b.ns)
+			return fmt.Errorf("read the checkpoint: %w: %s", err, topology.Remake(p.b.ns))
 		}
 		return fmt.Errorf("read the checkpoint: %w", err)
 	}

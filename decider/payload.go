@@ -14,8 +14,6 @@ import (
 // it too.
 const payloadPatience = 30 * time.Second
 
-var payloadType = reflect.TypeFor[schemas.Payload]()
-
 // Payload returns the content of a payload of the task: of an event, a [View], or [Task.Context]. One above
 // [schemas.PayloadThreshold] stands there as a reference, which [schemas.Payload.Decode] refuses; it is fetched through the
 // API and checked, each time anew. Every other payload is returned as it is, so all may be passed through. A decider that
@@ -72,21 +70,16 @@ func (t *Task) spillDecision(ctx context.Context, d schemas.Decision) (schemas.D
 	if _, ok := d.Attributes.(*schemas.SetState); ok {
 		return nil, nil
 	}
-	given := reflect.ValueOf(d.Attributes)
-	if given.Kind() != reflect.Pointer || given.IsNil() || given.Elem().Kind() != reflect.Struct {
-		return nil, nil
-	}
 	var changed reflect.Value
-	for i := range given.Elem().NumField() {
-		field := given.Elem().Field(i)
-		if field.Type() != payloadType || !field.CanSet() || field.Len() <= schemas.PayloadThreshold {
+	for i, p := range schemas.PayloadFields(d.Attributes) {
+		if len(p) <= schemas.PayloadThreshold {
 			continue
 		}
-		small, err := t.payloads.Spill(ctx, field.Bytes())
+		small, err := t.payloads.Spill(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		if !changed.IsValid() {
+		if given := reflect.ValueOf(d.Attributes); !changed.IsValid() {
 			changed = reflect.New(given.Elem().Type())
 			changed.Elem().Set(given.Elem())
 		}

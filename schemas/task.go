@@ -1,5 +1,7 @@
 package schemas
 
+import "time"
+
 // DecisionTask is what a decider is asked. The window is the events with PreviousStartedID < id ≤ StartedID; if More is
 // set the window did not fit and the rest is read through the history API; beside a large context it may have no event at all.
 type DecisionTask struct {
@@ -43,6 +45,10 @@ type AheadTask struct {
 	// Scheduled is what the DeciderScheduled says that will follow.
 	Scheduled DeciderScheduled `json:"scheduled"`
 }
+
+// OfferPatience is how long an offer may be without an outcome or an announcement: then its owner puts it on the list, and a worker that
+// comes to it later asks.
+const OfferPatience = time.Second
 
 // AheadEvents is how many events a success of an [AheadTask] adds up to the DeciderStarted of its decision.
 const AheadEvents = 4

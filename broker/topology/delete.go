@@ -72,31 +72,25 @@ type DeleteOptions struct {
 // Errors: [*OpenRunsError], [ErrNoNamespace] if nothing is left of it, [*ConflictError] if it is not Drover's, or what the
 // server said.
 func Delete(ctx context.Context, conn *post.Conn, ns subject.Namespace, o DeleteOptions) error {
-	o.LetGo = cmp.Or(o.LetGo, defaultLetGo)
-	o.Logger = silent.Or(o.Logger).WithField("namespace", ns)
-	if err := subject.ValidateNamespace(string(ns)); err != nil {
-		return fmt.Errorf("topology: %w", err)
-	}
-	if len(o.Reason) > maxReason {
-		return fmt.Errorf("topology: %w: Reason has %d bytes: use at most %d", ErrInvalidOptions, len(o.Reason), maxReason)
-	}
-	d := &deletion{work: work{js: conn.JetStream(), log: o.Logger}, conn: conn, ns: ns, o: o}
-	if err := d.run(ctx); err != nil {
-		return &deleteError{ns, err}
+	if err := remove(ctx, conn, ns, o); err != nil {
+		return fmt.Errorf("topology: delete namespace %s: %w", ns, err)
 	}
 	return nil
 }
 
-// deleteError is a failure of [Delete].
-type deleteError struct {
-	ns  subject.Namespace
-	err error
+// remove is Delete, with errors that leave out what was asked for.
+func remove(ctx context.Context, conn *post.Conn, ns subject.Namespace, o DeleteOptions) error {
+	o.LetGo = cmp.Or(o.LetGo, defaultLetGo)
+	o.Logger = silent.Or(o.Logger).WithField("namespace", ns)
+	if err := subject.ValidateNamespace(string(ns)); err != nil {
+		return err
+	}
+	if len(o.Reason) > maxReason {
+		return fmt.Errorf("%w: Reason has %d bytes: use at most %d", ErrInvalidOptions, len(o.Reason), maxReason)
+	}
+	d := &deletion{work: work{js: conn.JetStream(), log: o.Logger}, conn: conn, ns: ns, o: o}
+	return d.run(ctx)
 }
-
-func (e *deleteError) Error() string {
-	return fmt.Sprintf("topology: delete namespace %s: %v", e.ns, e.err)
-}
-func (e *deleteError) Unwrap() error { return e.err }
 
 // deletion is one call of Delete.
 type deletion struct {

@@ -12,6 +12,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// Remake says how streams and buckets of a namespace that are gone are made anew.
+func Remake(ns subject.Namespace) string {
+	return fmt.Sprintf("\"drover namespace create %s\" makes anew what is missing, and so does the next start of a server", ns)
+}
+
 // aboveFences has the buckets whose revisions are fences begin above those that were given, where they are made anew over histories
 // which are there.
 //

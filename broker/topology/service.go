@@ -161,9 +161,6 @@ func wireError(err error) *schemas.Error {
 		return e
 	}
 	text := strings.TrimPrefix(err.Error(), "topology: ")
-	if failed, ok := errors.AsType[*deleteError](err); ok { // who asked knows what for
-		text = failed.err.Error()
-	}
 	for _, w := range wireErrors {
 		if errors.Is(err, w.err) {
 			return schemas.Errorf(w.code, "%s", text)
@@ -266,7 +263,7 @@ func (s *service) deletion(ns subject.Namespace, q *schemas.NamespaceRequest) *j
 	s.deletions[ns] = j
 	log := s.o.Logger.WithField("by", q.Identity)
 	s.wg.Go(func() {
-		j.err = Delete(s.ctx, s.conn, ns, DeleteOptions{Force: q.Force, Made: q.CreatedAt.Time(), Reason: q.Reason, Logger: log})
+		j.err = remove(s.ctx, s.conn, ns, DeleteOptions{Force: q.Force, Made: q.CreatedAt.Time(), Reason: q.Reason, Logger: log})
 		s.mu.Lock()
 		if s.deletions[ns] == j {
 			delete(s.deletions, ns)

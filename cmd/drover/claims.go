@@ -84,7 +84,7 @@ func readClaims(ctx context.Context, c *drover.Client) ([]claims.Info, time.Time
 		if _, err := topology.Lookup(ctx, c.Conn(), ns); err == nil {
 			return nil, time.Time{}, &drover.Error{
 				Op: "claims", Code: schemas.CodeNotFound, Err: fmt.Errorf("the bucket %s is gone: nobody can own a partition of namespace %q", ns.BucketClaims(), ns),
-				Hint: fmt.Sprintf("\"drover namespace create %s\" makes it anew, and so does the next start of a server; see \"drover doctor\" for what else is gone", ns),
+				Hint: topology.Remake(ns) + `; "drover doctor" tells what that is`,
 			}
 		}
 		return nil, time.Time{}, &drover.Error{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/payloads"
@@ -44,20 +43,11 @@ func (c *payloadCheck) list(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-var payloadType = reflect.TypeFor[schemas.Payload]()
-
 // note takes the references of a record, which is m of a stream.
 func (c *payloadCheck) note(stream string, m *post.Stored, r *schemas.Record) {
 	for _, e := range r.Events {
-		v := reflect.Indirect(reflect.ValueOf(e.Attributes))
-		if v.Kind() != reflect.Struct {
-			continue
-		}
-		for _, field := range v.Fields() {
-			if field.Type() != payloadType {
-				continue
-			}
-			ref, is := schemas.Payload(field.Bytes()).Ref()
+		for _, p := range schemas.PayloadFields(e.Attributes) {
+			ref, is := p.Ref()
 			if !is || c.stored[ref.Object] || c.seen[objectIn{r.Run, ref.Object}] {
 				continue
 			}

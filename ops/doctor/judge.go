@@ -124,7 +124,7 @@ func judgeStreams(i *topology.Inspection) []Finding {
 		found = append(found, Finding{Bad, checkStreams, "the namespace is being deleted", fmt.Sprintf("finish that with \"drover namespace delete %s\"", i.Name)})
 	}
 	if len(missing) > 0 {
-		found = append(found, Finding{Bad, checkStreams, "missing: " + strings.Join(missing, ", "), fmt.Sprintf("what was in them is gone unless there is a backup; \"drover namespace create %s\" makes them anew, and so does the next start of a server", i.Name)})
+		found = append(found, Finding{Bad, checkStreams, "missing: " + strings.Join(missing, ", "), "what was in them is gone unless there is a backup; " + topology.Remake(i.Name)})
 	}
 	for _, c := range []struct {
 		streams []string
