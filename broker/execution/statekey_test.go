@@ -24,6 +24,8 @@ func TestStateDecisions(t *testing.T) {
 		{"a scope that is no text", list(&schemas.ClearState{Key: "k", Scope: "\xff"}), "StateRefused \xff k INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"a long key", list(setKey(strings.Repeat("k", 257), "1", "")), "StateRefused " + strings.Repeat("k", 257) + " INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"a large value", list(setKey("k", strings.Repeat("x", schemas.MaxStateValue+1), "")), "StateRefused k INVALID_ATTRIBUTES; DeciderScheduled"},
+		{"a value as large as may be", list(setKey("k", strings.Repeat("1", schemas.MaxStateValue), "")), "StateRequested k"},
+		{"a reference to a large payload", list(&schemas.SetState{Key: "k", Value: schemas.RefPayload(&schemas.PayloadRef{Object: "o", Size: 1, Digest: strings.Repeat("0", 64)})}), "StateRefused k INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"a requirement that is none", list(setKey("k", "1", `{"size":1}`)), "StateRefused k INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"the lock of no name", list(setKey("lock-", `"order-1"`, "")), "StateRequested lock-"},
 		{"a lock", list(setKey("lock-L", `"order-1"`, "")), "StateRequested lock-L"},
@@ -160,5 +162,29 @@ func TestStateRequestsAreBounded(t *testing.T) {
 	}
 	if got := (Config{}.Defaults()).OpenStates; got != 100 {
 		t.Fatalf("got %d by default", got)
+	}
+}
+
+// What a lock may not be asked for, its state key is not tried for either; and a full history takes neither.
+func TestLockByItsKeyIsRefusedAsTheLockIs(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		prepare func(*world)
+		cause   schemas.Cause
+	}{
+		{"too many locks", func(w *world) { w.decide(lockUp("M")); w.c.OpenLocks = 1; w.do(Signal{Name: "x"}) }, schemas.CauseOpenLocksLimit},
+		{"history full", full, schemas.CauseEventLimitExceeded},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for event, d := range map[string]schemas.DecisionAttributes{
+				"StateRefused lock-L ": setKey("lock-L", `"order-1"`, ""), "LockRefused L ": lockUp("L"),
+			} {
+				w := begin(t)
+				tt.prepare(w)
+				w.since()
+				w.decide(d)
+				w.follows("DeciderStarted; DeciderCompleted; " + event + string(tt.cause) + "; DeciderScheduled")
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -325,6 +326,24 @@ func TestTimeoutWhileDeciding(t *testing.T) { // S1-34, S1-36
 	w.answer()
 	w.follows("ActivityStarted A; Signal x; DeciderScheduled; DeciderStarted; ActivityTimedOut A START_TO_CLOSE; DeciderScheduled; " +
 		"TimerExpired T; DeciderCompleted; DeciderStarted; DeciderCompleted")
+}
+
+// What is due at once and does not fit one record is left for the next ring, which is due at once; nothing is lost or told twice.
+func TestRingFillsOneRecord(t *testing.T) {
+	var timers []schemas.DecisionAttributes
+	for i := range 10 {
+		timers = append(timers, timer(strconv.Itoa(i), 60))
+	}
+	w := decided(t, timers...)
+	w.c.Details = 3 * eventRoom
+	w.after(time.Minute)
+	w.do(Ring{})
+	w.follows("TimerExpired 0; DeciderScheduled; TimerExpired 1; TimerExpired 2")
+	if next := w.s.NextDue(&w.c); next == 0 || next > w.now {
+		t.Fatalf("the next ring is due in %s, want at once", next.Sub(w.now))
+	}
+	w.rest(0)
+	w.follows("TimerExpired 3; TimerExpired 4; TimerExpired 5; TimerExpired 6; TimerExpired 7; TimerExpired 8; TimerExpired 9")
 }
 
 func timer(id string, after float64) *schemas.ScheduleTimer {
