@@ -67,6 +67,7 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RuleDeciderClosed, "completed names another start", running + "DeciderCompleted startedEventId=2\n"},
 	{checker.RuleDeciderClosed, "completed names another schedule", running + "DeciderCompleted scheduledEventId=1\n"},
 	{checker.RuleDeciderClosed, "timed out names another start", running + "+10s DeciderTimedOut startedEventId=1\nDeciderScheduled\n"},
+	{checker.RuleDeciderClosed, "schedule-to-start of none", decided + "DeciderTimedOut timeoutType=SCHEDULE_TO_START scheduledEventId=0\nDeciderScheduled\n"},
 	{checker.RuleDeciderClosed, "schedule-to-start of a started one", "WorkflowStarted taskScheduleToStartTimeout=5\nDeciderScheduled\nDeciderStarted\n+5s DeciderTimedOut timeoutType=SCHEDULE_TO_START\nDeciderScheduled\n"},
 	{checker.RuleDeciderClosed, "schedule-to-start with a start", "WorkflowStarted taskScheduleToStartTimeout=5\nDeciderScheduled\n+5s DeciderTimedOut startedEventId=1\nDeciderScheduled\n"},
 	{checker.RuleDeciderClosed, "schedule-to-start of another one", "WorkflowStarted taskScheduleToStartTimeout=5\nDeciderScheduled\n+5s DeciderTimedOut scheduledEventId=1\nDeciderScheduled\n"},

@@ -38,6 +38,7 @@ var legal = map[string]string{
 	"a state key of a lock that the run holds":       decided + "StateRequested lock-L decision=ClearState\nStateCleared lock-L\nMarker m\nDeciderScheduled\n",
 	"a state key refused at once":                    decided + "StateRefused k scheduledEventId=0 deciderCompletedEventId=4\nMarker m\nDeciderScheduled\n",
 	"another lock is withdrawn":                      decided + "LockRequested L\nLockRequested M\nLockRequested L scope=s\nStateRequested L decision=GetState\nLockReleased M\nLockAcquired L scheduledEventId=5\nDeciderScheduled\nLockAcquired L scope=s scheduledEventId=7\nStateRead L\n",
+	"the lock of another scope is withdrawn":         decided + "LockRequested L scope=s\nLockReleased L\nLockAcquired L scope=s fence=3 scheduledEventId=5\nDeciderScheduled\n",
 	"refused at once, with a schedule":               decided + "ChildScheduled c\nChildStartFailed c\nMarker m\nDeciderScheduled\n",
 	"refused at once, without":                       decided + "ChildStartFailed c scheduledEventId=0 deciderCompletedEventId=4\nMarker m\nDeciderScheduled\n",
 	"refused for other reasons":                      decided + "ActivityScheduled A\nActivityScheduleFailed B cause=OPEN_ACTIVITIES_LIMIT_EXCEEDED\nActivityCancelFailed A cause=OPERATION_NOT_PERMITTED\nTimerScheduleFailed T cause=OPEN_TIMERS_LIMIT_EXCEEDED\nDeciderScheduled\n",

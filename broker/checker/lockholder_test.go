@@ -39,3 +39,14 @@ func TestHoldersBehindTheSeal(t *testing.T) {
 		t.Fatalf("got %v, want nothing: the end of the first may not have been read", found)
 	}
 }
+
+// A lock may be let go and taken at one instant of the server's clock: its holders do not meet.
+func TestHoldersOfOneInstant(t *testing.T) {
+	stored := chained(t, scenario(t, takes("a", 1, "")+"@ a a-run\nLockReleased L fence=1 deciderCompletedEventId=0\n"+takes("b", 2, "")))
+	for i := range stored {
+		stored[i].At = stored[len(stored)-1].At
+	}
+	if found := checkNamespace(stored, checker.EndOptions{}); len(found) > 0 {
+		t.Fatalf("got %v, want nothing", found)
+	}
+}

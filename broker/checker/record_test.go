@@ -208,3 +208,9 @@ func TestRecordsOfANewOwnerPass(t *testing.T) {
 		t.Fatal(found)
 	}
 }
+
+// A run whose first record holds no events is reported by what checks many runs too.
+func TestRunsThatBeginWithNothing(t *testing.T) {
+	r := &schemas.Record{WorkflowID: "w", Run: "r", First: 1}
+	checkRules(t, checker.NewWorkflow("w").Record(r, nil, 0), checker.RuleRecord, "first", "")
+}

@@ -182,6 +182,7 @@ var illegalWorkflows = []struct {
 	{rule: checker.RuleReplay, name: "of a success from its end", first: strings.Replace(failedRun, "WorkflowFailed reason=broken", "WorkflowSuccess", 1), next: replayRun},
 	{rule: checker.RuleReplay, name: "of a run that is not kept", first: failedUnkept, next: replayRun},
 	{rule: checker.RuleReplay, name: "of a run whose parent is not kept", first: strings.Replace(failedRun, "run=r1", `run=r1 parentRetention={"disk":"3","soft":"3","disabled":true}`, 1), next: replayRun},
+	{rule: checker.RuleReplay, name: "of a run that is not kept from its start on", first: strings.Replace(failedRun, "run=r1", `run=r1 retention={"disk":"3","soft":"3","disabled":true}`, 1), next: replayRun},
 	{rule: checker.RuleReplay, name: "of itself", first: failedRun, next: strings.Replace(replayRun, `"r1"`, `"r2"`, 1)},
 	{rule: checker.RuleReplay, name: "of no run", first: failedRun, next: strings.Replace(replayRun, `"r1"`, `""`, 1)},
 	{rule: checker.RuleReplay, name: "from nowhere", first: failedRun, next: strings.Replace(replayRun, `"end"`, `""`, 1)},
