@@ -15,7 +15,7 @@ func TestListedWordsAreBounded(t *testing.T) {
 	}
 	w := decided(t, set("a", half), set("b", half))
 	w.follows("")
-	for _, d := range [][]schemas.DecisionAttributes{{set("c", "x")}, {set("a", ""), set("a", half), set("b", half+"x")}} {
+	for _, d := range [][]schemas.DecisionAttributes{{set("c", "x")}, {&schemas.RecordMarker{MarkerName: "m"}, set("c", "x")}, {set("a", ""), set("a", half), set("b", half+"x")}} {
 		w.do(Signal{Name: "x"})
 		w.decide(d...)
 		w.follows("Signal x; DeciderScheduled; DeciderStarted; DeciderFailed INVALID_DECISION; DeciderScheduled")

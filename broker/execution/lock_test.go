@@ -61,6 +61,10 @@ func TestOpenLocksLimit(t *testing.T) {
 	w.c.OpenLocks = 1
 	w.decide(lockUp("L"), lockUp("M"))
 	w.follows("DeciderStarted; DeciderCompleted; LockRequested L; LockRefused M OPEN_LOCKS_LIMIT_EXCEEDED; DeciderScheduled")
+	w.grant("L", 7)
+	w.since()
+	w.decide(lockUp("L"), setKey("lock-L", `"order-1"`, "")) // what it has takes no room
+	w.follows("DeciderStarted; DeciderCompleted; LockRequested L; LockAcquired L 7; StateRequested lock-L; StateSet lock-L 7; DeciderScheduled")
 	if got := (Config{}.Defaults()); got.OpenLocks != 100 || got.LockWaiters != 1000 {
 		t.Fatalf("got %d and %d by default", got.OpenLocks, got.LockWaiters)
 	}

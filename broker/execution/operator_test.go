@@ -56,3 +56,25 @@ func TestOperatorsAreObeyedOnce(t *testing.T) { // P-5
 		})
 	}
 }
+
+// Who asks a run to cancel is answered, whether or not the run is the one that was meant; the run is asked once.
+func TestCancelIsAnswered(t *testing.T) { // P-6
+	source := schemas.Execution{WorkflowID: "p", Run: "p-1"}
+	ask := func(run string, event int64) Message {
+		return Cancel{Request: &schemas.ExecutionRequest{Run: run, Origin: &schemas.RequestOrigin{Execution: &source, ScheduledEventID: event, FirstRun: run}}}
+	}
+	w := begin(t)
+	for _, tt := range []struct {
+		m    Message
+		want schemas.Cause
+	}{{ask("run-0", 5), schemas.CauseUnknownExecution}, {ask("run-1", 6), ""}, {ask("run-1", 6), ""}} {
+		if got := of[Answer](w.do(tt.m)); len(got) != 1 || got[0].To != source || got[0].Answer.Cause != tt.want {
+			t.Fatalf("got %+v, want one answer to %v with the cause %q", got, source, tt.want)
+		}
+	}
+	w.follows("WorkflowCancelRequested")
+	for _, id := range []string{"q", "another"} { // it has been asked already
+		w.wantEffects(w.do(Cancel{Request: &schemas.ExecutionRequest{RequestID: id}}))
+	}
+	w.follows("")
+}

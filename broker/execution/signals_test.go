@@ -2,8 +2,11 @@ package execution
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/schemas"
 )
@@ -82,4 +85,29 @@ func TestRememberedSignals(t *testing.T) {
 	w.follows("")
 	w.do(Signal{Name: "x", RequestID: "0"}) // nobody remembers it: the checker neither
 	w.follows("Signal x")
+}
+
+// What a workflow id has received from others is known to each run of it that does not continue one, a child too, and the signal of a
+// signal-with-start is the first thing that comes.
+func TestStartsKnowWhatWasReceived(t *testing.T) { // P-6
+	for name, origin := range map[string]*schemas.StartOrigin{
+		"of a client": nil, "of a parent": {Parent: &schemas.Execution{WorkflowID: "p", Run: "p-1"}, ParentScheduledEventID: 5, Depth: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := Config{}.Defaults(), New("order-1", "run-1")
+			events, _ := s.Step(&c, Start{Received: []string{"x.7"}, Request: &schemas.StartRequest{
+				WorkflowID: "order-1", Run: "run-1", Type: "order", RequestID: "q", Origin: origin, Signal: &schemas.StartSignal{Name: "hello", Input: schemas.Text("1")},
+			}}, 1)
+			if got := events[0].Attributes.(*schemas.WorkflowStarted).SignalIDs; !slices.Equal(got, []string{"x.7"}) {
+				t.Errorf("the run knows %q, want what was received", got)
+			}
+			if len(events) != 3 {
+				t.Fatalf("got %d events, want three, the last of them the signal", len(events))
+			}
+			want := &schemas.Signal{SignalName: "hello", Input: schemas.Text("1"), RequestID: "q"}
+			if diff := cmp.Diff(want, events[2].Attributes); diff != "" {
+				t.Errorf("the signal (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
