@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,5 +103,27 @@ func TestActivityTakesTheDefaultsOfItsType(t *testing.T) { // S1-9
 				t.Fatalf("scheduled with (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A termination that names no policy for the children has that of the run.
+func TestTerminationHasTheRunsChildPolicy(t *testing.T) {
+	for policy, want := range map[schemas.ChildPolicy]schemas.ChildPolicy{"": schemas.ChildRequestCancel, schemas.ChildAbandon: schemas.ChildAbandon} {
+		w := begin(t, func(q *schemas.StartRequest) { q.ChildPolicy = schemas.ChildRequestCancel })
+		w.do(Terminate{Request: &schemas.ExecutionRequest{ChildPolicy: policy}})
+		if got := last[*schemas.WorkflowTerminated](w).ChildPolicy; got != want {
+			t.Errorf("terminated with the policy %q, the children are treated by %q, want %q", policy, got, want)
+		}
+	}
+}
+
+// A continuation keeps the tags of the run unless it has its own; a list of none is its own.
+func TestContinuationKeepsTheTags(t *testing.T) {
+	for _, tt := range []struct{ own, want []string }{{nil, []string{"a"}}, {[]string{"b"}, []string{"b"}}, {[]string{}, []string{}}} {
+		w := begin(t, func(q *schemas.StartRequest) { q.TagList = []string{"a"} })
+		w.decide(&schemas.ContinueAsNew{TagList: tt.own})
+		if got := w.s.Continuation().TagList; !slices.Equal(got, tt.want) {
+			t.Errorf("continued with the tags %q: the next run has %q, want %q", tt.own, got, tt.want)
+		}
 	}
 }

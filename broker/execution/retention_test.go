@@ -126,6 +126,15 @@ func TestRetentionIsRefused(t *testing.T) {
 	w.follows("LockRefused L INVALID_ATTRIBUTES; StateRefused lock-L INVALID_ATTRIBUTES; StateRequested lock-L; DeciderScheduled")
 }
 
+// A run that has a lock from an earlier decision cannot disable its retention either.
+func TestRetentionBesideALock(t *testing.T) {
+	w := decided(t, lockUp("L"))
+	w.grant("L", 7)
+	w.since()
+	w.decide(keep("disabled hard"))
+	w.follows("DeciderStarted; DeciderFailed INVALID_DECISION; DeciderScheduled")
+}
+
 // A policy that cannot be read, from a later version perhaps, keeps everything.
 func TestStrangePolicyKeepsAll(t *testing.T) {
 	if p := policyOf(&schemas.RetentionPolicy{Disk: "fortnight", Soft: "0"}); p.String() != "forever hard" {

@@ -354,3 +354,16 @@ func TestTimersInASnapshot(t *testing.T) {
 		}
 	}
 }
+
+// What an owner works with is in a snapshot or it is none.
+func TestHolesInASnapshot(t *testing.T) {
+	for _, body := range []string{
+		`{"activities":{"5":null}}`, `{"activities":{"5":{}}}`, `{"children":{"5":null}}`, `{"children":{"5":{}}}`, `{"locks":{"=.L":null}}`,
+		`{"locks":{"=.L":{"lock":"M"}}}`, `{"stateRequests":{"5":null}}`, `{"stateRequests":{"5":{"eventId":5}}}`, `{"externals":{"5":null}}`,
+		`{"externals":{"5":{}}}`, `{"externals":{"5":{"signal":{},"cancel":{}}}}`, `{"lastId":3}`,
+	} {
+		if s, err := Restore([]byte(body)); !errors.Is(err, schemas.ErrMalformed) {
+			t.Errorf("%s: got %+v, %v; want that it has a hole", body, s, err)
+		}
+	}
+}

@@ -29,6 +29,7 @@ func TestStateDecisions(t *testing.T) {
 		{"a requirement that is none", list(setKey("k", "1", `{"size":1}`)), "StateRefused k INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"the lock of no name", list(setKey("lock-", `"order-1"`, "")), "StateRequested lock-"},
 		{"a lock", list(setKey("lock-L", `"order-1"`, "")), "StateRequested lock-L"},
+		{"a lock by a text that is no JSON", list(setKey("lock-L", "order-1", "")), "StateRequested lock-L"},
 		{"a lock by the run's id", list(setKey("lock-L", `"RUN"`, "")), "StateRequested lock-L"},
 		{"a lock for another", list(setKey("lock-L", `"other"`, "")), "StateRefused lock-L INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"a lock of a requirement that no free lock meets", list(setKey("lock-L", `"order-1"`, `"order-1"`)), "StateRequested lock-L; StateRefused lock-L REQUIREMENT_NOT_MET; DeciderScheduled"},

@@ -188,3 +188,14 @@ func TestDelayedTasks(t *testing.T) {
 		t.Fatalf("delayed once one was dispatched (-want +got):\n%s", diff)
 	}
 }
+
+// A child that could not be started is none: it takes no room, and no new owner starts it.
+func TestRefusedChildIsForgotten(t *testing.T) {
+	w := decided(t, childC())
+	w.do(Child{Report: &schemas.ChildReport{ParentRun: "run-1", ScheduledEventID: 5, Cause: schemas.CauseWorkflowRunning}})
+	w.follows("ChildStartFailed; DeciderScheduled")
+	w.wantEffects(w.s.OpenEffects(w.now))
+	if n := len(w.s.OpenChildren()); n != 0 {
+		t.Fatalf("%d children are open, want none", n)
+	}
+}
