@@ -304,15 +304,14 @@ func TestWorkerDiesWithAnOfferAndIsMissed(t *testing.T) {
 					offers = f.idle()
 				}
 				if !c.ahead {
-					taken, err := f.nc.QueueSubscribeSync(ns.Offer("main"), "workers")
+					taken := make(chan *nats.Msg, 1)
+					sub, err := f.nc.ChanQueueSubscribe(ns.Offer("main"), "workers", taken)
 					if err != nil {
 						t.Fatal(err)
 					}
-					p.subs = append(p.subs, taken)
+					p.subs = append(p.subs, sub)
 					g.refuse()
-					if _, err := taken.NextMsg(time.Second); err != nil {
-						t.Fatal(err)
-					}
+					<-taken
 				}
 				p.leave()
 				f.plays("w2", steps(2))

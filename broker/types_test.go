@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -553,6 +554,7 @@ func TestTypesBucketMadeAnew(t *testing.T) {
 		f.api("typeRegister", orderType)
 		f.api("typeDeprecate", orderType)
 		wantRefusal(t, f.start(startOf("x", `,"typeVersion":"1"`)), schemas.CodeDeprecated, "type")
+		synctest.Wait() // a watch that the bucket has brought nothing cannot tell it from another one
 		if err := f.js.DeleteStream(t.Context(), "KV_"+ns.BucketTypes()); err != nil {
 			t.Fatal(err)
 		}
