@@ -202,8 +202,8 @@ func (b *Broker) hold(ctx context.Context, n int) {
 				b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served; trying again")
 			}
 			again := 20*time.Millisecond + rand.N(80*time.Millisecond)
-			if errors.Is(err, post.ErrFull) || errors.Is(err, post.ErrPermission) || unreadable(err) { // somebody must change something first
-				again = fullPause
+			if errors.Is(err, post.ErrFull) || errors.Is(err, post.ErrManyConsumers) || errors.Is(err, post.ErrPermission) || unreadable(err) {
+				again = fullPause // somebody must change something first
 			}
 			if errors.Is(err, post.ErrNoStream) {
 				again = min(again<<gone, fullPause) // a cluster that elects looks like that too, but not for long; each try writes a fence

@@ -3,21 +3,25 @@ package broker_test
 import (
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
 // A partition whose checkpoint, or fence, a later version has written is tried again now and then, not as fast as the machine can, and the
-// log names the way out. So is one whose bucket of checkpoints is gone.
+// log names the way out. So is one whose bucket of checkpoints is gone, and one whose account allows no more consumers: each try writes a fence.
 func TestTakeOverBehindALaterVersion(t *testing.T) {
 	later := []byte("\x07\x80")
+	wayOut := []string{"update this one", "drover namespace create default", "max_consumers"}
 	for name, write := range map[string]func(*fleet) error{
 		"no bucket of checkpoints": func(f *fleet) error { return f.js.DeleteStream(f.t.Context(), "KV_"+ns.BucketCheckpoints()) },
 		"checkpoint": func(f *fleet) error {
@@ -29,6 +33,11 @@ func TestTakeOverBehindALaterVersion(t *testing.T) {
 		},
 		"fence": func(f *fleet) error {
 			_, err := f.post.PublishSync(f.t.Context(), ns.Fence(0), nil, later)
+			return err
+		},
+		"no more consumers": func(f *fleet) error {
+			_, err := f.js.CreateConsumer(f.t.Context(), ns.StreamSignals(), jetstream.ConsumerConfig{Durable: "another"})
+			f.accountOf(embeddedtest.Limits{MaxConsumers: 1})
 			return err
 		},
 	} {
@@ -53,7 +62,7 @@ func TestTakeOverBehindALaterVersion(t *testing.T) {
 						continue
 					}
 					refused++
-					if err, _ := e.Data[logrus.ErrorKey].(error); err == nil || !strings.Contains(err.Error(), "update this one") && !strings.Contains(err.Error(), "drover namespace create default") {
+					if err, _ := e.Data[logrus.ErrorKey].(error); err == nil || !slices.ContainsFunc(wayOut, func(s string) bool { return strings.Contains(err.Error(), s) }) {
 						t.Errorf("got %v, want the way out in it", err)
 					}
 				}

@@ -2,6 +2,7 @@ package post
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -91,6 +92,9 @@ func (r *Reader) open(ctx context.Context) error {
 	}
 	if err != nil {
 		_ = sub.Unsubscribe()
+		if errors.Is(err, ErrManyConsumers) {
+			err = fmt.Errorf("%w: %s", err, ConsumersHint)
+		}
 		return fmt.Errorf("stream %s: %w", r.stream, err)
 	}
 	r.sub, r.name, r.sequence, r.seen = sub, name, 0, time.Now()

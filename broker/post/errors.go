@@ -44,6 +44,9 @@ var (
 	// ErrFull means that a stream, its account or the server holds as many bytes or messages as it may, so that nothing was stored.
 	// [RoomHint] says what to do about it.
 	ErrFull = errors.New("the stream is full")
+	// ErrManyConsumers means that a stream has as many consumers as its account allows, so that nobody else can read it.
+	// [ConsumersHint] says what to do about it.
+	ErrManyConsumers = errors.New("the stream has as many consumers as the account allows")
 	// ErrStreamRegressed means that a stream no longer holds what was read from it: it lost its tail or was made
 	// anew, so sequence numbers mean other messages now. Forget positions in it and read it again.
 	ErrStreamRegressed = errors.New("stream went back, its sequence numbers were reused")
@@ -108,6 +111,9 @@ const AccountRoomHint = "raise the storage limit of the account of NATS, or remo
 // ServerRoomHint is what to do about a server whose storage is used up. A server of ours takes three quarters of what is free as it starts.
 const ServerRoomHint = "give the NATS server more room: make room on its disk and start it again, or raise max_file_store of its jetstream block"
 
+// ConsumersHint is what to do about an account that allows a stream fewer consumers than there must be.
+const ConsumersHint = "raise the account's limit of consumers for a stream (max_consumers): it takes two for each partition of a namespace, one for each server, and four at least"
+
 const (
 	codeAccountFull    = 10002
 	codeServerFull     = 10023
@@ -123,6 +129,7 @@ const (
 var sentinels = map[int]error{
 	codeAccountFull:   ErrFull,
 	codeClusterNotUp:  ErrUnavailable,
+	10026:             ErrManyConsumers,
 	10014:             ErrNoConsumer,
 	codeServerFull:    ErrFull,
 	10037:             ErrNotFound,

@@ -43,6 +43,7 @@ const (
 	codeUnavailable     = 10008
 	codeNotLeader       = 10009
 	codeInsufficient    = 10023
+	codeMaxConsumers    = 10026
 	codeMaxStreams      = 10027
 	codeNoMemory        = 10028
 	codeNoStorage       = 10047
@@ -56,6 +57,7 @@ const (
 var hints = map[jetstream.ErrorCode]string{
 	codeNoPeers:         "the cluster has too few servers with JetStream for that many Replicas (--replicas): start more, or ask for fewer",
 	codeInsufficient:    "free space, lower MaxBytes (--max-bytes), or raise the limits of the account",
+	codeMaxConsumers:    post.ConsumersHint,
 	codeMaxStreams:      "raise the account's limit of streams, or use fewer Partitions (--partitions) in a new namespace",
 	codeNoMemory:        "lower MaxBytes (--max-bytes), or raise the memory limits of the account",
 	codeNoStorage:       "free disk space, lower MaxBytes (--max-bytes), or raise the limits of the account",

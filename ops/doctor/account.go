@@ -6,7 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/droverhq/drover/broker/post"
 )
+
+// listConsumers is how many consumers a task list has: one for each priority.
+const listConsumers = 3
 
 // limits of an account, or of one of its tiers; 0 or less means none.
 type limits struct {
@@ -35,11 +40,15 @@ func (e *examination) account(ctx context.Context) bool {
 		e.add(unseen(checkAccount, cause(ctx, err)))
 		return true
 	}
+	e.consumers = info.Limits.MaxConsumers
 	all := []limits{{
 		Store: info.Store, Memory: info.Memory, Reserved: info.ReservedStore, Streams: info.Streams,
 		MaxStore: info.Limits.MaxStore, MaxMemory: info.Limits.MaxMemory, MaxStreams: info.Limits.MaxStreams,
 	}}
 	for name, t := range info.Tiers { // one for each number of replicas; the account itself has no limits then
+		if most := t.Limits.MaxConsumers; most > 0 && (e.consumers <= 0 || most < e.consumers) {
+			e.consumers = most
+		}
 		all = append(all, limits{
 			Tier: name, Store: t.Store, Memory: t.Memory, Reserved: t.ReservedStore, Streams: t.Streams,
 			MaxStore: t.Limits.MaxStore, MaxMemory: t.Limits.MaxMemory, MaxStreams: t.Limits.MaxStreams,
@@ -70,6 +79,24 @@ func judgeAccount(all ...limits) Finding {
 		f.Change = "raise the limits of the account, or remove what is not needed; when they are reached nothing is accepted any more"
 	}
 	return f
+}
+
+// judgeConsumers looks at how many consumers the account allows a stream, 0 or less for any number. The signals have a reader for each
+// partition, and for a while that of an owner that has died as well.
+func judgeConsumers(most, partitions int) []Finding {
+	f := Finding{Status: OK, Check: checkAccount, Change: post.ConsumersHint}
+	switch {
+	case most <= 0:
+		return nil
+	case most < max(partitions, listConsumers):
+		f.Status = Bad
+	case most < 2*partitions:
+		f.Status = Warn
+	default:
+		return nil
+	}
+	f.Found = fmt.Sprintf("allows each stream %d consumers, too few for task lists and the signals of %d partitions", most, partitions)
+	return []Finding{f}
 }
 
 // judge tells how much of each limit is used, "" if there is none.

@@ -87,6 +87,7 @@ type examination struct {
 	registry  *nodes.Registry
 	inspected *topology.Inspection // nil if it cannot be seen
 	owned     int                  // partitions that somebody holds
+	consumers int                  // that the account allows each stream; 0 or less for any number
 }
 
 // Examine runs all checks and returns what each has found. It returns early, with the findings so far, if the server has
@@ -198,6 +199,7 @@ func (e *examination) streams(ctx context.Context) bool {
 		return true
 	}
 	e.inspected = i
+	e.add(judgeConsumers(e.consumers, i.Partitions)...)
 	e.add(judgeLeaders(i)...)
 	e.add(judgeStreams(i)...)
 	e.add(judgeReplicas(i, e.servers(), e.conn.NATS().ConnectedClusterName() != ""))

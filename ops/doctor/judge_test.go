@@ -65,6 +65,18 @@ func TestAccount(t *testing.T) {
 	want(t, []Finding{judgeAccount(limits{Memory: 99, MaxMemory: 100})}, Bad, checkAccount, "memory")
 }
 
+func TestConsumers(t *testing.T) {
+	for most, status := range map[int]Status{3: Bad, 4: Warn, 7: Warn} {
+		want(t, judgeConsumers(most, 4), status, checkAccount, "too few", "4 partitions", "max_consumers")
+	}
+	want(t, judgeConsumers(2, 1), Bad, checkAccount, "too few")
+	for _, most := range []int{-1, 0, 8} {
+		if got := judgeConsumers(most, 4); got != nil {
+			t.Errorf("got %v for %d consumers, want nothing", got, most)
+		}
+	}
+}
+
 // An account with tiers has its limits there, and none at the top.
 func TestTieredAccount(t *testing.T) {
 	whole := limits{Store: 106, Streams: 4}
