@@ -163,6 +163,10 @@ func wayOutOfTLS(err error) string {
 // NATS gives the connection of the client library, for tests and for the command line.
 func (c *Conn) NATS() *nats.Conn { return c.nc }
 
+// URL is the address of the server that the connection is to, without users, passwords and tokens; "" while there is none. The client
+// library leaves a token in it, which stands in the place of a user.
+func (c *Conn) URL() string { return redact(c.nc.ConnectedUrl()) }
+
 // JetStream gives the client library's JetStream, for code that makes streams, consumers and buckets.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 

@@ -111,7 +111,7 @@ func (n *node) record(home subject.Namespace) schemas.NodeRecord {
 func (n *node) fill(rec *schemas.NodeRecord) {
 	rec.Namespaces = n.served.sorted()
 	nc := n.conn.NATS()
-	rec.Server, rec.ServerVersion, rec.URL = nc.ConnectedServerId(), nc.ConnectedServerVersion(), nc.ConnectedUrlRedacted()
+	rec.Server, rec.ServerVersion, rec.URL = nc.ConnectedServerId(), nc.ConnectedServerVersion(), n.conn.URL()
 	if n.server == nil {
 		return
 	}

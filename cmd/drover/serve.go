@@ -164,7 +164,7 @@ func (n *node) readiness() readiness {
 	}
 	r.Roles = n.orderedRoles()
 	if n.server == nil {
-		r.URL = n.conn.NATS().ConnectedUrlRedacted()
+		r.URL = n.conn.URL()
 		return r
 	}
 	r.URL, r.Profile = n.server.ClientURL(), n.server.Profile().String()

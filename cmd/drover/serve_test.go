@@ -121,7 +121,8 @@ func TestServeKeepsItsStore(t *testing.T) {
 	command("", "server", "--store", dir, "--port", "-1", "--partitions", "3").want(t, exitFailed, "", "partitions")
 }
 
-// Two servers beside a NATS of its own: the second takes over when the first one stops, and has another name.
+// Two servers beside a NATS of its own: the second takes over when the first one stops, and has another name. Neither its ready line nor
+// its record has the token that it connects with.
 func TestServeExternal(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	o := serveOptions{External: &post.Options{URL: nats.ClientURL()}}
@@ -130,9 +131,12 @@ func TestServeExternal(t *testing.T) {
 		t.Fatalf("got %+v", first.readiness)
 	}
 	command("", "start", "greet", "--id", "g", "--nats", nats.ClientURL()).done(t)
-	second := serving(t, o)
+	second := serving(t, serveOptions{External: &post.Options{URL: strings.Replace(nats.ClientURL(), "://", "://s3cret@", 1)}})
 	if second.Node != first.Node+"-2" {
 		t.Fatalf("got nodes %q and %q", first.Node, second.Node)
+	}
+	if r := command("", "nodes", "--json", "--nats", nats.ClientURL()); !strings.Contains(r.stdout, second.Node) || strings.Contains(second.String()+r.stdout, "s3cret") {
+		t.Fatalf("got %s and %s, want no token", second, r.stdout)
 	}
 	first.end(t)
 	if r := command("", "describe", "g", "--nats", nats.ClientURL(), "--timeout", "30s"); r.code != exitDone || !strings.Contains(r.stdout, second.Node) {
