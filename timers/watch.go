@@ -31,12 +31,13 @@ func (s *spell) watchClock(ctx context.Context) {
 func (s *spell) lookAtClock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
+	asked := s.now()
 	stream, err := s.conn.JetStream().Stream(ctx, s.ns.StreamIn(s.partition))
 	received := s.now()
 	if err != nil {
 		return err
 	}
-	s.clock.Observe(stream.CachedInfo().TimeStamp, received)
+	s.clock.ObserveExchange(asked, stream.CachedInfo().TimeStamp, received)
 	kick(s.wake)
 	return nil
 }

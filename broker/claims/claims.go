@@ -188,7 +188,7 @@ func (c *Claims) mayTake(ctx context.Context, e *entry) error {
 		return nil
 	case e.StoreID != "" && e.StoreID == c.opts.StoreID && e.Boot != "" && e.Boot != c.opts.Boot:
 		return nil
-	case e.expired(c.now(ctx)):
+	case e.expired(c.now(ctx)) && e.expired(c.askNow(ctx)):
 		return nil
 	}
 	return &HeldError{Key: e.key, Holder: e.Node, Number: e.number(), Until: e.expires}
@@ -257,16 +257,24 @@ func (c *Claims) estimate(local time.Time) time.Time {
 // now gives the server's time, or an earlier one. It asks the server now and then.
 func (c *Claims) now(ctx context.Context) time.Time {
 	if at := c.askedAt.Load(); at == nil || time.Since(*at) >= askClockEvery {
-		s, err := c.conn.JetStream().Stream(ctx, streamOf(c.bucket))
-		received := time.Now()
-		if err != nil {
-			c.log.WithField("err", err).Debug("the server did not tell its time")
-		} else {
-			c.clock.Observe(s.CachedInfo().TimeStamp, received)
-			c.askedAt.Store(&received)
-		}
+		return c.askNow(ctx)
 	}
 	return c.clock.Now(time.Now())
+}
+
+// askNow is now by an answer of the server to this question. Whoever would call the claim of another expired asks it: if the server's clock
+// was set back, or its leader is another one with a slower clock, the estimate is ahead until then, and every live claim would seem to be over.
+func (c *Claims) askNow(ctx context.Context) time.Time {
+	asked := time.Now()
+	s, err := c.conn.JetStream().Stream(ctx, streamOf(c.bucket))
+	answered := time.Now()
+	if err != nil {
+		c.log.WithField("err", err).Debug("the server did not tell its time")
+	} else {
+		c.clock.ObserveExchange(asked, s.CachedInfo().TimeStamp, answered)
+		c.askedAt.Store(&answered)
+	}
+	return c.clock.Now(answered)
 }
 
 // unknown says that a write may have been stored although it was not acknowledged.

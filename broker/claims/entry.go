@@ -36,7 +36,9 @@ type entry struct {
 	expires   time.Time // by the server's clock
 }
 
-func (e *entry) expired(server time.Time) bool { return !server.Before(e.expires.Add(margin)) }
+func (e *entry) expired(server time.Time) bool { return expired(e.expires, server) }
+
+func expired(deadline, server time.Time) bool { return !server.Before(deadline.Add(margin)) }
 
 // number is the claim number of the holder.
 func (e *entry) number() uint64 {

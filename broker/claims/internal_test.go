@@ -1,7 +1,9 @@
 package claims
 
 import (
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
@@ -53,6 +55,36 @@ func TestSuspendedHolder(t *testing.T) {
 		l.extend(now())
 		if l.Valid() {
 			t.Fatal("a lease that had ended unseen came back")
+		}
+	})
+}
+
+// TestServerClockSetBack has a node whose estimate of the server's clock is an hour ahead, as behind a step of that clock, or when a
+// leader with a slower one has followed.
+func TestServerClockSetBack(t *testing.T) { // P-16
+	synctest.Test(t, func(t *testing.T) {
+		holder, l := unknownRenewal(t)
+		defer l.stop()
+		other, err := Open(holder.conn, holder.bucket, Options{Node: "other"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ahead := func() {
+			other.now(t.Context())
+			other.clock.Observe(time.Now().Add(time.Hour), time.Now())
+		}
+		ahead()
+		all, err := other.List(t.Context())
+		if err != nil || len(all) != 1 || all[0].Expired {
+			t.Errorf("got %+v and %v, want one claim that has not expired", all, err)
+		}
+		ahead()
+		taken, err := other.TryAcquire(t.Context(), l.Key())
+		if !errors.Is(err, ErrHeld) {
+			t.Errorf("got %v, want the claim of a live owner to be held", err)
+		}
+		if taken != nil {
+			taken.stop()
 		}
 	})
 }

@@ -56,7 +56,14 @@ func (c *Claims) List(ctx context.Context) ([]Info, error) {
 	slices.SortFunc(all, func(a, b Info) int {
 		return cmp.Or(strings.Compare(a.Key, b.Key), cmp.Compare(b.Revision, a.Revision))
 	})
-	return slices.CompactFunc(all, func(a, b Info) bool { return a.Key == b.Key }), nil
+	all = slices.CompactFunc(all, func(a, b Info) bool { return a.Key == b.Key })
+	if slices.ContainsFunc(all, func(i Info) bool { return i.Expired }) {
+		server = c.askNow(ctx)
+		for k := range all {
+			all[k].Expired = all[k].Expired && expired(all[k].Deadline, server)
+		}
+	}
+	return all, nil
 }
 
 func (e *entry) info(server time.Time) Info {

@@ -11,7 +11,8 @@
 //     local time that was seen. That reading stands still while the machine is suspended; until the next observation
 //     the estimate is then behind, which is the safe side.
 //   - What is older than two windows of [Window] is forgotten as soon as something newer is known. So a server clock
-//     that is slower than the local one, or was set back, is followed within two windows of steady observations.
+//     that is slower than the local one, or was set back, is followed within two windows of steady observations, and at the
+//     next exchange: an answer that proves the estimate to be ahead ends all that it rested on.
 //
 // An old message is a true bound but a poor one. Who has only old messages, because it has just begun to follow a quiet
 // stream or was idle for longer than both windows before it read one, is behind by their age. Such a follower
@@ -65,7 +66,7 @@ func (s *Server) note(server, asked, local time.Time) {
 	for {
 		old := s.state.Load()
 		if old == nil {
-			first := &state{base: local, current: math.MinInt64, ceiling: unasked, ceilingBefore: unasked}
+			first := &state{base: local, current: math.MinInt64, previous: math.MinInt64, ceiling: unasked, ceilingBefore: unasked}
 			next := first.with(server, asked, local)
 			next.previous = next.current
 			if s.state.CompareAndSwap(nil, next) {
@@ -89,6 +90,8 @@ func (s *state) with(server, asked, local time.Time) *state {
 	}
 	// What comes late, from a window that is over, counts in the current one: it is a true bound there too.
 	switch window := int64(elapsed / Window); {
+	case ceiling < max(s.current, s.previous): // the server was set back, or another one with a slower clock answers
+		return &state{base: s.base, window: max(window, s.window), current: floor, previous: floor, ceiling: ceiling, ceilingBefore: unasked}
 	case window > s.window+1:
 		return &state{base: s.base, window: window, current: floor, previous: floor, ceiling: ceiling, ceilingBefore: unasked}
 	case window > s.window:

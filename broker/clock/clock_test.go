@@ -83,6 +83,31 @@ func TestServerWindows(t *testing.T) {
 	}
 }
 
+// TestServerSetBackIsSeenAtTheNextExchange: an answer that is older than the estimate at the question proves that it is ahead.
+func TestServerSetBackIsSeenAtTheNextExchange(t *testing.T) {
+	const trip = 2 * time.Millisecond
+	for name, by := range map[string]time.Duration{"an hour": time.Hour, "3 ms": 3 * time.Millisecond} {
+		t.Run("P-15/"+name, func(t *testing.T) {
+			var c clock.Server
+			c.ObserveExchange(start, start.Add(trip/2), start.Add(trip))
+			asked := start.Add(time.Second)
+			answered := asked.Add(trip)
+			server := asked.Add(trip/2 - by)
+			c.ObserveExchange(asked, server, answered)
+			if got, want := c.Now(answered), server; !got.Equal(want) {
+				t.Errorf("got an estimate of %v, want %v", got, want)
+			}
+			if got, want := c.Latest(answered), server.Add(trip); !got.Equal(want) {
+				t.Errorf("got %v as the latest, want %v", got, want)
+			}
+			c.Observe(start.Add(clock.Window-by), start.Add(clock.Window+trip)) // what was known before does not come back
+			if got, want := c.Now(start.Add(clock.Window)).Sub(start.Add(clock.Window-by)), -trip/2; got != want {
+				t.Errorf("in the next window the estimate is %v off, want %v", got, want)
+			}
+		})
+	}
+}
+
 // TestServerIsNeverAhead draws a server that is off by any amount, messages that travel for any time, and questions
 // between them.
 func TestServerIsNeverAhead(t *testing.T) {

@@ -85,13 +85,14 @@ func (r *Registry) List(ctx context.Context) ([]Info, error) {
 func (r *Registry) Now(ctx context.Context) time.Time {
 	if at := r.askedAt.Load(); at == nil || time.Since(*at) >= askClockEvery {
 		asking, cancel := r.conn.UntilRefused(ctx, "$JS.API.STREAM.INFO.")
+		asked := time.Now()
 		s, err := r.conn.JetStream().Stream(asking, stream)
 		cancel()
 		received := time.Now()
 		if err != nil {
 			r.opts.Logger.WithField("err", err).Debug("the server did not tell its time")
 		} else {
-			r.clock.Observe(s.CachedInfo().TimeStamp, received)
+			r.clock.ObserveExchange(asked, s.CachedInfo().TimeStamp, received)
 			r.askedAt.Store(&received)
 		}
 	}
