@@ -80,10 +80,11 @@ func (p *partition) auditStretch(ctx context.Context, of []unread, answer []sche
 }
 
 // loadStored reads a run that is in no memory; nil if there is none. One that is named is read by its literal subject, which the
-// server finds at once; an open one is the latest.
+// server finds at once; an open one is the latest. In place of one that has continued as new the latest is read, which is the same one
+// only until its successor has begun.
 func (p *partition) loadStored(ctx context.Context, wid, run string) (*loaded, error) {
 	if run != "" {
-		if l, err := p.loadRun(ctx, wid, run); l != nil || err != nil {
+		if l, err := p.loadRun(ctx, wid, run); err != nil || l != nil && l.state.Status != schemas.StatusContinuedAsNew {
 			return l, err
 		}
 	}

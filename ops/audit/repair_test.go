@@ -156,7 +156,9 @@ func TestAsksForgottenDecisions(t *testing.T) {
 // Tasks and alarms that nobody waits for are removed, and nothing else is.
 func TestRemovesWhatNobodyWaitsFor(t *testing.T) { // I15
 	virtually(t, 2, func(t *testing.T, h *house) {
-		h.all()
+		h.master()
+		h.timers("t")
+		stop := h.broker("b")
 		h.decider("order", upTo("ActivitySuccess", "["+activityOf("a", "")+"]"))
 		h.start("o", "order")
 		gone := h.take()
@@ -183,8 +185,23 @@ func TestRemovesWhatNobodyWaitsFor(t *testing.T) { // I15
 		}
 		h.work()
 		h.completes("p")
+		continued := false
+		h.decider("chain", func(func(string) bool) string {
+			if continued {
+				return complete
+			}
+			continued = true
+			return `[{"type":"ContinueAsNew","attributes":{}}]`
+		})
+		h.start("c", "chain")
+		h.completes("c")
 		time.Sleep(5 * time.Second)
 		h.wantKinds(h.pass(h.auditor()))
+		stop()
+		h.broker("b2") // which has none of them in memory
+		h.publish(ns.Task("main", 0), `{"workflowId":"c","run":"c-run","token":"c-run.5.1","activityId":"x"}`)
+		h.publish(ns.Alarm(subject.Partition("c", 2), "c", "c-run"), far("c-run"))
+		h.wantKinds(h.pass(h.auditor()), "task-stale+", "alarm-stale+")
 	})
 }
 
