@@ -279,3 +279,11 @@ stop
 `
 	answers(t, before+"replay end\n----", "read 2#1?owner", "!never")
 }
+
+// What stands around a loop is not seen within it: the error says how it gets there. Nobody is told so where nothing stands around.
+func TestNamesWithinALoop(t *testing.T) {
+	const way = `give them what stands around by input: {how: "${how}"}`
+	flow := func(step string) string { return "\nflow\nsteps:\n" + step + "\n----\n\nstart" }
+	answers(t, flow("- step: foreach n in 1..2\n  steps:\n  - log ${how}")+" part=0\n----", "there is no such value: ", way)
+	answers(t, flow("- log ${how}")+"\n----", "there is no such value", "!"+way)
+}

@@ -173,7 +173,7 @@ func (x *act) bare(env *expr.Env, name string, path value.Path) (any, int, error
 			return v, 1, nil
 		}
 	}
-	return nil, 0, expr.Missing(path[:1])
+	return nil, 0, &expr.NameError{Kind: expr.ErrMissing, Path: path[:1], Hint: x.m.p.given(name)}
 }
 
 // config reads entity.config.NAME, which is an input of the run.

@@ -157,6 +157,14 @@ func (f *Flow) compile(key, prefix string, d *model.Definition) error {
 	return errors.Join(c.errs...)
 }
 
+// given says how a name gets into the runs of a workflow or foreach step, which see nothing of what stands around them; "" for other programs.
+func (p *Program) given(name string) string {
+	if p.key == "" || strings.HasPrefix(p.key, "type:") && !strings.Contains(p.key, "/") {
+		return ""
+	}
+	return fmt.Sprintf("workflow and foreach have names of their own: give them what stands around by input: {%s: \"${%s}\"}", name, name)
+}
+
 // IsWork tells whether the action of an id is an activity or a child, and no request on a state key.
 func (p *Program) IsWork(id string) bool {
 	ref, rest, _ := strings.Cut(id, "#")
