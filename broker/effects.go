@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
@@ -154,13 +156,17 @@ func (p *partition) openList(list string, then func()) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, p.b.ensureList(ctx, list)
 	}, func(_ struct{}, err error) {
-		waiting := p.missingStreams[list]
+		waiting, before := p.missingStreams[list], p.refusedLists[list]
 		delete(p.missingStreams, list)
 		delete(p.refusedLists, list)
 		delay := time.Duration(0)
 		if err != nil {
 			p.refuseList(list, err)
-			p.log.WithError(err).WithField("list", list).Error("the task list cannot be made; trying again")
+			level := logrus.ErrorLevel
+			if before != nil && before.err.Error() == err.Error() { // told already: somebody must change something first
+				level = logrus.DebugLevel
+			}
+			p.log.WithError(err).WithField("list", list).Log(level, "the task list cannot be made; trying again")
 			delay = 5 * effectRetry
 		}
 		for _, f := range waiting {

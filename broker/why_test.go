@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
+
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -172,6 +175,7 @@ func TestWhyCountsWaitingWorkers(t *testing.T) {
 // A list that the server refuses to make has no place for workers: what is to be changed is the account.
 func TestWhyListIsRefused(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
+		kept := logtest.NewLocal(f.log)
 		f.accountOf(embeddedtest.Limits{MaxStreams: 1})
 		f.node("a", nil)
 		f.decider("order", one(""))
@@ -179,6 +183,15 @@ func TestWhyListIsRefused(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		if got := f.why("o"); !strings.Contains(got, "the list cannot be made: ") || !strings.Contains(got, "raise the account's limit of streams") {
 			t.Fatalf("got %s, want the refusal and the way out", got)
+		}
+		told := 0
+		for _, e := range kept.AllEntries() {
+			if strings.Contains(e.Message, "the task list cannot be made") && e.Level <= logrus.WarnLevel {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Fatalf("the same refusal is logged %d times, want once", told)
 		}
 		f.accountOf(embeddedtest.Limits{})
 		time.Sleep(10 * time.Second)
