@@ -42,6 +42,7 @@ type Broker struct {
 	passing sync.WaitGroup // partitions that are given away and still pass on answers of deciders
 	// answering are requests that are read for.
 	answering gate
+	begun     chan struct{} // see Begun
 	readers   chan struct{} // bounds concurrent reads
 	replays   chan struct{} // bounds replays that are being prepared: a decider may take its time over each
 	starts    *post.Outbox  // with inputs that may have to be spilled before a record names them
@@ -77,6 +78,7 @@ func New(dial Dialer, o Options) (*Broker, error) {
 	b := &Broker{
 		o: o, ns: subject.Namespace(o.Namespace), dial: dial,
 		readers: make(chan struct{}, maxReaders), replays: make(chan struct{}, mostReplays), parts: make(map[int]*partition),
+		begun: make(chan struct{}),
 	}
 	b.current.Store(&b.o.Execution)
 	return b, nil
@@ -120,6 +122,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
+	close(b.begun)
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	for _, c := range []*post.Conn{b.conn, b.reads, b.api} { // a broker that serves nobody any more would keep its claims, and look healthy
@@ -254,6 +257,9 @@ func (b *Broker) largest() int { return b.bodyLimit() + envelopeRoom }
 // messageLimit is the largest message that is taken into a history: in a decision task it may stand in base64, which takes
 // a third more.
 func (b *Broker) messageLimit() int { return b.bodyLimit() / 4 * 3 }
+
+// Begun is closed when the broker has its connections and listens for requests: a broker that cannot begin ends before.
+func (b *Broker) Begun() <-chan struct{} { return b.begun }
 
 // Owned returns the partitions that this broker serves now, in no order.
 func (b *Broker) Owned() []int {

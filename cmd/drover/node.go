@@ -162,7 +162,7 @@ func (n *node) attend(ctx context.Context) error {
 	if !n.o.OnlyNamespace {
 		return newTenants(n).watch(ctx, ready)
 	}
-	if n.home.awaitPartitions(ctx) {
+	if n.home.awaitBroker(ctx) {
 		ready()
 	}
 	<-ctx.Done()

@@ -47,6 +47,7 @@ type tenant struct {
 	built   chan struct{}  // closed when there are roles to run
 	dropped chan struct{}  // closed by drop
 	ended   chan struct{}  // closed when nothing of it runs any more
+	failed  bool           // whether the home has ended by an error, and the node is about to; not for use before ended
 }
 
 func newTenant(n *node, log logrus.FieldLogger, conn *post.Conn) *tenant {
@@ -208,6 +209,7 @@ func (t *tenant) run(ctx context.Context) error {
 // stay runs the home of a node: if its namespace is deleted the node lives on for the others.
 func (t *tenant) stay(ctx context.Context) error {
 	err := t.run(ctx)
+	t.failed = err != nil
 	close(t.ended)
 	if err == nil {
 		<-ctx.Done()
@@ -215,24 +217,35 @@ func (t *tenant) stay(ctx context.Context) error {
 	return err
 }
 
-// awaitPartitions waits, in a server that has all partitions to itself and is no node of a cluster, until it owns them, so that the first request
-// after the ready line finds an owner. It reports false if ctx ended.
-func (t *tenant) awaitPartitions(ctx context.Context) bool {
-	if t.broker == nil || t.node.server == nil || t.node.clustered() {
+// awaitBroker waits until its broker listens for requests: one that cannot begin, as under a limit of the NATS server, ends before. In a server that
+// has all partitions to itself and is no node of a cluster it waits until it owns them, so that the first request after the ready line finds an owner.
+// It reports false if ctx ended, or the tenant failed.
+func (t *tenant) awaitBroker(ctx context.Context) bool {
+	if t.broker == nil {
 		return ctx.Err() == nil
 	}
+	limit := time.NewTimer(readyTimeout)
+	defer limit.Stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for began := time.Now(); len(t.broker.Owned()) < t.space.Partitions && time.Since(began) < readyTimeout; {
+	for begun := t.broker.Begun(); ; {
 		select {
+		case <-begun:
+			if begun = nil; t.node.server == nil || t.node.clustered() {
+				return ctx.Err() == nil
+			}
 		case <-tick.C:
+			if begun == nil && len(t.broker.Owned()) >= t.space.Partitions {
+				return ctx.Err() == nil
+			}
+		case <-limit.C:
+			return ctx.Err() == nil
 		case <-t.ended:
-			return true
+			return !t.failed && ctx.Err() == nil
 		case <-ctx.Done():
 			return false
 		}
 	}
-	return ctx.Err() == nil
 }
 
 // serves tells whether this is the namespace that is served: not a later one of the same name, nor one that demands

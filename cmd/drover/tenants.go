@@ -80,23 +80,21 @@ func (s *tenants) watch(ctx context.Context, ready func()) error {
 	}
 }
 
-// await waits, for as long as the ready line may wait, until the namespaces have all their owners. It reports false if the
-// server is to stop.
+// await waits, for as long as the ready line may wait, until the namespaces are served, and on a NATS server of its own have all their owners. It
+// reports false if the server is to stop, or the home has failed, which ends it.
 func (s *tenants) await(ctx context.Context) bool {
-	if s.node.server == nil {
-		return ctx.Err() == nil
-	}
 	limit, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for _, t := range s.served {
 		select {
 		case <-t.built:
-			t.awaitPartitions(limit)
+			t.awaitBroker(limit)
 		case <-t.ended:
 		case <-limit.Done():
 		}
 	}
-	return ctx.Err() == nil
+	home := s.node.home
+	return ctx.Err() == nil && !(home.over() && home.failed)
 }
 
 // awaitHome hints when the home has been dropped and is over, as begin does for the others: it may be there anew.
