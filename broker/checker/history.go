@@ -15,8 +15,12 @@ const (
 	defaultStartToClose    = schemas.Duration(10 * time.Minute)
 )
 
-// instant is when something was set: the time of its event and, if known, the server's time of its record.
-type instant struct{ event, server schemas.Timestamp }
+// instant is when something was set: the time of its event and, if known, the server's time of its record. Times of the server tell how
+// long it took only if its clock was set back as often before either.
+type instant struct {
+	event, server schemas.Timestamp
+	steps         int
+}
 
 // History checks one run, event by event or record by record. Feed it in order and call [History.End] at the end.
 type History struct {
@@ -54,6 +58,7 @@ type History struct {
 	policy                 schemas.ChildPolicy             // of a run that was ended by force
 	unkept                 bool                            // its retention is disabled
 	witness                func(*History, schemas.Event)   // sees every event that counts; may be nil
+	steppedBack            func(to, from schemas.Timestamp)
 
 	records recordState
 }
@@ -172,7 +177,7 @@ func (h *History) frame(e schemas.Event) bool {
 	return true
 }
 
-func (h *History) now(e schemas.Event) instant { return instant{event: e.Time, server: h.records.at} }
+func (h *History) now(e schemas.Event) instant { return instant{e.Time, h.records.at, h.records.steps} }
 
 // checkEarly checks that e, which ends a wait, does not end it before its time.
 func (h *History) checkEarly(e schemas.Event, since instant, limit schemas.Duration, what string) {
@@ -182,7 +187,7 @@ func (h *History) checkEarly(e schemas.Event, since instant, limit schemas.Durat
 		h.report(RuleEarly, e.ID, "%s: %s has no limit", e.Type(), what)
 	case schemas.Duration(now.event-since.event) < limit:
 		h.report(RuleEarly, e.ID, "%s comes %s after it was set; %s is %s", e.Type(), now.event.Sub(since.event), what, limit)
-	case now.server != 0 && since.server != 0 && schemas.Duration(now.server-since.server) < limit:
+	case now.server != 0 && since.server != 0 && now.steps == since.steps && schemas.Duration(now.server-since.server) < limit:
 		h.report(RuleEarly, e.ID, "by the server's clock %s comes %s after it was set; %s is %s", e.Type(), now.server.Sub(since.server), what, limit)
 	}
 }

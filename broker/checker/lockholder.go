@@ -22,6 +22,17 @@ type lockFence struct {
 	fence uint64
 }
 
+// step is a span that the server's clock has gone through more than once, because it was set back from its end to its beginning or
+// farther. By such times nobody can tell who was first.
+type step struct{ to, from schemas.Timestamp }
+
+func (n *Namespace) stepBack(to, from schemas.Timestamp) { n.steps = append(n.steps, step{to, from}) }
+
+// twice tells whether a clock that was set back has gone from one time to the other, or may have.
+func (n *Namespace) twice(a, b schemas.Timestamp) bool {
+	return slices.ContainsFunc(n.steps, func(s step) bool { return s.to <= min(a, b) && max(a, b) <= s.from })
+}
+
 // witnessLock takes what a workflow says of its locks. Who enters by an ancestor is no holder.
 func (n *Namespace) witnessLock(h *History, e schemas.Event) {
 	switch a := e.Attributes.(type) {
@@ -59,11 +70,12 @@ func (n *Namespace) endTenure(h *History, id lockFence, until schemas.Timestamp)
 }
 
 // endLocks looks for a lock with more holders at one time than its limit. What was got behind the seal is not judged: the
-// record by which another let go may not have been read.
+// record by which another let go may not have been read. Nor is what ends before it began, since the clock was set back meanwhile, and what
+// overlaps by times that a clock has shown twice.
 func (n *Namespace) endLocks() {
 	byLock := make(map[string][]*tenure)
 	for id, t := range n.tenures {
-		if !t.late {
+		if !t.late && (t.until == 0 || t.from <= t.until) {
 			byLock[id.key] = append(byLock[id.key], t)
 		}
 	}
@@ -73,7 +85,7 @@ func (n *Namespace) endLocks() {
 		})
 		var held []*tenure
 		for _, t := range all {
-			held = slices.DeleteFunc(held, func(o *tenure) bool { return o.until != 0 && o.until <= t.from })
+			held = slices.DeleteFunc(held, func(o *tenure) bool { return o.until != 0 && (o.until <= t.from || n.twice(t.from, o.until)) })
 			if held = append(held, t); len(held) > t.limit {
 				o := held[0]
 				n.report(RuleLock, t.Execution, t.event, "it is holder number %d of a lock with a limit of %d; workflow %q run %s has held it since event %d",

@@ -1,9 +1,11 @@
 package checker_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/schemas"
 )
 
 // What looks like two holders and is none. Records are stored a minute apart.
@@ -48,5 +50,34 @@ func TestHoldersOfOneInstant(t *testing.T) {
 	}
 	if found := checkNamespace(stored, checker.EndOptions{}); len(found) > 0 {
 		t.Fatalf("got %v, want nothing", found)
+	}
+}
+
+// Behind a clock that was set back nobody can tell by its times who held a lock when.
+func TestHoldersWhenTheClockIsSetBack(t *testing.T) {
+	const (
+		minute = 60 * second
+		letGo  = "@ a a-run\nLockReleased L fence=1 deciderCompletedEventId=0\n"
+		other  = "@ c c-run\n@ c c-run\nDeciderStarted\n" // two records of a run that shows the step
+	)
+	one, two := takes("a", 1, ""), takes("b", 2, "")
+	for name, tc := range map[string]struct {
+		text string
+		at   []schemas.Timestamp // of the records
+		lock int                 // findings
+	}{
+		"a tenure ends before it began":        {one + letGo + two, []schemas.Timestamp{30, 20, 25}, 0},
+		"a tenure is over before the step":     {one + letGo + other + two, []schemas.Timestamp{20, 30, 31, 19, 25}, 0},
+		"two holders, a step before them":      {one + other + two, []schemas.Timestamp{20, 15, 10, 25}, 1},
+		"two holders, one of which never goes": {one + other + two, []schemas.Timestamp{20, 30, 19, 25}, 1},
+	} {
+		stored := chained(t, scenario(t, tc.text))
+		for i := range stored {
+			stored[i].At = tc.at[i] * minute
+		}
+		found := slices.DeleteFunc(checkNamespace(stored, checker.EndOptions{}), func(v checker.Violation) bool { return v.Rule == checker.RuleServerTime })
+		if len(found) != tc.lock || tc.lock > 0 && found[0].Rule != checker.RuleLock {
+			t.Errorf("%s: got %v, want %d of %s", name, found, tc.lock, checker.RuleLock)
+		}
 	}
 }

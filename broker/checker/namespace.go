@@ -20,6 +20,7 @@ type Namespace struct {
 	children map[question]*child
 	errands  map[question]*errand
 	tenures  map[lockFence]*tenure
+	steps    []step
 	sealed   bool
 	newest   schemas.Timestamp // the server's time of the latest record before the seal
 	counts   Counts
@@ -72,7 +73,7 @@ func (n *Namespace) Record(r *schemas.Record, body []byte, at schemas.Timestamp)
 	w := n.ids[r.WorkflowID]
 	if w == nil {
 		w = NewWorkflow(r.WorkflowID)
-		w.witness = n.witness
+		w.witness, w.steppedBack = n.witness, n.stepBack
 		n.ids[r.WorkflowID] = w
 	}
 	if _, known, _ := w.run(r.Run); !known {
@@ -120,7 +121,7 @@ func (n *Namespace) End(o EndOptions) []Violation {
 			}
 		}
 		h := w.current
-		late := h.records.lastAt == 0 || schemas.Duration(n.newest-h.records.lastAt) <= successorDelay
+		late := h.records.newest == 0 || schemas.Duration(n.newest-h.records.newest) <= successorDelay
 		for _, v := range w.End() {
 			if v.Rule == RuleContinuation && (o.Removed || late && !o.Quiet) {
 				continue

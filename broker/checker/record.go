@@ -15,7 +15,9 @@ type recordState struct {
 	inbox, signals schemas.Position
 	snapshot       uint64
 	at             schemas.Timestamp // the server's time of the record being read, 0 if unknown
-	lastAt         schemas.Timestamp
+	lastAt         schemas.Timestamp // of the record before, as far as it is known
+	newest         schemas.Timestamp // the latest of all
+	steps          int               // how often the server's time ran backwards from one record to the next
 }
 
 // Stored is a record as it was found: its body, what the body says, and the server's time of the message.
@@ -56,8 +58,12 @@ func (h *History) Record(r *schemas.Record, body []byte, at schemas.Timestamp) [
 	if at != 0 {
 		if at < s.lastAt {
 			h.report(RuleServerTime, r.First, "the record is of %s, %s before the one that it follows", at, s.lastAt.Sub(at))
+			s.steps++
+			if h.steppedBack != nil {
+				h.steppedBack(at, s.lastAt)
+			}
 		}
-		s.lastAt = max(at, s.lastAt)
+		s.lastAt, s.newest = at, max(at, s.newest)
 	}
 	s.count++
 	s.hash = hash(body)

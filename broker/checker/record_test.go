@@ -153,6 +153,7 @@ var illegalRecords = []struct {
 	{rule: checker.RulePosition, name: "incarnation", before: func(r []*schemas.Record) { r[2].Inbox.Incarnation, r[2].Inbox.Sequence = 0, 1000 }},
 	{rule: checker.RuleSnapshot, name: "forgotten", before: func(r []*schemas.Record) { r[2].SnapshotSequence = 0 }},
 	{rule: checker.RuleServerTime, name: "runs back", after: func(s []checker.Stored) { s[1].At = s[0].At - 1 }},
+	{rule: checker.RuleServerTime, name: "runs back while a timer is open", after: func(s []checker.Stored) { s[2].At = s[1].At - 1 }},
 	{rule: checker.RuleEarly, name: "by the server's clock", after: func(s []checker.Stored) { s[2].At = s[1].At + 5*second - 1 }},
 	{rule: checker.RuleWake, name: "the wake is in the next record", before: func(r []*schemas.Record) {
 		r[1].Events = append(slices.Clone(r[1].Events), r[2].Events[0])
@@ -195,6 +196,16 @@ func TestIllegalRecords(t *testing.T) {
 			}
 			checkRules(t, checker.CheckRecords("w", "r", stored), tt.rule, recordConsequences[tt.name], showRecords(all))
 		})
+	}
+}
+
+// A clock that was set back once is told of once, however long its times are those that were there before.
+func TestServerTimeRunsBackOnce(t *testing.T) {
+	stored := store(t, records(t, "r", threeRecords))
+	stored[0].At += 3600 * second
+	stored[2].At += 4 * second
+	if found := checker.CheckRecords("w", "r", stored); len(found) != 1 || found[0].Rule != checker.RuleServerTime || found[0].EventID != 3 {
+		t.Fatalf("got %v, want %s at event 3 alone", found, checker.RuleServerTime)
 	}
 }
 

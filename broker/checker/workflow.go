@@ -19,6 +19,8 @@ type Workflow struct {
 	received   map[string][]string // by chain: what workflows had sent to the runs before it
 	unfound    []lostOrigin        // replays of runs that were not there
 	witness    func(*History, schemas.Event)
+	// steppedBack hears of a record that is of an earlier time than the one before it; may be nil.
+	steppedBack func(to, from schemas.Timestamp)
 }
 
 // pastRun is what is kept of a run once another one followed it.
@@ -43,7 +45,7 @@ func (w *Workflow) Record(r *schemas.Record, body []byte, at schemas.Timestamp) 
 	}
 	before := w.current
 	w.current = New(w.workflowID, r.Run)
-	w.current.witness = w.witness
+	w.current.witness, w.current.steppedBack = w.witness, w.steppedBack
 	var found []Violation
 	if before != nil {
 		w.past[before.run] = pastRun{chain: before.chain(), policy: before.policy, original: before.original()}
