@@ -192,6 +192,16 @@ func TestHoldPrefers(t *testing.T) {
 			t.Fatalf("taken after %v, want the backoff of 3 s", took)
 		}
 		stopA()
+
+		var preferred atomic.Bool
+		stopA = a.holding(t, claims.HoldOptions{Backoff: time.Hour, Prefer: preferred.Load}, keep(&la))
+		defer stopA()
+		time.Sleep(5 * time.Second)
+		if valid(&la) {
+			t.Fatal("it was taken before its backoff is over")
+		}
+		preferred.Store(true)
+		until(t, "who is preferred by now takes what it left to others", time.Second, func() bool { return valid(&la) })
 	})
 }
 

@@ -3,6 +3,7 @@ package claims
 import (
 	"context"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +30,14 @@ type Share struct {
 
 	mu   sync.Mutex
 	live []string
-	// gone are those that have left as planned, and when: a list may come from a replica that has not heard of it.
-	gone map[string]time.Time
+	// told is what the bucket has told of late: a list may have been read before, or come from a replica that has not heard of it.
+	told map[string]sighting
+}
+
+// sighting is the last change of the claim by which a node is known.
+type sighting struct {
+	at   time.Time
+	left bool
 }
 
 // Share returns the share of this node in the partitions of a role. Until [Share.Watch] runs it knows of no other node.
@@ -95,12 +102,24 @@ func (c *Claims) recent(ctx context.Context) ([]Info, error) {
 	return held, err
 }
 
+// update takes a list. For two looks it is not believed about a node of which the bucket has told otherwise.
 func (s *Share) update(held []Info) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	maps.DeleteFunc(s.told, func(_ string, t sighting) bool { return time.Since(t.at) > 2*s.claims.opts.LookEvery })
 	s.live = s.live[:0:0]
+	listed := map[string]bool{}
 	for _, i := range held {
-		if name, ok := strings.CutPrefix(i.Key, s.prefix); ok && !i.Expired && time.Since(s.gone[name]) > 2*s.claims.opts.LookEvery {
+		name, ok := strings.CutPrefix(i.Key, s.prefix)
+		if !ok {
+			continue
+		}
+		if listed[name] = true; !i.Expired && !s.told[name].left {
+			s.live = append(s.live, name)
+		}
+	}
+	for name, t := range s.told {
+		if !t.left && !listed[name] {
 			s.live = append(s.live, name)
 		}
 	}
@@ -110,16 +129,13 @@ func (s *Share) update(held []Info) {
 func (s *Share) changed(name string, left bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if left {
-		if s.gone == nil {
-			s.gone = make(map[string]time.Time)
-		}
-		s.gone[name] = time.Now()
-		s.live = slices.DeleteFunc(s.live, func(n string) bool { return n == name })
-		return
+	if s.told == nil {
+		s.told = map[string]sighting{}
 	}
-	delete(s.gone, name)
-	if !slices.Contains(s.live, name) {
+	s.told[name] = sighting{time.Now(), left}
+	if left {
+		s.live = slices.DeleteFunc(s.live, func(n string) bool { return n == name })
+	} else if !slices.Contains(s.live, name) {
 		s.live = append(s.live, name)
 	}
 }

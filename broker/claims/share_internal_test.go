@@ -2,7 +2,12 @@ package claims
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
 )
 
 // Partitions are spread evenly enough, and a node that comes or goes moves its own share only.
@@ -33,4 +38,48 @@ func TestPreferred(t *testing.T) {
 			t.Errorf("%s has %d of %d partitions: %s", n, count[n], partitions, fmt.Sprint(count))
 		}
 	}
+}
+
+// A list may have been read before the bucket told who has come or left, or come from a replica that has not heard of it: for two
+// looks it is not believed about them.
+func TestListBehindAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := Open(new(post.Conn), "b", Options{Node: "a", LookEvery: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := c.Share(RoleBroker)
+		list := []Info{{Key: "broker.a"}, {Key: "broker.b"}, {Key: "broker.dead", Expired: true}, {Key: "timers.b"}, {Key: Master}}
+		want := func(when string, live ...string) {
+			t.Helper()
+			if got := slices.Sorted(slices.Values(s.live)); !slices.Equal(got, live) {
+				t.Errorf("%s: got %v, want %v", when, got, live)
+			}
+		}
+		s.update(list)
+		want("a list", "a", "b")
+		s.changed("b", true)
+		want("b has left", "a")
+		s.update(list)
+		want("a list of before", "a")
+		s.changed("b", false)
+		s.changed("b", false)
+		want("b is back, and renews", "a", "b")
+		s.update(list)
+		want("a list, b is back", "a", "b")
+		s.changed("b", true)
+		time.Sleep(2*c.opts.LookEvery + 1)
+		s.update(list)
+		want("a list long after", "a", "b")
+		s.changed("c", false)
+		s.changed("dead", false) // what has expired may be shown
+		s.update(list)
+		want("a list of before c came", "a", "b", "c")
+		time.Sleep(2*c.opts.LookEvery + 1)
+		s.update(list)
+		want("c is not listed long after", "a", "b")
+		if len(s.told) > 0 {
+			t.Errorf("it remembers %v for ever", s.told)
+		}
+	})
 }

@@ -32,3 +32,45 @@ func TestShareComplainsOnceInAWhile(t *testing.T) {
 		}
 	})
 }
+
+// Who comes and who leaves is known at once, long before the next look at the list.
+func TestShareIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T, s *embedded.Server) {
+		const look = time.Minute
+		serve := func(node string) (*claims.Share, context.CancelFunc, <-chan struct{}) {
+			p := join(t, s, claims.Options{Node: node, LookEvery: look})
+			ctx, stop := context.WithCancel(t.Context())
+			leaving, leave := context.WithCancel(ctx)
+			left := make(chan struct{})
+			share := p.Share(claims.RoleBroker)
+			var done sync.WaitGroup
+			done.Go(func() {
+				share.Watch(ctx, leaving, func() { close(left) }, func(err error) { t.Errorf("%s: %v", node, err) })
+			})
+			t.Cleanup(func() {
+				stop()
+				done.Wait()
+			})
+			return share, leave, left
+		}
+		a, _, _ := serve("a")
+		_, leave, left := serve("b")
+		theirs := func() (n int) {
+			for p := range 16 {
+				if !a.Mine(p) {
+					n++
+				}
+			}
+			return n
+		}
+		until(t, "a leaves b its share", time.Second, func() bool { n := theirs(); return !a.Alone() && n > 0 && n < 16 })
+		leave()
+		<-left
+		until(t, "a is alone", time.Second, a.Alone)
+		if n := theirs(); n > 0 {
+			t.Errorf("a leaves %d partitions to who has left", n)
+		}
+		_, _, _ = serve("b")
+		until(t, "a sees b again", time.Second, func() bool { return !a.Alone() })
+	})
+}
