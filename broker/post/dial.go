@@ -55,6 +55,7 @@ type Conn struct {
 	toldAt   time.Time
 	locals   map[any]any       // see Local
 	taken    map[string]uint64 // subjects whose subscription the server has ended, with the dials at its last word; nil while regain need not run
+	full     atomic.Uint64     // how often the server has refused a subscription since there are too many
 }
 
 // Dial connects. A first connection that fails is an error that wraps [ErrNoConnection]; after that, the
@@ -138,7 +139,7 @@ func wayOut(err error) string {
 	case strings.HasSuffix(err.Error(), "connections exceeded"): // the library has values for these, and no use for them at the first connection
 		return "close connections, or raise the limit of the account or the server"
 	case errors.Is(err, nats.ErrMaxSubscriptionsExceeded):
-		return "raise the limit of the account or the user, and start again: what this process listens for beyond it does not come"
+		return "raise the limit of the account or the user: what this process listens for beyond it does not come until then"
 	}
 	return wayOutOfTLS(err)
 }
@@ -361,6 +362,9 @@ func (c *Conn) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		c.tellRefused(err)
 		c.denied.record(err.Error())
 		return
+	}
+	if errors.Is(err, nats.ErrMaxSubscriptionsExceeded) {
+		c.refusedTooMany()
 	}
 	text, way := "NATS client error", wayOut(err)
 	if way != "" {

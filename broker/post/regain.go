@@ -14,7 +14,13 @@ const (
 	regainFirst = 5 * time.Second
 	regainMost  = time.Minute
 	probeLimit  = 2 * time.Second
+	// probeTold is how long the word about a subscription too many may take from the server's answer to the handler.
+	probeTold = 100 * time.Millisecond
 )
+
+// tooMany stands among the subjects that are not heard for whatever is beyond the subscriptions that a connection may have: the server does not
+// say which subjects those are. It is no subject.
+const tooMany = ""
 
 // takenMark stands in the server's text about a subscription that it had granted, and has ended. That of one that it does not grant has no number.
 const takenMark = `(sid "`
@@ -39,6 +45,15 @@ func (c *Conn) refusedAnew(subject string, taken bool) (news bool) {
 	return !known
 }
 
+// refusedTooMany notes that the server has refused a subscription since there are too many. It takes that one up no more than those of
+// which it took the right away, though the limit be raised.
+func (c *Conn) refusedTooMany() {
+	c.full.Add(1)
+	if c.met.Load() != nil { // else it is being dialed
+		c.refusedAnew(tooMany, true)
+	}
+}
+
 // regain asks for what was taken until the server grants it, and connects anew then.
 func (c *Conn) regain() {
 	for wait := regainFirst; c.rest(wait); wait = min(2*wait, regainMost) {
@@ -59,7 +74,9 @@ func (c *Conn) regain() {
 		case <-c.done:
 			return
 		}
-		wait = regainFirst
+		if !slices.Contains(subjects, tooMany) { // room for one more may be too little, which shows behind the reconnect
+			wait = regainFirst
+		}
 	}
 }
 
@@ -96,6 +113,9 @@ func (c *Conn) stillTaken() []string {
 
 // granted tells whether this user may hear a subject now. It subscribes without a queue, so that nobody gets less meanwhile.
 func (c *Conn) granted(subject string) bool {
+	if subject == tooMany {
+		return c.hasRoom()
+	}
 	if !c.nc.IsConnected() {
 		return false
 	}
@@ -112,6 +132,23 @@ func (c *Conn) granted(subject string) bool {
 	}
 	said := c.nc.LastError() // each refusal is a value of its own
 	return said == before || !refuses(said, subject)
+}
+
+// hasRoom tells whether the server takes one more subscription of this connection.
+func (c *Conn) hasRoom() bool {
+	if !c.nc.IsConnected() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
+	defer cancel()
+	before := c.full.Load()
+	sub, err := c.nc.Subscribe(c.inbox.prefix+"room", func(*nats.Msg) {})
+	if err != nil {
+		return false
+	}
+	defer func() { _ = sub.Unsubscribe() }() // it fails only when the connection is closed
+	// The errors are one value, so that the last one does not tell: they are counted, by the handler, which may be behind.
+	return c.nc.FlushWithContext(ctx) == nil && c.rest(probeTold) && c.full.Load() == before
 }
 
 // refuses tells whether an error of the server is about a subscription to this subject.

@@ -81,3 +81,49 @@ func TestTakenSubscriptionComesBack(t *testing.T) {
 		}
 	})
 }
+
+// What is beyond the subscriptions that the server takes is heard when there is room for it; until then nothing is made anew.
+func TestSubscriptionTooManyComesBack(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
+		o := serverOptions(t)
+		o.MaxSubs = 3 // the reply inbox is one
+		srv, stop := start(t, o)
+		t.Cleanup(stop)
+		c, other := dial(t, Options{InProcess: srv}), dial(t, Options{InProcess: srv})
+		heard := make(chan string, 9)
+		subs := map[string]Subscription{}
+		for _, s := range []string{"first", "second", "third"} {
+			sub, err := c.Subscribe(s, "", func(m Msg) { heard <- m.Subject })
+			if err != nil {
+				t.Fatal(err)
+			}
+			subs[s] = sub
+		}
+		dials := c.Dials()
+		time.Sleep(6 * regainFirst)
+		if n := c.Dials(); n != dials {
+			t.Fatalf("connected %d times anew, with no room", n-dials)
+		}
+		subs["first"].Close()
+		time.Sleep(12 * regainFirst)
+		for _, s := range []string{"first", "second", "third"} {
+			if err := other.Publish(s, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := other.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		got := []string{}
+		for len(heard) > 0 {
+			got = append(got, <-heard)
+		}
+		if slices.Sort(got); !slices.Equal(got, []string{"second", "third"}) {
+			t.Fatalf("got %v, want what was one subscription too many too, as there is room", got)
+		}
+		if n := c.Dials(); n != dials+1 {
+			t.Fatalf("connected %d times anew, want once", n-dials)
+		}
+	})
+}
