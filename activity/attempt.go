@@ -47,7 +47,7 @@ func (v verdict) mayFollow() bool {
 func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
 	a := &attempt{delivery: d, info: infoOf(d)}
 	a.info.StartedAt = time.Now()
-	limit, late := s.limit(d.task, a.info.StartedAt)
+	limit, late := s.limit(d, a.info.StartedAt)
 	if late != nil {
 		a.info.Deadline = a.info.StartedAt.Add(limit)
 		a.beyond = a.info.Deadline.Add(lateOutcome)
@@ -78,13 +78,19 @@ func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
 }
 
 // limit gives how long the attempt may take from now on, and the cause of its end; a nil cause means that there is no
-// limit. The service's own limit counts by its clock.
-func (s *spell) limit(t *schemas.ActivityTask, now time.Time) (limit time.Duration, cause error) {
+// limit. The service's own limit counts by its clock; if its owner lets a task begin whose time is over by the estimate of that, all that the
+// task may have is left.
+func (s *spell) limit(d *delivery, now time.Time) (limit time.Duration, cause error) {
+	t := d.task
 	if t.StartToClose.Limited() {
 		limit, cause = t.StartToClose.Std(), ErrStartToClose
 	}
 	if t.CloseBy != 0 {
-		if left := t.CloseBy.Time().Sub(s.clock.Now(now)); cause == nil || left < limit {
+		server := s.clock.Now(now)
+		if d.late {
+			server = max(t.ScheduledAt, t.DispatchedAt).Time()
+		}
+		if left := t.CloseBy.Time().Sub(server); cause == nil || left < limit {
 			limit, cause = left, ErrCloseBy
 		}
 	}

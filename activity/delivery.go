@@ -47,6 +47,7 @@ type delivery struct {
 	token  string          // the one outcomes are believed under
 	taken  string          // the one it is in hand under; guarded by the mu of its spell
 	number int             // of the attempt
+	late   bool            // its time was over when it came, by the estimate of the server's clock
 	begun  bool            // the owner has recorded the start, under nonce
 	resume schemas.Payload // details of the last heartbeat of an earlier attempt
 	decide nearby.Decide   // of an errand: what follows its success

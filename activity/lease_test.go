@@ -207,19 +207,50 @@ func TestSuccessBehindItsLimitIsReported(t *testing.T) {
 	})
 }
 
-func TestTaskWhoseTimeIsOverIsDropped(t *testing.T) {
-	bubble(t, func(t *testing.T, r *rig) {
-		w := r.worker()
-		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) {
-			t.Error("it ran although nobody waits for it")
-			return "", nil
-		}))
-		// The estimate of the server's clock is the time of the last task, never ahead of it.
-		r.dispatch(func(t *schemas.ActivityTask) { t.CloseBy = schemas.At(time.Now()) })
-		r.start(w)
-		r.settled("PCI")
-		r.quiet(time.Minute)
-	})
+// What is over by the estimate of the server's clock its owner is asked for: that clock may have been set back, or have been another's.
+func TestTaskWhoseTimeIsOver(t *testing.T) {
+	for _, offered := range []bool{false, true} {
+		for _, wanted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("offered %v, wanted %v", offered, wanted), func(t *testing.T) {
+				bubble(t, func(t *testing.T, r *rig) {
+					var left time.Duration
+					ran := false
+					w := r.worker()
+					activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+						if activity.Info(ctx).IdempotencyKey == "late" {
+							ran = true
+						}
+						end, _ := ctx.Deadline()
+						left = time.Until(end)
+						return "", nil
+					}))
+					r.start(w)
+					time.Sleep(time.Second) // until it hears
+					r.dispatch()            // by the server's clock before it is set back
+					r.next(schemas.ReportSuccess)
+					late := func(t *schemas.ActivityTask) {
+						t.Token, t.IdempotencyKey, t.ScheduledAt = "RUN.6.1", "late", schemas.At(time.Now().Add(-time.Hour))
+						t.CloseBy = t.ScheduledAt.Add(schemas.Seconds(60))
+					}
+					if offered {
+						r.offer(late)
+					} else {
+						r.dispatch(late)
+					}
+					q := r.next(schemas.ReportBegin)
+					r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Go: wanted, Reason: "over"})
+					if wanted {
+						r.next(schemas.ReportSuccess)
+					}
+					r.settled("PCI")
+					r.quiet(time.Minute)
+					if ran != wanted || ran && left != time.Minute {
+						t.Errorf("it ran: %v, with %v left; want %v and a minute", ran, left, wanted)
+					}
+				})
+			})
+		}
+	}
 }
 
 func TestUnknownTypeGoesBackToTheList(t *testing.T) {

@@ -224,11 +224,7 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 	now := time.Now()
 	s.stoodStill(now)
 	stale := s.stale(d, now)
-	if s.tooLate(d.task) {
-		d.log().Debug("the activity's time was over before it began")
-		d.settle(acknowledge, 0)
-		return
-	}
+	d.late = s.tooLate(d.task, now)
 	h := s.handlers[d.task.Type]
 	if h == nil {
 		s.stranger(d)
@@ -236,7 +232,7 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 	}
 	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
 	again := d.Delivered > 1
-	ask := again || stale || d.task.NotIdempotent || s.breaches.concern(d.task)
+	ask := again || stale || d.late || d.task.NotIdempotent || s.breaches.concern(d.task)
 	if s.take(d, d.task.Token) && !again && (ask || d.offered) {
 		s.leaveToTwin(d)
 		return
@@ -262,9 +258,10 @@ func (s *spell) done(d *delivery) {
 	s.wg.Done()
 }
 
-// tooLate tells whether the service has given up on the activity for certain: the estimate of its clock is never ahead.
-func (s *spell) tooLate(t *schemas.ActivityTask) bool {
-	return t.CloseBy != 0 && !s.clock.Now(time.Now()).Before(t.CloseBy.Time())
+// tooLate tells whether the service has given up on the activity by the estimate of its clock. Whether it has the owner knows: the estimate is
+// ahead if the server's clock was set back, or that of another server was heard which is fast.
+func (s *spell) tooLate(t *schemas.ActivityTask, now time.Time) bool {
+	return t.CloseBy != 0 && !s.clock.Now(now).Before(t.CloseBy.Time())
 }
 
 // drain waits for what runs, as long as it may.

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -146,6 +147,17 @@ func TestBegin(t *testing.T) { // P-7
 			})
 		}
 	}
+}
+
+// Whose time is over does not begin any more, though nobody has rung for it yet.
+func TestBeginBehindTheEnd(t *testing.T) {
+	w := decided(t, &schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", ScheduleToCloseTimeout: schemas.Seconds(60)})
+	w.after(time.Minute)
+	w.since()
+	if got := w.ask(firstToken, 7, "n1", false); !cmp.Equal(got, drop) {
+		t.Fatalf("got %+v, want a no", got)
+	}
+	w.follows("")
 }
 
 func TestBeginAgainAndAgain(t *testing.T) { // P-7

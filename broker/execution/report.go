@@ -156,6 +156,8 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 		st.deny(r, "the activity is closed")
 	case act.Started != 0 && r.Nonce != "" && r.Nonce == act.Nonce && r.TaskSequence == act.TaskSequence:
 		st.permit(r, act)
+	case act.Started == 0 && attempt == act.Attempt && act.over(st.now): // its timeout is on its way
+		st.deny(r, "the activity's time was over before it began")
 	case act.Started == 0 && attempt == act.Attempt && act.NotBefore <= st.now:
 		st.begun(r, act)
 		st.permit(r, act)
@@ -171,6 +173,12 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 	default:
 		st.deny(r, "another delivery of this task is at work")
 	}
+}
+
+// over tells whether all the time that the activity had has passed.
+func (a *Activity) over(now schemas.Timestamp) bool {
+	d := a.Scheduled.ScheduleToCloseTimeout
+	return d.Limited() && a.ScheduledBase.Add(d) <= now
 }
 
 func (st *step) inquire(act *Activity) {
