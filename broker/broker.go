@@ -201,6 +201,8 @@ func (b *Broker) hold(ctx context.Context, n int) {
 			case errors.Is(err, ErrNewerFence):
 				b.o.Logger.WithError(err).WithField("partition", n).Warn("another broker owns the partition")
 				return err
+			case !l.Valid(): // that the claim is lost was told of
+				return nil
 			case !errors.Is(err, errRefused):
 				b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served; trying again")
 			}
