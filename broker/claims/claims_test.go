@@ -23,6 +23,7 @@ func TestOptions(t *testing.T) {
 		"TTL is -1s":       {Node: "a", TTL: -time.Second},
 		"TTL is 2h0m0s":    {Node: "a", TTL: 2 * time.Hour},
 		"LookEvery is -1s": {Node: "a", LookEvery: -time.Second},
+		"LookEvery is 2h":  {Node: "a", LookEvery: 2 * time.Hour},
 		`Boot is ""`:       {Node: "a", StoreID: "S"},
 		`StoreID is ""`:    {Node: "a", Boot: "B"},
 	} {
@@ -39,7 +40,7 @@ func TestOptions(t *testing.T) {
 func TestKeys(t *testing.T) {
 	for k, want := range map[string]int{
 		claims.Partition(0): 0, claims.Partition(255): 255, "partition.": -1, "partition.x": -1, "partition.-1": -1, "partition.01": -1,
-		"partition.+1": -1, "partition.0x1": -1, "alarms.3": -1, claims.Master: -1, "": -1,
+		"partition.+1": -1, "partition.0x1": -1, "5": -1, "alarms.3": -1, claims.Master: -1, "": -1,
 	} {
 		p, ok := claims.ParsePartition(k)
 		if ok != (want >= 0) || ok && p != want {

@@ -90,5 +90,46 @@ func TestConnectionOfTheWorkIsLostWhileItsClaimIsTaken(t *testing.T) { // P-16
 		if err := <-taken; !errors.Is(err, ErrExpired) {
 			t.Errorf("got %v, want that the claim is not held", err)
 		}
+		if _, err := c.tryAcquire(t.Context(), Alarms(0), work); !errors.Is(err, post.ErrDisconnected) {
+			t.Errorf("got %v, want %v", err, post.ErrDisconnected)
+		}
 	})
+}
+
+// Each asks for those that follow it in the order of their subjects, so that all are asked for; and nodes are known to be gone before what
+// they had is free.
+func TestNeighbours(t *testing.T) {
+	c, err := Open(new(post.Conn), "b", Options{Node: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &c.watch.others
+	note := func(key, home, server string) {
+		body, err := json.Marshal(value{Node: home, Nonce: "x", Home: home, Server: server})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.note(key, body, 1, false)
+	}
+	for key, home := range map[string]string{
+		"alarms.0": "h1", "partition.0": "h1", "broker.h1": "h1", "timers.h1": "h1", "partition.1": "h3", "broker.h3": "h3", "alarms.1": "h7",
+	} {
+		note(key, home, "s")
+	}
+	note("partition.9", "h5", "another")
+	for own, want := range map[string]string{"h0": "h1 h3 h7", "h2": "h3 h7 h1", "h5": "h7 h1 h3", "h9": "h1 h3 h7"} {
+		if got := strings.Join(o.neighbours(own, "s"), " "); got != want {
+			t.Errorf("%s asks for %s, want %s", own, got, want)
+		}
+	}
+	keys, held := o.of([]string{"h3", "h1"})
+	if got, want := strings.Join(keys, " "), "broker.h1 broker.h3 timers.h1 alarms.0 partition.0 partition.1"; got != want || len(held) != len(keys) {
+		t.Errorf("got %s (%d), want %s", got, len(held), want)
+	}
+	for i := range 2 * mostAsked {
+		note(Partition(100+i), "i"+string(rune('A'+i)), "s")
+	}
+	if n := len(o.neighbours("h0", "s")); n != mostAsked {
+		t.Errorf("%d are asked for, want %d", n, mostAsked)
+	}
 }

@@ -63,7 +63,8 @@ func valid(p *atomic.Pointer[claims.Lease]) bool {
 
 func TestHoldHandsOverAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
-		a, b := join(t, s, claims.Options{Node: "a"}), join(t, s, claims.Options{Node: "b"})
+		log, hook := logtest.NewNullLogger()
+		a, b := join(t, s, claims.Options{Node: "a", Logger: log}), join(t, s, claims.Options{Node: "b"})
 		var la, lb atomic.Pointer[claims.Lease]
 		stopA := a.holding(t, claims.HoldOptions{}, keep(&la))
 		until(t, "a takes it", time.Second, func() bool { return valid(&la) })
@@ -82,6 +83,9 @@ func TestHoldHandsOverAtOnce(t *testing.T) {
 		stopB()
 		if list, err := a.List(t.Context()); err != nil || len(list) != 0 {
 			t.Fatalf("got %v, %v, want no claim left", list, err)
+		}
+		if all := hook.AllEntries(); len(all) > 0 {
+			t.Errorf("got %q in the log, want nothing about work that has ended as it was to", all[0].Message)
 		}
 	})
 }

@@ -30,7 +30,9 @@ func TestReleaseEndsTheLeaseFirst(t *testing.T) { // P-16
 			t.Error("valid while the claim is given back")
 		}
 		cancel()
-		<-released
+		if err := <-released; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want %v", err, context.Canceled)
+		}
 	})
 }
 

@@ -49,7 +49,7 @@ func TestListBehindAChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := c.Share(RoleBroker)
-		list := []Info{{Key: "broker.a"}, {Key: "broker.b"}, {Key: "broker.dead", Expired: true}, {Key: "timers.b"}, {Key: Master}}
+		list := []Info{{Key: Alarms(0)}, {Key: "broker.a"}, {Key: "broker.b"}, {Key: "broker.dead", Expired: true}, {Key: "timers.b"}, {Key: Master}}
 		want := func(when string, live ...string) {
 			t.Helper()
 			if got := slices.Sorted(slices.Values(s.live)); !slices.Equal(got, live) {
@@ -62,6 +62,8 @@ func TestListBehindAChange(t *testing.T) {
 		want("b has left", "a")
 		s.update(list)
 		want("a list of before", "a")
+		s.update([]Info{{Key: "broker.a"}})
+		want("a list of after", "a")
 		s.changed("b", false)
 		s.changed("b", false)
 		want("b is back, and renews", "a", "b")

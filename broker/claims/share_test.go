@@ -14,13 +14,21 @@ import (
 func TestShareComplainsOnceInAWhile(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		a := join(t, s, claims.Options{Node: "a"})
+		if _, err := a.conn.KVCreate(t.Context(), bucket, "timers.old", []byte(`{"node":"old","nonce":"x","ttl":1}`), 0); err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		complaints := 0
+		share := a.Share(claims.RoleTimers)
 		var done sync.WaitGroup
 		done.Go(func() {
-			a.Share(claims.RoleTimers).Watch(ctx, ctx, func() {}, func(error) { complaints++ })
+			share.Watch(ctx, ctx, func() {}, func(error) { complaints++ })
 		})
+		until(t, "another is there", time.Second, func() bool { return !share.Alone() })
 		time.Sleep(3 * time.Second)
+		if !share.Alone() {
+			t.Error("a claim that has expired, and stands, counts as a node")
+		}
 		if err := a.conn.JetStream().DeleteStream(ctx, "KV_"+bucket); err != nil {
 			t.Fatal(err)
 		}
