@@ -284,15 +284,16 @@ func (b *Broker) Fence(ctx context.Context, partition int, claim uint64) error {
 	return err
 }
 
-// clockEvery is how often the server is asked for its time: often enough that the estimate never rests on a backlog of old
-// messages alone, which would be behind by their age.
+// clockEvery is how often the server is asked for its time. Nothing else is learned from: the leaders of other streams, which stamp what is
+// read, may be servers with another clock, and the estimate would go back and forth by the difference, with all that is due.
 const clockEvery = 30 * time.Second
 
 // exchanges are asked for one after the other: deadlines are late by what the fastest takes.
 const exchanges = 3
 
 func (b *Broker) watchClock(ctx context.Context) {
-	for pause.For(ctx, clockEvery) == nil {
+	var wall clock.Wall
+	for wall.Wait(ctx, clockEvery) == nil {
 		if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
 			b.o.Logger.WithError(err).Debug("the server does not tell its time now")
 		}
@@ -313,8 +314,6 @@ func (b *Broker) askTime(ctx context.Context) error {
 	}
 	return nil
 }
-
-func (b *Broker) observe(server time.Time) { b.clock.Observe(server, time.Now()) }
 
 func (b *Broker) now() schemas.Timestamp { return schemas.At(b.clock.Now(time.Now())) }
 

@@ -114,7 +114,6 @@ func (p *partition) follow(ctx context.Context, in *intake) (*post.Reader, error
 		options.FilterSubjects = []string{in.filter}
 	}
 	return p.b.conn.Read(ctx, in.stream, options, func(m post.Stored) {
-		p.b.observe(m.Time)
 		select {
 		case in.room <- struct{}{}:
 		case <-ctx.Done():

@@ -27,17 +27,17 @@ func TestWrongLocalClock(t *testing.T) {
 	}
 }
 
-// TestClockIsUnknownAtFirst has no inbox to ask for the time, and only an old alarm.
+// TestClockIsUnknownAtFirst has no history to ask for the time, and only an old alarm.
 func TestClockIsUnknownAtFirst(t *testing.T) {
 	t.Run("P-15", func(t *testing.T) {
 		bubble(t, func(t *testing.T, r *rig) {
 			js := r.conn.JetStream()
-			s, err := js.Stream(t.Context(), ns.StreamIn(0))
+			s, err := js.Stream(t.Context(), ns.StreamHistory(0))
 			if err != nil {
 				t.Fatal(err)
 			}
 			cfg := s.CachedInfo().Config
-			if err := js.DeleteStream(t.Context(), ns.StreamIn(0)); err != nil {
+			if err := js.DeleteStream(t.Context(), ns.StreamHistory(0)); err != nil {
 				t.Fatal(err)
 			}
 			due := time.Now().Add(time.Hour)
@@ -50,7 +50,6 @@ func TestClockIsUnknownAtFirst(t *testing.T) {
 			if _, err := js.CreateStream(t.Context(), cfg); err != nil {
 				t.Fatal(err)
 			}
-			r.follow()
 			r.expect("w", due, seq)
 		})
 	})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/broker/clock"
 )
 
 // The server's clock is asked often at first, to find a quick answer, then now and then.
@@ -14,15 +14,16 @@ const (
 	lookLimit = 5 * time.Second
 )
 
-// watchClock asks for the time of the inbox's leader until ctx ends. The timestamps of alarms would not do: they are those
-// of another stream, whose leader may be another server with another clock, and one that is read late tells little.
+// watchClock asks for the time of the server that brokers ask too, until ctx ends. That of another stream would not do, nor the timestamps of
+// alarms: its leader may be another server with another clock, and an alarm that is read late tells little.
 func (s *spell) watchClock(ctx context.Context) {
+	var wall clock.Wall
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
 		if err := s.lookAtClock(ctx); err != nil && ctx.Err() == nil {
 			s.log.WithField("err", err).Warn("the server's time is not known; asking again")
 			wait = firstLook
 		}
-		if pause.For(ctx, wait) != nil {
+		if wall.Wait(ctx, wait) != nil {
 			return
 		}
 	}
@@ -32,7 +33,7 @@ func (s *spell) lookAtClock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	asked := s.now()
-	stream, err := s.conn.JetStream().Stream(ctx, s.ns.StreamIn(s.partition))
+	stream, err := s.conn.JetStream().Stream(ctx, s.ns.StreamHistory(0))
 	received := s.now()
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@
 // stream or was idle for longer than both windows before it read one, is behind by their age. Such a follower
 // observes an answer of the server as well, for example the time in a stream's info.
 //
-// The package is pure: no I/O, no goroutine, and it never asks for the time itself.
+// The estimate is pure: no I/O, no goroutine, and it never asks for the time itself.
 package clock
 
 import (
