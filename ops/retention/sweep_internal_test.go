@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/subject"
@@ -58,10 +56,6 @@ func TestMark(t *testing.T) { // P-14
 	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 2, Memory: true}); err != nil {
 		t.Fatal(err)
 	}
-	schedules := jetstream.KeyValueConfig{Bucket: ns.BucketSchedules(), Storage: jetstream.MemoryStorage} // the first schedule makes it
-	if _, err := conn.JetStream().CreateKeyValue(t.Context(), schedules); err != nil {
-		t.Fatal(err)
-	}
 	j, err := New(Options{Conn: conn, Namespace: ns, Partitions: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +63,7 @@ func TestMark(t *testing.T) { // P-14
 	key := func(bucket string) string { return "$KV." + bucket + ".k" }
 	names := map[string]string{}
 	for i, subj := range []string{
-		key(ns.BucketSchedules()), key(ns.BucketFlows()), key(ns.BucketTypes()), key(ns.BucketState()), ns.Signal("w", "s"),
+		key(ns.BucketFlows()), key(ns.BucketTypes()), key(ns.BucketState()), ns.Signal("w", "s"),
 		ns.In(0, "w", "start"), ns.In(1, "w", "start"), ns.History(0, "w", "r"), ns.History(1, "w", "r"), strings.TrimSuffix(ns.AllDead(), ">") + "in.x",
 	} {
 		name := "in-object-of-" + strconv.Itoa(i)
