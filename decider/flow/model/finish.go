@@ -183,7 +183,7 @@ func (r *reading) bodyNode() *node {
 	}
 	for _, key := range []string{"steps", "lock"} {
 		if a, ok := r.take(key); ok {
-			n.pairs = append(n.pairs, pair{key, a.place, a.w.n})
+			n.pairs = append(n.pairs, pair{key: key, pos: a.place, value: a.w.n})
 		}
 	}
 	return n

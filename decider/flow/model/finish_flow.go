@@ -164,7 +164,7 @@ func (p *parser) finishWorkflow(r *reading) *Definition {
 // shortReplayable lets replayable of a line be the common key.
 func (p *parser) shortReplayable(r *reading) {
 	if a, ok := r.take("replayable"); ok {
-		r.common["replayable"] = pair{"replayable", a.place, a.w.node()}
+		r.common["replayable"] = pair{key: "replayable", pos: a.place, value: a.w.node()}
 	}
 }
 

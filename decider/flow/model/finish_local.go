@@ -220,7 +220,7 @@ func (p *parser) finishArgs(r *reading) {
 		if pairs.get(parts[0].s) != nil {
 			p.add(w.at(parts[0].from), "the argument "+parts[0].s+" is given twice", "keep one of them")
 		}
-		pairs.pairs = append(pairs.pairs, pair{parts[0].s, w.at(parts[0].from), bare(one.s[parts[2].from:parts[len(parts)-1].to])})
+		pairs.pairs = append(pairs.pairs, pair{key: parts[0].s, pos: w.at(parts[0].from), value: bare(one.s[parts[2].from:parts[len(parts)-1].to])})
 	}
 	r.put("args", arg{w: words{s: a.w.s, n: pairs, off: -1}, key: true, place: a.place})
 }

@@ -39,6 +39,7 @@ type pair struct {
 	key   string
 	pos   Position
 	value *node
+	apart bool // white space stands between the key and its colon
 }
 
 type weight struct{ nodes, bytes int }
@@ -196,10 +197,7 @@ func (t *tree) leaf(tk *token.Token, k kind, value any) (*node, error) {
 
 // shift finds the text at the column, or behind a quote that stands there.
 func shift(line string, column int, text string) int {
-	for range column - 1 {
-		_, size := utf8.DecodeRuneInString(line)
-		line = line[size:]
-	}
+	line = line[offset(line, column):]
 	switch {
 	case text == "" || line == "":
 		return -1
@@ -209,6 +207,16 @@ func shift(line string, column int, text string) int {
 		return 1
 	}
 	return -1
+}
+
+// offset is where in the line, in bytes, the column begins.
+func offset(line string, column int) int {
+	at := 0
+	for range column - 1 {
+		_, size := utf8.DecodeRuneInString(line[at:])
+		at += size
+	}
+	return at
 }
 
 var (
@@ -305,7 +313,7 @@ func (t *tree) mapping(tk *token.Token, values []*ast.MappingValueNode) (*node, 
 		if err != nil {
 			return nil, err
 		}
-		got.pairs = append(got.pairs, pair{key.text, key.pos, value})
+		got.pairs = append(got.pairs, pair{key.text, key.pos, value, t.apart(key)})
 		got.bytes += len(key.text)
 		got.add(value.weight)
 	}
@@ -313,6 +321,16 @@ func (t *tree) mapping(tk *token.Token, values []*ast.MappingValueNode) (*node, 
 		got.inherit(m, seen)
 	}
 	return got, nil
+}
+
+// apart tells whether white space stands between a key without quotes and its colon.
+func (t *tree) apart(key *node) bool {
+	if key.shift != 0 {
+		return false
+	}
+	line := t.lines[key.pos.Line-1]
+	rest := line[offset(line, key.pos.Column)+len(key.text):]
+	return strings.HasPrefix(strings.TrimLeft(rest, " \t"), ":") && rest[0] != ':'
 }
 
 // inherit takes the pairs of a merged map whose keys are not there yet.

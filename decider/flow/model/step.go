@@ -191,6 +191,9 @@ func (p *parser) rejoined(n *node) (words, bool) {
 		return words{s: "no-op", n: n, off: -1}, true
 	}
 	s := n.pairs[0].key + ":"
+	if n.pairs[0].apart { // a let knows the colon of a choice by it
+		s = n.pairs[0].key + " :"
+	}
 	if v.kind != null {
 		s += " " + v.text
 	}
