@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/internal/rootcause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -133,6 +134,9 @@ func closedBecause(s *execution.State) string {
 	because := fmt.Sprintf("it is closed: %s at %s", s.Status, s.Close.Time)
 	if r := resultOf(s); r.Reason != "" {
 		because += ", reason: " + r.Reason
+		if cause := rootcause.Of(r.Details); cause != "" {
+			because += ", cause: " + cause
+		}
 	}
 	return because
 }

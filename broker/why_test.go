@@ -103,6 +103,7 @@ func TestWhy(t *testing.T) {
 		},
 		{"closed", complete, nil, `it is closed: completed at T`},
 		{"failed", `[{"type":"FailWorkflow","attributes":{"reason":"no money"}}]`, nil, `it is closed: failed at T, reason: no money`},
+		{"a flow that failed", `[{"type":"FailWorkflow","attributes":{"reason":"child","details":{"message":"m","cause":{"message":"there is no x","type":"expression","step":"0.steps.1"}}}}]`, nil, `it is closed: failed at T, reason: child, cause: expression: there is no x (at step 0.steps.1)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {

@@ -24,6 +24,7 @@ steps:
 	"ship.yaml":   "name: ship\nlock: pier\nsteps:\n- greet ${who}\n- return ${n} shipped to ${who}\n",
 	"greet.yaml":  "id: greet\nshorthand: ${who}\nparameters: {who: string}\nsteps:\n- log welcome ${who}\n",
 	"fails.yaml":  "steps:\n- fail message no way\n",
+	"within.yaml": "steps:\n- type: workflow\n  steps:\n  - step: let a = ${b}\n    on-error: retry limit 1 backoff 1ms\n",
 	"waits.yaml":  "steps:\n- wait for signal never\n",
 	"shell.yaml":  "steps:\n- ssh to a ls\n",
 	"broken.yaml": "steps:\n- frob\n",
@@ -43,6 +44,7 @@ func TestFlowRun(t *testing.T) {
 	if want := `"workflowId":"b",`; r.code != exitDone || r.stderr != "" || !strings.Contains(r.stdout, want) || !strings.Contains(r.stdout, `"result":"2 shipped to Bob"`) {
 		t.Errorf("got %+v, want one document with %s", r, want)
 	}
+	try("within.yaml").want(t, exitFailed, "", "failed: child", "cause: expression: ", "there is no such value", " (at step 0.steps.0)\n")
 	try("fails.yaml").want(t, exitFailed, "", "no way", "step 0, fail: failed: no way")
 	try("waits.yaml", "--timeout", "1s").want(t, exitTimeout, "", "drover: ", "give it a longer --timeout")
 	try("any.yaml", "--activity", `charge={"r":7}`).want(t, exitDone, "7\n", "step 2, return: done")

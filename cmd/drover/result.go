@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/rootcause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -67,6 +68,9 @@ func (a *app) outcome(ctx context.Context, run *drover.Run, began time.Time) err
 	if o.Err() != nil {
 		if len(o.Details) > 0 {
 			fmt.Fprintf(a.stderr, "details: %s\n", sentence(string(o.Details)))
+		}
+		if cause := rootcause.Of(o.Details); cause != "" {
+			fmt.Fprintf(a.stderr, "cause: %s\n", cause)
 		}
 		return o.Err()
 	}
