@@ -150,7 +150,7 @@ func cliStart(c *commandLine) {
 	c.exits(2, "start", "order", "--id", "s-7", "--input", "{")
 	c.complains("not JSON")
 	c.exits(1, "describe", "s-7")
-	c.complains(`no workflow with the id "s-7" was ever started`)
+	c.complains(`there is no workflow with the id "s-7": it was never started, or is purged`)
 }
 
 func cliHistory(c *commandLine) {
@@ -173,7 +173,7 @@ func cliHistory(c *commandLine) {
 	c.lines(2, `"type":"ActivitySuccess"`)
 	c.prints(`"type":"WorkflowSuccess"`)
 	c.exits(1, "history", "nobody")
-	c.complains(`no workflow with the id "nobody" was ever started`)
+	c.complains(`there is no workflow with the id "nobody": it was never started, or is purged`)
 	c.silent()
 }
 
@@ -193,7 +193,7 @@ func cliSignal(c *commandLine) {
 	c.exits(1, "signal", "g-1", "poke")
 	c.complains(`workflow "g-1" is closed \(completed\)`)
 	c.exits(1, "signal", "g-nobody", "poke")
-	c.complains(`no workflow with the id "g-nobody" was ever started`)
+	c.complains(`there is no workflow with the id "g-nobody": it was never started, or is purged`)
 	c.publish("drover.default.signal.g-2.early", "1")
 	c.letter("unknown-workflow", storedSignal("g-2", "early"))
 	c.exits(2, "signal", "g-1")

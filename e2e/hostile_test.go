@@ -112,7 +112,7 @@ func badType(w *world, _ *nats.Conn) {
 func badID(w *world, nc *nats.Conn) {
 	for _, verb := range aboutOne {
 		got := refusal(w, nc, verb, []byte(`{"workflowId":"ghost","name":"x"}`))
-		wantRefusal(w, got, schemas.CodeNotFound, `no workflow with the id "ghost" was ever started`, "workflowId", "drover list")
+		wantRefusal(w, got, schemas.CodeNotFound, `there is no workflow with the id "ghost": it was never started, or is purged`, "workflowId", "drover list")
 	}
 	// By plain publish, too: it goes to the dead letters.
 	if err := nc.Publish(namespace.Signal("ghost", "x"), []byte("1")); err != nil {
