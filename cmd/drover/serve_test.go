@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/embedded"
@@ -148,19 +147,10 @@ func TestServeExternal(t *testing.T) {
 
 // A broker that cannot begin where the NATS server takes too small messages ends the server: it was never ready.
 func TestServeIsNotReadyWithoutABroker(t *testing.T) {
-	nats, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), MaxPayload: 64 << 10, NoSigs: true, NoLog: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	nats.Start()
-	defer func() { nats.Shutdown(); nats.WaitForShutdown() }()
-	if !nats.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the NATS server is not ready")
-	}
+	o := serveOptions{External: &post.Options{URL: embeddedtest.StartSmall(t, 64<<10)}}
 	for _, alone := range []bool{false, true} {
-		s, ready := beginning(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, OnlyNamespace: alone})
+		o.OnlyNamespace = alone
+		s, ready := beginning(t, o)
 		<-s.ended
 		if s.err == nil || !strings.Contains(s.err.Error(), "max_payload is 65536") || len(ready) > 0 {
 			t.Fatalf("only its namespace %t: got %v, and %d ready lines, want the limit and none", alone, s.err, len(ready))

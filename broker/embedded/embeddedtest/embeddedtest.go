@@ -32,15 +32,25 @@ type User struct {
 // Besides the given users there is Root.
 func Start(t testing.TB, listen bool, users ...User) (conn nats.InProcessConnProvider, url string) {
 	t.Helper()
-	o := &server.Options{
-		DontListen: !listen, Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
-		Users: []*server.User{{Username: Root, Password: Password}},
-	}
+	o := &server.Options{DontListen: !listen, Users: []*server.User{{Username: Root, Password: Password}}}
 	for _, u := range users {
 		o.Users = append(o.Users, &server.User{Username: u.Name, Password: Password, Permissions: &server.Permissions{
 			Publish: allow(u.Publish), Subscribe: allow(u.Subscribe),
 		}})
 	}
+	s := run(t, o)
+	return s, s.ClientURL()
+}
+
+// StartSmall is [Start] with listen, for a server without users whose messages have at most so many bytes.
+func StartSmall(t testing.TB, maxPayload int32) (url string) {
+	t.Helper()
+	return run(t, &server.Options{MaxPayload: maxPayload}).ClientURL()
+}
+
+func run(t testing.TB, o *server.Options) *server.Server {
+	t.Helper()
+	o.Host, o.Port, o.JetStream, o.StoreDir, o.NoSigs, o.NoLog = "127.0.0.1", -1, true, t.TempDir(), true, true
 	s, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +64,7 @@ func Start(t testing.TB, listen bool, users ...User) (conn nats.InProcessConnPro
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the server is not ready")
 	}
-	return s, s.ClientURL()
+	return s
 }
 
 // Limits of an account, or of a tier of one.
