@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -89,23 +90,17 @@ func (s *spell) learn(d *delivery, now time.Time) {
 	s.clock.Observe(d.task.ScheduledAt.Time(), now)
 }
 
-// pace tells of a machine that was suspended. The monotonic clock, by which [clock.Server] counts, stands still then, so the estimate is behind
-// and calls no offer stale; the wall clock is ahead of it by that time from then on.
+// pace tells of a machine that was suspended. The estimate of the server's clock is behind then and calls no offer stale; the wall clock is ahead
+// by that time from then on.
 type pace struct {
-	began time.Time
-	wall  time.Time    // the same, by the wall clock alone
+	clock.Pace
 	ahead atomic.Int64 // by how much the wall clock was ahead when it was last asked
-}
-
-func newPace() pace {
-	now := time.Now()
-	return pace{began: now, wall: now.Round(0)}
 }
 
 // stoodStill notes whether this worker did with its machine. Then what was given to it before is asked for, as behind the death of its owner. It
 // may also be that somebody has set the clock: that costs the same questions.
 func (s *spell) stoodStill(now time.Time) {
-	ahead := now.Round(0).Sub(s.pace.wall) - now.Sub(s.pace.began)
+	ahead := s.pace.Ahead(now)
 	if lost := ahead - time.Duration(s.pace.ahead.Load()); lost > schemas.OfferPatience {
 		s.breaches.note(everyPartition, breach{now, s.clock.Now(now).Add(lost)})
 	}

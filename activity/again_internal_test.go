@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -34,14 +35,14 @@ func TestNothingStaysInHand(t *testing.T) {
 // While a machine is suspended its monotonic clock stands still, and with it the estimate of the server's. What was given to a worker there
 // before is asked for once it goes on, and nothing that comes then.
 func TestMachineThatWasSuspended(t *testing.T) { // P-7
-	s := &spell{pace: newPace()}
-	now := s.pace.began.Add(time.Second)
+	s := &spell{pace: pace{Pace: clock.PaceOf(time.Now())}}
+	now := s.pace.Mono.Add(time.Second)
 	s.clock.Observe(now, now)
 	before := &schemas.ActivityTask{Beat: subject.Namespace("default").Beat(0, "w", "main"), ScheduledAt: schemas.At(now)}
 	if s.stoodStill(now); s.stale(&delivery{task: before, offered: true}, now) || s.breaches.concern(before) {
 		t.Fatal("an offer is asked for though nothing stood still")
 	}
-	s.pace.wall = s.pace.wall.Add(-time.Minute) // the wall clock has got ahead by that
+	s.pace.Wall = s.pace.Wall.Add(-time.Minute) // the wall clock has got ahead by that
 	if s.stoodStill(now); !s.breaches.concern(before) {
 		t.Error("an offer from before the machine was suspended is not asked for")
 	}

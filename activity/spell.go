@@ -65,7 +65,7 @@ type spell struct {
 
 func newSpell(w *Worker) (*spell, error) {
 	s := &spell{
-		Worker: w, pace: newPace(), nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
+		Worker: w, pace: pace{Pace: clock.PaceOf(time.Now())}, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
 		orders: make(chan time.Duration, 1), drainFor: w.opts.DrainTimeout,
 		live: make(map[*delivery]*attempt), hands: make(map[string]int), asking: make(map[string]chan schemas.Permission),
 		openings: make(map[string]opening, len(w.opts.Lists)),

@@ -33,12 +33,12 @@ func (s *spell) lookAtClock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	asked := s.now()
-	stream, err := s.conn.JetStream().Stream(ctx, s.ns.StreamHistory(0))
+	at, err := s.conn.StreamTime(ctx, s.ns.StreamHistory(0))
 	received := s.now()
 	if err != nil {
 		return err
 	}
-	s.clock.ObserveExchange(asked, stream.CachedInfo().TimeStamp, received)
+	s.clock.ObserveExchange(asked, at, received)
 	kick(s.wake)
 	return nil
 }

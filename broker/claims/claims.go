@@ -266,12 +266,12 @@ func (c *Claims) now(ctx context.Context) time.Time {
 // was set back, or its leader is another one with a slower clock, the estimate is ahead until then, and every live claim would seem to be over.
 func (c *Claims) askNow(ctx context.Context) time.Time {
 	asked := time.Now()
-	s, err := c.conn.JetStream().Stream(ctx, streamOf(c.bucket))
+	at, err := c.conn.StreamTime(ctx, streamOf(c.bucket))
 	answered := time.Now()
 	if err != nil {
 		c.log.WithField("err", err).Debug("the server did not tell its time")
 	} else {
-		c.clock.ObserveExchange(asked, s.CachedInfo().TimeStamp, answered)
+		c.clock.ObserveExchange(asked, at, answered)
 		c.askedAt.Store(&answered)
 	}
 	return c.clock.Now(answered)

@@ -14,21 +14,31 @@ const (
 	wallStep = 100 * time.Millisecond
 )
 
+// Pace is one moment by both clocks of this machine. The monotonic one, by which [Server] counts, stands still while the machine is
+// suspended, and is not set.
+type Pace struct{ Mono, Wall time.Time }
+
+// PaceOf takes a moment of [time.Now].
+func PaceOf(now time.Time) Pace { return Pace{now, now.Round(0)} }
+
+// Ahead is by how much more the wall clock has gone on since.
+func (p Pace) Ahead(now time.Time) time.Duration { return now.Round(0).Sub(p.Wall) - now.Sub(p.Mono) }
+
 // Wall tells when the wall clock of this machine has gone another way than the monotonic one: it was set, or the machine was suspended. A
 // [Server] does not notice, and is behind by the time that the machine stood still; where the server is on the same machine its clock was
 // set too. So whoever asks it for its time does so at once then. The zero value is ready.
 type Wall struct {
-	first struct{ mono, wall time.Time } // one moment
+	first Pace
 	ahead time.Duration
 }
 
 // Stepped tells whether it has since it was asked before.
 func (w *Wall) Stepped(now time.Time) bool {
-	if w.first.mono.IsZero() {
-		w.first.mono, w.first.wall = now, now.Round(0)
+	if w.first.Mono.IsZero() {
+		w.first = PaceOf(now)
 		return false
 	}
-	ahead := now.Round(0).Sub(w.first.wall) - now.Sub(w.first.mono)
+	ahead := w.first.Ahead(now)
 	by := ahead - w.ahead
 	w.ahead = ahead
 	return by.Abs() >= wallStep

@@ -11,14 +11,14 @@ func TestWallStep(t *testing.T) {
 	now := time.Now()
 	w.Stepped(now)
 	for _, by := range []time.Duration{time.Hour, -time.Minute, wallStep} {
-		if w.first.wall = w.first.wall.Add(-by); !w.Stepped(now) {
+		if w.first.Wall = w.first.Wall.Add(-by); !w.Stepped(now) {
 			t.Errorf("a step of %v is not told of", by)
 		}
 		if w.Stepped(now) {
 			t.Errorf("a step of %v is told of twice", by)
 		}
 	}
-	if w.first.wall = w.first.wall.Add(-wallStep / 2); w.Stepped(now) {
+	if w.first.Wall = w.first.Wall.Add(-wallStep / 2); w.Stepped(now) {
 		t.Error("what a clock is slewed by is told of")
 	}
 }

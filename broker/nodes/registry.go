@@ -86,13 +86,13 @@ func (r *Registry) Now(ctx context.Context) time.Time {
 	if at := r.askedAt.Load(); at == nil || time.Since(*at) >= askClockEvery {
 		asking, cancel := r.conn.UntilRefused(ctx, "$JS.API.STREAM.INFO.")
 		asked := time.Now()
-		s, err := r.conn.JetStream().Stream(asking, stream)
+		server, err := r.conn.StreamTime(asking, stream)
 		cancel()
 		received := time.Now()
 		if err != nil {
 			r.opts.Logger.WithField("err", err).Debug("the server did not tell its time")
 		} else {
-			r.clock.ObserveExchange(asked, s.CachedInfo().TimeStamp, received)
+			r.clock.ObserveExchange(asked, server, received)
 			r.askedAt.Store(&received)
 		}
 	}
