@@ -26,6 +26,7 @@ func TestParseDefault(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "a value is missing", "disabled": "cannot be disabled", "5 hash a": "leave out hash", "parent": "parent means nothing here",
+		"parent soft 3":  "parent means nothing here",
 		"5 soft context": "context means nothing here", "any(2)": "no retention value",
 	} {
 		if _, err := retention.ParseDefault(text); err == nil || !strings.Contains(err.Error(), want) {

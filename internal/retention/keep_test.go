@@ -128,6 +128,13 @@ func TestWhy(t *testing.T) {
 			}
 		}
 	}
+	for age, want := range map[time.Duration]string{
+		-time.Hour: "0s", 1500400 * time.Microsecond: "1s500ms", 59600400 * time.Microsecond: "59s600ms", 90400 * time.Millisecond: "1m30s",
+	} {
+		if got := retention.Default().Judge(retention.Run{Closed: noon.Add(-age)}, 0, 1, noon).Why; !strings.Contains(got, "closed "+want+" ago") {
+			t.Errorf("%s: got %s, want %s", age, got, want)
+		}
+	}
 	verdicts, _ := retention.Keep(retention.Default(), []retention.Run{{ID: "x"}}, noon)
 	if want := "Kept: it, or a run above it, is open or can still go on, so it does not count."; verdicts[0].Why != want {
 		t.Errorf("got %s", verdicts[0].Why)
@@ -136,7 +143,7 @@ func TestWhy(t *testing.T) {
 
 func TestOrdinals(t *testing.T) {
 	verdicts, _ := retention.Keep(retention.Default(), closed(slices.Repeat([]int{1}, 130)...), noon)
-	for place, want := range map[int]string{11: "11th", 12: "12th", 13: "13th", 21: "21st", 22: "22nd", 23: "23rd", 111: "111th", 121: "121st"} {
+	for place, want := range map[int]string{11: "11th", 12: "12th", 13: "13th", 21: "21st", 22: "22nd", 23: "23rd", 100: "100th", 101: "101st", 111: "111th", 113: "113th", 114: "114th", 121: "121st"} {
 		if !slices.ContainsFunc(verdicts, func(v retention.Verdict) bool { return strings.Contains(v.Why, "the "+want+" most") }) {
 			t.Errorf("place %d: got none called %s", place, want)
 		}

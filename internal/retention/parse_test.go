@@ -25,6 +25,7 @@ func of(k retention.Kind, args ...retention.Value) retention.Value {
 
 // A0-15: every form of the grammar.
 func TestParse(t *testing.T) {
+	longest := strings.Repeat("x", 512)
 	context, parent, system, forever := of(retention.Context), of(retention.Parent), of(retention.System), of(retention.Forever)
 	for text, want := range map[string]retention.Expr{
 		"":                                     {},
@@ -75,6 +76,11 @@ func TestParse(t *testing.T) {
 		"hash soft 5":                          {Disk: new(count(5)), Hash: "soft"},
 		"3 hash Größe":                         {Disk: new(count(3)), Hash: "Größe"},
 		"3\nhash a":                            {Disk: new(count(3)), Hash: "a"},
+		"3\r\nhash a":                          {Disk: new(count(3)), Hash: "a"},
+		`hash "a\b"`:                           {Hash: `a\b`},
+		"1000000000":                           {Disk: new(count(1_000_000_000))},
+		"5 hash " + longest:                    {Disk: new(count(5)), Hash: longest},
+		"5" + strings.Repeat(" ", 4095):        {Disk: new(count(5))},
 	} {
 		got, err := retention.Parse(text)
 		if err != nil {
@@ -98,6 +104,7 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{"any(2, 24h)", 0, "max(...) keeps what any of its values keeps"},
 		{"all(2, 24h)", 3, "min(...) keeps what all"},
+		{"forever(2)", 7, `"(2)" is not understood here`},
 		{"-1", 0, "has a sign"},
 		{"+1", 0, "has a sign"},
 		{"max(5, -1)", 7, "has a sign"},
@@ -120,6 +127,7 @@ func TestParseRefuses(t *testing.T) {
 		{"1 month", 2, "is not understood here"},
 		{"1month", 1, "no fixed length"},
 		{"1h 30", 3, "is not understood here"},
+		{"1000000001", 0, "too large"},
 		{"99999999999", 0, "too large"},
 		{"99999999999999999999999", 0, "too large"},
 		{"9999999999d", 0, "too long"},
@@ -146,11 +154,14 @@ func TestParseRefuses(t *testing.T) {
 		{"5 hash soft 3", 7, "no text behind it"},
 		{`5 hash ""`, 7, "no text behind it"},
 		{`5 hash "x`, 7, "never closed"},
+		{`5 hash "x\`, 7, "never closed"},
 		{`5 hash "x"y`, 10, "goes on behind its quote"},
 		{"hash a b 5", 7, `"b" is no retention value`},
+		{"hash a b}", 7, `"b" is no retention value`},
 		{"5 hash x soft rubbish", 14, `"rubbish" is no retention value`},
 		{"5 hash a hard b", 14, "in double quotes"},
 		{"5 hash a\x01b", 7, "control character"},
+		{"5 hash \x01b", 7, "control character"},
 		{"5 hash " + strings.Repeat("x", 513), 7, "longer than 512 bytes"},
 		{"5\x00", 1, ""},
 		{"\xff", 0, "not UTF-8"},
@@ -162,6 +173,9 @@ func TestParseRefuses(t *testing.T) {
 		e, ok := errors.AsType[*retention.Error](err)
 		if !ok || e.Offset != tc.offset || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%.60q: got %+v, %v (%+v), want offset %d and %q", tc.text, got, err, e, tc.offset, tc.want)
+		}
+		if strings.Contains(err.Error(), " ()") {
+			t.Errorf("%.60q: got %v, want no brackets for a hint that is not there", tc.text, err)
 		}
 		if ok && len(err.Error()) > 400 {
 			t.Errorf("%.60q: got a message of %d bytes", tc.text, len(err.Error()))
