@@ -51,6 +51,7 @@ func TestCutBeforeTheEdge(t *testing.T) {
 func (h *house) overTheEdge() (last string) {
 	t := h.t
 	t.Helper()
+	long := h.start("raw", "long", says{Stay: true}) // alone, it reaches over the edge too
 	for i := range 20 {
 		h.run("raw", fmt.Sprint("f-", i), says{})
 	}
@@ -65,18 +66,23 @@ func (h *house) overTheEdge() (last string) {
 		t.Fatal(err)
 	}
 	last = h.Wait(h.Client.Run("c", "")).Run
+	if err := long.Signal(t.Context(), "go", nil); err != nil {
+		t.Fatal(err)
+	}
+	h.Wait(long)
 	h.Restart(time.Second) // the fence of another spell, as there is in any store
 	h.settle()
 	return last
 }
 
-// A run that waits for one before it is not cut by the purge of what lies below the edge: either all its records are there, or none.
+// A run that waits for one before it, or lies on both sides, is not cut by the purge of what lies below the edge: either all its records are there, or none.
 func TestRunOverTheEdgeStaysWhole(t *testing.T) {
 	live(t, retention.Options{Default: "0"}, func(h *house) {
 		t := h.t
 		last := h.overTheEdge()
 		purges := 0
 		h.o.Before = func(_, what string) error {
+			h.whole()
 			if purges++; strings.HasPrefix(what, "below") {
 				return nil
 			}

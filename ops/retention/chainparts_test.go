@@ -63,6 +63,7 @@ func TestPartThatWaits(t *testing.T) {
 				for i := range 2 {
 					h.run("rec", fmt.Sprint(kind, "-", i), says{})
 				}
+				h.run("raw", "behind", says{Retention: []string{"0"}, Hash: "behind"}) // waits for nobody
 				h.settle()
 				start := ns.In(0, "part-"+kind+"-0", "start")
 				if _, err := h.Client.Conn().PublishSync(h.t.Context(), start, post.Addressed(start), []byte("no start")); err != nil {
