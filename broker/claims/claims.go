@@ -16,9 +16,9 @@
 //     that took the key, and serves as the fence of what is written under the lease.
 //   - A claim is written over a mark of deletion only, or where nothing was. A key that is there, and may be taken, is deleted
 //     first: see free.
-//   - Expiry is judged by the server's timestamps alone. The deadline in the value is what the holder expects; it is
-//     for people who read the bucket. The server removes expired keys by itself, but may show one for a moment after a
-//     restart, or keep one whose TTL somebody removed.
+//   - Expiry is judged by the server's timestamps, and by how long somebody has seen the same write: see unchanged.go. The deadline in the
+//     value is what the holder expects; it is for people who read the bucket. The server removes expired keys by itself, but may show one
+//     for a moment after a restart, or keep one whose TTL somebody removed.
 //
 // A lease alone does not make a write safe: a write may be on its way when the lease ends, and whoever may write the
 // bucket may delete a key. Numbers in the records do. A key that is deleted under its holder is noticed at the next
@@ -78,6 +78,7 @@ type Claims struct {
 	mu     sync.Mutex
 	count  uint64            // of nonces
 	leases map[string]*Lease // by key; nil while it is being taken
+	sights map[string]sight  // by key
 }
 
 // Open prepares claims in a bucket that broker/topology has made. It does not talk to the server.
@@ -86,7 +87,7 @@ func Open(conn *post.Conn, bucket string, o Options) (*Claims, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("claims: %w", err)
 	}
-	c := &Claims{conn: conn, bucket: bucket, opts: o, instance: rand.Text(), log: o.Logger, leases: map[string]*Lease{}, looking: make(chan struct{}, 1)}
+	c := &Claims{conn: conn, bucket: bucket, opts: o, instance: rand.Text(), log: o.Logger, leases: map[string]*Lease{}, sights: map[string]sight{}, looking: make(chan struct{}, 1)}
 	c.watch.claims = c
 	c.watch.others.come = make(chan struct{}, 1)
 	return c, nil
@@ -183,12 +184,13 @@ func (c *Claims) acquire(ctx context.Context, key string, by *post.Conn) (*Lease
 
 // mayTake returns nil when a key may be taken, or a [*HeldError].
 func (c *Claims) mayTake(ctx context.Context, e *entry) error {
+	unchanged := c.unchanged(e)
 	switch {
 	case e.absent, strings.HasPrefix(e.Nonce, c.instance):
 		return nil
 	case e.StoreID != "" && e.StoreID == c.opts.StoreID && e.Boot != "" && e.Boot != c.opts.Boot:
 		return nil
-	case e.expired(c.now(ctx)) && e.expired(c.askNow(ctx)):
+	case unchanged, e.expired(c.now(ctx)) && e.expired(c.askNow(ctx)):
 		return nil
 	}
 	return &HeldError{Key: e.key, Holder: e.Node, Number: e.number(), Until: e.expires}

@@ -33,6 +33,7 @@ type entry struct {
 	revision  uint64 // of the claim, or of the mark that a deletion left; 0 if there is neither
 	absent    bool
 	malformed bool
+	lasts     time.Duration
 	expires   time.Time // by the server's clock
 }
 
@@ -66,7 +67,7 @@ func (c *Claims) entry(key string, s *post.Stored) *entry {
 	} else {
 		ttl = e.TTL.Std()
 	}
-	e.expires = s.Time.Add(ttl)
+	e.lasts, e.expires = ttl, s.Time.Add(ttl)
 	return e
 }
 

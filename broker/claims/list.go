@@ -26,7 +26,7 @@ type Info struct {
 	Revision  uint64
 	Since     time.Time // when it was taken, by the server's clock
 	Deadline  time.Time // when it expires unless it is renewed, by the server's clock
-	Expired   bool      // the deadline has passed for certain
+	Expired   bool      // the deadline has passed for certain, or the claim has not been renewed for as long as it lasts
 	Malformed bool      // the value is not one of this package
 }
 
@@ -36,6 +36,7 @@ func (c *Claims) List(ctx context.Context) ([]Info, error) {
 	prefix := c.subjectOf("")
 	server := c.now(ctx)
 	var all []Info
+	over := map[uint64]bool{} // by revision
 	for from, more := uint64(1), true; more; {
 		var page []post.Stored
 		var err error
@@ -46,6 +47,7 @@ func (c *Claims) List(ctx context.Context) ([]Info, error) {
 		for i := range page {
 			from = page[i].Seq + 1
 			e := c.entry(strings.TrimPrefix(page[i].Subject, prefix), &page[i])
+			over[e.revision] = c.unchanged(e)
 			if !e.absent {
 				all = append(all, e.info(server))
 			}
@@ -63,6 +65,10 @@ func (c *Claims) List(ctx context.Context) ([]Info, error) {
 			all[k].Expired = all[k].Expired && expired(all[k].Deadline, server)
 		}
 	}
+	for k := range all {
+		all[k].Expired = all[k].Expired || over[all[k].Revision]
+	}
+	c.retain(all)
 	return all, nil
 }
 

@@ -1,6 +1,7 @@
 package claims_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -91,6 +92,7 @@ type wire struct {
 	delay  atomic.Int64 // of what the server says, in ns
 	deaf   atomic.Bool  // what the server says is lost
 	dumb   atomic.Bool  // what the client says is lost
+	ahead  atomic.Bool  // what it reads was stored by a clock that is an hour ahead
 }
 
 func (w *wire) InProcessConn() (net.Conn, error) {
@@ -129,8 +131,13 @@ func (c *wireConn) pump() {
 		if c.wire.deaf.Load() {
 			continue
 		}
+		if b = b[:n]; c.wire.ahead.Load() {
+			for _, field := range []string{`Nats-Time-Stamp: `, `"time":"`} {
+				b = bytes.ReplaceAll(b, []byte(field+"2000-01-01T00:"), []byte(field+"2000-01-01T01:"))
+			}
+		}
 		select {
-		case c.in <- chunk{b[:n], time.Now()}:
+		case c.in <- chunk{b, time.Now()}:
 		case <-c.closed:
 			return
 		}
