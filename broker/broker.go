@@ -29,6 +29,7 @@ type Broker struct {
 	reads *post.Conn
 	api   *post.Conn
 	clock clock.Server
+	doubt chan struct{} // holds a value when a timer worker has another clock
 	share *claims.Share
 
 	recordLimit atomic.Int64 // the largest body that is published; see measure
@@ -79,6 +80,7 @@ func New(dial Dialer, o Options) (*Broker, error) {
 		o: o, ns: subject.Namespace(o.Namespace), dial: dial,
 		readers: make(chan struct{}, maxReaders), replays: make(chan struct{}, mostReplays), parts: make(map[int]*partition),
 		begun: make(chan struct{}),
+		doubt: make(chan struct{}, 1),
 	}
 	b.current.Store(&b.o.Execution)
 	return b, nil
@@ -293,10 +295,19 @@ const exchanges = 3
 
 func (b *Broker) watchClock(ctx context.Context) {
 	var wall clock.Wall
-	for wall.Wait(ctx, clockEvery) == nil {
+	for wall.Wait(ctx, clockEvery, b.doubt) == nil {
 		if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
 			b.o.Logger.WithError(err).Debug("the server does not tell its time now")
 		}
+	}
+}
+
+// doubtClock has the server asked at once: the stream that is asked may have a new leader, with another clock, of which the timer worker knows and
+// we do not, or the other way around.
+func (b *Broker) doubtClock() {
+	select {
+	case b.doubt <- struct{}{}:
+	default:
 	}
 }
 

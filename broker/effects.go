@@ -209,7 +209,7 @@ func (p *partition) permit(f execution.Permit) {
 func (p *partition) bury(e *envelope, reason, details string) {
 	p.log.WithField("subject", e.subject).WithField("reason", reason).Warn("dead letter: " + details)
 	p.noteLetter(e, reason, details)
-	letter := schemas.DeadLetter{Reason: reason, Details: details, Subject: e.subject, Time: e.at, Body: e.body}
+	letter := schemas.DeadLetter{Reason: reason, Details: details, Subject: e.subject, Time: e.stored(), Body: e.body}
 	subj, h, body, err := dead.Compose(p.b.ns, p.place(e), letter, p.b.conn.MaxPayload())
 	if err != nil {
 		p.log.WithError(err).Error("a dead letter cannot be encoded")

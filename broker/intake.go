@@ -224,6 +224,8 @@ func (p *partition) intake(in *intake, o *opened) {
 	}
 	e := o.envelope
 	e.pos = in.position(o.seq, e.at)
+	// The leader of this stream may be a server whose clock is ahead. Nothing is due by that, and nothing is to count from it (P-15).
+	e.at = min(e.at, p.b.latest())
 	e.ticket = in.ledger.begin(e.pos)
 	in.read, in.at = e.pos, o.seq
 	defer p.progress()
@@ -371,7 +373,7 @@ func (p *partition) place(e *envelope) dead.Place {
 		sequence = p.nextDead
 	}
 	tail := deadTail(p.n, e.log)
-	return dead.Place{Partition: tail[0], Stream: tail[1], Incarnation: strconv.FormatInt(int64(e.at), 10), Sequence: sequence}
+	return dead.Place{Partition: tail[0], Stream: tail[1], Incarnation: strconv.FormatInt(int64(e.stored()), 10), Sequence: sequence}
 }
 
 // isBuried tells whether a predecessor has put a message into the dead letters. Those of earlier versions name the

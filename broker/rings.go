@@ -105,6 +105,9 @@ func (p *partition) takeRings(q *schemas.Rings, g *peal) {
 	}
 	// A ring counts by our corrected clock, which may be behind that of the worker: never early (P-15).
 	wait := latest.Sub(p.now())
+	if mine && wait > ringPatience {
+		p.b.doubtClock()
+	}
 	if !mine || wait > ringPatience {
 		g.answer(&schemas.RingsAnswer{Refused: true})
 		return

@@ -207,7 +207,13 @@ func (f *fleet) ring(rings ...schemas.DueRing) (a schemas.RingsAnswer) {
 // An owner answers rings that it may answer, whatever it knows of their runs, and wakes nobody early.
 func TestStrangeRings(t *testing.T) { // P-10, P-15
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })
+		var clock atomic.Int64 // questions for the server's
+		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			if subj == "$JS.API.STREAM.INFO."+ns.StreamHistory(0) {
+				clock.Add(1)
+			}
+			return cutwire.Pass
+		}, func(o *broker.Options) { o.CachedRuns = 1 })
 		f.decider("order", sleeper)
 		f.decider("short", one(complete))
 		f.start(`{"workflowId":"sleeps","type":"order","run":"r1"}`)
@@ -238,7 +244,12 @@ func TestStrangeRings(t *testing.T) { // P-10, P-15
 			{"far too early", schemas.DueRing{WorkflowID: "sleeps", Run: "r1", Due: alarm.Due, Sequence: armed.Seq, Fence: alarm.Fence}, true},
 			{"early, of a parked run", schemas.DueRing{WorkflowID: "sleeps", Run: "r1", Due: past, Sequence: armed.Seq, Fence: alarm.Fence}, false},
 		} {
+			before := clock.Load()
 			a := f.ring(tc.ring)
+			time.Sleep(time.Second)
+			if asks := clock.Load() > before; asks != (tc.name == "far too early") {
+				t.Errorf("a ring %s: got %v, want the server to be asked for its time by a ring that comes too early alone", tc.name, asks)
+			}
 			if done := len(a.Done) == 1 && a.Done[0] == tc.ring.Sequence; done == tc.refused || a.Refused != tc.refused {
 				t.Errorf("a ring %s: got %+v, want refused %v", tc.name, a, tc.refused)
 			}

@@ -21,7 +21,7 @@ const (
 type envelope struct {
 	wid string
 	msg execution.Message
-	// at is the server's time of the message, or the corrected clock for what comes by no log.
+	// at is the server's time of the message, or the corrected clock for what comes by no log, or whose stamp is ahead of it.
 	at      schemas.Timestamp
 	pos     schemas.Position
 	ticket  *ticket
@@ -40,6 +40,14 @@ type envelope struct {
 	final bool
 	fresh bool // the run id of a start is known to be unused
 	log   int
+}
+
+// stored is when the message was stored, by the server that did it.
+func (e *envelope) stored() schemas.Timestamp {
+	if e.log == noLog {
+		return e.at
+	}
+	return e.pos.Time
 }
 
 // verdict is what became of a start.

@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"sync/atomic"
@@ -357,6 +358,46 @@ func TestTimerOfABrokerThatHearsLate(t *testing.T) { // P-15
 		f.result("o")
 		f.notBeforeItsRecord(5 * time.Second)
 	})
+}
+
+// The leader of an inbox is a server whose clock is five minutes ahead of that of the leader of the history. What it stamps is not due for it, and
+// what counts from it is not late (P-15).
+func TestTimersBesideAnInboxWhoseClockIsAhead(t *testing.T) {
+	for name, ringsEarly := range map[string]bool{"a ring that comes early": true, "a start": false} {
+		t.Run("P-15/"+name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				a := f.node("a", nil)
+				a.wire.Hear(func(b []byte) { // the addresses for acknowledgements bear the time: it begins as 946684800 s, and has less than 100 s
+					for at := 0; ; at++ {
+						i := bytes.Index(b[at:], []byte("$JS.ACK.drover-default-in-0."))
+						if i < 0 {
+							return
+						}
+						at += i
+						if j := bytes.Index(b[at:], []byte(".9466848")); j >= 0 && j < bytes.IndexByte(b[at:], ' ') {
+							copy(b[at+j:], ".9466851")
+						}
+					}
+				})
+				f.decider("order", func(d *decisionTask) string {
+					if d.has("TimerExpired") {
+						return complete
+					}
+					return `[{"type":"ScheduleTimer","attributes":{"timerId":"t","startToFireTimeout":5}}]`
+				})
+				f.publish("drover.default.in.0.o.start", startO)
+				f.await("o", schemas.EventTimerScheduled)
+				if ringsEarly {
+					f.publish("drover.default.in.0.o.alarm", `{"run":"r1","due":"2000-01-01T00:00:00Z"}`)
+				}
+				f.result("o")
+				f.notBeforeItsRecord(5 * time.Second)
+				if took := f.at("o", schemas.EventTimerExpired)[0].Sub(f.at("o", schemas.EventWorkflowStarted)[0]); took > 10*time.Second {
+					t.Errorf("the timer expired %v behind the start, want 5 s", took)
+				}
+			})
+		})
+	}
 }
 
 // notBeforeItsRecord wants the one timer to have expired so long behind the record that set it, by the server's stamps.

@@ -35,6 +35,7 @@ type spell struct {
 	clock     clock.Server // of the leader of the inbox, which stamps the rings
 	outbox    *post.Outbox
 	wake      chan struct{} // the queue's head or the clock has changed, or a ring got its outcome
+	doubt     chan struct{} // the owner has refused rings
 	dirty     chan struct{} // there is scrap
 	read      schemas.Alarm // the last one; of the reader alone
 
@@ -63,7 +64,7 @@ func newSpell(w *Worker, partition int, l *claims.Lease) *spell {
 	return &spell{
 		Worker: w, partition: partition, lease: l, log: w.log.WithField("partition", partition),
 		prefix: strings.TrimSuffix(w.ns.AllAlarms(partition), ">"), book: newBook(w.mostAlarms),
-		wake: make(chan struct{}, 1), dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
+		wake: make(chan struct{}, 1), doubt: make(chan struct{}, 1), dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
 	}
 }
 

@@ -217,6 +217,9 @@ func (s *spell) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 	if waits {
 		kick(s.wake)
 	}
+	if a.Refused {
+		kick(s.doubt)
+	}
 	return a.Refused
 }
 

@@ -135,8 +135,14 @@ func TestOwnerAnswers(t *testing.T) { // P-10, I8
 					} else {
 						asked = r.owner(tc.answer)
 					}
-					r.start(r.workerOn(r.dial(), "n1", set...))
 					due := time.Now().Add(time.Minute)
+					var doubts atomic.Int64
+					r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
+						if behind := time.Since(due); subj == "$JS.API.STREAM.INFO."+ns.StreamHistory(0) && behind >= 0 && behind < 400*time.Millisecond {
+							doubts.Add(1)
+						}
+						return cutwire.Pass
+					}, set...))
 					for i := range n {
 						r.armed(fmt.Sprint("w", i), due)
 					}
@@ -149,6 +155,9 @@ func TestOwnerAnswers(t *testing.T) { // P-10, I8
 					r.pending(0)
 					if got := asked.Load(); got != n {
 						t.Errorf("the owner was asked %d times, want %d", got, n)
+					}
+					if refused := strings.Contains(tc.name, "refuse"); refused != (doubts.Load() > 0) {
+						t.Errorf("the server was asked for its time %d times at once, want that behind a refusal alone", doubts.Load())
 					}
 				})
 			})

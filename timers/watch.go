@@ -15,7 +15,8 @@ const (
 )
 
 // watchClock asks for the time of the server that brokers ask too, until ctx ends. That of another stream would not do, nor the timestamps of
-// alarms: its leader may be another server with another clock, and an alarm that is read late tells little.
+// alarms: its leader may be another server with another clock, and an alarm that is read late tells little. It asks at once when the owner has
+// refused a ring: one of the two may have a clock that is over, because the leader of that stream has moved.
 func (s *spell) watchClock(ctx context.Context) {
 	var wall clock.Wall
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
@@ -23,7 +24,7 @@ func (s *spell) watchClock(ctx context.Context) {
 			s.log.WithField("err", err).Warn("the server's time is not known; asking again")
 			wait = firstLook
 		}
-		if wall.Wait(ctx, wait) != nil {
+		if wall.Wait(ctx, wait, s.doubt) != nil {
 			return
 		}
 	}

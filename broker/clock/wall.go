@@ -10,6 +10,8 @@ import (
 const (
 	// wallEvery is how often the wall clock is looked at.
 	wallEvery = 2 * time.Second
+	// calm is how long a doubt must wait behind an answer: hundreds may come at a time.
+	calm = 500 * time.Millisecond
 	// wallStep is more than a clock is slewed by in that time.
 	wallStep = 100 * time.Millisecond
 )
@@ -44,12 +46,22 @@ func (w *Wall) Stepped(now time.Time) bool {
 	return by.Abs() >= wallStep
 }
 
-// Wait returns when d has passed or, within some seconds, when the clock has stepped. Its error is that of ctx.
-func (w *Wall) Wait(ctx context.Context, d time.Duration) error {
+// Wait returns when d has passed, soon behind a word of doubt, or, within some seconds, when the clock has stepped. Its error is that of ctx.
+func (w *Wall) Wait(ctx context.Context, d time.Duration, doubt <-chan struct{}) error {
 	w.Stepped(time.Now())
-	for ; d > 0; d -= wallEvery {
-		if err := pause.For(ctx, min(d, wallEvery)); err != nil {
-			return err
+	if err := pause.For(ctx, min(d, calm)); err != nil {
+		return err
+	}
+	for d -= calm; d > 0; d -= wallEvery {
+		t := time.NewTimer(min(d, wallEvery))
+		select {
+		case <-t.C:
+		case <-doubt:
+			t.Stop()
+			return nil
+		case <-ctx.Done():
+			t.Stop()
+			return context.Cause(ctx)
 		}
 		if w.Stepped(time.Now()) {
 			return nil

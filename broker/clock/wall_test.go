@@ -16,7 +16,7 @@ func TestWallThatGoesOn(t *testing.T) {
 		var w clock.Wall
 		began := time.Now()
 		for _, d := range []time.Duration{0, time.Second, 15 * time.Second, time.Minute} {
-			if err := w.Wait(t.Context(), d); err != nil {
+			if err := w.Wait(t.Context(), d, nil); err != nil {
 				t.Fatal(err)
 			}
 			if w.Stepped(time.Now()) {
@@ -29,8 +29,26 @@ func TestWallThatGoesOn(t *testing.T) {
 		enough := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(3*time.Second, func() { cancel(enough) })
-		if err := w.Wait(ctx, time.Minute); !errors.Is(err, enough) {
+		if err := w.Wait(ctx, time.Minute, nil); !errors.Is(err, enough) {
 			t.Errorf("got %v, want %v", err, enough)
+		}
+	})
+}
+
+// TestWallInDoubt has words of doubt: in a while, and one right behind the last answer.
+func TestWallInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w clock.Wall
+		doubt := make(chan struct{}, 1)
+		for after, want := range map[time.Duration]time.Duration{0: time.Second / 2, 3 * time.Second: 3 * time.Second} {
+			began := time.Now()
+			time.AfterFunc(after, func() { doubt <- struct{}{} })
+			if err := w.Wait(t.Context(), time.Minute, doubt); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took != want {
+				t.Errorf("with doubts behind %v it waited for %v, want %v", after, took, want)
+			}
 		}
 	})
 }

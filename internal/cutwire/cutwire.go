@@ -59,6 +59,7 @@ type Wire struct {
 
 	mu     sync.Mutex
 	judge  func(subject string, body []byte) Verdict
+	hear   atomic.Pointer[func([]byte)]
 	delay  time.Duration
 	dead   bool
 	conns  map[*conn]struct{}
@@ -83,6 +84,9 @@ func (w *Wire) Delay(d time.Duration) {
 
 // Lag sets how late everything is that the server sends. It is 0 until then.
 func (w *Wire) Lag(d time.Duration) { w.lag.Store(int64(d)) }
+
+// Hear lets f change, in place, what the server sends from now on, as it comes: mostly in whole messages.
+func (w *Wire) Hear(f func([]byte)) { w.hear.Store(&f) }
 
 // Judge lets f decide over every message that is published from now on. It is called with the wire locked, so it may
 // keep state of its own; it must not publish.
@@ -148,6 +152,9 @@ func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if lag := c.wire.lag.Load(); lag > 0 {
 		time.Sleep(time.Duration(lag))
+	}
+	if f := c.wire.hear.Load(); f != nil {
+		(*f)(b[:n])
 	}
 	return n, err
 }
