@@ -2,6 +2,7 @@ package activity
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
@@ -15,6 +16,8 @@ const (
 	handGrace = 100 * time.Millisecond
 )
 
+var errNotSent = errors.New("nothing was sent")
+
 var handed = post.Header{schemas.ReportHeader: {"1"}}
 
 // hand gives an outcome straight to the owner of its workflow and tells whether it is stored. Nothing is lost if it is not, or
@@ -25,15 +28,23 @@ func (s *spell) hand(ctx context.Context, a *attempt, r *schemas.Report) (stored
 	if a.task.Beat == "" {
 		return false, nil
 	}
+	done, err := s.turn(ctx, len(r.Result)+len(r.Details))
+	if err != nil {
+		return false, nil
+	}
 	var answer chan error // nil: too large
 	err = schemas.MarshalTo(r, func(body []byte) error {
 		if len(body) <= schemas.PayloadThreshold {
 			answer = make(chan error, 1)
-			s.owners.Send(a.task.Beat, handed, body, func(k post.Ack) { answer <- k.Err })
+			s.owners.Send(a.task.Beat, handed, body, func(k post.Ack) {
+				done(k.Err)
+				answer <- k.Err
+			})
 		}
 		return nil
 	})
 	if err != nil || answer == nil {
+		done(errNotSent)
 		return false, err
 	}
 	select {

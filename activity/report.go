@@ -172,13 +172,9 @@ func shrink(r *schemas.Report, size int) {
 // unknown is right: outcomes are told apart by their token, starts by their nonce.
 func (s *spell) publish(ctx context.Context, stop <-chan struct{}, d *delivery, body []byte) error {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		stored := make(chan error, 1)
-		s.outbox.Send(d.task.Report, nil, body, func(a post.Ack) { stored <- a.Err })
-		var err error
-		select {
-		case err = <-stored:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		err, over := s.publishOnce(ctx, d, body)
+		if over != nil {
+			return over
 		}
 		if err == nil || permanent(err) {
 			return err
@@ -190,6 +186,33 @@ func (s *spell) publish(ctx context.Context, stop <-chan struct{}, d *delivery, 
 			return errors.Join(context.Cause(ctx), err)
 		}
 	}
+}
+
+// publishOnce is one try of publish; over is why ctx has ended.
+func (s *spell) publishOnce(ctx context.Context, d *delivery, body []byte) (err, over error) {
+	done, err := s.turn(ctx, len(body))
+	if err != nil {
+		return nil, context.Cause(ctx)
+	}
+	stored := make(chan error, 1)
+	s.outbox.Send(d.task.Report, nil, body, func(a post.Ack) {
+		done(a.Err)
+		stored <- a.Err
+	})
+	select {
+	case err := <-stored:
+		return err, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// turn waits until the link to the server has room for so many bytes. What is small goes at once.
+func (s *spell) turn(ctx context.Context, size int) (done func(error), err error) {
+	if size < post.BulkBytes {
+		return func(error) {}, nil
+	}
+	return s.conn.Bulk(ctx)
 }
 
 // elapsed is how long ago the attempt began. It is never 0, which means "not said".

@@ -126,7 +126,7 @@ func (u *sending) once(ctx context.Context, digest string) (*schemas.PayloadRef,
 func (u *sending) chunk(ctx context.Context, subj string, data []byte) (*schemas.UploadResponse, error) {
 	for {
 		a := &schemas.UploadResponse{}
-		err := u.client.request(ctx, subj, data, a)
+		err := u.client.bulk(ctx, u.try, subj, data, a)
 		if err == nil && a.Error != nil {
 			err = a.Error
 		}
@@ -156,7 +156,7 @@ func (c *Client) Download(ctx context.Context, ref *schemas.PayloadRef) (schemas
 	sum := sha256.New()
 	try := c.begin()
 	for cursor := ""; ; {
-		a, err := c.piece(ctx, ref, cursor)
+		a, err := c.piece(ctx, try, ref, cursor)
 		if err != nil {
 			if try.again(ctx, err) {
 				continue
@@ -176,19 +176,32 @@ func (c *Client) Download(ctx context.Context, ref *schemas.PayloadRef) (schemas
 	return content, nil
 }
 
-func (c *Client) piece(ctx context.Context, ref *schemas.PayloadRef, cursor string) (*schemas.DownloadResponse, error) {
+func (c *Client) piece(ctx context.Context, try *trying, ref *schemas.PayloadRef, cursor string) (*schemas.DownloadResponse, error) {
 	body, err := schemas.Marshal(&schemas.DownloadRequest{Object: ref.Object, Cursor: cursor})
 	if err != nil {
 		return nil, err
 	}
 	a := &schemas.DownloadResponse{}
-	if err := c.request(ctx, c.ns.API("download"), body, a); err != nil {
+	if err := c.bulk(ctx, try, c.ns.API("download"), body, a); err != nil {
 		return nil, err
 	}
 	if a.Error != nil {
 		return nil, a.Error
 	}
 	return a, nil
+}
+
+// bulk is request for what is large, in either direction: it waits until the link has room, and that is no time in which nothing moves.
+func (c *Client) bulk(ctx context.Context, try *trying, subj string, body []byte, answer any) error {
+	began := time.Now()
+	done, err := c.conn.Bulk(ctx)
+	if err != nil {
+		return err
+	}
+	try.since = try.since.Add(time.Since(began))
+	err = c.request(ctx, subj, body, answer)
+	done(err)
+	return err
 }
 
 func (c *Client) request(ctx context.Context, subj string, body []byte, answer any) error {

@@ -2,6 +2,8 @@ package payloads_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -47,4 +50,58 @@ func TestUploadByAServerThatTakesLess(t *testing.T) {
 	if err != nil || ref.Size != int64(len(content)) {
 		t.Fatalf("got %+v, %v", ref, err)
 	}
+}
+
+// Behind a link that carries one chunk a second, many large payloads that come together are each sent once: those that would not be answered
+// in time are not sent before there is room for them.
+func TestUploadsOverASlowLink(t *testing.T) {
+	const (
+		ns    = subject.Namespace("default")
+		chunk = 128 << 10
+		many  = 12
+	)
+	virtual.Run(t, func(t *testing.T) {
+		conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true}))
+		content := make([]byte, 2*chunk)
+		answer := func(m post.Msg, a schemas.UploadResponse) {
+			body, err := json.Marshal(a)
+			if err == nil {
+				err = m.Respond(nil, body)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		begun, came := 0, 0
+		if _, err := conn.Subscribe(ns.API("upload"), "", func(m post.Msg) {
+			begun++
+			answer(m, schemas.UploadResponse{V: schemas.Version, Subject: fmt.Sprintf("%s.broker.%d", ns.API("upload"), begun), ChunkBytes: chunk})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Subscribe(ns.API("upload")+".>", "", func(m post.Msg) {
+			time.Sleep(time.Second)
+			came++
+			_, offset, _ := subject.ParseUploadChunk(m.Subject)
+			a := schemas.UploadResponse{V: schemas.Version, Offset: offset + int64(len(m.Data))}
+			if a.Offset == int64(len(content)) {
+				a.Ref = &schemas.PayloadRef{Object: "o", Size: a.Offset}
+			}
+			answer(m, a)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range many {
+			wg.Go(func() {
+				if _, err := payloads.NewClient(conn, ns, 10*time.Second).Upload(t.Context(), content); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if begun != many || came != 2*many {
+			t.Errorf("got %d uploads with %d chunks, want %d with %d: some were sent again", begun, came, many, 2*many)
+		}
+	})
 }

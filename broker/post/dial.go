@@ -56,6 +56,7 @@ type Conn struct {
 	locals   map[any]any       // see Local
 	taken    map[string]uint64 // subjects whose subscription the server has ended, with the dials at its last word; nil while regain need not run
 	full     atomic.Uint64     // how often the server has refused a subscription since there are too many
+	bulk     bulk
 }
 
 // Dial connects. A first connection that fails is an error that wraps [ErrNoConnection]; after that, the

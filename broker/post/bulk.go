@@ -1,0 +1,101 @@
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// BulkBytes is from how much on a message is to wait for its turn; see [Conn.Bulk].
+	BulkBytes = 32 << 10
+	// bulkFirst is how many turns there are at once until some have been answered, bulkMost how many there ever are.
+	bulkFirst, bulkMost = 2, 64
+	// bulkQuick and bulkSlow are how much longer than the quickest one a turn takes where the link carries more, and where it has too much
+	// to do. The second is well below what anybody waits for an answer, and below what the server takes to answer a ping.
+	bulkQuick, bulkSlow = 500 * time.Millisecond, 2 * time.Second
+)
+
+// bulk says how many large messages of a connection may be on their way at once: as many as the link to the server carries. Those beyond
+// that would only lie before the link, with all that is sent behind them: nothing would be answered in time, neither they nor pings, the
+// connection would be given up for it, and everything would be sent again, without an end.
+type bulk struct {
+	mu      sync.Mutex
+	most    int           // how many may be on their way; 0 at first
+	under   int           // how many are
+	best    time.Duration // of the quickest that was answered; 0 for none
+	cut     time.Time     // when most was made less
+	waiting []chan struct{}
+}
+
+// Bulk waits for a turn to send what has [BulkBytes] or more, or to ask for such an answer, and returns what is to be called once with the
+// outcome. Whoever has no turn sends nothing, so that the time that it waits for an answer is that of the link.
+func (c *Conn) Bulk(ctx context.Context) (done func(error), err error) {
+	b := &c.bulk
+	if err := b.enter(ctx); err != nil {
+		return nil, fmt.Errorf("%w: the turn to send did not come", err)
+	}
+	began := time.Now()
+	return func(err error) { b.leave(began, err) }, nil
+}
+
+func (b *bulk) enter(ctx context.Context) error {
+	b.mu.Lock()
+	if b.most == 0 {
+		b.most = bulkFirst
+	}
+	if b.under < b.most {
+		b.under++
+		b.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	b.waiting = append(b.waiting, turn)
+	b.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.Index(b.waiting, turn); i >= 0 {
+		b.waiting = slices.Delete(b.waiting, i, i+1)
+	} else { // it came meanwhile
+		b.under--
+		b.next()
+	}
+	return ctx.Err()
+}
+
+func (b *bulk) leave(began time.Time, err error) {
+	took := time.Since(began)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.under--
+	late := errors.Is(err, ErrTimeout)
+	if err == nil && (b.best == 0 || took < b.best) {
+		b.best = took
+	}
+	switch {
+	case late || err == nil && took > b.best+bulkSlow:
+		if began.After(b.cut) { // else it was sent when there were more
+			b.most, b.cut = max(b.most/2, 1), time.Now()
+		}
+	case err == nil && took < b.best+bulkQuick:
+		b.most = min(b.most+1, bulkMost)
+	}
+	b.next()
+}
+
+// next lets those in who may.
+func (b *bulk) next() {
+	for b.under < b.most && len(b.waiting) > 0 {
+		b.under++
+		close(b.waiting[0])
+		b.waiting = slices.Delete(b.waiting, 0, 1)
+	}
+}
