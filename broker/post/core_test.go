@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +19,6 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/droverhq/drover/internal/freeport"
-
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -289,6 +290,14 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// webServer gives the address of one that speaks HTTP, and nothing else.
+func webServer(t *testing.T) (address string) {
+	t.Helper()
+	s := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
 func TestDialFails(t *testing.T) {
 	o := listening(t)
 	o.Authorization = "secret"
@@ -296,7 +305,8 @@ func TestDialFails(t *testing.T) {
 	t.Cleanup(stop)
 	here := srv.ClientURL()
 	dead := fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
-	ca, _ := certificate(t)
+	ca, key := certificate(t)
+	web := webServer(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, tt := range map[string]struct {
@@ -315,6 +325,16 @@ func TestDialFails(t *testing.T) {
 		"secret in parts": {t.Context(), Options{URL: "nats://me:ter2,ter2@127.0.0.1:4222"}, ErrNoConnection, "%XX"},
 		"secret number":   {t.Context(), Options{URL: "nats://me:112233,ter2@" + strings.TrimPrefix(dead, "nats://")}, ErrNoConnection, "(unreadable address)"},
 		"tls to plain":    {t.Context(), Options{URL: here, Token: "secret", CAFile: ca}, ErrNoConnection, "CA"},
+		"plain by wss":    {t.Context(), Options{URL: strings.Replace(here, "nats:", "wss:", 1)}, ErrNoConnection, "one side wants TLS"},
+		"plain by ws":     {t.Context(), Options{URL: strings.Replace(here, "nats:", "ws:", 1)}, ErrNoConnection, "no websocket"},
+		"web by ws":       {t.Context(), Options{URL: "ws://" + web}, ErrNoConnection, "no websocket"},
+		"web by nats":     {t.Context(), Options{URL: web, Timeout: 50 * time.Millisecond}, ErrNoConnection, "does not greet"},
+		"two kinds":       {t.Context(), Options{URL: here + ",ws://" + web}, ErrNoConnection, "or of none"},
+		"no such host":    {t.Context(), Options{URL: "nats://no-such-host.invalid", Timeout: time.Second}, ErrNoConnection, "looked up"},
+		"no token first":  {t.Context(), Options{URL: here + "," + dead}, ErrNoConnection, "check user, token"},
+		"no token last":   {t.Context(), Options{URL: dead + "," + here}, ErrNoConnection, "check user, token"},
+		"all of two dead": {t.Context(), Options{URL: dead + "," + dead}, ErrNoConnection, "drover server"},
+		"no ca":           {t.Context(), Options{URL: here, Token: "secret", CAFile: key}, ErrNoConnection, "holds no certificate"},
 		"no such ca":      {t.Context(), Options{URL: here, CAFile: "/nonexistent/ca.pem"}, ErrInvalid, "CAFile: open /nonexistent/ca.pem"},
 		"no such creds":   {t.Context(), Options{URL: here, CredsFile: "/nonexistent/creds"}, ErrInvalid, "CredsFile: open /nonexistent/creds"},
 		"ended context":   {ended, Options{URL: here}, ErrNoConnection, "canceled"},
@@ -333,6 +353,9 @@ func TestDialFails(t *testing.T) {
 				c.Close()
 			}
 			wantErr(t, err, tt.want)
+			if strings.Contains(err.Error(), "start one with") && !errors.Is(err, nats.ErrNoServers) {
+				t.Errorf("got %q, with the advice to start a server", err)
+			}
 			if !strings.Contains(err.Error(), tt.hint) || strings.Contains(err.Error(), "hun") || strings.Contains(err.Error(), "ter2") || strings.Contains(err.Error(), "112233") {
 				t.Fatalf("got %q, want %q in it and no secret", err, tt.hint)
 			}

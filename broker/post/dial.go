@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -87,7 +88,10 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if o.InProcess != nil {
 		where = ""
 	}
-	if c.nc, err = nats.Connect(where, opts...); err != nil {
+	if c.nc, err = nats.Connect(where, opts...); err != nil && d.reached.Load() {
+		c.nc, err = oneByOne(where, err, opts)
+	}
+	if err != nil {
 		return nil, dialError(o, err)
 	}
 	d.until.Store(nil)
@@ -108,6 +112,25 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	return c, nil
 }
 
+// oneByOne tries each of several addresses alone, to learn what the one that could be reached said: of all that failed the library gives the error
+// of the last one, or none.
+func oneByOne(list string, err error, opts []nats.Option) (*nats.Conn, error) {
+	addresses := strings.Split(list, ",")
+	if len(addresses) == 1 {
+		return nil, err
+	}
+	for _, one := range addresses {
+		nc, e := nats.Connect(strings.TrimSpace(one), opts...)
+		if e == nil {
+			return nc, nil
+		}
+		if said, ok := errors.AsType[*net.OpError](e); !errors.Is(e, nats.ErrNoServers) && (!ok || said.Op != "dial") {
+			return nil, e
+		}
+	}
+	return nil, err
+}
+
 var errAddress = errors.New("the address cannot be read")
 
 // dialError says which address failed and what to do about it.
@@ -123,6 +146,8 @@ func dialError(o Options, err error) error {
 	}
 	var files string
 	if way := wayOut(err); way != "" {
+		hint = way
+	} else if way := wayToServer(err); way != "" && o.InProcess == nil {
 		hint = way
 	} else if o.usesTLS() || o.CredsFile != "" {
 		files = ", and check the CA, certificate, key and creds files"
@@ -143,6 +168,30 @@ func wayOut(err error) string {
 		return "raise the limit of the account or the user: what this process listens for beyond it does not come until then"
 	}
 	return wayOutOfTLS(err)
+}
+
+// wayToServer is wayOut for the first connection, to what is no NATS server, or not as the address says. The library has no values for most of it.
+func wayToServer(err error) string {
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	_, name := errors.AsType[*net.DNSError](err)
+	said, silent := err.Error(), func(err *net.OpError, ok bool) bool { return ok && err.Op == "read" && err.Timeout() }
+	switch {
+	case name:
+		return "the name of the host cannot be looked up, check it, or name another with --nats or NATS_URL"
+	case plain:
+		return "one side wants TLS and the other does not, check the address and the CA file"
+	case errors.Is(err, nats.ErrMixingWebsocketSchemes):
+		return "name the websocket of each server, or of none"
+	case strings.Contains(said, "malformed HTTP"), strings.Contains(said, "invalid websocket connection"):
+		return "what answers there is no websocket of a NATS server, name the port of its websocket block, or write nats:// in place of ws://"
+	case errors.Is(err, io.EOF), silent(errors.AsType[*net.OpError](err)):
+		return "what is there does not greet in time as a NATS server does, check host and port; a server that wants TLS first (handshake_first) must take other clients too, by handshake_first: auto"
+	case strings.Contains(said, "failed to parse root certificate"):
+		return "the CA file holds no certificate, name one in PEM with --tlsca, or as ca in the context"
+	case strings.Contains(said, "error signing nonce"):
+		return "the creds file holds no seed, make it anew with nsc"
+	}
+	return ""
 }
 
 // wayOutOfTLS is wayOut for what the two sides say of each other's certificates.

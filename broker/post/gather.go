@@ -191,8 +191,9 @@ func (g *gather) SetDeadline(t time.Time) error {
 
 // dialing is told of each try to connect, and bounds those of the first connection.
 type dialing struct {
-	dialed func()
-	until  atomic.Pointer[time.Time] // nil for no limit
+	dialed  func()
+	until   atomic.Pointer[time.Time] // nil for no limit
+	reached atomic.Bool               // somebody took a connection, over a socket
 }
 
 // begin notes a try, and returns until when it may last; zero for no limit.
@@ -225,6 +226,7 @@ func (d *gatheredDialer) Dial(network, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.reached.Store(true)
 	return d.gather(c, one.Deadline), nil
 }
 

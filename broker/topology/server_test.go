@@ -75,7 +75,7 @@ func TestServersThatWillNotDo(t *testing.T) {
 		{"1.4", fmt.Sprintf(base, "v1.4.0", true), "", topology.ErrServerTooOld, "v1.4.0"},
 		{"one that stands still", fmt.Sprintf(base, "2.12.1", true), account(2), topology.ErrServerTooOld, "it is 2.12.1, whose streams come to stand still where they are read and written at the same time: upgrade it to 2.12.2"},
 		{"an old one in the cluster", fmt.Sprintf(base, "2.14.0-beta.1", true), account(0), topology.ErrServerTooOld, "upgrade all of them"},
-		{"no JetStream", fmt.Sprintf(base, "2.11.0", false), "", topology.ErrNoJetStream, "--jetstream"},
+		{"no JetStream", fmt.Sprintf(base, "2.11.0", false), "", topology.ErrNoJetStream, "if it is a leaf node"},
 		{
 			"not for the account", fmt.Sprintf(base, "2.11.0", true),
 			`{"type":"io.nats.jetstream.api.v1.account_info_response","error":{"code":503,"err_code":10039,"description":"JetStream not enabled for account"}}`,

@@ -103,7 +103,10 @@ func (w *work) checkServer(ctx context.Context, conn *post.Conn) error {
 	return nil
 }
 
-var errNoJetStream = fmt.Errorf("%w: start the server with --jetstream or a jetstream block, or connect to another", ErrNoJetStream)
+// leafHint is what to do where nobody answers the JetStream API.
+const leafHint = "start the server with --jetstream or a jetstream block, connect to another, or, if it is a leaf node of one, name the JetStream domain of that one, by jetstream_domain of a NATS context or Options.APIPrefix"
+
+var errNoJetStream = fmt.Errorf("%w: %s", ErrNoJetStream, leafHint)
 
 // checkVersion reads 2.11.3, v2.12.0-beta.1 and the like. A text it cannot read passes: the API level is asked too.
 func checkVersion(version string) error {
@@ -296,6 +299,8 @@ func refused(what string, err error) error {
 		return fmt.Errorf("%w to %s: %w", ErrRefused, what, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
 		return fmt.Errorf("%s: no answer: the server may have no leader, or this user no right to publish to the JetStream API: %w", what, err)
+	case errors.Is(err, nats.ErrNoResponders):
+		return fmt.Errorf("%s: %w: %s", what, err, leafHint)
 	default:
 		return fmt.Errorf("%s: %w", what, err)
 	}
