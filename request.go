@@ -28,6 +28,8 @@ const (
 	// hold is how long a server may hold back the answer of a long poll. Short, because a server that dies meanwhile is
 	// noticed only when it is over.
 	hold = 5 * time.Second
+	// slowLink is how many bytes a second a slow link carries.
+	slowLink = 64 << 10
 )
 
 // query says what is asked, and about which execution.
@@ -63,7 +65,12 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 	wait := patience{client: c, query: q, began: time.Now()}
 	var before error
 	for {
+		done, err := wait.turn(ctx, len(body))
+		if err != nil {
+			return nil, newError(q, outlived(ctx, cmp.Or(before, err)))
+		}
 		out, err := ask(ctx, c, q, body, wait.attempt(), refusal)
+		done(err)
 		if err == nil {
 			return out, nil
 		}
@@ -88,7 +95,7 @@ func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit
 	t := c.tries.begin(c, cancel)
 	defer c.tries.end(t)
 	head := post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
-	every := q.hold + firstAttempt
+	every := q.hold + firstAttempt + bulkSlack(len(body))
 	if limit <= every {
 		every = 0
 	}
@@ -131,6 +138,26 @@ type patience struct {
 	began  time.Time
 	tries  int
 	told   bool
+	slack  time.Duration
+}
+
+// turn waits until the link to the server has room for a large request. That is no time in which nobody answers.
+func (p *patience) turn(ctx context.Context, size int) (done func(error), err error) {
+	if p.slack = bulkSlack(size); p.slack == 0 {
+		return func(error) {}, nil
+	}
+	began := time.Now()
+	done, err = p.client.conn.Bulk(ctx)
+	p.began = p.began.Add(time.Since(began))
+	return done, err
+}
+
+// bulkSlack is how much longer one may wait for the answer to a large request, which a slow link carries slowly.
+func bulkSlack(size int) time.Duration {
+	if size < post.BulkBytes {
+		return 0
+	}
+	return time.Duration(size) * time.Second / slowLink
 }
 
 // left is what remains of the time that nobody may answer.
@@ -141,7 +168,7 @@ func (p *patience) left() time.Duration {
 // attempt bounds the next try.
 func (p *patience) attempt() time.Duration {
 	grow := min(firstAttempt<<min(p.tries, 8), lastAttempt)
-	return min(p.query.hold+grow, p.left())
+	return min(p.query.hold+grow+p.slack, p.left())
 }
 
 // again waits before the next try; false means that there is none.

@@ -76,7 +76,7 @@ func (b *bulk) leave(began time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.under--
-	late := errors.Is(err, ErrTimeout)
+	late, best := errors.Is(err, ErrTimeout), b.best // 0 says nothing of the first one
 	if err == nil && (b.best == 0 || took < b.best) {
 		b.best = took
 	}
@@ -85,7 +85,7 @@ func (b *bulk) leave(began time.Time, err error) {
 		if began.After(b.cut) { // else it was sent when there were more
 			b.most, b.cut = max(b.most/2, 1), time.Now()
 		}
-	case err == nil && took < b.best+bulkQuick:
+	case err == nil && took < best+bulkQuick:
 		b.most = min(b.most+1, bulkMost)
 	}
 	b.next()
