@@ -27,9 +27,6 @@ type ahead struct {
 	last   int64 // event of the run
 }
 
-// mostInVain bounds the types that are remembered since nothing came of deciding ahead for them.
-const mostInVain = 4096
-
 // aheadType is a type of work, and who decides behind it.
 type aheadType struct{ workflow, activity string }
 
@@ -129,9 +126,6 @@ func (p *partition) foreseen(r *run, e *envelope) (*offer, *schemas.DecisionRepl
 
 // notedAhead notes whether it was worth deciding ahead. What was in vain is left to the ordinary way for a while.
 func (p *partition) notedAhead(r *run, a *execution.Activity, worth bool) {
-	if len(p.aheads) >= mostInVain {
-		clear(p.aheads)
-	}
 	noted(p.aheads, aheadTypeOf(r, a), worth)
 }
 

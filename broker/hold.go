@@ -26,6 +26,9 @@ const (
 	holdSize = 64 << 10
 	// mostPatience caps how many decisions of a slow type are asked behind their record before the next one is tried.
 	mostPatience = 64
+	// mostPaces bounds the types that are remembered since their deciders were late, or deciding ahead for them was in vain. Those that are
+	// forgotten are tried again.
+	mostPaces = 4096
 )
 
 // held is a run whose record waits.
@@ -158,6 +161,9 @@ func noted[K comparable](paces map[K]*pace, typ K, inTime bool) {
 	case inTime && s != nil:
 		delete(paces, typ)
 	case !inTime && s == nil:
+		if len(paces) >= mostPaces {
+			clear(paces)
+		}
 		paces[typ] = &pace{late: 1, skip: 1}
 	case !inTime:
 		s.late++

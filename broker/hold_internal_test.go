@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -42,5 +43,23 @@ func TestPatienceWithSlowDeciders(t *testing.T) { // ADR 0020
 	p.paced(slow, true)
 	if n := skipped(); n != 0 {
 		t.Errorf("behind a decision in time %d are not waited for, want 0", n)
+	}
+}
+
+// A name that is used once, as by those who name their types after releases or customers, is not kept for ever.
+func TestPaceOfTypesIsForgotten(t *testing.T) {
+	p := &partition{paces: [holdLists]map[string]*pace{{}, {}}, aheads: map[aheadType]*pace{}}
+	for n := range 3 * mostPaces {
+		typ := fmt.Sprint("once-", n)
+		r := &run{state: &execution.State{Start: &schemas.WorkflowStarted{WorkflowType: typ}}}
+		p.paced(r, false)
+		p.notedAhead(r, &execution.Activity{Scheduled: &schemas.ActivityScheduled{ActivityType: typ}}, false)
+		p.learn(typ, 1)
+		if late, vain, quick := len(p.paces[forOthers]), len(p.aheads), len(p.offers.hastes); late > mostPaces || vain > mostPaces || quick > mostHastes {
+			t.Fatalf("behind %d types %d are known to be late, %d to be decided ahead for in vain, and %d to be quick", n+1, late, vain, quick)
+		}
+	}
+	if !skipped(p.paces[forOthers][fmt.Sprint("once-", 3*mostPaces-1)]) || !p.offers.hastes[fmt.Sprint("once-", 3*mostPaces-1)].quick {
+		t.Error("the last type is not known")
 	}
 }

@@ -37,6 +37,8 @@ const (
 	mostOffers = 4096
 	// mostSkipped caps how many quick tasks a type must have after a slow one.
 	mostSkipped = 256
+	// mostHastes bounds the activity types that are known to be quick. The next task of one that is forgotten goes to its list.
+	mostHastes = 4096
 )
 
 // offer is a task that was offered. When it is over run and activity are nil: it may stay in the queue for a while, and the input
@@ -275,7 +277,7 @@ func (p *partition) learn(typ string, took schemas.Duration) {
 	case took > quickLimit:
 		p.slow(typ)
 	case h == nil:
-		if p.offers.hastes == nil {
+		if p.offers.hastes == nil || len(p.offers.hastes) >= mostHastes {
 			p.offers.hastes = make(map[string]*haste)
 		}
 		p.offers.hastes[typ] = &haste{quick: true}
