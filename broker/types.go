@@ -32,6 +32,7 @@ type typeTable struct {
 	epoch   int
 	seen    uint64               // last revision that the watch has brought in this epoch
 	entries map[string]typeEntry // by key of the bucket
+	marks   []typeMark           // of this epoch, in the order in which the watch has brought them
 	stale   bool                 // they differ from what was published
 }
 
@@ -63,7 +64,7 @@ func (t *typeTable) put(key string, e typeEntry, watched bool) {
 func (t *typeTable) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.epoch, t.seen = t.epoch+1, 0
+	t.epoch, t.seen, t.marks = t.epoch+1, 0, nil
 }
 
 func (t *typeTable) end() {
@@ -127,12 +128,16 @@ func (b *Broker) beginTypes(ctx context.Context) (*typeTable, error) {
 	return t, nil
 }
 
-// publishChanges publishes whenever entries have changed.
+// publishChanges publishes whenever entries have changed, and now and then takes old marks away.
 func (t *typeTable) publishChanges(ctx context.Context) {
+	tick := time.NewTicker(typeMarkFor / 4)
+	defer tick.Stop()
 	for {
 		select {
 		case <-t.changed:
 			t.publish()
+		case now := <-tick.C:
+			t.tidy(ctx, now)
 		case <-ctx.Done():
 			return
 		}
@@ -152,6 +157,9 @@ func (t *typeTable) take(key string, value []byte, rev uint64, deleted bool) {
 		}
 	}
 	t.put(key, e, true)
+	if deleted {
+		t.marked(typeMark{key: key, rev: rev, seen: time.Now()})
+	}
 }
 
 // refuseType says why a workflow of the request's type may not be started, or nil.

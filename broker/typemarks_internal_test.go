@@ -1,0 +1,76 @@
+package broker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Nothing is left of types that were deleted an hour ago, neither in the bucket nor in a broker's memory; those that were registered
+// again stay.
+func TestDeletedTypesLeaveNothing(t *testing.T) {
+	conn := embeddedtest.Dial(t)
+	space, err := topology.Ensure(t.Context(), conn, topology.Options{Namespace: "types", Partitions: 1, Memory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Broker{ns: space.Name, conn: conn, reads: conn, ctx: t.Context(), o: Options{Logger: silent.Or(nil)}}
+	b.current.Store(&b.o.Execution)
+	table, err := b.beginTypes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.wg.Wait)
+	deprecate := setTypeStatus(schemas.TypeDeprecated)
+	for n := range 10 {
+		q := &schemas.TypeRequest{Kind: schemas.WorkflowKind, Name: fmt.Sprint("release-", n)}
+		register := &schemas.TypeRegisterRequest{Kind: q.Kind, Name: q.Name}
+		for _, step := range []func() (any, error){
+			func() (any, error) { return table.register(t.Context(), register) },
+			func() (any, error) { return deprecate(table, t.Context(), q) },
+			func() (any, error) { return table.remove(t.Context(), q) },
+		} {
+			if _, err := step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n == 0 {
+			if _, err := table.register(t.Context(), register); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	last, err := b.lastOf(t.Context(), table.bucket, ">")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); !table.reached(last.Seq); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the watch does not come to the end of the bucket")
+		}
+	}
+	left := func(now time.Time) (keys, known int) {
+		table.tidy(t.Context(), now)
+		all, err := conn.KVMatching(t.Context(), table.bucket, ">")
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.mu.Lock()
+		defer table.mu.Unlock()
+		return len(all), len(table.entries)
+	}
+	if keys, known := left(time.Now()); keys != 10 || known != 10 {
+		t.Errorf("a moment later the bucket has %d keys, and the broker knows %d; other brokers may not have seen yet that 9 are gone", keys, known)
+	}
+	if keys, known := left(time.Now().Add(typeMarkFor)); keys != 1 || known != 1 {
+		t.Errorf("an hour later the bucket has %d keys, and the broker knows %d: want the one that was registered again", keys, known)
+	}
+	if got := table.list(func(*schemas.TypeInfo) bool { return true }); len(got) != 1 || got[0].info.Name != "release-0" {
+		t.Errorf("got types %+v", got)
+	}
+}
