@@ -120,36 +120,59 @@ func (w *work) ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespa
 	if err != nil {
 		return nil, err
 	}
+	w.made = nil
+	if err := w.complete(ctx, conn, ns, o); err != nil {
+		w.undo(ctx, ns.Name)
+		return nil, err
+	}
+	return ns, nil
+}
+
+// undo removes the streams that were made since the namespace has begun to end: who deletes it may have looked for them before, and nobody
+// finds them then. Others of it stay, for its signals stream may be gone by accident.
+func (w *work) undo(ctx context.Context, name subject.Namespace) {
+	for _, stream := range w.made {
+		if stream == bucketPrefix+subject.BucketNodes {
+			continue // it is that of all namespaces
+		}
+		if err := w.outlives(ctx, name, stream); err != nil && !errors.Is(err, ErrDeleting) && ctx.Err() == nil {
+			w.log.WithError(err).WithField("stream", stream).Warn("a stream of a namespace that was deleted meanwhile may be left: delete the namespace again")
+		}
+	}
+}
+
+// complete makes what is missing behind the signals stream.
+func (w *work) complete(ctx context.Context, conn *post.Conn, ns *Namespace, o Options) error {
 	buckets := ns.buckets(o.Version)
 	if err := w.aboveFences(ctx, conn, ns, buckets); err != nil {
-		return nil, err
+		return err
 	}
 	streams := append(ns.streams(o.Version), buckets...)
 	if o.Replicas != 0 || o.MaxBytes != 0 {
 		late, err := w.late(ctx, ns, o.Version)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		streams = append(streams, late...)
 	}
 	if err := w.all(ctx, streams); err != nil {
-		return nil, err
+		return err
 	}
-	// Somebody may have deleted it meanwhile, and what was made since then is left. He who deletes it again finds that.
+	// Somebody may have deleted it meanwhile.
 	have, err := w.info(ctx, ns.Name.StreamSignals())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, fmt.Errorf("%w meanwhile: delete it again, then make it anew", ErrDeleting)
+		return fmt.Errorf("%w meanwhile: make it anew", ErrDeleting)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	switch now, err := read(have, ns.Name); {
 	case err != nil:
-		return nil, err
+		return err
 	case now.Partitions != ns.Partitions:
-		return nil, fmt.Errorf("%w: it was deleted meanwhile and made anew with %d partitions, not %d: start again", ErrConflict, now.Partitions, ns.Partitions)
+		return fmt.Errorf("%w: it was deleted meanwhile and made anew with %d partitions, not %d: start again", ErrConflict, now.Partitions, ns.Partitions)
 	}
-	return ns, nil
+	return nil
 }
 
 // anchor makes or reads the signals stream, which decides what the namespace is. What the options leave open comes

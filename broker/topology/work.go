@@ -71,6 +71,9 @@ var hints = map[jetstream.ErrorCode]string{
 type work struct {
 	js  jetstream.JetStream
 	log logrus.FieldLogger
+
+	mu   sync.Mutex
+	made []string // the streams that were made
 }
 
 // checkServer refuses what lacks JetStream or per-message TTLs. The API level counts beside the version of the server
@@ -223,6 +226,9 @@ func (w *work) create(ctx context.Context, cfg jetstream.StreamConfig) error {
 	if err != nil {
 		return refused("make stream "+cfg.Name, err)
 	}
+	w.mu.Lock()
+	w.made = append(w.made, cfg.Name)
+	w.mu.Unlock()
 	w.log.WithField("stream", cfg.Name).Debug("stream made")
 	return nil
 }
