@@ -133,7 +133,8 @@ func decisionAttributes(t *testing.T) string {
 	return b.String()
 }
 
-// What each decision does when it is taken and when it is refused names events that exist, and no decision is left out.
+// What each decision does when it is taken and when it is refused names events that exist. No decision is left out, and no event
+// that refuses one.
 func TestDecisionOutcomes(t *testing.T) {
 	text := section(t, formats, "### What becomes of a decision")
 	var all []string
@@ -146,6 +147,14 @@ func TestDecisionOutcomes(t *testing.T) {
 			if !schemas.EventType(e).Known() {
 				t.Errorf("%q is no event", e)
 			}
+		}
+	}
+	refusals := column(text, 2)
+	for _, typ := range eventTypes() {
+		_, why := attributesOf(t, typ).FieldByName("Cause")
+		_, decided := attributesOf(t, typ).FieldByName("DeciderCompletedEventID")
+		if why && decided && !slices.Contains(refusals, string(typ)) {
+			t.Errorf("%s refuses a decision, and none in the table leads to it", typ)
 		}
 	}
 }

@@ -22,7 +22,7 @@ def decide(state, events):
         if kind == "WorkflowStarted":
             state["items"] = attributes["input"]["items"]
         elif kind == "ActivitySuccess":
-            state["charged"].append(attributes["result"])
+            state["charged"].append(attributes.get("result"))  # null is left out
         elif kind in FAILURES:
             state["failed"] = attributes.get("reason") or attributes.get("cause") or kind
         elif kind == "WorkflowCancelRequested":
