@@ -131,7 +131,7 @@ func (p *partition) request(r *run, w execution.Wanted) {
 	}
 	err := encode(task, send)
 	if errors.Is(err, errNoRoom) { // beside a large context, or since JSON makes much of what the window has: all of it is read by pages then
-		task.Events, task.More = nil, true
+		task.Events, task.More = task.Events[:0], true // not nil, which is null in JSON
 		err = encode(task, send)
 	}
 	if err != nil {

@@ -21,6 +21,9 @@ func (f *fleet) repliesWith(answer func(*decisionTask) []byte) {
 		if err := json.Unmarshal(m.Data, &task); err != nil {
 			f.t.Error(err)
 		}
+		if task.Events == nil {
+			f.t.Error("a task has events that are no array: deciders in other languages fail on null")
+		}
 		if err := m.Respond(answer(&task)); err != nil {
 			f.t.Error(err)
 		}
