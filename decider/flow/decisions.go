@@ -258,7 +258,7 @@ func (t *turn) close(a machine.Action, state []byte) {
 		}
 		if part {
 			o := outcome{Failure: a.Failure}
-			if len(state) <= maxLeft {
+			if len(state) <= maxLeft && t.resumable(state) {
 				o.State = state
 			}
 			d.Details, t.err = wrap(o)
@@ -277,8 +277,8 @@ func (t *turn) close(a machine.Action, state []byte) {
 	}
 }
 
-// resumable tells whether a run could go on from the state with which it ends. One that was stopped by its timeout hands no other on: a step
-// that is idempotent by its own word begins its runs anew then.
+// resumable tells whether a run could go on from the state with which it ends. It hands no other on: the step around it may not run again then,
+// unless it is idempotent by its own word, or forced to, and begins its runs anew.
 func (t *turn) resumable(state []byte) bool {
 	_, err := machine.Preview(t.p, machine.Origin{State: state, From: schemas.ReplayFromEnd})
 	return err == nil

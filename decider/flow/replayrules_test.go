@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -163,6 +164,41 @@ on-error: [retry limit 1]
 		var got int
 		if e.Result(start(t, e, "trade", "t-1", nil), &got); got != 5 || s.counts()["pay"] != 2 {
 			t.Errorf("got %d, and pay was done %d times", got, s.counts()["pay"])
+		}
+	})
+}
+
+// A step whose runs stand where none of them may go on is none that may run again: the replay is from the last point, or refused before
+// anything is written.
+func TestPartsThatMayNotGoOn(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		s := newShop("pay")
+		const steps = `
+- step: foreach n in 1..1
+  steps: ["activity look with n = ${n}", "activity pay with n = ${n}"]
+- return ${output}
+`
+		farm(t, e, map[string]string{
+			"pointed": "steps:\n- {step: activity begin, replayable: from here}" + steps, "pointless": "steps:" + steps,
+		}, s.all("begin", "look", "pay"))
+		first, second := start(t, e, "pointed", "t-1", nil), start(t, e, "pointless", "t-2", nil)
+		fails(t, e, first)
+		fails(t, e, second)
+		s.mend()
+		if _, err := second.Replay(t.Context(), nil); !errors.Is(err, drover.ErrConflict) || !strings.Contains(err.Error(), "step 0 (foreach) may not run twice") {
+			t.Errorf("without a point: got %v, want a refusal that names the step", err)
+		}
+		if a := replayed(t, first, drover.ReplayOptions{}); a.Plan.From != "0" || a.Plan.Resumes {
+			t.Errorf("the plan is %+v, want one from the point", a.Plan)
+		}
+		for _, run := range []*drover.Run{e.Client.Run("t-1", ""), replayed(t, second, drover.ReplayOptions{Force: true}).Run} {
+			var got []int
+			if e.Result(run, &got); !slices.Equal(got, []int{1}) {
+				t.Errorf("%s: got %v, want what was paid", run.ID, got)
+			}
+		}
+		if n := s.counts()["begin"]; n != 2 {
+			t.Errorf("what stands at the point was done %d times, want it again", n)
 		}
 	})
 }
