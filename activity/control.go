@@ -33,19 +33,24 @@ func (s *spell) control(m post.Msg) {
 }
 
 // toldToDrain begins the drain as the end of Run's context does, and says so. The first word counts: told again it only says
-// the same.
+// the same. The answer goes first: a worker with nothing in hand is gone a moment behind the word.
 func (s *spell) toldToDrain(c *schemas.Control, m post.Msg) {
 	answer := schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Status: schemas.NodeDraining}
 	if c.Timeout < 0 {
 		answer.Status, answer.Error = schemas.NodeReady, schemas.Errorf(schemas.CodeInvalid, "timeout is %v: want more than 0, or 0 for %v", c.Timeout, s.opts.DrainTimeout).InField("timeout")
-	} else if s.ordered.CompareAndSwap(false, true) { // who waits for its end tells it again and again
+	}
+	s.tell(m, &answer)
+	if answer.Error == nil && s.ordered.CompareAndSwap(false, true) { // who waits for its end tells it again and again
 		s.log.WithField("reason", c.Reason).Info("the worker was told to drain")
 		s.orders <- c.Timeout.Std() // there is room for one
 	}
+}
+
+func (s *spell) tell(m post.Msg, answer *schemas.ControlAnswer) {
 	if m.Reply == "" {
 		return
 	}
-	body, err := schemas.MarshalJSON(&answer)
+	body, err := schemas.MarshalJSON(answer)
 	if err == nil {
 		err = s.respond(m, body)
 	}

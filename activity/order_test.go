@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/schemas"
+	"github.com/sirupsen/logrus"
 )
 
 // order asks the rig's workers to drain and returns the answer.
@@ -42,7 +43,21 @@ func TestS2_01WorkerToldToDrain(t *testing.T) {
 		go func() { ended <- w.Run(t.Context()) }()
 		r.dispatch()
 		r.next(schemas.ReportStarted)
-		for range 2 {
+		answered := make(chan struct{})
+		r.logger.AddHook(hook(func(e *logrus.Entry) {
+			if e.Message != "the worker was told to drain" {
+				return
+			}
+			select {
+			case <-answered:
+			case <-time.After(time.Second):
+				t.Error("the drain begins before it is answered: the connection may be gone by then")
+			}
+		}))
+		for i := range 2 {
+			if i == 1 {
+				close(answered)
+			}
 			if a := r.order(schemas.Control{Reason: "maintenance"}); a.Error != nil || a.Node != "worker-1" || a.Status != schemas.NodeDraining {
 				t.Fatalf("got %+v, want that worker-1 drains", a)
 			}

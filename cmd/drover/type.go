@@ -126,7 +126,7 @@ func (f *typeFlags) register(cmd *cobra.Command) {
 	fs.Var(&f.decider, "timeout-decider", "workflow: limit of one decision, or NONE")
 	fs.Var(&f.wait, "timeout-decider-wait", "workflow: limit of the wait for a decider, or NONE")
 	fs.StringVar(&f.childPolicy, "child-policy", "", "workflow: what becomes of children: terminate, cancel or abandon")
-	fs.IntVar(&f.priority, "priority", 0, "priority of its tasks")
+	fs.IntVar(&f.priority, "priority", 0, "activity: tasks above 0 come first, those below 0 last; workflow: it is written into the history and changes no order")
 	fs.StringVar(&f.list, "list", "", "task list of its activities")
 	fs.Var(&f.toStart, "schedule-to-start", "limit of an activity's wait for a worker, or NONE")
 	fs.Var(&f.run, "start-to-close", "limit of one attempt of an activity, or NONE")
