@@ -242,6 +242,54 @@ func TestEnsureIsOvertakenByADeletion(t *testing.T) {
 	}
 }
 
+// Whoever makes a list, or a namespace, is told to stop, as a server that serves it, or cannot go on because it is deleted meanwhile. What was
+// made goes all the same.
+func TestWhatIsMadeBesideADeletionGoes(t *testing.T) {
+	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
+	conn := connect(t, post.Options{InProcess: s.Conn()})
+	wire := cutwire.New(s.Conn())
+	mine := connect(t, post.Options{InProcess: wire})
+	makes := map[string]func(context.Context) error{
+		"$JS.API.STREAM.CREATE.drover-a-in-1": func(ctx context.Context) error {
+			_, err := topology.Ensure(ctx, mine, topology.Options{Namespace: "a", Memory: true, Partitions: 2})
+			return err
+		},
+		"$JS.API.CONSUMER.": func(ctx context.Context) error {
+			return topology.EnsureList(ctx, mine, "a", "new", topology.ListOptions{})
+		},
+	}
+	for at, makeIt := range makes {
+		for _, told := range []bool{false, true} {
+			ensure(t, conn, topology.Options{Namespace: "a", Memory: true, Partitions: 2})
+			if strings.Contains(at, "STREAM") {
+				if err := conn.JetStream().DeleteStream(t.Context(), "drover-a-in-1"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var once sync.Once
+			wire.Judge(func(subject string, _ []byte) cutwire.Verdict {
+				if strings.HasPrefix(subject, at) {
+					once.Do(func() {
+						remove(t, conn, "a", topology.DeleteOptions{})
+						if told {
+							cancel()
+						}
+					})
+				}
+				return cutwire.Pass
+			})
+			if err := makeIt(ctx); !errors.Is(err, topology.ErrDeleting) && (!told || !errors.Is(err, context.Canceled)) {
+				t.Errorf("at %s, told %v: got %v", at, told, err)
+			}
+			cancel()
+			if left := belonging(t, conn, "a"); len(left) != 0 {
+				t.Fatalf("at %s, told %v: got %v left, want nothing", at, told, left)
+			}
+		}
+	}
+}
+
 func TestDeleteByManyAtOnce(t *testing.T) {
 	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 	conn := connect(t, post.Options{InProcess: s.Conn()})

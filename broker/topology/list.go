@@ -63,18 +63,29 @@ func (w *work) list(ctx context.Context, name subject.Namespace, list string, o 
 			return err
 		}
 	}
-	if err := w.stream(ctx, want); err != nil {
-		return err
+	if err = w.stream(ctx, want); err == nil {
+		err = w.consumers(ctx, name, list, o)
 	}
-	if err := w.consumers(ctx, name, list, o); err != nil {
-		return err
+	if still := w.outlives(ctx, name, want.Name); err == nil || errors.Is(still, ErrDeleting) {
+		return still
 	}
-	return w.outlives(ctx, name, want.Name)
+	return err
 }
 
 // outlives tells whether a namespace is still there behind the making of one of its streams. A deletion that had looked for
 // streams before leaves it, and a later namespace of the same name could not use it: it is removed.
 func (w *work) outlives(ctx context.Context, name subject.Namespace, stream string) error {
+	err := w.lives(ctx, name, stream)
+	if ctx.Err() == nil {
+		return err
+	}
+	// Who asked is gone, maybe because the namespace is; nobody else would look.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTry)
+	defer cancel()
+	return w.lives(ctx, name, stream)
+}
+
+func (w *work) lives(ctx context.Context, name subject.Namespace, stream string) error {
 	var ended error
 	err := w.retry(ctx, func(ctx context.Context) error {
 		signals, err := w.info(ctx, name.StreamSignals())

@@ -135,7 +135,7 @@ func (w *work) undo(ctx context.Context, name subject.Namespace) {
 		if stream == bucketPrefix+subject.BucketNodes {
 			continue // it is that of all namespaces
 		}
-		if err := w.outlives(ctx, name, stream); err != nil && !errors.Is(err, ErrDeleting) && ctx.Err() == nil {
+		if err := w.outlives(ctx, name, stream); err != nil && !errors.Is(err, ErrDeleting) {
 			w.log.WithError(err).WithField("stream", stream).Warn("a stream of a namespace that was deleted meanwhile may be left: delete the namespace again")
 		}
 	}

@@ -73,7 +73,7 @@ type work struct {
 	log logrus.FieldLogger
 
 	mu   sync.Mutex
-	made []string // the streams that were made
+	made []string // the streams that were made, or may have been: nobody waited for the answer, or none came
 }
 
 // checkServer refuses what lacks JetStream or per-message TTLs. The API level counts beside the version of the server
@@ -223,12 +223,14 @@ func (w *work) create(ctx context.Context, cfg jetstream.StreamConfig) error {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == codeSubjectsOverlap {
 		return w.overlap(ctx, cfg, err)
 	}
+	if err == nil || ctx.Err() != nil || Transient(err) {
+		w.mu.Lock()
+		w.made = append(w.made, cfg.Name)
+		w.mu.Unlock()
+	}
 	if err != nil {
 		return refused("make stream "+cfg.Name, err)
 	}
-	w.mu.Lock()
-	w.made = append(w.made, cfg.Name)
-	w.mu.Unlock()
 	w.log.WithField("stream", cfg.Name).Debug("stream made")
 	return nil
 }
