@@ -38,6 +38,7 @@ type query struct {
 	id, run string
 	hold    time.Duration // how long the server may hold back its answer
 	open    time.Time     // when the server last said that what is waited for has not come; the zero time if it never did
+	answer  int           // how many bytes the answer will have, if they are known to be many
 	subject string        // instead of that of the verb in the client's namespace
 }
 
@@ -65,7 +66,7 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 	wait := patience{client: c, query: q, began: time.Now()}
 	var before error
 	for {
-		done, err := wait.turn(ctx, len(body))
+		done, err := wait.turn(ctx, max(len(body), q.answer))
 		if err != nil {
 			return nil, newError(q, outlived(ctx, cmp.Or(before, err)))
 		}
@@ -95,7 +96,7 @@ func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit
 	t := c.tries.begin(c, cancel)
 	defer c.tries.end(t)
 	head := post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
-	every := q.hold + firstAttempt + bulkSlack(len(body))
+	every := q.hold + firstAttempt + bulkSlack(max(len(body), q.answer))
 	if limit <= every {
 		every = 0
 	}
@@ -141,7 +142,7 @@ type patience struct {
 	slack  time.Duration
 }
 
-// turn waits until the link to the server has room for a large request. That is no time in which nobody answers.
+// turn waits until the link to the server has room for a large request or answer. That is no time in which nobody answers.
 func (p *patience) turn(ctx context.Context, size int) (done func(error), err error) {
 	if p.slack = bulkSlack(size); p.slack == 0 {
 		return func(error) {}, nil
@@ -152,7 +153,7 @@ func (p *patience) turn(ctx context.Context, size int) (done func(error), err er
 	return done, err
 }
 
-// bulkSlack is how much longer one may wait for the answer to a large request, which a slow link carries slowly.
+// bulkSlack is how much longer one may wait for the answer to a large request, or for a large answer, which a slow link carries slowly.
 func bulkSlack(size int) time.Duration {
 	if size < post.BulkBytes {
 		return 0

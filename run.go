@@ -8,6 +8,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
@@ -84,8 +85,12 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 	wait := firstBackoff
 	for {
 		asked := time.Now()
-		req := &schemas.ExecutionRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, Wait: holds(ctx)}
-		out, err := call(ctx, r.client, q, req, func(a *schemas.ResultResponse) *schemas.Error { return a.Error })
+		req := &schemas.ExecutionRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, Wait: holds(ctx), Inline: post.BulkBytes}
+		out, err := call(ctx, r.client, q, req, resultRefusal)
+		if err == nil && out.Large > 0 {
+			req.Run, req.Wait, req.Inline = cmp.Or(out.Run, q.run), 0, 0
+			out, err = call(ctx, r.client, query{verb: q.verb, id: q.id, run: req.Run, answer: out.Large}, req, resultRefusal)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -105,6 +110,8 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 		}
 	}
 }
+
+func resultRefusal(a *schemas.ResultResponse) *schemas.Error { return a.Error }
 
 func (r *Run) outcome(ctx context.Context, q query, out *schemas.ResultResponse) (*Outcome, error) {
 	q.hold, q.open = 0, time.Time{}

@@ -52,3 +52,51 @@ func TestLargeRequestsOverASlowLink(t *testing.T) {
 		}
 	})
 }
+
+// Behind a link that carries one of them in two seconds, many large results that are waited for together are each sent once: who waits asks
+// for no more of them than the link carries.
+func TestLargeResultsOverASlowLink(t *testing.T) {
+	const many, size = 12, 140 << 10
+	virtual.Run(t, func(t *testing.T) {
+		conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true}))
+		sent := 0
+		if _, err := conn.Subscribe("drover.default.api.result", "", func(m post.Msg) {
+			var q schemas.ExecutionRequest
+			if err := schemas.Unmarshal(m.Data, &q); err != nil {
+				t.Error(err)
+			}
+			a := schemas.ResultResponse{V: schemas.Version, Run: "r1", Status: schemas.StatusCompleted, Large: size}
+			if q.Inline == 0 || q.Inline >= size {
+				time.Sleep(2 * time.Second)
+				sent++
+				a.Result, a.Large = make([]byte, size), 0
+			}
+			body, err := schemas.Marshal(&a)
+			if err == nil {
+				err = m.Respond(nil, body)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		var wg sync.WaitGroup
+		for i := range many {
+			wg.Go(func() {
+				if o, err := c.Run(fmt.Sprint("o", i), "").Wait(t.Context()); err != nil || len(o.Result) != size {
+					t.Error(o, err)
+				}
+			})
+		}
+		wg.Wait()
+		if sent != many {
+			t.Errorf("%d results were sent, want %d: some were sent again", sent, many)
+		}
+	})
+}

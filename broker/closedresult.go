@@ -12,6 +12,18 @@ import (
 
 const verbResult = "result"
 
+// inline is a reply without a result or details that have more than so many bytes.
+func inline(most int, reply func(any)) func(any) {
+	return func(v any) {
+		if a, ok := v.(*schemas.ResultResponse); ok {
+			if size := len(a.Result) + len(a.Details); size > most {
+				a.Result, a.Details, a.Large = nil, nil, size
+			}
+		}
+		reply(v)
+	}
+}
+
 // absent tells whether nothing is known of a workflow id: none of its runs is open, or has been looked at lately.
 func (p *partition) absent(wid string) bool {
 	if p.runs[wid] != nil {

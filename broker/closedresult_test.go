@@ -38,6 +38,7 @@ func TestResultOfARunThatIsNotInMemory(t *testing.T) { // P-2
 		requests := map[string]int64{ // how many questions each takes
 			`{"workflowId":"completed"}`: 1, `{"workflowId":"completed","run":"r-completed"}`: 1, `{"workflowId":"failed"}`: 1, `{"workflowId":"canceled"}`: 1,
 			`{"workflowId":"terminated"}`: 1, `{"workflowId":"timed-out"}`: 1, `{"workflowId":"again","run":"r-again"}`: 1,
+			`{"workflowId":"failed","inline":4}`: 1, `{"workflowId":"failed","inline":5}`: 1,
 			`{"workflowId":"continued","run":"r-continued"}`: 0, `{"workflowId":"continued"}`: 0, `{"workflowId":"open"}`: 0, `{"workflowId":"again"}`: 0,
 			`{"workflowId":"nobody"}`: 0, `{"workflowId":"completed","run":"none"}`: 0,
 		}
@@ -65,6 +66,13 @@ func TestResultOfARunThatIsNotInMemory(t *testing.T) { // P-2
 		}
 		if got := told[`{"workflowId":"timed-out"}`]["status"]; got != "timedOut" {
 			t.Errorf("got status %v of a run without time, want timedOut", got)
+		}
+		want := map[string]any{"v": 1.0, "run": "r-failed", "status": "failed", "reason": "no", "large": 5.0}
+		if diff := cmp.Diff(want, told[`{"workflowId":"failed","inline":4}`]); diff != "" {
+			t.Errorf("a result that is too large to be inline (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(told[`{"workflowId":"failed"}`], told[`{"workflowId":"failed","inline":5}`]); diff != "" {
+			t.Errorf("a result that may be inline (-without a bound +with it):\n%s", diff)
 		}
 	})
 }

@@ -162,6 +162,9 @@ func (p *partition) behind(r *run, answer func()) {
 
 // serveExecution answers describe, result and why.
 func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	if verb == verbResult && q.Inline > 0 {
+		reply = inline(q.Inline, reply)
+	}
 	if verb == verbResult && p.absent(q.WorkflowID) {
 		p.readResult(q, reply, func() { p.serveActor(verb, q, reply) })
 		return

@@ -116,10 +116,13 @@ type ExecutionRequest struct {
 	WorkflowID string `json:"workflowId"`
 	Run        string `json:"run,omitempty"`
 	// Wait bounds, for result, how long the answer may be held back until the run closes.
-	Wait      Duration `json:"wait,omitempty"`
-	RequestID string   `json:"requestId,omitempty"`
-	Reason    string   `json:"reason,omitempty"`
-	Identity  string   `json:"identity,omitempty"`
+	Wait Duration `json:"wait,omitempty"`
+	// Inline bounds, for result, how many bytes of a result or of details the answer may hold; 0 for no bound. So whoever waits for many
+	// runs chooses when to be sent what is large.
+	Inline    int    `json:"inline,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	Identity  string `json:"identity,omitempty"`
 	// Chain says that a request for a run which has continued as new is meant for the run that followed it.
 	Chain bool `json:"chain,omitempty"`
 	// Details and ChildPolicy are for terminate; the policy overrides that of the run.
@@ -283,7 +286,9 @@ type ResultResponse struct {
 	// NewRun is the successor of a run that continued as new.
 	NewRun string `json:"newRun,omitempty"`
 	// Soft: the run is purged from disk, and kept in the memory of the master.
-	Soft  bool   `json:"soft,omitempty"`
+	Soft bool `json:"soft,omitempty"`
+	// Large: result and details have so many bytes, more than the request's inline, and are left out. Ask again without that.
+	Large int    `json:"large,omitempty"`
 	Error *Error `json:"error,omitempty"`
 }
 
