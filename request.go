@@ -142,14 +142,14 @@ type patience struct {
 	slack  time.Duration
 }
 
-// turn waits until the link to the server has room for a large request or answer. That is no time in which nobody answers.
+// turn waits until the link to the server has room for a large request or answer. While others are answered, that is no time in
+// which nobody answers.
 func (p *patience) turn(ctx context.Context, size int) (done func(error), err error) {
 	if p.slack = bulkSlack(size); p.slack == 0 {
 		return func(error) {}, nil
 	}
-	began := time.Now()
-	done, err = p.client.conn.Bulk(ctx)
-	p.began = p.began.Add(time.Since(began))
+	done, moved, err := p.client.conn.Bulk(ctx, max(p.left(), 1))
+	p.began = p.began.Add(moved)
 	return done, err
 }
 

@@ -1,6 +1,7 @@
 package drover_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -53,7 +54,7 @@ func TestLargeRequestsOverASlowLink(t *testing.T) {
 	})
 }
 
-// Behind a link that carries one of them in two seconds, many large results that are waited for together are each sent once: who waits asks
+// Behind a link that carries one of them in a second, many large results that are waited for together are each sent once: who waits asks
 // for no more of them than the link carries.
 func TestLargeResultsOverASlowLink(t *testing.T) {
 	const many, size = 12, 140 << 10
@@ -67,7 +68,7 @@ func TestLargeResultsOverASlowLink(t *testing.T) {
 			}
 			a := schemas.ResultResponse{V: schemas.Version, Run: "r1", Status: schemas.StatusCompleted, Large: size}
 			if q.Inline == 0 || q.Inline >= size {
-				time.Sleep(2 * time.Second)
+				time.Sleep(time.Second)
 				sent++
 				a.Result, a.Large = make([]byte, size), 0
 			}
@@ -97,6 +98,35 @@ func TestLargeResultsOverASlowLink(t *testing.T) {
 		wg.Wait()
 		if sent != many {
 			t.Errorf("%d results were sent, want %d: some were sent again", sent, many)
+		}
+	})
+}
+
+// Many large requests to servers that do not answer all end when their patience does, and not one behind the other.
+func TestLargeRequestsThatNobodyAnswers(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
+		conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true}))
+		if _, err := conn.Subscribe("drover.default.api.start", "", func(post.Msg) {}); err != nil {
+			t.Fatal(err)
+		}
+		c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn, Timeout: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		began := time.Now()
+		var wg sync.WaitGroup
+		for i := range 12 {
+			wg.Go(func() {
+				_, err := c.Start(t.Context(), "order", make([]byte, 140<<10), &drover.StartOptions{ID: fmt.Sprint("o", i)})
+				if !errors.Is(err, drover.ErrTimeout) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(began); took > 11*time.Second {
+			t.Errorf("took %v, want the patience of 10s", took)
 		}
 	})
 }

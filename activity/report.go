@@ -212,7 +212,8 @@ func (s *spell) turn(ctx context.Context, size int) (done func(error), err error
 	if size < post.BulkBytes {
 		return func(error) {}, nil
 	}
-	return s.conn.Bulk(ctx)
+	done, _, err = s.conn.Bulk(ctx, 0)
+	return done, err
 }
 
 // elapsed is how long ago the attempt began. It is never 0, which means "not said".

@@ -191,14 +191,14 @@ func (c *Client) piece(ctx context.Context, try *trying, ref *schemas.PayloadRef
 	return a, nil
 }
 
-// bulk is request for what is large, in either direction: it waits until the link has room, and that is no time in which nothing moves.
+// bulk is request for what is large, in either direction: it waits until the link has room. While others are answered, that is no time in
+// which nothing moves.
 func (c *Client) bulk(ctx context.Context, try *trying, subj string, body []byte, answer any) error {
-	began := time.Now()
-	done, err := c.conn.Bulk(ctx)
+	done, moved, err := c.conn.Bulk(ctx, try.left())
 	if err != nil {
 		return err
 	}
-	try.since = try.since.Add(time.Since(began))
+	try.since = try.since.Add(moved)
 	err = c.request(ctx, subj, body, answer)
 	done(err)
 	return err
@@ -231,6 +231,14 @@ func (c *Client) begin() *trying {
 }
 
 func (t *trying) progress() { t.since, t.wait = time.Now(), firstPause }
+
+// left is what remains of the patience; 0 for no bound.
+func (t *trying) left() time.Duration {
+	if t.patience <= 0 {
+		return 0
+	}
+	return max(t.patience-time.Since(t.since), 1)
+}
 
 // again waits before the next try; false means that there is none.
 func (t *trying) again(ctx context.Context, err error) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -28,21 +29,29 @@ type bulk struct {
 	under   int           // how many are
 	best    time.Duration // of the quickest that was answered; 0 for none
 	cut     time.Time     // when most was made less
+	moved   time.Time     // when one was last answered
 	waiting []chan struct{}
 }
 
 // Bulk waits for a turn to send what has [BulkBytes] or more, or to ask for such an answer, and returns what is to be called once with the
-// outcome. Whoever has no turn sends nothing, so that the time that it waits for an answer is that of the link.
-func (c *Conn) Bulk(ctx context.Context) (done func(error), err error) {
-	b := &c.bulk
-	if err := b.enter(ctx); err != nil {
-		return nil, fmt.Errorf("%w: the turn to send did not come", err)
+// outcome. Whoever has no turn sends nothing, so that the time that it waits for an answer is that of the link. It waits for as long as others
+// are answered, and for patience where none is, which is [ErrTimeout]; 0 waits until ctx ends. moved is how much of the wait others were answered in.
+func (c *Conn) Bulk(ctx context.Context, patience time.Duration) (done func(error), moved time.Duration, err error) {
+	b, asked := &c.bulk, time.Now()
+	if err := b.enter(ctx, asked, patience); err != nil {
+		return nil, 0, fmt.Errorf("%w: the turn to send did not come", err)
 	}
 	began := time.Now()
-	return func(err error) { b.leave(began, err) }, nil
+	return func(err error) { b.leave(began, err) }, max(b.lastMoved().Sub(asked), 0), nil
 }
 
-func (b *bulk) enter(ctx context.Context) error {
+func (b *bulk) lastMoved() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.moved
+}
+
+func (b *bulk) enter(ctx context.Context, asked time.Time, patience time.Duration) error {
 	b.mu.Lock()
 	if b.most == 0 {
 		b.most = bulkFirst
@@ -55,10 +64,9 @@ func (b *bulk) enter(ctx context.Context) error {
 	turn := make(chan struct{})
 	b.waiting = append(b.waiting, turn)
 	b.mu.Unlock()
-	select {
-	case <-turn:
+	err := b.await(ctx, turn, asked, patience)
+	if err == nil {
 		return nil
-	case <-ctx.Done():
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,7 +76,33 @@ func (b *bulk) enter(ctx context.Context) error {
 		b.under--
 		b.next()
 	}
-	return ctx.Err()
+	return err
+}
+
+// await waits for a turn while the others move.
+func (b *bulk) await(ctx context.Context, turn <-chan struct{}, since time.Time, patience time.Duration) error {
+	if patience <= 0 {
+		patience = math.MaxInt64
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case <-turn:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+		if moved := b.lastMoved(); moved.After(since) {
+			since = moved
+		}
+		left := patience - time.Since(since)
+		if left <= 0 {
+			return ErrTimeout
+		}
+		timer.Reset(left)
+	}
 }
 
 func (b *bulk) leave(began time.Time, err error) {
@@ -77,6 +111,9 @@ func (b *bulk) leave(began time.Time, err error) {
 	defer b.mu.Unlock()
 	b.under--
 	late, best := errors.Is(err, ErrTimeout), b.best // 0 says nothing of the first one
+	if !Transient(err) {
+		b.moved = time.Now()
+	}
 	if err == nil && (b.best == 0 || took < b.best) {
 		b.best = took
 	}
