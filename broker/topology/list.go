@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/internal/silent"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -79,9 +80,13 @@ func (w *work) outlives(ctx context.Context, name subject.Namespace, stream stri
 	if ctx.Err() == nil {
 		return err
 	}
-	// Who asked is gone, maybe because the namespace is; nobody else would look.
+	// Who asked is gone, maybe because the namespace is; nobody else would look. The request to make the stream may be carried out behind that to
+	// delete it, so it is looked for again a moment later.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTry)
 	defer cancel()
+	if err = w.lives(ctx, name, stream); !errors.Is(err, ErrDeleting) || pause.For(ctx, retryWait) != nil {
+		return err
+	}
 	return w.lives(ctx, name, stream)
 }
 
