@@ -145,10 +145,8 @@ type patience struct {
 // turn waits until the link to the server has room for a large request or answer. While others are answered, that is no time in
 // which nobody answers.
 func (p *patience) turn(ctx context.Context, size int) (done func(error), err error) {
-	if p.slack = bulkSlack(size); p.slack == 0 {
-		return func(error) {}, nil
-	}
-	done, moved, err := p.client.conn.Bulk(ctx, max(p.left(), 1))
+	p.slack = bulkSlack(size)
+	done, moved, err := p.client.conn.Bulk(ctx, size, max(p.left(), 1))
 	p.began = p.began.Add(moved)
 	return done, err
 }

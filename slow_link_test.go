@@ -15,30 +15,37 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
+// answered gives a client of a server that has answer in place of a broker.
+func answered(t *testing.T, verb string, answer func(post.Msg), timeout time.Duration) *drover.Client {
+	t.Helper()
+	conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true}))
+	if _, err := conn.Subscribe("drover.default.api."+verb, "", answer); err != nil {
+		t.Fatal(err)
+	}
+	c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn, Timeout: timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
 // Behind a link that carries one of them in two seconds, many large requests that are made together are each sent once, and all are answered.
 func TestLargeRequestsOverASlowLink(t *testing.T) {
 	const many = 12
 	virtual.Run(t, func(t *testing.T) {
-		conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true}))
 		body, err := schemas.MarshalJSON(&schemas.StartResponse{V: schemas.Version, WorkflowID: "o", Run: "r1", Started: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		came := 0
-		if _, err := conn.Subscribe("drover.default.api.start", "", func(m post.Msg) {
+		c := answered(t, "start", func(m post.Msg) {
 			time.Sleep(2 * time.Second)
 			came++
 			if err := m.Respond(nil, body); err != nil {
 				t.Error(err)
 			}
-		}); err != nil {
-			t.Fatal(err)
-		}
-		c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		}, 0)
 		var wg sync.WaitGroup
 		for i := range many {
 			wg.Go(func() {
@@ -59,9 +66,8 @@ func TestLargeRequestsOverASlowLink(t *testing.T) {
 func TestLargeResultsOverASlowLink(t *testing.T) {
 	const many, size = 12, 140 << 10
 	virtual.Run(t, func(t *testing.T) {
-		conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true}))
 		sent := 0
-		if _, err := conn.Subscribe("drover.default.api.result", "", func(m post.Msg) {
+		c := answered(t, "result", func(m post.Msg) {
 			var q schemas.ExecutionRequest
 			if err := schemas.Unmarshal(m.Data, &q); err != nil {
 				t.Error(err)
@@ -79,14 +85,7 @@ func TestLargeResultsOverASlowLink(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		}); err != nil {
-			t.Fatal(err)
-		}
-		c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		}, 0)
 		var wg sync.WaitGroup
 		for i := range many {
 			wg.Go(func() {
@@ -105,15 +104,7 @@ func TestLargeResultsOverASlowLink(t *testing.T) {
 // Many large requests to servers that do not answer all end when their patience does, and not one behind the other.
 func TestLargeRequestsThatNobodyAnswers(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true}))
-		if _, err := conn.Subscribe("drover.default.api.start", "", func(post.Msg) {}); err != nil {
-			t.Fatal(err)
-		}
-		c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn, Timeout: 10 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := answered(t, "start", func(post.Msg) {}, 10*time.Second)
 		began := time.Now()
 		var wg sync.WaitGroup
 		for i := range 12 {

@@ -2,7 +2,6 @@ package activity
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
@@ -16,8 +15,6 @@ const (
 	handGrace = 100 * time.Millisecond
 )
 
-var errNotSent = errors.New("nothing was sent")
-
 var handed = post.Header{schemas.ReportHeader: {"1"}}
 
 // hand gives an outcome straight to the owner of its workflow and tells whether it is stored. Nothing is lost if it is not, or
@@ -28,7 +25,7 @@ func (s *spell) hand(ctx context.Context, a *attempt, r *schemas.Report) (stored
 	if a.task.Beat == "" {
 		return false, nil
 	}
-	done, err := s.turn(ctx, len(r.Result)+len(r.Details))
+	done, _, err := s.conn.Bulk(ctx, len(r.Result)+len(r.Details), 0)
 	if err != nil {
 		return false, nil
 	}
@@ -44,7 +41,7 @@ func (s *spell) hand(ctx context.Context, a *attempt, r *schemas.Report) (stored
 		return nil
 	})
 	if err != nil || answer == nil {
-		done(errNotSent)
+		done(context.Canceled) // nothing was sent
 		return false, err
 	}
 	select {

@@ -190,7 +190,7 @@ func (s *spell) publish(ctx context.Context, stop <-chan struct{}, d *delivery, 
 
 // publishOnce is one try of publish; over is why ctx has ended.
 func (s *spell) publishOnce(ctx context.Context, d *delivery, body []byte) (err, over error) {
-	done, err := s.turn(ctx, len(body))
+	done, _, err := s.conn.Bulk(ctx, len(body), 0)
 	if err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -205,15 +205,6 @@ func (s *spell) publishOnce(ctx context.Context, d *delivery, body []byte) (err,
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-}
-
-// turn waits until the link to the server has room for so many bytes. What is small goes at once.
-func (s *spell) turn(ctx context.Context, size int) (done func(error), err error) {
-	if size < post.BulkBytes {
-		return func(error) {}, nil
-	}
-	done, _, err = s.conn.Bulk(ctx, 0)
-	return done, err
 }
 
 // elapsed is how long ago the attempt began. It is never 0, which means "not said".

@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/internal/silent"
 	"github.com/droverhq/drover/schemas"
 )
@@ -49,11 +50,7 @@ func TestDeletedTypesLeaveNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); !table.reached(last.Seq); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the watch does not come to the end of the bucket")
-		}
-	}
+	poll.Until(t, 10*time.Second, "the watch has come to the end of the bucket", func() bool { return table.reached(last.Seq) })
 	left := func(now time.Time) (keys, known int) {
 		table.tidy(t.Context(), now)
 		all, err := conn.KVMatching(t.Context(), table.bucket, ">")

@@ -194,7 +194,7 @@ func (c *Client) piece(ctx context.Context, try *trying, ref *schemas.PayloadRef
 // bulk is request for what is large, in either direction: it waits until the link has room. While others are answered, that is no time in
 // which nothing moves.
 func (c *Client) bulk(ctx context.Context, try *trying, subj string, body []byte, answer any) error {
-	done, moved, err := c.conn.Bulk(ctx, try.left())
+	done, moved, err := c.conn.Bulk(ctx, max(len(body), post.BulkBytes), try.left())
 	if err != nil {
 		return err
 	}

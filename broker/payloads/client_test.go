@@ -16,12 +16,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A chunk is not larger than this side's server takes, whatever the broker's does: they may be connected to different ones.
-func TestUploadByAServerThatTakesLess(t *testing.T) {
-	const ns = subject.Namespace("default")
-	conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true, MaxPayload: 128 << 10}))
-	content := make([]byte, 300<<10)
-	answer := func(m post.Msg, a schemas.UploadResponse) {
+// answering says what a broker says of an upload.
+func answering(t *testing.T) func(post.Msg, schemas.UploadResponse) {
+	return func(m post.Msg, a schemas.UploadResponse) {
 		body, err := json.Marshal(a)
 		if err == nil {
 			err = m.Respond(nil, body)
@@ -30,6 +27,14 @@ func TestUploadByAServerThatTakesLess(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// A chunk is not larger than this side's server takes, whatever the broker's does: they may be connected to different ones.
+func TestUploadByAServerThatTakesLess(t *testing.T) {
+	const ns = subject.Namespace("default")
+	conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true, MaxPayload: 128 << 10}))
+	content := make([]byte, 300<<10)
+	answer := answering(t)
 	var stored int64
 	if _, err := conn.Subscribe(ns.API("upload"), "", func(m post.Msg) {
 		answer(m, schemas.UploadResponse{V: schemas.Version, Subject: ns.API("upload") + ".broker.one", ChunkBytes: 128 << 10})
@@ -63,15 +68,7 @@ func TestUploadsOverASlowLink(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true}))
 		content := make([]byte, 2*chunk)
-		answer := func(m post.Msg, a schemas.UploadResponse) {
-			body, err := json.Marshal(a)
-			if err == nil {
-				err = m.Respond(nil, body)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		}
+		answer := answering(t)
 		begun, came := 0, 0
 		if _, err := conn.Subscribe(ns.API("upload"), "", func(m post.Msg) {
 			begun++

@@ -33,10 +33,13 @@ type bulk struct {
 	waiting []chan struct{}
 }
 
-// Bulk waits for a turn to send what has [BulkBytes] or more, or to ask for such an answer, and returns what is to be called once with the
-// outcome. Whoever has no turn sends nothing, so that the time that it waits for an answer is that of the link. It waits for as long as others
+// Bulk waits for a turn to send so many bytes, or to ask for such an answer, and returns what is to be called once with the outcome:
+// [context.Canceled] if there is none. What has less than [BulkBytes] goes at once. Whoever has no turn sends nothing, so that the time that it waits for an answer is that of the link. It waits for as long as others
 // are answered, and for patience where none is, which is [ErrTimeout]; 0 waits until ctx ends. moved is how much of the wait others were answered in.
-func (c *Conn) Bulk(ctx context.Context, patience time.Duration) (done func(error), moved time.Duration, err error) {
+func (c *Conn) Bulk(ctx context.Context, size int, patience time.Duration) (done func(error), moved time.Duration, err error) {
+	if size < BulkBytes {
+		return func(error) {}, 0, nil
+	}
 	b, asked := &c.bulk, time.Now()
 	if err := b.enter(ctx, asked, patience); err != nil {
 		return nil, 0, fmt.Errorf("%w: the turn to send did not come", err)
@@ -111,7 +114,7 @@ func (b *bulk) leave(began time.Time, err error) {
 	defer b.mu.Unlock()
 	b.under--
 	late, best := errors.Is(err, ErrTimeout), b.best // 0 says nothing of the first one
-	if !Transient(err) {
+	if !Transient(err) && !errors.Is(err, context.Canceled) {
 		b.moved = time.Now()
 	}
 	if err == nil && (b.best == 0 || took < b.best) {

@@ -30,7 +30,7 @@ func TestBulkGoesInTurns(t *testing.T) {
 				began := time.Now()
 				for range 100 {
 					wg.Go(func() {
-						done, _, err := c.Bulk(t.Context(), 5*time.Second) // which is for silence
+						done, _, err := c.Bulk(t.Context(), BulkBytes, 5*time.Second) // which is for silence
 						if err != nil {
 							t.Error(err)
 							return
@@ -64,7 +64,7 @@ func TestBulkYields(t *testing.T) {
 		c, late := &Conn{}, fmt.Errorf("publish: %w", ErrTimeout)
 		var dones []func(error)
 		for range bulkFirst {
-			done, _, err := c.Bulk(t.Context(), 0)
+			done, _, err := c.Bulk(t.Context(), BulkBytes, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,10 +73,10 @@ func TestBulkYields(t *testing.T) {
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, _, err := c.Bulk(ctx, 0); err == nil {
+		if _, _, err := c.Bulk(ctx, BulkBytes, 0); err == nil {
 			t.Fatal("got a turn beyond the first")
 		}
-		if _, _, err := c.Bulk(t.Context(), time.Second); !errors.Is(err, ErrTimeout) {
+		if _, _, err := c.Bulk(t.Context(), BulkBytes, time.Second); !errors.Is(err, ErrTimeout) {
 			t.Fatalf("got %v while nobody is answered, want the end of the patience", err)
 		}
 		for _, done := range dones {
