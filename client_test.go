@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -161,7 +161,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 
 // P-5: a request that got no answer is repeated byte by byte, so that its ids make the repeat harmless.
 func TestRepeatsCarryTheSameIDs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "start", func(n int, req schemas.StartRequest) any {
 			if n < 3 {
@@ -181,7 +181,7 @@ func TestRepeatsCarryTheSameIDs(t *testing.T) {
 
 // Of two brokers one may have stopped without a word, and a call may come to it again and again by chance: so it is asked every two seconds.
 func TestCallIsMadeAgainEveryTwoSeconds(t *testing.T) { // P-5
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "terminate", func(n int, _ schemas.ExecutionRequest) any {
 			if n < 6 {
@@ -206,7 +206,7 @@ func TestCallIsMadeAgainEveryTwoSeconds(t *testing.T) { // P-5
 }
 
 func TestCallWaitsForSomebodyToServe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		var log bytes.Buffer
 		logger := logrus.New()
 		logger.SetOutput(&log)
@@ -250,7 +250,7 @@ func TestCallGivesUp(t *testing.T) {
 		{"owner changing", busy, 0, drover.ErrUnavailable, schemas.CodeUnavailable, 15 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				c, s := newService(t, drover.Options{})
 				if tt.play != nil {
 					on(s, "why", tt.play)
@@ -275,7 +275,7 @@ func TestCallGivesUp(t *testing.T) {
 func TestCanceledCallEnds(t *testing.T) {
 	for _, who := range []string{"who hears it says nothing", "nobody hears it"} {
 		t.Run(who, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				c, s := newService(t, drover.Options{})
 				if who == "who hears it says nothing" {
 					on(s, "why", func(int, schemas.ExecutionRequest) any { return nil })

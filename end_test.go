@@ -2,7 +2,6 @@ package drover_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,13 +9,14 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
 // P-5: cancel and terminate carry the run id that was resolved before their first publish, and one request id for all tries. A
 // run that the caller did not name may be followed by another of its chain meanwhile: that one is meant too.
 func TestCancelAndTerminateNameTheRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{Name: "op:1"})
 		on(s, "describe", func(int, schemas.ExecutionRequest) any {
 			return schemas.DescribeResponse{Execution: schemas.ExecutionInfo{Run: "r7"}}
@@ -110,7 +110,7 @@ func TestSignalWithStart(t *testing.T) {
 }
 
 func TestCountAndTaskLists(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "count", func(_ int, req schemas.CountRequest) any {
 			if req.Tag != "red" || req.Parent != "p" || req.ClosedAfter != 5 || req.ClosedBefore != 9 || req.Status != schemas.StatusClosed {
@@ -137,7 +137,7 @@ func TestCountAndTaskLists(t *testing.T) {
 
 // The server does not answer a user without permission. No call waits for that.
 func TestRefusedSubject(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "viewer", Publish: []string{"drover.default.api.describe"}, Subscribe: []string{"_INBOX.>"}})
 		conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: "viewer", Password: embeddedtest.Password})
 		if err != nil {

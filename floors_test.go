@@ -108,6 +108,9 @@ func TestFloors(t *testing.T) {
 		for _, use := range f.clock {
 			t.Errorf("%s: %s is pure: the time comes in as an argument", use, f.pkg)
 		}
+		for _, use := range f.bubbles {
+			t.Errorf("%s: a bubble that leaves timers in the NATS client's pool ends a later test of its package: use virtual.Run", use)
+		}
 	}
 }
 
@@ -177,6 +180,25 @@ func TestFloorsCatch(t *testing.T) {
 	}
 }
 
+// Calls are found under whatever name a file imports their package, and nowhere else.
+func TestFloorsFindUses(t *testing.T) {
+	for src, want := range map[string][]string{
+		`package a; import "time"; var _ = time.Now()`:            {"a.go:1:35"},
+		`package a; import clock "time"; var _ = clock.Now()`:     {"a.go:1:41"},
+		`package a; import "time"; var _ time.Time`:               nil,
+		`package a; var time struct{ Now int }; var _ = time.Now`: nil,
+	} {
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, "a.go", src, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := uses(fset, file, "time", clock...); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", src, got, want)
+		}
+	}
+}
+
 // source is what the rules need to know of one file.
 type source struct {
 	name    string // slash-separated, from the module's root
@@ -184,6 +206,7 @@ type source struct {
 	test    bool
 	imports []imported
 	clock   []string // positions of calls of the clock in a pure package
+	bubbles []string // positions of bubbles that package virtual has not cleaned up behind
 }
 
 type imported struct{ path, pos string }
@@ -313,32 +336,43 @@ func parse(fset *token.FileSet, name string) (source, error) {
 	if err != nil {
 		return f, err
 	}
-	times := "" // the name under which the file knows package time
 	for _, spec := range file.Imports {
 		imp, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
 			return f, err
 		}
 		f.imports = append(f.imports, imported{path: imp, pos: fset.Position(spec.Pos()).String()})
-		if imp == "time" {
-			times = "time"
+	}
+	if !f.test && slices.Contains(pure, f.pkg) {
+		f.clock = uses(fset, file, "time", clock...)
+	}
+	if f.pkg != "internal/virtual" {
+		f.bubbles = uses(fset, file, "testing/synctest", "Test")
+	}
+	return f, nil
+}
+
+// uses returns the positions at which the file names one of these of a package of the standard library.
+func uses(fset *token.FileSet, file *ast.File, pkg string, names ...string) (positions []string) {
+	as := "" // the name under which the file knows the package
+	for _, spec := range file.Imports {
+		if spec.Path.Value == strconv.Quote(pkg) {
+			as = path.Base(pkg)
 			if spec.Name != nil {
-				times = spec.Name.Name
+				as = spec.Name.Name
 			}
 		}
 	}
-	if f.test || !slices.Contains(pure, f.pkg) || times == "" {
-		return f, nil
+	if as == "" {
+		return nil
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		if x, ok := sel.X.(*ast.Ident); ok && x.Name == times && slices.Contains(clock, sel.Sel.Name) {
-			f.clock = append(f.clock, fset.Position(sel.Pos()).String())
+		if sel, ok := n.(*ast.SelectorExpr); ok && slices.Contains(names, sel.Sel.Name) {
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == as {
+				positions = append(positions, fset.Position(sel.Pos()).String())
+			}
 		}
 		return true
 	})
-	return f, nil
+	return positions
 }

@@ -2,16 +2,16 @@ package drover_test
 
 import (
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
 func TestLocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "locks", func(_ int, q schemas.LocksRequest) any {
 			if q.Cursor == "" {

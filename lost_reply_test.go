@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover"
@@ -12,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -55,7 +55,7 @@ func TestRepliesAreLost(t *testing.T) { // P-5
 			cutwire.Unanswered: {"answer lost", 2}, cutwire.Swallow: {"request lost", 1}, cutwire.Twice: {"request doubled", 2}, cutwire.Late: {"request late", 2},
 		} {
 			t.Run(verb+"/"+want.name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				virtual.Run(t, func(t *testing.T) {
 					bodies := lose(t, verb, fault, tt.answer, tt.do)
 					if len(bodies) != want.asked {
 						t.Fatalf("the service was asked %d times, want %d", len(bodies), want.asked)

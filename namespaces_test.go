@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -35,7 +36,7 @@ func keeper(t *testing.T, s *service) {
 }
 
 func TestNamespacesLive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{Namespace: "elsewhere"})
 		keeper(t, s)
 		yes := true
@@ -97,7 +98,7 @@ func TestNamespacesLive(t *testing.T) {
 
 // The end of a deletion is waited for, however long servers take to let go, and by whomever it is completed.
 func TestDeleteNamespaceWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		keeper(t, s)
 		for _, end := range []string{"let go", "completed by another"} {
@@ -144,7 +145,7 @@ func TestDeleteNamespaceWaits(t *testing.T) {
 // A server that stood still reads a try to delete a namespace behind its deletion, and behind the creation of the next one of its
 // name, which stays.
 func TestDeletionThatComesLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		keeper(t, s)
 		tries := make(chan []byte, 10)
@@ -183,7 +184,7 @@ func TestDeletionThatComesLate(t *testing.T) {
 }
 
 func TestNamespacesNeedAServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, _ := newService(t, drover.Options{Timeout: 2 * time.Second})
 		_, err := c.DescribeNamespace(t.Context(), "shop")
 		if e := wantError(t, err, drover.ErrUnavailable); !strings.Contains(e.Hint, "the role ops") {

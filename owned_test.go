@@ -3,13 +3,13 @@ package drover_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -24,7 +24,7 @@ func TestCallsAskAgainWhenAPartitionHasANewOwner(t *testing.T) { // P-5
 		"result": func(ctx context.Context, c *drover.Client) error { return c.Run("o", "r1").Result(ctx, nil) },
 	} {
 		t.Run(verb, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				c, s := newService(t, drover.Options{})
 				answer := func(n int, _ map[string]any) any {
 					switch {
@@ -71,7 +71,7 @@ func TestCallsAskAgainWhenAPartitionHasANewOwner(t *testing.T) { // P-5
 
 // An answer is lost with the connection, so a call asks again soon behind a reconnect.
 func TestCallsAskAgainBehindAReconnect(t *testing.T) { // P-5
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "result", func(n int, _ map[string]any) any {
 			if n == 1 { // what it answers is lost
@@ -103,7 +103,7 @@ func TestCallsAskAgainBehindAReconnect(t *testing.T) { // P-5
 
 // A client that is closed hears nothing more on a connection that is not its own.
 func TestClosedClientLeavesNoSubscription(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "describe", func(int, map[string]any) any { return schemas.DescribeResponse{} })
 		before := c.Conn().NATS().NumSubscriptions()

@@ -3,17 +3,17 @@ package drover_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
 // P-5: all tries of one replay have one request id; force asks another verb.
 func TestReplayRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{Name: "op:1"})
 		var got []schemas.ReplayRequest
 		for _, verb := range []string{"replay", "replayForce"} {

@@ -9,17 +9,17 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
 func TestResultWaitsUntilTheRunEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "result", func(n int, req schemas.ExecutionRequest) any {
 			if n > 1 && req.Run != "r1" {
@@ -44,7 +44,7 @@ func TestResultWaitsUntilTheRunEnds(t *testing.T) {
 
 // The longest patience is as good as any: a long poll adds to it.
 func TestResultWithTheLongestTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{Timeout: math.MaxInt64})
 		on(s, "result", func(n int, _ schemas.ExecutionRequest) any {
 			if n < 100 {
@@ -59,7 +59,7 @@ func TestResultWithTheLongestTimeout(t *testing.T) {
 }
 
 func TestResultDoesNotSpin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "result", func(int, schemas.ExecutionRequest) any {
 			return schemas.ResultResponse{Run: "r1", Status: schemas.StatusPaused}
@@ -97,7 +97,7 @@ func TestSilenceIsNoOpenRun(t *testing.T) {
 			{"a server that stops", 2, time.Minute, false, 20},
 		} {
 			t.Run(verb+", "+tc.name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				virtual.Run(t, func(t *testing.T) {
 					c, s := newService(t, drover.Options{})
 					on(s, verb, func(n int, q schemas.HistoryRequest) any {
 						if n >= tc.asleep {
@@ -130,7 +130,7 @@ func TestCanceledWaitEnds(t *testing.T) {
 		},
 	} {
 		t.Run(verb, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				c, s := newService(t, drover.Options{})
 				on(s, verb, func(int, map[string]any) any { return map[string]any{"run": "r1"} }) // not held back
 				ctx, cancel := context.WithCancelCause(t.Context())
@@ -334,7 +334,7 @@ func TestHistoryTellsOfTheRun(t *testing.T) {
 }
 
 func TestHistoryFollows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "history", func(n int, req schemas.HistoryRequest) any {
 			switch n {
@@ -359,7 +359,7 @@ func TestHistoryFollows(t *testing.T) {
 }
 
 func TestHistoryFollowDoesNotSpin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "history", func(int, schemas.HistoryRequest) any { return schemas.HistoryResponse{Run: "r1"} })
 		var err error

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -58,7 +58,7 @@ func TestWorkerThatMayNotDoItsWorkStopsAtOnce(t *testing.T) {
 		{"nothing", ""},
 	} {
 		t.Run("without "+tt.without, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { testRefused(t, tt.without, tt.want) })
+			virtual.Run(t, func(t *testing.T) { testRefused(t, tt.without, tt.want) })
 		})
 	}
 }
@@ -106,7 +106,7 @@ func TestRefusalsOfActivitiesAreTheirs(t *testing.T) {
 	stream := ns.StreamTasks("PCI")
 	for _, subj := range []string{"shop.sold", "x." + stream, "x." + stream + ".y", "x.act.PCI"} {
 		t.Run(subj, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				publish, _ := rights()
 				root, worker := restricted(t, append(publish, "_INBOX.>"), []string{"_INBOX.>", ns.Offer("PCI"), ns.AllControl()})
 				ran := make(chan error, 1)
@@ -173,7 +173,7 @@ func TestWorkerThatCannotBeAskedTakesNoOffers(t *testing.T) { // P-7
 		{"without that to offers", []string{"_INBOX.>", ns.AllControl()}, "503"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				publish, _ := rights()
 				root, worker := restricted(t, append(publish, "_INBOX.>"), tt.subscribe)
 				ran := make(chan struct{}, 1)

@@ -4,15 +4,16 @@ import (
 	"context"
 	"io"
 	"testing"
-	"testing/synctest"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // An offer whose handling has not begun at the end of a drain is forgotten: nothing of it has been read that could be given back, and its
 // owner, which hears nothing, puts it on the list.
 func TestOfferThatHasNotBegunAtTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		log := logrus.New()
 		log.SetOutput(io.Discard)
 		s := &spell{Worker: &Worker{log: log}, live: make(map[*delivery]*attempt), hands: make(map[string]int)}

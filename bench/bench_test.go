@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -183,7 +183,7 @@ func TestDormitory(t *testing.T) {
 
 // With a rate the sleepers are due one after the other, whenever each was started.
 func TestNap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		b := &bench{o: options{sleep: 30 * time.Second, wakes: 100}}
 		began := time.Now()
 		time.Sleep(4 * time.Second)

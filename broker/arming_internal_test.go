@@ -4,13 +4,14 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // Those who stand in line are looked at when their time has come, in their order; whoever closes leaves it at once, and may come back.
 func TestArmingLine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		p := &partition{b: &Broker{o: Options{AlarmDelay: time.Second}}, loop: newLoop()}
 		began := time.Now()
 		at := map[string]time.Duration{}

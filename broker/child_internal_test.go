@@ -6,13 +6,14 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
 // The start of a child is read again behind a take-over: its parent is told how it has ended only if the history says so by then.
 func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 	defer embedded.RegisterTicker()() // outside of all bubbles
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		p, lease := owned(t)
 		defer func() { _ = lease.Release(t.Context()) }()
 		var err error

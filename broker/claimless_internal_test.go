@@ -3,11 +3,11 @@ package broker
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -15,7 +15,7 @@ import (
 // claims. It answers nothing from memory then, not even that something is refused (P-16).
 func TestOwnerWithoutClaimAnswersNothing(t *testing.T) {
 	defer embedded.RegisterTicker()() // outside of all bubbles
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		p, lease := owned(t)
 		var stopped error
 		p.stop = func(cause error) { stopped = cause }

@@ -65,7 +65,7 @@ func virtually(t *testing.T, partitions int, f func(*testing.T, *fleet)) {
 func virtuallyOn(t *testing.T, o embedded.Options, partitions int, f func(*testing.T, *fleet)) {
 	t.Helper()
 	sample.OneOfFour(t)
-	synctest.Test(t, func(t *testing.T) { withFleet(t, o, partitions, f) })
+	virtual.Run(t, func(t *testing.T) { withFleet(t, o, partitions, f) })
 }
 
 // reconnecting is virtuallyOn for tests in which the server is started again: the client library reconnects.

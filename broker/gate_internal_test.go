@@ -3,13 +3,14 @@ package broker
 import (
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // Whoever waits goes on after one moment without anything under way, however much is begun meanwhile and later.
 func TestGate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		var g gate
 		<-g.none()
 		var left atomic.Int64

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -110,7 +110,7 @@ func (f *fleet) wantScheduled(id string) {
 }
 
 func TestTooLargeDecisionOfAGoDecider(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		w := newWorld(t, func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
 			v, err := task.View(ctx)
 			if err != nil {

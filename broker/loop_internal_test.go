@@ -4,14 +4,15 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // Timers run in the order of their times, but those that were canceled, and a canceled one is forgotten at once: each answered
 // long poll has one that would hold its run in memory for seconds.
 func TestTimersOfTheLoop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		l := newLoop()
 		ctx, stop := context.WithCancel(t.Context())
 		var got []int

@@ -7,12 +7,12 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // What passes is waited for, for a minute; what does not ends the start at once, with the way out.
@@ -32,7 +32,7 @@ func TestStartIsPatient(t *testing.T) {
 		"no leader comes": {unavailable, 1000, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				began, tries := time.Now(), 0
 				got, err := patiently(t.Context(), silent, func(context.Context) (int, error) {
 					if tries++; tries <= tc.times {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -19,6 +18,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -93,7 +93,7 @@ func newWorld(t *testing.T, decide decider.Func, charge func(context.Context, []
 
 // A workflow whose every payload is large, with a worker that may do nothing but its work.
 func TestLargePayloadsThroughAllRoles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		input, note, result := large(5<<20), large(300<<10), large(1<<20)
 		noted := decider.Marker("note", note)
 		decide := func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
@@ -160,7 +160,7 @@ func TestLargePayloadsThroughAllRoles(t *testing.T) {
 }
 
 func TestClientRefusesWhatIsTooLarge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		w := newWorld(t, func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 			return []schemas.Decision{decider.Complete(make([]byte, most+1))}, nil
 		}, func(context.Context, []byte) ([]byte, error) { return nil, nil })

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -20,6 +19,7 @@ import (
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -100,7 +100,7 @@ func TestUploadIntoAFullAccount(t *testing.T) {
 
 // A partition whose history this user may not write to is tried again now and then, not as fast as the machine can.
 func TestRefusedTakeOverIsTriedSeldom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		srv, _ := embeddedtest.Start(t, false, embeddedtest.User{
 			Name: "narrow", Subscribe: []string{">"}, Publish: []string{"$JS.>", "$KV.>", "_INBOX.>", "drover.default.owner.*", "drover.default.owned.*"},
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -164,7 +165,7 @@ func TestFollowPanics(t *testing.T) {
 
 // A type that this user may not listen to is left out, and the others go on.
 func TestFollowLeavesOutWhatIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		srv, _ := embeddedtest.Start(t, false, embeddedtest.User{
 			Name: "decider", Publish: []string{ns.Announce("order"), ns.Announce("secret"), "_INBOX.>"}, Subscribe: []string{"_INBOX.>", ns.Decide("order"), ns.Decide("order") + ".*"},
 		})

@@ -45,7 +45,7 @@ type house struct {
 // inBubble runs fn in virtual time.
 func inBubble(t *testing.T, fn func(t *testing.T, h *house)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { fn(t, open(t)) })
+	virtual.Run(t, func(t *testing.T) { fn(t, open(t)) })
 }
 
 // inReconnectingBubble is inBubble for tests in which the client library reconnects.

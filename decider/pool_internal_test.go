@@ -7,11 +7,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
 func TestPoolHoldsBackInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var ran []string
 		release := make(chan struct{})

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -27,7 +27,7 @@ func TestWorkerThatMayNotListenStopsAtOnce(t *testing.T) {
 		{"all of the type", []string{"_INBOX.>", ns.Decide("order"), ns.Decide("order") + ".*"}, decider.Options{}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "decider", Publish: []string{ns.Announce("order")}, Subscribe: tt.sub})
 				conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: "decider", Password: embeddedtest.Password})
 				if err != nil {

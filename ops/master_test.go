@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
@@ -17,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/ops"
 )
 
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // bubble runs fn in virtual time with a server that has the default namespace.
 func bubble(t *testing.T, fn func(t *testing.T, s *embedded.Server)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 		if _, err := topology.Ensure(t.Context(), embeddedtest.Connect(t, s), topology.Options{Memory: true, Partitions: 1}); err != nil {
 			t.Fatal(err)

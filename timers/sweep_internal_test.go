@@ -3,13 +3,13 @@ package timers
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -62,7 +62,7 @@ func TestWhatIsLookedAtBeforeItGoes(t *testing.T) { // P-9
 
 // A deletion that failed is tried again, with a look, for as long as the spell lasts; one that is done releases the alarm's pin.
 func TestDeletionThatFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		s := newSpell(New(nil, nil), 0, nil)
 		s.discard(scrap{seq: 2, letter: &post.Stored{Seq: 2}})
 		sc := s.scraps[0]
@@ -89,7 +89,7 @@ func TestDeletionThatFails(t *testing.T) {
 // An alarm that cannot be read stays until its dead letter is written.
 func TestAlarmStaysUntilItsLetterIsWritten(t *testing.T) {
 	defer embedded.RegisterTicker()() // outside of all bubbles
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		conn := embeddedtest.Dial(t)
 		n, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1})
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // A holder connects again and takes its claim anew while somebody who has just heard that it is gone is about to free what it had.
@@ -56,7 +57,7 @@ func TestHolderWhoIsBack(t *testing.T) {
 
 // The connection of the work is gone by the time that its claim is acknowledged: whoever has heard of that may hold the claim already.
 func TestConnectionOfTheWorkIsLostWhileItsClaimIsTaken(t *testing.T) { // P-16
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 		wire := cutwire.New(s.Conn())
 		dial := func(p nats.InProcessConnProvider) *post.Conn {

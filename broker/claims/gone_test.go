@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // missed is how long after the death of its holder a claim may stand.
@@ -164,7 +165,7 @@ func TestClaimsThatAreLeftAlone(t *testing.T) {
 
 // Who may not ask leaves it to others, and to the time.
 func TestMayNotAsk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "timer", Publish: []string{"$JS.API.>", "$JS.ACK.>", "$JS.FC.>", "$KV.>"}, Subscribe: []string{"_INBOX.>"}})
 		root, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: embeddedtest.Root, Password: embeddedtest.Password})
 		if err != nil {

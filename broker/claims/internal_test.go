@@ -3,10 +3,10 @@ package claims
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // TestInstantCountsByBothClocks moves the two clocks apart, as a suspended machine and an operator do.
@@ -62,7 +62,7 @@ func TestSuspendedHolder(t *testing.T) {
 // TestServerClockSetBack has a node whose estimate of the server's clock is an hour ahead, as behind a step of that clock, or when a
 // leader with a slower one has followed.
 func TestServerClockSetBack(t *testing.T) { // P-16
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		holder, l := unknownRenewal(t)
 		defer l.stop()
 		other, err := Open(holder.conn, holder.bucket, Options{Node: "other"})

@@ -10,12 +10,13 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Whoever gives a claim back has no lease any more from then on, though the key may be freed much later.
 func TestReleaseEndsTheLeaseFirst(t *testing.T) { // P-16
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, err := Open(new(post.Conn), "b", Options{Node: "n"})
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +63,7 @@ func unknownRenewal(t *testing.T) (*Claims, *Lease) {
 
 // It does not keep a claim that is given back.
 func TestReleaseBehindAnUnknownRenewal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, l := unknownRenewal(t)
 		if err := l.Release(t.Context()); err != nil {
 			t.Error(err)
@@ -75,7 +76,7 @@ func TestReleaseBehindAnUnknownRenewal(t *testing.T) {
 
 // It begins no term: the key expires before one would end that counts from when the renewal is found.
 func TestUnknownRenewalBeginsNoTerm(t *testing.T) { // P-16
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		_, l := unknownRenewal(t)
 		ends := l.Deadline()
 		if _, err := l.renew(t.Context()); !errors.Is(err, post.ErrWrongSequence) || !l.Deadline().Equal(ends) {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // Partitions are spread evenly enough, and a node that comes or goes moves its own share only.
@@ -43,7 +43,7 @@ func TestPreferred(t *testing.T) {
 // A list may have been read before the bucket told who has come or left, or come from a replica that has not heard of it: for two
 // looks it is not believed about them.
 func TestListBehindAChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, err := Open(new(post.Conn), "b", Options{Node: "a", LookEvery: time.Second})
 		if err != nil {
 			t.Fatal(err)

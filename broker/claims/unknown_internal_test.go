@@ -14,12 +14,13 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // twoOnOneBucket runs fn with two nodes, the first of them behind a wire.
 func twoOnOneBucket(t *testing.T, fn func(t *testing.T, a, b *Claims, wire *cutwire.Wire)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 		wire := cutwire.New(s.Conn())
 		conns := []*post.Conn{embeddedtest.Through(t, wire), embeddedtest.Through(t, s.Conn())}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/clock"
+	"github.com/droverhq/drover/internal/virtual"
 	"pgregory.net/rapid"
 )
 
@@ -208,7 +208,7 @@ func TestLatestWindows(t *testing.T) {
 // none, because it is the time of another machine.
 func TestServerOnMonotonicReadings(t *testing.T) {
 	t.Run("P-15", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		virtual.Run(t, func(t *testing.T) {
 			var c clock.Server
 			first := time.Now()
 			c.Observe(first.Round(0).Add(time.Minute), first)

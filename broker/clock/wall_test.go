@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/clock"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // TestWallStep has one that does not.
 func TestWallThatGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		var w clock.Wall
 		began := time.Now()
 		for _, d := range []time.Duration{0, time.Second, 15 * time.Second, time.Minute} {
@@ -37,7 +37,7 @@ func TestWallThatGoesOn(t *testing.T) {
 
 // TestWallInDoubt has words of doubt: in a while, and one right behind the last answer.
 func TestWallInDoubt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		var w clock.Wall
 		doubt := make(chan struct{}, 1)
 		for after, want := range map[time.Duration]time.Duration{0: time.Second / 2, 3 * time.Second: 3 * time.Second} {

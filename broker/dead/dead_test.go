@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -81,7 +81,7 @@ func TestBuryOtherPlaceIsAnotherLetter(t *testing.T) {
 }
 
 func TestBuryWaitsForTheStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		conn := embeddedtest.Dial(t)
 		time.AfterFunc(3*time.Second, func() { makeStream(t, conn) })
 		start := time.Now()
@@ -95,7 +95,7 @@ func TestBuryWaitsForTheStream(t *testing.T) {
 }
 
 func TestBuryGivesUpWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		conn := embeddedtest.Dial(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

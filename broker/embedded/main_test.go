@@ -6,12 +6,12 @@ import (
 	"io"
 	"os"
 	"testing"
-	"testing/synctest"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // holdStore names the store that the child process of TestStoreOfAKilledProcess holds.
@@ -80,5 +80,5 @@ func makeStream(t *testing.T, s *embedded.Server, js jetstream.JetStream, name s
 // inBubble runs fn in virtual time with a server that ends inside the bubble.
 func inBubble(t *testing.T, o embedded.Options, fn func(t *testing.T, s *embedded.Server)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { fn(t, start(t, o)) })
+	virtual.Run(t, func(t *testing.T) { fn(t, start(t, o)) })
 }

@@ -5,13 +5,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/droverhq/drover/broker/nearby"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -161,7 +161,7 @@ func (g *gate) Take(string, post.Msg, nearby.Errand) bool {
 
 // Workers come and go while tasks come: each of these is taken at most once, and by none that has said it is closed.
 func TestBoardIsShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		b := nearby.On(&post.Conn{})
 		l := nearby.List{Namespace: "n", Name: "l"}
 		const each, workers = 200, 4

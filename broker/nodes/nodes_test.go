@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +19,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // bubble runs fn in virtual time with a server that has the bucket.
 func bubble(t *testing.T, fn func(t *testing.T, s *embedded.Server)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 		if _, err := topology.Ensure(t.Context(), embeddedtest.Connect(t, s), topology.Options{Memory: true, Partitions: 1}); err != nil {
 			t.Fatal(err)

@@ -7,8 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // Where the link carries one large message a second, no more are on their way at once than can be answered soon; where it carries all of
@@ -23,7 +24,7 @@ func TestBulkGoesInTurns(t *testing.T) {
 		{"far", 150 * time.Millisecond, time.Millisecond, 2 * time.Second, bulkMost},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				c, link := &Conn{}, make(chan struct{}, 1)
 				var under, most atomic.Int32
 				var wg sync.WaitGroup
@@ -60,7 +61,7 @@ func TestBulkGoesInTurns(t *testing.T) {
 
 // What was not answered in time was too much; whoever gives up waiting leaves the turn to the next.
 func TestBulkYields(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		c, late := &Conn{}, fmt.Errorf("publish: %w", ErrTimeout)
 		var dones []func(error)
 		for range bulkFirst {

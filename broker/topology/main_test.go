@@ -2,11 +2,11 @@ package topology_test
 
 import (
 	"testing"
-	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 // bubble runs fn in virtual time.
 func bubble(t *testing.T, fn func(*testing.T)) {
 	t.Helper()
-	synctest.Test(t, fn)
+	virtual.Run(t, fn)
 }
 
 // dial starts a server for the length of the test and connects to it.

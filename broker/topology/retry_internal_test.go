@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // A try that has ended with its caller's time says so once; what kept the tries before stands beside the end.
@@ -21,7 +22,7 @@ func TestRetryTellsOnce(t *testing.T) {
 		{"refusals", nats.ErrNoResponders, "context deadline exceeded; the last try: nats: no responders available for request"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				err := new(work).retry(ctx, func(ctx context.Context) error {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // The binary itself: this test binary runs as drover when it is told so.
@@ -66,7 +68,7 @@ func TestServerProcess(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		signals := make(chan os.Signal, 4)
 		ctx, hurry, done := heed(t.Context(), signals)
 		defer done()

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
@@ -21,6 +20,7 @@ import (
 	"github.com/droverhq/drover/decider/flow"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -198,7 +198,7 @@ func (h *house) completes(run *drover.Run, want string) {
 
 // The house itself: what a test sees of time is virtual, also where a site takes long.
 func TestSite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		s := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Host, r.URL.Path) }))
 		for _, url := range []string{"http://a.example/x", "https://b.example/y"} {
 			resp, err := (&http.Client{Transport: s.transport()}).Get(url)

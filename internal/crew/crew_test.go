@@ -7,11 +7,12 @@ import (
 	"testing/synctest"
 
 	"github.com/droverhq/drover/internal/crew"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // Each job is done once, whether somebody waits for it, nobody does, or the one before it has ended its goroutine.
 func TestEachJobIsDoneOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		var sum atomic.Int64
 		c := crew.New(2, func(n int64) {
 			sum.Add(n)
@@ -37,7 +38,7 @@ func TestEachJobIsDoneOnce(t *testing.T) {
 }
 
 func TestWhoWaitsIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		hold := make(chan struct{})
 		c := crew.New(3, func(struct{}) { <-hold })
 		for range 50 {

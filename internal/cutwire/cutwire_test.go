@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"net"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // pipe is a server that keeps what it was sent.
@@ -88,7 +89,7 @@ func TestUnansweredWithoutAReply(t *testing.T) {
 
 // What is late comes whole, behind what was sent after it.
 func TestLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		server := &pipe{got: make(chan []byte, 1)}
 		w := New(server)
 		w.Delay(time.Minute)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 var (
@@ -56,7 +58,7 @@ func TestEndsAsTheStandardLibrarys(t *testing.T) {
 			for born, parent := range parents {
 				for _, limited := range []bool{true, false} {
 					t.Run(fmt.Sprintf("%s, seen by %s, of a %s parent, limited %t", name, watched, born, limited), func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) {
+						virtual.Run(t, func(t *testing.T) {
 							tell := func(isOurs bool) string {
 								p, cancelParent := context.WithCancelCause(context.WithValue(t.Context(), key{}, "kept"))
 								defer cancelParent(nil)
@@ -132,7 +134,7 @@ func TestWhoWaitsIsToldInTime(t *testing.T) {
 		"canceled": {func(c *Context) { time.Sleep(time.Millisecond); c.Cancel(errEnough) }, errEnough, time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				began := time.Now()
 				c := New(t.Context(), began.Add(time.Second), errLate)
 				defer c.Cancel(nil)

@@ -3,12 +3,12 @@ package lean_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/internal/lean"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 const mb = 1 << 20
@@ -123,7 +123,7 @@ func TestRestIsUsed(t *testing.T) {
 		{"nor when it has what it needs", work(10), func(int) uint64 { return 495 * mb }, 5, 0, []int{2, 16}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				p := &process{allocs: tc.allocs, needs: tc.needs, holes: tc.holes, takes: tc.takes, began: time.Now()}
 				p.now.Live, p.now.Footprint = tc.needs(0), p.least(0)
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Second-time.Millisecond)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 func counted(name string) uint64 {
@@ -21,7 +23,7 @@ func loose() bool { return counted("/gc/gogc:percent") > usualPercent }
 
 // Memory is taken once, and then not for a while.
 func TestReadyIsNotRepeated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		defer debug.SetGCPercent(usualPercent)
 		r := &readiness{most: readyMost, read: Read}
 		for _, step := range []struct {
@@ -58,7 +60,7 @@ func TestReadyLetsTheHeapGrow(t *testing.T) {
 		{"again", 40, 0, 35, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				var allocs atomic.Uint64
 				r := &readiness{most: readyMost, read: func() Reading { return Reading{Allocs: allocs.Load(), Live: 8 << 20} }}
 				r.tell()

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 func TestFor(t *testing.T) {
@@ -26,7 +26,7 @@ func TestFor(t *testing.T) {
 		"negative, and not on": {d: -time.Second, want: enough},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				if tc.ends == 0 {

@@ -3,10 +3,10 @@ package poll_test
 import (
 	"runtime"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/internal/poll"
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // ending is a test that ends at its first failure, unlike the one that it stands in.
@@ -33,7 +33,7 @@ func TestUntil(t *testing.T) {
 		"last look": {time.Second, time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
 				began := time.Now()
 				e := &ending{TB: t}
 				ended := make(chan struct{})

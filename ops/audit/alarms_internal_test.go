@@ -2,11 +2,11 @@ package audit
 
 import (
 	"testing"
-	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -14,7 +14,7 @@ import (
 // asked for again, and what is no alarm is left to the timer worker.
 func TestAlarmsOfTheLeaderAreAdded(t *testing.T) {
 	defer embedded.RegisterTicker()() // outside of all bubbles
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		conn := embeddedtest.Dial(t)
 		n, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1})
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker"
@@ -20,6 +19,7 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/internal/sample"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
@@ -47,7 +47,7 @@ type house struct {
 func virtually(t *testing.T, partitions int, f func(*testing.T, *house)) {
 	t.Helper()
 	sample.OneOfFour(t)
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		log := logrus.New()
 		log.SetOutput(writer{t})
 		server, err := embedded.Start(t.Context(), embedded.Options{DontListen: true})

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -27,7 +27,7 @@ type owner struct {
 func scripted(t *testing.T, fn func(*testing.T, *Auditor, *owner)) {
 	t.Helper()
 	defer embedded.RegisterTicker()() // outside of all bubbles
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		conn := embeddedtest.Dial(t)
 		n, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1})
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/define"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/decider/flow/store"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -80,7 +81,7 @@ func (l *library) queues() int {
 
 // Many runs that begin at once cost few reads, and none of them gets a version that was replaced before it began.
 func TestCurrentIsNeverOlderThanTheStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		b := &bucket{}
 		l := newLibrary(b, 0)
 		var wg sync.WaitGroup
@@ -128,7 +129,7 @@ func TestVersionsAreReadOnce(t *testing.T) {
 }
 
 func TestErrorsOfTheLibrary(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		b := &bucket{err: schemas.Errorf(schemas.CodeNotFound, "there is no flow f").WithHint("deploy it")}
 		l := newLibrary(b, 0)
 		for version, want := range map[string]string{"": "there is no flow f (deploy it)", "x": "no version x"} { // with the hint once, if there is one

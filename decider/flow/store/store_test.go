@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/define"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/decider/flow/store"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -39,7 +39,7 @@ type bench struct {
 
 func virtually(t *testing.T, fn func(t *testing.T, b *bench)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		conn := embeddedtest.Dial(t)
 		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
 			t.Fatal(err)
