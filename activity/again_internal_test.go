@@ -1,11 +1,13 @@
 package activity
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -20,6 +22,11 @@ func TestNothingStaysInHand(t *testing.T) {
 	if s.take(one, "b") {
 		t.Fatal("a new token has a twin")
 	}
+	three := &delivery{}
+	if !s.take(three, "a") {
+		t.Fatal("a token that one of two has changed for another has no twin")
+	}
+	s.letGo(three)
 	s.letGo(two)
 	if s.take(two, "a") {
 		t.Fatal("a token that was changed for another, and let go, has a twin")
@@ -29,6 +36,34 @@ func TestNothingStaysInHand(t *testing.T) {
 	}
 	if len(s.hands) != 0 {
 		t.Fatalf("%v are left", s.hands)
+	}
+}
+
+// A message is the same only if it is of the same list, and those of one attempt are: numbers of messages are each list's own.
+func TestSameMessage(t *testing.T) {
+	of := func(seq uint64, token string) *delivery {
+		d := &delivery{taken: token}
+		d.Seq = seq
+		return d
+	}
+	for _, tc := range []struct {
+		name  string
+		other *delivery
+		want  bool
+	}{
+		{"none", nil, false},
+		{"the same", of(7, "a"), true},
+		{"another message of the attempt", of(8, "a"), false},
+		{"a message of that number on another list", of(7, "b"), false},
+	} {
+		d := of(7, "a")
+		s := &spell{live: map[*delivery]*attempt{d: nil}}
+		if tc.other != nil {
+			s.live[tc.other] = nil
+		}
+		if got := s.sameMessage(d); got != tc.want {
+			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
+		}
 	}
 }
 
@@ -54,5 +89,13 @@ func TestMachineThatWasSuspended(t *testing.T) { // P-7
 	s.breaches = breaches{}
 	if s.stoodStill(now); s.breaches.known.Load() != nil {
 		t.Error("it is noted twice")
+	}
+	s.pace.Wall = s.pace.Wall.Add(-time.Minute)
+	d := &delivery{spell: s, offered: true}
+	d.Data = []byte(`{"type":"work","token":"t","report":"r"}`)
+	s.Worker, s.hands = &Worker{log: silent.Or(nil), handlers: map[string]handler{"work": func(context.Context, schemas.Payload) (schemas.Payload, error) { return nil, nil }}}, map[string]int{"t": 1}
+	s.wg.Add(1)
+	if s.handle(t.Context(), t.Context(), d); s.breaches.known.Load() == nil {
+		t.Error("who handles a task does not look")
 	}
 }

@@ -2,6 +2,7 @@ package activity_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -91,6 +92,7 @@ func TestRepeatedTasksAskFirst(t *testing.T) { // P-7
 		{"a partition has a new owner", func(a *again) { a.owned(0) }, true},
 		{"the connection was lost", (*again).reconnect, true},
 		{"both", func(a *again) { a.owned(0); a.reconnect() }, true},
+		{"others have one since, and before", func(a *again) { a.owned(1); a.owned(0); a.owned(1) }, true},
 		{"long ago", func(a *again) { a.owned(0); a.reconnect(); time.Sleep(11 * time.Second) }, false},
 		{"another partition has a new owner", func(a *again) { a.owned(1) }, false},
 		{"the task is younger", func(a *again) { a.owned(0); a.first = 0 }, false},
@@ -139,19 +141,33 @@ func TestTaskInHandIsNotBegunAgain(t *testing.T) { // P-7
 // The same message once more is left to the lease that the attempt in hand keeps: a server that has forgotten that it has delivered it says
 // nothing about the worker, and a redelivery behind that one would say that the worker is lost.
 func TestMessageInHandIsNotGivenBack(t *testing.T) { // P-7
-	bubble(t, func(t *testing.T, r *rig) {
-		a := beginAgain(r, 30*time.Second)
-		if err := r.conn.JetStream().DeleteConsumer(t.Context(), ns.StreamTasks("PCI"), subject.Consumer); err != nil {
-			t.Fatal(err)
-		}
-		a.owned(0)
-		r.openList("PCI") // delivers it for the first time
-		r.next(schemas.ReportSuccess)
-		a.over()
-		if n := r.logged(logrus.DebugLevel, "the task is in hand already"); n != 1 {
-			t.Errorf("it came %d times while it was in hand, want once", n)
-		}
-	})
+	for _, asked := range []bool{false, true} {
+		t.Run(fmt.Sprintf("asked for %v", asked), func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				a := newAgain(r, 30*time.Second)
+				a.dispatch(func(t *schemas.ActivityTask) { t.NotIdempotent = asked })
+				kind := schemas.ReportStarted
+				if asked {
+					kind = schemas.ReportBegin
+				}
+				told := r.next(kind)
+				if err := r.conn.JetStream().DeleteConsumer(t.Context(), ns.StreamTasks("PCI"), subject.Consumer); err != nil {
+					t.Fatal(err)
+				}
+				a.owned(0)
+				r.openList("PCI") // delivers it for the first time
+				if asked {
+					r.quiet(3 * time.Second) // it is repeated behind five
+					r.answer(told.ReplyTo, schemas.Permission{Nonce: told.Nonce, Go: true})
+				}
+				r.next(schemas.ReportSuccess)
+				a.over()
+				if n := r.logged(logrus.DebugLevel, "the task is in hand already"); n != 1 {
+					t.Errorf("it came %d times while it was in hand, want once", n)
+				}
+			})
+		})
+	}
 }
 
 // An outcome that was handed to an owner who died goes to the inbox when the next one says so, not when the patience is over.

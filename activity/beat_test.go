@@ -3,6 +3,7 @@ package activity_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
@@ -39,6 +40,75 @@ func (b *beatBook) set(a schemas.BeatAnswer) {
 }
 
 func beating(t *schemas.ActivityTask) { t.Heartbeat = schemas.Seconds(30) }
+
+// Without a heartbeat timeout a second counts, so that a loop that beats at each step does not send at each.
+func TestHeartbeatsWithoutATimeoutAreThrottled(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		var book beatBook
+		r.onBeat(book.beat)
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+			for range 100 { // for 2.5 s
+				if err := activity.Heartbeat(ctx, nil); err != nil {
+					return "", err
+				}
+				time.Sleep(25 * time.Millisecond)
+			}
+			return "done", nil
+		}))
+		r.start(w)
+		for _, timeout := range []schemas.Duration{0, -1} {
+			book.said = nil
+			r.dispatch(func(t *schemas.ActivityTask) { t.Heartbeat = timeout })
+			r.next(schemas.ReportStarted)
+			r.next(schemas.ReportSuccess)
+			if n := len(book.said); n != 3 {
+				t.Errorf("with a timeout of %d: got %d heartbeats, want one a second", timeout, n)
+			}
+		}
+	})
+}
+
+// What is said while a heartbeat waits for its answer is sent when its turn has come, unless that answer is that nobody listens any more.
+func TestHeartbeatWhileOneIsUnderWay(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		t.Run(fmt.Sprintf("gone %v", gone), func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				var book beatBook
+				r.onBeat(func(h schemas.Heartbeat) schemas.BeatAnswer {
+					if string(h.Details) == "2" {
+						time.Sleep(3 * time.Second)
+						book.set(schemas.BeatAnswer{Gone: gone})
+					}
+					return book.beat(h)
+				})
+				w := r.worker()
+				activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+					for i, pause := range []time.Duration{0, 11 * time.Second, time.Minute} {
+						if err := activity.Heartbeat(ctx, textf("%d", i+1)); err != nil {
+							return "", err
+						}
+						time.Sleep(pause)
+					}
+					return "done", nil
+				}))
+				r.start(w)
+				r.dispatch(beating)
+				r.next(schemas.ReportStarted)
+				time.Sleep(2 * time.Minute)
+				book.mu.Lock()
+				defer book.mu.Unlock()
+				want := []string{"RUN.5.1 1", "RUN.5.1 2", "RUN.5.1 3"}
+				if gone {
+					want = want[:2]
+				}
+				if diff := cmp.Diff(want, book.said); diff != "" {
+					t.Errorf("heartbeats (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
 
 func TestHeartbeatsAreThrottled(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
@@ -232,6 +302,13 @@ func TestGoneActivityReportsNothing(t *testing.T) {
 				time.Sleep(time.Minute)
 				if err := activity.Heartbeat(ctx, nil); !errors.Is(err, activity.ErrGone) {
 					t.Errorf("got %v, want ErrGone", err)
+				}
+				asked := len(book.said)
+				// It knows, so nothing is reported of what it has done either, whoever says it once more.
+				r.tell(schemas.Control{V: schemas.Version, Kind: schemas.ControlCancel, Token: "RUN.5.1", Gone: true})
+				time.Sleep(time.Minute)
+				if err := activity.Heartbeat(ctx, nil); !errors.Is(err, activity.ErrGone) || len(book.said) != asked {
+					t.Errorf("got %v and %d heartbeats more, want ErrGone and none", err, len(book.said)-asked)
 				}
 				return "done", nil
 			}))

@@ -74,11 +74,13 @@ func TestGoneIsPushed(t *testing.T) {
 		asked bool // its decider had asked for its end before
 		end   func(ctx context.Context) (string, error)
 		done  bool
+		quick bool // before its start is told
 	}{
-		{"it obeys", false, func(ctx context.Context) (string, error) { return "", context.Cause(ctx) }, false},
-		{"it fails", false, func(context.Context) (string, error) { return "", activity.Fail("broken", nil) }, false},
-		{"it succeeds", false, func(context.Context) (string, error) { return "done", nil }, true},
-		{"it cleans up", true, func(context.Context) (string, error) { return "", activity.Canceled("page 3") }, false},
+		{"it obeys", false, func(ctx context.Context) (string, error) { return "", context.Cause(ctx) }, false, false},
+		{"it obeys at once", false, func(ctx context.Context) (string, error) { return "", context.Cause(ctx) }, false, true},
+		{"it fails", false, func(context.Context) (string, error) { return "", activity.Fail("broken", nil) }, false, false},
+		{"it succeeds", false, func(context.Context) (string, error) { return "done", nil }, true, false},
+		{"it cleans up", true, func(context.Context) (string, error) { return "", activity.Canceled("page 3") }, false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
@@ -88,12 +90,18 @@ func TestGoneIsPushed(t *testing.T) {
 					if cause := context.Cause(ctx); !tc.asked && !errors.Is(cause, activity.ErrGone) {
 						t.Errorf("got cause %v, want ErrGone", cause)
 					}
-					time.Sleep(time.Second)
+					if !tc.quick {
+						time.Sleep(time.Second)
+					}
 					return tc.end(ctx)
 				}))
 				r.start(w)
 				r.dispatch()
-				r.next(schemas.ReportStarted)
+				if tc.quick {
+					time.Sleep(10 * time.Millisecond)
+				} else {
+					r.next(schemas.ReportStarted)
+				}
 				for _, gone := range []bool{!tc.asked, true} {
 					r.tell(schemas.Control{V: schemas.Version, Kind: schemas.ControlCancel, Token: "RUN.5.1", Gone: gone})
 				}
@@ -157,12 +165,15 @@ func TestControlIsMeantForOneAttempt(t *testing.T) {
 		r.dispatch(func(t *schemas.ActivityTask) { t.Token = "RUN.6.1" })
 		r.next(schemas.ReportStarted)
 		r.next(schemas.ReportStarted)
+		r.dispatch(func(t *schemas.ActivityTask) { t.Token, t.NotIdempotent = "RUN.7.1", true })
+		q := r.next(schemas.ReportBegin) // its attempt has not begun
 		if err := r.conn.Publish(ns.Control("worker-1"), nil, []byte("{")); err != nil {
 			t.Fatal(err)
 		}
 		r.tell(schemas.Control{Kind: "dance", Token: "RUN.5.1"})
 		r.tell(schemas.Control{Kind: schemas.ControlCancel, Token: "RUN.7.1"})
 		r.tell(schemas.Control{Kind: schemas.ControlCancel})
+		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Reason: "canceled"})
 		r.quiet(30 * time.Second)
 		r.tell(schemas.Control{Kind: schemas.ControlCancel, Token: "RUN.6.1"})
 		if got := r.next(schemas.ReportCanceled); got.Token != "RUN.6.1" {

@@ -58,3 +58,92 @@ func TestOutcomeIsToldElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// handed is an owner that takes outcomes, or none, and keeps them.
+func (r *rig) handed(takes bool) <-chan schemas.Report {
+	r.t.Helper()
+	outcomes := make(chan schemas.Report, 10)
+	if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(m post.Msg) {
+		var got schemas.Report
+		answer := `{"error":{"code":409}}`
+		if takes {
+			answer = `{"stream":"S","seq":1}`
+		}
+		err := schemas.Unmarshal(m.Data, &got)
+		if err == nil {
+			err = m.Respond(nil, []byte(answer))
+		}
+		if err != nil {
+			r.t.Error(err)
+		}
+		outcomes <- got
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+	return outcomes
+}
+
+// An outcome that its owner has stored comes to no inbox, and with it goes the decision behind it. One that comes to the inbox is alone: its owner
+// asks.
+func TestOutcomeIsHandedOver(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		takes     bool // the owner
+		after     time.Duration
+		size      int
+		undecided bool // nobody is asked for a decision
+	}{
+		{"the owner takes it", true, 0, 10, false},
+		{"the owner does not", false, 0, 10, false},
+		{"its start is known", true, time.Second, 10, true},
+		{"it is large", true, 0, 200 << 10, true},
+		{"it is more than an owner takes", true, 0, schemas.PayloadThreshold, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				outcomes := r.handed(tc.takes)
+				conn := r.dial()
+				w := r.workerOn(conn)
+				activity.Register(w, "work", ignoreIn(func(context.Context) ([]byte, error) { time.Sleep(tc.after); return make([]byte, tc.size), nil }))
+				r.start(w)
+				time.Sleep(time.Second)
+				asked := 0
+				decide := func(*schemas.Report, func()) (*schemas.AheadDecision, bool) {
+					asked++
+					return &schemas.AheadDecision{Token: "decided"}, false
+				}
+				take := func(activityType string) bool {
+					return nearby.On(conn).Take(nearby.List{Namespace: string(ns), Name: "PCI"}, activityType, post.Msg{}, errand{decide: decide})
+				}
+				if take("unknown") {
+					t.Error("a task is taken that is not done here")
+				}
+				times := 1
+				if tc.size > post.BulkBytes { // they wait for their turn, which those before have given back
+					times = 3
+				}
+				for range times {
+					if !take("work") {
+						t.Fatal("the task is not taken")
+					}
+					if tc.after > 0 {
+						r.next(schemas.ReportStarted)
+					}
+					handed := tc.size < schemas.PayloadThreshold
+					if handed {
+						got := <-outcomes
+						if got.Token != "RUN.5.1" || len(got.Result) != tc.size || (got.Ahead == nil) != tc.undecided || (asked == 0) != tc.undecided {
+							t.Errorf("the owner is handed token %s, %d bytes and decision %+v, asked for %d times", got.Token, len(got.Result), got.Ahead, asked)
+						}
+					}
+					if !tc.takes || !handed {
+						if got := r.next(schemas.ReportSuccess); got.Ahead != nil || len(got.Result) != tc.size {
+							t.Errorf("the inbox has %d bytes and decision %+v, want the outcome alone", len(got.Result), got.Ahead)
+						}
+					}
+					r.quiet(time.Second)
+				}
+			})
+		})
+	}
+}

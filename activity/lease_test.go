@@ -61,28 +61,32 @@ func TestInProgressKeepsTheLease(t *testing.T) {
 }
 
 func TestOutcomeIsRepeatedUntilItIsStored(t *testing.T) {
-	bubble(t, func(t *testing.T, r *rig) {
-		r.remove(ns.StreamIn(0))
-		ran := 0
-		w := r.worker()
-		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { ran++; return "done", nil }))
-		r.start(w)
-		r.dispatch()
-		time.Sleep(3 * ackWait)
-		reports := make(chan schemas.Report, 10)
-		r.inbox(reports)
-		got := <-reports
-		if got.Kind != schemas.ReportSuccess || got.Nonce == "" || got.TaskSequence != 1 || got.Elapsed <= 0 {
-			t.Fatalf("got %+v, want a success that carries its start", got)
-		}
-		r.settled("PCI")
-		if ran != 1 || len(reports) > 0 {
-			t.Fatalf("it ran %d times and was reported %d times more, want once and no more", ran, len(reports))
-		}
-		if n := r.logged(logrus.WarnLevel, "a report was not stored; trying again"); n != 1 {
-			t.Fatalf("got %d warnings, want one, however often it is tried", n)
-		}
-	})
+	for _, takes := range []time.Duration{0, time.Second} { // the start of the latter is told, in vain, before
+		t.Run(takes.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				r.remove(ns.StreamIn(0))
+				ran := 0
+				w := r.worker()
+				activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { ran++; time.Sleep(takes); return "done", nil }))
+				r.start(w)
+				r.dispatch()
+				time.Sleep(3 * ackWait)
+				reports := make(chan schemas.Report, 10)
+				r.inbox(reports)
+				got := <-reports
+				if got.Kind != schemas.ReportSuccess || got.Nonce == "" || got.TaskSequence != 1 || got.Elapsed.Std() < max(takes, 1) {
+					t.Fatalf("got %+v, want a success that carries its start", got)
+				}
+				r.settled("PCI")
+				if ran != 1 || len(reports) > 0 {
+					t.Fatalf("it ran %d times and was reported %d times more, want once and no more", ran, len(reports))
+				}
+				if n := r.logged(logrus.WarnLevel, "a report was not stored; trying again"); takes == 0 && n != 1 {
+					t.Fatalf("got %d warnings, want one, however often it is tried", n)
+				}
+			})
+		})
+	}
 }
 
 // A question that cannot be stored for a while, as during an election, is told of once, and not with each of its tries.
@@ -217,8 +221,12 @@ func TestTaskWhoseTimeIsOver(t *testing.T) {
 					ran := false
 					w := r.worker()
 					activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
-						if activity.Info(ctx).IdempotencyKey == "late" {
+						info := activity.Info(ctx)
+						if info.IdempotencyKey == "late" {
 							ran = true
+						}
+						if info.Attempt != 1 {
+							t.Errorf("got attempt %d, want that of the task: the owner has named no other", info.Attempt)
 						}
 						end, _ := ctx.Deadline()
 						left = time.Until(end)

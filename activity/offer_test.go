@@ -159,11 +159,14 @@ func TestOfferIsGivenBack(t *testing.T) {
 		stop := r.start(w)
 		time.Sleep(time.Second)
 		r.offer(func(t *schemas.ActivityTask) { t.Type, t.Token = "unknown", "RUN.6.1" })
-		if got := r.next(schemas.ReportReturned); got.Token != "RUN.6.1" {
-			t.Fatalf("got %s, want RUN.6.1", got.Token)
+		if got := r.next(schemas.ReportReturned); got.Token != "RUN.6.1" || got.Identity != "worker-1" {
+			t.Fatalf("got %+v, want RUN.6.1, and by whom", got.Report)
 		}
 		r.offerBody([]byte("{"))
 		r.quiet(time.Minute)
+		if _, err := r.conn.LastBySubject(t.Context(), ns.StreamDead(), ns.AllDead()); !errors.Is(err, post.ErrNotFound) {
+			t.Fatalf("got %v, want no dead letter: that of its copy on the list is enough", err)
+		}
 		r.offer()
 		r.next(schemas.ReportStarted)
 		if err := stop(); !errors.Is(err, activity.ErrDrainTimeout) {

@@ -3,6 +3,7 @@ package activity_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -116,6 +117,54 @@ func TestListIsOpenedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// Each list of a worker is opened, and again behind a reconnect, and none of them is taken from behind its end.
+func TestWorkerOfTwoLists(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		var mu sync.Mutex
+		asked := map[string]int{}
+		if _, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m post.Msg) {
+			var q schemas.TaskListRequest
+			if err := schemas.Unmarshal(m.Data, &q); err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			asked[q.List]++
+			mu.Unlock()
+			if err := m.Respond(nil, []byte("{}")); err != nil {
+				t.Error(err)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		conn := r.dial()
+		stop := r.start(r.workerOn(conn, func(o *activity.Options) { o.Lists = []string{"PCI", "VISA"} }))
+		time.Sleep(time.Second)
+		if err := conn.NATS().ForceReconnect(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		mu.Lock()
+		if asked["PCI"] != 2 || asked["VISA"] != 2 {
+			t.Errorf("the lists were opened so often: %v; want twice each", asked)
+		}
+		mu.Unlock()
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range []string{"PCI", "VISA"} {
+			r.put(list, []byte("{}"))
+			time.Sleep(time.Second)
+			c, err := r.conn.JetStream().Consumer(t.Context(), ns.StreamTasks(list), subject.Consumer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := c.CachedInfo().Delivered.Consumer; n != 0 {
+				t.Errorf("list %s: %d deliveries behind the end of its worker, want none", list, n)
+			}
+		}
+	}, "VISA")
 }
 
 // answerTaskLists plays the broker that opens list for workers, by open. What it returns ends that.

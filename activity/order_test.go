@@ -107,3 +107,31 @@ func TestS2_01WorkerToldToDrainWithin(t *testing.T) {
 		r.remain("PCI", 1)
 	})
 }
+
+// A worker that drains anyway answers who tells it to, and hears what else it is told.
+func TestWorkerThatDrainsIsToldTo(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		r.dispatch()
+		r.next(schemas.ReportStarted)
+		cancel()
+		time.Sleep(time.Second)
+		for range 2 {
+			if a := r.order(schemas.Control{}); a.Error != nil || a.Status != schemas.NodeDraining {
+				t.Fatalf("got %+v, want that it drains", a)
+			}
+		}
+		r.tell(schemas.Control{V: schemas.Version, Kind: schemas.ControlCancel, Token: "RUN.5.1"})
+		r.next(schemas.ReportCanceled)
+		if err := <-ended; err != nil {
+			t.Fatalf("got %v, want a clean end", err)
+		}
+	})
+}

@@ -124,6 +124,29 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// A stream may take less than the server does. What it refuses for its size it would refuse for ever.
+func TestOutcomeThatIsTooLargeForItsStream(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		in, err := r.conn.JetStream().Stream(t.Context(), ns.StreamIn(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := in.CachedInfo().Config
+		config.MaxMsgSize = 10_000
+		if _, err := r.conn.JetStream().UpdateStream(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return strings.Repeat("x", 20_000), nil }))
+		r.start(w)
+		r.dispatch()
+		if got := r.next(schemas.ReportFailed); got.Reason != activity.ReasonTooLarge {
+			t.Errorf("got reason %q, want %q", got.Reason, activity.ReasonTooLarge)
+		}
+		r.settled("PCI")
+	})
+}
+
 func TestPayloadsAreTakenAsTheyAre(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		w := r.worker()

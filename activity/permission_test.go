@@ -2,10 +2,15 @@ package activity_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/subject"
@@ -182,5 +187,31 @@ func TestQuestionThatIsNotStoredIsRepeated(t *testing.T) {
 			t.Fatalf("got %s, want success", q.Kind)
 		}
 		r.settled("PCI")
+	})
+}
+
+// A drain that is out of time hands back what is still asked for, all of it: whoever waits for an answer has done nothing yet.
+func TestDrainWhileTasksAreAskedFor(t *testing.T) {
+	const tasks = 20
+	bubble(t, func(t *testing.T, r *rig) {
+		r.logger.AddHook(hook(func(e *logrus.Entry) {
+			if e.Message == "the worker stops before the activity has ended; another worker gets the task" {
+				for range 1000 { // a slow terminal, while those who ask hear that they wait in vain
+					runtime.Gosched()
+				}
+			}
+		}))
+		w := r.worker(func(o *activity.Options) { o.DrainTimeout = time.Second })
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
+		stop := r.start(w)
+		for n := range tasks {
+			r.dispatch(notIdempotent, func(t *schemas.ActivityTask) { t.Token = fmt.Sprint("RUN.5.", n) })
+			r.next(schemas.ReportBegin)
+		}
+		if err := stop(); !errors.Is(err, activity.ErrDrainTimeout) || !strings.Contains(err.Error(), "20 tasks") {
+			t.Errorf("got %v, want ErrDrainTimeout and 20 tasks", err)
+		}
+		time.Sleep(time.Second)
+		r.remain("PCI", tasks)
 	})
 }

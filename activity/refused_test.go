@@ -161,6 +161,48 @@ func give(t *testing.T, root *post.Conn) {
 	}
 }
 
+// So does one that cannot answer, once it has had to.
+func TestWorkerThatMayNotAnswerTakesNoOffers(t *testing.T) { // P-7
+	virtual.Run(t, func(t *testing.T) {
+		publish, _ := rights()
+		root, worker := restricted(t, publish, []string{"_INBOX.>", ns.Offer("PCI"), ns.AllControl()})
+		ran := make(chan struct{}, 2)
+		w := activity.New(worker, &activity.Options{Lists: []string{"PCI"}, Identity: "worker-1"})
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) {
+			ran <- struct{}{}
+			time.Sleep(5 * time.Second)
+			return "done", nil
+		}))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- w.Run(ctx) }()
+		time.Sleep(time.Second)
+		r := &rig{t: t, conn: root}
+		r.offer()
+		time.Sleep(time.Second)
+		if len(ran) != 1 {
+			t.Fatal("the first offer was not taken")
+		}
+		body, err := schemas.MarshalJSON(&schemas.Control{V: schemas.Version, Kind: schemas.ControlHolds, Token: "RUN.5.1"})
+		if err == nil {
+			err = root.PublishReply(ns.Control("worker-1"), "_INBOX.owner.1", nil, body)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		r.offer()
+		time.Sleep(time.Second)
+		if len(ran) != 1 {
+			t.Error("it took an offer that it cannot answer for")
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A worker that does not hear whether it is still at an offer would be interrupted while it works.
 func TestWorkerThatCannotBeAskedTakesNoOffers(t *testing.T) { // P-7
 	for _, tt := range []struct {

@@ -113,7 +113,7 @@ func (s *spell) concluded(a *attempt, err error) {
 // that says so.
 func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Report, started bool) error {
 	r.Token = a.token
-	if !started || !a.begun { // what is handed over may overtake an announcement that is in the inbox
+	if !a.begun { // what is handed over may overtake an announcement that is in the inbox
 		r.Elapsed = elapsed(a)
 		s.origin(r, a.delivery)
 	}

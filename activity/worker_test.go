@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sirupsen/logrus"
@@ -398,3 +399,32 @@ type hook func(*logrus.Entry)
 func (h hook) Levels() []logrus.Level { return logrus.AllLevels }
 
 func (h hook) Fire(e *logrus.Entry) error { h(e); return nil }
+
+// What ends a worker takes everything back that it has made on its connection, which may live on: whoever makes workers one after the other keeps none
+// of them.
+func TestNothingIsKeptOfAWorkerThatEnded(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		conn := r.dial()
+		ended := func() weak.Pointer[activity.Worker] {
+			w := r.workerOn(conn, func(o *activity.Options) { o.Lists = []string{"PCI", "VISA"} })
+			activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
+			stop := r.start(w)
+			time.Sleep(time.Second)
+			r.offer()
+			r.next(schemas.ReportSuccess)
+			r.dispatch()
+			r.next(schemas.ReportSuccess)
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			return weak.Make(w)
+		}()
+		for range 100 {
+			time.Sleep(time.Minute / 100)
+			if runtime.GC(); ended.Value() == nil {
+				return
+			}
+		}
+		t.Error("its connection keeps it")
+	}, "VISA")
+}
