@@ -196,7 +196,7 @@ func (s *spell) decode(m post.Stored) (due schemas.Timestamp, fence uint64, err 
 		return 0, 0, err
 	}
 	switch {
-	case partition != s.partition || !strings.HasPrefix(m.Subject, s.prefix):
+	case !strings.HasPrefix(m.Subject, s.prefix): // which names both
 		return 0, 0, fmt.Errorf("the subject names partition %d, the stream is that of partition %d of namespace %s", partition, s.partition, s.ns)
 	case a.Run != run:
 		return 0, 0, fmt.Errorf("the alarm is for run %q, its subject names run %q", a.Run, run)

@@ -11,8 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	logtest "github.com/sirupsen/logrus/hooks/test"
+
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 )
@@ -264,7 +269,7 @@ func TestOwnerNearbyGetsAWindow(t *testing.T) {
 		if got := asked.Load(); got == 0 || got > 128 {
 			t.Errorf("the owner was asked for %d at once, want some and not all", got)
 		}
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(60 * time.Millisecond) // the window that it begins with would take some 80
 		if got := asked.Load(); got != n {
 			t.Errorf("the owner was asked for %d by then, want %d", got, n)
 		}
@@ -299,8 +304,95 @@ func TestNoOwner(t *testing.T) {
 				if got := asked.Load(); got != 1 {
 					t.Errorf("the owner was asked %d times, want 1: nobody was there", got)
 				}
+				at := time.Now().Add(time.Second)
+				r.expect("w", at, r.armed("w", at))
+				if got := asked.Load(); got != 2 {
+					t.Errorf("the owner was asked %d times, want it to be asked again behind a while", got)
+				}
 			})
 		})
+	}
+}
+
+// One that says nothing of some rings has a reason for it, and is asked for the next.
+func TestOwnerThatAnswersSomeIsAskedOn(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		asked := r.owner(func(q *schemas.Rings) *schemas.RingsAnswer {
+			return &schemas.RingsAnswer{Done: all(q).Done[:1]}
+		})
+		w, _ := r.worker("n1")
+		r.start(w)
+		due := time.Now().Add(time.Minute)
+		for i, at := range []time.Time{due, due, due.Add(5 * time.Second)} {
+			r.armed(fmt.Sprint("w", i), at)
+		}
+		r.next()
+		r.quiet(time.Minute)
+		r.pending(0)
+		if got := asked.Load(); got != 3 {
+			t.Errorf("the owner was asked %d times, want 3", got)
+		}
+	})
+}
+
+// A user who may not publish to owners rings by the inbox, and tries nothing else from then on. What others on the connection are refused is theirs.
+func TestOwnerMayNotBeTold(t *testing.T) {
+	for _, refused := range []string{ns.Ring(0), "shop.sold"} {
+		t.Run(refused, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) { testOwnerMayNotBeTold(t, refused) })
+		})
+	}
+}
+
+func testOwnerMayNotBeTold(t *testing.T, refused string) {
+	allowed := []string{"$JS.>", "$KV.>", ns.AllIn(0)}
+	if refused != ns.Ring(0) {
+		allowed = append(allowed, ns.Ring(0))
+	}
+	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "timers", Publish: allowed, Subscribe: []string{">"}})
+	dial := func(user string) *post.Conn {
+		conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		return conn
+	}
+	r := &rig{t: t, conn: dial(embeddedtest.Root), rings: make(chan ring, 10)}
+	r.logger, r.log = logtest.NewNullLogger()
+	if _, err := topology.Ensure(t.Context(), r.conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
+		t.Fatal(err)
+	}
+	r.follow()
+	asked := r.owner(all)
+	conn := dial("timers")
+	r.start(r.workerOn(conn, "n1"))
+	due := time.Now().Add(time.Minute)
+	for i := range 3 { // long enough apart for what is tried again by itself
+		r.armed(fmt.Sprint("w", i), due.Add(time.Duration(i)*20*time.Second))
+	}
+	time.Sleep(time.Second)
+	if err := conn.PublishHeard(t.Context(), refused, nil, nil); !errors.Is(err, post.ErrPermission) {
+		t.Errorf("got %v, want that the server refuses it", err)
+	}
+	want, told := 1, 0
+	if refused != ns.Ring(0) {
+		want = 0
+		r.quiet(2 * time.Minute)
+	}
+	for i := range 3 * want {
+		if got := r.next(); got.wid != fmt.Sprint("w", i) || got.at.Sub(got.Due.Time()) > 10*time.Millisecond {
+			t.Errorf("got a ring for %s, %v behind its time; want w%d at once", got.wid, got.at.Sub(got.Due.Time()), i)
+		}
+	}
+	r.pending(0)
+	for _, e := range r.log.AllEntries() {
+		if strings.HasPrefix(e.Message, "the owner may not be told") {
+			told++
+		}
+	}
+	if n := asked.Load(); told != want || n != int64(3*(1-want)) {
+		t.Errorf("the log says %d times that the owner may not be told, who was asked %d times; want %d and %d", told, n, want, 3*(1-want))
 	}
 }
 

@@ -60,6 +60,37 @@ func TestWhatIsLookedAtBeforeItGoes(t *testing.T) { // P-9
 	}
 }
 
+// While alarms ring, or have just rung, little is deleted: nothing of a few that are new, a share of more, and what is above that no worker that
+// dies may leave behind.
+func TestShareOfScraps(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		n         int
+		old       bool
+		flying    int
+		rung      time.Time
+		finishing bool
+		now       int
+	}{
+		{name: "nothing rings", n: 5000, now: 5000},
+		{name: "a few", n: fewScraps, flying: 1, now: 0},
+		{name: "a few that have just rung", n: fewScraps, rung: time.Now(), now: 0},
+		{name: "a few that are old", n: 7, flying: 1, old: true, now: 7},
+		{name: "many that are old", n: fewScraps, flying: 1, old: true, now: sweepShare},
+		{name: "more", n: fewScraps + 1, flying: 1, now: sweepShare},
+		{name: "many", n: mostScraps, flying: 1, now: sweepShare},
+		{name: "too many", n: mostScraps + 50, flying: 1, now: sweepShare + 50},
+		{name: "too many that are old", n: mostScraps + 50, flying: 1, old: true, now: sweepShare + 50},
+		{name: "the end", n: 5000, flying: 1, rung: time.Now(), finishing: true, now: 5000},
+	} {
+		s := newSpell(New(nil, nil), 0, nil)
+		s.flying, s.rung, s.finishing = tc.flying, tc.rung, tc.finishing
+		if now, later := s.share(make([]scrap, tc.n), tc.old); len(now) != tc.now || len(later) != tc.n-tc.now {
+			t.Errorf("%s: got %d to delete now and %d later, want %d now of %d", tc.name, len(now), len(later), tc.now, tc.n)
+		}
+	}
+}
+
 // A deletion that failed is tried again, with a look, for as long as the spell lasts; one that is done releases the alarm's pin.
 func TestDeletionThatFails(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {

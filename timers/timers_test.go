@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
@@ -313,5 +315,32 @@ func TestClaimsSpreadOverPartitions(t *testing.T) {
 		if slices.Sort(keys); !slices.Equal(keys, []string{"alarms.0", "alarms.1", "alarms.2", "timers.n1"}) {
 			t.Fatalf("got claims %v, want alarms.0 to alarms.2 and that of the worker", keys)
 		}
+	})
+}
+
+// What ends a worker takes everything back that it has made on its connection, which may live on.
+func TestNothingIsKeptOfAWorkerThatEnded(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.owner(all)
+		conn := r.dial()
+		ended := func() weak.Pointer[timers.Worker] {
+			w := r.workerOn(conn, "n1")
+			stop := r.start(w)
+			r.armed("known", time.Now().Add(time.Second))
+			due := time.Now().Add(2 * time.Second)
+			r.expect("unknown", due, r.arm("unknown", due))
+			r.pending(0)
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			return weak.Make(w)
+		}()
+		for range 100 {
+			time.Sleep(time.Minute / 100)
+			if runtime.GC(); ended.Value() == nil {
+				return
+			}
+		}
+		t.Error("its connection keeps it")
 	})
 }
