@@ -35,8 +35,8 @@ func TestEnterAndLeave(t *testing.T) {
 		t.Fatalf("the first: %+v", got)
 	}
 	for i, p := range []schemas.LockPlace{b, c} {
-		if got := enter(r, p, 110); got.Outcome != locks.Waits || !got.Changed || locks.Line(r, &p) != i+1 {
-			t.Fatalf("%s: %+v, number %d in line", p.WorkflowID, got, locks.Line(r, &p))
+		if got := enter(r, p, 110); got.Outcome != locks.Waits || !got.Changed || locks.Line(r, &p) != i+1 || r.Waiters[i].Since != 110 {
+			t.Fatalf("%s: %+v, number %d in line: %+v", p.WorkflowID, got, locks.Line(r, &p), r.Waiters)
 		}
 	}
 	for _, p := range []schemas.LockPlace{a, b} { // repeats
@@ -85,6 +85,9 @@ func TestTheLineIsBounded(t *testing.T) {
 	}
 	if got := enter(r, place("d", 1), 1); got.Outcome != locks.Waits {
 		t.Fatalf("the third, again: %+v", got)
+	}
+	if got := locks.Enter(r, locks.Entry{Place: place("b", 1), MaxWaiters: -1}, 1); got.Outcome != locks.Waits || got.Changed {
+		t.Fatalf("the first, again, without room in the record: %+v", got)
 	}
 	if got := locks.Enter(locks.Fresh("L", "", 0), locks.Entry{Place: place("a", 1), MaxWaiters: -1}, 1); got.Outcome != locks.Full {
 		t.Fatalf("without room in the record: %+v", got)
@@ -164,6 +167,42 @@ func TestAnAncestorLetsIn(t *testing.T) {
 	if got := locks.Enter(r, child, 4); got.Outcome != locks.Waits {
 		t.Fatalf("the child of another chain: %+v", got)
 	}
+	other := locks.Entry{Place: place("other", 4), MaxWaiters: 3, Ancestors: []schemas.Execution{{WorkflowID: "top", Run: "first"}}}
+	if got := locks.Enter(r, other, 5); got.Outcome != locks.Shares || got.Changed || !cmp.Equal(wids(r.Waiters), []string{"child"}) {
+		t.Fatalf("a child that did not stand in line: %+v, %+v", got, r)
+	}
+}
+
+// Whoever is refused finds a lease that is over, and lets in who comes next.
+func TestARefusedEntryEndsALease(t *testing.T) {
+	lease := place("a", 1)
+	lease.Lease = 50
+	d := place("d", 1)
+	for name, tt := range map[string]struct {
+		before  []schemas.LockPlace
+		limit   int
+		entry   locks.Entry
+		outcome locks.Outcome
+		holds   []string
+	}{
+		"another limit":                  {[]schemas.LockPlace{lease, place("b", 1)}, 1, locks.Entry{Place: d, Limit: 2, MaxWaiters: 3}, locks.Differs, []string{"b"}},
+		"another limit, nobody waits":    {[]schemas.LockPlace{lease, place("b", 1)}, 2, locks.Entry{Place: d, MaxWaiters: 3}, locks.Differs, []string{"b"}},
+		"no room in the record":          {[]schemas.LockPlace{lease, place("b", 1)}, 1, locks.Entry{Place: d, MaxWaiters: -1}, locks.Full, []string{"b"}},
+		"no room there, and nobody left": {[]schemas.LockPlace{lease}, 1, locks.Entry{Place: d, MaxWaiters: -1}, locks.Full, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := locks.Fresh("L", "", 0)
+			for _, p := range tt.before {
+				locks.Enter(r, locks.Entry{Place: p, Limit: tt.limit, MaxWaiters: 3}, 100)
+			}
+			if got := locks.Enter(r, tt.entry, 150); got.Outcome != tt.outcome || !got.Changed {
+				t.Fatalf("got %+v, want outcome %d and a change", got, tt.outcome)
+			}
+			if got := wids(r.Holders); !cmp.Equal(got, tt.holds) || len(r.Waiters) > 0 {
+				t.Fatalf("held by %v, waited for by %v; want %v and nobody", got, wids(r.Waiters), tt.holds)
+			}
+		})
+	}
 }
 
 func TestRegain(t *testing.T) {
@@ -171,7 +210,7 @@ func TestRegain(t *testing.T) {
 	held.Fence, held.Since = 7, 90
 	r := locks.Fresh("L", "", 0)
 	r.Next = 4
-	if got := enter(r, held, 100); got.Outcome != locks.Holds || r.Holders[0].Fence != 7 || r.Next != 8 || r.Holders[0].Since != 90 {
+	if got := enter(r, held, 100); got.Outcome != locks.Holds || r.Holders[0].Fence != 7 || r.Next != 8 || r.Holders[0].Since != 90 || r.Limit != 1 {
 		t.Fatalf("into an empty lock: %+v, %+v", got, r)
 	}
 	r = locks.Fresh("L", "", 8)
@@ -198,6 +237,30 @@ func TestRegain(t *testing.T) {
 	}
 	if got := locks.Enter(r, locks.Entry{Place: place("b", 1), Limit: 2, MaxWaiters: 3}, 103); got.Outcome != locks.Holds {
 		t.Fatalf("beside one that has regained its place among two: %+v, %+v", got, r)
+	}
+}
+
+// The places of three that have them by their histories come back in the order of their fences, whoever asks first, with a limit that
+// the lock has already, and none of them stands in line any more.
+func TestRegainInAnyOrder(t *testing.T) {
+	for _, order := range []string{"abc", "acb", "bac", "bca", "cab", "cba"} {
+		r := locks.Fresh("L", "", 0)
+		locks.Enter(r, locks.Entry{Place: place("first", 1), Limit: 4, MaxWaiters: 3}, 100)
+		first := r.Holders[0].Fence
+		r.Waiters = []schemas.LockPlace{place("b", 1), place("waits", 1)} // as a server that lost what came later has it
+		for _, wid := range strings.Split(order, "") {
+			p := place(wid, 1)
+			p.Fence = first + 10*uint64(wid[0]-'a'+1)
+			if got := locks.Enter(r, locks.Entry{Place: p, Limit: 1, MaxWaiters: 3}, 101); got.Outcome != locks.Holds || !got.Changed {
+				t.Fatalf("%s: %s: %+v", order, wid, got)
+			}
+		}
+		if got := wids(r.Holders); !cmp.Equal(got, []string{"first", "a", "b", "c"}) || r.Limit != 4 || r.Next != first+31 {
+			t.Errorf("%s: holders %v of %d, next fence %d", order, got, r.Limit, r.Next)
+		}
+		if got := wids(r.Waiters); !cmp.Equal(got, []string{"waits"}) {
+			t.Errorf("%s: %v in line", order, got)
+		}
 	}
 }
 

@@ -81,6 +81,13 @@ func TestSettle(t *testing.T) {
 	if !states.Settle(r, func(*schemas.StateWrite) bool { return true }) || !states.Empty(r) {
 		t.Fatalf("got %+v, want an empty record", r)
 	}
+	states.Do(r, set("a", 6, "2", ""), 3)
+	if states.Settle(r, ofA); states.Empty(r) || len(r.Unsettled) > 0 {
+		t.Fatalf("got %+v, want a value that nobody has to settle", r)
+	}
+	if got := states.Do(r, set("a", 6, "2", ""), 4); got.Changed || r.At != 3 {
+		t.Fatalf("the last write again, behind its settlement: %+v, %+v", got, r)
+	}
 }
 
 // A key takes no write without an end: those that are not settled are bounded, and room comes as they are.
