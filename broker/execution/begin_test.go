@@ -158,6 +158,18 @@ func TestBeginBehindTheEnd(t *testing.T) {
 		t.Fatalf("got %+v, want a no", got)
 	}
 	w.follows("")
+	w.now--
+	if got := w.ask(firstToken, 7, "n1", false); !cmp.Equal(got, allow(1)) {
+		t.Fatalf("got %+v before the end, want a yes", got)
+	}
+	w.since()
+	w.now++
+	if got := w.ask(firstToken, 7, "n2", true); !cmp.Equal(got, drop) { // neither does the next attempt, whose worker is the first one's heir
+		t.Fatalf("got %+v for a redelivery, want a no", got)
+	}
+	w.follows("")
+	w.do(Ring{})
+	w.follows("ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled")
 }
 
 func TestBeginAgainAndAgain(t *testing.T) { // P-7

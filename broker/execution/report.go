@@ -206,6 +206,10 @@ func (st *step) returned(act *Activity) {
 // interrupt follows the loss of a worker whose task another one has: an idempotent activity that is still wanted gets its next attempt
 // there, any other ends.
 func (st *step) interrupt(r *schemas.Report, act *Activity) {
+	if act.over(st.now) { // its timeout is on its way, and would end the next attempt at once
+		st.deny(r, "the activity's time was over when its worker was missed")
+		return
+	}
 	if st.interrupted(act) {
 		st.begun(r, act)
 		st.permit(r, act)
