@@ -163,6 +163,39 @@ func TestAnswersAreRepeated(t *testing.T) { // P-1, P-6
 	}
 }
 
+// A run that continues another answers by what the chain has had, and by what it was asked itself.
+func TestAnswersOfAChainAreRepeated(t *testing.T) { // P-6
+	source := schemas.Execution{WorkflowID: "p", Run: "p-1"}
+	c, s := Config{}.Defaults(), New("order-1", "run-2")
+	s.Step(&c, Start{Request: &schemas.StartRequest{WorkflowID: "order-1", Run: "run-2", Type: "order", Origin: &schemas.StartOrigin{
+		ContinuedRun: "run-1", FirstRun: "run-1", SignalIDs: []string{externalSignalID("p-1", 5)},
+	}}}, 1)
+	for event, want := range map[int64]schemas.Cause{5: "", 6: schemas.CauseUnknownExecution} {
+		m := Cancel{Request: &schemas.ExecutionRequest{Run: "run-1", Origin: &schemas.RequestOrigin{Execution: &source, ScheduledEventID: event, FirstRun: "run-1"}}}
+		got := of[Answer](s.AnswerAgain(m))
+		if len(got) != 1 || got[0].Answer.Cause != want {
+			t.Errorf("event %d: got %+v, want one answer with the cause %q", event, got, want)
+		}
+	}
+	for _, m := range []Message{Signal{Name: "of a client"}, Cancel{Request: &schemas.ExecutionRequest{}}} {
+		if got := s.AnswerAgain(m); len(got) != 0 {
+			t.Errorf("%T: got %v, want nothing: nobody waits", m, got)
+		}
+	}
+}
+
+// Of what a chain has received before this run only the looks tell who has sent it: a run and an event.
+func TestReceivedByAChain(t *testing.T) { // P-6
+	c, s := Config{}.Defaults(), New("order-1", "run-2")
+	ids := []string{"plain", "7", ".7", "a.b", "a.7b", "a.-7", "p-1.5", "p.1.6"}
+	s.Step(&c, Start{Request: &schemas.StartRequest{WorkflowID: "order-1", Run: "run-2", Type: "order", Origin: &schemas.StartOrigin{
+		ContinuedRun: "run-1", FirstRun: "run-1", SignalIDs: ids,
+	}}}, 1)
+	if got, want := s.ReceivedFromWorkflows(), []string{"p-1.5", "p.1.6"}; !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+}
+
 // A signal whose input is no longer there is a dead letter, unless it is a repeat of one that was taken when it was.
 func TestSignalsAreJudgedOnce(t *testing.T) { // P-6
 	w := begin(t)

@@ -39,6 +39,7 @@ func TestLockDecisions(t *testing.T) {
 		{"a scope that is no text", list(&schemas.AcquireLock{Lock: "L", Scope: "\xff"}), "LockRefused \xff L INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"a name that cannot be given back", list(letGo("a\x00")), "LockRefused a\x00 INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"a limit below 0", list(&schemas.AcquireLock{Lock: "L", Limit: -1}), "LockRefused L INVALID_ATTRIBUTES; DeciderScheduled"},
+		{"the largest limit", list(&schemas.AcquireLock{Lock: "L", Limit: 1000}), "LockRequested L"},
 		{"a limit beyond the limit", list(&schemas.AcquireLock{Lock: "L", Limit: 1001}), "LockRefused L INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"and the end", list(&schemas.RecordMarker{MarkerName: "m"}, letGo("L"), &schemas.CompleteWorkflow{}), "Marker m; LockReleased L; WorkflowSuccess"},
 	} {
@@ -79,6 +80,7 @@ func TestLockIsGrantedOnce(t *testing.T) {
 	w.follows("")
 	w.grant("L", 7)
 	w.grant("L", 8)
+	w.do(Denied{Key: "=.L", Asked: Asked{w.s.Run, 5}, Cause: schemas.CauseLockLimit}) // late, and of no use
 	w.follows("LockAcquired L 7; DeciderScheduled")
 	w.decide(lockUp("L")) // what it has already
 	w.follows("DeciderStarted; DeciderCompleted; LockRequested L; LockAcquired L 7; DeciderScheduled")
@@ -97,11 +99,11 @@ func TestLeaseStays(t *testing.T) {
 		w.do(Granted{Key: "=.L", Asked: Asked{w.s.Run, 5}, Place: schemas.LockPlace{
 			WorkflowID: w.s.WorkflowID, Run: w.s.Run, EventID: 5, Fence: 1, Since: w.now, Lease: seconds(30),
 		}})
-		until := w.now.Add(seconds(30))
+		since, until := w.now, w.now.Add(seconds(30))
 		w.after(sec)
 		w.decide(&schemas.AcquireLock{Lock: "L", Lease: lease})
-		if got := w.s.Locks["=.L"]; got.Expires != until || got.Lease != seconds(30) {
-			t.Fatalf("got %+v, want the lease until %s", got, until)
+		if got := w.s.Locks["=.L"]; got.Expires != until || got.Lease != seconds(30) || got.Since != since {
+			t.Fatalf("got %+v, want the lease of %s until %s", got, since, until)
 		}
 	}
 }
@@ -134,15 +136,19 @@ func TestLockIsLostOrBroken(t *testing.T) {
 	if !w.s.Repeated(&schemas.ExecutionRequest{RequestID: "q"}) {
 		t.Fatal("the request is not remembered")
 	}
+	if len(w.s.Locks) != 0 {
+		t.Fatalf("the run still has %v", w.s.Locks)
+	}
 }
 
 // Any end gives everything back; a run that continues keeps what it holds, and leaves the lines where it waits.
 func TestLocksAtTheEnd(t *testing.T) {
 	for name, end := range map[string]func(*world){
-		"LockReleased L 1; LockReleased M; WorkflowTerminated": func(w *world) { w.do(Terminate{Request: &schemas.ExecutionRequest{}}) },
-		"LockReleased M; WorkflowContinuedAsNew":               func(w *world) { w.decide(&schemas.ContinueAsNew{}) },
+		"LockReleased L 1; LockReleased M; LockReleased N 2; WorkflowTerminated": func(w *world) { w.do(Terminate{Request: &schemas.ExecutionRequest{}}) },
+		"LockReleased M; WorkflowContinuedAsNew":                                 func(w *world) { w.decide(&schemas.ContinueAsNew{}) },
 	} {
-		w := decided(t, lockUp("L"), lockUp("M"))
+		w := decided(t, lockUp("L"), lockUp("M"), lockUp("N"))
+		w.grant("N", 2)
 		w.grant("L", 1)
 		w.since()
 		w.effects = nil
@@ -151,23 +157,25 @@ func TestLocksAtTheEnd(t *testing.T) {
 		if n := len(name); len(got) < n || got[len(got)-n:] != name {
 			t.Fatalf("got %s, want it to end with %s", got, name)
 		}
+		w.wantEffects(w.s.OpenEffects(w.now)) // what it held is the next run's to see to
 		next := w.s.Continuation()
 		if next == nil {
-			if left := of[LeaveLock](w.effects); len(left) != 2 {
-				t.Fatalf("gives back %v, want both", left)
+			if left := of[LeaveLock](w.effects); len(left) != 3 {
+				t.Fatalf("gives back %v, want all", left)
 			}
 			continue
 		}
-		want := []schemas.HeldLock{{Lock: "L", Fence: 1, Run: w.s.Run, EventID: 5}}
+		want := []schemas.HeldLock{{Lock: "L", Fence: 1, Run: w.s.Run, EventID: 5}, {Lock: "N", Fence: 2, Run: w.s.Run, EventID: 7}}
 		if d := cmp.Diff(want, next.Origin.Locks); d != "" {
 			t.Fatalf("the next run gets (-want +got):\n%s", d)
 		}
 		s := New(w.s.WorkflowID, next.Run)
 		s.Step(&w.c, Start{Request: next}, w.now)
-		if l := s.LockOf("=.L", Asked{w.s.Run, 5}); l == nil || l.Fence != 1 || l.By != 1 || len(s.Locks) != 1 {
+		if l := s.LockOf("=.L", Asked{w.s.Run, 5}); l == nil || l.Fence != 1 || l.By != 1 || len(s.Locks) != 2 {
 			t.Fatalf("the next run has %+v", s.Locks)
 		}
-		if d := cmp.Diff([]Effect{EnterLock{Key: "=.L", Asked: Asked{w.s.Run, 5}, By: 1}}, s.OpenEffects(w.now)); d != "" {
+		open := []Effect{EnterLock{Key: "=.L", Asked: Asked{w.s.Run, 5}, By: 1}, EnterLock{Key: "=.N", Asked: Asked{w.s.Run, 7}, By: 1}}
+		if d := cmp.Diff(open, s.OpenEffects(w.now)); d != "" {
 			t.Fatalf("open effects (-want +got):\n%s", d)
 		}
 	}

@@ -16,6 +16,7 @@ func TestS3_05LostTask(t *testing.T) {
 		name          string
 		notIdempotent bool
 		begun         bool
+		bare          bool // its start named no message
 		ask           func(*schemas.Report)
 		done          schemas.LostTask
 		events        string
@@ -28,6 +29,7 @@ func TestS3_05LostTask(t *testing.T) {
 		{name: "another copy has begun", begun: true, ask: func(r *schemas.Report) { r.TaskSequence = 42 }, done: schemas.LostGone},
 		{name: "not delivered before", begun: true, ask: func(r *schemas.Report) { r.Redelivered = false }, done: schemas.LostGone},
 		{name: "no sequence", begun: true, ask: func(r *schemas.Report) { r.TaskSequence = 0 }, done: schemas.LostGone},
+		{name: "no sequence, of one that began without", begun: true, bare: true, ask: func(r *schemas.Report) { r.TaskSequence = 0 }, done: schemas.LostGone},
 		{name: "an earlier attempt", ask: func(r *schemas.Report) { r.Token = "run-1.5.0" }, done: schemas.LostGone},
 		{name: "another run", begun: true, ask: func(r *schemas.Report) { r.Token = "run-0.5.1" }, done: schemas.LostGone},
 		{name: "no such activity", ask: func(r *schemas.Report) { r.Token = "run-1.4.1" }, done: schemas.LostGone},
@@ -37,7 +39,11 @@ func TestS3_05LostTask(t *testing.T) {
 			a.NotIdempotent = tt.notIdempotent
 			w := decided(t, a)
 			if tt.begun {
-				w.report("A", schemas.ReportStarted, delivery)
+				w.report("A", schemas.ReportStarted, func(r *schemas.Report) {
+					if !tt.bare {
+						delivery(r)
+					}
+				})
 			}
 			w.since()
 			effects := w.report("A", schemas.ReportLost, func(r *schemas.Report) {

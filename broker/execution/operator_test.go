@@ -57,6 +57,36 @@ func TestOperatorsAreObeyedOnce(t *testing.T) { // P-5
 	}
 }
 
+// A request is known by its id alone: of an end that another request, or none, has brought about a request without an id is no repeat.
+func TestRepeatedIsAboutIDs(t *testing.T) { // P-5
+	for name, tt := range map[string]struct {
+		end  func(*world)
+		want map[string]bool
+	}{
+		"terminated":               {func(w *world) { w.do(Terminate{Request: &schemas.ExecutionRequest{RequestID: "q"}}) }, map[string]bool{"q": true, "r": false, "": false}},
+		"terminated without an id": {func(w *world) { w.do(Terminate{Request: &schemas.ExecutionRequest{}}) }, map[string]bool{"q": false, "": false}},
+		"completed":                {func(w *world) { w.answer(&schemas.CompleteWorkflow{}) }, map[string]bool{"q": false, "": false}},
+		"completed, and was paused": {func(w *world) {
+			w.do(Pause{Request: &schemas.ExecutionRequest{RequestID: "q"}})
+			w.answer(&schemas.CompleteWorkflow{})
+		}, map[string]bool{"q": true, "r": false, "": false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t)
+			w.do(Taken{})
+			tt.end(w)
+			if !w.s.Closed() {
+				t.Fatal("the run is open")
+			}
+			for id, want := range tt.want {
+				if got := w.s.Repeated(&schemas.ExecutionRequest{RequestID: id}); got != want {
+					t.Errorf("%q is a repeat: %v, want %v", id, got, want)
+				}
+			}
+		})
+	}
+}
+
 // Who asks a run to cancel is answered, whether or not the run is the one that was meant; the run is asked once.
 func TestCancelIsAnswered(t *testing.T) { // P-6
 	source := schemas.Execution{WorkflowID: "p", Run: "p-1"}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,6 +38,7 @@ func TestDeciderFails(t *testing.T) { // S1-7
 		{"it reports an error", reported(schemas.DecisionError{Cause: schemas.CauseDeciderError, Reason: "why", Details: "stack"}), schemas.CauseDeciderError},
 		{"it panics", reported(schemas.DecisionError{Cause: schemas.CauseDeciderPanic, Reason: "why", Details: "stack"}), schemas.CauseDeciderPanic},
 		{"it names no cause", reported(schemas.DecisionError{Reason: "why", Details: "stack"}), schemas.CauseDeciderError},
+		{"it finds its answer too large", reported(schemas.DecisionError{Cause: schemas.CauseDecisionTooLarge, Reason: "why", Details: "stack"}), schemas.CauseDecisionTooLarge},
 		{"it may not invent a cause", reported(schemas.DecisionError{Cause: schemas.CauseOperatorInitiated, Reason: "why", Details: "stack"}), schemas.CauseDeciderError},
 		{"its answer cannot be read", Refuse{Cause: schemas.CauseInvalidDecision, Reason: "why", Details: "stack", Identity: "me"}, schemas.CauseInvalidDecision},
 		{"its answer is too large", Refuse{Cause: schemas.CauseDecisionTooLarge, Reason: "why", Details: "stack", Identity: "me"}, schemas.CauseDecisionTooLarge},
@@ -286,4 +288,16 @@ func TestPauseWhileDeciding(t *testing.T) { // S1-36
 		w.do(Taken{})
 		w.follows("DeciderStarted; WorkflowPaused OPERATOR_INITIATED; WorkflowResumed; DeciderScheduled; DeciderCompleted; DeciderStarted")
 	})
+}
+
+// What a decider says of its failure is cut where it is longer than a record is to keep, between two letters.
+func TestLongWordsOfADecider(t *testing.T) {
+	w := begin(t)
+	w.do(Taken{})
+	fits, long := strings.Repeat("x", schemas.MaxDeciderReason), strings.Repeat("ü", schemas.MaxDeciderDetails)
+	w.do(Refuse{Cause: schemas.CauseDeciderError, Reason: fits, Details: long})
+	got := w.events[len(w.events)-2].Attributes.(*schemas.DeciderFailed)
+	if n := len(got.Details); got.Reason != fits || n > schemas.MaxDeciderDetails || n < schemas.MaxDeciderDetails-3 || !utf8.ValidString(got.Details) || !strings.HasSuffix(got.Details, "ü…") {
+		t.Errorf("got a reason of %d bytes, want all %d; details of %d bytes, want at most %d that end with …", len(got.Reason), len(fits), n, schemas.MaxDeciderDetails)
+	}
 }

@@ -124,6 +124,8 @@ func TestRetentionIsRefused(t *testing.T) {
 	w.decide(lockUp("L"), setKey("lock-L", `"order-1"`, ""), &schemas.GetState{Key: "lock-L"})
 	w.mark = len(w.events) - 4
 	w.follows("LockRefused L INVALID_ATTRIBUTES; StateRefused lock-L INVALID_ATTRIBUTES; StateRequested lock-L; DeciderScheduled")
+	w.decide(setKey("lock-L", `"order-1"`, "")) // who is refused is told, whatever else it asks
+	w.follows("DeciderStarted; DeciderCompleted; StateRefused lock-L INVALID_ATTRIBUTES; DeciderScheduled")
 }
 
 // A run that has a lock from an earlier decision cannot disable its retention either.

@@ -61,6 +61,18 @@ func TestSameInstant(t *testing.T) {
 	}
 }
 
+// What has ended at a ring is not started, sent or ended once more by what else was due for it.
+func TestOneEndAtARing(t *testing.T) {
+	for range 10 { // a map is walked in any order
+		w := decided(t,
+			&schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", ScheduleToCloseTimeout: seconds(5), ScheduleToStartTimeout: seconds(5)},
+			&schemas.ScheduleActivity{ActivityID: "B", ActivityType: "work", ScheduleToCloseTimeout: seconds(5), StartDelay: seconds(5)})
+		w.after(5 * sec)
+		w.wantEffects(w.do(Ring{}))
+		w.follows("ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled; ActivityTimedOut B SCHEDULE_TO_CLOSE")
+	}
+}
+
 // A sum that wraps around would be due at once.
 func TestEndlessLimits(t *testing.T) {
 	const longest = schemas.Duration(1<<63 - 1)

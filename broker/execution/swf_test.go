@@ -271,3 +271,23 @@ func TestEventLimit(t *testing.T) {
 		t.Fatalf("ended by %+v with %d events", end, w.s.LastID)
 	}
 }
+
+// At that limit a run is ended once, by itself if that is what its decider says just then.
+func TestEndAtTheEventLimit(t *testing.T) {
+	for before, want := range map[int64]string{197: "DeciderCompleted; WorkflowSuccess", 198: "DeciderCompleted; WorkflowSuccess", 199: ""} {
+		w := begin(t)
+		w.c.MaxEvents = 100
+		for w.s.LastID < before {
+			w.do(Signal{Name: "more"})
+		}
+		if w.s.Closed() {
+			t.Fatalf("ended with %d events", before)
+		}
+		w.do(Taken{})
+		w.since()
+		w.answer(&schemas.CompleteWorkflow{})
+		if w.follows(want); !w.s.Closed() {
+			t.Fatalf("open with %d events", w.s.LastID)
+		}
+	}
+}

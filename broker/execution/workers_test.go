@@ -121,6 +121,9 @@ func TestReportsOfAnotherList(t *testing.T) {
 		})
 	}
 	w := decided(t, activity("A"))
+	for token, reason := range map[string]string{"run-1.4.1": DeadClosedActivity, "run-0.5.1": DeadStaleToken} { // there is no list to compare with
+		w.refused(w.do(Report{Report: &schemas.Report{Kind: schemas.ReportSuccess, Token: token}, List: "other"}), reason)
+	}
 	w.report("A", schemas.ReportStarted)
 	w.s.Beat(&schemas.Heartbeat{Token: "run-1.5.1", Details: schemas.Text("7")}, "main", w.now)
 	if got := w.s.Beat(&schemas.Heartbeat{Token: "run-1.5.1", Details: schemas.Text("8")}, "other", w.now); !got.Gone {
