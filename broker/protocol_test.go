@@ -6,9 +6,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
@@ -159,6 +161,27 @@ func TestFenceNeedsALaterClaim(t *testing.T) { // P-2
 		}
 		if err := fence(7, "new"); err != nil {
 			t.Fatalf("the owner could not fence again: %v", err)
+		}
+		// A fence that was on its way when a later claim wrote another is refused: it would let writes through that the later one refuses.
+		wire := cutwire.New(f.server.Load().Conn())
+		wire.Delay(time.Second)
+		wire.Judge(func(subj string, _ []byte) cutwire.Verdict {
+			if subj == ns.Fence(0) {
+				return cutwire.Late
+			}
+			return cutwire.Pass
+		})
+		slow, late := embeddedtest.Through(t, wire), make(chan error)
+		go func() {
+			_, err := broker.Fence(t.Context(), slow, ns, 0, 8, "slow")
+			late <- err
+		}()
+		synctest.Wait()
+		if err := fence(9, "newest"); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-late; !errors.Is(err, post.ErrWrongSequence) {
+			t.Fatalf("got %v for a fence behind a later one, want %v", err, post.ErrWrongSequence)
 		}
 	})
 }
