@@ -28,6 +28,34 @@ func TestRefusedChildIsNotStartedAgain(t *testing.T) { // P-5
 	})
 }
 
+// Nor is a start begun that was refused and is read again by the next owner, when what it was refused for has closed: the record of that
+// close, which no message has caused, says that it has been judged.
+func TestRefusedStartIsNotBegunByTheNextOwner(t *testing.T) { // P-3, P-5
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		a := f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			if strings.HasPrefix(subj, "$KV."+ns.BucketCheckpoints()+".") {
+				return cutwire.Swallow
+			}
+			return cutwire.Pass
+		})
+		f.decider("order", parent)
+		f.decider("kid", func(*decisionTask) string {
+			time.Sleep(5 * time.Second)
+			return complete
+		})
+		f.start(`{"workflowId":"kid","type":"kid","run":"own"}`)
+		f.start(startO)
+		f.completes("o")
+		f.completes("kid")
+		a.kill()
+		f.node("b", nil)
+		time.Sleep(10 * time.Second)
+		if runs := f.runsOf("kid"); len(runs) != 1 {
+			t.Fatalf("a start that was refused has begun a run: runs %v", runs)
+		}
+	})
+}
+
 // While the parent has no answer it is sent again: the child begins, whichever of the two starts was refused.
 func TestUnansweredChildIsStartedAgain(t *testing.T) { // P-5
 	for name, verdict := range map[string]cutwire.Verdict{"lost": cutwire.Swallow, "acknowledgement lost": cutwire.Unanswered} {
