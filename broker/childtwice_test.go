@@ -32,12 +32,7 @@ func TestRefusedChildIsNotStartedAgain(t *testing.T) { // P-5
 // close, which no message has caused, says that it has been judged.
 func TestRefusedStartIsNotBegunByTheNextOwner(t *testing.T) { // P-3, P-5
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		a := f.node("a", func(subj string, _ []byte) cutwire.Verdict {
-			if strings.HasPrefix(subj, "$KV."+ns.BucketCheckpoints()+".") {
-				return cutwire.Swallow
-			}
-			return cutwire.Pass
-		})
+		a := f.node("a", noCheckpoints)
 		f.decider("order", parent)
 		f.decider("kid", func(*decisionTask) string {
 			time.Sleep(5 * time.Second)

@@ -60,6 +60,65 @@ func TestOwnerDiesBeforeTheFirstCheckpointOfAnIncarnation(t *testing.T) { // P-9
 	})
 }
 
+// A log that has lost its end above the last checkpoint is told by the records that have consumed more: what comes then under the numbers
+// of what is lost is read.
+func TestLogLosesWhatNoCheckpointTellsOf(t *testing.T) { // P-9
+	for name, tt := range map[string]struct {
+		stream string
+		send   func(f *fleet, i int)
+	}{
+		"signals": {ns.StreamSignals(), func(f *fleet, i int) { f.publish("drover.default.signal.o.s", fmt.Sprint(i)) }},
+		"inbox": {ns.StreamIn(0), func(f *fleet, i int) { // the outcome of the i-th activity
+			f.publish(ns.In(0, "o", "act")+".main", fmt.Sprintf(`{"kind":"success","token":"r1.%d.1"}`, 5+i))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtually(t, 1, func(t *testing.T, f *fleet) {
+				f.decider("order", func(d *decisionTask) string {
+					if !d.has("WorkflowStarted") {
+						return "[]"
+					}
+					var all []string
+					for i := range 8 {
+						all = append(all, scheduleActivity(fmt.Sprint("a", i), ""))
+					}
+					return "[" + strings.Join(all, ",") + "]"
+				})
+				sent := 0
+				send := func(n int) {
+					t.Helper()
+					for range n {
+						tt.send(f, sent)
+						sent++
+					}
+					time.Sleep(2 * time.Second)
+					took := 0
+					for _, e := range f.events("o") {
+						switch e.Attributes.(type) {
+						case *schemas.Signal, *schemas.ActivitySuccess:
+							took++
+						}
+					}
+					if took != sent {
+						t.Fatalf("the history tells of %d messages, want %d", took, sent)
+					}
+				}
+				a := f.node("a", nil)
+				f.start(startO)
+				f.await("o", schemas.EventActivityScheduled)
+				send(2)
+				a.stop()
+				b := f.node("b", noCheckpoints)
+				send(4)
+				b.kill()
+				f.truncate(tt.stream, 4)
+				f.node("c", nil)
+				send(2)
+			})
+		})
+	}
+}
+
 // A checkpoint of the incarnation before says nothing of what is in the log now: none of that is purged by its number.
 func TestNothingIsPurgedByAnotherIncarnation(t *testing.T) { // P-9
 	virtually(t, 1, func(t *testing.T, f *fleet) {
