@@ -17,9 +17,16 @@ func TestManyOpen(t *testing.T) { // P-3
 	w.decide(activity("B"), activity("A"), child("d"), child("c"), lockUp("M"), lockUp("L"), setKey("k", "1", ""), setKey("j", "1", ""),
 		&schemas.SignalExternal{WorkflowID: "x", SignalName: "s"}, &schemas.CancelExternal{WorkflowID: "x"})
 	want := []Effect{
-		Dispatch{ScheduledID: 5}, Dispatch{ScheduledID: 6}, StartChild{ScheduledID: 7}, StartChild{ScheduledID: 8},
-		EnterLock{Key: "=.M", Asked: Asked{"run-1", 9}, By: 9}, EnterLock{Key: "=.L", Asked: Asked{"run-1", 10}, By: 10},
-		AskState{ScheduledID: 11}, AskState{ScheduledID: 12}, Request{ScheduledID: 13}, Request{ScheduledID: 14},
+		Dispatch{ScheduledID: 5},
+		Dispatch{ScheduledID: 6},
+		StartChild{ScheduledID: 7},
+		StartChild{ScheduledID: 8},
+		EnterLock{Key: "=.M", Asked: Asked{"run-1", 9}, By: 9},
+		EnterLock{Key: "=.L", Asked: Asked{"run-1", 10}, By: 10},
+		AskState{ScheduledID: 11},
+		AskState{ScheduledID: 12},
+		Request{ScheduledID: 13},
+		Request{ScheduledID: 14},
 	}
 	for range 20 { // a map is walked in any order
 		if diff := cmp.Diff(want, w.s.OpenEffects(w.now)); diff != "" {

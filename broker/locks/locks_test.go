@@ -248,7 +248,7 @@ func TestRegainInAnyOrder(t *testing.T) {
 		locks.Enter(r, locks.Entry{Place: place("first", 1), Limit: 4, MaxWaiters: 3}, 100)
 		first := r.Holders[0].Fence
 		r.Waiters = []schemas.LockPlace{place("b", 1), place("waits", 1)} // as a server that lost what came later has it
-		for _, wid := range strings.Split(order, "") {
+		for wid := range strings.SplitSeq(order, "") {
 			p := place(wid, 1)
 			p.Fence = first + 10*uint64(wid[0]-'a'+1)
 			if got := locks.Enter(r, locks.Entry{Place: p, Limit: 1, MaxWaiters: 3}, 101); got.Outcome != locks.Holds || !got.Changed {
