@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -168,6 +169,15 @@ func wayOut(err error) string {
 		return "raise the limit of the account or the user: what this process listens for beyond it does not come until then"
 	}
 	return wayOutOfTLS(err)
+}
+
+// wayBack is wayOut for a connection that was there, and for which the library reads the files anew.
+func wayBack(err error) string {
+	_, file := errors.AsType[*fs.PathError](err)
+	if said := err.Error(); file || strings.Contains(said, "loading client certificate") || strings.Contains(said, "root certificate") {
+		return "check the CA, certificate, key and creds files, which are read anew for each connection"
+	}
+	return wayOut(err)
 }
 
 // wayToServer is wayOut for the first connection, to what is no NATS server, or not as the address says. The library has no values for most of it.
@@ -391,16 +401,28 @@ func (c *Conn) onDisconnect(_ *nats.Conn, err error) {
 	}
 }
 
-// beforeRetry is how long to wait once every server was tried in vain. It tells what is wrong with certificates, which the library tells
-// nobody: it swallows why it could not connect again, but for refused credentials, and from its callback for failed tries all that comes behind the dialing.
+// beforeRetry is how long to wait once every server was tried in vain. It tells what is wrong, which the library tells nobody: it swallows why it
+// could not connect again, but for refused credentials, and from its callback for failed tries all that comes behind the dialing. That a server is
+// away was told when the connection was lost.
 func (c *Conn) beforeRetry(int) time.Duration {
 	if nc := c.met.Load(); nc != nil {
-		err := nc.LastError()
-		if way := wayOutOfTLS(err); way != "" {
-			c.log.WithField("err", err).Log(c.news(way), "cannot connect to NATS again: "+way)
+		if err := nc.LastError(); err != nil {
+			text, way := "cannot connect to NATS again", wayBack(err)
+			if way != "" {
+				text += ": " + way
+			}
+			if way != "" || !isAway(err) {
+				c.log.WithField("err", err).Log(c.news(cmp.Or(way, err.Error())), text)
+			}
 		}
 	}
 	return reconnectWait + rand.N(reconnectJitter)
+}
+
+// isAway says whether an error is that of a server that goes, or of a network without one.
+func isAway(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF)
 }
 
 func (c *Conn) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
@@ -416,7 +438,7 @@ func (c *Conn) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	if errors.Is(err, nats.ErrMaxSubscriptionsExceeded) {
 		c.refusedTooMany()
 	}
-	text, way := "NATS client error", wayOut(err)
+	text, way := "NATS client error", wayBack(err)
 	if way != "" {
 		text += ": " + way
 	}

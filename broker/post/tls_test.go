@@ -120,22 +120,45 @@ func TestDialSaysWhatIsWrongWithTLS(t *testing.T) {
 	}
 }
 
-// Who is cut off by a new certificate reads why.
+// Who is cut off by a new certificate, or by files of its own that do not fit at the moment, reads why.
 func TestReconnectSaysWhatIsWrongWithTLS(t *testing.T) {
 	cert, key := certificate(t)
 	srv, stop := start(t, secured(t, cert, key))
 	log, kept := logtest.NewNullLogger()
-	_ = dial(t, Options{URL: srv.ClientURL(), CAFile: cert, CertFile: cert, KeyFile: key, Logger: log})
-	at := port(srv)
+	own, ownKey := certificate(t)
+	become := func(name, as string) {
+		text, err := os.ReadFile(as)
+		if err == nil {
+			err = os.WriteFile(name, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	become(own, cert)
+	become(ownKey, key)
+	c := dial(t, Options{URL: srv.ClientURL(), CAFile: cert, CertFile: own, KeyFile: ownKey, Logger: log})
+	spokenOf := func(what string) {
+		t.Helper()
+		poll.Until(t, 30*time.Second, what+" is spoken of", func() bool {
+			return slices.ContainsFunc(kept.AllEntries(), func(e *logrus.Entry) bool {
+				return strings.Contains(e.Message, "cannot connect to NATS again") && strings.Contains(e.Message, what)
+			})
+		})
+	}
 	other, otherKey := certificate(t)
+	become(ownKey, otherKey) // half of a renewal
+	if err := c.NATS().ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
+	spokenOf("read anew for each connection")
+	become(ownKey, key)
+	poll.Until(t, 30*time.Second, "connected again", c.Connected)
+	at := port(srv)
 	stop()
 	renewed := secured(t, other, otherKey)
 	renewed.Port = at
 	_, stop = start(t, renewed)
 	t.Cleanup(stop)
-	poll.Until(t, 30*time.Second, "the certificate is spoken of", func() bool {
-		return slices.ContainsFunc(kept.AllEntries(), func(e *logrus.Entry) bool {
-			return strings.Contains(e.Message, "cannot connect to NATS again") && strings.Contains(e.Message, "--tlsca")
-		})
-	})
+	spokenOf("--tlsca")
 }
