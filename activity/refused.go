@@ -12,7 +12,8 @@ import (
 
 // untilRefused returns a context that ends with the [*post.RefusedError] when the server does not let this user do what a
 // worker of its lists must: pull, acknowledge, report and heartbeat. The server says so of no call in particular. A worker
-// that pulled and could not report would do its work again and again.
+// that pulled and could not report would do its work again and again. What it can do without may come back: the next connection may have other
+// rights, and is told anew of those that it lacks, behind the word that it is there.
 func (s *spell) untilRefused(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	remove := s.conn.OnRefused(func(e *post.RefusedError) {
@@ -23,8 +24,10 @@ func (s *spell) untilRefused(ctx context.Context) (_ context.Context, end func()
 			s.deaf.Store(true)
 		}
 	})
+	forget := s.conn.OnReconnect(func() { s.deaf.Store(false) })
 	return ctx, func() {
 		remove()
+		forget()
 		cancel(nil)
 	}
 }

@@ -32,14 +32,39 @@ type User struct {
 // Besides the given users there is Root.
 func Start(t testing.TB, listen bool, users ...User) (conn nats.InProcessConnProvider, url string) {
 	t.Helper()
-	o := &server.Options{DontListen: !listen, Users: []*server.User{{Username: Root, Password: Password}}}
+	o := &server.Options{DontListen: !listen, Users: withRoot(users)}
+	s := run(t, o)
+	return door{s, o}, s.ClientURL()
+}
+
+// door is the server that [Start] runs, with the options that a reload begins from.
+type door struct {
+	*server.Server
+	o *server.Options
+}
+
+// Grant gives a server of [Start] other users while it runs, as a reload of its configuration does.
+func Grant(t testing.TB, conn nats.InProcessConnProvider, users ...User) {
+	t.Helper()
+	d := conn.(door)
+	next := d.o.Clone()
+	next.Users = withRoot(users)
+	if next.Port == 0 { // it does not listen; what stands here for that is the default to a reload
+		next.Port = server.RANDOM_PORT
+	}
+	if err := d.ReloadOptions(next); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func withRoot(users []User) []*server.User {
+	all := []*server.User{{Username: Root, Password: Password}}
 	for _, u := range users {
-		o.Users = append(o.Users, &server.User{Username: u.Name, Password: Password, Permissions: &server.Permissions{
+		all = append(all, &server.User{Username: u.Name, Password: Password, Permissions: &server.Permissions{
 			Publish: allow(u.Publish), Subscribe: allow(u.Subscribe),
 		}})
 	}
-	s := run(t, o)
-	return s, s.ClientURL()
+	return all
 }
 
 // StartSmall is [Start] with listen, for a server without users whose messages have at most so many bytes.
@@ -82,7 +107,7 @@ func StartTiered(t testing.TB, tier string, limits Limits) (url string) {
 // Limit gives the account of a server without accounts limits: those of a tier, or of all of it if that is "".
 func Limit(t testing.TB, conn nats.InProcessConnProvider, tier string, limits Limits) {
 	t.Helper()
-	if err := conn.(*server.Server).GlobalAccount().UpdateJetStreamLimits(map[string]Limits{tier: limits}); err != nil {
+	if err := conn.(interface{ GlobalAccount() *server.Account }).GlobalAccount().UpdateJetStreamLimits(map[string]Limits{tier: limits}); err != nil {
 		t.Fatal(err)
 	}
 }
