@@ -22,8 +22,8 @@ type Client struct {
 }
 
 // Connect connects to NATS; nil options mean all defaults. It does not ask whether anybody serves the namespace. A first
-// connection that fails is an error that matches [ErrUnavailable] and names the address; after that the connection heals
-// itself, and calls wait for it as they wait for an answer.
+// connection that fails is an error that matches [ErrUnavailable] and names the address, unless [Options.RetryOnFailedConnect] says to try
+// again; after that the connection heals itself, and calls wait for it as they wait for an answer.
 func Connect(ctx context.Context, o *Options) (*Client, error) {
 	var opts Options
 	if o != nil {

@@ -46,6 +46,9 @@ type Options struct {
 	// APIPrefix is the prefix of the JetStream API, for domains and exports. Only what reads JetStream itself needs it, such
 	// as workers. Defaults to "$JS.API".
 	APIPrefix string
+	// RetryOnFailedConnect makes [Connect] try again until its context ends, as long as no NATS server can be reached; the Logger is told. What a
+	// server says, such as that it refuses the credentials, is an error at once. Without it, so is a server that is away. Not used with Conn.
+	RetryOnFailedConnect bool
 	// Timeout is how long a call keeps asking while nobody answers; ctx may end it sooner. A crash of the server that owns
 	// a workflow takes up to 11 s to heal, so that a shorter one turns crashes into errors. Defaults to 15 s.
 	Timeout time.Duration
@@ -96,7 +99,7 @@ func (o Options) dial() post.Options {
 		URL: o.URL, Name: o.Name, CredsFile: o.CredsFile, NKeyFile: o.NKeyFile,
 		CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile,
 		User: o.User, Password: o.Password, Token: o.Token,
-		InboxPrefix: o.InboxPrefix, APIPrefix: o.APIPrefix, Logger: o.Logger,
+		InboxPrefix: o.InboxPrefix, APIPrefix: o.APIPrefix, Logger: o.Logger, RetryOnFailedConnect: o.RetryOnFailedConnect,
 	}
 }
 

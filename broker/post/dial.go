@@ -22,6 +22,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/internal/pause"
 )
 
 const (
@@ -61,8 +63,8 @@ type Conn struct {
 	bulk     bulk
 }
 
-// Dial connects. A first connection that fails is an error that wraps [ErrNoConnection]; after that, the
-// connection heals itself. A deadline of ctx bounds the first connection, and Options.Timeout each try, also of those that follow.
+// Dial connects. A first connection that fails is an error that wraps [ErrNoConnection], unless [Options.RetryOnFailedConnect] says to
+// try again; after that, the connection heals itself. A deadline of ctx bounds the first connection, and Options.Timeout each try, also of those that follow.
 func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -89,11 +91,22 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if o.InProcess != nil {
 		where = ""
 	}
-	if c.nc, err = nats.Connect(where, opts...); err != nil && d.reached.Load() {
-		c.nc, err = oneByOne(where, err, opts)
-	}
-	if err != nil {
-		return nil, dialError(o, err)
+	for {
+		d.reached.Store(false)
+		if c.nc, err = nats.Connect(where, opts...); err != nil && d.reached.Load() {
+			c.nc, err = oneByOne(where, err, opts)
+		}
+		if err == nil {
+			break
+		}
+		again := o.RetryOnFailedConnect && isAbsent(err)
+		if err = dialError(o, err); !again {
+			return nil, err
+		}
+		c.log.WithField("err", err).Log(c.news("absent"), "no connection to NATS yet, trying again")
+		if pause.For(ctx, reconnectWait+rand.N(reconnectJitter)) != nil {
+			return nil, err
+		}
 	}
 	d.until.Store(nil)
 	c.arrive(c.nc)
@@ -417,6 +430,11 @@ func (c *Conn) beforeRetry(int) time.Duration {
 		}
 	}
 	return reconnectWait + rand.N(reconnectJitter)
+}
+
+// isAbsent says whether a first connection failed since nobody was there. What a server says, and what is wrong with files, stays as it is.
+func isAbsent(err error) bool {
+	return wayBack(err) == "" && (isAway(err) || errors.Is(err, nats.ErrNoServers))
 }
 
 // isAway says whether an error is that of a server that goes, or of a network without one.

@@ -48,8 +48,11 @@ type Options struct {
 	APIPrefix string
 	// InboxPrefix is the prefix of reply subjects. Defaults to "_INBOX".
 	InboxPrefix string
-	// Timeout bounds the first connection. Defaults to 5 seconds.
+	// Timeout bounds each try to connect. Defaults to 5 seconds.
 	Timeout time.Duration
+	// RetryOnFailedConnect tries the first connection again until the context ends, as long as no server can be reached: its machine does not
+	// answer, or has no name yet. What a server says, such as that it refuses the credentials, is an error at once.
+	RetryOnFailedConnect bool
 	// RequestTimeout bounds every call whose context has no deadline. An R3 stream takes 4 to 6 seconds to elect a
 	// leader. Defaults to 10 seconds.
 	RequestTimeout time.Duration

@@ -23,6 +23,7 @@ type app struct {
 	creds, nkey            string
 	user, password         string
 	tlsCA, tlsCert, tlsKey string
+	retryConnect           bool
 	context                contextFlag
 	timeout                durationFlag
 	output                 outputFlag
@@ -126,6 +127,7 @@ func (a *app) globals(root *cobra.Command) {
 	f.StringVar(&a.tlsCA, "tlsca", "", "file with the CA certificates to trust")
 	f.StringVar(&a.tlsCert, "tlscert", "", "file with the client certificate")
 	f.StringVar(&a.tlsKey, "tlskey", "", "file with the key of the client certificate")
+	f.BoolVar(&a.retryConnect, "retry-connect", false, "while no NATS server can be reached, try again, up to --timeout (default: fail at once)")
 	f.StringVar(&a.logLevel, "log-level", "", "what to log on stderr: error, warn, info or debug (default warn; info for servers)")
 }
 
@@ -142,7 +144,7 @@ func (a *app) connect(ctx context.Context) (*drover.Client, error) {
 	return drover.Connect(ctx, &drover.Options{
 		URL: o.URL, Namespace: a.namespace, Logger: log, CredsFile: o.CredsFile, NKeyFile: o.NKeyFile,
 		User: o.User, Password: o.Password, Token: o.Token, CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile,
-		InboxPrefix: o.InboxPrefix, APIPrefix: o.APIPrefix,
+		InboxPrefix: o.InboxPrefix, APIPrefix: o.APIPrefix, RetryOnFailedConnect: o.RetryOnFailedConnect,
 	})
 }
 

@@ -169,6 +169,7 @@ func TestDoctorOnABareNATS(t *testing.T) {
 		t.Errorf("took %v, want it at once", took)
 	}
 	command("", "doctor", "--nats", "nats://127.0.0.1:1").want(t, exitNoConnection, "", "127.0.0.1:1")
+	command("", "doctor", "--nats", "nats://127.0.0.1:1", "--retry-connect", "--timeout", "200ms").want(t, exitNoConnection, "", "yet, trying again")
 	command("", "doctor", "--nats", url, "--user", "root", "--password", embeddedtest.Password, "--system-context", "nope").
 		want(t, exitUsage, "", fmt.Sprintf("context %q", "nope"))
 }

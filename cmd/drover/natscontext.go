@@ -47,7 +47,7 @@ const contextEnv = "NATS_CONTEXT"
 func (a *app) dialOptions() (post.Options, error) {
 	o := post.Options{
 		URL: a.nats, CredsFile: a.creds, NKeyFile: a.nkey, User: a.user, Password: a.password,
-		CAFile: a.tlsCA, CertFile: a.tlsCert, KeyFile: a.tlsKey,
+		CAFile: a.tlsCA, CertFile: a.tlsCert, KeyFile: a.tlsKey, RetryOnFailedConnect: a.retryConnect,
 	}
 	name, named := a.contextName()
 	if name == "" {
