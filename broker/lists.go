@@ -83,6 +83,9 @@ func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists
 			i.Pending += int64(c.NumPending)
 			i.Working += int64(c.NumAckPending)
 			i.Workers = max(i.Workers, c.NumWaiting)
+			if c.Config.MaxDeliver > 0 {
+				i.GivingUp = append(i.GivingUp, c.Name)
+			}
 			if c.Paused {
 				i.PausedUntil = max(i.PausedUntil, schemas.At(time.Now().Add(c.PauseRemaining)))
 			}

@@ -160,7 +160,14 @@ func TestWhyCountsWaitingWorkers(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := consumer.CachedInfo().Config
-		c.FilterSubject, c.FilterSubjects = ns.Task("other", 0), nil
+		c.MaxDeliver = 1
+		if _, err := f.js.UpdateConsumer(t.Context(), ns.StreamTasks("main"), c); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.why("o"); !strings.Contains(got, "; its consumers workers give a task up behind so many deliveries") {
+			t.Fatalf("got %s", got)
+		}
+		c.FilterSubject, c.FilterSubjects, c.MaxDeliver = ns.Task("other", 0), nil, -1
 		if _, err := f.js.UpdateConsumer(t.Context(), ns.StreamTasks("main"), c); err != nil {
 			t.Fatal(err)
 		}

@@ -53,6 +53,9 @@ type TaskListInfo struct {
 	// Untaken are the subjects of tasks that no consumer of the list takes, as somebody has changed one: these tasks go to no worker until
 	// one that works on the list starts, which opens the list again.
 	Untaken []string `json:"untaken,omitempty"`
+	// GivingUp are the consumers of the list that somebody has given a limit of deliveries (max_deliver): what a worker that dies had in hand
+	// goes to nobody any more. One that is deleted is made anew, without a limit, and gives out again all that is not done.
+	GivingUp []string `json:"givingUp,omitempty"`
 }
 
 // TaskListsResponse holds the task lists of the namespace in the order of their names.

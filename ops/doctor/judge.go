@@ -285,8 +285,11 @@ func judgeDead(i *topology.Inspection, ns subject.Namespace) Finding {
 }
 
 func judgeLists(lists []schemas.TaskListInfo, now schemas.Timestamp) Finding {
-	var stuck, paused, untaken []string
+	var stuck, paused, untaken, givingUp []string
 	for _, l := range lists {
+		for _, c := range l.GivingUp {
+			givingUp = append(givingUp, c+" of "+l.List)
+		}
 		untaken = append(untaken, l.Untaken...)
 		if l.PausedUntil != 0 {
 			paused = append(paused, fmt.Sprintf("%s until %s", l.List, l.PausedUntil.Time().UTC().Format(time.RFC3339)))
@@ -297,6 +300,12 @@ func judgeLists(lists []schemas.TaskListInfo, now schemas.Timestamp) Finding {
 	}
 	if len(untaken) > 0 {
 		return Finding{Bad, checkLists, "no consumer takes the tasks " + strings.Join(untaken, ", "), "somebody has changed a consumer: start a worker of the list again, which mends that and loses no task"}
+	}
+	if len(givingUp) > 0 {
+		return Finding{
+			Bad, checkLists, "consumers give up what a worker that died had in hand: " + strings.Join(givingUp, ", "),
+			"somebody has given them a limit of deliveries: delete them with \"nats consumer rm\"; workers of the list make them anew, and what was given up is given out again",
+		}
 	}
 	if len(stuck) > 0 {
 		return Finding{Warn, checkLists, "no worker waits: " + strings.Join(stuck, ", "), "start activity workers for these lists; see \"drover lists\""}

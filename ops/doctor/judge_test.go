@@ -291,6 +291,8 @@ func TestOwnersAndLists(t *testing.T) {
 	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, OK, checkLists)
 	list.PausedUntil = schemas.At(noon)
 	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, Warn, checkLists, "paused consumers of PCI until 2026-01-02T12:00:00Z")
+	list.GivingUp = []string{"workers"}
+	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, Bad, checkLists, "workers of PCI", "nats consumer rm")
 	list.Untaken = []string{"drover.default.task.PCI.0"}
 	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, Bad, checkLists, "no consumer takes the tasks drover.default.task.PCI.0", "start a worker of the list again")
 }
