@@ -130,7 +130,7 @@ func filledEvents(t *testing.T) []schemas.Event {
 	var events []schemas.Event
 	for i, typ := range slices.Sorted(slices.Values(schemas.EventTypes())) {
 		events = append(events, schemas.Event{
-			ID: int64(i + 1), Time: schemas.Timestamp(1_700_000_000_000_000_000 + i), Attributes: filled(t, attributesOf(t, typ)),
+			ID: int64(i + 1), Time: 1_700_000_000_000_000_000 + schemas.Timestamp(i), Attributes: filled(t, attributesOf(t, typ)),
 		})
 	}
 	return events

@@ -14,7 +14,7 @@ import (
 // laterEvent returns the msgpack of an event of a type that a later version may have.
 func laterEvent(t *testing.T, attributes any) []byte {
 	t.Helper()
-	b, err := msgpack.Marshal([]any{7, "LaterEvent", 1714979289000000000, attributes})
+	b, err := msgpack.Marshal([]any{7, "LaterEvent", int64(1714979289000000000), attributes})
 	if err != nil {
 		t.Fatal(err)
 	}

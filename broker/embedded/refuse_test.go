@@ -111,7 +111,7 @@ func TestHostileOptions(t *testing.T) {
 		{"Host", embedded.Options{Host: "line\nbreak"}},
 		{"MaxPayload", embedded.Options{MaxPayload: -1}},
 		{"MaxPayload", embedded.Options{MaxPayload: 64 << 10}},
-		{"MaxPayload", embedded.Options{MaxPayload: 1 << 40}},
+		{"MaxPayload", embedded.Options{MaxPayload: 1 << 30}},
 		{"MaxStore", embedded.Options{MaxStore: -1}},
 		{"MaxStore", embedded.Options{MaxStore: 1 << 10}},
 		{"ServerName", embedded.Options{ServerName: "two words"}},
