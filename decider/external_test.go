@@ -104,6 +104,8 @@ func TestRefused(t *testing.T) {
 		&schemas.Signal{SignalName: "no refusal"},
 		&schemas.WorkflowCloseFailed{Decision: schemas.DecideCompleteWorkflow, Cause: schemas.CauseUnhandledDecision, Details: "new"},
 		&schemas.WorkflowCloseFailed{Decision: schemas.DecideContinueAsNew, Cause: schemas.CauseWorkflowTypeUnknown},
+		&schemas.LockRefused{Lock: "l", Cause: schemas.CauseLockQueue, Details: "1000", ScheduledEventID: 72},
+		&schemas.LockRefused{Lock: "l", Cause: schemas.CauseLockRequested, Details: "tried", Decision: schemas.DecideReleaseLock},
 	}))
 	want := []decider.Refusal{
 		{EventID: 1, Decision: schemas.DecideScheduleActivity, ID: "a", Cause: schemas.CauseListUndefined, Details: "name a list"},
@@ -116,6 +118,8 @@ func TestRefused(t *testing.T) {
 		{EventID: 8, Decision: schemas.DecideCancelExternal, ID: "y", Cause: schemas.CauseUnknownExecution, ScheduledID: 71, Control: c},
 		{EventID: 10, Decision: schemas.DecideCompleteWorkflow, Cause: schemas.CauseUnhandledDecision, Details: "new"},
 		{EventID: 11, Decision: schemas.DecideContinueAsNew, Cause: schemas.CauseWorkflowTypeUnknown},
+		{EventID: 12, Decision: schemas.DecideAcquireLock, ID: "l", Cause: schemas.CauseLockQueue, Details: "1000", ScheduledID: 72},
+		{EventID: 13, Decision: schemas.DecideReleaseLock, ID: "l", Cause: schemas.CauseLockRequested, Details: "tried"},
 	}
 	if diff := cmp.Diff(want, v.Refused()); diff != "" {
 		t.Errorf("all (-want +got):\n%s", diff)

@@ -115,7 +115,11 @@ func (v *View) addLock(e schemas.Event) {
 	case *schemas.LockAcquired:
 		v.setLock(a.Lock, a.Scope, Lock{Status: LockHeld, Fence: a.Fence, Expires: a.Expires, Holder: a.Holder})
 	case *schemas.LockRefused:
-		// A request that is refused at once changes nothing about a lock that the run has, or stands in line for.
+		// A request that is refused at once changes nothing about a lock that the run has, or stands in line for, and one to
+		// give it back changes nothing at all.
+		if a.Decision == schemas.DecideReleaseLock {
+			return
+		}
 		if s := v.Lock(a.Lock, a.Scope).Status; a.ScheduledEventID != 0 || s != LockHeld && s != LockWaiting {
 			v.setLock(a.Lock, a.Scope, Lock{Status: LockRefused, Cause: a.Cause, Reason: a.Details})
 		}

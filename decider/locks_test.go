@@ -43,6 +43,7 @@ func TestViewOfLocks(t *testing.T) {
 			1,
 		},
 		{"asked for twice, and refused at once", []schemas.Attributes{&schemas.LockRequested{Lock: "l"}, &schemas.LockRefused{Lock: "l", Cause: schemas.CauseLockRequested}}, decider.Lock{Status: decider.LockWaiting}, 1},
+		{"released, and then not to be given back", []schemas.Attributes{&schemas.LockReleased{Lock: "l", Fence: 7}, &schemas.LockRefused{Lock: "l", Cause: schemas.CauseLockRequested, Decision: schemas.DecideReleaseLock}}, decider.Lock{Status: decider.LockReleased, Fence: 7}, 0},
 		{"refused at once", []schemas.Attributes{&schemas.LockRefused{Lock: "l", Cause: schemas.CauseInvalidAttributes}}, decider.Lock{Status: decider.LockRefused, Cause: schemas.CauseInvalidAttributes}, 1},
 	} {
 		v := viewOf(numbered(c.history))

@@ -1,6 +1,10 @@
 package decider
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"cmp"
+
+	"github.com/droverhq/drover/schemas"
+)
 
 // Refusal is a decision of the run that came to nothing.
 type Refusal struct {
@@ -49,7 +53,10 @@ func (v *View) addRefusal(e schemas.Event) {
 			ScheduledID: a.ScheduledEventID, Control: a.Control,
 		}
 	case *schemas.LockRefused:
-		r = Refusal{Decision: schemas.DecideAcquireLock, ID: a.Lock, Cause: a.Cause, Details: a.Details, ScheduledID: a.ScheduledEventID}
+		r = Refusal{
+			Decision: cmp.Or(a.Decision, schemas.DecideAcquireLock), ID: a.Lock, Cause: a.Cause, Details: a.Details,
+			ScheduledID: a.ScheduledEventID,
+		}
 	case *schemas.WorkflowCloseFailed:
 		r = Refusal{Decision: a.Decision, Cause: a.Cause, Details: a.Details}
 	default:

@@ -21,14 +21,15 @@ type LockAcquired struct {
 }
 
 // LockRefused says that the run does not get the lock, and does not wait for it. ScheduledEventID names the LockRequested; it
-// is 0 if the decision was refused at once.
+// is 0 if the decision was refused at once. With the decision ReleaseLock it was that one, and nothing has changed.
 type LockRefused struct {
-	Lock                    string `json:"lock"`
-	Scope                   string `json:"scope,omitempty"`
-	Cause                   Cause  `json:"cause"`
-	Details                 string `json:"details,omitempty"`
-	ScheduledEventID        int64  `json:"scheduledEventId,omitempty"`
-	DeciderCompletedEventID int64  `json:"deciderCompletedEventId"`
+	Lock                    string       `json:"lock"`
+	Scope                   string       `json:"scope,omitempty"`
+	Cause                   Cause        `json:"cause"`
+	Details                 string       `json:"details,omitempty"`
+	ScheduledEventID        int64        `json:"scheduledEventId,omitempty"`
+	DeciderCompletedEventID int64        `json:"deciderCompletedEventId"`
+	Decision                DecisionType `json:"decision,omitempty"`
 }
 
 // LockReleased gives the lock back.

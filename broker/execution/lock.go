@@ -172,14 +172,17 @@ func (st *step) lockCause(a *schemas.AcquireLock, held *Lock) (cause schemas.Cau
 // broken a moment ago.
 func (st *step) releaseLock(a *schemas.ReleaseLock, completed int64) bool {
 	if err := schemas.ValidateLock(a.Lock, a.Scope); err != nil {
-		st.emit(&schemas.LockRefused{Lock: a.Lock, Scope: a.Scope, Cause: schemas.CauseInvalidAttributes, Details: err.Error(), DeciderCompletedEventID: completed})
+		st.emit(&schemas.LockRefused{
+			Lock: a.Lock, Scope: a.Scope, Cause: schemas.CauseInvalidAttributes, DeciderCompletedEventID: completed,
+			Details: err.Error(), Decision: a.DecisionType(),
+		})
 		return false
 	}
 	l := st.Locks[schemas.LockKey(a.Scope, a.Lock)]
 	if l != nil && l.Try {
 		st.emit(&schemas.LockRefused{
 			Lock: a.Lock, Scope: a.Scope, Cause: schemas.CauseLockRequested, DeciderCompletedEventID: completed,
-			Details: fmt.Sprintf("event %d tries to take the lock: wait for StateSet or StateRefused", l.EventID),
+			Details: fmt.Sprintf("event %d tries to take the lock: wait for StateSet or StateRefused", l.EventID), Decision: a.DecisionType(),
 		})
 		return false
 	}

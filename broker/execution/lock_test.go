@@ -37,7 +37,7 @@ func TestLockDecisions(t *testing.T) {
 		{"given back without need", list(letGo("L")), "LockReleased L"},
 		{"no name", list(lockUp("")), "LockRefused INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"a scope that is no text", list(&schemas.AcquireLock{Lock: "L", Scope: "\xff"}), "LockRefused \xff L INVALID_ATTRIBUTES; DeciderScheduled"},
-		{"a name that cannot be given back", list(letGo("a\x00")), "LockRefused a\x00 INVALID_ATTRIBUTES; DeciderScheduled"},
+		{"a name that cannot be given back", list(letGo("a\x00")), "LockRefused a\x00 INVALID_ATTRIBUTES ReleaseLock; DeciderScheduled"},
 		{"a limit below 0", list(&schemas.AcquireLock{Lock: "L", Limit: -1}), "LockRefused L INVALID_ATTRIBUTES; DeciderScheduled"},
 		{"the largest limit", list(&schemas.AcquireLock{Lock: "L", Limit: 1000}), "LockRequested L"},
 		{"a limit beyond the limit", list(&schemas.AcquireLock{Lock: "L", Limit: 1001}), "LockRefused L INVALID_ATTRIBUTES; DeciderScheduled"},

@@ -142,7 +142,7 @@ func lockWords(e schemas.Event) []string {
 	case *schemas.LockAcquired:
 		words = []string{a.Scope, a.Lock, fence(a.Fence)}
 	case *schemas.LockRefused:
-		words = []string{a.Scope, a.Lock, string(a.Cause)}
+		words = []string{a.Scope, a.Lock, string(a.Cause), string(a.Decision)}
 	case *schemas.LockReleased:
 		words = []string{a.Scope, a.Lock, fence(a.Fence)}
 	case *schemas.LockBroken:

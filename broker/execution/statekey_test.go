@@ -35,7 +35,7 @@ func TestStateDecisions(t *testing.T) {
 		{"a lock of a requirement that no free lock meets", list(setKey("lock-L", `"order-1"`, `"order-1"`)), "StateRequested lock-L; StateRefused lock-L REQUIREMENT_NOT_MET; DeciderScheduled"},
 		{"a lock twice", list(setKey("lock-L", `"order-1"`, ""), setKey("lock-L", `"order-1"`, "")), "StateRequested lock-L; StateRefused lock-L LOCK_ALREADY_REQUESTED; DeciderScheduled"},
 		{"a lock that is tried and asked for", list(setKey("lock-L", `"order-1"`, ""), lockUp("L")), "StateRequested lock-L; LockRefused L LOCK_ALREADY_REQUESTED; DeciderScheduled"},
-		{"a lock that is tried and released", list(setKey("lock-L", `"order-1"`, ""), letGo("L")), "StateRequested lock-L; LockRefused L LOCK_ALREADY_REQUESTED; DeciderScheduled"},
+		{"a lock that is tried and released", list(setKey("lock-L", `"order-1"`, ""), letGo("L")), "StateRequested lock-L; LockRefused L LOCK_ALREADY_REQUESTED ReleaseLock; DeciderScheduled"},
 		{"a view that is read", list(&schemas.GetState{Key: "lock-L"}), "StateRequested lock-L"},
 		{"a key with the name of a lock", list(lockUp("L"), &schemas.ClearState{Key: "L"}), "LockRequested L; StateRequested L"},
 		{"a view that is cleared", list(lockUp("L"), &schemas.ClearState{Key: "lock-L"}), "LockRequested L; StateRequested lock-L"},
