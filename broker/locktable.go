@@ -44,9 +44,12 @@ type goneLock struct {
 func (t *lockTable) put(key string, e lockEntry, watched bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if watched {
+	switch {
+	case watched:
 		t.seen = e.rev
 		defer t.prune()
+	case e.rev <= t.seen:
+		return // the watch has brought it, or what came of it since; the entry may be forgotten already
 	}
 	e.epoch = t.epoch
 	have, known := t.entries[key]
