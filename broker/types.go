@@ -6,6 +6,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -173,8 +175,23 @@ func (b *Broker) refuseType(q *schemas.StartRequest) *schemas.Error {
 			WithHint("start another version of it, or undo that: drover type undeprecate %s", t)
 	default:
 		return schemas.Errorf(schemas.CodeNotFound, "the type %s is not registered, and the namespace demands it", t).InField("type").
-			WithHint("register it: drover type register %s", t)
+			WithHint("%sregister it: drover type register %s", b.otherVersions(q.Type), t)
 	}
+}
+
+// otherVersions is the way to a version of a workflow type that may be started, or empty.
+func (b *Broker) otherVersions(name string) string {
+	const most = 8 // in a hint; the last ones in their order
+	var versions []string
+	for _, e := range b.types.list(func(i *schemas.TypeInfo) bool {
+		return i.Kind == schemas.WorkflowKind && i.Name == name && i.Status != schemas.TypeDeprecated && i.Version != ""
+	}) {
+		versions = append(versions, strconv.Quote(e.info.Version))
+	}
+	if len(versions) == 0 {
+		return ""
+	}
+	return "name with --type-version (typeVersion) one that is registered: " + strings.Join(versions[max(0, len(versions)-most):], ", ") + "; or "
 }
 
 // serveType answers a request about types, which is checked first.

@@ -386,7 +386,11 @@ func TestNamespaceDemandsTypes(t *testing.T) {
 		if a := f.start(startOf("x", `,"typeVersion":"1"`)); a["error"] != nil {
 			t.Fatal(a)
 		}
-		wantRefusal(t, f.start(startOf("y", "")), schemas.CodeNotFound, "type")
+		a = f.start(startOf("y", ""))
+		wantRefusal(t, a, schemas.CodeNotFound, "type")
+		if e := refusal(t, a); !strings.Contains(e.Hint, `--type-version (typeVersion) one that is registered: "1";`) {
+			t.Fatalf("got hint %q, want the version that is registered", e.Hint)
+		}
 	})
 }
 
