@@ -1,6 +1,7 @@
 package drover_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -18,7 +19,10 @@ import (
 func TestCancelAndTerminateNameTheRun(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{Name: "op:1"})
-		on(s, "describe", func(int, schemas.ExecutionRequest) any {
+		on(s, "describe", func(_ int, req schemas.ExecutionRequest) any {
+			if req.WorkflowID == "nobody" {
+				return schemas.DescribeResponse{Error: &schemas.Error{Code: schemas.CodeNotFound, Message: "there is none"}}
+			}
 			return schemas.DescribeResponse{Execution: schemas.ExecutionInfo{Run: "r7"}}
 		})
 		var got []schemas.ExecutionRequest
@@ -56,6 +60,11 @@ func TestCancelAndTerminateNameTheRun(t *testing.T) {
 		}
 		wantError(t, c.Run("a", "r6").Terminate(t.Context(), &drover.TerminateOptions{Details: func() {}}), drover.ErrInvalid)
 		wantError(t, c.Run("", "").Cancel(t.Context(), ""), drover.ErrInvalid)
+		err := c.Run("nobody", "").Cancel(t.Context(), "")
+		wantError(t, err, drover.ErrNotFound)
+		if e, ok := errors.AsType[*drover.Error](err); !ok || e.Op != "cancel" {
+			t.Fatalf("got %v, want it to be told of what was asked", err)
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package drover
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -202,6 +203,9 @@ func (r *Run) operate(ctx context.Context, verb string, req schemas.ExecutionReq
 	if q.run == "" {
 		now, err := r.Describe(ctx)
 		if err != nil {
+			if e, ok := errors.AsType[*Error](err); ok {
+				e.Op = verb // the question is a step of it
+			}
 			return err
 		}
 		q.run = now.Execution.Run
