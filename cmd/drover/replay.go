@@ -29,8 +29,8 @@ func replayCommand(a *app) *cobra.Command {
 "drover describe ID" lists the attempts.
 
 --from says where a flow goes on: end where it stood (or at its last replay point, if that step may not run twice), last at its last
-replay point, start at its beginning, or at a step by its id or index. A workflow of another decider begins from start, with the same
-input. --force ignores idempotence and replay points, and needs a right of its own.
+replay point, start at its beginning if that is a replay point, or at a step by its id or index, or at the replay point before it if it is
+none itself. A workflow of another decider begins from start, with the same input. --force ignores idempotence and replay points, and needs a right of its own.
 
 --query replays all workflows that match, up to --limit. Filters are those of "drover list": status=failed type=order tag=x. Without a
 status all that have ended and did not complete are meant. Only the latest run of each id is replayed, and no child; what is skipped for

@@ -121,7 +121,7 @@ func TestA018ReplayOnTheBroker(t *testing.T) {
 			}},
 			calls: map[string]int{"pay": 2, "ship": 2},
 		},
-		{name: "start is no point", o: drover.ReplayOptions{From: "start"}, refused: "no replay point"},
+		{name: "start is no point", o: drover.ReplayOptions{From: "start"}, refused: "no replay point at start: say replayable: from start"},
 		{
 			name: "start by force", o: drover.ReplayOptions{From: "start", Force: true},
 			plan: schemas.ReplayPlan{From: "start", Again: []schemas.ReplayStep{

@@ -62,7 +62,11 @@ func (m *machine) replay(from string, force bool) error {
 	to := from
 	if !force {
 		point, ok := m.trail().nearest(from)
-		if !ok {
+		switch {
+		case ok:
+		case from == atStart:
+			return notReplayable("there is no replay point at start: say replayable: from start in the flow, or mark a step with replayable: from here")
+		default:
 			return notReplayable("there is no replay point at %s or before it: mark a step with replayable: from here", from)
 		}
 		to = point
