@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"fmt"
+
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/schemas"
 )
@@ -172,13 +174,13 @@ func (p *partition) unknown(r *run, e *envelope) {
 			e.ticket.release()
 			return
 		}
-		p.bury(e, deadUnknown, "no workflow with the id "+r.wid+" has ever been started")
+		p.bury(e, deadUnknown, unknownID(r.wid))
 	case execution.Signal:
 		if m.External != nil {
 			p.answerUnknown(e, m.External.Source, m.External.ScheduledEventID)
 			break
 		}
-		p.bury(e, deadUnknown, "no workflow with the id "+r.wid+" has ever been started; start it first, and signal again")
+		p.bury(e, deadUnknown, unknownID(r.wid)+"; start it first, and signal again")
 	default:
 		if e.answer != nil {
 			e.answer(r, nil)
@@ -188,6 +190,11 @@ func (p *partition) unknown(r *run, e *envelope) {
 }
 
 const deadUnknown = "unknown-workflow"
+
+// unknownID says that there is no run of a workflow id: what has closed may have been purged since.
+func unknownID(wid string) string {
+	return fmt.Sprintf("there is no workflow with the id %q: it was never started, or is purged", wid)
+}
 
 // deadUndecodable is that of what says nothing to anybody.
 const deadUndecodable = "undecodable"

@@ -141,7 +141,7 @@ func (p *partition) tellStarter(q *schemas.StartRequest, a *schemas.StartRespons
 }
 
 func notFound(wid, run string) *schemas.Error {
-	e := schemas.Errorf(schemas.CodeNotFound, "there is no workflow with the id %q: it was never started, or is purged", wid)
+	e := schemas.Errorf(schemas.CodeNotFound, "%s", unknownID(wid))
 	if run != "" {
 		e = schemas.Errorf(schemas.CodeNotFound, "workflow %q has no run %s", wid, run)
 	}

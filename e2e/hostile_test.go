@@ -118,7 +118,7 @@ func badID(w *world, nc *nats.Conn) {
 	if err := nc.Publish(namespace.Signal("ghost", "x"), []byte("1")); err != nil {
 		w.t.Fatal(err)
 	}
-	if l := w.letter("unknown-workflow", storedSignal("ghost", "x")); string(l.Body) != "1" || !strings.Contains(l.Details, "no workflow with the id ghost has ever been started") {
+	if l := w.letter("unknown-workflow", storedSignal("ghost", "x")); string(l.Body) != "1" || !strings.Contains(l.Details, `there is no workflow with the id "ghost": it was never started, or is purged; start it first, and signal again`) {
 		w.t.Errorf("got %+v", l)
 	}
 }
