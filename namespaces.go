@@ -42,8 +42,9 @@ type NamespaceOptions struct {
 // If it exists already it is brought to what the options say, and what a call that was cut short has left is completed.
 // A server serves it within a second.
 //
-// It needs a running server with the role ops, and no right to JetStream. Errors match [ErrInvalid], or [ErrConflict] if the
-// namespace has another number of partitions or is being deleted.
+// It needs a running server with the role ops, and no right to JetStream. Errors match [ErrInvalid], [ErrConflict] if the
+// namespace has another number of partitions or is being deleted, or [ErrLimit] if NATS has too little room or too few servers: what is
+// made by then stays, and the next call completes it.
 func (c *Client) CreateNamespace(ctx context.Context, name string, o *NamespaceOptions) (*schemas.NamespaceInfo, error) {
 	if o == nil {
 		o = &NamespaceOptions{}

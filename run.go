@@ -161,7 +161,8 @@ func ask1[Answer any](ctx context.Context, r *Run, verb string, refusal func(*An
 
 // Signal hands a named signal to the open run of the workflow id, whatever RunID says. The input is encoded as in
 // [Client.Start]. When it returns nil the signal is stored: it will be once in the history, or in the dead letters if the
-// run closes first. Errors: [ErrNotFound], [ErrClosed], [ErrInvalid], [ErrUnavailable], [ErrTimeout].
+// run closes first. Errors: [ErrNotFound], [ErrClosed], [ErrLimit] if there is no room for more, [ErrInvalid], [ErrTooLarge],
+// [ErrUnavailable], [ErrTimeout].
 func (r *Run) Signal(ctx context.Context, name string, input any) error {
 	q, err := r.query("signal", 0)
 	if err != nil {
@@ -183,7 +184,10 @@ func (r *Run) Signal(ctx context.Context, name string, input any) error {
 	return err
 }
 
-// Pause stops asking the run's decider; events still come in. The reason goes into the history.
+// Pause stops asking the run's decider; events still come in. The reason goes into the history. A pause of a run that is paused
+// changes nothing.
+//
+// Errors, also of [Run.Resume]: [ErrNotFound], [ErrClosed], [ErrUnavailable], [ErrTimeout].
 func (r *Run) Pause(ctx context.Context, reason string) error {
 	return r.operate(ctx, "pause", schemas.ExecutionRequest{Reason: reason})
 }

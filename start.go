@@ -56,8 +56,9 @@ type StartOptions struct {
 // or [schemas.Payload]), which travel as they are; nil is none. When Start returns, the run is in the log of the service
 // and survives what the durability profile promises.
 //
-// Errors: [ErrAlreadyStarted] if a run of the id is open or the id may not be used again, [ErrInvalid], [ErrTooLarge],
-// [ErrUnavailable], [ErrTimeout]. After the last two it is unknown whether the run exists; a repeat with the same RequestID
+// Errors: [ErrAlreadyStarted] if a run of the id is open or the id may not be used again, [ErrNotFound] if the namespace demands
+// registered types and this is none, [ErrDeprecated] if it is deprecated, [ErrLimit] if there is no room for more, [ErrInvalid],
+// [ErrTooLarge], [ErrUnavailable], [ErrTimeout]. After the last two it is unknown whether the run exists; a repeat with the same RequestID
 // finds out.
 func (c *Client) Start(ctx context.Context, typ string, input any, o *StartOptions) (*Run, error) {
 	var opts StartOptions

@@ -20,13 +20,13 @@ type TypeOptions struct {
 }
 
 // RegisterType registers a workflow or activity type. A registered type never changes: the same registration again does
-// nothing and returns what is there, deprecated or not; another one under the same name and version is refused with the
-// code [schemas.CodeAlreadyExists] and the field that differs. Register a new version instead.
+// nothing and returns what is there, deprecated or not; another one under the same name and version is refused with
+// [ErrAlreadyExists], and the text names what differs. Register a new version instead.
 //
 // When it returns, the server that answered knows the type; the others learn of it within moments.
 //
-// Errors: [ErrInvalid], [ErrUnavailable], [ErrTimeout], and the codes [schemas.CodeAlreadyExists] and [schemas.CodeLimit].
-// After the middle two it is unknown whether the type is registered; a repeat finds out.
+// Errors: [ErrInvalid], [ErrAlreadyExists], [ErrLimit] if there are as many types as there may be, [ErrUnavailable], [ErrTimeout]. After
+// the last two it is unknown whether the type is registered; a repeat finds out.
 func (c *Client) RegisterType(ctx context.Context, kind schemas.TypeKind, name string, o *TypeOptions) (*schemas.TypeInfo, error) {
 	var opts TypeOptions
 	if o != nil {
@@ -46,7 +46,8 @@ func (c *Client) RegisterType(ctx context.Context, kind schemas.TypeKind, name s
 // DeprecateType refuses new workflows, or activities, of a type; those that run go on. An empty version means the type
 // without one. It returns the type as it is then. A repeat does nothing.
 //
-// Errors, also of the next three: [ErrNotFound], [ErrInvalid], [ErrUnavailable], [ErrTimeout].
+// Errors, also of [Client.UndeprecateType], [Client.DeleteType] and [Client.DescribeType]: [ErrNotFound], [ErrInvalid], [ErrUnavailable],
+// [ErrTimeout].
 func (c *Client) DeprecateType(ctx context.Context, kind schemas.TypeKind, name, version string) (*schemas.TypeInfo, error) {
 	return c.typeRequest(ctx, "typeDeprecate", kind, name, version)
 }

@@ -22,9 +22,9 @@
 //	}))
 //	err := w.Run(ctx)
 //
-// A [Worker] needs the right to subscribe to the decide subjects of its types, to request api.history, api.download,
-// api.upload and what is below it, and to publish announcements and replies. It writes no stream and holds nothing durable: any worker may be killed at any time, and
-// another one answers the run's next task. A worker in the broker's own process is the same worker on an in-process
+// A [Worker] needs the right to subscribe to the decide subjects of its types and what is below them, to request api.history,
+// api.download, api.upload and what is below it, and to publish announcements and replies. It writes no stream and holds nothing durable:
+// any worker may be killed at any time, and another one answers the run's next task. A worker in the broker's own process is the same worker on an in-process
 // connection.
 //
 // Invariants:

@@ -1,5 +1,5 @@
-// Package drovertest lets programs test their workflows against the real Drover: NATS server, broker, timers and health
-// task, in the test's own process, with one call.
+// Package drovertest lets programs test their workflows against the real Drover: NATS server, broker, timers and the
+// master's look after lost workers, in the test's own process, with one call.
 //
 //	func TestReminder(t *testing.T) {
 //		drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {

@@ -13,7 +13,7 @@ type ParseOptions struct {
 	Warn func(*model.Error)
 }
 
-// Parse reads a definition and all the languages in its texts, The file is for messages only. Errors are of type model.Errors where they have a place.
+// Parse reads a definition and all the languages in its texts. The file is for messages only. Errors are of type model.Errors where they have a place.
 func Parse(file string, text []byte, o *ParseOptions) (*model.Definition, error) {
 	if o == nil {
 		o = &ParseOptions{}
