@@ -19,7 +19,7 @@ import (
 type Run struct {
 	// ID is the workflow id.
 	ID string
-	// RunID is the run's ULID. Empty means the open run, or else the latest.
+	// RunID is the run's id, which has the form of a ULID. Empty means the open run, or else the latest.
 	RunID string
 
 	client  *Client
