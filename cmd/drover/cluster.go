@@ -97,13 +97,16 @@ func (c *clusterFlags) options(o *embedded.Options, node string) {
 	}
 }
 
-// fieldFlags are the flags behind the fields that packages of the server complain of.
+// fieldFlags are the flags behind the fields that packages of the server complain of, and what they say of values that flags have not,
+// or mean otherwise: most refuse 0, and no port is a free one.
 var fieldFlags = strings.NewReplacer(
 	"Cluster.Name", "--cluster-name", "Cluster.Routes", "--routes", "Cluster.Host", "--cluster-host", "Cluster.Port", "--cluster-port",
 	"Cluster.Advertise", "--cluster-advertise", "Cluster.Size", "--cluster-size", "Cluster.User", "--cluster-user",
 	"Cluster.Password", "--cluster-password", "without Cluster", "without --cluster-name", "ServerName", "--node", "StoreDir", "--store",
 	"TTL is", "--claim-ttl is", "Partitions is", "--partitions is", "Replicas is", "--replicas is", "MaxBytes is", "--max-bytes is",
 	"Port is", "--port is", "another Port", "another --port", "a Port above", "a --port above", "Host must be", "--host must be", "MaxPayload is", "--max-payload is", "Profile is", "--profile is",
+	"use ProfileDev", "use --profile dev", ", -1 for a random one or 0 for 4222", ", or 0 for a free one",
+	"-1 for no limit", "NONE for no limit", "or 0 for", "or leave it out for",
 )
 
 // flagError is an error whose text speaks of flags instead of fields.

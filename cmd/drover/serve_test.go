@@ -165,7 +165,7 @@ func TestServeOnATieredAccount(t *testing.T) {
 		MaxMemory: 0, MaxStore: 2 << 30, MaxStreams: 100, MaxConsumers: -1, MaxAckPending: -1, MaxBytesRequired: true,
 	})
 	command("", "server", "--nats", url).want(t, exitFailed, "", "drover-default-signals", "on each stream", "--max-bytes")
-	command("", "server", "--nats", url, "--max-bytes", "1MiB").want(t, exitUsage, "", "--max-bytes is 1048576", "use at least 16777216")
+	command("", "server", "--nats", url, "--max-bytes", "1MiB").want(t, exitUsage, "", "--max-bytes is 1048576", "use at least 16777216, NONE for no limit, or leave it out")
 
 	s := serving(t, serveOptions{External: &post.Options{URL: url}, MaxBytes: 32 << 20})
 	work(t, url)
@@ -197,7 +197,7 @@ func TestServeRefuses(t *testing.T) {
 		{"server --user u", exitUsage, []string{"--user is given, which needs --nats"}},
 		{"server --replicas 3", exitUsage, []string{"--replicas is given"}},
 		{"server --memory --store x", exitUsage, []string{"exclude each other"}},
-		{"server --memory --profile single --port -1", exitUsage, []string{"--profile is single"}},
+		{"server --memory --profile single --port -1", exitUsage, []string{"--profile is single", "or use --profile dev"}},
 		{"server --profile best", exitUsage, []string{"--profile", "single, dev or cluster"}},
 		{"server --roles broker,juggler", exitUsage, []string{`"juggler"`, "broker,timers,ops,flows"}},
 		{"server --after-crash later", exitUsage, []string{"--after-crash", "recover or halt"}},
@@ -206,11 +206,11 @@ func TestServeRefuses(t *testing.T) {
 		{"server --store " + file + " --port -1", exitFailed, []string{file}},
 		{"dev --port " + port, exitFailed, []string{"port is in use", "another --port (-1"}},
 		{"server --store " + filepath.Join(t.TempDir(), "s") + " --port -1 --cluster-name c --routes nats://127.0.0.1:1,nats://127.0.0.1:2,nats://127.0.0.1:3 --cluster-port " + port, exitFailed, []string{"another --cluster-port"}},
-		{"dev --port 70000", exitUsage, []string{"--port is 70000"}},
+		{"dev --port 70000", exitUsage, []string{"--port is 70000", "or 0 for a free one"}},
 		{"dev --port -1 --max-payload 5", exitUsage, []string{"--max-payload is 5"}},
 		{"dev --port -1 --partitions 1000", exitUsage, []string{"--partitions is 1000"}},
 		{"dev --port -1 --max-events -1", exitUsage, []string{"--max-events is -1", "50000"}},
-		{"dev --port -1 --claim-ttl 1ms", exitUsage, []string{"--claim-ttl is 1ms"}},
+		{"dev --port -1 --claim-ttl 1ms", exitUsage, []string{"--claim-ttl is 1ms", "or leave it out for 10s"}},
 		{"dev --port -1 --namespace a.b", exitUsage, []string{"namespace"}},
 		{"dev --port -1 --node a\nb", exitUsage, []string{"Node"}},
 		{"dev --host nowhere.invalid:1", exitUsage, []string{"Host"}},
