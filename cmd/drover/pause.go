@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,9 @@ func operatorCommand(a *app, verb, done, short string, do func(*drover.Run, cont
 				if runID == "" {
 					now, err := run.Describe(ctx)
 					if err != nil {
+						if e, ok := errors.AsType[*drover.Error](err); ok {
+							e.Op = verb // the question is a step of it
+						}
 						return err
 					}
 					run, already = c.Run(args[0], now.Execution.Run), alreadySo(verb, now)

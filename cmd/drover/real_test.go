@@ -67,12 +67,12 @@ func TestCommandsOnAServer(t *testing.T) {
 	// Signal with start: the first begins the run, the second finds it.
 	has(ok("start", "cart", "--id", "c1", "--signal", "add", "--tag", "vip"), "started c1 run ")
 	has(ok("start", "cart", "--id", "c1", "--signal", "add"), "found c1 run ")
-	drover("start", "cart", "--id", "c1").want(t, exitFailed, "", `start "c1" run `)
+	drover("start", "cart", "--id", "c1").want(t, exitFailed, "", `start "c1" run `, "or say with --conflict-policy what is to happen")
 	has(ok("start", "cart", "--id", "c1", "--conflict-policy", "use-existing"), "found c1 run ")
 	if got := ok("start", "cart", "--id", "c1", "--signal", "pay", "--wait"); got != "2\n" {
 		t.Fatalf("got result %q, want 2 signals", got)
 	}
-	drover("start", "cart", "--id", "c1", "--reuse-policy", "reject").want(t, exitFailed, "", "c1")
+	drover("start", "cart", "--id", "c1", "--reuse-policy", "reject").want(t, exitFailed, "", "c1", "or with --reuse-policy allow")
 	drover("start", "cart", "--id", "c1", "--reuse-policy", "failed-only").want(t, exitFailed, "", "c1")
 
 	// Cancel asks, terminate does not.
@@ -80,7 +80,7 @@ func TestCommandsOnAServer(t *testing.T) {
 	has(ok("cancel", "c2", "--reason", "no longer wanted"), "requested the cancellation of c2 run ")
 	drover("result", "c2").want(t, exitFailed, "", "canceled")
 	drover("cancel", "c2").want(t, exitFailed, "", `cancel "c2"`)
-	drover("cancel", "nobody").want(t, exitFailed, "", "nobody")
+	drover("cancel", "nobody").want(t, exitFailed, "", `cancel "nobody": `)
 	ok("start", "lonely", "--id", "l1")
 	has(ok("terminate", "l1", "--reason", "stuck", "--details", `{"n":1}`), "terminated l1 run ")
 	drover("result", "l1").want(t, exitFailed, "", "terminated: stuck", `details: {"n":1}`)

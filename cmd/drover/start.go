@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -125,6 +127,9 @@ func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, err
 	return &o, nil
 }
 
+// policyFlags are the flags behind the fields that the hint of a refused start names.
+var policyFlags = strings.NewReplacer("idConflictPolicy", "--conflict-policy", "idReusePolicy ALLOW", "--reuse-policy allow")
+
 // parseChildPolicy reads --child-policy.
 func parseChildPolicy(cmd *cobra.Command, s string) (schemas.ChildPolicy, error) {
 	switch s {
@@ -172,6 +177,9 @@ func (a *app) start(ctx context.Context, c *drover.Client, typ string, input, si
 		run, err = c.Start(ctx, typ, input, o)
 	}
 	if err != nil {
+		if e, ok := errors.AsType[*drover.Error](err); ok {
+			e.Hint = policyFlags.Replace(e.Hint)
+		}
 		return err
 	}
 	if f.wait {
