@@ -44,7 +44,7 @@ func validateRun(d *ActivityDefaults, limits ...namedLimit) *Error {
 	return d.validateLimits("activityDefaults.")
 }
 
-// ValidateLimits checks the durations of the decision, those of its retries included. The error names the field.
+// ValidateLimits checks the durations of the decision, and how its attempts follow each other. The error names the field.
 func (a *ScheduleActivity) ValidateLimits() *Error {
 	err := validateLimits("", namedLimit{"scheduleToStartTimeout", a.ScheduleToStartTimeout}, namedLimit{"startToCloseTimeout", a.StartToCloseTimeout},
 		namedLimit{"scheduleToCloseTimeout", a.ScheduleToCloseTimeout}, namedLimit{"heartbeatTimeout", a.HeartbeatTimeout},
@@ -66,6 +66,12 @@ func (d *ActivityDefaults) validateLimits(prefix string) *Error {
 }
 
 func (r *RetryPolicy) validateLimits(prefix string) *Error {
+	switch {
+	case !r.ValidBackoff():
+		return invalidType(prefix+"backoffCoefficient", "it is %v; want a number from 1 to %d, or 0 for 2", r.BackoffCoefficient, maxBackoffCoefficient)
+	case r.MaximumAttempts < 0:
+		return invalidType(prefix+"maximumAttempts", "it is %d; want 1 or more, or 0 for no limit", r.MaximumAttempts)
+	}
 	return validateLimits(prefix, namedLimit{"initialInterval", r.InitialInterval}, namedLimit{"maximumInterval", r.MaximumInterval})
 }
 

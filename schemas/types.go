@@ -330,12 +330,7 @@ func (d *ActivityTypeDefaults) validate() *Error {
 }
 
 func (r *RetryPolicy) validate(prefix string) *Error {
-	switch {
-	case !r.ValidBackoff():
-		return invalidType(prefix+"backoffCoefficient", "it is %v; want a number from 1 to %d, or 0 for 2", r.BackoffCoefficient, maxBackoffCoefficient)
-	case r.MaximumAttempts < 0:
-		return invalidType(prefix+"maximumAttempts", "it is %d; want 1 or more, or 0 for no limit", r.MaximumAttempts)
-	case len(r.NonRetryable) > maxNonRetryable:
+	if len(r.NonRetryable) > maxNonRetryable {
 		return invalidType(prefix+"nonRetryable", "%d reasons; want at most %d", len(r.NonRetryable), maxNonRetryable)
 	}
 	for _, reason := range r.NonRetryable {

@@ -123,8 +123,6 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateName("list", ev.List).Error())
 	case a.ValidateLimits() != nil:
 		return refuse(schemas.CauseInvalidAttributes, a.ValidateLimits().Error())
-	case a.Retry != nil && !a.Retry.ValidBackoff():
-		return refuse(schemas.CauseInvalidAttributes, "retry.backoffCoefficient: want a number from 1 to 1000, or 0 for 2")
 	case st.ActivityByID(a.ActivityID) != nil:
 		return refuse(schemas.CauseActivityIDInUse, fmt.Sprintf("activityId: the activity of event %d bears it and is open", st.ActivityByID(a.ActivityID).ScheduledID))
 	case len(st.Activities) >= st.c.OpenActivities:
