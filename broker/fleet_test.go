@@ -68,13 +68,6 @@ func virtuallyOn(t *testing.T, o embedded.Options, partitions int, f func(*testi
 	virtual.Run(t, func(t *testing.T) { withFleet(t, o, partitions, f) })
 }
 
-// reconnecting is virtuallyOn for tests in which the server is started again: the client library reconnects.
-func reconnecting(t *testing.T, o embedded.Options, partitions int, f func(*testing.T, *fleet)) {
-	t.Helper()
-	sample.OneOfFour(t)
-	virtual.Run(t, func(t *testing.T) { withFleet(t, o, partitions, f) })
-}
-
 func withFleet(t *testing.T, o embedded.Options, partitions int, f func(*testing.T, *fleet)) {
 	t.Helper()
 	log := logrus.New()

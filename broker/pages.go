@@ -190,9 +190,9 @@ func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64,
 		}
 		switch {
 		case err != nil:
-			reply(&schemas.HistoryResponse{V: schemas.Version, Run: run, Error: unavailable(err)})
+			reply(&schemas.HistoryResponse{V: schemas.Version, Run: run, Events: []schemas.Event{}, Error: unavailable(err)})
 		case len(events) == 0 && q.After == 0:
-			reply(&schemas.HistoryResponse{V: schemas.Version, Run: run, Error: notFound(q.WorkflowID, run)})
+			reply(&schemas.HistoryResponse{V: schemas.Version, Run: run, Events: []schemas.Event{}, Error: notFound(q.WorkflowID, run)})
 		default:
 			if events == nil {
 				events = []schemas.Event{}

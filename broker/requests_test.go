@@ -71,6 +71,22 @@ func (b *bodies) first(t *testing.T) string {
 	return b.kept[0]
 }
 
+// Refusals have the version as any answer has, and a list where an answer has one.
+func TestRefusalsAreAnswers(t *testing.T) {
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		f.node("a", nil)
+		for _, verb := range []string{"start", "history", "signal", "replay", "audit", "describe", "terminate", "repair"} {
+			for _, body := range []string{`{"workflowId":"o","name":"x","partition":0,"requestId":7}`, `{"workflowId":"o","name":"x","after":"x"}`, `{"workflowId":"o","name":"x","run":"r"}`} {
+				a := f.api(verb, body)
+				events, listed := a["events"]
+				if a["error"] != nil && (a["v"] != 1.0 || listed && events == nil) {
+					t.Errorf("%s %s: got %v", verb, body, a)
+				}
+			}
+		}
+	})
+}
+
 func TestStartRepeatedLate(t *testing.T) { // P-5
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)

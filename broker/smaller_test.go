@@ -11,7 +11,7 @@ import (
 // A server of NATS that is started again with a smaller max_payload gets no record and no answer that was gathered for the larger one.
 func TestServerThatTakesLessThanBefore(t *testing.T) {
 	o := embedded.Options{DontListen: true, StoreDir: t.TempDir(), MaxPayload: 1 << 20}
-	reconnecting(t, o, 1, func(t *testing.T, f *fleet) {
+	virtuallyOn(t, o, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		f.start(startO)
 		signals := func(n int) {

@@ -130,9 +130,9 @@ func (p *partition) softPage(ctx context.Context, q *schemas.HistoryRequest, run
 	})
 	switch {
 	case err != nil:
-		return &schemas.HistoryResponse{V: schemas.Version, Run: run, Error: unavailable(err)}
+		return &schemas.HistoryResponse{V: schemas.Version, Run: run, Events: []schemas.Event{}, Error: unavailable(err)}
 	case !found:
-		return &schemas.HistoryResponse{V: schemas.Version, Run: run, Error: notFound(q.WorkflowID, run)}
+		return &schemas.HistoryResponse{V: schemas.Version, Run: run, Events: []schemas.Event{}, Error: notFound(q.WorkflowID, run)}
 	}
 	if a.Closed = !a.More; a.Closed {
 		p.tellReplay(ctx, q.WorkflowID, a)

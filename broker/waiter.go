@@ -87,6 +87,7 @@ func (p *partition) serve(m post.Msg) bool {
 		p.requests.done(m.Reply)
 		p.b.respond(m.Reply, content, v)
 	}
+	refuse := func(err error) { reply(&schemas.AckResponse{V: schemas.Version, Error: invalid(err)}) } // that is a part of every answer
 	switch verb := m.Header.Get(verbHeader); verb {
 	case verbDecided:
 		p.requests.done(m.Reply)
@@ -94,7 +95,7 @@ func (p *partition) serve(m post.Msg) bool {
 	case kindStart:
 		var q schemas.StartRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
-			reply(&schemas.AckResponse{Error: invalid(err)})
+			refuse(err)
 			break
 		}
 		q.ReplyTo, q.Content = m.Reply, content
@@ -102,35 +103,35 @@ func (p *partition) serve(m post.Msg) bool {
 	case "history":
 		var q schemas.HistoryRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
-			reply(&schemas.HistoryResponse{Error: invalid(err)})
+			refuse(err)
 			break
 		}
 		p.whileOurs(func() { p.serveHistory(&q, reply) })
 	case "signal":
 		var q schemas.SignalRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
-			reply(&schemas.SignalResponse{Error: invalid(err)})
+			refuse(err)
 			break
 		}
 		p.whileOurs(func() { p.serveSignal(&q, reply) })
 	case kindReplay, kindReplayForce:
 		var q schemas.ReplayRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
-			reply(&schemas.AckResponse{Error: invalid(err)})
+			refuse(err)
 			break
 		}
 		p.whileOurs(func() { p.replay(&q, verb == kindReplayForce, reply) })
 	case verbAudit:
 		var q schemas.AuditRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
-			reply(&schemas.AuditResponse{Error: invalid(err)})
+			refuse(err)
 			break
 		}
 		p.whileOurs(func() { p.audit(&q, reply) })
 	default:
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
-			reply(&schemas.AckResponse{Error: invalid(err)})
+			refuse(err)
 			break
 		}
 		switch verb {
