@@ -9,7 +9,7 @@ type RetryPolicy struct {
 	// MaximumInterval is the longest pause. Defaults to 100 times the first; NONE takes the bound away.
 	MaximumInterval Duration `json:"maximumInterval,omitempty"`
 	// MaximumAttempts is how many attempts there may be, the first among them. Defaults to no limit: then the activity is
-	// repeated until it succeeds or its schedule-to-close limit comes.
+	// repeated until it succeeds or its schedule-to-close limit comes. Below 0 is refused.
 	MaximumAttempts int `json:"maximumAttempts,omitempty"`
 	// NonRetryable are the reasons of failures after which there is no other attempt; that of an attempt which ran out of time
 	// is START_TO_CLOSE or HEARTBEAT.
