@@ -9,7 +9,6 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
@@ -148,11 +147,7 @@ func TestCountAndTaskLists(t *testing.T) {
 func TestRefusedSubject(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "viewer", Publish: []string{"drover.default.api.describe"}, Subscribe: []string{"_INBOX.>"}})
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: "viewer", Password: embeddedtest.Password})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
+		conn := embeddedtest.As(t, srv, "viewer")
 		c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn})
 		if err != nil {
 			t.Fatal(err)

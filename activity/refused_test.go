@@ -35,22 +35,14 @@ func restricted(t *testing.T, publish, subscribe []string) (root, worker *post.C
 func restrictedUntil(t *testing.T, publish, subscribe []string) (root, worker *post.Conn, hear func(subscribe ...string)) {
 	t.Helper()
 	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "worker", Publish: publish, Subscribe: subscribe})
-	dial := func(user string) *post.Conn {
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
-		return conn
-	}
-	root = dial(embeddedtest.Root)
+	root = embeddedtest.As(t, srv, embeddedtest.Root)
 	if _, err := topology.Ensure(t.Context(), root, topology.Options{Memory: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := topology.EnsureList(t.Context(), root, ns, "PCI", topology.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	return root, dial("worker"), func(subscribe ...string) {
+	return root, embeddedtest.As(t, srv, "worker"), func(subscribe ...string) {
 		embeddedtest.Grant(t, srv, embeddedtest.User{Name: "worker", Publish: publish, Subscribe: subscribe})
 	}
 }

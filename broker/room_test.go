@@ -105,22 +105,14 @@ func TestRefusedTakeOverIsTriedSeldom(t *testing.T) {
 			Name: "narrow", Subscribe: []string{">"}, Publish: []string{"$JS.>", "$KV.>", "_INBOX.>", "drover.default.owner.*", "drover.default.owned.*"},
 		})
 		log, kept := logtest.NewNullLogger()
-		dial := func(user string) *post.Conn {
-			c, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(c.Close)
-			return c
-		}
-		if _, err := topology.Ensure(t.Context(), dial(embeddedtest.Root), topology.Options{Memory: true, Partitions: 1}); err != nil {
+		if _, err := topology.Ensure(t.Context(), embeddedtest.As(t, srv, embeddedtest.Root), topology.Options{Memory: true, Partitions: 1}); err != nil {
 			t.Fatal(err)
 		}
-		held, err := claims.Open(dial("narrow"), ns.BucketClaims(), claims.Options{Node: "a"})
+		held, err := claims.Open(embeddedtest.As(t, srv, "narrow"), ns.BucketClaims(), claims.Options{Node: "a"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := broker.New(func(context.Context, string) (*post.Conn, error) { return dial("narrow"), nil }, broker.Options{Partitions: 1, Claims: held, Node: "a", Logger: log})
+		b, err := broker.New(func(context.Context, string) (*post.Conn, error) { return embeddedtest.As(t, srv, "narrow"), nil }, broker.Options{Partitions: 1, Claims: held, Node: "a", Logger: log})
 		if err != nil {
 			t.Fatal(err)
 		}

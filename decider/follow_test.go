@@ -169,16 +169,8 @@ func TestFollowLeavesOutWhatIsRefused(t *testing.T) {
 		srv, _ := embeddedtest.Start(t, false, embeddedtest.User{
 			Name: "decider", Publish: []string{ns.Announce("order"), ns.Announce("secret"), "_INBOX.>"}, Subscribe: []string{"_INBOX.>", ns.Decide("order"), ns.Decide("order") + ".*"},
 		})
-		dial := func(user string) *post.Conn {
-			conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(conn.Close)
-			return conn
-		}
-		root := dial(embeddedtest.Root)
-		w := decider.New(dial("decider"), nil)
+		root := embeddedtest.As(t, srv, embeddedtest.Root)
+		w := decider.New(embeddedtest.As(t, srv, "decider"), nil)
 		types := make(chan []string)
 		w.Follow(told(types), marked("flows"))
 		ctx, cancel := context.WithCancel(t.Context())

@@ -29,17 +29,13 @@ func TestWorkerThatMayNotListenStopsAtOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			virtual.Run(t, func(t *testing.T) {
 				srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "decider", Publish: []string{ns.Announce("order")}, Subscribe: tt.sub})
-				conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: "decider", Password: embeddedtest.Password})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer conn.Close()
+				conn := embeddedtest.As(t, srv, "decider")
 				w := decider.New(conn, &tt.o)
 				w.Register("order", decider.Func(func(context.Context, *decider.Task) ([]schemas.Decision, error) { return nil, nil }))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				began := time.Now()
-				err = w.Run(ctx)
+				err := w.Run(ctx)
 				if tt.want == "" {
 					if err != nil || ctx.Err() == nil {
 						t.Fatalf("got %v, want it to run until it is stopped", err)

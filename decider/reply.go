@@ -11,11 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/hook"
 	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 const (
@@ -85,8 +86,10 @@ func (o *outcome) culprit(decisions []schemas.Decision) error {
 		if err == nil {
 			continue
 		}
-		if a, ok := d.Attributes.(*schemas.ScheduleActivity); ok && a != nil && a.Retry != nil && !a.Retry.ValidBackoff() {
-			err = fmt.Errorf("ScheduleActivity %q: retry.backoffCoefficient: it is %v; want a number from 1 to 1000, or 0 for 2", a.ActivityID, a.Retry.BackoffCoefficient)
+		if a, ok := d.Attributes.(*schemas.ScheduleActivity); ok && a != nil {
+			if invalid := a.ValidateLimits(); invalid != nil {
+				err = fmt.Errorf("ScheduleActivity %q: %s", a.ActivityID, invalid.Message)
+			}
 		}
 		return fmt.Errorf("decision %d: %w", i+1, err)
 	}

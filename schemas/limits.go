@@ -67,7 +67,7 @@ func (d *ActivityDefaults) validateLimits(prefix string) *Error {
 
 func (r *RetryPolicy) validateLimits(prefix string) *Error {
 	switch {
-	case !r.ValidBackoff():
+	case !r.validBackoff():
 		return invalidType(prefix+"backoffCoefficient", "it is %v; want a number from 1 to %d, or 0 for 2", r.BackoffCoefficient, maxBackoffCoefficient)
 	case r.MaximumAttempts < 0:
 		return invalidType(prefix+"maximumAttempts", "it is %d; want 1 or more, or 0 for no limit", r.MaximumAttempts)

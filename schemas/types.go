@@ -341,9 +341,9 @@ func (r *RetryPolicy) validate(prefix string) *Error {
 	return r.validateLimits(prefix)
 }
 
-// ValidBackoff tells whether a request may ask for the coefficient. Histories and types of earlier versions hold others: what is below 1 counts
+// validBackoff tells whether a request may ask for the coefficient. Histories and types of earlier versions hold others: what is below 1 counts
 // as 1 there. NaN and infinity are refused: msgpack can say them and JSON cannot, so nobody could be shown the history, not even the run's decider.
-func (r *RetryPolicy) ValidBackoff() bool {
+func (r *RetryPolicy) validBackoff() bool {
 	return r.BackoffCoefficient == 0 || r.BackoffCoefficient >= 1 && r.BackoffCoefficient <= maxBackoffCoefficient
 }
 

@@ -350,22 +350,14 @@ func testOwnerMayNotBeTold(t *testing.T, refused string) {
 		allowed = append(allowed, ns.Ring(0))
 	}
 	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "timers", Publish: allowed, Subscribe: []string{">"}})
-	dial := func(user string) *post.Conn {
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
-		return conn
-	}
-	r := &rig{t: t, conn: dial(embeddedtest.Root), rings: make(chan ring, 10)}
+	r := &rig{t: t, conn: embeddedtest.As(t, srv, embeddedtest.Root), rings: make(chan ring, 10)}
 	r.logger, r.log = logtest.NewNullLogger()
 	if _, err := topology.Ensure(t.Context(), r.conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
 		t.Fatal(err)
 	}
 	r.follow()
 	asked := r.owner(all)
-	conn := dial("timers")
+	conn := embeddedtest.As(t, srv, "timers")
 	r.start(r.workerOn(conn, "n1"))
 	due := time.Now().Add(time.Minute)
 	for i := range 3 { // long enough apart for what is tried again by itself

@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 )
@@ -335,12 +336,6 @@ func TestNothingIsKeptOfAWorkerThatEnded(t *testing.T) {
 			}
 			return weak.Make(w)
 		}()
-		for range 100 {
-			time.Sleep(time.Minute / 100)
-			if runtime.GC(); ended.Value() == nil {
-				return
-			}
-		}
-		t.Error("its connection keeps it")
+		poll.Until(t, time.Minute, "its connection does not keep it", func() bool { runtime.GC(); return ended.Value() == nil })
 	})
 }

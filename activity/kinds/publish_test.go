@@ -84,17 +84,13 @@ func TestPublishIsNoWayToImportedJetStream(t *testing.T) {
 // A subject that the worker's user may not publish is a failure, not a message that is lost in silence.
 func TestPublishNotPermitted(t *testing.T) {
 	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "worker", Publish: []string{"shop.>"}, Subscribe: []string{"_INBOX.>"}})
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: "worker", Password: embeddedtest.Password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	conn := embeddedtest.As(t, srv, "worker")
 	publish := kinds.Publish(conn, nil)
 	if _, err := publish(t.Context(), kinds.PublishInput{Subject: "shop.sold"}); err != nil {
 		t.Errorf("got %v", err)
 	}
 	for range 2 {
-		_, err = publish(t.Context(), kinds.PublishInput{Subject: "bank.sold"})
+		_, err := publish(t.Context(), kinds.PublishInput{Subject: "bank.sold"})
 		if f, ok := errors.AsType[*activity.Failure](err); !ok || f.Reason != kinds.ReasonDenied {
 			t.Errorf("got %v, want a failure with reason %s", err, kinds.ReasonDenied)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/internal/virtual"
 )
@@ -167,22 +166,14 @@ func TestClaimsThatAreLeftAlone(t *testing.T) {
 func TestMayNotAsk(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "timer", Publish: []string{"$JS.API.>", "$JS.ACK.>", "$JS.FC.>", "$KV.>"}, Subscribe: []string{"_INBOX.>"}})
-		root, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: embeddedtest.Root, Password: embeddedtest.Password})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer root.Close()
+		root := embeddedtest.As(t, srv, embeddedtest.Root)
 		makeBucket(t, root)
 		holder, err := claims.Open(root, bucket, claims.Options{Node: "holder"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		(&peer{Claims: holder}).take(t, key)
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: "timer", Password: embeddedtest.Password})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
+		conn := embeddedtest.As(t, srv, "timer")
 		c, err := claims.Open(conn, bucket, claims.Options{Node: "timer"})
 		if err != nil {
 			t.Fatal(err)

@@ -14,11 +14,7 @@ import (
 // The server does not answer a user without permission. Nobody waits for that.
 func TestRefused(t *testing.T) {
 	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "narrow", Publish: []string{"$JS.API.INFO"}, Subscribe: []string{"_INBOX.>"}})
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: "narrow", Password: embeddedtest.Password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := embeddedtest.As(t, srv, "narrow")
 	for name, call := range map[string]func() error{
 		"Ensure": func() error { _, err := topology.Ensure(t.Context(), conn, topology.Options{}); return err },
 		"Lookup": func() error { _, err := topology.Lookup(t.Context(), conn, "default"); return err },

@@ -23,11 +23,7 @@ func TestServeBesideANamespaceThatCannotBeRead(t *testing.T) {
 		}
 	}
 	srv, url := embeddedtest.Start(t, true, embeddedtest.User{Name: "server", Publish: may, Subscribe: []string{">"}})
-	root, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: embeddedtest.Root, Password: embeddedtest.Password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(root.Close)
+	root := embeddedtest.As(t, srv, embeddedtest.Root)
 	for _, ns := range []string{"bad", "good"} {
 		if _, err := topology.Ensure(t.Context(), root, topology.Options{Namespace: ns, Partitions: 1}); err != nil {
 			t.Fatal(err)

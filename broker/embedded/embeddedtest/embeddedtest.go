@@ -140,6 +140,17 @@ func Through(t testing.TB, p nats.InProcessConnProvider) *post.Conn {
 	return conn
 }
 
+// As connects to a server of [Start] as one of its users, for the length of the test.
+func As(t testing.TB, srv nats.InProcessConnProvider, user string) *post.Conn {
+	t.Helper()
+	conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
 // Dial connects to a server in memory of its own.
 func Dial(t testing.TB) *post.Conn {
 	t.Helper()
