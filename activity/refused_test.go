@@ -174,11 +174,9 @@ func TestWorkerThatMayNotAnswerTakesNoOffers(t *testing.T) { // P-7
 			time.Sleep(5 * time.Second)
 			return "done", nil
 		}))
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- w.Run(ctx) }()
-		time.Sleep(time.Second)
 		r := &rig{t: t, conn: root}
+		stop := r.start(w)
+		time.Sleep(time.Second)
 		r.offer()
 		time.Sleep(time.Second)
 		if len(ran) != 1 {
@@ -197,8 +195,7 @@ func TestWorkerThatMayNotAnswerTakesNoOffers(t *testing.T) { // P-7
 		if len(ran) != 1 {
 			t.Error("it took an offer that it cannot answer for")
 		}
-		cancel()
-		if err := <-done; err != nil {
+		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -222,11 +219,9 @@ func TestWorkerThatCannotBeAskedTakesNoOffers(t *testing.T) { // P-7
 				ran := make(chan struct{}, 1)
 				w := activity.New(worker, &activity.Options{Lists: []string{"PCI"}})
 				activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { ran <- struct{}{}; return "done", nil }))
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan error, 1)
-				go func() { done <- w.Run(ctx) }()
-				time.Sleep(time.Second)
 				r := &rig{t: t, conn: root}
+				stop := r.start(w)
+				time.Sleep(time.Second)
 				want := func(refusal string) {
 					t.Helper()
 					refusals := r.offer()
@@ -251,8 +246,7 @@ func TestWorkerThatCannotBeAskedTakesNoOffers(t *testing.T) { // P-7
 					time.Sleep(time.Second)
 					want("")
 				}
-				cancel()
-				if err := <-done; err != nil {
+				if err := stop(); err != nil {
 					t.Error(err)
 				}
 			})
