@@ -166,7 +166,8 @@ func (m *machine) launch(x *act) (result, error) {
 		if failed > 0 || running >= min(x.inst.Width, openChildren) || m.s.Draining && running > 0 {
 			break
 		}
-		if c.Status == recorded && m.full() { // the others are started in the next decision
+		// The others are started in the next decision. One is in this, however full it is: nothing under way would be the end of the step.
+		if c.Status == recorded && running > 0 && m.full() {
 			id := x.inst.id(x.st.Ref) + moreChildren
 			if !slices.ContainsFunc(m.acts, func(a Action) bool { return a.Do == StartTimer && a.ID == id }) { // once, however many have ended
 				m.do(Action{Do: StartTimer, ID: id})
