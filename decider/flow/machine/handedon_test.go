@@ -33,8 +33,8 @@ func stuck(t *testing.T, text string) (p *machine.Program, inner []byte, f *mach
 	return p, inner, f
 }
 
-// Runs of versions up to 38de3b2 handed any state on, and it is in the contexts of the runs around them for ever. One that
-// cannot go on counts as none: it was resumed, and the replay failed where it had no right to begin.
+// Inner runs handed any state on once, and it stays in the contexts of the runs around them. One that cannot go on counts as none: it
+// was resumed, and failed in a new run, where the replay was to be refused, or to begin elsewhere.
 func TestStateThatCannotGoOn(t *testing.T) {
 	const inner = "{step: workflow, %steps: [activity pay]}\n"
 	for name, tc := range map[string]struct {
@@ -90,7 +90,7 @@ func TestStateThatCannotGoOn(t *testing.T) {
 
 // A retry asks the same as a replay.
 func TestRetryOfStateThatCannotGoOn(t *testing.T) {
-	p, left, f := stuck(t, "steps:\n- {step: workflow, steps: [activity pay], on-error: [retry limit 3]}\n")
+	p, left, f := stuck(t, "steps:\n- {type: subworkflow, steps: [{step: workflow, steps: [activity pay]}], on-error: [retry limit 3]}\n")
 	s, actions, err := machine.Start(p, machine.Begin{}, begin, half)
 	if err != nil {
 		t.Fatal(err)

@@ -155,6 +155,9 @@ func (m *machine) resume(from string, force bool) error {
 		for _, c := range inst.Children {
 			if c.Status == childFailed {
 				c.Status, c.Fault, c.Ending = recorded, nil, false
+				if !m.goesOn(st, c) {
+					c.State = nil // by force, or by the word of the step: it begins anew
+				}
 			}
 		}
 		if err := m.armAll(s.Stack); err != nil {
@@ -224,11 +227,22 @@ func (m *machine) resumable(st *step, inst *Instance) bool {
 		return true
 	}
 	for _, c := range inst.Children {
-		if c.Status == childFailed && len(c.State) == 0 {
+		if c.Status == childFailed && !m.goesOn(st, c) {
 			return false
 		}
 	}
 	return true
+}
+
+// goesOn tells whether a run within a step has left a state from which it can go on. Runs hand on no other, but did once, and what was handed
+// on stays in the state of the run around them. To find out in the new run would be too late: it has begun by then, and fails.
+func (m *machine) goesOn(st *step, c *Child) bool {
+	p := m.p.flow.programs[st.child]
+	if p == nil || len(c.State) == 0 {
+		return false
+	}
+	_, err := Preview(p, Origin{State: c.State, From: atEnd})
+	return err == nil
 }
 
 // begins takes a state of a run that has ended as that of a new one.
