@@ -43,8 +43,11 @@ func (m *machine) fits() error {
 }
 
 func strange(ref string) error {
-	return fmt.Errorf("the state names step %q, which the flow does not have: the run was started for another version", ref)
+	return fmt.Errorf("the state names step %q, which the flow does not have: %s", ref, otherVersion)
 }
+
+// otherVersion is the reason, and the way out, where a run does not fit the definition that a store has for its version.
+const otherVersion = "the run began with another version: have the store give it that one"
 
 // frameFits checks a frame, and that it belongs to the step that the one below is at.
 func (m *machine) frameFits(i int) error {

@@ -125,7 +125,7 @@ func typeKey(name string) string { return "type:" + name }
 func (f *Flow) Program(key string) (*Program, error) {
 	p := f.programs[key]
 	if p == nil {
-		return nil, fmt.Errorf("the flow has no part %q: it was started for another version", key)
+		return nil, fmt.Errorf("the flow has no part %q: %s", key, otherVersion)
 	}
 	return p, nil
 }
