@@ -139,6 +139,10 @@ func (w *world) command(line, body string) string {
 			b.Vars = vars.(map[string]any)
 			delete(b.Input, "$vars")
 		}
+		if all, ok := b.Input["$all"]; ok { // a flow around it is idempotent
+			b.IdempotentAll = all == true
+			delete(b.Input, "$all")
+		}
 		return w.start(b)
 	case "replay":
 		return w.replay(machine.Origin{State: w.state, From: id, Force: rest2 == "force"})
