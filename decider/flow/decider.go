@@ -153,10 +153,13 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 	}
 	b.Input, _ = o.Input.V.(map[string]any)
 	b.Vars, _ = o.Vars.V.(map[string]any)
-	if o.Continue != nil {
+	switch {
+	case o.Continue != nil && started.Replays != nil && o.Continue.locked():
+		r.s.Again = o.Continue.Inputs
+		b.Replay = &machine.Origin{State: o.Continue.State, From: schemas.ReplayFromEnd}
+	case o.Continue != nil:
 		return d.carryOn(ctx, t, &turn{d: d, task: t, s: r.s, p: p}, o, found)
-	}
-	if o.Replay != nil {
+	case o.Replay != nil:
 		b.Replay = &machine.Origin{State: o.Replay.State, From: o.Replay.From, Force: o.Replay.Force}
 	}
 	state, actions, err := machine.Start(p, b, now(t), d.o.Random)

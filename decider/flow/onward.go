@@ -24,6 +24,13 @@ type onward struct {
 	Due map[string]schemas.Timestamp `json:"due,omitempty"`
 }
 
+// locked tells whether the state holds a lock, which the service hands over from run to run. A replay of the next run, which may have ended
+// before its first decision, gets none: the lock was free by then. It goes on as the replay of any other state, and asks for its lock.
+func (o *onward) locked() bool {
+	s, err := machine.Decode(o.State)
+	return err == nil && s.Locked != ""
+}
+
 // input is a machine.Input in JSON.
 type input struct {
 	Kind    machine.Kind     `json:"kind"`
