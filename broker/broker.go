@@ -194,7 +194,8 @@ func (b *Broker) hold(ctx context.Context, n int) {
 	key := fmt.Sprintf("partition.%d", n)
 	prefer := func() bool { return b.share.Mine(n) }
 	err := b.o.Claims.Hold(ctx, key, claims.HoldOptions{Prefer: prefer, Backoff: headStart, Conn: b.conn}, func(ctx context.Context, l *claims.Lease) error {
-		gone := 0 // spells in a row that missed a stream
+		gone := 0      // spells in a row that missed a stream, or all of JetStream
+		isOff := false // that was told of
 		for l.Valid() && ctx.Err() == nil {
 			err := newPartition(b, n, l).run(ctx)
 			switch {
@@ -205,14 +206,21 @@ func (b *Broker) hold(ctx context.Context, n int) {
 				return err
 			case !l.Valid(): // that the claim is lost was told of
 				return nil
-			case !errors.Is(err, errRefused):
+			case errors.Is(err, errRefused): // which was told of
+				isOff = false
+			case errors.Is(err, post.ErrSwitchedOff):
+				if !isOff {
+					isOff = true
+					b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served without JetStream: " + post.SwitchedOffHint)
+				}
+			default:
 				b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served; trying again")
 			}
 			again := 20*time.Millisecond + rand.N(80*time.Millisecond)
 			if errors.Is(err, post.ErrFull) || errors.Is(err, post.ErrManyConsumers) || errors.Is(err, post.ErrPermission) || unreadable(err) {
 				again = fullPause // somebody must change something first
 			}
-			if errors.Is(err, post.ErrNoStream) {
+			if errors.Is(err, post.ErrNoStream) || errors.Is(err, post.ErrSwitchedOff) {
 				again = min(again<<gone, fullPause) // a cluster that elects looks like that too, but not for long; each try writes a fence
 				gone = min(gone+1, maxDoublings)
 			} else {

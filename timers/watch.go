@@ -19,9 +19,16 @@ const (
 // refused a ring: one of the two may have a clock that is over, because the leader of that stream has moved.
 func (s *spell) watchClock(ctx context.Context) {
 	var wall clock.Wall
+	said := "" // the last error that was logged: each look may fail of the same
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
-		if err := s.lookAtClock(ctx); err != nil && ctx.Err() == nil {
-			s.log.WithField("err", err).Warn("the server's time is not known; asking again")
+		switch err := s.lookAtClock(ctx); {
+		case err == nil:
+			said = ""
+		case ctx.Err() == nil:
+			if text := err.Error(); text != said {
+				said = text
+				s.log.WithField("err", err).Warn("the server's time is not known; asking again")
+			}
 			wait = firstLook
 		}
 		if wall.Wait(ctx, wait, s.doubt) != nil {

@@ -28,6 +28,9 @@ var (
 	// ErrUnavailable means that JetStream cannot answer at the moment: a cluster that has lost a server may have no leader yet.
 	// Nothing was done. Questions are asked again until their context ends before this is told.
 	ErrUnavailable = errors.New("JetStream is unavailable for now")
+	// ErrSwitchedOff means that JetStream is not enabled for this account, or nowhere in this NATS. What it holds is there again when it is.
+	// [SwitchedOffHint] says what to do about it.
+	ErrSwitchedOff = errors.New("JetStream is not enabled")
 	// ErrNoStream means that no stream has the name, or that none takes the subject.
 	ErrNoStream = errors.New("no such stream")
 	// ErrNoConsumer means that the stream has no consumer of that name.
@@ -114,6 +117,9 @@ const ServerRoomHint = "give the NATS server more room: make room on its disk an
 // ConsumersHint is what to do about an account that allows a stream fewer consumers than there must be.
 const ConsumersHint = "raise the account's limit of consumers for a stream (max_consumers): it takes two for each partition of a namespace, one for each server, and four at least"
 
+// SwitchedOffHint is what to do about an account that has no JetStream any more.
+const SwitchedOffHint = "enable it again for the account of NATS, and reload its servers"
+
 const (
 	codeAccountFull    = 10002
 	codeServerFull     = 10023
@@ -134,6 +140,8 @@ var sentinels = map[int]error{
 	codeServerFull:    ErrFull,
 	10037:             ErrNotFound,
 	10043:             ErrNotFound,
+	10039:             ErrSwitchedOff,
+	10076:             ErrSwitchedOff,
 	10054:             ErrTooLarge,
 	10059:             ErrNoStream,
 	codeWrongSequence: ErrWrongSequence,

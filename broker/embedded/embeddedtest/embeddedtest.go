@@ -112,6 +112,22 @@ func Limit(t testing.TB, conn nats.InProcessConnProvider, tier string, limits Li
 	}
 }
 
+// Disable takes JetStream from the account of a server without accounts, as a reload of its configuration does that leaves it out. What it returns
+// gives it back, with what is on disk.
+func Disable(t testing.TB, conn nats.InProcessConnProvider) (enable func()) {
+	t.Helper()
+	a := conn.(interface{ GlobalAccount() *server.Account }).GlobalAccount()
+	if err := a.DisableJetStream(); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := a.EnableJetStream(nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Serve runs a server without users, as package embedded does, until the test ends.
 func Serve(t testing.TB, o embedded.Options) *embedded.Server {
 	t.Helper()
