@@ -189,6 +189,33 @@ func TestLastHeartbeatGoesBeforeTheEnd(t *testing.T) {
 	}
 }
 
+// So is what is handed back because the worker stops.
+func TestLastHeartbeatGoesBeforeATaskIsHandedBack(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		var book beatBook
+		r.onBeat(book.beat)
+		w := r.worker(func(o *activity.Options) { o.DrainTimeout = time.Second })
+		activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+			for i := range 3 {
+				if err := activity.Heartbeat(ctx, textf("%d", i+1)); err != nil {
+					return "", err
+				}
+			}
+			<-ctx.Done()
+			return "", ctx.Err()
+		}))
+		stop := r.start(w)
+		r.dispatch(beating, func(t *schemas.ActivityTask) { t.Heartbeat = schemas.Seconds(600) })
+		time.Sleep(time.Second)
+		if err := stop(); !errors.Is(err, activity.ErrDrainTimeout) {
+			t.Fatalf("got %v, want ErrDrainTimeout", err)
+		}
+		if diff := cmp.Diff([]string{"RUN.5.1 1", "RUN.5.1 3"}, book.said); diff != "" {
+			t.Errorf("heartbeats (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // Details wait for their turn while the activity goes on with its buffer.
 func TestHeartbeatKeepsNoBuffer(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {

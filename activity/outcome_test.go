@@ -147,6 +147,49 @@ func TestOutcomeThatIsTooLargeForItsStream(t *testing.T) {
 	})
 }
 
+// Outcomes that are a little too large for their owner's subject go to the inbox, and give back the turn that they had for the other way: else
+// the next ones would wait for it for ever.
+func TestManyOutcomesTooLargeToHandOver(t *testing.T) {
+	const tasks = 20
+	bubble(t, func(t *testing.T, r *rig) {
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(context.Context) (string, error) { return strings.Repeat("x", schemas.PayloadThreshold-2), nil }))
+		r.start(w)
+		for n := range tasks {
+			r.dispatch(func(t *schemas.ActivityTask) { t.Token = fmt.Sprint("RUN.5.", n) })
+		}
+		for range tasks {
+			if got := r.next(schemas.ReportSuccess); len(got.Result) != schemas.PayloadThreshold {
+				t.Fatalf("got a result of %d bytes, want %d", len(got.Result), schemas.PayloadThreshold)
+			}
+		}
+		r.settled("PCI")
+	})
+}
+
+// What an activity has left running by its context ends with it.
+func TestContextEndsWithTheActivity(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		ended := make(chan error, 1)
+		w := r.worker()
+		activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {
+			context.AfterFunc(ctx, func() { ended <- ctx.Err() })
+			return "done", nil
+		}))
+		r.start(w)
+		r.dispatch()
+		r.next(schemas.ReportSuccess)
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want context.Canceled", err)
+			}
+		case <-time.After(time.Second):
+			t.Error("a second behind its outcome the context of an activity goes on")
+		}
+	})
+}
+
 func TestPayloadsAreTakenAsTheyAre(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		w := r.worker()

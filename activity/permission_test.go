@@ -115,7 +115,9 @@ func TestQuestionIsRepeatedWithItsNonce(t *testing.T) {
 		}
 		r.answer(first.ReplyTo, schemas.Permission{Nonce: first.Nonce, Go: true})
 		r.answer(first.ReplyTo, schemas.Permission{Nonce: first.Nonce, Go: true})
-		r.next(schemas.ReportSuccess)
+		if got := r.next(schemas.ReportSuccess); got.Token != first.Token {
+			t.Errorf("got token %q behind a permission that gives none, want the task's", got.Token)
+		}
 		r.settled("PCI")
 		r.quiet(time.Minute)
 	})
@@ -178,7 +180,11 @@ func TestQuestionThatIsNotStoredIsRepeated(t *testing.T) {
 		r.dispatch(notIdempotent)
 		time.Sleep(3 * time.Second)
 		r.inbox(questions)
+		back := time.Now()
 		q := <-questions
+		if wait := time.Since(back); wait > time.Second {
+			t.Errorf("it was asked %v behind the return of the inbox, want it soon: nothing was stored whose answer is to come", wait)
+		}
 		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Go: true})
 		for q.Kind == schemas.ReportBegin {
 			q = <-questions

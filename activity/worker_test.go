@@ -232,6 +232,9 @@ func TestListIsOpened(t *testing.T) {
 				t.Fatalf("got a request for %q, want late", got)
 			}
 		}
+		if n := r.logged(logrus.WarnLevel, "the broker refuses to open the task list; trying again"); n != 2 {
+			t.Errorf("got %d warnings that the list is refused, want one for each refusal", n)
+		}
 		r.openList("late")
 		time.Sleep(time.Minute)
 		r.dispatch(func(t *schemas.ActivityTask) { t.List = "late" })
