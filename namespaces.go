@@ -77,7 +77,7 @@ func (c *Client) ListNamespaces(ctx context.Context) iter.Seq2[schemas.Namespace
 		req := &schemas.NamespaceRequest{V: schemas.Version, After: after, Limit: size}
 		page, err := call(ctx, c, q, req, func(a *schemas.NamespaceListResponse) *schemas.Error { return a.Error })
 		if err != nil {
-			return nil, "", namespaceError(err)
+			return nil, "", namespaceError(q, err)
 		}
 		return page.Namespaces, page.After, nil
 	}
@@ -128,18 +128,18 @@ func (c *Client) namespaces(ctx context.Context, verb string, hold time.Duration
 	q := query{verb: "namespace " + verb, id: req.Name, subject: schemas.NamespaceSubject(verb), hold: hold}
 	a, err := call(ctx, c, q, req, func(a *schemas.NamespaceResponse) *schemas.Error { return a.Error })
 	if err != nil {
-		return nil, namespaceError(err)
+		return nil, namespaceError(q, err)
 	}
 	return a, nil
 }
 
 // namespaceError tells the way out where the namespace service is not there.
-func namespaceError(err error) error {
+func namespaceError(q query, err error) error {
 	e, ok := errors.AsType[*Error](err)
 	switch {
 	case ok && errors.Is(e.Err, post.ErrNoResponders):
 		e.Hint = "start a server that has the role ops and is not kept to one namespace, or check the NATS address"
-	case ok && e.Code == schemas.CodeTimeout:
+	case ok && e.Code == schemas.CodeTimeout && !q.reads():
 		e.Hint = "it may still be done: describe the namespace, or repeat this"
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
@@ -42,6 +43,23 @@ type query struct {
 	subject string        // instead of that of the verb in the client's namespace
 }
 
+// reads are the verbs that change nothing: whoever gets no answer has missed nothing but that.
+var reads = []string{
+	"describe", "list", "count", "history", "result", "why", "retention", "query", "lists", "locks", "dead", "typeDescribe", "typeList",
+	"namespace list", "namespace describe",
+}
+
+// reads tells whether the call changes nothing.
+func (q *query) reads() bool { return slices.Contains(reads, q.verb) }
+
+// unknown says of the error of a write that it may have been done, where no answer came.
+func (q *query) unknown(err error) error {
+	if errors.Is(err, post.ErrTimeout) && !q.reads() {
+		return fmt.Errorf("%w; the outcome is unknown", err)
+	}
+	return err
+}
+
 // holds is how long the server is to hold back its answer: it comes before the caller's time is over, so that silence until then
 // says that nobody answers, and not that there is nothing to say.
 func holds(ctx context.Context) schemas.Duration {
@@ -68,7 +86,7 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 	for {
 		done, err := wait.turn(ctx, max(len(body), q.answer))
 		if err != nil {
-			return nil, newError(q, outlived(ctx, cmp.Or(before, err)))
+			return nil, newError(q, q.unknown(outlived(ctx, cmp.Or(before, err))))
 		}
 		out, err := ask(ctx, c, q, body, wait.attempt(), refusal)
 		done(err)
@@ -83,7 +101,7 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 			err = before
 		}
 		if !wait.again(ctx, err) {
-			return nil, newError(q, outlived(ctx, err))
+			return nil, newError(q, q.unknown(outlived(ctx, err)))
 		}
 		before = err
 	}

@@ -80,7 +80,7 @@ func (c *Conn) PublishReply(subject, reply string, h Header, body []byte) error 
 }
 
 // Request sends a core request once and waits for one answer. It waits for the connection first. Errors:
-// [ErrNoResponders] when nobody listens, [ErrTimeout] when the outcome is unknown, [ErrDisconnected] when nothing
+// [ErrNoResponders] when nobody listens, [ErrTimeout] when no answer came, so that it is unknown what became of it, [ErrDisconnected] when nothing
 // was sent until ctx ended, [*RefusedError] when the server refuses the subject or its answer to this user. Without a
 // deadline in ctx, Options.RequestTimeout holds. The word of a stream that takes the subject is no answer; see [Msg.FromStream].
 func (c *Conn) Request(ctx context.Context, subject string, h Header, body []byte) (Msg, error) {

@@ -19,8 +19,8 @@ var (
 	// ErrClosed means that the connection, outbox or reader was closed by this process. A write that was under
 	// way may or may not be stored.
 	ErrClosed = errors.New("closed")
-	// ErrTimeout means that no answer came in time. The outcome of a write is unknown: read before you repeat it.
-	ErrTimeout = errors.New("no answer in time, the outcome is unknown")
+	// ErrTimeout means that no answer came in time. The outcome of a write is unknown, as its text says: read before you repeat it.
+	ErrTimeout = errors.New("no answer in time")
 	// ErrPermission means that the server refused a subject to this user. See [RefusedError].
 	ErrPermission = errors.New("not permitted by the NATS server")
 	// ErrNoResponders means that nobody listens on the subject of a request; nothing was received by anybody.
@@ -170,6 +170,15 @@ func (w *wireError) asError() error {
 // Transient tells whether an error says nothing about what was asked for or written, and the same may succeed a little later.
 func Transient(err error) bool {
 	return errors.Is(err, ErrDisconnected) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrUnavailable)
+}
+
+// unknown says of the error of a write that it may have been done, where that is so. A read has no outcome, and of a request only who makes it
+// knows which of the two it is.
+func unknown(err error) error {
+	if errors.Is(err, ErrTimeout) {
+		return fmt.Errorf("%w; the outcome is unknown", err)
+	}
+	return err
 }
 
 // fromNATS gives the client library's errors the names of this package. A lost connection while an answer is
