@@ -30,8 +30,8 @@ that are there. What looks wrong is looked at again two seconds later, and count
 
 Repaired are: a task, an alarm or a question to a decider that is missing, and the end of a child that its parent has
 not heard of, by doing it again, which does no harm; tasks and alarms that no run waits for, by removing them. The rest
-is told: partitions without owner, alarms that are overdue, messages that nobody reads, lists without workers, types
-without deciders, parked runs, and runs that only a signal can move.
+is told: partitions without owner, alarms that are overdue, messages that nobody reads, lists without workers or with
+consumers that somebody has changed, types without deciders, parked runs, and runs that only a signal can move.
 
 A fault is something wrong; a notice is something to know. The exit code is 1 if a fault was not repaired. The master
 of the namespace does the same by itself all the time, and logs what it finds.`,

@@ -44,6 +44,8 @@ const (
 	KindBacklog Kind = "backlog"
 	// KindTasksWait is a task list with tasks and without workers.
 	KindTasksWait Kind = "tasks-wait"
+	// KindConsumerChanged is a task list of which somebody has changed a consumer, so that tasks are given up or go to nobody.
+	KindConsumerChanged Kind = "consumer-changed"
 	// KindNoDecider is a workflow type that no decider listens for.
 	KindNoDecider Kind = "no-decider"
 	// KindParked is a run that was paused because its decider failed again and again.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
@@ -212,7 +213,9 @@ func (a *Auditor) lookAtLists(ctx context.Context, v *view, now schemas.Timestam
 		return nil
 	}
 	v.lists, v.unlisted = out.Lists, false
-	for _, l := range out.Lists {
+	for i := range out.Lists {
+		l := &out.Lists[i]
+		tellChanged(l, s)
 		if l.Pending == 0 || l.Workers > 0 || l.Working > 0 || l.OldestAt == 0 || now.Sub(l.OldestAt) < a.o.Waiting {
 			continue
 		}
@@ -222,4 +225,24 @@ func (a *Auditor) lookAtLists(ctx context.Context, v *view, now schemas.Timestam
 		})
 	}
 	return nil
+}
+
+// tellChanged tells of consumers that somebody has changed. Nothing is repaired: they belong to the workers, who may be told to make them anew,
+// while an operator may have meant what was done.
+func tellChanged(l *schemas.TaskListInfo, s *suspects) {
+	about := Finding{Kind: KindConsumerChanged, Severity: Fault, List: l.List}
+	if len(l.GivingUp) > 0 {
+		f := about
+		f.detail = "giving up"
+		f.Text = fmt.Sprintf("list %q has consumers that give a task up behind so many deliveries (max_deliver): %s; somebody has changed them: delete them with \"nats consumer rm\", and workers of the list make them anew",
+			l.List, strings.Join(l.GivingUp, ", "))
+		s.add(f)
+	}
+	if len(l.Untaken) > 0 {
+		f := about
+		f.detail = "untaken"
+		f.Text = fmt.Sprintf("list %q has tasks that no consumer takes: %s; somebody has changed one: start a worker of the list again, which mends that and loses no task",
+			l.List, strings.Join(l.Untaken, ", "))
+		s.add(f)
+	}
 }

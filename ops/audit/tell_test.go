@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
 )
 
@@ -77,6 +78,14 @@ func TestTells(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			return func() { h.work(); h.completes("o"); time.Sleep(3 * time.Second) }
 		}, []string{"tasks-wait"}, []string{`list "main" has 1 task since`, "no worker"}, false},
+		{"a consumer that gives tasks up", func(h *house) func() {
+			return h.changed(func(c *jetstream.ConsumerConfig) { c.MaxDeliver = 1 })
+		}, []string{"consumer-changed"}, []string{`list "main" has consumers that give a task up behind so many deliveries (max_deliver): workers`, "nats consumer rm"}, true},
+		{"a task that no consumer takes", func(h *house) func() {
+			return h.changed(func(c *jetstream.ConsumerConfig) {
+				c.FilterSubject, c.FilterSubjects = ns.Task("other", 0), nil
+			})
+		}, []string{"consumer-changed"}, []string{`list "main" has tasks that no consumer takes: ` + ns.Task("main", 0), "start a worker of the list again"}, true},
 		{"a type without a decider", func(h *house) func() {
 			h.all()
 			for i := range 3 {
@@ -150,6 +159,32 @@ func TestTells(t *testing.T) {
 			})
 		})
 	}
+}
+
+// changed has somebody change the consumer of a list; the list is made again to mend it.
+func (h *house) changed(change func(*jetstream.ConsumerConfig)) (mend func()) {
+	h.t.Helper()
+	h.all()
+	ensure := func() {
+		if err := topology.EnsureList(h.t.Context(), h.conn, ns, "main", topology.ListOptions{}); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	ensure()
+	h.decider("order", upTo("ActivitySuccess", "["+activityOf("a", "")+"]"))
+	h.start("o", "order")
+	time.Sleep(time.Second)
+	js := h.conn.JetStream()
+	consumer, err := js.Consumer(h.t.Context(), ns.StreamTasks("main"), topology.Consumer)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	c := consumer.CachedInfo().Config
+	change(&c)
+	if _, err := js.UpdateConsumer(h.t.Context(), ns.StreamTasks("main"), c); err != nil {
+		h.t.Fatal(err)
+	}
+	return func() { ensure(); h.work(); h.completes("o"); time.Sleep(3 * time.Second) }
 }
 
 // A busy namespace in which all is well gives no finding, however often it is looked at.
