@@ -31,6 +31,9 @@ const (
 // hintNoNamespace is about a namespace that is not where it was looked for.
 const hintNoNamespace = "check --namespace, --nats, and the JetStream domain of its context; a server makes the namespace when it starts"
 
+// hintTimeout is about a wait that nothing more is known of.
+const hintTimeout = `wait longer, by a longer --timeout; "drover nodes" tells whether a server has stopped`
+
 // usageError says that the command line is wrong. Nothing was done.
 type usageError struct {
 	err  error
@@ -125,7 +128,7 @@ func describeError(err error) (string, *schemas.Error) {
 	} else if exitCode(err) == exitNoConnection {
 		doc.Code = schemas.CodeUnavailable
 	} else if exitCode(err) == exitTimeout {
-		doc.Code = schemas.CodeTimeout
+		doc.Code, doc.Hint = schemas.CodeTimeout, hintTimeout
 	}
 	return "drover: " + err.Error(), doc
 }

@@ -246,7 +246,8 @@ func (a *app) tryOut(cmd *cobra.Command, files []*flowFile, f *flowRunFlags, inp
 		ctx, cancel = context.WithTimeout(ctx, d)
 		defer cancel()
 	}
-	return withServer(ctx, serveOptions{
+	began := false
+	err = withServer(ctx, serveOptions{
 		Namespace: a.namespace, OnlyNamespace: true, Roles: []string{roleBroker, roleTimers, roleOps}, Partitions: 1, Node: "flow-run",
 		Embedded: embedded.Options{DontListen: true}, DrainTimeout: time.Second, Logger: log, Hurry: hurry,
 	}, func(ctx context.Context, c *drover.Client) error {
@@ -257,18 +258,26 @@ func (a *app) tryOut(cmd *cobra.Command, files []*flowFile, f *flowRunFlags, inp
 			}
 		}
 		return besides(ctx, a.tryWorkers(c, files[len(files)-1].Name, f, answers), func(ctx context.Context) error {
-			began := time.Now()
+			since := time.Now()
 			run, err := c.Start(ctx, files[len(files)-1].Name, input, &drover.StartOptions{ID: f.id})
 			if err != nil {
 				return err
 			}
-			err = a.outcome(ctx, run, began)
+			began = true
+			err = a.outcome(ctx, run, since)
 			if e, ok := errors.AsType[*drover.Error](err); ok && e.Code == schemas.CodeTimeout {
 				e.Hint = "it was given up with its server, and nothing of it is left: give it a longer --timeout"
 			}
 			return err
 		})
 	})
+	if !began && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		return &drover.Error{
+			Op: "flow run", Code: schemas.CodeTimeout, Hint: "give it a longer --timeout: the server in this process takes a moment to begin",
+			Err: fmt.Errorf("the flow had not begun when --timeout (%v) was over: %w", a.timeout.value, err),
+		}
+	}
+	return err
 }
 
 // besides runs fn while workers work; if these end first, with why they did.

@@ -47,6 +47,11 @@ func TestFlowRun(t *testing.T) {
 	try("within.yaml").want(t, exitFailed, "", "failed: child", "cause: expression: ", "there is no such value", " (at step 0.steps.0)\n")
 	try("fails.yaml").want(t, exitFailed, "", "no way", "step 0, fail: failed: no way")
 	try("waits.yaml", "--timeout", "1s").want(t, exitTimeout, "", "drover: ", "give it a longer --timeout")
+	early := try("waits.yaml", "--timeout", "1ms")
+	early.want(t, exitTimeout, "", "drover: flow run: ", "--timeout (1ms) was over", "had not begun", "give it a longer --timeout")
+	if n := strings.Count(early.stderr, "\n"); n != 2 {
+		t.Errorf("got %d lines, want what was waited for and the way out: %s", n, early.stderr)
+	}
 	try("any.yaml", "--activity", `charge={"r":7}`).want(t, exitDone, "7\n", "step 2, return: done")
 	try(append(all, "--input", "times=3")...).want(t, exitFailed, "", "input who", "required")
 	left, err := os.ReadDir(temp)
