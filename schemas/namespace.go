@@ -46,6 +46,8 @@ const (
 	NamespaceReady NamespaceStatus = "ready"
 	// NamespaceDeleting: somebody has begun to delete it. Nobody serves it; deleting it again finishes that.
 	NamespaceDeleting NamespaceStatus = "deleting"
+	// NamespaceIncomplete: some of its streams or buckets are not there, as where NATS refused one of them; creating it again makes them.
+	NamespaceIncomplete NamespaceStatus = "incomplete"
 )
 
 // NamespaceInfo is a namespace. Usage and Lists are told by describe only.

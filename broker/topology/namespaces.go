@@ -22,6 +22,9 @@ type Info struct {
 	Namespace
 	Created  time.Time // when its first stream was made
 	Deleting bool      // somebody has begun to delete it
+	// Incomplete says that a stream or bucket of it is missing which [Ensure] makes. [Describe] and [Serve] tell it, [Lookup] and [List]
+	// do not: they ask for the signals streams alone.
+	Incomplete bool
 	// Usage and Lists are told by [Describe] only.
 	Usage []Usage
 	Lists []string // task lists, sorted
@@ -101,8 +104,9 @@ func Describe(ctx context.Context, conn *post.Conn, ns subject.Namespace) (*Info
 	if err != nil {
 		return nil, fmt.Errorf("topology: namespace %s: %w", ns, err)
 	}
-	byKind := map[string]*Usage{}
+	byKind, have := map[string]*Usage{}, map[string]bool{bucketPrefix + subject.BucketNodes: true}
 	for _, s := range streams {
+		have[s.Config.Name] = true
 		kind := kindOf(ns, s.Config.Name)
 		u := byKind[kind]
 		if u == nil {
@@ -122,6 +126,7 @@ func Describe(ctx context.Context, conn *post.Conn, ns subject.Namespace) (*Info
 		}
 	}
 	slices.Sort(i.Lists)
+	i.Incomplete = i.lacks(have)
 	return i, nil
 }
 

@@ -189,7 +189,7 @@ func (s *service) create(q *schemas.NamespaceRequest) (any, error) {
 		return nil, err
 	}
 	if _, err := Ensure(ctx, s.conn, o); err != nil {
-		return nil, err
+		return nil, s.half(ctx, q.Name, err)
 	}
 	tell(s.conn, subject.Namespace(q.Name))
 	i, err := Lookup(ctx, s.conn, subject.Namespace(q.Name))
@@ -225,6 +225,9 @@ func (s *service) list(q *schemas.NamespaceRequest) (any, error) {
 		a.After = string(names[limit-1])
 	}
 	infos, err := lookups(ctx, s.conn, names, s.o.Logger)
+	if noted := noteIncomplete(ctx, s.conn, infos); err == nil {
+		err = noted
+	}
 	for _, i := range infos {
 		a.Namespaces = append(a.Namespaces, i.wire())
 	}
@@ -289,8 +292,11 @@ func (i *Info) wire() schemas.NamespaceInfo {
 		Compression: i.Compression, FlowRetention: i.FlowRetention, Retention: i.Retention,
 		RequireTypes: i.RequireTypes, Description: i.Description, Storage: "file", CreatedAt: schemas.At(i.Created), Lists: i.Lists,
 	}
-	if i.Deleting {
+	switch {
+	case i.Deleting:
 		w.Status = schemas.NamespaceDeleting
+	case i.Incomplete:
+		w.Status = schemas.NamespaceIncomplete
 	}
 	if i.Memory {
 		w.Storage = "memory"

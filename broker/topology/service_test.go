@@ -29,7 +29,14 @@ type office struct {
 // open starts n processes that serve.
 func open(t *testing.T, n int, o topology.ServeOptions) *office {
 	t.Helper()
-	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
+	return openOn(t, n, embedded.Options{}, o)
+}
+
+// openOn is open on a server that is not like the others.
+func openOn(t *testing.T, n int, at embedded.Options, o topology.ServeOptions) *office {
+	t.Helper()
+	at.DontListen = true
+	s := embeddedtest.Serve(t, at)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	t.Cleanup(func() { cancel(); wg.Wait() })

@@ -91,6 +91,16 @@ func unless(name, has, def string) string {
 // parallel is how many streams are made at once. On a cluster each waits for an election; on one host for the disk.
 const parallel = 8
 
+// atOnce is how many streams of the namespace are made at once. Those that reserve room on one server are made one after the other: NATS looks
+// whether there is room before it takes it, so that several at once may take more than there is, and then it refuses every change, that which
+// begins a deletion too.
+func (n *Namespace) atOnce() int {
+	if n.MaxBytes > 0 && n.Replicas <= 1 {
+		return 1
+	}
+	return parallel
+}
+
 // Ensure makes what is missing of a namespace, brings limits to what the options say, and tells what the namespace
 // has. Without a deadline in ctx it waits up to 15 seconds for a cluster that has no leader.
 //
@@ -155,7 +165,7 @@ func (w *work) complete(ctx context.Context, conn *post.Conn, ns *Namespace, o O
 		}
 		streams = append(streams, late...)
 	}
-	if err := w.all(ctx, streams); err != nil {
+	if err := w.all(ctx, streams, ns.atOnce()); err != nil {
 		return err
 	}
 	// Somebody may have deleted it meanwhile.

@@ -125,13 +125,13 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// all ensures streams, several at a time, and returns the first error in their order.
-func (w *work) all(ctx context.Context, streams []wanted) error {
+// all ensures streams, so many at a time, and returns the first error in their order.
+func (w *work) all(ctx context.Context, streams []wanted, atOnce int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, len(streams))
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, parallel)
+	slots := make(chan struct{}, atOnce)
 	for i := range streams {
 		slots <- struct{}{}
 		wg.Go(func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/post"
@@ -104,6 +105,7 @@ var fieldFlags = strings.NewReplacer(
 	"Cluster.Advertise", "--cluster-advertise", "Cluster.Size", "--cluster-size", "Cluster.User", "--cluster-user",
 	"Cluster.Password", "--cluster-password", "without Cluster", "without --cluster-name", "ServerName", "--node", "StoreDir", "--store",
 	"TTL is", "--claim-ttl is", "Partitions is", "--partitions is", "Replicas is", "--replicas is", "MaxBytes is", "--max-bytes is",
+	"Compression is", "--compression is", "Description has", "--description has", "FlowRetention:", "--retention-flows:", "Retention:", "--retention:",
 	"Port is", "--port is", "another Port", "another --port", "a Port above", "a --port above", "Host must be", "--host must be", "MaxPayload is", "--max-payload is", "Profile is", "--profile is",
 	"use ProfileDev", "use --profile dev", ", -1 for a random one or 0 for 4222", ", or 0 for a free one",
 	"-1 for no limit", "NONE for no limit", "or 0 for", "or leave it out for",
@@ -124,6 +126,19 @@ func inFlags(err error) error {
 		return &flagError{text, err}
 	}
 	return err
+}
+
+// refusalInFlags is inFlags for a refusal by a server.
+func refusalInFlags(err error) error {
+	e, ok := errors.AsType[*drover.Error](err)
+	refusal, refused := errors.AsType[*schemas.Error](err)
+	if !ok || !refused || refusal.Code != schemas.CodeInvalid {
+		return err
+	}
+	told, about := *e, *refusal
+	about.Message = fieldFlags.Replace(refusal.Message)
+	told.Err = &about
+	return &told
 }
 
 // clustered tells whether this node's own server is part of a cluster.

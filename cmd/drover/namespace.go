@@ -57,7 +57,7 @@ func namespaceCreate(a *app) *cobra.Command {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
 				i, err := c.CreateNamespace(ctx, args[0], &o)
 				if err != nil {
-					return err
+					return refusalInFlags(err)
 				}
 				if a.json {
 					return a.document(i)
@@ -138,7 +138,11 @@ func namespaceText(i *schemas.NamespaceInfo) []byte {
 	if i.Description != "" {
 		field("description", "%s", sentence(i.Description))
 	}
-	field("status", "%s", i.Status)
+	if i.Status == schemas.NamespaceIncomplete {
+		field("status", "%s: some of its streams are missing; drover doctor -n %s tells which, and drover namespace create %s makes them", i.Status, i.Name, i.Name)
+	} else {
+		field("status", "%s", i.Status)
+	}
 	field("created", "%s", when(i.CreatedAt))
 	field("partitions", "%d", i.Partitions)
 	field("storage", "%s, %d replicas", i.Storage, i.Replicas)

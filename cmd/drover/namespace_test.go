@@ -34,6 +34,16 @@ func TestNamespaceCommands(t *testing.T) {
 	}
 	on("", "namespace", "create", "shop", "--partitions", "2", "--max-bytes", "64MiB", "--compression", "s2", "--description", "of the shop").
 		want(t, exitDone, "namespace shop has 2 partitions, 1 replicas, storage memory, limit 64.0MiB, histories compressed by s2\n")
+	for args, want := range map[string]string{
+		"--max-bytes 3":         "--max-bytes is 3: use at least 16777216, NONE for no limit, or leave it out for what the namespace has\n",
+		"--replicas 2":          "--replicas is 2: use 1, 3 or 5",
+		"--partitions 257":      "--partitions is 257: use 1 to 256",
+		"--compression lz4":     `--compression is "lz4": use none or s2`,
+		"--retention soon":      "--retention: ",
+		"--retention-flows 3x4": "--retention-flows: ",
+	} {
+		on("", append([]string{"namespace", "create", "other"}, strings.Fields(args)...)...).want(t, exitUsage, "", want)
+	}
 	on("", "start", "greet", "--id", "g", "-n", "shop").done(t)
 	var i schemas.NamespaceInfo
 	r := on("", "namespace", "create", "shop", "--max-bytes", "NONE", "--json")
@@ -61,7 +71,7 @@ func TestNamespaceCommands(t *testing.T) {
 		}
 	}
 	on("", "namespace", "create", "shop", "--partitions", "3").want(t, exitFailed, "", `namespace create "shop"`, "is 2, want 3", "fixed")
-	on("", "namespace", "create", "shop", "--compression", "zip").want(t, exitUsage, "", `Compression is "zip"`, "use none or s2")
+	on("", "namespace", "create", "shop", "--compression", "zip").want(t, exitUsage, "", `--compression is "zip"`, "use none or s2")
 	on("", "namespace", "describe", "nobody").want(t, exitFailed, "", "no such namespace", "drover namespace list")
 	on("", "namespace", "delete", "nobody", "--yes").want(t, exitFailed, "", `namespace delete "nobody": no such namespace`)
 	on("", "namespace", "delete", "shop", "--yes").want(t, exitFailed, "", "runs are open: 1", `"g"`)
@@ -75,6 +85,15 @@ func TestNamespaceCommands(t *testing.T) {
 	on("", "namespace", "delete", "shop", "--yes", "--json").want(t, exitDone, `{"name":"shop","deleted":true}`+"\n")
 	s.end(t)
 	wantQuiet(t, kept)
+}
+
+func TestIncompleteNamespace(t *testing.T) {
+	text := string(namespaceText(&schemas.NamespaceInfo{Name: "shop", Status: schemas.NamespaceIncomplete}))
+	for _, want := range []string{"incomplete: some of its streams are missing", "drover doctor -n shop", "drover namespace create shop makes them"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("got %s, want %q in it", text, want)
+		}
+	}
 }
 
 func TestNamespaceUsage(t *testing.T) {
