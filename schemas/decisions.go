@@ -25,7 +25,8 @@ type RequestCancelActivity struct {
 
 // ScheduleTimer arms a timer under a name that no open timer of the run has.
 type ScheduleTimer struct {
-	TimerID            string   `json:"timerId"`
+	TimerID string `json:"timerId"`
+	// StartToFireTimeout is how long until the timer expires, zero or more. Left out it is zero: the timer expires at once.
 	StartToFireTimeout Duration `json:"startToFireTimeout"`
 	Control            Payload  `json:"control,omitempty"`
 }

@@ -2,11 +2,13 @@ package topology_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
@@ -89,5 +91,23 @@ func TestServersThatWillNotDo(t *testing.T) {
 				t.Fatalf("got %v, want %v saying %q", err, tc.want, tc.says)
 			}
 		})
+	}
+}
+
+// A cluster without quorum answers, and says no more than that it is unavailable: what is to be done about it is added.
+func TestClusterWithoutLeader(t *testing.T) {
+	const info = `{"server_id":"F","version":"2.12.2","proto":1,"headers":true,"max_payload":1048576,"jetstream":true,"cluster":"trio"}`
+	const reply = `{"type":"io.nats.jetstream.api.v1.account_info_response","error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`
+	conn := connect(t, post.Options{URL: fakeServer(t, info, reply)})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := topology.Ensure(ctx, conn, topology.Options{})
+	if err == nil || errors.Is(err, topology.ErrRefused) || !topology.Transient(err) {
+		t.Fatalf("got %v, want an error that may pass", err)
+	}
+	for _, want := range []string{"read the account", "10008", "fewer than half of its servers", "start the others"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
 	}
 }

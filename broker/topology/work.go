@@ -99,7 +99,7 @@ func (w *work) checkServer(ctx context.Context, conn *post.Conn) error {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("%w for this account: enable it there, or use another account", ErrNoJetStream)
 	case err != nil:
-		return err
+		return refused("read the account", err)
 	case level < 1:
 		return fmt.Errorf("%w: a server of the cluster has JetStream API level 0: upgrade all of them to %d.%d or newer", ErrServerTooOld, minMajor, minMinor)
 	}
@@ -108,6 +108,9 @@ func (w *work) checkServer(ctx context.Context, conn *post.Conn) error {
 
 // leafHint is what to do where nobody answers the JetStream API.
 const leafHint = "start the server with --jetstream or a jetstream block, connect to another, or, if it is a leaf node of one, name the JetStream domain of that one, by jetstream_domain of a NATS context or Options.APIPrefix"
+
+// leaderHint is what to do where a cluster answers that it cannot.
+const leaderHint = `the cluster of NATS has no leader: fewer than half of its servers can be reached, or it is about to elect one: start the others, see "nats server report jetstream", and try again`
 
 var errNoJetStream = fmt.Errorf("%w: %s", ErrNoJetStream, leafHint)
 
@@ -301,6 +304,8 @@ func Transient(err error) bool {
 func refused(what string, err error) error {
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	switch {
+	case ok && (api.ErrorCode == codeUnavailable || api.ErrorCode == codeNotLeader): // it cannot answer, which is no refusal
+		return fmt.Errorf("%s: %w: %s", what, err, leaderHint)
 	case ok && hints[api.ErrorCode] != "":
 		return fmt.Errorf("%w to %s: %w: %s", ErrRefused, what, err, hints[api.ErrorCode])
 	case ok:
