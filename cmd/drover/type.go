@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/schemas"
@@ -55,6 +56,13 @@ func checkKind(what, kind string) error {
 
 func versionFlag(cmd *cobra.Command, version *string) {
 	cmd.Flags().StringVar(version, "version", "", "version of the type (default the type without a version)")
+	// As start has it, where --version would be taken for that of the program.
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "type-version" {
+			name = "version"
+		}
+		return pflag.NormalizedName(name)
+	})
 }
 
 // typeName shows a type as one would write it.

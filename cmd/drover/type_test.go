@@ -33,6 +33,10 @@ func TestTypeRegister(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
 	}
+	s.drover("", "type", "register", "workflow", "order", "--type-version", "3").want(t, exitDone, "registered workflow type order version 3\n")
+	if got.Version != "3" {
+		t.Errorf("got version %q, want that of --type-version, as start has it", got.Version)
+	}
 	s.drover("", "type", "register", "activity", "charge card", "--list", "billing", "--schedule-to-start", "1", "--start-to-close", "2",
 		"--schedule-to-close", "3", "--heartbeat", "4", "--priority", "-1", "--retry-attempts", "5", "--retry-interval", "6",
 		"--retry-backoff", "1.5", "--retry-longest", "NONE", "--retry-except", "declined", "--retry-except", "a,b", "--not-idempotent").
