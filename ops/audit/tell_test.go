@@ -16,7 +16,6 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
 )
 
@@ -79,12 +78,10 @@ func TestTells(t *testing.T) {
 			return func() { h.work(); h.completes("o"); time.Sleep(3 * time.Second) }
 		}, []string{"tasks-wait"}, []string{`list "main" has 1 task since`, "no worker"}, false},
 		{"a consumer that gives tasks up", func(h *house) func() {
-			return h.changed(func(c *jetstream.ConsumerConfig) { c.MaxDeliver = 1 })
+			return h.changed(1, ns.Task("main", 0))
 		}, []string{"consumer-changed"}, []string{`list "main" has consumers that give a task up behind so many deliveries (max_deliver): workers`, "nats consumer rm"}, true},
 		{"a task that no consumer takes", func(h *house) func() {
-			return h.changed(func(c *jetstream.ConsumerConfig) {
-				c.FilterSubject, c.FilterSubjects = ns.Task("other", 0), nil
-			})
+			return h.changed(-1, ns.Task("other", 0))
 		}, []string{"consumer-changed"}, []string{`list "main" has tasks that no consumer takes: ` + ns.Task("main", 0), "start a worker of the list again"}, true},
 		{"a type without a decider", func(h *house) func() {
 			h.all()
@@ -162,7 +159,7 @@ func TestTells(t *testing.T) {
 }
 
 // changed has somebody change the consumer of a list; the list is made again to mend it.
-func (h *house) changed(change func(*jetstream.ConsumerConfig)) (mend func()) {
+func (h *house) changed(maxDeliver int, takes string) (mend func()) {
 	h.t.Helper()
 	h.all()
 	ensure := func() {
@@ -180,7 +177,7 @@ func (h *house) changed(change func(*jetstream.ConsumerConfig)) (mend func()) {
 		h.t.Fatal(err)
 	}
 	c := consumer.CachedInfo().Config
-	change(&c)
+	c.MaxDeliver, c.FilterSubject, c.FilterSubjects = maxDeliver, takes, nil
 	if _, err := js.UpdateConsumer(h.t.Context(), ns.StreamTasks("main"), c); err != nil {
 		h.t.Fatal(err)
 	}
