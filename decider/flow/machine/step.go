@@ -81,6 +81,9 @@ func (m *machine) answered(in Input) {
 	case w.For == Acquire && in.Kind == Failed:
 		m.s.Locked = ""
 		m.broke(in.Failure)
+	case w.For == StartTimer && w.Whole && in.Kind == Failed: // it parts two decisions, and no step could catch this
+		m.s.Wait = nil // there is nothing to take back
+		m.broke(in.Failure)
 	case !w.Whole:
 		m.goOn(in)
 	}
