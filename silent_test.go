@@ -2,6 +2,7 @@ package drover_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,10 @@ func TestOnlyWritesHaveAnOutcome(t *testing.T) {
 			if _, err := s.conn.Subscribe(everything, "", func(post.Msg) {}); err != nil {
 				t.Fatal(err)
 			}
+		}
+		// The server must know the interest first, or the first call finds nobody.
+		if _, err := s.conn.Request(t.Context(), "nobody", nil, nil); !errors.Is(err, post.ErrNoResponders) {
+			t.Fatalf("got %v, want ErrNoResponders", err)
 		}
 		for name, tt := range calls {
 			err := tt.do(bounded(t, 5*time.Second), c)

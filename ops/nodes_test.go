@@ -68,6 +68,16 @@ func bootWith(t *testing.T, s *embedded.Server, name string, o ops.MasterOptions
 	return n
 }
 
+// warnsOfNothing fails the test if the node has logged a warning or worse.
+func (n *server) warnsOfNothing() {
+	n.t.Helper()
+	for _, e := range n.log.AllEntries() {
+		if e.Level <= logrus.WarnLevel {
+			n.t.Errorf("got %q (%v), want no warning", e.Message, e.Data)
+		}
+	}
+}
+
 // recovers does what comes before the roles.
 func (n *server) recovers() (led bool) {
 	n.t.Helper()
@@ -291,6 +301,29 @@ func TestS3_04OnlyTheMasterRecovers(t *testing.T) {
 			}
 			wantStands(t, n.register, "a recovering")
 			n.takes(claims.Master) // it was given back
+		})
+	})
+	// Whoever stops a server that has hardly begun is not told of failures that are none.
+	t.Run("told to stop while the others are made ready", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *embedded.Server) {
+			ctx, cancel := context.WithCancel(t.Context())
+			n := boot(t, s, "a", ops.MasterOptions{Observer: func(ops.Sweep) { cancel() }})
+			if _, err := n.Recover(ctx); !errors.Is(err, context.Canceled) {
+				t.Fatalf("got %v, want %v", err, context.Canceled)
+			}
+			n.warnsOfNothing()
+		})
+	})
+	t.Run("told to stop while nobody says who the master is", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *embedded.Server) {
+			n := boot(t, s, "a", ops.MasterOptions{})
+			s.Shutdown()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer time.AfterFunc(time.Millisecond, cancel).Stop()
+			if led, err := n.Recover(ctx); led || !errors.Is(err, context.Canceled) {
+				t.Fatalf("got %v, %v, want %v", led, err, context.Canceled)
+			}
+			n.warnsOfNothing()
 		})
 	})
 }

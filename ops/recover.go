@@ -31,6 +31,9 @@ func (m *Master) Recover(ctx context.Context) (led bool, err error) {
 			led := m.recover(ctx, l)
 			return led, ctx.Err()
 		}
+		if ctx.Err() != nil {
+			return false, ctx.Err() // nothing has failed: this node is told to stop
+		}
 		held, ok := errors.AsType[*claims.HeldError](err)
 		if !ok {
 			m.opts.Logger.WithField("err", err).Warn("no recovery now: the health task will do it")
@@ -67,7 +70,7 @@ func (m *Master) recover(ctx context.Context, l *claims.Lease) (led bool) {
 	m.report(s)
 	m.swept = time.Now()
 	names, err := m.opts.Nodes.Admit(ctx, m.opts.Home, m.opts.Self.Boot())
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		m.opts.Logger.WithField("err", err).Warn("the other nodes are not made ready; they do that themselves")
 	}
 	m.ready(ctx)
