@@ -45,7 +45,7 @@ type query struct {
 
 // reads are the verbs that change nothing: whoever gets no answer has missed nothing but that.
 var reads = []string{
-	"describe", "list", "count", "history", "result", "why", "retention", "query", "lists", "locks", "dead", "typeDescribe", "typeList",
+	"describe", "list", "count", "history", "result", "why", "retention", "lists", "locks", "dead", "typeDescribe", "typeList",
 	"namespace list", "namespace describe",
 }
 
@@ -54,10 +54,10 @@ func (q *query) reads() bool { return slices.Contains(reads, q.verb) }
 
 // unknown says of the error of a write that it may have been done, where no answer came.
 func (q *query) unknown(err error) error {
-	if errors.Is(err, post.ErrTimeout) && !q.reads() {
-		return fmt.Errorf("%w; the outcome is unknown", err)
+	if q.reads() {
+		return err
 	}
-	return err
+	return post.OutcomeUnknown(err)
 }
 
 // holds is how long the server is to hold back its answer: it comes before the caller's time is over, so that silence until then

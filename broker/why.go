@@ -107,10 +107,9 @@ func listStands(i *schemas.TaskListInfo) string {
 	case i.PausedUntil != 0:
 		return fmt.Sprintf("; somebody has paused a consumer of the list until %s: nats consumer resume", i.PausedUntil.Time().UTC().Format(time.RFC3339))
 	case len(i.Untaken) > 0:
-		return fmt.Sprintf("; no consumer of the list takes %s, as somebody has changed one: start a worker of the list again, which mends that", strings.Join(i.Untaken, " and "))
+		return fmt.Sprintf("; no consumer of the list takes %s, as somebody has changed one: %s", strings.Join(i.Untaken, " and "), schemas.UntakenHint)
 	case len(i.GivingUp) > 0:
-		return fmt.Sprintf("; its consumers %s give a task up behind so many deliveries, as somebody has changed them: delete them (nats consumer rm), and a worker of the list makes them anew",
-			strings.Join(i.GivingUp, " and "))
+		return fmt.Sprintf("; its consumers %s give a task up behind so many deliveries, as somebody has changed them: %s", strings.Join(i.GivingUp, " and "), schemas.GivingUpHint)
 	case i.Workers > 0:
 		return fmt.Sprintf("; %s there for tasks, and may not know the type: see the log", count(i.Workers, "worker waits", "workers wait"))
 	case i.Working > 0 && i.Pending == 0: // more workers would find nothing to do

@@ -64,3 +64,10 @@ type TaskListsResponse struct {
 	Lists []TaskListInfo `json:"lists"`
 	Error *Error         `json:"error,omitempty"`
 }
+
+const (
+	// UntakenHint is what to do about [TaskListInfo.Untaken].
+	UntakenHint = "start a worker of the list again, which mends that and loses no task"
+	// GivingUpHint is what to do about [TaskListInfo.GivingUp].
+	GivingUpHint = "delete them with \"nats consumer rm\"; workers of the list make them anew, and what was given up is given out again"
+)

@@ -28,7 +28,7 @@ type Ack struct {
 func (c *Conn) PublishSync(ctx context.Context, subject string, h Header, body []byte) (seq uint64, err error) {
 	m, err := c.publish(ctx, 0, &nats.Msg{Subject: subject, Header: h, Data: body}, nil)
 	if err != nil {
-		return 0, fmt.Errorf("publish %w", unknown(err))
+		return 0, fmt.Errorf("publish %w", OutcomeUnknown(err))
 	}
 	ack := parseAck(m)
 	if ack.Err != nil {
@@ -129,13 +129,13 @@ func parseAck(m *nats.Msg) Ack {
 		Duplicate bool   `json:"duplicate"`
 	}
 	if err := json.Unmarshal(m.Data, &full); err != nil {
-		return Ack{Err: unknown(fmt.Errorf("%w: unreadable acknowledgement: %w", ErrTimeout, err))}
+		return Ack{Err: OutcomeUnknown(fmt.Errorf("%w: unreadable acknowledgement: %w", ErrTimeout, err))}
 	}
 	if fail := full.failure(); fail != nil {
 		return Ack{Err: fail.asError()}
 	}
 	if full.Stream == "" || full.Seq == 0 {
-		return Ack{Err: unknown(fmt.Errorf("%w: the answer is no acknowledgement, somebody else listens on the subject", ErrTimeout))}
+		return Ack{Err: OutcomeUnknown(fmt.Errorf("%w: the answer is no acknowledgement, somebody else listens on the subject", ErrTimeout))}
 	}
 	return Ack{Seq: full.Seq, Duplicate: full.Duplicate}
 }

@@ -172,9 +172,9 @@ func Transient(err error) bool {
 	return errors.Is(err, ErrDisconnected) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrUnavailable)
 }
 
-// unknown says of the error of a write that it may have been done, where that is so. A read has no outcome, and of a request only who makes it
+// OutcomeUnknown says of the error of a write that it may have been done, where that is so. A read has no outcome, and of a request only who makes it
 // knows which of the two it is.
-func unknown(err error) error {
+func OutcomeUnknown(err error) error {
 	if errors.Is(err, ErrTimeout) {
 		return fmt.Errorf("%w; the outcome is unknown", err)
 	}

@@ -291,7 +291,7 @@ func (b *Outbox) GiveUp(prefix string) {
 		if !strings.HasPrefix(subject, prefix) {
 			return nil
 		}
-		return unknown(fmt.Errorf("publish %s: %w: whoever was to answer is gone", subject, ErrTimeout))
+		return OutcomeUnknown(fmt.Errorf("publish %s: %w: whoever was to answer is gone", subject, ErrTimeout))
 	})
 }
 
@@ -304,7 +304,7 @@ func (b *Outbox) refused(e *RefusedError) {
 		}
 		err := fmt.Errorf("publish %s: %w", subject, e)
 		if e.Subscribe {
-			err = unknown(fmt.Errorf("%w (%w)", err, ErrTimeout))
+			err = OutcomeUnknown(fmt.Errorf("%w (%w)", err, ErrTimeout))
 		}
 		return err
 	})
@@ -368,7 +368,7 @@ func (b *Outbox) expired() (late []outcome, next time.Duration) {
 			return late, s.deadline - now
 		}
 		sent := b.start.Add(s.deadline - b.timeout)
-		late = append(late, outcome{s.done, Ack{Err: unknown(b.conn.unanswered(s.subject, b.prefix, sent, context.DeadlineExceeded))}})
+		late = append(late, outcome{s.done, Ack{Err: OutcomeUnknown(b.conn.unanswered(s.subject, b.prefix, sent, context.DeadlineExceeded))}})
 		*s = parcel{}
 	}
 	b.armed = false

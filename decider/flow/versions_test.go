@@ -56,6 +56,18 @@ type house struct {
 	root      *tenant
 }
 
+// newHouse has one version deployed, and a run of it.
+func newHouse(t *rapid.T) *house {
+	h := &house{
+		t: t, shelf: &shelf{all: map[string]*model.Definition{}}, plans: map[string][]*planned{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		succeeded: map[string]bool{}, failed: map[string]bool{},
+	}
+	h.restart()
+	h.deploy()
+	h.root = h.begin(nil, 0, "", &schemas.WorkflowStarted{})
+	return h
+}
+
 // tenant is a run.
 type tenant struct {
 	id, place string
@@ -325,13 +337,7 @@ func (h *house) repeat() bool {
 // activity of it is done twice, left out, or done before its turn; and what may not run again is refused before a run begins.
 func TestRunsKeepTheirVersion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := &house{
-			t: t, shelf: &shelf{all: map[string]*model.Definition{}}, plans: map[string][]*planned{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-			succeeded: map[string]bool{}, failed: map[string]bool{},
-		}
-		h.restart()
-		h.deploy()
-		h.root = h.begin(nil, 0, "", &schemas.WorkflowStarted{})
+		h := newHouse(t)
 		for range 6 {
 			for h.turn() {
 			}

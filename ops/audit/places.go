@@ -233,16 +233,12 @@ func tellChanged(l *schemas.TaskListInfo, s *suspects) {
 	about := Finding{Kind: KindConsumerChanged, Severity: Fault, List: l.List}
 	if len(l.GivingUp) > 0 {
 		f := about
-		f.detail = "giving up"
-		f.Text = fmt.Sprintf("list %q has consumers that give a task up behind so many deliveries (max_deliver): %s; somebody has changed them: delete them with \"nats consumer rm\", and workers of the list make them anew",
-			l.List, strings.Join(l.GivingUp, ", "))
+		f.detail, f.Text = "giving up", fmt.Sprintf("list %q has consumers that give a task up behind so many deliveries (max_deliver): %s; somebody has changed them: %s", l.List, strings.Join(l.GivingUp, ", "), schemas.GivingUpHint)
 		s.add(f)
 	}
 	if len(l.Untaken) > 0 {
 		f := about
-		f.detail = "untaken"
-		f.Text = fmt.Sprintf("list %q has tasks that no consumer takes: %s; somebody has changed one: start a worker of the list again, which mends that and loses no task",
-			l.List, strings.Join(l.Untaken, ", "))
+		f.detail, f.Text = "untaken", fmt.Sprintf("list %q has tasks that no consumer takes: %s; somebody has changed one: %s", l.List, strings.Join(l.Untaken, ", "), schemas.UntakenHint)
 		s.add(f)
 	}
 }

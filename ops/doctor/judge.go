@@ -299,13 +299,10 @@ func judgeLists(lists []schemas.TaskListInfo, now schemas.Timestamp) Finding {
 		}
 	}
 	if len(untaken) > 0 {
-		return Finding{Bad, checkLists, "no consumer takes the tasks " + strings.Join(untaken, ", "), "somebody has changed a consumer: start a worker of the list again, which mends that and loses no task"}
+		return Finding{Bad, checkLists, "no consumer takes the tasks " + strings.Join(untaken, ", "), "somebody has changed a consumer: " + schemas.UntakenHint}
 	}
 	if len(givingUp) > 0 {
-		return Finding{
-			Bad, checkLists, "consumers give up what a worker that died had in hand: " + strings.Join(givingUp, ", "),
-			"somebody has given them a limit of deliveries: delete them with \"nats consumer rm\"; workers of the list make them anew, and what was given up is given out again",
-		}
+		return Finding{Bad, checkLists, "consumers give up what a worker that died had in hand: " + strings.Join(givingUp, ", "), "somebody has given them a limit of deliveries: " + schemas.GivingUpHint}
 	}
 	if len(stuck) > 0 {
 		return Finding{Warn, checkLists, "no worker waits: " + strings.Join(stuck, ", "), "start activity workers for these lists; see \"drover lists\""}
