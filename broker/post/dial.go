@@ -186,6 +186,9 @@ func wayOut(err error) string {
 
 // wayBack is wayOut for a connection that was there, and for which the library reads the files anew.
 func wayBack(err error) string {
+	if errors.Is(err, errOtherNKey) {
+		return "start this process again to connect as the user whose seed the file holds now"
+	}
 	_, file := errors.AsType[*fs.PathError](err)
 	if said := err.Error(); file || strings.Contains(said, "loading client certificate") || strings.Contains(said, "root certificate") {
 		return "check the CA, certificate, key and creds files, which are read anew for each connection"

@@ -168,7 +168,7 @@ func (o Options) natsOptions(d *dialing) ([]nats.Option, error) {
 	case o.CredsFile != "":
 		opts = append(opts, nats.UserCredentials(o.CredsFile))
 	case o.NKeyFile != "":
-		nkey, err := nats.NkeyOptionFromSeed(o.NKeyFile)
+		nkey, err := nkeyOption(o.NKeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("%w: Options.NKeyFile %s: %w", ErrInvalid, o.NKeyFile, err)
 		}
