@@ -60,7 +60,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	if !a.running {
 		// The flags may not have been read to their end.
 		a.json, a.yaml = documentsWanted(args)
-		err = usage(cmd, plainly(err))
+		err = usage(cmd, plainly(cmd, err))
 	}
 	a.report(err)
 	return exitCode(err)

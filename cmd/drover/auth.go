@@ -14,10 +14,13 @@ func authCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "auth",
 		Short: "What the users of NATS need to be allowed",
-		Args:  argNames(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage(cmd, fmt.Errorf("a command is missing: template"))
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("a command is missing: template")
+			}
+			return fmt.Errorf("there is no command %q: use template", cmd.Name()+" "+args[0])
 		},
+		RunE: func(*cobra.Command, []string) error { return nil },
 	}
 	cmd.AddCommand(authTemplateCommand(a))
 	return cmd

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -58,6 +59,10 @@ func (a *app) completions(root *cobra.Command) {
 
 		"after-crash": oneOf(func() []string { return []string{afterCrashRecover, afterCrashHalt} }),
 	})
+	root.InitDefaultHelpCmd()
+	if cmd := find(root, "help"); cmd != nil {
+		cmd.Args = helpArgs // cobra shows the help of as much as it knows, and calls it a success
+	}
 	root.InitDefaultCompletionCmd()
 	if cmd := find(root, "completion"); cmd != nil {
 		// Cobra's own prints its help for an unknown shell and calls it a success.
@@ -70,6 +75,23 @@ func (a *app) completions(root *cobra.Command) {
 			return fmt.Errorf("there is no completion for %q: use bash, zsh, fish or powershell", args[0])
 		}
 	}
+}
+
+// helpArgs are the words of a command.
+func helpArgs(cmd *cobra.Command, args []string) error {
+	known, rest, err := cmd.Root().Find(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	path := append(strings.Fields(known.CommandPath())[1:], rest[0])
+	msg := fmt.Sprintf("there is no command %q", strings.Join(path, " "))
+	if like := known.SuggestionsFor(rest[0]); len(like) > 0 {
+		msg += "; did you mean " + strings.Join(like, ", ") + "?"
+	}
+	return errors.New(msg)
 }
 
 // oneOf completes words that need no server.

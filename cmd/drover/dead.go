@@ -20,6 +20,12 @@ func deadCommand(a *app) *cobra.Command {
 		Example: `  drover dead --reason unknown-workflow
   drover dead --count`,
 		Args: argNames(),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("reason") && o.Reason == "" { // it is no text here, as that of other commands is
+				return usage(cmd, fmt.Errorf("--reason is empty: say what is meant, or leave the flag out"))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
 				if count {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,7 +35,11 @@ func (d *durationFlag) Set(s string) error {
 	}
 	var v schemas.Duration
 	if err := v.UnmarshalJSON(quoted); err != nil {
-		return err
+		want := "want seconds (90, 0.5) or a time such as 1m30s, up to 292 years"
+		if d.unlimited {
+			want += ", or NONE"
+		}
+		return errors.New(want)
 	}
 	if v == schemas.Unlimited && !d.unlimited {
 		return fmt.Errorf("NONE is not possible here: leave the flag out, or give a time such as 90s")
@@ -111,15 +116,14 @@ func (f *inputFlag) read(cmd *cobra.Command, stdin io.Reader) (schemas.Payload, 
 	case f.raw:
 		return body, nil
 	}
-	body = bytes.TrimSpace(body)
-	if err := json.Unmarshal(body, new(any)); err != nil {
+	if err := checkJSON(body); err != nil {
 		way := ""
 		if cmd.Flags().Lookup("raw") != nil && f.name != signalInput {
 			way = ", or add --raw to send the bytes as they are"
 		}
 		return nil, usage(cmd, fmt.Errorf(`%s is not JSON: %w; write text as '"text"'%s`, from, err, way))
 	}
-	return body, nil
+	return bytes.TrimSpace(body), nil
 }
 
 // mayBeEmpty are the flags in which no word is a word of its own: no context, no reason, every prefix, or a payload, which is judged as one.
@@ -167,6 +171,44 @@ func argNames(names ...string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// filled is argNames for arguments that nothing stands for if they are empty, such as by a variable that is not set.
+func filled(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := argNames(names...)(cmd, args); err != nil {
+			return err
+		}
+		if i := slices.Index(args, ""); i >= 0 {
+			return fmt.Errorf("%s is empty", names[i])
+		}
+		return nil
+	}
+}
+
+// attributesFlag takes NAME=VALUE, once for each time that it is given. The map of the flag library reads a line of CSV, so that a value with a
+// comma and a = would be two attributes, and one with quotes would lose them.
+type attributesFlag struct{ to *map[string]string }
+
+var _ pflag.Value = attributesFlag{}
+
+// Set implements [pflag.Value].
+func (f attributesFlag) Set(s string) error {
+	name, value, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return errors.New("want NAME=VALUE")
+	}
+	if *f.to == nil {
+		*f.to = map[string]string{}
+	}
+	(*f.to)[name] = value
+	return nil
+}
+
+// String implements [pflag.Value].
+func (f attributesFlag) String() string { return "" }
+
+// Type implements [pflag.Value].
+func (f attributesFlag) Type() string { return "name=value" }
 
 // timeFlag is an instant on the command line: 2026-01-02T03:04:05Z, 2026-01-02 (in UTC), or 90m for that long ago.
 type timeFlag struct{ value time.Time }

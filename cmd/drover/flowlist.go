@@ -120,7 +120,7 @@ func flowShowCommand(a *app) *cobra.Command {
 		Long: `Show a deployed flow: its versions and its steps. With --json the whole definition is shown, as the deciders read it.
 
 Comments and layout of the file are not kept: keep the file.`,
-		Args: argNames("NAME"),
+		Args: filled("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
 				const op = "flow show"
@@ -194,7 +194,7 @@ func flowGraphCommand(a *app) *cobra.Command {
 server; anything else is the name of a deployed flow.`,
 		Example: `  drover flow graph order.yaml
   drover flow graph order --svg order.svg`,
-		Args: argNames("FILE or NAME"),
+		Args: filled("FILE or NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isFlowFile(args[0]) {
 				d, err := a.flowOfFile(cmd, args[0], f)

@@ -99,7 +99,7 @@ func lockBreak(a *app) *cobra.Command {
 
 The workflow goes on: what the lock guards may then be used by two. Its history tells who took the lock, and why. A lock with
 several holders needs --holder.`,
-		Args: argNames("LOCK"),
+		Args: filled("LOCK"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if strings.TrimSpace(reason) == "" {
 				return usage(cmd, errors.New("--reason is missing: say why, for the history of the holder"))

@@ -264,7 +264,11 @@ func (f *sizeFlag) Set(s string) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 1 || n > 1<<62/unit {
-		return fmt.Errorf("%q is no size: give a number of bytes, or one with KiB, MiB, GiB or TiB, such as 64MiB", s)
+		want := "want a number of bytes, or one with KiB, MiB, GiB or TiB, such as 64MiB"
+		if f.unlimited {
+			want += ", or NONE"
+		}
+		return errors.New(want)
 	}
 	f.value = n * unit
 	return nil

@@ -157,7 +157,7 @@ func readContext(name string) (*natsContext, error) {
 	}
 	c := new(natsContext)
 	if err := json.Unmarshal(body, c); err != nil {
-		return nil, fmt.Errorf("the NATS context %q is broken: %s: %w; mend it with \"nats context edit %s\"", name, file, err, name)
+		return nil, fmt.Errorf("the NATS context %q is broken: %s: %w; mend it with \"nats context edit %s\"", name, file, faultOf(body, err), name)
 	}
 	if missed := c.unsupported(); missed != "" {
 		return nil, fmt.Errorf("the NATS context %q has %s, which drover does not support: connect with --nats and the other flags", name, missed)

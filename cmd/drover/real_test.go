@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -101,7 +103,10 @@ func TestCommandsOnAServer(t *testing.T) {
 	}
 	work(t, s.URL)
 	ok("start", "greet", "--id", "g", "--input", `"you"`, "--wait")
-	has(ok("lists", "-o", "yaml"), "list: words\npending: 0\nworking: 0\nworkers: 1\n")
+	// The result may be there before the task is settled.
+	poll.Until(t, 10*time.Second, "nobody works", func() bool {
+		return strings.Contains(ok("lists", "-o", "yaml"), "list: words\npending: 0\nworking: 0\nworkers: 1\n")
+	})
 	got := completed(t, command("", "__complete", "--nats", s.URL, "describe", "c"))
 	if len(got) != 2 {
 		t.Fatalf("got %v, want c1 and c2", got)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,8 +104,7 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.options.Priority, "priority", 0, "priority that is written into the history with each decision task; it changes no order")
 	fs.StringVar(&f.childPolicy, "child-policy", "", "what becomes of children: terminate, cancel or abandon")
 	fs.StringArrayVar(&f.options.Tags, "tag", nil, "a tag to show in lists; may be repeated")
-	fs.StringToStringVar(&f.options.Attributes, "attribute", nil, "a NAME=VALUE to show in lists; may be repeated")
-	fs.Lookup("attribute").DefValue = ""
+	fs.Var(attributesFlag{&f.options.Attributes}, "attribute", "what to show in lists; all behind the first = is the value; may be repeated")
 }
 
 func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, error) {
@@ -127,7 +127,8 @@ func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, err
 	return &o, nil
 }
 
-// policyFlags are the flags behind the fields that the hint of a refused start names.
+// policyFlags are the flags behind the fields that the hint of a refused start names. Other hints than those about the id and the policies may hold
+// words of the caller, such as the name of a type.
 var policyFlags = strings.NewReplacer("idConflictPolicy", "--conflict-policy", "idReusePolicy ALLOW", "--reuse-policy allow")
 
 // parseChildPolicy reads --child-policy.
@@ -156,6 +157,8 @@ func (f *startFlags) checkSignal(cmd *cobra.Command) error {
 		return nil
 	case f.options.ID == "":
 		return usage(cmd, fmt.Errorf("--signal needs --id: say which workflow is signaled"))
+	case conflictPolicies[f.conflict] == schemas.ConflictFail:
+		return usage(cmd, fmt.Errorf("--conflict-policy is fail, but --signal goes to the open run: leave it out, or use terminate-existing to begin anew"))
 	case f.input.text == "-" && f.signalInput.text == "-":
 		return usage(cmd, fmt.Errorf("--input and --signal-input both read standard input: use @FILE for one of them"))
 	}
@@ -177,7 +180,9 @@ func (a *app) start(ctx context.Context, c *drover.Client, typ string, input, si
 		run, err = c.Start(ctx, typ, input, o)
 	}
 	if err != nil {
-		if e, ok := errors.AsType[*drover.Error](err); ok {
+		e, ok := errors.AsType[*drover.Error](err)
+		refusal, said := errors.AsType[*schemas.Error](err)
+		if ok && said && slices.Contains([]string{"workflowId", "idReusePolicy", "idConflictPolicy"}, refusal.Field) {
 			e.Hint = policyFlags.Replace(e.Hint)
 		}
 		return err

@@ -55,7 +55,7 @@ func checkKind(what, kind string) error {
 }
 
 func versionFlag(cmd *cobra.Command, version *string) {
-	cmd.Flags().StringVar(version, "version", "", "version of the type (default the type without a version)")
+	cmd.Flags().StringVar(version, "version", "", "version of the type, or --type-version (default the type without a version)")
 	// As start has it, where --version would be taken for that of the program.
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "type-version" {

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -153,6 +156,27 @@ func (f *workerFlags) validateKinds(cmd *cobra.Command) error {
 		served := slices.ContainsFunc(flag.kinds, func(k string) bool { return slices.Contains(f.kinds, k) })
 		if cmd.Flags().Changed(flag.name) && !served {
 			return usage(cmd, fmt.Errorf("--%s is given, which goes with the kind %s", flag.name, strings.Join(flag.kinds, " or ")))
+		}
+	}
+	return f.validatePlaces(cmd)
+}
+
+// validatePlaces refuses hosts and folders that no call could ever reach: each activity would fail instead.
+func (f *workerFlags) validatePlaces(cmd *cobra.Command) error {
+	for _, host := range f.hosts {
+		if ip := net.ParseIP(host); ip == nil && strings.Trim(host, ".") == "" || ip == nil && strings.ContainsAny(host, ":/*?@ []") {
+			return usage(cmd, fmt.Errorf("--http-host %q: want the name of a host alone, without scheme and port; %q means all below it", host, ".example.com"))
+		}
+	}
+	for _, dir := range f.loads {
+		info, err := os.Stat(dir)
+		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pathErr.Err
+		} else if err == nil && !info.IsDir() {
+			err = errors.New("it is no folder")
+		}
+		if err != nil {
+			return usage(cmd, fmt.Errorf("--load-dir %s: %w", dir, err))
 		}
 	}
 	return nil
