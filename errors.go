@@ -125,7 +125,7 @@ var causes = []struct {
 }{
 	{post.ErrPermission, schemas.CodePermission, ""},
 	{post.ErrClosed, schemas.CodeUnavailable, "the client is closed, connect anew"},
-	{post.ErrNoResponders, schemas.CodeUnavailable, `start one with "drover server", or check the namespace and the NATS address`},
+	{post.ErrNoResponders, schemas.CodeUnavailable, hintNobody},
 	{post.ErrDisconnected, schemas.CodeUnavailable, "check that NATS is up; the client reconnects by itself"},
 	{post.ErrNoConnection, schemas.CodeUnavailable, ""},
 	{post.ErrTooLarge, schemas.CodeTooLarge, "hand over a reference instead of the data, or raise the server's max_payload"},
@@ -137,6 +137,9 @@ var causes = []struct {
 	{post.ErrTimeout, schemas.CodeTimeout, hintSilent},
 	{context.DeadlineExceeded, schemas.CodeTimeout, hintSilent},
 }
+
+// hintNobody is about a namespace that nobody serves, which is also what one looks like that does not exist.
+const hintNobody = `nobody serves this namespace there: start "drover server", or check its name ("drover namespace list" has them) and the NATS address`
 
 // hintSilent is about a server that stands still: whoever is gone is known to be.
 const hintSilent = `wait longer, or see by "drover doctor" whether a server has stopped`

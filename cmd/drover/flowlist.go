@@ -247,7 +247,7 @@ func (a *app) flowOfFile(cmd *cobra.Command, name string, f deployedFlags) (*mod
 func (a *app) drawFlow(n *graph.Node, svg string) error {
 	if svg != "" {
 		if err := os.WriteFile(svg, []byte(n.SVG()), 0o644); err != nil {
-			return err
+			return fmt.Errorf("flow graph: --svg: %w", err)
 		}
 		if !a.json {
 			return a.say("wrote %s", word(svg, 256))

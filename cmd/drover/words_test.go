@@ -69,6 +69,13 @@ func TestWrongWords(t *testing.T) {
 	}
 }
 
+// Who asks for a namespace that does not exist, or that nobody serves, reads that the namespace may be what is wrong, and where its names are.
+func TestWhoServesNobody(t *testing.T) {
+	s := newService(t)
+	s.drover("", "list", "--namespace", "zzz", "--timeout", "300ms").
+		want(t, exitNoConnection, "", `nobody serves this namespace there: start "drover server"`, `"drover namespace list"`)
+}
+
 // The value of an attribute is all that stands behind the first =, commas and quotes included.
 func TestAttributesAreTakenAsTheyAre(t *testing.T) {
 	s := newService(t)
