@@ -130,9 +130,13 @@ func TestUnknownOutcome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		start := time.Now()
 		_, err = signals.Publish(t.Context(), conn, "default", "w", "go", nil)
 		if !errors.Is(err, signals.ErrUnknown) || len(heard) != 1 {
 			t.Fatalf("got %v after %d messages, want ErrUnknown after one: a second could signal twice", err, len(heard))
+		}
+		if took := time.Since(start); took < 10*time.Second { // an answer as late as an election may still come
+			t.Fatalf("got ErrUnknown after %v, want it after at least 10 s", took)
 		}
 		<-heard
 		_, err = signals.PublishOnce(t.Context(), conn, "default", "w", "go", "r", nil)
