@@ -45,6 +45,8 @@ func TestParseLock(t *testing.T) {
 		"no limit":          {`"limit":2`, `"limit":0`},
 		"a huge limit":      {`"limit":2`, `"limit":1001`},
 		"a fence too high":  {`"next":9`, `"next":7`},
+		"equal fences":      {`"holders":[`, `"holders":[{"workflowId":"z","run":"r","eventId":5,"fence":7,"since":"2026-01-01T00:00:00Z"},`},
+		"falling fences":    {`"holders":[`, `"holders":[{"workflowId":"z","run":"r","eventId":5,"fence":8,"since":"2026-01-01T00:00:00Z"},`},
 		"a holder of none":  {`"fence":7,`, ``},
 		"a waiter's fence":  {`"eventId":5,"since":"2026-01-01T00:00:00Z"}]}`, `"eventId":5,"fence":8,"since":"2026-01-01T00:00:00Z"}]}`},
 		"a nameless waiter": {`"workflowId":"b"`, `"workflowId":""`},

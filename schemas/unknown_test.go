@@ -186,3 +186,15 @@ func TestDecisionKeysInAnyOrder(t *testing.T) {
 		}
 	}
 }
+
+// A decision whose first field is another than its type has no type, whatever stands there.
+func TestATypeIsReadFromItsField(t *testing.T) {
+	body := append([]byte{schemas.Version}, "\x82\xa5token\xa1t\xa9decisions\x91\x82\xa4kind\xb0CompleteWorkflow\xaaattributes\x80"...)
+	var reply schemas.DecisionReply
+	if err := schemas.Unmarshal(body, &reply); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]schemas.Decision{{Attributes: &schemas.UnknownDecision{}}}, reply.Decisions); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+}
