@@ -121,10 +121,14 @@ func (m *machine) goBack(x *act, a attempts) error {
 	switch {
 	case word == "" && !replay && h != nil, word == atEnd && replay && h != nil:
 		err := m.resume(h.From, force)
-		if f, ok := errors.AsType[*Failure](err); ok && f.Has(NameReplay) {
-			return m.replayLast(x.st, force)
+		if !cannotReplay(err) {
+			return err
 		}
-		return err
+		last := m.replayLast(x.st, force)
+		if cannotReplay(last) {
+			return err // it names the step that has failed, and says what lets that run again
+		}
+		return last
 	case word == atEnd && replay:
 		m.do(Action{Do: LogLine, Level: "warn", Text: "retry from end at step " + x.st.Ref + " is in no handler: it goes to the last replay point"})
 		return m.replayLast(x.st, force)
@@ -141,6 +145,12 @@ func (m *machine) goBack(x *act, a attempts) error {
 		return err
 	}
 	return m.replay(ref, force)
+}
+
+// cannotReplay tells of what there is no replay point for, or no right to begin at it.
+func cannotReplay(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	return ok && f.Has(NameReplay)
 }
 
 // find returns the ref of the step that an id means here.
