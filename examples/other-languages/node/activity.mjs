@@ -9,7 +9,7 @@ const list = "billing";
 const maxResult = 256 << 10;
 const inboxPrefix = process.env.NATS_INBOX ?? "_INBOX";
 const nc = await connect({
-  servers: process.env.NATS_URL ?? "nats://127.0.0.1:4222", user: process.env.NATS_USER, pass: process.env.NATS_PASSWORD,
+  servers: (process.env.NATS_URL ?? "nats://127.0.0.1:4222").split(","), user: process.env.NATS_USER, pass: process.env.NATS_PASSWORD,
   inboxPrefix, maxReconnectAttempts: -1,
 });
 const ask = async (subject, body, timeout = 5000) => (await nc.request(subject, JSON.stringify(body), { timeout })).json();

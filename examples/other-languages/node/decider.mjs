@@ -5,7 +5,7 @@ import { connect } from "@nats-io/transport-node";
 const ns = process.env.DROVER_NAMESPACE ?? "default";
 const inboxPrefix = process.env.NATS_INBOX ?? "_INBOX";
 const nc = await connect({
-  servers: process.env.NATS_URL ?? "nats://127.0.0.1:4222", user: process.env.NATS_USER, pass: process.env.NATS_PASSWORD,
+  servers: (process.env.NATS_URL ?? "nats://127.0.0.1:4222").split(","), user: process.env.NATS_USER, pass: process.env.NATS_PASSWORD,
   inboxPrefix, maxReconnectAttempts: -1,
 });
 

@@ -46,12 +46,22 @@ class Subscription:
         del self.nats.subscriptions[self.sid]
 
 
+def connect(urls):
+    """Connects to the first address that answers."""
+    for i, url in enumerate(urls):
+        at = urllib.parse.urlsplit(url.strip())
+        try:
+            return socket.create_connection((at.hostname, at.port or 4222))
+        except OSError:
+            if i == len(urls) - 1:
+                raise
+
+
 class Nats:
     """A connection. All methods may be called by several threads."""
 
-    def __init__(self, url):
-        at = urllib.parse.urlsplit(url)
-        self.socket = socket.create_connection((at.hostname, at.port or 4222))
+    def __init__(self, urls):
+        self.socket = connect(urls.split(","))
         self.stream, self.lock, self.subscriptions = self.socket.makefile("rb"), threading.Lock(), {}
         self.stream.readline()  # INFO
         options = {"verbose": False, "headers": True, "no_responders": True, "lang": "python", "version": "1"}
