@@ -22,6 +22,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/schemas"
 )
 
 // pace is how long each task takes.
@@ -43,7 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("parallel", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	url := flags.String("nats", "", "address of NATS (default $NATS_URL, else nats://127.0.0.1:4222)")
-	id := flags.String("id", "", "the workflow id (default a new one)")
+	id := flags.String("id", "", "the workflow id; an open run of it is joined (default a new one)")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // order runs the workers for as long as one workflow takes, and prints what became of it.
 func order(ctx context.Context, client *drover.Client, id string, out io.Writer) error {
 	stop := runWorkers(ctx, client)
-	run, err := client.Start(ctx, "parallel", "order 17", &drover.StartOptions{ID: id})
+	run, err := client.Start(ctx, "parallel", "order 17", &drover.StartOptions{ID: id, ConflictPolicy: schemas.ConflictUseExisting})
 	if err != nil {
 		return errors.Join(err, stop())
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/drovertest"
 )
 
@@ -38,6 +39,27 @@ func TestParallel(t *testing.T) {
 		if want := i + 1; line[1] != strconv.Itoa(want) {
 			t.Fatalf("got event %s, want %d; all of it:\n%s", line[1], want, text)
 		}
+	}
+}
+
+// A run that waits already is joined: whoever started it before there was a decider gets it done by the id alone.
+func TestParallelJoins(t *testing.T) {
+	url := drovertest.Start(t, nil).URL()
+	client, err := drover.Connect(t.Context(), &drover.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	waits, err := client.Start(t.Context(), "parallel", "order 17", &drover.StartOptions{ID: "order-17"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"-nats", url, "-id", "order-17"}, &out, &errs); code != 0 {
+		t.Fatalf("got exit code %d, want 0; stderr: %s", code, &errs)
+	}
+	if text := out.String(); !strings.HasPrefix(text, "workflow order-17 run "+waits.RunID+"\n") || !strings.HasSuffix(text, "\nresult: all three are done\n") {
+		t.Errorf("got %q, want the run %s and its result", text, waits.RunID)
 	}
 }
 
