@@ -110,7 +110,9 @@ func CancelExternal(workflowID string, opts ...ExternalOption) schemas.Decision 
 }
 
 // Complete ends the run with a result, as in [Schedule]. A decision that ends the run must be the last of its answer.
-// The broker refuses it if something has come in that this task does not show, and asks again; see [View.Refused].
+// The broker refuses it if something has come in that this task does not show, and asks again; see [View.Refused]. What the
+// answer decides beside it stands all the same: look for it in the View before it is decided again, such as a signal to another
+// workflow in [View.ExternalSignals].
 func Complete(result any) schemas.Decision {
 	return schemas.Decide(&schemas.CompleteWorkflow{Result: payload(result)})
 }

@@ -247,6 +247,18 @@ func TestSeenWhilePaused(t *testing.T) { // S1-2, S1-37
 	w.follows("WorkflowPaused OPERATOR_INITIATED; Signal x; WorkflowResumed; DeciderStarted; DeciderCompleted; WorkflowSuccess")
 }
 
+// What stands beside a close that is refused is done all the same: a decider that says it again does it twice.
+func TestBesideRefusedClose(t *testing.T) { // S1-37
+	w := begin(t)
+	w.do(Taken{})
+	w.do(Signal{Name: "x"})
+	w.answer(&schemas.SignalExternal{WorkflowID: "stats", SignalName: "sold"}, &schemas.CompleteWorkflow{})
+	w.do(Taken{})
+	w.answer(&schemas.SignalExternal{WorkflowID: "stats", SignalName: "sold"}, &schemas.CompleteWorkflow{})
+	w.follows("DeciderStarted; Signal x; DeciderScheduled; DeciderCompleted; SignalExternalScheduled; WorkflowCloseFailed UNHANDLED_DECISION; " +
+		"DeciderStarted; DeciderCompleted; SignalExternalScheduled; WorkflowSuccess")
+}
+
 // The decider that is refused gets to see what it had not, and the refusal.
 func TestWindowAfterRefusedClose(t *testing.T) { // S1-37
 	w := begin(t)
