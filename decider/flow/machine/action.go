@@ -15,7 +15,7 @@ const (
 	CancelWork   Do = "cancel"        // the activity of that ID
 	StartChild   Do = "child"         // a run: Result or Failed
 	CancelChild  Do = "cancel-child"  // the child of that ID
-	StartTimer   Do = "timer"         // Fired
+	StartTimer   Do = "timer"         // Fired or Failed
 	CancelTimer  Do = "cancel-timer"  // the timer of that ID
 	Acquire      Do = "lock"          // Granted or Failed
 	ReadState    Do = "read"          // Result, with a nil value if there is none

@@ -72,6 +72,8 @@ func (m *machine) signalCame(in Input) {
 func (m *machine) answered(in Input) {
 	w := m.s.Wait
 	switch {
+	case in.Kind == Failed && m.s.Timers[in.ID] != "":
+		m.untimed(in)
 	case w == nil:
 	case w.For == StartChild && strings.HasPrefix(in.ID, w.ID+"/"):
 		m.goOn(in)
@@ -182,6 +184,22 @@ func (m *machine) fired(in Input) {
 		m.stop(NewFailure(NameTimeout, "the timeout of the workflow has passed"))
 		return
 	}
+	m.overtake(ref, NewFailure(NameTimeout, "the timeout of step "+ref+" has passed"))
+}
+
+// untimed fails what has asked for a timeout and is not to have one: without it, it might wait for ever.
+func (m *machine) untimed(in Input) {
+	ref := m.s.Timers[in.ID]
+	delete(m.s.Timers, in.ID)
+	if ref == wholeRun {
+		m.broke(in.Failure)
+		return
+	}
+	m.overtake(ref, in.Failure)
+}
+
+// overtake fails a step from outside, whatever runs in it.
+func (m *machine) overtake(ref string, f *Failure) {
 	for i := len(m.s.Stack) - 1; i >= 0; i-- {
 		st := m.current(&m.s.Stack[i])
 		if st == nil || st.Ref != ref {
@@ -190,7 +208,7 @@ func (m *machine) fired(in Input) {
 		m.abandon()
 		m.s.Stack = m.s.Stack[:i+1]
 		m.s.Entered = true
-		m.throw(NewFailure(NameTimeout, "the timeout of step "+ref+" has passed"))
+		m.throw(f)
 		m.advance()
 		return
 	}
