@@ -95,7 +95,8 @@ func (m *machine) abandonChildren() {
 	for i, c := range inst.Children {
 		if c.Status == open {
 			m.do(Action{Do: CancelChild, ID: inst.id(st.Ref) + "/" + fmt.Sprint(i)})
-			c.Status, c.Ending, c.Fault = childFailed, true, NewFailure(NameCanceled, "the run around it has ended it")
+			// Where it was resumed from is not where it stands: what it has done since might be done twice.
+			c.Status, c.Ending, c.State, c.Fault = childFailed, true, nil, NewFailure(NameCanceled, "the run around it has ended it")
 		}
 	}
 }

@@ -108,3 +108,67 @@ func TestRetryOfStateThatCannotGoOn(t *testing.T) {
 		t.Errorf("the flow has %s with %+v, want it failed as not replayable because of boom", s.Status, s.Failure)
 	}
 }
+
+// A run within a step that was resumed, and had not ended when the run around it did, went on from where it was resumed when that was
+// replayed: what it had done since was done twice.
+func TestStateFromBeforeTheEnd(t *testing.T) {
+	p, left, f := stuck(t, `
+steps:
+- type: subworkflow
+  steps:
+  - {step: workflow, steps: [{step: activity find, idempotent: yes}, activity pay]}
+  on-error: [retry limit 3]
+`)
+	for name, in := range map[string][]machine.Input{"ended by force": nil, "canceled": {{Kind: machine.Stop}}} {
+		s, actions, err := machine.Start(p, machine.Begin{}, begin, half)
+		if err != nil {
+			t.Fatal(err)
+		}
+		actions, err = machine.Step(p, s, []machine.Input{{Kind: machine.Failed, ID: actions[0].ID, Failure: f, State: left}}, begin, half)
+		if err != nil || len(actions) != 1 || actions[0].Child == nil || actions[0].Child.Replay == nil {
+			t.Fatalf("got %+v, %v, want the inner run resumed", actions, err)
+		}
+		if _, err := machine.Step(p, s, in, begin, half); err != nil {
+			t.Fatal(err)
+		}
+		state, err := machine.Encode(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := machine.Preview(p, machine.Origin{State: state, From: "end"})
+		if refused, ok := errors.AsType[*machine.Failure](err); !ok || !refused.Has(machine.NameReplay) {
+			t.Errorf("%s: got %+v, %v, want a refusal: the inner run may have paid", name, r, err)
+		}
+	}
+}
+
+// One that held a lock has waited for the end of what it canceled, and knows where that stood.
+func TestStateOfWhatWasCanceled(t *testing.T) {
+	const text = "steps:\n- {step: workflow, steps: [{step: activity find, idempotent: yes}]}\n"
+	_, left, f := stuck(t, text)
+	p := part(t, compile(t, "lock: l\n"+text), "")
+	s, _, err := machine.Start(p, machine.Begin{}, begin, half)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = machine.Step(p, s, []machine.Input{{Kind: machine.Granted, ID: "lock"}, {Kind: machine.Stop}, {Kind: machine.Result, ID: "9#1"}}, begin, half)
+	if err != nil || s.Status != machine.Stopping {
+		t.Fatalf("got %s, %v, want a run that waits for the end of its inner run", s.Status, err)
+	}
+	if _, err := machine.Step(p, s, []machine.Input{{Kind: machine.Failed, ID: "0#1/0", Failure: f, State: left}}, begin, half); err != nil || s.Status != machine.Canceled {
+		t.Fatalf("got %s, %v, want it canceled", s.Status, err)
+	}
+	state, err := machine.Encode(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := machine.Origin{State: state, From: "end"}
+	s, _, err = machine.Start(p, machine.Begin{Replay: &o}, begin, half)
+	if err != nil {
+		t.Fatal(err)
+	}
+	actions, err := machine.Step(p, s, []machine.Input{{Kind: machine.Granted, ID: "lock"}}, begin, half)
+	if err != nil || len(actions) != 1 || actions[0].Child == nil || actions[0].Child.Replay == nil {
+		t.Errorf("got %+v, %v, want the inner run resumed", actions, err)
+	}
+}
