@@ -146,7 +146,7 @@ func (f *Flow) risks(key string, all bool, seen map[string]bool) bool {
 	all = all || p.def.IdempotentAll
 	for _, st := range p.steps {
 		switch {
-		case st.Idempotent == model.Idempotent || st.Idempotent == "" && all && st.Type != "fail":
+		case st.Idempotent == model.Idempotent || st.Idempotent == "" && all && st.child == "" && st.Type != "fail":
 		case st.Idempotent == model.NotIdempotent || cmp.Or(st.Idempotent, defaults[st.Type]) == model.NotIdempotent:
 			return true
 		case st.child != "":
