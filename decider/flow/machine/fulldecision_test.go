@@ -47,3 +47,37 @@ func TestFullDecisionSkipsNoRuns(t *testing.T) {
 		}
 	}
 }
+
+// What a decision has to carry is bounded by its size too: large texts are left to the next one.
+func TestLargeActionsPartDecisions(t *testing.T) {
+	p := part(t, compile(t, "steps:\n- {type: foreach, target: 1..40, target_var_name: n, concurrency: all, input: {text: "+strings.Repeat("x", 10_000)+"}, steps: [no-op]}\n"), "")
+	s, actions, err := machine.Start(p, machine.Begin{}, begin, half)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := machine.MaxActionBytes/10_000 + 1
+	for begun := 0; ; {
+		var in []machine.Input
+		n := 0
+		for _, a := range actions {
+			switch a.Do {
+			case machine.StartChild:
+				n++
+			case machine.StartTimer:
+				in = append(in, machine.Input{Kind: machine.Fired, ID: a.ID})
+			}
+		}
+		if begun += n; n > most {
+			t.Fatalf("a decision begins %d runs with 10,000 bytes each, want at most %d", n, most)
+		}
+		if len(in) == 0 {
+			if begun != 40 {
+				t.Errorf("%d runs were begun, want 40", begun)
+			}
+			return
+		}
+		if actions, err = machine.Step(p, s, in, begin, half); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -28,3 +28,20 @@ func TestTraceKeepsLinesOfTheLogInTheirPlace(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+// A retry has ended when it goes back.
+func TestTraceTellsTheEndOfARetry(t *testing.T) {
+	var got []string
+	trace := func(ref string, did machine.Did, _ any, _ *machine.Failure) { got = append(got, ref+" "+string(did)) }
+	p := part(t, compile(t, "- {id: a, step: no-op}\n- {step: fail message broken, on-error: [retry from a limit 1]}"), "")
+	if _, _, err := machine.Start(p, machine.Begin{Trace: trace}, begin, half); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"0 began", "0 ended", "1 began", "1 failed", "1.on-error.0 began", "1.on-error.0 ended",
+		"0 began", "0 ended", "1 began", "1 failed", "1.on-error.0 began", "1.on-error.0 failed",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

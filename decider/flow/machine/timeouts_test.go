@@ -57,3 +57,38 @@ start
 failed run!timeout OPEN_TIMERS_LIMIT_EXCEEDED too many
 ----`, "cancel 0#1", "!on-error", "fail [OPEN_TIMERS_LIMIT_EXCEEDED] too many")
 }
+
+// A replay begins the time of what it goes on with, also where the old run was ended in the midst of it.
+func TestTimeoutAfterReplay(t *testing.T) {
+	answers(t, `
+flow
+- type: subworkflow
+  timeout: 10m
+  steps:
+  - {step: activity a, timeout: 1m, idempotent: yes}
+----
+
+start
+----
+
+replay end
+----`, "timer 0#1!timeout.2 10m", "timer 0.steps.0#1.1!timeout 1m", "schedule 0.steps.0#1.1 a")
+}
+
+// A retry that leaves a block takes back its timeout.
+func TestTimeoutOfBlockThatARetryLeaves(t *testing.T) {
+	answers(t, `
+flow
+- {id: a, step: activity a}
+- type: subworkflow
+  timeout: 10m
+  steps:
+  - retry from a limit 2
+----
+
+start
+----
+
+result 0#1 1
+----`, "timer 1#1!timeout", "cancel-timer 1#1!timeout", "schedule 0#2 a")
+}
