@@ -150,7 +150,7 @@ func (m *machine) parameter(x *act, in map[string]any, name string) error {
 
 // repeats finds where a replay begins. It reports whether there is anything to run.
 func (m *machine) repeats(o *Origin) bool {
-	m.s.Whole = Instance{Phase: inBody} // the condition has been judged by the run before
+	m.s.Whole = Instance{Phase: m.s.Whole.Phase} // a condition that holds is not judged again; one that nobody has judged is
 	err := m.begins(o)
 	if err != nil && !errors.Is(err, errMoved) {
 		m.broke(failureOf(err))

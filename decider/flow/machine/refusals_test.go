@@ -119,3 +119,84 @@ func TestTooManySignals(t *testing.T) {
 		t.Errorf("got %d actions, %.1q, want a log line", len(got), got)
 	}
 }
+
+// Each step whose condition names a state key reads it for itself: it may have changed since the one before was passed over.
+func TestConditionsReadTheirKeysAnew(t *testing.T) {
+	answers(t, `
+flow
+- {step: activity a, condition: {target: "${state.k}", equals: 1}}
+- {step: activity b, condition: {target: "${state.k}", equals: 2}}
+----
+
+start
+----
+
+result 0#1?k 3
+----`, "read 1#1?k k", "!complete")
+}
+
+// What the body of a step has read, or the run before its steps, may have changed by the time of the output.
+func TestOutputsReadTheirKeysAnew(t *testing.T) {
+	answers(t, `
+flow
+- {step: "let x = ${state.k}", output: "${state.k}"}
+----
+
+start
+----
+
+result 0#1?k 1
+----`, "read 0#1?k k", "!complete")
+	answers(t, `
+flow
+condition: {target: "${state.k}", equals: 1}
+steps: [activity a]
+output: ${state.k}
+----
+
+start
+----
+
+result #0?k 1
+----
+
+result 0#1 1
+----`, "read #0?k k", "!complete")
+}
+
+// A run whose condition was never judged is not run without it by a replay.
+func TestReplayJudgesTheConditionThatNobodyHas(t *testing.T) {
+	const flow = `
+flow
+condition: {target: "${state.k}", equals: 1}
+steps: [activity a]
+----
+
+start
+----
+
+`
+	for _, ended := range []string{"", "failed #0?k NOPE full\n----\n\n"} {
+		answers(t, flow+ended+"replay end\n----", "read #0?k k", "!schedule")
+	}
+	answers(t, flow+"result #0?k 1\n----\n\nfailed 0#1 boom no\n----\n\nreplay end force\n----", "schedule 0#1.1 a", "!read") // it holds
+}
+
+// The name of a lock may be a state key; a lock without a name is none.
+func TestLockNamedByStateKey(t *testing.T) {
+	const flow = "flow\nlock: ${state.k}\nsteps: [activity a]\n----\n\nstart\n----\n\n"
+	answers(t, flow+"result #0?k \"mine\"\n----", "lock mine", "!schedule")
+	answers(t, flow+"result #0?k \"\"\n----", "fail", "its name is empty", "!lock ")
+	answers(t, flow+"result #0?k [1]\n----", "fail", "lock: ", "!schedule")
+}
+
+// A step whose next cannot be made has failed.
+func TestNextThatCannotBeMade(t *testing.T) {
+	answers(t, `
+flow
+- {step: no-op, next: "${nothing}", on-error: [activity b]}
+----
+
+start
+----`, "schedule 0.on-error.0#1 b", "!fail")
+}
