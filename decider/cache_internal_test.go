@@ -89,6 +89,32 @@ func TestCacheShowsTheTrueHistory(t *testing.T) { // P-11
 	})
 }
 
+// What the cache may hold is counted in bytes on the wire: also those of events that were read page by page, before the window and in it.
+func TestCacheCountsWhatWasRead(t *testing.T) {
+	var s saga
+	for range 20 {
+		s.write()
+	}
+	task := &Task{pages: s.page, task: schemas.DecisionTask{WorkflowID: "w", Run: "r", PreviousStartedID: 10, StartedID: 20, Events: slices.Clone(s.history[10:12])}}
+	task.windowBytes = 20
+	if err := task.fillWindow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := task.View(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := newCache(1, 1<<20)
+	c.keep(task, "reply", false)
+	if want := 20*10 + 20*eventOverhead; c.cost != want {
+		t.Errorf("20 events of 10 bytes cost %d, want %d", c.cost, want)
+	}
+	c = newCache(1, c.cost-1)
+	c.keep(task, "reply", false)
+	if c.cost != 0 || len(c.runs) != 1 {
+		t.Errorf("%d runs cost %d, want the proof of the reply alone", len(c.runs), c.cost)
+	}
+}
+
 func check(t *rapid.T, task *Task, want []schemas.Event) {
 	t.Helper()
 	var got []schemas.Event
