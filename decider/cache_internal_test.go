@@ -108,7 +108,18 @@ func TestCacheCountsWhatWasRead(t *testing.T) {
 	if want := 20*10 + 20*eventOverhead; c.cost != want {
 		t.Errorf("20 events of 10 bytes cost %d, want %d", c.cost, want)
 	}
-	c = newCache(1, c.cost-1)
+	// The next task is told what is known already, and reads only what is new.
+	next := &Task{task: schemas.DecisionTask{
+		WorkflowID: "w", Run: "r", PreviousStartedID: 20, StartedID: 22, Events: []schemas.Event{s.write(), s.write()},
+		Base: &schemas.DecisionBase{CompletedID: 21, Digest: "reply"},
+	}}
+	next.windowBytes = 20
+	c.recall(next)
+	c.keep(next, "another reply", false)
+	if want := 22*10 + 22*eventOverhead; c.cost != want {
+		t.Errorf("22 events of 10 bytes cost %d, want %d", c.cost, want)
+	}
+	c = newCache(1, 20*10+20*eventOverhead-1)
 	c.keep(task, "reply", false)
 	if c.cost != 0 || len(c.runs) != 1 {
 		t.Errorf("%d runs cost %d, want the proof of the reply alone", len(c.runs), c.cost)

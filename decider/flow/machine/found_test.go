@@ -149,7 +149,7 @@ start
 ----
 
 fired 0#1!timeout
-----`, "attributes approval=")
+----`, "attributes approval=\n")
 }
 
 // The timeout of a block was gone, too, when a retry went back to a step in it.

@@ -14,7 +14,7 @@ start
 
 `
 	answers(t, flow+`failed 0#1!timeout OPEN_TIMERS_LIMIT_EXCEEDED too many
-----`, "complete no time", "!cancel-timer")
+----`, "complete no time", "!cancel-timer", "!attributes")
 	// Not that of an earlier try.
 	answers(t, flow+`failed 0#7!timeout OPEN_TIMERS_LIMIT_EXCEEDED too many
 ----`, "nothing")
