@@ -20,9 +20,16 @@ const (
 // permission asks the owner of the workflow whether this delivery may run, and waits for the answer as long as it takes:
 // a question that was stored may have been granted, and giving up on it would waste the one attempt of an activity that
 // must not run twice. If the answer is no, or ctx ends, the delivery is settled and permission returns false.
-func (s *spell) permission(ctx context.Context, d *delivery) bool {
-	report := &schemas.Report{Kind: schemas.ReportBegin, Token: d.task.Token, ReplyTo: s.inbox}
+//
+// With straight the owner is asked without the inbox first. It says yes, behind the record of the start, or leaves everything else to that way.
+func (s *spell) permission(ctx context.Context, d *delivery, straight bool) bool {
+	report := &schemas.Report{Kind: schemas.ReportBegin, Token: d.task.Token}
 	s.origin(report, d)
+	if straight && s.askOwner(ctx, d, report) {
+		d.begun = true
+		return true
+	}
+	report.ReplyTo = s.inbox
 	body, err := schemas.Marshal(report)
 	if err != nil {
 		d.log().WithField("err", err).Error("a question cannot be encoded")
@@ -65,11 +72,34 @@ func (s *spell) permission(ctx context.Context, d *delivery) bool {
 	return true
 }
 
+// askOwner asks the owner itself, and tells whether it has said yes. If its answer is lost the start may be in the history: the question by way of the
+// inbox has the same nonce, and finds it there.
+func (s *spell) askOwner(ctx context.Context, d *delivery, r *schemas.Report) bool {
+	if d.task.Beat == "" {
+		return false
+	}
+	body, err := schemas.Marshal(r)
+	if err != nil {
+		return false // as the other way will tell
+	}
+	answer := make(chan error, 1)
+	s.owners.Send(d.task.Beat, handed, body, func(k post.Ack) { answer <- k.Err })
+	select {
+	case err := <-answer:
+		if err != nil {
+			d.log().WithField("err", err).Debug("a question was not answered by the owner of its workflow; the inbox takes it")
+		}
+		return err == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // question repeats the question until it is answered or ctx ends.
 func (s *spell) question(ctx context.Context, d *delivery, body []byte, answers <-chan schemas.Permission) (p schemas.Permission, ok bool) {
 	timer := time.NewTimer(askAgain)
 	defer timer.Stop()
-	for level := logrus.WarnLevel; ; {
+	for level := logrus.WarnLevel; ctx.Err() == nil; { // the worker may have ended while its owner was asked
 		stored := make(chan error, 1)
 		s.outbox.Send(d.task.Report, nil, body, func(a post.Ack) { stored <- a.Err })
 		timer.Reset(askAgain)
@@ -90,6 +120,7 @@ func (s *spell) question(ctx context.Context, d *delivery, body []byte, answers 
 			}
 		}
 	}
+	return p, false
 }
 
 // permitted takes an answer. Those to questions that were answered before are dropped.

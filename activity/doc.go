@@ -38,7 +38,8 @@
 //   - A task that is not idempotent, and any task that the server delivers again, is asked about first, with one nonce
 //     for the whole delivery (P-7). It runs only if the owner of the workflow says go, under the token it gives; else it
 //     is dropped, or left to its lease. So is, for ten seconds, what was scheduled before the connection was lost, or before the task's
-//     partition got another owner because the one before had died: it may be in hand here or done already (ADR 0049).
+//     partition got another owner because the one before had died: it may be in hand here or done already (ADR 0049). The first
+//     question about a task that is not idempotent, and of which none of this is true, goes to the owner itself (ADR 0058).
 //   - An offer (ADR 0023) is a task without a message, and so without a lease: its owner stores one if the attempt takes long, and
 //     asks this worker when somebody else is given that. What cannot be done is given back.
 //   - A task in hand is kept by in-progress acknowledgements, however long it takes. A worker that dies stops sending

@@ -49,7 +49,7 @@ func TestNothingStaysAsked(t *testing.T) {
 				defer cancel()
 				d := &delivery{spell: s, list: "main", nonce: "n1", task: &schemas.ActivityTask{Report: s.ns.ActOutcome(0, "w", "main")}}
 				permitted := make(chan bool, 1)
-				go func() { permitted <- s.permission(ctx, d) }()
+				go func() { permitted <- s.permission(ctx, d, false) }()
 				time.Sleep(time.Second)
 				if answered {
 					s.permitted(post.Msg{Data: []byte(`{"nonce":"n1","go":true}`)})

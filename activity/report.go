@@ -112,9 +112,8 @@ func (s *spell) concluded(a *attempt, err error) {
 // publishOutcome reports an outcome until it is stored or ctx ends, unless the delivery ends elsewhere. One that is too large becomes a failure
 // that says so.
 func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Report, started bool) error {
-	r.Token = a.token
+	r.Token, r.Elapsed = a.token, elapsed(a)
 	if !a.begun { // what is handed over may overtake an announcement that is in the inbox
-		r.Elapsed = elapsed(a)
 		s.origin(r, a.delivery)
 	}
 	if a.decide != nil && !started && len(r.Result) <= schemas.PayloadThreshold/2 {

@@ -232,12 +232,13 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 	}
 	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
 	again := d.Delivered > 1
-	ask := again || stale || d.late || d.task.NotIdempotent || s.breaches.concern(d.task)
+	unsure := again || stale || d.late || s.breaches.concern(d.task)
+	ask := unsure || d.task.NotIdempotent
 	if s.take(d, d.task.Token) && !again && (ask || d.offered) {
 		s.leaveToTwin(d)
 		return
 	}
-	if ask && !s.permission(wire, d) {
+	if ask && !s.permission(wire, d, !unsure) {
 		return
 	}
 	if stale { // it was not, if the server's clock was set back

@@ -73,7 +73,7 @@ func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
 	if a.ScheduledID <= d.Previous {
 		return false // the window has no ActivityScheduled, from which the worker takes the input
 	}
-	if len(s.Activities) != 1 || d.Scheduled != 0 || d.Started != 0 || s.Paused != nil || a.CancelRequested != 0 || d.Failures != 0 {
+	if len(s.Activities) != 1 || a.Scheduled.NotIdempotent || d.Scheduled != 0 || d.Started != 0 || s.Paused != nil || a.CancelRequested != 0 || d.Failures != 0 {
 		return false
 	}
 	if len(r.pending) > 0 || r.inflight != nil || r.ask != nil || len(r.mailbox) > 0 || r.windowFrom > d.Previous {
@@ -148,11 +148,15 @@ func (p *partition) refusedAhead(f *offer, nobody bool) {
 	p.endOffer(f)
 }
 
-// storedAhead: the message of an activity is stored. If its worker was to decide ahead it has announced the start, given the task
+// storedBehind: the message of an activity is stored. If its worker was to decide ahead it has announced the start, given the task
 // back, or is silent.
-func (p *partition) storedAhead(r *run, a *execution.Activity) {
+func (p *partition) storedBehind(r *run, a *execution.Activity) {
 	for _, f := range r.offers {
-		if f.ahead != nil && f.activity == a && f.attempt == a.Attempt {
+		if f.activity != a || f.attempt != a.Attempt {
+			continue
+		}
+		f.stored = true
+		if f.ahead != nil {
 			p.notedAhead(r, a, false)
 		}
 	}

@@ -56,7 +56,7 @@ func (p *partition) perform(r *run, e effect, t *ticket) {
 // begins: a worker may be at it.
 func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket, store, ask bool) {
 	if store {
-		p.storedAhead(r, a)
+		p.storedBehind(r, a)
 	}
 	if store || !p.offerable(a) || !p.offerAhead(r, a, t) {
 		p.dispatchAnyone(r, a, t, store, ask)

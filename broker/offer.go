@@ -18,12 +18,13 @@ import (
 //   - No outcome within offerPatience: the same, and whoever gets it must ask before it begins.
 //   - The worker announces its start: the same, behind that event. Who gets the message then asks, and the worker with it
 //     (Inquire).
+//   - The task must not run twice, and the worker asks before it begins (ADR 0058): an offer that has begun is one whose start was announced, but for
+//     its message, which is stored when offerPatience is over.
 //
 // An owner that dies forgets its offers. Their records are not behind a checkpoint before their outcomes are in the history, so
 // the next owner repeats the effect.
 //
-// Only what may run twice is offered, what has no priority, and what has been quick before: a slow task would cost an offer and a
-// message.
+// Only what has no priority is offered, and what has been quick before: a slow task would cost an offer and a message.
 
 const (
 	offerPrefix   = "o"
@@ -50,6 +51,7 @@ type offer struct {
 	attempt  int
 	ticket   *ticket
 	until    time.Time
+	stored   bool   // its message, behind the start that its worker has announced
 	ahead    *ahead // what the decision behind it may rest on; nil if it went to whoever is idle
 }
 
@@ -93,7 +95,7 @@ func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *ticket)
 func (p *partition) offerable(a *execution.Activity) bool {
 	s := a.Scheduled
 	h := p.offers.hastes[s.ActivityType]
-	return h != nil && h.quick && !s.NotIdempotent && s.TaskPriority == 0 && a.Started == 0 && p.leaving == nil && p.may()
+	return h != nil && h.quick && s.TaskPriority == 0 && a.Started == 0 && p.leaving == nil && p.may()
 }
 
 func (p *partition) offerReply(f *offer) string {
@@ -191,8 +193,8 @@ func (p *partition) storeOffer(f *offer, ask bool) {
 	if f.meets() {
 		return
 	}
-	if f.wanted() && f.activity.Started == 0 && f.run.open() {
-		p.dispatch(f.run, f.activity, f.ticket, true, ask)
+	if a := f.activity; f.wanted() && f.run.open() && !f.stored && (a.Started == 0 || a.Offered) {
+		p.dispatch(f.run, a, f.ticket, true, ask)
 	}
 	p.mark(f.run)
 	p.endOffer(f)

@@ -152,15 +152,14 @@ func TestOfferTellsThatItIsLate(t *testing.T) { // P-7
 	}
 }
 
-// What may not run twice, what has a priority and what is not known to be quick is put on the list.
+// What has a priority and what is not known to be quick is put on the list.
 func TestTasksThatAreNotOffered(t *testing.T) {
 	for name, c := range map[string]struct {
 		more string
 		took time.Duration
 	}{
-		"not idempotent": {`,"notIdempotent":true`, time.Millisecond},
-		"urgent":         {`,"taskPriority":3`, time.Millisecond},
-		"slow":           {"", 21 * time.Millisecond},
+		"urgent": {`,"taskPriority":3`, time.Millisecond},
+		"slow":   {"", 21 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {

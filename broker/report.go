@@ -80,6 +80,9 @@ func (p *partition) applies(r *run, e *envelope) bool {
 	if !r.open() {
 		return false
 	}
+	if m.Report.Kind == schemas.ReportBegin {
+		return r.state.Grants(m, e.at)
+	}
 	a := r.state.Awaits(m)
 	if a != nil {
 		p.learn(a.Scheduled.ActivityType, m.Report.Elapsed)

@@ -196,9 +196,10 @@ type Report struct {
 	Result   Payload    `json:"result,omitempty"`
 	Reason   string     `json:"reason,omitempty"`
 	Details  Payload    `json:"details,omitempty"`
-	// Elapsed tells, in an outcome whose start was not reported, how long ago the work began.
+	// Elapsed tells, in an outcome, how long ago the work began. The start is as old in the history if it was not reported, and owners offer tasks of
+	// types that are quick.
 	Elapsed Duration `json:"elapsed,omitempty"`
-	// TaskSequence, Redelivered, Nonce and ReplyTo belong to started, begin and lost: the message in the task stream, whether
+	// TaskSequence, Redelivered, Nonce and ReplyTo belong to started, begin and lost: the message in the task stream, 0 for an offer, whether
 	// the server delivered it before, a value of the delivery's own, and where the permission goes.
 	TaskSequence uint64 `json:"taskSequence,omitempty"`
 	Redelivered  bool   `json:"redelivered,omitempty"`
@@ -231,9 +232,10 @@ type Permission struct {
 // RequestIDHeader of a signal is its request id: a second signal of one id for a run is dropped.
 const RequestIDHeader = "Drover-Request-Id"
 
-// ReportHeader marks a request to a task's beat subject whose body is a [Report] of an outcome. The answer has the form of
-// JetStream's own to a publish: the stream and the sequence of the history record that holds the outcome, or an error. With an
-// error, or without an answer, the report goes to the task's report subject.
+// ReportHeader marks a request to a task's beat subject whose body is a [Report] of an outcome, or a begin about the first delivery of a
+// task that is not idempotent. The answer has the form of JetStream's own to a publish: the stream and the sequence of the history record that
+// holds the outcome, or the start, which means yes; or an error. With an error, or without an answer, the report goes to the task's
+// report subject, a begin with the same nonce.
 const ReportHeader = "Drover-Report"
 
 // Heartbeat says that an activity is alive. It is a request to the task's beat subject; the answer is a [BeatAnswer].

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -50,6 +51,87 @@ func TestOutcomeOfAnOffer(t *testing.T) {
 	w.follows("ActivityStarted A; ActivitySuccess A; DeciderScheduled")
 	if got, ok := w.events[5].Attributes.(*schemas.ActivityStarted); !ok || got.Offered {
 		t.Fatalf("got %+v, want a start like any other", w.events[5].Attributes)
+	}
+}
+
+// A worker that asks before it begins with an offer has no message either. Its owner puts one on the list if the attempt takes long, and so does the
+// next one: until then nobody else has it.
+func TestQuestionAboutAnOffer(t *testing.T) { // P-7
+	for _, once := range []bool{false, true} {
+		a := activity("A")
+		a.NotIdempotent = once
+		w := decided(t, a)
+		if got := w.ask(firstToken, 0, "n1", false); !cmp.Equal(got, allow(1)) {
+			t.Fatalf("got %+v, want yes", got)
+		}
+		w.follows("ActivityStarted A")
+		if got := last[*schemas.ActivityStarted](w); !got.Offered || got.Identity != "worker-n1" || got.TaskSequence != 0 {
+			t.Fatalf("got %+v, want the start of an offer", got)
+		}
+		if got := w.ask(firstToken, 0, "n1", false); !cmp.Equal(got, allow(1)) {
+			t.Fatalf("got %+v for the question again, want yes", got)
+		}
+		w.wantEffects(w.s.OpenEffects(w.now), Dispatch{ScheduledID: 5, Store: true})
+		inquiry := Inquire{ScheduledID: 5, Attempt: 1, Worker: "worker-n1", Token: firstToken}
+		for _, seq := range []uint64{0, 41} { // another worker that was offered it, and who has its message
+			got := w.report("A", schemas.ReportBegin, question, func(r *schemas.Report) { r.TaskSequence = seq })
+			w.wantEffects(got, Permit{To: "inbox", Permission: schemas.Permission{Nonce: "n2", Leave: true, Reason: "the task was offered to a worker, who is being asked"}}, inquiry)
+		}
+		w.follows("")
+		gone := w.do(Gone{Run: "run-1", ScheduledID: 5, Attempt: 1})
+		if once {
+			w.wantEffects(gone)
+			w.follows("ActivityInterrupted A; ActivityFailed A interrupted; DeciderScheduled")
+		} else {
+			w.wantEffects(gone, Dispatch{ScheduledID: 5, Store: true})
+			w.follows("ActivityInterrupted A")
+		}
+	}
+}
+
+// The owner itself says yes, and nothing else, to a question that did not come by way of the inbox.
+func TestGrants(t *testing.T) { // P-7
+	mayRunTwice := func(a *schemas.ScheduleActivity) { a.NotIdempotent = false }
+	limited := func(a *schemas.ScheduleActivity) {
+		a.StartDelay, a.ScheduleToCloseTimeout = schemas.Seconds(10), schemas.Seconds(60)
+	}
+	at := func(d time.Duration) func(*world) { return func(w *world) { w.after(d) } }
+	for _, tt := range []struct {
+		name   string
+		edit   func(*schemas.ScheduleActivity)
+		before func(*world)
+		token  string
+		want   bool
+	}{
+		{"the attempt waits", nil, nil, firstToken, true},
+		{"somebody may be at it who has not asked", mayRunTwice, nil, firstToken, false},
+		{"another run", nil, nil, "run-0.5.1", false},
+		{"another event", nil, nil, "run-1.4.1", false},
+		{"another attempt", nil, nil, secondToken, false},
+		{"no token", nil, nil, "run-1", false},
+		{"it has begun", nil, asTheFirst, firstToken, false},
+		{"before its time", limited, at(9 * time.Second), firstToken, false},
+		{"in its time", limited, at(11 * time.Second), firstToken, true},
+		{"behind its time", limited, at(61 * time.Second), firstToken, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := activity("A")
+			a.NotIdempotent = true
+			if tt.edit != nil {
+				tt.edit(a)
+			}
+			w := decided(t, a)
+			if tt.before != nil {
+				tt.before(w)
+			}
+			m := Report{Report: &schemas.Report{Kind: schemas.ReportBegin, Token: tt.token, Nonce: "n9"}, List: a.List}
+			if got := w.s.Grants(m, w.now); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
+			}
+			if m.List = "other"; w.s.Grants(m, w.now) {
+				t.Error("it is granted to whoever has another list")
+			}
+		})
 	}
 }
 

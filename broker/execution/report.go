@@ -47,6 +47,19 @@ func (s *State) Awaits(m Report) *Activity {
 	return act
 }
 
+// Grants tells whether the answer to a question is simply yes, also if the outcome of somebody else is in the inbox: nobody has begun with the
+// attempt, nobody does so without asking, and it is time.
+func (s *State) Grants(m Report, now schemas.Timestamp) bool {
+	run, id, attempt, err := m.of()
+	act := s.Activities[id]
+	return err == nil && run == s.Run && act != nil && act.Scheduled.NotIdempotent && act.onList(m.List) && act.begins(attempt, now)
+}
+
+// begins tells whether a worker that asks now may begin with an attempt.
+func (a *Activity) begins(attempt int, now schemas.Timestamp) bool {
+	return a.Started == 0 && attempt == a.Attempt && a.NotBefore <= now && !a.over(now)
+}
+
 func (st *step) report(m Report) {
 	r := m.Report
 	run, id, attempt, err := m.of()
@@ -138,7 +151,7 @@ func (st *step) begun(r *schemas.Report, act *Activity) {
 	}
 	st.emit(&schemas.ActivityStarted{
 		ScheduledEventID: act.ScheduledID, Attempt: act.Attempt, Identity: r.Identity, TaskSequence: r.TaskSequence, Nonce: r.Nonce,
-		Offered: r.Offered && r.Kind == schemas.ReportStarted,
+		Offered: r.Kind == schemas.ReportStarted && r.Offered || r.Kind == schemas.ReportBegin && r.TaskSequence == 0,
 	})
 	st.now = now
 }
@@ -158,7 +171,7 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 		st.permit(r, act)
 	case act.Started == 0 && attempt == act.Attempt && act.over(st.now): // its timeout is on its way
 		st.deny(r, "the activity's time was over before it began")
-	case act.Started == 0 && attempt == act.Attempt && act.NotBefore <= st.now:
+	case act.begins(attempt, st.now):
 		st.begun(r, act)
 		st.permit(r, act)
 	case act.Started != 0 && r.Redelivered && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
