@@ -153,24 +153,6 @@ func TestSomethingComesBetween(t *testing.T) {
 	}
 }
 
-// awaitTimes waits until a history has an event of a type so many times.
-func (f *fleet) awaitTimes(id string, typ schemas.EventType, times int) {
-	f.t.Helper()
-	for range 1000 {
-		n := 0
-		for _, e := range f.events(id) {
-			if e.Type() == typ {
-				n++
-			}
-		}
-		if n >= times {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	f.t.Fatalf("%s never has %s %d times: %v", id, typ, times, f.types(id))
-}
-
 // token is that of the activity of workflow o that was scheduled last.
 func (f *fleet) token() (token string) {
 	f.t.Helper()

@@ -252,7 +252,7 @@ func (r *reference) steps(ctx context.Context, c *drover.Client) (result map[str
 	if _, err := c.Start(ctx, "peer", nil, &drover.StartOptions{ID: "peer", RequestID: "start peer"}); err != nil {
 		return nil, err
 	}
-	run, err := c.Start(ctx, "order", strings.Repeat("x", pad), &drover.StartOptions{
+	_, err = c.Start(ctx, "order", strings.Repeat("x", pad), &drover.StartOptions{
 		ID: "o", RequestID: "start o", ActivityDefaults: &schemas.ActivityDefaults{List: "default"},
 	})
 	if err != nil {
@@ -264,12 +264,15 @@ func (r *reference) steps(ctx context.Context, c *drover.Client) (result map[str
 	if _, err := signals.PublishOnce(ctx, c.Conn(), string(ns), "o", "published", "s2", []byte(`2`)); err != nil {
 		return nil, err
 	}
-	next, err := r.successor(ctx, c, run)
+	next, err := r.successor(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := signals.PublishOnce(ctx, c.Conn(), string(ns), "o", "finish", "s3", []byte(`3`)); err != nil {
 		return nil, err
+	}
+	if !r.until(5*time.Minute, func() bool { return ctx.Err() != nil || r.status("o").Closed() }) {
+		return nil, errors.New("the order does not close")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -305,21 +308,19 @@ func (r *reference) signal(ctx context.Context, c *drover.Client, name, id strin
 	return err
 }
 
-// successor waits until the run has continued as new.
-func (r *reference) successor(ctx context.Context, c *drover.Client, run *drover.Run) (string, error) {
+// successor waits until the workflow has continued as new. Nobody asks.
+func (r *reference) successor(ctx context.Context) (run string, err error) {
 	for range 3000 {
-		d, err := run.Describe(ctx)
-		if err != nil {
-			return "", err
-		}
-		if d.Execution.Status == schemas.StatusContinuedAsNew {
-			latest, err := c.Run("o", "").Describe(ctx)
-			if err != nil {
-				return "", err
+		if begun := r.recorded("o"); len(begun) > 0 {
+			if a, ok := begun[0].Attributes.(*schemas.WorkflowStarted); ok && a.ContinuedExecutionRun != "" {
+				return r.lastRun("o"), nil
 			}
-			return latest.Execution.Run, nil
 		}
-		time.Sleep(100 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 	return "", errors.New("the order does not continue as new")
 }

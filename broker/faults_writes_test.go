@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/internal/cutwire"
+	"github.com/droverhq/drover/schemas"
 )
 
 // judge decides what becomes of a publish.
@@ -46,17 +47,12 @@ func (f *fleet) startsAtLast(id, typ string) {
 	}
 }
 
-// completesAtLast is completes for a fleet whose nodes come and go: an answer may be that nobody can answer now.
+// completesAtLast is completes for a fleet whose nodes come and go: the API may answer that nobody can answer now.
 func (f *fleet) completesAtLast(id string) {
 	f.t.Helper()
-	var a map[string]any
-	for range 600 {
-		if a = f.api("result", `{"workflowId":"`+id+`","wait":20}`); a["status"] == "completed" {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
+	if !f.until(4*time.Hour, func() bool { return f.status(id) == schemas.StatusCompleted }) {
+		f.t.Fatalf("%s does not complete: %v; %v", id, f.recordedTypes(id), f.api("why", `{"workflowId":"`+id+`"}`)["because"])
 	}
-	f.t.Fatalf("%s does not complete: %v; %v", id, a, f.api("why", `{"workflowId":"`+id+`"}`)["because"])
 }
 
 // fencedWritesNothing has an owner begin a run of type one, whose first write to a prefix is lost, and fences the partition before the next.

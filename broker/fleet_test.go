@@ -296,21 +296,21 @@ func (f *fleet) starts(n int) {
 
 func (f *fleet) start(body string) map[string]any { f.t.Helper(); return f.api("start", body) }
 
-// result waits until the workflow is closed and returns its status. One that is not known is asked for again for a while: its
-// start may be in the inbox.
+// result waits until the workflow is closed and returns its status. Nobody asks for it before; what the API says behind it is the same.
 func (f *fleet) result(id string) string {
 	f.t.Helper()
-	for range 10_000 {
-		switch s, _ := f.api("result", `{"workflowId":"`+id+`","wait":20}`)["status"].(string); s {
-		case "":
-			time.Sleep(10 * time.Millisecond)
-		case "open", "paused":
-		default:
-			return s
-		}
+	var status schemas.Status
+	closed := func() bool {
+		status = f.status(id)
+		return status.Closed() && status != schemas.StatusContinuedAsNew
 	}
-	f.t.Fatalf("workflow %s does not end: %v", id, f.api("why", `{"workflowId":"`+id+`"}`)["because"])
-	return ""
+	if !f.until(200*time.Hour, closed) {
+		f.t.Fatalf("workflow %s does not end: %v; %v", id, f.recordedTypes(id), f.api("why", `{"workflowId":"`+id+`"}`)["because"])
+	}
+	if got := f.api("result", `{"workflowId":"`+id+`","wait":20}`)["status"]; got != string(status) { // the owner may not know yet that it is stored
+		f.t.Fatalf("workflow %s: the API says %s, and its last record %s", id, got, status)
+	}
+	return string(status)
 }
 
 // completes waits until the workflow is closed, as it should be.
@@ -384,18 +384,15 @@ func (f *fleet) events(id string) []schemas.Event {
 	}
 }
 
-// await waits until a workflow's history has an event of a type.
-func (f *fleet) await(id string, typ schemas.EventType) {
+// await waits until a workflow's history has an event of a type. Nobody asks for it.
+func (f *fleet) await(id string, typ schemas.EventType) { f.t.Helper(); f.awaitTimes(id, typ, 1) }
+
+// awaitTimes is await for so many events of a type.
+func (f *fleet) awaitTimes(id string, typ schemas.EventType, n int) {
 	f.t.Helper()
-	for wait := 50 * time.Millisecond; wait < time.Hour; wait += wait / 16 {
-		for _, e := range f.events(id) {
-			if e.Type() == typ {
-				return
-			}
-		}
-		time.Sleep(wait)
+	if !f.until(20*time.Hour, func() bool { return f.happened(id, typ) >= n }) {
+		f.t.Fatalf("%s never has %d %s: %v", id, n, typ, f.recordedTypes(id))
 	}
-	f.t.Fatalf("%s never has a %s: %v", id, typ, f.types(id))
 }
 
 func (f *fleet) wantTypes(id string, want ...string) {

@@ -76,20 +76,23 @@ func (f *fleet) stands(lock, scope, holders, waiters string) *schemas.LockRecord
 // happens waits until the latest run of a workflow has an event of a type, and returns it.
 func (f *fleet) happens(id, typ string) schemas.Event {
 	f.t.Helper()
-	for wait := 20 * time.Millisecond; wait < 10*time.Second; wait += wait / 16 {
-		events := f.events(id)
-		if i := slices.IndexFunc(events, func(e schemas.Event) bool { return string(e.Type()) == typ }); i >= 0 {
-			return events[i]
+	var found schemas.Event
+	if !f.until(3*time.Minute, func() bool {
+		events := f.recorded(id)
+		i := slices.IndexFunc(events, func(e schemas.Event) bool { return string(e.Type()) == typ })
+		if i >= 0 {
+			found = events[i]
 		}
-		time.Sleep(wait)
+		return i >= 0
+	}) {
+		f.t.Fatalf("%s has no %s: %v; %v", id, typ, f.recordedTypes(id), f.api("why", `{"workflowId":"`+id+`"}`)["because"])
 	}
-	f.t.Fatalf("%s has no %s: %v; %v", id, typ, f.types(id), f.api("why", `{"workflowId":"`+id+`"}`)["because"])
-	return schemas.Event{}
+	return found
 }
 
 func (f *fleet) has(id, typ string) bool {
 	f.t.Helper()
-	return slices.Contains(f.types(id), typ)
+	return f.happened(id, schemas.EventType(typ)) > 0
 }
 
 // A0-1, A0-2, A0-3: one at a time, by name and scope, and who waits can tell for whom.

@@ -14,7 +14,7 @@ import (
 func (f *fleet) signalsOf() []string {
 	f.t.Helper()
 	var names []string
-	for _, e := range f.events("o") {
+	for _, e := range f.recorded("o") {
 		if s, ok := e.Attributes.(*schemas.Signal); ok {
 			names = append(names, s.SignalName)
 		}

@@ -94,10 +94,13 @@ func TestOwnerDiesAtEveryPublish(t *testing.T) { // P-1, P-2
 						f.node("b", nil)
 					}()
 					f.start(startO)
-					for f.result0("o") == "open" {
+					if !f.until(time.Hour, func() bool { // nobody asks for the run
 						if k := f.tryPull(time.Second); k != nil {
 							k.success()
 						}
+						return f.status("o").Closed()
+					}) {
+						t.Fatalf("it does not close: %v", f.recordedTypes("o"))
 					}
 					<-replaced
 					f.wantTypes("o", oneActivity...)

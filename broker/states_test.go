@@ -85,7 +85,7 @@ func (f *fleet) state(scope, key string) (*schemas.StateRecord, uint64) {
 // answers are the events about state keys and locks in the latest run of a workflow, with what they show.
 func (f *fleet) answers(id string) (all []string) {
 	f.t.Helper()
-	for _, e := range f.events(id) {
+	for _, e := range f.recorded(id) {
 		switch a := e.Attributes.(type) {
 		case *schemas.StateRead:
 			all = append(all, "read "+a.Key+" "+text(a.Value))

@@ -36,9 +36,9 @@ func TestOwnerDiesBetweenTheRecordsOfABacklog(t *testing.T) { // P-1
 					f.node("b", nil)
 					f.decider("order", func(d *decisionTask) string { return "[]" })
 					f.publish("drover.default.signal.o.end", "")
-					for wait := 0; f.last("o") < signals+3; wait++ {
+					for wait := 0; f.lastEvent("o") < signals+3; wait++ {
 						if wait == 600 {
-							t.Fatalf("%d events, want %d: signals are lost", f.last("o"), signals+3)
+							t.Fatalf("%d events, want %d: signals are lost", f.lastEvent("o"), signals+3)
 						}
 						time.Sleep(time.Second)
 					}
@@ -71,7 +71,7 @@ func TestWindowOfManySignals(t *testing.T) {
 			}
 		}
 		<-f.js.PublishAsyncComplete()
-		for f.last("o") < signals+3 {
+		for f.lastEvent("o") < signals+3 {
 			time.Sleep(time.Second)
 		}
 
@@ -140,7 +140,7 @@ func TestLargeWindowAfterATakeOver(t *testing.T) {
 			f.publish("drover.default.signal.o.s", note)
 		}
 		in := func() {
-			for f.last("o") < signals+3 {
+			for f.lastEvent("o") < signals+3 {
 				time.Sleep(time.Second)
 			}
 		}
@@ -155,25 +155,6 @@ func TestLargeWindowAfterATakeOver(t *testing.T) {
 			t.Fatalf("%d events, want %d", n, signals+7)
 		}
 	})
-}
-
-// last is the last event id of a workflow, as describe tells it.
-func (f *fleet) last(id string) int {
-	f.t.Helper()
-	execution, _ := f.api("describe", `{"workflowId":"`+id+`"}`)["execution"].(map[string]any)
-	n, _ := execution["events"].(float64)
-	return int(n)
-}
-
-// recorded are the events in the records of a workflow of the first partition: to ask the API for megabytes in JSON takes much longer.
-func (f *fleet) recorded(id string) (events []schemas.Event) {
-	f.t.Helper()
-	for _, r := range f.records(0) {
-		if r.WorkflowID == id {
-			events = append(events, r.Events...)
-		}
-	}
-	return events
 }
 
 // wantSignals wants so many signals in order, each with its own number.
