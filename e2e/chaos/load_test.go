@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -106,7 +109,30 @@ func (s *scene) plan(ctx context.Context) {
 			break
 		}
 	}
+	if s.rng.IntN(2) == 0 {
+		s.closesUnasked(ctx)
+	}
 	s.await(ctx, p)
+}
+
+// closesUnasked waits until the last record of the workflow closes it, by the history's stream. Whoever asks the API for a run has its owner load it, which
+// would heal what was lost of it.
+func (s *scene) closesUnasked(ctx context.Context) {
+	partition := subject.Partition(s.id, partitions)
+	runs := strings.TrimSuffix(namespace.History(partition, s.id, "-"), "-") + "*"
+	status := schemas.Status("unknown")
+	for ctx.Err() == nil {
+		one, cancel := context.WithTimeout(ctx, oneTry)
+		m, err := s.w.direct.Conn().LastBySubject(one, namespace.StreamHistory(partition), runs)
+		cancel()
+		if err == nil {
+			if status = schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader)); status.Closed() && status != schemas.StatusContinuedAsNew {
+				return
+			}
+		}
+		pause.For(ctx, 50*time.Millisecond)
+	}
+	s.w.violation("workflow %s has not closed, while nobody asked for it: it is %s", s.id, status)
 }
 
 // closed tells whether the workflow is known to have ended.
