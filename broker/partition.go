@@ -92,6 +92,7 @@ type partition struct {
 	probing   bool
 	recovered map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
 	recovery  *ticket
+	whole     map[string]bool // lists that were looked at when tasks were repeated
 	// toRepeat is what of them is left once the backlog is read, unrepeated their ids in the order of their records, in which they are read
 	// from one block of the history after the other; repeating is how many are being loaded.
 	toRepeat   map[string]map[string]bool
