@@ -172,6 +172,9 @@ func (s *State) applyActivity(e schemas.Event) {
 			act.LastBeat, act.NotBefore = 0, 0
 		}
 	case *schemas.ActivityInterrupted:
+		if act := s.Activities[a.ScheduledEventID]; act != nil && act.Nonce != "" {
+			act.Former = append(slices.Clone(act.Former[max(len(act.Former)-mostFormer+1, 0):]), act.Nonce) // a copy of the state may have the one before
+		}
 		s.nextAttempt(a.ScheduledEventID, a.Attempt, 0, a.HeartbeatDetails)
 	case *schemas.ActivityRetryScheduled:
 		s.nextAttempt(a.ScheduledEventID, a.Attempt, a.NextTime, a.HeartbeatDetails)
@@ -191,6 +194,9 @@ func (s *State) applyActivity(e schemas.Event) {
 		s.forget(a.ScheduledEventID)
 	}
 }
+
+// mostFormer bounds the nonces of interrupted attempts that are known. One that is forgotten asks as any other redelivery.
+const mostFormer = 8
 
 // nextAttempt keeps what the last heartbeat of any attempt said: an attempt that never beat has nothing to add.
 func (s *State) nextAttempt(scheduledID int64, ended int, at schemas.Timestamp, resume schemas.Payload) {

@@ -91,6 +91,10 @@ var begins = []struct {
 		allow(2), "ActivityInterrupted A; ActivityStarted A 2", &drop, "ActivityInterrupted A; ActivityFailed A interrupted; DeciderScheduled",
 	},
 	{
+		"the first worker once more, which was taken for lost", func(w *world) { asTheFirst(w); w.ask(firstToken, 7, "n2", true) }, firstToken, 7, "n1", true,
+		leave, "", &drop, "",
+	},
+	{
 		"redelivered after a start in passing", func(w *world) {
 			w.report("A", schemas.ReportStarted, func(r *schemas.Report) { r.TaskSequence, r.Nonce = 7, "n1" })
 		}, firstToken, 7, "n2", true,

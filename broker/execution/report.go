@@ -169,6 +169,10 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 		st.deny(r, "the activity is closed")
 	case act.Started != 0 && r.Nonce != "" && r.Nonce == act.Nonce && r.TaskSequence == act.TaskSequence:
 		st.permit(r, act)
+	case r.Nonce != "" && slices.Contains(act.Former, r.Nonce):
+		// It has begun, was taken for lost, and asks still: its worker stood still, or the answer did not come. Whoever has the task now would be
+		// interrupted by it, ask, and interrupt it in turn.
+		st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Leave: true, Reason: "this delivery was taken for lost, and another one has the task"}})
 	case act.Started == 0 && attempt == act.Attempt && act.over(st.now): // its timeout is on its way
 		st.deny(r, "the activity's time was over before it began")
 	case act.begins(attempt, st.now):

@@ -94,6 +94,8 @@ type Activity struct {
 	Nonce        string            `json:"nonce,omitempty"`
 	// Offered: the worker has no message of the task, and so no lease.
 	Offered bool `json:"offered,omitempty"`
+	// Former are the nonces of the latest attempts that were interrupted.
+	Former []string `json:"former,omitempty"`
 	// NotBefore delays the dispatch of the current attempt; 0 once it is due or was never delayed.
 	NotBefore       schemas.Timestamp `json:"notBefore,omitempty"`
 	CancelRequested int64             `json:"cancelRequested,omitempty"`

@@ -91,6 +91,7 @@ func (r *Reader) open(ctx context.Context) error {
 		err = r.conn.call(ctx, op, createRequest{r.stream, cfg, "create"}, &resp)
 	}
 	if err != nil {
+		r.serial++ // it may have been made all the same, and what it has sent waits for the turn
 		_ = sub.Unsubscribe()
 		if errors.Is(err, ErrManyConsumers) {
 			err = fmt.Errorf("%w: %s", err, ConsumersHint)

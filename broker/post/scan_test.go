@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -135,6 +136,47 @@ func TestScanEnds(t *testing.T) {
 		t.Fatalf("got %v, want nil or canceled", err)
 	}
 	wantErr(t, c.Scan(t.Context(), "NONE", ReadOptions{}, func(Stored) error { return nil }), ErrNoStream)
+}
+
+// A consumer whose maker was not answered may have sent something by then. Who has been told of the failure gets none of it.
+func TestNothingComesBehindAFailure(t *testing.T) {
+	for name, read := range map[string]func(context.Context, *Conn, func(Stored)) error{
+		"scan": func(ctx context.Context, c *Conn, fn func(Stored)) error {
+			return c.Scan(ctx, "S", ReadOptions{}, func(s Stored) error { fn(s); return nil })
+		},
+		"read": func(ctx context.Context, c *Conn, fn func(Stored)) error {
+			_, err := c.Read(ctx, "S", ReadOptions{}, fn)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual.Run(t, func(t *testing.T) {
+				srv, stop := start(t, serverOptions(t))
+				t.Cleanup(stop)
+				c := dial(t, Options{InProcess: srv})
+				stream(t, c)
+				fill(t, c, 10, 1)
+				wire := cutwire.New(srv)
+				wire.Judge(func(subject string, _ []byte) cutwire.Verdict {
+					if strings.HasPrefix(subject, "$JS.API.CONSUMER.CREATE.") {
+						return cutwire.Unanswered
+					}
+					return cutwire.Pass
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				got := 0
+				err := read(ctx, dial(t, Options{InProcess: wire}), func(Stored) { got++ })
+				if !errors.Is(err, ErrTimeout) {
+					t.Fatalf("got %v, want a timeout", err)
+				}
+				time.Sleep(time.Minute)
+				if got > 0 {
+					t.Errorf("%d messages came", got)
+				}
+			})
+		})
+	}
 }
 
 // Messages that come or go while a scan runs neither stop it nor make it endless.
