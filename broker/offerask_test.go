@@ -18,9 +18,9 @@ import (
 const once = `,"notIdempotent":true`
 
 // askStraight asks the owner itself whether an offer may begin, and tells whether it said yes.
-func (k *task) askStraight(nonce string) bool {
-	k.f.t.Helper()
-	return k.f.hand(k.Beat, `{"token":"`+k.Token+`","kind":"begin","identity":"w-1","nonce":"`+nonce+`"}`)
+func (t *task) askStraight(nonce string) bool {
+	t.f.t.Helper()
+	return t.f.hand(t.Beat, `{"token":"`+t.Token+`","kind":"begin","identity":"w-1","nonce":"`+nonce+`"}`)
 }
 
 // offeredOnce is [fleet.offered] for tasks that must not run twice.
