@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/droverhq/drover/decider/flow/syntax"
 )
 
 // plainly says of a flag that cannot be read what it wants, and of one that cmd does not have which one may be meant. The flag library names a
@@ -48,42 +50,18 @@ func plainList(err error) error {
 
 // nearFlag finds the flag of cmd that is written almost as name, or begins with it; "" if there is none, or several begin so.
 func nearFlag(cmd *cobra.Command, name string) string {
-	const far = 3
-	best, least, begin := "", min(far, 1+len(name)/3), []string(nil)
+	var names, begin []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Hidden {
 			return
 		}
-		if d := distance(name, f.Name); d < least {
-			best, least = f.Name, d
-		}
+		names = append(names, f.Name)
 		if strings.HasPrefix(f.Name, name) {
 			begin = append(begin, f.Name)
 		}
 	})
-	if best == "" && len(begin) == 1 {
-		return begin[0]
+	if best := syntax.Nearest(name, names); best != "" || len(begin) != 1 {
+		return best
 	}
-	return best
-}
-
-// distance counts the letters to put in, take out or exchange that make b of a (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		left := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := left
-			if a[i] != b[j] {
-				change++
-			}
-			left = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return begin[0]
 }
