@@ -218,6 +218,7 @@ func TestA07InterruptedOnTheBroker(t *testing.T) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
+			time.Sleep(time.Second) // a quick type would be offered, and the worker, which outlives the crash, would be asked in place of the lease
 			return who, nil
 		}
 		farm(t, e, map[string]string{
