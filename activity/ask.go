@@ -25,9 +25,12 @@ const (
 func (s *spell) permission(ctx context.Context, d *delivery, straight bool) bool {
 	report := &schemas.Report{Kind: schemas.ReportBegin, Token: d.task.Token}
 	s.origin(report, d)
-	if straight && s.askOwner(ctx, d, report) {
-		d.begun = true
-		return true
+	if straight {
+		// If the answer is lost the start may be in the history: the question by way of the inbox has the same nonce, and finds it there.
+		if yes, err := s.hand(ctx, d, report); err == nil && yes {
+			d.begun = true
+			return true
+		}
 	}
 	report.ReplyTo = s.inbox
 	body, err := schemas.Marshal(report)
@@ -70,29 +73,6 @@ func (s *spell) permission(ctx context.Context, d *delivery, straight bool) bool
 		d.resume = p.HeartbeatDetails
 	}
 	return true
-}
-
-// askOwner asks the owner itself, and tells whether it has said yes. If its answer is lost the start may be in the history: the question by way of the
-// inbox has the same nonce, and finds it there.
-func (s *spell) askOwner(ctx context.Context, d *delivery, r *schemas.Report) bool {
-	if d.task.Beat == "" {
-		return false
-	}
-	body, err := schemas.Marshal(r)
-	if err != nil {
-		return false // as the other way will tell
-	}
-	answer := make(chan error, 1)
-	s.owners.Send(d.task.Beat, handed, body, func(k post.Ack) { answer <- k.Err })
-	select {
-	case err := <-answer:
-		if err != nil {
-			d.log().WithField("err", err).Debug("a question was not answered by the owner of its workflow; the inbox takes it")
-		}
-		return err == nil
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // question repeats the question until it is answered or ctx ends.

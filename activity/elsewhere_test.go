@@ -62,25 +62,10 @@ func TestOutcomeIsToldElsewhere(t *testing.T) {
 // handed is an owner that takes outcomes, or none, and keeps them.
 func (r *rig) handed(takes bool) <-chan schemas.Report {
 	r.t.Helper()
-	outcomes := make(chan schemas.Report, 10)
-	if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(m post.Msg) {
-		var got schemas.Report
-		answer := `{"error":{"code":409}}`
-		if takes {
-			answer = `{"stream":"S","seq":1}`
-		}
-		err := schemas.Unmarshal(m.Data, &got)
-		if err == nil {
-			err = m.Respond(nil, []byte(answer))
-		}
-		if err != nil {
-			r.t.Error(err)
-		}
-		outcomes <- got
-	}); err != nil {
-		r.t.Fatal(err)
+	if takes {
+		return r.answering(`{"stream":"S","seq":1}`)
 	}
-	return outcomes
+	return r.answering(`{"error":{"code":409}}`)
 }
 
 // An outcome that its owner has stored comes to no inbox, and with it goes the decision behind it. One that comes to the inbox is alone: its owner

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// handPatience is how long the owner of a workflow may take to store an outcome before it goes the other way.
+	// handPatience is how long the owner of a workflow may take to store what it is handed before that goes the other way.
 	handPatience = 2 * time.Second
 	// handGrace is how long its answer may still come after a reconnect.
 	handGrace = 100 * time.Millisecond
@@ -17,12 +17,13 @@ const (
 
 var handed = post.Header{schemas.ReportHeader: {"1"}}
 
-// hand gives an outcome straight to the owner of its workflow and tells whether it is stored. Nothing is lost if it is not, or
-// if that is unknown: the task is in hand, the inbox takes the outcome, and one that was stored twice counts once.
+// hand gives an outcome, or a question, straight to the owner of its workflow and tells whether it is stored, which to a question means
+// yes. Nothing is lost if it is not, or if that is unknown: the task is in hand, the inbox takes the report, and one that was stored twice
+// counts once.
 //
 // The error is that of encoding it.
-func (s *spell) hand(ctx context.Context, a *attempt, r *schemas.Report) (stored bool, err error) {
-	if a.task.Beat == "" {
+func (s *spell) hand(ctx context.Context, d *delivery, r *schemas.Report) (stored bool, err error) {
+	if d.task.Beat == "" {
 		return false, nil
 	}
 	done, _, err := s.conn.Bulk(ctx, len(r.Result)+len(r.Details), 0)
@@ -33,7 +34,7 @@ func (s *spell) hand(ctx context.Context, a *attempt, r *schemas.Report) (stored
 	err = schemas.MarshalTo(r, func(body []byte) error {
 		if len(body) <= schemas.PayloadThreshold {
 			answer = make(chan error, 1)
-			s.owners.Send(a.task.Beat, handed, body, func(k post.Ack) {
+			s.owners.Send(d.task.Beat, handed, body, func(k post.Ack) {
 				done(k.Err)
 				answer <- k.Err
 			})
@@ -47,7 +48,7 @@ func (s *spell) hand(ctx context.Context, a *attempt, r *schemas.Report) (stored
 	select {
 	case err := <-answer:
 		if err != nil {
-			a.log().WithField("err", err).Debug("an outcome was not taken by the owner of its workflow; the inbox takes it")
+			d.log().WithField("err", err).Debug("a report was not taken by the owner of its workflow; the inbox takes it")
 		}
 		return err == nil, nil
 	case <-ctx.Done():

@@ -135,7 +135,7 @@ func (s *spell) concludeElsewhere(ctx context.Context, a *attempt, r *schemas.Re
 
 // tellOutcome is publishOutcome behind the decision.
 func (s *spell) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) error {
-	if stored, err := s.hand(ctx, a, r); stored || err != nil { // what it may take is bounded anyway
+	if stored, err := s.hand(ctx, a.delivery, r); stored || err != nil { // what it may take is bounded anyway
 		return err
 	}
 	r.Ahead = nil // the owner asks

@@ -9,7 +9,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Starts and outcomes come straight to the owner, which answers once they are in the history (ADR 0021). Until then whoever
+// Starts, outcomes and some questions (ADR 0058) come straight to the owner, which answers once they are in the history (ADR 0021). Until then whoever
 // sent one has it: a client asks again with the same run id, a worker keeps its task and puts the outcome into the inbox if the
 // owner does not take it. So the inbox holds only what nobody waits for.
 
@@ -40,7 +40,7 @@ func (p *partition) start(q *schemas.StartRequest, body []byte) {
 	p.deliver(r, e)
 }
 
-// reported takes an outcome that its worker did not put into the inbox. What is unusual about it is left to that way.
+// reported takes an outcome, or a question, that its worker did not put into the inbox. What is unusual about it is left to that way.
 func (p *partition) reported(m post.Msg, wid, list string, err error) {
 	r, of := &schemas.Report{}, execution.Attempt{}
 	if err == nil {
@@ -71,7 +71,7 @@ func (p *partition) reported(m post.Msg, wid, list string, err error) {
 	})
 }
 
-// applies tells whether an outcome is the one that the run waits for.
+// applies tells whether an outcome is the one that the run waits for, and whether the answer to a question is simply yes.
 func (p *partition) applies(r *run, e *envelope) bool {
 	m, ok := e.msg.(execution.Report)
 	if !ok {
@@ -90,7 +90,7 @@ func (p *partition) applies(r *run, e *envelope) bool {
 	return a != nil
 }
 
-// answerReport tells a worker which record holds its outcome; 0 says that none does.
+// answerReport tells a worker which record holds its outcome, or its start; 0 says that none does.
 func (p *partition) answerReport(to string, sequence uint64) {
 	delete(p.reports, to)
 	p.tellWorker(to, sequence)
@@ -100,7 +100,7 @@ func (p *partition) tellWorker(to string, sequence uint64) {
 	if !subject.Answerable(to) {
 		return
 	}
-	body := []byte(`{"error":{"code":409,"description":"not taken: publish the outcome to the task's report subject"}}`)
+	body := []byte(`{"error":{"code":409,"description":"not taken: publish the report to the task's report subject"}}`)
 	if sequence > 0 {
 		body = append(append(make([]byte, 0, 96), `{"stream":"`...), p.b.ns.StreamHistory(p.n)...) // its letters need no escape
 		body = append(strconv.AppendUint(append(body, `","seq":`...), sequence, 10), '}')

@@ -122,17 +122,11 @@ func (s *storm) works(stop <-chan struct{}) {
 			return
 		default:
 		}
-		k := s.tryPull(2 * time.Second)
+		k := s.tryPull(2 * time.Second) // it never has the list opened: that is for the owners
 		if k == nil {
-			s.tryRequest(ns.API("tasklist"), `{"list":"main"}`) // the list may have lost its consumer: workers have it made again
 			continue
 		}
-		s.mu.Lock()
-		n := s.fates.IntN(12)
-		s.mu.Unlock()
-		if s.over.Load() {
-			n = 11
-		}
+		n := s.luck()
 		if k.delivered > 1 || k.NotIdempotent {
 			p := s.permitted(k)
 			if p == nil || p.Leave {
@@ -158,6 +152,17 @@ func (s *storm) works(stop <-chan struct{}) {
 		}
 		_ = k.msg.Ack() // a hint
 	}
+}
+
+// luck of a worker is from 0 to 11, and the best once the storm is over.
+func (s *storm) luck() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.fates.IntN(12)
+	if s.over.Load() {
+		return 11
+	}
+	return n
 }
 
 // succeeds hands an outcome over, or puts it into the inbox. By what is handed over owners learn that tasks are quick, and may be offered.
@@ -200,12 +205,7 @@ func (s *storm) hears() {
 			s.t.Error(err)
 			return
 		}
-		s.mu.Lock()
-		n := s.fates.IntN(12)
-		s.mu.Unlock()
-		if s.over.Load() {
-			n = 11
-		}
+		n := s.luck()
 		switch n {
 		case 0:
 			_ = m.Respond([]byte("busy"))

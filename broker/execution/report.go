@@ -39,9 +39,17 @@ func (s *State) Awaits(m Report) *Activity {
 	default:
 		return nil
 	}
+	if m.Bad != "" {
+		return nil
+	}
+	return s.current(m)
+}
+
+// current returns the activity whose current attempt a report is about, if who reports has its list; else nil.
+func (s *State) current(m Report) *Activity {
 	run, id, attempt, err := m.of()
 	act := s.Activities[id]
-	if err != nil || run != s.Run || act == nil || attempt != act.Attempt || !act.onList(m.List) || m.Bad != "" {
+	if err != nil || run != s.Run || act == nil || attempt != act.Attempt || !act.onList(m.List) {
 		return nil
 	}
 	return act
@@ -50,9 +58,8 @@ func (s *State) Awaits(m Report) *Activity {
 // Grants tells whether the answer to a question is simply yes, also if the outcome of somebody else is in the inbox: nobody has begun with the
 // attempt, nobody does so without asking, and it is time.
 func (s *State) Grants(m Report, now schemas.Timestamp) bool {
-	run, id, attempt, err := m.of()
-	act := s.Activities[id]
-	return err == nil && run == s.Run && act != nil && act.Scheduled.NotIdempotent && act.onList(m.List) && act.begins(attempt, now)
+	act := s.current(m)
+	return act != nil && act.Scheduled.NotIdempotent && act.begins(act.Attempt, now)
 }
 
 // begins tells whether a worker that asks now may begin with an attempt.
