@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -93,14 +92,9 @@ Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong us
 			if len(args) == 0 {
 				return fmt.Errorf("a command is missing")
 			}
-			msg := fmt.Sprintf("there is no command %q", args[0])
-			if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-				msg += "; did you mean " + strings.Join(like, ", ") + "?"
-			}
-			return fmt.Errorf("%s", msg)
+			return noCommand(cmd, args[0])
 		},
 	}
-	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("{{.Version}}\n")
 	a.globals(root)
 	root.AddCommand(

@@ -18,7 +18,7 @@ func authCommand(a *app) *cobra.Command {
 			if len(args) == 0 {
 				return fmt.Errorf("a command is missing: template")
 			}
-			return fmt.Errorf("there is no command %q: use template", cmd.Name()+" "+args[0])
+			return noCommand(cmd, args[0])
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -86,12 +85,7 @@ func helpArgs(cmd *cobra.Command, args []string) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	path := append(strings.Fields(known.CommandPath())[1:], rest[0])
-	msg := fmt.Sprintf("there is no command %q", strings.Join(path, " "))
-	if like := known.SuggestionsFor(rest[0]); len(like) > 0 {
-		msg += "; did you mean " + strings.Join(like, ", ") + "?"
-	}
-	return errors.New(msg)
+	return noCommand(known, rest[0])
 }
 
 // oneOf completes words that need no server.

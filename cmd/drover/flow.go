@@ -33,7 +33,7 @@ A file with an id at its top defines a step type, any other a flow.`,
 			if len(args) == 0 {
 				return fmt.Errorf("a command is missing")
 			}
-			return fmt.Errorf("there is no command %q", "flow "+args[0])
+			return noCommand(cmd, args[0])
 		},
 	}
 	cmd.AddCommand(flowValidateCommand(a), flowDeployCommand(a), flowListCommand(a), flowShowCommand(a), flowGraphCommand(a), flowSchemaCommand(a), flowRunCommand(a))

@@ -82,7 +82,7 @@ func lockCommand(a *app) *cobra.Command {
 			if len(args) == 0 {
 				return errors.New("break is missing")
 			}
-			return fmt.Errorf("there is no command %q: use break", cmd.Name()+" "+args[0])
+			return noCommand(cmd, args[0])
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}

@@ -31,7 +31,7 @@ A running server does the work, so no rights to JetStream are needed; it must ha
 			if len(args) == 0 {
 				return errors.New("create, list, describe or delete is missing")
 			}
-			return fmt.Errorf("there is no command %q: use create, list, describe or delete", cmd.Name()+" "+args[0])
+			return noCommand(cmd, args[0])
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}

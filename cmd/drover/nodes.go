@@ -180,7 +180,7 @@ func nodeCommand(a *app) *cobra.Command {
 			if len(args) == 0 {
 				return errors.New("ack or remove is missing")
 			}
-			return fmt.Errorf("there is no command %q: use ack or remove", cmd.Name()+" "+args[0])
+			return noCommand(cmd, args[0])
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}

@@ -19,11 +19,11 @@ func retentionCommand(a *app) *cobra.Command {
 		Short: "Tell how long closed runs are kept, and why one is still there",
 		Long: `Tell how long closed runs are kept. What a run says itself holds for it and those it is judged with; for others the defaults
 of the namespace do, which drover namespace create changes with --retention and --retention-flows.`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("explain is missing")
 			}
-			return fmt.Errorf("there is no command %q: use explain", "retention "+args[0])
+			return noCommand(cmd, args[0])
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}

@@ -27,7 +27,7 @@ func typeCommand(a *app) *cobra.Command {
 			if len(args) == 0 {
 				return fmt.Errorf("a command is missing")
 			}
-			return fmt.Errorf("there is no command %q", "type "+args[0])
+			return noCommand(cmd, args[0])
 		},
 	}
 	cmd.AddCommand(

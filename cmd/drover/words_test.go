@@ -55,6 +55,8 @@ func TestWrongWords(t *testing.T) {
 		"dead of no reason":     {[]string{"dead", "--reason", ""}, "--reason is empty: say what is meant, or leave the flag out"},
 		"help of no command":    {[]string{"help", "strat"}, `there is no command "strat"; did you mean start?`},
 		"help of no subcommand": {[]string{"help", "flow", "nope"}, `there is no command "flow nope"`},
+		"near command of flow":  {[]string{"flow", "lst"}, `there is no command "flow lst"; did you mean list?`},
+		"no command of type":    {[]string{"type", "nope"}, `there is no command "type nope": use delete, deprecate, describe, list, register or undeprecate`},
 		"command of auth":       {[]string{"auth", "bogus"}, `there is no command "auth bogus": use template`},
 		"host with a scheme":    {[]string{"worker", "--list", "a", "--http-host", "https://example.com"}, `--http-host "https://example.com": want the name of a host alone`},
 		"host with a port":      {[]string{"worker", "--list", "a", "--http-host", "example.com:80"}, `--http-host "example.com:80": want the name of a host alone`},
