@@ -179,7 +179,7 @@ type job struct {
 }
 
 // mostIdle bounds the goroutines that wait for tasks.
-const mostIdle = 64
+const mostIdle = 256
 
 // accept takes a pulled task. It is called by the connection's goroutine, so the work happens in another.
 func (s *spell) accept(work, wire context.Context, list string, t post.Task) {

@@ -114,9 +114,7 @@ func (e *errand) decide(r *schemas.Report, elsewhere func()) (d *schemas.AheadDe
 		}
 	}()
 	var body []byte
-	job := *e.a
-	job.run = func(work context.Context) { body = e.make(work) }
-	tried := e.s.pool.here(&job)
+	tried := e.s.pool.here(func() { body = e.s.ahead(e) })
 	ended = true
 	switch {
 	case body != nil:

@@ -16,15 +16,10 @@ type ask struct {
 	decider Decider
 	sticky  bool
 	arrived time.Time
-	run     func(work context.Context) // what is done instead of answering: see ahead.go
 }
 
 // answer handles one ask from its body to its reply. It runs in a slot of the pool, and returns when the Decide has.
 func (s *shift) answer(work context.Context, a *ask) {
-	if a.run != nil {
-		a.run(work)
-		return
-	}
 	o, err := s.begin(a)
 	if err != nil {
 		s.invalid(work, a, err)
@@ -71,7 +66,10 @@ func (s *shift) answer(work context.Context, a *ask) {
 
 // begin reads the task of an ask.
 func (s *shift) begin(a *ask) (*outcome, error) {
-	t := &Task{pages: s.pages}
+	o := &outcome{s: s, a: a}
+	o.t = &o.own
+	t := o.t
+	t.pages = s.pages
 	dt := &t.task
 	if err := schemas.UnmarshalOwned(a.msg.Data, dt); err != nil {
 		return nil, err
@@ -88,7 +86,8 @@ func (s *shift) begin(a *ask) (*outcome, error) {
 		return nil, err
 	}
 	t.payloads, t.windowBytes = s.payloads, len(a.msg.Data)
-	return &outcome{s: s, a: a, t: t, began: time.Now()}, nil
+	o.began = time.Now()
+	return o, nil
 }
 
 // decide completes the window and calls the decider. A panic is an error, and its errors are [sound].
@@ -104,6 +103,9 @@ func decide(ctx context.Context, d Decider, t *Task) (decisions []schemas.Decisi
 // sound returns err, or one that says what is wrong with it if it cannot be asked what it is: the methods of an error are the decider's own
 // code, and a nil pointer of an error type is returned easily. What [fmt] prints of it is safe always.
 func sound(err error) (safe error) {
+	if err == nil {
+		return nil
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			safe = fmt.Errorf("the decider returned a %T whose methods panic: %v", err, p)

@@ -7,7 +7,7 @@ import (
 )
 
 // mostIdle bounds the goroutines that wait for asks.
-const mostIdle = 64
+const mostIdle = 256
 
 // pool runs at most limit asks at once and holds the others back, in order. While it has no ask a few goroutines wait for one.
 //
@@ -52,8 +52,8 @@ func (p *pool) submit(a *ask) {
 	}
 }
 
-// here does an ask on the goroutine of the caller, if a slot is free and nobody waits for one.
-func (p *pool) here(a *ask) bool {
+// here calls do on the goroutine of the caller, in a slot, if one is free and nobody waits for it.
+func (p *pool) here(do func()) bool {
 	p.mu.Lock()
 	if p.closed || p.running == p.limit {
 		p.mu.Unlock()
@@ -61,7 +61,8 @@ func (p *pool) here(a *ask) bool {
 	}
 	p.running++
 	p.mu.Unlock()
-	p.work(a)
+	defer p.next() // as in work
+	do()
 	return true
 }
 

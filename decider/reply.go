@@ -31,7 +31,8 @@ const (
 type outcome struct {
 	s     *shift
 	a     *ask
-	t     *Task
+	t     *Task // own: one allocation for both
+	own   Task
 	began time.Time
 	until time.Time // zero is no limit
 	done  atomic.Bool

@@ -111,6 +111,7 @@ type shift struct {
 	nearby   *nearby.Board
 	tardy    tardiness
 	pool     *pool
+	ahead    func(*errand) []byte // makes a decision ahead of its task, as long as Decides may
 	// draining: answers no longer ask for the run's next task.
 	draining    atomic.Bool
 	lives       lives
@@ -128,6 +129,7 @@ func (s *shift) run(ctx context.Context, deciders map[string]Decider, sources []
 	// Decides outlive ctx by the drain.
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(ErrStopped)
+	s.ahead = func(e *errand) []byte { return e.make(work) }
 	s.pool = newPool(s.opts.Concurrency, max(minQueue, 16*s.opts.Concurrency), func(a *ask) { s.answer(work, a) })
 	defer s.conn.OnReconnect(s.again)()
 	ctx, end := s.untilRefused(ctx, deciders)

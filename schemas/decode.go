@@ -196,9 +196,10 @@ func (r *reader) skip() []byte {
 }
 
 func (r *reader) value(p *plan, v unsafe.Pointer) {
-	seen := uint64(0)
+	seen, next := uint64(0), 0
 	for n := r.mapLen(); n > 0 && !r.bad; n-- {
-		i, known := r.key(p)
+		i, known := r.key(p, next)
+		next = i + 1
 		switch {
 		case r.bad:
 		case !known:
@@ -213,14 +214,20 @@ func (r *reader) value(p *plan, v unsafe.Pointer) {
 	}
 }
 
-// key reads a field's name, or in a compact body its number.
-func (r *reader) key(p *plan) (i int, known bool) {
+// key reads a field's name, or in a compact body its number. It is looked for from next on first: fields stand in their order, less those left out.
+func (r *reader) key(p *plan, next int) (i int, known bool) {
 	if r.compact && !r.bad && r.pos < len(r.b) && (r.b[r.pos] < 0x80 || r.b[r.pos] >= 0xcc && r.b[r.pos] <= 0xcf) {
 		n := r.uint()
 		if n >= uint64(len(p.byWord)) || p.byWord[n] == 0 {
 			return 0, false
 		}
 		return int(p.byWord[n]) - 1, true
+	}
+	if !r.bad {
+		if i, n := expected(p.keys, next, r.b[r.pos:]); n > 0 {
+			r.pos += n
+			return i, true
+		}
 	}
 	i, known = p.byName[string(r.text())]
 	return i, known

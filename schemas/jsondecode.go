@@ -206,9 +206,10 @@ func (r *jsonReader) span() {
 }
 
 func (r *jsonReader) value(p *plan, v unsafe.Pointer) {
-	seen := uint64(0)
+	seen, next := uint64(0), 0
 	r.each('{', '}', func() {
-		i, known := p.byName[string(r.name())]
+		i, known := r.key(p, next)
+		next = i + 1
 		if r.bad || !known || seen&(1<<i) != 0 {
 			r.fail()
 			return
@@ -217,6 +218,19 @@ func (r *jsonReader) value(p *plan, v unsafe.Pointer) {
 		f := &p.fields[i]
 		r.field(f, f.at(v))
 	})
+}
+
+// key is [reader.key] for JSON.
+func (r *jsonReader) key(p *plan, next int) (i int, known bool) {
+	r.peek()
+	if !r.bad {
+		if i, n := expected(p.quoted, next, r.b[r.pos:]); n > 0 {
+			r.pos += n
+			return i, true
+		}
+	}
+	i, known = p.byName[string(r.name())]
+	return i, known
 }
 
 func (r *jsonReader) field(f *field, v unsafe.Pointer) {

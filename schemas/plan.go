@@ -20,7 +20,26 @@ type plan struct {
 	typ    reflect.Type
 	fields []field
 	byName map[string]int
+	keys   []string             // of the fields, as msgpack texts
+	quoted []string             // of the fields, in JSON, with their colons
 	byWord [len(words) + 1]int8 // the place in fields and 1; 0 if there is none
+}
+
+// keysAhead is how many names a reader compares before it asks a plan's map, which takes as long as some of them.
+const keysAhead = 6
+
+// expected returns which of the names, in the order in which they stand in a body, it goes on with, looked for from next on, and how long that
+// is: 0 if it is none of the next few.
+func expected(names []string, next int, left []byte) (i, n int) {
+	if len(left) < 2 {
+		return 0, 0
+	}
+	for i := next; i < min(len(names), next+keysAhead); i++ {
+		if name := names[i]; name[1] == left[1] && len(left) >= len(name) && string(left[:len(name)]) == name {
+			return i, len(name)
+		}
+	}
+	return 0, 0
 }
 
 // clear takes back what a decoder has read that gave up: the library would add to it, and write over what it points to, which may be the body.
@@ -208,7 +227,7 @@ func planOf(all map[reflect.Type]*plan, t reflect.Type) *plan {
 			return nil
 		}
 		p.byName[f.name] = len(p.fields)
-		p.fields = append(p.fields, f)
+		p.fields, p.keys, p.quoted = append(p.fields, f), append(p.keys, f.key), append(p.quoted, f.quoted)
 		if n := wordNumber(f.name); n > 0 {
 			p.byWord[n] = int8(len(p.fields))
 		}
