@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/schemas"
 )
 
 // hub is the part of LC in the server's process: it says what a broker says, in the same order over the same kinds of connections,
@@ -191,11 +192,15 @@ func (d *desk) talk(number string) (*talk, error) {
 	return t, nil
 }
 
-// decide asks any worker for the first decision.
+// decide asks for the first decision: the worker by its name, as W1 does mostly, or whoever listens, in JSON.
 func (d *desk) decide(t *talk) error {
 	d.next++
 	d.asked[d.next] = t
-	return d.h.commits.PublishReply(namespace.Decide(talkType), d.replies+strconv.FormatUint(d.next, 36), nil, d.h.decide.turn())
+	body, subj := d.h.decide.turn(), namespace.DecideSticky(talkType, stickyName)
+	if schemas.IsJSON(body) {
+		subj = namespace.Decide(talkType)
+	}
+	return d.h.commits.PublishReply(subj, d.replies+strconv.FormatUint(d.next, 36), nil, body)
 }
 
 // decided takes the first decision.

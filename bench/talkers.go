@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
 )
 
 // answerPatience bounds each call of LC's load: what takes so long has broken off.
@@ -46,7 +47,13 @@ func listenAsWorker(conn *post.Conn, s *script, fail context.CancelCauseFunc) er
 		take           func(post.Msg)
 	}{
 		{namespace.Decide(talkType), deciderQueue, decide},
-		{namespace.DecideSticky(talkType, stickyName), "", act},
+		{namespace.DecideSticky(talkType, stickyName), "", func(m post.Msg) {
+			if len(m.Header[schemas.AheadHeader]) == 0 {
+				decide(m)
+				return
+			}
+			act(m)
+		}},
 	} {
 		if _, err := conn.Subscribe(l.subject, l.queue, l.take); err != nil {
 			return err

@@ -303,6 +303,9 @@ func (p *partition) nobody(id uint64) {
 	a := r.ask
 	p.unask(r)
 	if a.sticky {
+		if h := p.offers.hands[r.sticky]; h != nil && r.introduced {
+			h.hangs = true // or every seventh run would be told so first
+		}
 		r.sticky = ""
 		p.mark(r)
 		return
@@ -361,7 +364,11 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 		p.step(r, e)
 		return
 	}
+	typ := r.state.Start.WorkflowType
 	p.conclude(r, reply, a.token, a.former == "", e)
+	if a.former == "" && !a.sticky {
+		p.mannersFrom(typ, p.offers.hands[reply.Sticky] != nil)
+	}
 }
 
 // conclude applies a reply to the decision task with a token. One that was passed on by a former owner is not first-hand. e has its body, and becomes its message.

@@ -31,6 +31,7 @@ type hand struct {
 	// types are those that it has decided for, if it can be called for them (silence.go).
 	types  []string
 	number uint64    // of the answers to calls
+	turn   uint64    // when it was last given a run that nobody had decided for
 	called time.Time // last
 }
 

@@ -64,6 +64,8 @@ type offers struct {
 	away     map[string]time.Time // lists that get none until then
 	hands    map[string]*hand     // sticky workers that take tasks as well, or can be called, by their names
 	lastHand uint64
+	turns    uint64               // of hands, with first questions
+	manners  map[string]*manners  // by type: see introduce.go
 	left     map[string]time.Time // when sticky workers have stopped in good order
 	hastes   map[string]*haste
 	asking   map[string]bool // attempts whose workers are being asked, by token

@@ -80,11 +80,36 @@ const soon = 350 * time.Millisecond
 func (f *fleet) known(n int) *player {
 	f.t.Helper()
 	f.node("a", nil)
+	return f.knows(n)
+}
+
+// anyones is known(2) of a type that strangers decide for, too: first questions go to anybody.
+func (f *fleet) anyones() *player {
+	f.t.Helper()
+	f.node("a", nil)
+	f.stranger()
+	return f.knows(2)
+}
+
+func (f *fleet) knows(n int) *player {
+	f.t.Helper()
 	p := f.plays("w1", steps(n))
 	p.lives()
 	f.start(startO)
 	f.await("o", schemas.EventActivityScheduled)
 	return p
+}
+
+// stranger lets somebody in another language decide for a run: from then on the type's first questions go to anybody.
+func (f *fleet) stranger() {
+	f.t.Helper()
+	sub := f.decider("order", func(*decisionTask) string { return complete })
+	f.start(`{"workflowId":"stranger","type":"order"}`)
+	f.completes("stranger")
+	if err := sub.Unsubscribe(); err != nil {
+		f.t.Fatal(err)
+	}
+	f.flush()
 }
 
 const startP = `{"workflowId":"p","type":"order","run":"r2"}`
@@ -106,7 +131,7 @@ func TestDeciderDiesWithATask(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
-				p := f.known(2)
+				p := f.anyones()
 				id := "p"
 				p.keeps(1, func() {
 					if c.sticky {
@@ -271,7 +296,7 @@ func (p *player) answerFrom(t *testing.T) {
 // What takes long may be with anybody: it is not asked again because one of them has gone.
 func TestLongDecisionOfAnyoneIsNotAskedAgain(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		p := f.known(2)
+		p := f.anyones()
 		p.keeps(1, func() { f.start(startP) })
 		time.Sleep(3 * time.Second)
 		p.keeps(2, f.quick) // so that it is called
@@ -350,7 +375,7 @@ func TestWorkerThatSaysGoodbye(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
-				p := f.known(2)
+				p := f.anyones()
 				if c.late {
 					p.keeps(1, f.quick)
 				}
