@@ -58,6 +58,7 @@ func main() {
 	}
 	lean.Ballast() // in every process, as in those of drover server and drover worker
 	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
+		widen()
 		if err := roles[os.Args[1]](os.Args[2:]); err != nil {
 			fmt.Fprintf(os.Stderr, "bench %s: %v\n", os.Args[1], err)
 			os.Exit(1)
@@ -103,6 +104,9 @@ func main() {
 	}
 	if o.grow.wanted() {
 		do = grow
+	}
+	if !o.sitting && o.against == "" && o.top == "" { // those measure by other processes
+		widen()
 	}
 	if err := do(ctx, o); err != nil {
 		stop()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/internal/freeport"
+	"github.com/droverhq/drover/internal/slack"
 )
 
 // bench is one sitting: a server, a worker, and this process as the load.
@@ -80,7 +81,7 @@ func (b *bench) spawn(name string, cmd *exec.Cmd) error {
 	defer log.Close() // the process has a copy
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	if err := slack.Begin(cmd.Start); err != nil { // each widens its own, if it does
 		return err
 	}
 	b.procs[name] = cmd

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/internal/slack"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -93,7 +94,9 @@ func (s sheller) run(ctx context.Context, in ShellInput) (out ShellOutput, err e
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, env, stdout, stderr, shellGrace
 	ownGroup(cmd)
 	cmd.Cancel = func() error { return killGroup(cmd) }
-	err = cmd.Run()
+	if err = slack.Begin(cmd.Start); err == nil {
+		err = cmd.Wait()
+	}
 	if cmd.Process != nil {
 		_ = killGroup(cmd) // what it has left behind, if anything
 	}

@@ -103,6 +103,7 @@ type readiness struct {
 func serve(ctx context.Context, o serveOptions) error {
 	lean.Ballast()
 	n, ctx := newNode(ctx, o)
+	widen(n.log)
 	defer n.close()
 	if err := n.open(ctx); err != nil {
 		if ctx.Err() != nil {

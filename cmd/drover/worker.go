@@ -189,6 +189,11 @@ func (a *app) work(cmd *cobra.Command, f *workerFlags) error {
 	}
 	a.defaultLevel = logrus.InfoLevel
 	lean.Ballast()
+	log, err := a.logger()
+	if err != nil {
+		return err
+	}
+	widen(log)
 	ctx, hurry, done := onSignals(cmd.Context())
 	defer done()
 	c, err := a.connect(ctx)
