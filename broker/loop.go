@@ -48,26 +48,37 @@ func (l *loop) cancel(t *timer) {
 	}
 }
 
+// take returns what is queued, and queues from then on in the memory of an earlier batch.
+func (l *loop) take(earlier []func()) []func() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	batch := l.queue
+	l.queue = earlier[:0]
+	return batch
+}
+
 // run works until ctx is done. It calls flush after each batch, so that what a batch has caused goes out together.
 func (l *loop) run(ctx context.Context, flush func()) {
 	clock := time.NewTimer(time.Hour)
 	defer clock.Stop()
+	rings := time.Now().Add(time.Hour) // the clock, at the latest; what it would ring for may have been canceled
 	var batch []func()
 	for {
-		next := time.Hour
-		if len(l.timers) > 0 {
-			next = max(time.Until(l.timers[0].at), 0)
+		if batch = l.take(batch); len(batch) == 0 { // else there is no need to look at the clock, which costs as much as a closure
+			if len(l.timers) > 0 && l.timers[0].at.Before(rings) {
+				rings = l.timers[0].at
+				clock.Reset(max(time.Until(rings), 0))
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-l.wake:
+			case <-clock.C:
+				rings = time.Now().Add(time.Hour)
+				clock.Reset(time.Hour)
+			}
+			batch = l.take(batch)
 		}
-		clock.Reset(next)
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.wake:
-		case <-clock.C:
-		}
-		l.mu.Lock()
-		batch, l.queue = l.queue, batch[:0]
-		l.mu.Unlock()
 		for i, f := range batch {
 			if ctx.Err() != nil {
 				return
