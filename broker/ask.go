@@ -303,9 +303,7 @@ func (p *partition) nobody(id uint64) {
 	a := r.ask
 	p.unask(r)
 	if a.sticky {
-		if h := p.offers.hands[r.sticky]; h != nil && r.introduced {
-			h.hangs = true // or every seventh run would be told so first
-		}
+		p.unheard(r)
 		r.sticky = ""
 		p.mark(r)
 		return

@@ -32,6 +32,7 @@ type hand struct {
 	types  []string
 	number uint64    // of the answers to calls
 	turn   uint64    // when it was last given a run that nobody had decided for
+	deaf   []string  // of types, those whose question nobody heard at its subject, and that it has not decided for since
 	called time.Time // last
 }
 
@@ -54,6 +55,9 @@ func (p *partition) stick(r *run, reply *schemas.DecisionReply, firstHand bool) 
 		h = &hand{name: strings.Clone(r.sticky)}
 	}
 	r.sticky, h.hangs = h.name, false
+	if i := slices.Index(h.deaf, typ); i >= 0 {
+		h.deaf = slices.Delete(h.deaf, i, i+1)
+	}
 	if !slices.Equal(h.lists, reply.Lists) {
 		h.lists = nil
 		unnamed := func(list string) bool { return schemas.ValidateName("lists", list) != nil }

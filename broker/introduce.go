@@ -9,7 +9,7 @@ import "slices"
 //   - One in openlyEvery still goes to anybody. So a worker that has just come is known soon, whatever it speaks.
 //   - As soon as somebody who is not known answers one, all go to anybody for a while: then who listens has the same share of them, as NATS deals
 //     them out. That ends when no stranger has answered for strangerFor questions in a row.
-//   - A run is introduced once. If the worker has gone, or hangs, it is anybody's.
+//   - A run is introduced once. If nobody hears it there, or the worker hangs, it is anybody's, and the worker gets no other until it has decided again.
 //   - It is done where [partition.recall] would be: while deciders of the type are quick and few questions are open.
 
 const (
@@ -41,7 +41,7 @@ func (p *partition) introduce(r *run) {
 	}
 	var next *hand
 	for _, h := range o.hands {
-		if !h.hangs && slices.Contains(h.types, typ) && (next == nil || h.turn < next.turn) {
+		if !h.hangs && slices.Contains(h.types, typ) && !slices.Contains(h.deaf, typ) && (next == nil || h.turn < next.turn) {
 			next = h
 		}
 	}
@@ -54,6 +54,14 @@ func (p *partition) introduce(r *run) {
 	o.turns++
 	next.turn = o.turns
 	r.sticky, r.introduced = next.name, true
+}
+
+// unheard notes that nobody listens where the run's worker did: it may serve other types still.
+func (p *partition) unheard(r *run) {
+	h, typ := p.offers.hands[r.sticky], r.state.Start.WorkflowType
+	if h != nil && slices.Contains(h.types, typ) && !slices.Contains(h.deaf, typ) {
+		h.deaf = append(h.deaf, typ)
+	}
 }
 
 // mannersFrom notes who has answered a question that went to anybody.

@@ -23,10 +23,11 @@ func TestFirstQuestionsGoToKnownWorkers(t *testing.T) {
 		runs   int
 		want   counts
 	}{
-		"two workers":         {runs: 80, want: counts{W1: 35, W2: 35, Anybody: 10}},
-		"one of them is gone": {before: func(h *hall) { h.w1.leave() }, runs: 80, want: counts{W1: 1, W2: 69, Anybody: 11}},
-		"one of them hangs":   {before: func(h *hall) { h.w1.mutes() }, runs: 80, want: counts{W1: 1, W2: 68, Anybody: 12}}, // of the next one no record waits for its decision
-		"a stranger comes":    {before: func(h *hall) { h.strange() }, runs: 80, want: counts{W1: 3, W2: 4, Anybody: 73}},
+		"two workers":                      {runs: 80, want: counts{W1: 35, W2: 35, Anybody: 10}},
+		"one of them is gone":              {before: func(h *hall) { h.w1.leave() }, runs: 80, want: counts{W1: 1, W2: 69, Anybody: 11}},
+		"one of them has dropped the type": {before: func(h *hall) { h.w1.drops() }, runs: 80, want: counts{W1: 1, W2: 69, Anybody: 11}},
+		"one of them hangs":                {before: func(h *hall) { h.w1.mutes() }, runs: 80, want: counts{W1: 1, W2: 68, Anybody: 12}}, // of the next one no record waits for its decision
+		"a stranger comes":                 {before: func(h *hall) { h.strange() }, runs: 80, want: counts{W1: 3, W2: 4, Anybody: 73}},
 		"a stranger has come and left": {
 			before: func(h *hall) {
 				sub := h.strange()
@@ -112,6 +113,16 @@ func (h *hall) strange() *nats.Subscription {
 		h.f.t.Fatal(err)
 	}
 	return h.f.decider("order", func(*decisionTask) string { return complete })
+}
+
+// drops lets a player of the hall serve the type no longer, and live on.
+func (p *player) drops() {
+	p.f.t.Helper()
+	if err := p.subs[0].Unsubscribe(); err != nil {
+		p.f.t.Fatal(err)
+	}
+	p.subs = p.subs[1:]
+	p.f.flush()
 }
 
 // mutes lets a player answer nothing.
