@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -45,4 +46,49 @@ func TestTimersOfTheLoop(t *testing.T) {
 			t.Errorf("%d timers are left", len(l.timers))
 		}
 	})
+}
+
+// Each timer runs at its time, whatever else is queued, canceled and set meanwhile, and however long nothing was.
+func TestTimersOfTheLoopAreOnTime(t *testing.T) {
+	for seed := range uint64(20) {
+		virtual.Run(t, func(t *testing.T) {
+			l := newLoop()
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				l.run(ctx, func() {})
+			}()
+			random := rand.New(rand.NewPCG(seed, 0))
+			set, ran, canceled := 0, 0, 0
+			var some []*timer
+			for range 200 {
+				wait := time.Duration(random.Int64N(int64(3 * time.Hour)))
+				if random.IntN(2) == 0 {
+					wait /= 10_000 // within a second or so
+				}
+				cancels, which := random.IntN(3) == 0, random.Int()
+				l.post(func() {
+					due := time.Now().Add(wait)
+					set++
+					some = append(some, l.after(wait, func() {
+						if ran++; !time.Now().Equal(due) {
+							t.Errorf("a timer ran %v late", time.Since(due))
+						}
+					}))
+					if tm := some[which%len(some)]; cancels && tm.place > 0 {
+						canceled++
+						l.cancel(tm)
+					}
+				})
+				time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
+			}
+			time.Sleep(4 * time.Hour)
+			stop()
+			<-done
+			if ran+canceled != set || canceled == 0 {
+				t.Errorf("of %d timers %d ran and %d were canceled", set, ran, canceled)
+			}
+		})
+	}
 }

@@ -1,9 +1,11 @@
-// Probe widens the slack and prints what its threads have, those that were there before and those that came later.
+// Probe widens the slack and prints what its threads have, those that were there before and those that came later, and what a program has that it
+// begins, and its own thread behind that. With "tell" it is that program; with a number that is its first thread's slack before.
 package main
 
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"sync"
@@ -14,6 +16,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "tell" {
+		fmt.Println("another program:", own())
+		return
+	}
 	if len(os.Args) > 1 { // a slack of somebody's choice
 		n, _ := strconv.Atoi(os.Args[1])
 		runtime.LockOSThread()
@@ -28,7 +34,20 @@ func main() {
 	later := threads(8)
 	later.begin()
 	later.tell("later")
-	runtime.KeepAlive(later)
+	runtime.LockOSThread()
+	cmd := exec.Command(os.Args[0], "tell")
+	cmd.Stdout = os.Stdout
+	if err := slack.Begin(cmd.Start); err != nil {
+		fmt.Println(err)
+	}
+	_ = cmd.Wait()
+	fmt.Println("behind it:", own())
+}
+
+// own is what the calling thread has.
+func own() string {
+	n, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
+	return fmt.Sprint(n, " ", err)
 }
 
 // crowd is goroutines that have a thread each.
@@ -48,8 +67,7 @@ func (c *crowd) begin() {
 			runtime.LockOSThread()
 			c.ready.Done()
 			<-c.ask
-			n, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
-			c.told <- fmt.Sprint(n, " ", err)
+			c.told <- own()
 		})
 	}
 	c.ready.Wait()
