@@ -31,13 +31,6 @@ type job struct {
 	Size    int    `json:"size,omitempty"` // of their arguments, in bytes; that of Payload if 0
 }
 
-// progress is what the decider keeps from one decision to the next. Closed counts what the workflow waits for.
-type progress struct {
-	job
-	Scheduled int `json:"scheduled"`
-	Closed    int `json:"closed"`
-}
-
 func runWorker(args []string) error {
 	if len(args) != 2 {
 		return errors.New("want the server's URL and how many task lists to serve")
@@ -86,8 +79,8 @@ func work(ctx context.Context, client *drover.Client, lists []string) error {
 }
 
 func decide(_ context.Context, t *decider.Task) ([]schemas.Decision, error) {
-	var p progress
-	if err := t.Context().Decode(&p); err != nil {
+	p, err := readProgress(t.Context())
+	if err != nil {
 		return nil, err
 	}
 	for _, e := range t.Events() {
@@ -109,11 +102,7 @@ func decide(_ context.Context, t *decider.Task) ([]schemas.Decision, error) {
 		return []schemas.Decision{decider.Complete("done")}, nil
 	}
 	ds := next(&p)
-	left, err := schemas.JSONPayload(p)
-	if err != nil {
-		return nil, err
-	}
-	t.SetContext(left)
+	t.SetContext(p.text())
 	return ds, nil
 }
 
