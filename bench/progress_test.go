@@ -8,7 +8,7 @@ import (
 
 func TestProgressIsReadAsItWasWritten(t *testing.T) {
 	for name, p := range map[string]progress{
-		"steps":                 {job: job{Kind: "seq", N: 3, Payload: "xxx"}, Scheduled: 2, Closed: 1},
+		"steps":                 {job: job{Kind: "seq", N: 3, Payload: "payload"}, Scheduled: 2, Closed: 1},
 		"a sleeper":             {job: job{Kind: "sleep", N: 1, Millis: 25_920_000_000, Payload: "p"}, Scheduled: 1},
 		"a list, and a size":    {job: job{Kind: "fan", N: 500, List: "bench-7", Size: 65_536, Payload: "p"}, Scheduled: 500, Closed: 499},
 		"spaces in the payload": {job: job{Kind: "seq", N: 3, Payload: " a b "}},

@@ -120,10 +120,15 @@ func (p *partition) remember(r *run, number uint64) {
 // recall settles, when the decider is asked, whether a run that has slept goes back to its worker: while few questions are open, and its record waits for the
 // answer (hold.go) behind another that came in time. With slow deciders it would stand in line with one worker while others are idle.
 func (p *partition) recall(r *run, waits bool) {
-	if r.slept && (!waits || p.paces[r.listOf()][r.state.Start.WorkflowType] != nil || len(p.asks) >= mostRecalled) {
+	if r.slept && (!waits || p.crowded(r)) {
 		r.sticky = ""
 	}
 	r.slept = false
+}
+
+// crowded tells whether a run is better asked of anybody than of one worker: deciders of its type were late, or many questions are open.
+func (p *partition) crowded(r *run) bool {
+	return p.paces[r.listOf()][r.state.Start.WorkflowType] != nil || len(p.asks) >= mostRecalled
 }
 
 // handOf finds a worker by the number that its calls have.

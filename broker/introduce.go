@@ -29,7 +29,7 @@ type manners struct {
 func (p *partition) introduce(r *run) {
 	o, typ := &p.offers, r.state.Start.WorkflowType
 	if r.sticky != "" || r.introduced || r.state.Decision.Previous != 0 || r.state.Decision.Failures != 0 ||
-		len(o.hands) > fewHands || len(p.asks) >= mostRecalled || p.paces[r.listOf()][typ] != nil {
+		len(o.hands) > fewHands || p.crowded(r) {
 		return
 	}
 	m := o.manners[typ]

@@ -135,8 +135,8 @@ func (e *errand) make(work context.Context) []byte {
 	o.began = time.Now()
 	ctx := deadline.New(work, o.until, ErrDeadline)
 	defer ctx.Cancel(nil)
-	e.s.cache.recall(o.t)
-	decisions, err := decide(ctx, e.a.decider, o.t)
+	e.s.cache.recall(&o.t)
+	decisions, err := decide(ctx, e.a.decider, &o.t)
 	if err == nil {
 		decisions, err = o.t.spill(ctx, decisions)
 	}

@@ -26,7 +26,7 @@ func (s *shift) answer(work context.Context, a *ask) {
 		return
 	}
 	if o.t.task.Replay != nil {
-		s.question(work, a, o.t)
+		s.question(work, a, &o.t)
 		return
 	}
 	var cause error
@@ -40,7 +40,7 @@ func (s *shift) answer(work context.Context, a *ask) {
 		o.fail(work, context.Cause(ctx))
 		return
 	}
-	s.cache.recall(o.t)
+	s.cache.recall(&o.t)
 	// A Decide that ignores its context keeps its slot, but not the broker waiting.
 	o.cut.Add(1)
 	stop := context.AfterFunc(ctx, func() {
@@ -59,7 +59,7 @@ func (s *shift) answer(work context.Context, a *ask) {
 		}
 		o.reply(work, decisions)
 	}()
-	if decisions, err = decide(ctx, a.decider, o.t); err == nil {
+	if decisions, err = decide(ctx, a.decider, &o.t); err == nil {
 		decisions, err = o.t.spill(ctx, decisions)
 	}
 }
@@ -67,8 +67,7 @@ func (s *shift) answer(work context.Context, a *ask) {
 // begin reads the task of an ask.
 func (s *shift) begin(a *ask) (*outcome, error) {
 	o := &outcome{s: s, a: a}
-	o.t = &o.own
-	t := o.t
+	t := &o.t
 	t.pages = s.pages
 	dt := &t.task
 	if err := schemas.UnmarshalOwned(a.msg.Data, dt); err != nil {

@@ -31,8 +31,7 @@ const (
 type outcome struct {
 	s     *shift
 	a     *ask
-	t     *Task // own: one allocation for both
-	own   Task
+	t     Task // by value: one allocation for both
 	began time.Time
 	until time.Time // zero is no limit
 	done  atomic.Bool
@@ -99,7 +98,7 @@ func (o *outcome) culprit(decisions []schemas.Decision) error {
 
 // keep remembers a reply. It is called before that is sent: the next task of the run may be here before the sending is over.
 func (o *outcome) keep(body []byte, decisions []schemas.Decision) {
-	o.s.cache.keep(o.t, digest(body), slices.ContainsFunc(decisions, schemas.Decision.Closes))
+	o.s.cache.keep(&o.t, digest(body), slices.ContainsFunc(decisions, schemas.Decision.Closes))
 }
 
 // fail tells the broker that there will be no decision, and why. Once the broker has stopped waiting there is nobody to
