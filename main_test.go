@@ -3,6 +3,7 @@ package drover_test
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,9 @@ import (
 func TestMain(m *testing.M) {
 	defer embedded.RegisterTicker()()
 	defer stopExamples()
+	if os.Getenv(loudRole) != "" {
+		os.Exit(loud())
+	}
 	m.Run()
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logs"
 )
 
 const (
@@ -52,7 +52,8 @@ type Options struct {
 	// Timeout is how long a call keeps asking while nobody answers; ctx may end it sooner. A crash of the server that owns
 	// a workflow takes up to 11 s to heal, so that a shorter one turns crashes into errors. Defaults to 15 s.
 	Timeout time.Duration
-	// Logger receives lost connections and calls that wait for somebody to answer. Defaults to none.
+	// Logger receives lost connections and calls that wait for somebody to answer; workers of the client that have none use it too. Defaults to
+	// one that writes warnings and errors to stderr: lines on a terminal, JSON elsewhere. One with io.Discard says nothing.
 	Logger logrus.FieldLogger
 	// Conn is a connection to use instead of making one; Close leaves it open, and the fields that say where and as whom
 	// to connect must be empty. Defaults to none.
@@ -66,7 +67,7 @@ func (o Options) withDefaults() Options {
 	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
 	o.Name = cmp.Or(o.Name, defaultName())
 	o.Timeout = min(cmp.Or(o.Timeout, defaultTimeout), maxTimeout)
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logs.Or(o.Logger)
 	return o
 }
 

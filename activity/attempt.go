@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/internal/deadline"
 	"github.com/droverhq/drover/schemas"
 )
@@ -114,8 +116,9 @@ func (a *attempt) call(ctx context.Context, h handler) (result schemas.Payload, 
 // panicked is the failure of a function that panicked, on the goroutine that did.
 func (a *attempt) panicked(value any) *Failure {
 	text := fmt.Sprint(value) // survives an Error or String method that panics, which formatters of a log need not
-	a.log().WithField("err", text).Error("an activity panicked")
-	return &Failure{Reason: ReasonPanic, Details: schemas.Text(bound(fmt.Sprintf("%s\n\n%s", text, debug.Stack()), maxDetails))}
+	stack := string(debug.Stack())
+	a.log().WithFields(logrus.Fields{"err": text, "stack": stack}).Error("an activity panicked")
+	return &Failure{Reason: ReasonPanic, Details: schemas.Text(bound(fmt.Sprintf("%s\n\n%s", text, stack), maxDetails))}
 }
 
 // judge is [judge] for errors of any make. Their methods are the function's own code, and a nil pointer of an error type is returned easily:

@@ -12,7 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logs"
 )
 
 // ErrInvalidOptions is wrapped by the error of [Worker.Run] when options are missing or out of bounds.
@@ -49,7 +49,8 @@ type Options struct {
 	StartedAfter time.Duration
 	// KeepAlive is how often the lease on a task is extended, from 10 ms to 5 s. Defaults to 3 s.
 	KeepAlive time.Duration
-	// Logger receives what goes wrong at warning level and what goes on at debug level, never a payload. Defaults to none.
+	// Logger receives what goes wrong at warning level and above, with the stacks of panics, and what goes on at debug level, never
+	// a payload. Defaults to one that writes warnings and errors to stderr: lines on a terminal, JSON elsewhere.
 	Logger logrus.FieldLogger
 }
 
@@ -74,7 +75,7 @@ func (o Options) withDefaults() Options {
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, defaultDrainTimeout)
 	o.StartedAfter = cmp.Or(o.StartedAfter, defaultStartedAfter)
 	o.KeepAlive = cmp.Or(o.KeepAlive, defaultKeepAlive)
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logs.Or(o.Logger)
 	return o
 }
 

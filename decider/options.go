@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logs"
 	"github.com/sirupsen/logrus"
 )
 
@@ -41,7 +41,8 @@ type Options struct {
 	// DrainTimeout is how long a stopping worker lets running Decides finish before it cancels them. -1 cancels at
 	// once. Defaults to 30 s.
 	DrainTimeout time.Duration
-	// Logger receives what goes wrong. Payloads are never logged. Defaults to none.
+	// Logger receives what goes wrong, with the stacks of panics. Payloads are never logged. Defaults to one that writes warnings
+	// and errors to stderr: lines on a terminal, JSON elsewhere.
 	Logger logrus.FieldLogger
 	// Observer is told of each task that was handled, for metrics. It is called by many goroutines, and must not block or end
 	// one. Its panics are logged. Defaults to none.
@@ -78,7 +79,7 @@ func (o Options) withDefaults() Options {
 	o.StickyCache = cmp.Or(o.StickyCache, defaultStickyRuns)
 	o.StickyBytes = cmp.Or(o.StickyBytes, defaultStickyBytes)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, defaultDrainTimeout)
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logs.Or(o.Logger)
 	return o
 }
 

@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/logs"
 )
 
 // app is one invocation of the binary: its streams and its global flags.
@@ -28,6 +27,7 @@ type app struct {
 	output                 outputFlag
 	logLevel               string
 	defaultLevel           logrus.Level
+	service                bool // the command is a server or a worker
 
 	json      bool // documents instead of tables: JSON, or YAML if yaml is set
 	yaml      bool
@@ -158,7 +158,7 @@ func (a *app) client(cmd *cobra.Command, fn func(ctx context.Context, c *drover.
 	return fn(ctx, c)
 }
 
-// logger writes lines to stderr; they are JSON when the rest is.
+// logger writes lines to stderr. They are JSON when the rest is, and those of servers and workers when nobody reads along.
 func (a *app) logger() (*logrus.Logger, error) {
 	log := logrus.New()
 	log.SetOutput(a.stderr)
@@ -170,12 +170,11 @@ func (a *app) logger() (*logrus.Logger, error) {
 		}
 		log.SetLevel(level)
 	}
-	if a.json && !a.yaml {
-		log.SetFormatter(&logrus.JSONFormatter{TimestampFormat: time.RFC3339Nano})
+	terminal := isTerminal(a.stderr)
+	if a.json && !a.yaml || a.service && !terminal {
+		log.SetFormatter(logs.JSON())
 	} else {
-		log.SetFormatter(&logrus.TextFormatter{
-			FullTimestamp: true, TimestampFormat: "2006-01-02T15:04:05.000Z07:00", DisableColors: !isTerminal(a.stderr),
-		})
+		log.SetFormatter(logs.Text(terminal))
 	}
 	return log, nil
 }
@@ -185,10 +184,5 @@ func isTerminal(w io.Writer) bool {
 	if g, ok := w.(*guard); ok {
 		w = g.w
 	}
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return logs.Terminal(w)
 }

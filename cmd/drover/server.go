@@ -177,7 +177,7 @@ func (a *app) serve(cmd *cobra.Command, f *serverFlags) error {
 	if err != nil {
 		return err
 	}
-	a.defaultLevel = logrus.InfoLevel
+	a.service, a.defaultLevel = true, logrus.InfoLevel
 	if o.Logger, err = a.logger(); err != nil {
 		return err
 	}

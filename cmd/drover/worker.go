@@ -187,7 +187,7 @@ func (a *app) work(cmd *cobra.Command, f *workerFlags) error {
 	if err := f.validate(cmd); err != nil {
 		return err
 	}
-	a.defaultLevel = logrus.InfoLevel
+	a.service, a.defaultLevel = true, logrus.InfoLevel
 	lean.Ballast()
 	log, err := a.logger()
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow"
 	"github.com/droverhq/drover/decider/flow/store"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logs"
 )
 
 // DefaultList is the task list of activities for which nothing names another.
@@ -52,7 +52,7 @@ type Options struct {
 	Kept int
 	// Trace is told what steps do, as in [flow.Options]. Defaults to nobody.
 	Trace func(flow.Trace)
-	// Logger receives what goes wrong. Defaults to none.
+	// Logger receives what goes wrong. Defaults to one that writes warnings and errors to stderr.
 	Logger logrus.FieldLogger
 }
 
@@ -62,7 +62,7 @@ func New(conn *post.Conn, o *Options) *Worker {
 	if o != nil {
 		opts = *o
 	}
-	opts.Logger = silent.Or(opts.Logger)
+	opts.Logger = logs.Or(opts.Logger)
 	ns := subject.Namespace(cmp.Or(opts.Namespace, "default"))
 	bucket := store.Open(conn, ns)
 	w := &Worker{
