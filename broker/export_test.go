@@ -13,3 +13,11 @@ func ReadRecordsByThemselves() (restore func()) {
 	farApart = 0
 	return func() { farApart = was }
 }
+
+// Buried is how many letters of signals the owner of a partition keeps in mind.
+func (b *Broker) Buried(n int) int {
+	answer := make(chan int)
+	p := b.part(n)
+	p.loop.post(func() { answer <- len(p.buried) })
+	return <-answer
+}

@@ -376,15 +376,23 @@ func (p *partition) place(e *envelope) dead.Place {
 	return dead.Place{Partition: tail[0], Stream: tail[1], Incarnation: strconv.FormatInt(int64(e.stored()), 10), Sequence: sequence}
 }
 
-// isBuried tells whether a predecessor has put a message into the dead letters. Those of earlier versions name the
-// incarnation by its number.
+// isBuried tells whether a predecessor has put a signal into the dead letters. Those of earlier versions name the
+// incarnation by its number. What was in the log at take-over comes once: then its letters are forgotten.
 func (p *partition) isBuried(e *envelope) bool {
-	place := p.place(e)
-	if p.buried[strings.Join(place.Tokens(), ".")] {
-		return true
+	if e.pos.Sequence > p.intakes[signalLog].end {
+		p.buried = nil
 	}
+	if len(p.buried) == 0 {
+		return false
+	}
+	place := p.place(e)
+	now := strings.Join(place.Tokens(), ".")
 	place.Incarnation = strconv.FormatUint(uint64(e.pos.Incarnation), 10)
-	return p.buried[strings.Join(place.Tokens(), ".")]
+	before := strings.Join(place.Tokens(), ".")
+	found := p.buried[now] || p.buried[before]
+	delete(p.buried, now)
+	delete(p.buried, before)
+	return found
 }
 
 // placeOf finds the place in a dead letter's subject: its last four tokens.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
@@ -102,15 +103,29 @@ func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err err
 	return seen, nil
 }
 
+// clockSkew is more than the clocks of two servers of a cluster differ by.
+const clockSkew = time.Minute
+
 // readBuried finds the signals above the checkpoint that a predecessor put into the dead letters: they count as consumed
-// (P-12).
+// (P-12). A letter is stored after its signal, and so after the one at the checkpoint: older letters are not read.
 func (p *partition) readBuried(ctx context.Context) error {
 	p.buried = make(map[string]bool)
-	from := p.checkpointed.Signals.Sequence
-	if p.intakes[signalLog].end <= from {
+	checkpoint := p.checkpointed.Signals
+	if p.intakes[signalLog].end <= checkpoint.Sequence {
 		return nil
 	}
-	options := post.ReadOptions{FilterSubjects: []string{p.b.ns.AllDeadOf(deadTail(p.n, signalLog)...)}, HeadersOnly: true}
+	filter := p.b.ns.AllDeadOf(deadTail(p.n, signalLog)...)
+	options := post.ReadOptions{FilterSubjects: []string{filter}, HeadersOnly: true}
+	if at := checkpoint.Time; at != 0 {
+		first, err := p.b.conn.FirstSince(ctx, p.b.ns.StreamDead(), filter, at.Time().Add(-clockSkew))
+		switch {
+		case errors.Is(err, post.ErrNotFound):
+			return nil
+		case err != nil:
+			return fmt.Errorf("look for dead letters: %w", err)
+		}
+		options.StartSeq = first.Seq
+	}
 	err := p.b.reads.Scan(ctx, p.b.ns.StreamDead(), options, func(s post.Stored) error {
 		p.buried[placeOf(s.Subject)] = true
 		return nil

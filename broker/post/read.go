@@ -25,6 +25,8 @@ type getRequest struct {
 	NextFor  string `json:"next_by_subj,omitempty"`
 	Batch    int    `json:"batch,omitempty"`
 	MaxBytes int    `json:"max_bytes,omitempty"`
+	// StartTime stands in place of Seq. Servers that do not know it ignore it.
+	StartTime *time.Time `json:"start_time,omitempty"`
 	// NoHeaders leaves out all headers, those of the server too. Servers that do not know it ignore it.
 	NoHeaders bool `json:"no_hdr,omitempty"`
 }
@@ -64,6 +66,17 @@ func (c *Conn) NextBySubject(ctx context.Context, stream, subject string, seq ui
 		return nil, fmt.Errorf("%w: next message of stream %s: the subject is empty", ErrInvalid, stream)
 	}
 	return c.get(ctx, stream, getRequest{Seq: max(seq, 1), NextFor: subject})
+}
+
+// FirstSince reads the first message that matches subject (wildcards allowed) of those that were stored at the instant at or
+// after it, from the stream's leader. None is [ErrNotFound]. A server that does not know the question may answer with an
+// earlier message of the subject, never with a later one.
+func (c *Conn) FirstSince(ctx context.Context, stream, subject string, at time.Time) (*Stored, error) {
+	if subject == "" {
+		return nil, fmt.Errorf("%w: first message of stream %s since %v: the subject is empty", ErrInvalid, stream, at)
+	}
+	at = at.UTC()
+	return c.get(ctx, stream, getRequest{StartTime: &at, NextFor: subject})
 }
 
 // one is a batch of a single answer: a direct get without a number of messages ends with its first.

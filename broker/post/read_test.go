@@ -28,6 +28,7 @@ func TestLeaderReads(t *testing.T) {
 		"last wildcard": func() (*Stored, error) { return c.LastBySubject(t.Context(), "S", "*.a") },
 		"by sequence":   func() (*Stored, error) { return c.GetSeq(t.Context(), "S", seq) },
 		"next":          func() (*Stored, error) { return c.NextBySubject(t.Context(), "S", "s.>", 0) },
+		"since":         func() (*Stored, error) { return c.FirstSince(t.Context(), "S", "s.*", time.Unix(1, 0)) },
 	} {
 		got, err := read()
 		if err != nil {
@@ -60,6 +61,8 @@ func TestReadsRefuse(t *testing.T) {
 		want error
 	}{
 		"no message":         {second2(c.LastBySubject(ctx, "S", "s.none")), ErrNotFound},
+		"nothing since":      {second2(c.FirstSince(ctx, "S", "s.a", time.Now().Add(time.Hour))), ErrNotFound},
+		"since of nothing":   {second2(c.FirstSince(ctx, "S", "", time.Now())), ErrInvalid},
 		"deleted":            {second2(c.GetSeq(ctx, "S", second)), ErrNotFound},
 		"future":             {second2(c.GetSeq(ctx, "S", 99)), ErrNotFound},
 		"nothing next":       {second2(c.NextBySubject(ctx, "S", "s.a", 2)), ErrNotFound},
@@ -75,6 +78,26 @@ func TestReadsRefuse(t *testing.T) {
 		"purge everything":   {c.PurgeSubject(ctx, "S", ">"), ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) { wantErr(t, tt.err, tt.want) })
+	}
+}
+
+// What is asked for since the instant of a message is that one, or a later one of the subject.
+func TestFirstSince(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	for range 3 {
+		put(t, c, "s.a", "")
+		put(t, c, "s.b", "")
+	}
+	for seq := range uint64(6) {
+		m, err := c.GetSeq(t.Context(), "S", seq+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.FirstSince(t.Context(), "S", "s.b", m.Time)
+		if want := seq/2*2 + 2; err != nil || got.Subject != "s.b" || got.Seq > want || got.Time.Before(m.Time) {
+			t.Errorf("since message %d: got %+v and error %v, want message %d", seq+1, got, err, want)
+		}
 	}
 }
 
