@@ -33,7 +33,8 @@ type app struct {
 	yaml      bool
 	documents int // written to stdout
 
-	running bool // the arguments were understood: what fails now is not wrong usage
+	where   []string // the flags that say where to connect, as words
+	running bool     // the arguments were understood: what fails now is not wrong usage
 }
 
 // run executes one command line and returns the exit code. It touches nothing of the process but its environment, so that
@@ -73,7 +74,8 @@ func (a *app) root() *cobra.Command {
 
 Begin with "drover dev" in one terminal, and start workflows from another.
 
-Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong usage, 3 no connection, 4 timed out.`,
+Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong usage, 3 no connection, 4 timed out,
+5 runs are parked (audit), 130 interrupted while it waited.`,
 		Version:       versionText(),
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.ArbitraryArgs,
@@ -84,6 +86,7 @@ Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong us
 			if err := refuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
+			a.noteWhere(cmd.Flags())
 			a.running = true
 			return nil
 		},

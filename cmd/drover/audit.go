@@ -33,8 +33,8 @@ not heard of, by doing it again, which does no harm; tasks and alarms that no ru
 is told: partitions without owner, alarms that are overdue, messages that nobody reads, lists without workers or with
 consumers that somebody has changed, types without deciders, parked runs, and runs that only a signal can move.
 
-A fault is something wrong; a notice is something to know. The exit code is 1 if a fault was not repaired. The master
-of the namespace does the same by itself all the time, and logs what it finds.`,
+A fault is something wrong; a warning is a run that is parked, until somebody mends its decider; a notice is something to know.
+The exit code is 1 if a fault was not repaired, and else 5 if there is a warning. The master of the namespace does the same by itself all the time, and logs what it finds.`,
 		Args: argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error { return a.audit(ctx, c, repair) })
@@ -73,8 +73,19 @@ func (a *app) audit(ctx context.Context, c *drover.Client, repair bool) error {
 	if err := a.showAudit(r); err != nil {
 		return err
 	}
+	return auditError(r)
+}
+
+// errParked is the end of an audit that has found nothing worse than parked runs.
+var errParked = errors.New("parked")
+
+// auditError is what the exit code of an audit comes from.
+func auditError(r *audit.Report) error {
 	if n := r.Wrong(); n > 0 {
 		return fmt.Errorf("audit: %s not repaired: each says what to do", counted(n, "fault is", "faults are"))
+	}
+	if n := r.Warnings(); n > 0 {
+		return fmt.Errorf("audit: %s %w: mend the deciders, then: drover resume --query type=TYPE", counted(n, "run is", "runs are"), errParked)
 	}
 	return nil
 }
@@ -112,6 +123,8 @@ func (a *app) showAudit(r *audit.Report) error {
 	switch n := r.Wrong(); {
 	case n > 0:
 		verdict = fmt.Sprintf("%d NOT REPAIRED", n)
+	case r.Warnings() > 0:
+		verdict = counted(r.Warnings(), "run is parked", "runs are parked")
 	case len(r.Findings) > 0:
 		verdict = "nothing is wrong that was not repaired"
 	}

@@ -26,6 +26,8 @@ const (
 	exitUsage        = 2
 	exitNoConnection = 3
 	exitTimeout      = 4
+	exitParked       = 5   // nothing else is wrong, but runs wait for somebody to mend their decider
+	exitInterrupted  = 130 // Ctrl-C ended a wait
 )
 
 // hintNoNamespace is about a namespace that is not where it was looked for.
@@ -64,6 +66,10 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
+	case errors.Is(err, errParked):
+		return exitParked
 	case wrong, isAny(err, drover.ErrInvalid, embedded.ErrInvalidOptions, topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions):
 		return exitUsage
 	case isAny(err, drover.ErrUnavailable, post.ErrNoConnection, post.ErrDisconnected), !judged && errors.Is(err, post.ErrNoResponders):

@@ -264,7 +264,7 @@ func (a *app) tryOut(cmd *cobra.Command, files []*flowFile, f *flowRunFlags, inp
 				return err
 			}
 			began = true
-			err = a.outcome(ctx, run, since)
+			err = a.outcome(ctx, c, run, since)
 			if e, ok := errors.AsType[*drover.Error](err); ok && e.Code == schemas.CodeTimeout {
 				e.Hint = "it was given up with its server, and nothing of it is left: give it a longer --timeout"
 			}

@@ -20,11 +20,12 @@ func resultCommand(a *app) *cobra.Command {
 		Long: `Wait for the end of a workflow and print its result.
 
 A run that continued as new is followed. The exit code is 1 if the workflow did not complete, and 4 if it had not ended
-when --timeout was over.`,
+when --timeout was over. After two seconds a line on stderr says what the workflow waits for, unless documents are wanted.
+Ctrl-C ends the wait alone, with exit code 130; the workflow goes on.`,
 		Args: argNames("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
-				return a.outcome(ctx, c.Run(args[0], runID), time.Now())
+				return a.await(ctx, c, c.Run(args[0], runID), time.Now())
 			})
 		},
 	}
@@ -51,8 +52,8 @@ type outcomeDocument struct {
 	Soft       bool            `json:"soft,omitempty"`
 }
 
-func (a *app) outcome(ctx context.Context, run *drover.Run, began time.Time) error {
-	o, err := run.Wait(ctx)
+func (a *app) outcome(ctx context.Context, c *drover.Client, run *drover.Run, began time.Time) error {
+	o, err := a.wait(ctx, c, run)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,199 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/schemas"
 )
 
+// What becomes of a workflow of a query of resume, beside the words of replay.
+const (
+	outcomeResumed     = "resumed"
+	outcomeWouldResume = "would resume"
+)
+
+// resumeFlags are those of resume beside the flags of every operator's command.
+type resumeFlags struct {
+	query  string
+	limit  int
+	dryRun bool
+}
+
 func resumeCommand(a *app) *cobra.Command {
-	return operatorCommand(a, "resume", "resumed", "Go on with a workflow that was paused or parked", (*drover.Run).Resume)
+	f := &resumeFlags{}
+	cmd := operatorCommand(a, "resume", "resumed", "Go on with workflows that were paused or parked", (*drover.Run).Resume)
+	cmd.Use = "resume ID | --query FILTERS"
+	cmd.Long = `Go on with a workflow that was paused by hand, or parked because its decider failed again and again.
+
+--query resumes all workflows that match, up to --limit. Filters are those of "drover list": type=order started-after=2h. Parked ones
+are meant; with status=paused in the query those that were paused by hand, too. Children are resumed like others. --dry-run says what
+would be resumed, and why it stands.`
+	cmd.Example = `  drover resume order-17 --reason "the decider is mended"
+  drover resume --query "type=order started-after=2h" --dry-run`
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("query") {
+			return argNames()(cmd, args)
+		}
+		return argNames("ID")(cmd, args)
+	}
+	one := cmd.RunE
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return f.check(cmd) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return f.bulk(a, cmd)
+		}
+		return one(cmd, args)
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.query, "query", "", "resume all that match: NAME=VALUE as of drover list")
+	fs.IntVar(&f.limit, "limit", 100, "with --query, at most so many")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "with --query, say what would be resumed, and resume nothing")
+	return cmd
+}
+
+func (f *resumeFlags) check(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	switch bulk := changed("query"); {
+	case bulk && changed("run"):
+		return usage(cmd, errors.New("--run is for a single workflow: leave it out with --query"))
+	case !bulk && changed("limit"):
+		return usage(cmd, errors.New("--limit needs --query"))
+	case !bulk && changed("dry-run"):
+		return usage(cmd, errors.New("--dry-run needs --query"))
+	case bulk && f.limit < 1:
+		return usage(cmd, fmt.Errorf("--limit is %d: use at least 1", f.limit))
+	}
+	return nil
+}
+
+// resumeLine is one workflow of a query.
+type resumeLine struct {
+	WorkflowID string         `json:"workflowId"`
+	Run        string         `json:"run"`
+	Type       string         `json:"type"`
+	Outcome    string         `json:"outcome"`
+	Paused     string         `json:"paused,omitempty"` // why it stands, or stood
+	Because    string         `json:"because,omitempty"`
+	Error      *schemas.Error `json:"error,omitempty"`
+}
+
+// bulk resumes what a query finds.
+func (f *resumeFlags) bulk(a *app, cmd *cobra.Command) error {
+	q, err := parseQuery(f.query)
+	if err != nil {
+		return usage(cmd, fmt.Errorf("--query: %w", err))
+	}
+	if q.Status != "" && q.Status != schemas.StatusPaused {
+		return usage(cmd, fmt.Errorf("--query: status is %s, but only paused workflows can be resumed: leave it out, or say status=paused", q.Status))
+	}
+	reason := cmd.Flags().Lookup("reason").Value.String()
+	return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+		b := &bulkResume{f: f, reason: reason, byHand: q.Status != "", counts: map[string]int{}, seen: map[schemas.Execution]bool{}}
+		q.Status = schemas.StatusPaused
+		if err := lines(a, []string{"ID", "RUN", "TYPE", "OUTCOME", "WHY"}, b.each(ctx, c, q), resumeRow); err != nil {
+			return err
+		}
+		if !a.json {
+			fmt.Fprintf(a.stderr, "%d %s, %d skipped, %d refused\n", b.counts[outcomeResumed]+b.counts[outcomeWouldResume],
+				map[bool]string{true: "would be resumed", false: "resumed"}[f.dryRun], b.counts[outcomeSkipped], b.counts[outcomeRefused])
+		}
+		if b.more {
+			fmt.Fprintf(a.stderr, "there may be more than %d: raise --limit, or repeat the command\n", f.limit)
+		}
+		if n := b.counts[outcomeRefused]; n > 0 {
+			return fmt.Errorf("%s refused", counted(n, "workflow was", "workflows were"))
+		}
+		return nil
+	})
+}
+
+// bulkResume is a query under way. What is skipped does not count against the limit.
+type bulkResume struct {
+	f      *resumeFlags
+	reason string
+	byHand bool // those that somebody has paused are meant, too
+	counts map[string]int
+	seen   map[schemas.Execution]bool
+	more   bool
+}
+
+func (b *bulkResume) each(ctx context.Context, c *drover.Client, q drover.ListOptions) iter.Seq2[resumeLine, error] {
+	return func(yield func(resumeLine, error) bool) {
+		for e, err := range c.List(ctx, q) {
+			if err != nil {
+				yield(resumeLine{}, err)
+				return
+			}
+			run := schemas.Execution{WorkflowID: e.WorkflowID, Run: e.Run}
+			if b.seen[run] {
+				continue
+			}
+			b.seen[run] = true
+			if b.counts[outcomeResumed]+b.counts[outcomeWouldResume]+b.counts[outcomeRefused] == b.f.limit {
+				b.more = true
+				return
+			}
+			line, err := b.one(ctx, c, e)
+			if err == nil {
+				b.counts[line.Outcome]++
+			}
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (b *bulkResume) one(ctx context.Context, c *drover.Client, e schemas.ExecutionInfo) (resumeLine, error) {
+	line := resumeLine{WorkflowID: e.WorkflowID, Run: e.Run, Type: e.Type, Outcome: outcomeSkipped}
+	run := c.Run(e.WorkflowID, e.Run)
+	now, err := run.Describe(ctx)
+	switch {
+	case errors.Is(err, drover.ErrNotFound):
+		line.Because = "it is gone"
+		return line, nil
+	case err != nil:
+		return line, err
+	}
+	line.Paused = now.PausedDetails
+	switch {
+	case now.Execution.Status != schemas.StatusPaused:
+		line.Because = "it is " + string(now.Execution.Status)
+		return line, nil
+	case now.PausedCause != string(schemas.CauseDeciderAttempts) && !b.byHand:
+		line.Because = "somebody has paused it: add status=paused to the query"
+		return line, nil
+	case b.f.dryRun:
+		line.Outcome = outcomeWouldResume
+		return line, nil
+	}
+	switch err = run.Resume(ctx, b.reason); {
+	case err == nil:
+		line.Outcome = outcomeResumed
+	case isAny(err, drover.ErrClosed, drover.ErrNotFound):
+		line.Because = "it has ended"
+	case isAny(err, drover.ErrUnavailable, drover.ErrPermission, drover.ErrInvalid, context.Canceled, context.DeadlineExceeded):
+		return line, err
+	default:
+		_, line.Error = describeError(err)
+		line.Outcome, line.Because = outcomeRefused, line.Error.Message
+	}
+	return line, nil
+}
+
+func resumeRow(l resumeLine) []string {
+	why := l.Paused
+	if l.Because != "" {
+		why = l.Because
+	}
+	if why == "" {
+		why = "-"
+	}
+	return []string{word(l.WorkflowID, 60), l.Run, word(l.Type, 40), l.Outcome, sentence(why)}
 }

@@ -43,7 +43,8 @@ func startCommand(a *app) *cobra.Command {
 		Long: `Start a workflow of TYPE.
 
 Prints the workflow id and the run id. With --wait it waits for the end and prints the result instead; the exit code is
-then 1 if the workflow did not complete.
+then 1 if the workflow did not complete. After two seconds a line on stderr says what it waits for, unless documents are wanted.
+Ctrl-C ends the wait alone, with exit code 130; the workflow goes on, and "drover result ID" waits again.
 
 A start of an id that has an open run is refused, unless --conflict-policy says otherwise. With --signal the open run gets the
 signal, and only if there is none a run is started and gets it first.
@@ -191,7 +192,7 @@ func (a *app) start(ctx context.Context, c *drover.Client, typ string, input, si
 		if !a.json {
 			fmt.Fprintln(a.stderr, f.done(run))
 		}
-		return a.outcome(ctx, run, began)
+		return a.await(ctx, c, run, began)
 	}
 	if !a.json {
 		return a.say("%s", f.done(run))

@@ -65,6 +65,8 @@ type Severity string
 const (
 	// Notice: nothing is wrong with the service. Somebody may want to know, or has to do something.
 	Notice Severity = "notice"
+	// Warning: the service does what it should, and runs stand still until somebody mends their program.
+	Warning Severity = "warning"
 	// Fault: something is wrong.
 	Fault Severity = "fault"
 )
@@ -151,6 +153,17 @@ func (r *Report) Wrong() int {
 	return n
 }
 
+// Warnings counts the warnings, those that are not listed, too.
+func (r *Report) Warnings() int {
+	n := r.More[KindParked]
+	for i := range r.Findings {
+		if r.Findings[i].Severity == Warning {
+			n++
+		}
+	}
+	return n
+}
+
 // add lists a finding, or counts it if there are enough of its kind.
 func (r *Report) add(f Finding, most int) {
 	if r.listed == nil {
@@ -189,8 +202,10 @@ func (r *Report) sort() {
 			return 0
 		case f.Severity == Fault:
 			return 1
+		case f.Severity == Warning:
+			return 2
 		}
-		return 2
+		return 3
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		return cmp.Or(rank(&a)-rank(&b), strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.WorkflowID, b.WorkflowID),

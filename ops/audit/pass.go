@@ -210,7 +210,7 @@ func (a *Auditor) stillThere(ctx context.Context, m *message) (bool, error) {
 	return schemas.Unmarshal(s.Data, &alarm) == nil && alarm.Due == m.due, nil
 }
 
-// suspects are the findings of one look. Of the notices of a kind only as many are kept as are reported.
+// suspects are the findings of one look. Of the notices and warnings of a kind only as many are kept as are reported.
 type suspects struct {
 	most  int
 	found map[string]Finding
@@ -227,7 +227,7 @@ func (s *suspects) add(f Finding) {
 	if s.count == nil {
 		s.count, s.more, s.left = map[Kind]int{}, map[Kind]int{}, map[Kind]int{}
 	}
-	if s.count[f.Kind]++; f.Severity == Notice && s.count[f.Kind] > s.most {
+	if s.count[f.Kind]++; f.Severity != Fault && s.count[f.Kind] > s.most {
 		s.more[f.Kind]++
 		return
 	}

@@ -74,7 +74,7 @@ func (a *Auditor) tell(r *Report) {
 			log.Warn("audit: " + f.Text + ": " + f.Done)
 		case f.Failed != "":
 			log.WithField("err", f.Failed).Warn("audit: " + f.Text + ": the repair failed")
-		case f.Severity == Fault:
+		case f.Severity == Fault, f.Severity == Warning:
 			log.Warn("audit: " + f.Text)
 		default:
 			log.Info("audit: " + f.Text)

@@ -231,7 +231,7 @@ func (a *Auditor) judgeWaits(v *view, now schemas.Timestamp, r *schemas.AuditRun
 	}
 	switch {
 	case r.PausedCause == schemas.CauseDeciderAttempts:
-		f.Kind, f.Severity = KindParked, Notice
+		f.Kind, f.Severity = KindParked, Warning
 		f.Text = fmt.Sprintf("workflow %q is parked: %s; mend the decider of type %q, then: drover resume %s", r.WorkflowID, r.PausedReason, r.Type, r.WorkflowID)
 		s.add(f)
 	case r.Decision == schemas.DecisionScheduled:
