@@ -9,6 +9,12 @@ import (
 
 // deliver hands a message to its run, or lets it wait there.
 func (p *partition) deliver(r *run, e *envelope) {
+	if r.broken != nil && (r.aside || !p.keeps(r, e)) {
+		if r.aside {
+			p.turnAway(r, e)
+		}
+		return
+	}
 	if len(r.mailbox) > 0 || r.waits() {
 		r.mailbox = append(r.mailbox, e)
 		p.confirm(r)
@@ -145,8 +151,8 @@ func (p *partition) queue(r *run, g group) {
 func (p *partition) loadedNow(r *run) {
 	then := r.then
 	r.then = nil
-	for _, f := range then {
-		f()
+	for _, w := range then {
+		w.run()
 	}
 	p.drain(r)
 	p.mark(r)

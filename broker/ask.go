@@ -90,11 +90,20 @@ func (p *partition) loadWindow(r *run) {
 		return events, err
 	}, func(events []schemas.Event, err error) {
 		if err == nil && int64(len(events)) != upTo-previous {
-			err = fmt.Errorf("%d events between %d and %d", len(events), previous, upTo)
+			err = fmt.Errorf("%w: %d events between %d and %d", errDamaged, len(events), previous, upTo)
 		}
 		if err != nil {
-			p.log.WithError(err).WithField("workflow", r.wid).Warn("the window of a decision cannot be read; trying again")
-			p.loop.after(loadRetry, func() { r.loading = false; p.mark(r) })
+			p.unread(r, err, func() {
+				if r.broken != nil {
+					p.loadWindow(r)
+					return
+				}
+				r.loading = false
+				p.mark(r)
+			})
+			return
+		}
+		if !p.sound(r) {
 			return
 		}
 		r.window, r.windowFrom, r.loading = append(events, r.window...), previous, false

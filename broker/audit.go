@@ -183,7 +183,7 @@ func openChild(c *execution.ChildRun) schemas.OpenChild {
 func (p *partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 	refuse := func(e *schemas.Error) { reply(&schemas.AckResponse{V: schemas.Version, Error: e}) }
 	r := p.get(q.WorkflowID)
-	p.when(r, func() {
+	p.repairWhen(r, reply, func() {
 		switch {
 		case !r.live():
 			refuse(notFound(q.WorkflowID, ""))
@@ -204,6 +204,17 @@ func (p *partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run})
 		})
 	})
+}
+
+// repairWhen runs f once the run is loaded. One whose history could not be followed is read again now: it may have been
+// restored.
+func (p *partition) repairWhen(r *run, reply func(any), f func()) {
+	if r.broken == nil {
+		p.whenSound(r, reply, f)
+		return
+	}
+	r.then = append(r.then, awaited{run: f, broken: func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) }})
+	p.lookNow(r)
 }
 
 // still tells whether the state is that of the history.

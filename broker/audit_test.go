@@ -24,7 +24,11 @@ func (f *fleet) audited(ids ...string) schemas.AuditResponse {
 		f.t.Fatal(err)
 	}
 	var a schemas.AuditResponse
-	if err := json.Unmarshal(f.request(ns.API("audit"), string(body)), &a); err != nil {
+	var raw []byte
+	for tries := 0; raw == nil && tries < 10; tries++ { // the API may be up before the partition has an owner
+		raw = f.tryRequest(ns.API("audit"), string(body))
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
 		f.t.Fatal(err)
 	}
 	return a

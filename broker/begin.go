@@ -142,7 +142,7 @@ func (p *partition) checkFresh(r *run, e *envelope, q *schemas.StartRequest) {
 // answerOld repeats the answer to a start whose run is not the latest of its id any more.
 func (p *partition) answerOld(e *envelope, q *schemas.StartRequest) {
 	if q.Origin != nil {
-		p.reportOld(e, q)
+		p.reportOld(e, q, 0)
 		return
 	}
 	p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: q.Run})

@@ -8,8 +8,17 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// errDamaged says that a history has a gap, a record that cannot be read, or one that does not follow the one before it.
-// Such a run does not go on: whatever was added to it would follow from something that did not happen.
+// A history may have a gap, a record that cannot be read, or one that does not follow the one before it. Such a run does
+// not go on: whatever was added to it would follow from something that did not happen.
+//
+// It is read again at once, damagedTries times: a replica may be late. Then whoever asks about it is told so, and it is set
+// aside (ADR 0065): a dead letter names it, what comes for it goes to the dead letters, and no position waits for it. It is
+// looked at every damagedRetry, and at each repair; once it can be read it goes on, and its open effects are repeated.
+//
+// A history that a later version may have written is not damaged. It is not set aside: its messages wait for a server that
+// can read it, and the positions wait with them.
+
+// errDamaged says that a history cannot be followed.
 var (
 	errDamaged = errors.New("the history is damaged")
 	// errLater is errDamaged where a later version may have written what this one cannot read.
@@ -18,7 +27,7 @@ var (
 
 // damagedBy is what an error of decoding says of the history.
 func damagedBy(err error) error {
-	if errors.Is(err, schemas.ErrVersion) {
+	if errors.Is(err, schemas.ErrLater) {
 		return errLater
 	}
 	return errDamaged
@@ -32,61 +41,120 @@ const (
 )
 
 // unloaded is called when a run could not be loaded.
-func (p *partition) unloaded(r *run, err error) {
+func (p *partition) unloaded(r *run, err error) { p.unread(r, err, func() { p.load(r) }) }
+
+// unread is called when the history of a run could not be read. again reads it once more.
+func (p *partition) unread(r *run, err error, again func()) {
 	log := p.log.WithError(err).WithField("workflow", r.wid)
 	r.tries++
 	if !errors.Is(err, errDamaged) || r.tries < damagedTries {
 		if r.tries == 1 || r.tries%damagedTries == 0 {
 			log.Warn("a run cannot be loaded; trying again")
 		}
-		p.loop.after(loadRetry, func() { p.load(r) })
+		p.loop.after(loadRetry, again)
 		return
 	}
-	if r.broken == nil {
-		log.Error("the history of a workflow is damaged: it does not go on, and its messages wait; drover verify says more")
+	later, known := errors.Is(err, errLater), r.aside
+	switch {
+	case r.broken != nil:
+	case later:
+		log.Error("the history of a workflow is damaged, or of a later version: it does not go on, and its messages wait; drover verify says more")
+	default:
+		log.Error("the history of a workflow is damaged: it does not go on, and its messages become dead letters; drover verify says more")
 	}
-	r.broken = err
+	r.broken, r.aside = err, !later
 	p.calledBack(r)
-	for _, refuse := range r.refused {
-		refuse()
+	if r.aside && !known {
+		p.setAside(r)
 	}
-	r.refused = nil
-	p.loop.after(damagedRetry, func() { p.load(r) })
+	p.turnAwayAll(r)
+	r.look = p.loop.after(damagedRetry, func() { r.look = nil; again() })
+	r.again = again
 }
 
-// sound is called when a run could be loaded.
-func (p *partition) sound(r *run) {
+// lookNow reads a history again that could not be followed.
+func (p *partition) lookNow(r *run) {
+	if r.look != nil { // else it is being read
+		p.loop.cancel(r.look)
+		r.look = nil
+		r.again()
+	}
+}
+
+// sound is called when a run could be loaded. It returns false if that is to no avail.
+func (p *partition) sound(r *run) bool {
 	if r.broken != nil {
 		p.log.WithField("workflow", r.wid).Info("the history of a workflow can be read again")
 	}
-	r.tries, r.broken, r.refused = 0, nil, nil
+	aside, overflown := r.aside, r.overflown
+	r.tries, r.broken, r.aside, r.overflown, r.again = 0, nil, false, false, nil
+	switch {
+	case overflown:
+		p.fail("workflow %q can be read again: what came for it is read once more", r.wid)
+		return false
+	case aside:
+		p.when(r, func() { p.goOn(r) })
+	}
+	return true
 }
 
-// whenSound is when for those who want an answer: a run whose history is damaged gives them a refusal.
-func (p *partition) whenSound(r *run, reply func(any), f func()) {
-	answered := false
-	refuse := func() {
-		answered = true
-		reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)})
-	}
-	switch {
-	case r.broken != nil:
-		refuse()
-		return
-	case r.loading:
-		r.refused = append(r.refused, refuse)
-	}
-	p.when(r, func() {
-		if !answered {
-			f()
+// goOn repeats what a run has open that was set aside.
+func (p *partition) goOn(r *run) {
+	p.behind(r, func() {
+		if r.live() && r.still() && p.runs[r.wid] == r {
+			p.repairRun(r)
 		}
 	})
 }
 
+// awaited waits for a run to be loaded.
+type awaited struct {
+	run func()
+	// broken is called in place of run if the history cannot be followed; nil: nobody minds. Who is patient waits for as
+	// long as a later version may have written it.
+	broken  func()
+	patient bool
+}
+
+// whenKnown runs f once the run is loaded, or broken once its history cannot be followed.
+func (p *partition) whenKnown(r *run, f, broken func()) {
+	switch {
+	case r.broken != nil:
+		broken()
+	case r.loading:
+		r.then = append(r.then, awaited{run: f, broken: broken})
+	default:
+		f()
+	}
+}
+
+// whenKept runs f once the run is loaded, or aside once it is set aside. A run of a later version keeps them waiting: it is
+// for what the history owes.
+func (p *partition) whenKept(r *run, f, aside func()) {
+	switch {
+	case r.aside:
+		aside()
+	case r.loading:
+		r.then = append(r.then, awaited{run: f, broken: aside, patient: true})
+	default:
+		f()
+	}
+}
+
+// whenSound is whenKnown for those who want an answer: a run whose history is damaged gives them a refusal.
+func (p *partition) whenSound(r *run, reply func(any), f func()) {
+	p.whenKnown(r, f, func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) })
+}
+
 func damagedError(r *run) *schemas.Error {
-	hint := "keep a copy of the store, see what drover verify says, and restore the history or start the work under another id"
-	if errors.Is(r.broken, errLater) {
+	return damageOf(r.broken, "workflow %q does not go on: %v", r.wid, r.broken).InField("workflowId").About(r.wid, "")
+}
+
+// damageOf is a refusal that says what can be done about a history that cannot be followed.
+func damageOf(err error, format string, args ...any) *schemas.Error {
+	hint := "keep a copy of the store, see what drover verify says, and restore the history, then: drover repair; or start the work under another id"
+	if errors.Is(err, errLater) {
 		hint = "update this server if a later version has been at work; else " + hint
 	}
-	return schemas.Errorf(schemas.CodeInternal, "workflow %q does not go on: %v", r.wid, r.broken).InField("workflowId").About(r.wid, "").WithHint("%s", hint)
+	return schemas.Errorf(schemas.CodeInternal, format, args...).WithHint("%s", hint)
 }

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
@@ -72,7 +73,7 @@ func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *tic
 	to := p.b.ns.In(p.b.partitionOf(q.WorkflowID), q.WorkflowID, kindStart)
 	p.sendUntil(to, "", post.Addressed(to), body, func(uint64) { t.release() }, func(again func()) {
 		r := p.get(s.WorkflowID)
-		p.when(r, func() {
+		p.whenKept(r, func() {
 			if r.live() && r.state.Run == s.Run {
 				if now := r.state.Children[c.ScheduledID]; now == nil || now.Started != 0 {
 					t.release()
@@ -81,7 +82,7 @@ func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *tic
 			}
 			p.repeatedStarts[q.Run] = true
 			again()
-		})
+		}, t.release)
 	})
 }
 
@@ -164,19 +165,23 @@ func (p *partition) answerChildLate(r *run, e *envelope, q *schemas.StartRequest
 		p.answerChild(e, q)(r, nil)
 		return
 	}
-	p.reportOld(e, q)
+	p.reportOld(e, q, 0)
 }
 
 // reportOld tells a parent about a child that is not the latest run of its id: it has closed, or it never began.
-func (p *partition) reportOld(e *envelope, q *schemas.StartRequest) {
+//
+// tries is how often that was tried before.
+func (p *partition) reportOld(e *envelope, q *schemas.StartRequest, tries int) {
 	e.ticket.hold()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *loaded, err error) {
 		switch {
+		case errors.Is(err, errDamaged) && !errors.Is(err, errLater) && tries >= damagedTries:
+			p.bury(e, deadDamaged, err.Error())
 		case err != nil:
 			p.log.WithError(err).WithField("workflow", q.WorkflowID).Warn("a child cannot be looked up; trying again")
-			p.loop.after(loadRetry, func() { p.reportOld(e, q); e.ticket.release() })
+			p.loop.after(loadRetry, func() { p.reportOld(e, q, tries+1); e.ticket.release() })
 			return
 		case l == nil:
 			p.refuseChild(e, q)

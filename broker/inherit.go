@@ -81,13 +81,13 @@ func (p *partition) decided(m post.Msg) {
 		}
 		p.inherited[token] = ""
 		r := p.get(wid)
-		p.when(r, func() {
+		p.whenKept(r, func() {
 			if r.ask == nil || r.ask.token != token {
 				p.late(m)
 				return
 			}
 			p.replied(r.ask.id, reply, m, undecodable)
-		})
+		}, func() { p.late(m) })
 	})
 }
 

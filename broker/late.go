@@ -56,7 +56,7 @@ func (p *partition) probed(r *run, e *envelope, q *schemas.StartRequest) {
 		p.answerChild(e, q)(r, nil)
 		return
 	}
-	p.reportOld(e, q)
+	p.reportOld(e, q, 0)
 }
 
 // childOfOld is the start of a child whose parent is not the latest run of its id any more. If that was ended by force,

@@ -108,7 +108,7 @@ func (p *partition) beat(m post.Msg) {
 	}
 	p.whileOurs(func() {
 		r := p.get(wid)
-		p.when(r, func() {
+		p.whenKnown(r, func() {
 			if !r.live() {
 				answer(schemas.BeatAnswer{Gone: true, Reason: "the workflow is unknown"})
 				return
@@ -119,7 +119,7 @@ func (p *partition) beat(m post.Msg) {
 			} else {
 				answer(a)
 			}
-		})
+		}, func() { answer(schemas.BeatAnswer{Reason: damagedError(r).Message}) })
 	})
 }
 

@@ -50,13 +50,15 @@ func (p *partition) get(wid string) *run {
 	return r
 }
 
-// when runs f once the run is loaded: at once, or later on the loop.
+// when runs f once the run is loaded: at once, or later on the loop; not at all if it is set aside before that.
 func (p *partition) when(r *run, f func()) {
-	if r.loading {
-		r.then = append(r.then, f)
-		return
+	switch {
+	case r.aside:
+	case r.loading:
+		r.then = append(r.then, awaited{run: f, patient: true})
+	default:
+		f()
 	}
-	f()
 }
 
 func (p *partition) load(r *run) {
@@ -76,8 +78,9 @@ func (p *partition) load(r *run) {
 			p.unloaded(r, err)
 			return
 		}
-		p.sound(r)
-		p.ready(r, l)
+		if p.sound(r) {
+			p.ready(r, l)
+		}
 	})
 }
 
@@ -275,7 +278,7 @@ func (l *loaded) record(r *schemas.Record, hash []byte, seq uint64, at schemas.T
 	if len(r.Snapshot) > 0 && l.state == nil && r.First != 1 {
 		state, err := execution.Restore(r.Snapshot)
 		if err != nil {
-			return fmt.Errorf("its snapshot: %w", err)
+			return fmt.Errorf("%w: its snapshot: %w", damagedBy(err), err)
 		}
 		state.Rebase(r.First, at)
 		l.state, l.windowFrom, l.window = state, r.First-1, append(l.window, r.Events...)

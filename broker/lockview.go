@@ -180,7 +180,7 @@ func (p *partition) locking(r *run) bool {
 // decided and is not written yet must change no key.
 func (p *partition) judgeLock(key string, at lockPlace) {
 	r := p.get(at.wid)
-	p.when(r, func() { p.judgeBehind(r, key, at) })
+	p.whenKnown(r, func() { p.judgeBehind(r, key, at) }, func() {}) // the next owner looks again, or who repairs the run
 }
 
 func (p *partition) judgeBehind(r *run, key string, at lockPlace) {
@@ -256,9 +256,9 @@ func leaseOver(key string, l *execution.Lock) execution.Lost {
 // tellLock lets a run know of a lock. It is in no log: if it is not in the history when the owner ends, the next one tells it.
 func (p *partition) tellLock(wid string, m execution.Message) {
 	r := p.get(wid)
-	p.when(r, func() {
+	p.whenKnown(r, func() {
 		if r.live() {
 			p.deliver(r, &envelope{wid: wid, msg: m, at: p.now(), log: noLog})
 		}
-	})
+	}, func() {})
 }

@@ -105,7 +105,7 @@ func (g *eventPage) take(s *post.Stored) (full bool, err error) {
 	if isRecord(s) {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
-			return false, fmt.Errorf("record %d of %s: %w; run drover verify", s.Seq, s.Subject, err)
+			return false, fmt.Errorf("%w: record %d of %s: %w; run drover verify", damagedBy(err), s.Seq, s.Subject, err)
 		}
 		for _, e := range r.Events {
 			switch {

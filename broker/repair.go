@@ -106,9 +106,15 @@ func (p *partition) repeatSome() {
 		delete(p.toRepeat, wid)
 		p.repeating++
 		r := p.get(wid)
-		p.when(r, func() {
+		p.whenKept(r, func() {
 			p.repeating--
 			p.repeat(r, runs)
+			p.repeatSome()
+		}, func() {
+			p.repeating--
+			for id := range runs { // the earlier ones may be whole
+				p.repeatOld(wid, id, 0)
+			}
 			p.repeatSome()
 		})
 	}

@@ -139,11 +139,7 @@ func (p *partition) ringAll(g *peal, rings []schemas.DueRing) {
 func (p *partition) ring(q *schemas.DueRing, at schemas.Timestamp, t *ticket) {
 	r := p.get(q.WorkflowID)
 	ring := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
-	if r.loading {
-		r.then = append(r.then, func() { p.rang(r, &ring, t, direct) })
-	} else {
-		p.rang(r, &ring, t, direct)
-	}
+	p.when(r, func() { p.rang(r, &ring, t, direct) })
 	p.deliver(r, &envelope{wid: q.WorkflowID, msg: execution.Ring{}, at: at, log: noLog, ticket: t})
 }
 

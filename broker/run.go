@@ -88,12 +88,15 @@ type run struct {
 	state   *execution.State
 	loading bool
 	mailbox []*envelope
-	then    []func() // run once loaded
-	// tries counts the loads that failed in a row. broken is why the history cannot be followed, and refused who waits to be
-	// told so; see damage.go.
-	tries   int
-	broken  error
-	refused []func()
+	then    []awaited // the loading
+	// tries counts the loads that failed in a row. broken is why the history cannot be followed; aside: nothing waits for
+	// it; overflown: of what waits some is not in the mailbox. look is when it is read again, by again. See damage.go.
+	tries     int
+	broken    error
+	aside     bool
+	overflown bool
+	look      *timer
+	again     func()
 	// held: the mailbox waits so that the decider can be asked between two commits.
 	held bool
 

@@ -284,16 +284,16 @@ func (op *stateOp) release() {
 // tellState lets a run know what became of its request. The request keeps its place until the answer is in the history.
 func (p *partition) tellState(k *stateKey, op *stateOp, m execution.Answered) {
 	r := p.get(op.wid)
-	p.when(r, func() {
+	p.whenKept(r, func() {
 		if !r.live() {
 			op.release()
 			return
 		}
-		p.deliver(r, &envelope{wid: op.wid, msg: m, at: p.now(), log: noLog, body: m.Value, answer: func(*run, []schemas.Event) {
+		p.deliver(r, &envelope{wid: op.wid, msg: m, at: p.now(), log: noLog, body: m.Value, refuse: op.release, answer: func(*run, []schemas.Event) {
 			op.release()
 			if op.op.Decision != schemas.DecideGetState && m.Cause == "" {
 				p.stateSettled(k.name, k.scope, op.op.Write)
 			}
 		}})
-	})
+	}, op.release)
 }

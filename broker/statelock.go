@@ -146,11 +146,14 @@ func openStates(s *execution.State, now schemas.Timestamp) (waits []wait) {
 // lockAsked tells the run.
 func (p *partition) lockAsked(q *lockAsk, m execution.Answered) {
 	r := p.get(q.wid)
-	p.when(r, func() {
+	p.whenKept(r, func() {
 		if !r.live() {
 			q.ticket.release()
 			return
 		}
-		p.deliver(r, &envelope{wid: q.wid, msg: m, at: p.now(), log: noLog, body: m.Value, answer: func(*run, []schemas.Event) { q.ticket.release() }})
-	})
+		p.deliver(r, &envelope{
+			wid: q.wid, msg: m, at: p.now(), log: noLog, body: m.Value, refuse: q.ticket.release,
+			answer: func(*run, []schemas.Event) { q.ticket.release() },
+		})
+	}, q.ticket.release)
 }

@@ -84,10 +84,7 @@ func (p *partition) judgeWrites(k *stateKey, r *schemas.StateRecord) {
 // judgeWrite compares a write with its run, once that is loaded and the history has all that is in memory of it.
 func (p *partition) judgeWrite(k *stateKey, w schemas.StateWrite) {
 	r := p.get(w.WorkflowID)
-	p.when(r, func() {
-		if r.broken != nil {
-			return // nobody knows whether it has an answer; the next owner looks again
-		}
+	p.whenKnown(r, func() {
 		p.behind(r, func() {
 			switch {
 			case p.runs[w.WorkflowID] != r || r.loading:
@@ -101,7 +98,7 @@ func (p *partition) judgeWrite(k *stateKey, w schemas.StateWrite) {
 				p.stateSettled(k.name, k.scope, w)
 			}
 		})
-	})
+	}, func() {}) // nobody knows whether it has an answer; the next owner looks again
 }
 
 // stating tells whether a state key is being used for a run.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
@@ -90,6 +91,9 @@ func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err err
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			p.log.WithError(err).WithField("seq", s.Seq).Error("a record cannot be read; drover verify names its run")
+			if _, wid, run, err := subject.ParseHistory(s.Subject); err == nil {
+				p.met(wid, run) // damage.go tells what becomes of it
+			}
 			return nil
 		}
 		p.met(r.WorkflowID, r.Run)
@@ -171,21 +175,29 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 		p.mark(r)
 		for id := range runs {
 			if id != r.state.Run {
-				p.repeatOld(r.wid, id)
+				p.repeatOld(r.wid, id, 0)
 			}
 		}
 	}
 }
 
-// repeatOld performs again what an earlier run of a workflow id may have left undone when it closed.
-func (p *partition) repeatOld(wid, id string) {
+// repeatOld performs again what an earlier run of a workflow id may have left undone when it closed. tries is how often that was
+// tried before: one that is damaged is left as it is.
+func (p *partition) repeatOld(wid, id string, tries int) {
 	p.recovery.hold()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.loadRun(ctx, wid, id)
 	}, func(l *loaded, err error) {
+		if errors.Is(err, errDamaged) && !errors.Is(err, errLater) && tries >= damagedTries {
+			if r := p.runs[wid]; r == nil || r.broken == nil || r.broken.Error() != err.Error() { // else it is told of
+				p.sayDamaged(p.b.ns.History(p.n, wid, id), err)
+			}
+			p.recovery.release()
+			return
+		}
 		if err != nil {
 			p.log.WithError(err).WithField("workflow", wid).Warn("a closed run cannot be read; trying again")
-			p.loop.after(loadRetry, func() { p.repeatOld(wid, id); p.recovery.release() })
+			p.loop.after(loadRetry, func() { p.repeatOld(wid, id, tries+1); p.recovery.release() })
 			return
 		}
 		if l != nil {

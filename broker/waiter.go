@@ -257,6 +257,9 @@ func (p *partition) foldOld(verb string, q *schemas.ExecutionRequest, reply func
 }
 
 func unavailable(err error) *schemas.Error {
+	if errors.Is(err, errDamaged) {
+		return damageOf(err, "the history cannot be read: %v", err)
+	}
 	return schemas.Errorf(schemas.CodeUnavailable, "the history cannot be read now: %v", err).WithHint("try again")
 }
 

@@ -57,8 +57,9 @@ func (p *partition) woken(r *run, st *stretch) {
 		p.unloaded(r, err)
 		return
 	}
-	p.sound(r)
-	p.ready(r, l)
+	if p.sound(r) {
+		p.ready(r, l)
+	}
 }
 
 // unfold rebuilds a run from its last record, which says everything, and which has this hash.

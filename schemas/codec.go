@@ -19,7 +19,15 @@ var (
 	ErrEmpty     = errors.New("schemas: the body is empty")
 	ErrVersion   = errors.New("schemas: unknown version")
 	ErrMalformed = errors.New("schemas: the body is malformed")
+	// ErrLater is wrapped beside ErrVersion where a later version may have written the body. What begins with text or with zeros is no
+	// version's.
+	ErrLater = errors.New("schemas: a later version")
 )
+
+// laterError is an error that wraps ErrLater and does not say so twice.
+type laterError struct{ error }
+
+func (e laterError) Unwrap() []error { return []error{e.error, ErrLater} }
 
 // ifLater is the way out of what is wrapped in [ErrVersion], for whoever has not written it.
 const ifLater = "if a later Drover has written it, update this one"
@@ -133,6 +141,8 @@ func unmarshal(b []byte, v any, owned bool) error {
 		return fmt.Errorf("%w: the first byte is %#02x, which only records have; want %#02x (msgpack) or '{' (JSON)", ErrVersion, b[0], Version)
 	case b[0] >= ' ' && b[0] <= '~': // somebody has written text, or JSON that is no object; no later version begins so
 		return fmt.Errorf("%w: it begins with %q; want one JSON object, which begins with '{', or msgpack behind %#02x", ErrVersion, b[0], Version)
+	case b[0] > Version && b[0] < ' ':
+		return laterError{fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater, ErrVersion, b[0], Version)}
 	case b[0] != Version:
 		return fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater, ErrVersion, b[0], Version)
 	}
@@ -169,7 +179,11 @@ func unmarshalJSON(b []byte, v any, owned bool) error {
 	}
 	// Names are found in any case and with escapes, and the last one counts, as for all fields.
 	if err := json.Unmarshal(b, &head); err == nil && head.V != nil && *head.V != Version {
-		return fmt.Errorf("%w: \"v\" is %d; want %d; "+ifLater, ErrVersion, *head.V, Version)
+		err = fmt.Errorf("%w: \"v\" is %d; want %d; "+ifLater, ErrVersion, *head.V, Version)
+		if *head.V > Version {
+			err = laterError{err}
+		}
+		return err
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, located(b, v, err))

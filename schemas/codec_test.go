@@ -22,6 +22,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"nothing", "", schemas.ErrEmpty, "empty"},
 		{"version 0", "\x00\x80", schemas.ErrVersion, "0x00"},
 		{"version 2", "\x02\x80", schemas.ErrVersion, "want 0x01"},
+		{"version 7", "\x07\x80", schemas.ErrVersion, "want 0x01"},
 		{"msgpack without version", "\x81\xa5token\xa1t", schemas.ErrVersion, "0x81"},
 		{"text", "hello", schemas.ErrVersion, "it begins with 'h'; want one JSON object"},
 		{"JSON array", "[1]", schemas.ErrVersion, "it begins with '['; want one JSON object"},
@@ -51,6 +52,9 @@ func TestUnmarshalRefuses(t *testing.T) {
 			err := schemas.Unmarshal([]byte(tt.body), &v)
 			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.hint) {
 				t.Fatalf("got %v, want %v that holds %q", err, tt.want, tt.hint)
+			}
+			if later := tt.name == "version 7" || tt.name == "JSON of a later version"; errors.Is(err, schemas.ErrLater) != later {
+				t.Fatalf("a later version may have written it: got %v, want %v", !later, later)
 			}
 		})
 	}
