@@ -1,6 +1,9 @@
 package expr
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/droverhq/drover/decider/flow/syntax"
 	"github.com/droverhq/drover/decider/flow/value"
 )
@@ -149,7 +152,8 @@ func (p *parser) unary(depth int) (node, error) {
 	return nil, p.problem(p.describe()+" has no value before it", quoteHint)
 }
 
-// words reads an operand: one word, or several that are one text.
+// words reads an operand: one word, or several that are one text. Words in quotes lose them, as in 'a b' c; where a quote belongs to
+// the text of one of them, as in say "a", "b", it does in all.
 func (p *parser) words() (node, error) {
 	first := p.at
 	for p.peek().kind == tokenWord {
@@ -158,10 +162,15 @@ func (p *parser) words() (node, error) {
 	if p.at == first+1 {
 		return wordNode(whatLet, p.text, p.tokens[first].word, p.onError)
 	}
+	words := p.tokens[first:p.at]
+	asWritten := slices.ContainsFunc(words, func(t token) bool { return !t.word.Quoted && strings.ContainsAny(t.word.Text[:1], `"'`) })
 	t := &text{source: p.text, at: p.tokens[first].at}
 	end := p.tokens[first].word.Start
-	for _, tok := range p.tokens[first:p.at] {
+	for _, tok := range words {
 		w := tok.word
+		if asWritten {
+			w.Text, w.Quoted = p.text[w.Start:w.End], false
+		}
 		space := literal{p.text[end:w.Start]}
 		n, err := textNode(p.text, w, p.onError)
 		if err != nil {

@@ -16,7 +16,7 @@ steps:
   steps:
   - activity a
   on-error: [activity b]
-- {type: switch, value: x, cases: [{step: activity c, condition: x}, no-op]}
+- {type: switch, value: true, cases: [{step: activity c, condition: true}, no-op]}
 - {type: foreach, target: 1..2, target_var_name: i, steps: [no-op]}
 - {id: gone, step: fail message oh}
 on-error:

@@ -91,7 +91,7 @@ func TestCheckPlaces(t *testing.T) {
 		"- step: let x = é !":                                       "1:19: bad (do better)",
 		"- 'let x = !'":                                             "1:12: bad (do better)",
 		"- if ${x} then let x = a !":                                "1:26: bad (do better)",
-		"- foreach x in 1..2 do if 1 then let x = !":                "1:42: bad (do better)",
+		"- foreach x in 1..2 do if ${x} then let x = !":             "1:45: bad (do better)",
 		"- log \"${x} !\" ":                                         "1:13: bad (do better)",
 		"- transform x | a | !":                                     "1:21: bad (do better)",
 		"- retry limit 1 backoff 1s !":                              "1:28: bad (do better)",

@@ -40,6 +40,8 @@ func (p *parser) finishType(r *reading) *Definition {
 		p.finishIf(r)
 	case "switch":
 		p.finishSwitch(r)
+	case "wait":
+		p.constant(r, "value")
 	case "subworkflow":
 		p.finishBlock(r)
 	case "workflow":

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -63,6 +64,7 @@ func (p *parser) retryPart(w words, what string, check func(string) error) {
 
 // finishIf has a one-line step, which ends the workflow with goto end, or a block, which goto end leaves.
 func (p *parser) finishIf(r *reading) {
+	p.constant(r, "target", "equals")
 	then, one := r.take("then")
 	steps, many := r.take("steps")
 	switch {
@@ -115,6 +117,7 @@ func (p *parser) finishBlock(r *reading) {
 }
 
 func (p *parser) finishSwitch(r *reading) {
+	p.constant(r, "value")
 	a, ok := r.take("cases")
 	switch {
 	case !ok || !p.given(a.w.n, "cases"):
@@ -222,6 +225,12 @@ func (p *parser) finishForeach(r *reading) *Definition {
 // loop reads what goes with a target.
 func (p *parser) loop(r *reading, target arg) *Loop {
 	l := &Loop{Var: "target", IndexVar: "target_index"}
+	if !target.key && strings.HasPrefix(target.w.s, "[") {
+		if n, err := target.yaml(); err == nil && n.kind == list {
+			target.w, target.key = words{n: n}, true
+			p.checkTexts(n)
+		}
+	}
 	if target.w.n != nil {
 		l.Target = target.value()
 		p.loopTarget(target)
@@ -273,7 +282,7 @@ func (p *parser) loopVar(l *Loop, a arg) {
 	for i, name := range names {
 		name = strings.TrimSpace(name)
 		names[i] = name
-		if !variableRoot.MatchString(name) || name == "workflow" || name == "entity" || spread && !strings.HasSuffix(inner, "}") {
+		if !variableRoot.MatchString(name) || slices.Contains(everywhere, name) || spread && !strings.HasSuffix(inner, "}") {
 			p.add(a.place, quoted(a.w.s)+" is no name of a variable", "write a name, or {a,b} to spread maps")
 			return
 		}
@@ -287,7 +296,7 @@ func (p *parser) loopVar(l *Loop, a arg) {
 
 func (p *parser) reducingNames(n *node) {
 	for _, pair := range n.pairs {
-		if !variableRoot.MatchString(pair.key) {
+		if !variableRoot.MatchString(pair.key) || slices.Contains(everywhere, pair.key) {
 			p.add(pair.pos, quoted(pair.key)+" is no name of a variable", "reducing has the names of variables with their first values")
 		}
 	}

@@ -16,33 +16,6 @@ func (w words) node() *node {
 	return n
 }
 
-// finishLet chooses the mode of interpolation: shorthand is read in words.
-func (p *parser) finishLet(r *reading) {
-	a, ok := r.args["value"]
-	if !ok {
-		return
-	}
-	mode := "full"
-	if !a.key {
-		mode = "words"
-	}
-	if m, ok := r.args["interpolation_mode"]; ok {
-		mode = strings.ToLower(m.w.s)
-	} else {
-		r.put("interpolation_mode", arg{w: words{s: mode, n: r.n, off: -1}})
-	}
-	if a.key && a.w.n.kind != text {
-		p.checkTexts(a.w.n)
-		return
-	}
-	switch check := p.o.Checks.Let; {
-	case mode == "words" && check != nil:
-		p.explain(a.w, check(a.w.s))
-	case mode == "full":
-		p.checkText(a.w)
-	}
-}
-
 // word is one word of a line.
 type lineWord struct {
 	s        string
@@ -166,6 +139,15 @@ func merges(chain arg) bool {
 func (p *parser) checkTransform(w words) {
 	if p.o.Checks.Transform != nil {
 		p.explain(w, p.o.Checks.Transform(w.s))
+	}
+	all := split(w.s)
+	for i, one := range all {
+		if one.s != "set" || i > 0 && all[i-1].s != "|" || i+1 == len(all) {
+			continue
+		}
+		if root := rootOf(all[i+1].s); slices.Contains(everywhere, root) {
+			p.add(w.at(all[i+1].from), root+" is the name of what every run knows", "choose another name for the variable"+everywhereHint[root])
+		}
 	}
 }
 

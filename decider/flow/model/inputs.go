@@ -15,6 +15,14 @@ var (
 	variablePath = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+|\[[^\]\n]*\])*$`)
 )
 
+// everywhere are the names of what every run knows. A variable of that name would never be read, or hide what the name means.
+var everywhere = []string{"workflow", "entity", "output", "state"}
+
+var everywhereHint = map[string]string{
+	"output": "; a step has an output by its key output",
+	"state":  "; a state key is set by set-state",
+}
+
 // checkInputs judges a step of a built-in type by the table.
 func (p *parser) checkInputs(r *reading) {
 	known := make([]string, 0, len(r.spec.Inputs))
@@ -167,11 +175,16 @@ func (p *parser) checkNames(in Input, a arg, n *node) {
 		}
 		p.add(a.place, quoted(n.text)+" is no name of a variable", hint)
 	default:
-		root := n.text[:len(n.text)-len(strings.TrimLeft(n.text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"))]
-		if root == "workflow" || root == "entity" {
-			p.add(a.place, root+" is the name of what every run knows", "choose another name for the variable")
+		root := rootOf(n.text)
+		if slices.Contains(everywhere, root) {
+			p.add(a.place, root+" is the name of what every run knows", "choose another name for the variable"+everywhereHint[root])
 		}
 	}
+}
+
+// rootOf is the name that a path begins with.
+func rootOf(path string) string {
+	return path[:len(path)-len(strings.TrimLeft(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"))]
 }
 
 // wrong returns what to write instead, or "" if the value fits.

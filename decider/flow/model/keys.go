@@ -135,6 +135,7 @@ func (p *parser) condition(n *node, judged bool) any {
 			return v
 		}
 	}
+	p.judgesConstant(n)
 	if _, always := v.(bool); judged || always || n.kind != scalar && n.kind != text || dynamic(n.text) {
 		return v
 	}

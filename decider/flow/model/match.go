@@ -1,6 +1,10 @@
 package model
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/droverhq/drover/decider/flow/syntax"
+)
 
 // Capture is what one variable of a template took of a text.
 type Capture struct {
@@ -27,7 +31,7 @@ const maxWork = 100_000
 //     ends at white space that neither quotes nor ${...} enclose.
 //   - A literal with a space at its edge needs white space, or an end of the text, there. Otherwise white space never matters.
 //   - A word in quotes is unwrapped, and so is all that a variable took if it is one word in quotes. With raw, the last variable
-//     keeps its quotes.
+//     keeps its quotes. A word in which more follows the closing quote, as "a", keeps them.
 //
 // Captures come in the order of the template; a flag that is absent, and a variable of a group that is, have none. The error is
 // of type *Mismatch. A text that can be taken apart in very many ways is refused as one that does not fit.
@@ -153,9 +157,8 @@ func (o op) literal(text string, at int) (end int, ok bool) {
 // wordEnd returns where the word ends that begins at from, which is no space.
 func wordEnd(text string, from int) int {
 	if end, ok := quoteEnd(text, from); ok {
-		return end
-	}
-	if text[from] == '{' {
+		from = end
+	} else if text[from] == '{' {
 		if n := strings.IndexByte(text[from:], '}'); n > 0 {
 			from += n + 1
 		}
@@ -173,7 +176,8 @@ func wordEnd(text string, from int) int {
 	return len(text)
 }
 
-// quoteEnd returns where a word in quotes ends. Only a quote that a space or the end follows ends it: 'don't' is one.
+// quoteEnd returns the offset after the first closing quote of a text in quotes. An apostrophe between two letters closes nothing: 'don't' is
+// one text.
 func quoteEnd(text string, from int) (int, bool) {
 	quote := text[from]
 	if quote != '"' && quote != '\'' {
@@ -183,14 +187,15 @@ func quoteEnd(text string, from int) (int, bool) {
 		switch {
 		case text[at] == '\\':
 			at++
-		case text[at] == quote && (at+1 == len(text) || isSpace(text[at+1])):
+		case text[at] == quote && !syntax.Apostrophe(text, at):
 			return at + 1, true
 		}
 	}
 	return 0, false
 }
 
-// unwrap takes the quotes off a text that is one word in quotes. A backslash stands for the quote or backslash behind it.
+// unwrap takes the quotes off a text that is one word in quotes: its first closing quote is its last character. Of several, as in "a", "b",
+// the quotes belong to the text. A backslash stands for the quote or backslash after it.
 func unwrap(text string) (string, bool) {
 	if len(text) < 2 {
 		return text, false

@@ -59,7 +59,7 @@ func TestSteps(t *testing.T) {
 		{"if then", "if ${x} == 5 then if ${y} then log a then b", `{"inputs":{"equals":"5","target":"${x}"},"then":{"inputs":{"target":"${y}"},"then":{"inputs":{"message":"a then b"},"type":"log"},"type":"if"},"type":"if"}`},
 		{"if keeps quotes of the step", `if ${x} then return "a" "b"`, `{"inputs":{"target":"${x}"},"then":{"inputs":{"value":"\"a\" \"b\""},"type":"return"},"type":"if"}`},
 		{"if with steps", "{step: 'if ${x} == \"a b\"', steps: [log a]}", `{"block":[{"inputs":{"message":"a"},"type":"log"}],"inputs":{"equals":"a b","target":"${x}"},"type":"if"}`},
-		{"if by keys", "{type: if, target: 1, equals: 1, then: {step: log a, name: n}}", `{"inputs":{"equals":1,"target":1},"then":{"inputs":{"message":"a"},"name":"n","type":"log"},"type":"if"}`},
+		{"if by keys", "{type: if, target: 1, equals: '${n}', then: {step: log a, name: n}}", `{"inputs":{"equals":"${n}","target":1},"then":{"inputs":{"message":"a"},"name":"n","type":"log"},"type":"if"}`},
 		{"switch", "{step: switch, cases: [{step: log a, condition: {target: 1}, next: end}, log b]}", `{"cases":[{"condition":{"target":1},"inputs":{"message":"a"},"next":"end","type":"log"},{"inputs":{"message":"b"},"type":"log"}],"type":"switch"}`},
 		{"subworkflow", "{steps: [log a], output: 1}", `{"block":[{"inputs":{"message":"a"},"type":"log"}],"output":1,"type":"subworkflow"}`},
 		{"a list", "[log a, [log b]]", `{"block":[{"inputs":{"message":"a"},"type":"log"},{"block":[{"inputs":{"message":"b"},"type":"log"}],"type":"subworkflow"}],"type":"subworkflow"}`},

@@ -21,7 +21,11 @@ func TestWords(t *testing.T) {
 		{" \t\n ", nil},
 		{"a  bc", []w{{"a", false, 0, 1}, {"bc", false, 3, 5}}},
 		{`"a b" c`, []w{{"a b", true, 0, 5}, {"c", false, 6, 7}}},
-		{`'it's' "say "x to"`, []w{{"it's", true, 0, 6}, {`say "x to`, true, 7, 18}}},
+		{`'it's' 'don't'`, []w{{"it's", true, 0, 6}, {"don't", true, 7, 14}}},
+		// F1: quotes that hold a part of a word belong to its text
+		{`"a", "b"`, []w{{`"a",`, false, 0, 4}, {"b", true, 5, 8}}},
+		{`"a b/"c.txt "d"`, []w{{`"a b/"c.txt`, false, 0, 11}, {"d", true, 12, 15}}},
+		{`"a"b`, []w{{`"a"b`, false, 0, 4}}},
 		{`don't`, []w{{"don't", false, 0, 5}}},
 		{`"\n\t\"\\\d"`, []w{{"\n\t\"\\\\d", true, 0, 12}}},
 		{`'\n\'\\'`, []w{{`\n'\`, true, 0, 8}}},
@@ -50,7 +54,7 @@ func TestScanStopsAtTheParenthesisAround(t *testing.T) {
 }
 
 func TestOpenQuotes(t *testing.T) {
-	for text, offset := range map[string]int{`"a`: 0, `a 'b`: 2, `"a"b`: 0, `'tis true`: 0, `"a\"`: 0} {
+	for text, offset := range map[string]int{`"a`: 0, `a 'b`: 2, `'tis true`: 0, `"a\"`: 0} {
 		_, err := syntax.Words("words", text)
 		e, ok := errors.AsType[*syntax.Error](err)
 		if !ok || e.Offset != offset || !strings.Contains(e.Problem, "not closed") || e.Hint == "" {

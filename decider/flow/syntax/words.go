@@ -26,15 +26,21 @@ func Words(what, text string) ([]Word, error) {
 
 // Scan reads the word that begins at offset at, which is neither white space nor the end.
 //
-// A word that begins with ' or " goes on to the same quote followed by white space or the end, so 'it's' is the text it's. In
-// double quotes \n, \t, \r, \" and \\ have their usual meaning; in single quotes \' and \\ only; a backslash before anything
-// else stands for itself, so that patterns may be written as they are. A ${…} belongs to its word whatever is in it. With
-// open > 0 parentheses around, a word also ends before a ) that is not opened in the word itself.
+// A word that begins with ' or " is quoted if its first closing quote is its last character: white space or the end follows.
+// If anything else follows, as in "a", the word goes on to the next white space and keeps its quotes: they belong to the
+// text. An apostrophe between two letters closes nothing, so 'it's' is the text it's. In double quotes \n, \t, \r, \" and \\
+// have their usual meaning; in single quotes \' and \\ only; a backslash before anything else stands for itself, so that
+// patterns may be written as they are. A ${…} belongs to its word whatever is in it. With open > 0 parentheses around, a
+// word also ends before a ) that is not opened in the word itself.
 func Scan(what, text string, at, open int) (Word, error) {
-	if c := text[at]; c == '"' || c == '\'' {
-		return quoted(what, text, at, open)
-	}
 	end, inner := at, 0
+	if c := text[at]; c == '"' || c == '\'' {
+		w, whole, err := quoted(what, text, at, open)
+		if err != nil || whole {
+			return w, err
+		}
+		end = w.End
+	}
 	for end < len(text) && !Space(text[end]) {
 		switch {
 		case strings.HasPrefix(text[end:], "${"):
@@ -72,7 +78,8 @@ func Braces(text string, at int) int {
 	return len(text)
 }
 
-func quoted(what, text string, at, open int) (Word, error) {
+// quoted reads up to the first closing quote. It is not the whole word if more follows without white space.
+func quoted(what, text string, at, open int) (w Word, whole bool, err error) {
 	quote := text[at]
 	var b strings.Builder
 	for i := at + 1; i < len(text); i++ {
@@ -84,13 +91,23 @@ func quoted(what, text string, at, open int) (Word, error) {
 				continue
 			}
 		}
-		if c == quote && closes(text, i+1, open) {
-			return Word{Text: b.String(), Quoted: true, Start: at, End: i + 1}, nil
+		if c == quote && !Apostrophe(text, i) {
+			return Word{Text: b.String(), Quoted: true, Start: at, End: i + 1}, closes(text, i+1, open), nil
 		}
 		b.WriteByte(c)
 	}
-	return Word{}, New(what, text, at, "the quote is not closed",
-		"a closing quote has white space or the end behind it; put a text that contains a quote in the other kind of quotes")
+	return Word{}, false, New(what, text, at, "the quote is not closed",
+		"close it, or put a text that contains a quote in the other kind of quotes")
+}
+
+// Apostrophe reports whether the character at an offset is a ' between two letters or digits, which closes no quote.
+func Apostrophe(text string, at int) bool {
+	return text[at] == '\'' && at > 0 && at+1 < len(text) && letter(text[at-1]) && letter(text[at+1])
+}
+
+// letter takes every byte of a rune beyond ASCII for one.
+func letter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
 }
 
 func closes(text string, at, open int) bool {
