@@ -51,7 +51,8 @@ var flowRuns = []flowRun{
 		does: `ssh {"command":"apt-get install -y jq"}`, result: `"jq of backports"`,
 	},
 	{has: "- let integer count", input: `{"count": 1, "size": 11, "small": false, "begin": "30m", "anything": 1}`},
-	{has: "- id: ask", input: `{"account": "7"}`, does: `book {"account":"7"}`, result: `"full at 1 for 7 of example-9"`},
+	{has: "- let list sizes", input: `{"size": "x, y", "card": "c\"1", "street": "Mill Lane: 1"}`, logs: "x, y c\"1 Mill Lane: 1"},
+	{has: "- id: ask", input: `{"account": "7"}`, does: `book {"account":"7"}`, result: `"full at 1 for 7 of example-10"`},
 	{has: "transform names", input: `{"line": "a,b", "prices": [1, 2.5], "response": "{\"items\": [{\"name\": \" x \"}]}"}`},
 	{
 		has: "- transform list", input: `{"line": "Ant,Bee", "prices": [1, 2, 6], "template": "${line}!"}`, result: "3",

@@ -30,7 +30,7 @@ const (
 
 // HTTPInput is the input of the kind http.
 type HTTPInput struct {
-	// Method defaults to GET.
+	// Method is sent in capital letters. Defaults to GET.
 	Method string `json:"method,omitempty"`
 	// URL is absolute, with scheme http or https.
 	URL     string            `json:"url"`
@@ -195,6 +195,7 @@ func (c *caller) call(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 
 // request builds what is sent, or says what is wrong with the input.
 func request(ctx context.Context, in HTTPInput) (*http.Request, error) {
+	in.URL = strings.ReplaceAll(in.URL, " ", "%20") // what an expression puts into an address is text
 	u, err := url.Parse(in.URL)
 	switch {
 	case err != nil && strings.Contains(in.URL, "@"): // the text of the error holds what should be a password
@@ -205,7 +206,7 @@ func request(ctx context.Context, in HTTPInput) (*http.Request, error) {
 		return nil, badInput("url is %q: want an absolute one with scheme http or https", u.Redacted())
 	}
 	body, asJSON := content(in.Body)
-	req, err := http.NewRequestWithContext(ctx, cmp.Or(in.Method, http.MethodGet), in.URL, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(strings.ToUpper(in.Method), http.MethodGet), in.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, badInput("method %q: %v", in.Method, err)
 	}

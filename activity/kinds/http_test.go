@@ -29,6 +29,7 @@ func site(t *testing.T) *httptest.Server {
 		w.Header().Set("Content-Type", "text/plain")
 		fmt.Fprintf(w, "%s %s %s %s", r.Method, r.Header.Get("Content-Type"), r.Header.Get("X-A"), body)
 	})
+	mux.HandleFunc("/query", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Query().Get("q")) })
 	mux.HandleFunc("/json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		fmt.Fprint(w, `{"a":1}`)
@@ -78,6 +79,8 @@ func TestHTTP(t *testing.T) {
 		{name: "JSON goes as JSON", path: "/echo", in: kinds.HTTPInput{Method: "POST", Body: schemas.Payload(`{"a": 1}`)}, status: 200, body: `"POST application/json  {\"a\": 1}"`},
 		{name: "a string goes as its text", path: "/echo", in: kinds.HTTPInput{Method: "PUT", Body: schemas.Payload(`"hello"`), Headers: map[string]string{"x-a": "b"}}, status: 200, body: `"PUT  b hello"`},
 		{name: "its own content type", path: "/echo", in: kinds.HTTPInput{Method: "POST", Body: schemas.Payload(`[1]`), Headers: map[string]string{"content-type": "x/y"}}, status: 200, body: `"POST x/y  [1]"`},
+		{name: "R8: a method in small letters", path: "/echo", in: kinds.HTTPInput{Method: "post", Body: schemas.Payload(`"x"`)}, status: 200, body: `"POST   x"`},
+		{name: "R11: a space in the address", path: "/query?q=a b", status: 200, body: `"a b"`},
 		{name: "JSON comes as JSON", path: "/json", status: 200, body: `{"a":1}`},
 		{name: "bytes come as bytes", path: "/bytes", status: 200, body: "\xff\x00"},
 		{name: "a redirect", path: "/once", status: 200, body: `{"a":1}`},

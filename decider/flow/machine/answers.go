@@ -105,7 +105,10 @@ func response(v any) any {
 			out["content_bytes"] = raw // in base64
 			break
 		}
-		out["content"], out["content_json"] = body, body
+		if text, err := value.Encode(body); err == nil { // content is text always; a path into it reads content_json
+			out["content"] = string(text)
+		}
+		out["content_json"] = body
 	}
 	if d, err := value.Coerce(in["duration"], "double", value.Limits{}); err == nil && in["duration"] != nil {
 		out["duration"] = time.Duration(d.(float64) * float64(time.Second)).Round(time.Microsecond)
@@ -128,7 +131,30 @@ func (m *machine) status(x *act, out any) error {
 		return err
 	}
 	shown, _ := value.Text(code)
-	f := NewFailure(NameStatus, fmt.Sprintf("%s ended with %s %s", x.st.Type, name, shown))
-	f.Fields = Value{V: map[string]any{name: code}}
+	message, fields := fmt.Sprintf("%s ended with %s %s", x.st.Type, name, shown), map[string]any{name: code}
+	for _, said := range []string{"stderr", "content"} {
+		text, _ := mapOf(Value{V: out})[said].(string)
+		if text = lastLines(text); text != "" {
+			fields[said] = text
+			message += ": " + text[strings.LastIndexByte(text, '\n')+1:]
+		}
+	}
+	f := NewFailure(NameStatus, message)
+	f.Fields = Value{V: fields}
 	return f
+}
+
+const (
+	maxSaidLines = 20
+	maxSaidBytes = 2000
+)
+
+// lastLines is the end of what a command or a server said, which tells why it failed.
+func lastLines(text string) string {
+	text = strings.TrimSpace(text)
+	if over := len(text) - maxSaidBytes; over > 0 {
+		text = strings.ToValidUTF8(text[over:], "")
+	}
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-maxSaidLines):], "\n")
 }

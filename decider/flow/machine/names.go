@@ -114,6 +114,15 @@ func (x *act) duration(e *expr.Expr) (time.Duration, error) {
 
 // Resolve gives names their meaning.
 func (x *act) Resolve(env *expr.Env, path value.Path) (any, int, error) {
+	v, used, err := x.meaning(env, path)
+	if err != nil {
+		return v, used, err
+	}
+	v, used = parsed(v, used, path)
+	return v, used, nil
+}
+
+func (x *act) meaning(env *expr.Env, path value.Path) (any, int, error) {
 	switch name := path[0].Key; name {
 	case "workflow":
 		return x.workflow(env, path)
@@ -135,6 +144,37 @@ func (x *act) Resolve(env *expr.Env, path value.Path) (any, int, error) {
 	}
 }
 
+// The output of http has its content as text, and as a value where that is JSON. A path into the text means the value.
+const contentKey, parsedKey = "content", "content_json"
+
+// parsed walks from v along the path, up to a content with a value of its own.
+func parsed(v any, used int, path value.Path) (any, int) {
+	at := v
+	for i := used; i < len(path)-1; i++ {
+		m, ok := at.(map[string]any)
+		if !ok || path[i].Kind != value.Key {
+			break
+		}
+		next, ok := entry(m, path[i:])
+		if _, changed := m[path[i].Key].(string); ok && changed {
+			return next, i + 1
+		}
+		at = next
+	}
+	return v, used
+}
+
+// entry is what the first name of a path means in a map.
+func entry(m map[string]any, path value.Path) (any, bool) {
+	v, ok := m[path[0].Key]
+	if _, text := v.(string); text && path[0].Key == contentKey && len(path) > 1 {
+		if value, has := m[parsedKey]; has {
+			return value, true
+		}
+	}
+	return v, ok
+}
+
 func (x *act) outputs(path value.Path) (any, int, error) {
 	if x.own != nil {
 		return x.own.V, 1, nil
@@ -151,7 +191,7 @@ func (x *act) outputs(path value.Path) (any, int, error) {
 // bare searches from the step outwards.
 func (x *act) bare(env *expr.Env, name string, path value.Path) (any, int, error) {
 	if x.own != nil {
-		if v, ok := mapOf(*x.own)[name]; ok {
+		if v, ok := entry(mapOf(*x.own), path); ok {
 			return v, 1, nil
 		}
 	}
@@ -163,13 +203,13 @@ func (x *act) bare(env *expr.Env, name string, path value.Path) (any, int, error
 	}
 	if x.past {
 		for _, m := range []map[string]any{mapOf(x.inst.Prev), mapOf(x.inst.Vars)} {
-			if v, ok := m[name]; ok {
+			if v, ok := entry(m, path); ok {
 				return v, 1, nil
 			}
 		}
 	}
 	for _, m := range []map[string]any{mapOf(x.m.s.Prev), x.m.s.vars(), mapOf(x.m.s.Input)} {
-		if v, ok := m[name]; ok {
+		if v, ok := entry(m, path); ok {
 			return v, 1, nil
 		}
 	}

@@ -42,7 +42,7 @@ func outsideTypes() []Type {
 				{Name: "password", Kind: Text},
 				{Name: "config", Kind: Map, Doc: "timeout of the call, and redirects, how many are followed"},
 			},
-			Doc: "Sends a request and returns status_code, headers, content or content_bytes, content_json and duration.", Example: "http example.com/prices?item=${item}",
+			Doc: "Sends a request and returns status_code, headers, content, which is text, or content_bytes, content_json and duration; a path into content reads content_json.", Example: "http example.com/prices?item=${item}",
 		},
 		{
 			Name: "ssh", Shorthand: `[ "to " ${endpoint} ] ${command...}`, Idempotent: NotIdempotent, Inputs: command,
