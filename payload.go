@@ -1,12 +1,14 @@
 package drover
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -53,7 +55,17 @@ func (c *Client) resolve(ctx context.Context, q query, p schemas.Payload) (schem
 
 // spill hands over a payload that is too large for a request, and puts its reference in its place.
 func (c *Client) spill(ctx context.Context, q query, field string, p *schemas.Payload) error {
-	small, err := payloads.NewClient(c.conn, c.namespace, c.timeout).Spill(ctx, *p)
+	return spill(ctx, payloads.NewClient(c.conn, c.namespace, c.timeout), q, field, p)
+}
+
+// spillFor is spill for the input of a start, which the service removes if it refuses that.
+func (c *Client) spillFor(ctx context.Context, q query, req *schemas.StartRequest) error {
+	run := cmp.Or(req.Run, runid.OfRequest(req.WorkflowID, req.RequestID))
+	return spill(ctx, payloads.NewClient(c.conn, c.namespace, c.timeout).For(req.WorkflowID, run), q, "input", &req.Input)
+}
+
+func spill(ctx context.Context, by *payloads.Client, q query, field string, p *schemas.Payload) error {
+	small, err := by.Spill(ctx, *p)
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
 		about := *refusal
 		about.Field = field

@@ -109,7 +109,7 @@ func (c *Client) SignalWithStart(ctx context.Context, typ string, input any, sig
 }
 
 func (c *Client) start(ctx context.Context, q query, req *schemas.StartRequest) (*Run, error) {
-	if err := c.spill(ctx, q, "input", &req.Input); err != nil {
+	if err := c.spillFor(ctx, q, req); err != nil {
 		return nil, err
 	}
 	if req.Signal != nil {

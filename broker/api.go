@@ -307,16 +307,12 @@ func (b *Broker) accept(r micro.Request, q *schemas.StartRequest) {
 		b.refuse(r, schemas.Errorf(schemas.CodeInternal, "%v", err))
 		return
 	}
-	if len(body) > b.messageLimit() {
-		b.refuse(r, schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", len(body), b.messageLimit()).
-			InField("input").WithHint("pass a reference instead of the data, or raise the server's max_payload"))
+	if most := b.largest() - relayRoom; len(body) > most {
+		b.refuse(r, schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", len(body), most).
+			InField("input").WithHint("upload it and pass the reference instead of the data, or raise the server's max_payload"))
 		return
 	}
-	if len(body) <= spillFrom {
-		b.toOwner(q.WorkflowID, r.Reply(), requestHeader(kindStart, content(r)), body)
-		return
-	}
-	b.storeStart(r, q)
+	b.toOwner(q.WorkflowID, r.Reply(), requestHeader(kindStart, content(r)), body)
 }
 
 // received is a start, and what it was read from.
@@ -335,26 +331,6 @@ func (b *Broker) startHere(r micro.Request, s *received) bool {
 	}
 	p := b.part(b.partitionOf(s.WorkflowID))
 	return p != nil && p.serveStart(s, r.Reply(), content(r))
-}
-
-// storeStart puts a start whose input may be too large for a record into the inbox, whose reader spills that.
-func (b *Broker) storeStart(r micro.Request, q *schemas.StartRequest) {
-	q.ReplyTo, q.Content = r.Reply(), content(r)
-	body, err := schemas.Marshal(q)
-	if err != nil {
-		b.refuse(r, schemas.Errorf(schemas.CodeInternal, "%v", err))
-		return
-	}
-	to := b.ns.In(b.partitionOf(q.WorkflowID), q.WorkflowID, kindStart)
-	b.starts.Send(to, post.Addressed(to), body, func(a post.Ack) {
-		switch {
-		case errors.Is(a.Err, post.ErrFull):
-			b.refuse(r, b.fullError(a.Err))
-		case a.Err != nil:
-			b.refuse(r, schemas.Errorf(schemas.CodeUnavailable, "the request was not acknowledged: %v", a.Err).
-				About(q.WorkflowID, "").WithHint("repeat it with the same request id; it will not happen twice"))
-		}
-	})
 }
 
 func (b *Broker) serveList(r micro.Request) {

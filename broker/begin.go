@@ -38,12 +38,20 @@ func (p *partition) begins(r *run, e *envelope, q *schemas.StartRequest) bool {
 func (p *partition) allowed(r *run, e *envelope, q *schemas.StartRequest) bool {
 	if q.Origin == nil {
 		refused := p.b.refuseType(q)
-		if p.full() {
+		// What stands in the inbox, as former versions put large ones there, could begin after a refusal.
+		if p.fullWith(len(e.body)) && e.log == noLog {
 			refused = p.noRoom()
 		}
 		if refused != nil {
 			p.settleStart(r, e, verdict{refused: refused})
 			return false
+		}
+		if large := p.b.largeOf(e, q, false); len(large) > 0 {
+			p.storeLarge(r, e, q, large)
+			return false
+		}
+		if e.log == noLog {
+			p.room.promised += int64(len(e.body))
 		}
 	}
 	p.reset(r, e, q)
@@ -60,6 +68,10 @@ func (p *partition) conflict(r *run, e *envelope, q *schemas.StartRequest) {
 		e.verdict.replaces = true
 		p.startLater(r, e)
 	case q.Signal != nil:
+		if large := p.b.largeOf(e, q, true); len(large) > 0 {
+			p.storeLarge(r, e, q, large)
+			return
+		}
 		e.verdict = verdict{run: r.state.Run}
 		e.msg = execution.StartSignalOf(q)
 		p.happen(r, e)
@@ -76,6 +88,9 @@ func (p *partition) settleStart(r *run, e *envelope, v verdict) {
 	g := group{tickets: []*ticket{e.ticket}}
 	if e.answer != nil {
 		g.answers = append(g.answers, func() { e.answer(r, nil) })
+	}
+	if v.refused != nil {
+		g.answers = append(g.answers, func() { p.b.dropStored(e) })
 	}
 	if e.log != noLog {
 		r.positions[e.log] = e.pos

@@ -46,10 +46,10 @@ type Broker struct {
 	begun     chan struct{} // see Begun
 	readers   chan struct{} // bounds concurrent reads
 	replays   chan struct{} // bounds replays that are being prepared: a decider may take its time over each
-	starts    *post.Outbox  // with inputs that may have to be spilled before a record names them
 	relay     *relay
 	store     *payloads.Store
 	uploads   *payloads.Uploads
+	storing   atomic.Int64 // bytes of starts that are being put into the store
 
 	lost   atomic.Pointer[error] // why there is no quorum; nil while there is one
 	whole  atomic.Pointer[room]  // how full the NATS server is; nil if it is not known
@@ -171,9 +171,6 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 	}
 	b.measure()
 	b.conn.OnReconnect(b.measure)
-	if b.starts, err = b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
-		return closeAll, err
-	}
 	if b.relay, err = b.newRelay(); err != nil {
 		return closeAll, err
 	}

@@ -267,6 +267,7 @@ func (p *partition) flush() {
 		}
 		p.clean = dirty
 	}
+	p.room.promised = 0
 	p.evict()
 	p.tellNearby()
 	switch {

@@ -48,8 +48,12 @@ func (b *Broker) serveUpload(r micro.Request) {
 		b.refuse(r, invalid(err))
 		return
 	}
+	if (q.WorkflowID == "") != (q.Run == "") {
+		b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "workflowId and run name a start together, or neither is there").InField("run"))
+		return
+	}
 	b.background(r, func(ctx context.Context) (any, error) {
-		if refused := b.noUploads(ctx); refused != nil {
+		if refused := b.noUploads(ctx, &q); refused != nil {
 			return nil, refused
 		}
 		a, refused := b.uploads.Begin(&q)
@@ -125,9 +129,13 @@ func (p *partition) spill(ctx context.Context, in *intake, m post.Stored, o *ope
 		if len(*field) <= schemas.PayloadThreshold && p.b.outgrows(*field) == 0 {
 			continue
 		}
-		ref, ok := p.store(ctx, objectName(p.n, in.log, m, i), *field)
+		fits := len(m.Data)-o.spilled <= p.b.messageLimit() && p.b.outgrows(*field) == 0
+		ref, ok := p.store(ctx, objectName(p.n, in.log, m, i), *field, fits)
 		if !ok {
 			return false
+		}
+		if ref == nil {
+			continue
 		}
 		o.spilled += len(*field)
 		*field = schemas.RefPayload(ref)
@@ -142,14 +150,19 @@ func (p *partition) spill(ctx context.Context, in *intake, m post.Stored, o *ope
 	return true
 }
 
-// store stores an object, and tries until it is stored or ctx ends.
-func (p *partition) store(ctx context.Context, object string, data []byte) (*schemas.PayloadRef, bool) {
+// store stores an object, and tries until it is stored or ctx ends. If the store is full, and the
+// data fits a record, it returns nil: the log must not wait for room, since what makes some is read
+// from it.
+func (p *partition) store(ctx context.Context, object string, data []byte, fits bool) (*schemas.PayloadRef, bool) {
 	for wait := firstSpillRetry; ; wait = min(2*wait, lastSpillRetry) {
 		once, cancel := context.WithTimeout(ctx, readTimeout)
 		ref, err := p.b.store.Put(once, object, data)
 		cancel()
 		if err == nil {
 			return ref, true
+		}
+		if fits && errors.Is(err, post.ErrFull) {
+			return nil, true
 		}
 		if ctx.Err() == nil {
 			p.log.WithError(err).WithField("object", object).Warn("a large payload cannot be stored; its log waits")

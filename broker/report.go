@@ -27,7 +27,10 @@ func (p *partition) serveStart(s *received, reply, content string) bool {
 // start takes a start that came from the API.
 func (p *partition) start(q *schemas.StartRequest, body []byte) {
 	q.Origin, q.Replays = nil, nil
-	r := p.fresh(q)
+	var r *run
+	if len(body) <= p.b.smallBody() { // else the id is waited for, and others may ask for it meanwhile
+		r = p.fresh(q)
+	}
 	if r == nil {
 		r = p.get(q.WorkflowID)
 	}

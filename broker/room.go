@@ -37,9 +37,12 @@ type room struct {
 	account bool  // it is that of the account
 	limit   int64 // bytes; 0 or less is none
 	bytes   int64
+	// promised are bytes of starts that are begun and not sent yet: they come to bytes with their
+	// records.
+	promised int64
 }
 
-func (r *room) full() bool { return r.limit > 0 && r.bytes > r.limit/100*roomFull }
+func (r *room) full() bool { return r.limit > 0 && r.bytes+r.promised > r.limit/100*roomFull }
 
 // share is how much of the limit is used.
 func (r *room) share() float64 {
@@ -129,7 +132,10 @@ func (r *room) noAccount() *schemas.Error {
 
 // noUploads is the refusal of an upload that would take what is left of the account or the server, or nil. Whose outcome it is, or input, is
 // not known.
-func (b *Broker) noUploads(ctx context.Context) *schemas.Error {
+func (b *Broker) noUploads(ctx context.Context, q *schemas.UploadRequest) *schemas.Error {
+	if q.WorkflowID != "" {
+		return b.noRoomForStart(ctx, q.Size)
+	}
 	if r := b.whole.Load(); r != nil && r.share() >= uploadsFull {
 		return r.noWhole()
 	}
@@ -140,6 +146,36 @@ func (b *Broker) noUploads(ctx context.Context) *schemas.Error {
 		return nil // the store is not made yet, or the upload itself will tell
 	}
 	return r.noAccount()
+}
+
+// noRoomForStart is the refusal of a start whose payloads of some bytes would take what is left of
+// the server, the account or the object store, beside others that are on their way; nil if there is
+// room. It looks anew each time: payloads are large.
+func (b *Broker) noRoomForStart(ctx context.Context, bytes int64) *schemas.Error {
+	bytes += b.storing.Load() + b.uploads.Promised()
+	if b.o.Room != nil {
+		r := &room{promised: bytes}
+		if r.bytes, r.limit = b.o.Room(); r.full() {
+			return r.noWhole()
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, roomPatience)
+	defer cancel()
+	r, err := b.readRoom(ctx, b.ns.StreamPayloads())
+	if err != nil { // it is made with its first object
+		r, err = b.readRoom(ctx, b.ns.StreamHistory(0))
+		if !r.account {
+			return nil
+		}
+	}
+	if r.promised = bytes; err != nil || !r.full() {
+		return nil // storing it will tell
+	}
+	if r.account {
+		return r.noAccount()
+	}
+	return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: it has %d of %d bytes", b.o.Namespace, r.bytes, r.limit).
+		InField("maxBytes").WithHint("%s", post.RoomHint(nil, b.o.Namespace))
 }
 
 // fullError is the refusal of what a full inbox or signals stream has not stored.

@@ -44,7 +44,7 @@ func (b *Broker) finish(stopped time.Time) {
 	if err := b.api.Drain(ctx); err != nil {
 		b.o.Logger.WithError(err).Debug("the API did not end in time; who was not answered asks again")
 	}
-	for (b.starts.Outstanding() > 0 || !b.relay.idle()) && pause.For(ctx, time.Millisecond) == nil {
+	for !b.relay.idle() && pause.For(ctx, time.Millisecond) == nil {
 	}
 	await(b.answering.none(), leaveLimit)
 }

@@ -40,6 +40,13 @@ func (r *room) lookAgain() time.Duration {
 // full tells whether the partition takes no new runs and no signals.
 func (p *partition) full() bool { return p.room.full() || p.b.wholeFull() }
 
+// fullWith is full beside so many bytes more.
+func (p *partition) fullWith(bytes int) bool {
+	now := p.room
+	now.promised += int64(bytes)
+	return now.full() || p.b.wholeFull()
+}
+
 func (b *Broker) wholeFull() bool {
 	r := b.whole.Load()
 	return r != nil && r.full()

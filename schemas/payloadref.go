@@ -127,6 +127,11 @@ type UploadRequest struct {
 	// Size and Digest are those of the whole payload, as in [PayloadRef].
 	Size   int64  `json:"size"`
 	Digest string `json:"digest"`
+	// WorkflowID and Run name the start whose input the payload is, and nothing else. It is not
+	// taken where there is no room for a new run, and is removed when that start is refused. Both
+	// or none; defaults to a payload of anything.
+	WorkflowID string `json:"workflowId,omitempty"`
+	Run        string `json:"run,omitempty"`
 }
 
 // UploadResponse answers the begin of an upload and each of its chunks.

@@ -33,6 +33,16 @@ type Client struct {
 	conn     *post.Conn
 	ns       subject.Namespace
 	patience time.Duration
+
+	workflowID, run string // of the start that uploads are for; see For
+}
+
+// For returns a client whose uploads are inputs of one start, which names its run, and of nothing
+// else. They are removed when that start is refused.
+func (c *Client) For(workflowID, run string) *Client {
+	d := *c
+	d.workflowID, d.run = workflowID, run
+	return &d
 }
 
 // NewClient returns a client that keeps trying for patience while nothing moves; 0 means as long as ctx lasts.
@@ -90,7 +100,7 @@ type sending struct {
 func (u *sending) once(ctx context.Context, digest string) (*schemas.PayloadRef, error) {
 	c := u.client
 	begun := &schemas.UploadResponse{}
-	body, err := schemas.Marshal(&schemas.UploadRequest{Size: int64(len(u.content)), Digest: digest})
+	body, err := schemas.Marshal(&schemas.UploadRequest{Size: int64(len(u.content)), Digest: digest, WorkflowID: c.workflowID, Run: c.run})
 	if err == nil {
 		err = c.request(ctx, c.ns.API("upload"), body, begun)
 	}

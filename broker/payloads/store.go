@@ -133,7 +133,11 @@ func (s *Store) Put(ctx context.Context, object string, data []byte) (*schemas.P
 			return nil, errors.Join(err, w.Abort(ctx))
 		}
 	}
-	return w.Commit(ctx, object)
+	ref, err := w.Commit(ctx, object)
+	if errors.Is(err, post.ErrFull) { // for certain: after any other error the object may be there
+		err = errors.Join(err, w.Abort(ctx))
+	}
+	return ref, err
 }
 
 // Read returns a piece of an object of about limit bytes, one chunk at least, and the cursor of what follows: empty at the

@@ -64,6 +64,22 @@ func (s *Store) Forget(ctx context.Context, o Object) error {
 	return nil
 }
 
+// Remove removes an object that nobody names any more, and its chunks. One that is not there is no
+// error.
+func (s *Store) Remove(ctx context.Context, object string) error {
+	i, err := s.info(ctx, object)
+	if errors.Is(err, post.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.Forget(ctx, Object{Name: object, Seq: i.seq}); err != nil {
+		return err
+	}
+	return s.Scrap(ctx, i.ID)
+}
+
 // Scrap removes the chunks of an id that no object has.
 func (s *Store) Scrap(ctx context.Context, id string) error {
 	if err := s.conn.PurgeSubject(ctx, s.ns.StreamPayloads(), s.ns.PayloadChunks(id)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -46,6 +47,8 @@ type upload struct {
 	w      *Writer
 	size   int64
 	digest string
+	name   string              // of the object
+	stored atomic.Int64        // bytes
 	ref    *schemas.PayloadRef // set when it is finished
 	idle   *time.Timer
 	ended  bool
@@ -77,11 +80,24 @@ func (u *Uploads) Begin(q *schemas.UploadRequest) (*schemas.UploadResponse, *sch
 		return nil, schemas.Errorf(schemas.CodeUnavailable, "the server has %d uploads under way", u.active).WithHint("try again in a moment")
 	}
 	subj := u.ns.Upload(u.id, ulid.Make().String())
-	up := &upload{w: u.store.NewWriter(), size: q.Size, digest: q.Digest}
+	up := &upload{w: u.store.NewWriter(), size: q.Size, digest: q.Digest, name: ulid.Make().String()}
+	if q.WorkflowID != "" {
+		up.name = StartPrefix(q.WorkflowID, q.Run) + up.name
+	}
 	up.idle = time.AfterFunc(idleAfter, func() { u.expire(subj, up) })
 	u.known[subj] = up
 	u.active++
 	return &schemas.UploadResponse{V: schemas.Version, Subject: subj, ChunkBytes: u.store.ChunkBytes()}, nil
+}
+
+// Promised is how many bytes the uploads under way may still store.
+func (u *Uploads) Promised() (bytes int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, up := range u.known {
+		bytes += up.size - up.stored.Load()
+	}
+	return bytes
 }
 
 // Chunk takes the next chunk of an upload. subj is where it came in.
@@ -159,6 +175,7 @@ func (u *Uploads) take(ctx context.Context, up *upload, data []byte) *schemas.Er
 	if err := up.w.Write(ctx, data); err != nil {
 		return failed(err)
 	}
+	up.stored.Store(up.w.Size())
 	if up.w.Size() < up.size {
 		return nil
 	}
@@ -166,7 +183,7 @@ func (u *Uploads) take(ctx context.Context, up *upload, data []byte) *schemas.Er
 		return schemas.Errorf(schemas.CodeInvalid, "the digest of what came is %s; %s was announced", got, up.digest).
 			InField("digest").WithHint("the payload was damaged on its way, or another one was digested: begin the upload anew")
 	}
-	ref, err := up.w.Commit(ctx, ulid.Make().String())
+	ref, err := up.w.Commit(ctx, up.name)
 	if err != nil {
 		return failed(err)
 	}
