@@ -116,6 +116,12 @@ func (d *delivery) settle(how ending, delay time.Duration) bool {
 	return true
 }
 
+func (d *delivery) isSettled() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.settled
+}
+
 // forget ends the lease without a word to the server. It reports whether the delivery was unsettled until now.
 func (d *delivery) forget() bool {
 	d.mu.Lock()
@@ -130,9 +136,14 @@ func (d *delivery) forget() bool {
 
 // giveBack hands the task to another worker at once, because this one stops. When it returns that is done, whoever does it: the
 // goroutine that handles the delivery may have begun when the drain comes to it, and behind the drain nobody may send, count or log.
+//
+// The owner is told before the message goes back. Who gets it asks, and this worker would be missed like one that is lost.
 func (d *delivery) giveBack() {
 	d.giving.Lock()
 	defer d.giving.Unlock()
+	if !d.offered && !d.isSettled() {
+		d.spell.sayReturned(d)
+	}
 	if d.settle(handBack, 0) {
 		d.spell.returned.Add(1)
 		d.bareLog().Warn("the worker stops before the activity has ended; another worker gets the task")

@@ -42,6 +42,8 @@
 //     question about a task that is not idempotent, and of which none of this is true, goes to the owner itself (ADR 0058).
 //   - An offer (ADR 0023) is a task without a message, and so without a lease: its owner stores one if the attempt takes long, and
 //     asks this worker when somebody else is given that. What cannot be done is given back.
+//   - A worker that stops and cannot end a task tells the owner of the workflow that it gives it back, and then hands the message back. Else it
+//     would count as lost, and an activity whose worker is lost too often in a row fails (ADR 0067).
 //   - A task in hand is kept by in-progress acknowledgements, however long it takes. A worker that dies stops sending
 //     them, and the task goes to another.
 //   - A task of a type that is not registered here goes back to the list for others, after 1 s, then 2, up to 30 s,

@@ -7,7 +7,6 @@ import (
 
 	"github.com/droverhq/drover/broker/nearby"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/schemas"
 )
 
 const (
@@ -88,11 +87,8 @@ func (s *spell) settleOffer(d *delivery, how ending) {
 	if how == acknowledge || d.task == nil {
 		return
 	}
-	r := &schemas.Report{Kind: schemas.ReportReturned, Token: d.token}
-	s.origin(r, d)
-	body, err := schemas.Marshal(r)
-	if err != nil {
-		d.bareLog().WithField("err", err).Error("an offer cannot be given back")
+	body, ok := s.returnReport(d)
+	if !ok {
 		return
 	}
 	s.outbox.Send(d.task.Report, nil, body, func(a post.Ack) {

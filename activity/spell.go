@@ -280,15 +280,17 @@ func (s *spell) drain(cut, hangUp context.CancelCauseFunc) error {
 	cut(ErrDrained)
 	waited(idle, drainGrace)
 	hangUp(ErrDrained)
+	var late sync.WaitGroup
 	s.mu.Lock()
 	for d := range s.live { // functions that do not heed their context
 		if d.offered && d.taken == "" { // its handling has not begun; its owner hears nothing, and puts it on the list
 			d.forget()
 			continue
 		}
-		d.giveBack()
+		late.Go(d.giveBack)
 	}
 	s.mu.Unlock()
+	late.Wait()
 	if n := s.returned.Load(); n > 0 {
 		return fmt.Errorf("%w: %d tasks had not ended within %v and were handed back to their lists", ErrDrainTimeout, n, s.drainFor)
 	}

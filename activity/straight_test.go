@@ -144,6 +144,7 @@ func TestDrainWhileTheOwnerIsAsked(t *testing.T) {
 		r.dispatch(notIdempotent)
 		<-owner
 		_ = stop() // its error is that of TestDrainWhileTasksAreAskedFor
+		r.next(schemas.ReportReturned)
 		r.quiet(time.Minute)
 		r.remain("PCI", 1)
 	})

@@ -87,6 +87,9 @@ func TestDrainCutsWhatDoesNotEnd(t *testing.T) {
 				if took := time.Since(began); !errors.Is(err, activity.ErrDrainTimeout) || took < 30*time.Second || took > 31*time.Second {
 					t.Fatalf("got %v after %v, want ErrDrainTimeout after 30 to 31 s", err, took)
 				}
+				if back := r.next(schemas.ReportReturned); back.Token != "RUN.5.1" || back.TaskSequence != seq || back.Nonce == "" || back.at.After(time.Now()) { // R5
+					t.Fatalf("the task is given back with %+v at %v, want its token, message and nonce before the worker has stopped", back.Report, back.at)
+				}
 				other := r.worker()
 				activity.Register(other, "work", ignoreIn(func(context.Context) (string, error) { return "done", nil }))
 				r.start(other)

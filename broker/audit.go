@@ -144,7 +144,7 @@ func auditActivity(run string, a *execution.Activity, now schemas.Timestamp) sch
 	o := schemas.AuditActivity{
 		ActivityID: a.Scheduled.ActivityID, Type: a.Scheduled.ActivityType, List: a.Scheduled.List,
 		Token: execution.Token(run, a.ScheduledID, a.Attempt), Attempt: a.Attempt, ScheduledAt: a.ScheduledBase,
-		StartedAt: a.StartedBase, Worker: a.Worker, Deadline: deadlineOf(a),
+		StartedAt: a.StartedBase, Worker: a.Worker, TaskSequence: a.TaskSequence, Deadline: deadlineOf(a),
 	}
 	if a.NotBefore > now {
 		o.NotBefore = a.NotBefore

@@ -103,6 +103,13 @@ func NotIdempotent() ActivityOption {
 	return forActivity(func(a *schemas.ScheduleActivity) { a.NotIdempotent = true })
 }
 
+// MaximumInterruptions bounds how often in a row the worker of the activity may be lost; then the activity fails, with the reason
+// [schemas.ReasonInterrupted]. Defaults to 10; [schemas.UnlimitedInterruptions] is no limit. A heartbeat begins a new row, and what a worker gives
+// back because it stops does not count.
+func MaximumInterruptions(n int) ActivityOption {
+	return forActivity(func(a *schemas.ScheduleActivity) { a.MaximumInterruptions = n })
+}
+
 // Retry lets the broker repeat an activity that fails, or whose attempt runs out of time; the zero policy without end. Without it, retries
 // are the decider's business.
 func Retry(p schemas.RetryPolicy) ActivityOption {

@@ -32,7 +32,9 @@ type ActivityScheduled struct {
 	StartDelay              Duration     `json:"startDelay,omitempty"`
 	NotIdempotent           bool         `json:"notIdempotent,omitempty"`
 	Retry                   *RetryPolicy `json:"retry,omitempty"`
-	DeciderCompletedEventID int64        `json:"deciderCompletedEventId"`
+	// MaximumInterruptions is the decision's; 0 means [DefaultMaximumInterruptions].
+	MaximumInterruptions    int   `json:"maximumInterruptions,omitempty"`
+	DeciderCompletedEventID int64 `json:"deciderCompletedEventId"`
 }
 
 // ActivityStarted says that a worker took the task.
@@ -95,6 +97,11 @@ type ActivityInterrupted struct {
 	Identity         string `json:"identity,omitempty"`
 	// HeartbeatDetails are those of the last heartbeat; the next attempt gets them.
 	HeartbeatDetails Payload `json:"heartbeatDetails,omitempty"`
+	// Interruptions is how many interruptions there have been in a row that count, this one among them. A heartbeat or a failure that a
+	// worker reports begins a new row.
+	Interruptions int `json:"interruptions,omitempty"`
+	// Returned: the worker has stopped as planned and gave the task back. That does not count.
+	Returned bool `json:"returned,omitempty"`
 }
 
 // ActivityRetryScheduled records that a failed attempt will be followed by another.

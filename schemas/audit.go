@@ -85,6 +85,8 @@ type AuditActivity struct {
 	// StartedAt and Worker are left out while it waits for a worker.
 	StartedAt Timestamp `json:"startedAt,omitempty"`
 	Worker    string    `json:"worker,omitempty"`
+	// TaskSequence is the message on the list that the attempt rests on, since its worker has it. Its token may be that of an earlier attempt.
+	TaskSequence uint64 `json:"taskSequence,omitempty"`
 	// NotBefore is when its task is put on the list, if that is still to come.
 	NotBefore Timestamp `json:"notBefore,omitempty"`
 	// Deadline is the earliest at which the attempt times out; left out if it does not.

@@ -68,8 +68,15 @@ const (
 	CauseDeciderAttempts Cause = "DECIDER_ATTEMPTS_EXCEEDED"
 )
 
-// ReasonInterrupted is the failure reason of an activity whose worker was lost and which must not run twice.
+// ReasonInterrupted is the failure reason of an activity whose worker was lost: of one that must not run twice at once, of any other when that
+// has happened too often in a row.
 const ReasonInterrupted = "interrupted"
+
+// DefaultMaximumInterruptions is how often in a row the worker of an activity may be lost whose decision says nothing about it.
+const DefaultMaximumInterruptions = 10
+
+// UnlimitedInterruptions as MaximumInterruptions lets an activity begin again however often its worker is lost.
+const UnlimitedInterruptions = -1
 
 // ReasonFailed is the failure reason of an activity that failed without one of its own.
 const ReasonFailed = "failed"

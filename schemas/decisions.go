@@ -16,6 +16,10 @@ type ScheduleActivity struct {
 	StartDelay             Duration     `json:"startDelay,omitempty"`
 	NotIdempotent          bool         `json:"notIdempotent,omitempty"`
 	Retry                  *RetryPolicy `json:"retry,omitempty"`
+	// MaximumInterruptions is how often in a row the worker of the activity may be lost; then the activity fails, with the reason
+	// interrupted. 0 means 10, -1 no limit. A heartbeat begins a new row. What a worker gives back because it stops does not count, and no
+	// interruption counts as one of the attempts of retry.
+	MaximumInterruptions int `json:"maximumInterruptions,omitempty"`
 }
 
 // RequestCancelActivity asks for the end of an open activity.

@@ -49,6 +49,10 @@ func (a *ScheduleActivity) ValidateLimits() *Error {
 	err := validateLimits("", namedLimit{"scheduleToStartTimeout", a.ScheduleToStartTimeout}, namedLimit{"startToCloseTimeout", a.StartToCloseTimeout},
 		namedLimit{"scheduleToCloseTimeout", a.ScheduleToCloseTimeout}, namedLimit{"heartbeatTimeout", a.HeartbeatTimeout},
 		namedLimit{"startDelay", a.StartDelay})
+	if err == nil && a.MaximumInterruptions < UnlimitedInterruptions {
+		err = invalidType("maximumInterruptions", "it is %d; want 1 or more, 0 for %d, or %d for no limit",
+			a.MaximumInterruptions, DefaultMaximumInterruptions, UnlimitedInterruptions)
+	}
 	if err != nil || a.Retry == nil {
 		return err
 	}

@@ -203,7 +203,12 @@ func TestCompactRecordsOfALaterVersion(t *testing.T) {
 	}
 }
 
-// The numbers are on disks: every name of a record and of an event has one, once.
+// byName are the fields of records and events that came later than the numbers and are written by their names.
+var byName = []string{
+	"maximumInterruptions", "interruptions", "returned",
+}
+
+// The numbers are on disks: every name of a record and of an event has one, once, unless it is written by its name.
 func TestWords(t *testing.T) {
 	var names []string
 	seen := map[string]bool{}
@@ -230,8 +235,8 @@ func TestWords(t *testing.T) {
 		walk(reflect.TypeOf(attributesOf(t, typ)))
 	}
 	for _, name := range names {
-		if !slices.Contains(schemas.RecordWords(), name) {
-			t.Errorf("%q has no number; append it to words, or let it be written by its name", name)
+		if !slices.Contains(schemas.RecordWords(), name) && !slices.Contains(byName, name) {
+			t.Errorf("%q has no number; append it to words, or to byName", name)
 		}
 	}
 	if n := len(schemas.RecordWords()); n > 127 || len(slices.Compact(slices.Sorted(slices.Values(schemas.RecordWords())))) != n {

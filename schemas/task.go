@@ -163,7 +163,8 @@ const (
 	// ReportBegin is a question: may this delivery run? It is asked before a task that is not idempotent, and before any
 	// task that the server delivered again. The answer is a [Permission].
 	ReportBegin ReportKind = "begin"
-	// ReportReturned says that the worker gives back what it was offered, undone.
+	// ReportReturned says that the worker gives a task back, undone: what it was offered, or what it had pulled and cannot end because it
+	// stops. The latter it says before it hands the message back (-NAK). An attempt that had begun is interrupted, and that does not count.
 	ReportReturned ReportKind = "returned"
 	// ReportLost is the master's question about a task whose lease is over while no worker waits for it: its worker is
 	// lost. The answer is a [Permission] without Go, with what was Done.
@@ -199,7 +200,7 @@ type Report struct {
 	// Elapsed tells, in an outcome, how long ago the work began. The start is as old in the history if it was not reported, and owners offer tasks of
 	// types that are quick.
 	Elapsed Duration `json:"elapsed,omitempty"`
-	// TaskSequence, Redelivered, Nonce and ReplyTo belong to started, begin and lost: the message in the task stream, 0 for an offer, whether
+	// TaskSequence, Redelivered, Nonce and ReplyTo belong to started, begin, returned and lost: the message in the task stream, 0 for an offer, whether
 	// the server delivered it before, a value of the delivery's own, and where the permission goes.
 	TaskSequence uint64 `json:"taskSequence,omitempty"`
 	Redelivered  bool   `json:"redelivered,omitempty"`

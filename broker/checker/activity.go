@@ -18,6 +18,7 @@ type activity struct {
 	running         int64 // the ActivityStarted of the running attempt, 0 if none
 	runningSince    instant
 	started         int64 // the last ActivityStarted, 0 if none
+	lost            int   // attempts that were interrupted
 	interrupted     bool  // the last attempt was interrupted and nothing came of it yet
 	cancelRequested int64
 }
@@ -105,6 +106,7 @@ func (h *History) activityInterrupted(e schemas.Event, a *schemas.ActivityInterr
 		h.report(RuleAttempt, e.ID, "attempt %d of activity %q is interrupted; the current one is %d", a.Attempt, act.id, act.attempt)
 	}
 	act.attempt, act.running, act.interrupted = act.attempt+1, 0, true
+	act.lost++
 }
 
 // activityRetried follows an attempt that failed, one that was interrupted, or one that nobody took.
@@ -134,7 +136,7 @@ func (h *History) checkRetry(e schemas.Event, act *activity, a *schemas.Activity
 	switch p := act.retry; {
 	case p == nil:
 		h.report(RuleAttempt, e.ID, "activity %q is tried again, and has no retry policy", act.id)
-	case p.MaximumAttempts > 0 && a.Attempt >= p.MaximumAttempts:
+	case p.MaximumAttempts > 0 && a.Attempt-act.lost >= p.MaximumAttempts:
 		h.report(RuleAttempt, e.ID, "activity %q is tried again behind attempt %d; its policy allows %d", act.id, a.Attempt, p.MaximumAttempts)
 	case slices.Contains(p.NonRetryable, a.Cause):
 		h.report(RuleAttempt, e.ID, "activity %q is tried again behind %q, which its policy rules out", act.id, a.Cause)

@@ -172,11 +172,14 @@ func (s *State) applyActivity(e schemas.Event) {
 			act.LastBeat, act.NotBefore = 0, 0
 		}
 	case *schemas.ActivityInterrupted:
-		if act := s.Activities[a.ScheduledEventID]; act != nil && act.Nonce != "" {
-			act.Former = append(slices.Clone(act.Former[max(len(act.Former)-mostFormer+1, 0):]), act.Nonce) // a copy of the state may have the one before
+		if act := s.Activities[a.ScheduledEventID]; act != nil {
+			act.interrupted(e.Time, a)
 		}
 		s.nextAttempt(a.ScheduledEventID, a.Attempt, 0, a.HeartbeatDetails)
 	case *schemas.ActivityRetryScheduled:
+		if act := s.Activities[a.ScheduledEventID]; act != nil && !silence(a.Cause) {
+			act.Interruptions, act.Losses = 0, nil // its worker has lived to say so
+		}
 		s.nextAttempt(a.ScheduledEventID, a.Attempt, a.NextTime, a.HeartbeatDetails)
 	case *schemas.ActivityCancelRequested:
 		if act := s.Activities[a.ScheduledEventID]; act != nil {
@@ -194,9 +197,6 @@ func (s *State) applyActivity(e schemas.Event) {
 		s.forget(a.ScheduledEventID)
 	}
 }
-
-// mostFormer bounds the nonces of interrupted attempts that are known. One that is forgotten asks as any other redelivery.
-const mostFormer = 8
 
 // nextAttempt keeps what the last heartbeat of any attempt said: an attempt that never beat has nothing to add.
 func (s *State) nextAttempt(scheduledID int64, ended int, at schemas.Timestamp, resume schemas.Payload) {

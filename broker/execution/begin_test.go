@@ -192,7 +192,7 @@ func TestBeginAgainAndAgain(t *testing.T) { // P-7
 		w.do(Report{Report: &schemas.Report{Kind: schemas.ReportSuccess, Token: "run-1.5.3"}})
 		w.follows("ActivityStarted A; ActivityInterrupted A; ActivityStarted A 2; ActivityInterrupted A; ActivityStarted A 3; ActivitySuccess A; DeciderScheduled")
 		e := w.events[6].Attributes.(*schemas.ActivityInterrupted)
-		if want := (&schemas.ActivityInterrupted{ScheduledEventID: 5, StartedEventID: 6, Attempt: 1, Identity: "worker-n1"}); !cmp.Equal(e, want) {
+		if want := (&schemas.ActivityInterrupted{ScheduledEventID: 5, StartedEventID: 6, Attempt: 1, Identity: "worker-n1", Interruptions: 1}); !cmp.Equal(e, want) {
 			t.Fatalf("got %+v, want %+v", e, want)
 		}
 	})

@@ -149,7 +149,8 @@ func (st *step) activityOptions(a *schemas.ScheduleActivity, completed int64) *s
 		Input: a.Input, Control: a.Control, List: a.List, TaskPriority: a.TaskPriority,
 		ScheduleToStartTimeout: a.ScheduleToStartTimeout, StartToCloseTimeout: a.StartToCloseTimeout,
 		ScheduleToCloseTimeout: a.ScheduleToCloseTimeout, HeartbeatTimeout: a.HeartbeatTimeout,
-		StartDelay: a.StartDelay, NotIdempotent: a.NotIdempotent, Retry: a.Retry, DeciderCompletedEventID: completed,
+		StartDelay: a.StartDelay, NotIdempotent: a.NotIdempotent, Retry: a.Retry,
+		MaximumInterruptions: a.MaximumInterruptions, DeciderCompletedEventID: completed,
 	}
 	t := st.c.Types.activityDefaults(a.ActivityType, a.ActivityTypeVersion)
 	def(&ev.List, t.List)

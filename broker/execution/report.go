@@ -87,8 +87,8 @@ func (st *step) report(m Report) {
 		st.lost(r, run, act, attempt)
 		return
 	case schemas.ReportReturned:
-		if run == st.Run && act != nil && attempt == act.Attempt {
-			st.returned(act)
+		if run == st.Run && act != nil && act.returns(r, attempt) {
+			st.returned(r, act)
 		}
 		return
 	}
@@ -213,13 +213,33 @@ func (st *step) inquire(act *Activity) {
 func (st *step) gone(m Gone) {
 	act := st.Activities[m.ScheduledID]
 	if m.Run == st.Run && act != nil && act.Attempt == m.Attempt && act.Offered {
-		st.returned(act)
+		st.tryAgain(act, false)
 	}
 }
 
-// returned: the worker of an offer has let it go. An attempt that has begun is interrupted.
-func (st *step) returned(act *Activity) {
-	if act.Started != 0 && (!act.Offered || !st.interrupted(act)) {
+// returns tells whether a worker that gives a task back is the one that has the current attempt, as far as is known. The token of one that was
+// given its permission, and has not heard of it, is that of the attempt before.
+func (a *Activity) returns(r *schemas.Report, attempt int) bool {
+	if a.Started == 0 || a.Offered {
+		return attempt == a.Attempt
+	}
+	if r.Nonce != "" && a.Nonce != "" && r.Nonce != a.Nonce || r.TaskSequence != a.TaskSequence {
+		return false
+	}
+	return attempt == a.Attempt || r.Nonce != "" && r.Nonce == a.Nonce
+}
+
+// returned: a worker has let a task go that it was offered, or stops in the midst of one that it had pulled. The message of the latter comes to
+// somebody else, who drops it, since another attempt has one of its own. What has not begun goes on with the message that it has.
+func (st *step) returned(r *schemas.Report, act *Activity) {
+	if act.Started != 0 || r.TaskSequence == 0 {
+		st.tryAgain(act, true)
+	}
+}
+
+// tryAgain puts the task of an activity on its list anew. An attempt that has begun is interrupted.
+func (st *step) tryAgain(act *Activity, returned bool) {
+	if act.Started != 0 && !st.interrupted(act, returned) {
 		return
 	}
 	if act.NotBefore <= st.now {
@@ -234,26 +254,35 @@ func (st *step) interrupt(r *schemas.Report, act *Activity) {
 		st.deny(r, "the activity's time was over when its worker was missed")
 		return
 	}
-	if st.interrupted(act) {
+	if st.interrupted(act, false) {
 		st.begun(r, act)
 		st.permit(r, act)
 		return
 	}
-	st.deny(r, "its first worker was lost and the activity must not run again")
+	st.deny(r, "its worker was lost and the activity must not run again")
 }
 
-// interrupted writes that the worker of an attempt is lost. It reports whether the activity may run again; otherwise it has
+// interrupted writes that the worker of an attempt is lost, or has given it back. It reports whether the activity may run again; otherwise it has
 // failed, or is canceled if that was asked for: nobody wants it done again.
-func (st *step) interrupted(act *Activity) (again bool) {
-	started := act.Started
+func (st *step) interrupted(act *Activity, returned bool) (again bool) {
+	started, row := act.Started, act.Interruptions
+	if act.LastBeat != 0 {
+		row = 0
+	}
+	if !returned {
+		row++
+	}
 	st.emit(&schemas.ActivityInterrupted{
 		ScheduledEventID: act.ScheduledID, StartedEventID: started, Attempt: act.Attempt, Identity: act.Worker, HeartbeatDetails: act.BeatDetails,
+		Interruptions: row, Returned: returned,
 	})
-	switch {
+	switch most := act.mostInterruptions(); {
 	case act.Scheduled.NotIdempotent:
 		st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: schemas.ReasonInterrupted})
 	case act.CancelRequested != 0:
 		st.emit(&schemas.ActivityCanceled{ScheduledEventID: act.ScheduledID, StartedEventID: started, LatestCancelRequestedEventID: act.CancelRequested})
+	case !returned && most > 0 && row >= most:
+		st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: schemas.ReasonInterrupted, Details: act.lastLosses()})
 	default:
 		return true
 	}
@@ -274,11 +303,12 @@ func (st *step) lost(r *schemas.Report, run string, act *Activity, attempt int) 
 		done = schemas.LostHeld
 		st.inquire(act)
 	case act.Started != 0 && r.Redelivered && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
+		wanted := act.CancelRequested == 0
 		switch {
-		case st.interrupted(act):
+		case st.interrupted(act, false):
 			done = schemas.LostReverted
 			st.do(Dispatch{ScheduledID: act.ScheduledID})
-		case act.Scheduled.NotIdempotent:
+		case act.Scheduled.NotIdempotent || wanted:
 			done = schemas.LostFailed
 		}
 	}
@@ -300,10 +330,10 @@ func (st *step) deny(r *schemas.Report, reason string) {
 // place in the record before what only tells of this one: its details are for the caller to add.
 func (st *step) retry(act *Activity, reason string) *schemas.ActivityRetryScheduled {
 	p := act.Scheduled.Retry
-	if p == nil || act.CancelRequested != 0 || p.MaximumAttempts > 0 && act.Attempt >= p.MaximumAttempts || slices.Contains(p.NonRetryable, reason) {
+	if p == nil || act.CancelRequested != 0 || p.MaximumAttempts > 0 && act.tries() >= p.MaximumAttempts || slices.Contains(p.NonRetryable, reason) {
 		return nil
 	}
-	next := max(st.now, st.LastTime).Add(interval(p, act.Attempt))
+	next := max(st.now, st.LastTime).Add(interval(p, act.tries()))
 	if d := act.Scheduled.ScheduleToCloseTimeout; d.Limited() && next >= act.ScheduledBase.Add(d) {
 		return nil
 	}

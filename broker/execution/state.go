@@ -96,6 +96,11 @@ type Activity struct {
 	Offered bool `json:"offered,omitempty"`
 	// Former are the nonces of the latest attempts that were interrupted.
 	Former []string `json:"former,omitempty"`
+	// Interrupted is how many attempts were interrupted, which are none of those that a retry policy counts. Interruptions is how many of them
+	// count, in a row, and Losses are the latest of these.
+	Interrupted   int    `json:"interrupted,omitempty"`
+	Interruptions int    `json:"interruptions,omitempty"`
+	Losses        []Loss `json:"losses,omitempty"`
 	// NotBefore delays the dispatch of the current attempt; 0 once it is due or was never delayed.
 	NotBefore       schemas.Timestamp `json:"notBefore,omitempty"`
 	CancelRequested int64             `json:"cancelRequested,omitempty"`
@@ -105,6 +110,14 @@ type Activity struct {
 	// LastBeat and BeatDetails come from heartbeats, which write no event.
 	LastBeat    schemas.Timestamp `json:"-"`
 	BeatDetails schemas.Payload   `json:"-"`
+}
+
+// Loss is an attempt whose worker was lost.
+type Loss struct {
+	Attempt int               `json:"attempt"`
+	Worker  string            `json:"worker,omitempty"`
+	Began   schemas.Timestamp `json:"began,omitempty"`
+	Missed  schemas.Timestamp `json:"missed"`
 }
 
 // ChildRun is a child that has not closed. Started is its ChildStarted, 0 while nothing was heard of it.

@@ -185,7 +185,7 @@ func (a *Auditor) judge(ctx context.Context, v *view, p int, now schemas.Timesta
 // judgeTasks compares the activities of a run with the tasks on the lists.
 func (a *Auditor) judgeTasks(v *view, now schemas.Timestamp, r *schemas.AuditRun, about Finding, s *suspects) {
 	for _, act := range r.Activities {
-		t := v.tasks[act.Token]
+		t := v.taskOf(&act)
 		if t != nil {
 			t.wanted = true
 		}

@@ -29,7 +29,9 @@ func (a *Auditor) lookAtTasks(ctx context.Context, v *view, s *suspects) error {
 				return nil
 			}
 			for _, t := range of[runKey(asked.WorkflowID, asked.Run)] {
-				if !slices.ContainsFunc(r.Activities, func(act schemas.AuditActivity) bool { return act.Token == t.Token }) {
+				if !slices.ContainsFunc(r.Activities, func(act schemas.AuditActivity) bool {
+					return restsOn(&act, place{t.list, t.seq}, t.Token)
+				}) {
 					s.add(a.staleTask(t, p, owner.Time, r))
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
@@ -26,6 +27,7 @@ type view struct {
 	read     map[string]uint64 // by list: the last task that was read
 	partial  map[string]bool   // lists that are too long to be read
 	tasks    map[string]*task  // by token
+	at       map[place]*task   // the same, and those of one token, by where they are
 	alarms   map[uint64]armed  // of the partition that is looked at, by the key of their runs
 	seed     maphash.Seed      // of the keys
 	armed    int
@@ -56,6 +58,37 @@ type task struct {
 	subject string
 	at      schemas.Timestamp
 	wanted  bool // a run waits for it
+}
+
+// place is where a task is.
+type place struct {
+	list string
+	seq  uint64
+}
+
+// restsOn tells whether an attempt needs a task. One that goes on after a lost worker has the message of an earlier attempt, with the token of
+// that: without the message nobody would miss its worker. An owner that does not say which message it is may be an older one.
+func restsOn(act *schemas.AuditActivity, at place, token string) bool {
+	switch {
+	case act.Token == token:
+		return true
+	case act.StartedAt == 0 || act.List != at.list:
+		return false
+	case act.TaskSequence != 0:
+		return act.TaskSequence == at.seq
+	}
+	return activityOf(act.Token) == activityOf(token)
+}
+
+// activityOf is what the tokens of all attempts of an activity have in common.
+func activityOf(token string) string { return token[:strings.LastIndexByte(token, '.')+1] }
+
+// taskOf is the task that an attempt needs; nil if it was not seen.
+func (v *view) taskOf(act *schemas.AuditActivity) *task {
+	if t := v.at[place{act.List, act.TaskSequence}]; t != nil && act.TaskSequence != 0 {
+		return t
+	}
+	return v.tasks[act.Token]
 }
 
 func parseTask(body []byte) (*task, error) {
@@ -89,7 +122,7 @@ type waiting struct {
 }
 
 func newView(a *Auditor, full bool) *view {
-	v := &view{a: a, full: full, seed: maphash.MakeSeed(), read: map[string]uint64{}, partial: map[string]bool{}, tasks: map[string]*task{}, silent: map[int]error{}, unseen: newUnseen(), ringers: map[int]string{}}
+	v := &view{a: a, full: full, seed: maphash.MakeSeed(), read: map[string]uint64{}, partial: map[string]bool{}, tasks: map[string]*task{}, at: map[place]*task{}, silent: map[int]error{}, unseen: newUnseen(), ringers: map[int]string{}}
 	v.forget()
 	return v
 }
@@ -160,7 +193,7 @@ func (v *view) note(list string, s *post.Stored) {
 		return // not one of ours; workers refuse it
 	}
 	t.list, t.seq, t.subject, t.at = list, s.Seq, s.Subject, schemas.At(s.Time)
-	v.tasks[t.Token] = t
+	v.tasks[t.Token], v.at[place{list, s.Seq}] = t, t
 }
 
 // markEnds notes how far the inboxes go now.
@@ -215,7 +248,9 @@ func (v *view) notWanted(f *Finding) bool {
 	if f.Kind == KindAlarmStale {
 		return r.Run != f.Run || r.Status.Closed()
 	}
-	return !slices.ContainsFunc(r.Activities, func(act schemas.AuditActivity) bool { return act.Token == f.remove.token })
+	return !slices.ContainsFunc(r.Activities, func(act schemas.AuditActivity) bool {
+		return restsOn(&act, place{f.List, f.remove.seq}, f.remove.token)
+	})
 }
 
 // serverTime is the server's clock, never ahead of it.

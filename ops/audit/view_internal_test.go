@@ -54,7 +54,22 @@ func TestNotWanted(t *testing.T) { // I15
 	}{
 		{"nothing", nil, false, false},
 		{"open, and waits for something else", &open, true, false},
-		{"waits for it", with(func(r *schemas.AuditRun) { r.Activities = []schemas.AuditActivity{{Token: "other"}, {Token: "token"}} }), false, false},
+		{"waits for it", with(func(r *schemas.AuditRun) { r.Activities = []schemas.AuditActivity{{Token: "other"}, {Token: "r.5.1"}} }), false, false},
+		{"waits for it as a later attempt", with(func(r *schemas.AuditRun) {
+			r.Activities = []schemas.AuditActivity{{Token: "r.5.7", List: "main", StartedAt: 1, TaskSequence: 41}}
+		}), false, false}, // R5
+		{"waits for it as a later attempt, by the word of an older owner", with(func(r *schemas.AuditRun) {
+			r.Activities = []schemas.AuditActivity{{Token: "r.5.7", List: "main", StartedAt: 1}}
+		}), false, false},
+		{"waits for another message", with(func(r *schemas.AuditRun) {
+			r.Activities = []schemas.AuditActivity{{Token: "r.5.7", List: "main", StartedAt: 1, TaskSequence: 42}}
+		}), true, false},
+		{"waits for a message of another list", with(func(r *schemas.AuditRun) {
+			r.Activities = []schemas.AuditActivity{{Token: "r.5.7", List: "other", StartedAt: 1, TaskSequence: 41}}
+		}), true, false},
+		{"waits for a worker with a later attempt", with(func(r *schemas.AuditRun) {
+			r.Activities = []schemas.AuditActivity{{Token: "r.5.7", List: "main"}}
+		}), true, false},
 		{"busy", with(func(r *schemas.AuditRun) { r.Busy = true }), false, false},
 		{"closed, and busy", with(func(r *schemas.AuditRun) { r.Busy, r.Status, r.Activities = true, schemas.StatusCompleted, nil }), false, false},
 		{"unreadable", &schemas.AuditRun{WorkflowID: "o", Unreadable: "damaged"}, false, false},
@@ -66,7 +81,7 @@ func TestNotWanted(t *testing.T) { // I15
 		if tc.says != nil {
 			v.runs[runKey("o", "r")] = tc.says
 		}
-		if got := v.notWanted(&Finding{Kind: KindTaskStale, WorkflowID: "o", Run: "r", remove: &message{token: "token"}}); got != tc.task {
+		if got := v.notWanted(&Finding{Kind: KindTaskStale, WorkflowID: "o", Run: "r", List: "main", remove: &message{seq: 41, token: "r.5.1"}}); got != tc.task {
 			t.Errorf("%s: the task is not wanted: %v, want %v", tc.name, got, tc.task)
 		}
 		if got := v.notWanted(&Finding{Kind: KindAlarmStale, WorkflowID: "o", Run: "r", remove: &message{}}); got != tc.alarm {

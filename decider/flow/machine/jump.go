@@ -3,7 +3,10 @@ package machine
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/droverhq/drover/decider/flow/model"
 )
 
 // jump goes to a step of a list that is being run, from the inside to the outside, or to the start or end of the innermost one
@@ -135,9 +138,18 @@ func (m *machine) leave(f *Failure, from string) bool {
 	}
 }
 
+// mostResumes bounds how often in a row a run resumes by itself at one step: that step may be what ends its workers. An activity that may run again
+// is interrupted only when its worker was lost as often as the service lets it be, so that its step is resumed once.
+const mostResumes = 10
+
 // unhandled fails the run, unless it was interrupted and resumes by itself.
 func (m *machine) unhandled(f *Failure, from string) {
 	if m.p.def.Replayable.Automatically && f.Has(NameInterrupted) {
+		if !m.resumesAgain(from) {
+			m.do(Action{Do: LogLine, Level: "warn", Text: fmt.Sprintf("interrupted at %s %d times in a row: the run does not resume by itself again", from, m.s.Resumes)})
+			m.broke(f)
+			return
+		}
 		err := m.resume(from, false)
 		if err == nil || errors.Is(err, errMoved) {
 			m.do(Action{Do: LogLine, Level: "info", Text: "interrupted at " + from + ": the run resumes"})
@@ -146,6 +158,18 @@ func (m *machine) unhandled(f *Failure, from string) {
 		f = failureOf(err).because(f)
 	}
 	m.broke(f)
+}
+
+// resumesAgain counts that the run resumes by itself at a step, and tells whether it still may.
+func (m *machine) resumesAgain(from string) bool {
+	if m.s.Resumed != from {
+		m.s.Resumed, m.s.Resumes = from, 0
+	}
+	m.s.Resumes++
+	if st := m.p.steps[from]; st != nil && st.child == "" && m.idempotent(st) == model.Idempotent {
+		return m.s.Resumes <= 1
+	}
+	return m.s.Resumes <= mostResumes
 }
 
 // stackTo is the stack of a run that is about to begin a step.

@@ -251,6 +251,7 @@ func (m *machine) begins(o *Origin) error {
 	if m.p.def.Replayable.Disabled && !o.Force {
 		return notReplayable("the flow says replayable: disabled: only force goes around it")
 	}
+	s.Resumed, s.Resumes = "", 0
 	from := o.From
 	switch lower(from) {
 	case atEnd, "":

@@ -367,6 +367,9 @@ func (m *machine) conclude(st *step, inst *Instance) {
 	}
 	inst.Phase, inst.Failure, inst.Next = isDone, nil, next
 	m.s.record(st.Ref).Done++
+	if m.s.Resumed == st.Ref {
+		m.s.Resumed, m.s.Resumes = "", 0
+	}
 	m.s.Trace.tell(st.Ref, Ended, inst.Output.V, nil)
 	m.s.Prev, m.s.Entered = inst.Output, false
 	fr := m.top()

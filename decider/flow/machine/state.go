@@ -65,6 +65,9 @@ type State struct {
 	Points    []string `json:"points,omitempty"` // refs of steps that are marked
 	FromStart bool     `json:"from_start,omitempty"`
 
+	Resumed string `json:"resumed,omitempty"` // the step at which the run resumed by itself last, and how often in a row
+	Resumes int    `json:"resumes,omitempty"`
+
 	Retries map[string]backoff.Records `json:"retries,omitempty"`
 	Signals map[string][]Value         `json:"signals,omitempty"` // that came before they were waited for
 	Locked  string                     `json:"locked,omitempty"`  // the lock that is held
