@@ -18,20 +18,20 @@ type RetryPolicy struct {
 
 // ActivityScheduled queues work on a task list.
 type ActivityScheduled struct {
-	ActivityID              string       `json:"activityId"`
-	ActivityType            string       `json:"activityType"`
-	ActivityTypeVersion     string       `json:"activityTypeVersion,omitempty"`
-	Input                   Payload      `json:"input,omitempty"`
-	Control                 Payload      `json:"control,omitempty"`
-	List                    string       `json:"list"`
-	TaskPriority            int          `json:"taskPriority,omitempty"`
-	ScheduleToStartTimeout  Duration     `json:"scheduleToStartTimeout,omitempty"`
-	StartToCloseTimeout     Duration     `json:"startToCloseTimeout,omitempty"`
-	ScheduleToCloseTimeout  Duration     `json:"scheduleToCloseTimeout,omitempty"`
-	HeartbeatTimeout        Duration     `json:"heartbeatTimeout,omitempty"`
-	StartDelay              Duration     `json:"startDelay,omitempty"`
-	NotIdempotent           bool         `json:"notIdempotent,omitempty"`
-	Retry                   *RetryPolicy `json:"retry,omitempty"`
+	ActivityID             string       `json:"activityId"`
+	ActivityType           string       `json:"activityType"`
+	ActivityTypeVersion    string       `json:"activityTypeVersion,omitempty"`
+	Input                  Payload      `json:"input,omitempty"`
+	Control                Payload      `json:"control,omitempty"`
+	List                   string       `json:"list"`
+	TaskPriority           int          `json:"taskPriority,omitempty"`
+	ScheduleToStartTimeout Duration     `json:"scheduleToStartTimeout,omitempty"`
+	StartToCloseTimeout    Duration     `json:"startToCloseTimeout,omitempty"`
+	ScheduleToCloseTimeout Duration     `json:"scheduleToCloseTimeout,omitempty"`
+	HeartbeatTimeout       Duration     `json:"heartbeatTimeout,omitempty"`
+	StartDelay             Duration     `json:"startDelay,omitempty"`
+	NotIdempotent          bool         `json:"notIdempotent,omitempty"`
+	Retry                  *RetryPolicy `json:"retry,omitempty"`
 	// MaximumInterruptions is the decision's; 0 means [DefaultMaximumInterruptions].
 	MaximumInterruptions    int   `json:"maximumInterruptions,omitempty"`
 	DeciderCompletedEventID int64 `json:"deciderCompletedEventId"`
