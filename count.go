@@ -13,7 +13,7 @@ func (c *Client) Count(ctx context.Context, o ListOptions) (count int64, truncat
 	q := query{verb: "count", hold: hold}
 	req := &schemas.CountRequest{
 		V: schemas.Version, Status: l.Status, Type: l.Type, WorkflowID: l.WorkflowID, Prefix: l.Prefix, Tag: l.Tag, Parent: l.Parent,
-		After: l.After, Before: l.Before, ClosedAfter: l.ClosedAfter, ClosedBefore: l.ClosedBefore, Wait: schemas.Duration(hold),
+		After: l.After, Before: l.Before, ClosedAfter: l.ClosedAfter, ClosedBefore: l.ClosedBefore, TopLevel: l.TopLevel, Wait: schemas.Duration(hold),
 	}
 	out, err := call(ctx, c, q, req, func(a *schemas.CountResponse) *schemas.Error { return a.Error })
 	if err != nil {

@@ -25,6 +25,8 @@ type ListOptions struct {
 	Prefix     string
 	// Tag lists the executions that bear it; Parent the children of one workflow id.
 	Tag, Parent string
+	// TopLevel leaves out children, the inner parts of flows among them.
+	TopLevel bool
 	// StartedAfter and StartedBefore bound the time of the start.
 	StartedAfter, StartedBefore time.Time
 	// ClosedAfter and ClosedBefore bound the time of the end; executions that are open are left out.
@@ -56,7 +58,7 @@ func (o ListOptions) request() schemas.ListRequest {
 	return schemas.ListRequest{
 		V: schemas.Version, Status: o.Status, Type: o.Type, WorkflowID: o.WorkflowID, Prefix: o.Prefix, Tag: o.Tag, Parent: o.Parent,
 		After: schemas.At(o.StartedAfter), Before: schemas.At(o.StartedBefore),
-		ClosedAfter: schemas.At(o.ClosedAfter), ClosedBefore: schemas.At(o.ClosedBefore),
+		ClosedAfter: schemas.At(o.ClosedAfter), ClosedBefore: schemas.At(o.ClosedBefore), TopLevel: o.TopLevel,
 	}
 }
 

@@ -251,6 +251,7 @@ func matches(q *schemas.ListRequest, i *schemas.ExecutionInfo) bool {
 		(q.Prefix == "" || strings.HasPrefix(i.WorkflowID, q.Prefix)) &&
 		(q.Tag == "" || slices.Contains(i.Tags, q.Tag)) &&
 		(q.Parent == "" || i.Parent != nil && i.Parent.WorkflowID == q.Parent) &&
+		!(q.TopLevel && i.Parent != nil) &&
 		(q.After == 0 || i.StartedAt > q.After) && (q.Before == 0 || i.StartedAt < q.Before) &&
 		(q.ClosedAfter == 0 || i.ClosedAt > q.ClosedAfter) &&
 		(q.ClosedBefore == 0 || i.ClosedAt != 0 && i.ClosedAt < q.ClosedBefore)

@@ -63,6 +63,11 @@ func TestListFiltersAndCount(t *testing.T) {
 			{`"startedAfter":` + at, "child family three two"},
 			{`"startedBefore":` + at + `,"tag":"red"`, "one"},
 			{`"workflowId":"two"`, "two"},
+			// R15: children are left out if that is wanted.
+			{`"topLevel":true`, "family one three two"},
+			{`"topLevel":true,"status":"open"`, "family three"},
+			{`"topLevel":true,"workflowId":"child"`, ""},
+			{`"topLevel":true,"parent":"family"`, ""},
 			{`"prefix":"t","type":"idle"`, "three"},
 		} {
 			if got := f.ids(tt.filters); got != tt.want {

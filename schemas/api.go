@@ -333,8 +333,10 @@ type ListRequest struct {
 	// ClosedAfter and ClosedBefore leave out what is open.
 	ClosedAfter  Timestamp `json:"closedAfter,omitempty"`
 	ClosedBefore Timestamp `json:"closedBefore,omitempty"`
-	Limit        int       `json:"limit,omitempty"`
-	Cursor       string    `json:"cursor,omitempty"`
+	// TopLevel leaves out children, the inner parts of flows among them.
+	TopLevel bool   `json:"topLevel,omitempty"`
+	Limit    int    `json:"limit,omitempty"`
+	Cursor   string `json:"cursor,omitempty"`
 }
 
 // ListResponse is a page of a list; Cursor continues it and is empty at its end. Before that a page may have few executions, or none: it

@@ -13,6 +13,8 @@ type CountRequest struct {
 	Before       Timestamp `json:"startedBefore,omitempty"`
 	ClosedAfter  Timestamp `json:"closedAfter,omitempty"`
 	ClosedBefore Timestamp `json:"closedBefore,omitempty"`
+	// TopLevel leaves out children, the inner parts of flows among them.
+	TopLevel bool `json:"topLevel,omitempty"`
 	// Wait bounds how long the server counts.
 	Wait Duration `json:"wait,omitempty"`
 }
@@ -21,7 +23,7 @@ type CountRequest struct {
 func (q *CountRequest) List() *ListRequest {
 	return &ListRequest{
 		V: q.V, Status: q.Status, Type: q.Type, WorkflowID: q.WorkflowID, Prefix: q.Prefix, Tag: q.Tag, Parent: q.Parent,
-		After: q.After, Before: q.Before, ClosedAfter: q.ClosedAfter, ClosedBefore: q.ClosedBefore,
+		After: q.After, Before: q.Before, ClosedAfter: q.ClosedAfter, ClosedBefore: q.ClosedBefore, TopLevel: q.TopLevel,
 	}
 }
 
