@@ -230,7 +230,7 @@ func cliLook(c *commandLine) {
 	c.lines(1, `"workflowId":`)
 	c.prints(`"workflowId":"l-2"`)
 	c.exits(0, "list", "--type", "nothing-of-this-type")
-	c.silent()
+	c.complains("^no workflows$")
 	c.exits(2, "list", "--status", "done")
 	// Dead: what could not be applied.
 	subj := fmt.Sprintf("drover.default.in.%d.l-1.nonsense", subject.Partition("l-1", 4))

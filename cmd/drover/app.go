@@ -32,6 +32,7 @@ type app struct {
 	json      bool // documents instead of tables: JSON, or YAML if yaml is set
 	yaml      bool
 	documents int // written to stdout
+	columns   int // how wide stdout is; 0 to ask the terminal, if it is one
 
 	where   []string // the flags that say where to connect, as words
 	running bool     // the arguments were understood: what fails now is not wrong usage
@@ -47,10 +48,14 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	guarded := &guard{w: stderr}
 	defer guarded.close()
 	a := &app{stdin: stdin, stdout: stdout, stderr: guarded, defaultLevel: logrus.WarnLevel}
+	return a.execute(ctx, args)
+}
+
+func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	a.completions(root) // behind the streams: cobra's command keeps the one it finds
 	cmd, err := root.ExecuteContextC(ctx)

@@ -41,11 +41,13 @@ It reads the bucket directly, so that no server needs to run.`,
 						ExpiresAt: schemas.At(i.Deadline), Expired: i.Expired, Malformed: i.Malformed, left: i.Deadline.Sub(now),
 					})
 				}
-				return lines(a, []string{"CLAIM", "NODE", "NUMBER", "SINCE", "EXPIRES"}, each(all), claimRow)
+				return lines(a, table{claimColumns, "no claims: no server runs for the namespace"}, each(all), claimRow)
 			})
 		},
 	}
 }
+
+var claimColumns = []column{{head: "CLAIM", keep: 20}, {head: "NODE", keep: 12}, {head: "NUMBER", drop: 1}, {head: "SINCE", drop: 2}, {head: "EXPIRES"}}
 
 // claimInfo is a line of "drover claims".
 type claimInfo struct {
@@ -65,11 +67,11 @@ func claimRow(i claimInfo) []string {
 	if i.Expired {
 		left = "expired"
 	}
-	holder := word(i.Node, 64)
+	holder := word(i.Node, whole)
 	if i.Malformed {
 		holder = "?"
 	}
-	return []string{word(i.Key, 64), holder, fmt.Sprint(i.Number), when(i.Since), left}
+	return []string{word(i.Key, whole), holder, fmt.Sprint(i.Number), when(i.Since), left}
 }
 
 // readClaims lists the claims of the namespace, and gives the server's time.

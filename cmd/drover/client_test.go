@@ -157,14 +157,14 @@ func TestList(t *testing.T) {
 	r := s.drover("", "list", "--status", "open", "--type", "order", "--prefix", "o", "--limit", "9")
 	r.want(t, exitDone, r.stdout)
 	golden(t, "list.golden", r.stdout)
-	if diff := cmp.Diff(schemas.ListRequest{V: 1, Status: schemas.StatusOpen, Type: "order", Prefix: "o", Limit: 9}, got); diff != "" {
+	if diff := cmp.Diff(schemas.ListRequest{V: 1, Status: schemas.StatusOpen, Type: "order", Prefix: "o", TopLevel: true, Limit: 10}, got); diff != "" {
 		t.Fatal(diff)
 	}
 	r = s.drover("", "list", "--json")
 	golden(t, "list.json.golden", r.stdout)
 
 	runs = nil
-	s.drover("", "list").want(t, exitDone, "")
+	s.drover("", "list").want(t, exitDone, "", "no workflows")
 	s.drover("", "list", "--json").want(t, exitDone, "")
 }
 

@@ -166,7 +166,7 @@ func harmless(s string) bool {
 
 func workflowIDs(status schemas.Status) candidates {
 	return func(ctx context.Context, c *drover.Client, prefix string, yield func(name, about string)) {
-		for e, err := range c.List(ctx, drover.ListOptions{Status: status, Prefix: prefix, Limit: completeMost}) {
+		for e, err := range c.List(ctx, drover.ListOptions{Status: status, Prefix: prefix, TopLevel: !strings.Contains(prefix, ":"), Limit: completeMost}) {
 			if err != nil {
 				return
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -10,10 +11,12 @@ import (
 
 func countCommand(a *app) *cobra.Command {
 	var f filterFlags
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "count",
 		Short: "Count workflows",
-		Long: `Count the workflows that "drover list" with the same flags would show.
+		Long: `Count the workflows that "drover list" with the same flags would show, without a limit.
+Children are left out, the inner parts of flows among them, unless --all, --parent or --id is given.
 
 The server counts for up to five seconds; if it is not through by then, the number is a lower bound.`,
 		Example: `  drover count --status open --type order
@@ -24,6 +27,7 @@ The server counts for up to five seconds; if it is not through by then, the numb
 			if err != nil {
 				return err
 			}
+			o.TopLevel = topLevel(o, all)
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
 				n, truncated, err := c.Count(ctx, o)
 				switch {
@@ -36,12 +40,19 @@ The server counts for up to five seconds; if it is not through by then, the numb
 					}{n, truncated})
 				case truncated:
 					return a.say("%d or more", n)
-				default:
-					return a.say("%d", n)
 				}
+				if n == 0 {
+					if left, err := childrenMatch(ctx, c, o); err != nil {
+						return err
+					} else if left {
+						fmt.Fprintln(a.stderr, childrenLeftOut)
+					}
+				}
+				return a.say("%d", n)
 			})
 		},
 	}
 	f.register(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "children, too")
 	return cmd
 }

@@ -29,12 +29,11 @@ func deadCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
 				if count {
-					return lines(a, []string{"REASON", "LETTERS"}, deadCounts(ctx, c, o), func(n schemas.DeadCount) []string {
-						return []string{word(n.Reason, 40), fmt.Sprint(n.Count)}
+					return lines(a, table{columns("REASON", "LETTERS"), noLetters}, deadCounts(ctx, c, o), func(n schemas.DeadCount) []string {
+						return []string{word(n.Reason, whole), fmt.Sprint(n.Count)}
 					})
 				}
-				heads := []string{"SEQ", "TIME", "REASON", "SUBJECT", "SIZE", "DETAILS"}
-				return lines(a, heads, c.DeadLetters(ctx, o), deadRow)
+				return lines(a, table{deadColumns, noLetters}, c.DeadLetters(ctx, o), deadRow)
 			})
 		},
 	}
@@ -46,6 +45,10 @@ func deadCommand(a *app) *cobra.Command {
 	fs.BoolVar(&count, "count", false, "count them by reason; --limit does not matter")
 	return cmd
 }
+
+const noLetters = "no dead letters"
+
+var deadColumns = []column{{head: "SEQ"}, {head: "TIME", drop: 2}, {head: "REASON"}, {head: "SUBJECT", keep: 16}, {head: "SIZE", drop: 1}, {head: "DETAILS", keep: 20}}
 
 func deadCounts(ctx context.Context, c *drover.Client, o drover.DeadOptions) iter.Seq2[schemas.DeadCount, error] {
 	return func(yield func(schemas.DeadCount, error) bool) {
@@ -64,6 +67,6 @@ func deadCounts(ctx context.Context, c *drover.Client, o drover.DeadOptions) ite
 
 func deadRow(e schemas.DeadEntry) []string {
 	return []string{
-		fmt.Sprint(e.Sequence), when(e.Time), word(e.Reason, 40), word(e.Subject, 120), size(len(e.Body)), sentence(e.Details),
+		fmt.Sprint(e.Sequence), when(e.Time), word(e.Reason, whole), word(e.Subject, whole), size(len(e.Body)), sentence(e.Details),
 	}
 }

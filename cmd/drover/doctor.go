@@ -56,7 +56,7 @@ func (a *app) examine(ctx context.Context, c *drover.Client, system string) erro
 			}
 		}
 	}
-	err = lines(a, []string{"STATUS", "CHECK", "FOUND"}, each, func(f doctor.Finding) []string {
+	err = lines(a, table{columns: columns("STATUS", "CHECK", "FOUND")}, each, func(f doctor.Finding) []string {
 		text := f.Found
 		if f.Change != "" {
 			text += ": " + f.Change

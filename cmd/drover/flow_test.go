@@ -205,7 +205,7 @@ func TestFlowDeploy(t *testing.T) {
 func TestFlowListAndShow(t *testing.T) {
 	flowFiles(t, someFlows)
 	s := newFlows(t)
-	s.drover("", "flow", "list").want(t, exitDone, "")
+	s.drover("", "flow", "list").want(t, exitDone, "", "no flows")
 	s.drover("", "flow", "deploy", "greet.yaml", "order.yaml").done(t)
 	if _, err := s.conn.KVCreate(t.Context(), subject.Namespace("default").BucketFlows(), "flow.bad.current", []byte("{"), 0); err != nil {
 		t.Fatal(err)

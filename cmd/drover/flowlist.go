@@ -51,11 +51,13 @@ cannot be read is shown with the reason.`,
 						}
 					}
 				}
-				return lines(a, []string{"KIND", "NAME", "VERSION", "STEPS", "DEPLOYED", "DESCRIPTION"}, each, flowRow)
+				return lines(a, table{flowColumns, `no flows: "drover flow deploy FILE" stores one`}, each, flowRow)
 			})
 		},
 	}
 }
+
+var flowColumns = []column{{head: "KIND"}, {head: "NAME", keep: 16}, {head: "VERSION", keep: 12}, {head: "STEPS"}, {head: "DEPLOYED", drop: 1}, {head: "DESCRIPTION", keep: 20}}
 
 func entryOf(e store.Entry) flowEntry {
 	f := flowEntry{string(e.Kind), e.Name, e.Version, e.Description, e.Steps, e.Deployed, e.Key, ""}
@@ -67,9 +69,9 @@ func entryOf(e store.Entry) flowEntry {
 
 func flowRow(e flowEntry) []string {
 	if e.Error != "" {
-		return []string{word(e.Kind, 16), word(e.Name, 60), "?", "?", when(e.DeployedAt), "key " + word(e.Key, 100) + ": " + sentence(e.Error)}
+		return []string{word(e.Kind, whole), word(e.Name, whole), "?", "?", when(e.DeployedAt), "key " + word(e.Key, whole) + ": " + sentence(e.Error)}
 	}
-	return []string{e.Kind, word(e.Name, 60), e.Version, fmt.Sprint(e.Steps), when(e.DeployedAt), sentence(e.Description)}
+	return []string{e.Kind, word(e.Name, whole), e.Version, fmt.Sprint(e.Steps), when(e.DeployedAt), sentence(e.Description)}
 }
 
 // flowNames completes names of flows.

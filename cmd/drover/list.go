@@ -30,10 +30,15 @@ func statusWords() []string {
 func listCommand(a *app) *cobra.Command {
 	var f filterFlags
 	var limit int
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List workflows",
 		Long: `List workflows that match all of the flags, in no particular order.
+
+A table has 50 of them, unless --limit says otherwise, and documents have all. Children are left out, the inner parts of flows among
+them, unless --all, --parent or --id is given. On a terminal a table fits the width: what is too long is cut, and columns are
+left out if they must be, RUN first. Elsewhere values are whole.
 
 Times are written as 2026-01-02T03:04:05Z, as a day, or as 90m for that long ago.`,
 		Example: `  drover list --status failed --closed-after 24h
@@ -44,16 +49,91 @@ Times are written as 2026-01-02T03:04:05Z, as a day, or as 90m for that long ago
 			if err != nil {
 				return err
 			}
-			o.Limit = limit
-			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
-				heads := []string{"ID", "RUN", "TYPE", "STATUS", "STARTED", "TOOK", "EVENTS"}
-				return lines(a, heads, c.List(ctx, o), listRow)
-			})
+			o.Limit, o.TopLevel = limit, topLevel(o, all)
+			if o.Limit == 0 && !a.json && !cmd.Flags().Changed("limit") {
+				o.Limit = usualLimit
+			}
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error { return a.list(ctx, c, o) })
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many (default all)")
+	cmd.Flags().BoolVar(&all, "all", false, "children, too")
+	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many; 0 for all (default 50 in a table, all as documents)")
 	return cmd
+}
+
+// usualLimit is how many workflows a table has if nothing is said.
+const usualLimit = 50
+
+// topLevel tells whether children are left out: not if somebody asks for one.
+func topLevel(o drover.ListOptions, all bool) bool {
+	return !all && o.Parent == "" && o.WorkflowID == ""
+}
+
+// childrenLeftOut is said if nothing but children match.
+const childrenLeftOut = "children are left out: --all"
+
+// list shows workflows, and says what it leaves out.
+func (a *app) list(ctx context.Context, c *drover.Client, o drover.ListOptions) error {
+	most, n := o.Limit, 0
+	if most > 0 && !a.json {
+		o.Limit++ // to know whether there are more
+	}
+	shown := func(yield func(schemas.ExecutionInfo, error) bool) {
+		for e, err := range c.List(ctx, o) {
+			if n++; err == nil && most > 0 && n > most {
+				return
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+	if err := lines(a, table{columns: listColumns(o)}, shown, listRow); err != nil || a.json {
+		return err
+	}
+	switch {
+	case most > 0 && n > most:
+		fmt.Fprintf(a.stderr, "the first %d are shown: --limit 0 shows all\n", most)
+	case n == 0:
+		words := "no workflows"
+		if left, err := childrenMatch(ctx, c, o); err != nil {
+			return err
+		} else if left {
+			words += "; " + childrenLeftOut
+		}
+		fmt.Fprintln(a.stderr, words)
+	}
+	return nil
+}
+
+// childrenMatch tells whether children would match that are left out.
+func childrenMatch(ctx context.Context, c *drover.Client, o drover.ListOptions) (bool, error) {
+	if !o.TopLevel {
+		return false, nil
+	}
+	o.TopLevel, o.Limit = false, 1
+	for _, err := range c.List(ctx, o) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// listColumns are those of list: if all lines are of one id, that is left out and not the run.
+func listColumns(o drover.ListOptions) []column {
+	all := []column{
+		{head: "ID", keep: 26},
+		{head: "RUN", drop: 1},
+		{head: "TYPE", keep: 8},
+		{head: "STATUS"},
+		{head: "STARTED", drop: 4},
+		{head: "TOOK", drop: 3},
+		{head: "EVENTS", drop: 2},
+	}
+	if o.WorkflowID != "" {
+		all[0].drop, all[1].drop = 1, 0
+	}
+	return all
 }
 
 // filterFlags are those of list and count.
@@ -94,5 +174,5 @@ func listRow(e schemas.ExecutionInfo) []string {
 	if e.ClosedAt != 0 {
 		took = span(e.ClosedAt.Sub(e.StartedAt).Truncate(time.Millisecond))
 	}
-	return []string{word(e.WorkflowID, 60), word(e.Run, 64), word(e.Type, 40), string(e.Status), when(e.StartedAt), took, fmt.Sprint(e.Events)}
+	return []string{word(e.WorkflowID, whole), word(e.Run, whole), word(e.Type, whole), string(e.Status), when(e.StartedAt), took, fmt.Sprint(e.Events)}
 }

@@ -34,7 +34,7 @@ how many workers wait for a task; busy ones do not. OLDEST is how long the oldes
 						}
 					}
 				}
-				return lines(a, []string{"LIST", "PENDING", "WORKING", "WORKERS", "OLDEST"}, each, func(l schemas.TaskListInfo) []string {
+				return lines(a, table{taskListColumns, "no task lists: a worker makes its own, or the first task"}, each, func(l schemas.TaskListInfo) []string {
 					return taskListRow(l, now)
 				})
 			})
@@ -42,10 +42,12 @@ how many workers wait for a task; busy ones do not. OLDEST is how long the oldes
 	}
 }
 
+var taskListColumns = []column{{head: "LIST", keep: 20}, {head: "PENDING"}, {head: "WORKING"}, {head: "WORKERS"}, {head: "OLDEST"}}
+
 func taskListRow(l schemas.TaskListInfo, now time.Time) []string {
 	oldest := "-"
 	if l.OldestAt != 0 {
 		oldest = span(max(now.Sub(l.OldestAt.Time()), 0))
 	}
-	return []string{word(l.List, 64), fmt.Sprint(l.Pending), fmt.Sprint(l.Working), fmt.Sprint(l.Workers), oldest}
+	return []string{word(l.List, whole), fmt.Sprint(l.Pending), fmt.Sprint(l.Working), fmt.Sprint(l.Workers), oldest}
 }

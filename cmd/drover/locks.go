@@ -21,7 +21,8 @@ func locksCommand(a *app) *cobra.Command {
 		Long: `Show the locks of the namespace that are held.
 
 HOLDERS are the workflows that hold the lock, and SINCE is when the first of them got it. WAITING are those that wait, in
-their order. The documents of --json have all of it: the fences, the leases and the runs that asked.`,
+their order. An inner part of a flow is told as the workflow and its step; break its lock with --holder and the workflow's id.
+The documents of --json have all of it: the fences, the leases and the runs that asked.`,
 		Args: argNames(),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("scope") && lock == "" {
@@ -31,11 +32,15 @@ their order. The documents of --json have all of it: the fences, the leases and 
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
-				now := time.Now()
-				seq := c.Locks(ctx, drover.LocksOptions{Lock: lock, Scope: scope})
-				return lines(a, []string{"LOCK", "SCOPE", "LIMIT", "HOLDERS", "SINCE", "WAITING"}, seq, func(r schemas.LockRecord) []string {
-					return lockRow(&r, now)
-				})
+				now, parts := time.Now(), partNames{c: c, known: map[string]*partOf{}}
+				seq := func(yield func(lockLine, error) bool) {
+					for r, err := range c.Locks(ctx, drover.LocksOptions{Lock: lock, Scope: scope}) {
+						if !yield(lockLine{r, parts.of(ctx, &r)}, err) {
+							return
+						}
+					}
+				}
+				return lines(a, table{lockColumns, "no locks are held"}, seq, func(l lockLine) []string { return lockRow(&l, now) })
 			})
 		},
 	}
@@ -47,25 +52,32 @@ their order. The documents of --json have all of it: the fences, the leases and 
 // mostWaiting is how many workflows that wait are named in a line of the table.
 const mostWaiting = 5
 
-func lockRow(r *schemas.LockRecord, now time.Time) []string {
+var lockColumns = []column{{head: "LOCK", keep: 16}, {head: "SCOPE", keep: 8}, {head: "LIMIT"}, {head: "HOLDERS", keep: 16}, {head: "SINCE"}, {head: "WAITING", keep: 12}}
+
+func lockRow(r *lockLine, now time.Time) []string {
 	since := "-"
 	if len(r.Holders) > 0 {
 		since = span(max(now.Sub(r.Holders[0].Since.Time()), 0))
 	}
 	scope := "-"
 	if r.Scope != "" {
-		scope = word(r.Scope, 40)
+		scope = word(r.Scope, whole)
 	}
-	return []string{word(r.Lock, 40), scope, fmt.Sprint(r.Limit), placeWords(r.Holders), since, placeWords(r.Waiters)}
+	return []string{word(r.Lock, whole), scope, fmt.Sprint(r.Limit), r.words(r.Holders), since, r.words(r.Waiters)}
 }
 
-func placeWords(places []schemas.LockPlace) string {
+func (r *lockLine) words(places []schemas.LockPlace) string {
 	if len(places) == 0 {
 		return "-"
 	}
 	var names []string
 	for i := range places[:min(len(places), mostWaiting)] {
-		names = append(names, word(places[i].WorkflowID, 40))
+		id := places[i].WorkflowID
+		if p := r.Parts[id]; p != nil {
+			names = append(names, word(p.WorkflowID, whole)+" step "+word(p.Step, whole))
+			continue
+		}
+		names = append(names, word(id, whole))
 	}
 	if n := len(places) - mostWaiting; n > 0 {
 		names = append(names, fmt.Sprintf("and %d more", n))
@@ -108,12 +120,9 @@ several holders needs --holder.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
-				id := holder
-				if id == "" {
-					var err error
-					if id, err = holderOf(ctx, c, args[0], scope); err != nil {
-						return err
-					}
+				id, err := holderOf(ctx, c, args[0], scope, holder)
+				if err != nil {
+					return err
 				}
 				if err := c.Run(id, "").BreakLock(ctx, args[0], scope, reason); err != nil {
 					return err
@@ -135,20 +144,48 @@ several holders needs --holder.`,
 	return cmd
 }
 
-// holderOf finds the one holder of a lock.
-func holderOf(ctx context.Context, c *drover.Client, lock, scope string) (string, error) {
+// holderOf finds the one holder of a lock, or the one that is meant by name: an inner part of a flow is meant by its workflow, too.
+func holderOf(ctx context.Context, c *drover.Client, lock, scope, name string) (string, error) {
 	refuse := func(code error, format string, args ...any) error {
 		return &drover.Error{Op: "lock break", Code: schemas.CodeConflict, Err: fmt.Errorf("%w: "+format, append([]any{code}, args...)...), Hint: "see who holds what: drover locks"}
 	}
 	for r, err := range c.Locks(ctx, drover.LocksOptions{Lock: lock, Scope: scope}) {
-		switch {
-		case err != nil:
+		if err != nil {
 			return "", err
+		}
+		if name != "" {
+			return named(ctx, c, &r, name, refuse)
+		}
+		switch {
 		case len(r.Holders) > 1:
 			return "", refuse(drover.ErrConflict, "the lock has %d holders: name one with --holder", len(r.Holders))
 		case len(r.Holders) == 1:
 			return r.Holders[0].WorkflowID, nil
 		}
 	}
+	if name != "" {
+		return name, nil // the owner of the workflow says what is wrong
+	}
 	return "", refuse(drover.ErrConflict, "nobody holds the lock")
+}
+
+// named finds the holder that is meant by a name.
+func named(ctx context.Context, c *drover.Client, r *schemas.LockRecord, name string, refuse func(error, string, ...any) error) (string, error) {
+	parts := (&partNames{c: c, known: map[string]*partOf{}}).of(ctx, r)
+	var ids []string
+	for i := range r.Holders {
+		switch id := r.Holders[i].WorkflowID; {
+		case id == name:
+			return name, nil
+		case parts[id] != nil && parts[id].WorkflowID == name:
+			ids = append(ids, id)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return name, nil // the owner of the workflow says what is wrong
+	case 1:
+		return ids[0], nil
+	}
+	return "", refuse(drover.ErrConflict, "%d parts of workflow %q hold the lock: name one of them with --holder: %s", len(ids), name, strings.Join(ids, ", "))
 }

@@ -88,3 +88,41 @@ func TestDescribeLocks(t *testing.T) {
 		}
 	}
 }
+
+// R15: who holds a lock is told as the workflow and the step, however deep the part of the flow is that has asked for it, and
+// the lock can be taken away by the name that is shown.
+func TestLocksOfParts(t *testing.T) {
+	const root, outer, inner = "01M8EK6X1AV5C4ZNCDD72AVBWV", "01M8EK6X1AV5C4ZNCDD72AVBWV:0#1/0", "01M8EK6YG5ATV73GEJ7E43Q3W8:2#1/3"
+	parents := map[string]*schemas.Execution{
+		outer: {WorkflowID: "order-17", Run: root}, inner: {WorkflowID: outer, Run: "01M8EK6YG5ATV73GEJ7E43Q3W8"},
+	}
+	s := newService(t)
+	on(s, "locks", func(schemas.LocksRequest) any {
+		return schemas.LocksResponse{Locks: []schemas.LockRecord{{
+			Lock: "apt", Limit: 2, Holders: []schemas.LockPlace{{WorkflowID: inner, Run: "r1"}, {WorkflowID: "plain", Run: "r2"}},
+			Waiters: []schemas.LockPlace{{WorkflowID: outer, Run: "r3"}, {WorkflowID: "01M8EK6YG5ATV73GEJ7E43Q3W8:9#1/3", Run: "r4"}},
+		}}}
+	})
+	on(s, "describe", func(q schemas.ExecutionRequest) any {
+		if q.WorkflowID == "01M8EK6YG5ATV73GEJ7E43Q3W8:9#1/3" {
+			return schemas.DescribeResponse{Error: schemas.Errorf(schemas.CodeNotFound, "it is gone")}
+		}
+		return schemas.DescribeResponse{Execution: schemas.ExecutionInfo{WorkflowID: q.WorkflowID, Run: "r", Parent: parents[q.WorkflowID]}}
+	})
+	r := s.drover("", "locks")
+	for _, want := range []string{"  order-17 step 0#1/0:2#1/3, plain  ", "  order-17 step 0#1/0, 01M8EK6YG5ATV73GEJ7E43Q3W8:9#1/3\n"} {
+		if r.code != exitDone || !strings.Contains(r.stdout, want) {
+			t.Errorf("want %q in\n%+v", want, r)
+		}
+	}
+	r = s.drover("", "locks", "--json")
+	if want := `"01M8EK6YG5ATV73GEJ7E43Q3W8:2#1/3":{"workflowId":"order-17","run":"` + root + `","step":"0#1/0:2#1/3"}`; !strings.Contains(r.stdout, want) {
+		t.Errorf("want %s in %s", want, r.stdout)
+	}
+	var broke schemas.ExecutionRequest
+	on(s, "breakLock", func(q schemas.ExecutionRequest) any { broke = q; return schemas.AckResponse{Run: q.Run} })
+	s.drover("", "lock", "break", "apt", "--holder", "order-17", "--reason", "stuck").want(t, exitDone, "took lock apt from "+inner+"\n")
+	if broke.WorkflowID != inner {
+		t.Errorf("got %+v", broke)
+	}
+}

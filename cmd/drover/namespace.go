@@ -86,11 +86,22 @@ func namespaceList(a *app) *cobra.Command {
 		Args:  argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
-				heads := []string{"NAME", "STATUS", "PARTITIONS", "REPLICAS", "STORAGE", "MAX-BYTES", "TYPES", "CREATED", "DESCRIPTION"}
-				return lines(a, heads, c.ListNamespaces(ctx), namespaceRow)
+				return lines(a, table{namespaceColumns, "no namespaces"}, c.ListNamespaces(ctx), namespaceRow)
 			})
 		},
 	}
+}
+
+var namespaceColumns = []column{
+	{head: "NAME", keep: 20},
+	{head: "STATUS"},
+	{head: "PARTITIONS", drop: 5},
+	{head: "REPLICAS", drop: 2},
+	{head: "STORAGE", drop: 1},
+	{head: "MAX-BYTES", drop: 4},
+	{head: "TYPES", drop: 3},
+	{head: "CREATED"},
+	{head: "DESCRIPTION", keep: 16},
 }
 
 func namespaceRow(i schemas.NamespaceInfo) []string {
@@ -99,7 +110,7 @@ func namespaceRow(i schemas.NamespaceInfo) []string {
 		types = "registered"
 	}
 	if i.Description != "" {
-		description = word(i.Description, 60)
+		description = sentence(i.Description)
 	}
 	return []string{
 		i.Name, string(i.Status), fmt.Sprint(i.Partitions), fmt.Sprint(i.Replicas), i.Storage, limit(i.MaxBytes), types, when(i.CreatedAt), description,

@@ -38,11 +38,23 @@ It reads the bucket drover-nodes directly, so that no server needs to run.`,
 				if err != nil {
 					return err
 				}
-				heads := []string{"NODE", "STATUS", "SINCE", "HEARD", "ROLES", "PARTITIONS", "NAMESPACES", "VERSION", "PROFILE", "CLOCK"}
-				return lines(a, heads, each(all), nodeRow)
+				return lines(a, table{nodeColumns, "no servers"}, each(all), nodeRow)
 			})
 		},
 	}
+}
+
+var nodeColumns = []column{
+	{head: "NODE", keep: 12},
+	{head: "STATUS"},
+	{head: "SINCE", drop: 3},
+	{head: "HEARD"},
+	{head: "ROLES", keep: 12, drop: 5},
+	{head: "PARTITIONS", keep: 10},
+	{head: "NAMESPACES", keep: 10},
+	{head: "VERSION", drop: 2},
+	{head: "PROFILE", drop: 1},
+	{head: "CLOCK", drop: 4},
 }
 
 // nodeInfo is a line of "drover nodes".

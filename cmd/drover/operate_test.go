@@ -172,5 +172,5 @@ func TestLists(t *testing.T) {
 	s.drover("", "lists", "--json").want(t, exitDone, `{"list":"PCI","pending":12,"working":3,"workers":1,"oldestAt":"2026-01-02T03:04:05Z"}`+"\n"+
 		`{"list":"words","pending":0,"working":0,"workers":0}`+"\n")
 	all = nil
-	s.drover("", "lists").want(t, exitDone, "")
+	s.drover("", "lists").want(t, exitDone, "", "no task lists")
 }

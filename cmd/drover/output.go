@@ -1,16 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -82,40 +80,6 @@ func (a *app) say(format string, args ...any) error {
 	return err
 }
 
-// lines writes a list: each value as a document if documents are wanted, else as rows under the heads. Rows leave in batches, whose
-// columns are aligned by themselves, so that a long list needs no memory and shows its beginning at once.
-func lines[T any](a *app, heads []string, seq iter.Seq2[T, error], row func(T) []string) error {
-	const batch = 200
-	out := bufio.NewWriter(a.stdout)
-	table := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
-	n := 0
-	for v, err := range seq {
-		if err != nil {
-			table.Flush()
-			out.Flush()
-			return err
-		}
-		if a.json {
-			if err := a.writeDocument(out, v); err != nil {
-				return err
-			}
-			continue
-		}
-		if n == 0 {
-			fmt.Fprintln(table, strings.Join(heads, "\t"))
-		}
-		fmt.Fprintln(table, strings.Join(row(v), "\t"))
-		if n++; n%batch == 0 {
-			table.Flush()
-			out.Flush()
-		}
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return out.Flush()
-}
-
 // outputs are the words of --output.
 var outputs = []string{"table", "json", "yaml"}
 
@@ -174,12 +138,13 @@ func documentsWanted(args []string) (json, yaml bool) {
 	return json, yaml
 }
 
+// whole is for values that are never cut.
+const whole = math.MaxInt
+
 // word makes text from outside safe to show on a terminal, as one word of a line: anything with white space, quotes or
-// unprintable characters is quoted, and what is longer than most runes is cut.
+// unprintable characters is quoted, and what is longer than most runes is cut; whole cuts nothing.
 func word(s string, most int) string {
-	if utf8.RuneCountInString(s) > most {
-		s = string([]rune(s)[:most-1]) + "…"
-	}
+	s = cut(s, most)
 	if s == "" {
 		return `""`
 	}

@@ -37,8 +37,7 @@ func (f *replayFlags) bulk(a *app, cmd *cobra.Command) error {
 	}
 	return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
 		b := &bulkReplay{f: f, counts: map[string]int{}, seen: map[schemas.Execution]bool{}}
-		heads := []string{"ID", "RUN", "OUTCOME", "NEW RUN", "BEGINS", "MAY NOT SIMPLY RUN TWICE"}
-		if err := lines(a, heads, b.each(ctx, c, q), replayRow); err != nil {
+		if err := lines(a, table{columns: replayColumns}, b.each(ctx, c, q), replayRow); err != nil {
 			return err
 		}
 		if !a.json {
@@ -53,6 +52,10 @@ func (f *replayFlags) bulk(a *app, cmd *cobra.Command) error {
 		}
 		return nil
 	})
+}
+
+var replayColumns = []column{
+	{head: "ID", keep: 26}, {head: "RUN", drop: 1}, {head: "OUTCOME"}, {head: "NEW RUN", drop: 2}, {head: "BEGINS", keep: 16}, {head: "MAY NOT SIMPLY RUN TWICE", keep: 24, drop: 3},
 }
 
 // bulkReplay is a query under way. What is skipped does not count against the limit: the runs that an earlier time has replayed match for as
@@ -174,5 +177,5 @@ func replayRow(l replayLine) []string {
 	case l.Plan != nil:
 		begins = planWords(l.Plan)
 	}
-	return []string{word(l.WorkflowID, 60), l.Replays, l.Outcome, run, begins, riskyWords(l.Plan)}
+	return []string{word(l.WorkflowID, whole), l.Replays, l.Outcome, run, begins, riskyWords(l.Plan)}
 }

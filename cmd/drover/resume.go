@@ -96,7 +96,7 @@ func (f *resumeFlags) bulk(a *app, cmd *cobra.Command) error {
 	return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
 		b := &bulkResume{f: f, reason: reason, byHand: q.Status != "", counts: map[string]int{}, seen: map[schemas.Execution]bool{}}
 		q.Status = schemas.StatusPaused
-		if err := lines(a, []string{"ID", "RUN", "TYPE", "OUTCOME", "WHY"}, b.each(ctx, c, q), resumeRow); err != nil {
+		if err := lines(a, table{columns: resumeColumns}, b.each(ctx, c, q), resumeRow); err != nil {
 			return err
 		}
 		if !a.json {
@@ -112,6 +112,8 @@ func (f *resumeFlags) bulk(a *app, cmd *cobra.Command) error {
 		return nil
 	})
 }
+
+var resumeColumns = []column{{head: "ID", keep: 26}, {head: "RUN", drop: 1}, {head: "TYPE", keep: 8}, {head: "OUTCOME"}, {head: "WHY", keep: 20}}
 
 // bulkResume is a query under way. What is skipped does not count against the limit.
 type bulkResume struct {
@@ -195,5 +197,5 @@ func resumeRow(l resumeLine) []string {
 	if why == "" {
 		why = "-"
 	}
-	return []string{word(l.WorkflowID, 60), l.Run, word(l.Type, 40), l.Outcome, sentence(why)}
+	return []string{word(l.WorkflowID, whole), l.Run, word(l.Type, whole), l.Outcome, sentence(why)}
 }

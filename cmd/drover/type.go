@@ -69,7 +69,7 @@ func versionFlag(cmd *cobra.Command, version *string) {
 func typeName(t *schemas.TypeInfo) string {
 	s := string(t.Kind) + " type " + word(t.Name, 256)
 	if t.Version != "" {
-		s += " version " + word(t.Version, 64)
+		s += " version " + word(t.Version, whole)
 	}
 	return s
 }
@@ -336,8 +336,7 @@ func typeListCommand(a *app) *cobra.Command {
 						}
 					}
 				}
-				heads := []string{"KIND", "NAME", "VERSION", "STATUS", "REGISTERED", "DESCRIPTION"}
-				return lines(a, heads, types, typeRow)
+				return lines(a, table{typeColumns, `no types: "drover type register" makes one`}, types, typeRow)
 			})
 		},
 	}
@@ -350,10 +349,12 @@ func typeListCommand(a *app) *cobra.Command {
 	return cmd
 }
 
+var typeColumns = []column{{head: "KIND"}, {head: "NAME", keep: 16}, {head: "VERSION", keep: 12}, {head: "STATUS"}, {head: "REGISTERED", drop: 1}, {head: "DESCRIPTION", keep: 20}}
+
 func typeRow(t schemas.TypeInfo) []string {
 	version := "-"
 	if t.Version != "" {
 		version = word(t.Version, 64)
 	}
-	return []string{string(t.Kind), word(t.Name, 60), version, strings.ToLower(string(t.Status)), when(t.CreatedAt), sentence(t.Description)}
+	return []string{string(t.Kind), word(t.Name, whole), version, strings.ToLower(string(t.Status)), when(t.CreatedAt), sentence(t.Description)}
 }
