@@ -213,6 +213,9 @@ func (p *partition) answered(m post.Msg) {
 		return // somebody keeps what deciders and workers are asked; these answer behind it
 	}
 	nobody := m.NobodyListens()
+	if !nobody && post.Given(m.Reply, m.Header) != "" {
+		return // workers know these subjects, and may name them for what the server gives out
+	}
 	if id, forward := strings.CutPrefix(key, passedPrefix+"."); forward {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil && !nobody {

@@ -51,7 +51,8 @@ type fleet struct {
 	nodes  []*node
 
 	partitions int
-	near       bool // the timer workers of nodes know the broker beside them, as in cmd/drover
+	near       bool                       // the timer workers of nodes know the broker beside them, as in cmd/drover
+	door       nats.InProcessConnProvider // in place of server, where that has users
 }
 
 // virtually runs f with a fleet in a bubble and checks every history at its end. partitions is 1 where the test places
@@ -70,28 +71,38 @@ func virtuallyOn(t *testing.T, o embedded.Options, partitions int, f func(*testi
 
 func withFleet(t *testing.T, o embedded.Options, partitions int, f func(*testing.T, *fleet)) {
 	t.Helper()
+	fl := newFleet(t)
+	fl.serve(o)
+	defer func() { fl.server.Load().Shutdown() }()
+	fl.play(fl.server.Load().Memory(), partitions, f)
+}
+
+func newFleet(t *testing.T) *fleet {
 	log := logrus.New()
 	log.SetOutput(writer{t})
 	log.SetLevel(logrus.InfoLevel)
-	fl := &fleet{t: t, log: log}
-	fl.serve(o)
-	fl.post = fl.dial(fl)
-	fl.nc = fl.post.NATS()
-	fl.js = fl.post.JetStream()
-	info, err := topology.Ensure(t.Context(), fl.post, topology.Options{Memory: fl.server.Load().Memory(), Partitions: partitions})
+	return &fleet{t: t, log: log}
+}
+
+// play runs fn with a namespace on the server, and checks it.
+func (f *fleet) play(memory bool, partitions int, fn func(*testing.T, *fleet)) {
+	f.t.Helper()
+	f.post = f.dial(f)
+	f.nc = f.post.NATS()
+	f.js = f.post.JetStream()
+	info, err := topology.Ensure(f.t.Context(), f.post, topology.Options{Memory: memory, Partitions: partitions})
 	if err != nil {
-		t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	fl.partitions = info.Partitions
+	f.partitions = info.Partitions
 	defer func() {
-		for _, n := range fl.nodes {
+		for _, n := range f.nodes {
 			n.stop()
 		}
-		fl.post.Close()
-		fl.server.Load().Shutdown()
+		f.post.Close()
 	}()
-	f(t, fl)
-	fl.check()
+	fn(f.t, f)
+	f.check()
 }
 
 // serve starts the server, with the store of the one before if o names it. Whoever has lost that one finds it.
@@ -105,7 +116,12 @@ func (f *fleet) serve(o embedded.Options) {
 }
 
 // InProcessConn connects to the server that runs now.
-func (f *fleet) InProcessConn() (net.Conn, error) { return f.server.Load().Conn().InProcessConn() }
+func (f *fleet) InProcessConn() (net.Conn, error) {
+	if f.door != nil {
+		return f.door.InProcessConn()
+	}
+	return f.server.Load().Conn().InProcessConn()
+}
 
 // writer shows logs of a test that fails.
 type writer struct{ t *testing.T }

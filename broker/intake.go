@@ -135,7 +135,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 	e := &envelope{at: schemas.At(m.Time), log: in.log, subject: m.Subject, body: m.Data}
 	o := &opened{envelope: e, seq: m.Seq}
 	if in.log == signalLog {
-		o.stray = isAnswer(m.Data)
+		o.stray = isAnswer(m.Data) || post.GivenOfDrover(m.Header)+post.GivenBody(m.Data) != ""
 		_, wid, name, err := subject.ParseSignalStored(m.Subject)
 		o.wid, o.err = wid, err
 		e.msg = execution.Signal{Name: name, Input: m.Data, RequestID: requestIDOf(m.Header)}
@@ -148,6 +148,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 	}
 	o.wid = wid
 	o.stray = kind != kindActivity && m.Header.Get(post.HeaderSubject) != m.Subject && m.Seq > in.unaddressed
+	o.stray = o.stray || post.GivenOut(m.Header) != ""
 	switch kind {
 	case "start":
 		r := &schemas.StartRequest{}

@@ -101,6 +101,11 @@ func (a *attendance) take(d time.Duration) []waiting {
 // serveQuorate serves a request if there is a quorum, and refuses it otherwise. Before it does it asks anew: a node that was cut off hears its
 // peers, and requests that came by them, before it has looked at the cluster again, and whoever asked there would take its word for theirs.
 func (b *Broker) serveQuorate(r micro.Request, serve func(*Broker, micro.Request)) {
+	if what := post.GivenTo(r); what != "" {
+		b.o.Logger.WithField("subject", r.Subject()).Debug("refused: it is " + what)
+		b.refuse(r, post.NoRequest(what))
+		return
+	}
 	if b.o.Quorum == nil {
 		serve(b, r)
 		return

@@ -14,6 +14,8 @@ import (
 // reply subjects. So that nobody has brokers, other servers, or JetStream, write where he has no right himself:
 //
 //   - Nobody answers to a subject of Drover or of the server: brokers, the master, the service for namespaces, workers (subject.Answerable).
+//   - What the server gives out, or says itself, is refused where requests are heard (post.Given),
+//     and in the inbox and the signals.
 //   - Messages of an inbox name their subject, which no answer does (post.HeaderSubject); only activity workers, who have the
 //     right to publish theirs, need not.
 //   - What lies on the subject of a run and is no record is passed over (isRecord).

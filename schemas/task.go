@@ -1,6 +1,10 @@
 package schemas
 
-import "time"
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
 
 // DecisionTask is what a decider is asked. The window is the events with PreviousStartedID < id ≤ StartedID; if More is
 // set the window did not fit and the rest is read through the history API; beside a large context it may have no event at all.
@@ -149,6 +153,28 @@ type ActivityTask struct {
 	// Report is the subject that outcomes and questions are published to; Beat the one heartbeats are sent to.
 	Report string `json:"report"`
 	Beat   string `json:"beat"`
+}
+
+// taskKey is in every activity task, and mostly in nothing else.
+var taskKey = []byte(`"scheduledEventId"`)
+
+// IsTask tells whether a body is an [ActivityTask] as it came from its list. Nobody sends one to
+// Drover: a report and a heartbeat that hold all of a task have a kind, or are short of its
+// subjects.
+func IsTask(body []byte) bool {
+	if !bytes.Contains(body, taskKey) || !IsJSON(body) {
+		return false
+	}
+	var t struct {
+		Kind             *string `json:"kind"`
+		Token            string  `json:"token"`
+		ScheduledEventID int64   `json:"scheduledEventId"`
+		Report           string  `json:"report"`
+		Beat             string  `json:"beat"`
+	}
+	err := json.Unmarshal(body, &t)
+	whole := t.Token != "" && t.ScheduledEventID != 0 && t.Report != "" && t.Beat != ""
+	return err == nil && whole && t.Kind == nil
 }
 
 // ReportKind says what a worker reports.

@@ -132,12 +132,16 @@ type Subscription interface {
 
 // Subscribe calls fn for each message on subject, one at a time, in order, from a goroutine of its own. With a
 // queue name, each message goes to one of the subscribers of that queue. fn may block: 500,000 messages or 64 MB may
-// wait, then messages are dropped and logged.
-func (c *Conn) Subscribe(subject, queue string, fn func(Msg)) (Subscription, error) {
+// wait, then messages are dropped and logged. On a subject of Drover fn does not get what the NATS
+// server has given out, or said itself: see [Given].
+func (c *Conn) Subscribe(subj, queue string, fn func(Msg)) (Subscription, error) {
 	s := &subscription{conn: c, ended: make(chan struct{})}
-	sub, err := c.nc.QueueSubscribe(subject, queue, func(m *nats.Msg) { fn(c.msg(m)) })
+	if subject.Reserved(subj) {
+		fn = c.unasked(fn)
+	}
+	sub, err := c.nc.QueueSubscribe(subj, queue, func(m *nats.Msg) { fn(c.msg(m)) })
 	if err != nil {
-		return nil, fmt.Errorf("subscribe %s: %w", subject, fromNATS(err))
+		return nil, fmt.Errorf("subscribe %s: %w", subj, fromNATS(err))
 	}
 	sub.SetClosedHandler(func(string) { close(s.ended) })
 	s.sub = sub

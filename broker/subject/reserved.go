@@ -14,3 +14,15 @@ func Reserved(subject string) bool {
 
 // Answerable tells whether a request may be answered on the reply subject that it names. NATS lets everybody name any.
 func Answerable(reply string) bool { return reply != "" && !Reserved(reply) }
+
+// StreamOfDrover tells whether a stream, that of a bucket or of an object store included, is one of
+// Drover.
+func StreamOfDrover(stream string) bool {
+	for _, store := range []string{"KV_", "OBJ_"} {
+		if rest, ok := strings.CutPrefix(stream, store); ok {
+			stream = rest
+			break
+		}
+	}
+	return strings.HasPrefix(stream, Root+"-")
+}

@@ -116,7 +116,9 @@ func (s *service) answer(r micro.Request, serve func(*service, *schemas.Namespac
 	var q schemas.NamespaceRequest
 	var a any
 	err := schemas.Unmarshal(r.Data(), &q)
-	if err != nil {
+	if what := post.GivenTo(r); what != "" {
+		err = post.NoRequest(what)
+	} else if err != nil {
 		err = schemas.Errorf(schemas.CodeInvalid, "the request cannot be read: %v", err)
 	} else {
 		a, err = serve(s, &q)

@@ -37,6 +37,14 @@ func Start(t testing.TB, listen bool, users ...User) (conn nats.InProcessConnPro
 	return door{s, o}, s.ClientURL()
 }
 
+// StartOpen is [Start] without an address, for a server to which whoever gives no credentials is
+// Root.
+func StartOpen(t testing.TB, users ...User) nats.InProcessConnProvider {
+	t.Helper()
+	o := &server.Options{DontListen: true, Users: withRoot(users), NoAuthUser: Root}
+	return door{run(t, o), o}
+}
+
 // door is the server that [Start] runs, with the options that a reload begins from.
 type door struct {
 	*server.Server
