@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/schemas"
@@ -15,7 +16,7 @@ func (p *partition) deliver(r *run, e *envelope) {
 		}
 		return
 	}
-	if len(r.mailbox) > 0 || r.waits() {
+	if len(r.mailbox) > 0 || r.waitsWith(e) {
 		r.mailbox = append(r.mailbox, e)
 		p.confirm(r)
 		return
@@ -25,7 +26,7 @@ func (p *partition) deliver(r *run, e *envelope) {
 
 // drain steps what waits in the mailbox, as far as it may.
 func (p *partition) drain(r *run) {
-	for len(r.mailbox) > 0 && !r.waits() {
+	for len(r.mailbox) > 0 && !r.waitsWith(r.mailbox[0]) {
 		e := r.mailbox[0]
 		r.mailbox[0] = nil
 		if r.mailbox = r.mailbox[1:]; len(r.mailbox) == 0 {
@@ -83,7 +84,11 @@ func (p *partition) step(r *run, e *envelope) {
 // acknowledged; its effects come after that.
 func (p *partition) happen(r *run, e *envelope) {
 	events, effects := r.state.Step(p.b.config(), e.msg, e.at)
-	if e.log != noLog {
+	switch {
+	case e.log == noLog:
+	case len(events) == 0 && slices.ContainsFunc(effects, onlyOnce):
+		p.owe(r, e)
+	default:
 		r.positions[e.log] = e.pos
 	}
 	// Events may say more than their message does: what comes from memory, and what has defaults.
@@ -180,12 +185,14 @@ func (p *partition) unknown(r *run, e *envelope) {
 			e.ticket.release()
 			return
 		}
+		p.owe(r, e)
 		p.bury(e, deadUnknown, unknownID(r.wid))
 	case execution.Signal:
 		if m.External != nil {
 			p.answerUnknown(e, m.External.Source, m.External.ScheduledEventID)
 			break
 		}
+		p.owe(r, e)
 		p.bury(e, deadUnknown, unknownID(r.wid)+"; start it first, and signal again")
 	default:
 		if e.answer != nil {

@@ -194,7 +194,7 @@ func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*envelope) 
 	}
 	*r = run{
 		wid: r.wid, state: execution.New(r.wid, q.Run), mailbox: mailbox, positions: r.positions,
-		waiters: r.waiters, used: r.used, uncovered: r.uncovered, unproved: r.unproved,
+		waiters: r.waiters, used: r.used, uncovered: r.uncovered, unproved: r.unproved, owing: r.owing,
 	}
 	p.known.ids.Add(r.wid)
 	p.mark(r)

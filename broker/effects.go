@@ -210,11 +210,13 @@ func (p *partition) bury(e *envelope, reason, details string) {
 	p.log.WithField("subject", e.subject).WithField("reason", reason).Warn("dead letter: " + details)
 	p.noteLetter(e, reason, details)
 	letter := schemas.DeadLetter{Reason: reason, Details: details, Subject: e.subject, Time: e.stored(), Body: e.body}
-	subj, h, body, err := dead.Compose(p.b.ns, p.place(e), letter, p.b.conn.MaxPayload())
+	place := p.place(e)
+	subj, h, body, err := dead.Compose(p.b.ns, place, letter, p.b.conn.MaxPayload())
 	if err != nil {
 		p.log.WithError(err).Error("a dead letter cannot be encoded")
 		return
 	}
+	post.ExpectNone(h, p.b.ns.DeadAt(place.Tokens()...))
 	e.ticket.hold()
 	p.send(subj, "", h, body, func(uint64) { e.ticket.release() })
 }

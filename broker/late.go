@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/schemas"
@@ -10,6 +11,7 @@ import (
 // aboutAnotherRun takes the messages between parents and children that are not for the open run, or need another answer
 // before they are.
 func (p *partition) aboutAnotherRun(r *run, e *envelope) bool {
+	owes := false
 	switch m := e.msg.(type) {
 	case execution.Start:
 		if o := m.Request.Origin; o == nil || !o.Probe {
@@ -19,11 +21,13 @@ func (p *partition) aboutAnotherRun(r *run, e *envelope) bool {
 	case execution.Child:
 		switch c := m.Report; {
 		case c.Status == schemas.StatusOpen && r.live() && c.ParentRun != r.state.Run:
-			p.childOfOld(e, c)
+			p.childOfOld(e, c, 1)
+			owes = true
 		case c.Cause != "" && !c.Final && p.repeatedStarts[c.Child.Run]:
 			if !p.probe(r, e, c) {
 				return false
 			}
+			owes = true
 		default:
 			delete(p.repeatedStarts, c.Child.Run)
 			return false
@@ -31,7 +35,10 @@ func (p *partition) aboutAnotherRun(r *run, e *envelope) bool {
 	default:
 		return false
 	}
-	if r.live() && e.log != noLog {
+	switch {
+	case owes:
+		p.owe(r, e)
+	case r.live() && e.log != noLog:
 		r.positions[e.log] = e.pos
 	}
 	e.ticket.release()
@@ -60,15 +67,18 @@ func (p *partition) probed(r *run, e *envelope, q *schemas.StartRequest) {
 }
 
 // childOfOld is the start of a child whose parent is not the latest run of its id any more. If that was ended by force,
-// the child has missed its policy.
-func (p *partition) childOfOld(e *envelope, c *schemas.ChildReport) {
+// the child has missed its policy. A run whose history is damaged is given up after so many tries: the open one waits for the answer.
+func (p *partition) childOfOld(e *envelope, c *schemas.ChildReport, tries int) {
 	e.ticket.hold()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.loadRun(ctx, e.wid, c.ParentRun)
 	}, func(l *loaded, err error) {
-		if err != nil {
+		switch {
+		case errors.Is(err, errDamaged) && tries >= damagedTries:
+			p.log.WithError(err).WithField("workflow", e.wid).Error("the history of a parent is damaged: a child that began behind its end is left alone")
+		case err != nil:
 			p.log.WithError(err).WithField("workflow", e.wid).Warn("a parent cannot be looked up; trying again")
-			p.loop.after(loadRetry, func() { p.childOfOld(e, c); e.ticket.release() })
+			p.loop.after(loadRetry, func() { p.childOfOld(e, c, tries+1); e.ticket.release() })
 			return
 		}
 		if l != nil && l.state.Closed() {

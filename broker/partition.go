@@ -58,6 +58,7 @@ type partition struct {
 	requests requests
 	commits  int           // on their way
 	sends    int           // outside the history, on their way
+	owing    int           // messages, as in run
 	toErase  []uint64      // alarms of closed runs
 	erasing  int           // of them on their way
 	leaving  *leaving      // once the end is planned

@@ -146,11 +146,14 @@ type run struct {
 	touched uint32  // the tick of the last message
 	parked  *parked // while it is being loaded: what was kept of it
 	ended   bool    // in the partition's list of closed runs
+
+	// owing is how many messages have left no event, and something elsewhere that is not stored yet. Until it is, the positions stay before them: see owe.
+	owing int32
 }
 
 // idle tells whether the run can be forgotten: the history has everything.
 func (r *run) idle() bool {
-	if r.marked || r.loose > 0 || r.loading || r.inflight != nil || r.ask != nil || r.forlorn && !r.parkable() || r.backingUp || r.alarm.way != nil || r.alarm.queued ||
+	if r.marked || r.loose > 0 || r.owing > 0 || r.loading || r.inflight != nil || r.ask != nil || r.forlorn && !r.parkable() || r.backingUp || r.alarm.way != nil || r.alarm.queued ||
 		len(r.mailbox)+len(r.pending)+len(r.uncovered)+len(r.waiters)+len(r.offers) > 0 {
 		return false
 	}
@@ -173,7 +176,13 @@ func (r *run) dispatching() bool {
 
 // waits tells whether messages must wait in the mailbox.
 func (r *run) waits() bool {
-	return r.loading || r.held || r.ask != nil && !r.ask.confirmed || r.continues()
+	return r.loading || r.held || r.ask != nil && !r.ask.confirmed || r.continues() || r.owing > 0 && (r.open() || !r.still())
+}
+
+// waitsWith is waits for one message. Where nothing but a start makes a record, the others need not wait for each other's letters.
+func (r *run) waitsWith(e *envelope) bool {
+	_, isStart := e.msg.(execution.Start)
+	return r.waits() || r.owing > 0 && isStart
 }
 
 // continues tells whether the run has ended in favour of one that has not begun: nothing may come between (P-4).

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
@@ -20,13 +21,22 @@ func (p *partition) buryUntold(r *run, e *envelope, f execution.Dead) {
 		p.bury(e, f.Reason, f.Details)
 		return
 	}
-	wid, alone := r.wid, p.alone()
 	e.ticket.hold()
+	p.buryIfUntold(r.wid, e, m, f)
+}
+
+// buryIfUntold holds the message's ticket until it is known whether the history has it: if it cannot be read now it is read again.
+func (p *partition) buryIfUntold(wid string, e *envelope, m execution.Report, f execution.Dead) {
+	alone := p.alone()
 	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
 		return p.b.told(ctx, p.n, wid, m.Report, alone)
 	}, func(told bool, err error) {
-		if err != nil {
+		switch {
+		case errors.Is(err, errDamaged):
 			p.log.WithError(err).WithField("subject", e.subject).Warn("whether the history has an outcome that came late cannot be told")
+		case err != nil:
+			p.loop.after(loadRetry, func() { p.buryIfUntold(wid, e, m, f) })
+			return
 		}
 		if !told {
 			p.bury(e, f.Reason, f.Details)
