@@ -7,7 +7,7 @@ func (ns Namespace) AllDeadOf(rest ...string) string {
 	return ns.start("dead.*.") + strings.Join(rest, ".") + ".>"
 }
 
-// DeadAt is every dead letter about one message, of any reason, by the tokens of its place: drover.<ns>.dead.*.<partition>.<log>.<incarnation>.<sequence>.
+// DeadAt is every dead letter about one message, of any reason, by the tokens of its place: drover.<ns>.dead.*.<place>…
 func (ns Namespace) DeadAt(place ...string) string {
 	return ns.start("dead.*") + strings.TrimPrefix(ns.Dead("x", place...), ns.start("dead.x"))
 }
