@@ -105,6 +105,7 @@ func (p *partition) turnAway(r *run, e *envelope) {
 			return
 		}
 	}
+	p.owe(r, e)
 	p.bury(e, deadDamaged, r.broken.Error())
 }
 

@@ -74,7 +74,7 @@ func (p *partition) childOfOld(e *envelope, c *schemas.ChildReport, tries int) {
 		return p.loadRun(ctx, e.wid, c.ParentRun)
 	}, func(l *loaded, err error) {
 		switch {
-		case errors.Is(err, errDamaged) && tries >= damagedTries:
+		case errors.Is(err, errDamaged) && !errors.Is(err, errLater) && tries >= damagedTries:
 			p.log.WithError(err).WithField("workflow", e.wid).Error("the history of a parent is damaged: a child that began behind its end is left alone")
 		case err != nil:
 			p.log.WithError(err).WithField("workflow", e.wid).Warn("a parent cannot be looked up; trying again")
