@@ -120,6 +120,9 @@ var listKinds = []listKind{theSteps, oneLine, aBlock, aCase, ofStep, ofWorkflow}
 
 // risky tells whether a step may not simply run twice. A block is not: its steps are judged on their own.
 func (m *machine) risky(st *step) bool {
+	if r := m.s.Records[st.Ref]; r != nil && r.Started == 1 && r.Last != nil && r.Last.Unasked {
+		return false
+	}
 	switch m.idempotent(st) {
 	case model.Idempotent:
 		return false

@@ -211,9 +211,13 @@ func idempotence() map[string]model.Idempotence {
 	return all
 }
 
-// resumable tells whether an instance may go on. An activity that nobody has called idempotent may not once it was scheduled; runs
-// are begun again, or resumed if they have left a state from which that can be done.
+// resumable tells whether an instance may go on. What has asked nobody for work may. An activity that nobody has called idempotent may not
+// once it was scheduled, nor a workflow of another type once it was started. Runs within go on if they have left a state from which that can
+// be done. A block that has failed as a whole begins anew, so nothing in it may have run that may not run twice.
 func (m *machine) resumable(st *step, inst *Instance) bool {
+	if inst.Unasked {
+		return true
+	}
 	switch m.idempotent(st) {
 	case model.NotIdempotent:
 		return false
@@ -223,7 +227,9 @@ func (m *machine) resumable(st *step, inst *Instance) bool {
 	switch {
 	case st.Type == "activity":
 		return inst.Inputs.V == nil
-	case st.child == "":
+	case st.block != nil || st.cases != nil:
+		return !m.ranRisky(st)
+	case st.child == "" && st.Type != "child":
 		return true
 	}
 	for _, c := range inst.Children {
@@ -234,11 +240,23 @@ func (m *machine) resumable(st *step, inst *Instance) bool {
 	return true
 }
 
+// ranRisky tells whether a step within a block has run that may not simply run twice.
+func (m *machine) ranRisky(block *step) bool {
+	for ref, st := range m.p.steps {
+		for l := st.list; l.owner != nil; l = l.owner.list {
+			if r := m.s.Records[ref]; l.owner == block && r != nil && r.Last != nil && st.Type != "fail" && m.risky(st) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // goesOn tells whether a run within a step has left a state from which it can go on. Runs hand on no other, but did once, and what was handed
 // on stays in the state of the run around them. To find out in the new run would be too late: it has begun by then, and fails.
 func (m *machine) goesOn(st *step, c *Child) bool {
 	p := m.p.flow.programs[st.child]
-	if p == nil || len(c.State) == 0 {
+	if p == nil || st.child == "" || len(c.State) == 0 {
 		return false
 	}
 	_, err := Preview(p, Origin{State: c.State, From: atEnd})

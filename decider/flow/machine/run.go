@@ -192,6 +192,7 @@ func (m *machine) begin(st *step) {
 			return
 		case err != nil:
 			m.adopt(st, inst)
+			inst.Unasked = st.works()
 			m.throw(failureOf(err))
 			return
 		case !ok:
@@ -219,6 +220,7 @@ func (m *machine) begin(st *step) {
 		m.mark(st)
 	}
 	if wrong != nil {
+		inst.Unasked = st.works()
 		m.throw(failureOf(wrong))
 		return
 	}
@@ -300,7 +302,30 @@ func (m *machine) work(st *step) {
 	}
 	x := m.act(st, inst)
 	r, err := m.start(x)
+	m.noteAsked(x, err)
 	m.settle(x, r, err)
+}
+
+// noteAsked notes whether the body has asked for work, or has failed before: nothing was done then, so nothing can be done twice.
+func (m *machine) noteAsked(x *act, err error) {
+	switch {
+	case err == nil, errors.Is(err, errRead), errors.Is(err, errMoved):
+	case errors.Is(err, errWaiting):
+		if w := m.s.Wait; w != nil && (w.For == Schedule || w.For == StartChild) {
+			x.inst.Unasked = false
+		}
+	default:
+		x.inst.Unasked = x.st.works() && (x.inst.Try == 0 || x.inst.Unasked)
+	}
+}
+
+// works tells whether a step asks somebody for work: an activity, or a workflow of another type.
+func (st *step) works() bool {
+	switch st.Type {
+	case "activity", "child", "http", "ssh", "shell", "container", "publish", "request", "load":
+		return st.child == ""
+	}
+	return false
 }
 
 // settle judges what a body returned.

@@ -128,8 +128,9 @@ type Instance struct {
 	Next     string           `json:"next,omitempty"` // where it goes, if not to the step behind it
 	Return   bool             `json:"return,omitempty"`
 	Polls    int              `json:"polls,omitempty"`
-	Limit    time.Duration    `json:"limit,omitempty"` // of its timeout, if that may be what a state key said
-	Armed    int              `json:"armed,omitempty"` // how often its timeout was armed, since it was resumed
+	Limit    time.Duration    `json:"limit,omitempty"`   // of its timeout, if that may be what a state key said
+	Armed    int              `json:"armed,omitempty"`   // how often its timeout was armed, since it was resumed
+	Unasked  bool             `json:"unasked,omitempty"` // it has failed before anybody was asked for work
 
 	Many     bool     `json:"many,omitempty"`  // it runs a loop
 	Folded   Value    `json:"folded,omitzero"` // what reducing has come to

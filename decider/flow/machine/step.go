@@ -136,6 +136,9 @@ func (m *machine) unread(w *Wait, f *Failure) {
 	}
 	if m.s.Trial != nil {
 		m.adopt(st, m.s.Trial)
+		m.last(st.Ref).Unasked = st.works()
+	} else if inst := m.last(st.Ref); inst.Phase == inBody {
+		inst.Unasked = st.works() && (inst.Try == 0 || inst.Unasked)
 	}
 	m.throw(f)
 	m.advance()
