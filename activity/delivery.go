@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	firstStrangerDelay = time.Second
-	lastStrangerDelay  = 30 * time.Second
 	// againDelay is when a task comes back whose outcome or dead letter could not be stored.
 	againDelay   = 5 * time.Second
 	buryPatience = 30 * time.Second
@@ -214,15 +212,6 @@ func (s *spell) bury(ctx context.Context, d *delivery, cause error) {
 		return
 	}
 	d.settle(terminate, 0)
-}
-
-// stranger gives back a task of a type that is not registered here.
-func (s *spell) stranger(d *delivery) {
-	if s.firstSight(d.task.Type) {
-		d.log().Warn("no function is registered for this type of activity; its tasks go back to the list for other workers")
-	}
-	delay := min(firstStrangerDelay<<min(max(d.Delivered-1, 0), 5), lastStrangerDelay)
-	d.settle(handBack, delay)
 }
 
 // permanent tells whether a publish was refused for a reason that trying again does not change.

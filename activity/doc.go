@@ -46,8 +46,9 @@
 //     would count as lost, and an activity whose worker is lost too often in a row fails (ADR 0067).
 //   - A task in hand is kept by in-progress acknowledgements, however long it takes. A worker that dies stops sending
 //     them, and the task goes to another.
-//   - A task of a type that is not registered here goes back to the list for others, after 1 s, then 2, up to 30 s,
-//     and is logged once per type. It is not failed: during a rolling update some workers know it and others do not.
+//   - A task of a type that is not registered here goes back to the list for others, at once. If it comes back, since none of those that wait for
+//     tasks knows its type, it rests for a quarter of a second, then half a second, up to 5 s.
+//     It is logged once per type. It is not failed: during a rolling update some workers know it and others do not.
 //   - A task that cannot be decoded becomes a dead letter and is taken off the list.
 //   - An attempt that runs into its start-to-close or schedule-to-close limit has its context cancelled, with
 //     [ErrStartToClose] or [ErrCloseBy] as cause. A failure that follows is not reported: the service writes the

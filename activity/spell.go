@@ -55,12 +55,15 @@ type spell struct {
 	wg       sync.WaitGroup // one for each delivery
 	returned atomic.Int64   // tasks handed back because of the drain
 
-	mu       sync.Mutex
-	draining bool
-	live     map[*delivery]*attempt             // nil while it has not begun
-	hands    map[string]int                     // deliveries that run, or are asked for, by token; see take
-	asking   map[string]chan schemas.Permission // by nonce
-	answers  map[string]struct{}                // inboxes of those who were answered, see respond
+	mu        sync.Mutex
+	draining  bool
+	live      map[*delivery]*attempt             // nil while it has not begun
+	hands     map[string]int                     // deliveries that run, or are asked for, by token; see take
+	asking    map[string]chan schemas.Permission // by nonce
+	againFrom time.Time                          // the second in which so many of them were passed on again
+	again     int
+	strangers map[strangerAt]met  // tasks of types that are not registered
+	answers   map[string]struct{} // inboxes of those who were answered, see respond
 }
 
 func newSpell(w *Worker) (*spell, error) {

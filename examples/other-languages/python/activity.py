@@ -17,6 +17,7 @@ IDENTITY = f"{socket.gethostname()}:{os.getpid()} in Python"
 MAX_RESULT = 256 << 10
 stopping = threading.Event()
 working = set()
+strange = {}  # when a task of an unknown type was here last, by its sequence
 
 
 class Stop(Exception):
@@ -87,9 +88,17 @@ class Delivery:
         except Exception as err:
             return {"kind": "failed", "reason": type(err).__name__, "details": str(err)}
 
+    def pass_on(self):
+        """Hands a task of an unknown type to the next worker that waits. If it comes back at once nobody there knows it, and it rests for a while."""
+        now, last = time.monotonic(), strange.get(self.origin["taskSequence"], 0)
+        if len(strange) > 1000:
+            strange.clear()
+        strange[self.origin["taskSequence"]] = now
+        return b'-NAK {"delay": 5000000000}' if now - last < 1 else b"-NAK"
+
     def work(self):
         if self.task["type"] not in ACTIVITIES:
-            return self.nats.publish(self.reply, b'-NAK {"delay": 5000000000}')  # others may know it
+            return self.nats.publish(self.reply, self.pass_on())
         done = threading.Event()
         threading.Thread(target=self.keep, args=(done,), daemon=True).start()
         try:
