@@ -13,8 +13,13 @@ func TestStrangersRest(t *testing.T) { // R6
 	for n, tt := range []struct {
 		after, want time.Duration
 	}{
-		{0, 0}, {time.Millisecond, firstStrangerDelay}, {firstStrangerDelay, 0}, {time.Millisecond, 2 * firstStrangerDelay},
-		{time.Minute, 0}, {time.Minute, 0}, {time.Millisecond, 4 * firstStrangerDelay},
+		{0, 0},
+		{time.Millisecond, firstStrangerDelay},
+		{firstStrangerDelay, 0},
+		{time.Millisecond, 2 * firstStrangerDelay},
+		{time.Minute, 0},
+		{time.Minute, 0},
+		{time.Millisecond, 4 * firstStrangerDelay},
 	} {
 		now = now.Add(tt.after)
 		if got := s.strangerDelay(task, now); got != tt.want {
