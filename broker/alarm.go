@@ -275,7 +275,7 @@ func (p *partition) eraseAgain(seq uint64) {
 	if !p.may() { // the sequence may be another message's by now
 		return
 	}
-	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+	writeAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, p.b.conn.DeleteMsg(ctx, p.b.ns.StreamAlarms(p.n), seq)
 	}, func(_ struct{}, err error) {
 		if err != nil && !errors.Is(err, post.ErrNotFound) {

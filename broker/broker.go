@@ -44,7 +44,8 @@ type Broker struct {
 	// answering are requests that are read for.
 	answering gate
 	begun     chan struct{} // see Begun
-	readers   chan struct{} // bounds concurrent reads
+	readers   lane          // of histories
+	writers   lane          // short writes of owners: see writeAsync
 	replays   chan struct{} // bounds replays that are being prepared: a decider may take its time over each
 	relay     *relay
 	store     *payloads.Store
@@ -60,8 +61,8 @@ type Broker struct {
 	pages pageIndex
 }
 
-// maxReaders bounds how many reads a broker has under way.
-const maxReaders = 64
+// maxReaders bounds how many reads of histories a broker has under way, maxWriters how many short writes that are not acknowledged on the loop.
+const maxReaders, maxWriters = 64, 64
 
 // headStart is how long a broker that is not the preferred owner of a free partition lets the preferred one go first.
 const headStart = 100 * time.Millisecond
@@ -78,7 +79,7 @@ func New(dial Dialer, o Options) (*Broker, error) {
 	}
 	b := &Broker{
 		o: o, ns: subject.Namespace(o.Namespace), dial: dial,
-		readers: make(chan struct{}, maxReaders), replays: make(chan struct{}, mostReplays), parts: make(map[int]*partition),
+		readers: make(lane, maxReaders), writers: make(lane, maxWriters), replays: make(chan struct{}, mostReplays), parts: make(map[int]*partition),
 		begun: make(chan struct{}),
 		doubt: make(chan struct{}, 1),
 	}

@@ -45,7 +45,7 @@ func (p *partition) tick() {
 		return
 	}
 	p.checkpointing = true
-	readAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+	writeAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
 		return p.writeCheckpoint(ctx, next)
 	}, func(rev uint64, err error) {
 		if p.sealed() {
@@ -98,7 +98,7 @@ func (p *partition) tidy() {
 		}
 		p.tidied[log] = time.Now()
 		p.purging = true
-		readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+		writeAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, p.b.conn.Purge(ctx, in.stream, in.filter, keep.Sequence)
 		}, func(_ struct{}, err error) {
 			p.purging = false

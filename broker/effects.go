@@ -153,7 +153,7 @@ func (p *partition) openList(list string, then func()) {
 	if len(p.missingStreams[list]) > 1 {
 		return
 	}
-	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+	writeAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, p.b.ensureList(ctx, list)
 	}, func(_ struct{}, err error) {
 		waiting, before := p.missingStreams[list], p.refusedLists[list]

@@ -306,7 +306,7 @@ func (p *partition) seekEnd() {
 	}
 	p.polling = true
 	asked := slices.Clone(p.orphans)
-	readAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+	writeAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
 		_, last, err := p.b.reads.StreamState(ctx, p.intakes[inboxLog].stream)
 		return last, err
 	}, func(last uint64, err error) {

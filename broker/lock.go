@@ -114,7 +114,7 @@ func (p *partition) tryLock(c *lockChange) {
 	c.at, c.queue = append(c.at, c.queue...), nil
 	careful := c.tries > 0 || slices.ContainsFunc(c.at, func(op *lockOp) bool { return op.heal })
 	ops := c.at
-	readAsync(p.b, p.loop, func(ctx context.Context) (lockRead, error) {
+	writeAsync(p.b, p.loop, func(ctx context.Context) (lockRead, error) {
 		got, err := p.b.readLock(ctx, c.key)
 		if err == nil && careful {
 			err = p.fenced(ctx)
@@ -200,7 +200,7 @@ func (p *partition) writeLock(c *lockChange, got lockRead) {
 		return
 	}
 	bucket := p.b.ns.BucketLocks()
-	readAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+	writeAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
 		if locks.Empty(next) {
 			return p.b.conn.KVExpunge(ctx, bucket, c.key, got.rev, lockMarkerTTL)
 		}

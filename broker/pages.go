@@ -170,8 +170,8 @@ func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64,
 	}
 	limit = min(limit, maxPage)
 	p.b.wg.Go(func() {
-		p.b.readers <- struct{}{}
-		defer func() { <-p.b.readers }()
+		p.b.readers.enter()
+		defer p.b.readers.leave()
 		ctx, cancel := context.WithTimeout(p.b.ctx, readTimeout)
 		defer cancel()
 		var events []schemas.Event

@@ -62,7 +62,7 @@ func (p *partition) lookAtRoom() {
 		return
 	}
 	p.room.busy, p.room.looked = true, time.Now()
-	readAsync(p.b, p.loop, func(ctx context.Context) (room, error) {
+	writeAsync(p.b, p.loop, func(ctx context.Context) (room, error) {
 		return p.b.readRoom(ctx, p.b.ns.StreamHistory(p.n))
 	}, func(now room, err error) {
 		p.room.busy = false

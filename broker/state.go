@@ -116,7 +116,7 @@ func (p *partition) tryState(k *stateKey) {
 	}
 	k.at, k.queue = append(k.at, k.queue...), nil
 	careful := k.tries > 0 || k.tidy || slices.ContainsFunc(k.at, func(op *stateOp) bool { return op.heal })
-	readAsync(p.b, p.loop, func(ctx context.Context) (stateRead, error) {
+	writeAsync(p.b, p.loop, func(ctx context.Context) (stateRead, error) {
 		got, err := p.b.readState(ctx, k.key)
 		if err == nil && careful {
 			err = p.fenced(ctx)
@@ -181,7 +181,7 @@ func (p *partition) writeState(k *stateKey, got stateRead) {
 		return
 	}
 	bucket := p.b.ns.BucketState()
-	readAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+	writeAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
 		if states.Empty(next) {
 			return p.b.conn.KVExpunge(ctx, bucket, k.key, got.rev, stateMarkerTTL)
 		}

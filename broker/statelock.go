@@ -39,7 +39,7 @@ func (p *partition) askLock(q *lockAsk) {
 	if !p.may() {
 		return // the next owner repeats it
 	}
-	readAsync(p.b, p.loop, func(ctx context.Context) (lockRead, error) {
+	writeAsync(p.b, p.loop, func(ctx context.Context) (lockRead, error) {
 		return p.b.readLock(ctx, schemas.LockKey(q.scope, q.lock))
 	}, func(got lockRead, err error) {
 		var holders []schemas.LockPlace
