@@ -159,7 +159,8 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		Type: r.state.Start.WorkflowType, TypeVersion: r.state.Start.WorkflowTypeVersion,
 		PreviousStartedID: d.Previous, StartedID: a.startedID, Token: a.token, Context: r.state.Context, Attempt: d.Failures + 1,
 	}
-	t.SuggestContinueAsNew = r.state.LastID >= p.b.config().MaxEvents*3/4
+	t.EventsLeft = p.b.config().EventsLeft(r.state.LastID)
+	t.SuggestContinueAsNew = t.EventsLeft > 0
 	t.Deadline = p.answerBy(r, a)
 	if r.state.Base.CompletedID != 0 {
 		p.desk.base = r.state.Base

@@ -96,7 +96,7 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 		a.Busy = r.loading || len(r.mailbox) > 0
 		return a
 	}
-	describeWaits(&a, r.state, p.now())
+	describeWaits(&a, r.state, p.b.config(), p.now())
 	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.way != nil || r.alarm.queued || r.continues() || p.locking(r) || p.stating(r)
 	switch {
 	case r.forlorn: // what is armed may be of a time when the backlog was longer
@@ -111,7 +111,7 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 }
 
 // describeWaits reads off a state what its run waits for.
-func describeWaits(a *schemas.AuditRun, s *execution.State, now schemas.Timestamp) {
+func describeWaits(a *schemas.AuditRun, s *execution.State, config *execution.Config, now schemas.Timestamp) {
 	a.Run, a.Type, a.Status, a.StartedAt = s.Run, s.Start.WorkflowType, s.Status, s.StartedAt
 	if a.Status == "" {
 		a.Status = schemas.StatusOpen
@@ -122,6 +122,7 @@ func describeWaits(a *schemas.AuditRun, s *execution.State, now schemas.Timestam
 	if d := s.Start.ExecutionStartToCloseTimeout; d.Limited() {
 		a.Timeout = s.StartBase.Add(d)
 	}
+	a.EventsLeft = config.EventsLeft(s.LastID)
 	if s.Paused != nil {
 		a.PausedCause, a.PausedReason = s.Paused.Cause, s.Paused.Reason
 	}

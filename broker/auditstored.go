@@ -107,7 +107,7 @@ func (p *partition) auditLoaded(u *unread, l *loaded, err error) schemas.AuditRu
 	for _, act := range l.state.Activities {
 		act.LastBeat = now // as for an owner that loads it: heartbeats are in no history
 	}
-	describeWaits(&a, l.state, now)
+	describeWaits(&a, l.state, b.config(), now)
 	a.Busy = l.state.Status == schemas.StatusContinuedAsNew                            // whose successor has not begun yet
 	l.state.Dispatched(func(a *execution.Activity) bool { return a.NotBefore >= now }) // or else the task is missing, not an alarm
 	a.Due = dueAtLast(l.state, b.config(), now)

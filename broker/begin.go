@@ -200,13 +200,28 @@ func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*envelope) 
 	p.mark(r)
 }
 
-// continueAs begins the run that follows one which has continued as new, directly behind it: the actor takes no message
-// of the workflow id in between (P-4).
+// continueAs begins the run that follows one which has continued as new, directly behind it, with the signals that nobody
+// has read: the actor takes no message of the workflow id in between (P-4).
 func (p *partition) continueAs(r *run) {
 	q := r.state.Continuation()
+	if q.Origin.UnreadSignals > 0 && r.windowFrom > r.state.Decision.Previous {
+		p.loadWindow(r) // and again behind it
+		return
+	}
+	unread := r.state.Unread(r.window)
 	p.limitIDs(q)
 	p.renew(r, q, r.mailbox)
 	p.happen(r, &envelope{wid: r.wid, msg: execution.Start{Request: q}, at: p.now(), log: noLog})
+	p.copySignals(r, unread)
+}
+
+// copySignals writes signals of the run before into this one. They need not fit one record with its start: each is a group
+// of its own.
+func (p *partition) copySignals(r *run, unread []schemas.Event) {
+	for _, e := range unread {
+		a, _ := e.Attributes.(*schemas.Signal)
+		p.happen(r, &envelope{wid: r.wid, msg: execution.Copied{EventID: e.ID, Signal: a}, at: p.now(), log: noLog})
+	}
 }
 
 // limitIDs lets a continued run remember no more than its first record has room for: a thousand ids of signals may have 256 bytes each, and

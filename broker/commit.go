@@ -165,7 +165,7 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 	r.state.Rebase(c.first, r.at)
 	r.window = append(r.window, c.events...)
 	r.window, r.windowFrom = trim(r.window, r.windowFrom, r.state.Decision.Previous)
-	if r.state.Closed() {
+	if r.state.Closed() && !r.continues() {
 		r.window, r.windowFrom = nil, r.committed
 	}
 	p.settled(r, c.group, c.effects)

@@ -33,6 +33,8 @@ type loaded struct {
 	whole      bool              // the last record says everything
 	at         schemas.Timestamp // of the last record
 	strange    *schemas.Event    // the first of a type that this version does not know
+	// unread are the signals of the run before that this one is still to begin with.
+	unread []schemas.Event
 }
 
 // get returns the actor of a workflow id; if there is none yet its latest run begins to load.
@@ -71,7 +73,11 @@ func (p *partition) load(r *run) {
 		if known != nil {
 			return p.b.loadParked(ctx, p.n, r.wid, known)
 		}
-		return p.b.loadLatest(ctx, p.n, r.wid, alone)
+		l, err := p.b.loadLatest(ctx, p.n, r.wid, alone)
+		if err == nil && l != nil && l.state.Copying() {
+			l.unread, err = p.b.loadUnread(ctx, p.n, l.state, alone)
+		}
+		return l, err
 	}, func(l *loaded, err error) {
 		if err != nil {
 			r.parked = nil // the next try asks the leader
@@ -114,8 +120,13 @@ func (p *partition) ready(r *run, l *loaded) {
 	}
 	p.stillForlorn(r)
 	p.inheritAsk(r)
-	if r.continues() {
-		p.continueAs(r) // its owner is gone: before anything else, what it had promised (P-4)
+	switch { // its owner is gone: before anything else, what it had promised (P-4)
+	case r.continues():
+		if p.continueAs(r); r.loading {
+			return
+		}
+	case l != nil:
+		p.copySignals(r, l.unread)
 	}
 	p.loadedNow(r)
 }
@@ -125,6 +136,29 @@ type lane chan struct{}
 
 func (l lane) enter() { l <- struct{}{} }
 func (l lane) leave() { <-l }
+
+// loadUnread reads the signals that a run is still to have from the one that it continues: its owner has died between the two records.
+func (b *Broker) loadUnread(ctx context.Context, partition int, s *execution.State, alone bool) ([]schemas.Event, error) {
+	wid, before := s.WorkflowID, s.Start.ContinuedExecutionRun
+	l, err := b.loadRun(ctx, partition, wid, before, alone)
+	if err != nil {
+		return nil, err
+	}
+	var unread []schemas.Event
+	if l != nil {
+		last := l.state.LastID
+		events, _, err := b.events(ctx, partition, wid, before, l.state.Decision.Previous, last, last, 0, nil)
+		if err != nil {
+			return nil, err
+		}
+		unread = l.state.Unread(events)
+	}
+	if len(unread) != s.Start.UnreadSignals {
+		return nil, fmt.Errorf("%w: run %s of workflow %q is to begin with %d signals of run %s, which has %d", errDamaged,
+			s.Run, wid, s.Start.UnreadSignals, before, len(unread))
+	}
+	return unread[s.Copied:], nil
+}
 
 // readAsync reads on a goroutine of its own and hands the answer to the loop. Reads use a connection of their own: a
 // direct get keeps the connection that asked busy.

@@ -209,6 +209,9 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 			p.why(r, func(v any) { p.behind(r, func() { reply(v) }) })
 		default:
 			d := describeState(r.state)
+			if r.open() {
+				d.EventsLeft = p.b.config().EventsLeft(r.state.LastID)
+			}
 			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, p.decision(r)
 			p.behind(r, func() {
 				if d.Started.Replays == nil { // nothing repeats the latest run either

@@ -49,7 +49,7 @@ func failedBefore(s *execution.State) string {
 // why answers with the sentence. If the run waits for a worker, it looks first how the list stands; if for another attempt, how
 // the last one went.
 func (p *partition) why(r *run, reply func(any)) {
-	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r) + p.letterOf(r)}
+	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r) + nearsLimit(r.state, p.b.config()) + p.letterOf(r)}
 	list := ""
 	if r.open() && strings.HasPrefix(a.Because, noWorker) {
 		for _, act := range r.state.OpenActivities() {
@@ -276,6 +276,16 @@ func rings(now, at schemas.Timestamp) string {
 		return fmt.Sprintf("%s, which is %s ago: no alarm has rung, see: drover audit", at, round(late))
 	}
 	return at.String()
+}
+
+// nearsLimit tells that the history of an open run will soon be too long.
+func nearsLimit(s *execution.State, c *execution.Config) string {
+	left := c.EventsLeft(s.LastID)
+	if left == 0 || s.Closed() {
+		return ""
+	}
+	return fmt.Sprintf("; its history has %d events: from %d on nothing may lengthen it, and after %d more it is terminated: its decider must continue as new",
+		s.LastID, c.MaxEvents, left)
 }
 
 func reason(r string) string {

@@ -131,7 +131,8 @@ func Cancel(details any) schemas.Decision {
 // for work without end, before [Task.SuggestContinueAsNew] says that it is time. Input as in [Schedule]; nil is no input,
 // so whatever the next run is to know must be given. Attributes, the parent and what no option sets stay as they were.
 // Open activities, timers and children of the run are not taken over: the end of a child is then reported to nobody. The
-// rules of [Complete] hold, so no signal is lost in between.
+// rules of [Complete] hold, but that signals alone refuse it three times in a row at most: then the next run begins with those that no
+// decider has seen. No signal is lost in between.
 func ContinueAsNew(input any, opts ...ContinueOption) schemas.Decision {
 	c := &schemas.ContinueAsNew{Input: payload(input)}
 	for _, opt := range opts {

@@ -74,6 +74,8 @@ type StartOrigin struct {
 	SignalIDs              []string   `json:"signalIds,omitempty"`
 	RequestIDs             []string   `json:"requestIds,omitempty"`
 	Locks                  []HeldLock `json:"locks,omitempty"`
+	// UnreadSignals is how many signals of the run which is continued come before anything else.
+	UnreadSignals int `json:"unreadSignals,omitempty"`
 	// Retention is that of the run which is continued, ParentRetention that of the parent.
 	Retention       *RetentionPolicy `json:"retention,omitempty"`
 	ParentRetention *RetentionPolicy `json:"parentRetention,omitempty"`
@@ -267,6 +269,8 @@ type DescribeResponse struct {
 	Input           Payload         `json:"input,omitempty"`
 	Started         WorkflowStarted `json:"started"`
 	CancelRequested bool            `json:"cancelRequested,omitempty"`
+	// EventsLeft is as in a [DecisionTask].
+	EventsLeft int64 `json:"eventsLeft,omitempty"`
 	// Attempts are the runs that repeat the same run, or are it, the initial one first; none if there was no replay. At most
 	// MaxReplayAttempts of them are told, those that were first.
 	Attempts []ReplayAttempt `json:"attempts,omitempty"`

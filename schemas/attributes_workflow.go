@@ -80,6 +80,9 @@ type WorkflowStarted struct {
 	// is there if nobody has said anything.
 	Retention       *RetentionPolicy `json:"retention,omitempty"`
 	ParentRetention *RetentionPolicy `json:"parentRetention,omitempty"`
+	// UnreadSignals is how many signals the run before it in the chain had that no decider had seen: their copies are the
+	// first Signal events of this run.
+	UnreadSignals int `json:"unreadSignals,omitempty"`
 	// Replays names the run that this one repeats.
 	Replays   *ReplayOf `json:"replays,omitempty"`
 	RequestID string    `json:"requestId,omitempty"`
@@ -159,7 +162,9 @@ type WorkflowContinuedAsNew struct {
 	ActivityDefaults             *ActivityDefaults `json:"activityDefaults,omitempty"`
 	ChildPolicy                  ChildPolicy       `json:"childPolicy,omitempty"`
 	TagList                      []string          `json:"tagList,omitempty"`
-	DeciderCompletedEventID      int64             `json:"deciderCompletedEventId"`
+	// UnreadSignals is how many signals of this run no decider has seen. The next run begins with copies of them.
+	UnreadSignals           int   `json:"unreadSignals,omitempty"`
+	DeciderCompletedEventID int64 `json:"deciderCompletedEventId"`
 }
 
 // WorkflowCloseFailed refuses a decision that would have closed the run.
@@ -200,4 +205,9 @@ type Signal struct {
 	ExternalWorkflowExecution *Execution `json:"externalWorkflowExecution,omitempty"`
 	ExternalScheduledEventID  int64      `json:"externalScheduledEventId,omitempty"`
 	RequestID                 string     `json:"requestId,omitempty"`
+	// OriginRun is there in the copy of a signal: the run before it in the chain, which had the signal and continued as new
+	// before a decider had seen it.
+	OriginRun string `json:"originRun,omitempty"`
+	// OriginEventID is the signal's event in that run.
+	OriginEventID int64 `json:"originEventId,omitempty"`
 }

@@ -70,6 +70,8 @@ type AuditRun struct {
 	Children  []OpenChild `json:"children,omitempty"`
 	// Locks are those that it holds or waits for.
 	Locks []OpenLock `json:"locks,omitempty"`
+	// EventsLeft is as in a [DecisionTask].
+	EventsLeft int64 `json:"eventsLeft,omitempty"`
 	// Timeout is when the run times out; left out if it never does.
 	Timeout Timestamp `json:"timeout,omitempty"`
 }

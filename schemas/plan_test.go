@@ -206,6 +206,7 @@ func TestCompactRecordsOfALaterVersion(t *testing.T) {
 // byName are the fields of records and events that came later than the numbers and are written by their names.
 var byName = []string{
 	"maximumInterruptions", "interruptions", "returned",
+	"originRun", "originEventId", "unreadSignals",
 }
 
 // The numbers are on disks: every name of a record and of an event has one, once, unless it is written by its name.

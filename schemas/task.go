@@ -25,6 +25,9 @@ type DecisionTask struct {
 	Deadline          Timestamp `json:"deadline,omitempty"`
 	// SuggestContinueAsNew: the history nears the limit of events.
 	SuggestContinueAsNew bool `json:"suggestContinueAsNew,omitempty"`
+	// EventsLeft is after how many more events the run is terminated, if it does not continue as new before. Left out below three quarters of
+	// the limit of events.
+	EventsLeft int64 `json:"eventsLeft,omitempty"`
 	// Base identifies the last reply that was committed: a decider that keeps a cache discards it on a mismatch.
 	Base *DecisionBase `json:"base,omitempty"`
 	// Replay: no decision is wanted, the run has ended. The answer is DecisionReply.Replay; a decider that knows no replays may

@@ -92,6 +92,9 @@ func (w *Workflow) checkContinuation(before *History, r *schemas.Record, a *sche
 	if content(a.Input) != content(asked.Input) {
 		broken(RuleContinuation, "the run has another input than run %s gave to it", before.run)
 	}
+	if a.UnreadSignals != asked.UnreadSignals {
+		broken(RuleContinuation, "the run begins with %d signals of run %s; that had not read %d", a.UnreadSignals, before.run, asked.UnreadSignals)
+	}
 	if is.first != before.chain() {
 		broken(RuleContinuation, "the run names %q as the first of its chain; it is %q", is.first, before.chain())
 	}

@@ -22,8 +22,8 @@ type decider struct {
 	blamed  int64 // the waking event that RuleWake was reported for
 
 	block int64 // the DeciderCompleted that decisions may stand behind here, 0 if none
-	// unseen: a waking event came between the start and the completion of block.
-	unseen bool
+	// unseen: a waking event came between the start and the completion of block; others: one that is no signal.
+	unseen, others bool
 	// blockStart is the DeciderStarted of block.
 	blockStart int64
 }
@@ -38,6 +38,7 @@ func (h *History) applyDecider(e schemas.Event) bool {
 		d := &h.decider
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
 		d.block, d.blockStart, d.unseen = e.ID, d.started, d.woken > d.started
+		d.others = h.unread.others
 	case *schemas.DeciderFailed:
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
 	case *schemas.DeciderTimedOut:

@@ -54,6 +54,9 @@ func (n *Namespace) witnessErrand(h *History, e schemas.Event) bool {
 	case *schemas.CancelExternalFailed:
 		n.failed(h, e, a.ScheduledEventID)
 	case *schemas.Signal:
+		if a.OriginRun != "" {
+			return true // the origin counts
+		}
 		n.received(h, e, a.ExternalWorkflowExecution, a.ExternalScheduledEventID, message{h.execution(), e.Type(), a.SignalName, content(a.Input)})
 	case *schemas.WorkflowCancelRequested:
 		n.cancelRequested(h, e, a)

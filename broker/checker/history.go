@@ -54,10 +54,12 @@ type History struct {
 	startRequest           string
 	link                   link
 	continued              *schemas.WorkflowContinuedAsNew // how the run closed, if it continued as new
-	signals, requests      []string                        // what a successor must know: the ids of the chain's latest ones
-	policy                 schemas.ChildPolicy             // of a run that was ended by force
-	unkept                 bool                            // its retention is disabled
-	witness                func(*History, schemas.Event)   // sees every event that counts; may be nil
+	unread                 unread
+	copies                 copies
+	signals, requests      []string                      // what a successor must know: the ids of the chain's latest ones
+	policy                 schemas.ChildPolicy           // of a run that was ended by force
+	unkept                 bool                          // its retention is disabled
+	witness                func(*History, schemas.Event) // sees every event that counts; may be nil
 	steppedBack            func(to, from schemas.Timestamp)
 
 	records recordState
@@ -118,7 +120,9 @@ func (h *History) event(e schemas.Event) {
 		return
 	}
 	h.checkDecided(e)
+	h.checkCopy(e)
 	_ = h.applyWorkflow(e) || h.applyDecider(e) || h.applyActivity(e) || h.applyTimer(e) || h.applyExchange(e)
+	h.unread.see(e)
 	t := e.Type()
 	if t.Closes() {
 		h.closedBy = t

@@ -277,6 +277,20 @@ var scenarios = map[string]string{
 		@ s s-run
 		ExternalSignaled t workflowExecution={"workflowId":"t","run":"t-2"}
 		ExternalCancelRequested t`,
+	// R3: origin and copy count as one.
+	"copied into the next run, since nobody had read it": `
+		@ s s-run` + decides + `SignalExternalScheduled t signalName=hello input=5
+		@ t t-run
+		DeciderStarted
+		@ t t-run
+		Signal hello input=5 externalWorkflowExecution={"workflowId":"s","run":"s-run"} externalScheduledEventId=5
+		@ t t-run
+		DeciderCompleted
+		WorkflowContinuedAsNew newExecutionRun=t-2 unreadSignals=1
+		@ t t-2 continuedExecutionRun=t-run firstExecutionRun=t-run signalIds=["s-run.5"] unreadSignals=1
+		Signal hello input=5 externalWorkflowExecution={"workflowId":"s","run":"s-run"} externalScheduledEventId=5 originRun=t-run originEventId=4
+		@ s s-run
+		ExternalSignaled t workflowExecution={"workflowId":"t","run":"t-run"}`,
 	"sent to a chain by its first run": `
 		@ t t-run` + decides + `WorkflowContinuedAsNew newExecutionRun=t-2
 		@ t t-2 continuedExecutionRun=t-run firstExecutionRun=t-run

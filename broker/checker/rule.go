@@ -67,7 +67,8 @@ const (
 	RuleRefusal = "refusal"
 	// RuleUnhandled: a decision closes the run only if no waking event came between its DeciderStarted and its
 	// DeciderCompleted, and is refused as UNHANDLED_DECISION only if one came behind the DeciderStarted. Waking events that
-	// the decision itself caused may be judged either way.
+	// the decision itself caused may be judged either way. Signals may stand there if the run continues as new; it says how
+	// many (P-4).
 	RuleUnhandled = "unhandled"
 	// RuleWake: behind every waking event there is a DeciderStarted that sees it, or a DeciderScheduled is pending, unless
 	// the run is paused or closed (S1-34, S1-36, S1-42).
@@ -126,7 +127,8 @@ const (
 	// another knows the latest signals of its chain, and cancel requests of other workflows (P-6), and has the locks that it held.
 	RuleInherit = "inherit"
 	// RuleContinuation: a run that continued as new is followed by the run that it names, which names it in turn (P-4), is
-	// of the same type, has the input it was given, and is the same link of the same chain to the same parent.
+	// of the same type, has the input it was given, and is the same link of the same chain to the same parent. It begins with
+	// copies of the signals that the run before it had not read. Origin and copy count as one.
 	RuleContinuation = "continuation"
 	// RuleReplay: a run that repeats another names one of its workflow id that has ended, did not continue, was to be kept, and left
 	// something to run; it is of the same type and version, and is neither a child nor a link of a chain.

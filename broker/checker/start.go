@@ -23,7 +23,9 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 		h.signals = h.checkOnce(e, errandID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID), h.signals, inheritedSignals)
 		h.requests = h.checkOnce(e, a.RequestID, h.requests, inheritedRequests)
 	case *schemas.Signal:
-		h.signals = h.checkOnce(e, signalID(a), h.signals, inheritedSignals)
+		if id := signalID(a); a.OriginRun == "" || !slices.Contains(h.signals, id) { // of a copy the run knows already, mostly
+			h.signals = h.checkOnce(e, id, h.signals, inheritedSignals)
+		}
 	case *schemas.WorkflowPaused:
 		h.requests = h.checkOnce(e, a.RequestID, h.requests, inheritedRequests)
 		if h.paused != 0 {
@@ -39,7 +41,7 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 		h.decider.waitFrom(e)
 	case *schemas.WorkflowContinuedAsNew:
 		h.successor, h.continued = a.NewExecutionRun, a
-		h.checkClose(e, a.DeciderCompletedEventID)
+		h.checkUnread(e, a)
 	case *schemas.RetentionSet:
 		h.keeps(a.Policy)
 	default:
@@ -63,6 +65,7 @@ func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
 	}
 	h.predecessor, h.startRequest = a.ContinuedExecutionRun, a.RequestID
 	h.link = linkOf(a)
+	h.copies.want, h.copies.of = a.UnreadSignals, a.ContinuedExecutionRun
 	h.signals, h.requests = slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
 	h.inheritLocks(a.Locks)
 	h.keeps(a.ParentRetention)

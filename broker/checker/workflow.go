@@ -72,6 +72,8 @@ func (w *Workflow) follow(before *History, r *schemas.Record) []Violation {
 	}
 	w.current.records.fence = s.fence
 	if before.successor == r.Run {
+		like := before.unread
+		w.current.copies.like = &like
 		w.current.once = before.once // a child is asked for once by the whole chain
 	}
 	return found
@@ -92,6 +94,9 @@ func (w *Workflow) checkStart(before *History, r *schemas.Record) []Violation {
 	}
 	if (h.predecessor == "") != (h.link.first == "") {
 		found = append(found, w.violation(RuleContinuation, r, "the run continues run %q of the chain that began with run %q; want both or none", h.predecessor, h.link.first))
+	}
+	if h.predecessor == "" && h.copies.want != 0 {
+		found = append(found, w.violation(RuleContinuation, r, "the run begins with %d signals of the run before it, and continues none", h.copies.want))
 	}
 	if a := startOf(r); before != nil && before.successor == r.Run && a != nil {
 		found = append(found, w.checkContinuation(before, r, a)...)

@@ -36,9 +36,13 @@ func (s *State) Apply(e schemas.Event) {
 	case *schemas.WorkflowCancelRequested:
 		s.CancelRequested = true
 		s.rememberRequest(a.RequestID)
-		s.rememberSignal(cancelID(a))
+		s.rememberSignal(cancelID(a), false)
 	case *schemas.Signal:
-		s.rememberSignal(signalID(a))
+		s.rememberSignal(signalID(a), a.OriginRun != "")
+		s.Decision.Signals++
+		if a.OriginRun != "" {
+			s.Copied++
+		}
 		if a.ExternalWorkflowExecution == nil && looksSent(a.RequestID) {
 			s.Lookalikes = latest(s.Lookalikes, a.RequestID, rememberedSignals)
 		}
@@ -61,6 +65,7 @@ func (s *State) Apply(e schemas.Event) {
 	if s.Paused != nil && e.Type().Wakes() {
 		s.Decision.Woken = true
 	}
+	s.Decision.Others = s.Decision.Others || e.Type().Wakes() && e.Type() != schemas.EventSignal
 }
 
 // signalID is what a repeat of a signal is known by; empty if its sender gave nothing.
@@ -79,8 +84,9 @@ func cancelID(a *schemas.WorkflowCancelRequested) string {
 	return externalSignalID(a.ExternalWorkflowExecution.Run, a.ExternalScheduledEventID)
 }
 
-func (s *State) rememberSignal(id string) {
-	if id != "" {
+// rememberSignal knows the id of a copy already, unless there was no room for it at the start of the run.
+func (s *State) rememberSignal(id string, isCopy bool) {
+	if id != "" && !(isCopy && slices.Contains(s.SignalIDs, id)) {
 		s.SignalIDs = latest(s.SignalIDs, id, rememberedSignals)
 	}
 }
@@ -120,9 +126,12 @@ func (s *State) applyDecider(e schemas.Event) bool {
 		d.waitFrom(e)
 	case *schemas.DeciderStarted:
 		d.Started, d.StartedOf, d.StartedBase, d.Scheduled = e.ID, a.ScheduledEventID, e.Time, 0
-		d.Woken = false // this decider sees it
+		d.Woken, d.Signals, d.Others = false, 0, false // this decider sees it
 	case *schemas.DeciderCompleted:
 		d.Previous, d.Started, d.Failures = d.Started, 0, 0
+		if d.Signals == 0 && !d.Others {
+			d.Held = 0
+		}
 		d.waitFrom(e)
 		s.Context = a.ExecutionContext
 		s.Base = schemas.DecisionBase{CompletedID: e.ID, Digest: a.ReplyDigest}
@@ -134,6 +143,10 @@ func (s *State) applyDecider(e schemas.Event) bool {
 		}
 	case *schemas.DeciderFailed:
 		d.fail(e)
+	case *schemas.WorkflowCloseFailed:
+		if a.Decision == schemas.DecideContinueAsNew && a.Cause == schemas.CauseUnhandledDecision {
+			d.Held++
+		}
 	default:
 		return false
 	}

@@ -193,9 +193,39 @@ func (s *State) Continuation() *schemas.StartRequest {
 		Origin: &schemas.StartOrigin{
 			Parent: s.Start.ParentWorkflowExecution, ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
 			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs, RequestIDs: s.RequestIDs,
-			Locks: s.heldLocks(), Retention: s.Retention, ParentRetention: s.Start.ParentRetention,
+			Locks: s.heldLocks(), UnreadSignals: a.UnreadSignals, Retention: s.Retention, ParentRetention: s.Start.ParentRetention,
 		},
 	}
+}
+
+// Unread returns the signals among the events of a run which continued as new that the next one begins with, in their order.
+func (s *State) Unread(events []schemas.Event) []schemas.Event {
+	var unread []schemas.Event
+	for _, e := range events {
+		if e.ID > s.Decision.Previous && e.Type() == schemas.EventSignal {
+			unread = append(unread, e)
+		}
+	}
+	return unread
+}
+
+// Copying tells whether the run has not yet all of the signals that the run before it had not read. Nothing else may happen to it.
+func (s *State) Copying() bool {
+	return s.Start != nil && !s.Closed() && s.Copied < s.Start.UnreadSignals
+}
+
+// copied takes over a signal from the run before.
+func (st *step) copied(m Copied) {
+	if !st.Copying() {
+		return
+	}
+	of := m.Signal
+	st.emit(&schemas.Signal{
+		SignalName: of.SignalName, Input: of.Input, ExternalWorkflowExecution: of.ExternalWorkflowExecution,
+		ExternalScheduledEventID: of.ExternalScheduledEventID, RequestID: of.RequestID,
+		OriginRun: st.Start.ContinuedExecutionRun, OriginEventID: m.EventID,
+	})
+	st.wake()
 }
 
 // AnswerAgain returns the answer to a message that the history has consumed already: whoever sent it may not have it.

@@ -80,6 +80,14 @@ func def[T comparable](field *T, value T) {
 // hardLimit is where a history ends in any case: beyond MaxEvents there is room to react, but not for ever.
 func (c *Config) hardLimit() int64 { return c.MaxEvents + max(c.MaxEvents/10, 100) }
 
+// EventsLeft is after how many more events a history with so many is ended, from three quarters of MaxEvents on; 0 before.
+func (c *Config) EventsLeft(events int64) int64 {
+	if events < c.MaxEvents*3/4 {
+		return 0
+	}
+	return max(c.hardLimit()-events, 1)
+}
+
 // backoff is the delay before a decider is asked again after n failures in a row.
 func (c *Config) backoff(n int) schemas.Duration {
 	if n <= 0 {

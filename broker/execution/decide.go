@@ -68,11 +68,18 @@ func (st *step) decide(d schemas.Decision, completed int64) bool {
 	return true
 }
 
-// close ends the run unless something came in that the decider has not seen.
+// mostHeld is how often in a row a continuation is refused because of signals that the decider has not seen (P-4).
+const mostHeld = 3
+
+// close ends the run unless something came in that the decider has not seen. Signals hold up a continuation for a while only: the next
+// run gets them.
 func (st *step) close(d schemas.Decision, completed int64, event schemas.Attributes) bool {
 	unseen := st.Decision.Scheduled != 0 || st.Decision.Woken
 	for _, e := range st.events { // refusals of this very reply
 		unseen = unseen || e.ID > completed && e.Type().Wakes()
+	}
+	if next, ok := event.(*schemas.WorkflowContinuedAsNew); ok && unseen && st.Decision.Held >= mostHeld && !st.Decision.Others {
+		next.UnreadSignals, unseen = st.Decision.Signals, false
 	}
 	if unseen {
 		return st.refuseClose(d, schemas.CauseUnhandledDecision, "something happened that the decider has not seen", completed)

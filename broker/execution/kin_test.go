@@ -29,6 +29,7 @@ type family struct {
 
 	check *checker.Namespace
 	told  map[string][]string // the events of each run in the compact notation
+	all   map[string][]schemas.Event
 }
 
 // letter is a message to the workflow id.
@@ -42,6 +43,7 @@ func newFamily(fail func(format string, args ...any)) *family {
 		fail: fail, c: Config{}.Defaults(), now: schemas.At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		locks: keys{holder: map[string]string{}},
 		runs:  map[string]*State{}, last: map[string]*State{}, mail: map[string][]Message{}, check: checker.NewNamespace(), told: map[string][]string{},
+		all: map[string][]schemas.Event{},
 	}
 }
 
@@ -55,6 +57,7 @@ func (f *family) step(s *State, m Message) {
 		r := &schemas.Record{WorkflowID: s.WorkflowID, Run: s.Run, First: events[0].ID, Events: events, Inbox: at, Signals: at, Fence: 1}
 		f.blame(f.check.Record(r, nil, f.now))
 	}
+	f.all[s.Run] = append(f.all[s.Run], events...)
 	for _, e := range events {
 		f.told[s.Run] = append(f.told[s.Run], strings.Join(append([]string{string(e.Type())}, otherWords(e)...), " "))
 	}
@@ -120,6 +123,9 @@ func (f *family) perform(s *State, e Effect) {
 		f.report(s)
 		if q := s.Continuation(); q != nil && f.runs[q.Run] == nil {
 			f.begin(q)
+			for _, e := range s.Unread(f.all[s.Run]) {
+				f.step(f.runs[q.Run], Copied{EventID: e.ID, Signal: e.Attributes.(*schemas.Signal)})
+			}
 		}
 	}
 }
@@ -237,10 +243,18 @@ func (f *family) over() {
 
 // decide lets the decider of a workflow's latest run take the task, if there is one, and answer.
 func (f *family) decide(id string, decisions ...schemas.DecisionAttributes) {
+	f.decideAmid(id, nil, decisions...)
+}
+
+// decideAmid is decide while something comes in.
+func (f *family) decideAmid(id string, came []Message, decisions ...schemas.DecisionAttributes) {
 	reply := &schemas.DecisionReply{}
 	for _, d := range decisions {
 		reply.Decisions = append(reply.Decisions, schemas.Decide(d))
 	}
 	f.step(f.last[id], Taken{})
+	for _, m := range came {
+		f.step(f.last[id], m)
+	}
 	f.step(f.last[id], Reply{Reply: reply})
 }

@@ -98,8 +98,22 @@ func (g *familyGame) turn() {
 		g.lockNews(s)
 	default:
 		g.step(s, Signal{Name: "wake"})
-		g.decide(id, g.decisions(id)...)
+		for {
+			g.decideAmid(id, g.amid(), g.decisions(id)...)
+			if rapid.IntRange(0, 3).Draw(g.T, "enough") == 0 || g.last[id].Closed() {
+				return
+			}
+		}
 	}
+}
+
+// amid draws what comes while a decider decides.
+func (g *familyGame) amid() (came []Message) {
+	for range rapid.IntRange(0, 2).Draw(g.T, "amid") {
+		g.n++
+		came = append(came, Signal{Name: "amid", RequestID: fmt.Sprint("a", g.n)})
+	}
+	return came
 }
 
 // decisions draws a reply.

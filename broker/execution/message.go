@@ -24,6 +24,12 @@ type Signal struct {
 	Bad string
 }
 
+// Copied is a signal that the run before it in the chain had not read. All of them follow the start at once, in their order.
+type Copied struct {
+	EventID int64 // in that run
+	Signal  *schemas.Signal
+}
+
 // Cancel asks for the run's end; the decider decides. Terminate ends it.
 type (
 	Cancel    struct{ Request *schemas.ExecutionRequest }
@@ -137,6 +143,7 @@ type Asked struct {
 
 func (Start) message()     {}
 func (Signal) message()    {}
+func (Copied) message()    {}
 func (Cancel) message()    {}
 func (Terminate) message() {}
 func (Child) message()     {}

@@ -47,6 +47,9 @@ type State struct {
 	// Retention is what the run has said of how long it is kept; nil if nothing. See [State.Keeping].
 	Retention *schemas.RetentionPolicy `json:"retention,omitempty"`
 
+	// Copied is how many of the unread signals of the run before it this one has.
+	Copied int `json:"copied,omitempty"`
+
 	CancelRequested bool `json:"cancelRequested,omitempty"`
 	// SignalIDs are the request ids of the latest signals: a repeat of one of them is dropped. Those that another workflow
 	// has sent, and its cancel requests, are remembered by its run and event (P-6). A continued run begins with them.
@@ -76,6 +79,12 @@ type Decision struct {
 	Previous int64 `json:"previous,omitempty"`
 	// Failures counts timeouts and failures since the last completed decision.
 	Failures int `json:"failures,omitempty"`
+	// Signals counts the signals behind the last DeciderStarted, which no decider has seen; Others says that another waking
+	// event is behind it.
+	Signals int  `json:"signals,omitempty"`
+	Others  bool `json:"others,omitempty"`
+	// Held counts the continuations that were refused since something came up, and no decider that completed has seen all.
+	Held int `json:"held,omitempty"`
 	// Woken says that a waking event came while the run was paused and no decider has started since.
 	Woken bool `json:"woken,omitempty"`
 }

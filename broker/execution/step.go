@@ -25,6 +25,8 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 		st.start(m)
 	case Signal:
 		st.signal(m)
+	case Copied:
+		st.copied(m)
 	case Cancel:
 		st.cancel(m.Request)
 	case Terminate:
@@ -60,7 +62,7 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 	case BreakLock:
 		st.breakLock(m.Request)
 	}
-	if st.LastID >= c.hardLimit() && !st.Closed() {
+	if st.LastID >= c.hardLimit() && !st.Closed() && !st.Copying() {
 		st.end(&schemas.WorkflowTerminated{
 			Reason: fmt.Sprintf("the history has %d events; at most %d are allowed: continue as new before that", st.LastID, c.MaxEvents),
 			Cause:  schemas.CauseEventLimitExceeded, ChildPolicy: st.Start.ChildPolicy,
@@ -149,6 +151,7 @@ func (st *step) start(m Start) {
 		e.ContinuedExecutionRun, e.FirstExecutionRun = o.ContinuedRun, o.FirstRun
 		if o.ContinuedRun != "" {
 			e.SignalIDs, e.RequestIDs, e.Locks = o.SignalIDs, o.RequestIDs, o.Locks
+			e.UnreadSignals = o.UnreadSignals
 			e.Retention = o.Retention
 		}
 		e.ParentRetention = o.ParentRetention

@@ -201,6 +201,9 @@ func statusLine(d *schemas.DescribeResponse) string {
 	if d.CancelRequested {
 		s += ", cancel requested"
 	}
+	if d.EventsLeft > 0 {
+		s += fmt.Sprintf(", %d events before it is terminated", d.EventsLeft)
+	}
 	if d.PausedCause != "" {
 		s += ": " + sentence(d.PausedCause)
 	}

@@ -54,6 +54,8 @@ const (
 	KindNobodyGoesOn Kind = "nobody-goes-on"
 	// KindWaitsForNothing is a run that only a signal, an operator or its own timeout can move.
 	KindWaitsForNothing Kind = "waits-for-nothing"
+	// KindNearsLimit is a run whose history nears the number of events at which it is terminated.
+	KindNearsLimit Kind = "nears-limit"
 	// KindUnreadable is a run whose history cannot be read.
 	KindUnreadable Kind = "unreadable"
 )

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
@@ -124,6 +125,15 @@ func TestTells(t *testing.T) {
 				time.Sleep(3 * time.Second)
 			}
 		}, []string{"nobody-goes-on", "tasks-wait"}, []string{`activity "a" of workflow "o" runs on worker 1 since`, "has no worker to go on; it times out at"}, false},
+		{"a history that is nearly full", func(h *house) func() { // R3
+			h.master()
+			h.timers("t")
+			h.broker("b", func(o *broker.Options) { o.Execution.MaxEvents = 5 })
+			h.decider("order", upTo("Signal", `[{"type":"ScheduleTimer","attributes":{"timerId":"tea","startToFireTimeout":600}}]`))
+			h.start("o", "order")
+			time.Sleep(5 * time.Second)
+			return func() { h.signal("o", "go"); h.completes("o"); time.Sleep(3 * time.Second) }
+		}, []string{"nears-limit"}, []string{`"o" of type "order" is terminated after 100 more events`, "drover why o"}, false},
 		{"a run that waits for nothing", func(h *house) func() {
 			h.all()
 			h.decider("order", upTo("Signal", "[]"))
