@@ -231,7 +231,7 @@ func (a *Auditor) judgeWaits(v *view, now schemas.Timestamp, r *schemas.AuditRun
 	}
 	if r.EventsLeft > 0 {
 		n := f
-		n.Kind, n.Severity, n.Since = KindNearsLimit, Warning, r.StartedAt
+		n.Kind, n.Severity, n.Since = KindNearsLimit, Notice, r.StartedAt
 		n.Text = fmt.Sprintf("workflow %q of type %q is terminated after %s: its decider must continue as new before; look with: drover why %s",
 			r.WorkflowID, r.Type, plural(int(r.EventsLeft), "more event", "more events"), r.WorkflowID)
 		s.add(n)
