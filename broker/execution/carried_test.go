@@ -30,8 +30,10 @@ func TestSignalsHoldUpAContinuationThreeTimes(t *testing.T) {
 				Execution: &schemas.Execution{WorkflowID: "w", Run: "r"}, ScheduledEventID: int64(n),
 			}}})
 		}, nil, map[int]string{9: strings.Replace(held, "Signal t%[1]d", "Signal t%[1]d; WorkflowCancelRequested", 1)}},
-		"a decision of its own is refused": {9, signals, func(int) schemas.DecisionAttributes { return &schemas.CancelTimer{TimerID: "x"} },
-			map[int]string{9: strings.Replace(held, "DeciderCompleted", "DeciderCompleted; TimerCancelFailed x TIMER_ID_UNKNOWN", 1)}},
+		"a decision of its own is refused": {
+			9, signals, func(int) schemas.DecisionAttributes { return &schemas.CancelTimer{TimerID: "x"} },
+			map[int]string{9: strings.Replace(held, "DeciderCompleted", "DeciderCompleted; TimerCancelFailed x TIMER_ID_UNKNOWN", 1)},
+		},
 		"another decision now and then": {7, signals, func(n int) schemas.DecisionAttributes {
 			if n%2 == 0 {
 				return &schemas.RecordMarker{MarkerName: "m"}
@@ -110,7 +112,8 @@ func TestUnreadSignalsComeFirst(t *testing.T) {
 		f.decideAmid("a", []Message{Signal{Name: "read"}}, &schemas.ContinueAsNew{})
 	}
 	f.decideAmid("a", []Message{
-		Signal{Name: "one", Input: schemas.Text("1"), RequestID: "q1"}, Signal{Name: "two"},
+		Signal{Name: "one", Input: schemas.Text("1"), RequestID: "q1"},
+		Signal{Name: "two"},
 		Signal{Name: "three", External: &schemas.ExternalSignal{Name: "three", Input: schemas.Text("3"), Source: source, ScheduledEventID: 7}},
 	}, &schemas.ContinueAsNew{})
 	next := f.last["a"]
