@@ -46,6 +46,7 @@ type Broker struct {
 	begun     chan struct{} // see Begun
 	readers   lane          // of histories
 	writers   lane          // short writes of owners: see writeAsync
+	looks     listLooks
 	replays   chan struct{} // bounds replays that are being prepared: a decider may take its time over each
 	relay     *relay
 	store     *payloads.Store

@@ -85,6 +85,7 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *ticket, sto
 	}
 	c := taskCopy{run: r.state.Run, list: o.List, scheduled: a.ScheduledID, attempt: a.Attempt}
 	p.send(p.b.ns.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
+		p.b.lookAtList(c.list, listLook)
 		if t.release(); t == nil && r.state.Run == c.run { // else the run has ended, and its count with it
 			r.loose--
 			p.mark(r)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -63,6 +64,9 @@ func (b *Broker) lists(ctx context.Context) (*schemas.TaskListsResponse, error) 
 		if exists {
 			here = append(here, i)
 		}
+		if len(i.Missing) > 0 {
+			b.lookAtList(i.List, 0)
+		}
 	}
 	a.Lists = here
 	slices.SortFunc(a.Lists, func(x, y schemas.TaskListInfo) int { return strings.Compare(x.List, y.List) })
@@ -72,11 +76,10 @@ func (b *Broker) lists(ctx context.Context) (*schemas.TaskListsResponse, error) 
 // workersOf adds up a list's consumers. Each takes a share of the tasks, by priority; a worker that is idle waits at all of
 // them, and so counts once.
 func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists bool, err error) {
-	stream, err := b.reads.JetStream().Stream(ctx, b.ns.StreamTasks(i.List))
+	made, consumers, err := b.consumersOf(ctx, i.List)
 	if err == nil {
-		consumers := stream.ListConsumers(ctx)
 		filters := make(map[string][]string)
-		for c := range consumers.Info() {
+		for _, c := range consumers.Infos {
 			if filters[c.Name] = c.Config.FilterSubjects; len(c.Config.FilterSubjects) == 0 {
 				filters[c.Name] = []string{c.Config.FilterSubject} // "" for all
 			}
@@ -90,18 +93,16 @@ func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists
 				i.PausedUntil = max(i.PausedUntil, schemas.At(time.Now().Add(c.PauseRemaining)))
 			}
 		}
-		if err = consumers.Err(); err == nil {
-			i.Untaken = b.untaken(i.List, filters)
-		}
+		i.Untaken, i.Missing = b.untaken(i.List, filters), b.deleted(i.List, made, consumers)
 	}
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+	if errors.Is(err, post.ErrNoStream) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// untaken are the subjects of a list's tasks whose consumer is there and does not take them, nor does another one. A consumer that is
-// not told of may be one without a leader at the moment; workers miss one that was deleted, and have it made again.
+// untaken are the subjects of a list's tasks whose consumer is there and does not take them, nor does another one. Of those that are not
+// there, deleted tells.
 func (b *Broker) untaken(list string, filters map[string][]string) []string {
 	var left []string
 	for _, of := range []struct {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/post"
 )
 
 // An owner that dies while it makes a task list may leave a stream without consumers. From then on tasks can be stored there, and nobody would miss the
@@ -36,22 +34,18 @@ func (p *partition) wholeList(r *run, e execution.Effect) {
 
 func (p *partition) lookWhole(list string) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (whole bool, err error) {
-		// The one that is made last.
-		_, err = p.b.reads.JetStream().Consumer(ctx, p.b.ns.StreamTasks(list), subject.ConsumerLow)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) {
-			return false, nil
+		all, err := p.b.reads.Consumers(ctx, p.b.ns.StreamTasks(list))
+		if errors.Is(err, post.ErrNoStream) { // whoever publishes to it makes it
+			return true, nil
 		}
-		if errors.Is(err, jetstream.ErrStreamNotFound) { // whoever publishes to it makes it
-			err = nil
-		}
-		return true, err
+		return err == nil && len(lacking(all)) == 0, err
 	}, func(whole bool, err error) {
 		switch {
 		case err != nil:
 			p.log.WithError(err).WithField("list", list).Debug("whether the list has its consumers is not known; looking again")
 			p.loop.after(loadRetry, func() { p.lookWhole(list) })
 		case !whole:
-			p.log.WithField("list", list).Warn("a task list has no consumers, as behind the end of whoever made it; it gets them")
+			p.log.WithField("list", list).Info("a task list lacks consumers, as after the end of whoever was making it; it gets them")
 			p.openList(list, func() { p.lookWhole(list) })
 		default:
 			p.recovery.release()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/rootcause"
 	"github.com/droverhq/drover/schemas"
 )
@@ -50,11 +51,11 @@ func failedBefore(s *execution.State) string {
 // the last one went.
 func (p *partition) why(r *run, reply func(any)) {
 	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r) + nearsLimit(r.state, p.b.config()) + p.letterOf(r)}
-	list := ""
+	list, consumer := "", ""
 	if r.open() && strings.HasPrefix(a.Because, noWorker) {
 		for _, act := range r.state.OpenActivities() {
 			if act.Started == 0 && act.NotBefore <= p.now() {
-				list = act.Scheduled.List
+				list, consumer = act.Scheduled.List, subject.ConsumerOf(act.Scheduled.TaskPriority)
 				break
 			}
 		}
@@ -82,6 +83,10 @@ func (p *partition) why(r *run, reply func(any)) {
 		if err != nil || !exists {
 			return nil, err
 		}
+		if len(i.Missing) > 0 {
+			p.b.lookAtList(list, 0)
+		}
+		i.Missing = slices.DeleteFunc(i.Missing, func(name string) bool { return name != consumer })
 		return i, nil
 	}, func(i *schemas.TaskListInfo, err error) {
 		if err != nil {
@@ -106,6 +111,8 @@ func listStands(i *schemas.TaskListInfo) string {
 		return "; start a worker of that list"
 	case i.PausedUntil != 0:
 		return fmt.Sprintf("; somebody has paused a consumer of the list until %s: nats consumer resume", i.PausedUntil.Time().UTC().Format(time.RFC3339))
+	case len(i.Missing) > 0:
+		return fmt.Sprintf("; the consumer %s of the list is not there, as somebody has deleted it: %s", i.Missing[0], schemas.MissingHint)
 	case len(i.Untaken) > 0:
 		return fmt.Sprintf("; no consumer of the list takes %s, as somebody has changed one: %s", strings.Join(i.Untaken, " and "), schemas.UntakenHint)
 	case len(i.GivingUp) > 0:

@@ -58,6 +58,9 @@ type TaskListInfo struct {
 	// GivingUp are the consumers of the list that somebody has given a limit of deliveries (max_deliver): what a worker that dies had in hand
 	// goes to nobody any more. One that is deleted is made anew, without a limit, and gives out again all that is not done.
 	GivingUp []string `json:"givingUp,omitempty"`
+	// Missing are the consumers of the list that somebody has deleted: their tasks go to no worker until a server has made them anew, which
+	// it does after this answer, after the next task that is put on the list, and for a worker that opens the list.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // TaskListsResponse holds the task lists of the namespace in the order of their names.
@@ -72,4 +75,6 @@ const (
 	UntakenHint = "start a worker of the list again, which mends that and loses no task"
 	// GivingUpHint is what to do about [TaskListInfo.GivingUp].
 	GivingUpHint = "delete them with \"nats consumer rm\"; workers of the list make them anew, and what was given up is given out again"
+	// MissingHint is what to do about [TaskListInfo.Missing].
+	MissingHint = "the servers make that anew; if it stays so, see their log"
 )

@@ -34,6 +34,19 @@ func (c *Conn) StreamLastSeq(ctx context.Context, stream string) (uint64, error)
 	return last, err
 }
 
+// StreamMade is when a stream was made.
+func (c *Conn) StreamMade(ctx context.Context, stream string) (time.Time, error) {
+	if err := checkName("stream", stream); err != nil {
+		return time.Time{}, err
+	}
+	var info struct {
+		answer
+		Created time.Time `json:"created"`
+	}
+	err := c.call(ctx, "STREAM.INFO."+stream, struct{}{}, &info)
+	return info.Created, err
+}
+
 // StreamTime is the time of a stream's leader, which stamps its messages; the zero time from servers that do not tell it.
 func (c *Conn) StreamTime(ctx context.Context, stream string) (time.Time, error) {
 	if err := checkName("stream", stream); err != nil {

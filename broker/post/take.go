@@ -3,8 +3,11 @@ package post
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // WorkState is how a work queue's consumer stands.
@@ -73,6 +76,46 @@ func (c *Conn) Take(ctx context.Context, stream, consumer string) (t Task, ok bo
 		return t, false, err
 	}
 	return Task{Msg: c.msg(m), Seq: d.stream, Delivered: d.delivered, Time: d.time}, true, nil
+}
+
+// Consumers are those of a stream.
+type Consumers struct {
+	Infos []*jetstream.ConsumerInfo // in the order of their names
+	// Silent are the names of those that are there and of which the cluster tells nothing at the moment.
+	Silent []string
+}
+
+// Has tells whether the stream has a consumer of a name, also one of which nothing is told.
+func (c *Consumers) Has(name string) bool {
+	return slices.Contains(c.Silent, name) || slices.ContainsFunc(c.Infos, func(i *jetstream.ConsumerInfo) bool { return i.Name == name })
+}
+
+type consumerList struct {
+	answer
+	Total     int                       `json:"total"`
+	Consumers []*jetstream.ConsumerInfo `json:"consumers"`
+	Missing   []string                  `json:"missing"`
+	Offline   map[string]string         `json:"offline"`
+}
+
+// Consumers lists the consumers of a stream. One that does not exist is [ErrNoStream].
+func (c *Conn) Consumers(ctx context.Context, stream string) (*Consumers, error) {
+	if err := checkName("stream", stream); err != nil {
+		return nil, err
+	}
+	all := &Consumers{}
+	for told := 0; ; {
+		var page consumerList
+		if err := c.call(ctx, "CONSUMER.LIST."+stream, map[string]int{"offset": told}, &page); err != nil {
+			return nil, err
+		}
+		all.Infos = append(all.Infos, page.Consumers...)
+		all.Silent = append(append(all.Silent, page.Missing...), slices.Sorted(maps.Keys(page.Offline))...)
+		n := len(page.Consumers) + len(page.Missing) + len(page.Offline)
+		if told += n; n == 0 || told >= page.Total {
+			return all, nil
+		}
+	}
 }
 
 type streamNames struct {

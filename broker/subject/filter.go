@@ -100,6 +100,17 @@ const (
 // Consumers are the consumers of each list's stream in the order in which a worker should ask them.
 func Consumers() []string { return []string{ConsumerHigh, Consumer, ConsumerLow} }
 
+// ConsumerOf is the consumer that gives the tasks of a priority.
+func ConsumerOf(priority int) string {
+	switch {
+	case priority > 0:
+		return ConsumerHigh
+	case priority < 0:
+		return ConsumerLow
+	}
+	return Consumer
+}
+
 // StreamDead is the stream of dead letters: drover-<ns>-dead.
 func (ns Namespace) StreamDead() string { return ns.name("dead") }
 

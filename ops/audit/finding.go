@@ -95,6 +95,7 @@ type Finding struct {
 	detail string // with kind and place, tells findings apart
 	remove *message
 	repair string // the workflow id whose effects are to be repeated
+	bySelf string // what the servers have done about it if it is no more at the second look
 }
 
 // message is one in a stream that nobody waits for.

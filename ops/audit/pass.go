@@ -97,10 +97,14 @@ func (a *Auditor) confirm(ctx context.Context, v *view, first *suspects, r *Repo
 	confirmed := false
 	repaired := map[string]error{} // by workflow id: a run with several findings is repaired once
 	for _, key := range slices.Sorted(maps.Keys(first.found)) {
+		f := first.found[key] // its numbers are those of all runs
 		if _, still := second.found[key]; !still {
+			if f.bySelf != "" {
+				f.Done, f.Repaired = f.bySelf, true
+				r.add(f, a.o.MostOfKind)
+			}
 			continue
 		}
-		f := first.found[key] // its numbers are those of all runs
 		a.mend(ctx, &f, repaired)
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)

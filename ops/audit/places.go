@@ -228,12 +228,18 @@ func (a *Auditor) lookAtLists(ctx context.Context, v *view, now schemas.Timestam
 }
 
 // tellChanged tells of consumers that somebody has changed. Nothing is repaired: they belong to the workers, who may be told to make them anew,
-// while an operator may have meant what was done.
+// while an operator may have meant what was done. Those that were deleted the servers make anew when they are asked.
 func tellChanged(l *schemas.TaskListInfo, s *suspects) {
 	about := Finding{Kind: KindConsumerChanged, Severity: Fault, List: l.List}
 	if len(l.GivingUp) > 0 {
 		f := about
 		f.detail, f.Text = "giving up", fmt.Sprintf("list %q has consumers that give a task up behind so many deliveries (max_deliver): %s; somebody has changed them: %s", l.List, strings.Join(l.GivingUp, ", "), schemas.GivingUpHint)
+		s.add(f)
+	}
+	if len(l.Missing) > 0 {
+		f := about
+		f.detail, f.bySelf = "missing", "the servers have made them anew"
+		f.Text = fmt.Sprintf("list %q lacks consumers: %s; somebody has deleted them: %s", l.List, strings.Join(l.Missing, ", "), schemas.MissingHint)
 		s.add(f)
 	}
 	if len(l.Untaken) > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/ops/audit"
@@ -84,6 +85,17 @@ func TestTells(t *testing.T) {
 		{"a task that no consumer takes", func(h *house) func() {
 			return h.changed(-1, ns.Task("other", 0))
 		}, []string{"consumer-changed"}, []string{`list "main" has tasks that no consumer takes: ` + ns.Task("main", 0), "start a worker of the list again"}, true},
+		{"a consumer that was deleted (E2), which is mended after the question", func(h *house) func() {
+			h.all()
+			if err := topology.EnsureList(h.t.Context(), h.conn, ns, "main", topology.ListOptions{}); err != nil {
+				h.t.Fatal(err)
+			}
+			time.Sleep(2 * time.Minute)
+			if err := h.conn.JetStream().DeleteConsumer(h.t.Context(), ns.StreamTasks("main"), subject.ConsumerLow); err != nil {
+				h.t.Fatal(err)
+			}
+			return func() {}
+		}, []string{"consumer-changed+"}, []string{`list "main" lacks consumers: workers-low; somebody has deleted them`}, false},
 		{"a type without a decider", func(h *house) func() {
 			h.all()
 			for i := range 3 {

@@ -285,10 +285,13 @@ func judgeDead(i *topology.Inspection, ns subject.Namespace) Finding {
 }
 
 func judgeLists(lists []schemas.TaskListInfo, now schemas.Timestamp) Finding {
-	var stuck, paused, untaken, givingUp []string
+	var stuck, paused, untaken, givingUp, missing []string
 	for _, l := range lists {
 		for _, c := range l.GivingUp {
 			givingUp = append(givingUp, c+" of "+l.List)
+		}
+		for _, c := range l.Missing {
+			missing = append(missing, c+" of "+l.List)
 		}
 		untaken = append(untaken, l.Untaken...)
 		if l.PausedUntil != 0 {
@@ -297,6 +300,9 @@ func judgeLists(lists []schemas.TaskListInfo, now schemas.Timestamp) Finding {
 		if l.Pending > 0 && l.Workers == 0 && l.Working == 0 && l.OldestAt != 0 && now.Sub(l.OldestAt) >= listWarn {
 			stuck = append(stuck, fmt.Sprintf("%s has %d tasks since %s", l.List, l.Pending, l.OldestAt.Time().UTC().Format(time.RFC3339)))
 		}
+	}
+	if len(missing) > 0 {
+		return Finding{Bad, checkLists, "consumers are not there, and their tasks go to nobody: " + strings.Join(missing, ", "), "somebody has deleted them: " + schemas.MissingHint}
 	}
 	if len(untaken) > 0 {
 		return Finding{Bad, checkLists, "no consumer takes the tasks " + strings.Join(untaken, ", "), "somebody has changed a consumer: " + schemas.UntakenHint}

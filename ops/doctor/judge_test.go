@@ -295,6 +295,8 @@ func TestOwnersAndLists(t *testing.T) {
 	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, Bad, checkLists, "workers of PCI", "nats consumer rm")
 	list.Untaken = []string{"drover.default.task.PCI.0"}
 	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, Bad, checkLists, "no consumer takes the tasks drover.default.task.PCI.0", "start a worker of the list again")
+	list.Missing = []string{"workers-high"} // E2
+	want(t, []Finding{judgeLists([]schemas.TaskListInfo{list}, now)}, Bad, checkLists, "consumers are not there", "workers-high of PCI", "the servers make that anew")
 }
 
 func TestPermissions(t *testing.T) {
