@@ -123,8 +123,11 @@ func given(name string) bool {
 	if _, err := ulid.ParseStrict(name); err == nil {
 		return true
 	}
-	return strings.HasPrefix(name, "in-") || strings.HasPrefix(name, "signals-") || strings.HasPrefix(name, "replay-")
+	return slices.ContainsFunc(givenPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
+
+// givenPrefixes begin the names that are no ULIDs: by what was moved into the store.
+var givenPrefixes = []string{"in-", "signals-", "start-", "reply-", "replay-"}
 
 // mark reads whatever may name an object, until nothing is missing. What is named moves from buckets and dead letters into the
 // logs, and from there into the histories, so they are read in this order; histories lose nothing meanwhile.
