@@ -47,6 +47,13 @@ func (p *partition) mark(r *run) {
 
 // step judges whether a message may happen to the run, and lets it.
 func (p *partition) step(r *run, e *envelope) {
+	p.judge(r, e)
+	if !e.kept {
+		e.judged()
+	}
+}
+
+func (p *partition) judge(r *run, e *envelope) {
 	if e.log != noLog && r.live() && !r.positions[e.log].Before(e.pos) {
 		p.repeated(r, e)
 		return

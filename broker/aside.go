@@ -49,6 +49,7 @@ func (p *partition) turnAwayAll(r *run) {
 // keeps tells whether a message may wait for a run of a later version. One that came straight to the owner may not: its sender waits, and
 // is told.
 func (p *partition) keeps(r *run, e *envelope) bool {
+	e.judged() // so that the log goes on
 	if p.sendBack(r, e) {
 		return false
 	}
@@ -81,6 +82,11 @@ func (p *partition) sendBack(r *run, e *envelope) bool {
 // turnAway ends what came for a run that is set aside. Whoever waits for an answer gets one. What is the last of its kind
 // becomes a dead letter; what a repair repeats does not.
 func (p *partition) turnAway(r *run, e *envelope) {
+	defer func() {
+		if !e.kept {
+			e.judged()
+		}
+	}()
 	defer e.ticket.release()
 	if p.sendBack(r, e) {
 		return

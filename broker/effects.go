@@ -215,9 +215,10 @@ func (p *partition) bury(e *envelope, reason, details string) {
 	subj, h, body, err := dead.Compose(p.b.ns, place, letter, p.b.conn.MaxPayload())
 	if err != nil {
 		p.log.WithError(err).Error("a dead letter cannot be encoded")
+		e.judged()
 		return
 	}
 	post.ExpectNone(h, p.b.ns.DeadAt(place.Tokens()...))
 	e.ticket.hold()
-	p.send(subj, "", h, body, func(uint64) { e.ticket.release() })
+	p.send(subj, "", h, body, func(uint64) { e.judged(); e.ticket.release() })
 }

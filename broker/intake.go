@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
@@ -15,12 +13,6 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
-
-// orphanRetry is how soon the end of the inbox is asked for again when the server did not answer.
-const orphanRetry = 200 * time.Millisecond
-
-// readAhead bounds how many messages of a log are queued on the loop before its reader waits.
-const readAhead = 4096
 
 // intake is a partition's place in one of its two logs.
 type intake struct {
@@ -37,11 +29,11 @@ type intake struct {
 	// unaddressed is the last sequence of what former versions may have stored, whose messages do not name their subject.
 	unaddressed uint64
 
-	from uint64           // where reading begins
-	end  uint64           // the last sequence at take-over: the backlog
-	read schemas.Position // the last message that came in
-	at   uint64           // its place in the stream as it is now, which begins anew behind a lost end
-	room chan struct{}    // bounds what is queued on the loop
+	from      uint64           // where reading begins
+	end       uint64           // the last sequence at take-over: the backlog
+	read      schemas.Position // the last message that came in
+	at        uint64           // its place in the stream as it is now, which begins anew behind a lost end
+	allowance allowance
 }
 
 // newIntake decides where to read from. witness is the highest position that is known to be consumed: if the message there
@@ -51,7 +43,7 @@ func (p *partition) newIntake(ctx context.Context, log int, stream, filter strin
 	if log == signalLog {
 		checkpoint = p.checkpointed.Signals
 	}
-	in := &intake{log: log, stream: stream, filter: filter, incarnation: witness.Incarnation, from: checkpoint.Sequence + 1, room: make(chan struct{}, readAhead)}
+	in := &intake{log: log, stream: stream, filter: filter, incarnation: witness.Incarnation, from: checkpoint.Sequence + 1}
 	in.ledger.settled = checkpoint
 	first, last, err := p.b.conn.StreamState(ctx, stream)
 	if err != nil {
@@ -114,19 +106,12 @@ func (p *partition) follow(ctx context.Context, in *intake) (*post.Reader, error
 		options.FilterSubjects = []string{in.filter}
 	}
 	return p.b.conn.Read(ctx, in.stream, options, func(m post.Stored) {
-		select {
-		case in.room <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
 		e := p.open(in, m)
-		if !p.lookUp(ctx, in, e) || !p.spill(ctx, in, m, e) {
+		if !p.lookUp(ctx, in, e) || !p.spill(ctx, in, m, e) || !in.allowance.take(ctx, len(e.body)) {
 			return
 		}
-		p.loop.post(func() {
-			<-in.room
-			p.intake(in, e)
-		})
+		e.allowed = &in.allowance
+		p.loop.post(func() { p.intake(in, e) })
 	})
 }
 
@@ -224,6 +209,9 @@ func (p *partition) intake(in *intake, o *opened) {
 		return // the next owner reads it
 	}
 	e := o.envelope
+	if in.log == inboxLog {
+		e.judged() // what waits for a run does so in its mailbox; nobody who is not trusted writes here
+	}
 	e.pos = in.position(o.seq, e.at)
 	// The leader of this stream may be a server whose clock is ahead. Nothing is due by that, and nothing is to count from it (P-15).
 	e.at = min(e.at, p.b.latest())
@@ -232,6 +220,7 @@ func (p *partition) intake(in *intake, o *opened) {
 	defer p.progress()
 	switch {
 	case !p.positionOf(in.log).Before(e.pos):
+		e.judged()
 		e.ticket.release() // below the checkpoint: a new incarnation reads from the beginning
 		return
 	case o.err != nil:
@@ -247,6 +236,7 @@ func (p *partition) intake(in *intake, o *opened) {
 		e.ticket.release()
 		return
 	case in.log == signalLog && p.isBuried(e):
+		e.judged()
 		e.ticket.release()
 		return
 	}
@@ -279,7 +269,7 @@ func (p *partition) progress() {
 	if p.recovered != nil && p.backlogDone() {
 		p.backlogRead()
 	}
-	if len(p.orphans) > 0 {
+	if len(p.orphans.queue) > 0 {
 		p.adopt()
 	}
 }
@@ -291,73 +281,6 @@ func (p *partition) backlogDone() bool {
 		}
 	}
 	return true
-}
-
-// orphan keeps a signal whose workflow is unknown or closed until the inbox has been read up to where it stands now: the
-// start that came before the signal may still be in there (P-12).
-func (p *partition) orphan(e *envelope) {
-	p.orphans = append(p.orphans, e)
-	p.seekEnd()
-}
-
-func (p *partition) seekEnd() {
-	if p.polling {
-		return
-	}
-	p.polling = true
-	asked := slices.Clone(p.orphans)
-	writeAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
-		_, last, err := p.b.reads.StreamState(ctx, p.intakes[inboxLog].stream)
-		return last, err
-	}, func(last uint64, err error) {
-		p.polling = false
-		if err != nil {
-			p.loop.after(orphanRetry, p.seekEnd)
-			return
-		}
-		for _, e := range asked {
-			if !e.endKnown {
-				e.inboxEnd, e.endKnown = last, true
-			}
-		}
-		p.adopt()
-	})
-}
-
-// adopt judges, in order, the orphans whose wait is over.
-func (p *partition) adopt() {
-	n := 0
-	for _, e := range p.orphans {
-		if !e.endKnown || p.intakes[inboxLog].at < e.inboxEnd {
-			break
-		}
-		n++
-	}
-	ready := p.orphans[:n]
-	p.orphans = append([]*envelope(nil), p.orphans[n:]...)
-	for _, e := range ready {
-		e.final = true
-		p.deliver(p.get(e.wid), e)
-	}
-	if len(p.orphans) > 0 && !p.orphans[0].endKnown {
-		p.seekEnd()
-	}
-}
-
-// takeOrphans removes and returns the orphans of a workflow id: its run has come.
-func (p *partition) takeOrphans(wid string) []*envelope {
-	var own, rest []*envelope
-	for _, e := range p.orphans {
-		if e.wid == wid {
-			own = append(own, e)
-		} else {
-			rest = append(rest, e)
-		}
-	}
-	if len(own) > 0 {
-		p.orphans = rest
-	}
-	return own
 }
 
 // deadTail is the part of a dead letter's subject that tells the log the message stood in.

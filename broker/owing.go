@@ -27,7 +27,9 @@ func (p *partition) owe(r *run, e *envelope) {
 	}
 	r.owing++
 	p.owing++
+	e.kept = true
 	e.ticket.done = func() {
+		e.judged()
 		r.owing--
 		p.owing--
 		if r.live() {

@@ -50,8 +50,7 @@ type partition struct {
 
 	intakes [2]*intake
 	records ledger // effects, by history sequence
-	orphans []*envelope
-	polling bool // the end of the inbox is being asked for
+	orphans orphans
 
 	readers  []*post.Reader      // of the logs
 	ears     []post.Subscription // to what may be left unheard while the owner changes

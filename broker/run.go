@@ -33,9 +33,10 @@ type envelope struct {
 	refuse func()
 	ahead  *schemas.AheadDecision // that came with an outcome
 
-	verdict  verdict // on a start
-	inboxEnd uint64
-	endKnown bool
+	verdict verdict    // on a start
+	allowed *allowance // of its log, that it has used; nil once it is given back
+	// kept: it waits, or its letter does, and keeps what it is allowed.
+	kept bool
 	// final says that the inbox has been read up to where it stood when this signal came (P-12).
 	final bool
 	fresh bool // the run id of a start is known to be unused
