@@ -18,6 +18,7 @@ type Client struct {
 	name      string
 	timeout   time.Duration
 	log       logrus.FieldLogger
+	mustExist bool // the namespace
 	tries     tries
 }
 
@@ -35,7 +36,7 @@ func Connect(ctx context.Context, o *Options) (*Client, error) {
 	}
 	c := &Client{
 		conn: opts.Conn, namespace: subject.Namespace(opts.Namespace), name: opts.Name,
-		timeout: opts.Timeout, log: opts.Logger,
+		timeout: opts.Timeout, log: opts.Logger, mustExist: opts.NamespaceMustExist,
 	}
 	if c.conn == nil {
 		conn, err := post.Dial(ctx, opts.dial())

@@ -49,6 +49,9 @@ type Options struct {
 	// RetryOnFailedConnect makes [Connect] try again until its context ends, as long as no NATS server can be reached; the Logger is told. What a
 	// server says, such as that it refuses the credentials, is an error at once. Without it, so is a server that is away. Not used with Conn.
 	RetryOnFailedConnect bool
+	// NamespaceMustExist ends a call with [ErrNotFound] at once if a server says that there is no such namespace. Without it a call goes on
+	// asking, since a server that starts may be about to make it.
+	NamespaceMustExist bool
 	// Timeout is how long a call keeps asking while nobody answers; ctx may end it sooner. A crash of the server that owns
 	// a workflow takes up to 11 s to heal, so that a shorter one turns crashes into errors. Defaults to 15 s.
 	Timeout time.Duration

@@ -96,6 +96,9 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 		if errors.Is(err, errOwned) && ctx.Err() == nil {
 			continue
 		}
+		if missing := wait.missing(ctx, err); missing != nil {
+			return nil, newError(q, missing)
+		}
 		if before != nil && ctx.Err() != nil && errors.Is(err, post.ErrTimeout) {
 			// The caller's ctx cut the last try short; the one before it tells more.
 			err = before
@@ -157,6 +160,7 @@ type patience struct {
 	began  time.Time
 	tries  int
 	told   bool
+	looked bool // for the namespace
 	slack  time.Duration
 }
 
@@ -207,6 +211,25 @@ func (p *patience) again(ctx context.Context, err error) bool {
 		p.client.log.WithField("err", err).Warnf("%s: no answer yet, asking again for %v", p.query.verb, p.left().Round(time.Second))
 	}
 	return pause.For(ctx, wait) == nil
+}
+
+// missing asks, once nobody has answered, whether there is the namespace, if it must exist. It returns nil if there is, or if nobody knows.
+func (p *patience) missing(ctx context.Context, err error) error {
+	c := p.client
+	if !c.mustExist || p.looked || p.query.subject != "" || !errors.Is(err, post.ErrNoResponders) {
+		return nil
+	}
+	p.looked = true
+	body, err := schemas.Marshal(&schemas.NamespaceRequest{V: schemas.Version, Name: string(c.namespace)})
+	if err != nil {
+		return nil
+	}
+	q := query{verb: "namespace describe", subject: schemas.NamespaceSubject("describe")}
+	_, err = ask(ctx, c, q, body, quiet, func(a *schemas.NamespaceResponse) *schemas.Error { return a.Error })
+	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Code == schemas.CodeNotFound {
+		return refusal
+	}
+	return nil
 }
 
 // transient tells whether asking again may help: nobody was there, nobody answered, or the owner is changing.

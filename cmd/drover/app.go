@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logs"
 )
 
@@ -91,6 +93,9 @@ Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong us
 			if err := refuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
+			if err := subject.ValidateNamespace(a.namespace); err != nil {
+				return fmt.Errorf("--namespace: %s", strings.TrimPrefix(err.Error(), subject.ErrInvalidID.Error()+": "))
+			}
 			a.noteWhere(cmd.Flags())
 			a.running = true
 			return nil
@@ -130,7 +135,7 @@ func (a *app) globals(root *cobra.Command) {
 	f.StringVar(&a.tlsCert, "tlscert", "", "file with the client certificate")
 	f.StringVar(&a.tlsKey, "tlskey", "", "file with the key of the client certificate")
 	f.BoolVar(&a.retryConnect, "retry-connect", false, "while no NATS server can be reached, try again, up to --timeout (default: fail at once)")
-	f.StringVar(&a.logLevel, "log-level", "", "what to log on stderr: error, warn, info or debug (default warn; info for servers)")
+	f.StringVar(&a.logLevel, "log-level", "", "what to log on stderr: error, warn, info or debug (default warn; info for server and worker)")
 }
 
 // connect dials as the global flags say. The caller closes the client.
@@ -146,7 +151,7 @@ func (a *app) connect(ctx context.Context) (*drover.Client, error) {
 	return drover.Connect(ctx, &drover.Options{
 		URL: o.URL, Namespace: a.namespace, Logger: log, CredsFile: o.CredsFile, NKeyFile: o.NKeyFile,
 		User: o.User, Password: o.Password, Token: o.Token, CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile,
-		InboxPrefix: o.InboxPrefix, APIPrefix: o.APIPrefix, RetryOnFailedConnect: o.RetryOnFailedConnect,
+		InboxPrefix: o.InboxPrefix, APIPrefix: o.APIPrefix, RetryOnFailedConnect: o.RetryOnFailedConnect, NamespaceMustExist: true,
 	})
 }
 

@@ -145,7 +145,7 @@ func findingLine(f *audit.Finding) string {
 
 func sortedKinds(m map[audit.Kind]int) []audit.Kind { return slices.Sorted(maps.Keys(m)) }
 
-func counted(n int, one, many string) string {
+func counted[N int | int64 | uint64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -234,13 +234,13 @@ func TestDescribe(t *testing.T) {
 		Alarm:        at(60), Timeout: at(86400), PausedCause: "DECIDER_ATTEMPTS_EXCEEDED", PausedDetails: "panic: nil map\ngoroutine 1", Input: schemas.Payload(`{"n":1}`),
 		LatestContext: schemas.Payload{0xff, 0xfe},
 	}
-	golden(t, "describe.golden", string(describeText(d, at(90.25).Time())))
+	golden(t, "describe.golden", string(describeText(d, nil, at(90.25).Time())))
 	closed := &schemas.DescribeResponse{
 		Execution: schemas.ExecutionInfo{WorkflowID: "w", Run: "r", Type: "t", Status: schemas.StatusCompleted, StartedAt: at(0), ClosedAt: at(12), Events: 5},
 		Timeout:   at(99), Input: schemas.Payload(`"` + strings.Repeat("long ", 100) + `"`),
 		Children: []schemas.OpenChild{{WorkflowID: "w-1", Run: "c", Type: "kid", ScheduledAt: at(1), Started: true, Policy: schemas.ChildTerminate}},
 	}
-	golden(t, "describe-closed.golden", string(describeText(closed, time.Now())))
+	golden(t, "describe-closed.golden", string(describeText(closed, nil, time.Now())))
 
 	s := newService(t)
 	on(s, "describe", func(schemas.ExecutionRequest) any { return d })
@@ -311,7 +311,7 @@ func TestTimelineOfEveryEventType(t *testing.T) {
 		if err := e.UnmarshalJSON([]byte(raw)); err != nil {
 			t.Fatalf("%s: %v", typ, err)
 		}
-		line := new(timeline).print(e)
+		line := strings.TrimSuffix(new(timeline).print(e), "\n")
 		if strings.ContainsAny(line, "\n\x1b") || strings.Contains(line, "deciderCompleted") || !strings.Contains(line, string(typ)) {
 			t.Fatalf("%s: got %q", typ, line)
 		}
@@ -336,7 +336,7 @@ func FuzzTimeline(f *testing.F) {
 		if e.UnmarshalJSON(b) != nil {
 			return
 		}
-		line := new(timeline).print(e)
+		line := strings.TrimSuffix(new(timeline).print(e), "\n")
 		if !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {
 			t.Fatalf("%q: got %q", b, line)
 		}

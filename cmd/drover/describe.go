@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/rootcause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -32,11 +33,16 @@ func describeCommand(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				end := endOf(ctx, c, d)
 				if a.json {
 					d.V = 0
-					return a.document(d)
+					doc := describeDocument{DescribeResponse: d}
+					if end != nil {
+						doc.Reason, doc.Cause, doc.Details = end.Reason, rootcause.Of(end.Details), end.Details
+					}
+					return a.document(doc)
 				}
-				_, err = a.stdout.Write(describeText(d, time.Now()))
+				_, err = a.stdout.Write(describeText(d, end, time.Now()))
 				return err
 			})
 		},
@@ -45,8 +51,34 @@ func describeCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// describeText lays an execution out for people.
-func describeText(d *schemas.DescribeResponse, now time.Time) []byte {
+// describeDocument is what describe prints with --json: the answer, and why the run did not complete.
+type describeDocument struct {
+	*schemas.DescribeResponse
+	Reason  string          `json:"reason,omitempty"`
+	Cause   string          `json:"cause,omitempty"` // of a flow: the innermost failure
+	Details schemas.Payload `json:"details,omitempty"`
+}
+
+// endPatience bounds how long describe looks for why a run did not complete: it does without.
+const endPatience = 5 * time.Second
+
+// endOf tells how a run ended that did not complete; nil for others, and if nobody says.
+func endOf(ctx context.Context, c *drover.Client, d *schemas.DescribeResponse) *drover.Outcome {
+	s := d.Execution.Status
+	if !s.Closed() || s == schemas.StatusCompleted || s == schemas.StatusContinuedAsNew {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	end, err := c.Run(d.Execution.WorkflowID, d.Execution.Run).Wait(ctx)
+	if err != nil {
+		return nil
+	}
+	return end
+}
+
+// describeText lays an execution out for people. end is that of a run that did not complete, or nil.
+func describeText(d *schemas.DescribeResponse, end *drover.Outcome, now time.Time) []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 2, 8, 2, ' ', 0)
 	field := func(name, format string, args ...any) {
@@ -57,6 +89,23 @@ func describeText(d *schemas.DescribeResponse, now time.Time) []byte {
 	field("run", "%s", word(e.Run, 64))
 	field("type", "%s", strings.TrimSpace(word(e.Type, 256)+" "+e.TypeVersion))
 	field("status", "%s", statusLine(d))
+	var lines []string // of the details
+	if end != nil {
+		if end.Reason != "" {
+			field("reason", "%s", sentence(end.Reason))
+		}
+		if cause := rootcause.Of(end.Details); cause != "" {
+			field("cause", "%s", cause)
+		}
+		if len(end.Details) > 0 {
+			p := valuePart("", end.Details)
+			if lines = p.lines; lines == nil {
+				field("details", "%s", cut(p.value, mostDetails))
+			}
+		}
+	} else if d.PausedDetails != "" {
+		_, lines = textLines(d.PausedDetails, sentence)
+	}
 	if d.Soft {
 		field("soft", "%s", softNote)
 	}
@@ -90,9 +139,18 @@ func describeText(d *schemas.DescribeResponse, now time.Time) []byte {
 		field("context", "%s", excerpt(d.LatestContext))
 	}
 	t.Flush()
+	if len(lines) > 0 {
+		fmt.Fprintf(&b, "\ndetails\n%s", indented(lines))
+	}
 	describeOpen(&b, d)
 	return b.Bytes()
 }
+
+// mostDetails is how much of the details is shown in a line.
+const mostDetails = 400
+
+// indented is text below a heading.
+func indented(lines []string) string { return "  " + strings.Join(lines, "\n  ") + "\n" }
 
 // describeOpen adds the tables of what is not closed yet.
 func describeOpen(b *bytes.Buffer, d *schemas.DescribeResponse) {
@@ -208,7 +266,8 @@ func statusLine(d *schemas.DescribeResponse) string {
 		s += ": " + sentence(d.PausedCause)
 	}
 	if d.PausedDetails != "" {
-		s += ": " + word(d.PausedDetails, 400)
+		first, _ := textLines(d.PausedDetails, sentence)
+		s += ": " + cut(first, mostDetails)
 	}
 	return s
 }

@@ -2,17 +2,19 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 )
 
 func devCommand(a *app) *cobra.Command {
-	f := serverFlags{memory: true}
+	f := serverFlags{memory: true, dev: true}
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a server in memory, to try things out",
 		Long: `Run a server with all roles and an embedded NATS in memory. It is ready in a moment and forgets everything when it ends;
-"drover server --store DIR" remembers.`,
+"drover server --store DIR" remembers. When it is ready it says which command to type next; --log-level info tells what it does.`,
 		Args: argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.external(cmd.Flags()) {
@@ -24,4 +26,16 @@ func devCommand(a *app) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	f.register(cmd)
 	return cmd
+}
+
+// devLine is the ready line of dev: where it is, and the command to type next, with the flags that it needs to find this server.
+func (r readiness) devLine() string {
+	next := "drover start hello --wait"
+	if r.URL != defaultNATS || os.Getenv("NATS_URL") != "" || os.Getenv(contextEnv) != "" {
+		next += " --nats " + r.URL
+	}
+	if r.Namespace != defaultNamespace {
+		next += " --namespace " + r.Namespace
+	}
+	return fmt.Sprintf("drover is ready at %s, and forgets everything when it ends; next, in another terminal: %s", r.URL, next)
 }

@@ -72,7 +72,7 @@ func (a *app) examine(ctx context.Context, c *drover.Client, system string) erro
 			n++
 		}
 	}
-	return fmt.Errorf("doctor: %d of %d findings are bad", n, len(findings))
+	return fmt.Errorf("doctor: %s bad, of %d", counted(n, "finding is", "findings are"), len(findings))
 }
 
 // dialSystem connects as a context says, to the address of the command line if there is one.

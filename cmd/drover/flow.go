@@ -187,7 +187,7 @@ type flowsError struct{ text, hint string }
 func (e *flowsError) Error() string { return e.text }
 
 func wrongFlows(op string, wrong, of int, also string) error {
-	return &flowsError{text: fmt.Sprintf("%s: %d of %d files are wrong%s", op, wrong, of, also)}
+	return &flowsError{text: fmt.Sprintf("%s: %s wrong%s%s", op, counted(wrong, "file is", "files are"), map[bool]string{true: fmt.Sprintf(", of %d", of)}[of > 1], also)}
 }
 
 func flowValidateCommand(a *app) *cobra.Command {

@@ -51,9 +51,9 @@ func TestFlowValidate(t *testing.T) {
 	if r.code != exitDone || !strings.HasPrefix(r.stdout, "greet.yaml: step type greet, 1 step, version ") || !strings.Contains(r.stdout, "order.yaml: flow order, 2 steps, version ") {
 		t.Fatalf("got %+v, want two valid files", r)
 	}
-	command("", "flow", "validate", "wrong.yaml").want(t, exitFailed, wrongShown, "flow validate: 1 of 1 files are wrong")
+	command("", "flow", "validate", "wrong.yaml").want(t, exitFailed, wrongShown, "flow validate: 1 file is wrong")
 	r = command("", "flow", "validate", "order.yaml")
-	r.want(t, exitFailed, r.stdout, "1 of 1 files")
+	r.want(t, exitFailed, r.stdout, "1 file is wrong")
 	if !strings.Contains(r.stdout, `order.yaml:6:9: there is no step type "greet"`) {
 		t.Fatalf("got %q, want that the type of the other file is not known", r.stdout)
 	}
@@ -160,7 +160,7 @@ func TestFlowDeploy(t *testing.T) {
 		return seq
 	}
 	r := s.drover("", "flow", "deploy", "greet.yaml", "wrong.yaml")
-	r.want(t, exitFailed, wrongShown, "1 of 2 files are wrong, so nothing was deployed")
+	r.want(t, exitFailed, wrongShown, "1 file is wrong, of 2, so nothing was deployed")
 	for name, text := range map[string]string{"again.yaml": someFlows["order.yaml"] + "- no-op\n", "greets.yaml": someFlows["greet.yaml"]} {
 		if err := writeFile(name, text); err != nil {
 			t.Fatal(err)

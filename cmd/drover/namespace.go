@@ -231,7 +231,7 @@ func (a *app) confirm(cmd *cobra.Command, name string) error {
 }
 
 func namespaceWords(i *schemas.NamespaceInfo) string {
-	s := fmt.Sprintf("%d partitions, %d replicas, storage %s, limit %s", i.Partitions, i.Replicas, i.Storage, limit(i.MaxBytes))
+	s := fmt.Sprintf("%s, %s, storage %s, limit %s", counted(i.Partitions, "partition", "partitions"), counted(i.Replicas, "replica", "replicas"), i.Storage, limit(i.MaxBytes))
 	if i.Compression == "s2" {
 		s += ", histories compressed by s2"
 	}

@@ -33,7 +33,7 @@ func TestNamespaceCommands(t *testing.T) {
 		return command(stdin, append(args, "--nats", s.URL, "--timeout", "30s")...)
 	}
 	on("", "namespace", "create", "shop", "--partitions", "2", "--max-bytes", "64MiB", "--compression", "s2", "--description", "of the shop").
-		want(t, exitDone, "namespace shop has 2 partitions, 1 replicas, storage memory, limit 64.0MiB, histories compressed by s2\n")
+		want(t, exitDone, "namespace shop has 2 partitions, 1 replica, storage memory, limit 64.0MiB, histories compressed by s2\n")
 	for args, want := range map[string]string{
 		"--max-bytes 3":         "--max-bytes is 3: use at least 16777216, NONE for no limit, or leave it out for what the namespace has\n",
 		"--replicas 2":          "--replicas is 2: use 1, 3 or 5",
@@ -81,7 +81,7 @@ func TestNamespaceCommands(t *testing.T) {
 	if r := on("", "namespace", "list", "--json"); strings.Count(r.stdout, "\n") != 1 {
 		t.Fatalf("got %+v, want default alone", r)
 	}
-	on("", "namespace", "create", "shop", "--partitions", "1").want(t, exitDone, "namespace shop has 1 partitions, 1 replicas, storage memory, limit none\n")
+	on("", "namespace", "create", "shop", "--partitions", "1").want(t, exitDone, "namespace shop has 1 partition, 1 replica, storage memory, limit none\n")
 	on("", "namespace", "delete", "shop", "--yes", "--json").want(t, exitDone, `{"name":"shop","deleted":true}`+"\n")
 	s.end(t)
 	wantQuiet(t, kept)

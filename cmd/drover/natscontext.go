@@ -41,6 +41,9 @@ type natsContext struct {
 
 const contextEnv = "NATS_CONTEXT"
 
+// defaultNATS is where commands look for NATS if nothing is said.
+const defaultNATS = "nats://127.0.0.1:4222"
+
 // dialOptions says where and as whom to connect, for clients and for servers beside a NATS elsewhere. Flags win over a
 // context that was named, by --context or NATS_CONTEXT, and that wins over NATS_URL. The context that the nats command line
 // has selected comes last: it counts only where nothing else says where to go.
@@ -191,7 +194,7 @@ func (c *natsContext) fill(o post.Options) post.Options {
 		o.URL = c.URL
 	}
 	if o.URL == "" {
-		o.URL = "nats://127.0.0.1:4222" // not NATS_URL, which is another place
+		o.URL = defaultNATS // not NATS_URL, which is another place
 	}
 	if o.CredsFile == "" && o.NKeyFile == "" && o.User == "" && o.Password == "" {
 		switch { // the order of the nats command line, which takes the first

@@ -277,7 +277,7 @@ func TestOneNameInAllNamespaces(t *testing.T) {
 	if second.Node != first.Node+"-2" {
 		t.Fatalf("got nodes %q and %q", first.Node, second.Node)
 	}
-	command("", "namespace", "create", "other", "--partitions", "1", "--nats", url).want(t, exitDone, "namespace other has 1 partitions, 1 replicas, storage file, limit none\n")
+	command("", "namespace", "create", "other", "--partitions", "1", "--nats", url).want(t, exitDone, "namespace other has 1 partition, 1 replica, storage file, limit none\n")
 	for _, name := range []string{first.Node, second.Node} {
 		poll.Until(t, 20*time.Second, name+" takes part in the other namespace", func() bool {
 			r := command("", "claims", "-n", "other", "--nats", url)

@@ -58,7 +58,7 @@ func TestServerProcess(t *testing.T) {
 	if r := command("", "describe", "g", "--nats", r.URL); r.code != exitDone {
 		t.Fatalf("after kill -9: got %+v", r)
 	}
-	command("", "verify", "--nats", r.URL).want(t, exitDone, "namespace default: 2 events in 1 records of 1 runs (1 open) on 4 partitions: no rule is broken\n")
+	command("", "verify", "--nats", r.URL).want(t, exitDone, "namespace default: 2 events in 1 record of 1 run (1 open) on 4 partitions: no rule is broken\n")
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func TestReplayOfAQuery(t *testing.T) {
 	})
 	r := s.drover("", "replay", "--query", `type="an order" closed-before=2026-01-02`, "--from", "last", "--limit", "3", "--reason", "mended")
 	summary := []string{
-		"2 replayed, 2 skipped, 0 with nothing to do, 1 refused", "more than 3", "1 of 5 workflows were refused",
+		"2 replayed, 2 skipped, 0 with nothing to do, 1 refused", "more than 3", "1 workflow was refused, of 5",
 	}
 	for _, want := range summary {
 		if !strings.Contains(r.stderr, want) {
@@ -205,7 +205,7 @@ func TestDescribeAttempts(t *testing.T) {
 	got := string(describeText(&schemas.DescribeResponse{Attempts: []schemas.ReplayAttempt{
 		{Run: "r1", StartedAt: at(0), ClosedAt: at(1), Status: schemas.StatusFailed},
 		{Run: "r2", StartedAt: at(2), Status: schemas.StatusOpen, Replays: &schemas.ReplayOf{Run: "r1", From: "ship", Force: true, Reason: "mended", Identity: "ann"}},
-	}}, at(3).Time()))
+	}}, nil, at(3).Time()))
 	_, table, ok := strings.Cut(got, "\nattempts\n")
 	if !ok {
 		t.Fatalf("no attempts in\n%s", got)

@@ -48,7 +48,7 @@ func (f *replayFlags) bulk(a *app, cmd *cobra.Command) error {
 			fmt.Fprintf(a.stderr, "there may be more than %d: %s\n", f.limit, b.further())
 		}
 		if n := b.counts[outcomeRefused]; n > 0 {
-			return fmt.Errorf("%d of %d workflows were refused", n, b.looked())
+			return fmt.Errorf("%s refused, of %d", counted(n, "workflow was", "workflows were"), b.looked())
 		}
 		return nil
 	})

@@ -68,7 +68,11 @@ func (a *app) outcome(ctx context.Context, c *drover.Client, run *drover.Run, be
 	}
 	if o.Err() != nil {
 		if len(o.Details) > 0 {
-			fmt.Fprintf(a.stderr, "details: %s\n", sentence(string(o.Details)))
+			if _, lines := textLines(string(o.Details), sentence); len(lines) > 0 {
+				fmt.Fprintf(a.stderr, "details:\n%s", indented(lines))
+			} else {
+				fmt.Fprintf(a.stderr, "details: %s\n", sentence(string(o.Details)))
+			}
 		}
 		if cause := rootcause.Of(o.Details); cause != "" {
 			fmt.Fprintf(a.stderr, "cause: %s\n", cause)

@@ -189,8 +189,8 @@ func (r readiness) String() string {
 		store = ", store in memory"
 	}
 	if r.Cluster != "" {
-		store = fmt.Sprintf(" (server %s of %s, %d nodes, %d replicas)%s", r.Server, r.Cluster, r.Size, r.Replicas, store)
+		store = fmt.Sprintf(" (server %s of %s, %s, %s)%s", r.Server, r.Cluster, counted(r.Size, "node", "nodes"), counted(r.Replicas, "replica", "replicas"), store)
 	}
-	return fmt.Sprintf("drover is ready: namespace %s with %d partitions, node %s as %s, profile %s%s; connect with --nats %s",
-		r.Namespace, r.Partitions, r.Node, strings.Join(r.Roles, "+"), r.Profile, store, r.URL)
+	return fmt.Sprintf("drover is ready: namespace %s with %s, node %s as %s, profile %s%s; connect with --nats %s",
+		r.Namespace, counted(r.Partitions, "partition", "partitions"), r.Node, strings.Join(r.Roles, "+"), r.Profile, store, r.URL)
 }

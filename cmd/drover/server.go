@@ -31,6 +31,7 @@ type serverFlags struct {
 	claimTTL, drain            durationFlag
 	afterCrash                 string
 	cluster                    clusterFlags
+	dev                        bool // for somebody who tries things out: the ready line says what to type next
 }
 
 func serverCommand(a *app) *cobra.Command {
@@ -177,14 +178,19 @@ func (a *app) serve(cmd *cobra.Command, f *serverFlags) error {
 	if err != nil {
 		return err
 	}
-	a.service, a.defaultLevel = true, logrus.InfoLevel
+	if a.service = true; !f.dev {
+		a.defaultLevel = logrus.InfoLevel
+	}
 	if o.Logger, err = a.logger(); err != nil {
 		return err
 	}
 	o.Ready = func(r readiness) {
-		if a.json {
+		switch {
+		case a.json:
 			err = a.document(r)
-		} else {
+		case f.dev:
+			_, err = fmt.Fprintln(a.stderr, r.devLine())
+		default:
 			_, err = fmt.Fprintln(a.stderr, r)
 		}
 		if err != nil {

@@ -20,7 +20,7 @@ func TestServeFindsItsNamespaces(t *testing.T) {
 	s := serving(t, o)
 	for i := range 6 {
 		ns := fmt.Sprint("n", i)
-		command("", "namespace", "create", ns, "--partitions", "1", "--nats", s.URL).want(t, exitDone, "namespace "+ns+" has 1 partitions, 1 replicas, storage file, limit none\n")
+		command("", "namespace", "create", ns, "--partitions", "1", "--nats", s.URL).want(t, exitDone, "namespace "+ns+" has 1 partition, 1 replica, storage file, limit none\n")
 		command("", "start", "greet", "--id", "g", "-n", ns, "--nats", s.URL).done(t)
 	}
 	s.end(t)
@@ -153,7 +153,7 @@ func TestNamespaceIsFull(t *testing.T) {
 	if r := on("", "30s", "list", "-n", "small", "--json"); r.code != exitDone || strings.Count(r.stdout, "\n") != started {
 		t.Fatalf("got %+v, want the %d runs of the full namespace", r, started)
 	}
-	on("", "30s", "namespace", "create", "small", "--max-bytes", "64MiB").want(t, exitDone, "namespace small has 1 partitions, 1 replicas, storage memory, limit 64.0MiB\n")
+	on("", "30s", "namespace", "create", "small", "--max-bytes", "64MiB").want(t, exitDone, "namespace small has 1 partition, 1 replica, storage memory, limit 64.0MiB\n")
 	poll.Until(t, 20*time.Second, "it goes on with a larger limit, which is seen within seconds", func() bool {
 		return on(input, "30s", "start", "greet", "--input", "-", "-n", "small").code == exitDone
 	})

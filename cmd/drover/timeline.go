@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -15,12 +17,33 @@ import (
 // timeline prints events as lines for people: id, time since the start, type, and the attributes as name=value.
 //
 // The attributes are found by reflection, so that an event type of tomorrow has its line without a change here. What a
-// reader does not need is named in quiet; payloads show their size only.
+// reader does not need is named in quiet.
 type timeline struct {
+	full    bool // values are whole, and text of several lines is lines
+	compact bool // a decision is one line
+	width   int  // of the terminal; 0 for none
+
 	start schemas.Timestamp
 	// names holds what the event ids of open things stand for: later events refer to them by id alone.
 	names map[int64]string
+	// asked is the decision that is not made yet, in a compact timeline: the event that wants it.
+	asked *schemas.Event
+	begun bool // a decider has it
 }
+
+// part is one attribute in a line.
+type part struct {
+	name, value string   // name=value, or the value alone
+	cuttable    bool     // the value may be cut
+	lines       []string // of a text of several lines, of which value has the first
+}
+
+const (
+	// usualValue is how many characters a value has where no terminal is.
+	usualValue = 80
+	// leastValue is how many of a value stay on a narrow terminal.
+	leastValue = 12
+)
 
 // quiet are attributes that say nothing to a reader of the timeline.
 var quiet = map[string]bool{
@@ -52,31 +75,124 @@ const widestType = 24
 // indent is where the type of an event stands in its line.
 const indent = 5 + 2 + 11 + 1
 
+// print lays an event out, and whatever it makes complete: one line or several, or none of what is folded into a later one.
 func (t *timeline) print(e schemas.Event) string {
 	if t.names == nil {
 		t.names, t.start = map[int64]string{}, e.Time
 	}
-	line := fmt.Sprintf("%5d  %11s  %-*s  %s", e.ID, "+"+span(e.Time.Sub(t.start)), widestType, word(string(e.Type()), 40), t.attributes(e))
-	return strings.TrimRight(line, " ")
+	if !t.compact {
+		return t.line(e, string(e.Type()), t.attributes(e))
+	}
+	switch e.Type() {
+	case schemas.EventDeciderScheduled:
+		t.asked, t.begun = &e, false
+		return ""
+	case schemas.EventDeciderStarted:
+		t.begun = true
+		return ""
+	case schemas.EventDeciderCompleted, schemas.EventDeciderFailed, schemas.EventDeciderTimedOut:
+		var parts []part
+		switch e.Type() {
+		case schemas.EventDeciderFailed:
+			parts = append(parts, part{value: "failed"})
+		case schemas.EventDeciderTimedOut:
+			parts = append(parts, part{value: "timed out"})
+		}
+		if t.asked != nil {
+			parts = append(parts, part{name: "took", value: span(e.Time.Sub(t.asked.Time))})
+			t.asked = nil
+		}
+		return t.line(e, "Decision", append(parts, t.attributes(e)...))
+	}
+	return t.line(e, string(e.Type()), t.attributes(e))
 }
 
-func (t *timeline) attributes(e schemas.Event) string {
+// end is what is left to say after the last event.
+func (t *timeline) end() string {
+	if t.asked == nil {
+		return ""
+	}
+	state := "wanted"
+	if t.begun {
+		state = "asked for"
+	}
+	return t.line(*t.asked, "Decision", []part{{value: state + ", not made yet"}})
+}
+
+func (t *timeline) line(e schemas.Event, typ string, parts []part) string {
+	head := fmt.Sprintf("%5d  %11s  %-*s  ", e.ID, "+"+span(e.Time.Sub(t.start)), widestType, word(typ, 40))
+	t.fit(parts, t.width-utf8.RuneCountInString(head))
+	words := make([]string, len(parts))
+	for i, p := range parts {
+		words[i] = p.String()
+	}
+	line := strings.TrimRight(head+strings.Join(words, " "), " ")
+	if !t.full && t.width > 0 {
+		line = cut(line, t.width)
+	}
+	line += "\n"
+	if t.full {
+		for _, p := range parts {
+			for _, l := range p.lines {
+				line += strings.Repeat(" ", indent) + l + "\n"
+			}
+		}
+	}
+	return line
+}
+
+func (p part) String() string {
+	if p.name == "" {
+		return p.value
+	}
+	return p.name + "=" + p.value
+}
+
+// fit cuts values so that the parts have so many columns, the longest first.
+func (t *timeline) fit(parts []part, room int) {
+	switch {
+	case t.full:
+		return
+	case t.width == 0:
+		for i := range parts {
+			if parts[i].cuttable {
+				parts[i].value = cut(parts[i].value, usualValue)
+			}
+		}
+		return
+	}
+	for {
+		sum, longest, most := -1, -1, leastValue
+		for i := range parts {
+			sum += utf8.RuneCountInString(parts[i].String()) + 1
+			if n := utf8.RuneCountInString(parts[i].value); parts[i].cuttable && n > most {
+				longest, most = i, n
+			}
+		}
+		if sum <= room || longest < 0 {
+			return
+		}
+		parts[longest].value = cut(parts[longest].value, max(leastValue, most-max(1, (sum-room)/2)))
+	}
+}
+
+func (t *timeline) attributes(e schemas.Event) []part {
 	if u, ok := e.Attributes.(*schemas.Unknown); ok {
 		b, err := u.MarshalJSON()
 		if err != nil {
-			return ""
+			return nil
 		}
-		return excerpt(b)
+		return []part{valuePart("", b)}
 	}
 	v := reflect.Indirect(reflect.ValueOf(e.Attributes))
 	if v.Kind() != reflect.Struct {
-		return ""
+		return nil
 	}
-	var parts []string
+	var parts []part
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		if name == "identity" && who[e.Type()] && !v.Field(i).IsZero() {
-			parts = append(parts, "by="+word(v.Field(i).String(), 60))
+			parts = append(parts, part{name: "by", value: word(v.Field(i).String(), 60)})
 			continue
 		}
 		if quiet[name] || v.Field(i).IsZero() {
@@ -84,17 +200,17 @@ func (t *timeline) attributes(e schemas.Event) string {
 		}
 		if name == "scheduledEventId" {
 			if named := t.names[v.Field(i).Int()]; named != "" {
-				parts = append(parts, named)
+				parts = append(parts, part{value: named})
 			}
 			continue
 		}
 		if short, ok := shorter[name]; ok {
 			name = short
 		}
-		parts = append(parts, name+"="+show(v.Field(i)))
+		parts = append(parts, show(name, v.Field(i)))
 	}
 	t.remember(e)
-	return strings.Join(parts, " ")
+	return parts
 }
 
 // remember keeps what later events refer to by the id of this one. Closing events take nothing away: a run has at most
@@ -112,49 +228,85 @@ func (t *timeline) remember(e schemas.Event) {
 	}
 }
 
-// show prints one attribute.
-func show(v reflect.Value) string {
+// show lays out one attribute.
+func show(name string, v reflect.Value) part {
+	p := part{name: name}
 	switch x := v.Interface().(type) {
 	case schemas.Payload:
-		if ref, ok := x.Ref(); ok {
-			return size(int(ref.Size))
-		}
-		return size(len(x))
+		return valuePart(name, x)
 	case schemas.Duration:
-		return x.String()
+		p.value = x.String()
 	case schemas.Timestamp:
-		return when(x)
+		p.value = when(x)
 	case schemas.Execution:
-		return word(x.WorkflowID, 60)
+		p.value = word(x.WorkflowID, 60)
 	case *schemas.Execution:
-		return word(x.WorkflowID, 60)
+		p.value = word(x.WorkflowID, 60)
 	case *schemas.ReplayOf:
-		return replayOf(x)
+		p.value = replayOf(x)
 	case []string:
-		return words(x)
+		p.value = words(x)
 	case map[string]string:
 		pairs := make([]string, 0, len(x))
 		for _, k := range sortedKeys(x) {
 			pairs = append(pairs, k+":"+x[k])
 		}
-		return words(pairs)
-	}
-	switch v.Kind() {
-	case reflect.String:
-		return word(v.String(), 80)
-	case reflect.Int, reflect.Int64:
-		return strconv.FormatInt(v.Int(), 10)
-	case reflect.Uint64:
-		return strconv.FormatUint(v.Uint(), 10)
-	case reflect.Bool:
-		return strconv.FormatBool(v.Bool())
+		p.value = words(pairs)
 	default:
-		p, err := schemas.JSONPayload(v.Interface())
-		if err != nil {
-			return "?"
+		switch v.Kind() {
+		case reflect.String:
+			p.value, p.lines = textLines(v.String(), func(s string) string { return word(s, whole) })
+			p.cuttable = true
+		case reflect.Int, reflect.Int64:
+			p.value = strconv.FormatInt(v.Int(), 10)
+		case reflect.Uint64:
+			p.value = strconv.FormatUint(v.Uint(), 10)
+		case reflect.Bool:
+			p.value = strconv.FormatBool(v.Bool())
+		default:
+			b, err := schemas.JSONPayload(v.Interface())
+			if err != nil {
+				p.value = "?"
+				break
+			}
+			return valuePart(name, b)
 		}
-		return excerpt(p)
 	}
+	return p
+}
+
+// valuePart lays out a payload: JSON and text as they are, other bytes by their size.
+func valuePart(name string, p []byte) part {
+	if ref, ok := schemas.Payload(p).Ref(); ok {
+		return part{name: name, value: size(int(ref.Size)) + " in object " + ref.Object}
+	}
+	if !utf8.Valid(p) || bytes.IndexByte(p, 0) >= 0 {
+		return part{name: name, value: size(len(p)) + " that are not text"}
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, p) == nil {
+		p = compact.Bytes()
+	}
+	value, lines := textLines(string(p), sentence)
+	return part{name: name, value: value, lines: lines, cuttable: true}
+}
+
+// textLines tells text of several lines, bare or as JSON, by its first line, and gives them all. Other text is shown by one.
+func textLines(s string, one func(string) string) (value string, lines []string) {
+	text := strings.TrimSpace(s)
+	if strings.HasPrefix(text, `"`) {
+		var bare string
+		if json.Unmarshal([]byte(text), &bare) == nil {
+			text = strings.TrimSpace(bare)
+		}
+	}
+	if !strings.Contains(text, "\n") || json.Valid([]byte(text)) {
+		return one(s), nil
+	}
+	for line := range strings.Lines(text) {
+		lines = append(lines, sentence(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
+	}
+	return strconv.Quote(strings.TrimSpace(lines[0])) + "…", lines
 }
 
 // replayOf shows what a run repeats.

@@ -76,7 +76,8 @@ func (a *app) verify(ctx context.Context, c *drover.Client, idle bool) error {
 	for _, broken := range v.Violations {
 		runs[broken.WorkflowID+"\x00"+broken.Run] = true
 	}
-	return fmt.Errorf("verify: %d violations in %d runs: keep a copy of the store before anything else", len(v.Violations), len(runs))
+	return fmt.Errorf("verify: %s in %s: keep a copy of the store before anything else",
+		counted(len(v.Violations), "violation", "violations"), counted(len(runs), "run", "runs"))
 }
 
 func (v *verification) show(a *app) error {
@@ -92,8 +93,8 @@ func (v *verification) show(a *app) error {
 	if !v.OK {
 		verdict = fmt.Sprintf("%d VIOLATIONS", len(v.Violations))
 	}
-	return a.say("namespace %s: %d events in %d records of %d runs (%d open) on %d partitions: %s",
-		v.Namespace, v.Events, v.Records, v.Runs, v.Open, v.Partitions, verdict)
+	return a.say("namespace %s: %s in %s of %s (%d open) on %s: %s", v.Namespace, counted(v.Events, "event", "events"),
+		counted(v.Records, "record", "records"), counted(v.Runs, "run", "runs"), v.Open, counted(v.Partitions, "partition", "partitions"), verdict)
 }
 
 // verifier reads the history streams of a namespace.

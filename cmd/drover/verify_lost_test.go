@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -27,7 +26,7 @@ func TestVerifyLostPartition(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := command("", "verify", "--nats", nats.ClientURL())
-		if r.code != exitFailed || !strings.Contains(r.stdout, ns.StreamHistory(lost)) || !strings.Contains(r.stdout, fmt.Sprintf("on %d partitions", 2-i)) {
+		if r.code != exitFailed || !strings.Contains(r.stdout, ns.StreamHistory(lost)) || !strings.Contains(r.stdout, "on "+counted(2-i, "partition", "partitions")+":") {
 			t.Errorf("without partition %d: got %+v, want exit code 1, the name of the stream and %d partitions", lost, r, 2-i)
 		}
 		if lost != 2 && !strings.Contains(r.stdout, `"w"`) {

@@ -24,7 +24,7 @@ func TestVerify(t *testing.T) {
 	}
 
 	s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 1})
-	on("verify").want(t, exitDone, "namespace default: 0 events in 0 records of 0 runs (0 open) on 1 partitions: no rule is broken\n")
+	on("verify").want(t, exitDone, "namespace default: 0 events in 0 records of 0 runs (0 open) on 1 partition: no rule is broken\n")
 	stop := work(t, nats.ClientURL())
 	for _, id := range []string{"g1", "g2"} {
 		on("start", "greet", "--id", id, "--input", `"ox"`, "--wait").done(t)

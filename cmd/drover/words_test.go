@@ -157,3 +157,17 @@ func TestBrokenContextsSayWhere(t *testing.T) {
 		}
 	}
 }
+
+// U11: one thing is told in the singular.
+func TestOneIsSingular(t *testing.T) {
+	for want, got := range map[string]string{
+		"1 partition, 1 replica, storage file, limit none": namespaceWords(&schemas.NamespaceInfo{Partitions: 1, Replicas: 1, Storage: "file"}),
+		"flow deploy: 1 file is wrong":                     wrongFlows("flow deploy", 1, 1, "").Error(),
+		"flow deploy: 1 file is wrong, of 3":               wrongFlows("flow deploy", 1, 3, "").Error(),
+		"flow deploy: 2 files are wrong, of 3":             wrongFlows("flow deploy", 2, 3, "").Error(),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

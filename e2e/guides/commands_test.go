@@ -24,7 +24,7 @@ func TestCommands(t *testing.T) {
 	}
 	script = strings.ReplaceAll(script, "nats://127.0.0.1:4222", url)
 	out := runScript(t, root(t), script, "HOME="+t.TempDir())
-	for _, want := range []string{"partitions   4", `{"charged": ["tea: charged by Python"]}`, "WorkflowSuccess", "namespace tests has 1 partitions", "deleted namespace default"} {
+	for _, want := range []string{"partitions   4", `{"charged": ["tea: charged by Python"]}`, "WorkflowSuccess", "namespace tests has 1 partition", "deleted namespace default"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}

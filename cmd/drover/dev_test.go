@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// U13: dev says one line, with the next command to type and the flags that it needs; more only if that is asked for.
+func TestDevSaysOneLine(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		many bool
+	}{{nil, false}, {[]string{"--log-level", "info"}, true}} {
+		ctx, stop := context.WithCancel(t.Context())
+		stderr := newWatched("drover is ready", stop)
+		code := execute(ctx, append([]string{"dev", "--port", "-1", "--namespace", "shop", "--node", "n"}, tt.args...), strings.NewReader(""), stderr, stderr)
+		stop()
+		text := stderr.String()
+		_, next, ok := strings.Cut(text, "next, in another terminal: drover start hello --wait --nats nats://127.0.0.1:")
+		if code != exitDone || !ok || !strings.Contains(next, " --namespace shop\n") || strings.Contains(text, `"level":"info"`) != tt.many {
+			t.Errorf("%q: got %d\n%s", tt.args, code, text)
+		}
+	}
+}
+
+func TestDevLine(t *testing.T) {
+	for _, tt := range []struct{ url, env, context, namespace, want string }{
+		{defaultNATS, "", "", "default", ""},
+		{defaultNATS, "nats://elsewhere:4222", "", "default", " --nats nats://127.0.0.1:4222"},
+		{defaultNATS, "", "prod", "default", " --nats nats://127.0.0.1:4222"},
+		{"nats://127.0.0.1:5000", "", "", "shop", " --nats nats://127.0.0.1:5000 --namespace shop"},
+	} {
+		t.Setenv("NATS_URL", tt.env)
+		t.Setenv(contextEnv, tt.context)
+		want := "drover is ready at " + tt.url + ", and forgets everything when it ends; next, in another terminal: drover start hello --wait" + tt.want
+		if diff := cmp.Diff(want, readiness{URL: tt.url, Namespace: tt.namespace}.devLine()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// U8: whoever names a namespace that is not there hears so at once: nobody is waited for.
+func TestNoSuchNamespace(t *testing.T) {
+	s := serving(t, memoryServer())
+	for _, args := range []string{
+		"list", "count", "start order", "signal a b", "describe a", "result a", "why a", "history a", "pause a", "resume a", "cancel a", "terminate a", "replay a",
+		"retention explain a", "locks", "lists", "dead", "dead --count", "type list", "type describe workflow a", "resume --query type=x", "replay --query type=x", "audit", "verify", "claims",
+		"start order --id x --signal go",
+	} {
+		r := command("", append(strings.Fields(args), "--namespace", "nosuch", "--nats", s.URL, "--timeout", "50s")...)
+		if r.code != exitFailed || !strings.Contains(r.stderr, "nosuch") || strings.Contains(r.stderr, "no answer yet") || strings.Contains(r.stderr, "outcome is unknown") {
+			t.Errorf("%s: got %+v, want that there is no such namespace", args, r)
+		}
+	}
+}
+
+// U11: what is wrong with a namespace is told by its flag.
+func TestNamespaceFlagIsNamed(t *testing.T) {
+	for _, args := range []string{"list", "server --memory", "dev", "worker", "nodes", "start order"} {
+		r := command("", append(strings.Fields(args), "--namespace", "a b")...)
+		if r.code != exitUsage || !strings.Contains(r.stderr, "--namespace: ") || strings.Contains(r.stderr, "Options") || strings.Contains(r.stderr, "invalid id") {
+			t.Errorf("%s: got %+v", args, r)
+		}
+	}
+}
