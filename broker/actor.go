@@ -54,6 +54,9 @@ func (p *partition) step(r *run, e *envelope) {
 }
 
 func (p *partition) judge(r *run, e *envelope) {
+	if p.remembered(r, e) {
+		return
+	}
 	if e.log != noLog && r.live() && !r.positions[e.log].Before(e.pos) {
 		p.repeated(r, e)
 		return

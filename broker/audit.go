@@ -74,6 +74,7 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 			room -= 4 // most are small
 		} else {
 			run = p.audited(r)
+			run.RequestIDsSince = p.repeats.since(wid, p.now())
 			room -= len(run.Activities) + len(run.Children) + len(run.Locks)
 		}
 		a.Runs = append(a.Runs, run)

@@ -19,11 +19,14 @@ type unread struct {
 	wid, run string
 	parked   *parked // nil unless its last record says everything
 	forlorn  bool    // it is in the backlog of its type
+	// requestsSince is RequestIDsSince of schemas.AuditRun.
+	requestsSince schemas.Timestamp
 }
 
 // unreadOf is what the loop knows of the run in a place of a question. The run is empty if the latest is meant.
 func (p *partition) unreadOf(q *schemas.AuditRequest, place int) unread {
-	u := unread{place: place, wid: q.Workflows[place], forlorn: p.forlorn.has(q.Workflows[place])}
+	wid := q.Workflows[place]
+	u := unread{place: place, wid: wid, forlorn: p.forlorn.has(wid), requestsSince: p.repeats.since(wid, p.now())}
 	if place < len(q.Runs) {
 		u.run = q.Runs[place]
 	}
@@ -108,6 +111,7 @@ func (p *partition) auditLoaded(u *unread, l *loaded, err error) schemas.AuditRu
 		act.LastBeat = now // as for an owner that loads it: heartbeats are in no history
 	}
 	describeWaits(&a, l.state, b.config(), now)
+	a.RequestIDsSince = u.requestsSince
 	a.Busy = l.state.Status == schemas.StatusContinuedAsNew                            // whose successor has not begun yet
 	l.state.Dispatched(func(a *execution.Activity) bool { return a.NotBefore >= now }) // or else the task is missing, not an alarm
 	a.Due = dueAtLast(l.state, b.config(), now)

@@ -39,6 +39,7 @@ func (p *partition) tick() {
 	}
 	p.lookAtRoom()
 	p.lookForMisfits()
+	p.ageRepeats()
 	next := p.positions()
 	if next == p.checkpointed {
 		p.tidy()

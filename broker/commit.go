@@ -156,6 +156,7 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 	r.sequence, r.hash, r.committed = c.sequence, c.hash, c.first+int64(len(c.events))-1
 	p.reached(c.sequence, c.hash)
 	p.noteClosing(r, c)
+	p.noteRequests(r, c)
 	r.since += len(c.events)
 	if r.whole = c.first == 1 || c.snapshot; c.snapshot {
 		r.snapshot, r.since = c.sequence, 0

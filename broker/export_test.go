@@ -21,3 +21,18 @@ func (b *Broker) Buried(n int) int {
 	p.loop.post(func() { answer <- len(p.buried) })
 	return <-answer
 }
+
+// Remembered is how many ids of requests the owner of a partition has in its index.
+func (b *Broker) Remembered(n int) int {
+	answer := make(chan int)
+	p := b.part(n)
+	p.loop.post(func() { answer <- p.repeats.n })
+	return <-answer
+}
+
+// RememberFewer lets the indexes of owners have fewer ids, until restored. No owner may run meanwhile.
+func RememberFewer(most int) (restore func()) {
+	was, block := mostRemembered, blockIDs
+	mostRemembered, blockIDs = most, most/16
+	return func() { mostRemembered, blockIDs = was, block }
+}

@@ -103,7 +103,8 @@ type partition struct {
 	lockViews   map[string]*lockView
 	lockChanges map[string]*lockChange
 
-	known known
+	known   known
+	repeats repeats
 	// stateKeys are the state keys that are being used, or were a moment ago, by key.
 	stateKeys map[string]*stateKey
 
@@ -147,6 +148,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
 		head: make(post.Header, 6), desk: desk{alarmHead: make(post.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: seen.New(mostKnown)},
+		repeats: newRepeats(),
 	}
 }
 

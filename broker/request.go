@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
@@ -23,8 +24,13 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 			done := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run}
 			p.behind(r, func() { reply(done) }) // the first try may be in memory only
 		case r.closed():
-			refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: closedError(r.wid, r.state)}
-			p.behind(r, func() { reply(refusal) })
+			p.hadBefore(r, execution.RequestID{ID: q.RequestID}, func(known bool) {
+				a := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run}
+				if !known {
+					a.Error = closedError(r.wid, r.state)
+				}
+				p.behind(r, func() { reply(a) })
+			})
 		case verb == kindBreakLock && !holds(r, q):
 			refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: notHeld(r, q)}
 			p.behind(r, func() { reply(refusal) })

@@ -51,7 +51,11 @@ type bodies struct {
 func (b *bodies) judge(subj string, body []byte) cutwire.Verdict {
 	if strings.HasPrefix(subj, b.prefix) {
 		b.mu.Lock()
-		b.kept = append(b.kept, string(body))
+		kept := string(body)
+		if strings.HasPrefix(kept, "NATS/1.0") { // headers stand before it
+			_, kept, _ = strings.Cut(kept, "\r\n\r\n")
+		}
+		b.kept = append(b.kept, kept)
 		b.mu.Unlock()
 	}
 	if b.then == nil {

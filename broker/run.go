@@ -40,7 +40,9 @@ type envelope struct {
 	// final says that the inbox has been read up to where it stood when this signal came (P-12).
 	final bool
 	fresh bool // the run id of a start is known to be unused
-	log   int
+	// looked: the index of ids does not have its own.
+	looked bool
+	log    int
 }
 
 // stored is when the message was stored, by the server that did it.

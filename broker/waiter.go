@@ -213,6 +213,7 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 				d.EventsLeft = p.b.config().EventsLeft(r.state.LastID)
 			}
 			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, p.decision(r)
+			d.RequestIDsSince = p.repeats.since(r.wid, p.now())
 			p.behind(r, func() {
 				if d.Started.Replays == nil { // nothing repeats the latest run either
 					reply(d)
@@ -304,10 +305,15 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 		switch {
 		case !r.live():
 			a.Error = notFound(q.WorkflowID, "")
-		case r.closed() && q.RequestID != "" && slices.Contains(r.state.SignalIDs, q.RequestID):
-			a.Run = r.state.Run // a repeat: the first was stored, its answer was lost, and the run has ended since (P-5)
 		case r.closed():
-			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
+			p.hadBefore(r, execution.RequestID{Signal: true, ID: q.RequestID}, func(known bool) {
+				// Of a repeat the first was stored, its answer was lost, and the run has ended since (P-5).
+				if a.Run = r.state.Run; !known {
+					a.Error = closedError(r.wid, r.state)
+				}
+				p.behind(r, func() { reply(a) })
+			})
+			return
 		case p.full():
 			a.Run, a.Error = r.state.Run, p.noRoom().About(r.wid, r.state.Run)
 		default:

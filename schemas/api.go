@@ -271,6 +271,9 @@ type DescribeResponse struct {
 	CancelRequested bool            `json:"cancelRequested,omitempty"`
 	// EventsLeft is as in a [DecisionTask].
 	EventsLeft int64 `json:"eventsLeft,omitempty"`
+	// RequestIDsSince is since when the ids of signals and requests are remembered, if that is less than ten minutes: there were
+	// too many. What came before and is repeated may count twice.
+	RequestIDsSince Timestamp `json:"requestIdsSince,omitempty"`
 	// Attempts are the runs that repeat the same run, or are it, the initial one first; none if there was no replay. At most
 	// MaxReplayAttempts of them are told, those that were first.
 	Attempts []ReplayAttempt `json:"attempts,omitempty"`

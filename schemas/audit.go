@@ -74,6 +74,9 @@ type AuditRun struct {
 	EventsLeft int64 `json:"eventsLeft,omitempty"`
 	// Timeout is when the run times out; left out if it never does.
 	Timeout Timestamp `json:"timeout,omitempty"`
+	// RequestIDsSince is since when the ids of signals and requests are remembered, if that is less than ten minutes: there were
+	// too many. What came before and is repeated may count twice.
+	RequestIDsSince Timestamp `json:"requestIdsSince,omitempty"`
 }
 
 // AuditActivity is an open activity and the token of its current attempt.

@@ -50,17 +50,18 @@ type History struct {
 	lockLimits map[string]int // of the locks that were asked for
 
 	// successor and predecessor are run ids of a continuation.
-	successor, predecessor string
-	startRequest           string
-	link                   link
-	continued              *schemas.WorkflowContinuedAsNew // how the run closed, if it continued as new
-	unread                 unread
-	copies                 copies
-	signals, requests      []string                      // what a successor must know: the ids of the chain's latest ones
-	policy                 schemas.ChildPolicy           // of a run that was ended by force
-	unkept                 bool                          // its retention is disabled
-	witness                func(*History, schemas.Event) // sees every event that counts; may be nil
-	steppedBack            func(to, from schemas.Timestamp)
+	successor, predecessor        string
+	startRequest                  string
+	link                          link
+	continued                     *schemas.WorkflowContinuedAsNew // how the run closed, if it continued as new
+	unread                        unread
+	copies                        copies
+	signals, requests             []string                      // what a successor must know: the ids of the chain's latest ones
+	recentSignals, recentRequests *recent                       // of the chain, as those in signals and requests are
+	policy                        schemas.ChildPolicy           // of a run that was ended by force
+	unkept                        bool                          // its retention is disabled
+	witness                       func(*History, schemas.Event) // sees every event that counts; may be nil
+	steppedBack                   func(to, from schemas.Timestamp)
 
 	records recordState
 }
@@ -71,6 +72,7 @@ func New(workflowID, run string) *History {
 		workflowID: workflowID, run: run, once: make(map[string]int64),
 		activities: make(map[int64]*activity), activityID: make(map[string]int64), timers: make(map[string]*timer),
 		exchanges: make(map[int64]*exchange), locks: make(map[string]uint64), held: make(map[string]holding), lockLimits: make(map[string]int),
+		recentSignals: &recent{}, recentRequests: &recent{},
 	}
 }
 
@@ -147,6 +149,7 @@ func (h *History) release() {
 	h.activities, h.activityID, h.timers, h.exchanges, h.locks, h.lockLimits = nil, nil, nil, nil, nil, nil
 	if h.successor == "" {
 		h.once, h.signals, h.held = nil, nil, nil
+		h.recentSignals, h.recentRequests = &recent{}, &recent{}
 	}
 }
 
@@ -196,14 +199,40 @@ func (h *History) checkEarly(e schemas.Event, since instant, limit schemas.Durat
 	}
 }
 
-// checkOnce checks that e does not repeat one of the latest ids, and returns them with its own. An empty id is none. Who uses an
-// old one again, say one for each minute of the day, means it, and nobody remembers it.
-func (h *History) checkOnce(e schemas.Event, id string, latest []string, most int) []string {
+// noteSignal checks a signal, unless it is a copy: its original is in the chain. Of most of these the run knows the id already.
+func (h *History) noteSignal(e schemas.Event, a *schemas.Signal) {
+	id := signalID(a)
+	switch {
+	case a.OriginRun == "":
+		h.checkSignal(e, id)
+	case id != "" && !slices.Contains(h.signals, id):
+		h.signals = remember(h.signals, id, inheritedSignals)
+	}
+}
+
+// checkSignal and checkRequest check that e does not repeat one of the latest ids, nor one of the last ten minutes. An empty id is
+// none. Who uses an old one again, say one for each minute of the day, means it, and nobody remembers it.
+func (h *History) checkSignal(e schemas.Event, id string) {
+	h.signals = h.checkOnce(e, id, h.signals, inheritedSignals, h.recentSignals)
+}
+
+func (h *History) checkRequest(e schemas.Event, id string) {
+	h.requests = h.checkOnce(e, id, h.requests, inheritedRequests, h.recentRequests)
+}
+
+func (h *History) checkOnce(e schemas.Event, id string, latest []string, most int, r *recent) []string {
 	if id == "" {
 		return latest
 	}
-	if slices.Contains(latest, id) {
+	switch ago := r.note(id, e.Time); {
+	case ago >= 0:
+		h.report(RuleOnce, e.ID, "%s repeats the request %q, which the chain has had %s before", e.Type(), id, ago)
+	case slices.Contains(latest, id):
 		h.report(RuleOnce, e.ID, "%s repeats the request %q, which the chain has had", e.Type(), id)
 	}
+	return remember(latest, id, most)
+}
+
+func remember(latest []string, id string, most int) []string {
 	return append(latest[max(0, len(latest)+1-most):], id)
 }

@@ -68,7 +68,7 @@ func TestLegalCornersPass(t *testing.T) {
 	}
 }
 
-// An id that as many others have come behind as a chain remembers may be used again.
+// An id that as many others have come behind as a chain remembers may be used again after ten minutes.
 func TestOldRequestsMayComeAgain(t *testing.T) {
 	for text, most := range map[string]int{
 		"Signal s requestId=q%d": 1000,
@@ -78,14 +78,23 @@ func TestOldRequestsMayComeAgain(t *testing.T) {
 		"WorkflowPaused\nWorkflowResumed requestId=q%d": 100,
 		"LockBroken L requestId=q%d":                    100,
 	} {
-		for others, want := range map[int]string{most - 1: checker.RuleOnce, most: "passes"} {
+		for _, tc := range []struct {
+			others       int
+			later, wants string
+		}{
+			{most - 1, "+1h ", checker.RuleOnce},
+			{most, "", checker.RuleOnce}, // E1
+			{4 * most, "+599s ", checker.RuleOnce},
+			{most, "+10m ", "passes"},
+		} {
 			var b strings.Builder
 			b.WriteString(begun)
-			for i := range others + 2 {
-				fmt.Fprintf(&b, text+"\n", i%(others+1)+1)
+			for i := range tc.others + 1 {
+				fmt.Fprintf(&b, text+"\n", i+1)
 			}
-			if got := rules(checker.CheckEvents("w", "r", script(t, b.String()))); got != want {
-				t.Errorf("%s: %s behind %d others, want %s", text, got, others, want)
+			fmt.Fprintf(&b, tc.later+text+"\n", 1)
+			if got := rules(checker.CheckEvents("w", "r", script(t, b.String()))); got != tc.wants {
+				t.Errorf("%s: %s behind %d others and %s, want %s", text, got, tc.others, tc.later, tc.wants)
 			}
 		}
 	}

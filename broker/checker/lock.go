@@ -38,7 +38,7 @@ func (h *History) applyLock(e schemas.Event) bool {
 	case *schemas.LockReleased:
 		h.lockReleased(e, a)
 	case *schemas.LockBroken:
-		h.requests = h.checkOnce(e, a.RequestID, h.requests, inheritedRequests)
+		h.checkRequest(e, a.RequestID)
 		key := lockKey(a.Lock, a.Scope)
 		if was, held := h.held[key]; a.Fence != 0 && (!held || a.Fence != was.fence) {
 			h.report(RuleLock, e.ID, "lock %q with fence %d is broken; the run holds it with fence %d (0: it does not)", a.Lock, a.Fence, was.fence)

@@ -44,7 +44,7 @@ const (
 	// RuleEvent: an event says something: its attributes are there, and its timeout type is one that it can have.
 	RuleEvent = "event"
 	// RuleOnce: what a request id or the event of another run caused is in the history once (P-5, P-6), as far as a chain
-	// remembers: its latest 1,000 signals and 100 requests of operators.
+	// remembers: its latest 1,000 signals and 100 requests of operators, and all of the last ten minutes.
 	RuleOnce = "once"
 )
 

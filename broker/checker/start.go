@@ -20,20 +20,18 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 	case *schemas.WorkflowTerminated:
 		h.policy = a.ChildPolicy
 	case *schemas.WorkflowCancelRequested:
-		h.signals = h.checkOnce(e, errandID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID), h.signals, inheritedSignals)
-		h.requests = h.checkOnce(e, a.RequestID, h.requests, inheritedRequests)
+		h.checkSignal(e, errandID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
+		h.checkRequest(e, a.RequestID)
 	case *schemas.Signal:
-		if id := signalID(a); a.OriginRun == "" || !slices.Contains(h.signals, id) { // of a copy the run knows already, mostly
-			h.signals = h.checkOnce(e, id, h.signals, inheritedSignals)
-		}
+		h.noteSignal(e, a)
 	case *schemas.WorkflowPaused:
-		h.requests = h.checkOnce(e, a.RequestID, h.requests, inheritedRequests)
+		h.checkRequest(e, a.RequestID)
 		if h.paused != 0 {
 			h.report(RulePaused, e.ID, "the run is paused since event %d", h.paused)
 		}
 		h.paused = e.ID
 	case *schemas.WorkflowResumed:
-		h.requests = h.checkOnce(e, a.RequestID, h.requests, inheritedRequests)
+		h.checkRequest(e, a.RequestID)
 		if h.paused == 0 {
 			h.report(RulePaused, e.ID, "WorkflowResumed, but the run is not paused")
 		}

@@ -122,6 +122,14 @@ func TestWorkflowsPass(t *testing.T) {
 	}
 }
 
+// manyIDs are more than a chain remembers.
+var manyIDs = func() (ids []string) {
+	for i := range 1500 {
+		ids = append(ids, fmt.Sprint("m", i))
+	}
+	return ids
+}()
+
 // illegalWorkflows break one rule each between two runs of one workflow id.
 var illegalWorkflows = []struct {
 	rule, name, first, next string
@@ -178,6 +186,11 @@ var illegalWorkflows = []struct {
 	{rule: checker.RuleOnce, name: "a signal is received again by the successor of a run that is gone", first: firstContinues, next: secondContinues + "\nSignal s requestId=sig1", change: func(r []*schemas.Record) []*schemas.Record {
 		return r[2:]
 	}},
+	{
+		rule: checker.RuleOnce, name: "a signal is received again by the successor after 1,500 others", // E1
+		first: strings.Replace(firstContinues, "requestId=sig1\n", "requestId=sig1\nSignal s requestId="+strings.Join(manyIDs, "\nSignal s requestId=")+"\n", 1),
+		next:  secondContinues + "\nSignal s requestId=sig1", change: successor(func(a *schemas.WorkflowStarted) { a.SignalIDs = manyIDs[500:] }),
+	},
 	{rule: checker.RuleReplay, name: "of an open run", first: strings.Split(failedRun, "---")[0], next: replayRun, besides: checker.RuleOneRun},
 	{rule: checker.RuleReplay, name: "of a success from its end", first: strings.Replace(failedRun, "WorkflowFailed reason=broken", "WorkflowSuccess", 1), next: replayRun},
 	{rule: checker.RuleReplay, name: "of a run that is not kept", first: failedUnkept, next: replayRun},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -83,6 +84,7 @@ func TestRememberedSignals(t *testing.T) {
 		w.do(Signal{Name: "x", RequestID: fmt.Sprint(i)})
 	}
 	w.follows("")
+	w.after(10 * time.Minute)
 	w.do(Signal{Name: "x", RequestID: "0"}) // nobody remembers it: the checker neither
 	w.follows("Signal x")
 }

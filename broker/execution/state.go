@@ -155,7 +155,7 @@ type Timer struct {
 func (t Timer) Due() schemas.Timestamp { return t.Base.Add(t.After) }
 
 // rememberedSignals and rememberedRequests bound SignalIDs and RequestIDs: a repeat comes from a sender that got no answer,
-// so it comes soon.
+// so it comes soon. What a busy run forgets sooner than in ten minutes its owner finds in the history (package broker).
 const (
 	rememberedSignals  = 1000
 	rememberedRequests = 100

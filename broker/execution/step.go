@@ -196,9 +196,14 @@ func (st *step) signal(m Signal) {
 
 // Knows tells whether a signal is in the history of the chain already. One without an id never is.
 func (s *State) Knows(m Signal) bool {
-	id := m.RequestID
-	if x := m.External; x != nil {
-		id = externalSignalID(x.Source.Run, x.ScheduledEventID)
-	}
+	id := sentID(m)
 	return id != "" && slices.Contains(s.SignalIDs, id)
+}
+
+// sentID is what a repeat of a signal is known by; empty if its sender gave nothing.
+func sentID(m Signal) string {
+	if x := m.External; x != nil {
+		return externalSignalID(x.Source.Run, x.ScheduledEventID)
+	}
+	return m.RequestID
 }

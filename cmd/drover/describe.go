@@ -126,6 +126,9 @@ func describeText(d *schemas.DescribeResponse, end *drover.Outcome, now time.Tim
 	if d.Alarm != 0 {
 		field("next alarm", "%s", when(d.Alarm))
 	}
+	if d.RequestIDsSince != 0 {
+		field("ids known", "since %s; a signal or request that is repeated later than that may count twice", when(d.RequestIDsSince))
+	}
 	if len(e.Tags) > 0 {
 		field("tags", "%s", words(e.Tags))
 	}

@@ -56,6 +56,8 @@ const (
 	KindWaitsForNothing Kind = "waits-for-nothing"
 	// KindNearsLimit is a run whose history nears the number of events at which it is terminated.
 	KindNearsLimit Kind = "nears-limit"
+	// KindRequestsForgotten is a run that gets so many requests with ids that they are not remembered for ten minutes.
+	KindRequestsForgotten Kind = "requests-forgotten"
 	// KindUnreadable is a run whose history cannot be read.
 	KindUnreadable Kind = "unreadable"
 )

@@ -160,6 +160,7 @@ func (a *Auditor) judge(ctx context.Context, v *view, p int, now schemas.Timesta
 		defer delete(v.alarms, v.key(r.WorkflowID, r.Run)) // what is left belongs to no open run
 	}
 	a.judgeTasks(v, now, r, about, s)
+	judgeRequests(now, r, about, s)
 	if r.Busy || r.Run == "" || r.Status.Closed() {
 		return nil
 	}
@@ -180,6 +181,17 @@ func (a *Auditor) judge(ctx context.Context, v *view, p int, now schemas.Timesta
 	}
 	s.add(f)
 	return nil
+}
+
+// judgeRequests tells of a run whose repeats are known for less than they should be.
+func judgeRequests(now schemas.Timestamp, r *schemas.AuditRun, f Finding, s *suspects) {
+	if r.RequestIDsSince == 0 || r.Status.Closed() {
+		return
+	}
+	f.Kind, f.Severity = KindRequestsForgotten, Notice
+	f.Text = fmt.Sprintf("workflow %q gets so many requests with ids that only those since %s are remembered, not those of the last ten minutes: one that is repeated later than that may count twice",
+		r.WorkflowID, when(now, r.RequestIDsSince))
+	s.add(f)
 }
 
 // judgeTasks compares the activities of a run with the tasks on the lists.

@@ -1,0 +1,163 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// The index of a chain is made from its records, the latest first, until one is older than ten minutes, or the chain has begun, or
+// there is no room for more. They are read in stretches of the history, which are longer where they have few ids.
+
+const (
+	firstStretch, longestStretch = 256, 1 << 16 // sequences
+	// manyFound is how many ids in a stretch make the next one no longer.
+	manyFound = 10_000
+)
+
+// readingBack is an index that is being made.
+type readingBack struct {
+	filter    string
+	chain     string
+	run       string            // whose records count; the ones before it are of other chains, until it began
+	from      schemas.Timestamp // older records need not be read
+	first     uint64            // sequence of the first that is new enough; 0 if that is not known yet
+	end       uint64            // what is behind it has been read
+	stretch   uint64
+	found     []foundID // the latest first
+	cut       schemas.Timestamp
+	beginning bool // of the chain was found
+}
+
+type foundID struct {
+	placedID
+	at schemas.Timestamp
+}
+
+// foundRecord is what counts of a record.
+type foundRecord struct {
+	sequence  uint64
+	at        schemas.Timestamp
+	run       string
+	begins    bool
+	continued string // the run that it continues, if it begins one
+	ids       []execution.RequestID
+}
+
+// backwardsFrom begins to make the index of a run's chain, whose records are all in the history.
+func (p *partition) backwardsFrom(r *run, at schemas.Timestamp) *readingBack {
+	return &readingBack{
+		filter: p.b.ns.HistoryOfWorkflow(p.n, r.wid), chain: r.state.FirstRun(), run: r.state.Run,
+		from: at.Add(-rememberFor - schemas.Duration(clockSkew)), end: r.sequence, stretch: firstStretch,
+	}
+}
+
+// readBack makes the index and calls then on the loop.
+func (p *partition) readBack(r *run, b *readingBack, then func(error)) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, p.readStretchBack(ctx, b)
+	}, func(_ struct{}, err error) {
+		switch {
+		case err != nil:
+			then(err)
+		case b.cut == 0 && !b.beginning && b.end >= b.first:
+			p.readBack(r, b, then)
+		default:
+			p.index(r.wid, b)
+			then(nil)
+		}
+	})
+}
+
+// index enters what was found.
+func (p *partition) index(wid string, b *readingBack) {
+	m := &remembered{chain: b.chain, from: b.from, cut: b.cut}
+	if b.beginning {
+		m.from = 0
+	}
+	p.repeats.enter(wid, m)
+	for _, f := range slices.Backward(b.found) {
+		p.repeats.add(m, f.placedID, f.at)
+	}
+}
+
+// readStretchBack reads the next stretch.
+func (p *partition) readStretchBack(ctx context.Context, b *readingBack) error {
+	stream := p.b.ns.StreamHistory(p.n)
+	if b.first == 0 {
+		s, err := p.b.reads.FirstSince(ctx, stream, b.filter, b.from.Time())
+		switch {
+		case errors.Is(err, post.ErrNotFound):
+			b.first = b.end + 1
+			return nil
+		case err != nil:
+			return err
+		}
+		b.first = s.Seq
+	}
+	start := max(b.first, b.end-min(b.end, b.stretch)+1)
+	var records []foundRecord
+	options := post.ReadOptions{FilterSubjects: []string{b.filter}, StartSeq: start, EndSeq: b.end}
+	err := p.b.reads.Scan(ctx, stream, options, func(s post.Stored) error {
+		if f, ok := p.foundIn(&s); ok {
+			records = append(records, f)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read back from record %d: %w", b.end, err)
+	}
+	before := len(b.found)
+	for _, f := range slices.Backward(records) {
+		if b.beginning || b.cut != 0 {
+			break
+		}
+		p.takeBack(b, &f)
+	}
+	b.end = start - 1
+	if len(b.found)-before < manyFound {
+		b.stretch = min(2*b.stretch, longestStretch)
+	}
+	return nil
+}
+
+// takeBack takes the record before those that were taken.
+func (p *partition) takeBack(b *readingBack, f *foundRecord) {
+	if f.run != b.run {
+		return
+	}
+	for _, id := range slices.Backward(f.ids) {
+		b.found = append(b.found, foundID{placedID: placedID{hash: p.repeats.hash(id), sequence: f.sequence}, at: f.at})
+	}
+	switch {
+	case len(b.found) >= mostRemembered:
+		b.cut = f.at
+	case f.begins && f.continued == "":
+		b.beginning = true
+	case f.begins:
+		b.run = f.continued
+	}
+}
+
+// foundIn reads what counts of a record. What is none, or cannot be read, tells nothing; drover verify names it.
+func (p *partition) foundIn(s *post.Stored) (f foundRecord, ok bool) {
+	var record schemas.Record
+	if !isRecord(s) || schemas.Unmarshal(s.Data, &record) != nil {
+		return f, false
+	}
+	f = foundRecord{sequence: s.Seq, at: schemas.At(s.Time), run: record.Run, begins: record.First == 1}
+	for _, e := range record.Events {
+		if a, ok := e.Attributes.(*schemas.WorkflowStarted); ok {
+			f.continued = a.ContinuedExecutionRun
+		}
+		for id := range execution.RequestsIn(e.Attributes) {
+			f.ids = append(f.ids, id)
+		}
+	}
+	return f, true
+}

@@ -1,0 +1,192 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A request with an id that the state of its run does not know may still be a repeat: see repeats.go.
+
+// remembered looks whether a message repeats one that the state has forgotten. It tells whether the message is taken care of: it
+// waits until that is known, or it is a repeat.
+func (p *partition) remembered(r *run, e *envelope) bool {
+	e.kept = false
+	if e.looked || !r.live() {
+		return false
+	}
+	id := execution.RequestOf(e.msg)
+	if id.ID == "" || !p.mayForget(r, id) || r.state.Remembers(id) {
+		return false
+	}
+	if m, ok := e.msg.(execution.Start); ok && sameStart(r.state.Start, m.Request) {
+		return false
+	}
+	if e.log != noLog && !r.positions[e.log].Before(e.pos) && !execution.Sent(e.msg) {
+		return false // it was judged by a former owner, and nobody waits for that
+	}
+	if !p.canLookFor(r, id, e.at) {
+		r.held, e.kept = true, true
+		r.mailbox = append([]*envelope{e}, r.mailbox...)
+		p.mark(r)
+		return true
+	}
+	e.looked = true
+	if m := p.indexOf(r, e.at); m != nil {
+		if _, hit := m.place(p.repeats.hash(id)); !hit {
+			return false
+		}
+	}
+	e.kept = true
+	p.lookFor(r, id, e.at, func(known bool) {
+		if e.kept = false; known {
+			p.dropRepeat(r, e)
+			e.judged()
+		} else {
+			p.step(r, e)
+		}
+	})
+	return true
+}
+
+// hadBefore tells whether a run that has closed, or its chain, has had a request.
+func (p *partition) hadBefore(r *run, id execution.RequestID, then func(known bool)) {
+	if id.ID == "" || r.state.Remembers(id) || !p.mayForget(r, id) {
+		then(id.ID != "" && r.state.Remembers(id))
+		return
+	}
+	p.wait(r, repairWait, (*run).still, func(r *run) {
+		if !r.still() || !r.live() {
+			then(false)
+			return
+		}
+		p.lookFor(r, id, p.now(), then)
+	})
+}
+
+// mayForget tells whether the run may have forgotten an id: its state is full, or its first record had no room for all that the
+// chain remembered, or there were more a while ago.
+func (p *partition) mayForget(r *run, id execution.RequestID) bool {
+	s := r.state.Start
+	return r.state.Forgets(id) || p.repeats.find(r.wid, r.state.FirstRun()) != nil ||
+		len(s.SignalIDs)+len(s.RequestIDs) > 0 && inheritedSize(s) > p.b.bodyLimit()/2
+}
+
+// inheritedSize is what there may be much of in the first record of a run, in bytes. What left no room for an id is most of it.
+func inheritedSize(s *schemas.WorkflowStarted) int {
+	return len(s.Input) + schemas.WordsSize(s.SignalIDs) + schemas.WordsSize(s.RequestIDs) + schemas.AttributesSize(s.Attributes) + schemas.WordsSize(s.TagList)
+}
+
+// canLookFor tells whether an id can be looked for now. What is not in the history yet must be in the state, which has the latest.
+func (p *partition) canLookFor(r *run, id execution.RequestID, at schemas.Timestamp) bool {
+	return r.still() || p.indexOf(r, at) != nil && r.state.LastID-r.committed <= int64(id.Remembered())
+}
+
+// indexOf returns the index of a run's chain, if there is one that tells of all that came within ten minutes before an instant.
+func (p *partition) indexOf(r *run, at schemas.Timestamp) *remembered {
+	m := p.repeats.find(r.wid, r.state.FirstRun())
+	if m != nil && m.cut == 0 && m.from > at.Add(-rememberFor) {
+		p.repeats.drop(r.wid)
+		return nil
+	}
+	return m
+}
+
+// lookFor looks for an id in the history of a chain, and tells whether it is there. Until then the run takes nothing.
+func (p *partition) lookFor(r *run, id execution.RequestID, at schemas.Timestamp, then func(known bool)) {
+	r.loading = true
+	done := func(known bool) {
+		r.loading = false
+		then(known)
+		p.loadedNow(r)
+	}
+	again := func(err error) {
+		p.log.WithError(err).WithField("workflow", r.wid).Warn("it cannot be looked up whether a request is a repeat; trying again")
+		p.loop.after(loadRetry, func() { p.lookFor(r, id, at, then) })
+	}
+	m := p.indexOf(r, at)
+	if m == nil {
+		p.readBack(r, p.backwardsFrom(r, at), func(err error) {
+			if err != nil {
+				again(err)
+				return
+			}
+			p.lookFor(r, id, at, then)
+		})
+		return
+	}
+	sequence, hit := m.place(p.repeats.hash(id))
+	if !hit {
+		done(false)
+		return
+	}
+	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) { return p.noted(ctx, id, sequence) }, func(known bool, err error) {
+		if err != nil {
+			again(err)
+			return
+		}
+		done(known)
+	})
+}
+
+// noted tells whether a record has an event that notes an id. One that is purged is believed to have it.
+func (p *partition) noted(ctx context.Context, id execution.RequestID, sequence uint64) (bool, error) {
+	s, err := p.b.reads.GetSeq(ctx, p.b.ns.StreamHistory(p.n), sequence)
+	switch {
+	case errors.Is(err, post.ErrNotFound):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	var record schemas.Record
+	if err := schemas.Unmarshal(s.Data, &record); err != nil {
+		return false, fmt.Errorf("record %d: %w", sequence, err)
+	}
+	for _, e := range record.Events {
+		for got := range execution.RequestsIn(e.Attributes) {
+			if got == id {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// dropRepeat answers a message that the chain has had, and does nothing else.
+func (p *partition) dropRepeat(r *run, e *envelope) {
+	if e.log != noLog {
+		r.positions[e.log] = r.positions[e.log].Later(e.pos)
+	}
+	g := group{tickets: []*ticket{e.ticket}}
+	for _, f := range r.state.Confirm(e.msg) {
+		g.effects = append(g.effects, effect{Effect: f, cause: e})
+	}
+	switch q := requestIn(e.msg); {
+	case e.answer == nil:
+	case q != nil:
+		run := r.state.Run
+		g.answers = append(g.answers, func() { p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: run}) })
+	default: // a start with a signal
+		e.verdict = verdict{run: r.state.Run}
+		g.answers = append(g.answers, func() { e.answer(r, nil) })
+	}
+	p.queue(r, g)
+}
+
+// noteRequests adds the ids in a record that is committed to the index of its chain, if there is one.
+func (p *partition) noteRequests(r *run, c *commit) {
+	m := p.repeats.find(r.wid, r.state.FirstRun())
+	if m == nil {
+		return
+	}
+	at := p.now()
+	for _, e := range c.events {
+		for id := range execution.RequestsIn(e.Attributes) {
+			p.repeats.add(m, placedID{hash: p.repeats.hash(id), sequence: c.sequence}, at)
+		}
+	}
+}
