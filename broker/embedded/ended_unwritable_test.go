@@ -1,11 +1,13 @@
 package embedded_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
 )
@@ -17,7 +19,7 @@ func TestPredecessorThatCouldNotWrite(t *testing.T) {
 	inBubble(t, embedded.Options{StoreDir: dir, Profile: embedded.ProfileDev}, func(t *testing.T, s *embedded.Server) {
 		js := connect(t, s)
 		makeStream(t, s, js, "a")
-		if err := s.Writable(); err != nil {
+		if err := errors.Join(s.Writable(), s.Broken()); err != nil {
 			t.Fatal(err)
 		}
 		// The next block cannot be made.
@@ -35,6 +37,10 @@ func TestPredecessorThatCouldNotWrite(t *testing.T) {
 		synctest.Wait() // all of it has been tried
 		if s.Health() == nil {
 			t.Fatal("the server could write")
+		}
+		time.Sleep(2 * time.Second)
+		if err := s.Broken(); !errors.Is(err, embedded.ErrBroken) { // E7
+			t.Fatalf("got %v, want that a start is needed, since the disk has room", err)
 		}
 		s.Shutdown()
 		if _, err := os.Stat(filepath.Join(dir, "ended")); !os.IsNotExist(err) {

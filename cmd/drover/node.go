@@ -35,6 +35,7 @@ type node struct {
 	ack      func()                  // may be called more than once
 	telling  sync.WaitGroup          // of what makes the stop known
 	failed   bool                    // it did not end properly
+	ready    atomic.Bool
 
 	server *embedded.Server // nil with External
 	conn   *post.Conn       // to look after the namespaces, and of the home's roles but the broker, which opens its own
@@ -146,6 +147,9 @@ func (n *node) run(ctx context.Context) error {
 	if n.has(roleOps) && !n.o.OnlyNamespace {
 		parts["namespace service"] = runnerFunc(n.serveNamespaces)
 	}
+	if n.keeps() {
+		parts["store"] = runnerFunc(n.watchStore)
+	}
 	err = n.supervise(ctx, parts)
 	n.failed = err != nil
 	return err
@@ -154,6 +158,7 @@ func (n *node) run(ctx context.Context) error {
 // attend says when the node is ready, and looks after the namespaces other than its home.
 func (n *node) attend(ctx context.Context) error {
 	ready := func() {
+		n.ready.Store(true)
 		if n.o.Ready != nil {
 			n.o.Ready(n.readiness())
 		}

@@ -186,7 +186,7 @@ func (n *node) leave() {
 		return
 	}
 	n.telling.Wait()
-	if n.failed || n.unacked() {
+	if n.failed || n.unacked() || n.unwritable() {
 		n.member.Close()
 		return
 	}

@@ -109,7 +109,7 @@ func serve(ctx context.Context, o serveOptions) error {
 		if ctx.Err() != nil {
 			return nil // told to stop while it started
 		}
-		return err
+		return n.explainDisk(err)
 	}
 	return n.run(ctx)
 }
@@ -146,6 +146,9 @@ func (n *node) supervise(ctx context.Context, parts map[string]runner) error {
 	if ctx.Err() != nil {
 		failure, most = nil, n.drainLimit()
 		n.draining(ctx)
+	}
+	if n.unwritable() {
+		most = min(most, brokenStop)
 	}
 	limit := time.NewTimer(most)
 	defer limit.Stop()

@@ -60,6 +60,9 @@ It makes --namespace if it is missing, and serves every other namespace too, tho
 SIGTERM, SIGINT and "drover drain" stop it: it takes no more work, finishes what runs for as long as --drain-timeout allows,
 hands its partitions over and leaves. A second signal cuts that short.
 
+It ends with an error and exit code 1 when its store can be written again only after a start: a disk that was full has room again, or a write has
+failed. Have something start it again then, as a service of systemd with Restart=on-failure.
+
 A node that did not end properly, and is started again under its name, says so in its log and goes on. With --after-crash halt
 its roles wait for "drover node ack"; the embedded NATS server runs meanwhile, so that one can look.`,
 		Example: `  drover server --store /var/lib/drover

@@ -66,10 +66,26 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("the log does not say that the disk is full:\n%s", log)
 	}
 
+	poll.Until(t, patience, "drover doctor says that a server runs, and what keeps it", func() bool {
+		stdout, _, _ := m.run("doctor")
+		return strings.Contains(stdout, "the store cannot be written") && !strings.Contains(stdout, "no server is running")
+	})
+
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"); err != nil {
 		t.Fatal(err)
 	}
-	m.server.Kill()
+	// E7: there is room again, which NATS heeds only after a start. So the process ends, for whoever watches over it to start it again.
+	select {
+	case <-m.server.Ended:
+	case <-time.After(patience):
+		t.Fatal("the server goes on, though its disk has room and it refuses everything")
+	}
+	if code := m.server.Cmd.ProcessState.ExitCode(); code <= 0 {
+		t.Errorf("the server ended with code %d, want that of a failure", code)
+	}
+	if log := m.logs(1); !strings.Contains(log, "the store cannot be written until the server is started again") {
+		t.Errorf("the log does not say why the server has ended:\n%s", log)
+	}
 	m.start()
 	for _, run := range acked {
 		ctx, cancel := bounded(t)
@@ -148,4 +164,38 @@ func smallDisk(t *testing.T, size string) string {
 		}
 	})
 	return dir
+}
+
+// A server that is started on a full disk says so, and which disk. One that is told to stop on a disk that has become full does so soon.
+func TestStartAndStopOnAFullDisk(t *testing.T) { // E7
+	dir := smallDisk(t, "14m")
+	m := newMachine(t, "single", filepath.Join(dir, "store"))
+	for _, free := range []uint64{0, 16 << 10, 100 << 10} {
+		ballast(t, dir, free)
+		if line := m.tryStart(); line != "" {
+			t.Fatalf("with %d bytes free: got %q, want that it does not start", free, line)
+		}
+		<-m.server.Ended
+		if code := m.server.Cmd.ProcessState.ExitCode(); code <= 0 {
+			t.Errorf("with %d bytes free: it ended with code %d, want that of a failure", free, code)
+		}
+		if log := m.logs(m.starts); !strings.Contains(log, "disk full: the file system of "+dir) || strings.Contains(log, "10023") {
+			t.Errorf("with %d bytes free it does not say that the disk is full:\n%s", free, log)
+		}
+		if err := errors.Join(os.Remove(filepath.Join(dir, "ballast")), os.RemoveAll(m.store)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.start()
+	ballast(t, dir, 0)
+	poll.Until(t, patience, "a start is refused", func() bool {
+		_, stderr, code := m.run("start", load.Type, "--input", `"`+strings.Repeat("x", 64<<10)+`"`, "--timeout", "3s")
+		return code != 0 && strings.Contains(stderr, "no space left on device")
+	})
+	m.server.Signal(syscall.SIGTERM)
+	select {
+	case <-m.server.Ended:
+	case <-time.After(patience):
+		t.Fatal("it has not ended after it was told to stop")
+	}
 }

@@ -21,6 +21,15 @@ func TestInodes(t *testing.T) {
 	}
 }
 
+// A disk with room is not full, and a folder that is not there is judged by the one above it.
+func TestFull(t *testing.T) {
+	dir := t.TempDir()
+	here, there := diskspace.Full(dir), diskspace.Full(filepath.Join(dir, "not", "there"))
+	if (here == "") != diskspace.Enough(dir) || (here == "") != (there == "") {
+		t.Errorf("got %q, and %q of a folder below it", here, there)
+	}
+}
+
 // Nobody has more free than there is, and a folder that is not there tells nothing.
 func TestOf(t *testing.T) {
 	dir := t.TempDir()

@@ -247,6 +247,7 @@ func (e *examination) lists(ctx context.Context) bool {
 	began := time.Now()
 	lists, err := e.o.Client.TaskLists(ctx)
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Final { // a server answers, and says what keeps it from its work
+		e.answered()
 		e.add(Finding{Bad, checkLists, refusal.Message, refusal.Hint})
 		return true
 	}

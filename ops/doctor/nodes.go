@@ -56,7 +56,7 @@ func judgeNodes(all []nodes.Info, namespace string, alive func(*nodes.Info) bool
 	switch {
 	case len(live) == 0 && Worst(found) == Bad: // they wait for an operator, which is said
 	case len(live) == 0:
-		found = append(found, Finding{Bad, checkNodes, "no server is running", "start \"drover server\""})
+		found = append(found, Finding{Bad, checkNodes, noServer, "start \"drover server\""})
 	case len(missing) > 0:
 		found = append(found, Finding{
 			Bad, checkNodes, fmt.Sprintf("no server has the role %s for the namespace %s", strings.Join(missing, ", "), namespace),
@@ -140,4 +140,15 @@ func judgeInodes(n *nodes.Info) Status {
 		return Warn
 	}
 	return OK
+}
+
+const noServer = "no server is running"
+
+// answered corrects what the records of the nodes say: a server that cannot write its record runs all the same.
+func (e *examination) answered() {
+	for i := range e.findings {
+		if f := &e.findings[i]; f.Check == checkNodes && f.Found == noServer {
+			f.Found, f.Change = "a server runs and cannot write that it does", "see the check "+checkLists
+		}
+	}
 }
