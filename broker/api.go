@@ -122,7 +122,11 @@ func passOn(verb string) func(*Broker, micro.Request) {
 			Input       schemas.Payload     `json:"input"`
 			Details     schemas.Payload     `json:"details"`
 		}
-		if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		err := schemas.Unmarshal(r.Data(), &q)
+		if err == nil && !post.Lenient(post.Header(r.Headers())) {
+			err = schemas.CheckFields(r.Data(), wholeRequest(verb))
+		}
+		if err != nil {
 			b.refuse(r, invalid(err))
 			return
 		}
@@ -168,6 +172,17 @@ func passOn(verb string) func(*Broker, micro.Request) {
 	}
 }
 
+// wholeRequest is what the owner decodes of a request that is passed on to it.
+func wholeRequest(verb string) any {
+	switch verb {
+	case "history":
+		return &schemas.HistoryRequest{}
+	case "signal":
+		return &schemas.SignalRequest{}
+	}
+	return &schemas.ExecutionRequest{}
+}
+
 // requestHeader is that of a request to an owner, whose answer has the given content.
 func requestHeader(verb, content string) post.Header {
 	h := post.Header{verbHeader: {verb}}
@@ -189,7 +204,7 @@ func (b *Broker) toOwner(wid, reply string, h post.Header, body []byte) {
 func (b *Broker) serveStart(r micro.Request) {
 	s := &received{body: r.Data()}
 	q := &s.StartRequest
-	if err := schemas.Unmarshal(s.body, q); err != nil { // much of it stays for as long as the run, and some for longer
+	if err := requested(r, q); err != nil { // much of it stays for as long as the run, and some for longer
 		b.refuse(r, invalid(err))
 		return
 	}
@@ -335,11 +350,11 @@ func (b *Broker) startHere(r micro.Request, s *received) bool {
 
 func (b *Broker) serveList(r micro.Request) {
 	var q schemas.ListRequest
-	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+	if err := requested(r, &q); err != nil {
 		b.refuse(r, invalid(err))
 		return
 	}
-	b.background(r, func(ctx context.Context) (any, error) { return b.list(ctx, &q) })
+	b.scan(r, func(ctx context.Context) (any, error) { return b.list(ctx, &q) })
 }
 
 // background answers a request from a goroutine of its own.
@@ -362,11 +377,11 @@ func (b *Broker) background(r micro.Request, serve func(context.Context) (any, e
 
 func (b *Broker) serveDead(r micro.Request) {
 	var q schemas.DeadRequest
-	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+	if err := requested(r, &q); err != nil {
 		b.refuse(r, invalid(err))
 		return
 	}
-	b.background(r, func(ctx context.Context) (any, error) { return b.dead(ctx, &q) })
+	b.scan(r, func(ctx context.Context) (any, error) { return b.dead(ctx, &q) })
 }
 
 func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.DeadResponse, error) {

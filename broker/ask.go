@@ -253,7 +253,7 @@ func (p *partition) answered(m post.Msg) {
 		return
 	}
 	reply := &schemas.DecisionReply{}
-	err = decode(m.Data, reply)
+	err = decodeSent(m.Header, m.Data, reply)
 	p.loop.post(func() { p.replied(id, reply, m, err) })
 }
 

@@ -22,7 +22,7 @@ const (
 // serveAudit passes a question of an audit on to the owner of the partition, who answers the requester itself.
 func (b *Broker) serveAudit(r micro.Request) {
 	var q schemas.AuditRequest
-	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+	if err := requested(r, &q); err != nil {
 		b.refuse(r, invalid(err))
 		return
 	}
@@ -79,11 +79,19 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 		}
 		a.Runs = append(a.Runs, run)
 	}
-	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		p.auditUnread(ctx, unread, a.Runs)
+	if len(unread) == 0 {
 		reply(a)
-		return struct{}{}, nil
-	}, func(struct{}, error) {})
+		return
+	}
+	p.b.scans.enter("audit", func(done func()) {
+		p.b.answering.run(func() {
+			defer done()
+			ctx, cancel := context.WithTimeout(p.b.ctx, readTimeout)
+			defer cancel()
+			p.auditUnread(ctx, unread, a.Runs)
+			reply(a)
+		})
+	}, func() { reply(&schemas.AuditResponse{V: schemas.Version, Error: tooMany()}) })
 }
 
 // audited is what a run in memory waits for.

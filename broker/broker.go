@@ -43,15 +43,17 @@ type Broker struct {
 	passing sync.WaitGroup // partitions that are given away and still pass on answers of deciders
 	// answering are requests that are read for.
 	answering gate
-	begun     chan struct{} // see Begun
-	readers   lane          // of histories
-	writers   lane          // short writes of owners: see writeAsync
-	looks     listLooks
-	replays   chan struct{} // bounds replays that are being prepared: a decider may take its time over each
-	relay     *relay
-	store     *payloads.Store
-	uploads   *payloads.Uploads
-	storing   atomic.Int64 // bytes of starts that are being put into the store
+	// scans gives turns to those that read much.
+	scans   scans
+	begun   chan struct{} // see Begun
+	readers lane          // of histories
+	writers lane          // short writes of owners: see writeAsync
+	looks   listLooks
+	replays chan struct{} // bounds replays that are being prepared: a decider may take its time over each
+	relay   *relay
+	store   *payloads.Store
+	uploads *payloads.Uploads
+	storing atomic.Int64 // bytes of starts that are being put into the store
 
 	lost   atomic.Pointer[error] // why there is no quorum; nil while there is one
 	whole  atomic.Pointer[room]  // how full the NATS server is; nil if it is not known

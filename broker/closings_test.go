@@ -89,7 +89,7 @@ func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
 		some := func(name string) {
 			for i := range rounds {
 				kind := []string{"", "fails", "kept", "again", "parent", "waits"}[i%6]
-				f.start(fmt.Sprintf(`{"workflowId":"%s%d","type":"order","input":%q,"tags":["t%d"],"executionStartToCloseTimeout":5}`, name, i, kind, i))
+				f.start(fmt.Sprintf(`{"workflowId":"%s%d","type":"order","input":%q,"tagList":["t%d"],"executionStartToCloseTimeout":5}`, name, i, kind, i))
 			}
 			f.start(fmt.Sprintf(`{"workflowId":"%s-ended","type":"order","input":"waits"}`, name))
 			time.Sleep(time.Second)

@@ -3,6 +3,9 @@ package broker
 import (
 	"errors"
 
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -16,6 +19,19 @@ func decode(body []byte, v any) error {
 		return schemas.Unmarshal(body, v)
 	}
 	return schemas.UnmarshalOwned(body, v)
+}
+
+// decodeSent is [decode] of what others have sent, see [post.Decode].
+func decodeSent(h post.Header, body []byte, v any) error {
+	if len(body) > mostOwned || post.Lenient(h) {
+		return post.Decode(h, body, v)
+	}
+	return schemas.UnmarshalStrictOwned(body, v)
+}
+
+// requested decodes a request to the API.
+func requested(r micro.Request, v any) error {
+	return post.Decode(post.Header(r.Headers()), r.Data(), v)
 }
 
 // unreadable tells of an error that a body is at fault, so that it will be the same at the next reading.

@@ -63,7 +63,7 @@ func (p *partition) inheritAsk(r *run) {
 func (p *partition) decided(m post.Msg) {
 	token := m.Header.Get(tokenHeader)
 	reply := &schemas.DecisionReply{}
-	undecodable := schemas.Unmarshal(m.Data, reply)
+	undecodable := post.Decode(m.Header, m.Data, reply)
 	p.loop.post(func() {
 		if p.leaving != nil && p.leaving.stage != settling {
 			return // the next owner confirms it

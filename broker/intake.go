@@ -141,7 +141,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 		e.msg = execution.Start{Request: r}
 	case kindActivity:
 		r := &schemas.Report{}
-		o.err = schemas.Unmarshal(m.Data, r)
+		o.err = post.Decode(m.Header, m.Data, r)
 		if len(rest) != 1 {
 			o.err = fmt.Errorf("the subject %s names no list", m.Subject)
 			return o

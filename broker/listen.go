@@ -92,7 +92,7 @@ func (p *partition) beat(m post.Msg) {
 		return
 	}
 	if err == nil {
-		err = schemas.Unmarshal(m.Data, &h)
+		err = post.Decode(m.Header, m.Data, &h)
 	}
 	answer := func(a schemas.BeatAnswer) {
 		a.V = schemas.Version

@@ -19,20 +19,20 @@ import (
 
 func (b *Broker) serveCount(r micro.Request) {
 	var q schemas.CountRequest
-	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+	if err := requested(r, &q); err != nil {
 		b.refuse(r, invalid(err))
 		return
 	}
-	b.background(r, func(ctx context.Context) (any, error) { return b.count(ctx, &q) })
+	b.scan(r, func(ctx context.Context) (any, error) { return b.count(ctx, &q) })
 }
 
 func (b *Broker) serveLists(r micro.Request) {
 	var q schemas.TaskListsRequest
-	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+	if err := requested(r, &q); err != nil {
 		b.refuse(r, invalid(err))
 		return
 	}
-	b.background(r, func(ctx context.Context) (any, error) { return b.lists(ctx) })
+	b.scan(r, func(ctx context.Context) (any, error) { return b.lists(ctx) })
 }
 
 // lists reads how each task list stands off its stream and its consumers: one request for all streams, and one more for
@@ -123,7 +123,7 @@ func (b *Broker) untaken(list string, filters map[string][]string) []string {
 
 func (b *Broker) serveTaskList(r micro.Request) {
 	var q schemas.TaskListRequest
-	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+	if err := requested(r, &q); err != nil {
 		b.refuse(r, invalid(err))
 		return
 	}

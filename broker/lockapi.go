@@ -15,7 +15,7 @@ import (
 
 func (b *Broker) serveLocks(r micro.Request) {
 	var q schemas.LocksRequest
-	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+	if err := requested(r, &q); err != nil {
 		b.refuse(r, invalid(err))
 		return
 	}
@@ -25,7 +25,7 @@ func (b *Broker) serveLocks(r micro.Request) {
 			return
 		}
 	}
-	b.background(r, func(ctx context.Context) (any, error) { return b.listLocks(ctx, &q) })
+	b.scan(r, func(ctx context.Context) (any, error) { return b.listLocks(ctx, &q) })
 }
 
 // listLocks answers from what is seen of the bucket; about a single lock the leader of the bucket is asked.

@@ -44,7 +44,7 @@ func (b *Broker) openPayloads() error {
 
 func (b *Broker) serveUpload(r micro.Request) {
 	var q schemas.UploadRequest
-	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+	if err := requested(r, &q); err != nil {
 		b.refuse(r, invalid(err))
 		return
 	}
@@ -80,7 +80,7 @@ func (b *Broker) uploadChunk(m post.Msg) {
 
 func (b *Broker) serveDownload(r micro.Request) {
 	var q schemas.DownloadRequest
-	if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+	if err := requested(r, &q); err != nil {
 		b.refuse(r, invalid(err))
 		return
 	}

@@ -37,7 +37,7 @@ const (
 func serveReplay(verb string) func(*Broker, micro.Request) {
 	return func(b *Broker, r micro.Request) {
 		var q schemas.ReplayRequest
-		if err := schemas.Unmarshal(r.Data(), &q); err != nil {
+		if err := requested(r, &q); err != nil {
 			b.refuse(r, invalid(err))
 			return
 		}
@@ -238,7 +238,7 @@ func (p *partition) askReplay(ctx context.Context, y *replay) error {
 		return err
 	}
 	reply := &schemas.DecisionReply{}
-	if err := schemas.Unmarshal(m.Data, reply); err != nil {
+	if err := post.Decode(m.Header, m.Data, reply); err != nil {
 		return schemas.Errorf(schemas.CodeConflict, "the decider of type %q gave an answer that cannot be read: %v", task.Type, err).About(s.WorkflowID, s.Run)
 	}
 	return y.told(task.Type, reply)

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"encoding/json"
+	"errors"
 	"strconv"
 
 	"github.com/droverhq/drover/broker/execution"
@@ -47,7 +49,11 @@ func (p *partition) start(q *schemas.StartRequest, body []byte) {
 func (p *partition) reported(m post.Msg, wid, list string, err error) {
 	r, of := &schemas.Report{}, execution.Attempt{}
 	if err == nil {
-		err = decode(m.Data, r)
+		err = decodeSent(m.Header, m.Data, r)
+	}
+	if errors.Is(err, schemas.ErrUnknownField) {
+		p.tellRefused(m.Reply, err)
+		return
 	}
 	if err == nil {
 		of.Run, of.ScheduledID, of.Attempt, err = execution.ParseToken(r.Token)
@@ -110,6 +116,28 @@ func (p *partition) tellWorker(to string, sequence uint64) {
 	}
 	if err := p.b.conn.Publish(to, nil, body); err != nil {
 		p.log.WithError(err).Debug("a worker is not told what became of its outcome; it puts it into the inbox")
+	}
+}
+
+// tellRefused tells a worker what is wrong with its outcome. In the inbox it would be a dead
+// letter.
+func (p *partition) tellRefused(to string, wrong error) {
+	if !subject.Answerable(to) {
+		return
+	}
+	var a struct {
+		Error struct {
+			Code        int    `json:"code"`
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	a.Error.Code, a.Error.Description = 400, wrong.Error()
+	body, err := json.Marshal(&a)
+	if err == nil {
+		err = p.b.conn.Publish(to, nil, body)
+	}
+	if err != nil {
+		p.log.WithError(err).Debug("a worker is not told what is wrong with its outcome")
 	}
 }
 

@@ -32,9 +32,9 @@ func TestLongRequestIDs(t *testing.T) { // S1-21, P-4
 			t.Fatalf("dead letters: got %v, want %d that are invalid", got, n)
 		}
 		longest := strings.Repeat("q", schemas.MaxIDLen)
-		for _, verb := range []string{"signal", "cancel", "start"} {
+		for verb, fields := range map[string]string{"signal": `"name":"s"`, "cancel": `"reason":"r"`, "start": `"type":"order","idConflictPolicy":"USE_EXISTING"`} {
 			for id, refused := range map[string]bool{longest + "q": true, longest: false} {
-				a := f.api(verb, fmt.Sprintf(`{"workflowId":"o","name":"s","type":"order","idConflictPolicy":"USE_EXISTING","requestId":%q}`, id))
+				a := f.api(verb, fmt.Sprintf(`{"workflowId":"o",%s,"requestId":%q}`, fields, id))
 				e, _ := a["error"].(map[string]any)
 				if refused != (e["code"] == "invalid_argument" && e["field"] == "requestId") || !refused && e != nil {
 					t.Fatalf("%s with an id of %d bytes: got %v", verb, len(id), a)

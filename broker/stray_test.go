@@ -50,7 +50,13 @@ func TestAnswersAreNoMessages(t *testing.T) {
 					t.Errorf("got dead letters %v, want %d strays", got, tc.stray)
 				}
 				for _, verb := range []string{"describe", "history", "signal", "pause"} { // answered by brokers: not at all
-					body := `{"workflowId":"o","name":"approve","run":"r0"}`
+					body := `{"workflowId":"o","run":"r0"}`
+					switch verb {
+					case "signal":
+						body = `{"workflowId":"o","name":"approve"}`
+					case "history":
+						body = `{"workflowId":"o"}`
+					}
 					before := f.streamEnds()
 					f.ask(ns.API(verb), tc.reply, body)
 					if after := f.streamEnds(); verb != "signal" && after != before {

@@ -200,7 +200,7 @@ func serveType[Request any, Q interface {
 	Validate() *schemas.Error
 }](t *typeTable, r micro.Request, serve func(*typeTable, context.Context, Q) (any, error)) {
 	q := Q(new(Request))
-	if err := schemas.Unmarshal(r.Data(), q); err != nil {
+	if err := requested(r, q); err != nil {
 		t.b.refuse(r, invalid(err))
 		return
 	}
@@ -208,7 +208,11 @@ func serveType[Request any, Q interface {
 		t.b.refuse(r, err)
 		return
 	}
-	t.b.background(r, func(ctx context.Context) (any, error) { return serve(t, ctx, q) })
+	answer := t.b.background
+	if _, all := any(q).(*schemas.TypeListRequest); all {
+		answer = t.b.scan
+	}
+	answer(r, func(ctx context.Context) (any, error) { return serve(t, ctx, q) })
 }
 
 // change carries a change out by compare-and-set: what it was decided upon is what it replaces. decide gets nil for a type

@@ -150,6 +150,10 @@ func (p *partition) serve(m post.Msg) bool {
 func invalid(err error) *schemas.Error {
 	refused := schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err)
 	if field := schemas.Place(err); field != "" {
+		if errors.Is(err, schemas.ErrUnknownField) {
+			refused = refused.WithHint("mend the name, or send the header %s: 1 to have such fields passed over",
+				schemas.LenientHeader)
+		}
 		return refused.InField(field)
 	}
 	return refused.WithHint("send one JSON object, or msgpack with its version byte")

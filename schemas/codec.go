@@ -171,7 +171,7 @@ func unmarshalJSON(b []byte, v any, owned bool) error {
 	var head struct {
 		V *int `json:"v"`
 	}
-	if quickJSON(b, v, owned) {
+	if quickJSON(b, v, owned, false) {
 		return nil
 	}
 	if err := scanJSON(b); err != nil {

@@ -9,7 +9,7 @@ func MarshalNamed(v any) ([]byte, error) { return appendNamed(nil, v) }
 func Quick(body []byte, v any) bool { return quick(body[1:], v, false) }
 
 // QuickJSON decodes a JSON body by a plan alone.
-func QuickJSON(body []byte, v any) bool { return quickJSON(body, v, false) }
+func QuickJSON(body []byte, v any) bool { return quickJSON(body, v, false, false) }
 
 func Library(body []byte, v any) error {
 	if err := Scan(body[1:]); err != nil {

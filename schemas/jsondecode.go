@@ -16,15 +16,17 @@ type jsonReader struct {
 	bad bool
 	// owned: what is decoded may point into the body.
 	owned bool
+	// strict: objects that the library decodes have no field that is not known, as those of plans.
+	strict bool
 }
 
 // quickJSON decodes a JSON body into v by its plan. It is false if there is none, or if the body is not what it expects.
-func quickJSON(b []byte, v any, owned bool) bool {
+func quickJSON(b []byte, v any, owned, strict bool) bool {
 	p, value := planned(v)
 	if p == nil || len(b) > MaxBody {
 		return false
 	}
-	r := jsonReader{b: b, owned: owned}
+	r := jsonReader{b: b, owned: owned, strict: strict}
 	r.value(p, value)
 	r.peek()
 	if r.bad || r.pos != len(b) {
@@ -299,8 +301,14 @@ func (r *jsonReader) field(f *field, v unsafe.Pointer) {
 		r.each('[', ']', func() { all = append(all, r.decision()) })
 		*(*[]Decision)(v) = all
 	default: // floats, bytes, maps
-		if raw := r.any(); !r.bad && json.Unmarshal(raw, f.reflected(v).Addr().Interface()) != nil {
+		raw := r.any()
+		if !r.bad && json.Unmarshal(raw, f.reflected(v).Addr().Interface()) != nil {
 			r.fail()
+		}
+		if !r.bad && r.strict {
+			if _, err := unknownField(raw, f.typ); err != nil {
+				r.fail()
+			}
 		}
 	}
 }

@@ -91,6 +91,9 @@ func NoRequest(what string) *schemas.Error {
 func (c *Conn) unasked(fn func(Msg)) func(Msg) {
 	return func(m Msg) {
 		what := Given(m.Reply, m.Header)
+		if what == "" && bytes.HasPrefix(m.Data, answerHead) {
+			what = "an answer of JetStream's API"
+		}
 		if what == "" {
 			fn(m)
 			return

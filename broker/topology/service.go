@@ -115,7 +115,7 @@ func (s *service) end() {
 func (s *service) answer(r micro.Request, serve func(*service, *schemas.NamespaceRequest) (any, error)) {
 	var q schemas.NamespaceRequest
 	var a any
-	err := schemas.Unmarshal(r.Data(), &q)
+	err := post.Decode(post.Header(r.Headers()), r.Data(), &q)
 	if what := post.GivenTo(r); what != "" {
 		err = post.NoRequest(what)
 	} else if err != nil {

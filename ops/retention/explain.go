@@ -85,7 +85,7 @@ func (j *Janitor) answerSoft(_ context.Context, m post.Msg) {
 
 // decode reads a request about a workflow id, which is a field of it.
 func decode(m post.Msg, q any, wid *string) error {
-	if err := schemas.Unmarshal(m.Data, q); err != nil {
+	if err := post.Decode(m.Header, m.Data, q); err != nil {
 		return schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err).InField(schemas.Place(err))
 	}
 	if err := schemas.ValidateID("workflowId", *wid); err != nil {

@@ -1,0 +1,200 @@
+package schemas
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// LenientHeader says, in a message with a JSON body, that fields which Drover does not know are to be
+// passed over, as all are in msgpack. Its value is "1".
+const LenientHeader = "Drover-Lenient"
+
+// ErrUnknownField is wrapped by the errors of [UnmarshalStrict] about a field that there is not.
+var ErrUnknownField = errors.New("unknown field")
+
+// UnmarshalStrict is [Unmarshal] for what others send: a JSON body with a field that v does not have, at
+// any depth, is an error, which names the field and the one that was probably meant (E6). Fields of an
+// unknown decision are not judged. In msgpack unknown fields are passed over.
+func UnmarshalStrict(b []byte, v any) error { return unmarshalStrict(b, v, false) }
+
+// UnmarshalStrictOwned is [UnmarshalStrict] and [UnmarshalOwned] in one.
+func UnmarshalStrictOwned(b []byte, v any) error { return unmarshalStrict(b, v, true) }
+
+func unmarshalStrict(b []byte, v any, owned bool) error {
+	if !IsJSON(b) {
+		return unmarshal(b, v, owned)
+	}
+	if quickJSON(b, v, owned, true) {
+		return nil
+	}
+	if err := unmarshalJSON(b, v, owned); err != nil {
+		return err
+	}
+	if at, err := unknownField(b, reflect.TypeOf(v)); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, &misplaced{at: at, err: err})
+	}
+	return nil
+}
+
+// CheckFields is [UnmarshalStrict] without the value, for a body that somebody else decodes.
+func CheckFields(b []byte, like any) error {
+	if !IsJSON(b) {
+		return nil
+	}
+	return UnmarshalStrict(b, reflect.New(reflect.TypeOf(like).Elem()).Interface())
+}
+
+// unknownField finds the first field of a JSON value that its type does not have, as a path from t. The
+// body is one that t takes.
+func unknownField(b json.RawMessage, t reflect.Type) (at string, err error) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[Decision]():
+		return unknownInDecision(b)
+	case ownJSON(t):
+		return "", nil
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return unknownInStruct(b, t)
+	case reflect.Slice:
+		var parts []json.RawMessage
+		if t.Elem().Kind() == reflect.Uint8 || json.Unmarshal(b, &parts) != nil {
+			return "", nil
+		}
+		for i, part := range parts {
+			if at, err := unknownField(part, t.Elem()); err != nil {
+				return fmt.Sprintf("[%d]%s", i, join(at)), err
+			}
+		}
+	case reflect.Map:
+		var parts map[string]json.RawMessage
+		if json.Unmarshal(b, &parts) != nil {
+			return "", nil
+		}
+		for _, name := range sorted(parts) {
+			if at, err := unknownField(parts[name], t.Elem()); err != nil {
+				return name + join(at), err
+			}
+		}
+	}
+	return "", nil
+}
+
+func unknownInStruct(b json.RawMessage, t reflect.Type) (at string, err error) {
+	var parts map[string]json.RawMessage
+	if json.Unmarshal(b, &parts) != nil {
+		return "", nil // null
+	}
+	types, names := fieldsOf(t)
+	for _, name := range sorted(parts) {
+		typ, known := types[name]
+		if !known { // the library finds names in any case
+			i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+			if i < 0 {
+				return name, unknownError(name, names)
+			}
+			typ = types[names[i]]
+		}
+		if at, err := unknownField(parts[name], typ); err != nil {
+			return name + join(at), err
+		}
+	}
+	return "", nil
+}
+
+func unknownInDecision(b json.RawMessage) (at string, err error) {
+	if at, err := unknownInStruct(b, reflect.TypeFor[decisionJSON]()); err != nil {
+		return at, err
+	}
+	var w decisionJSON
+	if json.Unmarshal(b, &w) != nil {
+		return "", nil
+	}
+	a := newDecision(w.Type)
+	if _, unknown := a.(*UnknownDecision); unknown || len(w.Attributes) == 0 {
+		return "", nil // refused by its type
+	}
+	if at, err := unknownField(w.Attributes, reflect.TypeOf(a)); err != nil {
+		return "attributes" + join(at), err
+	}
+	return "", nil
+}
+
+// fieldsOf are the fields of a struct by their names in JSON, and these in order.
+func fieldsOf(t reflect.Type) (types map[string]reflect.Type, names []string) {
+	types = map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" || !f.IsExported() || name == "-" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		types[name], names = f.Type, append(names, name)
+	}
+	return types, names
+}
+
+func sorted(parts map[string]json.RawMessage) []string {
+	names := make([]string, 0, len(parts))
+	for name := range parts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func unknownError(name string, names []string) error {
+	if near := nearest(name, names); near != "" {
+		return fmt.Errorf("%w %q; did you mean %q?", ErrUnknownField, name, near)
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%w %q; there are %s", ErrUnknownField, name, strings.Join(names, ", "))
+}
+
+// nearest is the name that somebody probably meant; empty if none is near. A third of the letters may be
+// wrong, an exchange of two counting once.
+func nearest(got string, names []string) string {
+	best, least := "", len(got)/3+1
+	for _, name := range names {
+		if d := distance(strings.ToLower(got), strings.ToLower(name)); d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters must be put in, taken out, changed, or exchanged with the next, to make b of a.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return max(len(a), len(b))
+	}
+	var before, above, row [65]int
+	for j := range len(b) + 1 {
+		above[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			d := above[j]
+			if a[i] != b[j] {
+				d++
+			}
+			d = min(d, above[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				d = min(d, before[j-1]+1)
+			}
+			row[j+1] = d
+		}
+		before, above = above, row
+	}
+	return above[len(b)]
+}
