@@ -154,7 +154,7 @@ func TestWhatComesDuringAContinuation(t *testing.T) { // P-4
 					var inputs []string
 					for _, run := range f.runsOf("o") {
 						for _, e := range f.eventsOf("o", run) {
-							if s, ok := e.Attributes.(*schemas.Signal); ok && s.SignalName == "s" {
+							if s, ok := e.Attributes.(*schemas.Signal); ok && s.SignalName == "s" && s.OriginRun == "" { // a copy is no signal of its own
 								inputs = append(inputs, string(s.Input))
 							}
 						}
@@ -214,7 +214,7 @@ func TestSignalSentTwice(t *testing.T) { // P-6
 			signals := 0
 			for _, run := range f.runsOf("o") {
 				for _, e := range f.eventsOf("o", run) {
-					if s, ok := e.Attributes.(*schemas.Signal); ok && s.SignalName == "s" {
+					if s, ok := e.Attributes.(*schemas.Signal); ok && s.SignalName == "s" && s.OriginRun == "" { // a copy is no signal of its own
 						signals++
 					}
 				}
