@@ -40,6 +40,25 @@ func (t *Task) readPast(ctx context.Context) error {
 	return nil
 }
 
+// ended yields the history of a run that has ended, page by page.
+func (t *Task) ended(ctx context.Context, yield func(schemas.Event, error) bool) {
+	for after, more := int64(0), true; more; {
+		var events []schemas.Event
+		var err error
+		if events, more, _, err = t.page(ctx, after, after+pageEvents); err != nil {
+			yield(schemas.Event{}, err)
+			return
+		}
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+			after = e.ID
+		}
+		more = more && len(events) > 0
+	}
+}
+
 // windowEnd is the last event that the window holds.
 func (t *Task) windowEnd() int64 { return t.task.PreviousStartedID + int64(len(t.task.Events)) }
 

@@ -12,8 +12,8 @@ import (
 // Replayer is a [Decider] that can begin a run where another one of its type stood. One that is no Replayer can have its runs replayed from
 // the start only, with the same input.
 //
-// Replay is asked about a run that has ended, before anything is written. [Task.Context] is what its last decision left, and
-// [Task.Events] and [Task.History] have nothing. The answer says what would run again, and with which input the new run is to begin; or
+// Replay is asked about a run that has ended, before anything is written. [Task.Context] is what its last decision left,
+// [Task.Events] has nothing, and [Task.History] reads what has happened in the run. The answer says what would run again, and with which input the new run is to begin; or
 // why the run cannot be replayed so. An error means that this worker cannot tell now: the broker says so to whoever asked.
 type Replayer interface {
 	Replay(ctx context.Context, t *Task, q schemas.ReplayQuestion) (*schemas.ReplayAnswer, error)

@@ -142,9 +142,13 @@ func (t *Task) Continued() string {
 
 // History yields the events of the run from 1 to StartedID. What the task does not hold is read through the API, page
 // by page as the loop goes on, and once only. After an error, which wraps [ErrHistory] or tells why ctx ended, nothing
-// follows.
+// follows. Of a question about a replay it is the whole history of the run that has ended.
 func (t *Task) History(ctx context.Context) iter.Seq2[schemas.Event, error] {
 	return func(yield func(schemas.Event, error) bool) {
+		if t.task.Replay != nil {
+			t.ended(ctx, yield)
+			return
+		}
 		for i := 0; int64(i) < t.task.PreviousStartedID; i++ {
 			if i == len(t.past) {
 				if err := t.readPast(ctx); err != nil {

@@ -99,7 +99,7 @@ func (d *Decider) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decisi
 	if err != nil {
 		return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
 	}
-	state, err := machine.Decode(s.State)
+	state, err := stateOf(ctx, t, s.State)
 	if err != nil {
 		return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
 	}
@@ -181,7 +181,11 @@ func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions
 		}
 	}
 	turn.state.Holds = len(turn.s.Held) > 0
-	if actions == nil && d.full(t) && turn.still(r.in) && !stays(t) {
+	moves := actions == nil && d.full(t) && turn.still(r.in) && !stays(t)
+	if err := fill(ctx, t, turn.state, len(r.in), moves); err != nil {
+		return nil, err
+	}
+	if moves {
 		return turn.onward(r.in)
 	}
 	if len(r.in) > 0 || actions == nil {
@@ -192,6 +196,9 @@ func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions
 		actions = append(actions, more...)
 	}
 	turn.decide(actions)
+	if err := fill(ctx, t, turn.state, 0, turn.end != nil && turn.s.Part != ""); err != nil { // the run around it keeps the state
+		return nil, err
+	}
 	decisions, err := turn.finish()
 	if err == nil && turn.end == nil {
 		d.warm.keep(t, &warmRun{s: turn.s, p: turn.p, state: turn.state})

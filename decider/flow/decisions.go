@@ -164,18 +164,27 @@ func (t *turn) child(a machine.Action) {
 
 // finish leaves the state in the context, and ends the run if it is at its end.
 func (t *turn) finish() ([]schemas.Decision, error) {
-	state, err := machine.Encode(t.state)
+	state, fresh, err := machine.EncodeLean(t.state)
 	if err != nil {
 		return nil, fmt.Errorf("flow %s: %w", t.task.Type(), err)
 	}
 	t.s.State = state
+	t.keepApart(fresh)
 	maps.DeleteFunc(t.s.Due, func(id string, _ schemas.Timestamp) bool { return t.state.Timers[id] == "" })
 	if t.end != nil && t.locked() && t.works() {
 		t.end = nil // the run says so again when there is news of it
 	}
 	if t.end != nil {
 		t.decisions = without(t.decisions)
+		if state, err = machine.Encode(t.state); err != nil {
+			return nil, fmt.Errorf("flow %s: %w", t.task.Type(), err)
+		}
 		t.close(*t.end, state)
+		if t.s.Part != "" && t.end.Do == machine.Complete { // it is not replayed on its own
+			if t.s.State, err = machine.Encode(t.state.Completed()); err != nil {
+				return nil, fmt.Errorf("flow %s: %w", t.task.Type(), err)
+			}
+		}
 	}
 	if t.err != nil {
 		return nil, t.err

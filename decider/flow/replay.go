@@ -39,6 +39,9 @@ func (d *Decider) Replay(ctx context.Context, t *decider.Task, q schemas.ReplayQ
 	if err != nil {
 		return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
 	}
+	if err := whole(ctx, t, s); err != nil {
+		return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
+	}
 	r, err := machine.Preview(p, machine.Origin{State: s.State, From: q.From, Force: q.Force})
 	if f, ok := errors.AsType[*machine.Failure](err); ok {
 		return &schemas.ReplayAnswer{Refused: f.Message, Hint: wayRound(p, machine.Origin{State: s.State, From: q.From, Force: q.Force})}, nil

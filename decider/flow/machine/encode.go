@@ -12,7 +12,11 @@ import (
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
-const format = 1
+// Formats of a state. One without packed loops and values apart has the first, which every version reads.
+const (
+	format       = 1
+	formatPacked = 2
+)
 
 // MaxState is how many bytes of an encoded state are read.
 const MaxState = 64 << 20
@@ -20,7 +24,7 @@ const MaxState = 64 << 20
 // Value is a value of package value within a state. Nil is none.
 type Value struct {
 	V   any
-	ref int // in the pool, from 1; while a state is encoded
+	ref int // in the pool, from 1, or apart, from -1 down; while a state is encoded
 }
 
 // Equal compares the values.
@@ -28,22 +32,29 @@ func (v Value) Equal(other Value) bool { return reflect.DeepEqual(v.V, other.V) 
 
 // MarshalJSON writes the value so that it keeps its type.
 func (v Value) MarshalJSON() ([]byte, error) {
-	if v.ref > 0 {
-		return fmt.Appendf(nil, `{"$ref":%d}`, v.ref), nil // keys of packed maps never begin with a single $
+	switch { // keys of packed maps never begin with a single $
+	case v.ref > 0:
+		return fmt.Appendf(nil, `%s%d}`, refPrefix, v.ref), nil
+	case v.ref < 0:
+		return fmt.Appendf(nil, `%s%d}`, apartPrefix, -v.ref), nil
 	}
 	return value.Pack(v.V)
 }
 
-var refPrefix = []byte(`{"$ref":`)
+var refPrefix, apartPrefix = []byte(`{"$ref":`), []byte(`{"$apart":`)
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (v *Value) UnmarshalJSON(data []byte) error {
-	if rest, ok := bytes.CutPrefix(data, refPrefix); ok {
+	for sign, prefix := range map[int][]byte{1: refPrefix, -1: apartPrefix} {
+		rest, ok := bytes.CutPrefix(data, prefix)
+		if !ok {
+			continue
+		}
 		n, err := strconv.Atoi(string(bytes.TrimSuffix(rest, []byte("}"))))
 		if err != nil || n <= 0 {
 			return fmt.Errorf("%s is no reference to a value", data)
 		}
-		v.ref = n
+		v.ref = sign * n
 		return nil
 	}
 	x, err := value.Unpack(data, value.Limits{Bytes: MaxState, Depth: 2 * value.DefaultDepth})
@@ -52,13 +63,17 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 }
 
 // Encode writes a state as JSON. A value that several instances share is written once, and shared again by Decode.
-func Encode(s *State) ([]byte, error) {
-	p := pool{seen: map[identity]int{}}
-	out := *s
-	out.Format = format
-	out.each(p.count)
-	clone := out.clone() // refs are for this encoding only
+func Encode(s *State) ([]byte, error) { return encode(s, nil, true) }
+
+func encode(s *State, a *apart, outputs bool) ([]byte, error) {
+	p := pool{seen: map[identity]int{}, apart: a}
+	clone := s.clone(outputs) // refs are for this encoding only
+	clone.Format = format
+	clone.each(p.count)
 	clone.each(p.replace)
+	if clone.packs() || p.some {
+		clone.Format = formatPacked
+	}
 	clone.Pool = p.values
 	data, err := json.Marshal(clone)
 	if err != nil {
@@ -68,7 +83,10 @@ func Encode(s *State) ([]byte, error) {
 }
 
 // Decode reads what Encode wrote.
-func Decode(data []byte) (*State, error) {
+func Decode(data []byte) (*State, error) { return DecodeLean(data, nil) }
+
+// DecodeLean reads what EncodeLean wrote, with the values that were told apart.
+func DecodeLean(data []byte, values map[int]Value) (*State, error) {
 	if len(data) > MaxState {
 		return nil, fmt.Errorf("the state of the run has %d bytes, more than %d", len(data), MaxState)
 	}
@@ -76,23 +94,43 @@ func Decode(data []byte) (*State, error) {
 	if err := json.Unmarshal(data, s); err != nil {
 		return nil, fmt.Errorf("decode the state of a run: %w", err)
 	}
-	if s.Format != format {
-		return nil, fmt.Errorf("the state of the run has format %d, want %d: let a worker of that release answer", s.Format, format)
+	if s.Format != format && s.Format != formatPacked {
+		return nil, fmt.Errorf("the state of the run has format %d, want %d or %d: let a worker of that release answer", s.Format, format, formatPacked)
 	}
 	pooled := s.Pool
 	s.Pool = nil
 	var bad error
-	s.each(func(v *Value) {
-		if v.ref == 0 {
-			return
+	s.each(func(v *Value) { // the pool comes last: what it holds is named by the others
+		if err := v.resolve(pooled, values); err != nil {
+			bad = err
 		}
-		if v.ref < 0 || v.ref > len(pooled) {
-			bad = fmt.Errorf("the state of the run names value %d of %d: it is damaged", v.ref, len(pooled))
-			return
-		}
-		*v = Value{V: pooled[v.ref-1].V}
 	})
+	if bad == nil {
+		bad = s.unpack()
+	}
+	s.apart = recalled(values)
 	return s, bad
+}
+
+// resolve puts the value in the place of a reference.
+func (v *Value) resolve(pooled []Value, values map[int]Value) error {
+	from := v.ref
+	if from > len(pooled) {
+		return fmt.Errorf("the state of the run names value %d of %d: it is damaged", from, len(pooled))
+	}
+	if from > 0 {
+		*v = pooled[from-1]
+	}
+	if v.ref >= 0 {
+		v.ref = 0
+		return nil
+	}
+	found, ok := values[-v.ref]
+	if !ok {
+		return fmt.Errorf("the state of the run names a value %d that stands in its history: it is to be read with that", -v.ref)
+	}
+	*v = Value{V: found.V}
+	return nil
 }
 
 // identity tells values apart without looking into them.
@@ -120,6 +158,8 @@ func identify(v any) (identity, bool) {
 type pool struct {
 	seen   map[identity]int // how often; later the negative ref
 	values []Value
+	apart  *apart // nil if nothing is told apart
+	some   bool   // something is
 }
 
 func (p *pool) count(v *Value) {
@@ -130,7 +170,14 @@ func (p *pool) count(v *Value) {
 
 func (p *pool) replace(v *Value) {
 	id, ok := identify(v.V)
-	if !ok || p.seen[id] == 1 {
+	if !ok {
+		return
+	}
+	if n := p.apart.number(id, v.V); n > 0 {
+		v.ref, p.some = -n, true
+		return
+	}
+	if p.seen[id] == 1 {
 		return
 	}
 	if p.seen[id] > 0 {
@@ -186,10 +233,11 @@ func (i *Instance) each(visit func(*Value)) {
 		visit(&c.Output)
 		c.Fault.each(visit)
 	}
+	i.Loop.each(visit)
 }
 
 // clone copies all that holds values, but not the values.
-func (s *State) clone() *State {
+func (s *State) clone(outputs bool) *State {
 	c := *s
 	c.Failure = s.Failure.clone()
 	c.Stack = slices.Clone(s.Stack)
@@ -199,11 +247,11 @@ func (s *State) clone() *State {
 	c.Records = maps.Clone(s.Records)
 	for ref, r := range c.Records {
 		copied := *r
-		copied.Last = r.Last.clone()
+		copied.Last = r.Last.clone(outputs)
 		c.Records[ref] = &copied
 	}
-	c.Trial = s.Trial.clone()
-	c.Whole = *s.Whole.clone()
+	c.Trial = s.Trial.clone(outputs)
+	c.Whole = *s.Whole.clone(outputs)
 	c.Signals = maps.Clone(s.Signals)
 	for name, queue := range c.Signals {
 		c.Signals[name] = slices.Clone(queue)
@@ -220,13 +268,17 @@ func (f *Failure) clone() *Failure {
 	return &c
 }
 
-func (i *Instance) clone() *Instance {
+func (i *Instance) clone(outputs bool) *Instance {
 	if i == nil {
 		return nil
 	}
 	c := *i
 	c.Failure = i.Failure.clone()
 	c.Reads = maps.Clone(i.Reads)
+	if c.Loop = i.pack(outputs); c.Loop != nil {
+		c.Children = nil
+		return &c
+	}
 	c.Children = slices.Clone(i.Children)
 	for n, child := range c.Children {
 		copied := *child

@@ -70,6 +70,9 @@ func (m *machine) plan(x *act) error {
 		}
 	}
 	x.inst.Many, x.inst.Children, x.inst.Width, x.inst.Folded = many, children, width, Value{V: folded}
+	if many && len(children) >= manyChildren {
+		x.inst.targets = targetsOf(targets)
+	}
 	return nil
 }
 

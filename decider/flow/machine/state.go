@@ -81,6 +81,8 @@ type State struct {
 	Holds bool `json:"-"`
 
 	Trace Trace `json:"-"` // no part of the run; nil tells nobody
+
+	apart *apart // the values that EncodeLean has told apart
 }
 
 // Frame is a list of steps that is being run.
@@ -135,7 +137,16 @@ type Instance struct {
 	Many     bool     `json:"many,omitempty"`  // it runs a loop
 	Folded   Value    `json:"folded,omitzero"` // what reducing has come to
 	Children []*Child `json:"children,omitempty"`
-	Width    int      `json:"width,omitempty"` // how many children run at once
+	// Loop stands for many children while a state is encoded.
+	Loop    *packedLoop `json:"loop,omitempty"`
+	targets             // of many children
+	Width   int         `json:"width,omitempty"` // how many children run at once
+}
+
+// targets are what a loop runs over: the whole numbers from first on, or a list.
+type targets struct {
+	first *int64
+	list  Value
 }
 
 // Child is a run that a step has recorded.
@@ -147,6 +158,7 @@ type Child struct {
 	Ending bool     `json:"ending,omitempty"` // it was canceled, and its end is still to come
 	Fault  *Failure `json:"fault,omitempty"`
 	State  []byte   `json:"state,omitempty"` // of one that failed
+	lacks  bool     // it is done, and its output stands in the history
 }
 
 const (
