@@ -126,7 +126,7 @@ func TestFilters(t *testing.T) {
 		"--started-after", "2026-01-02T03:04:05Z", "--started-before", "2026-01-03", "--closed-after", "2026-01-02 03:04:06.5Z",
 		"--closed-before", "2026-01-02 03:04:07",
 	}
-	s.drover("", append([]string{"list"}, filters...)...).want(t, exitDone, "")
+	s.drover("", append([]string{"list"}, filters...)...).want(t, exitDone, "", "no workflows")
 	want := schemas.ListRequest{
 		V: 1, Status: "closed", Type: "order", WorkflowID: "a", Prefix: "b", Tag: "red", Parent: "p",
 		After: at(0), Before: schemas.At(time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)), ClosedAfter: at(1.5), ClosedBefore: at(2), Limit: list.Limit,
