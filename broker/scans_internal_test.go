@@ -53,6 +53,8 @@ func TestScansTakeTurns(t *testing.T) {
 		if other.IsZero() || other.Sub(began) > time.Second {
 			t.Errorf("the other asker was served after %v, want it next", other.Sub(began))
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if s.serving != 0 || s.waiting != 0 || len(s.queues) != 0 || len(s.askers) != 0 {
 			t.Errorf("left: %d served, %d wait, %d queues, %d askers", s.serving, s.waiting, len(s.queues), len(s.askers))
 		}
