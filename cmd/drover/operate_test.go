@@ -140,7 +140,7 @@ func TestFilters(t *testing.T) {
 		t.Fatalf("wait %v %s", count.Wait, diff)
 	}
 	began := time.Now()
-	s.drover("", "list", "--closed-after", "90m").want(t, exitDone, "")
+	s.drover("", "list", "--closed-after", "90m").want(t, exitDone, "", "no workflows")
 	if diff := cmp.Diff(began.Add(-90*time.Minute), list.ClosedAfter.Time(), cmpopts.EquateApproxTime(time.Minute)); diff != "" {
 		t.Fatal(diff)
 	}
