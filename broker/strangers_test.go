@@ -57,10 +57,11 @@ func TestTasksReachWhoKnowsTheirType(t *testing.T) { // R6
 				for n := range tt.strangers - tt.inJSON {
 					stops = append(stops, f.version(fmt.Sprint("old", n), "old", "old"))
 				}
+				stops = append(stops, f.version("new", "new", "new"))
+				time.Sleep(time.Second) // the list is made
 				for range tt.inJSON {
 					stops = append(stops, f.naks())
 				}
-				stops = append(stops, f.version("new", "new", "new"))
 				time.Sleep(time.Second) // all of them wait
 				for n := range 5 {
 					id := fmt.Sprint("w", n)
