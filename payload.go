@@ -36,8 +36,9 @@ func encode(field string, v any) (schemas.Payload, error) {
 	return p, nil
 }
 
-// Payload returns the content of a payload that came from a history, a description or a decision task. One above
-// [schemas.PayloadThreshold] stands there as a reference, and is fetched and checked; every other one is returned as it is.
+// Payload returns the content of a payload that came from a history, a description or a decision
+// task. One above [schemas.PayloadThreshold], or one that would not have fitted its message beside
+// others, stands there as a reference, and is fetched and checked; every other one is returned as it is.
 // Results and failures of [Run.Wait] and [Run.Result] are fetched already.
 //
 // Errors: [ErrNotFound] if it is gone with its run, [ErrUnavailable], [ErrTimeout], and ctx's own.

@@ -32,7 +32,7 @@ func (s *spell) hand(ctx context.Context, d *delivery, r *schemas.Report) (store
 	}
 	var answer chan error // nil: too large
 	err = schemas.MarshalTo(r, func(body []byte) error {
-		if len(body) <= schemas.PayloadThreshold {
+		if len(body) <= min(schemas.PayloadThreshold, int(s.conn.MaxPayload())/2) {
 			answer = make(chan error, 1)
 			s.owners.Send(d.task.Beat, handed, body, func(k post.Ack) {
 				done(k.Err)

@@ -33,7 +33,7 @@ func (a *attempt) input(ctx context.Context) (schemas.Payload, error) {
 // report can carry it: the service stores it then. While nobody answers, what does not fit waits: a result is not given up
 // because a broker is away.
 func (s *spell) spill(ctx context.Context, a *attempt, r *schemas.Report) error {
-	if max(len(r.Result), len(r.Details)) <= schemas.PayloadThreshold {
+	if max(len(r.Result), len(r.Details)) <= payloads.InlineLimit(s.conn.MaxPayload()) {
 		return nil
 	}
 	ctx, cancel := a.wanted(ctx)

@@ -134,9 +134,8 @@ func passOn(verb string) func(*Broker, micro.Request) {
 			b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflowId"))
 			return
 		}
-		if len(r.Data()) > b.messageLimit() {
-			b.refuse(r, schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", len(r.Data()), b.messageLimit()).
-				InField("input").WithHint("pass a reference instead of the data, or raise the server's max_payload"))
+		if refused := b.tooLargeToPass(len(r.Data()), fieldOf(verb)); refused != nil {
+			b.refuse(r, refused)
 			return
 		}
 		if err := q.ChildPolicy.Validate("childPolicy"); err != nil {
@@ -322,12 +321,30 @@ func (b *Broker) accept(r micro.Request, q *schemas.StartRequest) {
 		b.refuse(r, schemas.Errorf(schemas.CodeInternal, "%v", err))
 		return
 	}
-	if most := b.largest() - relayRoom; len(body) > most {
-		b.refuse(r, schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", len(body), most).
-			InField("input").WithHint("upload it and pass the reference instead of the data, or raise the server's max_payload"))
+	if refused := b.tooLargeToPass(len(body), "input"); refused != nil {
+		b.refuse(r, refused)
 		return
 	}
 	b.toOwner(q.WorkflowID, r.Reply(), requestHeader(kindStart, content(r)), body)
+}
+
+// tooLargeToPass is the refusal of a request of some bytes that cannot be sent to its owner, or nil. What is
+// large of others goes into the object store.
+func (b *Broker) tooLargeToPass(bytes int, field string) *schemas.Error {
+	most := b.largest() - relayRoom
+	if bytes <= most {
+		return nil
+	}
+	return schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", bytes, most).InField(field).
+		WithHint("upload it and pass the reference instead of the data, or raise the server's max_payload")
+}
+
+// fieldOf is the field of a request that may be large.
+func fieldOf(verb string) string {
+	if verb == "signal" {
+		return "input"
+	}
+	return "details"
 }
 
 // received is a start, and what it was read from.
@@ -341,7 +358,7 @@ type received struct {
 
 // startHere hands a start to an owner in this process as it is, if it is small in any encoding: it need not be encoded to be read again.
 func (b *Broker) startHere(r micro.Request, s *received) bool {
-	if len(s.body) > min(spillFrom, b.messageLimit())/4 {
+	if len(s.body) > b.smallBody() {
 		return false
 	}
 	p := b.part(b.partitionOf(s.WorkflowID))

@@ -2,8 +2,6 @@ package broker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -390,17 +388,9 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 	switch {
 	case reply.Token != token:
 		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
-	case len(e.body)+256*len(reply.Decisions) > p.b.bodyLimit():
-		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: fmt.Sprintf(
-			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass references instead of data, or decide in several steps",
-			len(e.body), len(reply.Decisions), p.b.bodyLimit())}
 	default:
-		if large := p.tooLarge(r.state, reply, e.at, len(e.body)); large != "" {
-			e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: large}
-			break
-		}
-		digest := sha256.Sum256(e.body)
-		e.msg = execution.Reply{Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8]))}
+		p.judge(r, reply, e, len(e.body))
+		return
 	}
 	p.step(r, e)
 }

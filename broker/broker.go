@@ -267,9 +267,12 @@ func (b *Broker) bodyLimit() int { return int(b.recordLimit.Load()) }
 // largest is the largest message that the server takes.
 func (b *Broker) largest() int { return b.bodyLimit() + envelopeRoom }
 
+// maxPayload is that of the server.
+func (b *Broker) maxPayload() int64 { return int64(b.largest()) }
+
 // messageLimit is the largest message that is taken into a history: in a decision task it may stand in base64, which takes
 // a third more.
-func (b *Broker) messageLimit() int { return b.bodyLimit() / 4 * 3 }
+func (b *Broker) messageLimit() int { return payloads.MessageLimit(b.maxPayload()) }
 
 // Begun is closed when the broker has its connections and listens for requests: a broker that cannot begin ends before.
 func (b *Broker) Begun() <-chan struct{} { return b.begun }

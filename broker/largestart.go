@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/oklog/ulid/v2"
 
@@ -38,26 +39,18 @@ func (b *Broker) largeOf(e *envelope, q *schemas.StartRequest, signalOnly bool) 
 
 // smallBody is the size in bytes up to which no part of a body is too large for any message: text
 // may grow threefold when it is decoded, and sixfold in JSON.
-func (b *Broker) smallBody() int { return payloads.InlineLimit(int64(b.largest())) / 6 }
+func (b *Broker) smallBody() int { return payloads.InlineLimit(b.maxPayload()) / smallPart }
 
-// excess is [payloads.Excess], and what JSON makes too large for a decider.
+// excess is [payloads.Excess] for a message of a log or a start, and what JSON makes too large for
+// a decider.
 func (b *Broker) excess(fields []*schemas.Payload, size int) []*schemas.Payload {
-	moved := payloads.Excess(fields, size, int64(b.largest()))
+	moved := payloads.Excess(fields, size, payloads.InlineLimit(b.maxPayload()), b.messageLimit())
 	for _, f := range fields {
-		if f != nil && b.outgrows(*f) > 0 && !contains(moved, f) {
+		if f != nil && b.outgrows(*f) > 0 && !slices.Contains(moved, f) {
 			moved = append(moved, f)
 		}
 	}
 	return moved
-}
-
-func contains(all []*schemas.Payload, f *schemas.Payload) bool {
-	for _, g := range all {
-		if f == g {
-			return true
-		}
-	}
-	return false
 }
 
 // storeLarge stores payloads of a start, which is then judged again. The workflow id waits

@@ -62,7 +62,7 @@ func TestLargeContextIsAskedWith(t *testing.T) {
 	}
 }
 
-// What JSON makes six times as large: the context is refused, or asked with.
+// What JSON makes six times as large: the context is asked with, or a reference to it (R7).
 func TestContextThatGrowsInJSON(t *testing.T) {
 	const page = `<li><a href='/p?a=1&b=2'>text</a></li>`
 	for kb, fits := range map[int]bool{200: true, 350: true, 460: false, 700: false} {
@@ -75,8 +75,8 @@ func TestContextThatGrowsInJSON(t *testing.T) {
 					if asked.Add(1) == 1 {
 						return []byte(`{"token":"` + d.Token + `","decisions":[],"context":"` + context + `"}`)
 					}
-					if fits && d.Context != context {
-						t.Errorf("got another context than the one of %d bytes", len(context))
+					if fits != (d.Context == context) {
+						t.Errorf("the context of %d bytes came inline: %v, want %v", len(context), !fits, fits)
 					}
 					return []byte(`{"token":"` + d.Token + `","decisions":` + complete + `}`)
 				})
@@ -84,7 +84,7 @@ func TestContextThatGrowsInJSON(t *testing.T) {
 				time.Sleep(time.Second)
 				f.publish("drover.default.signal.o.go", "")
 				got := f.result("o")
-				if refused := f.count("o", schemas.EventDeciderFailed) == 1; got != "completed" || asked.Load() != 2 || refused == fits {
+				if refused := f.count("o", schemas.EventDeciderFailed) > 0; got != "completed" || asked.Load() != 2 || refused {
 					t.Errorf("a context of %d KiB: the run is %s, asked %d times, the context was refused: %v: %v", kb, got, asked.Load(), refused, f.types("o"))
 				}
 			})
@@ -115,21 +115,33 @@ func TestWindowThatGrowsInJSON(t *testing.T) {
 	})
 }
 
-// What cannot be sent on is refused before anything is written: the task is JSON, where bytes take a third more, and text with escapes up to six times as much.
-func TestLargeInputIsDispatchedOrRefused(t *testing.T) {
+// What cannot be sent on as it is goes as a reference: the task is JSON, where bytes take a third more,
+// and text with escapes up to six times as much (R7).
+func TestLargeInputIsDispatched(t *testing.T) {
 	for _, tc := range []struct {
 		of   string
 		kb   int
 		fits bool
-	}{{"\xff", 200, true}, {"\xff", 700, true}, {"\xff", 800, false}, {"\xff", 900, false}, {"\x00", 100, true}, {"\x00", 200, false}, {"<", 200, false}, {"x", 900, true}} {
-		kb, fits := tc.kb, tc.fits
-		t.Run(fmt.Sprintf("%d of %q", kb, tc.of), func(t *testing.T) {
+	}{
+		{"\xff", 200, true},
+		{"\xff", 700, true},
+		{"\xff", 800, false},
+		{"\xff", 900, false},
+		{"\x00", 100, true},
+		{"\x00", 200, false},
+		{"<", 200, false},
+		{"x", 900, true},
+	} {
+		t.Run(fmt.Sprintf("%d of %q", tc.kb, tc.of), func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
+				input := schemas.Payload(strings.Repeat(tc.of, tc.kb<<10))
 				f.repliesWith(func(d *decisionTask) []byte {
-					body, err := schemas.Marshal(&schemas.DecisionReply{Token: d.Token, Decisions: []schemas.Decision{{Attributes: &schemas.ScheduleActivity{
-						ActivityID: "a", ActivityType: "work", List: "main", Input: schemas.Payload(strings.Repeat(tc.of, kb<<10)),
-					}}}})
+					body, err := schemas.Marshal(&schemas.DecisionReply{
+						Token: d.Token, Decisions: []schemas.Decision{{Attributes: &schemas.ScheduleActivity{
+							ActivityID: "a", ActivityType: "work", List: "main", Input: input,
+						}}},
+					})
 					if err != nil {
 						t.Error(err)
 					}
@@ -137,20 +149,13 @@ func TestLargeInputIsDispatchedOrRefused(t *testing.T) {
 				})
 				f.start(startO)
 				time.Sleep(time.Second)
-				if fits {
-					if k := f.tryPull(time.Second); k == nil {
-						t.Errorf("an input of %d KiB was taken, and its task is on no list: %v", kb, f.types("o"))
-					}
-					return
+				if k := f.tryPull(time.Second); k == nil {
+					t.Fatalf("an input of %d KiB was taken, and its task is on no list: %v", tc.kb, f.types("o"))
 				}
-				var failed *schemas.DeciderFailed
-				for _, e := range f.events("o") {
-					if a, ok := e.Attributes.(*schemas.DeciderFailed); ok {
-						failed = a
+				for _, e := range f.recorded("o") {
+					if a, ok := e.Attributes.(*schemas.ActivityScheduled); ok && !tc.fits {
+						f.wantRef(a.Input, input)
 					}
-				}
-				if failed == nil || failed.Cause != schemas.CauseDecisionTooLarge || !strings.Contains(failed.Reason, "decision 1, input: it takes") {
-					t.Errorf("got %+v for an input of %d KiB, want a failure for its size that names it: %v", failed, kb, f.types("o"))
 				}
 			})
 		})

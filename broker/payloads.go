@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -108,9 +109,9 @@ func (b *Broker) download(ctx context.Context, q *schemas.DownloadRequest) (*sch
 	return &schemas.DownloadResponse{V: schemas.Version, Data: data, Next: next}, nil
 }
 
-// spillFrom is the size in bytes up to which no message holds a payload above the threshold: text may grow threefold when it
-// is decoded.
-const spillFrom = schemas.PayloadThreshold / 3
+// smallPart is the part of the inline limit up to which a body has nothing that is too large: text may
+// grow threefold when it is decoded, and sixfold in JSON.
+const smallPart = 6
 
 // mostLarge is how many parts of a message may be large, see opened.payloads.
 const mostLarge = 2
@@ -122,11 +123,13 @@ const mostLarge = 2
 // The object is named by where the message stands in its log, not by an id of this process: whoever reads the message again
 // finds the object and names it again.
 func (p *partition) spill(ctx context.Context, in *intake, m post.Stored, o *opened) bool {
-	if len(m.Data) <= spillFrom || o.err != nil {
+	if len(m.Data) <= p.b.smallBody() || o.err != nil {
 		return true
 	}
-	for i, field := range o.payloads() {
-		if len(*field) <= schemas.PayloadThreshold && p.b.outgrows(*field) == 0 {
+	fields := o.payloads()
+	moved := p.b.excess(fields, len(m.Data))
+	for i, field := range fields {
+		if !slices.Contains(moved, field) {
 			continue
 		}
 		fits := len(m.Data)-o.spilled <= p.b.messageLimit() && p.b.outgrows(*field) == 0
@@ -147,7 +150,30 @@ func (p *partition) spill(ctx context.Context, in *intake, m post.Stored, o *ope
 		}
 		o.msg = s
 	}
+	if o.spilled > 0 {
+		o.spilled = max(len(m.Data)-o.left(), 0) // in JSON it took more than it has
+	}
 	return true
+}
+
+// left is how many bytes a message takes once parts of it stand in the store.
+func (o *opened) left() int {
+	var v any = o.request
+	switch msg := o.msg.(type) {
+	case execution.Start:
+		v = msg.Request
+	case execution.Signal:
+		return len(msg.Input) // what else there is of it is small
+	case execution.Report:
+		v = msg.Report
+	case execution.Child:
+		v = msg.Report
+	}
+	body, err := schemas.Marshal(v)
+	if err != nil {
+		return len(o.body)
+	}
+	return len(body)
 }
 
 // store stores an object, and tries until it is stored or ctx ends. If the store is full, and the
@@ -182,7 +208,7 @@ func objectName(partition, log int, m post.Stored, field int) string {
 // tells which log. While the message is there it names them, though it holds the parts themselves: whoever reads it again names
 // the same objects again. Nil if it is too small for any.
 func SpillNames(p int, signals bool, m post.Stored) []string {
-	if len(m.Data) <= spillFrom {
+	if len(m.Data) <= payloads.InlineLimit(0)/smallPart { // whatever the server took at that time
 		return nil
 	}
 	log := 0

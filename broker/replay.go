@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
@@ -294,7 +295,7 @@ func (p *partition) ownInput(ctx context.Context, y *replay) error {
 		}
 		return err
 	}
-	if len(y.input) <= schemas.PayloadThreshold {
+	if len(y.input) <= payloads.InlineLimit(p.b.maxPayload()) {
 		return nil
 	}
 	ref, err := p.b.store.Put(ctx, "replay-"+y.run, y.input)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/schemas"
@@ -34,18 +35,25 @@ func (p *partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) strin
 		return s
 	}
 	for i, d := range reply.Decisions {
-		var v schemas.Payload
-		switch a := d.Attributes.(type) {
-		case *schemas.ScheduleActivity:
-			v = a.Input
-		case *schemas.ContinueAsNew:
-			v = a.Input
-		}
-		if s := large(fmt.Sprintf("decision %d, input", i+1), v); s != "" {
-			return s
+		for _, v := range portions(d.Attributes) {
+			if s := large(fmt.Sprintf("decision %d, %s", i+1, fieldName(d.Attributes, v)), *v); s != "" {
+				return s
+			}
 		}
 	}
 	return ""
+}
+
+// fieldName is the name of a payload's field, as JSON has it.
+func fieldName(attributes schemas.DecisionAttributes, v *schemas.Payload) string {
+	of := reflect.ValueOf(attributes).Elem()
+	for i := range of.NumField() {
+		if of.Field(i).Addr().Interface() == any(v) {
+			name, _, _ := strings.Cut(of.Type().Field(i).Tag.Get("json"), ",")
+			return name
+		}
+	}
+	return "payload"
 }
 
 // outgrows tells how many bytes a payload takes in a message of JSON that has little else, 0 if such a message can be sent.

@@ -84,7 +84,7 @@ func (s *shift) begin(a *ask) (*outcome, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	t.payloads, t.windowBytes = s.payloads, len(a.msg.Data)
+	t.payloads, t.windowBytes, t.inJSON = s.payloads, len(a.msg.Data), schemas.IsJSON(a.msg.Data)
 	o.began = time.Now()
 	return o, nil
 }

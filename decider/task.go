@@ -27,8 +27,10 @@ type Task struct {
 	// pastBytes and windowBytes tell the size of past and window on the wire.
 	pastBytes, windowBytes int
 	// base is the reply of this worker that the broker has proven to be the last committed one.
-	base  *mark
-	reads atomic.Int64
+	base *mark
+	// inJSON: the task came in JSON, and so the reply goes.
+	inJSON bool
+	reads  atomic.Int64
 }
 
 // NewTask returns a task without a worker: for tests of deciders, and for deciding over a stored history. Its window

@@ -207,7 +207,8 @@ var failures = map[string]struct {
 	},
 	"too large": {
 		func(context.Context, *decider.Task) ([]schemas.Decision, error) {
-			return slices.Repeat([]schemas.Decision{decider.Marker("m", strings.Repeat("x", 200<<10))}, 10), nil
+			value := schemas.Text(strings.Repeat("x", 200<<10)) // which may not stand elsewhere
+			return slices.Repeat([]schemas.Decision{schemas.Decide(&schemas.SetState{Key: "k", Value: value})}, 10), nil
 		},
 		schemas.CauseDecisionTooLarge, "split it", "",
 	},

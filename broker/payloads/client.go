@@ -50,11 +50,23 @@ func NewClient(conn *post.Conn, ns subject.Namespace, patience time.Duration) *C
 	return &Client{conn: conn, ns: ns, patience: patience}
 }
 
-// Spill returns a payload up to schemas.PayloadThreshold as it is. A larger one is handed over, and its reference
+// MaxPayload is the size in bytes of the largest message that the server takes.
+func (c *Client) MaxPayload() int64 { return c.conn.MaxPayload() }
+
+// Spill returns a payload up to InlineLimit as it is. A larger one is handed over, and its reference
 // returned. Errors: a [*schemas.Error] if it is refused, such as one larger than the service takes; else what the
 // connection says, or ctx's own.
 func (c *Client) Spill(ctx context.Context, p schemas.Payload) (schemas.Payload, error) {
-	if len(p) <= schemas.PayloadThreshold {
+	if len(p) <= InlineLimit(c.conn.MaxPayload()) {
+		return p, nil
+	}
+	return c.Move(ctx, p)
+}
+
+// Move hands a payload over, whatever its size, and returns its reference. One that is a reference
+// stays as it is. Errors as of [Client.Spill].
+func (c *Client) Move(ctx context.Context, p schemas.Payload) (schemas.Payload, error) {
+	if _, ok := p.Ref(); ok {
 		return p, nil
 	}
 	ref, err := c.Upload(ctx, p)

@@ -10,29 +10,31 @@ const (
 	// envelopeRoom stays free below the server's limit: a message may need it besides its body, and
 	// a record around its payloads.
 	envelopeRoom = 64 << 10
+	// besideRoom is for what stands in a message beside a payload: ids, tags, a reason.
+	besideRoom = 4 << 10
 	// leastMoved is the size in bytes of the smallest payload that is worth a reference, which
 	// takes some 200.
 	leastMoved = 512
 )
 
-// MessageLimit is the size in bytes of the largest body that is taken into a history where the
-// server's max_payload is as given: what stands in it may be sent on in base64, which takes a third
-// more.
-func MessageLimit(maxPayload int64) int {
-	return max(int(maxPayload)-envelopeRoom, envelopeRoom) / 4 * 3
-}
+// RecordLimit is the size in bytes of the largest record of a history where the server's
+// max_payload is as given.
+func RecordLimit(maxPayload int64) int { return max(int(maxPayload)-envelopeRoom, envelopeRoom) }
 
-// InlineLimit is the size in bytes of the largest payload that stands in a message itself:
-// schemas.PayloadThreshold, or half of MessageLimit if that is less.
+// MessageLimit is the size in bytes of the largest message that is taken into a history: it may be
+// sent on in base64, which takes a third more.
+func MessageLimit(maxPayload int64) int { return RecordLimit(maxPayload) / 4 * 3 }
+
+// InlineLimit is the size in bytes of the largest payload that stands in a message itself, with
+// little else: schemas.PayloadThreshold, or less if the server takes less.
 func InlineLimit(maxPayload int64) int {
-	return min(schemas.PayloadThreshold, MessageLimit(maxPayload)/2)
+	return min(schemas.PayloadThreshold, MessageLimit(maxPayload)-besideRoom)
 }
 
 // Excess returns those of the payloads of a message of size bytes that have to go to the object
-// store: each that has more than InlineLimit, and then the largest, until the message has
-// MessageLimit at most. What is small or a reference stays. There may be nil among the payloads.
-func Excess(fields []*schemas.Payload, size int, maxPayload int64) (moved []*schemas.Payload) {
-	each, most := InlineLimit(maxPayload), MessageLimit(maxPayload)
+// store: each that has more than each bytes, and then the largest, until the message has most bytes
+// at most. What is small or a reference stays. There may be nil among the payloads.
+func Excess(fields []*schemas.Payload, size, each, most int) (moved []*schemas.Payload) {
 	var candidates []*schemas.Payload
 	for _, f := range fields {
 		if f == nil || len(*f) < leastMoved {
@@ -48,7 +50,7 @@ func Excess(fields []*schemas.Payload, size int, maxPayload int64) (moved []*sch
 			break
 		}
 		moved = append(moved, f)
-		size -= len(*f) - leastMoved
+		size -= len(*f) - leastMoved/2
 	}
 	return moved
 }
