@@ -389,7 +389,7 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 	case reply.Token != token:
 		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
 	default:
-		p.judge(r, reply, e, len(e.body))
+		p.judgeReply(r, reply, e, len(e.body))
 		return
 	}
 	p.step(r, e)

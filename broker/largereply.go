@@ -21,8 +21,8 @@ import (
 // with what they know of the server; what they cannot know, and what comes from other languages, is
 // seen to here.
 
-// judge applies a reply of some bytes, or refuses it.
-func (p *partition) judge(r *run, reply *schemas.DecisionReply, e *envelope, size int) {
+// judgeReply applies a reply of some bytes, or refuses it.
+func (p *partition) judgeReply(r *run, reply *schemas.DecisionReply, e *envelope, size int) {
 	if unfit := p.unfit(r, reply, e.at, size); unfit == "" {
 		digest := sha256.Sum256(e.body)
 		e.msg = execution.Reply{Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8]))}
@@ -110,7 +110,7 @@ func (p *partition) storeReply(r *run, reply *schemas.DecisionReply, e *envelope
 			}
 			var body []byte
 			if body, err = schemas.Marshal(reply); err == nil {
-				p.judge(r, reply, e, len(body))
+				p.judgeReply(r, reply, e, len(body))
 			}
 		}
 		if err != nil {
