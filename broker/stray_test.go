@@ -93,7 +93,7 @@ func TestMessagesThatNameNothing(t *testing.T) {
 		}
 		f.publish("drover.default.signal.o.s", reference)
 		f.publish("drover.default.signal.o.s", strings.Replace(reference, "00", "zz", 1)) // any other bytes are an input
-		f.await("o", schemas.EventSignal) // the other log is read as fast as it may be
+		f.await("o", schemas.EventSignal)                                                 // the other log is read as fast as it may be
 		task := f.pull()
 		task.report("success", `,"result":{"$ref":`+string(inJSON)+`}`)
 		task.report("failed", `,"reason":"r","details":{"$ref":`+string(inJSON)+`}`)
