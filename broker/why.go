@@ -30,7 +30,7 @@ func (p *partition) because(r *run) string {
 			s.Start.WorkflowType, ago(p.now(), s.Decision.ScheduledBase), p.b.o.Namespace)
 	case r.backingUp:
 		w, _ := s.WantsDecider(p.b.config())
-		return fmt.Sprintf("its decider of type %q failed or timed out %d times in a row and is asked again at %s", s.Start.WorkflowType, s.Decision.Failures, w.NotBefore)
+		return fmt.Sprintf("its decider of type %q failed or timed out %d times in a row and is asked again at %s%s", s.Start.WorkflowType, s.Decision.Failures, w.NotBefore, refusedLast(s))
 	case r.ask != nil && !r.ask.confirmed:
 		return fmt.Sprintf("a decider of type %q is being asked since %s%s", s.Start.WorkflowType, ago(p.now(), r.ask.at), failedBefore(s))
 	case r.ask != nil:
@@ -44,7 +44,15 @@ func failedBefore(s *execution.State) string {
 	if s.Decision.Failures == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; it failed or timed out %s before", count(s.Decision.Failures, "time", "times"))
+	return fmt.Sprintf("; it failed or timed out %s before%s", count(s.Decision.Failures, "time", "times"), refusedLast(s))
+}
+
+// refusedLast tells of a decision of which everything was refused, which counts as a failed one.
+func refusedLast(s *execution.State) string {
+	if s.Decision.Refusal == "" {
+		return ""
+	}
+	return "; everything that it decided was refused, " + s.Decision.Refusal
 }
 
 // why answers with the sentence. If the run waits for a worker, it looks first how the list stands; if for another attempt, how

@@ -23,7 +23,7 @@ func (p *partition) triesOf(r *run) *tries {
 	if !r.open() {
 		return nil
 	}
-	t := &tries{decider: r.backingUp && r.state.Decision.Failures > 0, activities: map[int64]*execution.Activity{}}
+	t := &tries{decider: r.backingUp && r.state.Decision.Failures > 0 && r.state.Decision.Refusal == "", activities: map[int64]*execution.Activity{}}
 	for _, a := range r.state.OpenActivities() {
 		if a.Started == 0 && a.Attempt > 1 && a.NotBefore > p.now() {
 			t.activities[a.ScheduledID] = new(*a)

@@ -30,7 +30,7 @@ func (s *State) Apply(e schemas.Event) {
 		s.Status, s.Paused = schemas.StatusPaused, a
 		s.rememberRequest(a.RequestID)
 	case *schemas.WorkflowResumed:
-		s.Status, s.Paused, s.Decision.Failures = schemas.StatusOpen, nil, 0
+		s.Status, s.Paused, s.Decision.Failures, s.Decision.Refusal = schemas.StatusOpen, nil, 0, ""
 		s.Decision.waitFrom(e)
 		s.rememberRequest(a.RequestID)
 	case *schemas.WorkflowCancelRequested:
@@ -65,6 +65,7 @@ func (s *State) Apply(e schemas.Event) {
 	if s.Paused != nil && e.Type().Wakes() {
 		s.Decision.Woken = true
 	}
+	s.Decision.judged(s.Base.CompletedID, e.Attributes)
 	s.Decision.Others = s.Decision.Others || e.Type().Wakes() && e.Type() != schemas.EventSignal
 }
 
@@ -128,7 +129,8 @@ func (s *State) applyDecider(e schemas.Event) bool {
 		d.Started, d.StartedOf, d.StartedBase, d.Scheduled = e.ID, a.ScheduledEventID, e.Time, 0
 		d.Woken, d.Signals, d.Others = false, 0, false // this decider sees it
 	case *schemas.DeciderCompleted:
-		d.Previous, d.Started, d.Failures = d.Started, 0, 0
+		d.Previous, d.Started, d.Failures, d.Earlier = d.Started, 0, 0, d.Failures
+		d.Accepted, d.Refusal = false, ""
 		if d.Signals == 0 && !d.Others {
 			d.Held = 0
 		}
@@ -161,7 +163,7 @@ func (d *Decision) waitFrom(e schemas.Event) {
 }
 
 func (d *Decision) fail(e schemas.Event) {
-	d.Started = 0
+	d.Started, d.Refusal = 0, ""
 	d.Failures++
 	d.waitFrom(e)
 }

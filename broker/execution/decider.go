@@ -96,7 +96,10 @@ func (st *step) reply(m Reply) {
 			refused = true
 		}
 	}
-	if refused {
+	switch {
+	case st.Decision.Refusal != "" && !st.Closed():
+		st.again("everything that it decided was refused, "+st.Decision.Refusal, "")
+	case refused:
 		st.wake()
 	}
 }

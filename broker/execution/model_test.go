@@ -2,6 +2,9 @@ package execution
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/droverhq/drover/schemas"
 )
@@ -13,11 +16,14 @@ type model struct {
 	types    []schemas.EventType // all events but DeciderScheduled
 	never    map[int]bool        // which
 	parked   map[int]bool        // which WorkflowPaused ended the patience with a decider
+	ids, of  []int64             // of the events in types, and of the decisions that they carry out or refuse
+	refused  map[int]bool        // of which DeciderCompleted something was refused
+	carried  map[int]bool        // of which something was carried out
 }
 
 func (m *model) see(e schemas.Event) {
 	if m.never == nil {
-		m.never, m.parked = map[int]bool{}, map[int]bool{}
+		m.never, m.parked, m.refused, m.carried = map[int]bool{}, map[int]bool{}, map[int]bool{}, map[int]bool{}
 	}
 	switch a := e.Attributes.(type) {
 	case *schemas.DeciderScheduled:
@@ -27,7 +33,27 @@ func (m *model) see(e schemas.Event) {
 	case *schemas.WorkflowPaused:
 		m.parked[len(m.types)] = a.Cause == schemas.CauseDeciderAttempts
 	}
-	m.types = append(m.types, e.Type())
+	if i := slices.Index(m.ids, blockOf(e)); i >= 0 && blockOf(e) != 0 {
+		if strings.HasSuffix(string(e.Type()), "Failed") || strings.HasSuffix(string(e.Type()), "Refused") {
+			a, closes := e.Attributes.(*schemas.WorkflowCloseFailed)
+			m.refused[i] = m.refused[i] || !closes || a.Cause != schemas.CauseUnhandledDecision
+		} else {
+			m.carried[i] = true
+		}
+	}
+	m.types, m.ids, m.of = append(m.types, e.Type()), append(m.ids, e.ID), append(m.of, blockOf(e))
+}
+
+// blockOf is the decision that an event carries out or refuses at once; 0 if it does neither.
+func blockOf(e schemas.Event) int64 {
+	v := reflect.ValueOf(e.Attributes).Elem()
+	if f := v.FieldByName("ScheduledEventID"); f.IsValid() && f.Int() != 0 && e.Type() != schemas.EventActivityCancelRequested && e.Type() != schemas.EventTimerCanceled {
+		return 0 // an answer
+	}
+	if f := v.FieldByName("DeciderCompletedEventID"); f.IsValid() && !e.Type().Closes() && e.Type() != schemas.EventDeciderScheduled {
+		return f.Int()
+	}
+	return 0
 }
 
 // pending: something woke the decider behind its last start, while the run was not paused.
@@ -36,11 +62,20 @@ func (m *model) pending() bool {
 		if m.types[i] == schemas.EventDeciderStarted {
 			return false
 		}
-		if m.types[i].Wakes() && !m.pausedAt(i) && !m.parked[i+1] { // parked: instead of asking again
+		if m.types[i].Wakes() && !m.pausedAt(i) && !m.parkedBehind(i) { // parked: instead of asking again
 			return true
 		}
 	}
 	return false
+}
+
+// parkedBehind tells whether the patience with the decider ended with an event, or with the last refusal of the same decision.
+func (m *model) parkedBehind(i int) bool {
+	of := m.of[i]
+	for i++; of != 0 && i < len(m.of) && m.of[i] == of; {
+		i++
+	}
+	return m.parked[i]
 }
 
 // running: the last start has no end yet.
@@ -73,11 +108,16 @@ func (m *model) pausedAt(i int) bool {
 	return false
 }
 
-// failures counts the failures and timeouts since the last completed decision or resume.
+// failures counts the failures, timeouts and decisions of which everything was refused, since the last other decision or resume.
 func (m *model) failures() (n int) {
 	for i := len(m.types) - 1; i >= 0; i-- {
 		switch m.types[i] {
-		case schemas.EventDeciderCompleted, schemas.EventWorkflowResumed:
+		case schemas.EventDeciderCompleted:
+			if !m.refused[i] || m.carried[i] {
+				return n
+			}
+			n++
+		case schemas.EventWorkflowResumed:
 			return n
 		case schemas.EventDeciderFailed:
 			n++

@@ -77,8 +77,13 @@ type Decision struct {
 	StartedBase schemas.Timestamp `json:"startedBase,omitempty"`
 	// Previous is the DeciderStarted of the last completed decision: windows begin behind it.
 	Previous int64 `json:"previous,omitempty"`
-	// Failures counts timeouts and failures since the last completed decision.
+	// Failures counts timeouts, failures and decisions of which everything was refused, since the last other decision.
 	Failures int `json:"failures,omitempty"`
+	// Earlier is what Failures was before the last completed decision. Accepted says that some of that was carried out, and
+	// Refusal what of it was refused first, and why, if nothing was.
+	Earlier  int    `json:"earlier,omitempty"`
+	Accepted bool   `json:"accepted,omitempty"`
+	Refusal  string `json:"refusal,omitempty"`
 	// Signals counts the signals behind the last DeciderStarted, which no decider has seen; Others says that another waking
 	// event is behind it.
 	Signals int  `json:"signals,omitempty"`
