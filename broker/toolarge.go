@@ -128,6 +128,9 @@ func (p *partition) mostSaid(s *execution.State, reply *schemas.DecisionReply, c
 		case *schemas.ScheduleTimer:
 			size += littleSaid + quoted*len(a.TimerID)
 		case *schemas.ContinueAsNew:
+			if len(a.Input) == 0 {
+				size += len(s.Start.Input) // it stays
+			}
 			size += mostSaid + recordRoom + schemas.WordsSize(s.SignalIDs) + schemas.WordsSize(s.RequestIDs) +
 				schemas.AttributesSize(s.Attributes) + schemas.WordsSize(s.Start.TagList) + mostSaid*len(s.OpenLocks())
 		default:

@@ -128,8 +128,8 @@ func Cancel(details any) schemas.Decision {
 }
 
 // ContinueAsNew ends the run and starts a fresh one of the same type under the same workflow id, with an empty history:
-// for work without end, before [Task.SuggestContinueAsNew] says that it is time. Input as in [Schedule]; nil is no input,
-// so whatever the next run is to know must be given. Attributes, the parent and what no option sets stay as they were.
+// for work without end, before [Task.SuggestContinueAsNew] says that it is time. Input as in [Schedule]; nil is that of
+// this run. Attributes, the parent and what no option sets stay as they were.
 // Open activities, timers and children of the run are not taken over: the end of a child is then reported to nobody. The
 // rules of [Complete] hold, but that signals alone refuse it three times in a row at most: then the next run begins with those that no
 // decider has seen. No signal is lost in between.

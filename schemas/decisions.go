@@ -152,7 +152,8 @@ type CancelWorkflow struct {
 	Details Payload `json:"details,omitempty"`
 }
 
-// ContinueAsNew ends the run and starts a fresh one under the same id. What is left out stays as it was.
+// ContinueAsNew ends the run and starts a fresh one under the same id. What is left out stays as it was, the input too; null is left out.
+// ActivityDefaults are taken as a whole.
 type ContinueAsNew struct {
 	Input                        Payload           `json:"input,omitempty"`
 	WorkflowTypeVersion          string            `json:"workflowTypeVersion,omitempty"`

@@ -165,6 +165,9 @@ func (st *step) continueAsNew(d schemas.Decision, a *schemas.ContinueAsNew, comp
 		ChildPolicy:                  cmp.Or(a.ChildPolicy, s.ChildPolicy),
 		TagList:                      a.TagList, DeciderCompletedEventID: completed,
 	}
+	if len(ev.Input) == 0 {
+		ev.Input = s.Input
+	}
 	if ev.TagList == nil {
 		ev.TagList = s.TagList
 	}

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -114,6 +115,32 @@ func TestTerminationHasTheRunsChildPolicy(t *testing.T) {
 		if got := last[*schemas.WorkflowTerminated](w).ChildPolicy; got != want {
 			t.Errorf("terminated with the policy %q, the children are treated by %q, want %q", policy, got, want)
 		}
+	}
+}
+
+// E14. What a continuation leaves out stays as it was: all that the decision could say, and what it cannot. An input of null is left out.
+func TestContinuationKeepsWhatItLeavesOut(t *testing.T) {
+	w := begin(t, func(q *schemas.StartRequest) {
+		q.Input, q.TypeVersion, q.TagList, q.TaskPriority = schemas.Text("in"), "2", []string{"a"}, 7
+		q.ExecutionStartToCloseTimeout, q.TaskStartToCloseTimeout, q.TaskScheduleToStartTimeout = schemas.Seconds(900), schemas.Seconds(20), schemas.Seconds(30)
+		q.ActivityDefaults, q.ChildPolicy = &schemas.ActivityDefaults{List: "l", HeartbeatTimeout: schemas.Seconds(5)}, schemas.ChildAbandon
+		q.Attributes = map[string]string{"k": "v"}
+	})
+	var a schemas.ContinueAsNew
+	if err := json.Unmarshal([]byte(`{"input":null}`), &a); err != nil {
+		t.Fatal(err)
+	}
+	w.decide(&schemas.SetRetention{Retention: "5"}, &a)
+	first, q := w.s.Start, w.s.Continuation()
+	next := New(w.s.WorkflowID, q.Run)
+	next.Step(&w.c, Start{Request: q}, w.now)
+	want, got := *first, *next.Start
+	if got.ContinuedExecutionRun != first.Run || got.FirstExecutionRun != first.Run || got.Retention == nil {
+		t.Errorf("the next run begins with %+v", got)
+	}
+	want.Run, want.ContinuedExecutionRun, want.FirstExecutionRun, want.Retention = got.Run, got.ContinuedExecutionRun, got.FirstExecutionRun, got.Retention
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what was left out is another (-before +after):\n%s", diff)
 	}
 }
 
