@@ -41,7 +41,7 @@ func TestContinuedRunIsNotLeftAlone(t *testing.T) {
 					case `"chain"`:
 						return []schemas.Decision{schemas.Decide(&schemas.StartChild{WorkflowID: part, WorkflowType: "rec"})}, nil
 					case `"second"`:
-						return []schemas.Decision{schemas.Decide(&schemas.ContinueAsNew{})}, nil
+						return []schemas.Decision{schemas.Decide(&schemas.ContinueAsNew{Input: schemas.Payload(`"third"`)})}, nil
 					}
 					return []schemas.Decision{schemas.Decide(&schemas.CompleteWorkflow{})}, nil
 				case *schemas.ChildSuccess:
