@@ -15,7 +15,7 @@ import (
 
 const (
 	teaTimer  = `[{"type":"ScheduleTimer","attributes":{"timerId":"tea","startToFireTimeout":120}}]`
-	kidStarts = `[{"type":"StartChild","attributes":{"workflowId":"kid","workflowType":"kid","run":"kid-run"}}]`
+	kidStarts = `[{"type":"StartChild","attributes":{"workflowId":"kid","workflowType":"kid"}}]`
 )
 
 func reportOnly(o *audit.Options) { o.ReportOnly = true }
