@@ -63,7 +63,13 @@ func (b *Broker) serveAPI() error {
 		return fmt.Errorf("register the API: %w", err)
 	}
 	for _, v := range verbs {
-		handler := micro.HandlerFunc(func(r micro.Request) { b.serveQuorate(r, v.serve) })
+		handler := micro.HandlerFunc(func(r micro.Request) {
+			if err := schemas.CheckUTF8(r.Data()); err != nil {
+				b.refuse(r, invalid(err))
+				return
+			}
+			b.serveQuorate(r, v.serve)
+		})
 		err := service.AddEndpoint(v.name, handler, micro.WithEndpointSubject(b.ns.API(v.name)), micro.WithEndpointMetadata(map[string]string{"about": v.about}))
 		if err != nil {
 			return fmt.Errorf("register the API verb %s: %w", v.name, err)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // LenientHeader says, in a message with a JSON body, that fields which Drover does not know are to be
@@ -38,6 +40,29 @@ func unmarshalStrict(b []byte, v any, owned bool) error {
 		return fmt.Errorf("%w: %w", ErrMalformed, &misplaced{at: at, err: err})
 	}
 	return nil
+}
+
+var keyOfJSON = regexp.MustCompile(`"([A-Za-z]+)"\s*:`)
+
+// CheckUTF8 is an error that wraps [ErrMalformed] for a JSON body with a byte that is not UTF-8, and names
+// the field. The decoder would put U+FFFD in its place, and two ids that differ there only would be one (E15).
+func CheckUTF8(b []byte) error {
+	if utf8.Valid(b) || !IsJSON(b) {
+		return nil
+	}
+	at := 0
+	for {
+		r, size := utf8.DecodeRune(b[at:])
+		if r == utf8.RuneError && size <= 1 {
+			break
+		}
+		at += size
+	}
+	field := ""
+	if keys := keyOfJSON.FindAllSubmatch(b[:at], -1); len(keys) > 0 {
+		field = string(keys[len(keys)-1][1]) + ": "
+	}
+	return fmt.Errorf("%w: %sthe byte %#02x at offset %d is not UTF-8: send text as UTF-8, and bytes in base64", ErrMalformed, field, b[at], at)
 }
 
 // CheckFields is [UnmarshalStrict] without the value, for a body that somebody else decodes.

@@ -95,3 +95,21 @@ func TestStrictTakesWhatIsWritten(t *testing.T) {
 		t.Errorf("embedded: got %v", err)
 	}
 }
+
+// E15: an id with a byte that is not UTF-8 would become another id.
+func TestCheckUTF8(t *testing.T) {
+	for body, want := range map[string]string{
+		"{\"workflowId\":\"x\xff\",\"type\":\"t\"}":                     "workflowId: the byte 0xff at offset 16",
+		"{\"workflowId\":\"x\",\"name\": \"a\xc3\",\"requestId\":\"\"}": "name: the byte 0xc3",
+		"{\"workflowId\":\"x\",\"input\":{\"a\":\"\xfe\"}}":             "a: the byte 0xfe",
+	} {
+		if err := schemas.CheckUTF8([]byte(body)); !errors.Is(err, schemas.ErrMalformed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", body, err, want)
+		}
+	}
+	for _, body := range []string{"", "{}", `{"workflowId":"xé\ufffd"}`, "\x81\xa1a\xff"} {
+		if err := schemas.CheckUTF8([]byte(body)); err != nil {
+			t.Errorf("%q: %v", body, err)
+		}
+	}
+}
