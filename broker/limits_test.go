@@ -313,9 +313,9 @@ func TestEndlessRecursion(t *testing.T) {
 }
 
 // The first record of a run that continues another has its input beside the request ids of the signals that its chain has had: where no
-// message takes both the decision is refused, and its partition goes on.
-func TestContinuationBesideManyRequestIDs(t *testing.T) { // P-4
-	for kb, fits := range map[int]bool{400: true, 850: false} {
+// message takes both, the input is stored apart.
+func TestContinuationBesideManyRequestIDs(t *testing.T) { // P-4, R7
+	for _, kb := range []int{400, 850} {
 		t.Run(fmt.Sprint(kb), func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
@@ -342,8 +342,11 @@ func TestContinuationBesideManyRequestIDs(t *testing.T) { // P-4
 				f.publish("drover.default.signal.o.go", "1")
 				time.Sleep(time.Minute)
 				started, ok := f.events("o")[0].Attributes.(*schemas.WorkflowStarted)
-				if !ok || len(started.SignalIDs) != 1000 || (len(started.Input) > 100) != fits {
-					t.Fatalf("the next run begins with %T, want one with a large input: %v", f.events("o")[0].Attributes, fits)
+				if !ok || len(started.SignalIDs) != 1000 || string(started.Input) == `"small"` {
+					t.Fatalf("the next run begins with %T, want one with all ids and the large input", f.events("o")[0].Attributes)
+				}
+				if _, apart := started.Input.Ref(); !apart && len(started.Input) < kb<<10 {
+					t.Fatalf("the input has %d bytes, want %d KiB or a reference to them", len(started.Input), kb)
 				}
 				f.completes("o")
 			})
