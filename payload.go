@@ -47,7 +47,7 @@ func (c *Client) Payload(ctx context.Context, p schemas.Payload) (schemas.Payloa
 }
 
 func (c *Client) resolve(ctx context.Context, q query, p schemas.Payload) (schemas.Payload, error) {
-	content, err := payloads.NewClient(c.conn, c.namespace, c.timeout).Resolve(ctx, p)
+	content, err := c.payloads().Resolve(ctx, p)
 	if err != nil {
 		return nil, newError(q, err)
 	}
@@ -56,17 +56,36 @@ func (c *Client) resolve(ctx context.Context, q query, p schemas.Payload) (schem
 
 // spill hands over a payload that is too large for a request, and puts its reference in its place.
 func (c *Client) spill(ctx context.Context, q query, field string, p *schemas.Payload) error {
-	return spill(ctx, payloads.NewClient(c.conn, c.namespace, c.timeout), q, field, p)
+	return spill(ctx, c.payloads().Spill, q, field, p)
 }
 
-// spillFor is spill for the input of a start, which the service removes if it refuses that.
-func (c *Client) spillFor(ctx context.Context, q query, req *schemas.StartRequest) error {
-	run := cmp.Or(req.Run, runid.OfRequest(req.WorkflowID, req.RequestID))
-	return spill(ctx, payloads.NewClient(c.conn, c.namespace, c.timeout).For(req.WorkflowID, run), q, "input", &req.Input)
+func (c *Client) payloads() *payloads.Client {
+	return payloads.NewClient(c.conn, c.namespace, c.timeout)
 }
 
-func spill(ctx context.Context, by *payloads.Client, q query, field string, p *schemas.Payload) error {
-	small, err := by.Spill(ctx, *p)
+// spillStart hands over what is too large in a start: each payload that is, and then the larger one if
+// the message does not take both. The input is removed by the service if that refuses the start.
+func (c *Client) spillStart(ctx context.Context, q query, req *schemas.StartRequest) error {
+	of := c.payloads().For(req.WorkflowID, cmp.Or(req.Run, runid.OfRequest(req.WorkflowID, req.RequestID)))
+	err := spill(ctx, of.Spill, q, "input", &req.Input)
+	if err != nil || req.Signal == nil {
+		return err
+	}
+	const field = "signal.input"
+	if err := c.spill(ctx, q, field, &req.Signal.Input); err != nil {
+		return err
+	}
+	switch {
+	case len(req.Input)+len(req.Signal.Input) <= payloads.MessageLimit(c.conn.MaxPayload()):
+		return nil
+	case len(req.Input) > len(req.Signal.Input):
+		return spill(ctx, of.Move, q, "input", &req.Input)
+	}
+	return spill(ctx, c.payloads().Move, q, field, &req.Signal.Input)
+}
+
+func spill(ctx context.Context, by func(context.Context, schemas.Payload) (schemas.Payload, error), q query, field string, p *schemas.Payload) error {
+	small, err := by(ctx, *p)
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
 		about := *refusal
 		about.Field = field

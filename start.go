@@ -109,13 +109,8 @@ func (c *Client) SignalWithStart(ctx context.Context, typ string, input any, sig
 }
 
 func (c *Client) start(ctx context.Context, q query, req *schemas.StartRequest) (*Run, error) {
-	if err := c.spillFor(ctx, q, req); err != nil {
+	if err := c.spillStart(ctx, q, req); err != nil {
 		return nil, err
-	}
-	if req.Signal != nil {
-		if err := c.spill(ctx, q, "signal.input", &req.Signal.Input); err != nil {
-			return nil, err
-		}
 	}
 	out, err := call(ctx, c, q, req, func(r *schemas.StartResponse) *schemas.Error { return r.Error })
 	if err != nil {
