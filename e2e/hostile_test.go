@@ -109,9 +109,17 @@ func badType(w *world, _ *nats.Conn) {
 	w.is(run, fiveEvents)
 }
 
+// aboutRun is a request of a verb that is about one workflow. Only a signal has a name.
+func aboutRun(verb, id string) []byte {
+	if verb == "signal" {
+		return fmt.Appendf(nil, `{"workflowId":"%s","name":"x"}`, id)
+	}
+	return fmt.Appendf(nil, `{"workflowId":"%s"}`, id)
+}
+
 func badID(w *world, nc *nats.Conn) {
 	for _, verb := range aboutOne {
-		got := refusal(w, nc, verb, []byte(`{"workflowId":"ghost","name":"x"}`))
+		got := refusal(w, nc, verb, aboutRun(verb, "ghost"))
 		wantRefusal(w, got, schemas.CodeNotFound, `there is no workflow with the id "ghost": it was never started, or is purged`, "workflowId", "drover list")
 	}
 	// By plain publish, too: it goes to the dead letters.
@@ -128,7 +136,7 @@ func badClosed(w *world, nc *nats.Conn) {
 	run := w.start("short", "closed", nil, startOptions{RequestID: "q1"})
 	w.completes(run, `"done"`)
 	for _, verb := range []string{"signal", "pause", "resume"} {
-		got := refusal(w, nc, verb, []byte(`{"workflowId":"closed","name":"x"}`))
+		got := refusal(w, nc, verb, aboutRun(verb, "closed"))
 		wantRefusal(w, got, schemas.CodeClosed, `workflow "closed" is closed (completed)`, run.RunID)
 	}
 	if again := w.start("short", "closed", nil, startOptions{RequestID: "q1"}); again.RunID != run.RunID {
@@ -173,7 +181,7 @@ func badNames(w *world, nc *nats.Conn) {
 		strings.Repeat("x", 257): "257 bytes", strings.Repeat("x", 300): "300 bytes", "": "it is empty", `a\nb`: "control character", `\u0000`: "control character",
 	} {
 		for _, verb := range aboutOne {
-			got := refusal(w, nc, verb, fmt.Appendf(nil, `{"workflowId":"%s","name":"x"}`, id))
+			got := refusal(w, nc, verb, aboutRun(verb, id))
 			wantRefusal(w, got, schemas.CodeInvalid, part, "workflowId")
 		}
 		if id == "" {
