@@ -12,7 +12,7 @@ import (
 const deadDamaged = "damaged"
 
 // mostKept bounds what waits in the mailbox of a run that a later version may have written. What is beyond is read again, by the next
-// owner or behind the recovery: its position waits.
+// owner or after the recovery: its position waits.
 const mostKept = 256
 
 // setAside lets nothing wait for a run whose history is damaged.

@@ -200,12 +200,12 @@ func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*envelope) 
 	p.mark(r)
 }
 
-// continueAs begins the run that follows one which has continued as new, directly behind it, with the signals that nobody
+// continueAs begins the run that follows one which has continued as new, directly after it, with the signals that nobody
 // has read: the actor takes no message of the workflow id in between (P-4).
 func (p *partition) continueAs(r *run) {
 	q := r.state.Continuation()
 	if q.Origin.UnreadSignals > 0 && r.windowFrom > r.state.Decision.Previous {
-		p.loadWindow(r) // and again behind it
+		p.loadWindow(r) // and again after it
 		return
 	}
 	unread := r.state.Unread(r.window)

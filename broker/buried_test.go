@@ -25,7 +25,7 @@ func TestTakeOverReadsTheLatestDeadLetters(t *testing.T) { // E9
 		time.Sleep(10 * time.Minute)
 		f.publish("drover.default.signal.gone.s", "")
 		dead(old + 1)
-		time.Sleep(10 * time.Second) // a checkpoint is behind it
+		time.Sleep(10 * time.Second) // a checkpoint is after it
 		a.stop()
 		const late = 3
 		b := f.node("b", noCheckpoints)

@@ -193,7 +193,7 @@ func TestOwnerDiesBetweenContinuedRuns(t *testing.T) { // P-4
 		"large": {lasts: 500 * time.Millisecond, decides: 60 * time.Millisecond, from: 40, size: 80 << 10},
 	} {
 		for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
-			for n := range 3 { // the record that ends the run, and those behind it
+			for n := range 3 { // the record that ends the run, and those after it
 				t.Run(fmt.Sprintf("%s/%v/%d", name, verdict, n), func(t *testing.T) {
 					o := o
 					o.judge = behindUnread(n, verdict)

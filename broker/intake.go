@@ -32,7 +32,7 @@ type intake struct {
 	from      uint64           // where reading begins
 	end       uint64           // the last sequence at take-over: the backlog
 	read      schemas.Position // the last message that came in
-	at        uint64           // its place in the stream as it is now, which begins anew behind a lost end
+	at        uint64           // its place in the stream as it is now, which begins anew after a lost end
 	allowance allowance
 }
 

@@ -27,7 +27,7 @@ func TestLettersBeforePositions(t *testing.T) {
 		name    string
 		before  func(*fleet) // what must be there when the message comes
 		message func(*fleet)
-		after   func(*fleet) // what makes a record behind it
+		after   func(*fleet) // what makes a record after it
 		event   schemas.EventType
 		reason  string
 	}{

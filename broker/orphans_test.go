@@ -13,7 +13,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// More signals for nobody than may wait for the end of the inbox, which nobody tells for a while: then each is a dead letter once, and the signal behind
+// More signals for nobody than may wait for the end of the inbox, which nobody tells for a while: then each is a dead letter once, and the signal after
 // them is in its run. The start of one of them, which comes meanwhile, has its signal. (E8)
 func TestManySignalsForNobody(t *testing.T) {
 	const many = 5000

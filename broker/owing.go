@@ -2,7 +2,7 @@ package broker
 
 import "github.com/droverhq/drover/broker/execution"
 
-// A record says how far its run has taken the two logs, and what is not behind that is never looked at again. So a message that leaves no event must have
+// A record says how far its run has taken the two logs, and what is not after that is never looked at again. So a message that leaves no event must have
 // done all that it does elsewhere before any record says so (ADR 0064):
 //
 //   - From its step until its ticket is done the positions of the run stay before it, and the run owes it.

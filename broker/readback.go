@@ -27,7 +27,7 @@ type readingBack struct {
 	run       string            // whose records count; the ones before it are of other chains, until it began
 	from      schemas.Timestamp // older records need not be read
 	first     uint64            // sequence of the first that is new enough; 0 if that is not known yet
-	end       uint64            // what is behind it has been read
+	end       uint64            // what is after it has been read
 	stretch   uint64
 	found     []foundID // the latest first
 	cut       schemas.Timestamp

@@ -9,7 +9,7 @@ import (
 )
 
 // E5. A decider that schedules the same activity again after each refusal is not asked again at once: the history stays short, and why names the
-// refusal, before the run is parked and behind that.
+// refusal, before the run is parked and after that.
 func TestSameActivityAgainAndAgain(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)

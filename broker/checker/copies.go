@@ -43,7 +43,7 @@ type copies struct {
 	like *unread // what they must be; nil if the run before is not there
 }
 
-// firstCopy is the event of the first copy: they stand behind WorkflowStarted and DeciderScheduled, before anything else.
+// firstCopy is the event of the first copy: they stand after WorkflowStarted and DeciderScheduled, before anything else.
 const firstCopy = 3
 
 // checkCopy checks that a run begins with the signals that the run before it had not read (P-4). A history may end between two of them, since

@@ -68,7 +68,7 @@ func TestLegalCornersPass(t *testing.T) {
 	}
 }
 
-// An id that as many others have come behind as a chain remembers may be used again after ten minutes.
+// An id that as many others have come after as a chain remembers may be used again after ten minutes.
 func TestOldRequestsMayComeAgain(t *testing.T) {
 	for text, most := range map[string]int{
 		"Signal s requestId=q%d": 1000,

@@ -7,7 +7,7 @@ import (
 )
 
 // A decision of which everything was refused counts as a failed one: who decides the same again after each refusal would be asked again at
-// once, without end. So it is folded from the events that stand behind a DeciderCompleted.
+// once, without end. So it is folded from the events that stand after a DeciderCompleted.
 
 // maxRefusal bounds what a state keeps of a refusal, in bytes.
 const maxRefusal = 500

@@ -84,8 +84,8 @@ type Decision struct {
 	Earlier  int    `json:"earlier,omitempty"`
 	Accepted bool   `json:"accepted,omitempty"`
 	Refusal  string `json:"refusal,omitempty"`
-	// Signals counts the signals behind the last DeciderStarted, which no decider has seen; Others says that another waking
-	// event is behind it.
+	// Signals counts the signals after the last DeciderStarted, which no decider has seen; Others says that another waking
+	// event is after it.
 	Signals int  `json:"signals,omitempty"`
 	Others  bool `json:"others,omitempty"`
 	// Held counts the continuations that were refused since something came up, and no decider that completed has seen all.

@@ -37,7 +37,7 @@ func (p *parser) finishLet(r *reading) {
 	}
 }
 
-// container reads a value in the line that is a list or a map: one that begins with [ or {, and any YAML of one behind the type
+// container reads a value in the line that is a list or a map: one that begins with [ or {, and any YAML of one after the type
 // list or map. It then means what the same value under a key does. Others are left as they are.
 func (p *parser) container(r *reading) {
 	a, ok := r.args["value"]
