@@ -206,7 +206,8 @@ func request(ctx context.Context, in HTTPInput) (*http.Request, error) {
 		return nil, badInput("url is %q: want an absolute one with scheme http or https", u.Redacted())
 	}
 	body, asJSON := content(in.Body)
-	req, err := http.NewRequestWithContext(ctx, cmp.Or(strings.ToUpper(in.Method), http.MethodGet), in.URL, bytes.NewReader(body))
+	method := cmp.Or(strings.ToUpper(in.Method), http.MethodGet)
+	req, err := http.NewRequestWithContext(ctx, method, in.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, badInput("method %q: %v", in.Method, err)
 	}

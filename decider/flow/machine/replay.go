@@ -312,7 +312,7 @@ func (m *machine) refOf(name string) string {
 	if n, ok := m.p.body.ids[name]; ok {
 		return m.p.body.steps[n].Ref
 	}
-	for _, ref := range sortedRefs(m.p.steps) {
+	for _, ref := range sortedKeys(m.p.steps) {
 		if m.p.steps[ref].ID == name {
 			return ref
 		}
@@ -339,12 +339,3 @@ func (p *Program) someIDs() string {
 }
 
 const maxIDs = 10 // that a message names
-
-func sortedRefs(steps map[string]*step) []string {
-	refs := make([]string, 0, len(steps))
-	for ref := range steps {
-		refs = append(refs, ref)
-	}
-	slices.Sort(refs)
-	return refs
-}
