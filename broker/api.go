@@ -283,6 +283,11 @@ func validateStart(q *schemas.StartRequest) *schemas.Error {
 	if err := cmp.Or(schemas.ValidateLength("typeVersion", q.TypeVersion), schemas.ValidateLength("requestId", q.RequestID)); err != nil {
 		return err
 	}
+	for _, err := range []error{q.StartMode.ValidateRequested("startMode"), q.Continuation.Validate("continuation")} {
+		if e, ok := errors.AsType[*schemas.Error](err); ok {
+			return e
+		}
+	}
 	return validatePolicies(q)
 }
 

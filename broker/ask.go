@@ -156,6 +156,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run,
 		Type: r.state.Start.WorkflowType, TypeVersion: r.state.Start.WorkflowTypeVersion,
 		PreviousStartedID: d.Previous, StartedID: a.startedID, Token: a.token, Context: r.state.Context, Attempt: d.Failures + 1,
+		StartMode: r.state.Start.Mode(),
 	}
 	t.EventsLeft = p.b.config().EventsLeft(r.state.LastID)
 	t.SuggestContinueAsNew = t.EventsLeft > 0

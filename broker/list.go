@@ -39,9 +39,12 @@ func describe(h post.Header, s *execution.State, events []schemas.Event) {
 	h[schemas.StatusHeader] = []string{string(b)}
 	keeping := s.Keeping()
 	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" || s.Start.ParentWorkflowExecution != nil ||
-		s.Start.Replays != nil || keeping != nil || s.Start.FirstExecutionRun != "" {
+		s.Start.Replays != nil || keeping != nil || s.Start.FirstExecutionRun != "" || s.Start.Mode() != schemas.ModeManual {
 		all := moreInfo{
-			s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution, s.Start.Replays, keeping, s.Start.FirstExecutionRun,
+			s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution, s.Start.Replays, keeping, s.Start.FirstExecutionRun, "",
+		}
+		if mode := s.Start.Mode(); mode != all.mode() {
+			all.Mode = mode
 		}
 		more, err := json.Marshal(all)
 		if len(more) > maxMore {
@@ -74,6 +77,13 @@ type moreInfo struct {
 	// Retention and First are for who judges how long the run is kept.
 	Retention *schemas.RetentionPolicy `json:"retention,omitempty"`
 	First     string                   `json:"first,omitempty"`
+	// Mode is what began the run, where the rest does not tell.
+	Mode schemas.StartMode `json:"mode,omitempty"`
+}
+
+// mode is what began the run.
+func (i *moreInfo) mode() schemas.StartMode {
+	return (&schemas.WorkflowStarted{StartMode: i.Mode, Replays: i.Replays, ParentWorkflowExecution: i.Parent}).Mode()
 }
 
 // Line is what the headers of a record tell of its run.
@@ -95,7 +105,7 @@ func infoOf(s *execution.State) schemas.ExecutionInfo {
 	i := schemas.ExecutionInfo{
 		WorkflowID: s.WorkflowID, Run: s.Run, Type: s.Start.WorkflowType, TypeVersion: s.Start.WorkflowTypeVersion,
 		Status: s.Status, StartedAt: s.StartedAt, Events: s.LastID, Tags: s.Start.TagList, Attributes: s.Attributes,
-		Parent: s.Start.ParentWorkflowExecution, Replays: s.Start.Replays,
+		Parent: s.Start.ParentWorkflowExecution, Replays: s.Start.Replays, StartMode: s.Start.Mode(),
 	}
 	if s.Close != nil {
 		i.ClosedAt = s.Close.Time
@@ -139,6 +149,7 @@ func readHeaders(m post.Stored) (i schemas.ExecutionInfo, more moreInfo, err err
 		}
 		i.TypeVersion, i.Tags, i.Attributes, i.Parent, i.Replays = more.Version, more.Tags, more.Attributes, more.Parent, more.Replays
 	}
+	i.StartMode = more.mode()
 	return i, more, nil
 }
 

@@ -22,7 +22,7 @@ func TestHeadersOfRecords(t *testing.T) {
 	old := post.Header{
 		"Drover-Type": {subject.Token("an order.v2")}, "Drover-Status": {"open"}, "Drover-Started": {"1714979289123456789"}, "Drover-Last": {"7"},
 	}
-	want := schemas.ExecutionInfo{WorkflowID: "order 17", Run: "r1", Type: "an order.v2", Status: schemas.StatusOpen, StartedAt: started, Events: 7}
+	want := schemas.ExecutionInfo{WorkflowID: "order 17", Run: "r1", Type: "an order.v2", Status: schemas.StatusOpen, StartedAt: started, Events: 7, StartMode: "Manual"}
 	for name, h := range map[string]post.Header{"new": h, "0.1": old} {
 		m := post.Stored{Subject: subject.Namespace("default").History(3, "order 17", "r1"), Header: h}
 		got, err := infoFrom(m)
@@ -33,6 +33,32 @@ func TestHeadersOfRecords(t *testing.T) {
 	for _, bad := range []string{"", "open", "open 7 x", "open seven 1 t", "open 7 + t", "open 7 1 %zz"} {
 		if _, err := infoFrom(post.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: post.Header{schemas.StatusHeader: {bad}}}); err == nil {
 			t.Errorf("%q: got no error", bad)
+		}
+	}
+}
+
+// S2-8: a list tells what began a run, whatever the headers had to say of it.
+func TestStartModesInHeaders(t *testing.T) {
+	parent := &schemas.Execution{WorkflowID: "p", Run: "r0"}
+	for _, started := range []schemas.WorkflowStarted{
+		{},
+		{StartMode: schemas.ModeManual},
+		{StartMode: schemas.ModeSchedule},
+		{StartMode: schemas.ModeAutoStart},
+		{StartMode: schemas.ModeContinuation},
+		{ParentWorkflowExecution: parent},
+		{ParentWorkflowExecution: parent, StartMode: schemas.ModeChild},
+		{Replays: &schemas.ReplayOf{Run: "r0"}},
+		{StartMode: schemas.ModeReplay, FirstExecutionRun: "r0"},
+	} {
+		s := execution.New("w", "r1")
+		started.WorkflowType = "order"
+		s.Start, s.StartedAt, s.Status = &started, 1, schemas.StatusOpen
+		h := post.Header{}
+		describe(h, s, []schemas.Event{{ID: 7, Attributes: &schemas.DeciderScheduled{}}})
+		got, err := infoFrom(post.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: h})
+		if err != nil || got.StartMode != started.Mode() {
+			t.Errorf("%+v: got %q, %v, want %q", started, got.StartMode, err, started.Mode())
 		}
 	}
 }

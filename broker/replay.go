@@ -316,7 +316,7 @@ func (y *replay) start() *schemas.StartRequest {
 		V: schemas.Version, WorkflowID: y.q.WorkflowID, Run: y.run, RequestID: y.requestID(), Type: s.WorkflowType, TypeVersion: s.WorkflowTypeVersion,
 		Input: y.input, ExecutionStartToCloseTimeout: s.ExecutionStartToCloseTimeout, TaskStartToCloseTimeout: s.TaskStartToCloseTimeout,
 		TaskScheduleToStartTimeout: s.TaskScheduleToStartTimeout, TaskPriority: s.TaskPriority, ActivityDefaults: s.ActivityDefaults,
-		ChildPolicy: s.ChildPolicy, TagList: s.TagList, Attributes: attributes, Identity: y.q.Identity,
+		ChildPolicy: s.ChildPolicy, TagList: s.TagList, Attributes: attributes, Identity: y.q.Identity, Continuation: s.Continuation,
 		Replays: &schemas.ReplayOf{Run: y.old.Run, From: y.from(), Force: y.force, Reason: y.q.Reason, Identity: y.q.Identity},
 	}
 }

@@ -24,6 +24,13 @@ type StartRequest struct {
 	// open. Default to ALLOW and FAIL.
 	IDReusePolicy    IDReusePolicy    `json:"idReusePolicy,omitempty"`
 	IDConflictPolicy IDConflictPolicy `json:"idConflictPolicy,omitempty"`
+	// StartMode says what begins the run: Manual, which is the default, Schedule or AutoStart. Brokers give the other modes.
+	StartMode StartMode `json:"startMode,omitempty"`
+	// NotAfter is when the start is refused if it has begun nothing by then, by the server's clock. A repeat of one that has begun a run is
+	// answered all the same.
+	NotAfter Timestamp `json:"notAfter,omitempty"`
+	// Continuation says when the run is asked to continue as new.
+	Continuation *ContinuationPolicy `json:"continuation,omitempty"`
 	// Signal is handed to the run that is open, or else to the one that this request starts: signal-with-start.
 	Signal *StartSignal `json:"signal,omitempty"`
 	// Origin is filled in by brokers; in a request from outside it is dropped.
@@ -79,6 +86,8 @@ type StartOrigin struct {
 	// Retention is that of the run which is continued, ParentRetention that of the parent.
 	Retention       *RetentionPolicy `json:"retention,omitempty"`
 	ParentRetention *RetentionPolicy `json:"parentRetention,omitempty"`
+	// Held is the hold of the run which is continued.
+	Held *ContinuationHeld `json:"held,omitempty"`
 	// Probe asks what became of the start of a child, and begins nothing.
 	Probe bool `json:"probe,omitempty"`
 }
@@ -111,7 +120,7 @@ type SignalResponse struct {
 	Error    *Error `json:"error,omitempty"`
 }
 
-// ExecutionRequest asks about one execution: describe, result, why, pause, resume, cancel and terminate; or it takes a
+// ExecutionRequest asks about one execution: describe, result, why, pause, resume, hold, release, cancel and terminate; or it takes a
 // lock from one.
 type ExecutionRequest struct {
 	V          int    `json:"v,omitempty"`
@@ -210,6 +219,8 @@ type ExecutionInfo struct {
 	Events      int64             `json:"events"`
 	Tags        []string          `json:"tags,omitempty"`
 	Attributes  map[string]string `json:"attributes,omitempty"`
+	// StartMode says what began the run.
+	StartMode StartMode `json:"startMode,omitempty"`
 	// Parent is the workflow that this one is a child of.
 	Parent *Execution `json:"parent,omitempty"`
 	// Replays names the run that this one repeats.
@@ -250,25 +261,27 @@ type OpenChild struct {
 
 // DescribeResponse tells all about one execution but its history.
 type DescribeResponse struct {
-	V               int             `json:"v,omitempty"`
-	Execution       ExecutionInfo   `json:"execution"`
-	Partition       int             `json:"partition"`
-	Owner           string          `json:"owner,omitempty"`
-	Decision        string          `json:"decision,omitempty"`
-	DeciderAttempt  int             `json:"deciderAttempt,omitempty"`
-	Activities      []OpenActivity  `json:"activities,omitempty"`
-	Timers          []OpenTimer     `json:"timers,omitempty"`
-	Children        []OpenChild     `json:"children,omitempty"`
-	Locks           []OpenLock      `json:"locks,omitempty"`
-	ReplayPoints    []ReplayPoint   `json:"replayPoints,omitempty"`
-	Alarm           Timestamp       `json:"alarm,omitempty"`
-	Timeout         Timestamp       `json:"timeout,omitempty"`
-	PausedCause     string          `json:"pausedCause,omitempty"`
-	PausedDetails   string          `json:"pausedDetails,omitempty"`
-	LatestContext   Payload         `json:"latestExecutionContext,omitempty"`
-	Input           Payload         `json:"input,omitempty"`
-	Started         WorkflowStarted `json:"started"`
-	CancelRequested bool            `json:"cancelRequested,omitempty"`
+	V              int            `json:"v,omitempty"`
+	Execution      ExecutionInfo  `json:"execution"`
+	Partition      int            `json:"partition"`
+	Owner          string         `json:"owner,omitempty"`
+	Decision       string         `json:"decision,omitempty"`
+	DeciderAttempt int            `json:"deciderAttempt,omitempty"`
+	Activities     []OpenActivity `json:"activities,omitempty"`
+	Timers         []OpenTimer    `json:"timers,omitempty"`
+	Children       []OpenChild    `json:"children,omitempty"`
+	Locks          []OpenLock     `json:"locks,omitempty"`
+	ReplayPoints   []ReplayPoint  `json:"replayPoints,omitempty"`
+	Alarm          Timestamp      `json:"alarm,omitempty"`
+	Timeout        Timestamp      `json:"timeout,omitempty"`
+	PausedCause    string         `json:"pausedCause,omitempty"`
+	PausedDetails  string         `json:"pausedDetails,omitempty"`
+	// Held: the run is not asked to continue as new.
+	Held            *ContinuationHeld `json:"held,omitempty"`
+	LatestContext   Payload           `json:"latestExecutionContext,omitempty"`
+	Input           Payload           `json:"input,omitempty"`
+	Started         WorkflowStarted   `json:"started"`
+	CancelRequested bool              `json:"cancelRequested,omitempty"`
 	// EventsLeft is as in a [DecisionTask].
 	EventsLeft int64 `json:"eventsLeft,omitempty"`
 	// RequestIDsSince is since when the ids of signals and requests are remembered, if that is less than ten minutes: there were

@@ -84,9 +84,15 @@ type WorkflowStarted struct {
 	// first Signal events of this run.
 	UnreadSignals int `json:"unreadSignals,omitempty"`
 	// Replays names the run that this one repeats.
-	Replays   *ReplayOf `json:"replays,omitempty"`
-	RequestID string    `json:"requestId,omitempty"`
-	Identity  string    `json:"identity,omitempty"`
+	Replays *ReplayOf `json:"replays,omitempty"`
+	// StartMode says what began the run. A run from before there were modes has none: see [WorkflowStarted.Mode].
+	StartMode StartMode `json:"startMode,omitempty"`
+	// Continuation says when the run is asked to continue as new. The runs that continue it have the same.
+	Continuation *ContinuationPolicy `json:"continuation,omitempty"`
+	// Held is the hold that the run has from the one which it continues.
+	Held      *ContinuationHeld `json:"held,omitempty"`
+	RequestID string            `json:"requestId,omitempty"`
+	Identity  string            `json:"identity,omitempty"`
 }
 
 // WorkflowTimedOut closes a run whose time is up.

@@ -9,6 +9,9 @@ var types = map[EventType]typeInfo{
 	EventWorkflowCancelRequested:  {make: func() Attributes { return new(WorkflowCancelRequested) }, group: GroupService, wakes: true},
 	EventWorkflowPaused:           {make: func() Attributes { return new(WorkflowPaused) }, group: GroupService},
 	EventWorkflowResumed:          {make: func() Attributes { return new(WorkflowResumed) }, group: GroupService, wakes: true},
+	EventContinuationSuggested:    {make: func() Attributes { return new(ContinuationSuggested) }, group: GroupService, wakes: true},
+	EventContinuationHeld:         {make: func() Attributes { return new(ContinuationHeld) }, group: GroupService},
+	EventContinuationReleased:     {make: func() Attributes { return new(ContinuationReleased) }, group: GroupService},
 	EventDeciderScheduled:         {make: func() Attributes { return new(DeciderScheduled) }, group: GroupService},
 	EventDeciderStarted:           {make: func() Attributes { return new(DeciderStarted) }, group: GroupService},
 	EventDeciderCompleted:         {make: func() Attributes { return new(DeciderCompleted) }, group: GroupService},
@@ -86,6 +89,15 @@ func (*WorkflowPaused) EventType() EventType { return EventWorkflowPaused }
 
 // EventType implements [Attributes].
 func (*WorkflowResumed) EventType() EventType { return EventWorkflowResumed }
+
+// EventType implements [Attributes].
+func (*ContinuationSuggested) EventType() EventType { return EventContinuationSuggested }
+
+// EventType implements [Attributes].
+func (*ContinuationHeld) EventType() EventType { return EventContinuationHeld }
+
+// EventType implements [Attributes].
+func (*ContinuationReleased) EventType() EventType { return EventContinuationReleased }
 
 // EventType implements [Attributes].
 func (*DeciderScheduled) EventType() EventType { return EventDeciderScheduled }

@@ -12,6 +12,10 @@ const (
 	EventWorkflowPaused          EventType = "WorkflowPaused"
 	EventWorkflowResumed         EventType = "WorkflowResumed"
 
+	EventContinuationSuggested EventType = "ContinuationSuggested"
+	EventContinuationHeld      EventType = "ContinuationHeld"
+	EventContinuationReleased  EventType = "ContinuationReleased"
+
 	EventDeciderScheduled EventType = "DeciderScheduled"
 	EventDeciderStarted   EventType = "DeciderStarted"
 	EventDeciderCompleted EventType = "DeciderCompleted"

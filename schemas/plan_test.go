@@ -207,6 +207,7 @@ func TestCompactRecordsOfALaterVersion(t *testing.T) {
 var byName = []string{
 	"maximumInterruptions", "interruptions", "returned",
 	"originRun", "originEventId", "unreadSignals",
+	"startMode", "continuation", "after", "held", "reasons",
 }
 
 // The numbers are on disks: every name of a record and of an event has one, once, unless it is written by its name.

@@ -23,8 +23,12 @@ type DecisionTask struct {
 	Context           Payload   `json:"context,omitempty"`
 	Attempt           int       `json:"attempt"`
 	Deadline          Timestamp `json:"deadline,omitempty"`
-	// SuggestContinueAsNew: the history nears the limit of events.
+	// SuggestContinueAsNew: the run is to continue as new when that fits.
 	SuggestContinueAsNew bool `json:"suggestContinueAsNew,omitempty"`
+	// ContinueReasons say why: age, events and recycle, as in [ContinuationSuggested]; history if the history nears the limit of events.
+	ContinueReasons []string `json:"continueReasons,omitempty"`
+	// StartMode says what began the run.
+	StartMode StartMode `json:"startMode,omitempty"`
 	// EventsLeft is after how many more events the run is terminated, if it does not continue as new before. Left out below three quarters of
 	// the limit of events.
 	EventsLeft int64 `json:"eventsLeft,omitempty"`

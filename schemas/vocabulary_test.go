@@ -84,7 +84,7 @@ func TestTablesAreComplete(t *testing.T) {
 
 // The lists are those of S1-42, S1-22 and S1-24.
 func TestGroupsAndWakingEvents(t *testing.T) {
-	asleep := strings.Fields(`WorkflowPaused DeciderScheduled DeciderStarted DeciderCompleted ActivityStarted
+	asleep := strings.Fields(`WorkflowPaused ContinuationHeld ContinuationReleased DeciderScheduled DeciderStarted DeciderCompleted ActivityStarted
 		ActivityInterrupted ActivityRetryScheduled ChildStarted ExternalSignaled ExternalCancelRequested LockBroken`)
 	for _, typ := range schemas.EventTypes() {
 		want := typ.Group() != schemas.GroupDecider && !typ.Closes() && !slices.Contains(asleep, string(typ))

@@ -32,11 +32,13 @@ type link struct {
 	depth       int
 	typ         string
 	version     string
+	mode        schemas.StartMode
 }
 
 func linkOf(a *schemas.WorkflowStarted) link {
 	l := link{
 		first: a.FirstExecutionRun, parentEvent: a.ParentScheduledEventID, depth: a.Depth, typ: a.WorkflowType, version: a.WorkflowTypeVersion,
+		mode: a.Mode(),
 	}
 	if a.ParentWorkflowExecution != nil {
 		l.parent = *a.ParentWorkflowExecution
@@ -101,6 +103,9 @@ func (w *Workflow) checkContinuation(before *History, r *schemas.Record, a *sche
 	if is.parent != was.parent || is.parentEvent != was.parentEvent || is.depth != was.depth {
 		broken(RuleContinuation, "the run is a child of %v event %d at depth %d; run %s was one of %v event %d at depth %d",
 			is.parent, is.parentEvent, is.depth, before.run, was.parent, was.parentEvent, was.depth)
+	}
+	if a.StartMode != "" && is.mode != was.mode.Continued() {
+		broken(RuleContinuation, "the run was begun by %q; run %s was begun by %q", is.mode, before.run, was.mode)
 	}
 	signals, requests := latest(before.signals, inheritedSignals), latest(before.requests, inheritedRequests)
 	fits := len(a.Input)+schemas.AttributesSize(a.Attributes)+schemas.WordsSize(a.TagList)+schemas.WordsSize(signals)+schemas.WordsSize(requests) <= leastRecord

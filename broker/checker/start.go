@@ -63,12 +63,24 @@ func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
 	}
 	h.predecessor, h.startRequest = a.ContinuedExecutionRun, a.RequestID
 	h.link = linkOf(a)
+	h.checkMode(e, a)
 	h.copies.want, h.copies.of = a.UnreadSignals, a.ContinuedExecutionRun
 	h.signals, h.requests = slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
 	h.inheritLocks(a.Locks)
 	h.keeps(a.ParentRetention)
 	if a.Retention != nil {
 		h.keeps(a.Retention)
+	}
+}
+
+// checkMode checks that the run was begun by what it says. That of a run which continues another is checked with it.
+func (h *History) checkMode(e schemas.Event, a *schemas.WorkflowStarted) {
+	said, bare := a.StartMode, *a
+	bare.StartMode = ""
+	switch want := bare.Mode(); {
+	case said == "" || said == want || a.ContinuedExecutionRun != "":
+	case want != schemas.ModeManual || said.ValidateRequested("startMode") != nil:
+		h.report(RuleEvent, e.ID, "WorkflowStarted says that %q began the run; it was %q", said, want)
 	}
 }
 

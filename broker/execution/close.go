@@ -190,6 +190,7 @@ func (s *State) Continuation() *schemas.StartRequest {
 		Input: a.Input, ExecutionStartToCloseTimeout: a.ExecutionStartToCloseTimeout, TaskStartToCloseTimeout: a.TaskStartToCloseTimeout,
 		TaskScheduleToStartTimeout: s.Start.TaskScheduleToStartTimeout, TaskPriority: a.TaskPriority, ActivityDefaults: a.ActivityDefaults,
 		ChildPolicy: a.ChildPolicy, TagList: a.TagList, Attributes: s.Attributes, Identity: s.Start.Identity,
+		StartMode: s.Start.Mode().Continued(), Continuation: s.Start.Continuation,
 		Origin: &schemas.StartOrigin{
 			Parent: s.Start.ParentWorkflowExecution, ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
 			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs, RequestIDs: s.RequestIDs,

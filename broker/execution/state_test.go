@@ -19,7 +19,7 @@ func TestStart(t *testing.T) { // S1-1, S1-31, S1-48
 	w := begin(t, func(p *schemas.StartRequest) { *p = *q })
 	want := []schemas.Event{
 		{ID: 1, Time: w.now, Attributes: &schemas.WorkflowStarted{
-			WorkflowID: "order-1", Run: "run-1", WorkflowType: "order", WorkflowTypeVersion: "2", Input: schemas.Text("in"), RequestID: "r", Identity: "me",
+			WorkflowID: "order-1", Run: "run-1", WorkflowType: "order", WorkflowTypeVersion: "2", Input: schemas.Text("in"), RequestID: "r", StartMode: "Manual", Identity: "me",
 			ExecutionStartToCloseTimeout: seconds(1), TaskStartToCloseTimeout: seconds(2), TaskScheduleToStartTimeout: seconds(3), TaskPriority: 4,
 			ActivityDefaults: &schemas.ActivityDefaults{List: "main"}, ChildPolicy: schemas.ChildAbandon, TagList: []string{"a"}, Attributes: map[string]string{"k": "v"},
 		}},

@@ -136,6 +136,7 @@ func (st *step) start(m Start) {
 		TaskScheduleToStartTimeout: r.TaskScheduleToStartTimeout, TaskPriority: r.TaskPriority,
 		ActivityDefaults: r.ActivityDefaults, ChildPolicy: r.ChildPolicy, TagList: r.TagList, Attributes: r.Attributes,
 		SignalIDs: m.Received, Replays: r.Replays, RequestID: r.RequestID, Identity: r.Identity,
+		StartMode: startMode(r), Continuation: r.Continuation,
 	}
 	def(&e.ExecutionStartToCloseTimeout, d.ExecutionStartToCloseTimeout)
 	def(&e.ExecutionStartToCloseTimeout, st.c.WorkflowTimeout)
@@ -152,7 +153,7 @@ func (st *step) start(m Start) {
 		if o.ContinuedRun != "" {
 			e.SignalIDs, e.RequestIDs, e.Locks = o.SignalIDs, o.RequestIDs, o.Locks
 			e.UnreadSignals = o.UnreadSignals
-			e.Retention = o.Retention
+			e.Retention, e.Held = o.Retention, o.Held
 		}
 		e.ParentRetention = o.ParentRetention
 	}
@@ -161,6 +162,17 @@ func (st *step) start(m Start) {
 	if r.Signal != nil {
 		st.signal(StartSignalOf(r))
 	}
+}
+
+// startMode is what begins a run: the service knows it of a replay and of a child, and who starts says it of any other.
+func startMode(r *schemas.StartRequest) schemas.StartMode {
+	switch o := r.Origin; {
+	case r.Replays != nil:
+		return schemas.ModeReplay
+	case o != nil && o.ContinuedRun == "" && o.Parent != nil:
+		return schemas.ModeChild
+	}
+	return cmp.Or(r.StartMode, schemas.ModeManual)
 }
 
 // StartSignalOf is the signal of a signal-with-start.
