@@ -48,6 +48,7 @@ var floors = map[string]int{
 	"activity":         30,
 	"timers":           30,
 	"signals":          30,
+	"timers/calendar":  20, // pure
 	"decider/":         31, // workflow and flow are built on the raw decider
 	"activity/":        31, // kinds of activities
 	"root":             40,
@@ -83,7 +84,7 @@ var floors = map[string]int{
 var pure = []string{
 	"schemas", "broker/execution", "broker/locks", "broker/states", "broker/checker", "internal/duration", "internal/retention",
 	"decider/flow/syntax", "decider/flow/value", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/machine",
-	"decider/flow/define", "decider/flow/graph",
+	"decider/flow/define", "decider/flow/graph", "timers/calendar",
 }
 
 var pureForbids = []string{"context", "sync", "math/rand", "crypto/rand", "log", "github.com/sirupsen/logrus", "github.com/nats-io"}

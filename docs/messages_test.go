@@ -80,6 +80,8 @@ var topics = []struct{ file, heading string }{
 	{"types.go", "Registered types"},
 	{"lock.go", "Locks"},
 	{"state.go", "State keys"},
+	{"scheduletimes.go", "Times of schedules"},
+	{"schedulewindow.go", "Fire-once windows"},
 	{"namespace.go", "Namespaces"},
 	{"record.go", "In streams and buckets"},
 	{"node.go", "Nodes"},

@@ -54,6 +54,7 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.ResultResponse](),
 		reflect.TypeFor[schemas.Ring](),
 		reflect.TypeFor[schemas.Rings](), reflect.TypeFor[schemas.RingsAnswer](),
+		reflect.TypeFor[schemas.ScheduleTimes](), reflect.TypeFor[schemas.ScheduleWindow](),
 		reflect.TypeFor[schemas.SignalRequest](),
 		reflect.TypeFor[schemas.SignalResponse](),
 		reflect.TypeFor[schemas.StartRequest](),

@@ -1,0 +1,2 @@
+// Package calendar evaluates the times of a schedule.
+package calendar
