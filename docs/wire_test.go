@@ -23,6 +23,9 @@ func literals(t *testing.T, dir string, fn func(texts []string)) {
 		}
 		var texts []string
 		for _, e := range lit.Elts {
+			if named, ok := e.(*ast.KeyValueExpr); ok {
+				e = named.Value
+			}
 			if s, ok := literal(e); ok {
 				texts = append(texts, s)
 			}

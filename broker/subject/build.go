@@ -115,6 +115,12 @@ func (ns Namespace) Owned(p int) string { return ns.part("owned", p) }
 // Control is where one node is told something at once: drover.<ns>.control.<node>.
 func (ns Namespace) Control(node string) string { return ns.start("control.") + Token(node) }
 
+// Operation is where an operation is noted: drover.<ns>.operation.<kind>.
+func (ns Namespace) Operation(kind string) string { return ns.start("operation.") + Token(kind) }
+
+// NoticeRecycle is where recycles are announced: drover.<ns>.notice.recycle. Anyone may subscribe.
+func (ns Namespace) NoticeRecycle() string { return ns.start("notice.recycle") }
+
 // Event is reserved for a live feed of events, which nobody publishes yet: drover.<ns>.event.<EventType>.<type>.<wid>.
 func (ns Namespace) Event(eventType, typ, wid string) string {
 	return ns.start("event.") + Token(eventType) + "." + Token(typ) + "." + Token(wid)

@@ -59,6 +59,9 @@ func (ns Namespace) AllBeatsOf(list string) string { return ns.start("beat.*.*."
 // AllControl matches what nodes are told: drover.<ns>.control.*.
 func (ns Namespace) AllControl() string { return ns.start("control.*") }
 
+// AllOperations matches every operation: drover.<ns>.operation.>.
+func (ns Namespace) AllOperations() string { return ns.start("operation.>") }
+
 // AllEvents matches what is reserved for the live feed: drover.<ns>.event.>.
 func (ns Namespace) AllEvents() string { return ns.start("event.>") }
 
@@ -111,6 +114,9 @@ func ConsumerOf(priority int) string {
 	return Consumer
 }
 
+// StreamOperations holds what was done by the namespace itself and by operators: drover-<ns>-operations.
+func (ns Namespace) StreamOperations() string { return ns.name("operations") }
+
 // StreamDead is the stream of dead letters: drover-<ns>-dead.
 func (ns Namespace) StreamDead() string { return ns.name("dead") }
 
@@ -132,7 +138,7 @@ func (ns Namespace) BucketTypes() string { return ns.name("types") }
 // BucketFlows holds the deployed flows and step types: drover-<ns>-flows.
 func (ns Namespace) BucketFlows() string { return ns.name("flows") }
 
-// BucketSchedules is reserved for schedules, which there are none of yet: drover-<ns>-schedules.
+// BucketSchedules holds schedules, periods, always-on workflows and the recycle: drover-<ns>-schedules.
 func (ns Namespace) BucketSchedules() string { return ns.name("schedules") }
 
 // StorePayloads is the object store of large payloads: drover-<ns>-payloads.

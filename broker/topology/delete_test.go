@@ -184,8 +184,8 @@ func TestEnsureIsCutShort(t *testing.T) {
 			}
 			if way == "complete" {
 				ensure(t, conn, topology.Options{Namespace: "a", Partitions: 2})
-				if got := len(belonging(t, conn, "a")); got != 14 {
-					t.Fatalf("cut %d: got %d streams, want 14", cut, got)
+				if got := len(belonging(t, conn, "a")); got != 16 {
+					t.Fatalf("cut %d: got %d streams, want 16", cut, got)
 				}
 			}
 			remove(t, conn, "a", topology.DeleteOptions{})
@@ -210,8 +210,8 @@ func TestDeleteSparesALaterNamespace(t *testing.T) {
 		if !errors.Is(err, topology.ErrConflict) || !strings.Contains(err.Error(), "namespace list") {
 			t.Fatalf("at %d: got %v, want %v", at, err, topology.ErrConflict)
 		}
-		if got := len(belonging(t, conn, "a")); got != 17 {
-			t.Fatalf("at %d: got %d streams, want the new one's 17", at, got)
+		if got := len(belonging(t, conn, "a")); got != 19 {
+			t.Fatalf("at %d: got %d streams, want the new one's 19", at, got)
 		}
 		remove(t, conn, "a", topology.DeleteOptions{})
 	}

@@ -40,16 +40,16 @@ func TestInspect(t *testing.T) {
 			}
 			return i
 		}
-		if i := inspect(); len(i.Differences) != 0 || len(i.Streams) != 13 || i.Partitions != 1 {
-			t.Fatalf("got %+v, want no difference in 13 streams", i)
-		} else if s := &i.Streams[12]; s.Version != conn.NATS().ConnectedServerVersion() || s.TooOld() != nil {
+		if i := inspect(); len(i.Differences) != 0 || len(i.Streams) != 15 || i.Partitions != 1 {
+			t.Fatalf("got %+v, want no difference in 15 streams", i)
+		} else if s := &i.Streams[14]; s.Version != conn.NATS().ConnectedServerVersion() || s.TooOld() != nil {
 			t.Fatalf("got %+v, want the version of the server", s)
 		}
 		if err := topology.EnsurePayloads(t.Context(), conn, "default", ""); err != nil {
 			t.Fatal(err)
 		}
-		if i := inspect(); len(i.Differences) != 0 || len(i.Streams) != 14 {
-			t.Fatalf("got %+v, want no difference in 14 streams", i)
+		if i := inspect(); len(i.Differences) != 0 || len(i.Streams) != 16 {
+			t.Fatalf("got %+v, want no difference in 16 streams", i)
 		}
 		spoil(t, conn)
 		want := []topology.Difference{

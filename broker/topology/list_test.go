@@ -18,7 +18,7 @@ import (
 func namespace(t *testing.T) (*post.Conn, *topology.Namespace) {
 	t.Helper()
 	conn := dial(t, embedded.Options{})
-	ns, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1, MaxBytes: 64 << 20})
+	ns, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1, MaxBytes: 32 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

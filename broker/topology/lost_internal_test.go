@@ -88,7 +88,7 @@ func TestDeletionWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
 			for _, u := range i.Usage {
 				streams += u.Streams
 			}
-			if want := 1 + 3*3 + 1 + 6; streams != want {
+			if want := 1 + 3*3 + 2 + 7; streams != want {
 				t.Fatalf("got %d streams, want the new one's %d", streams, want)
 			}
 		})

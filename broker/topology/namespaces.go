@@ -47,6 +47,7 @@ var kinds = []struct{ kind, prefix string }{
 	{"alarms", "alarms-"},
 	{"tasks", "tasks-"},
 	{"dead", "dead"},
+	{"operations", "operations"},
 	{"buckets", ""},
 	{"payloads", ""},
 }

@@ -130,7 +130,7 @@ func TestDescribeCounts(t *testing.T) {
 			t.Errorf("%s: got %d bytes for %d messages", u.Kind, u.Bytes, u.Messages)
 		}
 	}
-	want := map[string]uint64{"signals": 1, "inbox": 2, "history": 3, "alarms": 1, "tasks": 5, "dead": 6, "buckets": 0, "payloads": 0}
+	want := map[string]uint64{"signals": 1, "inbox": 2, "history": 3, "alarms": 1, "tasks": 5, "dead": 6, "operations": 0, "buckets": 0, "payloads": 0}
 	if d := cmp.Diff(want, kinds); d != "" || !slices.Equal(got.Lists, []string{"PCI", "words"}) {
 		t.Fatalf("lists %v, messages (-want +got):\n%s", got.Lists, d)
 	}
@@ -146,7 +146,7 @@ func belonging(t *testing.T, conn *post.Conn, ns subject.Namespace) []string {
 		rest := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "KV_"), "OBJ_"), "drover-")
 		kind, ok := strings.CutPrefix(rest, string(ns)+"-")
 		kind, _, _ = strings.Cut(kind, "-")
-		return !ok || !slices.Contains([]string{"signals", "in", "history", "alarms", "dead", "tasks", "claims", "checkpoints", "types", "flows", "locks", "state", "payloads"}, kind)
+		return !ok || !slices.Contains([]string{"signals", "in", "history", "alarms", "dead", "tasks", "claims", "checkpoints", "types", "flows", "locks", "state", "schedules", "operations", "payloads"}, kind)
 	})
 }
 
@@ -206,8 +206,8 @@ func TestEnsureLimitsWhatCameLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := len(belonging(t, conn, ns)); got != 13 {
-		t.Fatalf("got %d streams, want 13", got)
+	if got := len(belonging(t, conn, ns)); got != 15 {
+		t.Fatalf("got %d streams, want 15", got)
 	}
 }
 

@@ -93,9 +93,9 @@ func (o *office) ok(t *testing.T, verb, body string) *schemas.NamespaceInfo {
 
 func TestServiceCreates(t *testing.T) {
 	o := open(t, 2, topology.ServeOptions{Memory: true, Version: "1.2.3"})
-	got := o.ok(t, "create", `{"name":"shop","partitions":2,"maxBytes":67108864,"compression":"s2","requireTypes":true,"description":"a shop"}`)
+	got := o.ok(t, "create", `{"name":"shop","partitions":2,"maxBytes":33554432,"compression":"s2","requireTypes":true,"description":"a shop"}`)
 	want := &schemas.NamespaceInfo{
-		Name: "shop", Status: schemas.NamespaceReady, Partitions: 2, Replicas: 1, MaxBytes: 64 << 20, Compression: "s2", RequireTypes: true, Description: "a shop", Storage: "memory",
+		Name: "shop", Status: schemas.NamespaceReady, Partitions: 2, Replicas: 1, MaxBytes: 32 << 20, Compression: "s2", RequireTypes: true, Description: "a shop", Storage: "memory",
 		FlowRetention: topology.DefaultFlowRetention, Retention: topology.DefaultRetention,
 	}
 	times := cmpopts.IgnoreFields(schemas.NamespaceInfo{}, "CreatedAt")

@@ -46,6 +46,9 @@ const (
 	markerTTL = time.Minute
 	// smallBytes is for buckets that hold a few keys, of less than 1 KiB mostly, however much there is of workflows.
 	smallBytes = 64 << 20
+	// operationsAge and operationsMost bound the operations that are kept; the oldest go first.
+	operationsAge  = 400 * 24 * time.Hour
+	operationsMost = 100_000
 	// historyRecords is a limit of records per run that no run comes near. NATS 2.15.2 fills blocks of 4 MiB in a stream with such a
 	// limit, and of 8 MiB in one without any; a full block is read and compressed in one piece, and everything else waits (ADR 0035).
 	historyRecords = 1 << 40
@@ -129,7 +132,13 @@ func (n *Namespace) streams(version string) []wanted {
 	}
 	dead := n.stream(version, n.Name.StreamDead(), "Drover: what could not be applied, with why", n.Name.AllDead())
 	dead.DenyDelete, dead.AllowDirect, dead.Discard, dead.trims = true, true, jetstream.DiscardOld, true
-	return append(all, dead)
+	operations := n.stream(version, n.Name.StreamOperations(), "Drover: what was done by schedules, recycles and operators", n.Name.AllOperations())
+	operations.DenyDelete, operations.AllowDirect, operations.Discard, operations.trims = true, true, jetstream.DiscardOld, true
+	operations.MaxAge, operations.MaxMsgs = operationsAge, operationsMost
+	if n.MaxBytes > 0 {
+		operations.MaxBytes = min(n.MaxBytes, smallBytes)
+	}
+	return append(all, dead, operations)
 }
 
 // buckets are key-value buckets, each a stream that the client library's own KV calls accept.
@@ -151,11 +160,14 @@ func (n *Namespace) buckets(version string) []wanted {
 	state := n.bucket(version, n.Name.BucketState(), "Drover: state keys of workflows")
 	state.AllowMsgTTL = true // for what is left of a key that was cleared
 
+	schedules := n.bucket(version, n.Name.BucketSchedules(), "Drover: schedules, periods, always-on workflows, the recycle")
+	schedules.AllowMsgTTL = true // for periods, and for what is left of what was deleted
+
 	nodes := n.small(version, subject.BucketNodes, "Drover: running nodes, of all namespaces")
 	nodes.shared = true
 	delete(nodes.Metadata, metaNamespace)
 	delete(nodes.Metadata, metaPartitions)
-	return []wanted{claims, checkpoints, types, flows, locks, state, nodes}
+	return []wanted{claims, checkpoints, types, flows, locks, state, schedules, nodes}
 }
 
 func (n *Namespace) bucket(version, bucket, description string) wanted {

@@ -47,7 +47,7 @@ func TestEnsureMakesANamespace(t *testing.T) {
 				t.Fatal(d)
 			}
 			ns := got.Name
-			want := []string{ns.StreamSignals(), ns.StreamDead(), "KV_" + ns.BucketClaims(), "KV_" + ns.BucketCheckpoints(), "KV_" + ns.BucketTypes(), "KV_" + ns.BucketFlows(), "KV_" + ns.BucketLocks(), "KV_" + ns.BucketState(), "KV_drover-nodes"}
+			want := []string{ns.StreamSignals(), ns.StreamDead(), ns.StreamOperations(), "KV_" + ns.BucketClaims(), "KV_" + ns.BucketCheckpoints(), "KV_" + ns.BucketTypes(), "KV_" + ns.BucketFlows(), "KV_" + ns.BucketLocks(), "KV_" + ns.BucketState(), "KV_" + ns.BucketSchedules(), "KV_drover-nodes"}
 			for p := range got.Partitions {
 				want = append(want, ns.StreamIn(p), ns.StreamHistory(p), ns.StreamAlarms(p))
 			}
@@ -77,13 +77,15 @@ func checkStream(t *testing.T, c jetstream.StreamConfig, ns *topology.Namespace)
 	}
 	want := map[string]any{
 		"discard": jetstream.DiscardNew, "memory": ns.Memory, "direct": true, "rollup": bucket,
-		"per subject": int64(-1), "ttl": kind == "claims" || kind == "locks" || kind == "state", "deny delete": kind != "alarms", "deny purge": false,
+		"per subject": int64(-1), "ttl": kind == "claims" || kind == "locks" || kind == "state" || kind == "schedules", "deny delete": kind != "alarms", "deny purge": false,
 		"schedules": false, "compression": jetstream.NoCompression, "retention": jetstream.LimitsPolicy, "age": time.Duration(0), "msgs": int64(-1),
 		"limited": ns.MaxBytes > 0, "duplicates": 100 * time.Millisecond,
 	}
 	switch kind {
 	case "dead":
 		want["discard"] = jetstream.DiscardOld
+	case "operations":
+		want["discard"], want["age"], want["msgs"] = jetstream.DiscardOld, 400*24*time.Hour, int64(100_000)
 	case "history":
 		want["per subject"] = int64(1 << 40)
 		if ns.Compression == topology.CompressionS2 {
@@ -179,7 +181,7 @@ func TestEnsureIsIdempotent(t *testing.T) {
 	conn := dial(t, embedded.Options{})
 	log, hook := logtest.NewNullLogger()
 	log.SetLevel(logrus.DebugLevel)
-	o := topology.Options{Memory: true, Partitions: 2, MaxBytes: 64 << 20, Version: "1.0.0", Logger: log}
+	o := topology.Options{Memory: true, Partitions: 2, MaxBytes: 32 << 20, Version: "1.0.0", Logger: log}
 	first, err := topology.Ensure(t.Context(), conn, o)
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +226,7 @@ func TestEnsureAppliesChangedLimits(t *testing.T) {
 	if _, err := conn.PublishSync(t.Context(), ns.Name.In(0, "w", "start"), nil, []byte("kept")); err != nil {
 		t.Fatal(err)
 	}
-	for _, tc := range []struct{ set, streams, small int64 }{{32 << 20, 32 << 20, 32 << 20}, {96 << 20, 96 << 20, 64 << 20}, {0, 96 << 20, 64 << 20}, {-1, -1, -1}} {
+	for _, tc := range []struct{ set, streams, small int64 }{{32 << 20, 32 << 20, 32 << 20}, {72 << 20, 72 << 20, 64 << 20}, {0, 72 << 20, 64 << 20}, {-1, -1, -1}} {
 		ns = ensure(topology.Options{MaxBytes: tc.set})
 		if ns.MaxBytes != max(tc.streams, 0) {
 			t.Fatalf("got %v, want a limit of %d", ns, tc.streams)

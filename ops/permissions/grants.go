@@ -43,12 +43,22 @@ type rights struct {
 
 // verbs of the API by what they do. Tests compare them with the API itself.
 var (
-	lookingVerbs = []string{"describe", "result", "history", "why", "retention", "list", "count", "lists", "locks", "dead", "typeList", "typeDescribe"}
-	clientVerbs  = []string{"start", "signal", "result", "replay"}
+	lookingVerbs = []string{
+		"describe", "result", "history", "why", "retention", "list", "count", "lists", "locks", "dead", "typeList", "typeDescribe",
+		"scheduleList", "scheduleShow", "alwaysList", "alwaysShow", "recycleShow",
+	}
+	clientVerbs = []string{"start", "signal", "result", "replay", "once"}
+	// Those that the role ops answers, but for what is about retention.
+	keeperVerbs = []string{
+		"scheduleCreate", "scheduleUpdate", "schedulePause", "scheduleResume", "scheduleTrigger", "scheduleBackfill", "scheduleDelete", "scheduleShow", "scheduleList",
+		"alwaysAdd", "alwaysStop", "alwaysStart", "alwaysRemove", "alwaysShow", "alwaysList", "once", "recycleSet", "recycleNow", "recycleShow",
+	}
 	// The rest. An audit only looks, but at every run.
 	changingVerbs = []string{
 		"start", "signal", "replay", "replayForce", "cancel", "terminate", "pause", "resume", "breakLock", "audit", "soft", "repair", "upload", "download", "tasklist",
 		"typeRegister", "typeDeprecate", "typeUndeprecate", "typeDelete",
+		"scheduleCreate", "scheduleUpdate", "schedulePause", "scheduleResume", "scheduleTrigger", "scheduleBackfill", "scheduleDelete",
+		"alwaysAdd", "alwaysStop", "alwaysStart", "alwaysRemove", "once", "recycleSet", "recycleNow",
 	}
 )
 
@@ -342,6 +352,7 @@ func (r *rights) ops() []Grant {
 		Grant{Why: "the service that keeps the namespaces", Publish: []string{schemas.NamespacesChanged}, Subscribe: []string{schemas.NamespaceSubject("*"), allServices}},
 		Grant{Why: whyAnswers, Publish: answers()},
 		Grant{Why: "questions about how long closed runs are kept, and for those that are kept in memory", Subscribe: r.api("retention", "soft")},
+		Grant{Why: "schedules, always-on workflows and recycles", Publish: slices.Concat(r.kv(r.ns.BucketSchedules()), []string{r.ns.AllOperations(), r.ns.NoticeRecycle()}), Subscribe: r.api(keeperVerbs...)},
 		Grant{Why: "fence a partition whose owner is gone", Publish: []string{anyOf(r.ns.Fence(0), partitionToken)}},
 		Grant{Why: "ask the owners about lost tasks and stuck runs", Publish: []string{r.ns.AllActOutcomes("*"), r.ns.AllAPI(), anyOf(r.ns.Owner(0), partitionToken)}},
 		Grant{Why: "tell nodes and workers, bury what cannot be read", Publish: []string{r.ns.AllControl(), r.ns.AllDead(), r.ns.AllEvents()}},

@@ -5,117 +5,52 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/retention"
+	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
 )
 
-// verbs are those of the API that a master answers.
-var verbs = []struct{ name, about string }{
-	{"retention", "how long a closed run is kept, and why: ExecutionRequest → RetentionResponse"},
-	{"soft", "the records of a run that is purged from disk and kept in memory, for brokers: SoftRequest → SoftResponse"},
-}
-
-// mostAnswers bounds how many questions are answered at a time, since an answer may be half a message long. Others wait.
-const mostAnswers = 16
-
 // serve answers the verbs until stop is called.
 func (j *Janitor) serve(ctx context.Context) (stop func(), err error) {
-	var answering sync.WaitGroup
-	turns := make(chan struct{}, mostAnswers)
-	var subs []post.Subscription
-	stop = func() {
-		for _, sub := range subs {
-			if err := sub.Close(); err != nil {
-				j.o.Logger.WithField("err", err).Debug("a verb is answered no more, and NATS does not know")
-			}
-		}
-		answering.Wait()
+	verbs := []service.Verb{
+		{Name: "retention", About: "how long a closed run is kept, and why: ExecutionRequest → RetentionResponse", Serve: service.Answer(j.answer, refuseRetention)},
+		{Name: "soft", About: "the records of a run that is purged from disk and kept in memory, for brokers: SoftRequest → SoftResponse", Serve: service.Answer(j.answerSoft, refuseSoft)},
 	}
-	for _, v := range verbs {
-		answer := j.answer
-		if v.name == "soft" {
-			answer = j.answerSoft
-		}
-		sub, err := j.o.Conn.Subscribe(j.o.Namespace.API(v.name), "", func(m post.Msg) {
-			answering.Go(func() {
-				turns <- struct{}{}
-				defer func() { <-turns }()
-				answer(ctx, m)
-			})
-		})
-		if err != nil {
-			stop()
-			return nil, fmt.Errorf("retention: answer the verb %s: %w", v.name, err)
-		}
-		subs = append(subs, sub)
-	}
-	return stop, nil
+	return service.Serve(ctx, service.Options{Conn: j.o.Conn, Namespace: j.o.Namespace, Logger: j.o.Logger}, verbs)
 }
 
-func (j *Janitor) answer(ctx context.Context, m post.Msg) {
-	q := schemas.ExecutionRequest{}
-	var a *schemas.RetentionResponse
-	err := decode(m, &q, &q.WorkflowID)
-	if err == nil {
-		a, err = j.Explain(ctx, q.WorkflowID, q.Run)
+func (j *Janitor) answer(ctx context.Context, q *schemas.ExecutionRequest) (*schemas.RetentionResponse, error) {
+	if err := named(q.WorkflowID); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		a = &schemas.RetentionResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: refusal(err)}
-	}
-	j.reply(m, a)
+	return j.Explain(ctx, q.WorkflowID, q.Run)
 }
 
-func (j *Janitor) answerSoft(_ context.Context, m post.Msg) {
-	q := schemas.SoftRequest{}
-	var a *schemas.SoftResponse
-	err := decode(m, &q, &q.WorkflowID)
-	if err == nil {
-		a, err = j.Soft(&q)
-	}
-	if err != nil {
-		a = &schemas.SoftResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Records: []schemas.SoftRecord{}, Error: refusal(err)}
-	}
-	j.reply(m, a)
+func refuseRetention(q *schemas.ExecutionRequest, e *schemas.Error) *schemas.RetentionResponse {
+	return &schemas.RetentionResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: e}
 }
 
-// decode reads a request about a workflow id, which is a field of it.
-func decode(m post.Msg, q any, wid *string) error {
-	if err := post.Decode(m.Header, m.Data, q); err != nil {
-		return schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err).InField(schemas.Place(err))
+func (j *Janitor) answerSoft(_ context.Context, q *schemas.SoftRequest) (*schemas.SoftResponse, error) {
+	if err := named(q.WorkflowID); err != nil {
+		return nil, err
 	}
-	if err := schemas.ValidateID("workflowId", *wid); err != nil {
+	return j.Soft(q)
+}
+
+func refuseSoft(q *schemas.SoftRequest, e *schemas.Error) *schemas.SoftResponse {
+	return &schemas.SoftResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Records: []schemas.SoftRecord{}, Error: e}
+}
+
+// named refuses a request that is about no workflow.
+func named(wid string) error {
+	if err := schemas.ValidateID("workflowId", wid); err != nil {
 		return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflowId")
 	}
 	return nil
-}
-
-func refusal(err error) *schemas.Error {
-	if e, ok := errors.AsType[*schemas.Error](err); ok {
-		return e
-	}
-	return schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("try again")
-}
-
-func (j *Janitor) reply(m post.Msg, a any) {
-	if !subject.Answerable(m.Reply) {
-		return
-	}
-	encode := schemas.MarshalJSON
-	if m.Header.Get(schemas.ContentTypeHeader) == schemas.ContentTypeMsgpack {
-		encode = schemas.Marshal
-	}
-	body, err := encode(a)
-	if err == nil {
-		err = m.Respond(nil, body)
-	}
-	if err != nil {
-		j.o.Logger.WithField("err", err).Warn("a question about retention cannot be answered")
-	}
 }
 
 // Explain says in words why a run is still there, in which group and by which expression it is judged, and when it goes. Without a

@@ -1,0 +1,137 @@
+// Package service answers verbs of the API that the role ops has: those about schedules, always-on workflows, periods,
+// recycles and retention. The others are the brokers'.
+//
+// A verb of which only the master may speak is served while this node is the master; whoever asks in between finds nobody,
+// and asks again. Verbs that any node may answer share a queue group.
+//
+// Invariants:
+//
+//   - A request that cannot be decoded, or has a field that its verb does not know, is refused with the field named, and
+//     nothing is done.
+//   - What the NATS server gives out (a delivery, an answer of its API) is no request (E3): nobody is answered on a subject of
+//     Drover or of the server.
+//   - At most [Options.AtOnce] requests are worked on at a time; others wait in their order.
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/schemas"
+	"github.com/sirupsen/logrus"
+)
+
+// atOnce is the default of Options.AtOnce: an answer may be half a message long.
+const atOnce = 16
+
+// Options of [Serve]. Conn and Namespace are required.
+type Options struct {
+	Conn      *post.Conn
+	Namespace subject.Namespace
+	// Queue is the queue group in which any one of several nodes answers. Defaults to none: each that listens answers.
+	Queue string
+	// AtOnce bounds the requests that are worked on at a time. Defaults to 16.
+	AtOnce int
+	// Logger is told of answers that cannot be sent. Defaults to none.
+	Logger logrus.FieldLogger
+}
+
+// Verb is a verb of the API.
+type Verb struct {
+	// Name is the last token of its subject; About says what it does, and its request and answer, as in
+	// "how long a closed run is kept: ExecutionRequest → RetentionResponse".
+	Name, About string
+	// Serve makes the answer; see [Answer].
+	Serve func(ctx context.Context, m post.Msg) any
+}
+
+// Answer makes the Serve of a verb from its function. Refuse makes the answer that holds a refusal. An error that is no
+// [*schemas.Error] is told as unavailable.
+func Answer[Q, A any](do func(ctx context.Context, q *Q) (*A, error), refuse func(q *Q, e *schemas.Error) *A) func(context.Context, post.Msg) any {
+	return func(ctx context.Context, m post.Msg) any {
+		q := new(Q)
+		err := Decode(m, q)
+		var a *A
+		if err == nil {
+			a, err = do(ctx, q)
+		}
+		if err != nil {
+			a = refuse(q, Refusal(err))
+		}
+		return a
+	}
+}
+
+// Decode reads a request. The error is a [*schemas.Error] that names the field.
+func Decode(m post.Msg, q any) error {
+	err := schemas.CheckUTF8(m.Data)
+	if err == nil {
+		err = post.Decode(m.Header, m.Data, q)
+	}
+	if err != nil {
+		return schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err).InField(schemas.Place(err))
+	}
+	return nil
+}
+
+// Refusal is an error as it travels.
+func Refusal(err error) *schemas.Error {
+	if e, ok := errors.AsType[*schemas.Error](err); ok {
+		return e
+	}
+	return schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("try again")
+}
+
+// Serve answers the verbs until stop is called, which waits for those that are being answered. ctx is that of the work.
+func Serve(ctx context.Context, o Options, verbs []Verb) (stop func(), err error) {
+	log := silent.Or(o.Logger)
+	var answering sync.WaitGroup
+	turns := make(chan struct{}, cmp.Or(o.AtOnce, atOnce))
+	var subs []post.Subscription
+	stop = func() {
+		for _, sub := range subs {
+			if err := sub.Close(); err != nil {
+				log.WithField("err", err).Debug("a verb is answered no more, and NATS does not know")
+			}
+		}
+		answering.Wait()
+	}
+	for _, v := range verbs {
+		sub, err := o.Conn.Subscribe(o.Namespace.API(v.Name), o.Queue, func(m post.Msg) {
+			answering.Go(func() {
+				turns <- struct{}{}
+				defer func() { <-turns }()
+				reply(log, m, v.Serve(ctx, m))
+			})
+		})
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("ops: answer the verb %s: %w", v.Name, err)
+		}
+		subs = append(subs, sub)
+	}
+	return stop, nil
+}
+
+func reply(log logrus.FieldLogger, m post.Msg, a any) {
+	if !subject.Answerable(m.Reply) {
+		return
+	}
+	encode := schemas.MarshalJSON
+	if m.Header.Get(schemas.ContentTypeHeader) == schemas.ContentTypeMsgpack {
+		encode = schemas.Marshal
+	}
+	body, err := encode(a)
+	if err == nil {
+		err = m.Respond(nil, body)
+	}
+	if err != nil {
+		log.WithField("err", err).Warn("a request cannot be answered")
+	}
+}

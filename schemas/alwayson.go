@@ -1,0 +1,109 @@
+package schemas
+
+import "fmt"
+
+// RestartPolicy says after which ends an always-on workflow is started again.
+type RestartPolicy string
+
+// The restart policies.
+const (
+	RestartAlways    RestartPolicy = "always"     // after any end
+	RestartOnFailure RestartPolicy = "on-failure" // unless it completed or was canceled
+)
+
+// Validate refuses what is no restart policy; empty is the default. The error names the field.
+func (p RestartPolicy) Validate(field string) error {
+	switch p {
+	case "", RestartAlways, RestartOnFailure:
+		return nil
+	}
+	return fmt.Errorf("%s is %q; want %s or %s", field, string(p), RestartAlways, RestartOnFailure)
+}
+
+// AlwaysOn is a workflow that is to run all the time. Its id is the workflow id of Start.
+type AlwaysOn struct {
+	// Start is the start of each run, but for those that a continuation begins. Run, requestId, startMode and the policies of ids
+	// are the monitor's own and may not be given.
+	Start StartRequest `json:"start"`
+	// Restart says after which ends it is started again. Defaults to always.
+	Restart RestartPolicy `json:"restart,omitempty"`
+}
+
+// AlwaysOnRecord is an always-on workflow as it is stored: the value of the key always.<id> in the bucket of schedules.
+type AlwaysOnRecord struct {
+	V        int      `json:"v,omitempty"`
+	AlwaysOn AlwaysOn `json:"alwaysOn"`
+	// Incarnation tells it from a removed one of the same id. Run ids are computed from it and Starts.
+	Incarnation string    `json:"incarnation"`
+	CreatedAt   Timestamp `json:"createdAt"`
+	Identity    string    `json:"identity,omitempty"`
+	// Stopped: it is kept down until it is started, with who and why.
+	Stopped   bool      `json:"stopped,omitempty"`
+	StoppedAt Timestamp `json:"stoppedAt,omitempty"`
+	StoppedBy string    `json:"stoppedBy,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	// Starts is how many runs were begun; the next one is computed from it.
+	Starts int64 `json:"starts,omitempty"`
+	// Run is the first run of the chain that is open, or was last; StartedAt when it was begun.
+	Run       string    `json:"run,omitempty"`
+	StartedAt Timestamp `json:"startedAt,omitempty"`
+	// Open: that chain has not ended as far as the monitor knows.
+	Open bool `json:"open,omitempty"`
+	// Status and EndReason are how the last chain ended, and EndedAt when that was heard.
+	Status    Status    `json:"status,omitempty"`
+	EndReason string    `json:"endReason,omitempty"`
+	EndedAt   Timestamp `json:"endedAt,omitempty"`
+	// Failures is how many ended badly one after the other, NotBefore when the next one is begun. From ten failures on the
+	// workflow is said to be failing.
+	Failures  int       `json:"failures,omitempty"`
+	NotBefore Timestamp `json:"notBefore,omitempty"`
+	// Refusal is why the last start was refused.
+	Refusal string `json:"refusal,omitempty"`
+}
+
+// FailingAfter is how many failures in a row make an always-on workflow a failing one.
+const FailingAfter = 10
+
+// AlwaysAddRequest adds an always-on workflow. A repeat with the same contents is answered like the first one; other contents
+// change what is there, from the next start on.
+type AlwaysAddRequest struct {
+	V        int      `json:"v,omitempty"`
+	AlwaysOn AlwaysOn `json:"alwaysOn"`
+	Identity string   `json:"identity,omitempty"`
+}
+
+// AlwaysRequest names an always-on workflow: alwaysShow, alwaysStop, alwaysStart and alwaysRemove.
+type AlwaysRequest struct {
+	V  int    `json:"v,omitempty"`
+	ID string `json:"id"`
+	// Terminate, for alwaysStop and alwaysRemove, ends the open run at once; else it is asked to end. KeepRun leaves it alone.
+	Terminate bool   `json:"terminate,omitempty"`
+	KeepRun   bool   `json:"keepRun,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	Identity  string `json:"identity,omitempty"`
+}
+
+// AlwaysResponse is an always-on workflow as it stands after the request; after alwaysRemove, as it was last.
+type AlwaysResponse struct {
+	V      int             `json:"v,omitempty"`
+	Record *AlwaysOnRecord `json:"record,omitempty"`
+	// Changed is false when the request found nothing to do, because it was carried out before.
+	Changed bool   `json:"changed,omitempty"`
+	Error   *Error `json:"error,omitempty"`
+}
+
+// AlwaysListRequest lists always-on workflows by their ids. Prefix is how the id begins.
+type AlwaysListRequest struct {
+	V      int    `json:"v,omitempty"`
+	Prefix string `json:"prefix,omitempty"`
+	Limit  int    `json:"limit,omitempty"`
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// AlwaysListResponse is a page of always-on workflows in the order of their ids; Cursor continues it and is empty at its end.
+type AlwaysListResponse struct {
+	V        int              `json:"v,omitempty"`
+	AlwaysOn []AlwaysOnRecord `json:"alwaysOn"`
+	Cursor   string           `json:"cursor,omitempty"`
+	Error    *Error           `json:"error,omitempty"`
+}

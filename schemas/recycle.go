@@ -1,0 +1,74 @@
+package schemas
+
+// Recycle is when the nodes of a deployment restart their roles, one after the other: the value of the key recycle in the
+// bucket of schedules of their home namespace.
+type Recycle struct {
+	V int `json:"v,omitempty"`
+	// At is the time of day, such as 03:30. Empty means never.
+	At string `json:"at,omitempty"`
+	// TimeZone is that of At: an IANA name. Defaults to UTC.
+	TimeZone string `json:"timeZone,omitempty"`
+	// Every is the time between two recycles, in whole days. Defaults to 24h.
+	Every Duration `json:"every,omitempty"`
+	// Notice is how long before the first node it is announced. Defaults to 10m.
+	Notice Duration `json:"notice,omitempty"`
+	// Stagger is the time between two nodes. Defaults to 2m.
+	Stagger   Duration  `json:"stagger,omitempty"`
+	UpdatedAt Timestamp `json:"updatedAt,omitempty"`
+	Identity  string    `json:"identity,omitempty"`
+	// Asked is the instant at which somebody asked for a recycle now.
+	Asked Timestamp `json:"asked,omitempty"`
+}
+
+// RecycleRequest is for recycleSet, recycleShow and recycleNow.
+type RecycleRequest struct {
+	V int `json:"v,omitempty"`
+	// Recycle is what recycleSet sets.
+	Recycle *Recycle `json:"recycle,omitempty"`
+	// Notice is that of recycleNow. Defaults to none.
+	Notice   Duration `json:"notice,omitempty"`
+	Reason   string   `json:"reason,omitempty"`
+	Identity string   `json:"identity,omitempty"`
+}
+
+// RecycleResponse is how recycles stand.
+type RecycleResponse struct {
+	V       int      `json:"v,omitempty"`
+	Recycle *Recycle `json:"recycle,omitempty"`
+	// Next is when the next one begins.
+	Next  Timestamp     `json:"next,omitempty"`
+	Nodes []RecycleNode `json:"nodes,omitempty"`
+	Error *Error        `json:"error,omitempty"`
+}
+
+// RecycleNode is how a node stands with recycles.
+type RecycleNode struct {
+	Node string `json:"node"`
+	// Since is when its roles began.
+	Since Timestamp `json:"since,omitempty"`
+	// Phase is where it stands in a recycle that goes on; empty if none does.
+	Phase RecyclePhase `json:"phase,omitempty"`
+}
+
+// RecyclePhase is where a recycle stands.
+type RecyclePhase string
+
+// The phases of a recycle.
+const (
+	RecycleAnnounced RecyclePhase = "announced" // it will begin at a time
+	RecycleDraining  RecyclePhase = "draining"  // a node ends what runs and hands over
+	RecycleReturned  RecyclePhase = "returned"  // the roles of a node run again
+	RecycleFinished  RecyclePhase = "finished"  // all nodes have had their turn
+)
+
+// RecycleNotice is published when a recycle is announced, and at each of its steps. Anyone may subscribe.
+type RecycleNotice struct {
+	V     int          `json:"v,omitempty"`
+	Phase RecyclePhase `json:"phase"`
+	// Slot is the recycle that is meant: when it was due.
+	Slot Timestamp `json:"slot"`
+	// At is when it begins, or when this happened.
+	At     Timestamp `json:"at"`
+	Node   string    `json:"node,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+}
