@@ -47,6 +47,7 @@ type query struct {
 var reads = []string{
 	"describe", "list", "count", "history", "result", "why", "retention", "lists", "locks", "dead", "typeDescribe", "typeList",
 	"namespace list", "namespace describe",
+	"scheduleShow", "scheduleList", "alwaysShow", "alwaysList",
 }
 
 // reads tells whether the call changes nothing.
