@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -159,7 +160,8 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		StartMode: r.state.Start.Mode(),
 	}
 	t.EventsLeft = p.b.config().EventsLeft(r.state.LastID)
-	t.SuggestContinueAsNew = t.EventsLeft > 0
+	t.ContinueReasons = continueReasons(r.state, t.EventsLeft)
+	t.SuggestContinueAsNew = len(t.ContinueReasons) > 0
 	t.Deadline = p.answerBy(r, a)
 	if r.state.Base.CompletedID != 0 {
 		p.desk.base = r.state.Base
@@ -186,6 +188,15 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 	}
 	p.desk.lay(events)
 	return t
+}
+
+// continueReasons are why the run is to continue as new; nil if it need not.
+func continueReasons(s *execution.State, left int64) []string {
+	reasons := s.ContinueReasons()
+	if left > 0 {
+		reasons = append(slices.Clone(reasons), schemas.ContinueHistory)
+	}
+	return reasons
 }
 
 // answerBy is the deadline of an ask; 0 if it has none.

@@ -24,9 +24,14 @@ type decisionTask struct {
 	WorkflowID        string
 	PreviousStartedID int64
 	Attempt           int
+	StartMode         string
 	Context           any
 	More              bool
-	Events            []struct {
+
+	SuggestContinueAsNew bool
+	ContinueReasons      []string
+
+	Events []struct {
 		ID         int64
 		Type       string
 		Attributes map[string]any

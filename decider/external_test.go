@@ -1,6 +1,7 @@
 package decider_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/droverhq/drover/decider"
@@ -192,16 +193,31 @@ func TestCancelRequestAndAttributes(t *testing.T) {
 	}
 }
 
+// S2-6, S2-8: a decider is told that it is to continue as new, and why, and what began its run. A broker of before gives no reason.
 func TestSuggestContinueAsNew(t *testing.T) {
-	for _, want := range []bool{false, true} {
+	for _, tt := range []struct {
+		suggests      bool
+		reasons, want []string
+	}{
+		{},
+		{true, []string{"age", "history"}, []string{"age", "history"}},
+		{true, nil, []string{"history"}},
+	} {
 		task, err := decider.NewTask(schemas.DecisionTask{
-			WorkflowID: "w", Run: "r", StartedID: 1, Events: numbered([]schemas.Attributes{&schemas.DeciderStarted{}}), SuggestContinueAsNew: want,
+			WorkflowID: "w", Run: "r", StartedID: 1, Events: numbered([]schemas.Attributes{&schemas.DeciderStarted{}}),
+			SuggestContinueAsNew: tt.suggests, ContinueReasons: tt.reasons, StartMode: schemas.ModeAutoStart,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := task.SuggestContinueAsNew(); got != want {
-			t.Errorf("got %v, want %v", got, want)
+		if got := task.SuggestContinueAsNew(); got != tt.suggests {
+			t.Errorf("got %v, want %v", got, tt.suggests)
+		}
+		if got := task.ContinueReasons(); !slices.Equal(got, tt.want) {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+		if got := task.StartMode(); got != "AutoStart" {
+			t.Errorf("got %q", got)
 		}
 	}
 }

@@ -62,6 +62,7 @@ func (s *State) Apply(e schemas.Event) {
 			s.applyActivity(e)
 		}
 	}
+	s.Continuing.see(s, e)
 	if s.Paused != nil && e.Type().Wakes() {
 		s.Decision.Woken = true
 	}

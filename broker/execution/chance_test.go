@@ -20,6 +20,7 @@ func (g *game) start() error {
 		ActivityDefaults:             pick(g.d, nil, &schemas.ActivityDefaults{List: "main"}, &schemas.ActivityDefaults{List: "main", HeartbeatTimeout: seconds(3), ScheduleToCloseTimeout: seconds(40)}),
 		Attributes:                   map[string]string{"k": "v"},
 		ChildPolicy:                  pick(g.d, policies...),
+		Continuation:                 pick(g.d, nil, &schemas.ContinuationPolicy{}, &schemas.ContinuationPolicy{After: seconds(5)}, &schemas.ContinuationPolicy{After: seconds(1), Events: 20}),
 	}})
 }
 
@@ -101,7 +102,13 @@ func (g *game) ringInTime() error {
 }
 
 func (g *game) operate() error {
-	switch g.d.roll(5) {
+	switch g.d.roll(11) {
+	case 5:
+		return g.play(Hold{Request: &schemas.ExecutionRequest{RequestID: pick(g.d, "", "h1", "h2")}})
+	case 6, 7:
+		return g.play(Release{Request: &schemas.ExecutionRequest{RequestID: pick(g.d, "", "h3", "h4")}})
+	case 8, 9, 10:
+		return g.play(Recycle{})
 	case 0, 1:
 		return g.play(Pause{Request: &schemas.ExecutionRequest{Reason: "look"}})
 	case 2, 3:

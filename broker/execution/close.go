@@ -195,6 +195,7 @@ func (s *State) Continuation() *schemas.StartRequest {
 			Parent: s.Start.ParentWorkflowExecution, ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
 			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs, RequestIDs: s.RequestIDs,
 			Locks: s.heldLocks(), UnreadSignals: a.UnreadSignals, Retention: s.Retention, ParentRetention: s.Start.ParentRetention,
+			Held: s.Continuing.Held,
 		},
 	}
 }

@@ -18,6 +18,7 @@ const (
 	dueUnstarted // schedule-to-start of an activity
 	dueDispatch
 	dueTimer
+	dueContinuation
 )
 
 // due is one thing that will happen at its time if nothing else does before. It is a plain value: there are as many as a
@@ -117,6 +118,8 @@ func (st *step) fire(d *due) {
 			st.emit(&schemas.TimerExpired{TimerID: d.timer, ScheduledEventID: d.id})
 			st.wake()
 		}
+	case dueContinuation:
+		st.suggest(true, false)
 	}
 }
 
@@ -173,6 +176,11 @@ func (s *State) eachDue(c *Config, yield func(due)) {
 	}
 	for id, t := range s.Timers {
 		yield(due{at: t.Due(), kind: dueTimer, rank: 2, id: t.ScheduledID, setBy: t.ScheduledID, timer: id})
+	}
+	if s.continuable() {
+		if at, setBy, ok := s.ageDue(); ok {
+			yield(due{at: at, kind: dueContinuation, rank: 8, id: setBy, setBy: setBy})
+		}
 	}
 }
 

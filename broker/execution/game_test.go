@@ -110,6 +110,9 @@ func (g *game) play(m Message) error {
 	if err := g.checkEffects(m, before, events, effects); err != nil {
 		return err
 	}
+	if err := g.checkSuggestions(before); err != nil {
+		return fmt.Errorf("%T: %w", m, err)
+	}
 	if err := g.checkState(); err != nil {
 		return fmt.Errorf("%T: %w", m, err)
 	}

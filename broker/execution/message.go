@@ -96,6 +96,15 @@ type Pause struct{ Request *schemas.ExecutionRequest }
 // Resume undoes a pause.
 type Resume struct{ Request *schemas.ExecutionRequest }
 
+// Hold keeps the run from being asked to continue as new, Release undoes that.
+type (
+	Hold    struct{ Request *schemas.ExecutionRequest }
+	Release struct{ Request *schemas.ExecutionRequest }
+)
+
+// Recycle asks the run to continue as new since its node is about to be recycled, if this is a moment for that.
+type Recycle struct{}
+
 // Granted says that the run has the lock that it asked for with an event. Of a place with an ancestor's run it is the ancestor
 // that holds it.
 type Granted struct {
@@ -156,6 +165,9 @@ func (Reply) message()     {}
 func (Refuse) message()    {}
 func (Pause) message()     {}
 func (Resume) message()    {}
+func (Hold) message()      {}
+func (Release) message()   {}
+func (Recycle) message()   {}
 func (Granted) message()   {}
 func (Denied) message()    {}
 func (Lost) message()      {}

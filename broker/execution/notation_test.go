@@ -122,6 +122,8 @@ func otherWords(e schemas.Event) []string {
 		return []string{string(a.TimeoutType)}
 	case *schemas.WorkflowPaused:
 		return []string{string(a.Cause)}
+	case *schemas.ContinuationSuggested:
+		return a.Reasons
 	case *schemas.WorkflowFailed:
 		return []string{a.Reason}
 	}

@@ -28,6 +28,12 @@ func TestOperatorsAreObeyedOnce(t *testing.T) { // P-5
 		"resume": {
 			pause, func(r *schemas.ExecutionRequest) Message { return Resume{Request: r} }, "WorkflowResumed; DeciderScheduled", pause,
 		},
+		"hold": {
+			func(*world) {}, func(r *schemas.ExecutionRequest) Message { return Hold{Request: r} }, "ContinuationHeld", release,
+		},
+		"release": {
+			hold, func(r *schemas.ExecutionRequest) Message { return Release{Request: r} }, "ContinuationReleased", hold,
+		},
 		"break a lock": {
 			lock, func(r *schemas.ExecutionRequest) Message { r.Lock = "M"; return BreakLock{Request: r} }, "LockBroken M 1 OPERATOR_INITIATED", lock,
 		},

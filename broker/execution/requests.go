@@ -32,6 +32,10 @@ func RequestOf(m Message) RequestID {
 		return RequestID{ID: m.Request.RequestID}
 	case Resume:
 		return RequestID{ID: m.Request.RequestID}
+	case Hold:
+		return RequestID{ID: m.Request.RequestID}
+	case Release:
+		return RequestID{ID: m.Request.RequestID}
 	case BreakLock:
 		return RequestID{ID: m.Request.RequestID}
 	}
@@ -50,6 +54,10 @@ func RequestsIn(a schemas.Attributes) iter.Seq[RequestID] {
 		case *schemas.WorkflowPaused:
 			request = a.RequestID
 		case *schemas.WorkflowResumed:
+			request = a.RequestID
+		case *schemas.ContinuationHeld:
+			request = a.RequestID
+		case *schemas.ContinuationReleased:
 			request = a.RequestID
 		case *schemas.LockBroken:
 			request = a.RequestID

@@ -50,6 +50,9 @@ type State struct {
 	// Copied is how many of the unread signals of the run before it this one has.
 	Copied int `json:"copied,omitempty"`
 
+	// Continuing is what the history tells of asking the run to continue as new.
+	Continuing Continuing `json:"continuing"`
+
 	CancelRequested bool `json:"cancelRequested,omitempty"`
 	// SignalIDs are the request ids of the latest signals: a repeat of one of them is dropped. Those that another workflow
 	// has sent, and its cancel requests, are remembered by its run and event (P-6). A continued run begins with them.
@@ -264,6 +267,9 @@ func (s *State) Rebase(first int64, at schemas.Timestamp) {
 	}
 	if d.Started >= first {
 		d.StartedBase = at
+	}
+	if s.Continuing.AgeFrom >= first {
+		s.Continuing.AgeBase = at
 	}
 	for _, a := range s.Activities {
 		if a.ScheduledID >= first {

@@ -61,6 +61,15 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 		st.answered(m)
 	case BreakLock:
 		st.breakLock(m.Request)
+	case Hold:
+		st.hold(m.Request)
+	case Release:
+		st.release(m.Request)
+	case Recycle:
+		st.suggest(false, true)
+	}
+	if len(st.events) > 0 {
+		st.suggest(false, false)
 	}
 	if st.LastID >= c.hardLimit() && !st.Closed() && !st.Copying() {
 		st.end(&schemas.WorkflowTerminated{
