@@ -14,7 +14,7 @@ TIMEOUT  ?= 14m
 # One package more than there are cores: those that wait for processes leave theirs to others.
 PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 # Not run with the race detector: nothing here runs beside anything else, or it runs in processes that are built as they are shipped.
-PLAIN := /(internal/dense|schemas/jsonschema|docs|e2e(/(cluster|damage|guides|power))?|examples/[a-z-]+|decider/flow/(condition|model|machine|expr|value|syntax|graph|define))$$
+PLAIN := /(internal/dense|schemas/jsonschema|docs|e2e(/(cluster|damage|guides|power))?|examples/[a-z-]+|timers/calendar|decider/flow/(condition|model|machine|expr|value|syntax|graph|define))$$
 # Run twice: with the race detector, which makes them many times as slow, a quarter of their tests (internal/sample),
 # in broker/claims one that is shorter, and all of them without it.
 TWICE := /(broker|broker/claims|decider/flow|ops/audit|ops/retention|timers)$$

@@ -5,24 +5,49 @@ import (
 	"time"
 )
 
-// stretch is a time in which a zone does not change its offset. Instants are Unix seconds.
+// stretch is a time in which a zone does not change its offset, or a part of it. Instants are Unix seconds.
 type stretch struct {
 	start, end int64 // end is not in it
 	offset     int64 // the wall clock shows instant + offset
 }
 
+// stretchAt returns the stretch of an instant. [time.Time.ZoneBounds] is right for changes that a zone lists. For those that
+// follow from its rule it divides years at their ends, ends leap years a day early, and may say a start before the last
+// change that is listed.
 func stretchAt(zone *time.Location, instant int64) stretch {
 	t := time.Unix(instant, 0).In(zone)
 	start, end := t.ZoneBounds()
-	_, offset := t.Zone()
-	s := stretch{start: math.MinInt64, end: math.MaxInt64, offset: int64(offset)}
+	s := stretch{start: math.MinInt64, end: math.MaxInt64, offset: offsetAt(zone, instant)}
 	if !start.IsZero() {
 		s.start = start.Unix()
+		if offsetAt(zone, s.start) != s.offset {
+			s.start = changeBetween(zone, s.start, instant)
+		}
 	}
 	if !end.IsZero() {
 		s.end = end.Unix()
+		if s.end <= instant {
+			s.end = (floorDiv(instant, day) + 1) * day // the last day of a leap year
+		}
 	}
 	return s
+}
+
+func offsetAt(zone *time.Location, instant int64) int64 {
+	_, offset := time.Unix(instant, 0).In(zone).Zone()
+	return int64(offset)
+}
+
+// changeBetween returns the first instant with the offset of the later one, where the earlier one has another.
+func changeBetween(zone *time.Location, early, late int64) int64 {
+	for offset := offsetAt(zone, late); late-early > 1; {
+		if middle := early + (late-early)/2; offsetAt(zone, middle) == offset {
+			late = middle
+		} else {
+			early = middle
+		}
+	}
+	return late
 }
 
 func (s stretch) wall(instant int64) wall { return wall(instant + s.offset) }

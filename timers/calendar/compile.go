@@ -152,6 +152,7 @@ func (c *Calendar) readAt(t *schemas.ScheduleTimes) *schemas.Error {
 		c.at = append(c.at, instant)
 	}
 	slices.SortFunc(c.at, time.Time.Compare)
+	c.at = slices.CompactFunc(c.at, time.Time.Equal)
 	return nil
 }
 
