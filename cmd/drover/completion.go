@@ -34,6 +34,10 @@ func (a *app) completions(root *cobra.Command) {
 		"signal": open, "cancel": open, "terminate": open, "pause": open, "resume": workflowIDs(schemas.StatusPaused),
 		"describe": all, "history": all, "result": all, "why": all, "replay": workflowIDs(schemas.StatusClosed),
 		"start": workflowTypes, "flow show": flowNames, "namespace describe": namespaceNames, "namespace delete": namespaceNames,
+		"schedule show": scheduleIDs, "schedule update": scheduleIDs, "schedule pause": scheduleIDs,
+		"schedule resume": scheduleIDs, "schedule trigger": scheduleIDs, "schedule backfill": scheduleIDs,
+		"schedule delete": scheduleIDs, "always-on show": alwaysIDs, "always-on stop": alwaysIDs,
+		"always-on start": alwaysIDs, "always-on remove": alwaysIDs,
 		"drain": nodeWords, "node ack": nodeWords, "node remove": nodeWords,
 	} {
 		if cmd := find(root, path); cmd != nil && cmd.ValidArgsFunction == nil {
@@ -55,6 +59,10 @@ func (a *app) completions(root *cobra.Command) {
 		"context":   oneOf(knownContexts),
 		"log-level": oneOf(func() []string { return []string{"error", "warn", "info", "debug"} }),
 		"status":    oneOf(statusWords),
+		"overlap":   oneOf(func() []string { return overlapWords }),
+		"period":    oneOf(func() []string { return []string{"hour", "day", "week", "month"} }),
+		"restart":   oneOf(restartWords),
+		"workflow":  a.complete(0, open),
 
 		"after-crash": oneOf(func() []string { return []string{afterCrashRecover, afterCrashHalt} }),
 	})
@@ -230,6 +238,24 @@ func namespaceNames(ctx context.Context, c *drover.Client, _ string, yield func(
 			return
 		}
 		yield(n.Name, about(n.Description))
+	}
+}
+
+func scheduleIDs(ctx context.Context, c *drover.Client, prefix string, yield func(name, about string)) {
+	for l, err := range c.Schedules(ctx, drover.SchedulesOptions{Prefix: prefix, Limit: completeMost}) {
+		if err != nil {
+			return
+		}
+		yield(l.Schedule.ID, about(scheduleTimes(&l.Schedule)))
+	}
+}
+
+func alwaysIDs(ctx context.Context, c *drover.Client, prefix string, yield func(name, about string)) {
+	for r, err := range c.AlwaysOn(ctx, drover.AlwaysOnOptions{Prefix: prefix, Limit: completeMost}) {
+		if err != nil {
+			return
+		}
+		yield(r.AlwaysOn.Start.WorkflowID, about(r.AlwaysOn.Start.Type))
 	}
 }
 

@@ -54,6 +54,13 @@ func TestCompletion(t *testing.T) {
 	on(s, "lists", func(schemas.TaskListsRequest) any {
 		return schemas.TaskListsResponse{Lists: []schemas.TaskListInfo{{List: "PCI"}, {List: "words"}}}
 	})
+	on(s, "scheduleList", func(req schemas.ScheduleListRequest) any {
+		return schemas.ScheduleListResponse{Schedules: []schemas.ScheduleLine{{Schedule: schemas.Schedule{ID: "nightly"}}}}
+	})
+	on(s, "alwaysList", func(req schemas.AlwaysListRequest) any {
+		start := schemas.StartRequest{WorkflowID: "poller", Type: "poll"}
+		return schemas.AlwaysListResponse{AlwaysOn: []schemas.AlwaysOnRecord{{AlwaysOn: schemas.AlwaysOn{Start: start}}}}
+	})
 	if _, err := s.conn.Subscribe(schemas.NamespaceSubject("list"), "", func(m post.Msg) {
 		body, err := schemas.MarshalJSON(schemas.NamespaceListResponse{Namespaces: []schemas.NamespaceInfo{{Name: "default"}, {Name: "shop"}}})
 		if err == nil {
@@ -89,6 +96,10 @@ func TestCompletion(t *testing.T) {
 		{"list --context ", "home work"},
 		{"list -o ", "table json yaml"},
 		{"namespace delete ", "default shop"},
+		{"schedule pause n", "nightly"},
+		{"schedule trigger nightly --overlap buffer", "bufferOne bufferAll"},
+		{"always-on stop p", "poller"},
+		{"always-on add p --restart on", "on-failure"},
 	} {
 		args := append([]string{"__complete", "--nats", s.url}, strings.Split(tt.args, " ")...)
 		s.settle()

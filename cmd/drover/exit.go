@@ -27,6 +27,7 @@ const (
 	exitNoConnection = 3
 	exitTimeout      = 4
 	exitParked       = 5   // nothing else is wrong, but runs wait for somebody to mend their decider
+	exitNotFirst     = 6   // somebody else was the first of the period
 	exitInterrupted  = 130 // Ctrl-C ended a wait
 )
 
@@ -70,6 +71,8 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, errParked):
 		return exitParked
+	case errors.Is(err, errNotFirst):
+		return exitNotFirst
 	case wrong, isAny(err, drover.ErrInvalid, embedded.ErrInvalidOptions, topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions):
 		return exitUsage
 	case isAny(err, drover.ErrUnavailable, post.ErrNoConnection, post.ErrDisconnected), !judged && errors.Is(err, post.ErrNoResponders):
@@ -137,4 +140,19 @@ func describeError(err error) (string, *schemas.Error) {
 		doc.Code, doc.Hint = schemas.CodeTimeout, hintTimeout
 	}
 	return "drover: " + err.Error(), doc
+}
+
+// refusedIn names in a refusal the flags in the place of fields.
+func refusedIn(flags *strings.Replacer, err error) error {
+	e, ok := errors.AsType[*drover.Error](err)
+	refusal, refused := errors.AsType[*schemas.Error](err)
+	if !ok || !refused || refusal.Code != schemas.CodeInvalid {
+		return err
+	}
+	told, about := *e, *refusal
+	told.Hint = flags.Replace(e.Hint)
+	about.Message = flags.Replace(e.Message())
+	about.Field = flags.Replace(refusal.Field)
+	told.Err = &about
+	return &told
 }

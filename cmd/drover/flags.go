@@ -127,7 +127,7 @@ func (f *inputFlag) read(cmd *cobra.Command, stdin io.Reader) (schemas.Payload, 
 }
 
 // mayBeEmpty are the flags in which no word is a word of its own: no context, no reason, every prefix, or a payload, which is judged as one.
-var mayBeEmpty = []string{"context", "reason", "prefix", "input", signalInput, "details"}
+var mayBeEmpty = []string{"context", "reason", "note", "prefix", "input", signalInput, "details"}
 
 // refuseEmpty refuses flags that are given without a word in them, such as that of a variable that is not set: they would mean all that leaving
 // them out does, such as every workflow, the namespace "default", or a store in memory.

@@ -162,7 +162,7 @@ func TestHelpAndVersion(t *testing.T) {
 		t.Fatalf("help prints %q, --help prints %q", got, want)
 	}
 	// These commands are there and have a help text.
-	for name := range strings.FieldsSeq("server dev start signal history describe result list count lists why cancel terminate resume pause dead verify doctor auth version type flow namespace nodes node claims drain completion") {
+	for name := range strings.FieldsSeq("server dev start signal history describe result list count lists why cancel terminate resume pause dead verify doctor auth version schedule always-on once type flow namespace nodes node claims drain completion") {
 		if r := command("", name, "--help"); r.code != exitDone || !strings.Contains(r.stdout, "drover "+name) {
 			t.Fatalf("%s --help: got %d %q", name, r.code, r.stdout)
 		}

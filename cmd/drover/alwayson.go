@@ -1,0 +1,351 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/schemas"
+)
+
+func alwaysOnCommand(a *app) *cobra.Command {
+	cmd := groupCommand(a, "always-on", "Keep workflows running all the time",
+		`Keep workflows running all the time. Exactly one run of the id is open; when it
+ends, the next one is begun within a second, and after failures later and
+later, up to 5 minutes. A running server with the role ops does it.
+docs/schedules.md is the guide.`)
+	cmd.AddCommand(
+		alwaysAdd(a), alwaysList(a), alwaysShow(a), alwaysStop(a), alwaysStart(a), alwaysRemove(a),
+	)
+	return cmd
+}
+
+// alwaysFlags are what always-on add takes.
+type alwaysFlags struct {
+	restart         string
+	input           inputFlag
+	after, workflow durationFlag
+	events          int64
+	start           schemas.StartRequest
+}
+
+func alwaysAdd(a *app) *cobra.Command {
+	var f alwaysFlags
+	cmd := &cobra.Command{
+		Use:   "add ID --type TYPE",
+		Short: "Have a workflow run all the time",
+		Long: `Have a workflow run all the time. ID is its workflow id. If it is there already,
+what the flags say takes effect with the next run.
+
+A run is asked to continue as new when it has handled something and is older
+than --continue-after, or has more than --continue-events events: its history
+begins anew, with its state.`,
+		Example: `  drover always-on add poller --type poll --input '{"every": "1m"}'
+  drover always-on add import --type import --restart on-failure --continue-after 30m`,
+		Args: filled("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w, err := f.alwaysOn(cmd, a, args[0])
+			if err != nil {
+				return err
+			}
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				r, err := c.AddAlwaysOn(ctx, *w)
+				if err != nil {
+					return refusedAlways(err)
+				}
+				if r.V = 0; a.json {
+					return a.document(r)
+				}
+				if !r.Changed {
+					return a.say("always-on workflow %s was there before", word(args[0], 256))
+				}
+				return a.say("added always-on workflow %s", word(args[0], 256))
+			})
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *alwaysFlags) register(cmd *cobra.Command) {
+	f.after.some, f.workflow.unlimited = true, true
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&f.start.Type, "type", "", "its type (required)")
+	fs.StringVar(&f.start.TypeVersion, "type-version", "", "version of the type")
+	f.input.register(cmd, "its input")
+	fs.StringVar(
+		&f.restart, "restart", "",
+		"after which ends it begins again: always, or on-failure (default always)",
+	)
+	fs.Var(&f.after, "continue-after", "ask it to continue as new when it is so old (default 1h)")
+	fs.Int64Var(
+		&f.events, "continue-events", 0,
+		"ask it to continue as new when it has so many events (default 10000)",
+	)
+	fs.Var(&f.workflow, "timeout-workflow", "limit of the whole run, or NONE (default one year)")
+	fs.StringArrayVar(&f.start.TagList, "tag", nil, "a tag to show in lists; may be repeated")
+	fs.Var(
+		attributesFlag{&f.start.Attributes}, "attribute", "what to show in lists; may be repeated",
+	)
+}
+
+func (f *alwaysFlags) alwaysOn(cmd *cobra.Command, a *app, id string) (*schemas.AlwaysOn, error) {
+	if f.start.Type == "" {
+		return nil, usage(cmd, errors.New("--type is missing: say which workflow it is"))
+	}
+	restart := schemas.RestartPolicy(f.restart)
+	if err := restart.Validate("--restart"); err != nil {
+		return nil, usage(cmd, err)
+	}
+	input, err := f.input.read(cmd, a.stdin)
+	if err != nil {
+		return nil, err
+	}
+	start := f.start
+	start.WorkflowID, start.Input = id, input
+	start.ExecutionStartToCloseTimeout = schemas.Duration(f.workflow.value)
+	if cmd.Flags().Changed("continue-after") || cmd.Flags().Changed("continue-events") {
+		start.Continuation = &schemas.ContinuationPolicy{
+			After: schemas.Duration(f.after.value), Events: f.events,
+		}
+	}
+	return &schemas.AlwaysOn{Start: start, Restart: restart}, nil
+}
+
+func alwaysList(a *app) *cobra.Command {
+	var o drover.AlwaysOnOptions
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the always-on workflows and how they stand",
+		Args:  argNames(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				now := time.Now()
+				none := `no always-on workflows: "drover always-on add" adds one`
+				row := func(r schemas.AlwaysOnRecord) []string { return alwaysRow(&r, now) }
+				return lines(a, table{alwaysColumns, none}, c.AlwaysOn(ctx, o), row)
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&o.Prefix, "prefix", "", "only ids that begin so")
+	fs.IntVar(&o.Limit, "limit", 0, "at most so many (default all)")
+	return cmd
+}
+
+var alwaysColumns = []column{
+	{head: "ID", keep: 16},
+	{head: "TYPE", keep: 12},
+	{head: "STATE"},
+	{head: "SINCE"},
+	{head: "STARTS", drop: 2},
+	{head: "FAILURES", drop: 1},
+}
+
+func alwaysRow(r *schemas.AlwaysOnRecord, now time.Time) []string {
+	state, at := alwaysState(r)
+	since := "-"
+	if at != 0 {
+		since = span(max(now.Sub(at.Time()), 0))
+	}
+	return []string{
+		word(r.AlwaysOn.Start.WorkflowID, whole), word(r.AlwaysOn.Start.Type, whole), state, since,
+		fmt.Sprint(r.Starts), fmt.Sprint(r.Failures),
+	}
+}
+
+// restartWords are the restart policies.
+func restartWords() []string {
+	return []string{string(schemas.RestartAlways), string(schemas.RestartOnFailure)}
+}
+
+// alwaysState is how an always-on workflow stands, and since when.
+func alwaysState(r *schemas.AlwaysOnRecord) (state string, since schemas.Timestamp) {
+	switch {
+	case r.Stopped:
+		return "stopped", r.StoppedAt
+	case r.Failures >= schemas.FailingAfter:
+		return "failing", r.EndedAt
+	case r.Open:
+		return "running", r.StartedAt
+	case r.Status == "" && r.Refusal == "":
+		return "starting", r.CreatedAt
+	case r.NotBefore == 0 && r.AlwaysOn.Restart == schemas.RestartOnFailure:
+		return "ended", r.EndedAt
+	}
+	return "waiting", r.EndedAt
+}
+
+func alwaysShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show an always-on workflow: what it is, how it stands, and how it ended last",
+		Args:  filled("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				r, err := c.ShowAlwaysOn(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if r.V = 0; a.json {
+					return a.document(r)
+				}
+				_, err = a.stdout.Write(alwaysText(r.Record))
+				return err
+			})
+		},
+	}
+}
+
+// alwaysText lays an always-on workflow out for people.
+func alwaysText(r *schemas.AlwaysOnRecord) []byte {
+	var b bytes.Buffer
+	if r == nil {
+		return nil
+	}
+	t := tabwriter.NewWriter(&b, 2, 8, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	start, state := &r.AlwaysOn.Start, ""
+	row("workflow", "%s", word(start.WorkflowID, whole))
+	row("type", "%s", word(start.Type, whole))
+	row("restart", "%s", cmp.Or(r.AlwaysOn.Restart, schemas.RestartAlways))
+	if p := start.Continuation; p != nil {
+		row("continue", "after %s or %d events", shortSpan(p.After), p.Events)
+	}
+	state, since := alwaysState(r)
+	row("state", "%s since %s", state, when(since))
+	if r.Stopped {
+		row("stopped by", "%s %s", sentence(r.StoppedBy), sentence(r.Reason))
+	}
+	if r.Run != "" {
+		row("run", "%s, begun %s", word(r.Run, whole), when(r.StartedAt))
+	}
+	row("starts", "%d", r.Starts)
+	if r.Status != "" {
+		row("last end", "%s %s %s", r.Status, when(r.EndedAt), sentence(r.EndReason))
+	}
+	if r.Refusal != "" {
+		row("refused", "%s", sentence(r.Refusal))
+	}
+	if r.Failures > 0 {
+		row("failures", "%d in a row", r.Failures)
+	}
+	if r.NotBefore != 0 && !r.Open && !r.Stopped {
+		row("next start", "%s", when(r.NotBefore))
+	}
+	row("added", "%s by %s", when(r.CreatedAt), sentence(r.Identity))
+	t.Flush()
+	return b.Bytes()
+}
+
+func alwaysStop(a *app) *cobra.Command {
+	var o drover.StopAlwaysOnOptions
+	cmd := &cobra.Command{
+		Use:   "stop ID",
+		Short: "Keep an always-on workflow down until it is started",
+		Long: `Keep an always-on workflow down until "drover always-on start". Its open run is
+asked to end, as by "drover cancel".`,
+		Args: filled("ID"),
+		RunE: a.changeAlways("stopped", "was stopped before:", func(
+			ctx context.Context, c *drover.Client, id string,
+		) (*schemas.AlwaysResponse, error) {
+			return c.StopAlwaysOn(ctx, id, &o)
+		}),
+	}
+	endFlags(cmd, &o)
+	return cmd
+}
+
+func alwaysStart(a *app) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "start ID",
+		Short: "Start an always-on workflow that is stopped, or waits after failures",
+		Args:  filled("ID"),
+		RunE: a.changeAlways("started", "runs already:", func(
+			ctx context.Context, c *drover.Client, id string,
+		) (*schemas.AlwaysResponse, error) {
+			return c.StartAlwaysOn(ctx, id, reason)
+		}),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why")
+	return cmd
+}
+
+func alwaysRemove(a *app) *cobra.Command {
+	var o drover.StopAlwaysOnOptions
+	cmd := &cobra.Command{
+		Use:   "remove ID",
+		Short: "Keep a workflow running no more; its open run is asked to end",
+		Args:  filled("ID"),
+		RunE: a.changeAlways("removed", "was removed before:", func(
+			ctx context.Context, c *drover.Client, id string,
+		) (*schemas.AlwaysResponse, error) {
+			return c.RemoveAlwaysOn(ctx, id, &o)
+		}),
+	}
+	endFlags(cmd, &o)
+	return cmd
+}
+
+// endFlags say what becomes of the open run.
+func endFlags(cmd *cobra.Command, o *drover.StopAlwaysOnOptions) {
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.BoolVar(&o.Terminate, "terminate", false, "end the open run at once (default: ask it to end)")
+	fs.BoolVar(&o.KeepRun, "keep-run", false, "leave the open run alone")
+	fs.StringVar(&o.Reason, "reason", "", "why")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if o.Terminate && o.KeepRun {
+			return usage(
+				cmd, errors.New("--terminate and --keep-run exclude each other: leave out one of them"),
+			)
+		}
+		return nil
+	}
+}
+
+// changeAlways makes the RunE of a command that does one thing to the always-on workflow ID.
+func (a *app) changeAlways(
+	changed, not string,
+	do func(context.Context, *drover.Client, string) (*schemas.AlwaysResponse, error),
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+			r, err := do(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			if r.V = 0; a.json {
+				return a.document(r)
+			}
+			done := changed
+			if !r.Changed {
+				done = not
+			}
+			return a.say("%s always-on workflow %s", done, word(args[0], 256))
+		})
+	}
+}
+
+// alwaysFields are the flags for the fields that a refusal names.
+var alwaysFields = strings.NewReplacer(
+	"start.workflowId", "ID", "start.typeVersion", "--type-version", "start.type", "--type",
+	"start.input", "--input",
+	"start.continuation.after", "--continue-after", "start.continuation.events", "--continue-events",
+)
+
+// refusedAlways names in a refusal the flags in the place of fields.
+func refusedAlways(err error) error { return refusedIn(alwaysFields, err) }
