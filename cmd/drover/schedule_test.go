@@ -352,7 +352,7 @@ func TestScheduleList(t *testing.T) {
 			Schedule: schemas.Schedule{ID: "the nightly report of the warehouse", Times: &schemas.ScheduleTimes{
 				Cron: []string{"0 3 * * *", "0 4 * * *"}, TimeZone: "Europe/Berlin",
 			}},
-			Next:     at(0), Last: &schemas.ScheduleSlot{Outcome: schemas.SlotDone}, Running: 1,
+			Next: at(0), Last: &schemas.ScheduleSlot{Outcome: schemas.SlotDone}, Running: 1,
 		},
 		{Schedule: schemas.Schedule{
 			ID: "b", Window: &schemas.ScheduleWindow{Opens: "02:00", Length: schemas.Seconds(3600)},
