@@ -1,5 +1,12 @@
 package schemas
 
+// ActivityOnce is the activity by which a workflow asks whether it is the first of a period: its input is an [OnceRequest] without caller,
+// workflow and run, and its result an [OnceResponse]. Nodes with the role ops carry it out on the list [ServiceList].
+const (
+	ActivityOnce = "drover.once"
+	ServiceList  = "drover"
+)
+
 // OnceRequest asks whether the caller is the first of a period: once.
 type OnceRequest struct {
 	V int `json:"v,omitempty"`
@@ -42,6 +49,8 @@ type PeriodRecord struct {
 	WorkflowID string    `json:"workflowId,omitempty"`
 	Run        string    `json:"run,omitempty"`
 	Identity   string    `json:"identity,omitempty"`
+	// Slot is when the window opened, of a schedule.
+	Slot Timestamp `json:"slot,omitempty"`
 	// Started: the run of a schedule's window has begun, or was refused with Refusal.
 	Started bool   `json:"started,omitempty"`
 	Refusal string `json:"refusal,omitempty"`

@@ -14,7 +14,7 @@ import (
 func (t *tenant) janitor() (*retention.Janitor, error) {
 	deployed := store.Open(t.conn, t.space.Name)
 	return retention.New(retention.Options{
-		Conn: t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Logger: t.log, Node: t.claims.Node(),
+		Conn: t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Logger: t.log, Node: t.claims.Node(), Holds: t.windows.Holds,
 		FlowDefault: t.space.FlowRetention, Default: t.space.Retention,
 		Flows: func(ctx context.Context) (map[string]bool, error) {
 			all, err := deployed.List(ctx)

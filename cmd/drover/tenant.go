@@ -18,6 +18,7 @@ import (
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/ops/retention"
+	"github.com/droverhq/drover/ops/windows"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 )
@@ -35,12 +36,13 @@ type tenant struct {
 	log  logrus.FieldLogger
 	conn *post.Conn // of all roles but the broker
 
-	space  *topology.Namespace
-	claims *claims.Claims
-	keeper *ops.Master // competes with role ops only; the home's also recovers
-	broker *broker.Broker
-	roles  map[string]runner
-	unlist func() // takes the namespace off the node's record
+	space   *topology.Namespace
+	claims  *claims.Claims
+	keeper  *ops.Master      // competes with role ops only; the home's also recovers
+	windows *windows.Windows // run by every node with role ops
+	broker  *broker.Broker
+	roles   map[string]runner
+	unlist  func() // takes the namespace off the node's record
 
 	seen    *topology.Info // as the watch first saw it, and only for the watch once the tenant runs
 	drop    func()         // ends run; may be called more than once
@@ -99,6 +101,10 @@ func (t *tenant) build() error {
 	if err != nil {
 		return err
 	}
+	t.windows, err = windows.New(windows.Options{Conn: t.conn, Namespace: t.space.Name, Node: t.claims.Node(), Logger: t.log})
+	if err != nil {
+		return err
+	}
 	janitor, err := t.janitor()
 	if err != nil {
 		return err
@@ -125,7 +131,7 @@ func (t *tenant) build() error {
 				Ring: t.ring,
 			})
 		case roleOps:
-			r = t.keeper
+			r = together{t.keeper, t.windows}
 		case roleFlows:
 			r = t.flows()
 		default:

@@ -353,6 +353,8 @@ func (r *rights) ops() []Grant {
 		Grant{Why: whyAnswers, Publish: answers()},
 		Grant{Why: "questions about how long closed runs are kept, and for those that are kept in memory", Subscribe: r.api("retention", "soft")},
 		Grant{Why: "schedules, always-on workflows and recycles", Publish: slices.Concat(r.kv(r.ns.BucketSchedules()), []string{r.ns.AllOperations(), r.ns.NoticeRecycle()}), Subscribe: r.api(keeperVerbs...)},
+		Grant{Why: "work on the list of the service: drover.once", Publish: []string{r.ns.AllBeatsOf(schemas.ServiceList)}, Subscribe: []string{r.ns.Offer(schemas.ServiceList)}},
+		r.owned(),
 		Grant{Why: "fence a partition whose owner is gone", Publish: []string{anyOf(r.ns.Fence(0), partitionToken)}},
 		Grant{Why: "ask the owners about lost tasks and stuck runs", Publish: []string{r.ns.AllActOutcomes("*"), r.ns.AllAPI(), anyOf(r.ns.Owner(0), partitionToken)}},
 		Grant{Why: "tell nodes and workers, bury what cannot be read", Publish: []string{r.ns.AllControl(), r.ns.AllDead(), r.ns.AllEvents()}},

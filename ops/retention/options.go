@@ -48,6 +48,9 @@ type Options struct {
 	SoftBytes int
 	// Node is the name of this process in explanations. Defaults to none.
 	Node string
+	// Holds tells whether nothing may be purged now, because a start may be repeated whose run would begin anew. It is asked again and
+	// again in each pass. Defaults to never.
+	Holds func() bool
 	// Before is called before each request that purges, with its stream and what it purges; an error ends the pass there, as a
 	// crash would. For tests. Defaults to none.
 	Before func(stream, what string) error
@@ -72,6 +75,9 @@ func (o Options) withDefaults() Options {
 	o.SoftBytes = cmp.Or(o.SoftBytes, 64<<20)
 	if o.Flows == nil {
 		o.Flows = func(context.Context) (map[string]bool, error) { return nil, nil }
+	}
+	if o.Holds == nil {
+		o.Holds = func() bool { return false }
 	}
 	if o.Before == nil {
 		o.Before = func(string, string) error { return nil }

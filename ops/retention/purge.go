@@ -28,6 +28,9 @@ func (j *Janitor) purge(ctx context.Context, k *look) (purged int, err error) {
 	for p := range j.o.Partitions {
 		n := 0
 		for part := range slices.Chunk(j.dueOf(p), batch) {
+			if j.o.Holds() {
+				return purged + n, nil // the rest goes with a later pass
+			}
 			done, gone, err := j.purgeBatch(ctx, k, p, part)
 			n += done
 			j.went(gone)

@@ -1,0 +1,119 @@
+package windows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/bucketkey"
+	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/timers/calendar"
+)
+
+// recent is how many slots the state of a schedule shows.
+const recent = 20
+
+// record returns the key of a period as it is known; nil if there is none.
+func (t *table) record(key string) *schemas.PeriodRecord {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h := t.periods[key]; h != nil {
+		return h.rec
+	}
+	return nil
+}
+
+// settle counts a window in the state of its schedule, and before it so many others that were missed. Each is counted once:
+// the state has the last one that is counted, and is written by compare-and-set.
+func (w *Windows) settle(ctx context.Context, rec *schemas.ScheduleRecord, at *calendar.Trigger, period *schemas.PeriodRecord, before int64) error {
+	bucket, id := w.o.Namespace.BucketSchedules(), bucketkey.Escape(rec.Schedule.ID)
+	key := schedulePrefix + id + stateSuffix
+	value, rev, err := w.o.Conn.KVLast(ctx, bucket, key)
+	if err != nil {
+		return fmt.Errorf("windows: schedule %q: %w", rec.Schedule.ID, err)
+	}
+	state := &schemas.ScheduleState{}
+	if value != nil {
+		if err := schemas.Unmarshal(value, state); err != nil {
+			return fmt.Errorf("windows: the state of schedule %q is damaged: %w", rec.Schedule.ID, err)
+		}
+	}
+	if state.Incarnation != rec.Incarnation {
+		state = &schemas.ScheduleState{Incarnation: rec.Incarnation}
+	}
+	if state.LastSlot != 0 && !at.Opens.After(state.LastSlot.Time()) {
+		w.table.counted(id, state)
+		return nil
+	}
+	slot := count(state, at, period, before)
+	body, err := schemas.MarshalJSON(state)
+	if err != nil {
+		return err
+	}
+	if err := w.o.Before("count " + key); err != nil {
+		return err
+	}
+	if _, err = w.o.Conn.KVUpdate(ctx, bucket, key, body, rev, 0); err != nil {
+		if errors.Is(err, post.ErrWrongSequence) {
+			return nil // another node did, or counts another one: the plan asks again
+		}
+		return fmt.Errorf("windows: schedule %q: %w", rec.Schedule.ID, err)
+	}
+	w.table.counted(id, state)
+	w.note(ctx, rec, slot, before)
+	return nil
+}
+
+// count adds a window to a state.
+func count(state *schemas.ScheduleState, at *calendar.Trigger, period *schemas.PeriodRecord, before int64) schemas.ScheduleSlot {
+	slot := schemas.ScheduleSlot{
+		Slot: schemas.At(at.Opens), At: period.At, WorkflowID: period.WorkflowID, Run: period.Run, Reason: period.Refusal,
+	}
+	switch {
+	case period.Slot != schemas.At(at.Opens): // the key is that of another window of the period
+		slot = schemas.ScheduleSlot{Slot: slot.Slot, At: slot.Slot, Outcome: schemas.SlotSkipped, Reason: reasonTaken}
+		state.Counts.Skipped++
+	case period.Refusal == "" && period.Run == "":
+		slot.Outcome = schemas.SlotDone // its signal is stored
+		state.Counts.Started++
+		state.Counts.Done++
+	case period.Refusal == "":
+		slot.Outcome = schemas.SlotRunning
+		state.Counts.Started++
+		state.Running = append(state.Running, slot)
+	case period.Refusal == reasonPaused:
+		slot.Outcome = schemas.SlotSkipped
+		state.Counts.Skipped += 1 + before
+	case period.Refusal == reasonMissed:
+		slot.Outcome = schemas.SlotMissed
+		state.Counts.Missed += 1 + before
+	default:
+		slot.Outcome = schemas.SlotRefused
+		state.Counts.Refused++
+	}
+	state.V, state.LastSlot = schemas.Version, slot.Slot
+	if slot.Outcome == schemas.SlotRunning {
+		return slot // the scheduler of the master tells how it ends
+	}
+	state.Recent = append([]schemas.ScheduleSlot{slot}, state.Recent[:min(len(state.Recent), recent-1)]...)
+	return slot
+}
+
+// note tells people of a window that has started nothing though it should have.
+func (w *Windows) note(ctx context.Context, rec *schemas.ScheduleRecord, slot schemas.ScheduleSlot, before int64) {
+	o := schemas.Operation{Subject: rec.Schedule.ID, Reason: slot.Reason, Slot: slot.Slot, WorkflowID: slot.WorkflowID, Run: slot.Run}
+	switch slot.Outcome {
+	case schemas.SlotMissed:
+		o.Kind, o.Count = schemas.OperationWindowMissed, 1+before
+	case schemas.SlotRefused:
+		o.Kind = schemas.OperationSlotRefused
+	default:
+		return
+	}
+	w.operations.Note(ctx, o)
+}
+
+// slotText is how a slot stands in workflow ids, attributes and inputs.
+func slotText(at time.Time) string { return at.UTC().Format(time.RFC3339) }
