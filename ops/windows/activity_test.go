@@ -80,7 +80,7 @@ func TestActivity(t *testing.T) {
 func TestHolds(t *testing.T) {
 	live(t, func(h *house) {
 		h.schedule("nightly", nil)
-		h.until("01:59:00")
+		h.until("00:09:00")
 		dead := false
 		kill := h.node("a", func(what string) error {
 			if dead = dead || strings.HasPrefix(what, "mark"); dead {
@@ -88,7 +88,7 @@ func TestHolds(t *testing.T) {
 			}
 			return nil
 		})
-		h.until("02:00:03")
+		h.until("00:10:03")
 		kill()
 		w := h.windows("b")
 		if !w.Holds() {

@@ -72,12 +72,12 @@ func (h *house) run(w *windows.Windows) (kill func()) {
 	return kill
 }
 
-// schedule stores a schedule that is due from 02:00 to 03:00, at twelve triggers.
+// schedule stores a schedule that is due from 00:10 to 01:10, at twelve triggers.
 func (h *house) schedule(id string, change func(s *schemas.Schedule)) {
 	h.t.Helper()
 	s := schemas.Schedule{
 		ID:     id,
-		Window: &schemas.ScheduleWindow{Opens: "02:00", Length: schemas.Duration(time.Hour), Every: schemas.Duration(5 * time.Minute)},
+		Window: &schemas.ScheduleWindow{Opens: "00:10", Length: schemas.Duration(time.Hour), Every: schemas.Duration(5 * time.Minute)},
 		Action: schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "report"}},
 	}
 	if change != nil {
@@ -136,17 +136,17 @@ func (h *house) until(clock string) {
 func TestThreeNodes(t *testing.T) {
 	live(t, func(h *house) {
 		h.schedule("nightly", nil)
-		h.until("01:50:00")
+		h.until("00:01:00")
 		a, b := h.node("a", nil), h.node("b", nil)
-		h.until("01:59:30") // both die just before the window opens
+		h.until("00:09:30") // both die just before the window opens
 		a()
 		b()
-		h.until("02:07:00")
+		h.until("00:17:00")
 		c := h.node("c", nil)
-		h.until("02:11:00")
+		h.until("00:21:00")
 		h.node("a", nil)
 		c()
-		h.until("03:01:00")
+		h.until("01:11:00")
 		runs := h.runs()
 		if len(runs) != 1 {
 			h.t.Fatalf("%d runs, want 1: %+v", len(runs), runs)
@@ -156,11 +156,11 @@ func TestThreeNodes(t *testing.T) {
 			h.t.Fatal(err)
 		}
 		s := run.Started
-		if runs[0].WorkflowID != "nightly/2000-01-01T02:00:00Z" || s.Attributes["schedule"] != "nightly" || s.Attributes["slot"] != "2000-01-01T02:00:00Z" || s.Mode() != schemas.ModeSchedule {
+		if runs[0].WorkflowID != "nightly/2000-01-01T00:10:00Z" || s.Attributes["schedule"] != "nightly" || s.Attributes["slot"] != "2000-01-01T00:10:00Z" || s.Mode() != schemas.ModeSchedule {
 			h.t.Errorf("the run is %q, %+v, mode %q", runs[0].WorkflowID, s.Attributes, s.Mode())
 		}
-		if begun := run.Execution.StartedAt.Time(); begun.Before(time.Date(2000, 1, 1, 2, 10, 0, 0, time.UTC)) || begun.After(time.Date(2000, 1, 1, 2, 10, 5, 0, time.UTC)) {
-			h.t.Errorf("it began at %v, want 02:10, the first trigger at which a node lived", begun)
+		if begun := run.Execution.StartedAt.Time(); begun.Before(time.Date(2000, 1, 1, 0, 20, 0, 0, time.UTC)) || begun.After(time.Date(2000, 1, 1, 0, 20, 5, 0, time.UTC)) {
+			h.t.Errorf("it began at %v, want 00:20, the first trigger at which a node lived", begun)
 		}
 		if c := h.state("nightly").Counts; c.Started != 1 || c.Missed != 0 {
 			h.t.Errorf("counted %+v", c)
@@ -172,10 +172,10 @@ func TestThreeNodes(t *testing.T) {
 func TestMissedWindow(t *testing.T) {
 	live(t, func(h *house) {
 		h.schedule("nightly", nil)
-		h.until("02:56:00")
+		h.until("01:06:00")
 		h.node("a", nil)
 		h.node("b", nil)
-		h.until("03:02:00")
+		h.until("01:12:00")
 		if runs := h.runs(); len(runs) != 0 {
 			h.t.Errorf("a window that nobody saw has started %+v", runs)
 		}
@@ -200,28 +200,28 @@ var errDead = errors.New("the node is dead")
 // S2-11: a node that dies at any step of a window leaves it to others: the run starts once, within the window or after its end.
 func TestDeathAtEveryStep(t *testing.T) {
 	for _, step := range []string{"create period.", "start period.", "mark period.", "count schedule."} {
-		for _, at := range []string{"02:01:00", "03:20:00"} { // when another one comes
+		for _, at := range []string{"00:11:00", "00:30:00"} { // when another one comes
 			t.Run(step+at, func(t *testing.T) {
 				live(t, func(h *house) {
-					h.schedule("nightly", nil)
+					h.schedule("nightly", func(s *schemas.Schedule) { s.Window.Length = schemas.Duration(15 * time.Minute) })
 					dead := false
-					h.until("01:59:00")
+					h.until("00:09:00")
 					kill := h.node("a", func(what string) error {
 						if dead = dead || strings.HasPrefix(what, step); dead {
 							return errDead
 						}
 						return nil
 					})
-					h.until("02:00:05")
+					h.until("00:10:05")
 					if !dead {
 						h.t.Fatalf("it never came to %s", step)
 					}
 					kill()
 					h.until(at)
 					h.node("b", nil)
-					time.Sleep(70 * time.Minute)
+					time.Sleep(16 * time.Minute)
 					runs, c := h.runs(), h.state("nightly").Counts
-					lost := step == "create period." && at > "03" // nothing was begun, and no node lived at another trigger
+					lost := step == "create period." && at > "00:2" // nothing was begun, and no node lived at another trigger
 					if want := map[bool]int{false: 1, true: 0}[lost]; len(runs) != want || int(c.Started) != want || int(c.Missed) != 1-want {
 						h.t.Errorf("%d runs, counted %+v, want %d", len(runs), c, want)
 					}
@@ -240,9 +240,9 @@ func TestRefusedStart(t *testing.T) {
 		if _, err := h.Client.Start(h.t.Context(), "report", nil, &drover.StartOptions{ID: "taken"}); err != nil {
 			h.t.Fatal(err)
 		}
-		h.until("01:59:00")
+		h.until("00:09:00")
 		h.node("a", nil)
-		h.until("02:30:00")
+		h.until("00:40:00")
 		s := h.state("nightly")
 		if s.Counts.Refused != 1 || s.Counts.Started != 0 || len(s.Recent) != 1 || !strings.Contains(s.Recent[0].Reason, "taken") {
 			h.t.Errorf("state %+v, want one that was refused, with the reason", s)
@@ -273,11 +273,11 @@ func TestWindowWithSignal(t *testing.T) {
 		h.schedule("nightly", func(s *schemas.Schedule) {
 			s.Action = schemas.ScheduleAction{Signal: &schemas.SignalRequest{WorkflowID: "waiter", Name: "go"}}
 		})
-		h.until("01:59:00")
+		h.until("00:09:00")
 		for i := range 3 {
 			h.node(fmt.Sprint("n", i), nil)
 		}
-		h.until("02:30:00")
+		h.until("00:40:00")
 		if c := h.state("nightly").Counts; got != 1 || c.Done != 1 {
 			h.t.Errorf("%d signals, counted %+v, want one", got, c)
 		}
