@@ -22,8 +22,9 @@ func (p RestartPolicy) Validate(field string) error {
 
 // AlwaysOn is a workflow that is to run all the time. Its id is the workflow id of Start.
 type AlwaysOn struct {
-	// Start is the start of each run, but for those that a continuation begins. Run, requestId, startMode and the policies of ids
-	// are the monitor's own and may not be given.
+	// Start is the start of each run, but for those that a continuation begins. Run, requestId, startMode, notAfter, signal and the
+	// policies of ids are the monitor's own and may not be given. A run is asked to continue as new when it is an hour old or has
+	// 10,000 events, unless continuation says something else.
 	Start StartRequest `json:"start"`
 	// Restart says after which ends it is started again. Defaults to always.
 	Restart RestartPolicy `json:"restart,omitempty"`
@@ -42,19 +43,27 @@ type AlwaysOnRecord struct {
 	StoppedAt Timestamp `json:"stoppedAt,omitempty"`
 	StoppedBy string    `json:"stoppedBy,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
+	// KeepRun: the run that was open then is left alone. Terminate: it is ended at once. Else it is asked to end.
+	KeepRun   bool `json:"keepRun,omitempty"`
+	Terminate bool `json:"terminate,omitempty"`
+	// Again: it was started while a stop was ending its run, and goes on however that run ends.
+	Again bool `json:"again,omitempty"`
 	// Starts is how many runs were begun; the next one is computed from it.
 	Starts int64 `json:"starts,omitempty"`
 	// Run is the first run of the chain that is open, or was last; StartedAt when it was begun.
 	Run       string    `json:"run,omitempty"`
 	StartedAt Timestamp `json:"startedAt,omitempty"`
+	// Found: the monitor did not begin that run. It was open under the id already.
+	Found bool `json:"found,omitempty"`
 	// Open: that chain has not ended as far as the monitor knows.
 	Open bool `json:"open,omitempty"`
 	// Status and EndReason are how the last chain ended, and EndedAt when that was heard.
 	Status    Status    `json:"status,omitempty"`
 	EndReason string    `json:"endReason,omitempty"`
 	EndedAt   Timestamp `json:"endedAt,omitempty"`
-	// Failures is how many ended badly one after the other, NotBefore when the next one is begun. From ten failures on the
-	// workflow is said to be failing.
+	// Failures is how many ended badly one after the other, NotBefore when the next one is begun. A refused start counts too, and a run
+	// that lived for a minute and longer than the pause before it begins a new count. From ten failures on the workflow is said to be
+	// failing.
 	Failures  int       `json:"failures,omitempty"`
 	NotBefore Timestamp `json:"notBefore,omitempty"`
 	// Refusal is why the last start was refused.

@@ -16,7 +16,9 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops"
+	"github.com/droverhq/drover/ops/alwayson"
 	"github.com/droverhq/drover/ops/audit"
+	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/ops/windows"
 	"github.com/droverhq/drover/schemas"
@@ -177,7 +179,14 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Tasks = append(o.Tasks, auditor.Run, janitor.Run)
+	always, err := alwayson.New(alwayson.Options{
+		Conn: t.conn, Namespace: t.space.Name, RequireTypes: t.space.RequireTypes, Logger: t.log,
+		Note: operations.New(t.conn, t.space.Name, t.claims.Node(), t.log).Note,
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.Tasks = append(o.Tasks, auditor.Run, janitor.Run, always.Run)
 	return ops.NewMaster(o)
 }
 
