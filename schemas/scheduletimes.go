@@ -1,10 +1,11 @@
 package schemas
 
-// ScheduleTimes says when a schedule is due. Its slots are those of Cron, Every, Calendar and At together. Except takes
-// some of them away. None is before From, and none at Until or later. Package timers/calendar judges and evaluates it.
+// ScheduleTimes says when a schedule is due. Its slots are those of Cron, Every, Calendar and At
+// together. Except takes some of them away. None is before From, and none at Until or later.
+// Package timers/calendar judges and evaluates it.
 type ScheduleTimes struct {
-	// Cron are expressions of five fields (minute, hour, day of month, month, day of week), of six with the second
-	// first, or @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually.
+	// Cron are expressions of five fields (minute, hour, day of month, month, day of week), of six
+	// with the second first, or @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually.
 	Cron []string `json:"cron,omitempty"`
 	// Every are instants at a fixed distance, counted from the Unix epoch.
 	Every []ScheduleInterval `json:"every,omitempty"`
@@ -20,13 +21,13 @@ type ScheduleTimes struct {
 	Until Timestamp `json:"until,omitempty"`
 	// TimeZone is an IANA name such as Europe/Berlin. The default is UTC.
 	TimeZone string `json:"timeZone,omitempty"`
-	// Jitter has each slot start later by less than this, and before the next slot. How much is computed from the
-	// name of the schedule and the slot.
+	// Jitter has each slot start later by less than this, and before the next slot. How much is
+	// computed from the name of the schedule and the slot.
 	Jitter Duration `json:"jitter,omitempty"`
 }
 
-// ScheduleInterval is the instants Offset + n * Every after the Unix epoch, for each whole n. Both are whole
-// milliseconds.
+// ScheduleInterval is the instants Offset + n * Every after the Unix epoch, for each whole n. Both
+// are whole milliseconds.
 type ScheduleInterval struct {
 	// Every is from one second to 100 years.
 	Every Duration `json:"every"`
@@ -34,8 +35,8 @@ type ScheduleInterval struct {
 	Offset Duration `json:"offset,omitempty"`
 }
 
-// ScheduleCalendar has each field in the notation of cron. If Second, Minute or Hour is empty it is 0, in an exception
-// any value. Each other empty field is any value.
+// ScheduleCalendar has each field in the notation of cron. If Second, Minute or Hour is empty it
+// is 0, in an exception any value. Each other empty field is any value.
 type ScheduleCalendar struct {
 	// Second is from 0 to 59.
 	Second string `json:"second,omitempty"`
@@ -53,8 +54,8 @@ type ScheduleCalendar struct {
 	Year string `json:"year,omitempty"`
 }
 
-// ScheduleException takes away the slots at which the clock of the time zone shows what it says. It has Calendar, or
-// Date, or From and Until or one of the two.
+// ScheduleException takes away the slots at which the clock of the time zone shows what it says.
+// It has Calendar, or Date, or From and Until or one of the two.
 type ScheduleException struct {
 	// Calendar takes away the times that match it: {"dayOfWeek": "SUN"} all Sundays.
 	Calendar *ScheduleCalendar `json:"calendar,omitempty"`

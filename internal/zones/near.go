@@ -11,8 +11,8 @@ var names string // one a line, sorted; not all names, but what people mean
 
 const mostNear = 3
 
-// Near returns up to three names of zones that are like a name: with its letters in another case, with it as the city, or
-// with up to two letters changed.
+// Near returns up to three names of zones that are like a name: with its letters in another case,
+// with it as the city, or with up to two letters changed.
 func Near(name string) []string {
 	asked := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(name), " ", "_"))
 	if len(asked) < 3 || len(asked) > 40 {

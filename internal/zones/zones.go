@@ -1,6 +1,8 @@
-// Package zones loads time zones by their IANA names and keeps them: one zone is some kilobytes, and is read from a file.
+// Package zones loads time zones by their IANA names and keeps them: one zone is some kilobytes,
+// and is read from a file.
 //
-// Where the system has a database of zones that one is used, as everywhere in Go; else the one that is linked in.
+// Where the system has a database of zones that one is used, as everywhere in Go; else the one
+// that is linked in.
 package zones
 
 import (
@@ -15,8 +17,8 @@ const longestName = 100
 
 var loaded sync.Map // name → *time.Location
 
-// Load returns the zone of a name; the empty name is UTC. It refuses names that mean another zone on another machine,
-// and those of zones whose days have leap seconds.
+// Load returns the zone of a name; the empty name is UTC. It refuses names that mean another zone
+// on another machine, and those of zones whose days have leap seconds.
 func Load(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil

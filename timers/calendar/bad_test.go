@@ -10,7 +10,8 @@ import (
 	"github.com/droverhq/drover/timers/calendar"
 )
 
-// S2-10: times that are never due, or that cannot be meant, are refused: the error names the field, and the way out.
+// S2-10: times that are never due, or that cannot be meant, are refused: the error names the
+// field, and the way out.
 func TestBadTimes(t *testing.T) {
 	at := func(text string) schemas.Timestamp {
 		instant, err := time.Parse(time.RFC3339Nano, text)

@@ -7,7 +7,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Calendar is the times of a schedule, ready to be evaluated. It does not change: any number of goroutines may use it.
+// Calendar is the times of a schedule, ready to be evaluated. It does not change: any number of
+// goroutines may use it.
 type Calendar struct {
 	zone       *time.Location
 	specs      []*spec
@@ -26,7 +27,7 @@ var (
 )
 
 // Exceptions that take away so many slots in a row are taken to take away all that follow.
-const mostTaken = 100_000
+const mostTaken = 20_000
 
 // Next returns the first slot after an instant, in UTC. ok is false if there will be none.
 func (c *Calendar) Next(after time.Time) (slot time.Time, ok bool) {
@@ -104,11 +105,13 @@ func (c *Calendar) Check(after time.Time) error {
 		return nil
 	}
 	return schemas.Errorf(schemas.CodeInvalid, "the times have no slot after %s", after.UTC().Format(time.RFC3339)).
-		InField("times").WithHint("all of them are past: look at at, at the years of calendar, and at until")
+		InField("times").
+		WithHint("all of them are past: look at at, at the years of calendar, and at until")
 }
 
-// Delay returns by how much later than its slot a schedule starts: at least 0, less than the jitter, and less than it is to
-// the next slot. It is whole milliseconds, and always the same for the same schedule and slot.
+// Delay returns by how much later than its slot a schedule starts: at least 0, less than the
+// jitter, and less than it is to the next slot. It is whole milliseconds, and always the same for
+// the same schedule and slot.
 func (c *Calendar) Delay(schedule string, slot time.Time) time.Duration {
 	if c.jitter == 0 {
 		return 0

@@ -60,7 +60,8 @@ func TestLastSlot(t *testing.T) {
 	}
 }
 
-// S2-10: the delay of a slot is the same on every node, and does not change the order of the starts.
+// S2-10: the delay of a slot is the same on every node, and does not change the order of the
+// starts.
 func TestDelay(t *testing.T) {
 	times := cron("Europe/Berlin", "*/10 * * * *", "3 * * * *")
 	times.Jitter = schemas.Seconds(300)

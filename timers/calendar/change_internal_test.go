@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The bounds are right from 1970 to the last year: also in the years whose changes follow from a rule, of which package time does
-// not know the exact bounds, and on the last day of a leap year.
+// The bounds are right from 1970 to the last year: also in the years whose changes follow from a
+// rule, of which package time does not know the exact bounds, and on the last day of a leap year.
 func TestStretches(t *testing.T) {
 	for _, name := range []string{
 		"UTC", "Europe/Berlin", "Europe/Dublin", "America/New_York", "America/Nuuk", "America/Santiago", "Africa/Casablanca", "Africa/Cairo",

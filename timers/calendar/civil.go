@@ -2,7 +2,8 @@ package calendar
 
 import "time"
 
-// wall is what a clock on a wall shows: the seconds since 1970-01-01 00:00:00, as if no zone ever changed its offset.
+// wall is what a clock on a wall shows: the seconds since 1970-01-01 00:00:00, as if no zone ever
+// changed its offset.
 type wall int64
 
 const (

@@ -18,7 +18,8 @@ const (
 	mostInstants = 1000
 )
 
-// Compile judges the times of a schedule. The error is a [*schemas.Error] that names the field, such as times.cron[0].
+// Compile judges the times of a schedule. The error is a [*schemas.Error] that names the field,
+// such as times.cron[0].
 func Compile(t *schemas.ScheduleTimes) (*Calendar, error) {
 	c, err := compile(t)
 	if err != nil {
@@ -86,7 +87,8 @@ func (c *Calendar) readSizes(t *schemas.ScheduleTimes) *schemas.Error {
 		}
 	}
 	if len(t.Cron)+len(t.Every)+len(t.Calendar)+len(t.At) == 0 {
-		return invalid("times", "the schedule has no times").WithHint(`give one of cron, every, calendar and at: {"cron": ["0 9 * * MON-FRI"]}`)
+		return invalid("times", "the schedule has no times").
+			WithHint(`give one of cron, every, calendar and at: {"cron": ["0 9 * * MON-FRI"]}`)
 	}
 	return nil
 }
@@ -115,7 +117,8 @@ func (c *Calendar) readEvery(t *schemas.ScheduleTimes) *schemas.Error {
 	return nil
 }
 
-// withDefaults returns the fields of a calendar; those of the time of day that are empty are time, the others any value.
+// withDefaults returns the fields of a calendar; those of the time of day that are empty are time,
+// the others any value.
 func withDefaults(f *schemas.ScheduleCalendar, timeOfDay string) schemas.ScheduleCalendar {
 	full := *f
 	for _, field := range []*string{&full.Second, &full.Minute, &full.Hour} {
@@ -145,9 +148,11 @@ func (c *Calendar) readAt(t *schemas.ScheduleTimes) *schemas.Error {
 		instant := at.Time()
 		switch {
 		case at == 0:
-			return invalid(fmt.Sprintf("times.at[%d]", n), "the instant is empty").WithHint("write it as 2026-12-24T18:00:00Z or with an offset")
+			return invalid(fmt.Sprintf("times.at[%d]", n), "the instant is empty").
+				WithHint("write it as 2026-12-24T18:00:00Z or with an offset")
 		case !instant.Equal(instant.Truncate(time.Millisecond)):
-			return invalid(fmt.Sprintf("times.at[%d]", n), "%v is not in whole milliseconds", at).WithHint("round it")
+			return invalid(fmt.Sprintf("times.at[%d]", n), "%v is not in whole milliseconds", at).
+				WithHint("round it")
 		}
 		c.at = append(c.at, instant)
 	}
@@ -173,9 +178,11 @@ func (c *Calendar) readBounds(t *schemas.ScheduleTimes) *schemas.Error {
 	}
 	switch {
 	case t.Until != 0 && t.From != 0 && t.Until <= t.From:
-		return invalid("times.until", "the schedule ends at %v, and begins at %v", t.Until, t.From).WithHint("set until to a time later than from")
+		return invalid("times.until", "the schedule ends at %v, and begins at %v", t.Until, t.From).
+			WithHint("set until to a time later than from")
 	case t.Jitter < 0:
-		return invalid("times.jitter", "a jitter of %v is not allowed", t.Jitter).WithHint("leave it out for none")
+		return invalid("times.jitter", "a jitter of %v is not allowed", t.Jitter).
+			WithHint("leave it out for none")
 	}
 	return nil
 }
@@ -191,7 +198,8 @@ func (c *Calendar) judgeSlots(*schemas.ScheduleTimes) *schemas.Error {
 	case ok:
 		return nil
 	case taken > 0:
-		return invalid("times.except", "the exceptions take away all times").WithHint("leave one out, or make it smaller")
+		return invalid("times.except", "the exceptions take away all times").
+			WithHint("leave one out, or make it smaller")
 	default:
 		return invalid("times", "no time is from %s to %s", c.from.Format(time.RFC3339), c.until.Format(time.RFC3339)).
 			WithHint("change from and until, or the times: all of these are outside")

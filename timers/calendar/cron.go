@@ -27,7 +27,8 @@ func splitCron(text string) (*schemas.ScheduleCalendar, *schemas.Error) {
 		return schemas.Errorf(schemas.CodeInvalid, format, args...)
 	}
 	if len(text) > longestText {
-		return nil, wrong("an expression of %d bytes is too long", len(text)).WithHint("use at most %d, or several expressions", longestText)
+		return nil, wrong("an expression of %d bytes is too long", len(text)).
+			WithHint("use at most %d, or several expressions", longestText)
 	}
 	expression := strings.TrimSpace(text)
 	switch upper := strings.ToUpper(expression); {
@@ -52,7 +53,8 @@ func splitCron(text string) (*schemas.ScheduleCalendar, *schemas.Error) {
 		fields = append([]string{"0"}, fields...)
 	case 6:
 	case 7:
-		return nil, wrong("%q has 7 fields", text).WithHint("for times of certain years use calendar, which has a year, in place of cron")
+		return nil, wrong("%q has 7 fields", text).
+			WithHint("for times of certain years use calendar, which has a year, in place of cron")
 	default:
 		return nil, wrong("%q has %d fields", text, len(fields)).
 			WithHint("write five: minute, hour, day of month, month, day of week, as in \"0 9 * * MON-FRI\"; or six with the second first")

@@ -19,7 +19,8 @@ type weekDays struct {
 	last  uint8    // the last in the month: FRIL
 }
 
-// in returns the days of a month as bits 1 to 31. first is the weekday of the 1st, length the number of days.
+// in returns the days of a month as bits 1 to 31. first is the weekday of the 1st, length the
+// number of days.
 func (s *monthDays) in(first, length int) uint32 {
 	all := uint32(1)<<(length+1) - 2
 	if s.any {

@@ -47,19 +47,22 @@ func compileException(e schemas.ScheduleException) (x exception, err *schemas.Er
 		}
 		t, err := time.Parse(time.DateOnly, date.text)
 		if err != nil {
-			return x, wrong(date.field, "%q is no date", date.text).WithHint("write year, month and day of one that exists: 2026-12-25")
+			return x, wrong(date.field, "%q is no date", date.text).
+				WithHint("write year, month and day of one that exists: 2026-12-25")
 		}
 		for _, into := range date.into {
 			*into = dayOf(t.Year(), int(t.Month()), t.Day())
 		}
 	}
 	if x.last < x.first {
-		return x, wrong("until", "the exception ends on %s, before it begins on %s", e.Until, e.From).WithHint("exchange from and until")
+		return x, wrong("until", "the exception ends on %s, before it begins on %s", e.Until, e.From).
+			WithHint("exchange from and until")
 	}
 	return x, nil
 }
 
-// takes tells whether a slot at which the clock shows w is taken away, and until which time, not included, every other one is.
+// takes tells whether a slot at which the clock shows w is taken away, and until which time, not
+// included, every other one is.
 func (x exception) takes(w wall) (until wall, ok bool) {
 	today := w.day()
 	switch s := x.times; {

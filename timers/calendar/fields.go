@@ -14,7 +14,8 @@ func (p *part) set(text string) (set uint64, err *schemas.Error) {
 	return set, err
 }
 
-// compileFields reads the seven fields of a cron expression; none is empty. The error names the field of a calendar in Field.
+// compileFields reads the seven fields of a cron expression; none is empty. The error names the
+// field of a calendar in Field.
 func compileFields(f *schemas.ScheduleCalendar) (*spec, *schemas.Error) {
 	s := &spec{elapsed: strings.ContainsAny(f.Hour, "*?/")}
 	for _, field := range []struct {
@@ -40,7 +41,8 @@ func compileFields(f *schemas.ScheduleCalendar) (*spec, *schemas.Error) {
 	} {
 		if len(field.text) > longestText {
 			return nil, schemas.Errorf(schemas.CodeInvalid, "a text of %d bytes is too long", len(field.text)).
-				InField(field.name).WithHint("use at most %d bytes: ranges and steps are short", longestText)
+				InField(field.name).
+				WithHint("use at most %d bytes: ranges and steps are short", longestText)
 		}
 		if err := field.read(); err != nil {
 			return nil, err.InField(field.name)
@@ -65,7 +67,8 @@ func readMonthDays(text string) (s monthDays, err *schemas.Error) {
 		case strings.HasPrefix(item, "L-"):
 			n, notNumber := strconv.Atoi(item[2:])
 			if notNumber != nil || n < 0 || n > 30 {
-				return false, daysOfMonth.wrong(item, "%q is not from 0 to 30", item[2:]).WithHint("%s", daysOfMonth.usage())
+				return false, daysOfMonth.wrong(item, "%q is not from 0 to 30", item[2:]).
+					WithHint("%s", daysOfMonth.usage())
 			}
 			s.fromEnd |= 1 << n
 		case isWeekday:
@@ -86,7 +89,8 @@ func readMonthDays(text string) (s monthDays, err *schemas.Error) {
 func readWeekDays(text string) (s weekDays, err *schemas.Error) {
 	err = daysOfWeek.each(text, func(item string) (known bool, err *schemas.Error) {
 		if item == "L" {
-			return false, daysOfWeek.wrong(item, "L needs a day before it").WithHint("write SATL for the last Saturday of a month, SAT for every one")
+			return false, daysOfWeek.wrong(item, "L needs a day before it").
+				WithHint("write SATL for the last Saturday of a month, SAT for every one")
 		}
 		if name, which, ok := strings.Cut(item, "#"); ok {
 			n, err := daysOfWeek.value(item, name)
@@ -95,7 +99,8 @@ func readWeekDays(text string) (s weekDays, err *schemas.Error) {
 			}
 			k, notNumber := strconv.Atoi(which)
 			if notNumber != nil || k < 1 || k > 5 {
-				return false, daysOfWeek.wrong(item, "%q is not from 1 to 5", which).WithHint("write FRI#2 for the second Friday of a month, FRIL for the last")
+				return false, daysOfWeek.wrong(item, "%q is not from 1 to 5", which).
+					WithHint("write FRI#2 for the second Friday of a month, FRIL for the last")
 			}
 			s.nth[k] |= 1 << (n % 7)
 			return true, nil

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// The oracle walks through each minute of five years, looks at what the clock of the zone shows, and notes for each
-// expression which minutes are slots. It knows the expressions as lists of values, not as text.
+// The oracle walks through each minute of five years, looks at what the clock of the zone shows,
+// and notes for each expression which minutes are slots. It knows the expressions as lists of
+// values, not as text.
 
 // drawn is an expression as text, and what it means.
 type drawn struct {

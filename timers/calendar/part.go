@@ -34,7 +34,8 @@ var (
 
 func (p *part) any(text string) bool { return text == "*" || text == "?" }
 
-// each calls do for every value of text, which is a list of values, ranges and steps. special takes the items that only this part knows.
+// each calls do for every value of text, which is a list of values, ranges and steps. special
+// takes the items that only this part knows.
 func (p *part) each(text string, special func(item string) (known bool, err *schemas.Error), do func(value int)) *schemas.Error {
 	for item := range strings.SplitSeq(text, ",") {
 		if special != nil {
@@ -60,7 +61,8 @@ func (p *part) item(item string, do func(value int)) *schemas.Error {
 	if stepped {
 		var err error
 		if step, err = strconv.Atoi(stepText); err != nil || step < 1 {
-			return p.wrong(item, "%q is no step", stepText).WithHint("a step is a whole number from 1 on: */5")
+			return p.wrong(item, "%q is no step", stepText).
+				WithHint("a step is a whole number from 1 on: */5")
 		}
 	}
 	low, high, err := p.span(span, stepped)
@@ -81,7 +83,8 @@ func (p *part) item(item string, do func(value int)) *schemas.Error {
 	return nil
 }
 
-// span returns the first and the last value of an item without its step. In a part with a cycle the last one may be beyond max.
+// span returns the first and the last value of an item without its step. In a part with a cycle
+// the last one may be beyond max.
 func (p *part) span(span string, stepped bool) (low, high int, err *schemas.Error) {
 	if p.any(span) {
 		return p.min, p.lastOf(), nil
@@ -102,7 +105,8 @@ func (p *part) span(span string, stepped bool) (low, high int, err *schemas.Erro
 	}
 	if high < low {
 		if p.cycle == 0 {
-			return 0, 0, p.wrong(span, "a range goes up").WithHint("write two: %s-%d,%d-%s", first, p.max, p.min, last)
+			return 0, 0, p.wrong(span, "a range goes up").
+				WithHint("write two: %s-%d,%d-%s", first, p.max, p.min, last)
 		}
 		high += p.cycle
 	}
@@ -128,7 +132,8 @@ func (p *part) value(item, text string) (int, *schemas.Error) {
 	case text == "" || err != nil || strings.TrimLeft(text, "0123456789") != "":
 		return 0, p.wrong(item, "%q is no %s", text, p.name).WithHint("%s", p.usage())
 	case n < p.min || n > p.max:
-		return 0, p.wrong(item, "%d is not from %d to %d", n, p.min, p.max).WithHint("%s", p.usage())
+		return 0, p.wrong(item, "%d is not from %d to %d", n, p.min, p.max).
+			WithHint("%s", p.usage())
 	}
 	return n, nil
 }

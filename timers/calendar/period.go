@@ -8,7 +8,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// period divides the time of a zone into pieces that have names. Each begins at a slot of begins and lasts until the next.
+// period divides the time of a zone into pieces that have names. Each begins at a slot of begins
+// and lasts until the next.
 type period struct {
 	name   string // day, week, month, hour or cron
 	begins *spec
@@ -22,7 +23,8 @@ var periods = map[string]string{
 	"hour":  "0 * * * *",
 }
 
-// compilePeriod reads day, week, month, hour or a cron expression. The error names the field period or timeZone.
+// compilePeriod reads day, week, month, hour or a cron expression. The error names the field
+// period or timeZone.
 func compilePeriod(name, zone string) (*period, *schemas.Error) {
 	location, err := loadZone(zone, "timeZone")
 	if err != nil {
@@ -43,8 +45,8 @@ func compilePeriod(name, zone string) (*period, *schemas.Error) {
 	return p, nil
 }
 
-// shortest is a span that no period is shorter than, as far as the clock is not changed. For a cron expression it is that of
-// the first fifty periods of 2024.
+// shortest is a span that no period is shorter than, as far as the clock is not changed. For a
+// cron expression it is that of the first fifty periods of 2024.
 func (p *period) shortest() time.Duration {
 	switch p.name {
 	case "hour":
@@ -98,10 +100,11 @@ func (p *period) key(begin time.Time, match wall) string {
 	}
 }
 
-// begin returns the beginning of the period in which an instant is, and the time that stands for it; the zero time if there was
-// no beginning yet.
+// begin returns the beginning of the period in which an instant is, and the time that stands for
+// it; the zero time if there was no beginning yet.
 func (p *period) begin(t time.Time) (begin time.Time, match wall) {
-	// The next slot after an instant is later the later the instant is. So the last one that is not after t is found by halves.
+	// The next slot after an instant is later the later the instant is. So the last one that is
+	// not after t is found by halves.
 	isBefore := func(instant int64) bool {
 		next, at, ok := p.next(p.begins, time.Unix(instant, 0))
 		if !ok || next.After(t) {
@@ -129,9 +132,9 @@ func (p *period) begin(t time.Time) (begin time.Time, match wall) {
 	return begin, match
 }
 
-// PeriodOf names the period (day, week, month, hour, or a cron expression) of a zone in which an instant lies, and returns
-// its bounds; closes is not in it. Key has letters, digits and hyphens only. The error is a [*schemas.Error] that names the
-// field period or timeZone.
+// PeriodOf names the period (day, week, month, hour, or a cron expression) of a zone in which an
+// instant lies, and returns its bounds; closes is not in it. Key has letters, digits and hyphens
+// only. The error is a [*schemas.Error] that names the field period or timeZone.
 func PeriodOf(period, zone string, t time.Time) (key string, opens, closes time.Time, err error) {
 	p, invalidPeriod := compilePeriod(cmp.Or(period, usualPeriod), zone)
 	if invalidPeriod != nil {

@@ -10,8 +10,8 @@ type spec struct {
 	monthDays      monthDays
 	weekDays       weekDays
 	years          []bool // by year - firstYear; nil is every year
-	// elapsed says that the hours are not named but any or each n-th: then times go by elapsed time where the clock
-	// is changed.
+	// elapsed says that the hours are not named but any or each n-th: then times go by elapsed
+	// time where the clock is changed.
 	elapsed bool
 }
 
@@ -20,7 +20,8 @@ const (
 	allHours   = 1<<24 - 1
 )
 
-// next returns the first time that matches and is not before w. ok is false if none is before the end of lastYear.
+// next returns the first time that matches and is not before w. ok is false if none is before the
+// end of lastYear.
 func (s *spec) next(w wall) (match wall, ok bool) {
 	d := w.day()
 	year, month, n := d.civil()
@@ -63,7 +64,8 @@ func (s *spec) matchesDay(d dayNumber) bool {
 	return s.inYear(year) && s.month&(1<<month) != 0 && s.days(year, month)&(1<<n) != 0
 }
 
-// nextOfDay returns the first second of the day that matches and is not before from. Both are seconds since midnight.
+// nextOfDay returns the first second of the day that matches and is not before from. Both are
+// seconds since midnight.
 func (s *spec) nextOfDay(from int) (second int, ok bool) {
 	h, m, sec := from/hour, from/minute%60, from%60
 	if s.hour&(1<<h) != 0 {

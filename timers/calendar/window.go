@@ -14,7 +14,8 @@ const (
 	usualPeriod = "day"
 )
 
-// Window is a fire-once window, ready to be evaluated. It does not change: any number of goroutines may use it.
+// Window is a fire-once window, ready to be evaluated. It does not change: any number of
+// goroutines may use it.
 type Window struct {
 	length, every time.Duration
 	openings      *spec
@@ -32,7 +33,8 @@ type Trigger struct {
 	Last bool
 }
 
-// CompileWindow judges a window. The error is a [*schemas.Error] that names the field, such as window.opens.
+// CompileWindow judges a window. The error is a [*schemas.Error] that names the field, such as
+// window.opens.
 func CompileWindow(w *schemas.ScheduleWindow) (*Window, error) {
 	compiled, err := compileWindow(w)
 	if err != nil {
@@ -58,12 +60,14 @@ func compileWindow(w *schemas.ScheduleWindow) (*Window, *schemas.Error) {
 	}
 	switch {
 	case compiled.length < time.Second:
-		return nil, invalid("window.length", "a window of %v is too short", w.Length).WithHint("say how long it is open, a second or more: 1h")
+		return nil, invalid("window.length", "a window of %v is too short", w.Length).
+			WithHint("say how long it is open, a second or more: 1h")
 	case compiled.length >= p.shortest():
 		return nil, invalid("window.length", "a window of %v is not shorter than its period, %s", w.Length, p.name).
 			WithHint("make the window shorter than %v, or the period longer", p.shortest())
 	case compiled.every < time.Second:
-		return nil, invalid("window.every", "triggers each %v are too close", w.Every).WithHint("use a second or more, or leave it out for 5 minutes")
+		return nil, invalid("window.every", "triggers each %v are too close", w.Every).
+			WithHint("use a second or more, or leave it out for 5 minutes")
 	case compiled.every > compiled.length:
 		return nil, invalid("window.every", "triggers each %v are farther apart than the window is long, %v", w.Every, w.Length).
 			WithHint("use several triggers in a window: a trigger that no node lives to see is missed")
@@ -75,7 +79,8 @@ func compileWindow(w *schemas.ScheduleWindow) (*Window, *schemas.Error) {
 func (p *period) openings(opens string) (*spec, *schemas.Error) {
 	if p.name == "cron" {
 		if opens != "" {
-			return nil, invalid("window.opens", "the period is a cron expression: it says itself when windows open").WithHint("leave opens out")
+			return nil, invalid("window.opens", "the period is a cron expression: it says itself when windows open").
+				WithHint("leave opens out")
 		}
 		return p.begins, nil
 	}
@@ -83,13 +88,15 @@ func (p *period) openings(opens string) (*spec, *schemas.Error) {
 	if p.name == "hour" {
 		n, err := strconv.ParseUint(strings.TrimPrefix(opens, ":"), 10, 8)
 		if err != nil || n > 59 {
-			return nil, invalid("window.opens", "%q is no minute of an hour", opens).WithHint(`write it as ":15"`)
+			return nil, invalid("window.opens", "%q is no minute of an hour", opens).
+				WithHint(`write it as ":15"`)
 		}
 		m = int(n)
 	} else {
 		t, err := time.Parse("15:04", opens)
 		if err != nil {
-			return nil, invalid("window.opens", "%q is no time of a day", opens).WithHint(`write hour and minute, in the zone of timeZone: "02:00"`)
+			return nil, invalid("window.opens", "%q is no time of a day", opens).
+				WithHint(`write hour and minute, in the zone of timeZone: "02:00"`)
 		}
 		h, m = t.Hour(), t.Minute()
 	}

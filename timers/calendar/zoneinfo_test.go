@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The slots that Python's zoneinfo gives around changes of the clock: three days of each, or five hours of those that go by
-// elapsed time. testdata/slots.py wrote the table, and says how.
+// The slots that Python's zoneinfo gives around changes of the clock: three days of each, or five
+// hours of those that go by elapsed time. testdata/slots.py wrote the table, and says how.
 //
 //go:embed testdata/slots.txt
 var slotsOfPython string
