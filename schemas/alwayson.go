@@ -43,8 +43,9 @@ type AlwaysOnRecord struct {
 	StoppedAt Timestamp `json:"stoppedAt,omitempty"`
 	StoppedBy string    `json:"stoppedBy,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
-	// KeepRun: the run that was open then is left alone. Terminate: it is ended at once. Else it is asked to end.
-	KeepRun   bool `json:"keepRun,omitempty"`
+	// KeepRun: the run that was open then is left alone.
+	KeepRun bool `json:"keepRun,omitempty"`
+	// Terminate: that run is ended at once, and not only asked to end.
 	Terminate bool `json:"terminate,omitempty"`
 	// Again: it was started while a stop was ending its run, and goes on however that run ends.
 	Again bool `json:"again,omitempty"`
