@@ -31,6 +31,8 @@ type NodeRecord struct {
 	Since Timestamp `json:"since"`
 	// Started is when the process began, by the node's clock.
 	Started Timestamp `json:"started"`
+	// RolesSince is when the roles began, by the NATS server's clock: at the start of the process, or after its last recycle.
+	RolesSince Timestamp `json:"rolesSince,omitempty"`
 	// LastActive is the node's own clock at the last heartbeat. Others judge by the time at which the server stored it; the
 	// difference is how far the two clocks are apart.
 	LastActive Timestamp `json:"lastActive"`

@@ -16,7 +16,7 @@ type Recycle struct {
 	Stagger   Duration  `json:"stagger,omitempty"`
 	UpdatedAt Timestamp `json:"updatedAt,omitempty"`
 	Identity  string    `json:"identity,omitempty"`
-	// Asked is the instant at which somebody asked for a recycle now.
+	// Asked is when a recycle begins, or has begun, that somebody asked for with recycleNow.
 	Asked Timestamp `json:"asked,omitempty"`
 }
 
@@ -36,8 +36,10 @@ type RecycleResponse struct {
 	V       int      `json:"v,omitempty"`
 	Recycle *Recycle `json:"recycle,omitempty"`
 	// Next is when the next one begins.
-	Next  Timestamp     `json:"next,omitempty"`
-	Nodes []RecycleNode `json:"nodes,omitempty"`
+	Next Timestamp `json:"next,omitempty"`
+	// Latest is the last notice: where a recycle stands that is announced or goes on, or how the last one ended.
+	Latest *RecycleNotice `json:"latest,omitempty"`
+	Nodes  []RecycleNode  `json:"nodes,omitempty"`
 	Error *Error        `json:"error,omitempty"`
 }
 
@@ -57,17 +59,19 @@ type RecyclePhase string
 const (
 	RecycleAnnounced RecyclePhase = "announced" // it will begin at a time
 	RecycleDraining  RecyclePhase = "draining"  // a node ends what runs and hands over
+	RecycleExited    RecyclePhase = "exited"    // the process of a node ends; something else starts it again
 	RecycleReturned  RecyclePhase = "returned"  // the roles of a node run again
-	RecycleFinished  RecyclePhase = "finished"  // all nodes have had their turn
+	RecycleFinished  RecyclePhase = "finished"  // all nodes have had their turn, or it was called off, which reason says
 )
 
-// RecycleNotice is published when a recycle is announced, and at each of its steps. Anyone may subscribe.
+// RecycleNotice is published when a recycle is announced, and at each of its steps. Anyone may subscribe. The last one is
+// the value of the key recycle.state in the bucket of schedules.
 type RecycleNotice struct {
 	V     int          `json:"v,omitempty"`
 	Phase RecyclePhase `json:"phase"`
 	// Slot is the recycle that is meant: when it was due.
 	Slot Timestamp `json:"slot"`
-	// At is when it begins, or when this happened.
+	// At is when it begins, or when this has happened.
 	At     Timestamp `json:"at"`
 	Node   string    `json:"node,omitempty"`
 	Reason string    `json:"reason,omitempty"`

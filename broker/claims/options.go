@@ -59,6 +59,9 @@ func (e *HeldError) Unwrap() error { return ErrHeld }
 // Master is the key of the node that runs the health task.
 const Master = "master"
 
+// Recycle is the key of the node whose turn it is in a recycle.
+const Recycle = "recycle"
+
 const partitionPrefix = "partition."
 
 // Partition is the key of a partition's owner.

@@ -85,7 +85,8 @@ func (a *app) root() *cobra.Command {
 Begin with "drover dev" in one terminal, and start workflows from another.
 
 Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong usage, 3 no connection, 4 timed out,
-5 runs are parked (audit), 6 somebody else was first (once), 130 interrupted while it waited.`,
+5 runs are parked (audit), 6 somebody else was first (once), 75 recycled (server --recycle-exit),
+130 interrupted while it waited.`,
 		Version:       versionText(),
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.ArbitraryArgs,
@@ -116,7 +117,7 @@ Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong us
 	root.AddCommand(
 		serverCommand(a), devCommand(a), workerCommand(a),
 		startCommand(a), signalCommand(a), cancelCommand(a), terminateCommand(a), replayCommand(a), resultCommand(a), describeCommand(a),
-		historyCommand(a), whyCommand(a), retentionCommand(a), listCommand(a), countCommand(a), listsCommand(a), locksCommand(a), lockCommand(a), pauseCommand(a), resumeCommand(a), deadCommand(a), auditCommand(a), verifyCommand(a), nodesCommand(a), nodeCommand(a), claimsCommand(a), drainCommand(a), doctorCommand(a), authCommand(a), scheduleCommand(a), alwaysOnCommand(a), onceCommand(a), typeCommand(a), flowCommand(a), namespaceCommand(a), versionCommand(a),
+		historyCommand(a), whyCommand(a), retentionCommand(a), listCommand(a), countCommand(a), listsCommand(a), locksCommand(a), lockCommand(a), pauseCommand(a), resumeCommand(a), deadCommand(a), auditCommand(a), verifyCommand(a), nodesCommand(a), nodeCommand(a), claimsCommand(a), drainCommand(a), recycleCommand(a), doctorCommand(a), authCommand(a), scheduleCommand(a), alwaysOnCommand(a), onceCommand(a), typeCommand(a), flowCommand(a), namespaceCommand(a), versionCommand(a),
 	)
 	return root
 }

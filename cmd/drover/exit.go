@@ -28,6 +28,7 @@ const (
 	exitTimeout      = 4
 	exitParked       = 5   // nothing else is wrong, but runs wait for somebody to mend their decider
 	exitNotFirst     = 6   // somebody else was the first of the period
+	exitRecycled     = 75  // a server with --recycle-exit has ended for a recycle: it is to be started again
 	exitInterrupted  = 130 // Ctrl-C ended a wait
 )
 
@@ -73,6 +74,8 @@ func exitCode(err error) int {
 		return exitParked
 	case errors.Is(err, errNotFirst):
 		return exitNotFirst
+	case errors.Is(err, errRecycled):
+		return exitRecycled
 	case wrong, isAny(err, drover.ErrInvalid, embedded.ErrInvalidOptions, topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions):
 		return exitUsage
 	case isAny(err, drover.ErrUnavailable, post.ErrNoConnection, post.ErrDisconnected), !judged && errors.Is(err, post.ErrNoResponders):

@@ -5,7 +5,8 @@
 //
 // What scripts may rely on: with --json one stable document on stdout, lists as one document a line, errors as
 // {"error":{…}} on stderr; with -o yaml the same documents in YAML, those of lists behind "---"; and the exit codes 0 done, 1 the workflow failed or the request was refused, 2 wrong usage,
-// 3 no connection, 4 timed out, 5 runs are parked, 6 somebody else was first, 130 interrupted while it waited.
+// 3 no connection, 4 timed out, 5 runs are parked, 6 somebody else was first, 75 a server has ended for a recycle,
+// 130 interrupted while it waited.
 package main
 
 import "os"

@@ -38,8 +38,12 @@ type node struct {
 	ready    atomic.Bool
 
 	server *embedded.Server // nil with External
-	conn   *post.Conn       // to look after the namespaces, and of the home's roles but the broker, which opens its own
-	home   *tenant
+	conn   *post.Conn       // to look after the namespaces; of no role
+	home   *tenant          // of the first life; later ones serve the home as they do other namespaces
+	life   atomic.Pointer[life]
+	since  atomic.Int64  // when that began, by the NATS server's clock, in ns since the epoch
+	turns  chan *turn    // recycles that the roles are to make
+	ended  chan struct{} // closed when the roles have ended for good
 }
 
 // newNode prepares a node. Its planned stop ends the returned context.
@@ -48,7 +52,7 @@ func newNode(ctx context.Context, o serveOptions) (*node, context.Context) {
 	if o.Burst == nil {
 		o.Burst = lean.Ready
 	}
-	n := &node{o: o, log: o.Logger, acked: make(chan struct{})}
+	n := &node{o: o, log: o.Logger, acked: make(chan struct{}), turns: make(chan *turn), ended: make(chan struct{})}
 	n.ack = sync.OnceFunc(func() { close(n.acked) })
 	ctx, n.stop = context.WithCancelCause(ctx)
 	return n, ctx
@@ -75,7 +79,12 @@ func (n *node) open(ctx context.Context) error {
 	if n.conn, err = n.dial(ctx, "drover server"); err != nil {
 		return err
 	}
-	n.home = newTenant(n, n.log, n.conn)
+	n.life.Store(newLife(n))
+	conn, err := n.life.Load().dial(ctx, "drover server "+o.Namespace)
+	if err != nil {
+		return err
+	}
+	n.home = newTenant(n, n.log, conn)
 	o.Memory, o.Synced = n.memory(), n.single()
 	if n.server == nil {
 		// Nobody has said how to store it, so it stays as it is.
@@ -140,10 +149,11 @@ func (n *node) run(ctx context.Context) error {
 		return nil // told to stop before the roles began
 	}
 	close(n.home.built)
-	parts := map[string]runner{
-		"namespace " + string(n.home.space.Name): runnerFunc(n.home.stay),
-		"namespaces":                             runnerFunc(n.attend),
+	recycles, err := n.recycles()
+	if err != nil {
+		return err
 	}
+	parts := map[string]runner{"roles": runnerFunc(n.lives), "recycles": recycles}
 	if n.has(roleOps) && !n.o.OnlyNamespace {
 		parts["namespace service"] = runnerFunc(n.serveNamespaces)
 	}
@@ -151,27 +161,10 @@ func (n *node) run(ctx context.Context) error {
 		parts["store"] = runnerFunc(n.watchStore)
 	}
 	err = n.supervise(ctx, parts)
-	n.failed = err != nil
+	if n.failed = err != nil; !n.failed && errors.Is(context.Cause(ctx), errRecycled) {
+		return errRecycled
+	}
 	return err
-}
-
-// attend says when the node is ready, and looks after the namespaces other than its home.
-func (n *node) attend(ctx context.Context) error {
-	ready := func() {
-		n.ready.Store(true)
-		if n.o.Ready != nil {
-			n.o.Ready(n.readiness())
-		}
-		go lean.Keep(ctx, nil)
-	}
-	if !n.o.OnlyNamespace {
-		return newTenants(n).watch(ctx, ready)
-	}
-	if n.home.awaitBroker(ctx) {
-		ready()
-	}
-	<-ctx.Done()
-	return nil
 }
 
 // serveNamespaces answers those who make and delete namespaces. It has a connection of its own, which ends with it.
@@ -199,6 +192,9 @@ func (n *node) has(role string) bool { return slices.Contains(n.roleNames(), rol
 func (n *node) close() {
 	n.stop(nil)
 	n.leave()
+	if l := n.life.Load(); l != nil {
+		l.sever()
+	}
 	if n.conn != nil {
 		n.conn.Close()
 	}

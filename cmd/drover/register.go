@@ -110,6 +110,7 @@ func (n *node) record(home subject.Namespace) schemas.NodeRecord {
 // fill is what does change.
 func (n *node) fill(rec *schemas.NodeRecord) {
 	rec.Namespaces = n.served.sorted()
+	rec.RolesSince = schemas.Timestamp(n.since.Load())
 	nc := n.conn.NATS()
 	rec.Server, rec.ServerVersion, rec.URL = nc.ConnectedServerId(), nc.ConnectedServerVersion(), n.conn.URL()
 	if n.server == nil {
@@ -142,6 +143,7 @@ func (n *node) begin(ctx context.Context) bool {
 		}
 		n.write(ctx, schemas.NodeRecovering)
 	}
+	n.began(ctx, time.Time{})
 	led, err := n.home.keeper.Recover(ctx)
 	if err != nil {
 		return false

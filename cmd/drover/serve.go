@@ -70,6 +70,8 @@ type serveOptions struct {
 	AfterCrash string
 	// DrainTimeout bounds a planned stop. Defaults to 5 min.
 	DrainTimeout time.Duration
+	// RecycleExit ends the process in its turn of a recycle, instead of restarting its roles in it.
+	RecycleExit bool
 	// Logger is required.
 	Logger logrus.FieldLogger
 	// Ready is called once, when requests are answered. Defaults to nothing.

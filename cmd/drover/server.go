@@ -30,6 +30,7 @@ type serverFlags struct {
 	roles                      []string
 	claimTTL, drain            durationFlag
 	afterCrash                 string
+	recycleExit                bool
 	cluster                    clusterFlags
 	dev                        bool // for somebody who tries things out: the ready line says what to type next
 }
@@ -62,6 +63,9 @@ hands its partitions over and leaves. A second signal cuts that short.
 
 It ends with an error and exit code 1 when its store can be written again only after a start: a disk that was full has room again, or a write has
 failed. Have something start it again then, as a service of systemd with Restart=on-failure.
+
+With "drover recycle" its roles are drained and begin anew once a day, in the same process; what clients ask in between waits.
+With --recycle-exit the process ends instead, with exit code 75, and something else is to start it again.
 
 A node that did not end properly, and is started again under its name, says so in its log and goes on. With --after-crash halt
 its roles wait for "drover node ack"; the embedded NATS server runs meanwhile, so that one can look.`,
@@ -98,6 +102,7 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	fs.Var(&f.claimTTL, "claim-ttl", "how long a crashed server keeps its partitions (default 10s)")
 	fs.Var(&f.drain, "drain-timeout", "how long a planned stop may wait for what runs (default 5m)")
 	fs.StringVar(&f.afterCrash, "after-crash", afterCrashRecover, "when this node did not end properly last time: recover, or halt until \"drover node ack NODE\"")
+	fs.BoolVar(&f.recycleExit, "recycle-exit", false, "in a recycle, end the process with exit code 75 instead of restarting the roles in it")
 	fs.StringVar(&f.node, "node", "", "name of this node (default the host name, with a number while a live node has it)")
 	fs.IntVar(&f.maxPayload, "max-payload", 0, "largest message of the embedded server in bytes (default 1 MiB)")
 }
@@ -147,6 +152,7 @@ func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error)
 	o := &serveOptions{
 		Namespace: a.namespace, OnlyNamespace: f.onlyNamespace, Roles: f.roles, Partitions: f.partitions, Replicas: f.replicas,
 		MaxBytes: f.maxBytes.value, MaxEvents: f.maxEvents, ClaimTTL: f.claimTTL.value, Node: f.node, AfterCrash: f.afterCrash, DrainTimeout: f.drain.value,
+		RecycleExit: f.recycleExit,
 	}
 	if external {
 		at, err := a.dialOptions()

@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover/ops/alwayson"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/ops/operations"
+	"github.com/droverhq/drover/ops/recycle"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/ops/windows"
 	"github.com/droverhq/drover/schemas"
@@ -35,6 +36,7 @@ var (
 // tenant is a namespace that a node serves: the roles and what they share.
 type tenant struct {
 	node *node
+	life *life
 	log  logrus.FieldLogger
 	conn *post.Conn // of all roles but the broker
 
@@ -56,7 +58,7 @@ type tenant struct {
 
 func newTenant(n *node, log logrus.FieldLogger, conn *post.Conn) *tenant {
 	t := &tenant{
-		node: n, log: log, conn: conn,
+		node: n, life: n.life.Load(), log: log, conn: conn,
 		built: make(chan struct{}), dropped: make(chan struct{}), ended: make(chan struct{}),
 	}
 	t.drop = sync.OnceFunc(func() { close(t.dropped) })
@@ -119,7 +121,7 @@ func (t *tenant) build() error {
 		var err error
 		switch name {
 		case roleBroker:
-			t.broker, err = broker.New(t.node.dial, broker.Options{
+			t.broker, err = broker.New(t.life.dial, broker.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
 				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(), Room: t.node.room(),
@@ -144,6 +146,7 @@ func (t *tenant) build() error {
 		}
 		t.roles[name] = r
 	}
+	t.life.serve(t.broker)
 	t.unlist = t.node.served.add(string(t.space.Name))
 	return nil
 }
@@ -186,7 +189,8 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Tasks = append(o.Tasks, auditor.Run, janitor.Run, always.Run)
+	recycles := recycle.NewKeeper(recycle.KeeperOptions{Conn: t.conn, Namespace: t.space.Name, Node: t.claims.Node(), Nodes: t.node.register, Logger: t.log})
+	o.Tasks = append(o.Tasks, auditor.Run, janitor.Run, always.Run, recycles.Run)
 	return ops.NewMaster(o)
 }
 

@@ -208,6 +208,7 @@ func (r *rights) client() []Grant {
 	return []Grant{
 		{Why: "start, signal, wait, and replay what has ended; to force that is for operators", Publish: r.api(clientVerbs...)},
 		r.owned(),
+		r.announced(),
 		{Why: whyUploads, Publish: r.uploads()},
 	}
 }
@@ -220,6 +221,11 @@ func (r *rights) registry() Grant {
 		g.Publish = append(g.Publish, r.js("STREAM.INFO."+stream), r.js("STREAM.MSG.GET."+stream), r.js("DIRECT.GET."+stream))
 	}
 	return g
+}
+
+// announced is hearing of recycles before they begin.
+func (r *rights) announced() Grant {
+	return Grant{Why: "hear of recycles before they begin", Subscribe: []string{r.ns.NoticeRecycle()}}
 }
 
 // owned is hearing that a partition has a new owner. Without it a call waits for its own time, and some of what the owner before had offered
@@ -245,6 +251,7 @@ func (r *rights) viewer() []Grant {
 		{Why: "workflows, their histories, lists, types, dead letters", Publish: r.api(lookingVerbs...)},
 		{Why: "inputs and results above 256 KiB", Publish: r.api("download")},
 		r.owned(),
+		r.announced(),
 		r.registry(),
 		r.flows(),
 		r.states(),
@@ -255,6 +262,7 @@ func (r *rights) operator() []Grant {
 	return []Grant{
 		{Why: "every verb of the API", Publish: []string{r.ns.AllAPI(), r.ns.API("upload") + ".>"}},
 		r.owned(),
+		r.announced(),
 		{Why: "namespaces: create, list, describe, delete", Publish: []string{schemas.NamespaceSubject("*")}},
 		{Why: "drain a node or a worker, acknowledge its unexpected end", Publish: []string{r.ns.AllControl()}},
 		r.registry(),
@@ -293,12 +301,19 @@ func (r *rights) common() []Grant {
 		claims.Publish = append(append(claims.Publish, r.kv(bucket)...), r.ofStream("STREAM.MSG.GET.%", stream), r.ofStream("DIRECT.GET.%", stream),
 			r.ofStream("CONSUMER.CREATE.%.>", stream), r.ofStream("CONSUMER.DELETE.%.*", stream))
 	}
+	stream := kvStream(r.ns.BucketSchedules())
+	recycles := Grant{
+		Why:       "recycles: its turn, and saying where it stands",
+		Publish:   append(r.kv(r.ns.BucketSchedules()), r.ofStream("STREAM.MSG.GET.%", stream), r.ns.NoticeRecycle(), r.ns.AllOperations()),
+		Subscribe: []string{r.ns.NoticeRecycle()},
+	}
 	return []Grant{
 		{Why: whyAccount, Publish: []string{r.js("INFO"), r.js("STREAM.INFO.*"), r.js("STREAM.NAMES")}},
 		claims,
 		{Why: "flow control of what it reads", Publish: []string{flowControl}},
 		{Why: whyControl, Subscribe: []string{r.ns.AllControl()}},
 		{Why: changedWhy, Subscribe: []string{schemas.NamespacesChanged}},
+		recycles,
 	}
 }
 
@@ -352,7 +367,7 @@ func (r *rights) ops() []Grant {
 		Grant{Why: "the service that keeps the namespaces", Publish: []string{schemas.NamespacesChanged}, Subscribe: []string{schemas.NamespaceSubject("*"), allServices}},
 		Grant{Why: whyAnswers, Publish: answers()},
 		Grant{Why: "questions about how long closed runs are kept, and for those that are kept in memory", Subscribe: r.api("retention", "soft")},
-		Grant{Why: "schedules, always-on workflows and recycles", Publish: slices.Concat(r.kv(r.ns.BucketSchedules()), []string{r.ns.AllOperations(), r.ns.NoticeRecycle()}), Subscribe: r.api(keeperVerbs...)},
+		Grant{Why: "schedules, always-on workflows and recycles", Publish: append(r.kv(r.ns.BucketSchedules()), r.ns.AllOperations()), Subscribe: r.api(keeperVerbs...)},
 		Grant{Why: "work on the list of the service: drover.once", Publish: []string{r.ns.AllBeatsOf(schemas.ServiceList)}, Subscribe: []string{r.ns.Offer(schemas.ServiceList)}},
 		r.owned(),
 		Grant{Why: "fence a partition whose owner is gone", Publish: []string{anyOf(r.ns.Fence(0), partitionToken)}},

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/lean"
+	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/ops/recycle"
+	"github.com/droverhq/drover/schemas"
+)
+
+// life is what the roles of a node have from one recycle to the next: their connections, which are no other's. So a role that hangs can be cut off:
+// without its connections it holds no claim any more and writes nothing, and whatever it left is claimed as after a crash.
+type life struct {
+	node *node
+
+	mu      sync.Mutex
+	severed bool
+	next    int
+	conns   map[int]*post.Conn
+	brokers []*broker.Broker
+}
+
+var errSevered = errors.New("the roles were cut off")
+
+func newLife(n *node) *life { return &life{node: n, conns: map[int]*post.Conn{}} }
+
+// dial opens a connection of this life.
+func (l *life) dial(ctx context.Context, name string) (*post.Conn, error) {
+	conn, err := l.node.dial(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	if l.severed {
+		l.mu.Unlock()
+		conn.Close()
+		return nil, errSevered
+	}
+	id := l.next
+	l.next++
+	l.conns[id] = conn
+	l.mu.Unlock()
+	conn.OnClose(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.conns, id)
+	})
+	return conn, nil
+}
+
+// sever closes all connections, and those that are opened later.
+func (l *life) sever() {
+	l.mu.Lock()
+	l.severed = true
+	open := l.conns
+	l.conns = map[int]*post.Conn{}
+	l.mu.Unlock()
+	for _, c := range open {
+		c.Close()
+	}
+}
+
+// serve notes a broker; nil is none.
+func (l *life) serve(b *broker.Broker) {
+	if b == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.brokers = append(l.brokers, b)
+}
+
+// lives runs the roles until ctx ends or one of them does, life after life.
+func (n *node) lives(ctx context.Context) error {
+	defer close(n.ended)
+	ready := sync.OnceFunc(func() {
+		n.ready.Store(true)
+		if n.o.Ready != nil {
+			n.o.Ready(n.readiness())
+		}
+		go lean.Keep(ctx, nil)
+	})
+	parts := map[string]runner{
+		"namespace " + string(n.home.space.Name): runnerFunc(n.home.stay),
+		"namespaces":                             runnerFunc(func(ctx context.Context) error { return n.attend(ctx, ready) }),
+	}
+	for {
+		t, err := n.live(ctx, parts)
+		if t == nil || err != nil || ctx.Err() != nil {
+			return err
+		}
+		n.life.Load().sever()
+		n.life.Store(newLife(n))
+		n.began(ctx, t.slot)
+		parts = map[string]runner{"namespaces": runnerFunc(func(ctx context.Context) error {
+			return n.attendAgain(ctx, func() { close(t.back) })
+		})}
+	}
+}
+
+// live runs parts until ctx ends or one of them does, whose error it returns, or until it is their turn in a recycle.
+func (n *node) live(ctx context.Context, parts map[string]runner) (*turn, error) {
+	work, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var wg sync.WaitGroup
+	for name, r := range parts {
+		wg.Go(func() {
+			if err := r.Run(work); err != nil && work.Err() == nil {
+				end(fmt.Errorf("%s: %w", name, err))
+			} else if work.Err() == nil {
+				end(fmt.Errorf("%s: %w", name, errRoleEnded))
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { wg.Wait(); close(ended) }()
+
+	select {
+	case <-work.Done():
+	case t := <-n.turns:
+		end(errRecycled)
+		n.await(ended, n.o.DrainTimeout)
+		return t, nil
+	}
+	if ctx.Err() != nil {
+		<-ended // whoever has ended ctx bounds it
+		return nil, nil
+	}
+	failure := context.Cause(work)
+	limit := time.NewTimer(failureTimeout)
+	defer limit.Stop()
+	select {
+	case <-ended:
+	case <-limit.C:
+	}
+	return nil, failure
+}
+
+// await waits until the roles have ended. Those that have not in time are cut off (S2-1), and get a moment to notice.
+func (n *node) await(ended <-chan struct{}, most time.Duration) {
+	for _, limit := range []time.Duration{most, failureTimeout} {
+		t := time.NewTimer(limit)
+		select {
+		case <-ended:
+			t.Stop()
+			return
+		case <-t.C:
+		}
+		if limit == most {
+			n.log.WithField("limit", most).Error("the roles did not stop in time for a recycle: they are cut off")
+			n.life.Load().sever()
+		}
+	}
+	n.log.Error("a role that was cut off does not end; it holds nothing any more, and the roles begin anew beside it")
+}
+
+// attend calls ready once when the node is, and looks after the namespaces other than its home.
+func (n *node) attend(ctx context.Context, ready func()) error {
+	if !n.o.OnlyNamespace {
+		return newTenants(n).watch(ctx, ready)
+	}
+	if n.home.awaitBroker(ctx) {
+		ready()
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// attendAgain is attend for a later life, which serves the home as it does other namespaces.
+func (n *node) attendAgain(ctx context.Context, ready func()) error {
+	s := newTenants(n)
+	if !n.o.OnlyNamespace {
+		return s.watch(ctx, ready)
+	}
+	ready = sync.OnceFunc(ready)
+	for ctx.Err() == nil {
+		err := s.serveHome(ctx, ready)
+		if err != nil && ctx.Err() == nil {
+			n.log.WithError(err).Errorf("the namespace cannot be served; trying again within %v", studyEvery)
+		}
+		pause.For(ctx, studyEvery)
+	}
+	return nil
+}
+
+// serveHome serves the home alone until ctx ends or it fails.
+func (s *tenants) serveHome(ctx context.Context, ready func()) error {
+	info, err := topology.Lookup(ctx, s.node.conn, s.node.home.space.Name)
+	if err != nil {
+		return err
+	}
+	t := newTenant(s.node, s.log, nil)
+	t.seen = info
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		select {
+		case <-t.built:
+			if t.awaitBroker(ctx) {
+				ready()
+			}
+		case <-t.ended:
+		}
+	})
+	defer close(t.ended)
+	if err := s.serve(ctx, t); err != nil {
+		t.failed = true
+		return err
+	}
+	return nil
+}
+
+// began notes that the roles begin now, or at a slot if that is later.
+func (n *node) began(ctx context.Context, slot time.Time) {
+	now := recycle.Now(ctx, n.register)
+	if slot.After(now) {
+		now = slot
+	}
+	n.since.Store(int64(schemas.At(now)))
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/schemas"
+)
+
+// recycledEvery is how often one looks whether a recycle is finished.
+const recycledEvery = 300 * time.Millisecond
+
+func recycleCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "recycle",
+		Short: "Restart the roles of the servers once a day, or now: one after the other",
+		Long: `Restart the roles of the servers whose home is --namespace, one after the other:
+once a day at a time, or now. It is announced before, on the subject
+drover.NAMESPACE.notice.recycle, to which anyone may subscribe.
+
+A server whose turn it is asks runs with a policy of continuation to continue as
+new, lets what runs finish for as long as its --drain-timeout allows, and begins
+its roles anew in the same process. Meanwhile the others serve; with a single
+server requests wait for a moment.`,
+		Example: `  drover recycle set --at 03:30 --zone Europe/Berlin
+  drover recycle show
+  drover recycle now --wait
+  nats sub drover.default.notice.recycle`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("set, show or now is missing")
+			}
+			return noCommand(cmd, args[0])
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	cmd.AddCommand(recycleSet(a), recycleShow(a), recycleNow(a))
+	return cmd
+}
+
+func recycleSet(a *app) *cobra.Command {
+	var at, zone, reason string
+	var never bool
+	every, notice, stagger := durationFlag{some: true}, durationFlag{some: true}, durationFlag{some: true}
+	cmd := &cobra.Command{
+		Use:   "set --at HH:MM | --never",
+		Short: "Say at which time of day the servers restart their roles",
+		Long: `Say at which time of day the servers restart their roles. What was set before is
+replaced as a whole. Where the clock leaves the time out, it is the first instant
+after; where the clock shows it twice, it is the first one.`,
+		Example: `  drover recycle set --at 03:30 --zone Europe/Berlin
+  drover recycle set --at 03:30 --every 168h --notice 1h
+  drover recycle set --never`,
+		Args: argNames(),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if never == (at != "") {
+				return usage(cmd, errors.New("give either --at, such as 03:30, or --never"))
+			}
+			if never {
+				return refuseFlags(cmd, []string{"zone", "every", "notice", "stagger"}, "and --never too: leave it out")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				r, err := c.SetRecycle(ctx, schemas.Recycle{
+					At: at, TimeZone: zone, Every: schemas.Duration(every.value), Notice: schemas.Duration(notice.value), Stagger: schemas.Duration(stagger.value),
+				}, reason)
+				if err != nil {
+					return a.recycleError(err)
+				}
+				return a.showRecycle(r, false)
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&at, "at", "", "the time of day, such as 03:30")
+	fs.StringVar(&zone, "zone", "", "time zone of --at, such as Europe/Berlin (default UTC)")
+	fs.Var(&every, "every", "time between two, in whole days (default 24h)")
+	fs.Var(&notice, "notice", "how long before it is announced, up to 24h (default 10m)")
+	fs.Var(&stagger, "stagger", "time between two servers, up to 1h (default 2m)")
+	fs.BoolVar(&never, "never", false, "restart them no more")
+	fs.StringVar(&reason, "reason", "", "why, for the operations of the namespace")
+	return cmd
+}
+
+func recycleShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show",
+		Short: "Show when the servers restart their roles, and where each stands",
+		Args:  argNames(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				r, err := c.ShowRecycle(ctx)
+				if err != nil {
+					return err
+				}
+				return a.showRecycle(r, true)
+			})
+		},
+	}
+}
+
+func recycleNow(a *app) *cobra.Command {
+	var reason string
+	var wait bool
+	notice := durationFlag{some: true}
+	cmd := &cobra.Command{
+		Use:   "now",
+		Short: "Restart the roles of the servers now, one after the other",
+		Long: `Restart the roles of the servers now, or after --notice, one after the other.
+With --wait the command returns when all have had their turn; --timeout bounds
+that.`,
+		Example: `  drover recycle now --wait
+  drover recycle now --notice 10m --reason "the new certificates"`,
+		Args: argNames(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
+				r, err := c.RecycleNow(ctx, notice.value, reason)
+				if err == nil && wait && r.Latest != nil {
+					r, err = recycled(ctx, c, r.Latest.Slot)
+				}
+				if err != nil {
+					return a.recycleError(err)
+				}
+				return a.showRecycle(r, true)
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.Var(&notice, "notice", "how long before it is announced, up to 24h (default at once)")
+	fs.BoolVar(&wait, "wait", false, "return when all servers have had their turn")
+	fs.StringVar(&reason, "reason", "", "why, for those who subscribe, and for the operations of the namespace")
+	return cmd
+}
+
+// recycled waits until the recycle of a slot, or a later one, is finished.
+func recycled(ctx context.Context, c *drover.Client, slot schemas.Timestamp) (*schemas.RecycleResponse, error) {
+	for {
+		r, err := c.ShowRecycle(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if l := r.Latest; l != nil && (l.Slot > slot || l.Slot == slot && l.Phase == schemas.RecycleFinished) {
+			return r, nil
+		}
+		if pause.For(ctx, recycledEvery) != nil {
+			return nil, fmt.Errorf("recycle now: it goes on, and is not finished yet: %w", ctx.Err())
+		}
+	}
+}
+
+// recycleFlags are the flags of the fields that a server complains of.
+var recycleFlags = map[string]string{
+	"recycle.at": "--at", "recycle.timeZone": "--zone", "recycle.every": "--every", "recycle.notice": "--notice", "recycle.stagger": "--stagger",
+	"notice": "--notice", "reason": "--reason", "namespace": "--namespace",
+}
+
+// recycleError names the flag, to people.
+func (a *app) recycleError(err error) error {
+	e, ok := errors.AsType[*drover.Error](err)
+	refusal, refused := errors.AsType[*schemas.Error](err)
+	if !ok || !refused || a.json || recycleFlags[refusal.Field] == "" {
+		return err
+	}
+	told, about := *e, *refusal
+	flag, field := recycleFlags[refusal.Field], refusal.Field[strings.LastIndex(refusal.Field, ".")+1:]
+	if rest, found := strings.CutPrefix(refusal.Message, field+" "); found {
+		about.Message = flag + " " + rest
+	} else {
+		about.Message = flag + ": " + refusal.Message
+	}
+	about.Field, told.Err = "", &about
+	return &told
+}
+
+var recycleColumns = []column{{head: "NODE", keep: 12}, {head: "SINCE"}, {head: "PHASE"}}
+
+func (a *app) showRecycle(r *schemas.RecycleResponse, nodes bool) error {
+	if r.V = 0; a.json {
+		return a.document(r)
+	}
+	if err := a.say("%s", recycleWords(r)); err != nil {
+		return err
+	}
+	if l := r.Latest; nodes && l != nil {
+		if err := a.say("%s", latestWords(l)); err != nil {
+			return err
+		}
+	}
+	if !nodes {
+		return nil
+	}
+	return lines(a, table{recycleColumns, "no servers"}, each(r.Nodes), func(n schemas.RecycleNode) []string {
+		return []string{word(n.Node, whole), when(n.Since), orDash(string(n.Phase))}
+	})
+}
+
+// recycleWords says what is set.
+func recycleWords(r *schemas.RecycleResponse) string {
+	next := ""
+	if r.Next != 0 {
+		next = "; next " + when(r.Next)
+	}
+	if r.Recycle == nil || r.Recycle.At == "" {
+		return "no daily recycle" + next
+	}
+	days := "each day"
+	if n := r.Recycle.Every.Std() / (24 * time.Hour); n > 1 {
+		days = fmt.Sprintf("every %d days", n)
+	}
+	return fmt.Sprintf("%s at %s %s%s", days, word(r.Recycle.At, 8), word(cmp.Or(r.Recycle.TimeZone, "UTC"), 64), next)
+}
+
+// latestWords says where the last recycle stands.
+func latestWords(l *schemas.RecycleNotice) string {
+	text := "the last one is over"
+	switch l.Phase {
+	case schemas.RecycleAnnounced:
+		text = "announced for " + when(l.At)
+	case schemas.RecycleDraining, schemas.RecycleExited, schemas.RecycleReturned:
+		text = fmt.Sprintf("goes on: %s %s", word(l.Node, 64), l.Phase)
+	}
+	if l.Reason != "" {
+		text += ": " + sentence(l.Reason)
+	}
+	return text
+}

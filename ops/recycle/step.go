@@ -1,0 +1,122 @@
+package recycle
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// lostAfter is how long a recycle waits for the return of a node that has begun its turn and is not heard of.
+	lostAfter = 10 * time.Minute
+	// givenUp is how long nothing may happen in a recycle before it counts as over.
+	givenUp = time.Hour
+	// idleLook and busyLook are how long the keeper waits at most, without a recycle and in one.
+	idleLook = time.Minute
+	busyLook = 2 * time.Second
+)
+
+// member is a live node of the deployment.
+type member struct {
+	name  string
+	since time.Time // its roles began
+}
+
+// behind are the names of those whose roles began before a slot.
+func behind(members []member, slot time.Time) (names []string) {
+	for _, m := range members {
+		if m.since.Before(slot) {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
+// goesOn tells whether a recycle is announced or under way.
+func goesOn(s *schemas.RecycleNotice) bool { return s != nil && s.Phase != schemas.RecycleFinished }
+
+// step says what is to be said now by the master, if anything, and after which time to look again at the latest.
+func (p *plan) step(state *schemas.RecycleNotice, members []member, now time.Time) (say *schemas.RecycleNotice, wait time.Duration) {
+	told := time.Time{} // the slot that was announced last
+	if state != nil {
+		told = state.Slot.Time()
+	}
+	wait = idleLook
+	if goesOn(state) {
+		wait = busyLook
+	}
+	if slot := p.next(now); slot.After(told) {
+		asked := p.set.Asked != 0 && slot.Equal(p.set.Asked.Time())
+		if left := slot.Add(-p.notice()).Sub(now); left > 0 && !asked {
+			wait = min(wait, left)
+		} else {
+			return &schemas.RecycleNotice{Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot), At: schemas.At(slot)}, wait
+		}
+	}
+	if slot := p.last(now); slot.After(told) && len(behind(members, slot)) > 0 {
+		return &schemas.RecycleNotice{
+			Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot), At: schemas.At(now.Add(p.notice())), Reason: "late: there was no master to announce it in time",
+		}, wait
+	}
+	if !goesOn(state) {
+		return nil, wait
+	}
+	if over, reason := ended(state, members, now); over {
+		return &schemas.RecycleNotice{Phase: schemas.RecycleFinished, Slot: state.Slot, At: schemas.At(now), Reason: reason}, wait
+	}
+	return nil, wait
+}
+
+// ended tells whether a recycle that goes on is over, and why, unless all nodes have had their turns.
+func ended(state *schemas.RecycleNotice, members []member, now time.Time) (over bool, reason string) {
+	since := now.Sub(state.At.Time())
+	left := behind(members, state.Slot.Time())
+	switch {
+	case since > givenUp:
+		if len(left) == 0 {
+			return true, ""
+		}
+		return true, fmt.Sprintf("given up: without a turn are %s", strings.Join(left, ", "))
+	case state.Phase == schemas.RecycleAnnounced:
+		return since >= 0 && len(left) == 0, ""
+	case state.Phase == schemas.RecycleDraining, state.Phase == schemas.RecycleExited:
+		return since > lostAfter && len(left) == 0, fmt.Sprintf("node %s has not returned", state.Node)
+	}
+	return len(left) == 0, ""
+}
+
+// act is what a node does about a recycle.
+type act uint8
+
+const (
+	rest   act = iota // nothing
+	resume            // say that it has returned from its turn: it did not come to that, or its process was started again
+	enter             // wait for its turn, and have it
+)
+
+// turn says what a node does now, and for rest after which time to look again at the latest.
+func turn(state *schemas.RecycleNotice, self member, now time.Time) (act, time.Duration) {
+	if !goesOn(state) {
+		return rest, nodeLook
+	}
+	left := self.since.Before(state.Slot.Time())
+	switch {
+	case !left && state.Node == self.name && (state.Phase == schemas.RecycleDraining || state.Phase == schemas.RecycleExited):
+		return resume, 0
+	case !left:
+		return rest, nodeLook
+	case state.Phase == schemas.RecycleAnnounced && now.Before(state.At.Time()):
+		return rest, min(nodeLook, state.At.Time().Sub(now))
+	}
+	return enter, 0
+}
+
+// mayBegin is how long a node that has the claim waits until it begins its turn.
+func mayBegin(state *schemas.RecycleNotice, self string, stagger time.Duration, now time.Time) time.Duration {
+	if state.Phase == schemas.RecycleAnnounced || state.Node == self {
+		return 0
+	}
+	return state.At.Time().Add(stagger).Sub(now)
+}
