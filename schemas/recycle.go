@@ -40,7 +40,7 @@ type RecycleResponse struct {
 	// Latest is the last notice: where a recycle stands that is announced or goes on, or how the last one ended.
 	Latest *RecycleNotice `json:"latest,omitempty"`
 	Nodes  []RecycleNode  `json:"nodes,omitempty"`
-	Error *Error        `json:"error,omitempty"`
+	Error  *Error         `json:"error,omitempty"`
 }
 
 // RecycleNode is how a node stands with recycles.
