@@ -36,6 +36,12 @@ var typeRuns = map[string]struct {
 	"load":  {"- EXAMPLE\n- return ${prices.hat}", flowRun{answers: map[string]string{"load": `"hat: 12"`}, does: `load {"url":"https://example.com/prices.json"}`, result: "12"}},
 	"log":   {"- EXAMPLE", flowRun{input: `{"count": 3}`, logs: "the count is 3"}},
 	"no-op": {"- no-op\n- return done", flowRun{result: `"done"`}},
+	"once": {
+		"- EXAMPLE", flowRun{
+			does: `drover.once {"name":"daily-report","period":"day","timeZone":"Europe/Berlin"}`, answers: map[string]string{"drover.once": `{"first": true, "period": "2000-01-01", "by": {"caller": "x"}}`},
+			result: `{"first":true,"period":"2000-01-01"}`,
+		},
+	},
 	"publish": {
 		"- EXAMPLE", flowRun{input: `{"order": {"id": 7}}`, does: `publish {"body":{"id":7},"subject":"orders.shipped"}`, result: `{"body":{"id":7},"subject":"orders.shipped"}`},
 	},

@@ -48,7 +48,8 @@
 // # What is not there
 //
 // Nothing is purged: what has closed stays, whatever its retention says, and [drover.Run.Retention] finds nobody who answers, as do the
-// client's methods about namespaces.
+// client's methods about namespaces. Schedules do not fire, and nobody works on the list drover: register a function for the activity drover.once
+// that says what the test wants.
 //
 // # Restarts
 //

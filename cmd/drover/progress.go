@@ -32,7 +32,7 @@ func newProgress(w io.Writer, flow string) *progress {
 }
 
 // waiting are the types of steps that take their time.
-var waiting = []string{"activity", "http", "ssh", "shell", "container", "publish", "request", "load", "sleep", "wait", "wait-for-signal", "approve", "child", "workflow", "foreach"}
+var waiting = []string{"activity", "http", "ssh", "shell", "container", "publish", "request", "load", "once", "sleep", "wait", "wait-for-signal", "approve", "child", "workflow", "foreach"}
 
 func (p *progress) step(t flow.Trace) {
 	if t.Step == nil {

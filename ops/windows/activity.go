@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	// listEvery is how often a node looks whether somebody has used the list of the service.
+	// A node looks whether somebody has used the list of the service, often at first and then each listEvery.
+	listSoon  = time.Second
 	listEvery = 10 * time.Second
+	// onceLimit is how long an attempt asks the bucket that does not answer.
+	onceLimit = time.Minute
 	// drainTimeout is how long an activity may go on after the end: it asks the bucket once.
 	drainTimeout = 5 * time.Second
 )
@@ -21,12 +24,12 @@ const (
 // work carries out activities of the type drover.once on the list of the service, until ctx ends. The list is made by its first task; before
 // that there is nothing to wait for.
 func (w *Windows) work(ctx context.Context) {
-	for ctx.Err() == nil {
+	for began := time.Now(); ctx.Err() == nil; {
 		err := w.workOn(ctx)
 		if err != nil && !errors.Is(err, post.ErrNotFound) && ctx.Err() == nil {
 			w.o.Logger.WithField("err", err).Warn("the task list of the service is not worked on; trying again")
 		}
-		pause.For(ctx, listEvery)
+		pause.For(ctx, min(max(time.Since(began)/6, listSoon), listEvery))
 	}
 }
 
@@ -47,6 +50,9 @@ func (w *Windows) once(ctx context.Context, q schemas.OnceRequest) (*schemas.Onc
 	info := activity.Info(ctx)
 	q.Caller, q.WorkflowID, q.Run = info.IdempotencyKey, info.WorkflowID, info.Run
 	a, err := w.Once(ctx, &q)
+	for began := time.Now(); passing(err) && time.Since(began) < onceLimit && pause.For(ctx, again) == nil; {
+		a, err = w.Once(ctx, &q)
+	}
 	if e, ok := errors.AsType[*schemas.Error](err); ok && e.Code == schemas.CodeInvalid {
 		return nil, activity.Fail(activity.ReasonBadInput, e.Error())
 	}
@@ -54,4 +60,10 @@ func (w *Windows) once(ctx context.Context, q schemas.OnceRequest) (*schemas.Onc
 		return nil, err
 	}
 	return a, w.o.Before("answer " + q.Name)
+}
+
+// passing tells whether it may help to ask again.
+func passing(err error) bool {
+	e, ok := errors.AsType[*schemas.Error](err)
+	return err != nil && (!ok || e.Code == schemas.CodeUnavailable)
 }

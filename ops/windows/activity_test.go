@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,16 +55,16 @@ func TestActivity(t *testing.T) {
 		w := h.Client.Deciders(nil)
 		w.Register("asks", decider.Func(asks))
 		h.Go(w)
-		fails := 2
+		var fails atomic.Int32
+		fails.Store(2)
 		h.node("a", func(what string) error {
-			if strings.HasPrefix(what, "answer") && fails > 0 {
-				fails--
+			if strings.HasPrefix(what, "answer") && fails.Add(-1) >= 0 {
 				return errors.New("nobody hears it")
 			}
 			return nil
 		})
 		first, _ := h.asked("one", schemas.OnceRequest{Name: "report"})
-		if !first.First || first.Period != "2000-01-01" || fails != 0 || first.By.WorkflowID != "one" {
+		if !first.First || first.Period != "2000-01-01" || fails.Load() >= 0 || first.By.WorkflowID != "one" {
 			h.t.Errorf("the first run got %+v", first)
 		}
 		if second, _ := h.asked("two", schemas.OnceRequest{Name: "report"}); second.First || second.By == nil || second.By.WorkflowID != "one" {
@@ -81,12 +82,9 @@ func TestHolds(t *testing.T) {
 	live(t, func(h *house) {
 		h.schedule("nightly", nil)
 		h.until("00:09:00")
-		dead := false
+		var dead atomic.Bool
 		kill := h.node("a", func(what string) error {
-			if dead = dead || strings.HasPrefix(what, "mark"); dead {
-				return errDead
-			}
-			return nil
+			return dies(&dead, strings.HasPrefix(what, "mark"))
 		})
 		h.until("00:10:03")
 		kill()

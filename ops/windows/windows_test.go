@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -197,6 +198,17 @@ func TestMissedWindow(t *testing.T) {
 
 var errDead = errors.New("the node is dead")
 
+// dies is the answer of a node that is dead from now on, or was before.
+func dies(dead *atomic.Bool, now bool) error {
+	if now {
+		dead.Store(true)
+	}
+	if dead.Load() {
+		return errDead
+	}
+	return nil
+}
+
 // S2-11: a node that dies at any step of a window leaves it to others: the run starts once, within the window or after its end.
 func TestDeathAtEveryStep(t *testing.T) {
 	for _, step := range []string{"create period.", "start period.", "mark period.", "count schedule."} {
@@ -204,16 +216,13 @@ func TestDeathAtEveryStep(t *testing.T) {
 			t.Run(step+at, func(t *testing.T) {
 				live(t, func(h *house) {
 					h.schedule("nightly", func(s *schemas.Schedule) { s.Window.Length = schemas.Duration(15 * time.Minute) })
-					dead := false
+					var dead atomic.Bool
 					h.until("00:09:00")
 					kill := h.node("a", func(what string) error {
-						if dead = dead || strings.HasPrefix(what, step); dead {
-							return errDead
-						}
-						return nil
+						return dies(&dead, strings.HasPrefix(what, step))
 					})
 					h.until("00:10:05")
-					if !dead {
+					if !dead.Load() {
 						h.t.Fatalf("it never came to %s", step)
 					}
 					kill()
@@ -257,11 +266,11 @@ func TestRefusedStart(t *testing.T) {
 func TestWindowWithSignal(t *testing.T) {
 	live(t, func(h *house) {
 		w := h.Client.Deciders(nil)
-		got := 0
+		var got atomic.Int32
 		w.Register("waits", decider.Func(func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 			for _, e := range task.Events() {
 				if a, ok := e.Attributes.(*schemas.Signal); ok && a.SignalName == "go" {
-					got++
+					got.Add(1)
 				}
 			}
 			return nil, nil
@@ -278,8 +287,8 @@ func TestWindowWithSignal(t *testing.T) {
 			h.node(fmt.Sprint("n", i), nil)
 		}
 		h.until("00:40:00")
-		if c := h.state("nightly").Counts; got != 1 || c.Done != 1 {
-			h.t.Errorf("%d signals, counted %+v, want one", got, c)
+		if c := h.state("nightly").Counts; got.Load() != 1 || c.Done != 1 {
+			h.t.Errorf("%d signals, counted %+v, want one", got.Load(), c)
 		}
 	})
 }

@@ -26,8 +26,11 @@ func (m *machine) worked(x *act, in Input) (result, error) {
 			out = map[string]any{"status": n}
 		}
 	}
-	if x.st.Type == "http" {
+	switch x.st.Type {
+	case "http":
 		out = response(out)
+	case "once":
+		out = first(out)
 	}
 	if x.st.status != nil {
 		if err := m.status(x, out); err != nil {
@@ -81,6 +84,18 @@ func (x *act) loaded(v any) (any, error) {
 		return nil, fmt.Errorf("the text that was loaded: %w", err)
 	}
 	return v, nil
+}
+
+// first gives the answer of the service about a period as the language has it.
+func first(v any) any {
+	in := mapOf(Value{V: v})
+	out := map[string]any{"first": in["first"] == true}
+	for _, name := range []string{"period", "begins", "ends"} {
+		if in[name] != nil {
+			out[name] = in[name]
+		}
+	}
+	return out
 }
 
 // bytesKey is how a payload that is no text stands in JSON, alone in a map.

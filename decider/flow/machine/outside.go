@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/expr"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/decider/flow/value"
+	"github.com/droverhq/drover/schemas"
 )
 
 // outside runs the steps that ask for something and wait for the answer.
@@ -32,6 +33,8 @@ func (m *machine) outside(x *act) (result, error) {
 		return result{}, m.activity(x)
 	case "http":
 		return result{}, m.http(x)
+	case "once":
+		return result{}, m.once(x)
 	case "ssh", "shell", "container", "publish", "request", "load":
 		return result{}, m.kind(x)
 	}
@@ -225,6 +228,27 @@ func (m *machine) kind(x *act) error {
 		}
 	}
 	return m.waitFor(Action{Do: Schedule, ID: x.inst.id(x.st.Ref), Name: x.st.Type, Value: in, Idempotent: m.idempotent(x.st) == model.Idempotent})
+}
+
+// once schedules the activity of the service that knows who is the first of a period.
+func (m *machine) once(x *act) error {
+	in := map[string]any{}
+	for name, field := range map[string]string{"what": "name", "period": "period", "time_zone": "timeZone"} {
+		text, err := x.text(name)
+		if err != nil {
+			return err
+		}
+		if text != "" {
+			in[field] = text
+		}
+	}
+	if in["name"] == nil {
+		return errors.New("input what: it is empty: name what is done once a period")
+	}
+	return m.waitFor(Action{
+		Do: Schedule, ID: x.inst.id(x.st.Ref), Name: schemas.ActivityOnce, List: schemas.ServiceList, Value: in,
+		Idempotent: m.idempotent(x.st) == model.Idempotent,
+	})
 }
 
 // http schedules the activity of that name, whose input has the form of package kinds.

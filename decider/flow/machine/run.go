@@ -322,7 +322,7 @@ func (m *machine) noteAsked(x *act, err error) {
 // works tells whether a step asks somebody for work: an activity, or a workflow of another type.
 func (st *step) works() bool {
 	switch st.Type {
-	case "activity", "child", "http", "ssh", "shell", "container", "publish", "request", "load":
+	case "activity", "child", "http", "ssh", "shell", "container", "publish", "request", "load", "once":
 		return st.child == ""
 	}
 	return false

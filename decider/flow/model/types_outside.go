@@ -76,5 +76,14 @@ func outsideTypes() []Type {
 			Inputs: []Input{{Name: "subject", Kind: Text, Required: true}, {Name: "value", Kind: Any}, {Name: "headers", Kind: Map}},
 			Doc:    "Sends a request on a NATS subject and returns the answer.", Example: "request prices.get with ${item}",
 		},
+		{
+			Name: "once", Shorthand: `${what} [ " per " ${period} ] [ " in " ${time_zone} ]`, Idempotent: Idempotent,
+			Inputs: []Input{
+				{Name: "what", Kind: Text, Required: true, Doc: "the name of what is done once a period, the same for all who mean the same"},
+				{Name: "period", Kind: Text, Doc: "hour, day, week, month, or a cron expression at whose times periods begin; day if not given"},
+				{Name: "time_zone", Kind: Text, Doc: "where days begin, such as Europe/Berlin; UTC if not given"},
+			},
+			Doc: "Tells whether this is the first in the present period: returns first, which is true for exactly one step in all runs, period, begins and ends.", Example: "once daily-report per day in Europe/Berlin",
+		},
 	}
 }
