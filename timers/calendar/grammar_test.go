@@ -134,6 +134,20 @@ func TestSlots(t *testing.T) {
 			"2026-01-01 00:00:00",
 			[]string{"2026-01-01 21:59:59", "2026-01-02 06:00:00", "2026-01-02 06:00:01"},
 		},
+		"an hour taken away ends with the hour": {
+			schemas.ScheduleTimes{
+				Cron: []string{"*/30 * * * *"}, Except: []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{Hour: "2"}}},
+			},
+			"2026-01-01 02:10:00",
+			[]string{"2026-01-01 03:00:00", "2026-01-01 03:30:00"},
+		},
+		"a minute taken away ends with the minute": {
+			schemas.ScheduleTimes{
+				Cron: []string{"*/30 * * * * *"}, Except: []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{Minute: "0"}}},
+			},
+			"2026-01-01 00:00:10",
+			[]string{"2026-01-01 00:01:00", "2026-01-01 00:01:30"},
+		},
 		"without some minutes and seconds": {
 			schemas.ScheduleTimes{
 				Cron: []string{"*/20 * * * * *"},

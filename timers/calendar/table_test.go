@@ -96,6 +96,10 @@ func TestWhereTheClockIsChanged(t *testing.T) {
 			"Europe/Berlin", "0 */2 * * *", "2026-03-29 00:00:00",
 			[]string{"2026-03-29 00:00:00 +0100", "2026-03-29 04:00:00 +0200"},
 		},
+		"all hours of a day are any hour": {
+			"Europe/Berlin", "30 0-23 * * *", "2026-10-25 01:45:00",
+			[]string{"2026-10-25 02:30:00 +0200", "2026-10-25 02:30:00 +0100", "2026-10-25 03:30:00 +0100"},
+		},
 		"two named times in one gap are one slot": {
 			"Europe/Berlin", "15,45 2 * * *", "2026-03-29 00:00:00",
 			[]string{"2026-03-29 03:00:00 +0200", "2026-03-30 02:15:00 +0200"},
