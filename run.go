@@ -197,6 +197,19 @@ func (r *Run) Resume(ctx context.Context, reason string) error {
 	return r.operate(ctx, "resume", schemas.ExecutionRequest{Reason: reason})
 }
 
+// Hold keeps the run from being asked to continue as new by its continuation policy, as while somebody looks at it. The run that follows it
+// in its chain is held too. The reason goes into the history. A hold of a run that is held changes nothing.
+//
+// Errors, also of [Run.Release]: [ErrNotFound], [ErrClosed], [ErrUnavailable], [ErrTimeout].
+func (r *Run) Hold(ctx context.Context, reason string) error {
+	return r.operate(ctx, "hold", schemas.ExecutionRequest{Reason: reason})
+}
+
+// Release undoes a hold.
+func (r *Run) Release(ctx context.Context, reason string) error {
+	return r.operate(ctx, "release", schemas.ExecutionRequest{Reason: reason})
+}
+
 // operate sends an operator's request. The run id is resolved before, so that a repeat cannot hit the next run of the
 // workflow id (P-5).
 func (r *Run) operate(ctx context.Context, verb string, req schemas.ExecutionRequest) error {

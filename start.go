@@ -50,6 +50,13 @@ type StartOptions struct {
 	// ConflictPolicy says what happens if a run of the id is open: [schemas.ConflictFail], [schemas.ConflictUseExisting] or
 	// [schemas.ConflictTerminateExisting]. Defaults to ConflictFail, and to ConflictUseExisting with a signal.
 	ConflictPolicy schemas.IDConflictPolicy
+	// Mode says what begins the run: [schemas.ModeManual], [schemas.ModeSchedule] or [schemas.ModeAutoStart]. Defaults to ModeManual.
+	Mode schemas.StartMode
+	// Continuation says when the run is asked to continue as new: see [schemas.ContinuationPolicy]. Defaults to never.
+	Continuation *schemas.ContinuationPolicy
+	// NotAfter is when the start is refused, with [ErrConflict], if it has begun nothing by then. A repeat of one that has begun a run is
+	// answered all the same. Defaults to no limit.
+	NotAfter time.Time
 }
 
 // Start starts a workflow of a type and returns its run. The input is JSON, unless it is bytes ([]byte, json.RawMessage
@@ -153,5 +160,6 @@ func (c *Client) startRequest(typ string, input any, o StartOptions) (*schemas.S
 		TaskPriority: o.Priority, ActivityDefaults: o.ActivityDefaults, ChildPolicy: o.ChildPolicy,
 		TagList: o.Tags, Attributes: o.Attributes, Identity: c.name,
 		IDReusePolicy: o.ReusePolicy, IDConflictPolicy: o.ConflictPolicy,
+		StartMode: o.Mode, Continuation: o.Continuation, NotAfter: schemas.At(o.NotAfter),
 	}, nil
 }

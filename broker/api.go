@@ -31,6 +31,8 @@ var verbs = []struct {
 	{"resume", "undo a pause: ExecutionRequest → AckResponse", passOn("resume")},
 	{"cancel", "ask the decider to end a run: ExecutionRequest → AckResponse", passOn(kindCancel)},
 	{"terminate", "end a run at once: ExecutionRequest → AckResponse", passOn(kindEnd)},
+	{verbHold, "keep a run from being asked to continue as new: ExecutionRequest → AckResponse", passOn(verbHold)},
+	{verbRelease, "undo a hold: ExecutionRequest → AckResponse", passOn(verbRelease)},
 	{kindReplay, "run again what has ended, from a replay point: ReplayRequest → ReplayResponse", serveReplay(kindReplay)},
 	{kindReplayForce, "the same, and mind neither idempotence nor replay points nor replayable: disabled: ReplayRequest → ReplayResponse", serveReplay(kindReplayForce)},
 	{"locks", "who holds which lock, and who waits: LocksRequest → LocksResponse", (*Broker).serveLocks},

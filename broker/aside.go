@@ -126,6 +126,10 @@ func requestIn(m execution.Message) *schemas.ExecutionRequest {
 		return m.Request
 	case execution.Terminate:
 		return m.Request
+	case execution.Hold:
+		return m.Request
+	case execution.Release:
+		return m.Request
 	case execution.BreakLock:
 		return m.Request
 	}

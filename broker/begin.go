@@ -13,6 +13,10 @@ import (
 // open run, or is refused. It tells whether the run is ready for the start to happen.
 func (p *partition) begins(r *run, e *envelope, q *schemas.StartRequest) bool {
 	if !r.live() {
+		if p.startsLate(q) {
+			p.settleStart(r, e, verdict{refused: tooLate(q)})
+			return false
+		}
 		return p.allowed(r, e, q)
 	}
 	same := sameStart(r.state.Start, q)
@@ -21,6 +25,8 @@ func (p *partition) begins(r *run, e *envelope, q *schemas.StartRequest) bool {
 		p.checkFresh(r, e, q)
 	case same, q.Signal != nil && r.state.Knows(execution.StartSignalOf(q)):
 		p.settleStart(r, e, verdict{run: r.state.Run}) // begun by it, or signaled by it, and closed since perhaps
+	case !e.verdict.replaces && p.startsLate(q):
+		p.settleStart(r, e, verdict{run: r.state.Run, refused: tooLate(q)})
 	case r.open():
 		p.conflict(r, e, q)
 	case !e.verdict.replaces && !reusable(q.IDReusePolicy, r.state.Status):
@@ -31,6 +37,17 @@ func (p *partition) begins(r *run, e *envelope, q *schemas.StartRequest) bool {
 		return p.allowed(r, e, q)
 	}
 	return false
+}
+
+// startsLate tells whether the time is over in which a start may begin a run. Whoever starts the same run again, much later since it stood still,
+// cannot know whether that run has been purged meanwhile. The owner judges it, as late as it can: a fence refuses what comes later.
+func (p *partition) startsLate(q *schemas.StartRequest) bool {
+	return q.NotAfter != 0 && p.b.latest() > q.NotAfter
+}
+
+func tooLate(q *schemas.StartRequest) *schemas.Error {
+	return schemas.Errorf(schemas.CodeConflict, "the start of workflow %q comes later than %s, the latest that it allows", q.WorkflowID, q.NotAfter).
+		InField("notAfter").About(q.WorkflowID, q.Run).WithHint("no run has begun by it: decide anew whether one is wanted, and start it with a later notAfter")
 }
 
 // allowed makes the actor ready for a new run, unless its type may not be used. Only now is it known that there is to be

@@ -21,6 +21,8 @@ const (
 	kindExternal = "external"
 
 	kindBreakLock = "breakLock"
+	verbHold      = "hold"
+	verbRelease   = "release"
 )
 
 // exchange performs the effects that reach other workflows. They go into the inbox of the workflow that is meant, whoever

@@ -184,6 +184,10 @@ func (o *opened) openRequest(kind string, body []byte) {
 		o.msg = execution.Cancel{Request: r}
 	case kindEnd:
 		o.msg = execution.Terminate{Request: r}
+	case verbHold:
+		o.msg = execution.Hold{Request: r}
+	case verbRelease:
+		o.msg = execution.Release{Request: r}
 	case kindBreakLock:
 		o.msg = execution.BreakLock{Request: r}
 	default:
@@ -251,7 +255,7 @@ func (p *partition) intake(in *intake, o *opened) {
 		}
 	case execution.Ring:
 		p.when(r, func() { p.rang(r, o.ring, e.ticket, stored) })
-	case execution.Pause, execution.Resume, execution.Cancel, execution.Terminate, execution.BreakLock:
+	case execution.Pause, execution.Resume, execution.Hold, execution.Release, execution.Cancel, execution.Terminate, execution.BreakLock:
 		e.answer = p.answerRequest(o.request)
 	}
 	p.deliver(r, e)

@@ -137,7 +137,7 @@ func (p *partition) serve(m post.Msg) bool {
 		switch verb {
 		case verbRepair:
 			p.whileOurs(func() { p.repair(&q, reply) })
-		case "pause", "resume", kindCancel, kindEnd, kindBreakLock:
+		case "pause", "resume", verbHold, verbRelease, kindCancel, kindEnd, kindBreakLock:
 			q.ReplyTo, q.Content = m.Reply, content
 			p.whileOurs(func() { p.operate(verb, &q, reply) })
 		default:

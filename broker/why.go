@@ -58,7 +58,7 @@ func refusedLast(s *execution.State) string {
 // why answers with the sentence. If the run waits for a worker, it looks first how the list stands; if for another attempt, how
 // the last one went.
 func (p *partition) why(r *run, reply func(any)) {
-	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r) + nearsLimit(r.state, p.b.config()) + p.letterOf(r)}
+	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r) + nearsLimit(r.state, p.b.config()) + heldBack(r.state) + p.letterOf(r)}
 	list, consumer := "", ""
 	if r.open() && strings.HasPrefix(a.Because, noWorker) {
 		for _, act := range r.state.OpenActivities() {
@@ -303,6 +303,15 @@ func nearsLimit(s *execution.State, c *execution.Config) string {
 		s.LastID, c.MaxEvents, left)
 }
 
+// heldBack tells that an open run is kept from continuing as new.
+func heldBack(s *execution.State) string {
+	held := s.Continuing.Held
+	if held == nil || s.Closed() {
+		return ""
+	}
+	return fmt.Sprintf("; it is held%s and is not asked to continue as new: drover release %s", reason(held.Reason), s.WorkflowID)
+}
+
 func reason(r string) string {
 	if r == "" {
 		return ""
@@ -343,7 +352,7 @@ func (p *partition) decision(r *run) string {
 func describeState(s *execution.State) *schemas.DescribeResponse {
 	a := &schemas.DescribeResponse{
 		V: schemas.Version, Execution: infoOf(s), LatestContext: s.Context, Input: s.Start.Input, Started: *s.Start,
-		CancelRequested: s.CancelRequested, DeciderAttempt: s.Decision.Failures + 1,
+		CancelRequested: s.CancelRequested, DeciderAttempt: s.Decision.Failures + 1, Held: s.Continuing.Held,
 	}
 	if d := s.Start.ExecutionStartToCloseTimeout; d.Limited() {
 		a.Timeout = s.StartBase.Add(d)

@@ -31,7 +31,7 @@ type candidates func(ctx context.Context, c *drover.Client, prefix string, yield
 func (a *app) completions(root *cobra.Command) {
 	open, all := workflowIDs(schemas.StatusOpen), workflowIDs("")
 	for path, first := range map[string]candidates{
-		"signal": open, "cancel": open, "terminate": open, "pause": open, "resume": workflowIDs(schemas.StatusPaused),
+		"signal": open, "cancel": open, "terminate": open, "pause": open, "hold": open, "release": open, "resume": workflowIDs(schemas.StatusPaused),
 		"describe": all, "history": all, "result": all, "why": all, "replay": workflowIDs(schemas.StatusClosed),
 		"start": workflowTypes, "flow show": flowNames, "namespace describe": namespaceNames, "namespace delete": namespaceNames,
 		"schedule show": scheduleIDs, "schedule update": scheduleIDs, "schedule pause": scheduleIDs,

@@ -109,7 +109,7 @@ func describeText(d *schemas.DescribeResponse, end *drover.Outcome, now time.Tim
 	if d.Soft {
 		field("soft", "%s", softNote)
 	}
-	field("started", "%s", when(e.StartedAt))
+	field("started", "%s%s", when(e.StartedAt), begunBy(e.StartMode))
 	if e.ClosedAt != 0 {
 		field("closed", "%s, took %s", when(e.ClosedAt), span(e.ClosedAt.Sub(e.StartedAt)))
 	} else {
@@ -117,6 +117,12 @@ func describeText(d *schemas.DescribeResponse, end *drover.Outcome, now time.Tim
 	}
 	if d.Timeout != 0 && e.ClosedAt == 0 {
 		field("times out", "%s", when(d.Timeout))
+	}
+	if c := d.Started.Continuation; c != nil && e.ClosedAt == 0 {
+		field("continues", "%s", policyWords(c))
+	}
+	if d.Held != nil && e.ClosedAt == 0 {
+		field("held", "%s", heldLine(d.Held))
 	}
 	field("events", "%d", e.Events)
 	field("partition", "%d%s", d.Partition, ownedBy(d.Owner))
@@ -271,6 +277,41 @@ func statusLine(d *schemas.DescribeResponse) string {
 	if d.PausedDetails != "" {
 		first, _ := textLines(d.PausedDetails, sentence)
 		s += ": " + cut(first, mostDetails)
+	}
+	return s
+}
+
+// begunBy tells what began a run; nothing of one that somebody has started by hand, as most are.
+func begunBy(mode schemas.StartMode) string {
+	if mode == "" || mode == schemas.ModeManual {
+		return ""
+	}
+	return ", mode " + word(string(mode), 64)
+}
+
+// policyWords says when a run is asked to continue as new.
+func policyWords(c *schemas.ContinuationPolicy) string {
+	var limits []string
+	if c.After > 0 {
+		limits = append(limits, "after "+c.After.String())
+	}
+	if c.Events > 0 {
+		limits = append(limits, fmt.Sprintf("after %d events", c.Events))
+	}
+	if len(limits) == 0 {
+		return "as new when its node is recycled"
+	}
+	return "as new " + strings.Join(limits, " or ")
+}
+
+// heldLine says who keeps a run from being asked to continue as new, and why.
+func heldLine(h *schemas.ContinuationHeld) string {
+	s := "not asked to continue as new"
+	if h.Identity != "" {
+		s += ", by " + word(h.Identity, 100)
+	}
+	if h.Reason != "" {
+		s += ": " + sentence(h.Reason)
 	}
 	return s
 }

@@ -50,23 +50,28 @@ func TestNothingToOperate(t *testing.T) {
 	s := newService(t)
 	var now schemas.DescribeResponse
 	on(s, "describe", func(schemas.ExecutionRequest) any { return now })
-	for _, verb := range []string{"pause", "resume", "cancel"} {
+	for _, verb := range []string{"pause", "resume", "cancel", "hold", "release"} {
 		on(s, verb, func(req schemas.ExecutionRequest) any { return schemas.AckResponse{Run: req.Run} })
 	}
 	for _, tt := range []struct {
 		verb      string
 		status    schemas.Status
 		requested bool
+		held      *schemas.ContinuationHeld
 		want      string
 	}{
-		{"pause", schemas.StatusOpen, false, "paused a run r1\n"},
-		{"pause", schemas.StatusPaused, false, "nothing was done: a run r1 is paused already\n"},
-		{"resume", schemas.StatusPaused, false, "resumed a run r1\n"},
-		{"resume", schemas.StatusOpen, false, "nothing was done: a run r1 is not paused\n"},
-		{"cancel", schemas.StatusOpen, false, "requested the cancellation of a run r1\n"},
-		{"cancel", schemas.StatusPaused, true, "nothing was done: a run r1 is asked to end already\n"},
+		{"pause", schemas.StatusOpen, false, nil, "paused a run r1\n"},
+		{"pause", schemas.StatusPaused, false, nil, "nothing was done: a run r1 is paused already\n"},
+		{"resume", schemas.StatusPaused, false, nil, "resumed a run r1\n"},
+		{"resume", schemas.StatusOpen, false, nil, "nothing was done: a run r1 is not paused\n"},
+		{"cancel", schemas.StatusOpen, false, nil, "requested the cancellation of a run r1\n"},
+		{"cancel", schemas.StatusPaused, true, nil, "nothing was done: a run r1 is asked to end already\n"},
+		{"hold", schemas.StatusOpen, false, nil, "held a run r1\n"},
+		{"hold", schemas.StatusOpen, false, &schemas.ContinuationHeld{}, "nothing was done: a run r1 is held already\n"},
+		{"release", schemas.StatusPaused, false, &schemas.ContinuationHeld{}, "released a run r1\n"},
+		{"release", schemas.StatusOpen, false, nil, "nothing was done: a run r1 is not held\n"},
 	} {
-		now = schemas.DescribeResponse{Execution: schemas.ExecutionInfo{Run: "r1", Status: tt.status}, CancelRequested: tt.requested}
+		now = schemas.DescribeResponse{Execution: schemas.ExecutionInfo{Run: "r1", Status: tt.status}, CancelRequested: tt.requested, Held: tt.held}
 		s.drover("", tt.verb, "a").want(t, exitDone, tt.want)
 		doc := `{"workflowId":"a","run":"r1"}`
 		if strings.HasPrefix(tt.want, "nothing") {

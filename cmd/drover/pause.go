@@ -14,6 +14,14 @@ func pauseCommand(a *app) *cobra.Command {
 	return operatorCommand(a, "pause", "paused", "Stop asking a workflow's decider until it is resumed; events still come in", (*drover.Run).Pause)
 }
 
+func holdCommand(a *app) *cobra.Command {
+	return operatorCommand(a, "hold", "held", "Keep a workflow from being asked to continue as new, as while you debug it", (*drover.Run).Hold)
+}
+
+func releaseCommand(a *app) *cobra.Command {
+	return operatorCommand(a, "release", "released", "Undo a hold", (*drover.Run).Release)
+}
+
 // operatorCommand is a command that changes a run by the hand of an operator. The run is looked up first, so that what is
 // printed is what was changed.
 func operatorCommand(a *app, verb, done, short string, do func(*drover.Run, context.Context, string) error) *cobra.Command {
@@ -64,6 +72,10 @@ func alreadySo(verb string, d *schemas.DescribeResponse) string {
 		return "is paused already"
 	case verb == "resume" && status == schemas.StatusOpen:
 		return "is not paused"
+	case verb == "hold" && !status.Closed() && d.Held != nil:
+		return "is held already"
+	case verb == "release" && !status.Closed() && d.Held == nil:
+		return "is not held"
 	case verb == "cancel" && d.CancelRequested:
 		return "is asked to end already"
 	}

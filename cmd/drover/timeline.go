@@ -66,7 +66,7 @@ var shorter = map[string]string{
 var who = map[schemas.EventType]bool{
 	schemas.EventActivityStarted: true, schemas.EventActivityInterrupted: true, schemas.EventDeciderCompleted: true,
 	schemas.EventWorkflowTerminated: true, schemas.EventWorkflowPaused: true, schemas.EventWorkflowResumed: true,
-	schemas.EventWorkflowCancelRequested: true,
+	schemas.EventWorkflowCancelRequested: true, schemas.EventContinuationHeld: true, schemas.EventContinuationReleased: true,
 }
 
 // widestType is the length of the longest event type, ActivityScheduledTimeout.

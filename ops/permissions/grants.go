@@ -55,7 +55,7 @@ var (
 	}
 	// The rest. An audit only looks, but at every run.
 	changingVerbs = []string{
-		"start", "signal", "replay", "replayForce", "cancel", "terminate", "pause", "resume", "breakLock", "audit", "soft", "repair", "upload", "download", "tasklist",
+		"start", "signal", "replay", "replayForce", "cancel", "terminate", "pause", "resume", "hold", "release", "breakLock", "audit", "soft", "repair", "upload", "download", "tasklist",
 		"typeRegister", "typeDeprecate", "typeUndeprecate", "typeDelete",
 		"scheduleCreate", "scheduleUpdate", "schedulePause", "scheduleResume", "scheduleTrigger", "scheduleBackfill", "scheduleDelete",
 		"alwaysAdd", "alwaysStop", "alwaysStart", "alwaysRemove", "once", "recycleSet", "recycleNow",
