@@ -225,9 +225,10 @@ func (p *partition) continueAs(r *run) {
 		p.loadWindow(r) // and again after it
 		return
 	}
-	unread := r.state.Unread(r.window)
+	unread, sticky := r.state.Unread(r.window), r.sticky
 	p.limitIDs(q)
 	p.renew(r, q, r.mailbox)
+	r.sticky = sticky // on the same worker first (S2-7)
 	p.happen(r, &envelope{wid: r.wid, msg: execution.Start{Request: q}, at: p.now(), log: noLog})
 	p.copySignals(r, unread)
 }

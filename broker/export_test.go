@@ -14,6 +14,14 @@ func ReadRecordsByThemselves() (restore func()) {
 	return func() { farApart = was }
 }
 
+// Runs are how many runs the owner of a partition has in memory, asleep or not.
+func (b *Broker) Runs(n int) int {
+	answer := make(chan int)
+	p := b.part(n)
+	p.loop.post(func() { answer <- len(p.runs) + p.parked.Len() })
+	return <-answer
+}
+
 // Buried is how many letters of signals the owner of a partition keeps in mind.
 func (b *Broker) Buried(n int) int {
 	answer := make(chan int)

@@ -31,11 +31,13 @@ type decisionTask struct {
 	SuggestContinueAsNew bool
 	ContinueReasons      []string
 
-	Events []struct {
-		ID         int64
-		Type       string
-		Attributes map[string]any
-	}
+	Events []decisionEvent
+}
+
+type decisionEvent struct {
+	ID         int64
+	Type       string
+	Attributes map[string]any
 }
 
 func (t *decisionTask) has(typ string) bool {

@@ -39,9 +39,9 @@ func describe(h post.Header, s *execution.State, events []schemas.Event) {
 	h[schemas.StatusHeader] = []string{string(b)}
 	keeping := s.Keeping()
 	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" || s.Start.ParentWorkflowExecution != nil ||
-		s.Start.Replays != nil || keeping != nil || s.Start.FirstExecutionRun != "" || s.Start.Mode() != schemas.ModeManual {
+		s.Start.Replays != nil || keeping != nil || s.Start.FirstExecutionRun != "" || s.Start.Mode() != schemas.ModeManual || s.Start.Continuation != nil {
 		all := moreInfo{
-			s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution, s.Start.Replays, keeping, s.Start.FirstExecutionRun, "",
+			s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution, s.Start.Replays, keeping, s.Start.FirstExecutionRun, "", s.Start.Continuation != nil,
 		}
 		if mode := s.Start.Mode(); mode != all.mode() {
 			all.Mode = mode
@@ -79,6 +79,8 @@ type moreInfo struct {
 	First     string                   `json:"first,omitempty"`
 	// Mode is what began the run, where the rest does not tell.
 	Mode schemas.StartMode `json:"mode,omitempty"`
+	// Continues: the run has a continuation policy.
+	Continues bool `json:"continues,omitempty"`
 }
 
 // mode is what began the run.

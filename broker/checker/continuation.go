@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -106,6 +107,12 @@ func (w *Workflow) checkContinuation(before *History, r *schemas.Record, a *sche
 	}
 	if a.StartMode != "" && is.mode != was.mode.Continued() {
 		broken(RuleContinuation, "the run was begun by %q; run %s was begun by %q", is.mode, before.run, was.mode)
+	}
+	if a.StartMode != "" && !reflect.DeepEqual(a.Continuation, before.continuation) {
+		broken(RuleInherit, "the run has the continuation policy %+v; run %s had %+v", a.Continuation, before.run, before.continuation)
+	}
+	if a.StartMode != "" && !reflect.DeepEqual(a.Held, before.hold) {
+		broken(RuleInherit, "the run is held by %+v; run %s was held by %+v", a.Held, before.run, before.hold)
 	}
 	signals, requests := latest(before.signals, inheritedSignals), latest(before.requests, inheritedRequests)
 	fits := len(a.Input)+schemas.AttributesSize(a.Attributes)+schemas.WordsSize(a.TagList)+schemas.WordsSize(signals)+schemas.WordsSize(requests) <= leastRecord

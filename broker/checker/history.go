@@ -27,13 +27,16 @@ type History struct {
 	workflowID, run string
 	found           []Violation
 
-	count       int64 // events seen
-	last        int64 // id of the last one
-	time        schemas.Timestamp
-	closedBy    schemas.EventType // empty while the run is open
-	paused      int64             // the WorkflowPaused that holds, 0 if none
-	lastUnknown int64             // the last event of an unknown type
-	once        map[string]int64  // the runs of children, and the events that asked for them
+	count    int64 // events seen
+	last     int64 // id of the last one
+	time     schemas.Timestamp
+	closedBy schemas.EventType // empty while the run is open
+	paused   int64             // the WorkflowPaused that holds, 0 if none
+	// continuation is when the run is asked to continue as new, hold what keeps it from being asked; nil for none.
+	continuation *schemas.ContinuationPolicy
+	hold         *schemas.ContinuationHeld
+	lastUnknown  int64            // the last event of an unknown type
+	once         map[string]int64 // the runs of children, and the events that asked for them
 
 	start     instant
 	timeout   schemas.Duration // of the run

@@ -37,6 +37,14 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 		}
 		h.paused = 0
 		h.decider.waitFrom(e)
+	case *schemas.ContinuationHeld:
+		h.checkRequest(e, a.RequestID)
+		h.hold = a
+	case *schemas.ContinuationReleased:
+		h.checkRequest(e, a.RequestID)
+		h.hold = nil
+	case *schemas.ContinuationSuggested:
+		h.checkSuggestion(e)
 	case *schemas.WorkflowContinuedAsNew:
 		h.successor, h.continued = a.NewExecutionRun, a
 		h.checkUnread(e, a)
@@ -64,6 +72,7 @@ func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
 	h.predecessor, h.startRequest = a.ContinuedExecutionRun, a.RequestID
 	h.link = linkOf(a)
 	h.checkMode(e, a)
+	h.continuation, h.hold = a.Continuation, a.Held
 	h.copies.want, h.copies.of = a.UnreadSignals, a.ContinuedExecutionRun
 	h.signals, h.requests = slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
 	h.inheritLocks(a.Locks)
@@ -81,6 +90,18 @@ func (h *History) checkMode(e schemas.Event, a *schemas.WorkflowStarted) {
 	case said == "" || said == want || a.ContinuedExecutionRun != "":
 	case want != schemas.ModeManual || said.ValidateRequested("startMode") != nil:
 		h.report(RuleEvent, e.ID, "WorkflowStarted says that %q began the run; it was %q", said, want)
+	}
+}
+
+// checkSuggestion checks that the run may be asked to continue as new. What has to be closed for that the core's own tests know.
+func (h *History) checkSuggestion(e schemas.Event) {
+	switch {
+	case h.continuation == nil:
+		h.report(RuleEvent, e.ID, "ContinuationSuggested, but the run has no continuation policy")
+	case h.hold != nil:
+		h.report(RuleEvent, e.ID, "ContinuationSuggested, but the run is held")
+	case h.paused != 0:
+		h.report(RulePaused, e.ID, "ContinuationSuggested, but the run is paused since event %d", h.paused)
 	}
 }
 
