@@ -17,7 +17,7 @@ PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 PLAIN := /(internal/dense|schemas/jsonschema|docs|e2e(/(cluster|damage|guides|power))?|examples/[a-z-]+|timers/calendar|decider/flow/(condition|model|machine|expr|value|syntax|graph|define))$$
 # Run twice: with the race detector, which makes them many times as slow, a quarter of their tests (internal/sample),
 # in broker/claims one that is shorter, and all of them without it.
-TWICE := /(broker|broker/claims|decider/flow|ops/alwayson|ops/audit|ops/retention|timers)$$
+TWICE := /(broker|broker/claims|decider/flow|ops/alwayson|ops/audit|ops/retention|ops/schedules|timers)$$
 # The race detector lets each process sleep for a second at its end; there are hundreds, as many tests start others.
 GORACE   ?= atexit_sleep_ms=0
 export GORACE

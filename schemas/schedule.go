@@ -15,8 +15,8 @@ type Schedule struct {
 	Action ScheduleAction `json:"action"`
 	// Overlap says what is done with a slot while the run of an earlier one is open. Defaults to skip.
 	Overlap OverlapPolicy `json:"overlap,omitempty"`
-	// CatchUp is how late a slot may be that was missed while nobody could fire it. Defaults to a year; a slot
-	// that is later is counted as missed.
+	// CatchUp is how late a slot may be that was missed while nobody could fire it: at least 10 s. Defaults to a year; a slot
+	// that is later is counted as missed, and so are all but the latest 1,000.
 	CatchUp Duration `json:"catchUp,omitempty"`
 	// PauseOnFailure pauses the schedule when one of its runs fails or times out.
 	PauseOnFailure bool `json:"pauseOnFailure,omitempty"`
@@ -74,6 +74,8 @@ type ScheduleRecord struct {
 	Identity string `json:"identity,omitempty"`
 	// Since is from when on slots count: the creation, or the last change of its times.
 	Since Timestamp `json:"since"`
+	// Updates is how often it was updated. The state says by it which update it has taken up.
+	Updates int64 `json:"updates,omitempty"`
 }
 
 // SlotOutcome is what became of a slot.
@@ -96,7 +98,7 @@ const (
 type ScheduleSlot struct {
 	// Slot is when it was due, without jitter.
 	Slot Timestamp `json:"slot"`
-	// At is when that was done.
+	// At is when that was done; of a slot that is being started, when its start was last decided upon.
 	At         Timestamp   `json:"at,omitempty"`
 	Outcome    SlotOutcome `json:"outcome"`
 	WorkflowID string      `json:"workflowId,omitempty"`
@@ -126,14 +128,18 @@ type ScheduleCounts struct {
 type ScheduleState struct {
 	V           int    `json:"v,omitempty"`
 	Incarnation string `json:"incarnation"`
-	// LastSlot is the last slot that is settled; all before it are.
+	// Updates is that of the record when its limit was last taken up.
+	Updates int64 `json:"updates,omitempty"`
+	// Remaining is what is left of the limit.
+	Remaining *int64 `json:"remaining,omitempty"`
+	// LastSlot is the last slot that was taken up: started, put to wait, or counted. So were all before it.
 	LastSlot Timestamp `json:"lastSlot,omitempty"`
-	// Starting is the slot that is being started. It is written before the start, and repeated after a crash.
+	// Starting is the slot that is being started. It is written before the start, and the start is repeated after a crash.
 	Starting *ScheduleSlot `json:"starting,omitempty"`
 	// Running are the slots whose runs are open, Buffered those that wait, in their order.
 	Running  []ScheduleSlot `json:"running,omitempty"`
 	Buffered []ScheduleSlot `json:"buffered,omitempty"`
-	// Recent are the last 20 slots, the latest first.
+	// Recent are the last 20 slots that were settled, the latest first. One that stands for several says so in its reason.
 	Recent []ScheduleSlot `json:"recent,omitempty"`
 	Counts ScheduleCounts `json:"counts"`
 	// LastDone is the last slot whose run completed, and LastResult its result if that has at most 64 KiB.

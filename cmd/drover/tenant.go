@@ -21,6 +21,7 @@ import (
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/ops/recycle"
 	"github.com/droverhq/drover/ops/retention"
+	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/ops/windows"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
@@ -190,8 +191,26 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 		return nil, err
 	}
 	recycles := recycle.NewKeeper(recycle.KeeperOptions{Conn: t.conn, Namespace: t.space.Name, Node: t.claims.Node(), Nodes: t.node.register, Logger: t.log})
-	o.Tasks = append(o.Tasks, auditor.Run, janitor.Run, always.Run, recycles.Run)
+	scheduler, err := schedules.New(schedules.Options{
+		Conn: t.conn, Namespace: t.space.Name, RequireTypes: t.space.RequireTypes, Node: t.claims.Node(), Logger: t.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.Tasks = append(o.Tasks, auditor.Run, scheduler.Run, always.Run, recycles.Run, janitorAfter(scheduler, janitor))
 	return ops.NewMaster(o)
+}
+
+// janitorAfter begins to purge when it is settled what an earlier master was starting: a run that was purged could be started again.
+func janitorAfter(scheduler *schedules.Scheduler, janitor *retention.Janitor) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-scheduler.Settled():
+			return janitor.Run(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // auditRate is how many runs a second the master looks at: a full pass over many must leave the machine to the work.

@@ -1,0 +1,112 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// askFor bounds a question; it is asked again within that time if no answer comes, since an owner may have gone with it.
+	askFor   = 10 * time.Second
+	askEvery = 2 * time.Second
+)
+
+// engine is what a scheduler needs of brokers. A refusal of theirs is a [*schemas.Error]; after any other error it is unknown what was done.
+type engine interface {
+	Start(ctx context.Context, q *schemas.StartRequest) (*schemas.StartResponse, error)
+	Signal(ctx context.Context, q *schemas.SignalRequest) (*schemas.SignalResponse, error)
+	// End asks the run, or the one that has continued it, to end, or terminates it.
+	End(ctx context.Context, q *schemas.ExecutionRequest, terminate bool) error
+	// Wait returns when the chain of the run has ended; [drover.ErrNotFound] if there is no such run any more.
+	Wait(ctx context.Context, wid, run string) (*drover.Outcome, error)
+	// Type describes a workflow type; nil if there is none of the name.
+	Type(ctx context.Context, name, version string) (*schemas.TypeInfo, error)
+}
+
+// brokers are the engine of a namespace.
+type brokers struct {
+	conn   *post.Conn
+	ns     subject.Namespace
+	client *drover.Client
+}
+
+func (b *brokers) Start(ctx context.Context, q *schemas.StartRequest) (*schemas.StartResponse, error) {
+	return ask(ctx, b, "start", q, func(a *schemas.StartResponse) *schemas.Error { return a.Error })
+}
+
+func (b *brokers) Signal(ctx context.Context, q *schemas.SignalRequest) (*schemas.SignalResponse, error) {
+	return ask(ctx, b, "signal", q, func(a *schemas.SignalResponse) *schemas.Error { return a.Error })
+}
+
+func (b *brokers) End(ctx context.Context, q *schemas.ExecutionRequest, terminate bool) error {
+	verb := "cancel"
+	if terminate {
+		verb = "terminate"
+	}
+	q.V, q.Chain, q.RequestID = schemas.Version, true, ulid.Make().String()
+	_, err := ask(ctx, b, verb, q, func(a *schemas.AckResponse) *schemas.Error { return a.Error })
+	return err
+}
+
+func (b *brokers) Wait(ctx context.Context, wid, run string) (*drover.Outcome, error) {
+	return b.client.Run(wid, run).Wait(ctx)
+}
+
+func (b *brokers) Type(ctx context.Context, name, version string) (*schemas.TypeInfo, error) {
+	q := &schemas.TypeRequest{V: schemas.Version, Kind: schemas.WorkflowKind, Name: name, Version: version}
+	a, err := ask(ctx, b, "typeDescribe", q, func(a *schemas.TypeResponse) *schemas.Error { return a.Error })
+	if errors.Is(err, &schemas.Error{Code: schemas.CodeNotFound}) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.Type, nil
+}
+
+func ask[Answer any](ctx context.Context, b *brokers, verb string, in any, refusal func(*Answer) *schemas.Error) (*Answer, error) {
+	body, err := schemas.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	if most := b.conn.MaxPayload(); most > 0 && int64(len(body)) > most {
+		return nil, schemas.Errorf(schemas.CodeTooLarge, "the request has %d bytes, the NATS server takes %d", len(body), most).
+			WithHint("hand over a reference instead of the data")
+	}
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	m, err := b.conn.RequestEvery(ctx, askEvery, b.ns.API(verb), post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
+	if err != nil {
+		return nil, err
+	}
+	out := new(Answer)
+	if err := schemas.Unmarshal(m.Data, out); err != nil {
+		return nil, fmt.Errorf("the answer to %s cannot be read: %w", verb, err)
+	}
+	if e := refusal(out); e != nil {
+		return nil, e
+	}
+	return out, nil
+}
+
+// refusedForGood tells whether a request would be refused again. What is not allowed now may be so later: a lack of room, or of time.
+func refusedForGood(err error) (*schemas.Error, bool) {
+	e, ok := errors.AsType[*schemas.Error](err)
+	if !ok {
+		return nil, false
+	}
+	switch e.Code {
+	case schemas.CodeUnavailable, schemas.CodeTimeout, schemas.CodeLimit, schemas.CodeInternal:
+		return e, false
+	}
+	return e, e.Field != "notAfter" // a repeat is decided upon anew
+}

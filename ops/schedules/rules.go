@@ -1,0 +1,247 @@
+package schedules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+const (
+	// mostWaiting is how many slots of a schedule may wait, and how many of its runs may be open.
+	mostWaiting = 1000
+	// mostRecent is how many settled slots the state tells of.
+	mostRecent = 20
+	// largestResult is how large a result may be that the next input can use, bytes.
+	largestResult = 64 << 10
+)
+
+// book is what a schedule has done. Its methods decide what becomes of slots; they do no I/O.
+type book struct {
+	schemas.ScheduleState
+	overlap schemas.OverlapPolicy // of slots that have none of their own
+}
+
+// clone is a book that may be changed, and saved or dropped.
+func (b *book) clone() *book {
+	c := *b
+	if b.Starting != nil {
+		s := *b.Starting
+		c.Starting = &s
+	}
+	if b.Remaining != nil {
+		n := *b.Remaining
+		c.Remaining = &n
+	}
+	c.Running, c.Buffered, c.Recent = slices.Clone(b.Running), slices.Clone(b.Buffered), slices.Clone(b.Recent)
+	return &c
+}
+
+func (b *book) policy(s schemas.ScheduleSlot) schemas.OverlapPolicy {
+	for _, p := range []schemas.OverlapPolicy{s.Overlap, b.overlap} {
+		if p != "" {
+			return p
+		}
+	}
+	return schemas.OverlapSkip
+}
+
+// rests tells whether all slots that the schedule was limited to are done.
+func (b *book) rests() bool { return b.Remaining != nil && *b.Remaining <= 0 }
+
+// accept decides on a slot that is due: it is begun, waits, or is settled. It reports whether it will be done.
+func (b *book) accept(s schemas.ScheduleSlot, now schemas.Timestamp) bool {
+	p := b.policy(s)
+	free := b.Starting == nil && len(b.Running) == 0 && len(b.Buffered) == 0
+	switch {
+	case p == schemas.OverlapAllow && len(b.Running) >= mostWaiting:
+		return b.leaveOut(s, schemas.SlotOverrun, now, "%d runs of the schedule are open", len(b.Running))
+	case free, p == schemas.OverlapAllow && b.Starting == nil:
+		b.begin(s, now)
+	case p == schemas.OverlapSkip:
+		return b.leaveOut(s, schemas.SlotSkipped, now, "%s", b.inTheWay())
+	case p == schemas.OverlapBufferOne && len(b.Buffered) > 0:
+		return b.leaveOut(s, schemas.SlotSkipped, now, "the slot %s waits already", b.Buffered[0].Slot)
+	case (p == schemas.OverlapBufferAll || p == schemas.OverlapAllow) && len(b.Buffered) >= mostWaiting:
+		return b.leaveOut(s, schemas.SlotOverrun, now, "%d slots wait", len(b.Buffered))
+	default:
+		if ends(p) {
+			b.replaceWaiting(s, now)
+		}
+		s.Outcome, s.At = schemas.SlotBuffered, now
+		b.Buffered = append(b.Buffered, s)
+	}
+	if b.Remaining != nil && *b.Remaining > 0 {
+		*b.Remaining--
+	}
+	return true
+}
+
+// ends tells whether a slot of the policy ends the runs that are open.
+func ends(p schemas.OverlapPolicy) bool {
+	return p == schemas.OverlapCancelOther || p == schemas.OverlapTerminateOther
+}
+
+// replaceWaiting settles those that wait for the end of the same runs: only the latest is to follow them.
+func (b *book) replaceWaiting(s schemas.ScheduleSlot, now schemas.Timestamp) {
+	for _, w := range b.Buffered {
+		b.leaveOut(w, schemas.SlotSkipped, now, "the slot %s came while it waited", s.Slot)
+	}
+	b.Buffered = nil
+}
+
+func (b *book) inTheWay() string {
+	switch {
+	case len(b.Running) > 0:
+		return fmt.Sprintf("run %s of the slot %s is open", b.Running[0].Run, b.Running[0].Slot)
+	case b.Starting != nil:
+		return fmt.Sprintf("the slot %s is being started", b.Starting.Slot)
+	}
+	return fmt.Sprintf("the slot %s waits", b.Buffered[0].Slot)
+}
+
+// begin makes a slot the one that is being started.
+func (b *book) begin(s schemas.ScheduleSlot, now schemas.Timestamp) {
+	s.Outcome, s.At = schemas.SlotStarting, now
+	b.Starting = &s
+}
+
+// advance begins the first waiting slot that may begin. While the schedule is paused those wait on that nobody has asked for.
+func (b *book) advance(paused bool, now schemas.Timestamp) bool {
+	if b.Starting != nil {
+		return false
+	}
+	for i, s := range b.Buffered {
+		if paused && s.Manual == "" || len(b.Running) > 0 && b.policy(s) != schemas.OverlapAllow {
+			continue
+		}
+		b.Buffered = slices.Delete(b.Buffered, i, i+1)
+		b.begin(s, now)
+		return true
+	}
+	return false
+}
+
+// toEnd are the runs that a waiting slot wants ended, and whether they are asked or terminated.
+func (b *book) toEnd() (runs []schemas.ScheduleSlot, terminate bool) {
+	for _, s := range b.Buffered {
+		if p := b.policy(s); ends(p) {
+			return b.Running, p == schemas.OverlapTerminateOther
+		}
+	}
+	return nil, false
+}
+
+// started turns the slot that was being started into one that runs; done into one that is settled.
+func (b *book) started(wid, run string, now schemas.Timestamp) {
+	s := *b.Starting
+	s.Outcome, s.At, s.WorkflowID, s.Run = schemas.SlotRunning, now, wid, run
+	b.Starting = nil
+	b.Counts.Started++
+	b.Running = append(b.Running, s)
+}
+
+func (b *book) signaled(wid, run string, now schemas.Timestamp) {
+	s := *b.Starting
+	s.WorkflowID, s.Run = wid, run
+	b.Starting = nil
+	b.Counts.Started++
+	b.settle(s, schemas.SlotDone, now, "")
+	b.LastDone = s.Slot
+}
+
+// refused settles the slot that was being started.
+func (b *book) refused(o schemas.SlotOutcome, now schemas.Timestamp, reason string) {
+	s := *b.Starting
+	b.Starting = nil
+	s.Run = ""
+	b.settle(s, o, now, reason)
+}
+
+// ended settles the slots of a run that has ended. It reports false if there are none.
+func (b *book) ended(run string, status schemas.Status, reason string, result schemas.Payload, now schemas.Timestamp) bool {
+	found := false
+	for _, s := range slices.Clone(b.Running) {
+		if s.Run == run {
+			b.settleEnd(s, status, reason, result, now)
+			found = true
+		}
+	}
+	b.Running = slices.DeleteFunc(b.Running, func(s schemas.ScheduleSlot) bool { return s.Run == run })
+	return found
+}
+
+// settleEnd has an empty status if nobody knows how the run has ended.
+func (b *book) settleEnd(s schemas.ScheduleSlot, status schemas.Status, reason string, result schemas.Payload, now schemas.Timestamp) {
+	s.Status = status
+	switch status {
+	case schemas.StatusCompleted:
+		b.LastDone, b.LastResult = s.Slot, nil
+		if len(result) <= largestResult {
+			b.LastResult = result
+		}
+		b.settle(s, schemas.SlotDone, now, "")
+	case "":
+		b.settle(s, schemas.SlotDone, now, "its history is purged, so how it ended is not known")
+	default:
+		b.settle(s, schemas.SlotFailed, now, reason)
+	}
+}
+
+// leaveOut settles a slot for which nothing was started, and reports false.
+func (b *book) leaveOut(s schemas.ScheduleSlot, o schemas.SlotOutcome, now schemas.Timestamp, reason string, args ...any) bool {
+	b.settle(s, o, now, fmt.Sprintf(reason, args...))
+	return false
+}
+
+// missed settles n slots at once, of which s is the last.
+func (b *book) missed(s schemas.ScheduleSlot, n int64, now schemas.Timestamp, reason string) {
+	if n > 1 {
+		reason = fmt.Sprintf("%d slots: %s", n, reason)
+	}
+	b.settle(s, schemas.SlotMissed, now, reason)
+	b.Counts.Missed += n - 1
+}
+
+func (b *book) settle(s schemas.ScheduleSlot, o schemas.SlotOutcome, now schemas.Timestamp, reason string) {
+	s.Outcome, s.At, s.Reason = o, now, reason
+	c := &b.Counts
+	switch o {
+	case schemas.SlotDone:
+		c.Done++
+	case schemas.SlotFailed:
+		c.Failed++
+	case schemas.SlotSkipped:
+		c.Skipped++
+	case schemas.SlotMissed:
+		c.Missed++
+	case schemas.SlotOverrun:
+		c.Overrun++
+	case schemas.SlotRefused:
+		c.Refused++
+	}
+	b.Recent = slices.Insert(b.Recent, 0, s)
+	b.Recent = b.Recent[:min(len(b.Recent), mostRecent)]
+}
+
+// overrunBegins tells whether the slot is one too many, and the one before was not.
+func (b *book) overrunBegins(slot schemas.Timestamp) bool {
+	r := b.Recent
+	return len(r) > 0 && r[0].Slot == slot && r[0].Outcome == schemas.SlotOverrun && (len(r) == 1 || r[1].Outcome != schemas.SlotOverrun)
+}
+
+// knows tells whether a slot that was asked for is among those that the book tells of.
+func (b *book) knows(manual string) bool {
+	is := func(s schemas.ScheduleSlot) bool { return s.Manual == manual }
+	return b.Starting != nil && is(*b.Starting) || slices.ContainsFunc(b.Running, is) || slices.ContainsFunc(b.Buffered, is) ||
+		slices.ContainsFunc(b.Recent, is)
+}
+
+// open is how many runs are open, or about to be.
+func (b *book) open() int {
+	n := len(b.Running)
+	if b.Starting != nil {
+		n++
+	}
+	return n
+}
