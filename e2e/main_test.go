@@ -23,6 +23,7 @@ var roles = map[string]func(context.Context) error{
 	"decider":          deciderRole,
 	"worker":           workerRole,
 	"pair":             pairRole,
+	"always-decider":   alwaysRole,
 	"hang-decider":     hangRole,
 	"slow-decider":     slowDeciderRole,
 	"slow-worker":      slowWorkerRole,
