@@ -47,7 +47,7 @@ type query struct {
 var reads = []string{
 	"describe", "list", "count", "history", "result", "why", "retention", "lists", "locks", "dead", "typeDescribe", "typeList", "recycleShow",
 	"namespace list", "namespace describe",
-	"scheduleShow", "scheduleList", "alwaysShow", "alwaysList",
+	"scheduleShow", "scheduleList", "alwaysShow", "alwaysList", "operations",
 }
 
 // reads tells whether the call changes nothing.

@@ -43,3 +43,33 @@ const (
 	OperationRecycleSet       OperationKind = "recycleSet"         // the time of the daily recycle was set
 	OperationRecycle          OperationKind = "recycle"            // of a node; reason is the phase
 )
+
+// OperationsRequest reads the stream of operations, the oldest first.
+type OperationsRequest struct {
+	V int `json:"v,omitempty"`
+	// Kind is that of the operations. Defaults to all.
+	Kind OperationKind `json:"kind,omitempty"`
+	// After is the sequence after which the page begins: that of the answer before.
+	After uint64 `json:"after,omitempty"`
+	// Latest begins the page so that this many operations are left; without After only.
+	Latest int `json:"latest,omitempty"`
+	// Limit is how many operations the page has at most. Defaults to 100, at most 1,000.
+	Limit int `json:"limit,omitempty"`
+}
+
+// OperationEntry is an operation and its place in the stream.
+type OperationEntry struct {
+	// Sequence is that of the message in the stream of operations.
+	Sequence uint64 `json:"sequence"`
+	Operation
+}
+
+// OperationsResponse is a page of operations; After continues it and is 0 at the end of the stream.
+type OperationsResponse struct {
+	V int `json:"v,omitempty"`
+	// Operations are the page.
+	Operations []OperationEntry `json:"operations"`
+	// After is the sequence of the last one, if there are more.
+	After uint64 `json:"after,omitempty"`
+	Error *Error `json:"error,omitempty"`
+}

@@ -183,9 +183,10 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 	if err != nil {
 		return nil, err
 	}
+	noted := operations.New(t.conn, t.space.Name, t.claims.Node(), t.log)
 	always, err := alwayson.New(alwayson.Options{
 		Conn: t.conn, Namespace: t.space.Name, RequireTypes: t.space.RequireTypes, Logger: t.log,
-		Note: operations.New(t.conn, t.space.Name, t.claims.Node(), t.log).Note,
+		Note: noted.Note,
 	})
 	if err != nil {
 		return nil, err
@@ -197,7 +198,7 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Tasks = append(o.Tasks, auditor.Run, scheduler.Run, always.Run, recycles.Run, janitorAfter(scheduler, janitor))
+	o.Tasks = append(o.Tasks, auditor.Run, noted.Run, scheduler.Run, always.Run, recycles.Run, janitorAfter(scheduler, janitor))
 	return ops.NewMaster(o)
 }
 

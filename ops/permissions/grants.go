@@ -45,13 +45,13 @@ type rights struct {
 var (
 	lookingVerbs = []string{
 		"describe", "result", "history", "why", "retention", "list", "count", "lists", "locks", "dead", "typeList", "typeDescribe",
-		"scheduleList", "scheduleShow", "alwaysList", "alwaysShow", "recycleShow",
+		"scheduleList", "scheduleShow", "alwaysList", "alwaysShow", "recycleShow", "operations",
 	}
 	clientVerbs = []string{"start", "signal", "result", "replay", "once"}
 	// Those that the role ops answers, but for what is about retention.
 	keeperVerbs = []string{
 		"scheduleCreate", "scheduleUpdate", "schedulePause", "scheduleResume", "scheduleTrigger", "scheduleBackfill", "scheduleDelete", "scheduleShow", "scheduleList",
-		"alwaysAdd", "alwaysStop", "alwaysStart", "alwaysRemove", "alwaysShow", "alwaysList", "once", "recycleSet", "recycleNow", "recycleShow",
+		"alwaysAdd", "alwaysStop", "alwaysStart", "alwaysRemove", "alwaysShow", "alwaysList", "once", "recycleSet", "recycleNow", "recycleShow", "operations",
 	}
 	// The rest. An audit only looks, but at every run.
 	changingVerbs = []string{

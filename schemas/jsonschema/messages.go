@@ -100,5 +100,7 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.RecycleResponse](),
 		reflect.TypeFor[schemas.RecycleNotice](),
 		reflect.TypeFor[schemas.Operation](),
+		reflect.TypeFor[schemas.OperationsRequest](),
+		reflect.TypeFor[schemas.OperationsResponse](),
 	}
 }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/droverhq/drover/schemas"
+)
+
+// What the namespace did by itself is listed, the latest last; --follow goes on with what comes.
+func TestOperationsCommand(t *testing.T) {
+	s := newService(t)
+	entry := func(seq uint64, o schemas.Operation) schemas.OperationEntry {
+		o.At, o.Identity = at(float64(seq)), "node-1"
+		return schemas.OperationEntry{Sequence: seq, Operation: o}
+	}
+	all := []schemas.OperationEntry{
+		entry(1, schemas.Operation{
+			Kind: schemas.OperationSlotsMissed, Subject: "a b", Count: 3, Slot: at(
+				0,
+			), Reason: "nobody was there",
+		}),
+		entry(2, schemas.Operation{Kind: schemas.OperationRecycleSet}),
+	}
+	var asked []schemas.OperationsRequest
+	on(s, "operations", func(q schemas.OperationsRequest) any {
+		a := schemas.OperationsResponse{Operations: []schemas.OperationEntry{}}
+		asked = append(asked, q)
+		for _, e := range all {
+			if e.Sequence > q.After {
+				a.Operations = append(a.Operations, e)
+			}
+		}
+		return a
+	})
+	s.drover("", "operations", "--kind", "slotsMissed", "--limit", "5").want(t, exitDone,
+		`TIME                      KIND         SUBJECT  BY      REASON
+2026-01-02 03:04:06.000Z  slotsMissed  "a b"    node-1  `+
+			`3, the last of 2026-01-02 03:04:05.000Z: nobody was there
+2026-01-02 03:04:07.000Z  recycleSet   -        node-1  -
+`)
+	if q := asked[0]; q.Latest != 5 || q.Kind != schemas.OperationSlotsMissed {
+		t.Errorf("asked %+v", q)
+	}
+	asked = nil
+	r := s.drover("", "operations", "--follow", "--timeout", "3s", "--json")
+	if r.code != exitDone || strings.Count(
+		r.stdout, "\n",
+	) != 2 || len(asked) < 2 || asked[0].Latest != 100 {
+		t.Errorf("got %+v after %+v, want each operation once", r, asked)
+	}
+	if q := asked[len(asked)-1]; q.After != 2 || q.Latest != 0 {
+		t.Errorf("asked %+v, want to go on after the last one", q)
+	}
+	all = nil
+	s.drover("", "operations").want(t, exitDone, "", "no operations")
+	s.drover("", "operations", "--limit", "-1").want(t, exitUsage, "", "--limit is -1")
+}
