@@ -393,3 +393,6 @@ func Verbs(r Role) []string {
 		return nil
 	}
 }
+
+// OfOps are the verbs of the API that the role ops answers. The others are the brokers'.
+func OfOps() []string { return append([]string{"retention", "soft"}, keeperVerbs...) }
