@@ -149,7 +149,7 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 	b := machine.Begin{
 		Trace:   d.trace(t, p),
 		Program: o.Part, ID: t.Execution().WorkflowID, Task: t.Execution().Run,
-		Reducing: o.Reducing, IdempotentAll: o.IdempotentAll,
+		Mode: string(cmp.Or(t.StartMode(), started.Mode())), Reducing: o.Reducing, IdempotentAll: o.IdempotentAll,
 	}
 	b.Input, _ = o.Input.V.(map[string]any)
 	b.Vars, _ = o.Vars.V.(map[string]any)

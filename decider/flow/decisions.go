@@ -170,7 +170,7 @@ func (t *turn) finish() ([]schemas.Decision, error) {
 	}
 	t.s.State = state
 	t.keepApart(fresh)
-	maps.DeleteFunc(t.s.Due, func(id string, _ schemas.Timestamp) bool { return t.state.Timers[id] == "" })
+	maps.DeleteFunc(t.s.Due, func(id string, _ schemas.Timestamp) bool { return !t.arms(id) })
 	if t.end != nil && t.locked() && t.works() {
 		t.end = nil // the run says so again when there is news of it
 	}

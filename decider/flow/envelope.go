@@ -86,7 +86,7 @@ type saved struct {
 	Again []input `json:"again,omitempty"`
 	// Defaults are those that the run was started with. Parts of it, which are runs of their own, get them too.
 	Defaults *schemas.ActivityDefaults `json:"defaults,omitempty"`
-	// Due is when the timeouts that are armed fire, for a run that continues as new.
+	// Due is when the timers that are armed fire, timeouts and that of the step that waits, for a run that continues as new.
 	Due map[string]schemas.Timestamp `json:"due,omitempty"`
 	// Children are the workflow ids of children that do not follow from the action.
 	Children map[string]string `json:"children,omitempty"`

@@ -12,15 +12,15 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A run whose history is about to be full continues as new: the next run begins with the state and with what has just come in. That is
-// done when nothing is under way that the next run would not hear of: no activity, child or request on a state key, and no timer but
-// timeouts, which the next run arms again with what is left of them.
+// A run continues as new when it is asked to: its history is about to be full, it is as old as its policy says, or its node is about to be
+// recycled. The next run begins with the state and with what has just come in. That is done when nothing is under way that the next run would
+// not hear of: no activity, child or request on a state key. Timers are armed again by the next run, with what is left of them.
 
 // onward is what the next run begins with.
 type onward struct {
 	State  json.RawMessage `json:"state"`
 	Inputs []input         `json:"inputs,omitempty"`
-	// Due is when the timeouts fire that have not.
+	// Due is when the timers fire that have not: timeouts, and that of the step that waits.
 	Due map[string]schemas.Timestamp `json:"due,omitempty"`
 }
 
@@ -74,16 +74,24 @@ func (t *turn) still(in []machine.Input) bool {
 			return false
 		}
 	}
-	return w.For != machine.StartTimer || answered(in, w.ID)
+	_, known := t.s.Due[w.ID]
+	return w.For != machine.StartTimer || known || answered(in, w.ID)
+}
+
+// arms tells whether the run waits for a timer, or has it as a timeout, so that the next run must have what is left of it. One that only
+// parts two decisions is waited for.
+func (t *turn) arms(id string) bool {
+	w := t.state.Wait
+	return t.state.Timers[id] != "" || w != nil && w.For == machine.StartTimer && w.ID == id && !w.Whole
 }
 
 func answered(in []machine.Input, id string) bool {
 	return slices.ContainsFunc(in, func(one machine.Input) bool { return one.ID == id })
 }
 
-// armed notes when a timeout fires. Other timers are waited for before a run continues as new.
+// armed notes when a timer fires.
 func (t *turn) armed(a machine.Action) {
-	if t.state.Timers[a.ID] == "" {
+	if !t.arms(a.ID) {
 		return
 	}
 	if t.s.Due == nil {
@@ -109,7 +117,7 @@ func (t *turn) onward(in []machine.Input) ([]schemas.Decision, error) {
 	}
 	t.s.State, t.s.Again = state, kept(in)
 	due := maps.Clone(t.s.Due)
-	maps.DeleteFunc(due, func(id string, _ schemas.Timestamp) bool { return t.state.Timers[id] == "" || answered(in, id) })
+	maps.DeleteFunc(due, func(id string, _ schemas.Timestamp) bool { return !t.arms(id) || answered(in, id) })
 	next, err := wrap(origin{Version: t.s.Version, Part: t.s.Part, Locked: t.s.Locked, Held: t.s.Held, Continue: &onward{State: state, Inputs: t.s.Again, Due: due}})
 	if err != nil {
 		return nil, err
@@ -128,7 +136,7 @@ func (d *Decider) carryOn(ctx context.Context, t *decider.Task, turn *turn, o *o
 	if err != nil {
 		return []schemas.Decision{decider.Fail("input", err.Error())}, nil
 	}
-	state.Task = t.Execution().Run
+	state.Task, state.Mode = t.Execution().Run, string(t.StartMode())
 	turn.state, turn.s.Version, turn.s.Part, turn.s.Again = state, version, o.Part, o.Continue.Inputs
 	turn.s.Due, turn.s.Locked, turn.s.Held = o.Continue.Due, o.Locked, o.Held
 	for _, id := range slices.Sorted(maps.Keys(o.Continue.Due)) {

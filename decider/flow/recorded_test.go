@@ -33,7 +33,8 @@ type tape struct {
 	previous int64
 	context  schemas.Payload
 	now      time.Time
-	full     bool // the history is
+	full     bool // it is asked to continue as new
+	mode     schemas.StartMode
 }
 
 // record begins a run of a flow.
@@ -69,7 +70,7 @@ func (tp *tape) decide(happened ...schemas.Attributes) []string {
 	make := func() ([]schemas.Decision, schemas.Payload) {
 		task, err := decider.NewTask(schemas.DecisionTask{
 			Namespace: "default", WorkflowID: "w", Run: "r", Type: "flow", Attempt: 1, Context: tp.context,
-			PreviousStartedID: tp.previous, StartedID: started, Events: tp.events[tp.previous:], SuggestContinueAsNew: tp.full,
+			PreviousStartedID: tp.previous, StartedID: started, Events: tp.events[tp.previous:], SuggestContinueAsNew: tp.full, StartMode: tp.mode,
 		})
 		if err != nil {
 			tp.t.Fatal(err)

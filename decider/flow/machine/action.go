@@ -115,6 +115,8 @@ type Begin struct {
 	IdempotentAll bool
 	// ID is the workflow id and Task the run id. Those who start a child leave them empty.
 	ID, Task string
+	// Mode says what began the run, as in [schemas.StartMode]. Those who start a child leave it empty.
+	Mode string
 	// Replay is set if the run repeats another that has ended.
 	Replay *Origin
 	// Trace is told what the steps do. Nil is nobody. Those who start a child leave it empty.

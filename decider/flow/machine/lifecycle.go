@@ -24,7 +24,7 @@ func Start(p *Program, b Begin, now time.Time, random func() float64) (*State, [
 		}
 		s = old
 	}
-	s.ID, s.Task, s.Trace = b.ID, b.Task, b.Trace
+	s.ID, s.Task, s.Mode, s.Trace = b.ID, b.Task, b.Mode, b.Trace
 	m := &machine{p: p, s: s, now: now, random: random}
 	if b.Replay == nil {
 		m.open(b)

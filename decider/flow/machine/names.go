@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
 	"github.com/droverhq/drover/decider/flow/value"
+	"github.com/droverhq/drover/schemas"
 )
 
 // errRead says that an expression reads a state key that is not known yet.
@@ -269,6 +271,8 @@ func (x *act) workflow(env *expr.Env, path value.Path) (any, int, error) {
 		return s.ID, 2, nil
 	case "task_id":
 		return s.Task, 2, nil
+	case "start_mode":
+		return cmp.Or(s.Mode, string(schemas.ModeManual)), 2, nil
 	case "input":
 		return orNone(s.Input), 2, nil
 	case "output":

@@ -40,6 +40,7 @@ type State struct {
 	Status  Status `json:"status"`
 	ID      string `json:"id,omitempty"`
 	Task    string `json:"task,omitempty"`
+	Mode    string `json:"mode,omitempty"` // what began the run
 
 	Input         Value    `json:"input,omitzero"`
 	Vars          Value    `json:"vars,omitzero"`
