@@ -76,7 +76,7 @@ begins anew, with its state.`,
 }
 
 func (f *alwaysFlags) register(cmd *cobra.Command) {
-	f.after.some, f.workflow.unlimited = true, true
+	f.workflow.unlimited = true
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.start.Type, "type", "", "its type (required)")
@@ -86,10 +86,13 @@ func (f *alwaysFlags) register(cmd *cobra.Command) {
 		&f.restart, "restart", "",
 		"after which ends it begins again: always, or on-failure (default always)",
 	)
-	fs.Var(&f.after, "continue-after", "ask it to continue as new when it is so old (default 1h)")
+	fs.Var(
+		&f.after, "continue-after",
+		"ask it to continue as new when it is so old; 0 for no such limit (default 1h)",
+	)
 	fs.Int64Var(
 		&f.events, "continue-events", 0,
-		"ask it to continue as new when it has so many events (default 10000)",
+		"ask it to continue as new when it has so many events; 0 for no limit (default 10000)",
 	)
 	fs.Var(&f.workflow, "timeout-workflow", "limit of the whole run, or NONE (default one year)")
 	fs.StringArrayVar(&f.start.TagList, "tag", nil, "a tag to show in lists; may be repeated")
@@ -113,10 +116,16 @@ func (f *alwaysFlags) alwaysOn(cmd *cobra.Command, a *app, id string) (*schemas.
 	start := f.start
 	start.WorkflowID, start.Input = id, input
 	start.ExecutionStartToCloseTimeout = schemas.Duration(f.workflow.value)
-	if cmd.Flags().Changed("continue-after") || cmd.Flags().Changed("continue-events") {
-		start.Continuation = &schemas.ContinuationPolicy{
-			After: schemas.Duration(f.after.value), Events: f.events,
+	after, events := cmd.Flags().Changed("continue-after"), cmd.Flags().Changed("continue-events")
+	if after || events {
+		p := schemas.ContinuationPolicy{After: schemas.Duration(time.Hour), Events: 10_000}
+		if after {
+			p.After = schemas.Duration(f.after.value)
 		}
+		if events {
+			p.Events = f.events
+		}
+		start.Continuation = &p
 	}
 	return &schemas.AlwaysOn{Start: start, Restart: restart}, nil
 }
@@ -207,6 +216,21 @@ func alwaysShow(a *app) *cobra.Command {
 	}
 }
 
+// continueWords says when a run is asked to continue as new.
+func continueWords(p *schemas.ContinuationPolicy) string {
+	var all []string
+	if p.After != 0 {
+		all = append(all, "after "+shortSpan(p.After))
+	}
+	if p.Events != 0 {
+		all = append(all, fmt.Sprintf("after %d events", p.Events))
+	}
+	if len(all) == 0 {
+		return "never"
+	}
+	return strings.Join(all, " or ")
+}
+
 // alwaysText lays an always-on workflow out for people.
 func alwaysText(r *schemas.AlwaysOnRecord) []byte {
 	var b bytes.Buffer
@@ -222,7 +246,7 @@ func alwaysText(r *schemas.AlwaysOnRecord) []byte {
 	row("type", "%s", word(start.Type, whole))
 	row("restart", "%s", cmp.Or(r.AlwaysOn.Restart, schemas.RestartAlways))
 	if p := start.Continuation; p != nil {
-		row("continue", "after %s or %d events", shortSpan(p.After), p.Events)
+		row("continue", "%s", continueWords(p))
 	}
 	state, since := alwaysState(r)
 	row("state", "%s since %s", state, when(since))
@@ -341,7 +365,8 @@ func (a *app) changeAlways(
 }
 
 // alwaysFields are the flags for the fields that a refusal names.
-var alwaysFields = strings.NewReplacer(
+var alwaysFields = inRequest(
+	"alwaysOn.",
 	"start.workflowId", "ID", "start.typeVersion", "--type-version", "start.type", "--type",
 	"start.input", "--input",
 	"start.continuation.after", "--continue-after", "start.continuation.events", "--continue-events",

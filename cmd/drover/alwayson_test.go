@@ -70,9 +70,8 @@ func TestAlwaysOnCommands(t *testing.T) {
 		"always-on":       "a command is missing",
 		"always-on ad":    "did you mean add?",
 		"always-on add a": "--type is missing: say which workflow it is",
-		"always-on add a --type t --restart never":    `--restart is "never"; want always or on-failure`,
-		"always-on add a --type t --continue-after 0": "0 is not possible here",
-		"always-on stop a --terminate --keep-run":     "exclude each other",
+		"always-on add a --type t --restart never": `--restart is "never"; want always or on-failure`,
+		"always-on stop a --terminate --keep-run":  "exclude each other",
 		"always-on stop": "ID is missing",
 	} {
 		s.drover("", strings.Fields(args)...).want(t, exitUsage, "", want)

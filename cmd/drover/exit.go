@@ -153,9 +153,11 @@ func refusedIn(flags *strings.Replacer, err error) error {
 		return err
 	}
 	told, about := *e, *refusal
-	told.Hint = flags.Replace(e.Hint)
-	about.Message = flags.Replace(e.Message())
-	about.Field = flags.Replace(refusal.Field)
+	if name, rest, ok := strings.Cut(about.Message, ": "); ok && strings.HasSuffix(about.Field, name) {
+		about.Message = rest // the field is said once
+	}
 	told.Err = &about
+	about.Message, about.Field = flags.Replace(told.Message()), flags.Replace(about.Field)
+	told.Hint = flags.Replace(e.Hint)
 	return &told
 }

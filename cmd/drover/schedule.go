@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -91,13 +92,12 @@ func scheduleTimes(s *schemas.Schedule) string {
 	switch t := s.Times; {
 	case s.Window != nil:
 		w := s.Window
-		period := w.Period
-		if period == "" {
-			period = "day"
+		period := cmp.Or(w.Period, "day")
+		if strings.Contains(period, " ") {
+			period = "period of " + period
 		}
-		parts, zone = append(
-			parts, "once a "+sentence(period)+" "+sentence(w.Opens)+"+"+shortSpan(w.Length),
-		), w.TimeZone
+		window := sentence(w.Opens) + "+" + shortSpan(w.Length)
+		parts, zone = append(parts, "once a "+sentence(period)+" "+window), w.TimeZone
 	case t != nil:
 		zone = t.TimeZone
 		for _, c := range t.Cron {

@@ -431,7 +431,8 @@ func parseInterval(s string) (schemas.ScheduleInterval, error) {
 }
 
 // scheduleFields are the flags for the fields that a refusal names. Longer names come first.
-var scheduleFields = strings.NewReplacer(
+var scheduleFields = inRequest(
+	"schedule.",
 	"times.timeZone", "--zone", "times.cron", "--cron", "times.every", "--every", "times.at", "--at",
 	"times.from", "--from", "times.until", "--until", "times.jitter", "--jitter",
 	"window.timeZone", "--zone", "window.every", "--trigger-every", "window.period", "--period",
@@ -449,4 +450,13 @@ func (f *scheduleFlags) refusedSchedule(err error) error {
 		return err
 	}
 	return refusedIn(scheduleFields, err)
+}
+
+// inRequest replaces fields by flags, also where the name of a request's part stands before them.
+func inRequest(part string, pairs ...string) *strings.Replacer {
+	var all []string
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, part+pairs[i], pairs[i+1], pairs[i], pairs[i+1])
+	}
+	return strings.NewReplacer(all...)
 }
