@@ -87,7 +87,7 @@ func (s *numbered) send() {
 	s.n++
 }
 
-// S2-6, S2-8, S2-9, P-4. A run that is kept running continues as new once an hour, 168 times, while signals come in: in every fourth run while
+// S2-6, S2-8, S2-9, P-4. A run that is kept running continues as new once an hour for a week, while signals come in: in every fourth run while
 // its decider continues it, and in every other fourth whenever its decider does. None is lost, comes twice or in another order, and no
 // history grows beyond what comes in an hour.
 func TestAWeekOfContinuations(t *testing.T) {
@@ -125,8 +125,11 @@ func TestAWeekOfContinuations(t *testing.T) {
 		})
 		owner := f.node("a", nil)
 		f.start(fmt.Sprintf(`{"workflowId":"o","run":"r1","type":"order","startMode":"AutoStart","continuation":{"after":"%s"}}`, *hour))
-		const hours = 7 * 24
-		for begun := time.Now(); time.Since(begun) < hours**hour; {
+		hours := 7 * 24
+		if fewer > 1 {
+			hours = 2 * 24 // the race detector is slow
+		}
+		for begun := time.Now(); time.Since(begun) < time.Duration(hours)**hour; {
 			signals.send()
 			time.Sleep(13 * *hour / 60)
 		}

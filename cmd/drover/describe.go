@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -285,6 +286,9 @@ func statusLine(d *schemas.DescribeResponse) string {
 func begunBy(mode schemas.StartMode) string {
 	if mode == "" || mode == schemas.ModeManual {
 		return ""
+	}
+	if slices.Contains(schemas.StartModes(), mode) { // one of them has spaces
+		return ", mode " + string(mode)
 	}
 	return ", mode " + word(string(mode), 64)
 }

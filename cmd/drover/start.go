@@ -19,6 +19,8 @@ type startFlags struct {
 	input                       inputFlag
 	wait, flow                  bool
 	workflow, decider, activity durationFlag
+	after                       durationFlag
+	events                      int64
 	list                        string
 	childPolicy                 string
 	reuse, conflict             string
@@ -101,6 +103,8 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	fs.Var(&f.workflow, "timeout-workflow", "limit of the whole run, or NONE (default one year)")
 	fs.Var(&f.decider, "timeout-decider", "limit of one decision, or NONE (default 10s)")
 	fs.Var(&f.activity, "timeout-activity", "limit of an activity from start to close where its decision says nothing (default 10m)")
+	fs.Var(&f.after, "continue-after", "ask it to continue as new when it is so old and nothing of it is open (default never)")
+	fs.Int64Var(&f.events, "continue-events", 0, "ask it to continue as new when it has so many events and nothing of it is open (default never)")
 	fs.StringVar(&f.list, "list", "", "task list of activities whose decision names none")
 	fs.IntVar(&f.options.Priority, "priority", 0, "priority that is written into the history with each decision task; it changes no order")
 	fs.StringVar(&f.childPolicy, "child-policy", "", "what becomes of children: terminate, cancel or abandon")
@@ -113,6 +117,12 @@ func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, err
 	o.Timeout, o.DecisionTimeout = f.workflow.value, f.decider.value
 	if f.list != "" || f.activity.value != 0 {
 		o.ActivityDefaults = &schemas.ActivityDefaults{List: f.list, StartToCloseTimeout: schemas.Duration(f.activity.value)}
+	}
+	if f.after.value != 0 || f.events != 0 {
+		o.Continuation = &schemas.ContinuationPolicy{After: schemas.Duration(f.after.value), Events: f.events}
+		if err := o.Continuation.Validate("--continue"); err != nil {
+			return nil, usage(cmd, errors.New(continueFlags.Replace(err.Error())))
+		}
 	}
 	var err error
 	if o.ChildPolicy, err = parseChildPolicy(cmd, f.childPolicy); err != nil {
@@ -127,6 +137,9 @@ func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, err
 	}
 	return &o, nil
 }
+
+// continueFlags are the flags behind the fields of a continuation policy.
+var continueFlags = strings.NewReplacer("--continue.after", "--continue-after", "--continue.events", "--continue-events")
 
 // policyFlags are the flags behind the fields that the hint of a refused start names. Other hints than those about the id and the policies may hold
 // words of the caller, such as the name of a type.
