@@ -1,0 +1,72 @@
+package guides_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const schedules = "schedules.md"
+
+// S2-3, S2-5, S2-11, S2-12, S2-14: the commands of the guide to schedules, one after the other,
+// against a server with all roles.
+func TestSchedulesGuide(t *testing.T) {
+	script := strings.Join(blocks(t, schedules, "sh"), "\n")
+	// A run of an always-on workflow is there a moment after the command.
+	script = strings.Replace(
+		script, "drover hold poller",
+		"until drover describe poller >/dev/null 2>&1; do sleep 0.1; done\ndrover hold poller", 1,
+	)
+	out := runScript(t, t.TempDir(), script, "NATS_URL="+serveAlone(t), "HOME="+t.TempDir())
+	for _, want := range []string{
+		"created schedule nightly\nnext  ", "triggered schedule nightly", "paused schedule nightly",
+		"resumed schedule nightly", "updated schedule nightly", "2 times to do for schedule nightly",
+		"scheduleCreated", "created schedule workdays", "created schedule daily", "first of 20",
+		"make the report", "not the first of 20", "it is made: 6", "added always-on workflow poller",
+		"held poller", "released poller", "stopped always-on workflow poller",
+		"started always-on workflow poller", "03:30 Europe/Berlin",
+		"removed always-on workflow poller", "deleted schedule nightly",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+// serveAlone runs a server with all roles, in memory, on a port of its own, until the test ends.
+func serveAlone(t *testing.T) (url string) {
+	t.Helper()
+	cmd := exec.Command(
+		filepath.Join(bin, "drover"), "server", "--json", "--memory", "--port", "-1",
+	)
+	cmd.Env = append(cmd.Environ(), "XDG_CONFIG_HOME=", "HOME="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+		defer late.Stop()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		t.Fatal("the server has no ready line")
+	}
+	var ready struct{ URL string }
+	if err := json.Unmarshal(lines.Bytes(), &ready); err != nil || ready.URL == "" {
+		t.Fatalf("got the ready line %q, %v", lines.Text(), err)
+	}
+	return ready.URL
+}
