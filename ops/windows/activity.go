@@ -26,7 +26,7 @@ const (
 func (w *Windows) work(ctx context.Context) {
 	for began := time.Now(); ctx.Err() == nil; {
 		err := w.workOn(ctx)
-		if err != nil && !errors.Is(err, post.ErrNotFound) && ctx.Err() == nil {
+		if err != nil && !errors.Is(err, post.ErrNoStream) && ctx.Err() == nil {
 			w.o.Logger.WithField("err", err).Warn("the task list of the service is not worked on; trying again")
 		}
 		pause.For(ctx, min(max(time.Since(began)/6, listSoon), listEvery))
