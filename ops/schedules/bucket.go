@@ -16,7 +16,7 @@ const markerFor = 24 * time.Hour
 type bucket interface {
 	// States calls fn for each state that there is.
 	States(ctx context.Context, fn func(key string, value []byte, rev uint64)) error
-	// Follow calls fn for each schedule that there is, and from then on for each change, until stop is called. Present is closed once fn was
+	// Follow calls fn for each schedule and each state that there is, and from then on for each change, until stop is called. Present is closed once fn was
 	// called for all that there were.
 	Follow(ctx context.Context, fn func(key string, value []byte, rev uint64, deleted bool)) (present <-chan struct{}, stop func(), err error)
 	// Get reads a key; revision 0 says that there is none.
@@ -52,7 +52,7 @@ func (k kv) States(ctx context.Context, fn func(string, []byte, uint64)) error {
 func gone(s post.Stored) bool { return len(s.Data) == 0 }
 
 func (k kv) Follow(ctx context.Context, fn func(string, []byte, uint64, bool)) (<-chan struct{}, func(), error) {
-	o := post.ReadOptions{FilterSubjects: []string{k.prefix() + keyPrefix + "*"}, LastPerSubject: true}
+	o := post.ReadOptions{FilterSubjects: []string{k.prefix() + keyPrefix + "*", k.prefix() + keyPrefix + "*" + stateSuffix}, LastPerSubject: true}
 	r, err := k.conn.Read(ctx, k.stream(), o, func(s post.Stored) {
 		fn(strings.TrimPrefix(s.Subject, k.prefix()), s.Data, s.Seq, gone(s))
 	})

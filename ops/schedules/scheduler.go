@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -115,6 +116,10 @@ func (t *turn) begin() error {
 		id, ok := idOf(key)
 		if !ok {
 			t.log.WithField("key", key).Warn("a key of the bucket of schedules is none of a schedule: it is passed over")
+			return
+		}
+		if strings.HasSuffix(key, stateSuffix) {
+			t.counted(id, rev)
 			return
 		}
 		reading.Lock()

@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/runid"
+	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers/calendar"
 )
@@ -21,11 +22,6 @@ const (
 	// valid is how long a start holds that was sent: an owner refuses one that comes later.
 	valid = time.Minute
 )
-
-// workflowOf is the id of the run of a window.
-func workflowOf(rec *schemas.ScheduleRecord, opens time.Time) string {
-	return cmp.Or(rec.Schedule.Action.Start.WorkflowID, rec.Schedule.ID+"/"+slotText(opens))
-}
 
 // runOf is the run id of a window: the same for all who start it.
 func runOf(ns subject.Namespace, rec *schemas.ScheduleRecord, at *calendar.Trigger) string {
@@ -63,19 +59,30 @@ func transient(e *schemas.Error) bool {
 	case schemas.CodeUnavailable, schemas.CodeTimeout, schemas.CodeLimit, schemas.CodeInternal:
 		return true
 	}
-	return false
+	return e.Field == "notAfter" // nothing has begun, and a repeat has more time
 }
 
 func (w *Windows) start(ctx context.Context, rec *schemas.ScheduleRecord, period *schemas.PeriodRecord, now time.Time) error {
 	q := *rec.Schedule.Action.Start
 	q.V, q.WorkflowID, q.Run, q.RequestID = schemas.Version, period.WorkflowID, period.Run, period.Run
 	q.StartMode, q.NotAfter = schemas.ModeSchedule, schemas.At(now.Add(valid))
-	q.Identity = cmp.Or(q.Identity, w.o.Node)
+	q.Identity = cmp.Or(q.Identity, "schedule "+rec.Schedule.ID)
 	q.Attributes = maps.Clone(q.Attributes)
 	if q.Attributes == nil {
 		q.Attributes = map[string]string{}
 	}
-	q.Attributes["schedule"], q.Attributes["slot"] = rec.Schedule.ID, slotText(period.Slot.Time())
+	q.Attributes["schedule"], q.Attributes["slot"] = rec.Schedule.ID, schedules.SlotText(period.Slot)
+	var err error
+	if q.Input, err = w.fill(rec, q.Input, period); err != nil {
+		return err
+	}
+	if q.Signal != nil {
+		signal := *q.Signal
+		if signal.Input, err = w.fill(rec, signal.Input, period); err != nil {
+			return err
+		}
+		q.Signal = &signal
+	}
 	var a schemas.StartResponse
 	if err := w.ask(ctx, "start", &q, &a); err != nil {
 		return err
@@ -89,6 +96,10 @@ func (w *Windows) start(ctx context.Context, rec *schemas.ScheduleRecord, period
 func (w *Windows) signal(ctx context.Context, rec *schemas.ScheduleRecord, key string, period *schemas.PeriodRecord) error {
 	q := *rec.Schedule.Action.Signal
 	q.V, q.RequestID = schemas.Version, runid.Of(0, windowSeed(w.o.Namespace, rec, period.Period))
+	var err error
+	if q.Input, err = w.fill(rec, q.Input, period); err != nil {
+		return err
+	}
 	var a schemas.SignalResponse
 	if err := w.ask(ctx, "signal", &q, &a); err != nil {
 		return fmt.Errorf("%s: %w", key, err)
@@ -97,6 +108,15 @@ func (w *Windows) signal(ctx context.Context, rec *schemas.ScheduleRecord, key s
 		return a.Error
 	}
 	return nil
+}
+
+// fill puts the slot, and what is known of the last one, into an input.
+func (w *Windows) fill(rec *schemas.ScheduleRecord, input schemas.Payload, period *schemas.PeriodRecord) (schemas.Payload, error) {
+	filled, err := schedules.Fill(input, period.Slot, w.table.state(rec))
+	if err != nil {
+		return nil, schemas.Errorf(schemas.CodeInvalid, "the input cannot be filled in: %v", err)
+	}
+	return filled, nil
 }
 
 func (w *Windows) ask(ctx context.Context, verb string, q, a any) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers/calendar"
 )
@@ -51,7 +52,7 @@ func (w *Windows) begin(ctx context.Context, t *task) error {
 	}
 	key, mine := w.periodOf(t.rec, t.begin, now)
 	if s := t.rec.Schedule.Action.Start; s != nil {
-		mine.WorkflowID, mine.Run = workflowOf(t.rec, t.begin.Opens), runOf(w.o.Namespace, t.rec, t.begin)
+		mine.WorkflowID, mine.Run = schedules.WorkflowID(t.rec, mine.Slot), runOf(w.o.Namespace, t.rec, t.begin)
 	}
 	rev, taken, err := w.create(ctx, t.rec, key, mine, t.begin)
 	if err != nil || taken {

@@ -86,7 +86,7 @@ func (b *bucket) do(task task, now time.Time, until stage) (lives bool) {
 	case task.missed != nil:
 		b.keys[key(task.missed)] = &schemas.PeriodRecord{Started: true, Refusal: reasonMissed, Slot: schemas.At(task.missed.Opens), At: schemas.At(now)}
 	case task.settle != nil:
-		count(b.state, task.settle, b.keys[key(task.settle)], 0)
+		count(task.rec, b.state, task.settle, b.keys[key(task.settle)], 0)
 	}
 	return true
 }
@@ -163,7 +163,7 @@ func TestYearsOfMissedWindows(t *testing.T) {
 		if s == nil {
 			break
 		}
-		count(state, s.missed, &schemas.PeriodRecord{Slot: schemas.At(s.missed.Opens), Started: true, Refusal: reasonMissed}, s.before)
+		count(rec, state, s.missed, &schemas.PeriodRecord{Slot: schemas.At(s.missed.Opens), Started: true, Refusal: reasonMissed}, s.before)
 	}
 	if days := int64(4*365 + 2); state.Counts.Missed != days || rounds > 20 || len(state.Recent) > recent {
 		t.Errorf("%+v in %d rounds, want %d missed", state.Counts, rounds, days)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/bucketkey"
@@ -41,13 +40,16 @@ func (w *Windows) settle(ctx context.Context, rec *schemas.ScheduleRecord, at *c
 		}
 	}
 	if state.Incarnation != rec.Incarnation {
-		state = &schemas.ScheduleState{Incarnation: rec.Incarnation}
+		state = &schemas.ScheduleState{Incarnation: rec.Incarnation, Remaining: rec.Schedule.Remaining, Updates: rec.Updates}
+	}
+	if state.Updates != rec.Updates {
+		state.Remaining, state.Updates = rec.Schedule.Remaining, rec.Updates
 	}
 	if state.LastSlot != 0 && !at.Opens.After(state.LastSlot.Time()) {
 		w.table.counted(id, state)
 		return nil
 	}
-	slot := count(state, at, period, before)
+	slot := count(rec, state, at, period, before)
 	body, err := schemas.MarshalJSON(state)
 	if err != nil {
 		return err
@@ -67,7 +69,7 @@ func (w *Windows) settle(ctx context.Context, rec *schemas.ScheduleRecord, at *c
 }
 
 // count adds a window to a state.
-func count(state *schemas.ScheduleState, at *calendar.Trigger, period *schemas.PeriodRecord, before int64) schemas.ScheduleSlot {
+func count(rec *schemas.ScheduleRecord, state *schemas.ScheduleState, at *calendar.Trigger, period *schemas.PeriodRecord, before int64) schemas.ScheduleSlot {
 	slot := schemas.ScheduleSlot{
 		Slot: schemas.At(at.Opens), At: period.At, WorkflowID: period.WorkflowID, Run: period.Run, Reason: period.Refusal,
 	}
@@ -75,10 +77,11 @@ func count(state *schemas.ScheduleState, at *calendar.Trigger, period *schemas.P
 	case period.Slot != schemas.At(at.Opens): // the key is that of another window of the period
 		slot = schemas.ScheduleSlot{Slot: slot.Slot, At: slot.Slot, Outcome: schemas.SlotSkipped, Reason: reasonTaken}
 		state.Counts.Skipped++
-	case period.Refusal == "" && period.Run == "":
-		slot.Outcome = schemas.SlotDone // its signal is stored
+	case period.Refusal == "" && signals(rec):
+		slot.Outcome = schemas.SlotDone
 		state.Counts.Started++
 		state.Counts.Done++
+		state.LastDone = slot.Slot
 	case period.Refusal == "":
 		slot.Outcome = schemas.SlotRunning
 		state.Counts.Started++
@@ -93,12 +96,22 @@ func count(state *schemas.ScheduleState, at *calendar.Trigger, period *schemas.P
 		slot.Outcome = schemas.SlotRefused
 		state.Counts.Refused++
 	}
+	if n := state.Remaining; n != nil && *n > 0 && period.Slot == slot.Slot && period.Refusal != reasonPaused && period.Refusal != reasonMissed {
+		left := *n - 1
+		state.Remaining = &left
+	}
 	state.V, state.LastSlot = schemas.Version, slot.Slot
 	if slot.Outcome == schemas.SlotRunning {
 		return slot // the scheduler of the master tells how it ends
 	}
 	state.Recent = append([]schemas.ScheduleSlot{slot}, state.Recent[:min(len(state.Recent), recent-1)]...)
 	return slot
+}
+
+// signals tells whether the action is done when a signal is stored, with a start or without.
+func signals(rec *schemas.ScheduleRecord) bool {
+	a := &rec.Schedule.Action
+	return a.Signal != nil || a.Start != nil && a.Start.Signal != nil
 }
 
 // note tells people of a window that has started nothing though it should have.
@@ -114,6 +127,3 @@ func (w *Windows) note(ctx context.Context, rec *schemas.ScheduleRecord, slot sc
 	}
 	w.operations.Note(ctx, o)
 }
-
-// slotText is how a slot stands in workflow ids, attributes and inputs.
-func slotText(at time.Time) string { return at.UTC().Format(time.RFC3339) }

@@ -158,15 +158,17 @@ func (t *table) takeSchedule(id string, value []byte, deleted bool) error {
 // count takes over what the state of the schedule counts.
 func (e *entry) count(s *schemas.ScheduleState) {
 	e.lastSlot, e.left = time.Time{}, -1
-	var started int64
+	left := e.rec.Schedule.Remaining
 	if s != nil && s.Incarnation == e.rec.Incarnation {
 		if s.LastSlot != 0 {
 			e.lastSlot = s.LastSlot.Time()
 		}
-		started = s.Counts.Started
+		if s.Updates == e.rec.Updates {
+			left = s.Remaining
+		}
 	}
-	if n := e.rec.Schedule.Remaining; n != nil {
-		e.left = max(*n-started, 0)
+	if left != nil {
+		e.left = max(*left, 0)
 	}
 }
 
@@ -254,6 +256,16 @@ func (t *table) wrote(key string, rec *schemas.PeriodRecord, rev uint64) {
 		h.settled = time.Now()
 	}
 	t.periods[key] = h
+}
+
+// state is what a schedule has done, as far as it is known; nil if it is not.
+func (t *table) state(rec *schemas.ScheduleRecord) *schemas.ScheduleState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.states[bucketkey.Escape(rec.Schedule.ID)]; s != nil && s.Incarnation == rec.Incarnation {
+		return s
+	}
+	return nil
 }
 
 // counted notes a state that this node wrote itself.

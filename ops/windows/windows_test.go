@@ -34,6 +34,10 @@ func live(t *testing.T, fn func(h *house)) {
 		w.Register("report", decider.Func(func(context.Context, *decider.Task) ([]schemas.Decision, error) {
 			return []schemas.Decision{schemas.Decide(&schemas.CompleteWorkflow{})}, nil
 		}))
+		w.Register("echo", decider.Func(func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
+			started, _ := task.Events()[0].Attributes.(*schemas.WorkflowStarted)
+			return []schemas.Decision{schemas.Decide(&schemas.CompleteWorkflow{Result: started.Input})}, nil
+		}))
 		e.Go(w)
 		fn(&house{Env: e, t: t})
 	})
