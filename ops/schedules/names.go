@@ -23,13 +23,15 @@ func Key(id string) string { return keyPrefix + bucketkey.Escape(id) }
 
 func stateKey(id string) string { return Key(id) + stateSuffix }
 
-// idOf is the schedule of a key, or of a key of a state.
-func idOf(key string) (id string, ok bool) {
-	rest, ok := strings.CutPrefix(strings.TrimSuffix(key, stateSuffix), keyPrefix)
+// idOf is the schedule of a key, or of the key of a state. No id has a dot in its key.
+func idOf(key string) (id string, state, ok bool) {
+	rest, ok := strings.CutPrefix(key, keyPrefix)
 	if !ok {
-		return "", false
+		return "", false, false
 	}
-	return bucketkey.Unescape(rest)
+	escaped, state := strings.CutSuffix(rest, stateSuffix)
+	id, ok = bucketkey.Unescape(escaped)
+	return id, state, ok
 }
 
 // RunID is the run id of a slot. It is the same whenever it is computed: two starts of one slot begin one run. Manual is the nonce of a slot

@@ -103,7 +103,7 @@ func (t *turn) begin() error {
 	t.work.Go(t.watchClock)
 	states := map[string]stored{}
 	err := t.bucket.States(t.ctx, func(key string, value []byte, rev uint64) {
-		if id, ok := idOf(key); ok {
+		if id, isState, ok := idOf(key); ok && isState {
 			states[id] = stored{value, rev}
 		}
 	})
@@ -113,8 +113,8 @@ func (t *turn) begin() error {
 	t.unsettled = -1
 	var reading sync.Mutex // over states: fn is called before and after they are all read
 	present, stop, err := t.bucket.Follow(t.ctx, func(key string, value []byte, rev uint64, deleted bool) {
-		id, ok := idOf(key)
-		if !ok {
+		id, isState, ok := idOf(key)
+		if !ok || isState {
 			t.log.WithField("key", key).Warn("a key of the bucket of schedules is none of a schedule: it is passed over")
 			return
 		}

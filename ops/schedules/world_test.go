@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,19 +23,20 @@ type world struct {
 	t     *testing.T
 	ahead time.Duration
 
-	mu        sync.Mutex
-	keys      map[string]stored
-	rev       uint64
-	followers map[int]func(key string, value []byte, rev uint64, deleted bool)
-	runs      map[string]*fakeRun // by run id
-	begun     map[string]int      // how often a run of the id was begun
-	signals   map[string]int      // by request id
-	types     map[string]*schemas.TypeInfo
-	notes     []schemas.Operation
-	refuse    func(q *schemas.StartRequest) error
-	takes     time.Duration             // how long a run takes; negative: until it is ended
-	fails     bool                      // runs fail
-	slotOf    map[string]map[string]int // by schedule and slot: runs that were begun
+	mu           sync.Mutex
+	keys         map[string]stored
+	rev          uint64
+	followers    map[int]func(key string, value []byte, rev uint64, deleted bool)
+	runs         map[string]*fakeRun // by run id
+	begun        map[string]int      // how often a run of the id was begun
+	signals      map[string]int      // by request id
+	types        map[string]*schemas.TypeInfo
+	notes        []schemas.Operation
+	refuse       func(q *schemas.StartRequest) error
+	takes        time.Duration // how long a run takes; negative: until it is ended
+	fails        bool          // runs fail
+	requireTypes bool
+	slotOf       map[string]map[string]int // by schedule and slot: runs that were begun
 }
 
 type fakeRun struct {
@@ -55,6 +56,11 @@ func newWorld(t *testing.T) *world {
 	}
 }
 
+func isState(key string) bool {
+	_, state, _ := idOf(key)
+	return state
+}
+
 func (w *world) now() time.Time { return time.Now().Add(w.ahead) }
 
 // master is a process: once it is dead nothing of it reaches the world, and nothing of the world reaches it.
@@ -68,7 +74,10 @@ type master struct {
 	ready chan struct{}
 	// judge decides before what is written, and after it, whether the process dies there.
 	judge func(op string) fate
-	stuck chan struct{} // what it writes waits for this, if it is set
+	// halts says at which write the process is stopped; what it was about to write then, and all else, waits for goOn.
+	halts  func(op string) bool
+	goOn   chan struct{}
+	halted atomic.Bool
 }
 
 type fate int
@@ -81,11 +90,20 @@ const (
 
 var errDead = errors.New("this process is dead")
 
-func (w *world) master(judge func(op string) fate, require ...bool) *master {
+func (w *world) master(judge func(op string) fate) *master {
+	return w.begin(&master{judge: judge})
+}
+
+// masterStopped is a process that stops at a write, as by SIGSTOP, until goOn is closed.
+func (w *world) masterStopped(halts func(op string) bool, goOn chan struct{}) *master {
+	return w.begin(&master{halts: halts, goOn: goOn})
+}
+
+func (w *world) begin(m *master) *master {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	m := &master{w: w, dead: make(chan struct{}), ended: make(chan struct{}), ready: make(chan struct{}), judge: judge}
+	m.w, m.dead, m.ended, m.ready = w, make(chan struct{}), make(chan struct{}), make(chan struct{})
 	m.die = sync.OnceFunc(func() { close(m.dead); cancel() })
-	m.s = newScheduler(Options{Namespace: "default", RequireTypes: len(require) > 0}, m, fakeEngine{m})
+	m.s = newScheduler(Options{Namespace: "default", RequireTypes: w.requireTypes}, m, fakeEngine{m})
 	m.s.serve = func(_ context.Context, verbs []service.Verb) (func(), error) {
 		m.verbs = map[string]service.Verb{}
 		for _, v := range verbs {
@@ -116,8 +134,15 @@ func (m *master) kill() {
 
 // write is a write of the process.
 func (m *master) write(op string, do func()) error {
-	if m.stuck != nil {
-		<-m.stuck
+	if m.halts != nil {
+		m.w.mu.Lock()
+		if !m.halted.Load() && m.halts(op) {
+			m.halted.Store(true)
+		}
+		m.w.mu.Unlock()
+		if m.halted.Load() {
+			<-m.goOn
+		}
 	}
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -147,7 +172,7 @@ func (m *master) States(_ context.Context, fn func(string, []byte, uint64)) erro
 	all := maps.Clone(m.w.keys)
 	m.w.mu.Unlock()
 	for k, s := range all {
-		if strings.HasSuffix(k, stateSuffix) {
+		if isState(k) {
 			fn(k, s.value, s.rev)
 		}
 	}
@@ -166,7 +191,7 @@ func (m *master) Follow(_ context.Context, fn func(string, []byte, uint64, bool)
 	w.mu.Lock()
 	n := len(w.followers) + int(w.rev)<<8
 	for k, s := range w.keys {
-		if !strings.HasSuffix(k, stateSuffix) {
+		if !isState(k) {
 			changes <- change{k, s.value, s.rev, false}
 		}
 	}
@@ -207,7 +232,7 @@ func (m *master) Get(_ context.Context, key string) ([]byte, uint64, error) {
 
 func (m *master) Put(_ context.Context, key string, value []byte, rev uint64) (got uint64, err error) {
 	op := "put record"
-	if strings.HasSuffix(key, stateSuffix) {
+	if isState(key) {
 		op = "put state"
 	}
 	dead := m.write(op, func() {
@@ -224,7 +249,7 @@ func (m *master) Put(_ context.Context, key string, value []byte, rev uint64) (g
 func (w *world) put(key string, value []byte) uint64 {
 	w.rev++
 	w.keys[key] = stored{value, w.rev}
-	if !strings.HasSuffix(key, stateSuffix) {
+	if !isState(key) {
 		for _, f := range w.followers {
 			f(key, value, w.rev, false)
 		}
@@ -240,7 +265,7 @@ func (m *master) Delete(_ context.Context, key string, rev uint64) (err error) {
 		}
 		m.w.rev++
 		delete(m.w.keys, key)
-		if !strings.HasSuffix(key, stateSuffix) {
+		if !isState(key) {
 			for _, f := range m.w.followers {
 				f(key, nil, m.w.rev, true)
 			}
