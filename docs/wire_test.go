@@ -71,7 +71,9 @@ func verbs(t *testing.T, prefix string, dirs ...string) string {
 	return table([]string{"subject", "what it does", "request", "answer"}, body)
 }
 
-func api(t *testing.T) string { return verbs(t, "drover.<ns>.api.", "broker", "ops/retention") }
+func api(t *testing.T) string {
+	return verbs(t, "drover.<ns>.api.", "broker", "ops/alwayson", "ops/operations", "ops/recycle", "ops/retention", "ops/schedules", "ops/windows")
+}
 
 func namespaceAPI(t *testing.T) string {
 	return verbs(t, schemas.NamespaceSubject(""), "broker/topology")

@@ -64,6 +64,7 @@ func TestBadInput(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			virtual.Run(t, func(t *testing.T) {
 				w := newWorld(t)
+				time.Sleep(time.Second)
 				w.requireTypes = true
 				w.types["quick"] = &schemas.TypeInfo{Kind: schemas.WorkflowKind, Name: "quick"}
 				w.types["old"] = &schemas.TypeInfo{Kind: schemas.WorkflowKind, Name: "old", Status: schemas.TypeDeprecated}
@@ -74,7 +75,7 @@ func TestBadInput(t *testing.T) {
 				m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: there})
 				m.must("schedulePause", &schemas.ScheduleRequest{ID: "there"})
 				m.must("scheduleResume", &schemas.ScheduleRequest{ID: "there"})
-				before := w.rev
+				before := w.revision()
 				a := m.say(tc.verb, tc.body)
 				if a.Error == nil {
 					t.Fatalf("got %+v, want a refusal", a)
@@ -83,7 +84,7 @@ func TestBadInput(t *testing.T) {
 				if a.Error.Code != tc.code || a.Error.Field != tc.field {
 					t.Errorf("got %s in field %q, want %s in %q", a.Error.Code, a.Error.Field, tc.code, tc.field)
 				}
-				if w.rev != before {
+				if w.revision() != before {
 					t.Error("something was written")
 				}
 			})

@@ -44,7 +44,7 @@ func TestAMonthInWhichMastersDie(t *testing.T) {
 			virtual.Run(t, func(t *testing.T) {
 				from, until := at(t, span.from), at(t, span.until)
 				w := newWorld(t)
-				w.ahead = from.Sub(time.Now())
+				w.ahead = time.Until(from)
 				masterless(t, w, until, rand.New(rand.NewPCG(seed, 1)))
 				for _, s := range monthly() {
 					w.wantEachOnce(t, &s, from, until)

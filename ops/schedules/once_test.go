@@ -55,8 +55,8 @@ func dieAt(t *testing.T, overlap schemas.OverlapPolicy, f fate, n int) bool {
 	case <-m.dead:
 	case <-time.After(5*time.Minute + 30*time.Second):
 	}
-	died := at >= n
 	m.kill()
+	died := at >= n
 	time.Sleep(10 * time.Minute) // what has closed meanwhile is purged as soon as somebody may
 	next := w.master(nil)
 	go next.janitor()
@@ -146,26 +146,30 @@ func TestADeletedScheduleLeavesItsRuns(t *testing.T) {
 		if len(a.State.Running) != 3 || !strings.Contains(strings.Join(a.Warnings, " "), "3") {
 			t.Errorf("got %d runs and %v, want that it tells of three", len(a.State.Running), a.Warnings)
 		}
+		w.mu.Lock()
 		if len(w.keys) != 0 {
 			t.Errorf("got keys %v, want none", w.keys)
 		}
+		w.mu.Unlock()
 		time.Sleep(2 * time.Minute)
-		if n := len(w.begun); n != 3 {
+		if n := w.countBegun(); n != 3 {
 			t.Errorf("%d runs were begun, want 3", n)
 		}
+		w.mu.Lock()
 		for _, r := range w.runs {
 			if r.status != "" {
 				t.Errorf("a run of it has ended: %s", r.status)
 			}
 		}
+		w.mu.Unlock()
 		if a := m.ask("scheduleShow", &schemas.ScheduleRequest{ID: s.ID}); a.Error == nil || a.Error.Code != schemas.CodeNotFound {
 			t.Errorf("got %+v, want not_found", a)
 		}
 		m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
 		b := m.must("scheduleBackfill", &schemas.ScheduleBackfillRequest{ID: s.ID, From: schemas.At(w.now().Add(-5 * time.Minute)), Until: schemas.At(w.now()), Overlap: schemas.OverlapAllow})
 		time.Sleep(time.Second)
-		if len(w.begun) != 3+b.Slots {
-			t.Errorf("%d runs were begun, want 3 and %d", len(w.begun), b.Slots)
+		if n := w.countBegun(); n != 3+b.Slots {
+			t.Errorf("%d runs were begun, want 3 and %d", n, b.Slots)
 		}
 	})
 }
@@ -195,6 +199,8 @@ func TestALongStop(t *testing.T) {
 		if c = m.must("scheduleShow", &schemas.ScheduleRequest{ID: s.ID}).State.Counts; c.Started < 1000 || c.Missed != 100_000 {
 			t.Errorf("got %+v, want all others done", c)
 		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		if i := slices.IndexFunc(w.notes, func(o schemas.Operation) bool { return o.Kind == schemas.OperationSlotsMissed }); i < 0 || w.notes[i].Count != 100_000 {
 			t.Errorf("got notes %+v, want one of 100,000 slots that were missed", w.notes)
 		}

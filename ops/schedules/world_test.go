@@ -443,6 +443,19 @@ func (w *world) state(id string) *schemas.ScheduleState {
 	return st
 }
 
+func (w *world) revision() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rev
+}
+
+// countBegun is how many runs were begun.
+func (w *world) countBegun() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.begun)
+}
+
 // slotsBegun are the slots of a schedule of which runs were begun, in their order. A run that was begun twice fails the test.
 func (w *world) slotsBegun(id string) (all []string) {
 	w.mu.Lock()
