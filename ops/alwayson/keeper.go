@@ -10,8 +10,12 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// retry is the pause after a step that failed because somebody could not be asked.
-const retry = 100 * time.Millisecond
+const (
+	// retry is the pause after a step that failed because somebody could not be asked.
+	retry = 100 * time.Millisecond
+	// patience is how long steps may fail before the log says so: brokers that begin with the master are not there at once.
+	patience = 5 * time.Second
+)
 
 // crash is the error by which a test ends the monitor.
 type crash struct{ error }
@@ -32,6 +36,7 @@ type keeper struct {
 	begun int64             // the number of the start that was answered
 	asked schemas.Timestamp // the stop by which the run was asked to end
 	told  bool              // that something goes wrong
+	wrong time.Time         // since when; zero while nothing does
 }
 
 // run does one step after the other, until the workflow is removed or ctx ends.
@@ -40,7 +45,7 @@ func (k *keeper) run(ctx context.Context) {
 		err := k.step(ctx)
 		switch {
 		case err == nil:
-			k.told = false
+			k.told, k.wrong = false, time.Time{}
 		case errors.Is(err, errOvertaken):
 		case errors.Is(err, post.ErrNotFound):
 			if k.m.leave(k) {
@@ -48,7 +53,10 @@ func (k *keeper) run(ctx context.Context) {
 			}
 			k.sleep(ctx, 0) // takes the wake
 		default:
-			if !k.told && ctx.Err() == nil {
+			if k.wrong.IsZero() {
+				k.wrong = time.Now()
+			}
+			if !k.told && ctx.Err() == nil && time.Since(k.wrong) >= patience {
 				k.told = true
 				k.m.o.Logger.WithField("workflow", k.id).WithField("err", err).Warn("an always-on workflow cannot be looked after for now, trying again")
 			}
