@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +19,12 @@ import (
 
 // life is what the roles of a node have from one recycle to the next: their connections, which are no other's. So a role that hangs can be cut off:
 // without its connections it holds no claim any more and writes nothing, and whatever it left is claimed as after a crash.
+//
+// A life begins when the one before has given its partitions back. That one passes on what it was asked and has not answered, which
+// goes to the owners of this life: so its last goroutines may end a little later.
 type life struct {
 	node *node
+	home chan struct{} // closed when there are roles for the home
 
 	mu      sync.Mutex
 	severed bool
@@ -30,10 +35,18 @@ type life struct {
 
 var errSevered = errors.New("the roles were cut off")
 
-func newLife(n *node) *life { return &life{node: n, conns: map[int]*post.Conn{}} }
+func newLife(n *node) *life {
+	return &life{node: n, conns: map[int]*post.Conn{}, home: make(chan struct{})}
+}
 
 // dial opens a connection of this life.
 func (l *life) dial(ctx context.Context, name string) (*post.Conn, error) {
+	l.mu.Lock()
+	severed := l.severed
+	l.mu.Unlock()
+	if severed {
+		return nil, errSevered
+	}
 	conn, err := l.node.dial(ctx, name)
 	if err != nil {
 		return nil, err
@@ -68,19 +81,29 @@ func (l *life) sever() {
 	}
 }
 
-// serve notes a broker; nil is none.
-func (l *life) serve(b *broker.Broker) {
-	if b == nil {
-		return
-	}
+// serve notes that there are roles for a namespace. A nil broker is none.
+func (l *life) serve(b *broker.Broker, isHome bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.brokers = append(l.brokers, b)
+	if b != nil {
+		l.brokers = append(l.brokers, b)
+	}
+	if isHome && !closed(l.home) {
+		close(l.home)
+	}
+}
+
+// working are the brokers that own partitions.
+func (l *life) working() []*broker.Broker {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.brokers), func(b *broker.Broker) bool { return len(b.Owned()) == 0 })
 }
 
 // lives runs the roles until ctx ends or one of them does, life after life.
 func (n *node) lives(ctx context.Context) error {
-	defer close(n.ended)
+	var former sync.WaitGroup // lives that have given back their partitions
+	defer func() { former.Wait(); close(n.ended) }()
 	ready := sync.OnceFunc(func() {
 		n.ready.Store(true)
 		if n.o.Ready != nil {
@@ -93,13 +116,14 @@ func (n *node) lives(ctx context.Context) error {
 		"namespaces":                             runnerFunc(func(ctx context.Context) error { return n.attend(ctx, ready) }),
 	}
 	for {
-		t, err := n.live(ctx, parts)
+		t, err := n.live(ctx, &former, parts)
 		if t == nil || err != nil || ctx.Err() != nil {
 			return err
 		}
-		n.life.Load().sever()
-		n.life.Store(newLife(n))
+		next := newLife(n)
+		n.life.Store(next)
 		n.began(ctx, t.slot)
+		t.life <- next
 		parts = map[string]runner{"namespaces": runnerFunc(func(ctx context.Context) error {
 			return n.attendAgain(ctx, func() { close(t.back) })
 		})}
@@ -107,7 +131,8 @@ func (n *node) lives(ctx context.Context) error {
 }
 
 // live runs parts until ctx ends or one of them does, whose error it returns, or until it is their turn in a recycle.
-func (n *node) live(ctx context.Context, parts map[string]runner) (*turn, error) {
+func (n *node) live(ctx context.Context, former *sync.WaitGroup, parts map[string]runner) (*turn, error) {
+	l := n.life.Load()
 	work, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var wg sync.WaitGroup
@@ -127,7 +152,9 @@ func (n *node) live(ctx context.Context, parts map[string]runner) (*turn, error)
 	case <-work.Done():
 	case t := <-n.turns:
 		end(errRecycled)
-		n.await(ended, n.o.DrainTimeout)
+		stopped := time.Now()
+		l.giveBack(ended, n.o.DrainTimeout)
+		former.Go(func() { l.await(ended, n.o.DrainTimeout-time.Since(stopped)) })
 		return t, nil
 	}
 	if ctx.Err() != nil {
@@ -144,22 +171,59 @@ func (n *node) live(ctx context.Context, parts map[string]runner) (*turn, error)
 	return nil, failure
 }
 
-// await waits until the roles have ended. Those that have not in time are cut off (S2-1), and get a moment to notice.
-func (n *node) await(ended <-chan struct{}, most time.Duration) {
-	for _, limit := range []time.Duration{most, failureTimeout} {
+// giveBack waits until the brokers own nothing any more or the roles have ended. If that takes too long they are cut off (S2-1).
+func (l *life) giveBack(ended <-chan struct{}, most time.Duration) {
+	limit := time.NewTimer(most)
+	defer limit.Stop()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+			if l.begun() && len(l.working()) == 0 {
+				return
+			}
+		case <-limit.C:
+			l.cutOff()
+			return
+		}
+	}
+}
+
+// await waits until the roles have ended, cuts them off when it takes too long, and then gives them a moment to notice.
+func (l *life) await(ended <-chan struct{}, most time.Duration) {
+	for _, limit := range []time.Duration{max(most, 0), failureTimeout} {
 		t := time.NewTimer(limit)
 		select {
 		case <-ended:
 			t.Stop()
+			l.sever()
 			return
 		case <-t.C:
 		}
-		if limit == most {
-			n.log.WithField("limit", most).Error("the roles did not stop in time for a recycle: they are cut off")
-			n.life.Load().sever()
-		}
+		l.cutOff()
 	}
-	n.log.Error("a role that was cut off does not end; it holds nothing any more, and the roles begin anew beside it")
+	l.node.log.Error("a role that was cut off does not end; it holds nothing any more, and the roles have begun anew beside it")
+}
+
+// cutOff is sever for roles that have not ended in time.
+func (l *life) cutOff() {
+	l.mu.Lock()
+	severed := l.severed
+	l.mu.Unlock()
+	if !severed {
+		l.node.log.Error("the roles did not stop in time for a recycle: they are cut off")
+		l.sever()
+	}
+}
+
+// begun tells whether there are brokers whose partitions can be looked at.
+func (l *life) begun() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.brokers) > 0
 }
 
 // attend calls ready once when the node is, and looks after the namespaces other than its home.

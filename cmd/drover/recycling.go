@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/ops/recycle"
 	"github.com/droverhq/drover/schemas"
 )
@@ -16,7 +14,6 @@ import (
 const (
 	// backTimeout is how long a node that begins its roles anew waits for its home before it counts as back.
 	backTimeout = time.Minute
-	backEvery   = 20 * time.Millisecond
 )
 
 // errRecycled is the end of the roles for a recycle, and with --recycle-exit that of the process.
@@ -25,12 +22,8 @@ var errRecycled = errors.New("the server has ended for a recycle; it is to be st
 // turn is one recycle of this node.
 type turn struct {
 	slot time.Time
+	life chan *life    // gets the one that begins
 	back chan struct{} // closed when the roles are at work again
-}
-
-// suggester is a broker that can ask its runs to continue as new.
-type suggester interface {
-	SuggestContinuations(ctx context.Context) (asked int, err error)
 }
 
 // recycles gives this node its turns.
@@ -58,19 +51,11 @@ func (n *node) recycles() (*recycle.Runner, error) {
 
 // suggest asks the runs of all brokers of this node to continue as new.
 func (n *node) suggest(ctx context.Context) (asked int, err error) {
-	l := n.life.Load()
-	l.mu.Lock()
-	brokers := slices.Clone(l.brokers)
-	l.mu.Unlock()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for _, b := range brokers {
-		s, ok := any(b).(suggester)
-		if !ok || len(b.Owned()) == 0 {
-			continue // its namespace is gone, or it has not begun
-		}
+	for _, b := range n.life.Load().working() {
 		wg.Go(func() {
-			got, failed := s.SuggestContinuations(ctx)
+			got, failed := b.SuggestContinuations(ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			asked += got
@@ -84,7 +69,7 @@ func (n *node) suggest(ctx context.Context) (asked int, err error) {
 // restart has the roles of this node end as for a planned stop, and begin anew in this process.
 func (n *node) restart(ctx context.Context, slot time.Time) error {
 	n.write(ctx, schemas.NodeDraining)
-	t := &turn{slot: slot, back: make(chan struct{})}
+	t := &turn{slot: slot, life: make(chan *life, 1), back: make(chan struct{})}
 	select {
 	case n.turns <- t:
 	case <-ctx.Done():
@@ -95,9 +80,12 @@ func (n *node) restart(ctx context.Context, slot time.Time) error {
 	case <-ctx.Done():
 		return nil
 	}
-	limit, cancel := context.WithTimeout(ctx, backTimeout)
-	defer cancel()
-	for !slices.Contains(n.served.sorted(), string(n.home.space.Name)) && pause.For(limit, backEvery) == nil {
+	limit := time.NewTimer(backTimeout)
+	defer limit.Stop()
+	select {
+	case <-(<-t.life).home:
+	case <-limit.C:
+	case <-ctx.Done():
 	}
 	if ctx.Err() == nil {
 		n.write(ctx, schemas.NodeReady)

@@ -54,7 +54,7 @@ func (s *namesServed) add(name string) (remove func()) {
 func (s *namesServed) sorted() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Sorted(slices.Values(s.names))
+	return slices.Compact(slices.Sorted(slices.Values(s.names))) // in a recycle one may be there twice
 }
 
 // join gives the node its name, the same in all namespaces, and writes its record. A name that was given is taken as it is: a

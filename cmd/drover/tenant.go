@@ -147,7 +147,7 @@ func (t *tenant) build() error {
 		}
 		t.roles[name] = r
 	}
-	t.life.serve(t.broker)
+	t.life.serve(t.broker, t.space.Name == t.node.home.space.Name)
 	t.unlist = t.node.served.add(string(t.space.Name))
 	return nil
 }
