@@ -21,19 +21,22 @@ import (
 func TestRecycleCommands(t *testing.T) {
 	s := newService(t)
 	var set, now schemas.RecycleRequest
-	answer := schemas.RecycleResponse{
-		Recycle: &schemas.Recycle{At: "03:30", TimeZone: "Europe/Berlin", Every: schemas.Duration(48 * time.Hour)}, Next: 1,
-		Nodes:  []schemas.RecycleNode{{Node: "one", Since: 1, Phase: schemas.RecycleReturned}, {Node: "two", Since: 1, Phase: schemas.RecycleDraining}},
-		Latest: &schemas.RecycleNotice{Phase: schemas.RecycleDraining, Node: "two", Slot: 5, At: 6},
+	phase := schemas.RecycleDraining
+	answer := func() schemas.RecycleResponse {
+		return schemas.RecycleResponse{
+			Recycle: &schemas.Recycle{At: "03:30", TimeZone: "Europe/Berlin", Every: schemas.Duration(48 * time.Hour)}, Next: 1,
+			Nodes:  []schemas.RecycleNode{{Node: "one", Since: 1, Phase: schemas.RecycleReturned}, {Node: "two", Since: 1, Phase: schemas.RecycleDraining}},
+			Latest: &schemas.RecycleNotice{Phase: phase, Node: "two", Slot: 5, At: 6},
+		}
 	}
 	on(s, "recycleSet", func(q schemas.RecycleRequest) any {
 		if set = q; q.Recycle.At == "3:30" {
 			return schemas.RecycleResponse{Error: schemas.Errorf(schemas.CodeInvalid, "at is %q: it is no time of day", q.Recycle.At).InField("recycle.at").WithHint("write hours and minutes")}
 		}
-		return answer
+		return answer()
 	})
-	on(s, "recycleShow", func(schemas.RecycleRequest) any { return answer })
-	on(s, "recycleNow", func(q schemas.RecycleRequest) any { now = q; return answer })
+	on(s, "recycleShow", func(schemas.RecycleRequest) any { return answer() })
+	on(s, "recycleNow", func(q schemas.RecycleRequest) any { now = q; return answer() })
 
 	s.drover("", "recycle", "set", "--at", "03:30", "--zone", "Europe/Berlin", "--every", "48h", "--notice", "5m", "--stagger", "1s").
 		want(t, exitDone, "every 2 days at 03:30 Europe/Berlin; next 1970-01-01 00:00:00.000Z\n")
@@ -58,7 +61,9 @@ func TestRecycleCommands(t *testing.T) {
 	if now.Notice.Std() != 10*time.Minute || now.Reason != "new certificates" {
 		t.Errorf("asked for %+v", now)
 	}
-	answer.Latest.Phase = schemas.RecycleFinished
+	s.mu.Lock()
+	phase = schemas.RecycleFinished
+	s.mu.Unlock()
 	s.drover("", "recycle", "now", "--wait").wantHolds(t, "the last one is over")
 }
 
