@@ -78,6 +78,7 @@ func TestReplayOfAPlainDecider(t *testing.T) {
 			want := *before
 			want.Run, want.RequestID, want.Input = after.Run, after.RequestID, after.Input
 			want.Replays = &schemas.ReplayOf{Run: old.RunID, From: "start", Reason: "ready", Identity: after.Identity}
+			want.StartMode = schemas.ModeReplay
 			if diff := cmp.Diff(&want, after); diff != "" {
 				t.Errorf("%s: the start of the new run (-want +got):\n%s", id, diff)
 			}
