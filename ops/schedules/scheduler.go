@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -114,11 +113,11 @@ func (t *turn) begin() error {
 	var reading sync.Mutex // over states: fn is called before and after they are all read
 	present, stop, err := t.bucket.Follow(t.ctx, func(key string, value []byte, rev uint64, deleted bool) {
 		id, isState, ok := idOf(key)
-		if !ok || isState {
+		if !ok {
 			t.log.WithField("key", key).Warn("a key of the bucket of schedules is none of a schedule: it is passed over")
 			return
 		}
-		if strings.HasSuffix(key, stateSuffix) {
+		if isState {
 			t.counted(id, rev)
 			return
 		}
