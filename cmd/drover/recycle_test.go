@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/nodes"
+	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
@@ -147,6 +148,66 @@ func TestS2_04OneServerIsRecycled(t *testing.T) {
 			s.end(t)
 		})
 	}
+}
+
+// S2-3, S2-4: an always-on workflow is asked to continue as new, on its server, before that restarts its roles. There is one run of it, before
+// and after.
+func TestS2_03AlwaysOnGoesThroughARecycle(t *testing.T) {
+	s := serving(t, memoryServer())
+	c, err := drover.Connect(t.Context(), &drover.Options{URL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, handled := c.Deciders(nil), make(chan struct{}, 100)
+	w.Register("import", decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
+		v, err := task.View(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(v.Signals("file")) > 0 {
+			handled <- struct{}{}
+		}
+		if task.SuggestContinueAsNew() {
+			return []schemas.Decision{schemas.Decide(&schemas.ContinueAsNew{})}, nil
+		}
+		return nil, nil
+	}))
+	stop := working(t, c, w.Run)
+	on := against(s.URL)
+	on("always-on", "add", "import", "--type", "import", "--continue-after", "1h").done(t)
+	run := c.Run("import", "")
+	var first *schemas.DescribeResponse
+	poll.Until(t, time.Minute, "the always-on workflow runs", func() bool {
+		first, err = run.Describe(t.Context())
+		return err == nil
+	})
+	if err := run.Signal(t.Context(), "file", nil); err != nil {
+		t.Fatal(err)
+	}
+	<-handled
+	poll.Until(t, time.Minute, "the decision about its signal is stored", func() bool {
+		d, err := run.Describe(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Decision == ""
+	})
+	on("recycle", "now", "--wait", "--timeout", "1m").done(t)
+	var next *schemas.DescribeResponse
+	poll.Until(t, time.Minute, "it has continued as new", func() bool {
+		if next, err = run.Describe(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return next.Execution.Run != first.Execution.Run
+	})
+	if next.Execution.StartMode != schemas.ModeContinuation {
+		t.Errorf("its start mode is %q", next.Execution.StartMode)
+	}
+	if got := on("count", "--type", "import", "--status", "open").done(t); got != "1\n" {
+		t.Errorf("got %s open runs, want one", got)
+	}
+	stop()
+	s.end(t)
 }
 
 // A namespace that is not the home is served again too.

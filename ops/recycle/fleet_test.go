@@ -250,7 +250,7 @@ func TestS2_05NodeByNode(t *testing.T) {
 		if len(a.Nodes) != 3 || !a.Next.Time().Equal(at) {
 			t.Fatalf("got %+v, want %v and three nodes", a, at)
 		}
-		time.Sleep(at.Add(-10*time.Minute - time.Second).Sub(time.Now()))
+		time.Sleep(time.Until(at.Add(-10*time.Minute - time.Second)))
 		if words, _ := f.words(); len(words) > 0 {
 			t.Fatalf("got %v before the notice", words)
 		}

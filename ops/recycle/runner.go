@@ -74,7 +74,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		case err == nil:
 			said = ""
 		case ctx.Err() == nil:
-			wait = nodeLook
+			wait = idleLook
 			if err.Error() != said && !errors.Is(err, post.ErrNoStream) { // without its home a node has no recycles
 				said = err.Error()
 				r.log.WithField("err", err).Warn("recycles cannot be looked at now; trying again")
