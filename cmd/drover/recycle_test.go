@@ -184,7 +184,11 @@ func TestS2_03AlwaysOnGoesThroughARecycle(t *testing.T) {
 	if err := run.Signal(t.Context(), "file", nil); err != nil {
 		t.Fatal(err)
 	}
-	<-handled
+	select {
+	case <-handled:
+	case <-time.After(time.Minute):
+		t.Fatal("nobody decides about its signal")
+	}
 	poll.Until(t, time.Minute, "the decision about its signal is stored", func() bool {
 		d, err := run.Describe(t.Context())
 		if err != nil {
