@@ -41,13 +41,13 @@ func TestNamespacesLive(t *testing.T) {
 		keeper(t, s)
 		yes := true
 		made, err := c.CreateNamespace(t.Context(), "shop", &drover.NamespaceOptions{
-			Partitions: 2, Replicas: 1, MaxBytes: 64 << 20, Compression: "s2", RequireTypes: &yes, Description: "a shop", FlowRetention: "1",
+			Partitions: 2, Replicas: 1, MaxBytes: 32 << 20, Compression: "s2", RequireTypes: &yes, Description: "a shop", FlowRetention: "1",
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := &schemas.NamespaceInfo{
-			Name: "shop", Status: schemas.NamespaceReady, Partitions: 2, Replicas: 1, MaxBytes: 64 << 20, Compression: "s2", RequireTypes: true,
+			Name: "shop", Status: schemas.NamespaceReady, Partitions: 2, Replicas: 1, MaxBytes: 32 << 20, Compression: "s2", RequireTypes: true,
 			Description: "a shop", FlowRetention: "1", Retention: "7d", Storage: "memory", CreatedAt: made.CreatedAt,
 		}
 		if d := cmp.Diff(want, made); d != "" || made.CreatedAt == 0 {
