@@ -174,7 +174,7 @@ func TestServeOnATieredAccount(t *testing.T) {
 	if r := command("", "result", "g", "--nats", url, "--timeout", "30s"); r.code != exitDone || r.stdout != `"hello `+large[1:]+"\n" {
 		t.Fatalf("got exit code %d, %d bytes, %s", r.code, len(r.stdout), r.stderr)
 	}
-	finding(t, diagnose(t, exitDone, "--nats", url), doctor.OK, "account", "of its file storage", "of its streams (23)", "reserved by the limits of streams in R1")
+	finding(t, diagnose(t, exitDone, "--nats", url), doctor.OK, "account", "of its file storage", "of its streams (25)", "reserved by the limits of streams in R1")
 	s.end(t)
 }
 

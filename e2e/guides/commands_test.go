@@ -63,7 +63,7 @@ func TestStreams(t *testing.T) {
 			t.Errorf("the guide says nothing of the stream %s", name)
 		}
 	}
-	if want := 20 + 1 + 1; count != want {
+	if want := 22 + 1 + 1; count != want {
 		t.Errorf("got %d streams, want %d: those of the namespace, of a list, and the nodes", count, want)
 	}
 }
