@@ -38,8 +38,8 @@ type OnceResponse struct {
 	Error *Error        `json:"error,omitempty"`
 }
 
-// PeriodRecord says who has a period: the value of the key period.<name>.<period> in the bucket of schedules. It lives
-// three periods, and at least eight days.
+// PeriodRecord says who has a period: the value of the key period.<name>.<period> in the bucket of schedules; that of a schedule with a window is
+// period.<schedule>.<incarnation>.<period>. It lives three periods, and at least eight days.
 type PeriodRecord struct {
 	V          int       `json:"v,omitempty"`
 	Name       string    `json:"name"`

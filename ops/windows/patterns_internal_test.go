@@ -215,3 +215,41 @@ func TestPlan(t *testing.T) {
 func since(at time.Time) func(*schemas.ScheduleRecord, *entry) {
 	return func(r *schemas.ScheduleRecord, _ *entry) { r.Since = schemas.At(at) }
 }
+
+// What concerns no window wakes nobody: of 10,000 schedules without one, each slot changes a state.
+func TestNewsOfOtherSchedules(t *testing.T) {
+	table := newTable(silent.Or(nil))
+	body := func(v any) []byte {
+		b, err := schemas.MarshalJSON(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	plain := &schemas.ScheduleRecord{Incarnation: "i1", Schedule: schemas.Schedule{ID: "plain", Times: &schemas.ScheduleTimes{Cron: []string{"* * * * *"}}}}
+	state := &schemas.ScheduleState{Incarnation: "i1", LastSlot: schemas.At(time.Unix(1e9, 0))}
+	table.end()
+	for i, step := range []struct {
+		key     string
+		value   []byte
+		deleted bool
+		news    bool
+	}{
+		{key: "schedule.plain", value: body(plain)},
+		{key: "schedule.plain.state", value: body(state)},
+		{key: "period.plain.2026-01-01", value: []byte("{}")},
+		{key: "recycle", value: []byte("{}")},
+		{key: "schedule.nightly", value: body(nightly("")), news: true},
+		{key: "schedule.nightly.state", value: body(state), news: true},
+		{key: "period.nightly.i1.2026-01-01", value: []byte("{}"), news: true},
+		{key: "schedule.nightly", deleted: true, news: true},
+		{key: "schedule.nightly.state", deleted: true},
+	} {
+		if news, err := table.put(step.key, step.value, uint64(i+1), step.deleted); err != nil || news != step.news {
+			t.Errorf("%s: news %t, error %v, want %t", step.key, news, err, step.news)
+		}
+	}
+	if len(table.states) != 0 {
+		t.Errorf("states are kept of no schedule: %v", table.states)
+	}
+}

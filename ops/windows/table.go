@@ -31,7 +31,7 @@ type table struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry                 // by the escaped id
-	states  map[string]*schemas.ScheduleState // of all schedules, as one may come before its schedule
+	states  map[string]*schemas.ScheduleState // of those, and of all while not all has come: a state may come before its schedule
 	periods map[string]*held                  // by key
 	whole   bool                              // whether all that was there has come
 }
@@ -57,6 +57,7 @@ func (t *table) begin() {
 func (t *table) end() {
 	t.mu.Lock()
 	t.whole = true
+	maps.DeleteFunc(t.states, func(id string, _ *schemas.ScheduleState) bool { return t.entries[id] == nil })
 	t.mu.Unlock()
 	t.wake()
 }
@@ -70,24 +71,38 @@ func (t *table) wake() {
 
 // take puts what the watch brings into the table. What is damaged is told to the log and passed over.
 func (t *table) take(key string, value []byte, rev uint64, deleted bool) {
-	var err error
-	t.mu.Lock()
-	switch {
-	case isWindowKey(key):
-		err = t.takePeriod(key, value, rev, deleted)
-	case strings.HasPrefix(key, schedulePrefix) && strings.HasSuffix(key, stateSuffix):
-		err = t.takeState(strings.TrimSuffix(strings.TrimPrefix(key, schedulePrefix), stateSuffix), value, deleted)
-	case strings.HasPrefix(key, schedulePrefix):
-		err = t.takeSchedule(strings.TrimPrefix(key, schedulePrefix), value, deleted)
-	default:
-		t.mu.Unlock()
-		return
-	}
-	t.mu.Unlock()
+	news, err := t.put(key, value, rev, deleted)
 	if err != nil {
 		t.log.WithField("key", key).WithField("err", err).Warn("a key of the bucket of schedules cannot be read; its window does not fire")
 	}
-	t.wake()
+	if news {
+		t.wake()
+	}
+}
+
+// put tells whether a window is concerned: most of what comes is of schedules without one.
+func (t *table) put(key string, value []byte, rev uint64, deleted bool) (news bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if isWindowKey(key) {
+		return true, t.takePeriod(key, value, rev, deleted)
+	}
+	id, ok := strings.CutPrefix(key, schedulePrefix)
+	if !ok {
+		return false, nil
+	}
+	if id, ok := strings.CutSuffix(id, stateSuffix); ok {
+		if t.whole && t.entries[id] == nil {
+			return false, nil
+		}
+		return true, t.takeState(id, value, deleted)
+	}
+	was := t.entries[id]
+	err = t.takeSchedule(id, value, deleted)
+	if t.whole && t.entries[id] == nil {
+		delete(t.states, id)
+	}
+	return was != nil || t.entries[id] != nil, err
 }
 
 func (t *table) takePeriod(key string, value []byte, rev uint64, deleted bool) error {
