@@ -35,10 +35,16 @@ type house struct {
 // decide ends a run as the signals say, or as its input says, and when it is asked to.
 func decide(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 	var all []schemas.Decision
-	say := func(word string) {
+	var say func(word string)
+	say = func(word string) {
 		switch word {
 		case "complete":
 			all = append(all, schemas.Decide(&schemas.CompleteWorkflow{}))
+		case "vanish": // it is purged as soon as that may be once it has ended
+			all = append(all, schemas.Decide(&schemas.SetRetention{Retention: "disabled"}))
+		case "brief": // the same, and it ends after a minute
+			say("vanish")
+			all = append(all, decider.Timer("end", time.Minute))
 		case "fail":
 			all = append(all, schemas.Decide(&schemas.FailWorkflow{Reason: "it was told to"}))
 		case "continue":
@@ -51,6 +57,8 @@ func decide(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 			say(string(a.Input))
 		case *schemas.Signal:
 			say(a.SignalName)
+		case *schemas.TimerExpired:
+			say("complete")
 		case *schemas.WorkflowCancelRequested:
 			all = append(all, schemas.Decide(&schemas.CancelWorkflow{}))
 		}

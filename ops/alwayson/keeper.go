@@ -36,7 +36,9 @@ type keeper struct {
 	begun int64             // the number of the start that was answered
 	asked schemas.Timestamp // the stop by which the run was asked to end
 	told  bool              // that something goes wrong
-	wrong time.Time         // since when; zero while nothing does
+	// damaged: the log was told that the record cannot be read.
+	damaged bool
+	wrong   time.Time // since when; zero while nothing does
 }
 
 // run does one step after the other, until the workflow is removed or ctx ends.
@@ -80,8 +82,8 @@ func (k *keeper) sleep(ctx context.Context, d time.Duration) {
 func (k *keeper) step(ctx context.Context) error {
 	r, rev, err := k.m.load(ctx, k.id)
 	if errors.Is(err, errDamaged) { // somebody has to mend it
-		if !k.told {
-			k.told = true
+		if !k.damaged {
+			k.damaged = true
 			k.m.o.Logger.WithField("workflow", k.id).WithField("err", err).Error("an always-on workflow is not looked after")
 		}
 		k.sleep(ctx, look)

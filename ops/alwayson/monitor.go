@@ -76,12 +76,19 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 	defer stop()
 	defer die(nil) // before stop, which waits for answers
+	listed, told := time.Now(), false
 	for ctx.Err() == nil {
 		wait := look
 		ids, err := m.ids(ctx)
-		if err != nil && ctx.Err() == nil {
-			m.o.Logger.WithField("err", err).Warn("always-on workflows cannot be listed, trying again")
+		switch {
+		case err == nil:
+			listed, told = time.Now(), false
+		case ctx.Err() == nil:
 			wait = retry
+			if !told && time.Since(listed) >= look+patience {
+				told = true
+				m.o.Logger.WithField("err", err).Warn("always-on workflows cannot be listed, trying again")
+			}
 		}
 		for _, id := range ids {
 			m.ensure(id, false)
