@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"strings"
 	"testing"
 
@@ -23,9 +25,12 @@ func TestOperationsCommand(t *testing.T) {
 		entry(2, schemas.Operation{Kind: schemas.OperationRecycleSet}),
 	}
 	var asked []schemas.OperationsRequest
+	heard := func() {}
 	on(s, "operations", func(q schemas.OperationsRequest) any {
 		a := schemas.OperationsResponse{Operations: []schemas.OperationEntry{}}
-		asked = append(asked, q)
+		if asked = append(asked, q); len(asked) > 1 {
+			heard()
+		}
 		for _, e := range all {
 			if e.Sequence > q.After {
 				a.Operations = append(a.Operations, e)
@@ -42,16 +47,23 @@ func TestOperationsCommand(t *testing.T) {
 	if q := asked[0]; q.Latest != 5 || q.Kind != schemas.OperationSlotsMissed {
 		t.Errorf("asked %+v", q)
 	}
+	// It is ended by Ctrl-C, here after the second question.
 	asked = nil
-	r := s.drover("", "operations", "--follow", "--timeout", "3s", "--json")
-	if r.code != exitDone || strings.Count(
-		r.stdout, "\n",
-	) != 2 || len(asked) < 2 || asked[0].Latest != 100 {
-		t.Errorf("got %+v after %+v, want each operation once", r, asked)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	heard = stop
+	var out, errs bytes.Buffer
+	args := []string{"operations", "--follow", "--json", "--nats", s.url}
+	s.settle()
+	code := execute(ctx, args, strings.NewReader(""), &out, &errs)
+	s.settle()
+	if code != exitDone || strings.Count(out.String(), "\n") != 2 || asked[0].Latest != 100 {
+		t.Errorf("got %d %s%s after %+v, want each operation once", code, &out, &errs, asked)
 	}
-	if q := asked[len(asked)-1]; q.After != 2 || q.Latest != 0 {
+	if q := asked[1]; q.After != 2 || q.Latest != 0 {
 		t.Errorf("asked %+v, want to go on after the last one", q)
 	}
+	heard = func() {}
 	all = nil
 	s.drover("", "operations").want(t, exitDone, "", "no operations")
 	s.drover("", "operations", "--limit", "-1").want(t, exitUsage, "", "--limit is -1")
