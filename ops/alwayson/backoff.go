@@ -16,7 +16,7 @@ const (
 	startWithin = time.Minute
 )
 
-// pause is how long nothing is begun after so many failures in a row.
+// pauseAfter is how long nothing is begun after so many failures in a row.
 func pauseAfter(failures int) time.Duration {
 	if failures < 2 {
 		return 0

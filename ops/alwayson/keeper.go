@@ -33,7 +33,7 @@ type keeper struct {
 	id   string
 	wake chan struct{} // the record has changed
 
-	begun int64             // the number of the start that was answered
+	begun string            // the run whose start was answered
 	asked schemas.Timestamp // the stop by which the run was asked to end
 	told  bool              // that something goes wrong
 	// damaged: the log was told that the record cannot be read.

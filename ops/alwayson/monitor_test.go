@@ -221,3 +221,19 @@ func TestFollowsContinuations(t *testing.T) {
 		}
 	})
 }
+
+// One that is added right after a remove is begun, and is not taken for the one before.
+func TestAddRightAfterRemove(t *testing.T) {
+	live(t, func(h *house) {
+		h.master(h.o)
+		h.add(job(""))
+		first := h.another("w")
+		time.Sleep(time.Minute)
+		h.do("alwaysRemove", schemas.AlwaysRequest{ID: "w", Terminate: true})
+		h.add(job(""))
+		h.another("w", first)
+		if r := h.show("w"); r.Starts != 1 || r.Found {
+			t.Errorf("got %+v, want the first start of another", r)
+		}
+	})
+}

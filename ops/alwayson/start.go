@@ -51,12 +51,12 @@ func (m *Monitor) start(ctx context.Context, r *record) (began bool, err error) 
 // begin has the record's run begun, and tells whether that is settled: it was begun, now or before, or cannot begin any more. If it was refused
 // or another run is open, the record says so, and nothing is settled.
 func (k *keeper) begin(ctx context.Context, r *record, rev uint64) (settled bool, err error) {
-	if r.Found || k.begun == r.Starts {
+	if r.Found || k.begun == r.Run {
 		return true, nil
 	}
 	began, err := k.m.start(ctx, r)
 	if err == nil {
-		k.begun = r.Starts
+		k.begun = r.Run
 		if began && r.Starts > 1 {
 			k.m.note(ctx, schemas.OperationAlwaysRestarted, r, "", string(r.Status))
 		}
@@ -67,7 +67,7 @@ func (k *keeper) begin(ctx context.Context, r *record, rev uint64) (settled bool
 		return false, err
 	}
 	if refused && refusal.Code == schemas.CodeAlreadyStarted && refusal.Run != "" && refusal.Run != r.Run {
-		k.begun = r.Starts // it cannot begin beside the other, which is judged by whose chain it is of
+		k.begun = r.Run // it cannot begin beside the other, which is judged by whose chain it is of
 		return true, nil
 	}
 	now, timeErr := k.m.now(ctx)
@@ -75,7 +75,7 @@ func (k *keeper) begin(ctx context.Context, r *record, rev uint64) (settled bool
 	case timeErr != nil:
 		return false, timeErr
 	case now.After(r.latest()): // whatever it was refused for: it cannot begin any more
-		k.begun = r.Starts
+		k.begun = r.Run
 		return true, nil
 	case !refused, refusal.Code == schemas.CodeUnavailable, refusal.Code == schemas.CodeTimeout:
 		return false, err
