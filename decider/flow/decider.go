@@ -181,7 +181,8 @@ func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions
 		}
 	}
 	turn.state.Holds = len(turn.s.Held) > 0
-	moves := actions == nil && d.full(t) && turn.still(r.in) && !stays(t)
+	// Timers that this run has from the one before are armed first: if it were refused to continue, nobody would arm them.
+	moves := actions == nil && len(turn.decisions) == 0 && d.full(t) && turn.still(r.in) && !stays(t)
 	if err := fill(ctx, t, turn.state, len(r.in), moves); err != nil {
 		return nil, err
 	}

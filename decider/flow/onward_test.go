@@ -104,3 +104,16 @@ func TestStartMode(t *testing.T) {
 		tp.want(tp.decide(), fmt.Sprintf("CompleteWorkflow {\"result\":%q}", want))
 	}
 }
+
+// P-4: a run that is asked to continue at its very beginning arms the timers first that it has from the one before. If it were refused to
+// continue, it would wait for ever.
+func TestArmsTimersBeforeItContinues(t *testing.T) {
+	tp := record(t, "steps: [sleep 1h]", "")
+	tp.decide()
+	tp.now, tp.full = tp.now.Add(40*time.Minute), true
+	next := tp.next(tp.decide(&schemas.ContinuationSuggested{Reasons: []string{schemas.ContinueAge}}))
+	second := record(t, "steps: [sleep 1h]", next)
+	second.now, second.full = tp.now, true
+	second.want(second.decide(), `ScheduleTimer {"timerId":"0#1","startToFireTimeout":1200}`)
+	second.next(second.decide(&schemas.Signal{SignalName: "noise"}))
+}
