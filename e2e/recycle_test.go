@@ -57,7 +57,7 @@ func TestS2_04Recycle(t *testing.T) {
 	before := shown()
 	f := newTraffic(w, partitions, 50*time.Millisecond, load.Input{Steps: 2}, load.Input{Steps: 1, Timer: 200})
 	for _, args := range [][]string{
-		{"recycle", "set", "--at", "03:30", "--zone", "Europe/Berlin", "--stagger", "1s"},
+		{"recycle", "set", "--at", time.Now().UTC().Add(12 * time.Hour).Format("15:04"), "--stagger", "1s"}, // not within its notice
 		{"recycle", "now", "--notice", "1s", "--wait", "--timeout", patience.String()},
 	} {
 		if r := runDrover(t, w.url, args...); r.code != 0 {
@@ -77,6 +77,11 @@ func TestS2_04Recycle(t *testing.T) {
 	for _, p := range fleet {
 		p.alive()
 	}
+	poll.Until(t, patience, "all notices are heard", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(heard) >= 8
+	})
 	mu.Lock()
 	defer mu.Unlock()
 	var words, turns []string

@@ -235,7 +235,7 @@ func TestRecycleExit(t *testing.T) {
 	o.Node, o.RecycleExit = "two", true
 	s := serving(t, o)
 	on := against(url)
-	on("recycle", "set", "--at", "03:30", "--stagger", "1s").done(t)
+	on("recycle", "set", "--at", time.Now().UTC().Add(12*time.Hour).Format("15:04"), "--stagger", "1s").done(t) // not within its notice
 	on("recycle", "now").done(t)
 	select {
 	case <-s.ended:

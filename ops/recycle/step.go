@@ -13,6 +13,8 @@ const (
 	lostAfter = 10 * time.Minute
 	// givenUp is how long nothing may happen in a recycle before it counts as over.
 	givenUp = time.Hour
+	// settled is how long the last return is left alone before the recycle is over: the notice of it is to come first.
+	settled = 200 * time.Millisecond
 	// idleLook and busyLook are how long the keeper waits at most, without a recycle and in one.
 	idleLook = time.Minute
 	busyLook = 2 * time.Second
@@ -47,7 +49,9 @@ func (p *plan) step(state *schemas.RecycleNotice, members []member, now time.Tim
 	if goesOn(state) {
 		wait = busyLook
 	}
-	if slot := p.next(now); slot.After(told) {
+	// One that has begun comes to its end before the next is announced, which has then a shorter notice.
+	begun := goesOn(state) && (state.Phase != schemas.RecycleAnnounced || !now.Before(state.At.Time()))
+	if slot := p.next(now); !begun && slot.After(told) {
 		asked := p.set.Asked != 0 && slot.Equal(p.set.Asked.Time())
 		if left := slot.Add(-p.notice()).Sub(now); left > 0 && !asked {
 			wait = min(wait, left)
@@ -55,13 +59,16 @@ func (p *plan) step(state *schemas.RecycleNotice, members []member, now time.Tim
 			return &schemas.RecycleNotice{Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot), At: schemas.At(slot)}, wait
 		}
 	}
-	if slot := p.last(now); slot.After(told) && len(behind(members, slot)) > 0 {
+	if slot := p.last(now); !begun && slot.After(told) && len(behind(members, slot)) > 0 {
 		return &schemas.RecycleNotice{
 			Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot), At: schemas.At(now.Add(p.notice())), Reason: "late: there was no master to announce it in time",
 		}, wait
 	}
 	if !goesOn(state) {
 		return nil, wait
+	}
+	if left := settled - now.Sub(state.At.Time()); left > 0 && state.Phase == schemas.RecycleReturned {
+		return nil, min(wait, left)
 	}
 	if over, reason := ended(state, members, now); over {
 		return &schemas.RecycleNotice{Phase: schemas.RecycleFinished, Slot: state.Slot, At: schemas.At(now), Reason: reason}, wait

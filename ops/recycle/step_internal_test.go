@@ -38,12 +38,14 @@ func TestStep(t *testing.T) {
 		"no master, and all were anew":  {set: daily, members: []member{fresh}, now: slot.Add(time.Hour)},
 		"one is left":                   {set: daily, state: notice(schemas.RecycleReturned, "b", slot), members: []member{old, fresh}, now: slot.Add(time.Minute)},
 		"all had their turns":           {set: daily, state: notice(schemas.RecycleReturned, "b", slot), members: []member{fresh}, now: slot.Add(time.Minute), want: schemas.RecycleFinished},
+		"the last one just returned":    {set: daily, state: notice(schemas.RecycleReturned, "b", slot), members: []member{fresh}, now: slot.Add(time.Millisecond)},
 		"one drains":                    {set: daily, state: notice(schemas.RecycleDraining, "a", slot), members: []member{fresh}, now: slot.Add(9 * time.Minute)},
 		"it has not come back":          {set: daily, state: notice(schemas.RecycleExited, "a", slot), members: []member{fresh}, now: slot.Add(11 * time.Minute), want: schemas.RecycleFinished},
 		"it drains, and others are due": {set: daily, state: notice(schemas.RecycleDraining, "a", slot), members: []member{old, fresh}, now: slot.Add(11 * time.Minute)},
 		"given up":                      {set: daily, state: notice(schemas.RecycleReturned, "b", slot), members: []member{old, fresh}, now: slot.Add(2 * time.Hour), want: schemas.RecycleFinished},
 		"over":                          {set: daily, state: notice(schemas.RecycleFinished, "", slot), members: []member{old, fresh}, now: slot.Add(2 * time.Hour)},
 		"the next day":                  {set: daily, state: notice(schemas.RecycleFinished, "", slot), members: []member{fresh}, now: nextDay(time.Minute), want: schemas.RecycleAnnounced, at: nextDay(0)},
+		"another one still goes on":     {set: daily, state: notice(schemas.RecycleReturned, "b", nextDay(6*time.Minute)), members: []member{old}, now: nextDay(5 * time.Minute)},
 		"never, and one is announced":   {state: notice(schemas.RecycleAnnounced, "", slot), members: []member{old}, now: earlier},
 	} {
 		got, wait := compiled(t, tc.set).step(tc.state, tc.members, tc.now)
