@@ -30,7 +30,11 @@ const (
 // serve does what is to be done now for a schedule, and returns when to look again; the zero time for never.
 func (t *turn) serve(e *entry) time.Time {
 	for t.ctx.Err() == nil {
+		leave := t.rush.enter()
 		start, until, err := t.plan(e)
+		if start == nil {
+			leave()
+		}
 		switch {
 		case err != nil:
 			if t.ctx.Err() != nil {
@@ -44,7 +48,7 @@ func (t *turn) serve(e *entry) time.Time {
 		case start == nil:
 			return until
 		default:
-			t.start(e, start)
+			t.start(e, start, leave)
 		}
 	}
 	return time.Time{}
@@ -206,9 +210,11 @@ func (t *turn) startOf(e *entry, b *book) *startOf {
 	return o
 }
 
-// start makes a start, and writes what became of it.
-func (t *turn) start(e *entry, o *startOf) {
+// start makes a start, and writes what became of it when others have made theirs.
+func (t *turn) start(e *entry, o *startOf, made func()) {
 	a, err := t.make(o)
+	made()
+	t.rush.wait(t.ctx)
 	if t.ctx.Err() != nil {
 		return
 	}

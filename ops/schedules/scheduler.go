@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// atOnce bounds the starts that are under way.
-	atOnce = 64
+	// atOnce bounds the starts that are under way. Owners write those in one go that come together.
+	atOnce = 1024
 	// The server's clock is asked often at first, to find a quick answer, then now and then.
 	firstLook = 500 * time.Millisecond
 	lastLook  = 30 * time.Second
@@ -85,6 +85,7 @@ type turn struct {
 	clock         clock.Server
 	wake          chan struct{} // the head of the heap or the clock has changed
 	starts        chan struct{} // holds one for each start that is under way
+	rush          rush
 	stopFollowing func()
 
 	mu        sync.Mutex // over what follows, and over nothing that waits
