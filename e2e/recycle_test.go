@@ -18,7 +18,7 @@ import (
 )
 
 // Three servers beside one NATS restart their roles under load, one after the other: it is announced before, no call fails, nothing is
-// lost or done twice, and the processes are the same (S2-2, S2-4, S2-14).
+// lost or done twice, no slot of a schedule is missed, and the processes are the same (S2-2, S2-4, S2-10, S2-14).
 func TestS2_04Recycle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -55,6 +55,7 @@ func TestS2_04Recycle(t *testing.T) {
 	}
 	poll.Until(t, patience, "three nodes", func() bool { return len(shown().Nodes) == 3 })
 	before := shown()
+	first := everySecond(w)
 	f := newTraffic(w, partitions, 50*time.Millisecond, load.Input{Steps: 2}, load.Input{Steps: 1, Timer: 200})
 	for _, args := range [][]string{
 		{"recycle", "set", "--at", time.Now().UTC().Add(12 * time.Hour).Format("15:04"), "--stagger", "1s"}, // not within its notice
@@ -70,6 +71,7 @@ func TestS2_04Recycle(t *testing.T) {
 			t.Errorf("node %s runs since %v, before it was %v", n.Node, n.Since.Time(), before.Nodes[i].Since.Time())
 		}
 	}
+	wantEverySecond(w, first)
 	f.finish()
 	slow, _ := f.slowest(time.Time{}, time.Now())
 	t.Logf("slowest call: %v (%s)", slow.took.Round(time.Millisecond), slow.verb)
@@ -98,5 +100,40 @@ func TestS2_04Recycle(t *testing.T) {
 		t.Errorf("heard %v", words)
 	} else if heard[1].At < heard[0].At {
 		t.Errorf("the first turn began at %v, before the %v that was announced", heard[1].At.Time(), heard[0].At.Time())
+	}
+}
+
+// everySecond makes a schedule that starts a workflow each second, and returns its first slot.
+func everySecond(w *world) schemas.Timestamp {
+	w.t.Helper()
+	made, err := w.client.CreateSchedule(w.t.Context(), schemas.Schedule{
+		ID:    "second",
+		Times: &schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(1)}}},
+		Action: schemas.ScheduleAction{Start: &schemas.StartRequest{
+			Type: load.Type, Input: schemas.Text(`{"steps":1}`), ActivityDefaults: &schemas.ActivityDefaults{List: load.List},
+		}},
+		Overlap: schemas.OverlapAllow,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return made.NextTimes[0]
+}
+
+// wantEverySecond expects that each slot so far was started, and none left out.
+func wantEverySecond(w *world, first schemas.Timestamp) {
+	w.t.Helper()
+	var s *schemas.ScheduleState
+	poll.Until(w.t, patience, "no slot is under way", func() bool {
+		a, err := w.client.ShowSchedule(w.t.Context(), "second", 0)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		s = a.State
+		return s.Starting == nil
+	})
+	slots := int64(s.LastSlot.Time().Sub(first.Time())/time.Second) + 1
+	if c := s.Counts; c.Started != slots || c.Skipped+c.Missed+c.Overrun+c.Refused+c.Failed != 0 {
+		w.t.Errorf("of %d slots %d were started: %+v", slots, c.Started, c)
 	}
 }
