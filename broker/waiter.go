@@ -255,8 +255,10 @@ func (p *partition) foldOld(verb string, q *schemas.ExecutionRequest, reply func
 			d.Partition, d.Owner = p.n, p.b.o.Node
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
-					because := closedBecause(l.state) + replayedBecause(d.Attempts, l.state.Run)
-					v = &schemas.WhyResponse{V: schemas.Version, Run: l.state.Run, Status: l.state.Status, Because: because}
+					p.withAlwaysOn(l.state, closedBecause(l.state)+replayedBecause(d.Attempts, l.state.Run), func(because string) {
+						reply(&schemas.WhyResponse{V: schemas.Version, Run: l.state.Run, Status: l.state.Status, Because: because})
+					})
+					return
 				}
 				reply(v)
 			})

@@ -82,7 +82,10 @@ func (p *partition) why(r *run, reply func(any)) {
 		return
 	}
 	if list == "" {
-		reply(a)
+		p.withAlwaysOn(r.state, a.Because, func(because string) {
+			a.Because = because
+			reply(a)
+		})
 		return
 	}
 	readAsync(p.b, p.loop, func(ctx context.Context) (*schemas.TaskListInfo, error) {
