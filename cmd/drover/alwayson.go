@@ -258,7 +258,7 @@ func alwaysText(r *schemas.AlwaysOnRecord) []byte {
 	}
 	row("starts", "%d", r.Starts)
 	if r.Status != "" {
-		row("last end", "%s %s %s", r.Status, when(r.EndedAt), sentence(r.EndReason))
+		row("last end", "%s", strings.TrimRight(fmt.Sprintf("%s %s %s", r.Status, when(r.EndedAt), sentence(r.EndReason)), " "))
 	}
 	if r.Refusal != "" {
 		row("refused", "%s", sentence(r.Refusal))
