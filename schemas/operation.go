@@ -44,6 +44,15 @@ const (
 	OperationRecycle          OperationKind = "recycle"            // of a node; reason is the phase
 )
 
+// OperationKinds are all kinds of operations.
+var OperationKinds = []OperationKind{
+	OperationScheduleCreated, OperationScheduleUpdated, OperationSchedulePaused, OperationScheduleResumed,
+	OperationScheduleDeleted, OperationScheduleTrigger, OperationScheduleBackfill, OperationSlotsMissed,
+	OperationSlotRefused, OperationSlotsOverrun, OperationWindowMissed, OperationAlwaysAdded, OperationAlwaysRemoved,
+	OperationAlwaysStopped, OperationAlwaysStarted, OperationAlwaysRestarted, OperationAlwaysFailing,
+	OperationRecycleSet, OperationRecycle,
+}
+
 // OperationsRequest reads the stream of operations, the oldest first.
 type OperationsRequest struct {
 	V int `json:"v,omitempty"`

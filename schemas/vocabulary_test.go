@@ -20,7 +20,7 @@ func constants(t *testing.T, typ string) []string {
 	t.Helper()
 	var values []string
 	fset := token.NewFileSet()
-	for _, file := range []string{"eventtype.go", "decision.go"} {
+	for _, file := range []string{"eventtype.go", "decision.go", "operation.go"} {
 		f, err := parser.ParseFile(fset, file, nil, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -60,6 +60,9 @@ func TestTablesAreComplete(t *testing.T) {
 	}
 	if diff := cmp.Diff(constants(t, "DecisionType"), names(schemas.DecisionTypes())); diff != "" {
 		t.Fatalf("decisions (-constants +table):\n%s", diff)
+	}
+	if diff := cmp.Diff(constants(t, "OperationKind"), names(schemas.OperationKinds)); diff != "" {
+		t.Fatalf("kinds of operations (-constants +table):\n%s", diff)
 	}
 	for _, typ := range schemas.EventTypes() {
 		if got := attributesOf(t, typ).EventType(); got != typ {

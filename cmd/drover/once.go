@@ -96,7 +96,7 @@ func (a *app) onceSaid(r *schemas.OnceResponse, zone string) error {
 	}
 	by := ""
 	if r.By != nil {
-		by = "; that was " + strings.TrimSpace(sentence(r.By.Identity)+" "+local(r.By.At, at))
+		by = "\nthat was " + strings.TrimSpace(sentence(r.By.Identity)+" "+local(r.By.At, at))
 	}
 	return a.say("not the first of %s%s%s", word(r.Period, whole), span, by)
 }

@@ -34,7 +34,7 @@ func TestOnceCommand(t *testing.T) {
 	first = false
 	s.drover("", "once", "report").want(t, exitNotFirst,
 		"not the first of 2026-01-02: 2026-01-02 03:04:05 +00:00 Fri to 2026-01-03 03:04:05 +00:00 Sat"+
-			"; that was ann 2026-01-02 03:04:10 +00:00 Fri\n")
+			"\nthat was ann 2026-01-02 03:04:10 +00:00 Fri\n")
 	if asked.Caller == "" || asked.Period != "" {
 		t.Errorf("asked %+v, want a caller of its own", asked)
 	}

@@ -95,6 +95,10 @@ func operationRow(e schemas.OperationEntry) []string {
 		about = word(e.Subject, whole)
 	}
 	switch {
+	case e.Count > 0 && e.Kind == schemas.OperationScheduleDeleted:
+		reason = counted(int(e.Count), "run goes on", "runs go on")
+	case e.Count > 0 && (e.Kind == schemas.OperationScheduleTrigger || e.Kind == schemas.OperationScheduleBackfill):
+		reason = counted(int(e.Count), "time", "times")
 	case e.Count > 0 && e.Slot != 0:
 		reason = fmt.Sprintf("%d, the last of %s", e.Count, when(e.Slot))
 	case e.Count > 0:

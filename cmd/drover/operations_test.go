@@ -24,6 +24,16 @@ func TestOperationsCommand(t *testing.T) {
 		}),
 		entry(2, schemas.Operation{Kind: schemas.OperationRecycleSet}),
 	}
+	for want, o := range map[string]schemas.Operation{
+		"1 time":          {Kind: schemas.OperationScheduleTrigger, Count: 1},
+		"9 times: why":    {Kind: schemas.OperationScheduleBackfill, Count: 9, Reason: "why"},
+		"2 runs go on":    {Kind: schemas.OperationScheduleDeleted, Count: 2},
+		"10: it has died": {Kind: schemas.OperationAlwaysFailing, Count: 10, Reason: "it has died"},
+	} {
+		if row := operationRow(entry(1, o)); row[4] != want {
+			t.Errorf("got the reason %q, want %q", row[4], want)
+		}
+	}
 	var asked []schemas.OperationsRequest
 	heard := func() {}
 	on(s, "operations", func(q schemas.OperationsRequest) any {

@@ -230,11 +230,11 @@ func TestScheduleUpdate(t *testing.T) {
 func TestScheduleVerbs(t *testing.T) {
 	s := newService(t)
 	var asked schemas.ScheduleRequest
-	changed := true
+	changed, warnings := true, []string(nil)
 	for _, verb := range []string{"schedulePause", "scheduleResume", "scheduleDelete"} {
 		on(s, verb, func(q schemas.ScheduleRequest) any {
 			asked = q
-			return schemas.ScheduleResponse{Changed: changed}
+			return schemas.ScheduleResponse{Changed: changed, Warnings: warnings}
 		})
 	}
 	var triggered schemas.ScheduleTriggerRequest
@@ -254,7 +254,11 @@ func TestScheduleVerbs(t *testing.T) {
 		t.Errorf("asked %+v", asked)
 	}
 	s.drover("", "schedule", "resume", "a").want(t, exitDone, "resumed schedule a\n")
-	s.drover("", "schedule", "delete", "a").want(t, exitDone, "deleted schedule a\n")
+	warnings = []string{"runs that go on: 2"}
+	s.drover("", "schedule", "delete", "a").want(
+		t, exitDone, "deleted schedule a\nwarning: runs that go on: 2\n",
+	)
+	warnings = nil
 	changed = false
 	s.drover("", "schedule", "pause", "a").want(t, exitDone, "was paused before: schedule a\n")
 	s.drover("", "schedule", "resume", "a", "--json").want(t, exitDone, "{}\n")
@@ -327,6 +331,14 @@ last times
 `)
 	if asked.Next != 2 {
 		t.Errorf("asked %+v", asked)
+	}
+	waiting := &schemas.ScheduleResponse{
+		Record: &schemas.ScheduleRecord{},
+		State:  &schemas.ScheduleState{Buffered: make([]schemas.ScheduleSlot, 1000)},
+	}
+	text := string(scheduleText(waiting))
+	if strings.Count(text, "waiting") != mostSlots+1 || !strings.Contains(text, "and 980 more") {
+		t.Errorf("got\n%s", text)
 	}
 	s.drover("", "schedule", "show", "gone").want(t, exitFailed, "", `there is no schedule "gone"`)
 	if r := s.drover("", "schedule", "show", "nightly", "--json"); !strings.Contains(

@@ -25,9 +25,22 @@ func (a *app) changeSchedule(
 			if r.V = 0; a.json {
 				return a.document(r)
 			}
-			return a.say("%s", done(r)+" "+word(args[0], 256))
+			if err := a.say("%s", done(r)+" "+word(args[0], 256)); err != nil {
+				return err
+			}
+			return a.warned(r)
 		})
 	}
+}
+
+// warned says what the server warns of.
+func (a *app) warned(r *schemas.ScheduleResponse) error {
+	for _, w := range r.Warnings {
+		if err := a.say("warning: %s", sentence(w)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // either says one of two things: whether a request has changed something.

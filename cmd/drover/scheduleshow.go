@@ -15,6 +15,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
+// mostSlots is how many slots that run, and how many that wait, are shown to people.
+const mostSlots = 20
+
 func scheduleShow(a *app) *cobra.Command {
 	var next int
 	cmd := &cobra.Command{
@@ -107,6 +110,10 @@ func scheduleState(
 		all  []schemas.ScheduleSlot
 	}{{"running", s.Running}, {"waiting", s.Buffered}} {
 		for i := range slots.all {
+			if left := len(slots.all) - i; i == mostSlots && left > 1 {
+				row(slots.name, "and %d more: see them with --json", left)
+				break
+			}
 			slot := &slots.all[i]
 			text := local(slot.Slot, zone)
 			if slot.WorkflowID != "" {

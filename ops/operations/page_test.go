@@ -86,7 +86,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("got the latest %d as %+v", latest, a)
 		}
 	}
-	for _, q := range []schemas.OperationsRequest{{Limit: -1}, {Latest: -1}, {Latest: 1, After: 1}} {
+	for _, q := range []schemas.OperationsRequest{{Limit: -1}, {Latest: -1}, {Latest: 1, After: 1}, {Kind: "nosuch"}} {
 		_, err := l.Page(t.Context(), &q)
 		if e, ok := errors.AsType[*schemas.Error](err); !ok || e.Field == "" || e.Hint == "" {
 			t.Errorf("%+v: got %v, want a field and the way out", q, err)

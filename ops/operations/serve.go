@@ -3,6 +3,8 @@ package operations
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/ops/service"
@@ -92,11 +94,23 @@ func judge(q *schemas.OperationsRequest) error {
 				InField(f.name).WithHint("leave it out, or say how many")
 		}
 	}
+	if q.Kind != "" && !slices.Contains(schemas.OperationKinds, q.Kind) {
+		return schemas.Errorf(schemas.CodeInvalid, "kind: there is no %q", string(q.Kind)).InField("kind").
+			WithHint("the kinds are %s", kinds())
+	}
 	if q.Latest > 0 && q.After > 0 {
 		return schemas.Errorf(schemas.CodeInvalid, "latest and after are both given").
 			InField("latest").WithHint("leave one out")
 	}
 	return nil
+}
+
+func kinds() string {
+	all := make([]string, 0, len(schemas.OperationKinds))
+	for _, k := range schemas.OperationKinds {
+		all = append(all, string(k))
+	}
+	return strings.Join(all, ", ")
 }
 
 // latest finds where the latest n operations begin.

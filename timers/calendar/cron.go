@@ -56,7 +56,7 @@ func splitCron(text string) (*schemas.ScheduleCalendar, *schemas.Error) {
 		return nil, wrong("%q has 7 fields", text).
 			WithHint("for times of certain years use calendar, which has a year, in place of cron")
 	default:
-		return nil, wrong("%q has %d fields", text, len(fields)).
+		return nil, wrong("%q does not have five or six fields, but %d", text, len(fields)).
 			WithHint("write five: minute, hour, day of month, month, day of week, as in \"0 9 * * MON-FRI\"; or six with the second first")
 	}
 	return &schemas.ScheduleCalendar{

@@ -3,6 +3,7 @@ package calendar
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/droverhq/drover/schemas"
@@ -34,6 +35,10 @@ func compilePeriod(name, zone string) (*period, *schemas.Error) {
 	expression, known := periods[name]
 	if !known {
 		p.name, expression = "cron", name
+	}
+	if !known && !strings.ContainsAny(name, " @") {
+		return nil, schemas.Errorf(schemas.CodeInvalid, "there is no period %q", name).InField("period").
+			WithHint("a period is day, week, month, hour or a cron expression, such as \"0 9 * * MON\"")
 	}
 	if p.begins, err = compileCron(expression); err != nil {
 		hint := "a period is day, week, month, hour or a cron expression"
