@@ -31,7 +31,7 @@ const (
 	OperationScheduleTrigger  OperationKind = "scheduleTriggered"  // somebody triggered a schedule
 	OperationScheduleBackfill OperationKind = "scheduleBackfilled" // somebody asked for slots of the past
 	OperationSlotsMissed      OperationKind = "slotsMissed"        // count of them, the last one in slot
-	OperationSlotRefused      OperationKind = "slotRefused"        // the start or signal of a slot was refused
+	OperationSlotRefused      OperationKind = "slotRefused"        // the start or signal of a slot was refused; the first of several for one reason
 	OperationSlotsOverrun     OperationKind = "slotsOverrun"       // too many waited
 	OperationWindowMissed     OperationKind = "windowMissed"       // no trigger of a window came through
 	OperationAlwaysAdded      OperationKind = "alwaysAdded"        // an always-on workflow was added or changed

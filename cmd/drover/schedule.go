@@ -97,7 +97,7 @@ func scheduleTimes(s *schemas.Schedule) string {
 			period = "period of " + period
 		}
 		window := sentence(w.Opens) + "+" + shortSpan(w.Length)
-		parts, zone = append(parts, "once a "+sentence(period)+" "+window), w.TimeZone
+		parts, zone = append(parts, map[bool]string{false: "once a ", true: "once an "}[period == "hour"]+sentence(period)+" "+window), w.TimeZone
 	case t != nil:
 		zone = t.TimeZone
 		for _, c := range t.Cron {

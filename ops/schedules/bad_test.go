@@ -167,3 +167,61 @@ func TestRefusedStarts(t *testing.T) {
 		})
 	}
 }
+
+// What is refused time and again for the same reason is told once, so that a schedule of each minute does not fill the
+// stream of operations; all of it is counted.
+func TestRefusedTimeAndAgain(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
+		w := newWorld(t)
+		time.Sleep(time.Second)
+		start := time.Now()
+		w.refuse = func(*schemas.StartRequest) error {
+			if time.Since(start) > 10*time.Minute {
+				return schemas.Errorf(schemas.CodeAlreadyStarted, "it is open")
+			}
+			return schemas.Errorf(schemas.CodeDeprecated, "the type is deprecated")
+		}
+		m := w.master(nil)
+		defer m.kill()
+		s := everyMinute(schemas.OverlapSkip)
+		m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
+		time.Sleep(20*time.Minute + 30*time.Second)
+		if c := m.must("scheduleShow", &schemas.ScheduleRequest{ID: s.ID}).State.Counts; c.Refused != 20 {
+			t.Errorf("got %+v, want 20 refused", c)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		var reasons []string
+		for _, o := range w.notes {
+			if o.Kind == schemas.OperationSlotRefused {
+				reasons = append(reasons, o.Reason)
+			}
+		}
+		if len(reasons) != 2 || reasons[0] == reasons[1] {
+			t.Errorf("got notes of %q, want one of each reason", reasons)
+		}
+	})
+}
+
+// A trigger that the overlap policy leaves out says so.
+func TestATriggerThatIsSkipped(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.takes = time.Hour
+		time.Sleep(time.Second)
+		m := w.master(nil)
+		defer m.kill()
+		s := everyMinute(schemas.OverlapSkip)
+		s.Paused = true
+		m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
+		q := &schemas.ScheduleTriggerRequest{ID: s.ID}
+		if a := m.must("scheduleTrigger", q); !a.Changed || len(a.Warnings) > 0 {
+			t.Errorf("got changed %v, warnings %q", a.Changed, a.Warnings)
+		}
+		time.Sleep(time.Second)
+		a := m.must("scheduleTrigger", q)
+		if len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "it is skipped: run ") {
+			t.Errorf("got warnings %q, want why it is not done", a.Warnings)
+		}
+	})
+}

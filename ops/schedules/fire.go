@@ -255,9 +255,9 @@ func (t *turn) start(e *entry, o *startOf, made func()) {
 	}
 	e.answered = nil
 	switch {
-	case final:
+	case final && b.refusalBegins():
 		t.noteSlot(e, schemas.OperationSlotRefused, b.Recent[0], 0)
-	case err != nil:
+	case err != nil && !final:
 		t.noteSlot(e, schemas.OperationSlotsMissed, b.Recent[0], 1)
 	}
 	t.watchAll(e)

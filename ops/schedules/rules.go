@@ -230,6 +230,13 @@ func (b *book) overrunBegins(slot schemas.Timestamp) bool {
 	return len(r) > 0 && r[0].Slot == slot && r[0].Outcome == schemas.SlotOverrun && (len(r) == 1 || r[1].Outcome != schemas.SlotOverrun)
 }
 
+// refusalBegins tells whether the latest slot was refused, and the one before was not for the same reason.
+func (b *book) refusalBegins() bool {
+	r := b.Recent
+	return len(r) > 0 && r[0].Outcome == schemas.SlotRefused &&
+		(len(r) == 1 || r[1].Outcome != schemas.SlotRefused || r[1].Reason != r[0].Reason)
+}
+
 // knows tells whether a slot that was asked for is among those that the book tells of.
 func (b *book) knows(manual string) bool {
 	is := func(s schemas.ScheduleSlot) bool { return s.Manual == manual }

@@ -371,6 +371,9 @@ func (t *turn) trigger(ctx context.Context, q *schemas.ScheduleTriggerRequest) (
 		}
 		a := t.response(e, warnTimes)
 		a.Changed = true
+		if r := b.Recent; len(r) > 0 && r[0].Manual == manual {
+			a.Warnings = append(a.Warnings, fmt.Sprintf("it is %s: %s", r[0].Outcome, r[0].Reason))
+		}
 		t.noteChange(schemas.OperationScheduleTrigger, e.id, q.Identity, q.Reason, 1)
 		return a, nil
 	}))
