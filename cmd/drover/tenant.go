@@ -219,14 +219,29 @@ const auditRate = 200
 
 // run runs the roles until ctx is done, the tenant is dropped, or one of them ends, and waits for the others. It returns an
 // error only in the last case.
+//
+// The role flows ends after the broker. A broker that leaves waits for decisions that are being made, and a task that is on
+// its way to deciders that no longer listen is answered by nobody: partitions would have no owner until its timeout.
 func (t *tenant) run(ctx context.Context) error {
 	defer t.unlist()
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	deciding, decided := work, func() {}
+	if t.roles[roleBroker] != nil {
+		deciding, decided = context.WithCancel(context.WithoutCancel(ctx))
+		defer decided()
+	}
 	var wg sync.WaitGroup
 	for name, r := range t.roles {
+		during := work
+		if name == roleFlows {
+			during = deciding
+		}
 		wg.Go(func() {
-			if err := r.Run(work); err != nil && work.Err() == nil {
+			if name == roleBroker {
+				defer decided()
+			}
+			if err := r.Run(during); err != nil && work.Err() == nil {
 				stop(fmt.Errorf("role %s: %w", name, err))
 			} else if work.Err() == nil {
 				stop(fmt.Errorf("role %s: %w", name, errRoleEnded))

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+// S2-2: when roles end, flows are decided for until the broker has given its partitions back, so that it waits for no
+// decision that nobody makes.
+func TestFlowsEndAfterTheBroker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broker, flows time.Duration // when each has ended
+		began := time.Now()
+		until := func(at *time.Duration, takes time.Duration) runner {
+			return runnerFunc(func(ctx context.Context) error {
+				<-ctx.Done()
+				time.Sleep(takes)
+				*at = time.Since(began)
+				return nil
+			})
+		}
+		x := newTenant(&node{}, logrus.New(), nil)
+		x.unlist = func() {}
+		x.roles = map[string]runner{
+			roleBroker: until(&broker, 3*time.Second), roleFlows: until(&flows, time.Second),
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := x.run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if want := time.Minute + 3*time.Second; broker != want || flows != want+time.Second {
+			t.Errorf("the broker has ended after %v, flows after %v; want %v and a second later", broker, flows, want)
+		}
+	})
+}
+
+// Without a broker the role flows ends as any other.
+func TestFlowsEndWithoutABroker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTenant(&node{}, logrus.New(), nil)
+		x.unlist = func() {}
+		x.roles = map[string]runner{roleFlows: runnerFunc(func(ctx context.Context) error {
+			<-ctx.Done()
+			return nil
+		})}
+		x.drop()
+		if err := x.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
