@@ -49,6 +49,10 @@ func alwaysBecause(r *schemas.AlwaysOnRecord, now schemas.Timestamp) string {
 		return ""
 	case r.Stopped:
 		return fmt.Sprintf("; the always-on workflow was stopped by %s%s: drover always-on start %s", r.StoppedBy, reason(r.Reason), r.AlwaysOn.Start.WorkflowID)
+	case r.AlwaysOn.Restart == schemas.RestartOnFailure && (r.Status == schemas.StatusCompleted || r.Status == schemas.StatusCanceled):
+		return fmt.Sprintf("; the always-on workflow begins again only after failures, or with: drover always-on start %s", r.AlwaysOn.Start.WorkflowID)
+	case r.NotBefore > now && r.Failures == 0:
+		return fmt.Sprintf("; the always-on workflow is started again at %s", r.NotBefore)
 	case r.NotBefore > now:
 		failing := ""
 		if r.Failures >= schemas.FailingAfter {

@@ -17,6 +17,9 @@ func TestWhyOfAnAlwaysOnWorkflow(t *testing.T) {
 	stopped := schemas.AlwaysOnRecord{Stopped: true, StoppedBy: "ann", Reason: "maintenance"}
 	open := soon
 	open.Open = true
+	completed := schemas.AlwaysOnRecord{Status: schemas.StatusCompleted}
+	ended := completed
+	ended.AlwaysOn.Restart = schemas.RestartOnFailure
 	const closed = "it is closed: failed at T, reason: no money"
 	for _, tc := range []struct {
 		name   string
@@ -27,6 +30,8 @@ func TestWhyOfAnAlwaysOnWorkflow(t *testing.T) {
 		{"failing", "AutoStart", &soon, closed + "; the always-on workflow has failed 10 times in a row, it is failing; it is started again at T, or at once with: drover always-on start o"},
 		{"refused", "AutoStart", &few, closed + "; the always-on workflow has failed 2 times in a row; the last start was refused: the type is deprecated; it is started again at T, or at once with: drover always-on start o"},
 		{"stopped", "AutoStart", &stopped, closed + "; the always-on workflow was stopped by ann (maintenance): drover always-on start o"},
+		{"nothing has failed", "AutoStart", &completed, closed + "; the always-on workflow is started again at T"},
+		{"ended", "AutoStart", &ended, closed + "; the always-on workflow begins again only after failures, or with: drover always-on start o"},
 		{"the next one runs", "AutoStart", &open, closed},
 		{"removed", "AutoStart", nil, closed},
 		{"another start", "Manual", &stopped, closed},
@@ -39,7 +44,7 @@ func TestWhyOfAnAlwaysOnWorkflow(t *testing.T) {
 				f.result("o")
 				if r := tc.record; r != nil {
 					r.V, r.AlwaysOn.Start.WorkflowID, r.AlwaysOn.Start.Type = schemas.Version, "o", "order"
-					if r.Failures > 0 {
+					if waits := r.Failures > 0 || r == &completed; waits {
 						r.NotBefore = schemas.At(time.Now().Add(5 * time.Minute))
 					}
 					body, err := schemas.MarshalJSON(r)
@@ -54,7 +59,7 @@ func TestWhyOfAnAlwaysOnWorkflow(t *testing.T) {
 					t.Errorf("got  %s\nwant %s", got, tc.want)
 				}
 				time.Sleep(time.Hour) // the owner has forgotten the run by then
-				if r := tc.record; r != nil && r.Failures > 0 {
+				if r := tc.record; r != nil && r.NotBefore != 0 {
 					return // the next start is over by then
 				}
 				if got := f.why("o"); got != tc.want {

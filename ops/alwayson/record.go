@@ -85,8 +85,12 @@ func (r *record) fails(now time.Time) {
 	r.Failures++
 }
 
-// schedule says when the next run begins.
+// schedule says when the next run begins, if one does.
 func (r *record) schedule(now time.Time) {
+	if r.finished() {
+		r.NotBefore = 0
+		return
+	}
 	at := now.Add(pauseAfter(r.Failures))
 	if least := r.StartedAt.Time().Add(apart); at.Before(least) {
 		at = least

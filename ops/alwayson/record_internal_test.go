@@ -40,6 +40,9 @@ func TestEachEndUnderEachPolicy(t *testing.T) {
 		if r.Open || r.rests() != c.finished || (r.Failures > 0) != c.failed || r.Status != c.status || r.EndReason != "why" {
 			t.Errorf("%s under %s: got %+v, want it to rest: %t, to have failed: %t", c.status, c.restart, r, c.finished, c.failed)
 		}
+		if (r.NotBefore == 0) != c.finished {
+			t.Errorf("%s under %s: the next run begins at %v, want a time unless it rests", c.status, c.restart, r.NotBefore)
+		}
 		if wait := r.NotBefore.Time().Sub(midnight.Add(time.Hour)); wait >= time.Second {
 			t.Errorf("%s under %s: the next run waits for %v, want less than a second", c.status, c.restart, wait)
 		}
