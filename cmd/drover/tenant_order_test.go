@@ -3,16 +3,17 @@ package main
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/internal/virtual"
 )
 
 // S2-2: when roles end, flows are decided for until the broker has given its partitions back, so that it waits for no
 // decision that nobody makes.
 func TestFlowsEndAfterTheBroker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		var broker, flows time.Duration // when each has ended
 		began := time.Now()
 		until := func(at *time.Duration, takes time.Duration) runner {
@@ -41,7 +42,7 @@ func TestFlowsEndAfterTheBroker(t *testing.T) {
 
 // Without a broker the role flows ends as any other.
 func TestFlowsEndWithoutABroker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
 		x := newTenant(&node{}, logrus.New(), nil)
 		x.unlist = func() {}
 		x.roles = map[string]runner{roleFlows: runnerFunc(func(ctx context.Context) error {
