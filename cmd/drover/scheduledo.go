@@ -60,7 +60,8 @@ func schedulePause(a *app) *cobra.Command {
 		Use:   "pause ID",
 		Short: "Pause a schedule",
 		Long: `Pause a schedule until "drover schedule resume", or for a time. Its times are
-counted as skipped meanwhile, and its open runs go on.`,
+counted as skipped meanwhile, and its open runs go on. Times that waited for the
+end of an earlier run are done after the pause.`,
 		Example: `  drover schedule pause nightly --reason "the warehouse moves"
   drover schedule pause nightly --until 2h`,
 		Args: filled("ID"),
