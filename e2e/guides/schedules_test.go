@@ -24,11 +24,21 @@ func TestSchedulesGuide(t *testing.T) {
 	)
 	// The flow of the guide does what it is for: it ends with an error if it lacks its input.
 	script += "\ndrover start report --wait --input '{\"slot\": \"today\"}'"
+	// The runs of the schedule end a moment after the commands that ask for them.
+	script = strings.Replace(
+		script, "drover operations --limit 10", `
+for _ in $(seq 100); do
+  drover schedule show nightly | grep -q "started 3, done 3" && break
+  sleep 0.1
+done
+drover schedule show nightly
+drover operations --limit 10`, 1,
+	)
 	out := runScript(t, t.TempDir(), script, "NATS_URL="+serveAlone(t), "HOME="+t.TempDir())
 	for _, want := range []string{
 		"created schedule nightly\nnext  ", "triggered schedule nightly", "paused schedule nightly",
 		"resumed schedule nightly", "updated schedule nightly", "2 times to do for schedule nightly",
-		"scheduleCreated", "created schedule workdays", "created schedule daily", "first of 20",
+		"started 3, done 3", "scheduleCreated", "created schedule workdays", "created schedule daily", "first of 20",
 		"make the report", "not the first of 20", "it is made: 6", "added always-on workflow poller",
 		"held poller", "released poller", "stopped always-on workflow poller",
 		"started always-on workflow poller", "03:30 Europe/Berlin",
