@@ -128,7 +128,7 @@ func (a *app) globals(root *cobra.Command) {
 	f.StringVarP(&a.namespace, "namespace", "n", "default", "the namespace to talk to")
 	f.StringVarP(&a.nats, "nats", "s", "", "address of NATS (default that of the context, else $NATS_URL, else nats://127.0.0.1:4222)")
 	f.Var(&a.context, "context", "context of the nats command line that says where and as whom to connect (default $NATS_CONTEXT)")
-	f.VarP(&a.output, "output", "o", "how to print: table, json or yaml; lists are one document a line, or documents behind \"---\" (default table)")
+	f.VarP(&a.output, "output", "o", "how to print: table, json or yaml; lists are one document a line, or documents with \"---\" between them (default table)")
 	f.BoolVar(&a.json, "json", false, "short for --output json")
 	f.Var(&a.timeout, "timeout", "give up after this time (default: as long as it takes, but 15s without any answer)")
 	f.StringVar(&a.creds, "creds", "", "file with NATS credentials")

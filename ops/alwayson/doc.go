@@ -13,6 +13,6 @@
 //     start which is repeated, by whomever, is a repeat (S2-3).
 //   - A start that comes later than a minute after its record is refused by the owner of the partition. Closed runs stay for longer
 //     than that, so no start begins a run that has been purged.
-//   - A second master does no harm: it writes behind a sequence that has passed, is refused, and reads again.
+//   - A second master does no harm: what it writes names a sequence that has passed, is refused, and it reads again.
 //   - A run of the id that somebody else has started is the run: it is followed, and nothing is begun beside it.
 package alwayson

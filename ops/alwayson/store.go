@@ -42,7 +42,7 @@ func (m *Monitor) load(ctx context.Context, id string) (*record, uint64, error) 
 	return (*record)(r), rev, nil
 }
 
-// put writes a record behind the revision it was read at; 0 makes a new one. It fails with [errOvertaken] if somebody else has
+// put writes a record that has the revision still at which it was read; 0 makes a new one. It fails with [errOvertaken] if somebody else has
 // written it.
 func (m *Monitor) put(ctx context.Context, r *record, rev uint64) (uint64, error) {
 	if err := m.before("write " + r.id()); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/internal/pause"
@@ -74,6 +75,10 @@ func (t *turn) ended(e *entry, run string, out *drover.Outcome) error {
 	if ok, err := t.fresh(e); !ok {
 		return err
 	}
+	b := e.book.clone()
+	if !b.ended(run, out.Status, out.Reason, out.Result, t.stamp()) {
+		return nil
+	}
 	failed := out.Status == schemas.StatusFailed || out.Status == schemas.StatusTimedOut
 	if failed && e.rec.Schedule.PauseOnFailure && !e.rec.Schedule.Paused {
 		r := *e.rec
@@ -83,10 +88,6 @@ func (t *turn) ended(e *entry, run string, out *drover.Outcome) error {
 			return err
 		}
 		t.noteChange(schemas.OperationSchedulePaused, e.id, "", r.Schedule.Note, 0)
-	}
-	b := e.book.clone()
-	if !b.ended(run, out.Status, out.Reason, out.Result, t.stamp()) {
-		return nil
 	}
 	if err := t.save(e, b); err != nil {
 		return err
@@ -128,12 +129,14 @@ func (t *turn) endOther(e *entry, q *schemas.ExecutionRequest, terminate bool, h
 	}
 }
 
-// cut shortens a text to so many bytes.
+// cut shortens a text to so many bytes, by whole characters.
 func cut(text string, most int) string {
-	for i := range text {
-		if i > most-3 && len(text) > most {
-			return text[:min(i, most-3)] + "…"
-		}
+	if len(text) <= most {
+		return text
 	}
-	return text
+	end := most - len("…")
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
 }

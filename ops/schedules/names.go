@@ -51,7 +51,7 @@ func slotText(slot schemas.Timestamp) string {
 	return slot.Time().UTC().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// workflowID is that of a run for which the action names none: <schedule>/<slot>, and behind it the nonce of a slot that somebody has asked
+// workflowID is that of a run for which the action names none: <schedule>/<slot>, and after it the nonce of a slot that somebody has asked
 // for. The id of a schedule for which there is no room is cut, and told from others by a hash.
 func workflowID(id string, slot schemas.Timestamp, manual string) string {
 	tail := "/" + slotText(slot)
