@@ -49,7 +49,7 @@ A run is asked to continue as new when it has handled something and is older
 than --continue-after, or has more than --continue-events events: its history
 begins anew, with its state.`,
 		Example: `  drover always-on add poller --type poll --input '{"every": "1m"}'
-  drover always-on add import --type import --restart on-failure --continue-after 30m`,
+  drover always-on add import --type import --continue-after 30m`,
 		Args: filled("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w, err := f.alwaysOn(cmd, a, args[0])
@@ -198,7 +198,7 @@ func alwaysState(r *schemas.AlwaysOnRecord) (state string, since schemas.Timesta
 func alwaysShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
-		Short: "Show an always-on workflow: what it is, how it stands, and how it ended last",
+		Short: "Show an always-on workflow, how it stands, and how it ended last",
 		Args:  filled("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
@@ -296,7 +296,7 @@ func alwaysStart(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "start ID",
-		Short: "Start an always-on workflow that is stopped, or waits after failures",
+		Short: "Start an always-on workflow that was stopped or is failing",
 		Args:  filled("ID"),
 		RunE: a.changeAlways("started", "runs already:", func(
 			ctx context.Context, c *drover.Client, id string,

@@ -113,6 +113,7 @@ Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong us
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	a.globals(root)
 	root.AddCommand(
 		serverCommand(a), devCommand(a), workerCommand(a),

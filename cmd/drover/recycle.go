@@ -54,8 +54,8 @@ func recycleSet(a *app) *cobra.Command {
 		Use:   "set --at HH:MM | --never",
 		Short: "Say at which time of day the servers restart their roles",
 		Long: `Say at which time of day the servers restart their roles. What was set before is
-replaced as a whole. Where the clock leaves the time out, it is the first instant
-after; where the clock shows it twice, it is the first one.`,
+replaced as a whole. Where the clock leaves the time out, it is the first
+instant after; where the clock shows it twice, it is the first one.`,
 		Example: `  drover recycle set --at 03:30 --zone Europe/Berlin
   drover recycle set --at 03:30 --every 168h --notice 1h
   drover recycle set --never`,

@@ -45,7 +45,7 @@ func scheduleList(a *app) *cobra.Command {
 	var o drover.SchedulesOptions
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the schedules: when they are due next, and what became of the last time",
+		Short: "List the schedules, when they are due, and how the last time ended",
 		Args:  argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {

@@ -33,10 +33,10 @@ both days are given both must match.
 
 --file takes the same as the documents of "drover schedule show --json" under
 schedule: times, window, action and so on. A flag changes what the file says.`,
-		Example: `  drover schedule create nightly --cron "0 3 * * *" --zone Europe/Berlin --type report
+		Example: `  drover schedule create nightly --cron "0 3 * * *" --type report
   drover schedule create poll --every 5m --type poll --overlap bufferOne
-  drover schedule create daily --window 02:00+1h --trigger-every 5m --type report
-  drover schedule create wake --cron "0 8 * * MON" --signal wake --workflow planner
+  drover schedule create daily --window 02:00+1h --zone Asia/Tokyo --type report
+  drover schedule create wake --cron "0 8 * * *" --signal wake --workflow plan
   drover schedule create nightly --file nightly.yaml`,
 		Args: filled("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

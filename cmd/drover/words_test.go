@@ -128,7 +128,7 @@ func TestHintsOfRefusedStarts(t *testing.T) {
 
 func TestHelpNamesTypeVersion(t *testing.T) {
 	for _, args := range []string{"type register", "type delete", "type describe", "type deprecate"} {
-		if r := command("", append(strings.Fields(args), "--help")...); !strings.Contains(r.stdout, "or --type-version") {
+		if r := command("", append(strings.Fields(args), "--help")...); !strings.Contains(strings.Join(strings.Fields(r.stdout), " "), "or --type-version") {
 			t.Errorf("%s: got %s", args, r.stdout)
 		}
 	}
