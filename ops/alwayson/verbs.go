@@ -147,6 +147,9 @@ func missing(id string) error {
 }
 
 func (m *Monitor) show(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error) {
+	if err := whole(q, "alwaysShow"); err != nil {
+		return nil, err
+	}
 	r, _, err := m.known(ctx, q.ID, func(*record) bool { return false })
 	if err != nil {
 		return nil, err
@@ -180,7 +183,23 @@ func once(q *schemas.AlwaysRequest) error {
 	return nil
 }
 
+// whole refuses a request that says something of the open run where that is left alone.
+func whole(q *schemas.AlwaysRequest, verb string) error {
+	field := "terminate"
+	switch {
+	case q.KeepRun:
+		field = "keepRun"
+	case !q.Terminate:
+		return nil
+	}
+	return schemas.Errorf(schemas.CodeInvalid, "%s takes no %s: it is for alwaysStop and alwaysRemove", verb, field).
+		InField(field).WithHint("leave it out")
+}
+
 func (m *Monitor) restart(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error) {
+	if err := whole(q, "alwaysStart"); err != nil {
+		return nil, err
+	}
 	r, changed, err := m.known(ctx, q.ID, (*record).start)
 	if err != nil {
 		return nil, err

@@ -73,6 +73,13 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("%s with a field that it does not have: got %+v", verb, r.Error)
 			}
 		}
+		for _, verb := range []string{"alwaysShow", "alwaysStart"} {
+			for field, q := range map[string]*schemas.AlwaysRequest{"terminate": {ID: "w", Terminate: true}, "keepRun": {ID: "w", KeepRun: true}} {
+				if r := h.always(verb, q); r.Error == nil || r.Error.Code != schemas.CodeInvalid || r.Error.Field != field {
+					t.Errorf("%s: got %+v, want %s refused", verb, r.Error, field)
+				}
+			}
+		}
 		if r := h.always("alwaysStop", &schemas.AlwaysRequest{ID: "w", Terminate: true, KeepRun: true}); r.Error == nil || r.Error.Field != "keepRun" {
 			t.Errorf("a stop that ends the run and leaves it alone: got %+v", r.Error)
 		}
