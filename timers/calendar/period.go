@@ -41,6 +41,9 @@ func compilePeriod(name, zone string) (*period, *schemas.Error) {
 			WithHint("a period is day, week, month, hour or a cron expression, such as \"0 9 * * MON\"")
 	}
 	if p.begins, err = compileCron(expression); err != nil {
+		if !known {
+			err.Message = fmt.Sprintf("%q is no period: %s", name, err.Message)
+		}
 		hint := "a period is day, week, month, hour or a cron expression"
 		if err.Hint != "" {
 			hint += "; " + err.Hint

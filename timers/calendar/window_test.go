@@ -271,6 +271,9 @@ func TestBadWindows(t *testing.T) {
 	}
 	_, _, _, err := calendar.PeriodOf("fortnight", "", time.Unix(0, 0))
 	refused(t, err, "period", "day, week, month, hour")
+	if !strings.Contains(err.Error(), `"fortnight" is no period`) {
+		t.Errorf("got %v, want what is no period", err)
+	}
 	_, _, _, err = calendar.PeriodOf("day", "Nowhere", time.Unix(0, 0))
 	refused(t, err, "timeZone", "IANA")
 	_, _, _, err = calendar.PeriodOf("day", "", time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC))
