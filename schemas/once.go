@@ -41,7 +41,8 @@ type OnceResponse struct {
 // PeriodRecord says who has a period: the value of the key period.<name>.<period> in the bucket of schedules; that of a schedule with a window is
 // period.<schedule>.<incarnation>.<period>. It lives three periods, and at least eight days.
 type PeriodRecord struct {
-	V          int       `json:"v,omitempty"`
+	V int `json:"v,omitempty"`
+	// Name is what is done once a period; for a window, the id of its schedule.
 	Name       string    `json:"name"`
 	Period     string    `json:"period"`
 	Caller     string    `json:"caller"`

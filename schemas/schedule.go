@@ -206,8 +206,9 @@ type ScheduleResponse struct {
 	V      int             `json:"v,omitempty"`
 	Record *ScheduleRecord `json:"record,omitempty"`
 	// Revision is what an update names.
-	Revision uint64         `json:"revision,omitempty"`
-	State    *ScheduleState `json:"state,omitempty"`
+	Revision uint64 `json:"revision,omitempty"`
+	// State is what the schedule has done.
+	State *ScheduleState `json:"state,omitempty"`
 	// NextTimes are the next times at which it is due.
 	NextTimes []Timestamp `json:"nextTimes,omitempty"`
 	// Warnings tell what may not be meant, such as a day of the month and a day of the week in one cron expression.
@@ -223,7 +224,8 @@ type ScheduleResponse struct {
 
 // ScheduleListRequest lists schedules by their ids. Prefix is how the id begins.
 type ScheduleListRequest struct {
-	V      int    `json:"v,omitempty"`
+	V int `json:"v,omitempty"`
+	// Prefix is how the id of the schedule begins.
 	Prefix string `json:"prefix,omitempty"`
 	Limit  int    `json:"limit,omitempty"`
 	Cursor string `json:"cursor,omitempty"`
