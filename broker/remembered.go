@@ -43,10 +43,13 @@ func (p *partition) remembered(r *run, e *envelope) bool {
 	}
 	e.kept = true
 	p.lookFor(r, id, e.at, func(known bool) {
-		if e.kept = false; known {
+		switch e.kept = false; {
+		case known:
 			p.dropRepeat(r, e)
 			e.judged()
-		} else {
+		case r.continues(): // the answer of its decider came meanwhile: this is for the next run, before what came later (P-4)
+			r.mailbox = append([]*envelope{e}, r.mailbox...)
+		default:
 			p.step(r, e)
 		}
 	})
