@@ -64,6 +64,7 @@ func (s *tries) begin(c *Client, cancel context.CancelFunc) *try {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sub == nil && !s.closed {
+		c.conn.Optional(c.namespace.AllOwned())
 		// An error means that the connection is closed; the call finds that out for itself.
 		s.sub, _ = c.conn.Subscribe(c.namespace.AllOwned(), "", func(post.Msg) { s.owned() })
 		if s.unhook == nil {

@@ -109,6 +109,7 @@ func (s *spell) stoodStill(now time.Time) {
 
 // watch notes when an owner may have died, until leave is called.
 func (s *spell) watch() (leave func(), err error) {
+	s.conn.Optional(s.ns.AllOwned())
 	heard, err := s.conn.Subscribe(s.ns.AllOwned(), "", s.owned)
 	if err != nil {
 		return nil, err

@@ -57,9 +57,10 @@ type Conn struct {
 	children map[child]struct{} // closed with the connection
 	told     string             // the error of the server that was logged last, and when
 	toldAt   time.Time
-	locals   map[any]any       // see Local
-	taken    map[string]uint64 // subjects whose subscription the server has ended, with the dials at its last word; nil while regain need not run
-	full     atomic.Uint64     // how often the server has refused a subscription since there are too many
+	locals   map[any]any         // see Local
+	taken    map[string]uint64   // subjects whose subscription the server has ended, with the dials at its last word; nil while regain need not run
+	optional map[string]struct{} // subjects whose refusal is no news
+	full     atomic.Uint64       // how often the server has refused a subscription since there are too many
 	bulk     bulk
 }
 

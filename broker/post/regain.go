@@ -164,11 +164,29 @@ func (c *Conn) tellRefused(err error) {
 	switch taken := strings.Contains(text, takenMark); {
 	case e != nil && e.Subscribe && c.refusedAnew(e.Subject, taken) && taken:
 		log.Warn("the NATS server has taken a subject away, give this user the permission back: it is asked for until then")
-	case c.denied.waiting.Load() > 0, e != nil && e.Subscribe && c.isTaken(e.Subject):
+	case c.denied.waiting.Load() > 0, e != nil && e.Subscribe && (c.isTaken(e.Subject) || c.isOptional(e.Subject)):
 		log.Debug("the NATS server refused a subject, give this user the permission")
 	default:
 		log.Log(logrus.WarnLevel, "the NATS server refused a subject, give this user the permission")
 	}
+}
+
+// Optional says of a subject that it is no news if this user may not hear it. It is called before the subscription: the server's word
+// may come long after whoever subscribed has gone on.
+func (c *Conn) Optional(subject string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.optional == nil {
+		c.optional = map[string]struct{}{}
+	}
+	c.optional[subject] = struct{}{}
+}
+
+func (c *Conn) isOptional(subject string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, optional := c.optional[subject]
+	return optional
 }
 
 func (c *Conn) isTaken(subject string) bool {
