@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -54,11 +56,50 @@ func (b *brokers) End(ctx context.Context, q *schemas.ExecutionRequest, terminat
 	}
 	q.V, q.Chain, q.RequestID = schemas.Version, true, ulid.Make().String()
 	_, err := ask(ctx, b, verb, q, func(a *schemas.AckResponse) *schemas.Error { return a.Error })
+	if !errors.Is(err, &schemas.Error{Code: schemas.CodeNotFound}) {
+		return err
+	}
+	latest, unknown := b.latest(ctx, q.WorkflowID, q.Run)
+	if unknown != nil || latest == "" {
+		return cmp.Or(unknown, err)
+	}
+	again := *q
+	again.Run = latest
+	_, err = ask(ctx, b, verb, &again, func(a *schemas.AckResponse) *schemas.Error { return a.Error })
 	return err
 }
 
+// Wait follows the chain that the run began. Its first runs may be purged while the last one is open.
 func (b *brokers) Wait(ctx context.Context, wid, run string) (*drover.Outcome, error) {
-	return b.client.Run(wid, run).Wait(ctx)
+	for at := run; ; {
+		o, err := b.client.Run(wid, at).Wait(ctx)
+		if !errors.Is(err, drover.ErrNotFound) {
+			return o, err
+		}
+		latest, unknown := b.latest(ctx, wid, run)
+		if unknown != nil || latest == "" {
+			return nil, cmp.Or(unknown, err)
+		}
+		if latest == at && pause.For(ctx, firstAskAgain) != nil { // it came between the two questions
+			return nil, ctx.Err()
+		}
+		at = latest
+	}
+}
+
+// latest is the latest run of the chain that a run began; "" if the latest run of the workflow is of another chain, or there is none.
+func (b *brokers) latest(ctx context.Context, wid, first string) (string, error) {
+	d, err := b.client.Run(wid, "").Describe(ctx)
+	if errors.Is(err, drover.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if latest := d.Execution.Run; cmp.Or(d.Started.FirstExecutionRun, latest) == first {
+		return latest, nil
+	}
+	return "", nil
 }
 
 func (b *brokers) Type(ctx context.Context, name, version string) (*schemas.TypeInfo, error) {
