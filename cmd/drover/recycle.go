@@ -118,8 +118,8 @@ func recycleNow(a *app) *cobra.Command {
 		Use:   "now",
 		Short: "Restart the roles of the servers now, one after the other",
 		Long: `Restart the roles of the servers now, or after --notice, one after the other.
-Between two servers it waits for the stagger of "drover recycle set", two minutes
-if nothing is set.
+Between two servers it waits for the stagger of "drover recycle set", or for two
+minutes if nothing is set.
 
 With --wait the command returns when all have had their turn; --timeout bounds
 that.`,
