@@ -271,7 +271,7 @@ func TestBadWindows(t *testing.T) {
 	}
 	_, _, _, err := calendar.PeriodOf("fortnight", "", time.Unix(0, 0))
 	refused(t, err, "period", "day, week, month, hour")
-	if !strings.Contains(err.Error(), `"fortnight" is no period`) {
+	if !strings.Contains(err.Error(), `no period "fortnight"`) {
 		t.Errorf("got %v, want what is no period", err)
 	}
 	_, _, _, err = calendar.PeriodOf("day", "Nowhere", time.Unix(0, 0))
