@@ -39,15 +39,18 @@ func (p *partition) begins(r *run, e *envelope, q *schemas.StartRequest) bool {
 	return false
 }
 
-// startsLate tells whether the time is over in which a start may begin a run. Whoever starts the same run again, much later since it stood still,
-// cannot know whether that run has been purged meanwhile. The owner judges it, as late as it can: a fence refuses what comes later.
+// startsLate tells whether the time is over in which a start may begin a run. Whoever stood still and starts the
+// same run again cannot know whether that run has been purged meanwhile. The owner judges it, as late as it can: a
+// fence refuses what comes later.
 func (p *partition) startsLate(q *schemas.StartRequest) bool {
 	return q.NotAfter != 0 && p.b.latest() > q.NotAfter
 }
 
 func tooLate(q *schemas.StartRequest) *schemas.Error {
-	return schemas.Errorf(schemas.CodeConflict, "the start of workflow %q comes later than %s, the latest that it allows", q.WorkflowID, q.NotAfter).
-		InField("notAfter").About(q.WorkflowID, q.Run).WithHint("no run has begun by it: decide anew whether one is wanted, and start it with a later notAfter")
+	const text = "the start of workflow %q comes later than %s, the latest that it allows"
+	return schemas.Errorf(schemas.CodeConflict, text, q.WorkflowID, q.NotAfter).
+		InField("notAfter").About(q.WorkflowID, q.Run).
+		WithHint("no run has begun by it: decide anew whether one is wanted, and start it with a later notAfter")
 }
 
 // allowed makes the actor ready for a new run, unless its type may not be used. Only now is it known that there is to be

@@ -39,6 +39,11 @@ type ScheduleAction struct {
 	Signal *SignalRequest `json:"signal,omitempty"`
 }
 
+// Signals tells whether the action is a signal, with a start or without: it is done when the signal is stored.
+func (a *ScheduleAction) Signals() bool {
+	return a.Signal != nil || a.Start != nil && a.Start.Signal != nil
+}
+
 // OverlapPolicy says what a schedule does with a slot while the run of an earlier one is open.
 type OverlapPolicy string
 

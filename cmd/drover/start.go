@@ -138,7 +138,7 @@ func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, err
 	return &o, nil
 }
 
-// continueFlags are the flags behind the fields of a continuation policy.
+// continueFlags are the flags for the fields of a continuation policy.
 var continueFlags = strings.NewReplacer("--continue.after", "--continue-after", "--continue.events", "--continue-events")
 
 // policyFlags are the flags behind the fields that the hint of a refused start names. Other hints than those about the id and the policies may hold

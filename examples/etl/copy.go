@@ -86,7 +86,7 @@ func decideCopy(_ context.Context, t *decider.Task) ([]schemas.Decision, error) 
 	return all, nil
 }
 
-// copyItem does the line behind the watermark, and returns the watermark behind it; the same one at the end of the file. It writes at the
+// copyItem does the line after the watermark, and returns the watermark after it; the same one at the end of the file. It writes at the
 // watermark too, so that doing it twice is doing it once.
 func copyItem(_ context.Context, w watermark) (after watermark, err error) {
 	in, err := os.Open(w.In)

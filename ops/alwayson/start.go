@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -24,22 +24,13 @@ func (m *Monitor) start(ctx context.Context, r *record) (began bool, err error) 
 	q := r.AlwaysOn.Start
 	q.V, q.Run, q.StartMode, q.NotAfter = schemas.Version, r.Run, schemas.ModeAutoStart, schemas.At(r.latest())
 	q.IDConflictPolicy = schemas.ConflictFail
-	body, err := schemas.Marshal(&q)
-	if err != nil {
-		return false, err
-	}
 	if err := m.before("start " + r.id()); err != nil {
 		return false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	head := post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
-	msg, err := m.o.Conn.RequestEvery(ctx, startEvery, m.o.Namespace.API("start"), head, body)
-	if err != nil {
-		return false, err
-	}
 	var a schemas.StartResponse
-	if err := schemas.Unmarshal(msg.Data, &a); err != nil {
+	if err := service.Ask(ctx, m.o.Conn, m.o.Namespace, "start", startEvery, &q, &a); err != nil {
 		return false, err
 	}
 	if a.Error != nil {

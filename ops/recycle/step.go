@@ -26,8 +26,8 @@ type member struct {
 	since time.Time // its roles began
 }
 
-// behind are the names of those whose roles began before a slot.
-func behind(members []member, slot time.Time) (names []string) {
+// stale are the names of those whose roles began before a slot.
+func stale(members []member, slot time.Time) (names []string) {
 	for _, m := range members {
 		if m.since.Before(slot) {
 			names = append(names, m.name)
@@ -59,7 +59,7 @@ func (p *plan) step(state *schemas.RecycleNotice, members []member, now time.Tim
 			return &schemas.RecycleNotice{Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot), At: schemas.At(slot)}, wait
 		}
 	}
-	if slot := p.last(now); !begun && slot.After(told) && len(behind(members, slot)) > 0 {
+	if slot := p.last(now); !begun && slot.After(told) && len(stale(members, slot)) > 0 {
 		return &schemas.RecycleNotice{
 			Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot), At: schemas.At(now.Add(p.notice())), Reason: "late: there was no master to announce it in time",
 		}, wait
@@ -79,7 +79,7 @@ func (p *plan) step(state *schemas.RecycleNotice, members []member, now time.Tim
 // ended tells whether a recycle that goes on is over, and why, unless all nodes have had their turns.
 func ended(state *schemas.RecycleNotice, members []member, now time.Time) (over bool, reason string) {
 	since := now.Sub(state.At.Time())
-	left := behind(members, state.Slot.Time())
+	left := stale(members, state.Slot.Time())
 	switch {
 	case since > givenUp:
 		if len(left) == 0 {

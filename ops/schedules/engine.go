@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -13,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -115,23 +115,11 @@ func (b *brokers) Type(ctx context.Context, name, version string) (*schemas.Type
 }
 
 func ask[Answer any](ctx context.Context, b *brokers, verb string, in any, refusal func(*Answer) *schemas.Error) (*Answer, error) {
-	body, err := schemas.Marshal(in)
-	if err != nil {
-		return nil, err
-	}
-	if most := b.conn.MaxPayload(); most > 0 && int64(len(body)) > most {
-		return nil, schemas.Errorf(schemas.CodeTooLarge, "the request has %d bytes, the NATS server takes %d", len(body), most).
-			WithHint("hand over a reference instead of the data")
-	}
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	m, err := b.conn.RequestEvery(ctx, askEvery, b.ns.API(verb), post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
-	if err != nil {
-		return nil, err
-	}
 	out := new(Answer)
-	if err := schemas.Unmarshal(m.Data, out); err != nil {
-		return nil, fmt.Errorf("the answer to %s cannot be read: %w", verb, err)
+	if err := service.Ask(ctx, b.conn, b.ns, verb, askEvery, in, out); err != nil {
+		return nil, err
 	}
 	if e := refusal(out); e != nil {
 		return nil, e

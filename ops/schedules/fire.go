@@ -237,7 +237,7 @@ func (t *turn) start(e *entry, o *startOf, made func()) {
 	b := e.book.clone()
 	tooLate := now.Sub(o.slot.Slot.Time()) > e.catchUp() && e.catchUp() > 0 && o.slot.Manual == ""
 	switch {
-	case err == nil && o.signal == nil && !e.signals():
+	case err == nil && o.signal == nil && !e.rec.Schedule.Action.Signals():
 		b.started(a.wid, a.real, at)
 	case err == nil:
 		b.signaled(a.wid, a.real, at)
@@ -261,12 +261,6 @@ func (t *turn) start(e *entry, o *startOf, made func()) {
 		t.noteSlot(e, schemas.OperationSlotsMissed, b.Recent[0], 1)
 	}
 	t.watchAll(e)
-}
-
-// signals tells whether the action is a signal, with a start or without: it is done when the signal is stored.
-func (e *entry) signals() bool {
-	a := &e.rec.Schedule.Action
-	return a.Signal != nil || a.Start != nil && a.Start.Signal != nil
 }
 
 // make does a start.

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
@@ -134,4 +135,27 @@ func reply(log logrus.FieldLogger, m post.Msg, a any) {
 	if err != nil {
 		log.WithField("err", err).Warn("a request cannot be answered")
 	}
+}
+
+// Ask sends a request of the API to the brokers, and decodes the answer into a, which may hold a refusal. It asks again each
+// time that every has passed: the owner may be gone, and its repeat does no harm where the request has an id. A request that is
+// too large for the NATS server is a [*schemas.Error]; after any other error it is unknown what was done.
+func Ask(ctx context.Context, conn *post.Conn, ns subject.Namespace, verb string, every time.Duration, q, a any) error {
+	body, err := schemas.Marshal(q)
+	if err != nil {
+		return schemas.Errorf(schemas.CodeInvalid, "the request %s cannot be encoded: %v", verb, err)
+	}
+	if most := conn.MaxPayload(); most > 0 && int64(len(body)) > most {
+		return schemas.Errorf(schemas.CodeTooLarge, "the request has %d bytes, the NATS server takes %d", len(body), most).
+			WithHint("hand over a reference instead of the data")
+	}
+	head := post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
+	m, err := conn.RequestEvery(ctx, every, ns.API(verb), head, body)
+	if err != nil {
+		return err
+	}
+	if err := schemas.Unmarshal(m.Data, a); err != nil {
+		return fmt.Errorf("the answer to %s cannot be read: %w", verb, err)
+	}
+	return nil
 }

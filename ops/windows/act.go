@@ -8,10 +8,10 @@ import (
 	"maps"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/ops/schedules"
+	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers/calendar"
 )
@@ -120,19 +120,5 @@ func (w *Windows) fill(rec *schemas.ScheduleRecord, input schemas.Payload, perio
 }
 
 func (w *Windows) ask(ctx context.Context, verb string, q, a any) error {
-	body, err := schemas.Marshal(q)
-	if err != nil {
-		return schemas.Errorf(schemas.CodeInvalid, "the request %s cannot be encoded: %v", verb, err)
-	}
-	m, err := w.o.Conn.RequestEvery(ctx, actLimit/2, w.o.Namespace.API(verb), post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
-	if errors.Is(err, post.ErrTooLarge) {
-		return schemas.Errorf(schemas.CodeTooLarge, "%v", err)
-	}
-	if err != nil {
-		return fmt.Errorf("windows: %w", err)
-	}
-	if err := schemas.Unmarshal(m.Data, a); err != nil {
-		return fmt.Errorf("windows: the answer to %s cannot be read: %w", verb, err)
-	}
-	return nil
+	return service.Ask(ctx, w.o.Conn, w.o.Namespace, verb, actLimit/2, q, a)
 }

@@ -77,7 +77,7 @@ func count(rec *schemas.ScheduleRecord, state *schemas.ScheduleState, at *calend
 	case period.Slot != schemas.At(at.Opens): // the key is that of another window of the period
 		slot = schemas.ScheduleSlot{Slot: slot.Slot, At: slot.Slot, Outcome: schemas.SlotSkipped, Reason: reasonTaken}
 		state.Counts.Skipped++
-	case period.Refusal == "" && signals(rec):
+	case period.Refusal == "" && rec.Schedule.Action.Signals():
 		slot.Outcome = schemas.SlotDone
 		state.Counts.Started++
 		state.Counts.Done++
@@ -106,12 +106,6 @@ func count(rec *schemas.ScheduleRecord, state *schemas.ScheduleState, at *calend
 	}
 	state.Recent = append([]schemas.ScheduleSlot{slot}, state.Recent[:min(len(state.Recent), recent-1)]...)
 	return slot
-}
-
-// signals tells whether the action is done when a signal is stored, with a start or without.
-func signals(rec *schemas.ScheduleRecord) bool {
-	a := &rec.Schedule.Action
-	return a.Signal != nil || a.Start != nil && a.Start.Signal != nil
 }
 
 // note tells people of a window that has started nothing though it should have.
