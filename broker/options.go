@@ -51,9 +51,6 @@ type Options struct {
 	// the runs that they have closed. What it is not told of, as what other owners have written, stands in the history alone. It must not
 	// block, and keeps closed. Defaults to none. retention.Janitor.Told is one.
 	Closed func(partition int, from, to uint64, closed []Closing)
-	// Burst is told when many alarms of a partition that is owned here are due in a moment (128 or more within 300 ms), behind a rest, so that the
-	// process can make ready. It must not block; several goroutines call it. Defaults to none.
-	Burst func()
 	// MaxObject is the size in bytes of the largest payload that is taken. Those above schemas.PayloadThreshold are kept in
 	// the object store; what comes in one message is bound by the server's max_payload alone. Defaults to 64 MiB.
 	MaxObject int64

@@ -28,8 +28,6 @@ const (
 	pealAnswer = 2 * time.Millisecond
 	// mostSoon bounds how many runs are read before their alarms are due.
 	mostSoon = 512
-	// manySoon is a hint of so many that the process is told.
-	manySoon = 128
 )
 
 // peal is rings that came together.
@@ -81,9 +79,6 @@ func (p *partition) ringsCame(m post.Msg) {
 func (p *partition) wakeSoon(wids []string) {
 	if !p.may() {
 		return
-	}
-	if len(wids) >= manySoon && p.b.o.Burst != nil {
-		p.b.o.Burst()
 	}
 	for _, wid := range wids[:min(len(wids), mostSoon)] {
 		if len(p.runs) >= p.b.o.CachedRuns { // another one would be parked for it, perhaps one that was just read

@@ -217,28 +217,6 @@ func TestSleepersAreReadBeforeTheyAreDue(t *testing.T) { // P-15
 	})
 }
 
-// The process of an owner is told of a hint of many, and of no other.
-func TestProcessIsToldOfABurst(t *testing.T) { // ADR 0044
-	virtually(t, 1, func(t *testing.T, f *fleet) {
-		var told atomic.Int64
-		f.node("a", nil, func(o *broker.Options) { o.Burst = func() { told.Add(1) } })
-		time.Sleep(time.Second)
-		for n, want := range map[int]int64{127: 0, 128: 1} {
-			body, err := schemas.Marshal(&schemas.Rings{V: schemas.Version, Soon: make([]string, n)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := f.nc.Publish(ns.Ring(0), body); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Second)
-			if got := told.Swap(0); got != want {
-				t.Errorf("a hint of %d: the process was told %d times, want %d", n, got, want)
-			}
-		}
-	})
-}
-
 // What an alarm has caused waits a while for the decision about it, and no longer than usual once somebody else waits with it.
 func TestWhatRangWaitsForItsDecision(t *testing.T) { // ADR 0020
 	for _, tc := range []struct {

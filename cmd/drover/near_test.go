@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,53 +11,6 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
-
-// A server hears of many alarms that are due in a moment before they are, so that it can make ready.
-func TestServerHearsOfABurst(t *testing.T) {
-	const sleepers = 300
-	var heard atomic.Int64 // when, in Unix nanoseconds
-	o := memoryServer()
-	o.Partitions, o.Burst = 1, func() { heard.CompareAndSwap(0, time.Now().UnixNano()) }
-	s := serving(t, o)
-	c, err := drover.Connect(t.Context(), &drover.Options{URL: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	due := time.Now().Add(6 * time.Second)
-	var awake atomic.Int64
-	w := c.Deciders(nil)
-	w.Register("nap", decider.Func(func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
-		if !slices.ContainsFunc(task.Events(), func(e schemas.Event) bool { return e.Type() == schemas.EventTimerExpired }) {
-			return []schemas.Decision{decider.Timer("nap", time.Until(due))}, nil
-		}
-		if awake.Add(1) == 1 && heard.Load() == 0 {
-			t.Error("the first sleeper is awake, and the server has heard of nothing")
-		}
-		return []schemas.Decision{decider.Complete("awake")}, nil
-	}))
-	working(t, c, w.Run)
-	runs := make([]*drover.Run, sleepers)
-	errs := make([]error, sleepers)
-	var starts sync.WaitGroup
-	for i := range runs {
-		starts.Go(func() { runs[i], errs[i] = c.Start(t.Context(), "nap", nil, nil) })
-	}
-	starts.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	if time.Until(due) < time.Second {
-		t.Fatal("the sleepers were begun too late for this test")
-	}
-	for _, r := range runs {
-		if err := r.Result(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if early := due.Sub(time.Unix(0, heard.Load())); early < 0 || early > time.Second {
-		t.Errorf("the server heard of it %v before the first was due, want some 300 ms", early)
-	}
-}
 
 // In a server with all roles rings of timers take no way through NATS.
 func TestRingsStayInTheProcess(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
-	"github.com/droverhq/drover/internal/lean"
 )
 
 // node is a server at work: what its namespaces share. Its home is the namespace that it makes by itself, and whose failure
@@ -49,9 +48,6 @@ type node struct {
 // newNode prepares a node. Its planned stop ends the returned context.
 func newNode(ctx context.Context, o serveOptions) (*node, context.Context) {
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, defaultDrain)
-	if o.Burst == nil {
-		o.Burst = lean.Ready
-	}
 	n := &node{o: o, log: o.Logger, acked: make(chan struct{}), turns: make(chan *turn), ended: make(chan struct{})}
 	n.ack = sync.OnceFunc(func() { close(n.acked) })
 	ctx, n.stop = context.WithCancelCause(ctx)

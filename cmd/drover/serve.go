@@ -76,8 +76,6 @@ type serveOptions struct {
 	Logger logrus.FieldLogger
 	// Ready is called once, when requests are answered. Defaults to nothing.
 	Ready func(readiness)
-	// Burst is told that many alarms are due in a moment. Defaults to lean.Ready.
-	Burst func()
 	// Hurry cuts a stop short when it is closed. Defaults to never.
 	Hurry <-chan struct{}
 }

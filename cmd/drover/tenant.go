@@ -126,7 +126,7 @@ func (t *tenant) build() error {
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
 				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
 				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(), Room: t.node.room(),
-				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Told, Burst: t.node.o.Burst,
+				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Told,
 				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})
 			r = t.broker

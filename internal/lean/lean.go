@@ -13,7 +13,7 @@
 //     moments of a rest, which takes a second collection; between them what the audit reads is collected by one.
 //   - It is for the main function of a process, once: memory is that of all.
 //
-// While there is work, and little is alive, it does the opposite: [Ballast]. So it does before work that is foretold, and for as long as that lasts: [Ready].
+// While there is work, and little is alive, it does the opposite: [Ballast].
 //
 // Considered: a lower GOGC, or a limit of memory. Both cost time while there is work; this costs time when there is none.
 package lean
@@ -53,7 +53,6 @@ type Reading struct {
 	Allocs    uint64 // ever allocated
 	Footprint uint64 // of the machine
 	Live      uint64 // found by the last collection
-	Free      uint64 // of the heap, and still of the machine
 }
 
 // Read reads the memory of this process, without the [Ballast].
@@ -63,10 +62,9 @@ func Read() Reading {
 		{Name: "/memory/classes/total:bytes"},
 		{Name: "/memory/classes/heap/released:bytes"},
 		{Name: "/gc/heap/live:bytes"},
-		{Name: "/memory/classes/heap/free:bytes"},
 	}
 	metrics.Read(s)
-	m := Reading{Allocs: s[0].Value.Uint64(), Footprint: s[1].Value.Uint64() - s[2].Value.Uint64(), Live: s[3].Value.Uint64(), Free: s[4].Value.Uint64()}
+	m := Reading{Allocs: s[0].Value.Uint64(), Footprint: s[1].Value.Uint64() - s[2].Value.Uint64(), Live: s[3].Value.Uint64()}
 	return m.without(uint64(len(ballast)))
 }
 
