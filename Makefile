@@ -30,7 +30,7 @@ REPORT   ?= $(CURDIR)/bin/chaos.jsonl
 TOOL   := $(GO) tool -modfile=internal/tools/go.mod
 CHECKS := all,-ST1020,-ST1021,-ST1022,-QF1*
 
-.PHONY: all run test build lint vet floors staticcheck format fmt fuzz bench picture chaos soak clean
+.PHONY: all run test build lint vet floors staticcheck format fmt fuzz bench picture chaos soak house clean
 
 all: build
 
@@ -94,6 +94,10 @@ chaos:
 
 # The same for as long as asked: make soak DURATION=8h
 soak: chaos
+
+# Code, tests and papers by size, and the limits that they have.
+house:
+	@GO='$(GO)' ./internal/tools/house.sh
 
 clean:
 	rm -rf bin coverage coverage.out

@@ -31,21 +31,13 @@ var numberOf = regexp.MustCompile(`(?:\b|Test)(A0|S1|S2|S3|P)[-_]0*(\d+)`)
 // shows which.
 func TestRequirementsHaveTests(t *testing.T) {
 	bearers := map[string][]string{}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || d.IsDir():
-			return err
-		case strings.HasSuffix(path, "_test.go"):
-			return borneByTests(path, bearers)
-		case filepath.Ext(path) == ".txt" && strings.Contains(filepath.ToSlash(path), "/testdata/"):
-			text, err := os.ReadFile(path)
-			bear(bearers, string(text), strings.TrimPrefix(filepath.ToSlash(path), "../"))
-			return err
+	for _, text := range readTestTexts(t) {
+		for _, found := range numberOf.FindAllStringSubmatch(text.text, -1) {
+			number := found[1] + "-" + found[2]
+			if !slices.Contains(bearers[number], text.by) {
+				bearers[number] = append(bearers[number], text.by)
+			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	var table strings.Builder
 	for _, family := range slices.Sorted(maps.Keys(required)) {
@@ -69,26 +61,72 @@ func TestRequirementsHaveTests(t *testing.T) {
 	}
 }
 
-// bear notes each number in a text once.
-func bear(bearers map[string][]string, text, by string) {
-	for _, found := range numberOf.FindAllStringSubmatch(text, -1) {
-		number := found[1] + "-" + found[2]
-		if !slices.Contains(bearers[number], by) {
-			bearers[number] = append(bearers[number], by)
+// tagOf finds all tags of requirements: those of the numbered families, and I15 and E6 of the others. House has it too.
+var tagOf = regexp.MustCompile(`(?:\b|Test)(?:(A0|S1|S2|S3|P)[-_]0*(\d+)|([IE])([1-9]\d?)\b)`)
+
+// A test may go, but no tag: what it showed, another test shows. tags.txt has the tags that tests must have.
+func TestRequirementsHaveTheirTags(t *testing.T) {
+	stand := map[string]bool{}
+	for _, text := range readTestTexts(t) {
+		for _, m := range tagOf.FindAllStringSubmatch(text.text, -1) {
+			if m[1] != "" {
+				stand[m[1]+"-"+m[2]] = true
+			} else {
+				stand[m[3]+m[4]] = true
+			}
+		}
+	}
+	list, err := os.ReadFile("../internal/tools/tags.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := strings.Fields(string(list))
+	if len(tags) == 0 {
+		t.Fatal("tags.txt is empty")
+	}
+	for _, tag := range tags {
+		if !stand[tag] {
+			t.Errorf("no test has the tag %s any more: write it above the test that would fail without it", tag)
 		}
 	}
 }
 
-// borneByTests looks at the tests of a file, with their comments. What stands elsewhere is no test.
-func borneByTests(path string, bearers map[string][]string) error {
+// testText is the source of a test with its comment, or a script that tests run.
+type testText struct{ by, text string }
+
+func readTestTexts(t *testing.T) (texts []testText) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch name := strings.TrimPrefix(filepath.ToSlash(path), "../"); {
+		case err != nil || d.IsDir():
+			return err
+		case strings.HasSuffix(path, "_test.go"):
+			found, err := readTests(path)
+			texts = append(texts, found...)
+			return err
+		case filepath.Ext(path) == ".txt" && strings.Contains(name, "/testdata/"):
+			text, err := os.ReadFile(path)
+			texts = append(texts, testText{name, string(text)})
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
+
+// readTests returns the tests of a file, with their comments. What stands elsewhere is no test.
+func readTests(path string) (texts []testText, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, decl := range f.Decls {
 		fn, ok := decl.(*ast.FuncDecl)
@@ -102,10 +140,12 @@ func borneByTests(path string, bearers map[string][]string) error {
 		if fn.Doc != nil {
 			from = fn.Doc.Pos()
 		}
-		source := text[fset.Position(from).Offset:fset.Position(fn.End()).Offset]
-		bear(bearers, string(source), strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../")+"."+fn.Name.Name)
+		texts = append(texts, testText{
+			by:   strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../") + "." + fn.Name.Name,
+			text: string(text[fset.Position(from).Offset:fset.Position(fn.End()).Offset]),
+		})
 	}
-	return nil
+	return texts, nil
 }
 
 // The page of the rules has each of them, in order.
