@@ -52,7 +52,7 @@ func produce(t *testing.T, name string) {
 		Registered: map[string]schemas.TypeStatus{}, Dead: map[string]int{},
 	}}
 	flags := []string{"--claim-ttl", storeClaims.String()}
-	server := s.embedded("--profile", "dev", "--roles", "timers,ops", "--partitions", fmt.Sprint(storePartitions))
+	server := s.embedded("--profile", "dev", "--roles", "timers,ops,flows", "--partitions", fmt.Sprint(storePartitions))
 	brokers := map[string]*process{"one": s.beside("one", "broker", flags...), "two": s.beside("two", "broker", flags...)}
 	var err error
 	if s.js, err = jetstream.New(s.plain()); err != nil {
@@ -66,7 +66,10 @@ func produce(t *testing.T, name string) {
 	s.waiting()
 	s.registered()
 	s.second()
+	s.coordinated()
+	s.lasting()
 	s.activities()
+	s.scheduled()
 	families := s.prepare()
 
 	brokers["two"].Signal(syscall.SIGSTOP)

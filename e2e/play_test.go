@@ -52,6 +52,8 @@ type act struct {
 	Workflow string  `json:"workflow,omitempty"`
 	Type     string  `json:"type,omitempty"`
 	Play     *script `json:"play,omitempty"`
+	// Decisions are made by decide, all at once.
+	Decisions []schemas.Decision `json:"decisions,omitempty"`
 }
 
 // doing is what an act does.
@@ -69,6 +71,9 @@ const (
 	doRenew doing = "renew" // continue as new with the acts that are left
 	doFail  doing = "fail"
 	doHold  doing = "hold" // wait until somebody ends it
+	// doDecide makes decisions and waits for nothing; doAwait waits for an event of the type Name.
+	doDecide doing = "decide"
+	doAwait  doing = "await"
 )
 
 // errand is a child, a signal or a cancel request.
@@ -84,6 +89,7 @@ type stage struct {
 	started *schemas.WorkflowStarted
 	errands map[string]*errand // by their control: the act
 	used    map[string]int     // signals, by name
+	seen    map[schemas.EventType]bool
 	wanted  []schemas.Decision
 	said    string
 }
@@ -98,7 +104,7 @@ func decidePlay(ctx context.Context, task *decider.Task) ([]schemas.Decision, er
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{view: v, started: v.Started(), errands: map[string]*errand{}, used: map[string]int{}}
+	s := &stage{view: v, started: v.Started(), errands: map[string]*errand{}, used: map[string]int{}, seen: map[schemas.EventType]bool{}}
 	if err := input.Decode(&s.in); err != nil {
 		return nil, err
 	}
@@ -136,6 +142,7 @@ func (s *stage) fold(ctx context.Context, task *decider.Task) error {
 		if err != nil {
 			return err
 		}
+		s.seen[e.Type()] = true
 		switch a := e.Attributes.(type) {
 		case *schemas.ChildScheduled:
 			begin(e.ID, a.Control, true)
@@ -204,6 +211,12 @@ func (s *stage) act(i int, a act) (done bool) {
 	case doRenew:
 		s.want(s.renew(i))
 		return false
+	case doDecide:
+		if len(s.view.Markers(id)) == 0 {
+			s.wanted = append(append(s.wanted, a.Decisions...), decider.Marker(id, nil))
+		}
+	case doAwait:
+		return s.seen[schemas.EventType(a.Name)]
 	case doFail:
 		s.want(decider.Fail(a.Name, s.said))
 		return false

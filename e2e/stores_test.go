@@ -20,6 +20,7 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -44,7 +45,9 @@ type book struct {
 	// Dead counts the dead letters of the namespace default, by reason. Those of work that was done twice come later: its
 	// second outcome is refused, and how often that is depends on what the server had synced.
 	Dead map[string]int `json:"dead"`
-	Runs []storedRun    `json:"runs"`
+	// AlwaysOn are the ids of always-on workflows of the namespace default. Their runs wait for the signal go.
+	AlwaysOn []string    `json:"alwaysOn,omitempty"`
+	Runs     []storedRun `json:"runs"`
 }
 
 // storedRun is a run of a store: what it waits for, and how it must end.
@@ -123,6 +126,9 @@ func (b *book) goOn(w *world) {
 	}
 	for _, r := range b.Runs {
 		r.end(spaces[r.Namespace])
+	}
+	for _, id := range b.AlwaysOn {
+		renews(spaces["default"], id)
 	}
 	dead := map[string]int{}
 	for _, letter := range spaces["default"].dead("") {
@@ -218,6 +224,33 @@ func (r *storedRun) end(w *world) {
 	case o.Status != r.Status || r.Said != "" && text(o.Result) != r.Said && o.Reason != r.Said:
 		w.t.Errorf("%s, which waited for %s: got %s %q %q, want %s %q", r.ID, r.Waits, o.Status, text(o.Result), o.Reason, r.Status, r.Said)
 	}
+}
+
+// renews ends the run of an always-on workflow, waits for the next one, and removes the workflow.
+func renews(w *world, id string) {
+	w.t.Helper()
+	ctx, cancel := w.bounded()
+	defer cancel()
+	old, err := w.client.ShowAlwaysOn(ctx, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	run := w.client.Run(id, old.Record.Run)
+	if err := run.Signal(ctx, "go", nil); err != nil {
+		w.t.Fatal(err)
+	}
+	if o := w.ends(run); o.Status != schemas.StatusCompleted || text(o.Result) != "heard go;" {
+		w.t.Errorf("%s: got %s %q, want completed", id, o.Status, text(o.Result))
+	}
+	poll.Until(w.t, patience, "the always-on workflow is back", func() bool {
+		a, err := w.client.ShowAlwaysOn(ctx, id)
+		return err == nil && a.Record.Open && a.Record.Run != old.Record.Run
+	})
+	gone, err := w.client.RemoveAlwaysOn(ctx, id, &drover.StopAlwaysOnOptions{Terminate: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.ends(w.client.Run(id, gone.Record.Run))
 }
 
 // unpack writes an archive into a folder.
