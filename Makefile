@@ -81,9 +81,9 @@ fuzz:
 bench: build
 	cd bench && $(GO) run . $(BENCH)
 
-# docs/architecture.svg from its description; a test compares the two.
+# docs/internals/architecture.svg from its description; a test compares the two.
 picture:
-	$(GO) run ./internal/picture docs/architecture.txt docs/architecture.svg
+	$(GO) run ./internal/picture docs/internals/architecture.txt docs/internals/architecture.svg
 
 # Load, faults and the checker, for DURATION: make chaos SEED=7 TOPOLOGY=cluster
 # The topologies take turns. It fails on a violation, keeps what it was, and says where. The report is also in REPORT.

@@ -11,7 +11,7 @@ import (
 
 // The committed picture is the one that its description gives.
 func TestCommitted(t *testing.T) {
-	in, err := os.Open("../../docs/architecture.txt")
+	in, err := os.Open("../../docs/internals/architecture.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,12 +20,12 @@ func TestCommitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile("../../docs/architecture.svg")
+	got, err := os.ReadFile("../../docs/internals/architecture.svg")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Error("docs/architecture.svg is not what docs/architecture.txt describes: run make picture")
+		t.Error("docs/internals/architecture.svg is not what docs/internals/architecture.txt describes: run make picture")
 	}
 	wellFormed(t, want)
 }
