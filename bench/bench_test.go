@@ -58,7 +58,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestFigures has the figures of a line in order, the same behind a trip through JSON, and without counts.
+// TestFigures has the figures of a line in order, the same after a trip through JSON, and without counts.
 func TestFigures(t *testing.T) {
 	l := &line{Workload: "W4-1", Signals: 2000, Seconds: 1.5, Binary: 7, CPU: map[string]float64{"server": 2, "load": 1}}
 	body, err := json.Marshal(l)
@@ -80,34 +80,6 @@ func TestFigures(t *testing.T) {
 				t.Fatalf("got %v, want %v", got, want)
 			}
 		}
-	}
-}
-
-// TestShares divides a workload by its limits, round by round; what has no limit beside it is left out.
-func TestShares(t *testing.T) {
-	lines := []*line{
-		{Workload: "W1", PerSecond: 1000, P50: 20, CPU: map[string]float64{"server": 3}},
-		{Workload: "LC", PerSecond: 4000, P50: 5, CPU: map[string]float64{"server": 1}},
-		{Workload: "W1", PerSecond: 3000},
-		{Workload: "LC", PerSecond: 4000, P50: 5},
-		{Workload: "LC", PerSecond: 1},
-		{Workload: "W2", P50: 2},
-		{Workload: "L1b", PerSecond: 9},
-	}
-	var out strings.Builder
-	if err := shares(&out, lines); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
-		"", "workload figure median limit median ratio rounds",
-		"W1 workflows_per_second 2000 LC 4000 0.500 [0.250 0.750]", "W1 p50_ms 20 LC 5 4.000 [4.000]", "W1 cpu_s.server 3 LC 1 3.000 [3.000]",
-	}
-	if got := rows(out.String()); strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Fatalf("got %q, want %q", got, want)
-	}
-	out.Reset()
-	if err := shares(&out, lines[5:]); err != nil || out.Len() > 0 {
-		t.Fatalf("without pairs: got %q, %v, want nothing", out.String(), err)
 	}
 }
 

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
 )
 
@@ -17,9 +15,7 @@ var shown = []struct {
 	{[]string{"W6"}, []string{"idle_rss_bytes", "rss_bytes.server", "ready_ms", "restart_ready_ms", "disk_bytes_per_workflow", "binary_bytes"}},
 	{[]string{"W1", "W1b", "W1n"}, []string{
 		"workflows_per_second", "p50_ms", "p99_ms", "cpu_ms_per_workflow", "messages_per_workflow", "received_per_workflow", "sent_per_workflow",
-		"allocs_per_workflow", "alloc_bytes_per_workflow",
 	}},
-	{[]string{"W1f"}, []string{"fsyncs_per_workflow"}},
 	{[]string{"W2"}, []string{"p50_ms", "p99_ms", "received_per_workflow", "sent_per_workflow"}},
 	{[]string{"W3p", "W3s"}, []string{"wall_ms"}},
 	{[]string{"W4-1", "W4-32", "W4a-1", "W4a-32"}, []string{"accepted_per_second", "all_handled_ms"}},
@@ -33,7 +29,7 @@ var shown = []struct {
 const quiet = 0.1
 
 // ours are the engines that the others are compared with.
-var ours = []string{"drover-dev", "drover-single", "drover-in"}
+var ours = []string{"drover-dev", "drover-single"}
 
 // board prints one row for each figure of each engine: median, least and most of the rounds, and what our figure is divided by
 // this one, the median of the ratios of the rounds that have both.
@@ -100,8 +96,7 @@ func results(lines []*line) *resultTable {
 		}
 	}
 	slices.SortStableFunc(r.engines, func(a, b string) int {
-		place := func(row string) int { return slices.Index(engineNames(), strings.TrimSuffix(row, conversation)) }
-		return cmp.Or(place(a)-place(b), strings.Compare(a, b))
+		return slices.Index(engineNames(), a) - slices.Index(engineNames(), b)
 	})
 	return r
 }

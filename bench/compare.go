@@ -47,14 +47,12 @@ func compare(ctx context.Context, o options) (err error) {
 	defer func() {
 		err = errors.Join(err, git(context.WithoutCancel(ctx), "worktree", "remove", "--force", tree))
 	}()
-	past := &side{name: "old", bench: self}
+	past := &side{name: "old"}
 	if past.server, err = buildServer(ctx, tree, tree, ""); err != nil {
 		return err
 	}
-	if binary, err := buildBench(ctx, tree); err == nil {
-		past.bench = binary
-	} else {
-		fmt.Fprintf(os.Stderr, "bench: worker and load of both sides are those of the working tree, since this bench does not build with %s: %v\n", o.against, err)
+	if past.bench, err = buildBench(ctx, tree); err != nil {
+		return fmt.Errorf("build the bench of %s: %w", o.against, err)
 	}
 	pair := []*side{past, present}
 	for range o.rounds {
@@ -70,18 +68,11 @@ func compare(ctx context.Context, o options) (err error) {
 	return ratios(os.Stderr, past.lines, present.lines)
 }
 
-// buildBench builds this bench with the libraries of another tree, so that its worker is measured too.
+// buildBench builds the bench of another tree, so that its worker and its client are measured too.
 func buildBench(ctx context.Context, tree string) (string, error) {
-	to := filepath.Join(tree, "bench")
-	if err := os.RemoveAll(to); err != nil {
-		return "", err
-	}
-	if err := os.CopyFS(to, os.DirFS(".")); err != nil {
-		return "", err
-	}
 	binary := filepath.Join(tree, "bench", "bench.bin")
-	cmd := exec.CommandContext(ctx, "go", "build", "-mod=mod", "-o", binary, ".")
-	cmd.Dir = to
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
+	cmd.Dir = filepath.Join(tree, "bench")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, said)
 	}

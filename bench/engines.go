@@ -27,11 +27,10 @@ type engine struct {
 }
 
 // sittingOrder are the workloads of a sitting in the order in which they are run.
-var sittingOrder = []string{"W6", "W1", "W1b", "W1n", "W1f", "W2", "W3", "W4", "W4a", "W5", "W7w", "W7s", "W7b"}
+var sittingOrder = []string{"W6", "W1", "W1b", "W1n", "W2", "W3", "W4", "W4a", "W5", "W7w", "W7s", "W7b"}
 
 const (
 	across = "server, worker and load are three processes"
-	within = "server, worker and load are one process"
 
 	everySecond = "; synced once a second"
 	eachWrite   = "; synced before it is acknowledged"
@@ -41,20 +40,11 @@ func engines() []*engine {
 	return []*engine{
 		ourselves("drover-dev", "dev", across+everySecond, same(sittingOrder...)),
 		ourselves("drover-single", "single", across+eachWrite, same(sittingOrder...)),
-		ourselves("drover-in", "dev", within+everySecond, map[string]string{"W1": "W1in", "W2": "W2in", "W3": "W3in"}),
-		ourselves("drover-in-single", "single", within+eachWrite, map[string]string{"W1": "W1in", "W2": "W2in", "W3": "W3in"}),
-		ourselves("limit-dev", "dev", across+everySecond, limits()),
-		ourselves("limit-single", "single", across+eachWrite, limits()),
 		temporal("mem", across+"; nothing is written to disk"),
 		temporal("pg", "server, Postgres, worker and load are four processes"+eachWrite),
 		restate("run", across+eachWrite+"; steps are taken by the workflow's handler itself"),
 		restate("rpc", across+eachWrite+"; steps are calls of another handler"),
 	}
-}
-
-// limits are the workloads of the limits: L1 and, where there is one, the conversation.
-func limits() map[string]string {
-	return map[string]string{"W1": "L1,LC", "W1b": "L1b,LCb", "W1n": "L1n", "W2": "LC1"}
 }
 
 func engineNames() (names []string) {
@@ -72,7 +62,7 @@ func same(names ...string) map[string]string {
 	return m
 }
 
-// ourselves is this engine, or the limit, measured by this binary.
+// ourselves is this engine, measured by this binary.
 func ourselves(name, profile, layout string, all map[string]string) *engine {
 	return &engine{name: name, layout: layout, workloads: all, run: func(ctx context.Context, s *sitting, workload string) ([]*line, error) {
 		args := []string{

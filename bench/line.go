@@ -48,10 +48,6 @@ type line struct {
 	CPUMillis float64 `json:"cpu_ms_per_workflow,omitempty"`
 	// OthersCPU is what all else on the machine used meanwhile: a line in which it is large is worth little.
 	OthersCPU float64 `json:"others_cpu_s,omitempty"`
-	// Allocs and AllocBytes are of the Go heap, and of workloads all in one process.
-	Allocs     float64 `json:"allocs_per_workflow,omitempty"`
-	AllocBytes float64 `json:"alloc_bytes_per_workflow,omitempty"`
-	Fsyncs     float64 `json:"fsyncs_per_workflow,omitempty"`
 
 	// W4.
 	Accepted       float64 `json:"accepted_per_second,omitempty"`
@@ -83,11 +79,6 @@ type line struct {
 	WakeSent     float64            `json:"wake_sent,omitempty"`
 	WakeRecords  float64            `json:"wake_records,omitempty"`
 
-	// Limit is how many messages a second the same number of senders store in a bare stream of the same server, each one
-	// at a time, directly afterwards; OfLimit is the workload's rate of signals or starts divided by it.
-	Limit   float64 `json:"limit_per_second,omitempty"`
-	OfLimit float64 `json:"of_limit,omitempty"`
-
 	// W6.
 	ReadyMS   float64 `json:"ready_ms,omitempty"`
 	RestartMS float64 `json:"restart_ready_ms,omitempty"`
@@ -103,18 +94,6 @@ type line struct {
 	AllDoneMS  float64  `json:"all_done_ms,omitempty"`
 	Doubles    *float64 `json:"doubles,omitempty"`
 	Unfinished *float64 `json:"unfinished,omitempty"`
-
-	// FL: iterations of one run, and its decisions at the beginning and at the end, with the size of the context.
-	Iterations      int     `json:"iterations,omitempty"`
-	IterationMS     float64 `json:"iteration_ms,omitempty"`
-	FirstDecisionMS float64 `json:"first_decision_ms,omitempty"`
-	LastDecisionMS  float64 `json:"last_decision_ms,omitempty"`
-	FirstContext    int64   `json:"first_context_bytes,omitempty"`
-	LastContext     int64   `json:"last_context_bytes,omitempty"`
-
-	// PerClass are the stored messages of a workflow by kind of stream, and ClassBytes their mean size, headers and all.
-	PerClass   map[string]float64 `json:"messages_by_stream,omitempty"`
-	ClassBytes map[string]float64 `json:"bytes_by_stream,omitempty"`
 
 	// Peer is the line of a peer's harness as it was.
 	Peer json.RawMessage `json:"peer,omitempty"`
@@ -143,7 +122,6 @@ func (l *line) account(wall time.Duration, before, after *reading) {
 		return
 	}
 	n := float64(l.Workflows)
-	l.Allocs, l.AllocBytes = float64(after.objects-before.objects)/n, float64(after.allocated-before.allocated)/n
 	l.Messages, l.CPUMillis = messages/n, 1000*total/n
 	l.Bytes = float64(after.bytes-before.bytes) / n
 	l.Received = float64(after.traffic.received-before.traffic.received) / n

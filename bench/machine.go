@@ -4,9 +4,11 @@ import (
 	"context"
 	"debug/buildinfo"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,7 +48,7 @@ func look(ctx context.Context, binary string) *machine {
 func (m *machine) String() string {
 	var text strings.Builder
 	text.WriteString(fmt.Sprintf("%s, %d cores, %d MB, Linux %s, %s", m.CPU, m.Cores, m.MemoryMB, m.Kernel, m.Time.Format(time.DateOnly)))
-	for _, name := range sortedKeys(m.Versions) {
+	for _, name := range slices.Sorted(maps.Keys(m.Versions)) {
 		text.WriteString(fmt.Sprintf("\n%s: %s", name, m.Versions[name]))
 	}
 	return text.String()

@@ -1,6 +1,6 @@
 // Command bench measures Drover with the workloads W1 to W7: one JSON line a workload on standard output, and in the end
 // a table of the medians on standard error. With -against it measures another commit in turn with the working tree, and
-// with -sitting other engines and the limit of JetStream.
+// with -sitting other engines.
 //
 // It builds the server from the working tree, starts it on files in a temporary folder, starts a worker process (decider
 // and activities), and is itself the load. So three processes share the machine and talk over loopback TCP. See README.md
@@ -36,16 +36,12 @@ type options struct {
 	tag         string
 	server      string
 	against     string
-	cpuProfile  string
-	memProfile  string
-	top         string
 	sitting     bool
 	engines     string
 	peers       string
 	cache       string
 	slowN       int
 	keep        bool
-	grow        growth
 }
 
 const defaultWorkloads = "W6,W1,W1b,W1n,W2,W3p,W3s,W4,W4a,W5"
@@ -57,10 +53,10 @@ func main() {
 		runtime.GOMAXPROCS(1)
 	}
 	lean.Ballast() // in every process, as in those of drover server and drover worker
-	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
+	if len(os.Args) > 1 && os.Args[1] == workerRole {
 		widen()
-		if err := roles[os.Args[1]](os.Args[2:]); err != nil {
-			fmt.Fprintf(os.Stderr, "bench %s: %v\n", os.Args[1], err)
+		if err := runWorker(os.Args[2:]); err != nil {
+			fmt.Fprintf(os.Stderr, "bench %s: %v\n", workerRole, err)
 			os.Exit(1)
 		}
 		return
@@ -77,16 +73,12 @@ func main() {
 	flag.StringVar(&o.tag, "tag", "", "free text for every line")
 	flag.StringVar(&o.server, "server", "", "a drover binary to measure instead of the working tree's")
 	flag.StringVar(&o.against, "against", "", "a git revision to run the same workloads on, in turn with the working tree")
-	flag.StringVar(&o.cpuProfile, "cpuprofile", "", "write a CPU profile of a workload that runs all in one process to this file")
-	flag.StringVar(&o.memProfile, "memprofile", "", "write what such a workload has allocated to this file, for go tool pprof -sample_index=alloc_space")
-	flag.StringVar(&o.top, "top", "", "print the CPU by package of such a profile, and nothing else")
-	flag.BoolVar(&o.sitting, "sitting", false, "measure Drover, its peers and the limit in turn, and print one table")
+	flag.BoolVar(&o.sitting, "sitting", false, "measure Drover and its peers in turn, and print one table")
 	flag.StringVar(&o.engines, "engines", strings.Join(engineNames(), ","), "what a sitting measures")
 	flag.StringVar(&o.peers, "peers", "../../shared/peers", "folder with the harnesses of the peers")
 	flag.StringVar(&o.cache, "cache", "", "folder where the peers are built and kept (default drover-bench in the user's cache folder)")
 	flag.IntVar(&o.slowN, "slow-n", 500, "workflows in W1 and W7 of Temporal, which takes some 30 ms for each (-n, if that is smaller)")
 	flag.BoolVar(&o.keep, "keep", false, "keep the folder with store and logs")
-	o.grow.flags()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -95,17 +87,12 @@ func main() {
 	}
 	do := run
 	switch {
-	case o.top != "":
-		do = byPackage
 	case o.sitting:
 		do = sit
 	case o.against != "":
 		do = compare
 	}
-	if o.grow.wanted() {
-		do = grow
-	}
-	if !o.sitting && o.against == "" && o.top == "" { // those measure by other processes
+	if !o.sitting && o.against == "" { // those measure by other processes
 		widen()
 	}
 	if err := do(ctx, o); err != nil {
@@ -114,9 +101,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// roles are what a process of this binary can be beside the load.
-var roles = map[string]func(args []string) error{workerRole: runWorker, limitRole: runLimit, moverRole: runMover, hubRole: runHub, handRole: runHand}
 
 func run(ctx context.Context, o options) (err error) {
 	names, err := chosen(o.workloads)
@@ -130,7 +114,7 @@ func run(ctx context.Context, o options) (err error) {
 	if !o.keep {
 		defer os.RemoveAll(dir)
 	}
-	b := &bench{o: o, dir: dir, threads: runtime.GOMAXPROCS(0)}
+	b := &bench{o: o, dir: dir}
 	if b.binary, err = buildServer(ctx, "..", dir, o.server); err != nil {
 		return err
 	}
@@ -139,7 +123,7 @@ func run(ctx context.Context, o options) (err error) {
 	for range o.rounds {
 		for _, name := range names {
 			w := workloads[name]
-			if w.alone || b.client == nil || w.inside != (b.inside != nil) {
+			if w.alone || b.client == nil {
 				if err := b.open(ctx, w); err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
@@ -157,21 +141,17 @@ func run(ctx context.Context, o options) (err error) {
 			}
 		}
 	}
-	return errors.Join(table(os.Stderr, lines), shares(os.Stderr, lines))
+	return table(os.Stderr, lines)
 }
 
 // open starts what a workload needs. What several workloads share is warmed up.
 func (b *bench) open(ctx context.Context, w workload) error {
 	b.runs = ""
-	renew := b.renew
-	switch {
-	case w.bare:
+	if w.bare {
 		b.stop()
 		return nil
-	case w.inside:
-		renew = b.renewInside
 	}
-	if err := renew(ctx); err != nil || w.alone {
+	if err := b.renew(ctx); err != nil || w.alone {
 		return err
 	}
 	return warmUp(ctx, func(ctx context.Context, _ int) error { return b.workflow(ctx, job{Kind: "seq", N: 3}) })

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,7 +25,6 @@ type bench struct {
 	o       options
 	dir     string
 	binary  string
-	threads int // of Go code, of this process as the load
 	url     string
 	port    int           // of the server
 	runs    string        // where workers note the runs of activities; empty for nowhere
@@ -34,12 +32,6 @@ type bench struct {
 	greeted string        // the id of the workflow that was started to see it
 	procs   map[string]*exec.Cmd
 	client  *drover.Client
-	inside  *inside // all in this process; nil while server and worker have their own
-	lists   int     // task lists of the worker; 0 is one
-	// maxEvents is the server's bound for histories; 0 is its own.
-	maxEvents int
-	// traced: the server's log tells of each garbage collection.
-	traced bool
 }
 
 // buildServer builds the server of a source tree as releases are built, and returns its path; a given binary is taken as
@@ -117,12 +109,7 @@ func (b *bench) launch(more ...string) error {
 		"server", "--store", b.store(), "--profile", b.o.profile, "--port", strconv.Itoa(b.port), "--partitions", strconv.Itoa(b.o.partitions),
 		"--roles", "broker,timers,ops",
 	} // the worker decides, for flows too
-	if b.maxEvents > 0 { // older servers do not know it
-		args = append(args, "--max-events", strconv.Itoa(b.maxEvents))
-	}
-	cmd := exec.Command(b.binary, append(args, more...)...)
-	b.trace(cmd)
-	return b.spawn("server", cmd)
+	return b.spawn("server", exec.Command(b.binary, append(args, more...)...))
 }
 
 // await waits until the API answers.
@@ -173,7 +160,7 @@ func (b *bench) startWorker() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, workerRole, b.url, strconv.Itoa(max(b.lists, 1)))
+	cmd := exec.Command(self, workerRole, b.url)
 	if b.runs != "" {
 		cmd.Env = append(os.Environ(), runsVariable+"="+b.runs)
 	}
@@ -203,11 +190,7 @@ func (b *bench) stop() {
 	if cmd := b.procs["server"]; cmd != nil {
 		end(cmd)
 	}
-	if b.inside != nil {
-		b.inside.shutdown()
-		runtime.GOMAXPROCS(b.threads)
-	}
-	b.client, b.inside, b.procs = nil, nil, map[string]*exec.Cmd{}
+	b.client, b.procs = nil, map[string]*exec.Cmd{}
 }
 
 // end stops a process, by force if it takes its time.

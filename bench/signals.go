@@ -3,11 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/subject"
@@ -22,10 +19,8 @@ const namespace = subject.Namespace("default")
 // signalled is W4: signals to one workflow, which completes when its decider has seen them all.
 func signalled(senders int, send func(*bench, context.Context, *drover.Run) error) workload {
 	return workload{
-		run: func(ctx context.Context, b *bench, l *line) error { return b.signals(ctx, l, senders, send) },
-		finish: func(ctx context.Context, b *bench, l *line) error {
-			return errors.Join(b.count(ctx, l), b.limit(ctx, l, senders, l.Accepted))
-		},
+		run:    func(ctx context.Context, b *bench, l *line) error { return b.signals(ctx, l, senders, send) },
+		finish: func(ctx context.Context, b *bench, l *line) error { return b.count(ctx, l) },
 	}
 }
 
@@ -72,28 +67,4 @@ func (b *bench) publish(ctx context.Context, run *drover.Run) error {
 // call signals by the API.
 func (b *bench) call(ctx context.Context, run *drover.Run) error {
 	return run.Signal(ctx, signalName, payload)
-}
-
-// limit measures what the server can store: messages like the signals, in a stream that nobody reads. It is the best of
-// three tries of 5,000 messages.
-func (b *bench) limit(ctx context.Context, l *line, senders int, rate float64) (err error) {
-	const name, to, n = "bench-limit", "bench.limit", 5000
-	js := b.client.Conn().JetStream()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{to}}); err != nil {
-		return fmt.Errorf("the stream of the limit: %w", err)
-	}
-	defer func() { err = errors.Join(err, js.DeleteStream(ctx, name)) }()
-	for range 3 {
-		began := time.Now()
-		_, err := atOnce(ctx, senders, n, func(ctx context.Context, _ int) error {
-			_, err := js.Publish(ctx, to, []byte(payload))
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		l.Limit = max(l.Limit, n/time.Since(began).Seconds())
-	}
-	l.OfLimit = rate / l.Limit
-	return nil
 }

@@ -142,35 +142,13 @@ func (s *sitting) measure(ctx context.Context, e *engine, name string, round int
 		lines = []*line{{Workload: name, NotRun: oneLine(err)}}
 	}
 	for _, l := range lines {
-		l.Engine, l.Round = rowOf(e.name, l.Workload), round+1
+		l.Engine, l.Round = e.name, round+1
 		if l.Time.IsZero() {
 			l.Time = began
 		}
-		l.Workload = inTable(l.Workload)
 		s.note(l)
 	}
 	return nil
-}
-
-// inTable is the name in the table of a workload that an engine calls otherwise.
-func inTable(own string) string {
-	for _, l := range limitsOf {
-		if l.limit == own {
-			return l.workload
-		}
-	}
-	return strings.TrimSuffix(own, "in")
-}
-
-// conversation is what the rows of LC bear behind the name of their engine, which has L1 in the same places.
-const conversation = "-lc"
-
-// rowOf is whose a line is in the table.
-func rowOf(engine, own string) string {
-	if strings.HasPrefix(own, "LC") {
-		return engine + conversation
-	}
-	return engine
 }
 
 func (s *sitting) note(l *line) {

@@ -20,9 +20,8 @@ const sleeperPrefix = "sleeper-"
 // asleep is W5: workflows that wait for one timer.
 func asleep(n int) workload {
 	return workload{
-		run:    func(ctx context.Context, b *bench, l *line) error { return b.sleepers(ctx, l, n) },
-		finish: func(ctx context.Context, b *bench, l *line) error { return b.limit(ctx, l, starters, l.Starts) },
-		alone:  true,
+		run:   func(ctx context.Context, b *bench, l *line) error { return b.sleepers(ctx, l, n) },
+		alone: true,
 	}
 }
 

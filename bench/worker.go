@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/signal"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -21,27 +19,21 @@ import (
 const workerRole = "worker"
 
 // job is the input of a bench workflow: N activities, one after the other ("seq"), at once ("fan"), or one after the
-// other with a question before each ("once": not idempotent); N signals to wait for ("signals"); or one timer ("sleep").
+// other with a question before each ("once": not idempotent) or with a context in JSON ("json"); N signals to wait for
+// ("signals"); or one timer ("sleep").
 type job struct {
 	Kind    string `json:"kind"`
 	N       int    `json:"n,omitempty"`
 	Millis  int64  `json:"millis,omitempty"`
 	Payload string `json:"payload"`
-	List    string `json:"list,omitempty"` // of the activities; "bench" if empty
-	Size    int    `json:"size,omitempty"` // of their arguments, in bytes; that of Payload if 0
 }
 
+// benchList is the task list of all activities.
+const benchList = "bench"
+
 func runWorker(args []string) error {
-	if len(args) != 2 {
-		return errors.New("want the server's URL and how many task lists to serve")
-	}
-	n, err := strconv.Atoi(args[1])
-	if err != nil {
-		return err
-	}
-	lists := make([]string, n)
-	for i := range lists {
-		lists[i] = listName(i)
+	if len(args) != 1 {
+		return errors.New("want the server's URL")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -50,30 +42,28 @@ func runWorker(args []string) error {
 		return err
 	}
 	defer client.Close()
-	return work(ctx, client, lists)
+	return work(ctx, client)
 }
 
-// work decides, and acts for the lists, until ctx ends.
-func work(ctx context.Context, client *drover.Client, lists []string) error {
+// work decides and acts until ctx ends.
+func work(ctx context.Context, client *drover.Client) error {
 	deciders := decider.New(client.Conn(), &decider.Options{Concurrency: 256})
 	var late lags
 	deciders.Register("bench", decider.Func(func(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
 		late.note(t.Events(), time.Now())
 		return decide(ctx, t)
 	}))
-	workers := activity.New(client.Conn(), &activity.Options{Lists: lists, Concurrency: max(512, 4*len(lists))})
+	workers := activity.New(client.Conn(), &activity.Options{Lists: []string{benchList}, Concurrency: 512})
 	note, err := noteRuns()
 	if err != nil {
 		return err
 	}
 	activity.Register(workers, "noop", func(_ context.Context, in string) (string, error) { return in, note() })
-	activity.Register(workers, "echo", func(_ context.Context, in schemas.Payload) (schemas.Payload, error) { return in, note() })
 	var wg sync.WaitGroup
-	var errs [4]error
+	var errs [3]error
 	wg.Go(func() { errs[0] = deciders.Run(ctx) })
 	wg.Go(func() { errs[1] = workers.Run(ctx) })
-	wg.Go(func() { errs[2] = flows(client)(ctx) })
-	wg.Go(func() { errs[3] = late.serve(ctx, client) })
+	wg.Go(func() { errs[2] = late.serve(ctx, client) })
 	wg.Wait()
 	return errors.Join(errs[:]...)
 }
@@ -102,7 +92,13 @@ func decide(_ context.Context, t *decider.Task) ([]schemas.Decision, error) {
 		return []schemas.Decision{decider.Complete("done")}, nil
 	}
 	ds := next(&p)
-	t.SetContext(p.text())
+	kept := p.text()
+	if p.Kind == "json" {
+		if kept, err = schemas.JSONPayload(p); err != nil {
+			return nil, err
+		}
+	}
+	t.SetContext(kept)
 	return ds, nil
 }
 
@@ -121,17 +117,13 @@ func next(p *progress) (ds []schemas.Decision) {
 	case "fan":
 		width = p.N
 	}
-	options := []decider.ActivityOption{decider.List(cmp.Or(p.List, benchList))}
+	options := []decider.ActivityOption{decider.List(benchList)}
 	if p.Kind == "once" {
 		options = append(options, decider.NotIdempotent())
 	}
-	input := p.Payload
-	if p.Size > 0 {
-		input = strings.Repeat("x", p.Size)
-	}
 	for p.Scheduled < p.N && p.Scheduled-p.Closed < width {
 		p.Scheduled++
-		ds = append(ds, decider.Schedule(strconv.Itoa(p.Scheduled), "noop", input, options...))
+		ds = append(ds, decider.Schedule(strconv.Itoa(p.Scheduled), "noop", p.Payload, options...))
 	}
 	return ds
 }

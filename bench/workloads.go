@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/droverhq/drover/broker/post"
 )
 
 // payload is the 100-byte argument of every workflow and activity.
@@ -28,8 +26,6 @@ type workload struct {
 	finish func(ctx context.Context, b *bench, l *line) error
 	// alone has a server and a store of its own.
 	alone bool
-	// inside has server, worker and load in this process.
-	inside bool
 	// bare starts by itself what it needs, and is measured by itself.
 	bare bool
 }
@@ -37,6 +33,7 @@ type workload struct {
 var workloads = map[string]workload{
 	"W1":  {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "seq", 0) }},
 	"W1b": {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "seq", 1) }},
+	"W1j": {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "json", 0) }},
 	"W1n": {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "once", 0) }},
 	"W2": {run: func(ctx context.Context, b *bench, l *line) error {
 		return b.one(ctx, l, job{Kind: "seq", N: 3}, oneAtATime)
@@ -54,37 +51,14 @@ var workloads = map[string]workload{
 	"W5":     asleep(5000),
 	"W5b":    asleep(10000),
 	"W6":     {run: idle, finish: restart, alone: true},
-	"W1in":   {run: func(ctx context.Context, b *bench, l *line) error { return b.many(ctx, l, "seq", 0) }, inside: true},
-	"W2in": {run: func(ctx context.Context, b *bench, l *line) error {
-		return b.one(ctx, l, job{Kind: "seq", N: 3}, oneAtATime)
-	}, inside: true},
-	"W3pin": {run: func(ctx context.Context, b *bench, l *line) error {
-		return b.one(ctx, l, job{Kind: "fan", N: 500}, 5)
-	}, inside: true},
-	"W3sin": {run: func(ctx context.Context, b *bench, l *line) error {
-		return b.one(ctx, l, job{Kind: "seq", N: 1000}, 3)
-	}, inside: true},
-	"W7w": {run: killed("worker", (*bench).workerAgain), bare: true, alone: true},
-	"W7s": {run: killed("server", (*bench).serverAgain), bare: true, alone: true},
-	"W7b": {run: twoBrokers, bare: true, alone: true},
-	"WB":  {run: backlog, bare: true, alone: true},
-	"W1f": {run: fsyncs, alone: true},
-	"LC":  {run: conversed(0, 0), bare: true, alone: true},
-	"LCb": {run: conversed(1, 0), bare: true, alone: true},
-	"LC1": {run: conversed(oneByOne, oneAtATime), bare: true, alone: true},
-	"L1":  {run: limited("seq", 0), bare: true, alone: true},
-	"L1b": {run: limited("seq", 1), bare: true, alone: true},
-	"L1n": {run: limited("once", 0), bare: true, alone: true},
-	"L15": {run: yardstick, bare: true, alone: true},
-
-	"F3":   {run: func(ctx context.Context, b *bench, l *line) error { return b.manyFlows(ctx, l) }},
-	"F3in": {run: func(ctx context.Context, b *bench, l *line) error { return b.manyFlows(ctx, l) }, inside: true},
-	"FL":   {run: func(ctx context.Context, b *bench, l *line) error { return b.loop(ctx, l) }},
-	"FLin": {run: func(ctx context.Context, b *bench, l *line) error { return b.loop(ctx, l) }, inside: true},
+	"W7w":    {run: killed("worker", (*bench).workerAgain), bare: true, alone: true},
+	"W7s":    {run: killed("server", (*bench).serverAgain), bare: true, alone: true},
+	"W7b":    {run: twoBrokers, bare: true, alone: true},
+	"WB":     {run: backlog, bare: true, alone: true},
 }
 
 // groups are names for several workloads.
-var groups = map[string][]string{"W4": {"W4-1", "W4-32"}, "W4a": {"W4a-1", "W4a-32"}, "W3": {"W3p", "W3s"}, "W3in": {"W3pin", "W3sin"}}
+var groups = map[string][]string{"W4": {"W4-1", "W4-32"}, "W4a": {"W4a-1", "W4a-32"}, "W3": {"W3p", "W3s"}}
 
 // idle looks at a new server at rest, and then at what W1 leaves behind.
 func idle(ctx context.Context, b *bench, l *line) error {
@@ -198,18 +172,13 @@ func (b *bench) outstanding(width int) (int, error) {
 
 // many keeps a number of workflows of three activities outstanding.
 func (b *bench) many(ctx context.Context, l *line, kind string, width int) error {
-	return b.volley(ctx, l, width, func(ctx context.Context) error { return b.workflow(ctx, job{Kind: kind, N: 3}) })
-}
-
-// volley keeps a number of workflows of any kind outstanding.
-func (b *bench) volley(ctx context.Context, l *line, width int, one func(context.Context) error) (err error) {
 	outstanding, err := b.outstanding(width)
 	if err != nil {
 		return err
 	}
 	l.Workflows = cmp.Or(b.o.n, 2000)
 	began := time.Now()
-	l.took, err = atOnce(ctx, outstanding, l.Workflows, func(ctx context.Context, _ int) error { return one(ctx) })
+	l.took, err = atOnce(ctx, outstanding, l.Workflows, func(ctx context.Context, _ int) error { return b.workflow(ctx, job{Kind: kind, N: 3}) })
 	l.PerSecond = float64(l.Workflows) / time.Since(began).Seconds()
 	return err
 }
@@ -251,7 +220,7 @@ func (b *bench) measure(ctx context.Context, name string, w workload) (*line, er
 	}
 	began := time.Now()
 	l.Time = began.UTC()
-	if err := b.profiled(func() error { return w.run(ctx, b, l) }); err != nil {
+	if err := w.run(ctx, b, l); err != nil {
 		return nil, err
 	}
 	wall := time.Since(began)
@@ -274,18 +243,11 @@ type reading struct {
 	bytes     int64 // in the history streams
 	disk      int64
 	busy      float64 // CPU seconds of the whole machine
-	// Of this process, when it is all there is.
-	objects, allocated uint64
 }
 
-func (b *bench) read(ctx context.Context) (*reading, error) { return b.readBy(ctx, b.client.Conn()) }
-
-// readBy asks the server over a connection.
-func (b *bench) readBy(ctx context.Context, conn *post.Conn) (*reading, error) {
+func (b *bench) read(ctx context.Context) (*reading, error) {
+	conn := b.client.Conn()
 	r := &reading{disk: diskUsage(b.store()), busy: busy()}
-	if b.inside != nil {
-		r.objects, r.allocated = allocations()
-	}
 	streams := conn.JetStream().ListStreams(ctx)
 	for s := range streams.Info() {
 		r.messages += s.State.LastSeq
