@@ -26,8 +26,6 @@ const (
 	ringPatience = time.Second
 	// pealAnswer is how long outcomes of rings are gathered for one message.
 	pealAnswer = 2 * time.Millisecond
-	// mostSoon bounds how many runs are read before their alarms are due.
-	mostSoon = 512
 )
 
 // peal is rings that came together.
@@ -39,22 +37,16 @@ type peal struct {
 	soon   bool     // an answer is under way
 }
 
-// Ring takes rings from a timer worker in this process, or a hint of runs that will be needed soon, without a message (ADR 0042); q is the
+// Ring takes rings from a timer worker in this process without a message (ADR 0042); q is the
 // broker's from then on. It returns false if partition n is not owned here, or is being left: then q must go by a message. Otherwise answer is
-// called as often as there are outcomes, one call after the other; it must neither block nor call Ring, and is not called at all for a hint,
-// or if the ownership ends without warning. It is safe for concurrent use.
+// called as often as there are outcomes, one call after the other; it must neither block nor call Ring, and is not called at all
+// if the ownership ends without warning. It is safe for concurrent use.
 func (b *Broker) Ring(n int, q *schemas.Rings, answer func(*schemas.RingsAnswer)) bool {
 	p := b.part(n)
 	if p == nil || p.deaf.Load() {
 		return false
 	}
-	p.loop.post(func() {
-		if len(q.Soon) > 0 {
-			p.wakeSoon(q.Soon)
-			return
-		}
-		p.takeRings(q, &peal{answer: answer, near: true})
-	})
+	p.loop.post(func() { p.takeRings(q, &peal{answer: answer, near: true}) })
 	return true
 }
 
@@ -62,10 +54,6 @@ func (b *Broker) Ring(n int, q *schemas.Rings, answer func(*schemas.RingsAnswer)
 func (p *partition) ringsCame(m post.Msg) {
 	q := &schemas.Rings{}
 	err := schemas.Unmarshal(m.Data, q)
-	if err == nil && len(q.Soon) > 0 {
-		p.loop.post(func() { p.wakeSoon(q.Soon) })
-		return
-	}
 	if err != nil || !subject.Answerable(m.Reply) {
 		p.log.WithError(err).Debug("rings that cannot be read; they come by the inbox")
 		p.answerRings(m.Reply, &schemas.RingsAnswer{Refused: true})
@@ -73,21 +61,6 @@ func (p *partition) ringsCame(m post.Msg) {
 	}
 	g := &peal{answer: func(a *schemas.RingsAnswer) { p.answerRings(m.Reply, a) }}
 	p.loop.post(func() { p.takeRings(q, g) })
-}
-
-// wakeSoon reads parked runs whose alarms are due in a moment. Whoever says so may be wrong: they are parked again.
-func (p *partition) wakeSoon(wids []string) {
-	if !p.may() {
-		return
-	}
-	for _, wid := range wids[:min(len(wids), mostSoon)] {
-		if len(p.runs) >= p.b.o.CachedRuns { // another one would be parked for it, perhaps one that was just read
-			return
-		}
-		if _, ok := p.parked.Find(wid); ok {
-			p.get(wid)
-		}
-	}
 }
 
 func (p *partition) takeRings(q *schemas.Rings, g *peal) {

@@ -41,7 +41,7 @@ func TestRingsGoToTheOwner(t *testing.T) { // P-10, P-15
 					return cutwire.Pass
 				}, func(o *broker.Options) { o.CachedRuns = 40 })
 				f.decider("order", sleeper)
-				const n = 100 // more than a hint of a burst needs
+				const n = 100
 				f.starts(n)
 				time.Sleep(70 * time.Second)
 				for i := range n {

@@ -2,7 +2,6 @@ package broker_test
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -168,53 +167,6 @@ func TestSleepersAreReadAhead(t *testing.T) { // P-2, P-15
 			})
 		})
 	}
-}
-
-// A burst of sleepers is read before the first of them is due, and none of them wakes early: not even if somebody else says that they are due
-// soon.
-func TestSleepersAreReadBeforeTheyAreDue(t *testing.T) { // P-15
-	virtually(t, 1, func(t *testing.T, f *fleet) {
-		var first atomic.Int64
-		_, wire := readsOf(bySequence, func(int64) cutwire.Verdict {
-			first.CompareAndSwap(0, time.Now().UnixNano())
-			return cutwire.Pass
-		})
-		f.node("a", wire)
-		f.decider("order", sleeper)
-		const n = 100
-		var wids []string
-		for i := range n {
-			wids = append(wids, fmt.Sprintf("w%d", i))
-			f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-		}
-		time.Sleep(20 * time.Second)
-		if first.Load() != 0 {
-			t.Fatal("somebody has read them by now")
-		}
-		body, err := schemas.Marshal(&schemas.Rings{V: schemas.Version, Soon: append(wids, "unknown")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.nc.Publish(ns.Ring(0), body); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Second)
-		if first.Swap(0) == 0 {
-			t.Error("nobody reads what is said to be due soon")
-		}
-		time.Sleep(2 * time.Minute)
-		due := int64(math.MaxInt64)
-		for _, id := range wids {
-			began, ended := f.at(id, schemas.EventTimerScheduled)[0], f.at(id, schemas.EventTimerExpired)[0]
-			if slept := ended.Sub(began); slept < time.Minute || slept > time.Minute+100*time.Millisecond {
-				t.Errorf("%s slept for %v, want a minute", id, slept)
-			}
-			due = min(due, began.Add(time.Minute).UnixNano())
-		}
-		if early := time.Duration(due - first.Load()); early < 200*time.Millisecond || early > 400*time.Millisecond {
-			t.Errorf("they were read %v before the first was due, want 300 ms", early)
-		}
-	})
 }
 
 // What an alarm has caused waits a while for the decision about it, and no longer than usual once somebody else waits with it.

@@ -312,9 +312,6 @@ type Rings struct {
 	V int `json:"v,omitempty"`
 	// Rings are the alarms; the owner answers for each.
 	Rings []DueRing `json:"rings"`
-	// Soon are workflow ids whose alarms will be due in a moment, after nothing has been due for a while: the owner may read their
-	// histories meanwhile. It does not answer.
-	Soon []string `json:"soon,omitempty"`
 }
 
 // DueRing is one alarm that is due.

@@ -32,7 +32,7 @@ type Options struct {
 	// time: not for a bubble of testing/synctest. Without them a ring may come some 10 ms later. Defaults to false.
 	KernelTimers bool
 	// Ring hands rings to the owner of a partition if that is in this process, which spares their messages (ADR 0042). It returns false if the
-	// owner is not, and they go by a message. answer is called for outcomes by a goroutine of the owner, and does not block; it is nil for a hint.
+	// owner is not, and they go by a message. answer is called for outcomes by a goroutine of the owner, and does not block.
 	// broker.Broker.Ring is one. Defaults to none.
 	Ring func(partition int, q *schemas.Rings, answer func(*schemas.RingsAnswer)) bool
 	// Logger receives what operators should know. Defaults to none.

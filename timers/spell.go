@@ -39,18 +39,16 @@ type spell struct {
 	dirty     chan struct{} // there is scrap
 	read      schemas.Alarm // the last one; of the reader alone
 
-	mu     sync.Mutex
-	prefix string // of the alarms' subjects; the book has the rest
-	book   book
-	full   bool // the book is: not all alarms are in it
-	flying int
-	held   bool      // what is due waits for an outcome
-	rung   time.Time // when something was taken off the book last
-	// foretold is when the first alarm is due of those that the owner was told of last, in Unix nanoseconds.
-	foretold int64
-	failing  bool
-	epoch    int     // counts reconnects
-	scraps   []scrap // to delete
+	mu      sync.Mutex
+	prefix  string // of the alarms' subjects; the book has the rest
+	book    book
+	full    bool // the book is: not all alarms are in it
+	flying  int
+	held    bool      // what is due waits for an outcome
+	rung    time.Time // when something was taken off the book last
+	failing bool
+	epoch   int     // counts reconnects
+	scraps  []scrap // to delete
 	// sweeping says that some of them are being deleted.
 	sweeping bool
 	// noPurge: the server does not let us. finishing: the spell ends as planned.
@@ -115,7 +113,6 @@ func (s *spell) run(ctx context.Context) (err error) {
 		}
 		wait, more := s.ringDue()
 		if more {
-			wait = s.foretell(wait)
 			timer.Reset(wait)
 			kernel.Reset(wait + kernelSlack)
 		} else {
