@@ -58,6 +58,7 @@ var floors = map[string]int{
 	"ops/operations":   40,
 	"ops/service":      39,
 	"ops/windows":      42, // of schedules
+	"server":           43,
 	"drovertest":       45,
 	"cmd/drover/":      49,
 	"e2e/":             49,

@@ -142,6 +142,12 @@ func (o Options) withDefaults() Options {
 }
 
 // validate judges options that have their defaults.
+// Validate judges the options as [Start] does, before anything is made.
+//
+// Errors: [ErrInvalidOptions].
+func (o Options) Validate() error { return o.withDefaults().validate() }
+
+// validate judges options that have their defaults.
 func (o Options) validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))

@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/ops/doctor"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 // A stream that somebody has deleted is nothing that an audit repairs: it says who does.
@@ -45,7 +46,7 @@ func TestAudit(t *testing.T) {
 	ns := subject.Namespace("default")
 	conn := embeddedtest.Connect(t, nats)
 
-	s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2})
+	s := serving(t, server.Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2})
 	on("start", "nobody", "--id", "lonely").done(t)
 	look := func(code int, args ...string) (r audit.Report) {
 		t.Helper()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/server"
 )
 
 const clusterRoutes = "a:6222,b:6222,c:6222"
@@ -56,7 +57,7 @@ func TestClusterUsage(t *testing.T) {
 // The store of a single server is refused with the flags that are at fault, not with the names of fields.
 func TestStoreOfASingleServerIsNoNode(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	s := serving(t, serveOptions{Embedded: embedded.Options{StoreDir: dir, Port: -1, Profile: embedded.ProfileDev}})
+	s := serving(t, server.Options{Embedded: embedded.Options{StoreDir: dir, Port: -1, Profile: embedded.ProfileDev}})
 	s.end(t)
 	var stdout, stderr bytes.Buffer
 	args := fmt.Sprintf("server --port -1 --store %s --cluster-name c --cluster-port 29222 --routes %s", dir, clusterRoutes)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 const (
@@ -64,7 +65,7 @@ func (a *app) completions(root *cobra.Command) {
 		"restart":   oneOf(restartWords),
 		"workflow":  a.complete(0, open),
 
-		"after-crash": oneOf(func() []string { return []string{afterCrashRecover, afterCrashHalt} }),
+		"after-crash": oneOf(func() []string { return []string{server.AfterCrashRecover, server.AfterCrashHalt} }),
 	})
 	root.InitDefaultHelpCmd()
 	if cmd := find(root, "help"); cmd != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/server"
 )
 
 // onLine calls it for each line of a log.
@@ -43,9 +44,9 @@ func TestServeBehindADeletionThatIsCutShort(t *testing.T) {
 	former.Shutdown()
 
 	o.DontListen, o.Port = false, -1
-	s := serving(t, serveOptions{Embedded: o, Partitions: 3})
+	s := serving(t, server.Options{Embedded: o, Partitions: 3})
 	if s.Partitions != 3 {
-		t.Fatalf("got %+v, want a home that is made anew", s.readiness)
+		t.Fatalf("got %+v, want a home that is made anew", s.Info)
 	}
 	command("", "start", "greet", "--nats", s.URL).done(t)
 	s.end(t)

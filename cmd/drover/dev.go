@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover/server"
 )
 
 func devCommand(a *app) *cobra.Command {
@@ -29,12 +31,12 @@ func devCommand(a *app) *cobra.Command {
 }
 
 // devLine is the ready line of dev: where it is, and the command to type next, with the flags that it needs to find this server.
-func (r readiness) devLine() string {
+func devLine(r server.Info) string {
 	next := "drover start hello --wait"
 	if r.URL != defaultNATS || os.Getenv("NATS_URL") != "" || os.Getenv(contextEnv) != "" {
 		next += " --nats " + r.URL
 	}
-	if r.Namespace != defaultNamespace {
+	if r.Namespace != server.DefaultNamespace {
 		next += " --namespace " + r.Namespace
 	}
 	return fmt.Sprintf("drover is ready at %s, and forgets everything when it ends; next, in another terminal: %s", r.URL, next)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/droverhq/drover/server"
 )
 
 // U13: dev says one line, with the next command to type and the flags that it needs; more only if that is asked for.
@@ -36,7 +38,7 @@ func TestDevLine(t *testing.T) {
 		t.Setenv("NATS_URL", tt.env)
 		t.Setenv(contextEnv, tt.context)
 		want := "drover is ready at " + tt.url + ", and forgets everything when it ends; next, in another terminal: drover start hello --wait" + tt.want
-		if diff := cmp.Diff(want, readiness{URL: tt.url, Namespace: tt.namespace}.devLine()); diff != "" {
+		if diff := cmp.Diff(want, devLine(server.Info{URL: tt.url, Namespace: tt.namespace})); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 // The exit codes, which scripts rely on.
@@ -74,9 +75,9 @@ func exitCode(err error) int {
 		return exitParked
 	case errors.Is(err, errNotFirst):
 		return exitNotFirst
-	case errors.Is(err, errRecycled):
+	case errors.Is(err, server.ErrRecycled):
 		return exitRecycled
-	case wrong, isAny(err, drover.ErrInvalid, embedded.ErrInvalidOptions, topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions):
+	case wrong, isAny(err, drover.ErrInvalid, server.ErrInvalidOptions, embedded.ErrInvalidOptions, topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions):
 		return exitUsage
 	case isAny(err, drover.ErrUnavailable, post.ErrNoConnection, post.ErrDisconnected), !judged && errors.Is(err, post.ErrNoResponders):
 		return exitNoConnection

@@ -18,9 +18,11 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider/flow/deployed"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 // flowRunFlags are those of flow run.
@@ -247,8 +249,8 @@ func (a *app) tryOut(cmd *cobra.Command, files []*flowFile, f *flowRunFlags, inp
 		defer cancel()
 	}
 	began := false
-	err = withServer(ctx, serveOptions{
-		Namespace: a.namespace, OnlyNamespace: true, Roles: []string{roleBroker, roleTimers, roleOps}, Partitions: 1, Node: "flow-run",
+	err = withServer(ctx, server.Options{
+		Namespace: a.namespace, OnlyNamespace: true, Roles: []string{server.RoleBroker, server.RoleTimers, server.RoleOps}, Partitions: 1, Node: "flow-run",
 		Embedded: embedded.Options{DontListen: true}, DrainTimeout: time.Second, Logger: log, Hurry: hurry,
 	}, func(ctx context.Context, c *drover.Client) error {
 		s := flowStore(c)
@@ -280,6 +282,8 @@ func (a *app) tryOut(cmd *cobra.Command, files []*flowFile, f *flowRunFlags, inp
 	return err
 }
 
+var errWorkerEnded = errors.New("it ended by itself")
+
 // besides runs fn while workers work; if these end first, with why they did.
 func besides(ctx context.Context, workers []func(context.Context) error, fn func(context.Context) error) error {
 	work, stop := context.WithCancel(ctx)
@@ -290,7 +294,7 @@ func besides(ctx context.Context, workers []func(context.Context) error, fn func
 		defer close(ended)
 		err := runAll(work, workers...)
 		if work.Err() == nil {
-			cancel(fmt.Errorf("a worker: %w", cmp.Or(err, errRoleEnded)))
+			cancel(fmt.Errorf("a worker: %w", cmp.Or(err, errWorkerEnded)))
 		}
 	}()
 	defer func() { stop(); <-ended }()
@@ -316,32 +320,24 @@ func (a *app) tryWorkers(c *drover.Client, flow string, f *flowRunFlags, answers
 }
 
 // withServer runs fn against a server in this process, which ends with it.
-func withServer(ctx context.Context, o serveOptions, fn func(ctx context.Context, c *drover.Client) error) error {
-	ready := make(chan struct{})
-	o.Ready = func(readiness) { close(ready) }
-	n, serving := newNode(context.WithoutCancel(ctx), o)
-	defer n.close()
-	if err := n.open(serving); err != nil {
+func withServer(ctx context.Context, o server.Options, fn func(ctx context.Context, c *drover.Client) error) error {
+	s, err := server.New(o)
+	if err != nil {
 		return err
 	}
-	serving, stop := context.WithCancel(serving)
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
-	go func() { ended <- n.run(serving) }()
+	go func() { ended <- s.Run(serving) }()
 	defer func() { stop(); <-ended }()
-	select {
-	case <-ready:
-	case err := <-ended:
-		ended <- err
-		return errors.Join(errors.New("the server has not begun"), err)
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if _, err := s.Ready(ctx); err != nil {
+		return err
 	}
-	conn, err := n.dial(ctx, "flow run")
+	conn, err := post.Dial(ctx, post.Options{InProcess: s, Name: "flow run", Logger: o.Logger})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	c, err := drover.Connect(ctx, &drover.Options{Conn: conn, Namespace: cmp.Or(o.Namespace, defaultNamespace), Logger: o.Logger})
+	c, err := drover.Connect(ctx, &drover.Options{Conn: conn, Namespace: cmp.Or(o.Namespace, server.DefaultNamespace), Logger: o.Logger})
 	if err != nil {
 		return err
 	}

@@ -15,22 +15,23 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 // served is a server of drover that runs in this process.
 type served struct {
-	readiness
+	server.Info
 	stop  context.CancelFunc
 	ended chan struct{}
 	err   error // after ended
 }
 
 // serving starts a server and waits for its ready line. The test stops it at the latest.
-func serving(t *testing.T, o serveOptions) *served {
+func serving(t *testing.T, o server.Options) *served {
 	t.Helper()
 	s, ready := beginning(t, o)
 	select {
-	case s.readiness = <-ready:
+	case s.Info = <-ready:
 	case <-s.ended:
 		t.Fatalf("the server did not begin: %v", s.err)
 	}
@@ -38,7 +39,7 @@ func serving(t *testing.T, o serveOptions) *served {
 }
 
 // beginning starts a server that may wait for something before it is ready.
-func beginning(t *testing.T, o serveOptions) (*served, <-chan readiness) {
+func beginning(t *testing.T, o server.Options) (*served, <-chan server.Info) {
 	t.Helper()
 	if o.Logger == nil {
 		log := logrus.New()
@@ -46,13 +47,21 @@ func beginning(t *testing.T, o serveOptions) (*served, <-chan readiness) {
 		log.SetLevel(logrus.WarnLevel)
 		o.Logger = log
 	}
-	ready := make(chan readiness, 1)
-	o.Ready = func(r readiness) { ready <- r }
+	ready := make(chan server.Info, 1)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	s := &served{stop: stop, ended: make(chan struct{})}
+	n, err := server.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() {
 		defer close(s.ended)
-		s.err = serve(ctx, o)
+		s.err = n.Run(ctx)
+	}()
+	go func() {
+		if info, err := n.Ready(context.WithoutCancel(ctx)); err == nil {
+			ready <- info
+		}
 	}()
 	t.Cleanup(func() { stop(); <-s.ended })
 	return s, ready
@@ -75,7 +84,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func memoryServer() serveOptions { return serveOptions{Embedded: embedded.Options{Port: -1}} }
+func memoryServer() server.Options { return server.Options{Embedded: embedded.Options{Port: -1}} }
 
 // work runs a decider and an activity worker: greet asks for one activity and completes with its result.
 func work(t *testing.T, url string) (stop func()) {

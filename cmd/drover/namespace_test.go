@@ -22,6 +22,7 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 func TestNamespaceCommands(t *testing.T) {
@@ -181,7 +182,7 @@ func TestNamespacesAreIsolated(t *testing.T) {
 func TestNamespacesComeAndGo(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	log, kept := listening()
-	o := serveOptions{External: &post.Options{URL: nats.ClientURL()}, Logger: log}
+	o := server.Options{External: &post.Options{URL: nats.ClientURL()}, Logger: log}
 	first := serving(t, o)
 	second := serving(t, o)
 	conn := dialed(t, nats.ClientURL())

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -19,13 +18,14 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 // bare is a NATS server that knows nothing of Drover, and options for nodes beside it.
-func bare(t *testing.T) (url string, o serveOptions) {
+func bare(t *testing.T) (url string, o server.Options) {
 	t.Helper()
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
-	return nats.ClientURL(), serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2}
+	return nats.ClientURL(), server.Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2}
 }
 
 func registry(t *testing.T, conn *post.Conn) *nodes.Registry {
@@ -78,7 +78,7 @@ func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
 	r := registry(t, dialed(t, url))
 	on := against(url)
 	log, kept := listening()
-	o.Node, o.AfterCrash, o.Logger = "n", afterCrashHalt, log
+	o.Node, o.AfterCrash, o.Logger = "n", server.AfterCrashHalt, log
 	s, ready := beginning(t, o)
 	halted := func() {
 		t.Helper()
@@ -121,7 +121,7 @@ func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
 	}
 	on("node", "ack", "n", "--reason", "looked").want(t, exitDone, "node n is recovering\n")
 	select {
-	case s.readiness = <-ready:
+	case s.Info = <-ready:
 	case <-s.ended:
 		t.Fatalf("the server ended: %v", s.err)
 	}
@@ -134,65 +134,6 @@ func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
 		t.Fatalf("got %q behind a clean stop, want no record", got)
 	}
 	s = serving(t, o) // what ended properly is not halted
-	s.end(t)
-}
-
-// A start that fails is no acknowledgement either.
-func TestAnUnexpectedShutdownIsKeptBehindAStartThatFails(t *testing.T) {
-	url, o := bare(t)
-	died(t, url, "n")
-	r := registry(t, dialed(t, url))
-	o.Node, o.AfterCrash, o.Roles = "n", afterCrashHalt, []string{"juggler"}
-	s, _ := beginning(t, o)
-	if <-s.ended; !errors.Is(s.err, errUnknownRole) {
-		t.Fatalf("got %v, want a start that fails behind the word of the node", s.err)
-	}
-	if got := statusOf(t, r, "n"); got != schemas.NodeUnexpectedShutdown {
-		t.Fatalf("got %q behind the start, want %s", got, schemas.NodeUnexpectedShutdown)
-	}
-}
-
-func TestS3_02AnUnexpectedShutdownIsLogged(t *testing.T) {
-	url, o := bare(t)
-	died(t, url, "n")
-	log, kept := listening()
-	o.Node, o.Logger = "n", log
-	began := time.Now()
-	s := serving(t, o)
-	if took := time.Since(began); s.Node != "n" || took > 5*time.Second {
-		t.Fatalf("got node %q after %v: a name that was given is usable at once", s.Node, took)
-	}
-	if !logged(kept, logrus.WarnLevel, "unexpected shutdown") {
-		t.Fatalf("got log %v, want a line about the unexpected shutdown", kept.AllEntries())
-	}
-	if got := statusOf(t, registry(t, dialed(t, url)), "n"); got != schemas.NodeReady {
-		t.Fatalf("got %q, want %s", got, schemas.NodeReady)
-	}
-}
-
-// A server with a store of its own knows its earlier self by the store, however short ago that was.
-func TestEarlierSelfOnTheSameStore(t *testing.T) {
-	o := serveOptions{Embedded: embedded.Options{StoreDir: t.TempDir(), Port: -1, Profile: embedded.ProfileDev}, Partitions: 1}
-	s := serving(t, o)
-	name := s.Node
-	r := registry(t, dialed(t, s.URL))
-	i, err := r.Find(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if i.Profile != "dev" || i.Sync != "1s" || i.StoreID == "" || i.URL != s.URL || i.Server == "" || i.ServerVersion == "" || i.DiskTotal == 0 || i.PID == 0 ||
-		!slices.Equal(i.Roles, allRoles) || !slices.Equal(i.Namespaces, []string{"default"}) || i.Namespace != "default" {
-		t.Fatalf("got record %+v", i.NodeRecord)
-	}
-	// The record of another boot is put in place of that which a crash would leave.
-	former := i.NodeRecord
-	former.Boot = "earlier"
-	s.end(t)
-	s = serving(t, o)
-	r = registry(t, dialed(t, s.URL))
-	if _, err := r.Join(t.Context(), former, nodes.JoinOptions{}); err != nil {
-		t.Fatalf("%v: want the record of another boot of the same store taken at once", err)
-	}
 	s.end(t)
 }
 

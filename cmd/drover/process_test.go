@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/virtual"
+	"github.com/droverhq/drover/server"
 )
 
 // The binary itself: this test binary runs as drover when it is told so.
@@ -20,7 +21,7 @@ const asDrover = "DROVER_TEST_RUN_MAIN"
 
 func TestServerProcess(t *testing.T) {
 	dir := t.TempDir()
-	begin := func() (*exec.Cmd, readiness) {
+	begin := func() (*exec.Cmd, server.Info) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "server", "--store", dir, "--port", "-1", "--json", "--log-level", "warn")
 		cmd.Env = append(os.Environ(), asDrover+"=1")
 		cmd.Stderr = testWriter{t}
@@ -32,7 +33,7 @@ func TestServerProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		line, err := bufio.NewReader(out).ReadBytes('\n')
-		var r readiness
+		var r server.Info
 		if err := errors.Join(err, json.Unmarshal(line, &r)); err != nil || !r.Ready || r.Profile != "single" || r.Store != dir {
 			t.Fatalf("got ready line %q: %v", line, err)
 		}

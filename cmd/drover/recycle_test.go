@@ -14,8 +14,8 @@ import (
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
-	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 // The commands ask for what their flags say, and their errors name the flags.
@@ -120,8 +120,8 @@ func recyclesShown(t *testing.T, url string) schemas.RecycleResponse {
 // S2-4: a single server restarts its roles while starts and signals pour in, a few times, and no call fails. Its NATS server and its
 // record stay, and what was started works on.
 func TestS2_04OneServerIsRecycled(t *testing.T) {
-	for name, edit := range map[string]func(*serveOptions){
-		"all namespaces": func(*serveOptions) {}, "one namespace": func(o *serveOptions) { o.OnlyNamespace = true },
+	for name, edit := range map[string]func(*server.Options){
+		"all namespaces": func(*server.Options) {}, "one namespace": func(o *server.Options) { o.OnlyNamespace = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := memoryServer()
@@ -242,8 +242,8 @@ func TestRecycleExit(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("it has not ended")
 	}
-	if !errors.Is(s.err, errRecycled) || exitCode(s.err) != 75 {
-		t.Fatalf("got %v, want %v", s.err, errRecycled)
+	if !errors.Is(s.err, server.ErrRecycled) || exitCode(s.err) != 75 {
+		t.Fatalf("got %v, want %v", s.err, server.ErrRecycled)
 	}
 	if r := on("nodes", "--json"); strings.Contains(r.stdout, `"two"`) {
 		t.Fatalf("got %s, want no record of a node that has left", r.stdout)
@@ -273,37 +273,4 @@ func TestStopInARecycle(t *testing.T) {
 	if err != nil || len(all) != 0 {
 		t.Fatalf("got %+v, %v, want no record", all, err)
 	}
-}
-
-// S2-1: a role that hangs in its drain is cut off after the drain timeout, and the next life begins all the same.
-func TestS2_01AHungRoleIsCutOff(t *testing.T) {
-	virtual.Run(t, func(t *testing.T) {
-		log, kept := listening()
-		n, ctx := newNode(t.Context(), serveOptions{Logger: log, DrainTimeout: 5 * time.Minute})
-		n.life.Store(newLife(n))
-		forever := make(chan struct{})
-		defer close(forever)
-		hangs := runnerFunc(func(context.Context) error { <-forever; return nil })
-		ended, former := make(chan *turn), sync.WaitGroup{}
-		go func() {
-			turn, err := n.live(ctx, &former, map[string]runner{"hangs": hangs})
-			if err != nil {
-				t.Error(err)
-			}
-			ended <- turn
-		}()
-		asked, began := &turn{}, time.Now()
-		n.turns <- asked
-		got := <-ended
-		if took := time.Since(began); got != asked || took < 5*time.Minute || took > 5*time.Minute+time.Second {
-			t.Errorf("got %v after %v", got, took)
-		}
-		former.Wait()
-		if _, err := n.life.Load().dial(ctx, "late"); err == nil {
-			t.Error("a role that was cut off can connect again")
-		}
-		if len(kept.AllEntries()) != 2 {
-			t.Errorf("the log has %d entries, want that it was cut off, and that it has not ended", len(kept.AllEntries()))
-		}
-	})
 }

@@ -1,30 +1,26 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/ops/doctor"
+	"github.com/droverhq/drover/server"
 )
 
 func TestServeAWorkflow(t *testing.T) {
 	s := serving(t, memoryServer())
 	if s.Profile != "dev" || s.Partitions != 4 || s.Namespace != "default" || s.Store != "" || strings.Join(s.Roles, "+") != "broker+timers+ops+flows" {
-		t.Fatalf("got %+v", s.readiness)
+		t.Fatalf("got %+v", s.Info)
 	}
 	on := against(s.URL)
 
@@ -97,10 +93,10 @@ func TestServePauseAndResume(t *testing.T) {
 
 func TestServeKeepsItsStore(t *testing.T) {
 	dir := t.TempDir()
-	o := serveOptions{Embedded: embedded.Options{StoreDir: dir, Port: -1, Profile: embedded.ProfileDev}, Partitions: 2}
+	o := server.Options{Embedded: embedded.Options{StoreDir: dir, Port: -1, Profile: embedded.ProfileDev}, Partitions: 2}
 	s := serving(t, o)
 	if s.Store != dir || s.Partitions != 2 {
-		t.Fatalf("got %+v", s.readiness)
+		t.Fatalf("got %+v", s.Info)
 	}
 	command("", "start", "greet", "--id", "g", "--nats", s.URL, "--json")
 
@@ -114,7 +110,7 @@ func TestServeKeepsItsStore(t *testing.T) {
 		t.Fatalf("ready after %v: claims of the earlier start were waited for", took)
 	}
 	if r := command("", "describe", "g", "--nats", s.URL); r.code != exitDone || s.Partitions != 2 {
-		t.Fatalf("got %+v, %+v", r, s.readiness)
+		t.Fatalf("got %+v, %+v", r, s.Info)
 	}
 	s.end(t)
 
@@ -125,37 +121,24 @@ func TestServeKeepsItsStore(t *testing.T) {
 // its record has the token that it connects with.
 func TestServeExternal(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
-	o := serveOptions{External: &post.Options{URL: nats.ClientURL()}}
+	o := server.Options{External: &post.Options{URL: nats.ClientURL()}}
 	first := serving(t, o)
 	if first.Profile != "external" || first.URL != nats.ClientURL() {
-		t.Fatalf("got %+v", first.readiness)
+		t.Fatalf("got %+v", first.Info)
 	}
 	command("", "start", "greet", "--id", "g", "--nats", nats.ClientURL()).done(t)
-	second := serving(t, serveOptions{External: &post.Options{URL: strings.Replace(nats.ClientURL(), "://", "://s3cret@", 1)}})
+	second := serving(t, server.Options{External: &post.Options{URL: strings.Replace(nats.ClientURL(), "://", "://s3cret@", 1)}})
 	if second.Node != first.Node+"-2" {
 		t.Fatalf("got nodes %q and %q", first.Node, second.Node)
 	}
-	if r := command("", "nodes", "--json", "--nats", nats.ClientURL()); !strings.Contains(r.stdout, second.Node) || strings.Contains(second.String()+r.stdout, "s3cret") {
-		t.Fatalf("got %s and %s, want no token", second, r.stdout)
+	if r := command("", "nodes", "--json", "--nats", nats.ClientURL()); !strings.Contains(r.stdout, second.Node) || strings.Contains(readyLine(second.Info)+r.stdout, "s3cret") {
+		t.Fatalf("got %s and %s, want no token", readyLine(second.Info), r.stdout)
 	}
 	first.end(t)
 	if r := command("", "describe", "g", "--nats", nats.ClientURL(), "--timeout", "30s"); r.code != exitDone || !strings.Contains(r.stdout, second.Node) {
 		t.Fatalf("got %+v", r)
 	}
 	second.end(t)
-}
-
-// A broker that cannot begin where the NATS server takes too small messages ends the server: it was never ready.
-func TestServeIsNotReadyWithoutABroker(t *testing.T) {
-	o := serveOptions{External: &post.Options{URL: embeddedtest.StartSmall(t, 64<<10)}}
-	for _, alone := range []bool{false, true} {
-		o.OnlyNamespace = alone
-		s, ready := beginning(t, o)
-		<-s.ended
-		if s.err == nil || !strings.Contains(s.err.Error(), "max_payload is 65536") || len(ready) > 0 {
-			t.Fatalf("only its namespace %t: got %v, and %d ready lines, want the limit and none", alone, s.err, len(ready))
-		}
-	}
 }
 
 // Accounts of hosted servers have limits by tier, and take no stream that has none. The first server says what it needs, and
@@ -167,7 +150,7 @@ func TestServeOnATieredAccount(t *testing.T) {
 	command("", "server", "--nats", url).want(t, exitFailed, "", "drover-default-signals", "on each stream", "--max-bytes")
 	command("", "server", "--nats", url, "--max-bytes", "1MiB").want(t, exitUsage, "", "--max-bytes is 1048576", "use at least 16777216, NONE for no limit, or leave it out")
 
-	s := serving(t, serveOptions{External: &post.Options{URL: url}, MaxBytes: 32 << 20})
+	s := serving(t, server.Options{External: &post.Options{URL: url}, MaxBytes: 32 << 20})
 	work(t, url)
 	large := strconv.Quote(strings.Repeat("ox", 600<<10))
 	command(large, "start", "greet", "--id", "g", "--input", "-", "--nats", url).done(t)
@@ -228,76 +211,5 @@ func TestServeRefuses(t *testing.T) {
 		if _, err := os.Stat(store); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: there is a store (%v)", wrong, err)
 		}
-	}
-}
-
-// stubborn is a role that does as it is told, or not.
-type stubborn struct {
-	run func(context.Context) error
-}
-
-func (s stubborn) Run(ctx context.Context) error { return s.run(ctx) }
-
-func TestNodeEndsWithItsRoles(t *testing.T) {
-	boom := errors.New("boom")
-	obey := func(ctx context.Context) error { <-ctx.Done(); return nil }
-	never := make(chan struct{})
-	t.Cleanup(func() { close(never) })
-	hang := func(context.Context) error { <-never; return nil }
-	hurry := make(chan struct{})
-	close(hurry)
-	for _, tt := range []struct {
-		name  string
-		roles map[string]runner
-		stop  bool
-		hurry chan struct{}
-		drain time.Duration
-		want  error
-	}{
-		{"clean stop", map[string]runner{"a": stubborn{obey}, "b": stubborn{obey}}, true, nil, 0, nil},
-		{"a role fails", map[string]runner{"a": stubborn{obey}, "b": stubborn{func(context.Context) error { return boom }}}, false, nil, 0, boom},
-		{"a role ends", map[string]runner{"a": stubborn{obey}, "b": stubborn{func(context.Context) error { return nil }}}, false, nil, 0, errRoleEnded},
-		{"cut short", map[string]runner{"a": stubborn{hang}}, true, hurry, 0, errCutShort},
-		{"S2-1 what runs takes too long", map[string]runner{"a": stubborn{hang}, "b": stubborn{obey}}, true, nil, 50 * time.Millisecond, errSlowStop},
-		{"a role fails and another hangs", map[string]runner{"a": stubborn{hang}, "b": stubborn{func(context.Context) error { return boom }}}, false, nil, 50 * time.Millisecond, boom},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			log := logrus.New()
-			log.SetOutput(io.Discard)
-			parent, cancel := context.WithCancel(t.Context())
-			n, ctx := newNode(parent, serveOptions{Hurry: tt.hurry, Logger: log, DrainTimeout: tt.drain})
-			defer cancel()
-			if tt.stop {
-				cancel()
-			}
-			if err := n.supervise(ctx, tt.roles); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
-				t.Fatalf("got %v, want %v", err, tt.want)
-			}
-		})
-	}
-}
-
-// Nodes that start in the same moment beside one NATS get names of their own; one that was given a name keeps it.
-func TestNodesHaveTheirOwnNames(t *testing.T) {
-	nats := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	o := serveOptions{External: &post.Options{InProcess: nats.Conn()}, Roles: []string{roleTimers}, Partitions: 1}
-	names := make(chan string, 4)
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() { names <- serving(t, o).Node })
-	}
-	wg.Wait()
-	o.Node = "given"
-	names <- serving(t, o).Node
-	close(names)
-	seen := map[string]bool{}
-	for name := range names {
-		if seen[name] {
-			t.Fatalf("two nodes are named %q", name)
-		}
-		seen[name] = true
-	}
-	if !seen["given"] {
-		t.Fatalf("got %v, want one named given", seen)
 	}
 }

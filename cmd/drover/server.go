@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/internal/lean"
+	"github.com/droverhq/drover/server"
 )
 
 // serverFlags are those of server and dev.
@@ -95,13 +96,13 @@ func (f *serverFlags) register(cmd *cobra.Command) {
 	f.claimTTL.some, f.drain.some = true, true
 	fs.StringVar(&f.host, "host", "127.0.0.1", "address to listen on")
 	fs.IntVar(&f.port, "port", 4222, "port to listen on; 0 or -1 takes a free one")
-	fs.StringSliceVar(&f.roles, "roles", nil, "roles of this process: "+strings.Join(allRoles, ",")+" (default all)")
+	fs.StringSliceVar(&f.roles, "roles", nil, "roles of this process: "+strings.Join(server.Roles(), ",")+" (default all)")
 	fs.IntVar(&f.partitions, "partitions", 0, "partitions of a new namespace (default what the namespace has, or 4)")
 	fs.Int64Var(&f.maxEvents, "max-events", 0, "events after which a history may not grow; say the same on every server (default 50000)")
 	fs.BoolVar(&f.onlyNamespace, "only-namespace", false, "serve no namespace but that of --namespace")
 	fs.Var(&f.claimTTL, "claim-ttl", "how long a crashed server keeps its partitions (default 10s)")
 	fs.Var(&f.drain, "drain-timeout", "how long a planned stop may wait for what runs (default 5m)")
-	fs.StringVar(&f.afterCrash, "after-crash", afterCrashRecover, "when this node did not end properly last time: recover, or halt until \"drover node ack NODE\"")
+	fs.StringVar(&f.afterCrash, "after-crash", server.AfterCrashRecover, "when this node did not end properly last time: recover, or halt until \"drover node ack NODE\"")
 	fs.BoolVar(&f.recycleExit, "recycle-exit", false, "in a recycle, end the process with exit code 75 instead of restarting the roles in it")
 	fs.StringVar(&f.node, "node", "", "name of this node (default the host name, with a number while a live node has it)")
 	fs.IntVar(&f.maxPayload, "max-payload", 0, "largest message of the embedded server in bytes (default 1 MiB)")
@@ -116,8 +117,8 @@ var (
 	onlyExternal = []string{"creds", "nkey", "user", "password", "tlsca", "tlscert", "tlskey"}
 )
 
-// options turns the flags into serveOptions. Whatever would be ignored is refused.
-func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error) {
+// options turns the flags into server.Options. Whatever would be ignored is refused.
+func (f *serverFlags) options(a *app, cmd *cobra.Command) (*server.Options, error) {
 	fs := cmd.Flags()
 	external := a.external(fs)
 	with, without := onlyExternal, "which needs --nats or --context"
@@ -135,24 +136,10 @@ func (f *serverFlags) options(a *app, cmd *cobra.Command) (*serveOptions, error)
 			return nil, usage(cmd, err)
 		}
 	}
-	for _, r := range f.roles {
-		if !slices.Contains(allRoles, r) {
-			return nil, usage(cmd, fmt.Errorf("--roles names %q: use some of %s", r, strings.Join(allRoles, ",")))
-		}
-	}
-	switch {
-	case f.afterCrash != "" && f.afterCrash != afterCrashRecover && f.afterCrash != afterCrashHalt:
-		return nil, usage(cmd, fmt.Errorf("--after-crash is %q: use %s or %s", f.afterCrash, afterCrashRecover, afterCrashHalt))
-	case f.afterCrash == afterCrashHalt && external && f.node == "":
-		return nil, usage(cmd, fmt.Errorf("--after-crash is halt, which needs --node beside a NATS elsewhere: without a name of its own a node does not know its earlier self"))
-	}
-	if f.maxEvents < 0 {
-		return nil, usage(cmd, fmt.Errorf("--max-events is %d: use at least 1, or leave it out for 50000", f.maxEvents))
-	}
-	o := &serveOptions{
+	o := &server.Options{
 		Namespace: a.namespace, OnlyNamespace: f.onlyNamespace, Roles: f.roles, Partitions: f.partitions, Replicas: f.replicas,
 		MaxBytes: f.maxBytes.value, MaxEvents: f.maxEvents, ClaimTTL: f.claimTTL.value, Node: f.node, AfterCrash: f.afterCrash, DrainTimeout: f.drain.value,
-		RecycleExit: f.recycleExit,
+		RecycleExit: f.recycleExit, Version: versionName(),
 	}
 	if external {
 		at, err := a.dialOptions()
@@ -193,23 +180,59 @@ func (a *app) serve(cmd *cobra.Command, f *serverFlags) error {
 	if o.Logger, err = a.logger(); err != nil {
 		return err
 	}
-	o.Ready = func(r readiness) {
-		switch {
-		case a.json:
-			err = a.document(r)
-		case f.dev:
-			_, err = fmt.Fprintln(a.stderr, r.devLine())
-		default:
-			_, err = fmt.Fprintln(a.stderr, r)
-		}
-		if err != nil {
-			o.Logger.WithError(err).Warn("the ready line cannot be written")
-		}
-	}
+	lean.Ballast()
+	widen(o.Logger)
 	ctx, hurry, done := onSignals(cmd.Context())
 	defer done()
 	o.Hurry = hurry
-	return serve(ctx, *o)
+	s, err := server.New(*o)
+	if err != nil {
+		return usage(cmd, inFlags(err))
+	}
+	ctx, end := context.WithCancel(ctx)
+	var told sync.WaitGroup
+	told.Go(func() {
+		info, err := s.Ready(context.WithoutCancel(ctx))
+		if err != nil {
+			return // as Run says
+		}
+		if err := a.serverReady(info, f.dev); err != nil {
+			o.Logger.WithError(err).Warn("the ready line cannot be written")
+		}
+		lean.Keep(ctx, nil)
+	})
+	err = s.Run(ctx)
+	end()
+	told.Wait()
+	return inFlags(err)
+}
+
+func (a *app) serverReady(info server.Info, dev bool) (err error) {
+	switch {
+	case a.json:
+		return a.document(info)
+	case dev:
+		_, err = fmt.Fprintln(a.stderr, devLine(info))
+	default:
+		_, err = fmt.Fprintln(a.stderr, readyLine(info))
+	}
+	return err
+}
+
+// readyLine is the ready line for people.
+func readyLine(r server.Info) string {
+	store := ""
+	switch {
+	case r.Store != "":
+		store = ", store " + r.Store
+	case r.Profile != "external":
+		store = ", store in memory"
+	}
+	if r.Cluster != "" {
+		store = fmt.Sprintf(" (server %s of %s, %s, %s)%s", r.Server, r.Cluster, counted(r.Size, "node", "nodes"), counted(r.Replicas, "replica", "replicas"), store)
+	}
+	return fmt.Sprintf("drover is ready: namespace %s with %s, node %s as %s, profile %s%s; connect with --nats %s",
+		r.Namespace, counted(r.Partitions, "partition", "partitions"), r.Node, strings.Join(r.Roles, "+"), r.Profile, store, r.URL)
 }
 
 // doubled is how close two signals must follow each other to be one: wrappers such as timeout and make send a signal to the

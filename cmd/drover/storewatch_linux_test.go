@@ -12,15 +12,14 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/server"
 )
 
 // A server whose NATS refuses all writes after one that has failed ends with an error and an exit code, and a start heals it.
 func TestServerEndsWhenItsStoreBreaks(t *testing.T) { // E7
 	dir := t.TempDir()
 	var log strings.Builder // read once the first server has ended
-	begin := func() (*exec.Cmd, readiness) {
+	begin := func() (*exec.Cmd, server.Info) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "server", "--store", dir, "--port", "-1", "--json", "--log-level", "warn", "--profile", "dev")
 		cmd.Env = append(os.Environ(), asDrover+"=1")
 		cmd.Stderr = &log
@@ -32,7 +31,7 @@ func TestServerEndsWhenItsStoreBreaks(t *testing.T) { // E7
 			t.Fatal(err)
 		}
 		line, err := bufio.NewReader(out).ReadBytes('\n')
-		var r readiness
+		var r server.Info
 		if err := errors.Join(err, json.Unmarshal(line, &r)); err != nil || !r.Ready {
 			t.Fatalf("got ready line %q: %v", line, err)
 		}
@@ -75,36 +74,5 @@ func limitFiles(t *testing.T, pid int, bytes uint64) {
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
 	if errno != 0 {
 		t.Fatalf("limit the files of process %d: %v", pid, errno)
-	}
-}
-
-// What a start on a full disk has led to is told as that, and nothing else is.
-func TestStartOnAFullDisk(t *testing.T) { // E7
-	const full = "disk full: the file system of /store has 4 KiB free of 100 KiB"
-	for _, tt := range []struct {
-		name string
-		err  error
-		told bool
-	}{
-		{"a full store", &post.APIError{Code: 503, ErrCode: 10023, Description: "insufficient resources"}, true},
-		{"a stream that cannot be made", topology.ErrRefused, true},
-		{"a write", syscall.ENOSPC, true},
-		{"a write, as the NATS server says it", errUnwritten, true},
-		{"options", topology.Options{Partitions: -1}.Validate(), false},
-		{"another reason", errors.New("another reason"), false},
-	} {
-		got := explainDisk(full, tt.err)
-		if told := strings.HasPrefix(got.Error(), full+": make room there"); told != tt.told || !errors.Is(got, tt.err) {
-			t.Errorf("%s: got %q, want the disk to be named: %v", tt.name, got, tt.told)
-		}
-		if strings.Contains(got.Error(), "10023") {
-			t.Errorf("%s: got %q, want no code", tt.name, got)
-		}
-		if got := explainDisk("", tt.err); !errors.Is(got, tt.err) || got.Error() != tt.err.Error() {
-			t.Errorf("%s, on a disk with room: got %v, want the error as it is", tt.name, got)
-		}
-	}
-	if err := explainDisk(full, nil); err != nil {
-		t.Errorf("got %v of no error", err)
 	}
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/poll"
+	"github.com/droverhq/drover/server"
 )
 
 // A server that is started again serves what it finds, after a crash of the machine too.
 func TestServeFindsItsNamespaces(t *testing.T) {
 	log, kept := listening()
-	o := serveOptions{Embedded: embedded.Options{StoreDir: t.TempDir(), Port: -1, Profile: embedded.ProfileDev}, Logger: log}
+	o := server.Options{Embedded: embedded.Options{StoreDir: t.TempDir(), Port: -1, Profile: embedded.ProfileDev}, Logger: log}
 	s := serving(t, o)
 	for i := range 6 {
 		ns := fmt.Sprint("n", i)
@@ -33,7 +34,7 @@ func TestServeFindsItsNamespaces(t *testing.T) {
 	o.Namespace, o.Partitions = "n3", 1
 	s = serving(t, o)
 	if s.Namespace != "n3" || s.Partitions != 1 {
-		t.Fatalf("got %+v", s.readiness)
+		t.Fatalf("got %+v", s.Info)
 	}
 	command("", "start", "greet", "--id", "h", "--nats", s.URL).done(t)
 	s.end(t)
@@ -53,7 +54,7 @@ func TestServeOnlyItsNamespace(t *testing.T) {
 	command("", "start", "greet", "-n", "other", "--nats", s.URL, "--timeout", "1500ms").want(t, exitNoConnection, "", "drover server")
 	command("", "namespace", "list", "--nats", s.URL, "--timeout", "500ms").want(t, exitNoConnection, "", "the role ops")
 	// The other is served once somebody does.
-	s2 := serving(t, serveOptions{External: &post.Options{URL: s.URL}, Namespace: "other"})
+	s2 := serving(t, server.Options{External: &post.Options{URL: s.URL}, Namespace: "other"})
 	command("", "start", "greet", "-n", "other", "--nats", s.URL).done(t)
 	s2.end(t)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/poll"
+	"github.com/droverhq/drover/server"
 )
 
 // A namespace that cannot be looked at, as one without a leader cannot, keeps a server from none of the others.
@@ -30,7 +31,7 @@ func TestServeBesideANamespaceThatCannotBeRead(t *testing.T) {
 		}
 	}
 	log, _ := listening()
-	s := serving(t, serveOptions{
+	s := serving(t, server.Options{
 		External:  &post.Options{InProcess: srv, User: "server", Password: embeddedtest.Password},
 		Namespace: "mine", Partitions: 1, Logger: log,
 	})

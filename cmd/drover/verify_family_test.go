@@ -10,13 +10,14 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 // What histories say of one another is checked over all partitions; --idle wants everything to be done; and a history that
 // may have been removed is not missed.
 func TestVerifyBetweenWorkflows(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
-	s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2})
+	s := serving(t, server.Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2})
 	s.end(t)
 	conn := embeddedtest.Connect(t, nats)
 	ns := subject.Namespace("default")

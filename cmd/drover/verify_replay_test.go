@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 // The link of a replay is checked in both directions: by its first event, and by the headers, from which the run that it repeats is
@@ -18,7 +19,7 @@ import (
 func TestVerifyReplays(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	on := func(args ...string) result { return command("", append(args, "--nats", nats.ClientURL())...) }
-	s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 1})
+	s := serving(t, server.Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 1})
 	stop := work(t, nats.ClientURL())
 	var first outcomeDocument
 	r := on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait", "--json")

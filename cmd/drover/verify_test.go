@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 // A verifier that cannot fail is worth nothing: a good store passes, and each kind of damage is found and named.
@@ -23,7 +24,7 @@ func TestVerify(t *testing.T) {
 		t.Fatalf("got %d, %+v, want an error that names the namespace", r.code, e)
 	}
 
-	s := serving(t, serveOptions{External: &post.Options{URL: nats.ClientURL()}, Partitions: 1})
+	s := serving(t, server.Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 1})
 	on("verify").want(t, exitDone, "namespace default: 0 events in 0 records of 0 runs (0 open) on 1 partition: no rule is broken\n")
 	stop := work(t, nats.ClientURL())
 	for _, id := range []string{"g1", "g2"} {

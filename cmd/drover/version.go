@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,18 +23,6 @@ func versionName() string {
 		return info.Main.Version
 	}
 	return "dev"
-}
-
-// semantic is the form that NATS demands of a service's version.
-var semantic = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
-
-// semanticVersion is the version where only a semantic one will do; 0.0.0 for a build that has none.
-func semanticVersion() string {
-	v := strings.TrimPrefix(versionName(), "v")
-	if !semantic.MatchString(v) {
-		return "0.0.0"
-	}
-	return v
 }
 
 // revision is the commit that the binary was built from; empty if it is not known.

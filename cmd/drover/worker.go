@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover/activity/kinds"
 	"github.com/droverhq/drover/internal/lean"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 // allKinds can be served without a program.
@@ -279,6 +280,6 @@ func runUntilHurry(ctx context.Context, hurry <-chan struct{}, run func(context.
 	case err := <-ended:
 		return err
 	case <-hurry:
-		return errCutShort
+		return server.ErrCutShort
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func TestFlowsEndAfterTheBroker(t *testing.T) {
 		x := newTenant(&node{}, logrus.New(), nil)
 		x.unlist = func() {}
 		x.roles = map[string]runner{
-			roleBroker: until(&broker, 3*time.Second), roleFlows: until(&flows, time.Second),
+			RoleBroker: until(&broker, 3*time.Second), RoleFlows: until(&flows, time.Second),
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -45,7 +45,7 @@ func TestFlowsEndWithoutABroker(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		x := newTenant(&node{}, logrus.New(), nil)
 		x.unlist = func() {}
-		x.roles = map[string]runner{roleFlows: runnerFunc(func(ctx context.Context) error {
+		x.roles = map[string]runner{RoleFlows: runnerFunc(func(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
 		})}

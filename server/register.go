@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"cmp"
@@ -23,12 +23,6 @@ const (
 	leaveTimeout = time.Second
 	// nodeNames is how many names are tried for a node that was given none.
 	nodeNames = 64
-)
-
-// What --after-crash takes.
-const (
-	afterCrashRecover = "recover"
-	afterCrashHalt    = "halt"
 )
 
 // namesServed are the namespaces that a node serves now, for its record.
@@ -81,14 +75,14 @@ func (n *node) join(ctx context.Context, home subject.Namespace) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%d nodes named %s-… are alive: name this one with --node", nodeNames, host)
+	return fmt.Errorf("%d nodes named %s-… are alive: name this one by Options.Node", nodeNames, host)
 }
 
 // record is what does not change about this node.
 func (n *node) record(home subject.Namespace) schemas.NodeRecord {
 	rec := schemas.NodeRecord{
 		Node: n.o.Node, PID: os.Getpid(), Boot: rand.Text(), Namespace: string(home), Roles: n.orderedRoles(),
-		Version: versionName(), Profile: "external",
+		Version: n.o.Version, Profile: "external",
 	}
 	if host, err := os.Hostname(); err == nil && subject.ValidateID("host name", host) == nil {
 		rec.Host = host
@@ -128,12 +122,12 @@ func (n *node) orderedRoles() []string {
 	return slices.DeleteFunc(slices.Clone(allRoles), func(r string) bool { return !n.has(r) })
 }
 
-// begin is what comes before the roles: the recovery, and with --after-crash halt the word of an operator before that. It
+// begin is what comes before the roles: the recovery, and with [AfterCrashHalt] the word of an operator before that. It
 // returns false if the node is to stop.
 func (n *node) begin(ctx context.Context) bool {
 	if former := n.member.Former(); former != nil {
 		log := n.log.WithField("node", n.member.Name()).WithField("pid", former.PID).WithField("lastHeard", former.HeardAt().UTC().Format(time.RFC3339))
-		if n.o.AfterCrash == afterCrashHalt {
+		if n.o.AfterCrash == AfterCrashHalt {
 			log.Errorf("unexpected shutdown: an earlier self of this node did not end properly. Its roles wait for: drover node ack %s", n.member.Name())
 			if !n.halt(ctx) {
 				return false
@@ -179,7 +173,7 @@ func (n *node) write(ctx context.Context, s schemas.NodeStatus) {
 // unacked tells whether the word of an operator about an earlier self is still to come: also of a node that does not come to
 // wait for it.
 func (n *node) unacked() bool {
-	return n.o.AfterCrash == afterCrashHalt && n.member.Former() != nil && !closed(n.acked)
+	return n.o.AfterCrash == AfterCrashHalt && n.member.Former() != nil && !closed(n.acked)
 }
 
 // leave takes the record away, unless what it says of this node is the truth: that it did not end properly.

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"cmp"
@@ -78,6 +78,10 @@ func (n *node) drainLimit() time.Duration {
 
 // draining makes the stop known.
 func (n *node) draining(ctx context.Context) {
-	n.log.WithField("limit", n.drainLimit()).Info("stopping; a second signal cuts it short")
+	how := "stopping"
+	if n.o.Hurry != nil {
+		how += "; a second signal cuts it short"
+	}
+	n.log.WithField("limit", n.drainLimit()).Info(how)
 	n.telling.Go(func() { n.write(ctx, schemas.NodeDraining) })
 }

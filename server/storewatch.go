@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func (n *node) watchStore(ctx context.Context) error {
 		if err := n.server.Broken(); err != nil {
 			return err
 		}
-		if n.ready.Load() {
+		if n.serving.Load() {
 			continue
 		}
 		if err := n.server.Writable(); err != nil && !errors.Is(err, embedded.ErrStoreGone) {
@@ -75,7 +75,7 @@ func explainDisk(full string, err error) error {
 	if full == "" || err == nil {
 		return err
 	}
-	e := &diskError{full + ": make room there, or choose another --store", err}
+	e := &diskError{full + ": make room there, or choose another StoreDir", err}
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, errUnwritten):
 		e.text += ": " + err.Error()

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -16,8 +16,8 @@ const (
 	backTimeout = time.Minute
 )
 
-// errRecycled is the end of the roles for a recycle, and with --recycle-exit that of the process.
-var errRecycled = errors.New("the server has ended for a recycle; it is to be started again")
+// ErrRecycled is the end of the roles for a recycle, and with --recycle-exit that of the process.
+var ErrRecycled = errors.New("the server has ended for a recycle; it is to be started again")
 
 // turn is one recycle of this node.
 type turn struct {
@@ -98,7 +98,7 @@ func (n *node) restart(ctx context.Context, slot time.Time) error {
 
 // exit ends the process as a planned stop does, for something else to start it again. It returns when the roles have ended.
 func (n *node) exit(context.Context, time.Time) error {
-	n.stop(errRecycled)
+	n.stop(ErrRecycled)
 	<-n.ended
 	return nil
 }

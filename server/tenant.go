@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func newTenant(n *node, log logrus.FieldLogger, conn *post.Conn) *tenant {
 
 // open makes the namespace, or what is missing of it, and opens its claims.
 func (t *tenant) open(ctx context.Context, o topology.Options) error {
-	o.Version, o.Logger = versionName(), t.log
+	o.Version, o.Logger = t.node.o.Version, t.log
 	var err error
 	if t.space, err = topology.Ensure(ctx, t.conn, o); err != nil {
 		return err
@@ -117,27 +117,27 @@ func (t *tenant) build() error {
 	if t.keeper, err = t.master(janitor); err != nil {
 		return err
 	}
-	for _, name := range t.node.roleNames() {
+	for _, name := range t.node.o.Roles {
 		var r runner
 		var err error
 		switch name {
-		case roleBroker:
+		case RoleBroker:
 			t.broker, err = broker.New(t.life.dial, broker.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
-				RequireTypes: t.space.RequireTypes, Version: semanticVersion(), Logger: t.log,
+				RequireTypes: t.space.RequireTypes, Version: t.node.o.semanticVersion(), Logger: t.log,
 				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(), Room: t.node.room(),
 				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Told,
 				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})
 			r = t.broker
-		case roleTimers:
+		case RoleTimers:
 			r = timers.New(t.conn, &timers.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Node: t.claims.Node(), Claims: t.claims, Logger: t.log, KernelTimers: true,
 				Ring: t.ring,
 			})
-		case roleOps:
+		case RoleOps:
 			r = together{t.keeper, t.windows}
-		case roleFlows:
+		case RoleFlows:
 			r = t.flows()
 		default:
 			err = fmt.Errorf("%w: there is no role %q: use some of %s", errUnknownRole, name, strings.Join(allRoles, ","))
@@ -227,18 +227,18 @@ func (t *tenant) run(ctx context.Context) error {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	deciding, decided := work, func() {}
-	if t.roles[roleBroker] != nil {
+	if t.roles[RoleBroker] != nil {
 		deciding, decided = context.WithCancel(context.WithoutCancel(ctx))
 		defer decided()
 	}
 	var wg sync.WaitGroup
 	for name, r := range t.roles {
 		during := work
-		if name == roleFlows {
+		if name == RoleFlows {
 			during = deciding
 		}
 		wg.Go(func() {
-			if name == roleBroker {
+			if name == RoleBroker {
 				defer decided()
 			}
 			if err := r.Run(during); err != nil && work.Err() == nil {

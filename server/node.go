@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
@@ -21,7 +20,7 @@ import (
 // node is a server at work: what its namespaces share. Its home is the namespace that it makes by itself, and whose failure
 // is its own; the others come and go while it runs.
 type node struct {
-	o   serveOptions
+	o   Options
 	log logrus.FieldLogger
 
 	register *nodes.Registry
@@ -34,7 +33,8 @@ type node struct {
 	ack      func()                  // may be called more than once
 	telling  sync.WaitGroup          // of what makes the stop known
 	failed   bool                    // it did not end properly
-	ready    atomic.Bool
+	ready    func()                  // called once, when requests are answered; not for use before run
+	serving  atomic.Bool             // ready was called
 
 	server *embedded.Server // nil with External
 	conn   *post.Conn       // to look after the namespaces; of no role
@@ -46,8 +46,8 @@ type node struct {
 }
 
 // newNode prepares a node. Its planned stop ends the returned context.
-func newNode(ctx context.Context, o serveOptions) (*node, context.Context) {
-	o.DrainTimeout = cmp.Or(o.DrainTimeout, defaultDrain)
+func newNode(ctx context.Context, o Options) (*node, context.Context) {
+	o = o.withDefaults()
 	n := &node{o: o, log: o.Logger, acked: make(chan struct{}), turns: make(chan *turn), ended: make(chan struct{})}
 	n.ack = sync.OnceFunc(func() { close(n.acked) })
 	ctx, n.stop = context.WithCancelCause(ctx)
@@ -55,19 +55,13 @@ func newNode(ctx context.Context, o serveOptions) (*node, context.Context) {
 }
 
 func (n *node) open(ctx context.Context) error {
-	o := topology.Options{
-		Namespace: cmp.Or(n.o.Namespace, defaultNamespace), Partitions: n.o.Partitions, Replicas: n.o.Replicas, MaxBytes: n.o.MaxBytes,
-	}
-	// What will be refused leaves no store behind.
-	if err := cmp.Or(o.Validate(), claims.Options{Node: cmp.Or(n.o.Node, "node"), TTL: n.o.ClaimTTL}.Validate()); err != nil {
-		return inFlags(err)
-	}
+	o := n.o.home()
 	if n.o.External == nil {
 		at := n.o.Embedded
 		at.Logger = n.log
 		server, err := embedded.Start(ctx, at)
 		if err != nil {
-			return inFlags(err)
+			return err
 		}
 		n.server = server
 	}
@@ -105,9 +99,6 @@ func (n *node) makeHome(ctx context.Context, o topology.Options) error {
 	}
 	return n.home.open(ctx, o)
 }
-
-// defaultNamespace is that of topology.Options.
-const defaultNamespace = "default"
 
 // memory tells whether this node makes streams in memory.
 func (n *node) memory() bool { return n.server != nil && n.server.Memory() }
@@ -150,15 +141,15 @@ func (n *node) run(ctx context.Context) error {
 		return err
 	}
 	parts := map[string]runner{"roles": runnerFunc(n.lives), "recycles": recycles}
-	if n.has(roleOps) && !n.o.OnlyNamespace {
+	if n.has(RoleOps) && !n.o.OnlyNamespace {
 		parts["namespace service"] = runnerFunc(n.serveNamespaces)
 	}
 	if n.keeps() {
 		parts["store"] = runnerFunc(n.watchStore)
 	}
 	err = n.supervise(ctx, parts)
-	if n.failed = err != nil; !n.failed && errors.Is(context.Cause(ctx), errRecycled) {
-		return errRecycled
+	if n.failed = err != nil; !n.failed && errors.Is(context.Cause(ctx), ErrRecycled) {
+		return ErrRecycled
 	}
 	return err
 }
@@ -171,18 +162,11 @@ func (n *node) serveNamespaces(ctx context.Context) error {
 	}
 	defer conn.Close()
 	return topology.Serve(ctx, conn, topology.ServeOptions{
-		Memory: n.memory(), Replicas: n.replicas(), Synced: n.single(), Node: n.member.Name(), Version: semanticVersion(), Logger: n.log,
+		Memory: n.memory(), Replicas: n.replicas(), Synced: n.single(), Node: n.member.Name(), Version: n.o.semanticVersion(), Logger: n.log,
 	})
 }
 
-func (n *node) roleNames() []string {
-	if len(n.o.Roles) == 0 {
-		return allRoles
-	}
-	return n.o.Roles
-}
-
-func (n *node) has(role string) bool { return slices.Contains(n.roleNames(), role) }
+func (n *node) has(role string) bool { return slices.Contains(n.o.Roles, role) }
 
 // close ends what open began, the server last.
 func (n *node) close() {

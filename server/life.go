@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
-	"github.com/droverhq/drover/internal/lean"
 	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/ops/recycle"
 	"github.com/droverhq/drover/schemas"
@@ -105,11 +104,8 @@ func (n *node) lives(ctx context.Context) error {
 	var former sync.WaitGroup // lives that have given back their partitions
 	defer func() { former.Wait(); close(n.ended) }()
 	ready := sync.OnceFunc(func() {
-		n.ready.Store(true)
-		if n.o.Ready != nil {
-			n.o.Ready(n.readiness())
-		}
-		go lean.Keep(ctx, nil)
+		n.serving.Store(true)
+		n.ready()
 	})
 	parts := map[string]runner{
 		"namespace " + string(n.home.space.Name): runnerFunc(n.home.stay),
@@ -151,7 +147,7 @@ func (n *node) live(ctx context.Context, former *sync.WaitGroup, parts map[strin
 	select {
 	case <-work.Done():
 	case t := <-n.turns:
-		end(errRecycled)
+		end(ErrRecycled)
 		stopped := time.Now()
 		l.giveBack(ended, n.o.DrainTimeout)
 		former.Go(func() { l.await(ended, n.o.DrainTimeout-time.Since(stopped)) })
