@@ -132,7 +132,7 @@ func (t *tenant) build() error {
 			r = t.broker
 		case RoleTimers:
 			r = timers.New(t.conn, &timers.Options{
-				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Node: t.claims.Node(), Claims: t.claims, Logger: t.log, KernelTimers: true,
+				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Node: t.claims.Node(), Claims: t.claims, Logger: t.log,
 				Ring: t.ring,
 			})
 		case RoleOps:

@@ -17,8 +17,7 @@
 //
 //   - Never early: a ring is sent when an estimate of the server's clock that is never ahead says so (P-15). The local
 //     clock only measures spans of time, so its setting and its steps do not matter.
-//   - Soon: one timer waits for the earliest alarm, nothing polls. In a process a timer of the kernel waits beside it
-//     (Options.KernelTimers), since Go's are late while garbage is collected.
+//   - Soon: one timer waits for the earliest alarm, nothing polls. It may be some 10 ms late while garbage is collected.
 //   - At least once: an alarm is deleted when the owner says that it is not needed any more, or when its ring is stored in the
 //     inbox: by sequence and never by subject, so an alarm that replaced it meanwhile survives (P-10). A ring that the owner
 //     does not answer within two seconds goes into the inbox; one whose fate is unknown is sent again. A ring that comes twice,

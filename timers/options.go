@@ -28,9 +28,6 @@ type Options struct {
 	Claims *claims.Claims
 	// Node names this process in the log. Defaults to that of Claims.
 	Node string
-	// KernelTimers rings earlier while this process collects garbage, by timers of the kernel where the system has them (Linux). They count real
-	// time: not for a bubble of testing/synctest. Without them a ring may come some 10 ms later. Defaults to false.
-	KernelTimers bool
 	// Ring hands rings to the owner of a partition if that is in this process, which spares their messages (ADR 0042). It returns false if the
 	// owner is not, and they go by a message. answer is called for outcomes by a goroutine of the owner, and does not block.
 	// broker.Broker.Ring is one. Defaults to none.

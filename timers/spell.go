@@ -14,17 +14,11 @@ import (
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/prompt"
 	"github.com/droverhq/drover/schemas"
 )
 
-const (
-	// lastWait bounds what a planned stop waits for.
-	lastWait = 300 * time.Millisecond
-	// kernelSlack is how late Go's timer is allowed to be before the kernel's wakes in its place. That is exact to microseconds, where Go's, in a process with little to do,
-	// wakes by the millisecond; and what rings together costs less.
-	kernelSlack = time.Millisecond
-)
+// lastWait bounds what a planned stop waits for.
+const lastWait = 300 * time.Millisecond
 
 // spell is one tenure of the claim on a partition's alarms. It begins with nothing in memory.
 type spell struct {
@@ -93,8 +87,6 @@ func (s *spell) run(ctx context.Context) (err error) {
 	s.log.WithField("number", s.lease.Number()).Info("ringing the alarms of a partition")
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	kernel := s.kernelTimer()
-	defer kernel.Close()
 	for {
 		select {
 		case <-ctx.Done():
@@ -114,24 +106,10 @@ func (s *spell) run(ctx context.Context) (err error) {
 		wait, more := s.ringDue()
 		if more {
 			timer.Reset(wait)
-			kernel.Reset(wait + kernelSlack)
 		} else {
 			timer.Stop()
-			kernel.Stop()
 		}
 	}
-}
-
-// kernelTimer is a second timer for what is due next, for when the runtime is late with the first (ADR 0040); nil if there is none.
-func (s *spell) kernelTimer() *prompt.Timer {
-	if !s.opts.KernelTimers {
-		return nil
-	}
-	t, err := prompt.New(func() { kick(s.wake) })
-	if err != nil && !errors.Is(err, prompt.ErrUnsupported) {
-		s.log.WithField("err", err).Warn("there is no timer of the kernel to be had; alarms may ring some milliseconds later while garbage is collected")
-	}
-	return t
 }
 
 // overflows tells whether there are alarms that the book has no room for: then none of them may be thought to be in it.

@@ -9,7 +9,7 @@
 //   - All threads have it, those of the runtime and those that come later: a new thread has the slack of the one that began it.
 //   - Whoever has given the process a slack has decided, and keeps it (TimerSlackNSec of systemd, for one). So does who built it with cgo, where
 //     Go has no way to reach the threads.
-//   - Timers are late by it at most. What must not be late sleeps by a clock of the kernel that has none (ADR 0040).
+//   - Timers are late by it at most, those of alarms too.
 //   - Programs of others that the process runs have what they would have had: [Begin].
 //   - It is for the main function of a process, once. How the threads of somebody else's process sleep is not the library's to decide.
 package slack
