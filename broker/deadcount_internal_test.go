@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every reason that the table of formats.md names, which a test there keeps complete, is counted without a letter being read.
+// Every reason that the table of dead-letters.md names, which a test there keeps complete, is counted without a letter being read.
 func TestDeadReasonsAreComplete(t *testing.T) {
-	paper, err := os.ReadFile("../docs/formats.md")
+	paper, err := os.ReadFile("../docs/reference/dead-letters.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(paper), "\n### Reasons of dead letters\n")
+	_, table, _ := strings.Cut(string(paper), "\n## Reasons of dead letters\n")
 	table, _, _ = strings.Cut(table, "\nA letter that is itself unreadable")
 	var want []string
 	for line := range strings.Lines(table) {

@@ -191,7 +191,7 @@ func (m *mallory) allowed(subj string) bool {
 //
 // Where the server has nothing to give out its answer has a status and no body. It takes the status
 // off before a stream stores that, so that nothing tells it from an empty signal that somebody has
-// published: see "Those who are not trusted" in docs/use-the-nats-you-have.md.
+// published: see "Those who are not trusted" in docs/run/use-the-nats-you-have.md.
 func (m *mallory) ask(subj, body string, tt target, mayBeEmpty ...bool) {
 	m.t.Helper()
 	if !m.allowed(subj) || len(mayBeEmpty) > 0 && strings.HasPrefix(tt.subject, "drover.default.signal.") {

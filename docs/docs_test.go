@@ -1,17 +1,17 @@
-// Package docs_test keeps the papers true. What a program can tell is generated between markers:
+// Package docs_test keeps the papers true. The pages of docs/reference are made from the templates beside them and from
+// the code: a line <!-- generated: NAME … --> of a template stands for what a generator here writes. "go test ./docs -update"
+// makes them anew, and TestReference compares them. Pages that are written by hand may hold generated parts, between markers:
 //
 //	<!-- generated: NAME -->
 //	…
 //	<!-- /generated -->
 //
-// and compared with the code by TestGenerated; "go test ./docs -update" writes it anew. What only a person can tell, such as
-// what to do about an error, is written by hand, and the tests here see to it that nothing is left out and nothing is left
-// over.
+// What only a person can tell, such as what to do about an error, is written by hand, and the tests here see to it that
+// nothing is left out and nothing is left over.
 package docs_test
 
 import (
 	"flag"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -25,62 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what is generated in the papers")
 
-const (
-	formats = "formats.md"
-	faults  = "errors.md"
-)
-
+// marked is a generated part of a page that is written by hand.
 var marked = regexp.MustCompile(`(?s)<!-- generated: ([a-z-]+) -->\n(.*?)<!-- /generated -->\n`)
-
-// blocks are the generators by the names of the markers in formats.md.
-var blocks = map[string]func(*testing.T) string{
-	"tokens":              tokens,
-	"subjects":            subjects,
-	"wildcards":           wildcards,
-	"names":               names,
-	"streams":             streams,
-	"units":               units,
-	"payloads":            payloadTable,
-	"record-words":        recordWords,
-	"record-events":       recordEvents,
-	"api":                 api,
-	"namespace-api":       namespaceAPI,
-	"messages":            messages,
-	"parts":               parts,
-	"enumerations":        enumerations,
-	"events":              events,
-	"event-attributes":    eventAttributes,
-	"decisions":           decisions,
-	"decision-attributes": decisionAttributes,
-	"limits":              limits,
-}
-
-func TestGenerated(t *testing.T) {
-	file := read(t, formats)
-	seen := map[string]bool{}
-	now := marked.ReplaceAllStringFunc(file, func(block string) string {
-		name := marked.FindStringSubmatch(block)[1]
-		if blocks[name] == nil {
-			t.Fatalf("%s: nothing generates %q", formats, name)
-		}
-		seen[name] = true
-		return "<!-- generated: " + name + " -->\n\n" + strings.TrimSpace(blocks[name](t)) + "\n\n<!-- /generated -->\n"
-	})
-	for name := range maps.Keys(blocks) {
-		if !seen[name] {
-			t.Errorf("%s has no markers for %q", formats, name)
-		}
-	}
-	if *update {
-		if err := os.WriteFile(formats, []byte(now), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(file, now); diff != "" {
-		t.Fatalf("%s does not say what the code says; run: go test ./docs -update\n(-file +code)\n%s", formats, diff)
-	}
-}
 
 func read(t *testing.T, file string) string {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 func entries(t *testing.T, heading string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, part := range strings.Split("\n"+section(t, faults, heading), "\n### `")[1:] {
+	for _, part := range strings.Split("\n"+section(t, "reference/errors.md", heading), "\n### `")[1:] {
 		name, body, _ := strings.Cut(part, "`\n")
 		if all[name] != "" {
 			t.Errorf("%s: %s stands twice", heading, name)
@@ -56,10 +56,9 @@ func constantsOf(t *testing.T, dir, typ string) []string {
 	return all
 }
 
-// The sentinel of each code stands in its entry.
-func TestCodes(t *testing.T) {
-	all := complete(t, "## Codes", constantsOf(t, "schemas", "Code"))
-	codes := map[string]string{}
+// sentinels are the names of the errors of the root package by their codes.
+func sentinels(t *testing.T) map[string]string {
+	codes, all := map[string]string{}, map[string]string{}
 	for _, c := range source(t, "schemas").ConstantsOf("Code") {
 		codes[c.Name] = c.Value
 	}
@@ -69,18 +68,31 @@ func TestCodes(t *testing.T) {
 			return
 		}
 		key, isSelector := kv.Key.(*ast.SelectorExpr)
-		sentinel, isName := kv.Value.(*ast.Ident)
-		if !isSelector || !isName || codes[key.Sel.Name] == "" {
-			return
+		if sentinel, isName := kv.Value.(*ast.Ident); isSelector && isName && codes[key.Sel.Name] != "" {
+			all[codes[key.Sel.Name]] = "drover." + sentinel.Name
 		}
-		code := codes[key.Sel.Name]
-		if !strings.Contains(all[code], "`drover."+sentinel.Name+"`") {
-			t.Errorf("the entry of %s does not name drover.%s", code, sentinel.Name)
-		}
-		delete(codes, key.Sel.Name)
 	})
-	for name := range codes {
-		t.Errorf("%s has no sentinel in the root package", name)
+	return all
+}
+
+func sentinel(t *testing.T, codes []string) string {
+	name := sentinels(t)[codes[0]]
+	if name == "" {
+		t.Errorf("%s has no sentinel in the root package", codes[0])
+	}
+	return "In Go `" + name + "`."
+}
+
+// The sentinel of each code stands in its entry.
+func TestCodes(t *testing.T) {
+	all := complete(t, "## Codes", constantsOf(t, "schemas", "Code"))
+	for code, name := range sentinels(t) {
+		if !strings.Contains(all[code], "`"+name+"`") {
+			t.Errorf("the entry of %s does not name %s", code, name)
+		}
+	}
+	if len(sentinels(t)) != len(all) {
+		t.Errorf("%d codes have sentinels, of %d", len(sentinels(t)), len(all))
 	}
 }
 
@@ -163,7 +175,7 @@ func deadReasons(t *testing.T) []string {
 func TestDeadLetters(t *testing.T) {
 	all := deadReasons(t)
 	complete(t, "## Dead letters", all)
-	same(t, "reasons in formats.md", column(section(t, formats, "### Reasons of dead letters"), 0), all)
+	same(t, "reasons in dead-letters.md", column(section(t, "reference/dead-letters.md", "## Reasons of dead letters"), 0), all)
 }
 
 func TestFailedActivities(t *testing.T) {
@@ -173,7 +185,7 @@ func TestFailedActivities(t *testing.T) {
 		fieldLiterals(source(t, "broker/execution"), "ActivityFailed", "Reason"),
 		[]string{"failed"}, // of activity.Fail without a reason
 	)
-	text := section(t, faults, "## Failed activities")
+	text := section(t, "reference/errors.md", "## Failed activities")
 	same(t, "reasons", column(text, 0), slices.Compact(slices.Sorted(slices.Values(code))))
 	for _, r := range rows(text) {
 		if len(r) != 3 || r[1] == "" || r[2] == "" {
@@ -197,5 +209,5 @@ func TestClaimFields(t *testing.T) {
 			tags = append(tags, name)
 		}
 	})
-	same(t, "fields of a claim", column(section(t, formats, "### Claims"), 0), tags)
+	same(t, "fields of a claim", column(section(t, "reference/streams.md", "## Claims"), 0), tags)
 }

@@ -1,9 +1,7 @@
 package docs_test
 
 import (
-	"cmp"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -64,63 +62,92 @@ func fields(t *testing.T, typ reflect.Type) string {
 	return table([]string{"field", "JSON", "written", "meaning"}, body)
 }
 
-func structure(t *testing.T, level string, typ reflect.Type) string {
-	return fmt.Sprintf("%s %s\n\n%s\n\n%s\n", level, typ.Name(), text(jsonschema.Doc(source(t, "schemas"), typ)), fields(t, typ))
+func structure(t *testing.T, typ reflect.Type) string {
+	return fmt.Sprintf("### %s\n\n%s\n\n%s\n", typ.Name(), text(jsonschema.Doc(source(t, "schemas"), typ)), fields(t, typ))
 }
 
-// topics are the headings of the messages, by the files of package schemas that hold them.
-var topics = []struct{ file, heading string }{
-	{"api.go", "Requests and answers of the API"},
-	{"count.go", "Counts, task lists and dead letters"},
-	{"replay.go", "Replays"},
-	{"audit.go", "Audits"},
-	{"task.go", "Tasks, reports and alarms"},
-	{"exchange.go", "Between workflows, and to running workers"},
-	{"payloadref.go", "Large payloads"},
-	{"types.go", "Registered types"},
-	{"lock.go", "Locks"},
-	{"state.go", "State keys"},
-	{"schedule.go", "Schedules"},
-	{"scheduletimes.go", "Times of schedules"},
-	{"schedulewindow.go", "Fire-once windows"},
-	{"once.go", "Once a period"},
-	{"alwayson.go", "Always-on workflows"},
-	{"recycle.go", "Recycles"},
-	{"operation.go", "Operations"},
-	{"namespace.go", "Namespaces"},
-	{"record.go", "In streams and buckets"},
-	{"node.go", "Nodes"},
-	{"error.go", "Errors"},
-}
-
-func messages(t *testing.T) string {
+// family describes the messages that stand in files of package schemas, then what they are made of, then their lists of values.
+func family(t *testing.T, files []string) string {
 	p := source(t, "schemas")
-	files := map[string][]reflect.Type{}
-	for _, m := range jsonschema.Messages() {
-		file := p.Type(m.Name()).File
-		files[file] = append(files[file], m)
-	}
 	var b strings.Builder
-	for _, topic := range topics {
-		fmt.Fprintf(&b, "### %s\n\n", topic.heading)
-		// In the order of the source, where a request stands before its answer.
-		for _, typ := range p.Types {
-			for _, m := range files[topic.file] {
-				if m.Name() == typ.Name {
-					b.WriteString(structure(t, "####", m))
-				}
-			}
+	for _, file := range files {
+		used := familyTypes(t, file)
+		for _, typ := range used.messages {
+			b.WriteString(structure(t, typ))
 		}
-		delete(files, topic.file)
-	}
-	for file, left := range files {
-		t.Errorf("%v of schemas/%s have no heading: add the file to topics", left, file)
+		for _, typ := range used.parts {
+			b.WriteString(structure(t, typ))
+		}
+		for _, name := range used.enumerations {
+			var body [][]string
+			for _, v := range jsonschema.Values(p, name) {
+				body = append(body, []string{"`" + v.Name + "`", text(v.Doc)})
+			}
+			fmt.Fprintf(&b, "### %s\n\n%s\n\n%s\n", name, text(p.Type(name).Doc), table([]string{"value", "meaning"}, body))
+		}
 	}
 	return b.String()
 }
 
+// familyOf are the types of one file, in the order of the source, where a request stands before its answer.
+type familyOf struct {
+	messages, parts []reflect.Type
+	enumerations    []string
+}
+
+func familyTypes(t *testing.T, file string) familyOf {
+	p := source(t, "schemas")
+	var f familyOf
+	byName := func(all []reflect.Type, name string) []reflect.Type {
+		if i := slices.IndexFunc(all, func(typ reflect.Type) bool { return typ.Name() == name }); i >= 0 {
+			return all[i : i+1]
+		}
+		return nil
+	}
+	for _, typ := range p.Types {
+		if typ.File != file {
+			continue
+		}
+		f.messages = append(f.messages, byName(jsonschema.Messages(), typ.Name)...)
+		f.parts = append(f.parts, byName(parts(t), typ.Name)...)
+		if len(jsonschema.Values(p, typ.Name)) > 0 && !slices.Contains(elsewhere, typ.Name) {
+			f.enumerations = append(f.enumerations, typ.Name)
+		}
+	}
+	if len(f.messages)+len(f.parts)+len(f.enumerations) == 0 {
+		t.Errorf("schemas/%s has no messages: take it out of the templates", file)
+	}
+	return f
+}
+
+// No type that is on the wire is left out: each has a heading on one page of the reference.
+func TestFamiliesAreComplete(t *testing.T) {
+	p := source(t, "schemas")
+	headings := strings.Split(reference(t), "\n")
+	var want []string
+	for _, typ := range slices.Concat(jsonschema.Messages(), parts(t)) {
+		want = append(want, typ.Name())
+	}
+	for _, typ := range p.Types {
+		if len(jsonschema.Values(p, typ.Name)) > 0 && !slices.Contains(elsewhere[:2], typ.Name) {
+			want = append(want, typ.Name)
+		}
+	}
+	for _, name := range want {
+		n := 0
+		for _, line := range headings {
+			if line == "### "+name || line == "## "+name {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s stands on %d pages, want one: add schemas/%s to a template", name, n, p.Type(name).File)
+		}
+	}
+}
+
 // parts are the structs that messages are made of, and that are neither messages nor attributes.
-func parts(t *testing.T) string {
+func parts(t *testing.T) []reflect.Type {
 	known := map[reflect.Type]bool{reflect.TypeFor[schemas.Event](): true, reflect.TypeFor[schemas.Decision](): true}
 	for _, m := range jsonschema.Messages() {
 		known[m] = true
@@ -156,64 +183,22 @@ func parts(t *testing.T) string {
 		}
 	}
 	slices.SortFunc(found, func(a, b reflect.Type) int { return strings.Compare(a.Name(), b.Name()) })
-	var b strings.Builder
-	for _, typ := range found {
-		b.WriteString(structure(t, "###", typ))
-	}
-	return b.String()
+	return found
 }
 
 // elsewhere are the types of constants that have tables of their own.
 var elsewhere = []string{"EventType", "DecisionType", "Cause", "Code"}
 
-func enumerations(t *testing.T) string {
+// listed are the values of a type whose meanings stand in errors.md.
+func listed(t *testing.T, name string) string {
 	p := source(t, "schemas")
-	var b strings.Builder
-	for _, typ := range p.Types {
-		all := jsonschema.Values(p, typ.Name)
-		if len(all) == 0 || slices.Contains(elsewhere, typ.Name) {
-			continue
-		}
-		var body [][]string
-		for _, v := range all {
-			body = append(body, []string{"`" + v.Name + "`", text(v.Doc)})
-		}
-		fmt.Fprintf(&b, "### %s\n\n%s\n\n%s\n", typ.Name, text(typ.Doc), table([]string{"value", "meaning"}, body))
+	var values []string
+	for _, c := range p.ConstantsOf(name) {
+		values = append(values, fmt.Sprintf("[`%s`](errors.md#%s)", c.Value, strings.ToLower(c.Value)))
 	}
-	for _, name := range []string{"Cause", "Code"} {
-		typ := p.Type(name)
-		var values []string
-		for _, c := range p.ConstantsOf(name) {
-			values = append(values, fmt.Sprintf("[`%s`](errors.md#%s)", c.Value, strings.ToLower(c.Value)))
-		}
-		fmt.Fprintf(&b, "### %s\n\n%s What each means and what to do: [errors.md](errors.md).\n\n%s.\n\n", name, text(typ.Doc), strings.Join(values, ", "))
-	}
-	return b.String()
+	return fmt.Sprintf("%s [errors.md](errors.md) says what each means and what to do.\n\n%s.", text(p.Type(name).Doc), strings.Join(values, ", "))
 }
 
-// Every heading that a page links to is there.
-func TestLinks(t *testing.T) {
-	anchors := map[string]map[string]bool{}
-	for _, file := range []string{formats, faults} {
-		anchors[file] = map[string]bool{}
-		for line := range strings.Lines(read(t, file)) {
-			if name := strings.TrimLeft(line, "#"); name != line {
-				name = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(name), "`", ""))
-				anchors[file][strings.ReplaceAll(name, " ", "-")] = true
-			}
-		}
-	}
-	for _, file := range []string{formats, faults} {
-		for _, part := range strings.Split(read(t, file), "](")[1:] {
-			target, _, _ := strings.Cut(part, ")")
-			page, anchor, ok := strings.Cut(target, "#")
-			page = cmp.Or(page, file)
-			if _, err := os.Stat(page); err != nil {
-				t.Errorf("%s links to %s: %v", file, target, err)
-			}
-			if known := anchors[page]; ok && known != nil && !known[anchor] {
-				t.Errorf("%s links to %s, and nothing there has that heading", file, target)
-			}
-		}
-	}
-}
+func codes(t *testing.T) string { return listed(t, "Code") }
+
+func causes(t *testing.T) string { return listed(t, "Cause") }

@@ -14,7 +14,7 @@ import (
 
 // The tests that the page on reliability names are there. A name that ends in … stands for all that begin like it.
 func TestReliabilityNamesTests(t *testing.T) {
-	page, err := os.ReadFile("reliability.md")
+	page, err := os.ReadFile("learn/reliability.md")
 	if err != nil {
 		t.Fatal(err)
 	}

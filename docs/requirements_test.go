@@ -150,7 +150,7 @@ func readTests(path string) (texts []testText, err error) {
 
 // The page of the rules has each of them, in order.
 func TestProtocolPageHasTheRules(t *testing.T) {
-	page, err := os.ReadFile("protocol.md")
+	page, err := os.ReadFile("learn/protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func TestBucketsAreKnown(t *testing.T) {
 		made[strings.TrimPrefix(strings.TrimPrefix(c.Name, "KV_"), "OBJ_")] = true
 	}
 	var paper []string
-	for _, r := range rows(section(t, formats, "### Buckets and their keys")) {
+	for _, r := range rows(section(t, "reference/streams.md", "## Buckets and their keys")) {
 		name := strings.Trim(r[0], "`")
 		paper = append(paper, name)
 		if reserved := strings.Contains(r[1], "reserved"); reserved == made[name] {

@@ -120,7 +120,7 @@ func carriedOut(t *testing.T) []string {
 func eventAttributes(t *testing.T) string {
 	var b strings.Builder
 	for _, typ := range eventTypes() {
-		b.WriteString(structure(t, "####", attributesOf(t, typ)))
+		b.WriteString(structure(t, attributesOf(t, typ)))
 	}
 	return b.String()
 }
@@ -128,7 +128,7 @@ func eventAttributes(t *testing.T) string {
 func decisionAttributes(t *testing.T) string {
 	var b strings.Builder
 	for _, typ := range decisionTypes() {
-		b.WriteString(structure(t, "####", decisionOf(t, typ)))
+		b.WriteString(structure(t, decisionOf(t, typ)))
 	}
 	return b.String()
 }
@@ -136,7 +136,7 @@ func decisionAttributes(t *testing.T) string {
 // What each decision does when it is taken and when it is refused names events that exist. No decision is left out, and no event
 // that refuses one.
 func TestDecisionOutcomes(t *testing.T) {
-	text := section(t, formats, "### What becomes of a decision")
+	text := section(t, "reference/decisions.md", "## What becomes of a decision")
 	var all []string
 	for _, typ := range decisionTypes() {
 		all = append(all, string(typ))
@@ -165,7 +165,7 @@ func TestSWFNames(t *testing.T) {
 	for _, typ := range eventTypes() {
 		ours = append(ours, string(typ))
 	}
-	text := section(t, formats, "### Events of SWF")
+	text := section(t, "reference/swf.md", "## Events of SWF")
 	same(t, "events", column(text, 0), ours)
 	theirs := strings.Fields(swfEvents)
 	same(t, "events of SWF", slices.Compact(column(text, 1)), theirs)
@@ -174,16 +174,16 @@ func TestSWFNames(t *testing.T) {
 	for _, typ := range decisionTypes() {
 		ours = append(ours, string(typ))
 	}
-	text = section(t, formats, "### Decisions of SWF")
+	text = section(t, "reference/swf.md", "## Decisions of SWF")
 	same(t, "decisions", slices.Compact(column(text, 0)), ours)
 	same(t, "decisions of SWF", slices.Compact(column(text, 1)), strings.Fields(swfDecisions))
 }
 
 // The names of the seeds and those of SWF's attributes lead to names of ours.
 func TestOtherNames(t *testing.T) {
-	for _, heading := range []string{"### Names of the seeds", "### Attributes of SWF"} {
-		for _, name := range column(section(t, formats, heading), 1) {
-			if !strings.Contains(read(t, formats), "\n#### "+name+"\n") && !isField(t, name) {
+	for _, heading := range []string{"## Names of the seeds", "## Attributes of SWF"} {
+		for _, name := range column(section(t, "reference/swf.md", heading), 1) {
+			if !strings.Contains(reference(t), "\n### "+name+"\n") && !isField(t, name) {
 				t.Errorf("%s: %q is neither an event nor a decision nor a field", heading, name)
 			}
 		}
@@ -198,7 +198,7 @@ func isField(t *testing.T, name string) bool {
 			}
 		}
 	}
-	return strings.Contains(read(t, formats), "\n| `"+name+"` |")
+	return strings.Contains(reference(t), "\n| `"+name+"` |")
 }
 
 // The 54 events and 13 decisions of SWF's service model, version 2012-01-25.

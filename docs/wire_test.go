@@ -163,7 +163,7 @@ func limits(*testing.T) string {
 
 // Headers of ours are the constants that begin with Drover-, and those of NATS that a client of ours sets or reads.
 func TestHeaders(t *testing.T) {
-	paper := column(section(t, formats, "### Headers"), 0)
+	paper := column(section(t, "reference/streams.md", "## Headers"), 0)
 	found := map[string]bool{schemas.ContentTypeHeader: true}
 	for _, dir := range []string{"broker", "broker/topology", "signals", "decider", "activity", "schemas"} {
 		for _, c := range source(t, dir).Constants {
@@ -213,8 +213,8 @@ func TestInboxKinds(t *testing.T) {
 			}
 		}
 	})
-	same(t, "inbox kinds", column(section(t, formats, "### Kinds of inbox messages"), 0), kinds)
-	for _, name := range column(section(t, formats, "### Kinds of inbox messages"), 1) {
+	same(t, "inbox kinds", column(section(t, "reference/tasks.md", "### Kinds of inbox messages"), 0), kinds)
+	for _, name := range column(section(t, "reference/tasks.md", "### Kinds of inbox messages"), 1) {
 		if !slices.Contains(jsonschema.Names(), name) {
 			t.Errorf("%q is no message", name)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // The thirteen decisions of SWF, each through its success and every failure that it can meet here. The names are SWF's;
-// the events are ours (docs/formats.md maps them).
+// the events are ours (docs/reference/swf.md maps them).
 //
 // SWF's other causes cannot occur: every timeout and the child policy have a default (DEFAULT_…_UNDEFINED, but for the
 // list), nothing is limited by rate (…_RATE_EXCEEDED), the number of open workflows has no limit

@@ -21,7 +21,7 @@ func alwaysOnCommand(a *app) *cobra.Command {
 		`Keep workflows running all the time. Exactly one run of the id is open; when it
 ends, the next one is begun within a second, and after failures later and
 later, up to 5 minutes. A running server with the role ops does it.
-docs/schedules.md is the guide.`)
+docs/guides/schedules.md is the guide.`)
 	cmd.AddCommand(
 		alwaysAdd(a), alwaysList(a), alwaysShow(a), alwaysStop(a), alwaysStart(a), alwaysRemove(a),
 	)

@@ -24,7 +24,7 @@ func flowCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flow",
 		Short: "Validate, run, deploy and show flows",
-		Long: `Validate, run, deploy and show flows: workflows that are written down in YAML. docs/flows.md has the language.
+		Long: `Validate, run, deploy and show flows: workflows that are written down in YAML. docs/guides/flows.md has the language.
 
 A file with an id at its top defines a step type, any other a flow.`,
 		Args: cobra.ArbitraryArgs,

@@ -18,7 +18,7 @@ func scheduleCommand(a *app) *cobra.Command {
 	cmd := groupCommand(a, "schedule", "Start or signal workflows at times, or once in each period",
 		`Start or signal workflows at times of their own, or once in a window of each
 period. A running server with the role ops does it: exactly one run for each
-time, across crashes and restarts. docs/schedules.md is the guide.`)
+time, across crashes and restarts. docs/guides/schedules.md is the guide.`)
 	cmd.Aliases = []string{"schedules"}
 	cmd.AddCommand(
 		scheduleCreate(a), scheduleList(a), scheduleShow(a), scheduleUpdate(a), schedulePause(a),

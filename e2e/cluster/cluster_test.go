@@ -165,7 +165,7 @@ func TestPartition(t *testing.T) {
 }
 
 // startHeld starts a workflow that waits for a signal, and waits until its first activity is done: a stream of a task list that is
-// being made when the quorum is lost may stay without a leader (docs/reliability.md).
+// being made when the quorum is lost may stay without a leader (docs/learn/reliability.md).
 func startHeld(t *testing.T, c *drover.Client, id string) *drover.Run {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -41,10 +41,10 @@ func buildAndRun(m *testing.M) int {
 
 // The guides.
 const (
-	ownWorker = "your-own-worker.md"
-	yourNATS  = "use-the-nats-you-have.md"
-	languages = "other-languages.md"
-	coming    = "coming-from-swf-and-temporal.md"
+	ownWorker = "start/your-own-worker.md"
+	yourNATS  = "run/use-the-nats-you-have.md"
+	languages = "guides/other-languages.md"
+	coming    = "start/coming-from-swf-and-temporal.md"
 )
 
 func read(t *testing.T, guide string) string {

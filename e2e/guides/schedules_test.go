@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-const schedules = "schedules.md"
+const schedules = "guides/schedules.md"
 
 // S2-3, S2-5, S2-11, S2-12, S2-14: the commands of the guide to schedules, one after the other,
 // against a server with all roles.

@@ -1,4 +1,4 @@
-// Command ownworker is the program of docs/your-own-worker.md: a decider worker and an activity worker in one process, as
+// Command ownworker is the program of docs/start/your-own-worker.md: a decider worker and an activity worker in one process, as
 // somebody would write it in a module of their own.
 package main
 
