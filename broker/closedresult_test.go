@@ -80,41 +80,36 @@ func TestResultOfARunThatIsNotInMemory(t *testing.T) { // P-2
 // The alarm of a run that has closed, and that its owner could not delete, rings at an owner that knows nothing of the run: one question tells it that
 // nobody needs the alarm any more.
 func TestRingOfAClosedRunThatIsNotInMemory(t *testing.T) { // P-10, I15
-	for _, near := range []bool{false, true} {
-		t.Run(fmt.Sprintf("near=%t", near), func(t *testing.T) {
-			virtually(t, 1, func(t *testing.T, f *fleet) {
-				f.near = near
-				first := f.node("a", every("$JS.API.STREAM.MSG.DELETE."+ns.StreamAlarms(0), cutwire.Swallow))
-				f.decider("order", tenMinutes)
-				f.decider("lasts", tenMinutes)
-				f.starts(3)
-				f.start(`{"workflowId":"open","type":"lasts"}`)
-				time.Sleep(time.Minute)
-				for i := range 3 {
-					f.api("terminate", fmt.Sprintf(`{"workflowId":"w%d"}`, i))
-				}
-				time.Sleep(time.Minute)
-				first.kill()
-				if got := f.alarms(); got != 4 {
-					t.Fatalf("%d alarms stand, want those of all runs", got)
-				}
-				reads, wire := readsOf(`last_by_subj`, pass)
-				others, also := readsOf(bySubject, pass)
-				f.node("b", func(subj string, body []byte) cutwire.Verdict { return max(wire(subj, body), also(subj, body)) })
-				time.Sleep(time.Minute)
-				reads.Store(0)
-				others.Store(0)
-				time.Sleep(10 * time.Minute)
-				if got := f.alarms(); got != 0 {
-					t.Errorf("%d alarms stand", got)
-				}
-				if got := f.result0("open"); got != "completed" {
-					t.Errorf("the open run is %s", got)
-				}
-				if got, by := reads.Load(), others.Load(); got > 6 || by > 1 {
-					t.Errorf("%d last records were read, and %d runs; want each of the four, and the open one", got, by)
-				}
-			})
-		})
-	}
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		first := f.node("a", every("$JS.API.STREAM.MSG.DELETE."+ns.StreamAlarms(0), cutwire.Swallow))
+		f.decider("order", tenMinutes)
+		f.decider("lasts", tenMinutes)
+		f.starts(3)
+		f.start(`{"workflowId":"open","type":"lasts"}`)
+		time.Sleep(time.Minute)
+		for i := range 3 {
+			f.api("terminate", fmt.Sprintf(`{"workflowId":"w%d"}`, i))
+		}
+		time.Sleep(time.Minute)
+		first.kill()
+		if got := f.alarms(); got != 4 {
+			t.Fatalf("%d alarms stand, want those of all runs", got)
+		}
+		reads, wire := readsOf(`last_by_subj`, pass)
+		others, also := readsOf(bySubject, pass)
+		f.node("b", func(subj string, body []byte) cutwire.Verdict { return max(wire(subj, body), also(subj, body)) })
+		time.Sleep(time.Minute)
+		reads.Store(0)
+		others.Store(0)
+		time.Sleep(10 * time.Minute)
+		if got := f.alarms(); got != 0 {
+			t.Errorf("%d alarms stand", got)
+		}
+		if got := f.result0("open"); got != "completed" {
+			t.Errorf("the open run is %s", got)
+		}
+		if got, by := reads.Load(), others.Load(); got > 6 || by > 1 {
+			t.Errorf("%d last records were read, and %d runs; want each of the four, and the open one", got, by)
+		}
+	})
 }

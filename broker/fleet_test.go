@@ -51,7 +51,6 @@ type fleet struct {
 	nodes  []*node
 
 	partitions int
-	near       bool                       // the timer workers of nodes know the broker beside them, as in cmd/drover
 	door       nats.InProcessConnProvider // in place of server, where that has users
 }
 
@@ -177,9 +176,6 @@ func (f *fleet) node(name string, judge func(subject string, body []byte) cutwir
 		f.t.Fatal(err)
 	}
 	to := &timers.Options{Partitions: o.Partitions, Node: name, Claims: held, Logger: log}
-	if f.near {
-		to.Ring = n.broker.Ring
-	}
 	alarms := timers.New(conn, to)
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel

@@ -172,7 +172,6 @@ func (p *partition) owes() bool { return p.records.position().Sequence < p.top.s
 
 // deafen closes the subscriptions for requests; what has come by then is still heard.
 func (p *partition) deafen() {
-	p.deaf.Store(true)
 	ctx, cancel := context.WithTimeout(p.b.ctx, leaveLimit)
 	defer cancel()
 	var wg sync.WaitGroup

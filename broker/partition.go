@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -75,8 +74,6 @@ type partition struct {
 	holds     [holdLists][]held // each in the order of their ends
 	arming    arming
 	peals     map[*peal]struct{} // rings that were sent here
-	nearby    []*peal            // of this process, with outcomes that it is to be told of
-	deaf      atomic.Bool        // rings of this process go elsewhere
 	closings  closings
 	offers    offers
 	reports   map[string]struct{}         // outcomes that were sent here, by where their answers go
@@ -271,7 +268,6 @@ func (p *partition) flush() {
 	}
 	p.room.promised = 0
 	p.evict()
-	p.tellNearby()
 	switch {
 	case p.leaving != nil:
 		p.part()

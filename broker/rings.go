@@ -18,8 +18,6 @@ import (
 // longer the owner. The claim does not prove that: see P-16. But each alarm names the fence of the owner who armed it, and
 // an owner relies on those alone that it has armed itself, or that were armed before it when it has not touched the run. So
 // rings with a later fence than ours are refused; what a former owner says of its own alarms is still true in the history.
-//
-// A timer worker in the same process hands its rings over without a message (ADR 0042). Nothing else is different.
 
 const (
 	// ringPatience is how far our clock may be behind that of the worker who says that an alarm is due.
@@ -31,23 +29,9 @@ const (
 // peal is rings that came together.
 type peal struct {
 	answer func(*schemas.RingsAnswer)
-	near   bool     // from this process
 	open   int      // rings without an outcome
 	done   []uint64 // alarms to be told of
 	soon   bool     // an answer is under way
-}
-
-// Ring takes rings from a timer worker in this process without a message (ADR 0042); q is the
-// broker's from then on. It returns false if partition n is not owned here, or is being left: then q must go by a message. Otherwise answer is
-// called as often as there are outcomes, one call after the other; it must neither block nor call Ring, and is not called at all
-// if the ownership ends without warning. It is safe for concurrent use.
-func (b *Broker) Ring(n int, q *schemas.Rings, answer func(*schemas.RingsAnswer)) bool {
-	p := b.part(n)
-	if p == nil || p.deaf.Load() {
-		return false
-	}
-	p.loop.post(func() { p.takeRings(q, &peal{answer: answer, near: true}) })
-	return true
 }
 
 // ringsCame takes rings, on the connection's goroutine.
@@ -122,26 +106,12 @@ func (p *partition) rungOut(g *peal, seq uint64) {
 	g.open--
 	g.done = append(g.done, seq)
 	switch {
-	case g.near:
-		if !g.soon {
-			g.soon = true
-			p.nearby = append(p.nearby, g)
-		}
 	case g.open == 0:
 		p.tellPeal(g)
 	case !g.soon:
 		g.soon = true
 		p.loop.after(pealAnswer, func() { p.tellPeal(g) })
 	}
-}
-
-// tellNearby tells this process of the rings that a batch of the loop has brought to an end.
-func (p *partition) tellNearby() {
-	for i, g := range p.nearby {
-		p.tellPeal(g)
-		p.nearby[i] = nil
-	}
-	p.nearby = p.nearby[:0]
 }
 
 // tellPeal answers what is known by now.
@@ -158,7 +128,6 @@ func (p *partition) tellPeal(g *peal) {
 
 // refuseRings sends back the rings that this owner will not answer any more.
 func (p *partition) refuseRings() {
-	p.deaf.Store(true)
 	for g := range p.peals {
 		g.answer(&schemas.RingsAnswer{Done: g.done, Refused: true})
 	}

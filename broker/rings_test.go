@@ -24,38 +24,33 @@ func sleeper(d *decisionTask) string {
 	return sleepMinute
 }
 
-// Alarms that are due ring without a message in the inbox, and are deleted; the owner beside a timer worker is told without any.
+// Alarms that are due ring without a message in the inbox, and are deleted.
 func TestRingsGoToTheOwner(t *testing.T) { // P-10, P-15
-	for _, near := range []bool{false, true} {
-		t.Run(fmt.Sprint("near=", near), func(t *testing.T) {
-			virtually(t, 1, func(t *testing.T, f *fleet) {
-				f.near = near
-				var rings, inbox atomic.Int64
-				f.node("a", func(subj string, _ []byte) cutwire.Verdict {
-					switch {
-					case subj == ns.Ring(0):
-						rings.Add(1)
-					case strings.HasPrefix(subj, "drover.default.in.0."):
-						inbox.Add(1)
-					}
-					return cutwire.Pass
-				}, func(o *broker.Options) { o.CachedRuns = 40 })
-				f.decider("order", sleeper)
-				const n = 100
-				f.starts(n)
-				time.Sleep(70 * time.Second)
-				for i := range n {
-					id := fmt.Sprintf("w%d", i)
-					f.completes(id)
-					between(t, "TimerExpired", f.at(id, schemas.EventTimerScheduled), f.at(id, schemas.EventTimerExpired), time.Minute)
-				}
-				time.Sleep(10 * time.Second)
-				if got := f.alarms(); got != 0 || near != (rings.Load() == 0) || inbox.Load() != 0 {
-					t.Errorf("got %d alarms, %d messages of rings, %d in the inbox; want 0, some only from afar, 0", got, rings.Load(), inbox.Load())
-				}
-			})
-		})
-	}
+	virtually(t, 1, func(t *testing.T, f *fleet) {
+		var rings, inbox atomic.Int64
+		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
+			switch {
+			case subj == ns.Ring(0):
+				rings.Add(1)
+			case strings.HasPrefix(subj, "drover.default.in.0."):
+				inbox.Add(1)
+			}
+			return cutwire.Pass
+		}, func(o *broker.Options) { o.CachedRuns = 40 })
+		f.decider("order", sleeper)
+		const n = 100
+		f.starts(n)
+		time.Sleep(70 * time.Second)
+		for i := range n {
+			id := fmt.Sprintf("w%d", i)
+			f.completes(id)
+			between(t, "TimerExpired", f.at(id, schemas.EventTimerScheduled), f.at(id, schemas.EventTimerExpired), time.Minute)
+		}
+		time.Sleep(10 * time.Second)
+		if got := f.alarms(); got != 0 || rings.Load() == 0 || inbox.Load() != 0 {
+			t.Errorf("got %d alarms, %d messages of rings, %d in the inbox; want 0, some, 0", got, rings.Load(), inbox.Load())
+		}
+	})
 }
 
 // A node that gives its partition away with rings in hand keeps none of them waiting, whether its timer worker stays for longer or not.
@@ -70,7 +65,6 @@ func TestRingsOfANodeThatLeaves(t *testing.T) { // P-10, P-15
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
-				f.near = true
 				first := f.node(tc.first, nil)
 				f.decider("order", func(d *decisionTask) string {
 					if d.has("TimerExpired") {
@@ -135,21 +129,14 @@ func TestRingsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
 		{"answer to the deletion lost", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.Unanswered},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			ringInBadTimes(t, false, tc.subject, tc.event, tc.verdict)
-		})
-		if tc.subject == ns.Ring(0) {
-			continue
-		}
-		t.Run(tc.name+", all in one process", func(t *testing.T) {
-			ringInBadTimes(t, true, tc.subject, tc.event, tc.verdict)
+			ringInBadTimes(t, tc.subject, tc.event, tc.verdict)
 		})
 	}
 }
 
-func ringInBadTimes(t *testing.T, near bool, on string, event schemas.EventType, verdict cutwire.Verdict) {
+func ringInBadTimes(t *testing.T, on string, event schemas.EventType, verdict cutwire.Verdict) {
 	t.Helper()
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		f.near = near
 		var hit atomic.Int64
 		judge := func(subj string, body []byte) cutwire.Verdict {
 			if strings.HasPrefix(subj, on) && (event == "" || brings(body, event)) && hit.Add(1) == 1 {

@@ -104,7 +104,7 @@ func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*
 	if err != nil {
 		return nil, err
 	}
-	ring := timers.New(r.conn, &timers.Options{Namespace: string(o.ns), Partitions: o.partitions, Node: node, Claims: held, Logger: log, Ring: b.Ring})
+	ring := timers.New(r.conn, &timers.Options{Namespace: string(o.ns), Partitions: o.partitions, Node: node, Claims: held, Logger: log})
 	master, err := ops.NewMaster(ops.MasterOptions{Claims: held, Logger: log, Fence: b.Fence})
 	if err != nil {
 		return nil, err

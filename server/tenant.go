@@ -23,7 +23,6 @@ import (
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/ops/windows"
-	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 )
 
@@ -133,7 +132,6 @@ func (t *tenant) build() error {
 		case RoleTimers:
 			r = timers.New(t.conn, &timers.Options{
 				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Node: t.claims.Node(), Claims: t.claims, Logger: t.log,
-				Ring: t.ring,
 			})
 		case RoleOps:
 			r = together{t.keeper, t.windows}
@@ -150,11 +148,6 @@ func (t *tenant) build() error {
 	t.life.serve(t.broker, t.space.Name == t.node.home.space.Name)
 	t.unlist = t.node.served.add(string(t.space.Name))
 	return nil
-}
-
-// ring hands rings to the broker of this process, if it has that role.
-func (t *tenant) ring(partition int, q *schemas.Rings, answer func(*schemas.RingsAnswer)) bool {
-	return t.broker != nil && t.broker.Ring(partition, q, answer)
 }
 
 func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {

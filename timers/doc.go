@@ -8,8 +8,6 @@
 // It is for the binary. It needs the claims bucket, the right to read and delete in the alarm streams, and the right to
 // ask owners, and to publish rings and dead letters.
 //
-// Where broker and timer worker are in one process they talk without messages (Options.Ring).
-//
 // Partitions are spread over the live workers by rendezvous hashing, as over brokers; one that leaves as planned gives its
 // partitions up in milliseconds. A partition has one worker at a time, and whichever it is, the alarms are the same.
 //

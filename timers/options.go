@@ -10,7 +10,6 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/silent"
-	"github.com/droverhq/drover/schemas"
 )
 
 // ErrInvalidOptions is wrapped by the error of [Worker.Run] when options are missing or out of bounds.
@@ -28,10 +27,6 @@ type Options struct {
 	Claims *claims.Claims
 	// Node names this process in the log. Defaults to that of Claims.
 	Node string
-	// Ring hands rings to the owner of a partition if that is in this process, which spares their messages (ADR 0042). It returns false if the
-	// owner is not, and they go by a message. answer is called for outcomes by a goroutine of the owner, and does not block.
-	// broker.Broker.Ring is one. Defaults to none.
-	Ring func(partition int, q *schemas.Rings, answer func(*schemas.RingsAnswer)) bool
 	// Logger receives what operators should know. Defaults to none.
 	Logger logrus.FieldLogger
 }

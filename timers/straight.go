@@ -36,7 +36,6 @@ type peal struct {
 	calls map[uint64]call // by the sequence of the alarm
 	sent  time.Time
 	heard bool // there was an answer
-	near  bool // the owner is in this process
 	late  *time.Timer
 }
 
@@ -106,17 +105,14 @@ func (s *spell) ringOwner(calls []call) (rest []call) {
 		p.calls[c.seq] = c
 		q.Rings = append(q.Rings, schemas.DueRing{WorkflowID: wid, Run: run, Due: schemas.Timestamp(c.due), Sequence: c.seq, Fence: c.fence})
 	}
-	switch {
-	case len(q.Rings) == 0:
-		return rest
-	case s.ringNearby(p, q):
+	if len(q.Rings) == 0 {
 		return rest
 	}
 	body, err := schemas.Marshal(q)
 	if err != nil || int64(len(body)) > s.conn.MaxPayload()/2 {
 		return calls
 	}
-	id, ok := s.enter(p, false)
+	id, ok := s.enter(p)
 	if !ok { // by now
 		return calls
 	}
@@ -126,34 +122,8 @@ func (s *spell) ringOwner(calls []call) (rest []call) {
 	return rest
 }
 
-// ringNearby hands rings to the owner if that is in this process. It returns false if they have to go by a message.
-func (s *spell) ringNearby(p *peal, q *schemas.Rings) bool {
-	if s.opts.Ring == nil {
-		return false
-	}
-	id, ok := s.enter(p, true)
-	if !ok {
-		return false
-	}
-	if s.opts.Ring(s.partition, q, func(a *schemas.RingsAnswer) {
-		if s.outcome(id, a) {
-			go s.unanswered(id, absentPause) // the inbox may have to be waited for, and the owner must not
-		}
-	}) {
-		return true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.straight.peals[id] == nil { // they are on their way to the inbox
-		return true
-	}
-	p.late.Stop()
-	delete(s.straight.peals, id)
-	return false
-}
-
 // enter notes rings that go to the owner; ok is false if they must not, by now.
-func (s *spell) enter(p *peal, near bool) (id uint64, ok bool) {
+func (s *spell) enter(p *peal) (id uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.straight.open() {
@@ -161,7 +131,6 @@ func (s *spell) enter(p *peal, near bool) (id uint64, ok bool) {
 	}
 	s.straight.next++
 	id = s.straight.next
-	p.near = near
 	s.straight.peals[id] = p
 	p.late = time.AfterFunc(answerLimit, func() { s.unanswered(id, silentPause) })
 	return id, true
@@ -233,7 +202,7 @@ func (s *spell) unanswered(id uint64, wait time.Duration) {
 	}
 	p.late.Stop()
 	delete(s.straight.peals, id)
-	if !p.heard && !p.near {
+	if !p.heard {
 		s.straight.not = time.Now().Add(wait)
 	}
 	s.mu.Unlock()

@@ -3,7 +3,6 @@ package timers_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +18,6 @@ import (
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
-	"github.com/droverhq/drover/timers"
 )
 
 // armed publishes an alarm as an owner with a fence does.
@@ -41,7 +39,11 @@ func (r *rig) owner(answer func(*schemas.Rings) *schemas.RingsAnswer) *atomic.In
 		if err := schemas.Unmarshal(m.Data, q); err != nil {
 			r.t.Errorf("got %q (%v), want rings", m.Data, err)
 		}
-		if a := judged(q); a != nil {
+		go func() { // it may take its time
+			a := judged(q)
+			if a == nil {
+				return
+			}
 			body, err := schemas.Marshal(a)
 			if err == nil {
 				err = m.Respond(nil, body)
@@ -49,34 +51,12 @@ func (r *rig) owner(answer func(*schemas.Rings) *schemas.RingsAnswer) *atomic.In
 			if err != nil {
 				r.t.Error(err)
 			}
-		}
+		}()
 	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return asked
-}
-
-// nearOwner plays an owner in the worker's process. Nothing may be sent to it.
-func (r *rig) nearOwner(answer func(*schemas.Rings) *schemas.RingsAnswer) (set func(*timers.Options), asked *atomic.Int64) {
-	r.t.Helper()
-	judged, asked := r.judged(answer)
-	if _, err := r.conn.Subscribe(ns.Ring(0), "", func(post.Msg) { r.t.Error("a message for an owner in this process") }); err != nil {
-		r.t.Fatal(err)
-	}
-	return func(o *timers.Options) {
-		o.Ring = func(partition int, q *schemas.Rings, tell func(*schemas.RingsAnswer)) bool {
-			if partition != 0 || tell == nil {
-				r.t.Errorf("got %d rings for partition %d, want partition 0, and somebody to answer", len(q.Rings), partition)
-			}
-			go func() {
-				if a := judged(q); a != nil {
-					tell(a)
-				}
-			}()
-			return true
-		}
-	}, asked
 }
 
 // judged checks and counts rings before they are answered.
@@ -123,47 +103,35 @@ func TestOwnerAnswers(t *testing.T) { // P-10, I8
 			return &schemas.RingsAnswer{Done: all(q).Done[:1], Refused: true}
 		}, n - 1, 0},
 	} {
-		for _, near := range []bool{false, true} {
-			if near && tc.name == "what it does not know" {
-				continue // it is of the same version
-			}
-			t.Run(fmt.Sprint(tc.name, "/near=", near), func(t *testing.T) {
-				bubble(t, func(t *testing.T, r *rig) {
-					var asked *atomic.Int64
-					var set []func(*timers.Options)
-					if near {
-						set = make([]func(*timers.Options), 1)
-						set[0], asked = r.nearOwner(tc.answer)
-					} else {
-						asked = r.owner(tc.answer)
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				asked := r.owner(tc.answer)
+				due := time.Now().Add(time.Minute)
+				var doubts atomic.Int64
+				r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
+					if behind := time.Since(due); subj == "$JS.API.STREAM.INFO."+ns.StreamHistory(0) && behind >= 0 && behind < 400*time.Millisecond {
+						doubts.Add(1)
 					}
-					due := time.Now().Add(time.Minute)
-					var doubts atomic.Int64
-					r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
-						if behind := time.Since(due); subj == "$JS.API.STREAM.INFO."+ns.StreamHistory(0) && behind >= 0 && behind < 400*time.Millisecond {
-							doubts.Add(1)
-						}
-						return cutwire.Pass
-					}, set...))
-					for i := range n {
-						r.armed(fmt.Sprint("w", i), due)
+					return cutwire.Pass
+				}))
+				for i := range n {
+					r.armed(fmt.Sprint("w", i), due)
+				}
+				for range tc.inbox {
+					if got := r.next(); !got.at.Equal(due.Add(tc.behind)) {
+						t.Fatalf("got a ring %v behind its time, want %v", got.at.Sub(due), tc.behind)
 					}
-					for range tc.inbox {
-						if got := r.next(); !got.at.Equal(due.Add(tc.behind)) {
-							t.Fatalf("got a ring %v behind its time, want %v", got.at.Sub(due), tc.behind)
-						}
-					}
-					r.quiet(time.Minute + 10*time.Second)
-					r.pending(0)
-					if got := asked.Load(); got != n {
-						t.Errorf("the owner was asked %d times, want %d", got, n)
-					}
-					if refused := strings.Contains(tc.name, "refuse"); refused != (doubts.Load() > 0) {
-						t.Errorf("the server was asked for its time %d times at once, want that behind a refusal alone", doubts.Load())
-					}
-				})
+				}
+				r.quiet(time.Minute + 10*time.Second)
+				r.pending(0)
+				if got := asked.Load(); got != n {
+					t.Errorf("the owner was asked %d times, want %d", got, n)
+				}
+				if refused := strings.Contains(tc.name, "refuse"); refused != (doubts.Load() > 0) {
+					t.Errorf("the server was asked for its time %d times at once, want that behind a refusal alone", doubts.Load())
+				}
 			})
-		}
+		})
 	}
 }
 
@@ -184,79 +152,44 @@ func TestAlarmOfAnUnknownOwner(t *testing.T) {
 // A worker that has lost its claim while it rings leaves what is due besides to whoever has it next.
 func TestRingingStopsWithTheClaim(t *testing.T) { // P-15
 	bubble(t, func(t *testing.T, r *rig) {
-		var lost atomic.Bool
-		var before, rung atomic.Int64
-		w := r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
-			if lost.Load() {
-				return cutwire.Swallow
-			}
-			return cutwire.Pass
-		}, func(o *timers.Options) {
-			o.Ring = func(_ int, q *schemas.Rings, tell func(*schemas.RingsAnswer)) bool {
-				if len(q.Rings) > 0 && !lost.Swap(true) {
-					before.Add(int64(len(q.Rings)))
-					go tell(all(q))
-					time.Sleep(2 * claimTTL)
+		var mu sync.Mutex
+		var lost, last time.Time // when the first ring was sent, and the last one
+		r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
+			mu.Lock()
+			defer mu.Unlock()
+			if subj == ns.Ring(0) || strings.HasPrefix(subj, "drover.default.in.0.") {
+				if last = time.Now(); lost.IsZero() {
+					lost = last
 				}
-				rung.Add(int64(len(q.Rings)))
-				return true
 			}
-		})
-		const n = 300 // more than are rung at once
+			if lost.IsZero() {
+				return cutwire.Pass
+			}
+			return cutwire.Swallow
+		}))
+		const n = 300
 		due := time.Now().Add(time.Minute)
 		for i := range n {
-			r.armed(fmt.Sprint("w", i), due)
+			r.armed(fmt.Sprint("w", i), due.Add(time.Duration(i)*100*time.Millisecond))
 		}
-		r.start(w)
 		time.Sleep(2*time.Minute + 2*claimTTL)
-		if got, want := rung.Load(), before.Load(); got != want || want == 0 || want == n {
-			t.Fatalf("%d of %d have rung, want the %d of before", got, n, want)
-		}
-	})
-}
-
-// An owner in this process that does not answer once, or that is not the owner any more, is asked again for what is due next: it costs nothing.
-func TestOwnerNearbyIsAskedAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, r *rig) {
-		asked := r.owner(all) // by messages
-		begin := time.Now()
-		var times []time.Duration
-		r.start(r.workerOn(r.dial(), "n1", func(o *timers.Options) {
-			o.Ring = func(_ int, q *schemas.Rings, tell func(*schemas.RingsAnswer)) bool {
-				times = append(times, time.Since(begin))
-				switch len(times) {
-				case 1: // it is silent
-				case 2:
-					return false
-				default:
-					go tell(all(q))
-				}
-				return true
-			}
-		}))
-		for i := range 3 {
-			r.armed(fmt.Sprint("w", i), begin.Add(time.Duration(i+1)*10*time.Second))
-		}
-		if got := r.next(); got.wid != "w0" || got.at.Sub(begin) != 12*time.Second {
-			t.Fatalf("%s rings behind %v, want w0 two seconds behind its time", got.wid, got.at.Sub(begin))
-		}
-		r.quiet(time.Minute)
-		r.pending(0)
-		if want := []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second}; !slices.Equal(times, want) || asked.Load() != 1 {
-			t.Errorf("asked after %v, and %d times by a message; want %v, and once", times, asked.Load(), want)
+		mu.Lock()
+		defer mu.Unlock()
+		if rang := last.Sub(lost); lost.IsZero() || rang < time.Second || rang > claimTTL {
+			t.Errorf("it rings for %v without its claim, want for some seconds, and no longer than the claim lasts", rang)
 		}
 	})
 }
 
 // What is due beyond what the owner may have in hand is rung as soon as there are outcomes.
-func TestOwnerNearbyGetsAWindow(t *testing.T) {
+func TestOwnerGetsAWindow(t *testing.T) {
 	const n = 1000
 	bubble(t, func(t *testing.T, r *rig) {
-		set, asked := r.nearOwner(func(q *schemas.Rings) *schemas.RingsAnswer {
+		asked := r.owner(func(q *schemas.Rings) *schemas.RingsAnswer {
 			time.Sleep(5 * time.Millisecond)
 			return all(q)
 		})
-		r.start(r.workerOn(r.dial(), "n1", set))
+		r.start(r.workerOn(r.dial(), "n1"))
 		due := time.Now().Add(time.Minute)
 		for i := range n {
 			r.armed(fmt.Sprint("w", i), due)
@@ -275,40 +208,31 @@ func TestOwnerNearbyGetsAWindow(t *testing.T) {
 	})
 }
 
-// Nobody is there who could be asked, nor in this process: the rings are in the inbox at once, and the next ones are not sent elsewhere first.
+// Nobody is there who could be asked: the rings are in the inbox at once, and the next ones are not sent elsewhere first.
 func TestNoOwner(t *testing.T) {
-	for name, set := range map[string]func(*timers.Options){
-		"no broker here": func(*timers.Options) {},
-		"no owner here": func(o *timers.Options) {
-			o.Ring = func(int, *schemas.Rings, func(*schemas.RingsAnswer)) bool { return false }
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, r *rig) {
-				var asked atomic.Int64
-				r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
-					if subj == ns.Ring(0) {
-						asked.Add(1)
-					}
-					return cutwire.Pass
-				}, set))
-				due := time.Now().Add(time.Minute)
-				for i := range 10 {
-					at := due.Add(time.Duration(i) * 10 * time.Millisecond)
-					r.expect("w", at, r.armed("w", at))
-				}
-				r.pending(0)
-				if got := asked.Load(); got != 1 {
-					t.Errorf("the owner was asked %d times, want 1: nobody was there", got)
-				}
-				at := time.Now().Add(time.Second)
-				r.expect("w", at, r.armed("w", at))
-				if got := asked.Load(); got != 2 {
-					t.Errorf("the owner was asked %d times, want it to be asked again behind a while", got)
-				}
-			})
-		})
-	}
+	bubble(t, func(t *testing.T, r *rig) {
+		var asked atomic.Int64
+		r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
+			if subj == ns.Ring(0) {
+				asked.Add(1)
+			}
+			return cutwire.Pass
+		}))
+		due := time.Now().Add(time.Minute)
+		for i := range 10 {
+			at := due.Add(time.Duration(i) * 10 * time.Millisecond)
+			r.expect("w", at, r.armed("w", at))
+		}
+		r.pending(0)
+		if got := asked.Load(); got != 1 {
+			t.Errorf("the owner was asked %d times, want 1: nobody was there", got)
+		}
+		at := time.Now().Add(time.Second)
+		r.expect("w", at, r.armed("w", at))
+		if got := asked.Load(); got != 2 {
+			t.Errorf("the owner was asked %d times, want it to be asked again after a while", got)
+		}
+	})
 }
 
 // One that says nothing of some rings has a reason for it, and is asked for the next.
@@ -575,7 +499,7 @@ func TestStuckRingsKeepNobodyFromRinging(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		var mu sync.Mutex
 		var at time.Time
-		set, _ := r.nearOwner(func(q *schemas.Rings) *schemas.RingsAnswer {
+		r.owner(func(q *schemas.Rings) *schemas.RingsAnswer {
 			a := &schemas.RingsAnswer{V: schemas.Version}
 			for _, d := range q.Rings {
 				if strings.HasPrefix(d.WorkflowID, "good") {
@@ -590,7 +514,7 @@ func TestStuckRingsKeepNobodyFromRinging(t *testing.T) {
 			}
 			return a
 		})
-		r.start(r.workerOn(r.dial(), "n1", []func(*timers.Options){set}...))
+		r.start(r.workerOn(r.dial(), "n1"))
 		due := time.Now().Add(time.Minute)
 		for i := range 64 {
 			r.armed(fmt.Sprint("bad", i), due)
