@@ -1,5 +1,5 @@
-// Package readme_test keeps README.md true: its Go code is the tested example's, and its JSON works as it stands, from a
-// client that knows NATS and JSON and nothing of Drover.
+// Package readme_test keeps README.md and docs/start/nats-and-json.md true: the Go code is the tested example's, the flow can be
+// deployed, and the JSON works as it stands, from a client that knows NATS and JSON and nothing of Drover.
 package readme_test
 
 import (
@@ -14,15 +14,20 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/droverhq/drover/decider/flow/define"
 	"github.com/droverhq/drover/drovertest"
 )
 
-const root = "../.."
+const (
+	root   = "../.."
+	readme = "README.md"
+	byHand = "docs/start/nats-and-json.md"
+)
 
-// blocks returns the code blocks of README.md in one language, in order.
-func blocks(t *testing.T, language string) []string {
+// blocks returns the code blocks of a page in one language, in order.
+func blocks(t *testing.T, page, language string) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +39,7 @@ func blocks(t *testing.T, language string) []string {
 }
 
 func TestGo(t *testing.T) {
-	found := blocks(t, "go")
+	found := blocks(t, readme, "go")
 	if len(found) != 1 {
 		t.Fatalf("got %d blocks of Go, want 1", len(found))
 	}
@@ -42,38 +47,29 @@ func TestGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasSuffix(string(source), "\n\n"+found[0]) {
-		t.Errorf("the Go block is not the end of examples/parallel/decider.go; got:\n%s", found[0])
+	if !strings.Contains(string(source), "\n\n"+found[0]+"\n") {
+		t.Errorf("the Go block is not in examples/parallel/decider.go; got:\n%s", found[0])
 	}
 }
 
-// Files that README.md links to are there.
-func TestLinks(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
+// The flow of README.md can be deployed.
+func TestFlow(t *testing.T) {
+	found := blocks(t, readme, "yaml")
+	if len(found) != 1 {
+		t.Fatalf("got %d flows, want 1", len(found))
 	}
-	links := regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(string(text), -1)
-	if len(links) == 0 {
-		t.Fatal("got no links, want some")
-	}
-	for _, m := range links {
-		if strings.Contains(m[1], "://") {
-			continue
-		}
-		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
-			t.Errorf("a link leads nowhere: %v", err)
-		}
+	if _, err := define.Parse(readme, []byte(found[0]), nil); err != nil {
+		t.Error(err)
 	}
 }
 
-// request is a line "nats req SUBJECT 'BODY'" of README.md.
+// request is a line "nats req SUBJECT 'BODY'" of the page.
 type request struct{ subject, body string }
 
 func requests(t *testing.T) []request {
 	t.Helper()
 	var found []request
-	for _, block := range blocks(t, "sh") {
+	for _, block := range blocks(t, byHand, "sh") {
 		for _, m := range regexp.MustCompile(`(?m)^nats req (\S+) '([^']*)'$`).FindAllStringSubmatch(block, -1) {
 			found = append(found, request{m[1], m[2]})
 		}
@@ -81,9 +77,9 @@ func requests(t *testing.T) []request {
 	return found
 }
 
-// The JSON of README.md, played as it stands: the requests in their order, the decider's two answers, the worker's report.
+// The JSON of the page, played as it stands: the requests in their order, the decider's two answers, the worker's report.
 func TestJSON(t *testing.T) {
-	bodies, asked := blocks(t, "json"), requests(t)
+	bodies, asked := blocks(t, byHand, "json"), requests(t)
 	if len(bodies) != 3 || len(asked) < 3 {
 		t.Fatalf("got %d JSON blocks and %d requests, want 3 and at least 3", len(bodies), len(asked))
 	}
