@@ -10,16 +10,6 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/schemas"
-	"github.com/nats-io/nats.go/jetstream"
-)
-
-const (
-	// paddingStep is by how many bytes the first blocks of two neighbouring partitions differ. Compressing a block takes some 10 ms of two
-	// cores; at 10,000 wakes a second four partitions take 47 ms to write so much.
-	paddingStep = 64 << 10
-	// paddingSteps is how many neighbours differ. It bounds what this costs: 384 KiB of disk for 4 partitions, 14 MiB for 64, until their first
-	// blocks are full and compressed.
-	paddingSteps = 8
 )
 
 // writeFence writes the fence record: from its sequence on, every write that an earlier owner predicted is refused. It
@@ -71,13 +61,6 @@ func fence(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition
 		}
 	}
 	f := &schemas.Fence{Claim: claim, Owner: owner, Time: schemas.At(time.Now())}
-	if before == 0 {
-		padding, err := paddingOf(ctx, conn, ns.StreamHistory(partition), partition)
-		if err != nil {
-			return 0, 0, err
-		}
-		f.Padding = padding
-	}
 	body, err := schemas.Marshal(f)
 	if err != nil {
 		return 0, 0, err
@@ -88,20 +71,4 @@ func fence(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition
 		return 0, 0, fmt.Errorf("write the fence: %w", err)
 	}
 	return seq, before, nil
-}
-
-// paddingOf is what the first fence of a partition carries besides: zeros, of another length for each partition. Workflow ids spread
-// so evenly that partitions which begin together fill their blocks together for a long time, and NATS compresses a full block in one piece: with
-// all of them at once nobody else has a core meanwhile (ADR 0038). Where nothing is compressed there is none, and none below a limit of
-// bytes, which is the user's.
-func paddingOf(ctx context.Context, conn *post.Conn, stream string, partition int) ([]byte, error) {
-	s, err := conn.JetStream().Stream(ctx, stream)
-	if err != nil {
-		return nil, fmt.Errorf("stream %s: %w", stream, err)
-	}
-	c := s.CachedInfo().Config
-	if c.Storage != jetstream.FileStorage || c.Compression == jetstream.NoCompression || c.MaxBytes > 0 {
-		return nil, nil
-	}
-	return make([]byte, min(partition%paddingSteps*paddingStep, int(conn.MaxPayload()/2))), nil
 }

@@ -58,7 +58,7 @@ type Fence struct {
 	Claim uint64    `json:"claim"`
 	Owner string    `json:"owner"`
 	Time  Timestamp `json:"time"`
-	// Padding is zeros in the first fence of a partition, of another length for each, so that blocks of histories are full at different times.
+	// Padding is zeros in the first fence of a partition that an earlier version has made. It is not written any more.
 	Padding []byte `json:"padding,omitempty"`
 }
 
