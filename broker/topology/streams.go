@@ -49,9 +49,6 @@ const (
 	// operationsAge and operationsMost bound the operations that are kept; the oldest go first.
 	operationsAge  = 400 * 24 * time.Hour
 	operationsMost = 100_000
-	// historyRecords is a limit of records per run that no run comes near. NATS 2.15.2 fills blocks of 4 MiB in a stream with such a
-	// limit, and of 8 MiB in one without any; a full block is read and compressed in one piece, and everything else waits (ADR 0035).
-	historyRecords = 1 << 40
 )
 
 // wanted is a stream as it should be.
@@ -115,7 +112,7 @@ func (n *Namespace) streams(version string) []wanted {
 		in.DenyDelete, in.AllowDirect = true, true
 
 		history := n.stream(version, n.Name.StreamHistory(p), fmt.Sprintf("Drover: histories of partition %d", p), n.Name.AllHistory(p))
-		history.DenyDelete, history.AllowDirect, history.MaxMsgsPerSubject = true, true, historyRecords
+		history.DenyDelete, history.AllowDirect = true, true
 		// A replicated stream that is started again cuts its store back to the last snapshot of its Raft log. NATS 2.15.2
 		// compresses the last block behind the back of that cut, and then writes on behind where the block used to end: the
 		// copy is lost, and with two such copies the quorum.

@@ -87,7 +87,6 @@ func checkStream(t *testing.T, c jetstream.StreamConfig, ns *topology.Namespace)
 	case "operations":
 		want["discard"], want["age"], want["msgs"] = jetstream.DiscardOld, 400*24*time.Hour, int64(100_000)
 	case "history":
-		want["per subject"] = int64(1 << 40)
 		if ns.Compression == topology.CompressionS2 {
 			want["compression"] = jetstream.S2Compression
 		}
