@@ -66,7 +66,7 @@ func (p *partition) tick() {
 func (p *partition) positions() schemas.Checkpoint {
 	return schemas.Checkpoint{
 		Inbox: p.intakes[inboxLog].ledger.position(), Signals: p.intakes[signalLog].ledger.position(),
-		Effects: p.records.position().Sequence, Fence: p.fence, Addressed: p.checkpointed.Addressed || p.recovered == nil, Server: p.written, Alarms: p.alarms,
+		Effects: p.records.position().Sequence, Fence: p.fence, Server: p.written, Alarms: p.alarms,
 		History: p.top.sequence, Witness: p.top.digest,
 	}
 }

@@ -26,9 +26,6 @@ type intake struct {
 	incarnation uint32
 	since       schemas.Timestamp
 
-	// unaddressed is the last sequence of what former versions may have stored, whose messages do not name their subject.
-	unaddressed uint64
-
 	from      uint64           // where reading begins
 	end       uint64           // the last sequence at take-over: the backlog
 	read      schemas.Position // the last message that came in
@@ -50,9 +47,6 @@ func (p *partition) newIntake(ctx context.Context, log int, stream, filter strin
 		return nil, fmt.Errorf("stream %s: %w", stream, err)
 	}
 	in.end = last
-	if !p.checkpointed.Addressed {
-		in.unaddressed = last
-	}
 	lost, err := p.lostTail(ctx, in, witness, first, last)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream, err)
@@ -132,8 +126,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 		return o
 	}
 	o.wid = wid
-	o.stray = kind != kindActivity && m.Header.Get(post.HeaderSubject) != m.Subject && m.Seq > in.unaddressed
-	o.stray = o.stray || post.GivenOut(m.Header) != ""
+	o.stray = kind != kindActivity && m.Header.Get(post.HeaderSubject) != m.Subject || post.GivenOut(m.Header) != ""
 	switch kind {
 	case "start":
 		r := &schemas.StartRequest{}
@@ -304,8 +297,8 @@ func (p *partition) place(e *envelope) dead.Place {
 	return dead.Place{Partition: tail[0], Stream: tail[1], Incarnation: strconv.FormatInt(int64(e.stored()), 10), Sequence: sequence}
 }
 
-// isBuried tells whether a predecessor has put a signal into the dead letters. Those of earlier versions name the
-// incarnation by its number. What was in the log at take-over comes once: then its letters are forgotten.
+// isBuried tells whether a predecessor has put a signal into the dead letters. What was in the log at take-over
+// comes once: then its letters are forgotten.
 func (p *partition) isBuried(e *envelope) bool {
 	if e.pos.Sequence > p.intakes[signalLog].end {
 		p.buried = nil
@@ -313,13 +306,9 @@ func (p *partition) isBuried(e *envelope) bool {
 	if len(p.buried) == 0 {
 		return false
 	}
-	place := p.place(e)
-	now := strings.Join(place.Tokens(), ".")
-	place.Incarnation = strconv.FormatUint(uint64(e.pos.Incarnation), 10)
-	before := strings.Join(place.Tokens(), ".")
-	found := p.buried[now] || p.buried[before]
-	delete(p.buried, now)
-	delete(p.buried, before)
+	place := strings.Join(p.place(e).Tokens(), ".")
+	found := p.buried[place]
+	delete(p.buried, place)
 	return found
 }
 

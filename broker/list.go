@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,14 +18,7 @@ import (
 // Headers of a history record: what a list shows of a run is read from its last record without decoding it. They lie on disk
 // with every record, so four values share one, schemas.StatusHeader: "STATUS LAST STARTED TYPE", the time in Unix nanoseconds
 // to base 36.
-const (
-	headerMore = "Drover-More"
-
-	// Records of version 0.1 have a header for each of the four.
-	oldHeaderType    = "Drover-Type"
-	oldHeaderStarted = "Drover-Started"
-	oldHeaderLast    = "Drover-Last"
-)
+const headerMore = "Drover-More"
 
 // describe writes the headers of a record whose events have just been applied to s.
 func describe(h post.Header, s *execution.State, events []schemas.Event) {
@@ -127,19 +121,19 @@ func readHeaders(m post.Stored) (i schemas.ExecutionInfo, more moreInfo, err err
 		return i, more, err
 	}
 	i = schemas.ExecutionInfo{WorkflowID: wid, Run: run, Status: schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader))}
-	last, started, typ, base := m.Header.Get(oldHeaderLast), m.Header.Get(oldHeaderStarted), m.Header.Get(oldHeaderType), 10
-	if all := strings.Split(m.Header.Get(schemas.StatusHeader), " "); len(all) == 4 {
-		last, started, typ, base = all[1], all[2], all[3], 36
+	all := strings.Split(m.Header.Get(schemas.StatusHeader), " ")
+	if len(all) != 4 {
+		return i, more, fmt.Errorf("header %s has %d words, want 4", schemas.StatusHeader, len(all))
 	}
-	if i.Type, err = subject.ParseToken(typ); err != nil {
+	if i.Type, err = subject.ParseToken(all[3]); err != nil {
 		return i, more, err
 	}
-	at, err := strconv.ParseInt(started, base, 64)
+	at, err := strconv.ParseInt(all[2], 36, 64)
 	if err != nil {
 		return i, more, err
 	}
 	i.StartedAt = schemas.Timestamp(at)
-	if i.Events, err = strconv.ParseInt(last, 10, 64); err != nil {
+	if i.Events, err = strconv.ParseInt(all[1], 10, 64); err != nil {
 		return i, more, err
 	}
 	if i.Status.Closed() {

@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// What a record's headers tell is what a list reads, from records of version 0.1 too.
+// What a record's headers tell is what a list reads.
 func TestHeadersOfRecords(t *testing.T) {
 	const started schemas.Timestamp = 1714979289123456789
 	s := execution.New("order 17", "r1")
@@ -19,16 +19,11 @@ func TestHeadersOfRecords(t *testing.T) {
 	s.StartedAt, s.Status = started, schemas.StatusOpen
 	h := post.Header{}
 	describe(h, s, []schemas.Event{{ID: 7, Attributes: &schemas.DeciderScheduled{}}})
-	old := post.Header{
-		"Drover-Type": {subject.Token("an order.v2")}, "Drover-Status": {"open"}, "Drover-Started": {"1714979289123456789"}, "Drover-Last": {"7"},
-	}
 	want := schemas.ExecutionInfo{WorkflowID: "order 17", Run: "r1", Type: "an order.v2", Status: schemas.StatusOpen, StartedAt: started, Events: 7, StartMode: "Manual"}
-	for name, h := range map[string]post.Header{"new": h, "0.1": old} {
-		m := post.Stored{Subject: subject.Namespace("default").History(3, "order 17", "r1"), Header: h}
-		got, err := infoFrom(m)
-		if err != nil || !isRecord(&m) || !cmp.Equal(want, got) {
-			t.Errorf("%s: %v %s", name, err, cmp.Diff(want, got))
-		}
+	m := post.Stored{Subject: subject.Namespace("default").History(3, "order 17", "r1"), Header: h}
+	got, err := infoFrom(m)
+	if err != nil || !isRecord(&m) || !cmp.Equal(want, got) {
+		t.Errorf("%v %s", err, cmp.Diff(want, got))
 	}
 	for _, bad := range []string{"", "open", "open 7 x", "open seven 1 t", "open 7 + t", "open 7 1 %zz"} {
 		if _, err := infoFrom(post.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: post.Header{schemas.StatusHeader: {bad}}}); err == nil {

@@ -6,7 +6,7 @@
 // client API, and those of package stranger, which know nothing of ours.
 //
 // Folder testdata/stores holds what servers left behind that were killed: today's takes over each of them. A store that was
-// committed stays for ever. TestStores makes one more with -stores.make NAME, when formats have changed.
+// committed stays as it is. TestStores makes one more with -stores.make NAME, when formats have changed.
 //
 // Rules that every test keeps:
 //   - It waits for outcomes, never for time: the long polls of the API, a followed history, a line that a process

@@ -120,7 +120,7 @@ func TestGolden(t *testing.T) {
 			}
 			checkGolden(t, name+".json", indented.Bytes(), v, func(file []byte) []byte { return compact(t, file) })
 			checkGolden(t, name+".msgpack.hex", hexLines(body), v, func(file []byte) []byte { return unhex(t, file) })
-			if r, ok := v.(*schemas.Record); ok { // those of version 0.1 have the form above
+			if r, ok := v.(*schemas.Record); ok { // stored in a form of its own
 				checkStored(t, name, r)
 			}
 		})

@@ -77,8 +77,6 @@ type Checkpoint struct {
 	History uint64 `json:"history,omitempty"`
 	// Witness is the begin of the SHA-256 of that record, 32 hex digits.
 	Witness string `json:"witness,omitempty"`
-	// Addressed: every message of the inbox above the position names its subject, as those of version 0.1 do not.
-	Addressed bool `json:"addressed,omitempty"`
 	// Handed is what an owner that leaves as planned tells the next one, be it nothing. No other checkpoint has it.
 	Handed *Handed `json:"handed,omitempty"`
 }

@@ -10,25 +10,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Histories are compressed where somebody has asked for it, or where a version has made them that did so unasked (ADR 0045).
+// Histories are compressed where somebody has asked for it (ADR 0045).
 func TestHistoriesAreCompressedOnDemand(t *testing.T) {
 	conn := dial(t, embedded.Options{})
 	for _, step := range []struct {
 		ask, want string
-		forget    bool // what the versions before have not written
 	}{
-		{"", "none", false}, {"s2", "s2", false}, {"", "s2", false}, {"", "s2", true}, {"", "s2", false}, {"none", "none", false}, {"", "none", false}, {"none", "none", true},
+		{"", "none"}, {"s2", "s2"}, {"", "s2"}, {"none", "none"}, {"", "none"},
 	} {
-		if step.forget {
-			c := config(t, conn, "drover-default-signals")
-			if c.Metadata["drover.compression"] == "" {
-				t.Fatal("the namespace does not say how it compresses")
-			}
-			delete(c.Metadata, "drover.compression")
-			if _, err := conn.JetStream().UpdateStream(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-		}
 		ns, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 1, Compression: step.ask})
 		if err != nil {
 			t.Fatal(err)

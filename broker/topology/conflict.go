@@ -46,6 +46,7 @@ const (
 	hintUnset   = "it cannot be taken back and puts messages at risk: delete the stream, or choose another namespace"
 	hintStorage = "start with the storage that the namespace was made with, delete the namespace, or choose another"
 	hintNewer   = "a newer Drover wrote here: run that version or a later one"
+	hintOlder   = "Drover 0.1 wrote here, which this version cannot read: let its workflows end with that version, or choose another store or namespace"
 )
 
 // fixed are the properties that cannot be changed, or not without risk to messages.
@@ -103,7 +104,33 @@ func (w *wanted) conflict(have *jetstream.StreamConfig) error {
 	if h, err := strconv.Atoi(cmp.Or(have.Metadata[metaSchema], "0")); err != nil || h > atoi(w.Metadata[metaSchema]) {
 		return &ConflictError{Stream: w.Name, Field: "metadata " + metaSchema, Have: quoted(have.Metadata[metaSchema]), Want: w.Metadata[metaSchema], Hint: hintNewer}
 	}
-	return nil
+	return w.formatConflict(have)
+}
+
+// formatConflict refuses a signals stream whose namespace is stored in a form that this program cannot read.
+func (w *wanted) formatConflict(have *jetstream.StreamConfig) error {
+	want := w.Metadata[metaFormat]
+	format := formatOf(have)
+	if want == "" || format == want {
+		return nil
+	}
+	hint := hintNewer
+	if n, err := strconv.Atoi(format); err == nil && n < storeFormat {
+		hint = hintOlder
+	}
+	return &ConflictError{Stream: w.Name, Field: "metadata " + metaFormat, Have: quoted(format), Want: quoted(want), Hint: hint}
+}
+
+// formatOf is the format number of a namespace, from its signals stream. Not all programs that wrote format 2 have written the
+// number; but they have all written how histories are compressed, and those of format 1 have not.
+func formatOf(have *jetstream.StreamConfig) string {
+	switch {
+	case have.Metadata[metaFormat] != "":
+		return have.Metadata[metaFormat]
+	case have.Metadata[metaCompression] != "":
+		return "2"
+	}
+	return "1"
 }
 
 // merge returns the configuration that have must be given, and which fields change. Everything that is not named

@@ -97,6 +97,19 @@ func TestConflicts(t *testing.T) {
 			history, "metadata drover.schema", `"2"`, "newer Drover",
 		},
 		{
+			"a newer format", edit(signals, func(c *jetstream.StreamConfig) { c.Metadata["drover.format"] = "3" }),
+			topology.Options{Memory: true},
+			signals, "metadata drover.format", `"3"`, "newer Drover",
+		},
+		{
+			"version 0.1", edit(signals, func(c *jetstream.StreamConfig) {
+				delete(c.Metadata, "drover.format")
+				delete(c.Metadata, "drover.compression")
+			}),
+			topology.Options{Memory: true},
+			signals, "metadata drover.format", `"1"`, "Drover 0.1 wrote here",
+		},
+		{
 			"message TTLs on an inbox", edit(in, func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }),
 			topology.Options{Memory: true},
 			in, "allow_msg_ttl", "on", "cannot be taken back",
@@ -155,6 +168,25 @@ func TestConflicts(t *testing.T) {
 				t.Errorf("%s was changed: %s", tc.stream, d)
 			}
 		})
+	}
+}
+
+// A store from before formats had a number gets it.
+func TestFormatIsNoted(t *testing.T) {
+	conn := dial(t, embedded.Options{})
+	const signals = "drover-default-signals"
+	for range 2 {
+		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
+			t.Fatal(err)
+		}
+		c := config(t, conn, signals)
+		if got := c.Metadata["drover.format"]; got != "2" {
+			t.Fatalf("got format %q, want 2", got)
+		}
+		delete(c.Metadata, "drover.format")
+		if _, err := conn.JetStream().UpdateStream(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
@@ -32,9 +30,7 @@ var (
 	ErrTooManyLists = errors.New("too many task lists")
 )
 
-// EnsureList makes the work queue of a task list and its consumers, or brings them to what the options say. A list whose
-// one consumer took the tasks of all priorities in their order gets the others beside it; no task is lost, and one that is
-// in hand at that moment may be handed out a second time.
+// EnsureList makes the work queue of a task list and its consumers, or brings them to what the options say.
 //
 // Errors: [ErrInvalidOptions], [subject.ErrInvalidID], [ErrNoNamespace], [ErrDeleting], [ErrTooManyLists], [*ConflictError], or
 // what the server said.
@@ -110,66 +106,21 @@ func (w *work) lives(ctx context.Context, name subject.Namespace, stream string)
 	return refused("delete stream "+stream, err)
 }
 
-// consumers makes the consumers of a list's stream. The ordinary one comes first: until it is told its share, it may have
-// been the only one and have everything, and the server lets no two consumers of a work queue overlap.
+// consumers makes the consumers of a list's stream, one for the tasks of each priority.
 func (w *work) consumers(ctx context.Context, name subject.Namespace, list string, o ListOptions) error {
-	filters, err := w.shares(ctx, name, list)
-	if err != nil {
-		return err
-	}
-	for _, consumer := range []string{subject.Consumer, subject.ConsumerHigh, subject.ConsumerLow} {
+	for _, priority := range []int{0, 1, -1} {
+		consumer := subject.ConsumerOf(priority)
 		want := jetstream.ConsumerConfig{
 			Name: consumer, Durable: consumer, Description: "Drover: the workers of list " + list,
 			DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy,
 			AckWait: o.AckWait, MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: maxWaiting,
-		}
-		if f := filters[consumer]; len(f) == 1 {
-			want.FilterSubject = f[0] // the server is quicker with one
-		} else {
-			want.FilterSubjects = f
+			FilterSubject: name.Task(list, priority),
 		}
 		if err := w.consumer(ctx, name.StreamTasks(list), want); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// shares tells which subjects each consumer of a list takes. There may be tasks on subjects of other priorities than we
-// publish to now; they stay with the consumer of their sign until they are gone.
-func (w *work) shares(ctx context.Context, name subject.Namespace, list string) (map[string][]string, error) {
-	all := name.AllTasks(list)
-	shares := map[string][]string{
-		subject.ConsumerHigh: {name.Task(list, 1)}, subject.Consumer: {name.Task(list, 0)}, subject.ConsumerLow: {name.Task(list, -1)},
-	}
-	var have map[string]uint64
-	err := w.retry(ctx, func(ctx context.Context) error {
-		s, err := w.js.Stream(ctx, name.StreamTasks(list))
-		if err != nil {
-			return err
-		}
-		info, err := s.Info(ctx, jetstream.WithSubjectFilter(all))
-		if err == nil {
-			have = info.State.Subjects
-		}
-		return err
-	})
-	if err != nil {
-		return nil, refused("read the subjects of stream "+name.StreamTasks(list), err)
-	}
-	for _, s := range slices.Sorted(maps.Keys(have)) {
-		consumer := subject.Consumer // also of what is no number
-		switch priority, _ := strconv.Atoi(strings.TrimPrefix(s, strings.TrimSuffix(all, "*"))); {
-		case priority > 0:
-			consumer = subject.ConsumerHigh
-		case priority < 0:
-			consumer = subject.ConsumerLow
-		}
-		if !slices.Contains(shares[consumer], s) {
-			shares[consumer] = append(shares[consumer], s)
-		}
-	}
-	return shares, nil
 }
 
 // roomFor counts the lists of a namespace before another is made.

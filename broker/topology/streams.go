@@ -19,8 +19,13 @@ const (
 	metaVersion    = "drover.version"
 )
 
+// storeFormat is the number of the form in which a namespace is stored as a whole. The signals stream bears it. It is raised when a
+// program could no longer read what an earlier one has stored, or an earlier one no longer what this one stores.
+const storeFormat = 2
+
 // Metadata of the signals stream alone: what the namespace is beside its number of partitions.
 const (
+	metaFormat       = "drover.format"
 	metaRequireTypes = "drover.require-types"
 	// Tasks and alarms are acknowledged before they are written. It stands from the beginning or never: the server does not
 	// let a stream change that.
@@ -87,6 +92,7 @@ func (n *Namespace) signals(version string) wanted {
 	src, dst := n.Name.SignalTransform(n.Partitions)
 	w.SubjectTransform = &jetstream.SubjectTransformConfig{Source: src, Destination: dst}
 	w.DenyDelete, w.AllowDirect = true, true
+	w.Metadata[metaFormat] = strconv.Itoa(storeFormat)
 	w.Metadata[metaRequireTypes] = strconv.FormatBool(n.RequireTypes)
 	if n.Relaxed {
 		w.Metadata[metaRelaxed] = "true"

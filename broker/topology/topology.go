@@ -306,18 +306,10 @@ func readAny(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, 
 	return &Namespace{
 		Name: name, Partitions: p, Replicas: have.Replicas,
 		Memory: have.Storage == jetstream.MemoryStorage, MaxBytes: max(have.MaxBytes, 0),
-		Relaxed: have.Metadata[metaRelaxed] == "true", Compression: compression(have),
+		Relaxed: have.Metadata[metaRelaxed] == "true", Compression: have.Metadata[metaCompression],
 		RequireTypes: have.Metadata[metaRequireTypes] == "true", Description: have.Metadata[metaDescription],
 		FlowRetention: cmp.Or(have.Metadata[metaFlowRetention], DefaultFlowRetention), Retention: cmp.Or(have.Metadata[metaRetention], DefaultRetention),
 	}, nil
-}
-
-// compression tells how histories are kept. Versions before ADR 0045 compressed all that have one copy, and said nothing of it.
-func compression(have *jetstream.StreamConfig) string {
-	if have.Replicas > 1 {
-		return CompressionNone
-	}
-	return cmp.Or(have.Metadata[metaCompression], CompressionS2)
 }
 
 // fresh is a namespace that does not exist yet.
