@@ -22,6 +22,7 @@ TWICE := /(broker|broker/claims|decider/flow|ops/alwayson|ops/audit|ops/retentio
 GORACE   ?= atexit_sleep_ms=0
 export GORACE
 BENCH    ?=
+MUTANTS  ?=
 DURATION ?= 10m
 SEED     ?= 0
 TOPOLOGY ?=
@@ -30,7 +31,7 @@ REPORT   ?= $(CURDIR)/bin/chaos.jsonl
 TOOL   := $(GO) tool -modfile=internal/tools/go.mod
 CHECKS := all,-ST1020,-ST1021,-ST1022,-QF1*
 
-.PHONY: all run test build lint vet floors staticcheck format fmt fuzz bench picture chaos soak house clean
+.PHONY: all run test build lint vet floors staticcheck format fmt fuzz bench picture chaos soak house mutants clean
 
 all: build
 
@@ -98,6 +99,10 @@ soak: chaos
 # Code, tests and papers by size, and the limits that they have.
 house:
 	@GO='$(GO)' ./internal/tools/house.sh
+
+# Twenty ways to break the product, each of which a test must notice: make mutants MUTANTS='P-7 lock'
+mutants:
+	@GO='$(GO)' ./internal/tools/mutants.sh $(MUTANTS)
 
 clean:
 	rm -rf bin coverage coverage.out
