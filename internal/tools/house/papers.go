@@ -52,7 +52,7 @@ func readPapers(root string) (all papers, err error) {
 		if rel == "README.md" {
 			all.readmeLines = lines
 		}
-		if path.Dir(rel) == "docs/adr" && base[0] >= '0' && base[0] <= '9' {
+		if path.Base(path.Dir(rel)) == "adr" && base != "README.md" {
 			all.adrs++
 		}
 		if strings.HasPrefix(string(text), "<!-- generated") {

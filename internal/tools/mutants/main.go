@@ -69,10 +69,10 @@ func run(root, list string, prefixes []string) error {
 		}
 		fmt.Printf("%-28s %5.1f s  %s\n", m.name, time.Since(began).Seconds(), how)
 	}
-	fmt.Printf("%d of %d killed\n", killed, tried)
 	if tried == 0 {
 		return fmt.Errorf("no mutation is named %q", prefixes)
 	}
+	fmt.Printf("%d of %d killed\n", killed, tried)
 	if killed < tried {
 		return fmt.Errorf("%d of %d were not killed", tried-killed, tried)
 	}
