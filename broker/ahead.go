@@ -65,8 +65,8 @@ func (p *partition) offerAhead(r *run, a *execution.Activity, t *ticket) bool {
 // foreseeable tells whether it is known what follows the success of an activity, and who could decide upon it.
 func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
 	s := r.state
-	h := p.offers.hands[r.sticky]
-	if r.sticky == "" || h == nil || !slices.Contains(h.lists, a.Scheduled.List) || time.Now().Before(h.away) {
+	h := p.workers.byName[r.sticky]
+	if r.sticky == "" || h == nil || !slices.Contains(h.lists, a.Scheduled.List) || time.Now().Before(h.busy) {
 		return false
 	}
 	d := &s.Decision
@@ -131,11 +131,11 @@ func (p *partition) notedAhead(r *run, a *execution.Activity, worth bool) {
 
 // refusedAhead: the worker has no room, or has gone. Others may be idle.
 func (p *partition) refusedAhead(f *offer, nobody bool) {
-	switch h := p.offers.hands[f.ahead.worker]; {
+	switch h := p.workers.byName[f.ahead.worker]; {
 	case h != nil && nobody:
 		h.lists = nil // it may drain, and be at work still: so it can be called
 	case h != nil:
-		h.away = time.Now().Add(busyPause)
+		h.busy = time.Now().Add(busyPause)
 	}
 	p.notedAhead(f.run, f.activity, false) // or it does not know the type
 	if f.meets() {

@@ -56,7 +56,7 @@ func (p *partition) consult(r *run) {
 		p.loadWindow(r)
 		return
 	}
-	p.recall(r, false)
+	p.route(r, false)
 	p.request(r, w)
 }
 
@@ -326,7 +326,7 @@ func (p *partition) nobody(id uint64) {
 	a := r.ask
 	p.unask(r)
 	if a.sticky {
-		p.unheard(r)
+		p.workers.notHeard(r.sticky, r.state.Start.WorkflowType)
 		r.sticky = ""
 		p.mark(r)
 		return
@@ -387,8 +387,8 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 	}
 	typ := r.state.Start.WorkflowType
 	p.conclude(r, reply, a.token, a.former == "", e)
-	if a.former == "" && !a.sticky {
-		p.mannersFrom(typ, p.offers.hands[reply.Sticky] != nil)
+	if a.former == "" && !a.sticky && p.workers.byName[reply.Sticky] == nil {
+		p.workers.stranger(typ)
 	}
 }
 
@@ -418,8 +418,8 @@ func (p *partition) expire(r *run) {
 	if a := r.ask; a != nil && a.confirmed && (!r.open() || r.state.Decision.Started != a.startedID) {
 		p.unask(r)
 		if a.sticky { // it may hang, or be dead while somebody else listens to its subject
-			if h := p.offers.hands[r.sticky]; h != nil && r.open() {
-				h.hangs = true
+			if h := p.workers.byName[r.sticky]; h != nil && r.open() {
+				h.overdue = true
 			}
 			r.sticky = ""
 		}

@@ -78,8 +78,7 @@ func (p *partition) holdBack(r *run) bool {
 }
 
 func (p *partition) holdFor(r *run, w execution.Wanted) {
-	p.recall(r, true)
-	p.introduce(r)
+	p.route(r, true)
 	p.request(r, w)
 	if r.ask == nil {
 		return

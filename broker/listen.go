@@ -39,7 +39,7 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 		}
 		var a schemas.Announcement
 		if schemas.Unmarshal(m.Data, &a) == nil && a.Left != "" {
-			p.loop.post(func() { p.offers.goodbye(a.Left) })
+			p.loop.post(func() { p.workers.leave(a.Left) })
 			return
 		}
 		p.loop.post(func() { p.announced(typ) })

@@ -57,18 +57,13 @@ type offer struct {
 
 // offers are those of a partition.
 type offers struct {
-	queue    []*offer // in the order of their ends
-	open     map[uint64]*offer
-	last     uint64
-	timed    bool                 // expire is due
-	away     map[string]time.Time // lists that get none until then
-	hands    map[string]*hand     // sticky workers that take tasks as well, or can be called, by their names
-	lastHand uint64
-	turns    uint64               // of hands, with first questions
-	manners  map[string]*manners  // by type: see introduce.go
-	left     map[string]time.Time // when sticky workers have stopped in good order
-	hastes   map[string]*haste
-	asking   map[string]bool // attempts whose workers are being asked, by token
+	queue  []*offer // in the order of their ends
+	open   map[uint64]*offer
+	last   uint64
+	timed  bool                 // expire is due
+	away   map[string]time.Time // lists that get none until then
+	hastes map[string]*haste
+	asking map[string]bool // attempts whose workers are being asked, by token
 }
 
 // haste is what is known of the tasks of an activity type.

@@ -37,7 +37,7 @@ type parked struct {
 	sequence uint64 // of its last record
 	snapshot uint64 // of the last one with a snapshot
 	alarm    uint64 // of the armed message
-	hand     uint64 // of the worker that decided last, if it wants the next task; 0 if none does (hands.go)
+	hand     uint64 // of the worker that decided last, if it wants the next task; 0 if none does (workers.go)
 	due      schemas.Timestamp
 	// delayed are the activities whose tasks wait for their time. Of the others none does, whatever the history says. Instants do not tell:
 	// a deadline that is read counts from the server's time of its record, and here from what was known of that (rebaseMargin).
@@ -86,7 +86,7 @@ func (p *partition) park(r *run) {
 	if r.alarm.ringing {
 		armed = 0 // its worker deletes it
 	}
-	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.numberOf(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
+	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.workers.number(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
 	if k.whole = r.whole && len(r.hash) > 0; k.whole {
 		k.mark, k.at = markOf(r.hash), r.at
 	} else if r.trail.leadsTo(r.sequence) {

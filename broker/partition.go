@@ -76,7 +76,8 @@ type partition struct {
 	peals     map[*peal]struct{} // rings that were sent here
 	closings  closings
 	offers    offers
-	reports   map[string]struct{}         // outcomes that were sent here, by where their answers go
+	reports   map[string]struct{} // outcomes that were sent here, by where their answers go
+	workers   workerRegistry
 	paces     [holdLists]map[string]*pace // of deciders, by workflow type
 	aheads    map[aheadType]*pace         // of decisions that came with outcomes
 	nextAsk   uint64

@@ -128,16 +128,15 @@ type run struct {
 	window     []schemas.Event
 	windowFrom int64
 
-	ask        *ask
-	sticky     string
-	marked     bool          // flush will look at it
-	loose      int32         // of its tasks that are being stored, those that no ticket waits for
-	slept      bool          // and has not been decided since: sticky is what was remembered (hands.go)
-	introduced bool          // sticky was a worker that had not decided for it (introduce.go)
-	forlorn    bool          // nobody listened when the decider was last asked; as the queues have it, and looked at in every step
-	called     *forlornQueue // that it was called back from
-	reasks     int
-	backingUp  bool // a timer will settle the run when the decider's backoff is over
+	ask       *ask
+	sticky    string
+	marked    bool          // flush will look at it
+	loose     int32         // of its tasks that are being stored, those that no ticket waits for
+	slept     bool          // and has not been decided since: sticky is what was remembered (workers.go)
+	forlorn   bool          // nobody listened when the decider was last asked; as the queues have it, and looked at in every step
+	called    *forlornQueue // that it was called back from
+	reasks    int
+	backingUp bool // a timer will settle the run when the decider's backoff is over
 
 	alarm     alarm
 	uncovered []*ticket // released once an alarm covers the run, or nothing is due

@@ -80,12 +80,12 @@ func youngest(m *map[string]time.Duration, key string, age time.Duration) {
 func (p *partition) callSilent() {
 	s, again := p.silence()
 	calls, wall := 0, time.Now()
-	for name, h := range p.offers.hands { // begins anywhere, so that all have their turn
+	for name, h := range p.workers.byName { // begins anywhere, so that all have their turn
 		age, silent := s.of(name, h)
 		if !silent {
 			continue
 		}
-		since := wall.Sub(h.called)
+		since := wall.Sub(h.calledAt)
 		wait := max(silentAfter, (age-since)/silentShare) - since // by how old it was when it was called for
 		switch {
 		case wait > 0:
@@ -93,7 +93,7 @@ func (p *partition) callSilent() {
 			wait = silentAfter
 		default:
 			calls++
-			h.called, wait = wall, max(silentAfter, age/silentShare)
+			h.calledAt, wait = wall, max(silentAfter, age/silentShare)
 			p.call(h)
 		}
 		if again == 0 || wait < again {
@@ -139,7 +139,7 @@ func (p *partition) silence() (s silence, again time.Duration) {
 }
 
 // of tells for how long a worker has been silent, if it can be called.
-func (s *silence) of(name string, h *hand) (age time.Duration, silent bool) {
+func (s *silence) of(name string, h *worker) (age time.Duration, silent bool) {
 	if len(h.types) == 0 {
 		return 0, false
 	}
@@ -161,7 +161,7 @@ func (s *silence) of(name string, h *hand) (age time.Duration, silent bool) {
 	return age, silent
 }
 
-func (p *partition) call(h *hand) {
+func (p *partition) call(h *worker) {
 	if err := p.b.conn.PublishReply(p.b.ns.DecideAlive(h.types[0], h.name), p.replies+callPrefix+"."+strconv.FormatUint(h.number, 36), nil, nil); err != nil {
 		p.log.WithError(err).Debug("a worker cannot be called at this moment")
 	}
@@ -169,12 +169,12 @@ func (p *partition) call(h *hand) {
 
 // gone: nobody listens where a worker did. What it had, or may have had, is for others.
 func (p *partition) gone(number uint64) {
-	h := p.handOf(number)
+	h := p.workers.numbered(number)
 	if h == nil || p.leaving != nil || p.sealed() {
 		return
 	}
 	name := h.name
-	delete(p.offers.hands, name)
+	delete(p.workers.byName, name)
 	asked, offered, now := 0, 0, p.now()
 	for _, r := range p.asks {
 		a := r.ask

@@ -16,7 +16,7 @@ import (
 // A run that has slept goes back to the worker that decided last, in the encoding that this worker wants, unless the partition has many
 // questions open or the worker is gone: then it is asked of anybody, as the first time.
 func TestSleepersGoBackToTheirWorker(t *testing.T) {
-	const runs, most = 100, 64 // mostRecalled
+	const runs, most = 100, 64 // mostPreferred
 	for name, c := range map[string]struct {
 		awake func(f *fleet, p *player) // while they sleep
 		tell  func(f *fleet)            // wakes all of them

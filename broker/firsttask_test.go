@@ -14,30 +14,30 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// The first question of a run goes to workers that are known, in turn and in the short encoding, and one in eight to anybody. Once somebody who is not
-// known has answered one of these, all go to anybody for a while.
-func TestFirstQuestionsGoToKnownWorkers(t *testing.T) {
+// The first task of a run goes to the workers that are known, in the short encoding, and to the shared queue, each in its turn. Who is gone, hangs or has
+// dropped the type gets no turn. While strangers answer from the shared queue it is used more.
+func TestFirstTasksGoInTurn(t *testing.T) {
 	type counts struct{ W1, W2, Anybody int64 }
 	for name, c := range map[string]struct {
 		before func(h *hall)
 		runs   int
-		want   counts
+		want   counts // give or take a few
 	}{
-		"two workers":                      {runs: 80, want: counts{W1: 35, W2: 35, Anybody: 10}},
-		"one of them is gone":              {before: func(h *hall) { h.w1.leave() }, runs: 80, want: counts{W1: 1, W2: 69, Anybody: 11}},
-		"one of them has dropped the type": {before: func(h *hall) { h.w1.drops() }, runs: 80, want: counts{W1: 1, W2: 69, Anybody: 11}},
-		"one of them hangs":                {before: func(h *hall) { h.w1.mutes() }, runs: 80, want: counts{W1: 1, W2: 68, Anybody: 12}}, // of the next one no record waits for its decision
-		"a stranger comes":                 {before: func(h *hall) { h.strange() }, runs: 80, want: counts{W1: 3, W2: 4, Anybody: 73}},
+		"two workers":                      {runs: 90, want: counts{W1: 30, W2: 30, Anybody: 30}},
+		"one of them is gone":              {before: func(h *hall) { h.w1.leave() }, runs: 80, want: counts{W1: 1, W2: 40, Anybody: 40}},
+		"one of them has dropped the type": {before: func(h *hall) { h.w1.drops() }, runs: 80, want: counts{W1: 1, W2: 40, Anybody: 40}},
+		"one of them hangs":                {before: func(h *hall) { h.w1.mutes() }, runs: 80, want: counts{W1: 1, W2: 40, Anybody: 40}},
+		"a stranger comes":                 {before: func(h *hall) { h.strange() }, runs: 80, want: counts{W1: 1, W2: 1, Anybody: 78}},
 		"a stranger has come and left": {
 			before: func(h *hall) {
 				sub := h.strange()
-				h.run(8) // the last one is the stranger's
+				h.run(8)
 				if err := sub.Unsubscribe(); err != nil {
 					h.f.t.Fatal(err)
 				}
 				h.f.plays("w3", completesIt)
 			},
-			runs: 256 + 8, want: counts{W1: 4, W2: 3, Anybody: 256 + 1}, // w3 cannot be called: it gets what is anybody's alone
+			runs: 81, want: counts{W1: 27, W2: 27, Anybody: 27}, // w3 cannot be called: it gets what is anybody's alone
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,8 @@ func TestFirstQuestionsGoToKnownWorkers(t *testing.T) {
 				w2.Store(0)
 				anybody.Store(0)
 				h.run(c.runs)
-				if diff := cmp.Diff(c.want, counts{w1.Load(), w2.Load(), anybody.Load()}); diff != "" {
+				few := cmp.Comparer(func(a, b int64) bool { return max(a, b)-min(a, b) <= 3 })
+				if diff := cmp.Diff(c.want, counts{w1.Load(), w2.Load(), anybody.Load()}, few); diff != "" {
 					t.Errorf("who was asked (-want +got):\n%s", diff)
 				}
 			})
