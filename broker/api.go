@@ -209,8 +209,7 @@ func (b *Broker) toOwner(wid, reply string, h post.Header, body []byte) {
 
 // serveStart hands a start to the owner of its workflow id, which answers once it is in the history, or refused.
 func (b *Broker) serveStart(r micro.Request) {
-	s := &received{body: r.Data()}
-	q := &s.StartRequest
+	q := &schemas.StartRequest{}
 	if err := requested(r, q); err != nil { // much of it stays for as long as the run, and some for longer
 		b.refuse(r, invalid(err))
 		return
@@ -243,9 +242,7 @@ func (b *Broker) serveStart(r micro.Request) {
 		b.referring(r, named, func() { b.accept(r, q) })
 		return
 	}
-	if !b.startHere(r, s) {
-		b.accept(r, q)
-	}
+	b.accept(r, q)
 }
 
 func validateStart(q *schemas.StartRequest) *schemas.Error {
@@ -358,24 +355,6 @@ func fieldOf(verb string) string {
 		return "input"
 	}
 	return "details"
-}
-
-// received is a start, and what it was read from.
-//
-// The two are one piece, which at 328 bytes is not of the size of nodes in NATS's index of subjects: those stay, and what garbage leaves
-// between them are holes that nobody can give back.
-type received struct {
-	schemas.StartRequest
-	body []byte
-}
-
-// startHere hands a start to an owner in this process as it is, if it is small in any encoding: it need not be encoded to be read again.
-func (b *Broker) startHere(r micro.Request, s *received) bool {
-	if len(s.body) > b.smallBody() {
-		return false
-	}
-	p := b.part(b.partitionOf(s.WorkflowID))
-	return p != nil && p.serveStart(s, r.Reply(), content(r))
 }
 
 func (b *Broker) serveList(r micro.Request) {

@@ -195,13 +195,8 @@ func (p *partition) seal() {
 	l.checkpoint.Handed = p.hand()
 	l.passes = len(p.asks) > 0
 	l.stage = handed
-	for reply, q := range p.requests.take() { // out of time: the next owner answers, or the server says that there is none
-		h, body, err := q.message()
-		if err != nil {
-			p.b.refuseTo(reply, q.start.Content, schemas.Errorf(schemas.CodeInternal, "%v", err))
-			continue
-		}
-		p.b.relay.send(p.n, reply, h, body)
+	for reply, m := range p.requests.take() { // out of time: the next owner answers, or the server says that there is none
+		p.b.relay.send(p.n, reply, m.Header, m.Data)
 	}
 	p.refuseReports()
 	p.refuseRings()
@@ -293,42 +288,25 @@ func (p *partition) giveUp() {
 	}
 }
 
-// request is one that an owner has received: a message, or a start that was read in this process.
-type request struct {
-	post.Msg
-	start *schemas.StartRequest
-}
-
-// message is what the next owner is sent.
-func (r *request) message() (post.Header, []byte, error) {
-	if r.start == nil {
-		return r.Header, r.Data, nil
-	}
-	q := *r.start
-	q.ReplyTo, q.Content = "", "" // the owner's own
-	body, err := schemas.Marshal(&q)
-	return requestHeader(kindStart, r.start.Content), body, err
-}
-
 // requests are those that were received and not answered. They are kept by their reply subject.
 type requests struct {
 	mu    sync.Mutex
-	open  map[string]request
+	open  map[string]post.Msg
 	taken bool
 }
 
 // add enters a request. It reports false once they were taken: the partition is another's.
-func (q *requests) add(reply string, r request) bool {
+func (q *requests) add(m post.Msg) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.taken {
 		return false
 	}
 	if q.open == nil {
-		q.open = make(map[string]request)
+		q.open = make(map[string]post.Msg)
 	}
-	if reply != "" {
-		q.open[reply] = r
+	if m.Reply != "" {
+		q.open[m.Reply] = m
 	}
 	return true
 }
@@ -345,7 +323,7 @@ func (q *requests) none() bool {
 	return len(q.open) == 0
 }
 
-func (q *requests) take() map[string]request {
+func (q *requests) take() map[string]post.Msg {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := q.open

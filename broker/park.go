@@ -55,16 +55,16 @@ func (p *partition) parkIdle() {
 	p.parkDue = false
 	p.lookAway()
 	long, rested := p.inTicks(parkAfter), p.inTicks(parkRested)
-	for range min(parkAtOnce, p.used.n) {
-		r := p.used.first
-		idle, few := p.ticks-r.touched, p.used.n <= p.b.o.CachedRuns/parkShare
+	for range min(parkAtOnce, p.used.Len()) {
+		r := p.oldest()
+		idle, few := p.ticks-r.touched, p.used.Len() <= p.b.o.CachedRuns/parkShare
 		if idle < long || few && idle < rested {
 			return
 		}
 		// The latest that have ended stay for those who ask how. What cannot be parked would cost the leader three questions.
 		if !r.idle() || r.ended || few && r.open() && !r.parkable() {
 			r.touched = p.ticks
-			p.used.toBack(r)
+			p.used.MoveToBack(r.used)
 			continue
 		}
 		p.forget(r)

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ type partition struct {
 	outside *post.Outbox // tasks, alarms, dead letters
 
 	runs   map[string]*run
-	used   used                 // the same, the longest untouched first
+	used   list.List            // the same, the longest untouched first
 	parked *dense.Map[struct{}] // by workflow id; see park
 	packed []byte               // memory to pack one
 	waking []*run               // parked ones that are to be read
@@ -280,20 +281,26 @@ func (p *partition) flush() {
 // touch marks a run as used.
 func (p *partition) touch(r *run) {
 	r.touched = p.ticks
-	p.used.toBack(r)
+	if r.used == nil {
+		r.used = p.used.PushBack(r)
+	}
+	p.used.MoveToBack(r.used)
 	p.evictions += 8
 }
+
+// oldest is the run in memory that was not touched for longest; there must be one.
+func (p *partition) oldest() *run { return p.used.Front().Value.(*run) }
 
 // evict forgets the longest unused runs above the bound, eight at most for each that was used. It is called when no run is marked, and none is in the
 // middle of a step: such a one looks idle, and would live on beside its successor.
 func (p *partition) evict() {
 	for ; p.evictions > 0 && len(p.runs) > p.b.o.CachedRuns; p.evictions-- {
-		oldest := p.used.first
-		if oldest == p.used.last {
+		if p.used.Len() < 2 {
 			break
 		}
+		oldest := p.oldest()
 		if !oldest.idle() {
-			p.used.toBack(oldest)
+			p.used.MoveToBack(oldest.used)
 			continue
 		}
 		p.forget(oldest)
@@ -326,6 +333,9 @@ func (p *partition) retire(r *run) {
 func (p *partition) forget(r *run) {
 	p.park(r)
 	p.calledBack(r)
-	p.used.remove(r)
+	if r.used != nil {
+		p.used.Remove(r.used)
+		r.used = nil
+	}
 	delete(p.runs, r.wid)
 }

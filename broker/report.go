@@ -15,17 +15,6 @@ import (
 // sent one has it: a client asks again with the same run id, a worker keeps its task and puts the outcome into the inbox if the
 // owner does not take it. So the inbox holds only what nobody waits for.
 
-// serveStart takes a start that was read in this process, and that nobody else changes any more, or reports that the partition is another's by
-// now. It may be called by any goroutine.
-func (p *partition) serveStart(s *received, reply, content string) bool {
-	s.ReplyTo, s.Content = reply, content
-	if !p.lease.Valid() || !p.requests.add(reply, request{start: &s.StartRequest}) {
-		return false
-	}
-	p.whileOurs(func() { p.start(&s.StartRequest, s.body) })
-	return true
-}
-
 // start takes a start that came from the API.
 func (p *partition) start(q *schemas.StartRequest, body []byte) {
 	q.Origin, q.Replays = nil, nil

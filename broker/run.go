@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"container/list"
 	"iter"
 	"slices"
 
@@ -16,8 +17,6 @@ const (
 )
 
 // envelope is a message on its way to a run.
-//
-// It takes 192 bytes: at 208 its garbage stood among nodes of NATS's index of subjects, which stay, and kept the machine's memory.
 type envelope struct {
 	wid string
 	msg execution.Message
@@ -144,10 +143,10 @@ type run struct {
 	offers  []*offer // of its tasks, without an outcome in the history
 	copies  []taskCopy
 	waiters []*waiter
-	used    usedLink
-	touched uint32  // the tick of the last message
-	parked  *parked // while it is being loaded: what was kept of it
-	ended   bool    // in the partition's list of closed runs
+	used    *list.Element // in partition.used; nil if it is not there
+	touched uint32        // the tick of the last message
+	parked  *parked       // while it is being loaded: what was kept of it
+	ended   bool          // in the partition's list of closed runs
 
 	// owing is how many messages have left no event, and something elsewhere that is not stored yet. Until it is, the positions stay before them: see owe.
 	owing int32

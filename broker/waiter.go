@@ -79,7 +79,7 @@ func (p *partition) whileOurs(f func()) {
 
 // serve answers a request, or reports that the partition is another's by now. It may be called by any goroutine.
 func (p *partition) serve(m post.Msg) bool {
-	if !p.lease.Valid() || !p.requests.add(m.Reply, request{Msg: m}) {
+	if !p.lease.Valid() || !p.requests.add(m) {
 		return false
 	}
 	content := m.Header.Get(schemas.ContentTypeHeader)
