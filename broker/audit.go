@@ -59,7 +59,7 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 }
 
 // audit answers for workflows of the partition. Those that are not in memory are read by one reader and forgotten again
-// (auditstored.go): an audit of all open runs must not push those out that are at work, nor take all readers.
+// (auditunread.go): an audit of all open runs must not push those out that are at work, nor take all readers.
 func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 	a := &schemas.AuditResponse{
 		V: schemas.Version, Partition: p.n, Owner: p.b.o.Node, Time: p.now(), Recovering: p.recovering(),

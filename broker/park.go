@@ -53,7 +53,6 @@ type parked struct {
 // be settled looks idle, and would live on beside its successor.
 func (p *partition) parkIdle() {
 	p.parkDue = false
-	p.lookAway()
 	long, rested := p.inTicks(parkAfter), p.inTicks(parkRested)
 	for range min(parkAtOnce, p.used.Len()) {
 		r := p.oldest()

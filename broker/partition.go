@@ -36,8 +36,7 @@ type partition struct {
 	parked *dense.Map[struct{}] // by workflow id; see park
 	packed []byte               // memory to pack one
 	waking []*run               // parked ones that are to be read
-	foresight
-	ticks uint32 // of the checkpoint's clock
+	ticks  uint32               // of the checkpoint's clock
 	// parkDue: there was a tick since idle runs were looked for.
 	parkDue bool
 	dirty   []*run

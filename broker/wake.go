@@ -22,23 +22,18 @@ const (
 // wake has a parked run read at the end of the loop's batch.
 func (p *partition) wake(r *run) { p.waking = append(p.waking, r) }
 
-// wakeAll reads what was woken since it was called last. Some of it may have been read by now: then it is ready, and marked.
+// wakeAll reads what was woken since it was called last.
 func (p *partition) wakeAll() {
 	if len(p.waking) == 0 {
 		return
 	}
-	all := p.waking
+	rest := p.waking
 	p.waking = nil
-	slices.SortFunc(all, func(a, b *run) int { return cmp.Compare(a.parked.sequence, b.parked.sequence) })
-	rest := slices.DeleteFunc(all, p.wasRead)
+	slices.SortFunc(rest, func(a, b *run) int { return cmp.Compare(a.parked.sequence, b.parked.sequence) })
 	for len(rest) > 0 {
-		n := together(rest, func(r *run) uint64 { return r.parked.sequence })
-		st := &stretch{from: rest[0].parked.sequence, end: rest[n-1].parked.sequence + 1, asleep: rest[:n:n]}
-		if rest = rest[n:]; p.onward(st) {
-			p.readAhead(st)
-		} else {
-			p.readStretch(st, stretchBytes)
-		}
+		n := together(rest)
+		p.readStretch(&stretch{from: rest[0].parked.sequence, end: rest[n-1].parked.sequence + 1, asleep: rest[:n:n]})
+		rest = rest[n:]
 	}
 }
 

@@ -100,31 +100,3 @@ func TestStretchWithGaps(t *testing.T) {
 		}
 	})
 }
-
-// Reads go further than they must only behind several that began where the one before ended, and not soon after one in vain.
-func TestOnward(t *testing.T) {
-	f := &foresight{}
-	read := func(from, end uint64) bool { return f.onward(&stretch{from: from, end: end}) }
-	for i, step := range []struct {
-		from, end uint64
-		want      bool
-	}{
-		{1000, 1010, false}, {1010, 1020, false}, {1021, 1030, false}, {1030, 1040, true}, // in order
-		{700, 710, false}, {1040, 1050, true}, // one of those that came late
-		{5000, 5010, false}, {5010, 5020, false}, {5020, 5030, false}, {5031, 5040, true}, // elsewhere
-		{10, 20, false}, {20, 21, false},
-	} {
-		if got := read(step.from, step.end); got != step.want {
-			t.Errorf("step %d, %d to %d: got %v, want %v", i, step.from, step.end, got, step.want)
-		}
-	}
-	f.steps = -aheadFailed
-	for i := uint64(21); i < 21+aheadFailed+aheadAfter; i++ {
-		if read(i, i+1) {
-			t.Fatalf("read ahead %d reads behind one in vain", i-20)
-		}
-	}
-	if !read(40, 41) {
-		t.Error("never read ahead again")
-	}
-}

@@ -130,45 +130,6 @@ func TestSleepersWhoseReadFails(t *testing.T) { // P-2
 	}
 }
 
-// Sleepers that wake one after the other, in the order in which they were started, are read before they wake: few questions bring
-// all of them, also when one of these fails.
-func TestSleepersAreReadAhead(t *testing.T) { // P-2, P-15
-	for _, tc := range []struct {
-		name    string
-		verdict cutwire.Verdict
-		most    int64 // questions
-	}{
-		{"all is well", cutwire.Pass, 15},
-		{"question lost", cutwire.Swallow, 30},
-		{"asked twice", cutwire.Twice, 30},
-		{"late", cutwire.Late, 30},
-		{"connection lost", cutwire.Break, 300},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			virtually(t, 1, func(t *testing.T, f *fleet) {
-				reads, wire := readsOf(bySequence, func(nth int64) cutwire.Verdict {
-					if nth == 5 {
-						return tc.verdict
-					}
-					return cutwire.Pass
-				})
-				f.node("a", wire, func(o *broker.Options) { o.CachedRuns = 1 })
-				f.decider("order", sleeper)
-				const n = 300
-				for i := range n {
-					f.start(fmt.Sprintf(`{"workflowId":"w%d","type":"order"}`, i))
-					time.Sleep(10 * time.Millisecond)
-				}
-				time.Sleep(2 * time.Minute)
-				if got := reads.Load(); got < 5 || got > tc.most {
-					t.Errorf("%d sleepers were read by %d questions; want at least 5, at most %d", n, got, tc.most)
-				}
-				f.haveCompleted(n)
-			})
-		})
-	}
-}
-
 // What an alarm has caused waits a while for the decision about it, and no longer than usual once somebody else waits with it.
 func TestWhatRangWaitsForItsDecision(t *testing.T) { // ADR 0020
 	for _, tc := range []struct {

@@ -1,24 +1,17 @@
 package broker
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/schemas"
 )
 
-// An audit asks for open runs in the order of their last records (openruns), and most of many open runs are parked. So those are read
-// as sleepers that wake together are: stretches of the history by their sequences, bodies alone (ADR 0050). What such a read does
-// not bring is read by its subject, one after another.
-
 // unread is a run that an audit asks for and that is in no memory.
 type unread struct {
 	place    int // in the answer
 	wid, run string
-	parked   *parked // nil unless its last record says everything
-	forlorn  bool    // it is in the backlog of its type
+	forlorn  bool // it is in the backlog of its type
 	// requestsSince is RequestIDsSince of schemas.AuditRun.
 	requestsSince schemas.Timestamp
 }
@@ -30,56 +23,15 @@ func (p *partition) unreadOf(q *schemas.AuditRequest, place int) unread {
 	if place < len(q.Runs) {
 		u.run = q.Runs[place]
 	}
-	id, ok := p.parked.Find(u.wid)
-	if !ok {
-		return u
-	}
-	if k := unpack(p.parked.More(id)); k.whole && (u.run == "" || u.run == k.run) {
-		u.parked = k
-	}
 	return u
 }
 
-// auditUnread answers for runs in their places.
+// auditUnread answers for runs in their places. It reads one after another, by its subject.
 func (p *partition) auditUnread(ctx context.Context, all []unread, answer []schemas.AuditRun) {
-	var asleep, others []unread
 	for _, u := range all {
-		if u.parked != nil {
-			asleep = append(asleep, u)
-		} else {
-			others = append(others, u)
-		}
-	}
-	slices.SortFunc(asleep, func(a, b unread) int { return cmp.Compare(a.parked.sequence, b.parked.sequence) })
-	for len(asleep) > 0 {
-		n := together(asleep, func(u unread) uint64 { return u.parked.sequence })
-		others = append(others, p.auditStretch(ctx, asleep[:n], answer)...)
-		asleep = asleep[n:]
-	}
-	for _, u := range others {
 		l, err := p.loadStored(ctx, u.wid, u.run)
 		answer[u.place] = p.auditLoaded(&u, l, err)
 	}
-}
-
-// auditStretch reads runs that lie together, and returns those that it does not find. One alone costs less by its sequence, too.
-func (p *partition) auditStretch(ctx context.Context, of []unread, answer []schemas.AuditRun) (left []unread) {
-	st := &stretch{from: of[0].parked.sequence, end: of[len(of)-1].parked.sequence + 1}
-	bodies, last, err := p.b.reads.BodiesDirect(ctx, p.b.ns.StreamHistory(p.n), st.from, int(st.end-st.from), stretchBytes)
-	if err != nil {
-		return of
-	}
-	st.fill(bodies, last)
-	for _, u := range of {
-		body, hash := st.take(u.parked)
-		if body == nil {
-			left = append(left, u)
-			continue
-		}
-		l, err := u.parked.unfold(u.wid, body, hash)
-		answer[u.place] = p.auditLoaded(&u, l, err)
-	}
-	return left
 }
 
 // loadStored reads a run that is in no memory; nil if there is none. One that is named is read by its literal subject, which the
