@@ -13,11 +13,18 @@ PKGS     ?= ./...
 TIMEOUT  ?= 14m
 # One package more than there are cores: those that wait for processes leave theirs to others.
 PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
-# Not run with the race detector: nothing here runs beside anything else, or it runs in processes that are built as they are shipped.
-PLAIN := /(internal/dense|schemas/jsonschema|docs|e2e(/(cluster|damage|guides|power))?|examples/[a-z-]+|timers/calendar|decider/flow/(condition|model|machine|expr|value|syntax|graph|define))$$
-# Run twice: with the race detector, which makes them many times as slow, a quarter of their tests (internal/sample),
-# in broker/claims one that is shorter, and all of them without it.
-TWICE := /(broker|broker/claims|decider/flow|ops/alwayson|ops/audit|ops/retention|ops/schedules|timers)$$
+# Every package is tested without the race detector. With it, which makes bubbles many times as slow, one of eight bubbles
+# (internal/sample) of the packages that start goroutines: not of these, which start none, or run in processes that are
+# built as they are shipped, or put together what has tests of its own.
+PLAIN := cmd/drover docs drovertest e2e e2e/cluster e2e/damage e2e/guides e2e/power examples/[a-z-]+ schemas schemas/jsonschema \
+	activity/kinds broker/(checker|execution|locks|openruns|states|subject) ops/operations ops/permissions timers/calendar \
+	decider/flow/(backoff|concurrency|condition|define|expr|graph|machine|model|store|syntax|value) \
+	internal/(bucketkey|dense|diskspace|duration|freeport|gosource|hook|logs|picture|retention|rootcause|runid|sample|seen) \
+	internal/(shortid|silent|slack|terminal|virtual|zones)
+empty :=
+PLAIN := /($(subst $(empty) $(empty),|,$(strip $(PLAIN))))$$
+# Its processes are of the test binary: they have the race detector, too.
+RACED := /e2e/chaos$$
 # The race detector lets each process sleep for a second at its end; there are hundreds, as many tests start others.
 GORACE   ?= atexit_sleep_ms=0
 export GORACE
@@ -48,7 +55,7 @@ test:
 	@$(MAKE) --no-print-directory vet
 	@$(MAKE) --no-print-directory floors
 	$(GO) list $(PKGS) | { grep -vE '$(PLAIN)' || true; } | xargs -r env DROVER_TEST_SAMPLE=1 $(GO) test -vet=off -race -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
-	$(GO) list $(PKGS) | { grep -E '$(PLAIN)|$(TWICE)' || true; } | xargs -r $(GO) test -vet=off -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
+	$(GO) list $(PKGS) | { grep -vE '$(RACED)' || true; } | xargs -r $(GO) test -vet=off -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
 	@$(MAKE) --no-print-directory staticcheck
 
 lint:

@@ -25,7 +25,6 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
@@ -64,7 +63,6 @@ func virtually(t *testing.T, partitions int, f func(*testing.T, *fleet)) {
 // virtuallyOn is virtually with a server of other options.
 func virtuallyOn(t *testing.T, o embedded.Options, partitions int, f func(*testing.T, *fleet)) {
 	t.Helper()
-	sample.OneOfFour(t)
 	virtual.Run(t, func(t *testing.T) { withFleet(t, o, partitions, f) })
 }
 

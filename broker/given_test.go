@@ -20,7 +20,6 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/ops/permissions"
 	"github.com/droverhq/drover/schemas"
@@ -76,7 +75,6 @@ const offered = `{"namespace":"default","workflowId":"o","run":"r1","workflowTyp
 func TestWhatTheServerGivesOutIsNoRequest(t *testing.T) {
 	for _, role := range permissions.Roles() {
 		t.Run(string(role), func(t *testing.T) {
-			sample.OneOfFour(t)
 			virtual.Run(t, func(t *testing.T) { testGivenOut(t, role) })
 		})
 	}

@@ -30,7 +30,7 @@ func Run(t *testing.T, o *Options, f func(t *testing.T, e *Env)) {
 	// The server's stores share a ticker of the whole process, which must live outside all bubbles.
 	defer embedded.RegisterTicker()()
 	defer inside.Store(nil)
-	virtual.Run(t, func(t *testing.T) {
+	virtual.Bubble(t, func(t *testing.T) {
 		inside.Store(t)
 		f(t, open(t, o, true))
 	})

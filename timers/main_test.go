@@ -20,7 +20,6 @@ import (
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers"
 
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -58,7 +57,6 @@ type ring struct {
 
 func bubble(t *testing.T, fn func(t *testing.T, r *rig)) {
 	t.Helper()
-	sample.OneOfFour(t)
 	virtual.Run(t, func(t *testing.T) { fn(t, newRig(t)) })
 }
 

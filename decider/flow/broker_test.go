@@ -89,7 +89,7 @@ func start(t *testing.T, e *drovertest.Env, typ, id string, input any) *drover.R
 }
 
 func TestOnTheBroker(t *testing.T) {
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		var mu sync.Mutex
 		tries := 0

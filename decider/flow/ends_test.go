@@ -15,7 +15,7 @@ import (
 
 // Each flow has to end with the wanted text in what it leaves.
 func TestRunsEnd(t *testing.T) {
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	cases := map[string]struct {
 		flow string
 		in   any

@@ -14,7 +14,7 @@ import (
 // Flows that would run or grow for ever end by themselves with an error that says what is wrong. None of them keeps its decider busy
 // for longer than the others can wait, and a run beside them completes.
 func TestHostileRuns(t *testing.T) {
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	large := "- let x = 0123456789\n" + strings.Repeat("- {type: let, variable: x, value: '${x}${x}'}\n", 16)
 	hostile := map[string]struct{ flow, want string }{
 		"loop":    {"steps:\n- {id: a, step: no-op}\n- goto a\n", "the flow goes round in circles"},

@@ -61,7 +61,7 @@ func TestLargeLoops(t *testing.T) {
 			for how, warm := range map[string]int{"warm": 0, "cold": -1} {
 				for _, continues := range []bool{false, true} {
 					t.Run(fmt.Sprint(name, "/", width, "/", how, "/continues=", continues), func(t *testing.T) {
-						sample.OneOfFour(t)
+						sample.OneOfEight(t)
 						drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 							var full func(*decider.Task) bool
 							if continues {
@@ -90,7 +90,7 @@ func TestLargeLoops(t *testing.T) {
 
 // F11: the history of a loop grows with its length, not with the square of it.
 func TestLargeLoopsAreLinear(t *testing.T) {
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	size := func(n int) int {
 		bytes := 0
 		drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
@@ -119,7 +119,7 @@ func TestLargeLoopsAreLinear(t *testing.T) {
 
 // F11: a replay of a run that broke in the middle of a large loop has the outputs of what was done, which are in the history of the run before.
 func TestLargeLoopsAreReplayed(t *testing.T) {
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		loop(t, e, `
 steps:

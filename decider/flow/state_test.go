@@ -91,7 +91,7 @@ steps:
 // A0-6: the seed's way to try for a lock for a minute, by its key. Who waits gets it when the holder has ended; who has waited for a minute
 // clears it by force. Within, a block with the lock enters.
 func TestA06TryLockOfFlows(t *testing.T) {
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	text, err := os.ReadFile("model/testdata/examples/try-lock.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ const naps = "steps:\n- let n = 0\n- {id: nap, step: 'let n = ${n} + 1'}\n- slee
 
 // A run is the same whether its state stays in memory or is read from the context.
 func TestWarmRuns(t *testing.T) {
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	for name, warm := range map[string]int{"warm": 0, "cold": -1} {
 		t.Run(name, func(t *testing.T) {
 			drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
@@ -90,7 +90,7 @@ func nap(t *testing.T, e *drovertest.Env) {
 
 // A run that fills its history goes on in others under the same id, each with what the one before has left.
 func TestContinuesOnTheBroker(t *testing.T) {
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		nap(t, e)
 		run, err := e.Client.Start(t.Context(), "naps", nil, &drover.StartOptions{ID: "n"})
@@ -111,7 +111,7 @@ func TestContinuesOnTheBroker(t *testing.T) {
 
 // So does one whose type is deprecated meanwhile: what runs goes on.
 func TestContinuesWithADeprecatedType(t *testing.T) {
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		nap(t, e)
 		if _, err := e.Client.RegisterType(t.Context(), schemas.WorkflowKind, "naps", nil); err != nil {

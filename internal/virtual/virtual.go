@@ -12,10 +12,19 @@ import (
 	"runtime"
 	"testing"
 	"testing/synctest"
+
+	"github.com/droverhq/drover/internal/sample"
 )
 
-// Run runs fn in a bubble of its own, as [synctest.Test] does.
+// Run runs fn in a bubble, or skips t where package sample leaves tests out.
 func Run(t *testing.T, fn func(t *testing.T)) {
+	t.Helper()
+	sample.OneOfEight(t)
+	Bubble(t, fn)
+}
+
+// Bubble runs fn in a bubble of its own, as [synctest.Test] does.
+func Bubble(t *testing.T, fn func(t *testing.T)) {
 	t.Helper()
 	empty()
 	defer empty()

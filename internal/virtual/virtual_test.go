@@ -12,7 +12,7 @@ func TestRun(t *testing.T) {
 	var pool sync.Pool
 	pool.Put(new("from before"))
 	ran := false
-	virtual.Run(t, func(t *testing.T) {
+	virtual.Bubble(t, func(t *testing.T) {
 		ran = true
 		if got := pool.Get(); got != nil {
 			t.Errorf("the pool has what is %s", *got.(*string))

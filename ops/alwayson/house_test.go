@@ -69,7 +69,7 @@ func decide(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 // live runs fn in a house with one partition.
 func live(t *testing.T, fn func(h *house)) {
 	t.Helper()
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		h := &house{Env: e, t: t}
 		h.o = alwayson.Options{Conn: e.Client.Conn(), Namespace: ns, Note: func(_ context.Context, o schemas.Operation) {

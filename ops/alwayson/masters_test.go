@@ -27,7 +27,7 @@ func (h *house) story() {
 // S2-3: the master is killed before each of its writes and requests in turn, and another takes over. There are never two runs, and there
 // is always one again.
 func TestKilledAtEachStep(t *testing.T) {
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	steps := killedAt(t, 0)
 	for step := range steps {
 		t.Run(fmt.Sprint(step+1), func(t *testing.T) { killedAt(t, step+1) })

@@ -18,7 +18,6 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/ops/audit"
@@ -46,7 +45,6 @@ type house struct {
 
 func virtually(t *testing.T, partitions int, f func(*testing.T, *house)) {
 	t.Helper()
-	sample.OneOfFour(t)
 	virtual.Run(t, func(t *testing.T) {
 		log := logrus.New()
 		log.SetOutput(writer{t})

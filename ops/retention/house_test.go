@@ -120,7 +120,7 @@ func decide(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 // live runs fn in a house with one partition.
 func live(t *testing.T, o retention.Options, fn func(h *house)) {
 	t.Helper()
-	sample.OneOfFour(t)
+	sample.OneOfEight(t)
 	drovertest.Run(t, &drovertest.Options{Partitions: 1}, func(t *testing.T, e *drovertest.Env) {
 		o.Conn, o.Namespace, o.Partitions = e.Client.Conn(), ns, 1
 		o.Flows = func(context.Context) (map[string]bool, error) { return map[string]bool{"flow": true}, nil }

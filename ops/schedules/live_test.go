@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/schemas"
 )
@@ -21,6 +22,7 @@ const ns = subject.Namespace("default")
 // signaled, "poor" fails.
 func live(t *testing.T, fn func(t *testing.T, e *drovertest.Env)) {
 	t.Helper()
+	sample.OneOfEight(t)
 	drovertest.Run(t, &drovertest.Options{Partitions: 1}, func(t *testing.T, e *drovertest.Env) {
 		s, err := schedules.New(schedules.Options{Conn: e.Client.Conn(), Namespace: ns, Node: "n1"})
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers/calendar"
@@ -38,7 +37,6 @@ func TestAMonthInWhichMastersDie(t *testing.T) {
 		{"2028-10-20T00:00:00Z", "2028-11-10T00:20:00Z"}, // Berlin and New York back
 	} {
 		t.Run(span.from[:10], func(t *testing.T) {
-			sample.OneOfFour(t)
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			virtual.Run(t, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/windows"
 	"github.com/droverhq/drover/schemas"
 )
@@ -29,6 +30,7 @@ type house struct {
 
 func live(t *testing.T, fn func(h *house)) {
 	t.Helper()
+	sample.OneOfEight(t)
 	drovertest.Run(t, &drovertest.Options{Partitions: 1}, func(t *testing.T, e *drovertest.Env) {
 		w := e.Client.Deciders(nil)
 		w.Register("report", decider.Func(func(context.Context, *decider.Task) ([]schemas.Decision, error) {
