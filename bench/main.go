@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/droverhq/drover/internal/lean"
+	"github.com/droverhq/drover/internal/memlimit"
 )
 
 type options struct {
@@ -52,7 +52,7 @@ func main() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(1)
 	}
-	lean.Ballast() // in every process, as in those of drover server and drover worker
+	memlimit.Ballast() // in every process, as in those of drover server and drover worker
 	if len(os.Args) > 1 && os.Args[1] == workerRole {
 		widen()
 		if err := runWorker(os.Args[2:]); err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker/openruns"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/lean"
+	"github.com/droverhq/drover/internal/memlimit"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -165,6 +165,6 @@ func TestRunsAreSmall(t *testing.T) {
 
 // alive is how many bytes the heap holds.
 func alive() int {
-	lean.Collect()
-	return int(lean.Read().Live)
+	memlimit.Collect()
+	return int(memlimit.Read().Live)
 }

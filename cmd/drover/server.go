@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/internal/lean"
+	"github.com/droverhq/drover/internal/memlimit"
 	"github.com/droverhq/drover/server"
 )
 
@@ -180,7 +180,7 @@ func (a *app) serve(cmd *cobra.Command, f *serverFlags) error {
 	if o.Logger, err = a.logger(); err != nil {
 		return err
 	}
-	lean.Ballast()
+	memlimit.Ballast()
 	widen(o.Logger)
 	ctx, hurry, done := onSignals(cmd.Context())
 	defer done()
@@ -199,7 +199,7 @@ func (a *app) serve(cmd *cobra.Command, f *serverFlags) error {
 		if err := a.serverReady(info, f.dev); err != nil {
 			o.Logger.WithError(err).Warn("the ready line cannot be written")
 		}
-		lean.Keep(ctx, nil)
+		memlimit.Keep(ctx)
 	})
 	err = s.Run(ctx)
 	end()

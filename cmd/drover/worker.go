@@ -17,7 +17,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/activity/kinds"
-	"github.com/droverhq/drover/internal/lean"
+	"github.com/droverhq/drover/internal/memlimit"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
 )
@@ -189,7 +189,7 @@ func (a *app) work(cmd *cobra.Command, f *workerFlags) error {
 		return err
 	}
 	a.service, a.defaultLevel = true, logrus.InfoLevel
-	lean.Ballast()
+	memlimit.Ballast()
 	log, err := a.logger()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package lean_test
+package memlimit_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/droverhq/drover/internal/lean"
+	"github.com/droverhq/drover/internal/memlimit"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -22,16 +22,15 @@ type process struct {
 
 	began     time.Time
 	read      int // seconds that were read
-	now       lean.Reading
+	now       memlimit.Reading
 	collected []int // the seconds in which it was
-	again     []int // those of them where one collection had to do
 }
 
 func (p *process) least(second int) uint64 { return p.needs(second) * (100 + p.holes) / 100 }
 
 func (p *process) second() int { return int(time.Since(p.began) / time.Second) }
 
-func (p *process) reading() lean.Reading {
+func (p *process) reading() memlimit.Reading {
 	for ; p.read < p.second(); p.read++ {
 		n := p.allocs(p.read + 1)
 		p.now.Allocs += n
@@ -46,13 +45,6 @@ func (p *process) collect() {
 	p.now.Live = p.needs(s)
 	p.now.Footprint = min(p.now.Footprint, p.least(s))
 	time.Sleep(p.takes)
-}
-
-func (p *process) collectAgain() {
-	p.again = append(p.again, p.second())
-	p.takes /= 2
-	p.collect()
-	p.takes *= 2
 }
 
 // The seconds at which memory is given back.
@@ -73,54 +65,53 @@ func TestRestIsUsed(t *testing.T) {
 		holes  uint64
 		takes  time.Duration
 		want   []int
-		again  []int
 	}{
-		{"at work", work(1000), steady, 30, 0, nil, nil},
-		{"after work, and when others let go", work(10), steady, 30, 0, []int{12, 26, 152}, nil},
-		{"not between two moments of work", func(s int) uint64 { return uint64(s%2) * 50 * mb }, steady, 30, 0, nil, nil},
-		{"after memory that was taken for work that did not come", func(s int) uint64 {
+		{"at work", work(1000), steady, 30, 0, nil},
+		{"after work, and when others let go", work(10), steady, 30, 0, []int{12, 26, 152}},
+		{"not between two moments of work", func(s int) uint64 { return uint64(s%2) * 50 * mb }, steady, 30, 0, nil},
+		{"after one second of work", func(s int) uint64 {
 			if s == 100 {
 				return 80 * mb
 			}
 			return 1000
-		}, steady, 30, 0, []int{2, 16, 102, 116, 242}, nil},
+		}, steady, 30, 0, []int{2, 16, 102, 116, 242}},
 		{"after each piece of work", func(s int) uint64 {
 			if s%60 < 10 {
 				return 50 * mb
 			}
 			return 0
-		}, steady, 30, 0, []int{11, 25, 71, 85, 131, 145, 191, 205, 251, 265}, nil},
+		}, steady, 30, 0, []int{11, 25, 71, 85, 131, 145, 191, 205, 251, 265}},
 		{"not twice at once", func(s int) uint64 {
 			if s%5 == 0 {
 				return 50 * mb
 			}
 			return 0
-		}, steady, 30, 0, []int{2, 17, 32, 47, 62, 77, 92, 107, 122, 137, 152, 167, 182, 197, 212, 227, 242, 257, 272, 287}, nil},
+		}, steady, 30, 0, []int{2, 17, 32, 47, 62, 77, 92, 107, 122, 137, 152, 167, 182, 197, 212, 227, 242, 257, 272, 287}},
 		{"seldom if it takes long", func(s int) uint64 {
 			if s%5 == 0 {
 				return 50 * mb
 			}
 			return 0
-		}, steady, 30, 300 * time.Millisecond, []int{2, 17, 32, 47, 62, 92, 122, 152, 182, 212, 242, 272}, nil},
-		{"no less often behind work when it takes long", work(10), steady, 30, 600 * time.Millisecond, []int{12, 26, 152}, nil},
+		}, steady, 30, 300 * time.Millisecond, []int{2, 32, 62, 92, 122, 152, 182, 212, 242, 272}},
+		{"later after work when it takes long", work(10), steady, 30, 600 * time.Millisecond, []int{12, 72, 152}},
 		{"but not too seldom", func(s int) uint64 {
 			if s%5 == 0 {
 				return 50 * mb
 			}
 			return 0
-		}, steady, 30, 3 * time.Second, []int{2, 17, 32, 62, 122, 182, 242}, nil},
-		{"now and then while it does next to nothing", func(int) uint64 { return mb / 5 }, steady, 30, 0, []int{2, 16, 82, 142, 208, 274}, []int{82, 208, 274}},
-		{"while it does little for long", func(int) uint64 { return 3 * mb }, steady, 30, 600 * time.Millisecond, []int{2, 16, 30, 44, 62, 92, 122, 152, 212, 242, 272}, []int{30, 44, 62, 92, 122, 212, 242, 272}},
+		}, steady, 30, 3 * time.Second, []int{2, 62, 122, 182, 242}},
+		{"now and then while it does next to nothing", func(int) uint64 { return mb / 5 }, steady, 30, 0, []int{2, 16, 82, 142, 208, 274}},
+		{"while it does little for long", func(int) uint64 { return 3 * mb }, steady, 30, 600 * time.Millisecond, []int{2, 62, 122, 182, 242}},
 		{"while it does little for its size", func(s int) uint64 {
 			return []uint64{100 * mb, 30 * mb, 0}[min(s/10, 2)]
-		}, func(int) uint64 { return 400 * mb }, 30, 0, []int{11, 25, 151}, nil},
+		}, func(int) uint64 { return 400 * mb }, 30, 0, []int{11, 25, 151}},
 		{"not for little", func(s int) uint64 {
 			if s == 1 || s == 100 {
 				return 9 * mb
 			}
 			return 0
-		}, func(int) uint64 { return 300 * mb }, 5, 0, []int{2}, nil},
-		{"nor when it has what it needs", work(10), func(int) uint64 { return 495 * mb }, 5, 0, []int{2, 16}, nil},
+		}, func(int) uint64 { return 300 * mb }, 5, 0, []int{2}},
+		{"nor when it has what it needs", work(10), func(int) uint64 { return 495 * mb }, 5, 0, []int{2, 16}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			virtual.Run(t, func(t *testing.T) {
@@ -128,12 +119,9 @@ func TestRestIsUsed(t *testing.T) {
 				p.now.Live, p.now.Footprint = tc.needs(0), p.least(0)
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Second-time.Millisecond)
 				defer cancel()
-				lean.Keep(ctx, &lean.Options{Read: p.reading, Collect: p.collect, CollectAgain: p.collectAgain})
+				memlimit.KeepWith(ctx, p.reading, p.collect)
 				if diff := cmp.Diff(tc.want, p.collected); diff != "" {
 					t.Errorf("collections (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff(tc.again, p.again); diff != "" {
-					t.Errorf("those of them where one has to do (-want +got):\n%s", diff)
 				}
 			})
 		})
@@ -142,20 +130,20 @@ func TestRestIsUsed(t *testing.T) {
 
 // What was allocated and is not needed any more goes back.
 func TestCollectGivesBack(t *testing.T) {
-	lean.Collect() // what is free would hold a part of what is made
-	before := lean.Read()
+	memlimit.Collect() // what is free would hold a part of what is made
+	before := memlimit.Read()
 	garbage := make([]byte, 64*mb)
 	for i := 0; i < len(garbage); i += 4096 {
 		garbage[i] = 1
 	}
-	held := lean.Read()
+	held := memlimit.Read()
 	if got := held.Footprint - before.Footprint; got < 48*mb || held.Allocs-before.Allocs < 64*mb {
 		t.Errorf("64 MB have made the process %d bytes larger, by %d allocated; want 48 MB and 64 MB at least", got, held.Allocs-before.Allocs)
 	}
 	clear(garbage[:1]) // alive up to here
 	garbage = nil
-	lean.Collect()
-	if got := lean.Read(); got.Footprint > held.Footprint-48*mb || got.Live > 48*mb {
+	memlimit.Collect()
+	if got := memlimit.Read(); got.Footprint > held.Footprint-48*mb || got.Live > 48*mb {
 		t.Errorf("got a footprint of %d bytes with %d alive, %d before; want 48 MB less", got.Footprint, got.Live, held.Footprint)
 	}
 }

@@ -1,4 +1,4 @@
-package lean
+package memlimit
 
 import (
 	"os"
@@ -27,15 +27,10 @@ func Ballast() {
 
 // ballastFor is how much ballast a process with this environment gets, in bytes.
 func ballastFor(environment func(string) string) int {
-	if decided(environment) {
+	if environment("GOGC") != "" || environment("GOMEMLIMIT") != "" {
 		return 0
 	}
 	return ballastSize
-}
-
-// decided tells whether somebody has decided how the heap grows.
-func decided(environment func(string) string) bool {
-	return environment("GOGC") != "" || environment("GOMEMLIMIT") != ""
 }
 
 // without is a reading without the ballast.

@@ -1,4 +1,4 @@
-package lean_test
+package memlimit_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/droverhq/drover/internal/lean"
+	"github.com/droverhq/drover/internal/memlimit"
 )
 
 var sink []byte // keeps what is made off the stack
@@ -14,12 +14,12 @@ var sink []byte // keeps what is made off the stack
 func TestBallast(t *testing.T) {
 	t.Setenv("GOGC", "") // for this process; Go has read it
 	t.Setenv("GOMEMLIMIT", "")
-	lean.Collect()
-	before, resident := lean.Read(), residentBytes(t)
-	lean.Ballast()
-	lean.Ballast() // changes nothing
-	lean.Collect()
-	now := lean.Read()
+	memlimit.Collect()
+	before, resident := memlimit.Read(), residentBytes(t)
+	memlimit.Ballast()
+	memlimit.Ballast() // changes nothing
+	memlimit.Collect()
+	now := memlimit.Read()
 	if now.Live > before.Live+4*mb || now.Footprint > before.Footprint+8*mb {
 		t.Errorf("got %d bytes alive and a footprint of %d, %d and %d without the ballast: want it left out", now.Live, now.Footprint, before.Live, before.Footprint)
 	}

@@ -1,0 +1,4 @@
+package memlimit
+
+// KeepWith is [Keep] with another memory.
+var KeepWith = keep
