@@ -7,62 +7,37 @@ import (
 	"sync"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
 
 // exampleServer is the address of a server for the examples, which run after all tests. It starts with the first one.
 var exampleServer = sync.OnceValue(func() string {
-	srv, err := embedded.Start(context.Background(), embedded.Options{Port: -1})
+	s, err := server.New(server.Options{Embedded: embedded.Options{Port: -1}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- exampleBroker(ctx, srv) }()
-	go exampleDeciders(ctx, srv.ClientURL())
+	go func() { ended <- s.Run(ctx) }()
+	info, err := s.Ready(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	go exampleDeciders(ctx, info.URL)
 	stopExamples = func() {
 		cancel()
 		if err := <-ended; err != nil {
 			log.Printf("the examples' server: %v", err)
 		}
-		srv.Shutdown()
 	}
-	return srv.ClientURL()
+	return info.URL
 })
 
 // stopExamples is called when everything has run.
 var stopExamples = func() {}
-
-func exampleBroker(ctx context.Context, srv *embedded.Server) error {
-	dial := func(ctx context.Context, name string) (*post.Conn, error) {
-		return post.Dial(ctx, post.Options{InProcess: srv.Conn(), Name: name})
-	}
-	conn, err := dial(ctx, "claims")
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	ns, err := topology.Ensure(ctx, conn, topology.Options{Memory: true})
-	if err != nil {
-		return err
-	}
-	held, err := claims.Open(conn, subject.Namespace("default").BucketClaims(), claims.Options{Node: "example"})
-	if err != nil {
-		return err
-	}
-	b, err := broker.New(dial, broker.Options{Partitions: ns.Partitions, Claims: held, Node: "example"})
-	if err != nil {
-		return err
-	}
-	return b.Run(ctx)
-}
 
 // exampleDeciders serves the types that the examples start: broken fails at once, gate waits for the signal open and
 // returns its input. Nobody serves order and stable.

@@ -16,7 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops"
-	"github.com/droverhq/drover/timers"
+	"github.com/droverhq/drover/server"
 )
 
 const (
@@ -91,7 +91,7 @@ func startRoles(ctx context.Context, o rolesOptions) (*roles, error) {
 func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*post.Conn, error), o rolesOptions) (*broker.Broker, error) {
 	log := o.log.WithField("node", node)
 	co := claims.Options{Node: node, StoreID: o.server.StoreID(), Boot: o.server.Boot(), Logger: log}
-	bo := broker.Options{Namespace: string(o.ns), Partitions: o.partitions, Node: node, Logger: log}
+	var bo broker.Options
 	if o.virtual {
 		co.TTL, co.LookEvery, bo.CheckpointEvery = claimTTL, lookEvery, checkpointEvery
 	}
@@ -99,16 +99,16 @@ func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*
 	if err != nil {
 		return nil, err
 	}
-	bo.Claims = held
-	b, err := broker.New(dial, bo)
+	wiring := &server.Wiring{Conn: r.conn, Dial: dial, Namespace: o.ns, Partitions: o.partitions, Claims: held, Logger: log}
+	b, err := wiring.Broker(bo)
 	if err != nil {
 		return nil, err
 	}
-	ring := timers.New(r.conn, &timers.Options{Namespace: string(o.ns), Partitions: o.partitions, Node: node, Claims: held, Logger: log})
-	master, err := ops.NewMaster(ops.MasterOptions{Claims: held, Logger: log, Fence: b.Fence})
+	master, err := wiring.Master(ops.MasterOptions{})
 	if err != nil {
 		return nil, err
 	}
+	ring := wiring.Timers()
 	for name, run := range map[string]func(context.Context) error{"broker": b.Run, "timers": ring.Run, "master": master.Run} {
 		r.ended.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {

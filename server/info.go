@@ -20,9 +20,8 @@ type Info struct {
 
 func (n *node) info() Info {
 	r := Info{
-		Ready: true, Profile: "external", Namespace: string(n.home.space.Name), Partitions: n.home.space.Partitions, Node: n.member.Name(),
+		Ready: true, Profile: "external", Namespace: string(n.home.space.Name), Partitions: n.home.space.Partitions, Node: n.member.Name(), Roles: n.o.Roles,
 	}
-	r.Roles = n.orderedRoles()
 	if n.server == nil {
 		r.URL = n.conn.URL()
 		return r

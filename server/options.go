@@ -109,6 +109,10 @@ func (o Options) withDefaults() Options {
 	if len(o.Roles) == 0 {
 		o.Roles = allRoles
 	}
+	o.Roles = slices.SortedFunc(slices.Values(o.Roles), func(a, b string) int {
+		return cmp.Compare(slices.Index(allRoles, a), slices.Index(allRoles, b))
+	})
+	o.Roles = slices.Compact(o.Roles)
 	return o
 }
 

@@ -81,7 +81,7 @@ func (n *node) join(ctx context.Context, home subject.Namespace) error {
 // record is what does not change about this node.
 func (n *node) record(home subject.Namespace) schemas.NodeRecord {
 	rec := schemas.NodeRecord{
-		Node: n.o.Node, PID: os.Getpid(), Boot: rand.Text(), Namespace: string(home), Roles: n.orderedRoles(),
+		Node: n.o.Node, PID: os.Getpid(), Boot: rand.Text(), Namespace: string(home), Roles: n.o.Roles,
 		Version: n.o.Version, Profile: "external",
 	}
 	if host, err := os.Hostname(); err == nil && subject.ValidateID("host name", host) == nil {
@@ -115,11 +115,6 @@ func (n *node) fill(rec *schemas.NodeRecord) {
 		rec.DiskFree, rec.DiskTotal = diskspace.Of(n.server.StoreDir())
 		rec.InodesFree, rec.InodesTotal = diskspace.Inodes(n.server.StoreDir())
 	}
-}
-
-// orderedRoles are the roles of this process in the order in which they are always named.
-func (n *node) orderedRoles() []string {
-	return slices.DeleteFunc(slices.Clone(allRoles), func(r string) bool { return !n.has(r) })
 }
 
 // begin is what comes before the roles: the recovery, and with [AfterCrashHalt] the word of an operator before that. It

@@ -23,7 +23,6 @@ import (
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/ops/windows"
-	"github.com/droverhq/drover/timers"
 )
 
 // Reasons for the end of a tenant.
@@ -121,18 +120,15 @@ func (t *tenant) build() error {
 		var err error
 		switch name {
 		case RoleBroker:
-			t.broker, err = broker.New(t.life.dial, broker.Options{
-				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Claims: t.claims, Node: t.claims.Node(),
-				RequireTypes: t.space.RequireTypes, Version: t.node.o.semanticVersion(), Logger: t.log,
+			t.broker, err = t.wiring().Broker(broker.Options{
+				RequireTypes: t.space.RequireTypes, Version: t.node.o.semanticVersion(),
 				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(), Room: t.node.room(),
 				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Told,
 				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})
 			r = t.broker
 		case RoleTimers:
-			r = timers.New(t.conn, &timers.Options{
-				Namespace: string(t.space.Name), Partitions: t.space.Partitions, Node: t.claims.Node(), Claims: t.claims, Logger: t.log,
-			})
+			r = t.wiring().Timers()
 		case RoleOps:
 			r = together{t.keeper, t.windows}
 		case RoleFlows:
@@ -150,21 +146,18 @@ func (t *tenant) build() error {
 	return nil
 }
 
+func (t *tenant) wiring() *Wiring {
+	return &Wiring{
+		Conn: t.conn, Dial: t.life.dial, Namespace: t.space.Name, Partitions: t.space.Partitions, Claims: t.claims, Logger: t.log,
+	}
+}
+
 func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 	lost, err := ops.NewReverter(ops.ReverterOptions{Conn: t.conn, Namespace: t.space.Name, Logger: t.log})
 	if err != nil {
 		return nil, err
 	}
-	o := ops.MasterOptions{
-		Claims: t.claims, Logger: t.log, Revert: lost.Revert,
-		Fence: func(ctx context.Context, partition int, claim uint64) error {
-			_, err := broker.Fence(ctx, t.conn, t.space.Name, partition, claim, t.claims.Node())
-			if errors.Is(err, broker.ErrNewerFence) {
-				return nil
-			}
-			return err
-		},
-	}
+	o := ops.MasterOptions{Revert: lost.Revert}
 	if n := t.node; t.space.Name == n.home.space.Name { // also when it is served anew
 		// One master looks after the nodes, whatever namespaces they serve.
 		o.Nodes, o.Self, o.Home = n.register, n.member, string(t.space.Name)
@@ -192,7 +185,7 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 		return nil, err
 	}
 	o.Tasks = append(o.Tasks, auditor.Run, noted.Run, scheduler.Run, always.Run, recycles.Run, janitorAfter(scheduler, janitor))
-	return ops.NewMaster(o)
+	return t.wiring().Master(o)
 }
 
 // janitorAfter begins to purge when it is settled what an earlier master was starting: a run that was purged could be started again.

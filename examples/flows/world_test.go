@@ -26,7 +26,7 @@ import (
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/schemas"
-	"github.com/droverhq/drover/timers"
+	"github.com/droverhq/drover/server"
 )
 
 const ns = subject.Namespace("default")
@@ -118,14 +118,15 @@ func (w *world) broker(wire *cutwire.Wire) *process {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	b, err := broker.New(func(ctx context.Context, name string) (*post.Conn, error) {
+	wiring := &server.Wiring{Conn: conn, Namespace: ns, Partitions: 1, Claims: held, Dial: func(ctx context.Context, name string) (*post.Conn, error) {
 		return post.Dial(ctx, post.Options{InProcess: wire, Name: name})
-	}, broker.Options{Partitions: 1, Claims: held, Node: name})
+	}}
+	b, err := wiring.Broker(broker.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	alarms := timers.New(conn, &timers.Options{Partitions: 1, Node: name, Claims: held})
-	master, err := ops.NewMaster(ops.MasterOptions{Claims: held, Fence: b.Fence})
+	alarms := wiring.Timers()
+	master, err := wiring.Master(ops.MasterOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,0 +1,57 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/ops"
+	"github.com/droverhq/drover/timers"
+)
+
+// Wiring makes the roles that move the runs of one namespace: broker, timers and master. A [Server] makes its own by it.
+// Tests make them by it one by one, to stop and to kill each for itself. All fields but Logger are required.
+type Wiring struct {
+	// Conn is that of timers and master.
+	Conn *post.Conn
+	// Dial makes the connections of a broker.
+	Dial func(ctx context.Context, name string) (*post.Conn, error)
+	// Namespace and Partitions are those of a namespace that exists.
+	Namespace  subject.Namespace
+	Partitions int
+	// Claims are those of the node that the roles belong to.
+	Claims *claims.Claims
+	// Logger receives what the roles say. Defaults to none.
+	Logger logrus.FieldLogger
+}
+
+// Broker makes a broker. What the wiring knows is filled in.
+func (w *Wiring) Broker(o broker.Options) (*broker.Broker, error) {
+	o.Namespace, o.Partitions, o.Claims, o.Node, o.Logger = string(w.Namespace), w.Partitions, w.Claims, w.Claims.Node(), w.Logger
+	return broker.New(w.Dial, o)
+}
+
+// Timers makes a timer worker.
+func (w *Wiring) Timers() *timers.Worker {
+	return timers.New(w.Conn, &timers.Options{
+		Namespace: string(w.Namespace), Partitions: w.Partitions, Claims: w.Claims, Node: w.Claims.Node(), Logger: w.Logger,
+	})
+}
+
+// Master makes the health master, which fences the partitions of those that have died.
+func (w *Wiring) Master(o ops.MasterOptions) (*ops.Master, error) {
+	o.Claims, o.Logger = w.Claims, w.Logger
+	o.Fence = func(ctx context.Context, partition int, claim uint64) error {
+		_, err := broker.Fence(ctx, w.Conn, w.Namespace, partition, claim, w.Claims.Node())
+		if errors.Is(err, broker.ErrNewerFence) {
+			return nil
+		}
+		return err
+	}
+	return ops.NewMaster(o)
+}
