@@ -79,7 +79,7 @@ func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
 	if len(r.pending) > 0 || r.inflight != nil || r.ask != nil || len(r.mailbox) > 0 || r.windowFrom > d.Previous {
 		return false
 	}
-	return len(s.Context)+sizeOfAll(r.window) <= min(holdSize, p.b.bodyLimit()/4) && !skipped(p.aheads[aheadTypeOf(r, a)])
+	return len(s.Context)+sizeOfAll(r.window) <= min(holdSize, p.b.bodyLimit()/4) && !p.vain.Skip(aheadTypeOf(r, a))
 }
 
 // decideAhead lets the outcome of a task happen together with the decision that its worker sent with it. It reports whether it has.
@@ -126,7 +126,7 @@ func (p *partition) foreseen(r *run, e *envelope) (*offer, *schemas.DecisionRepl
 
 // notedAhead notes whether it was worth deciding ahead. What was in vain is left to the ordinary way for a while.
 func (p *partition) notedAhead(r *run, a *execution.Activity, worth bool) {
-	noted(p.aheads, aheadTypeOf(r, a), worth)
+	p.vain.Note(aheadTypeOf(r, a), worth)
 }
 
 // refusedAhead: the worker has no room, or has gone. Others may be idle.

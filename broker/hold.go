@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/internal/adapt"
 )
 
 // What wakes a decider is not written down at once: the decider is asked first, and what has happened and what it decides
@@ -26,9 +27,6 @@ const (
 	holdSize = 64 << 10
 	// mostPatience caps how many decisions of a slow type are asked behind their record before the next one is tried.
 	mostPatience = 64
-	// mostPaces bounds the types that are remembered since their deciders were late, or deciding ahead for them was in vain. Those that are
-	// forgotten are tried again.
-	mostPaces = 4096
 )
 
 // held is a run whose record waits.
@@ -45,10 +43,9 @@ const (
 	holdLists
 )
 
-// pace is what is known of the deciders of a type.
-type pace struct {
-	late int // answers in a row that came too late
-	skip int // decisions that are not waited for
+// newLate is what is known of types whose deciders were late, for each of the two lists.
+func newLate() [holdLists]adapt.Backoff[string] {
+	return [holdLists]adapt.Backoff[string]{{Most: mostPatience}, {Most: mostPatience}}
 }
 
 // holdBack tells whether the run's next record waits for a decision, and asks for that.
@@ -127,7 +124,7 @@ func (p *partition) soon(r *run) bool {
 	if size > min(holdSize, p.b.bodyLimit()/4) {
 		return false
 	}
-	return !skipped(p.paces[r.listOf()][r.state.Start.WorkflowType])
+	return !p.lateTypes[r.listOf()].Skip(r.state.Start.WorkflowType)
 }
 
 // letGo publishes what has waited long enough.
@@ -151,31 +148,5 @@ func (p *partition) letGo(list int) {
 
 // paced notes whether a decider has answered while its record waited.
 func (p *partition) paced(r *run, inTime bool) {
-	noted(p.paces[r.holdList], r.state.Start.WorkflowType, inTime)
-}
-
-// noted tells a table of paces of another answer.
-func noted[K comparable](paces map[K]*pace, typ K, inTime bool) {
-	s := paces[typ]
-	switch {
-	case inTime && s != nil:
-		delete(paces, typ)
-	case !inTime && s == nil:
-		if len(paces) >= mostPaces {
-			clear(paces)
-		}
-		paces[typ] = &pace{late: 1, skip: 1}
-	case !inTime:
-		s.late++
-		s.skip = min(1<<min(s.late, 10), mostPatience)
-	}
-}
-
-// skipped tells whether this one is not waited for.
-func skipped(s *pace) bool {
-	if s == nil || s.skip == 0 {
-		return false
-	}
-	s.skip--
-	return true
+	p.lateTypes[r.holdList].Note(r.state.Start.WorkflowType, inTime)
 }

@@ -29,17 +29,8 @@ import (
 const (
 	offerPrefix   = "o"
 	offerPatience = schemas.OfferPatience
-	// quickLimit is how long a type's tasks may take to be offered: well below what workers announce.
-	quickLimit = schemas.Duration(20 * time.Millisecond)
-	// absentPause and busyPause are how long a list gets no offers when nobody listens, or the worker that was asked is busy.
-	absentPause = 100 * time.Millisecond
-	busyPause   = 2 * time.Millisecond
 	// mostOffers bounds what is offered at a time.
 	mostOffers = 4096
-	// mostSkipped caps how many quick tasks a type must have after a slow one.
-	mostSkipped = 256
-	// mostHastes bounds the activity types that are known to be quick. The next task of one that is forgotten goes to its list.
-	mostHastes = 4096
 )
 
 // offer is a task that was offered. When it is over run and activity are nil: it may stay in the queue for a while, and the input
@@ -60,28 +51,16 @@ type offers struct {
 	queue  []*offer // in the order of their ends
 	open   map[uint64]*offer
 	last   uint64
-	timed  bool                 // expire is due
-	away   map[string]time.Time // lists that get none until then
-	hastes map[string]*haste
+	timed  bool // expire is due
+	policy offerPolicy
 	asking map[string]bool // attempts whose workers are being asked, by token
-}
-
-// haste is what is known of the tasks of an activity type.
-type haste struct {
-	quick bool
-	slow  int // how often offers of it were slow
-	skip  int // quick ones that do not count
 }
 
 // offer tells whether a task was offered. t is held until its outcome is in the history, or its message is stored.
 func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *ticket) bool {
-	o := &p.offers
 	s := a.Scheduled
-	if until, away := o.away[s.List]; away {
-		if time.Now().Before(until) {
-			return false
-		}
-		delete(o.away, s.List)
+	if p.offers.policy.isAway(s.List) {
+		return false
 	}
 	return p.sendOffer(r, a, t, func(f *offer) error {
 		return p.b.conn.PublishReply(p.b.ns.Offer(s.List), p.offerReply(f), nil, body)
@@ -91,8 +70,7 @@ func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *ticket)
 // offerable tells whether an activity's task is one that may be offered now.
 func (p *partition) offerable(a *execution.Activity) bool {
 	s := a.Scheduled
-	h := p.offers.hastes[s.ActivityType]
-	return h != nil && h.quick && s.TaskPriority == 0 && a.Started == 0 && p.leaving == nil && p.may()
+	return p.offers.policy.isQuick(s.ActivityType) && s.TaskPriority == 0 && a.Started == 0 && p.leaving == nil && p.may()
 }
 
 func (p *partition) offerReply(f *offer) string {
@@ -174,14 +152,7 @@ func (p *partition) refused(id uint64, nobody bool) {
 		p.refusedAhead(f, nobody)
 		return
 	}
-	wait := busyPause
-	if nobody {
-		wait = absentPause
-	}
-	if p.offers.away == nil {
-		p.offers.away = make(map[string]time.Time)
-	}
-	p.offers.away[f.activity.Scheduled.List] = time.Now().Add(wait)
+	p.offers.policy.refused(f.activity.Scheduled.List, nobody)
 	p.storeOffer(f, false)
 }
 
@@ -217,7 +188,7 @@ func (p *partition) expireOffers() {
 			if f.until.After(now) {
 				break
 			}
-			p.slow(f.activity.Scheduled.ActivityType)
+			p.offers.policy.wasSlow(f.activity.Scheduled.ActivityType)
 			p.storeOffer(f, true)
 		}
 		o.queue[n] = nil
@@ -263,35 +234,6 @@ func (p *partition) dropCopies(r *run) {
 	})
 	if len(r.copies) == 0 {
 		r.copies = nil
-	}
-}
-
-// learn takes how long a task took.
-func (p *partition) learn(typ string, took schemas.Duration) {
-	if took <= 0 {
-		return
-	}
-	h := p.offers.hastes[typ]
-	switch {
-	case took > quickLimit:
-		p.slow(typ)
-	case h == nil:
-		if p.offers.hastes == nil || len(p.offers.hastes) >= mostHastes {
-			p.offers.hastes = make(map[string]*haste)
-		}
-		p.offers.hastes[typ] = &haste{quick: true}
-	case h.skip > 0:
-		h.skip--
-	default:
-		h.quick, h.slow = true, 0
-	}
-}
-
-func (p *partition) slow(typ string) {
-	if h := p.offers.hastes[typ]; h != nil {
-		h.quick = false
-		h.slow++
-		h.skip = min(1<<min(h.slow, 10), mostSkipped)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/internal/dense"
 	"github.com/droverhq/drover/internal/seen"
 	"github.com/droverhq/drover/schemas"
@@ -78,8 +79,8 @@ type partition struct {
 	offers    offers
 	reports   map[string]struct{} // outcomes that were sent here, by where their answers go
 	workers   workerRegistry
-	paces     [holdLists]map[string]*pace // of deciders, by workflow type
-	aheads    map[aheadType]*pace         // of decisions that came with outcomes
+	lateTypes [holdLists]adapt.Backoff[string] // deciders, by workflow type
+	vain      adapt.Backoff[aheadType]         // decisions that came with outcomes
 	nextAsk   uint64
 	twice     map[uint64]struct{} // asks that were sent a second time
 	looks     time.Time           // when it will be looked for silent workers
@@ -140,7 +141,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
 		runs: make(map[string]*run), parked: dense.New[struct{}](dense.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
-		paces: [holdLists]map[string]*pace{{}, {}}, aheads: make(map[aheadType]*pace),
+		lateTypes: newLate(), vain: adapt.Backoff[aheadType]{Most: mostPatience}, offers: offers{policy: newOfferPolicy()},
 		reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
 		forlorn: forlornQueues{of: make(map[string]*forlornQueue), at: make(map[string]forlornPlace)}, recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),

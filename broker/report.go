@@ -83,7 +83,7 @@ func (p *partition) applies(r *run, e *envelope) bool {
 	}
 	a := r.state.Awaits(m)
 	if a != nil {
-		p.learn(a.Scheduled.ActivityType, m.Report.Elapsed)
+		p.offers.policy.took(a.Scheduled.ActivityType, m.Report.Elapsed)
 	}
 	return a != nil
 }

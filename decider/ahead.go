@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/nearby"
+	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/internal/deadline"
 	"github.com/droverhq/drover/schemas"
 )
@@ -179,38 +180,19 @@ func foreseen(dt *schemas.DecisionTask, r *schemas.Report, at schemas.Timestamp)
 // tardiness is which types' deciders were too slow to decide while an outcome waits.
 type tardiness struct {
 	mu    sync.Mutex
-	types map[string]*tardy
+	types adapt.Backoff[string]
 }
-
-type tardy struct{ late, skip int }
 
 // skips tells whether a decision is left to the ordinary way.
 func (t *tardiness) skips(typ string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.types[typ]
-	if s == nil || s.skip == 0 {
-		return false
-	}
-	s.skip--
-	return true
+	return t.types.Skip(typ)
 }
 
 func (t *tardiness) note(typ string, inTime bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.types[typ]
-	switch {
-	case inTime:
-		delete(t.types, typ)
-		return
-	case s == nil:
-		if t.types == nil {
-			t.types = make(map[string]*tardy)
-		}
-		s = &tardy{}
-		t.types[typ] = s
-	}
-	s.late++
-	s.skip = min(1<<min(s.late, 10), mostTardy)
+	t.types.Most = mostTardy
+	t.types.Note(typ, inTime)
 }
