@@ -74,7 +74,7 @@ func (b *breaches) concern(t *schemas.ActivityTask) bool {
 //
 // The clock learns from an offer that is not. Else one that has lain for longer than it remembers would be all that it has, and the next one
 // be judged by it.
-func (s *spell) stale(d *delivery, now time.Time) bool {
+func (s *term) stale(d *delivery, now time.Time) bool {
 	if !d.offered {
 		return false
 	}
@@ -86,7 +86,7 @@ func (s *spell) stale(d *delivery, now time.Time) bool {
 }
 
 // learn has the clock know that the server's was not behind the schedule of a task.
-func (s *spell) learn(d *delivery, now time.Time) {
+func (s *term) learn(d *delivery, now time.Time) {
 	s.clock.Observe(d.task.ScheduledAt.Time(), now)
 }
 
@@ -99,7 +99,7 @@ type pace struct {
 
 // stoodStill notes whether this worker did with its machine. Then what was given to it before is asked for, as behind the death of its owner. It
 // may also be that somebody has set the clock: that costs the same questions.
-func (s *spell) stoodStill(now time.Time) {
+func (s *term) stoodStill(now time.Time) {
 	ahead := s.pace.Ahead(now)
 	if lost := ahead - time.Duration(s.pace.ahead.Load()); lost > schemas.OfferPatience {
 		s.breaches.note(everyPartition, breach{now, s.clock.Now(now).Add(lost)})
@@ -108,7 +108,7 @@ func (s *spell) stoodStill(now time.Time) {
 }
 
 // watch notes when an owner may have died, until leave is called.
-func (s *spell) watch() (leave func(), err error) {
+func (s *term) watch() (leave func(), err error) {
 	s.conn.Optional(s.ns.AllOwned())
 	heard, err := s.conn.Subscribe(s.ns.AllOwned(), "", s.owned)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *spell) watch() (leave func(), err error) {
 }
 
 // owned hears that a partition has another owner. What was handed to the one before has no answer.
-func (s *spell) owned(m post.Msg) {
+func (s *term) owned(m post.Msg) {
 	p, err := subject.ParseOwned(m.Subject)
 	if err != nil {
 		return
@@ -131,7 +131,7 @@ func (s *spell) owned(m post.Msg) {
 	s.owners.GiveUp(strings.TrimSuffix(s.ns.AllBeats(p), ">"))
 }
 
-func (s *spell) breachNow() breach {
+func (s *term) breachNow() breach {
 	now := time.Now()
 	return breach{now, s.clock.Now(now)}
 }
@@ -140,7 +140,7 @@ func (s *spell) breachNow() breach {
 // is. An offer and the copy of it that its owner has put on the list come to two goroutines: whichever takes it second finds the other.
 //
 // From here on drain may give the delivery back, from a goroutine of its own: so what that looks at is set before, or with mu held.
-func (s *spell) take(d *delivery, token string) (twin bool) {
+func (s *term) take(d *delivery, token string) (twin bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.letGo(d)
@@ -150,7 +150,7 @@ func (s *spell) take(d *delivery, token string) (twin bool) {
 }
 
 // letGo ends what take has begun, if it has. The caller holds mu.
-func (s *spell) letGo(d *delivery) {
+func (s *term) letGo(d *delivery) {
 	if d.taken == "" {
 		return
 	}
@@ -161,7 +161,7 @@ func (s *spell) letGo(d *delivery) {
 }
 
 // sameMessage tells whether the same attempt is in hand by the same message of its list.
-func (s *spell) sameMessage(d *delivery) bool {
+func (s *term) sameMessage(d *delivery) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other := range s.live {
@@ -177,7 +177,7 @@ func (s *spell) sameMessage(d *delivery) bool {
 //
 // The same message once more, from a server that was killed and counts deliveries anew, must not come back as a redelivery: that would say that
 // the attempt in hand is lost (P-7). It is left to the lease, which that one extends and ends.
-func (s *spell) leaveToTwin(d *delivery) {
+func (s *term) leaveToTwin(d *delivery) {
 	d.log().Debug("the task is in hand already")
 	if d.offered || s.sameMessage(d) {
 		d.forget()

@@ -14,7 +14,7 @@ import (
 // What was in hand is in nobody's hand once it is done, under the token that it came with and under the one that the owner has given it: else
 // another message of the attempt would wait for a twin for ever.
 func TestNothingStaysInHand(t *testing.T) {
-	s := &spell{hands: make(map[string]int)}
+	s := &term{hands: make(map[string]int)}
 	one, two := &delivery{}, &delivery{}
 	if s.take(one, "a") || !s.take(two, "a") {
 		t.Fatal("the second one of a token has a twin, and the first has none")
@@ -57,7 +57,7 @@ func TestSameMessage(t *testing.T) {
 		{"a message of that number on another list", of(7, "b"), false},
 	} {
 		d := of(7, "a")
-		s := &spell{live: map[*delivery]*attempt{d: nil}}
+		s := &term{live: map[*delivery]*attempt{d: nil}}
 		if tc.other != nil {
 			s.live[tc.other] = nil
 		}
@@ -70,7 +70,7 @@ func TestSameMessage(t *testing.T) {
 // While a machine is suspended its monotonic clock stands still, and with it the estimate of the server's. What was given to a worker there
 // before is asked for once it goes on, and nothing that comes then.
 func TestMachineThatWasSuspended(t *testing.T) { // P-7
-	s := &spell{pace: pace{Pace: clock.PaceOf(time.Now())}}
+	s := &term{pace: pace{Pace: clock.PaceOf(time.Now())}}
 	now := s.pace.Mono.Add(time.Second)
 	s.clock.Observe(now, now)
 	before := &schemas.ActivityTask{Beat: subject.Namespace("default").Beat(0, "w", "main"), ScheduledAt: schemas.At(now)}
@@ -91,7 +91,7 @@ func TestMachineThatWasSuspended(t *testing.T) { // P-7
 		t.Error("it is noted twice")
 	}
 	s.pace.Wall = s.pace.Wall.Add(-time.Minute)
-	d := &delivery{spell: s, offered: true}
+	d := &delivery{term: s, offered: true}
 	d.Data = []byte(`{"type":"work","token":"t","report":"r"}`)
 	s.Worker, s.hands = &Worker{log: silent.Or(nil), handlers: map[string]handler{"work": func(context.Context, schemas.Payload) (schemas.Payload, error) { return nil, nil }}}, map[string]int{"t": 1}
 	s.wg.Add(1)

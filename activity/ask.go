@@ -22,7 +22,7 @@ const (
 // must not run twice. If the answer is no, or ctx ends, the delivery is settled and permission returns false.
 //
 // With straight the owner is asked without the inbox first. It says yes, behind the record of the start, or leaves everything else to that way.
-func (s *spell) permission(ctx context.Context, d *delivery, straight bool) bool {
+func (s *term) permission(ctx context.Context, d *delivery, straight bool) bool {
 	report := &schemas.Report{Kind: schemas.ReportBegin, Token: d.task.Token}
 	s.origin(report, d)
 	if straight {
@@ -76,7 +76,7 @@ func (s *spell) permission(ctx context.Context, d *delivery, straight bool) bool
 }
 
 // question repeats the question until it is answered or ctx ends.
-func (s *spell) question(ctx context.Context, d *delivery, body []byte, answers <-chan schemas.Permission) (p schemas.Permission, ok bool) {
+func (s *term) question(ctx context.Context, d *delivery, body []byte, answers <-chan schemas.Permission) (p schemas.Permission, ok bool) {
 	timer := time.NewTimer(askAgain)
 	defer timer.Stop()
 	for level := logrus.WarnLevel; ctx.Err() == nil; { // the worker may have ended while its owner was asked
@@ -104,7 +104,7 @@ func (s *spell) question(ctx context.Context, d *delivery, body []byte, answers 
 }
 
 // permitted takes an answer. Those to questions that were answered before are dropped.
-func (s *spell) permitted(m post.Msg) {
+func (s *term) permitted(m post.Msg) {
 	var p schemas.Permission
 	if err := schemas.Unmarshal(m.Data, &p); err != nil {
 		s.log.WithField("err", err).Warn("an answer that cannot be decoded; the question is asked again")
@@ -120,6 +120,6 @@ func (s *spell) permitted(m post.Msg) {
 }
 
 // origin writes into a report which delivery it is about.
-func (s *spell) origin(r *schemas.Report, d *delivery) {
+func (s *term) origin(r *schemas.Report, d *delivery) {
 	r.Identity, r.TaskSequence, r.Redelivered, r.Nonce = s.opts.Identity, d.Seq, d.Delivered > 1, d.nonce
 }

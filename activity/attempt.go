@@ -46,7 +46,7 @@ func (v verdict) mayFollow() bool {
 }
 
 // attempt runs the function and reports what became of it.
-func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
+func (s *term) attempt(work, wire context.Context, d *delivery, h handler) {
 	a := &attempt{delivery: d, info: infoOf(d)}
 	a.info.StartedAt = time.Now()
 	limit, late := s.limit(d, a.info.StartedAt)
@@ -82,7 +82,7 @@ func (s *spell) attempt(work, wire context.Context, d *delivery, h handler) {
 // limit gives how long the attempt may take from now on, and the cause of its end; a nil cause means that there is no
 // limit. The service's own limit counts by its clock; if its owner lets a task begin whose time is over by the estimate of that, all that the
 // task may have is left.
-func (s *spell) limit(d *delivery, now time.Time) (limit time.Duration, cause error) {
+func (s *term) limit(d *delivery, now time.Time) (limit time.Duration, cause error) {
 	t := d.task
 	if t.StartToClose.Limited() {
 		limit, cause = t.StartToClose.Std(), ErrStartToClose

@@ -34,7 +34,7 @@ const (
 // delivery is one task message in hand, and the lease on it.
 type delivery struct {
 	post.Task
-	spell   *spell
+	term    *term
 	list    string
 	offered bool          // by the owner of the workflow, without a message in the stream
 	errand  nearby.Errand // of a decider of this process; nil for most
@@ -43,7 +43,7 @@ type delivery struct {
 	task   *schemas.ActivityTask
 	nonce  string
 	token  string          // the one outcomes are believed under
-	taken  string          // the one it is in hand under; guarded by the mu of its spell
+	taken  string          // the one it is in hand under; guarded by the mu of its term
 	number int             // of the attempt
 	late   bool            // its time was over when it came, by the estimate of the server's clock
 	begun  bool            // the owner has recorded the start, under nonce
@@ -70,7 +70,7 @@ func (d *delivery) log() logrus.FieldLogger {
 
 // bareLog is for any goroutine: it looks at nothing that handling the delivery sets.
 func (d *delivery) bareLog() logrus.FieldLogger {
-	return d.spell.log.WithFields(logrus.Fields{"list": d.list, "seq": d.Seq})
+	return d.term.log.WithFields(logrus.Fields{"list": d.list, "seq": d.Seq})
 }
 
 // keep extends the lease every interval until the delivery is settled or forgotten.
@@ -96,7 +96,7 @@ func (d *delivery) settle(how ending, delay time.Duration) bool {
 		return false
 	}
 	if d.offered {
-		d.spell.settleOffer(d, how)
+		d.term.settleOffer(d, how)
 		return true
 	}
 	var err error
@@ -140,10 +140,10 @@ func (d *delivery) giveBack() {
 	d.giving.Lock()
 	defer d.giving.Unlock()
 	if !d.offered && !d.isSettled() {
-		d.spell.sayReturned(d)
+		d.term.sayReturned(d)
 	}
 	if d.settle(handBack, 0) {
-		d.spell.returned.Add(1)
+		d.term.returned.Add(1)
 		d.bareLog().Warn("the worker stops before the activity has ended; another worker gets the task")
 	}
 }
@@ -180,7 +180,7 @@ func (d *delivery) open() (t *schemas.ActivityTask, err error) {
 
 // stripped leaves a task on its list whose consumer has kept the body back, as somebody has told it to, and has the list opened again,
 // which takes that back. It reports whether this is one.
-func (s *spell) stripped(d *delivery) bool {
+func (s *term) stripped(d *delivery) bool {
 	if d.offered || !d.Bare() {
 		return false
 	}
@@ -194,7 +194,7 @@ func (s *spell) stripped(d *delivery) bool {
 
 // bury parks a task that cannot be decoded and takes it off the list. A worker knows no incarnation of the list's
 // stream, so the letter is named by the task's content.
-func (s *spell) bury(ctx context.Context, d *delivery, cause error) {
+func (s *term) bury(ctx context.Context, d *delivery, cause error) {
 	if d.offered { // its owner puts it on the list, where it is buried
 		d.forget()
 		return

@@ -22,7 +22,7 @@ var handed = post.Header{schemas.ReportHeader: {"1"}}
 // counts once.
 //
 // The error is that of encoding it.
-func (s *spell) hand(ctx context.Context, d *delivery, r *schemas.Report) (stored bool, err error) {
+func (s *term) hand(ctx context.Context, d *delivery, r *schemas.Report) (stored bool, err error) {
 	if d.task.Beat == "" {
 		return false, nil
 	}

@@ -31,7 +31,7 @@ func TestLimit(t *testing.T) {
 			if tc.closeBy != 0 {
 				task.CloseBy = schemas.At(now.Add(tc.closeBy))
 			}
-			s, server := &spell{}, now
+			s, server := &term{}, now
 			if tc.late {
 				server = now.Add(time.Hour)
 			}

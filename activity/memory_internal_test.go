@@ -16,7 +16,7 @@ import (
 // What others can invent as much of as they like is not kept without a bound: types of tasks, and inboxes of those who ask.
 func TestMemoryOfStrangersIsBounded(t *testing.T) {
 	w := New(nil, nil)
-	s := &spell{Worker: w}
+	s := &term{Worker: w}
 	for n := range 3 * max(maxStrange, mostAnswers) {
 		if !w.firstSight(fmt.Sprint("type", n)) {
 			t.Fatalf("type %d was seen before", n)
@@ -40,14 +40,14 @@ func TestNothingStaysAsked(t *testing.T) {
 	for _, answered := range []bool{true, false} {
 		t.Run(fmt.Sprintf("answered=%v", answered), func(t *testing.T) {
 			virtual.Run(t, func(t *testing.T) {
-				s, err := newSpell(New(embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true})), nil))
+				s, err := newTerm(New(embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true})), nil))
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer s.close()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				d := &delivery{spell: s, list: "main", nonce: "n1", task: &schemas.ActivityTask{Report: s.ns.ActOutcome(0, "w", "main")}}
+				d := &delivery{term: s, list: "main", nonce: "n1", task: &schemas.ActivityTask{Report: s.ns.ActOutcome(0, "w", "main")}}
 				permitted := make(chan bool, 1)
 				go func() { permitted <- s.permission(ctx, d, false) }()
 				time.Sleep(time.Second)

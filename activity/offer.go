@@ -20,8 +20,8 @@ const (
 // hear takes offers of a list: tasks without a message in the stream, for idle workers (ADR 0023). There is no lease on one. Its
 // owner puts it on the list if it is refused or takes long; once its start is announced the owner asks whether we are still at
 // it when somebody else is given that message.
-func (s *spell) hear(list string, p *post.Puller, begin func(*delivery) bool) (post.Subscription, error) {
-	t := &taker{spell: s, list: list, puller: p, begin: begin}
+func (s *term) hear(list string, p *post.Puller, begin func(*delivery) bool) (post.Subscription, error) {
+	t := &taker{term: s, list: list, puller: p, begin: begin}
 	sub, err := s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m post.Msg) {
 		if t.take(m, nil) || m.Reply == "" {
 			return
@@ -38,7 +38,7 @@ func (s *spell) hear(list string, p *post.Puller, begin func(*delivery) bool) (p
 
 // taker takes what is offered of one list.
 type taker struct {
-	*spell
+	*term
 	list   string
 	puller *post.Puller
 	begin  func(*delivery) bool
@@ -57,7 +57,7 @@ func (t *taker) take(m post.Msg, e nearby.Errand) bool {
 	if !ok {
 		return false
 	}
-	if !t.begin(&delivery{Task: task, spell: t.spell, list: t.list, offered: true, errand: e}) {
+	if !t.begin(&delivery{Task: task, term: t.term, list: t.list, offered: true, errand: e}) {
 		task.Release()
 		return false
 	}
@@ -65,7 +65,7 @@ func (t *taker) take(m post.Msg, e nearby.Errand) bool {
 }
 
 // hearOut ends the hearing of offers.
-func (s *spell) hearOut(offers []post.Subscription) {
+func (s *term) hearOut(offers []post.Subscription) {
 	for _, leave := range s.leave {
 		leave()
 	}
@@ -83,7 +83,7 @@ func (s *spell) hearOut(offers []post.Subscription) {
 }
 
 // settleOffer gives an offer back that is not done. If that gets lost, its owner puts it on the list, or asks and hears nothing.
-func (s *spell) settleOffer(d *delivery, how ending) {
+func (s *term) settleOffer(d *delivery, how ending) {
 	if how == acknowledge || d.task == nil {
 		return
 	}

@@ -47,7 +47,7 @@ func (o opening) forget() {
 
 // open asks the broker to make a list's stream and consumers, at the start, after each reconnect, and when the puller says again that
 // one of them seems to be gone, until ctx ends. The worker pulls meanwhile: if they exist it works without a broker that answers.
-func (s *spell) open(ctx context.Context, list string, o opening) {
+func (s *term) open(ctx context.Context, list string, o opening) {
 	defer s.conn.OnReconnect(func() { once(o.again) })()
 	var mended time.Time // when the list was last opened because it was gone
 	told := false
@@ -75,7 +75,7 @@ func (s *spell) open(ctx context.Context, list string, o opening) {
 	}
 }
 
-func (s *spell) openUntilDone(ctx context.Context, list string, o opening) {
+func (s *term) openUntilDone(ctx context.Context, list string, o opening) {
 	told := false
 	for wait := firstOpenRetry; ctx.Err() == nil; wait = min(2*wait, lastOpenRetry) {
 		o.forget()
@@ -98,7 +98,7 @@ func (s *spell) openUntilDone(ctx context.Context, list string, o opening) {
 	}
 }
 
-func (s *spell) openOnce(ctx context.Context, list string) error {
+func (s *term) openOnce(ctx context.Context, list string) error {
 	body, err := schemas.MarshalJSON(&schemas.TaskListRequest{V: schemas.Version, List: list})
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func TestListThatIsGoneAsBefore(t *testing.T) {
 			virtual.Run(t, func(t *testing.T) {
 				conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true}))
 				log, kept := logtest.NewNullLogger()
-				s := &spell{Worker: New(conn, &Options{Logger: log})}
+				s := &term{Worker: New(conn, &Options{Logger: log})}
 				if _, err := conn.Subscribe(s.ns.API("tasklist"), "", func(m post.Msg) {
 					if err := m.Respond(nil, []byte("{}")); err != nil {
 						t.Error(err)

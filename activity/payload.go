@@ -22,7 +22,7 @@ func (a *attempt) input(ctx context.Context) (schemas.Payload, error) {
 	if _, ok := a.task.Input.Ref(); !ok {
 		return a.task.Input, nil
 	}
-	in, err := payloads.NewClient(a.spell.conn, a.spell.ns, 0).Resolve(ctx, a.task.Input)
+	in, err := payloads.NewClient(a.term.conn, a.term.ns, 0).Resolve(ctx, a.task.Input)
 	if err != nil && ctx.Err() == nil { // else the cause of its end counts
 		err = &Failure{Reason: ReasonPayload, Details: schemas.Text(bound(err.Error(), maxDetails))}
 	}
@@ -32,7 +32,7 @@ func (a *attempt) input(ctx context.Context) (schemas.Payload, error) {
 // spill stores what is too large of an outcome, and puts references in its place. What cannot be stored stays, if the
 // report can carry it: the service stores it then. While nobody answers, what does not fit waits: a result is not given up
 // because a broker is away.
-func (s *spell) spill(ctx context.Context, a *attempt, r *schemas.Report) error {
+func (s *term) spill(ctx context.Context, a *attempt, r *schemas.Report) error {
 	if max(len(r.Result), len(r.Details)) <= payloads.InlineLimit(s.conn.MaxPayload()) {
 		return nil
 	}

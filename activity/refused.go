@@ -14,7 +14,7 @@ import (
 // worker of its lists must: pull, acknowledge, report and heartbeat. The server says so of no call in particular. A worker
 // that pulled and could not report would do its work again and again. What it can do without may come back: the next connection may have other
 // rights, and is told anew of those that it lacks, behind the word that it is there.
-func (s *spell) untilRefused(ctx context.Context) (_ context.Context, end func()) {
+func (s *term) untilRefused(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	remove := s.conn.OnRefused(func(e *post.RefusedError) {
 		if list, ok := s.needs(e); ok {
@@ -46,7 +46,7 @@ func unlessCut(ctx context.Context, err error) error {
 
 // needs tells whether a refused subject is one that the worker cannot do without, and of which list. The right to open
 // a list is not: a list that exists needs nobody to open it. What activities publish on this connection, wherever workflows have them, is none.
-func (s *spell) needs(e *post.RefusedError) (list string, ok bool) {
+func (s *term) needs(e *post.RefusedError) (list string, ok bool) {
 	if e.Subscribe {
 		return "", e.Subject == s.inbox
 	}
@@ -67,7 +67,7 @@ func (s *spell) needs(e *post.RefusedError) (list string, ok bool) {
 }
 
 // silenced tells whether a refusal keeps the worker from being asked for what it was offered, or from answering.
-func (s *spell) silenced(e *post.RefusedError) bool {
+func (s *term) silenced(e *post.RefusedError) bool {
 	if e.Subscribe {
 		return e.Subject == s.ns.Control(s.opts.Identity)
 	}
@@ -78,7 +78,7 @@ func (s *spell) silenced(e *post.RefusedError) bool {
 }
 
 // respond answers an owner or an operator. It notes where, so that a refusal of the answer is told from those of what activities publish.
-func (s *spell) respond(m post.Msg, body []byte) error {
+func (s *term) respond(m post.Msg, body []byte) error {
 	to := inboxOf(m.Reply)
 	s.mu.Lock()
 	if _, known := s.answers[to]; !known {

@@ -29,7 +29,7 @@ type notice struct {
 }
 
 // announce reports the start of an attempt once it has taken so long, unless the notice was ended before.
-func (s *spell) announce(ctx context.Context, a *attempt) *notice {
+func (s *term) announce(ctx context.Context, a *attempt) *notice {
 	n := &notice{}
 	n.timer = time.AfterFunc(s.opts.StartedAfter, func() {
 		stop, stored := n.channels()
@@ -62,7 +62,7 @@ func (n *notice) end() (started bool) {
 }
 
 // publishStart reports the start until it is stored, stop is closed or ctx ends.
-func (s *spell) publishStart(ctx context.Context, stop <-chan struct{}, a *attempt) error {
+func (s *term) publishStart(ctx context.Context, stop <-chan struct{}, a *attempt) error {
 	r := &schemas.Report{Kind: schemas.ReportStarted, Token: a.token, Elapsed: elapsed(a), Offered: a.offered}
 	s.origin(r, a.delivery)
 	body, err := schemas.Marshal(r)
@@ -73,7 +73,7 @@ func (s *spell) publishStart(ctx context.Context, stop <-chan struct{}, a *attem
 }
 
 // conclude reports an attempt's outcome and settles its task. It ends the announcement of the start.
-func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, news *notice) {
+func (s *term) conclude(ctx context.Context, a *attempt, v verdict, news *notice) {
 	var err error
 	if v.report != nil { // before the announcement ends: it may take long, and the service must know of the start
 		err = s.spill(ctx, a, v.report)
@@ -98,7 +98,7 @@ func (s *spell) conclude(ctx context.Context, a *attempt, v verdict, news *notic
 }
 
 // concluded settles the task of an attempt whose outcome was told, or could not be.
-func (s *spell) concluded(a *attempt, err error) {
+func (s *term) concluded(a *attempt, err error) {
 	switch {
 	case err == nil:
 		a.settle(acknowledge, 0)
@@ -111,7 +111,7 @@ func (s *spell) concluded(a *attempt, err error) {
 
 // publishOutcome reports an outcome until it is stored or ctx ends, unless the delivery ends elsewhere. One that is too large becomes a failure
 // that says so.
-func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Report, started bool) error {
+func (s *term) publishOutcome(ctx context.Context, a *attempt, r *schemas.Report, started bool) error {
 	r.Token, r.Elapsed = a.token, elapsed(a)
 	if !a.begun { // what is handed over may overtake an announcement that is in the inbox
 		s.origin(r, a.delivery)
@@ -128,13 +128,13 @@ func (s *spell) publishOutcome(ctx context.Context, a *attempt, r *schemas.Repor
 }
 
 // concludeElsewhere tells an outcome, and ends its delivery, while the goroutine that did the work is kept by a decider that is late.
-func (s *spell) concludeElsewhere(ctx context.Context, a *attempt, r *schemas.Report) {
+func (s *term) concludeElsewhere(ctx context.Context, a *attempt, r *schemas.Report) {
 	defer s.done(a.delivery)
 	s.concluded(a, s.tellOutcome(ctx, a, r))
 }
 
 // tellOutcome is publishOutcome behind the decision.
-func (s *spell) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) error {
+func (s *term) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) error {
 	if stored, err := s.hand(ctx, a.delivery, r); stored || err != nil { // what it may take is bounded anyway
 		return err
 	}
@@ -169,7 +169,7 @@ func shrink(r *schemas.Report, size int) {
 
 // publish sends a report until it is stored, stop is closed between two tries, or ctx ends. Repeating one whose fate is
 // unknown is right: outcomes are told apart by their token, starts by their nonce.
-func (s *spell) publish(ctx context.Context, stop <-chan struct{}, d *delivery, body []byte) error {
+func (s *term) publish(ctx context.Context, stop <-chan struct{}, d *delivery, body []byte) error {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err, over := s.publishOnce(ctx, d, body)
 		if over != nil {
@@ -188,7 +188,7 @@ func (s *spell) publish(ctx context.Context, stop <-chan struct{}, d *delivery, 
 }
 
 // publishOnce is one try of publish; over is why ctx has ended.
-func (s *spell) publishOnce(ctx context.Context, d *delivery, body []byte) (err, over error) {
+func (s *term) publishOnce(ctx context.Context, d *delivery, body []byte) (err, over error) {
 	done, _, err := s.conn.Bulk(ctx, len(body), 0)
 	if err != nil {
 		return nil, context.Cause(ctx)

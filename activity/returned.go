@@ -11,7 +11,7 @@ import (
 const returnPatience = time.Second
 
 // returnReport is the report that a task is given back.
-func (s *spell) returnReport(d *delivery) (body []byte, ok bool) {
+func (s *term) returnReport(d *delivery) (body []byte, ok bool) {
 	s.mu.Lock() // for the token
 	r := &schemas.Report{Kind: schemas.ReportReturned, Token: d.token}
 	s.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *spell) returnReport(d *delivery) (body []byte, ok bool) {
 
 // sayReturned tells the owner of the workflow that this worker stops in the midst of a task that it has pulled, so that it is not taken for lost.
 // If the owner does not hear of it, it is.
-func (s *spell) sayReturned(d *delivery) {
+func (s *term) sayReturned(d *delivery) {
 	s.mu.Lock()
 	taken := d.taken != "" // else nothing of it has begun, and whoever handles it is still setting what is looked at here
 	s.mu.Unlock()

@@ -33,7 +33,7 @@ type met struct {
 }
 
 // stranger gives back a task of a type that is not registered here.
-func (s *spell) stranger(d *delivery) {
+func (s *term) stranger(d *delivery) {
 	if s.firstSight(d.task.Type) {
 		d.log().Warn("no function is registered for this type of activity; its tasks go back to the list for other workers")
 	}
@@ -41,7 +41,7 @@ func (s *spell) stranger(d *delivery) {
 }
 
 // strangerDelay is for how long a task rests that is given back now.
-func (s *spell) strangerDelay(t strangerAt, now time.Time) (delay time.Duration) {
+func (s *term) strangerDelay(t strangerAt, now time.Time) (delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, known := s.strangers[t]
@@ -58,7 +58,7 @@ func (s *spell) strangerDelay(t strangerAt, now time.Time) (delay time.Duration)
 }
 
 // passesAgain counts a task that is passed on again, and tells whether it may be. The caller holds mu.
-func (s *spell) passesAgain(now time.Time) bool {
+func (s *term) passesAgain(now time.Time) bool {
 	if now.Sub(s.againFrom) >= time.Second {
 		s.againFrom, s.again = now, 0
 	}

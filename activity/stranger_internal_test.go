@@ -7,7 +7,7 @@ import (
 
 // What comes back is let rest, for longer and longer; what rested elsewhere goes around again. Many such tasks rest even if a round takes long.
 func TestStrangersRest(t *testing.T) { // R6
-	s := &spell{}
+	s := &term{}
 	now := time.Unix(1_000_000, 0)
 	task := strangerAt{"main", 7}
 	for n, tt := range []struct {

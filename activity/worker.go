@@ -60,7 +60,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer w.end()
-	s, err := newSpell(w)
+	s, err := newTerm(w)
 	if err != nil {
 		return fmt.Errorf("activity worker: %w", err)
 	}

@@ -37,7 +37,7 @@ type Broker struct {
 	types       *typeTable // set before the API serves
 	locks       *lockTable // set before the API serves
 
-	ctx     context.Context // of Run; for reads that outlive a spell
+	ctx     context.Context // of Run; for reads that outlive a term
 	wg      sync.WaitGroup
 	holders sync.WaitGroup // of claims, and what they need
 	passing sync.WaitGroup // partitions that are given away and still pass on answers of deciders
@@ -195,7 +195,7 @@ func (b *Broker) hold(ctx context.Context, n int) {
 	key := fmt.Sprintf("partition.%d", n)
 	prefer := func() bool { return b.share.Mine(n) }
 	err := b.o.Claims.Hold(ctx, key, claims.HoldOptions{Prefer: prefer, Backoff: headStart, Conn: b.conn}, func(ctx context.Context, l *claims.Lease) error {
-		gone := 0      // spells in a row that missed a stream, or all of JetStream
+		gone := 0      // terms in a row that missed a stream, or all of JetStream
 		isOff := false // that was told of
 		for l.Valid() && ctx.Err() == nil {
 			err := newPartition(b, n, l).run(ctx)

@@ -113,7 +113,7 @@ func (p *partition) tidy() {
 	}
 }
 
-// handOver ends a spell: what is committed is written down, so that the next owner has little to repeat, and nothing if the
+// handOver ends a term: what is committed is written down, so that the next owner has little to repeat, and nothing if the
 // end was planned.
 func (p *partition) handOver(ctx context.Context, next schemas.Checkpoint) {
 	if !p.lease.Valid() || p.intakes[inboxLog] == nil {

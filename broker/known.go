@@ -11,7 +11,7 @@ import (
 // The first run of a workflow id needs no look into the history (ADR 0030): the owner keeps in mind which ids it has records of, and
 // nobody else writes any. That is no proof: a late write of a former owner may have come behind the listing (P-2). So the first record
 // of a run that was not looked for is stored only if the history has no record of any run of its id: the server finds that out in the
-// same moment. If it has one the write is refused, and the next spell of the partition begins with what is there.
+// same moment. If it has one the write is refused, and the next term of the partition begins with what is there.
 //
 // Everything but a start that begins a run is judged by what the history says: "there is no such workflow" is not said by this.
 

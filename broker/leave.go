@@ -56,7 +56,7 @@ const (
 	handed                    // nothing in memory changes any more; answers of deciders are passed on
 )
 
-// leaving is the planned end of a spell.
+// leaving is the planned end of a term.
 type leaving struct {
 	cause      error
 	since      time.Time // nothing but writes is waited for since then
@@ -66,7 +66,7 @@ type leaving struct {
 	passes     bool               // once handed: deciders are at work whose answers come here
 }
 
-// leave begins the planned end of the spell.
+// leave begins the planned end of the term.
 func (p *partition) leave(cause error) {
 	if p.leaving != nil {
 		return

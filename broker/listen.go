@@ -65,7 +65,7 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 // else would read what is stored from then on (P-9).
 func (p *partition) watch(reader *post.Reader) {
 	p.b.wg.Go(func() {
-		<-reader.Done() // it is closed with the spell
+		<-reader.Done() // it is closed with the term
 		if err := reader.Err(); err != nil {
 			p.loop.post(func() { p.fail("follow a log: %w", err) })
 		}

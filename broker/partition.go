@@ -17,8 +17,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// partition is one spell of ownership: from a fence record to the first refusal, or to the loss of the claim. It is
-// never reused; after a refusal the next spell begins with nothing in memory.
+// partition is one term of ownership: from a fence record to the first refusal, or to the loss of the claim. It is
+// never reused; after a refusal the next term begins with nothing in memory.
 type partition struct {
 	b     *Broker
 	n     int
@@ -152,7 +152,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 }
 
 // run owns the partition until outer is done, the claim is lost or a write is refused; the last is an error that wraps
-// errRefused and calls for a new spell. When it returns, the partition can be given to another.
+// errRefused and calls for a new term. When it returns, the partition can be given to another.
 func (p *partition) run(outer context.Context) (err error) {
 	var ctx context.Context
 	ctx, p.stop = context.WithCancelCause(context.WithoutCancel(outer))
@@ -228,7 +228,7 @@ func (p *partition) run(outer context.Context) (err error) {
 	return l.cause
 }
 
-// fail ends the spell. Everything in memory may be ahead of the history, so nothing of it is used again.
+// fail ends the term. Everything in memory may be ahead of the history, so nothing of it is used again.
 func (p *partition) fail(format string, args ...any) {
 	if p.sealed() {
 		return

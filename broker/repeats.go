@@ -176,7 +176,7 @@ func (x *repeats) age(before schemas.Timestamp) {
 	}
 }
 
-// ageRepeats forgets, now and then, what is older than ten minutes. In the first ten minutes of a spell nothing is: what waits in the
+// ageRepeats forgets, now and then, what is older than ten minutes. In the first ten minutes of a term nothing is: what waits in the
 // logs may be as old as the time without an owner was long.
 func (p *partition) ageRepeats() {
 	if p.ticks > p.inTicks(rememberFor.Std()) && p.ticks%p.inTicks(time.Minute) == 0 {

@@ -64,7 +64,7 @@ func TestJSONAlarmRings(t *testing.T) {
 }
 
 // A worker that cannot hold all alarms says so, and gives its place to another that may have the room.
-func TestTooManyAlarmsEndTheSpell(t *testing.T) {
+func TestTooManyAlarmsEndTheTerm(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		conn := r.dial()
 		c, err := claims.Open(conn, ns.BucketClaims(), claims.Options{Node: "n1", TTL: claimTTL, Logger: r.logger})

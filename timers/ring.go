@@ -20,7 +20,7 @@ const (
 
 // ringDue rings everything whose time has come and tells how long to wait for the next; more is false if nothing is to
 // be waited for but an outcome, the clock or a new alarm.
-func (s *spell) ringDue() (wait time.Duration, more bool) {
+func (s *term) ringDue() (wait time.Duration, more bool) {
 	var calls []call
 	for {
 		calls, wait, more = s.due(calls[:0])
@@ -43,7 +43,7 @@ type call struct {
 }
 
 // due takes a handful of alarms off the queue.
-func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
+func (s *term) due(calls []call) (due []call, wait time.Duration, more bool) {
 	now := s.clock.Now(s.now())
 	if now.IsZero() { // nothing is known of the server's clock yet
 		return calls, 0, false
@@ -75,7 +75,7 @@ func (s *spell) due(calls []call) (due []call, wait time.Duration, more bool) {
 }
 
 // ring puts an alarm into its run's inbox.
-func (s *spell) ring(c call) {
+func (s *term) ring(c call) {
 	_, wid, run, err := subject.ParseAlarm(c.subject)
 	var body []byte
 	if err == nil {
@@ -90,7 +90,7 @@ func (s *spell) ring(c call) {
 }
 
 // done: an alarm has rung, and is deleted unless another has replaced it. The caller holds mu.
-func (s *spell) done(c call) {
+func (s *term) done(c call) {
 	if s.flying--; s.book.is(c.id, c.seq) {
 		s.book.strike(c.id)
 		s.scraps = append(s.scraps, scrap{seq: c.seq, subject: c.subject, due: c.due, epoch: s.epoch})
@@ -99,7 +99,7 @@ func (s *spell) done(c call) {
 }
 
 // rang takes the outcome of a ring through the inbox. One whose fate is unknown is sent again, unless another alarm has replaced it.
-func (s *spell) rang(c call, err error) {
+func (s *term) rang(c call, err error) {
 	s.mu.Lock()
 	changed := s.failing != (err != nil)
 	s.failing = err != nil

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// taken is a spell that has taken the alarm of a run off the queue, and the ring of it.
-func taken(t *testing.T) (*spell, call) {
+// taken is a term that has taken the alarm of a run off the queue, and the ring of it.
+func taken(t *testing.T) (*term, call) {
 	t.Helper()
-	s := newSpell(New(nil, nil), 0, nil)
+	s := newTerm(New(nil, nil), 0, nil)
 	s.book.note("w.RUN", 1, 7, 1000)
 	id, ok := s.book.next(1000)
 	if !ok {

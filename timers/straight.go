@@ -21,7 +21,7 @@ const (
 	silentPause = 10 * time.Second
 )
 
-// straight is what goes to the owner of the partition without a stored message, in the spell's mu (ADR 0022).
+// straight is what goes to the owner of the partition without a stored message, in the term's mu (ADR 0022).
 type straight struct {
 	prefix string // of the subjects for answers
 	next   uint64
@@ -60,7 +60,7 @@ func (st *straight) most() (most int, next time.Time) {
 }
 
 // listen makes ready for the owner's answers.
-func (s *spell) listen() (hangUp func(), err error) {
+func (s *term) listen() (hangUp func(), err error) {
 	s.straight = straight{prefix: s.conn.NATS().NewInbox() + ".", peals: make(map[uint64]*peal), window: newWindow()}
 	sub, err := s.conn.Subscribe(s.straight.prefix+"*", "", s.answered)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *spell) listen() (hangUp func(), err error) {
 }
 
 // ringOwner sends rings to the owner of the partition, and returns those that must go through the inbox.
-func (s *spell) ringOwner(calls []call) (rest []call) {
+func (s *term) ringOwner(calls []call) (rest []call) {
 	s.mu.Lock()
 	open := s.straight.open()
 	s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *spell) ringOwner(calls []call) (rest []call) {
 }
 
 // enter notes rings that go to the owner; ok is false if they must not, by now.
-func (s *spell) enter(p *peal) (id uint64, ok bool) {
+func (s *term) enter(p *peal) (id uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.straight.open() {
@@ -137,7 +137,7 @@ func (s *spell) enter(p *peal) (id uint64, ok bool) {
 }
 
 // answered takes an answer of the owner, or the server's that there is none.
-func (s *spell) answered(m post.Msg) {
+func (s *term) answered(m post.Msg) {
 	id, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, s.straight.prefix), 36, 64)
 	if err != nil {
 		return
@@ -157,7 +157,7 @@ func (s *spell) answered(m post.Msg) {
 }
 
 // outcome takes what the owner says of rings, and tells whether it has refused some. It does not block.
-func (s *spell) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
+func (s *term) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 	s.mu.Lock()
 	p := s.straight.peals[id]
 	if p == nil {
@@ -193,7 +193,7 @@ func (s *spell) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 }
 
 // unanswered puts what is left of a peal into the inbox.
-func (s *spell) unanswered(id uint64, wait time.Duration) {
+func (s *term) unanswered(id uint64, wait time.Duration) {
 	s.mu.Lock()
 	p := s.straight.peals[id]
 	if p == nil {
@@ -210,7 +210,7 @@ func (s *spell) unanswered(id uint64, wait time.Duration) {
 }
 
 // giveUp puts everything that waits for the owner into the inbox, and with closed also whatever comes.
-func (s *spell) giveUp(closed bool) {
+func (s *term) giveUp(closed bool) {
 	s.mu.Lock()
 	s.straight.closed = s.straight.closed || closed
 	peals := s.straight.peals
@@ -223,7 +223,7 @@ func (s *spell) giveUp(closed bool) {
 }
 
 // byInbox rings what another alarm has not replaced meanwhile.
-func (s *spell) byInbox(p *peal) {
+func (s *term) byInbox(p *peal) {
 	for _, c := range p.calls {
 		s.mu.Lock()
 		current := s.book.is(c.id, c.seq)

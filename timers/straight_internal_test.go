@@ -9,7 +9,7 @@ import (
 
 // What an owner says of rings that it was not asked for, or a second time, or once they were given up, changes nothing.
 func TestOutcomeOfWhatWasNotAsked(t *testing.T) {
-	s := newSpell(New(nil, nil), 0, nil)
+	s := newTerm(New(nil, nil), 0, nil)
 	late := time.NewTimer(time.Hour)
 	s.straight.window = newWindow()
 	s.straight.peals = map[uint64]*peal{1: {calls: map[uint64]call{5: {seq: 5}, 6: {seq: 6}}, sent: time.Now(), late: late}}

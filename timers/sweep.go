@@ -49,7 +49,7 @@ type scrap struct {
 }
 
 // discard hands scrap to the sweeper. It does not block.
-func (s *spell) discard(sc scrap) {
+func (s *term) discard(sc scrap) {
 	s.mu.Lock()
 	sc.epoch = s.epoch
 	if sc.letter != nil {
@@ -62,7 +62,7 @@ func (s *spell) discard(sc scrap) {
 
 // reconnected makes the sweeper look twice at what it was to delete: the server may have been restarted, may have lost
 // its unsynced tail, and may have given the sequence to another alarm since (P-9).
-func (s *spell) reconnected() {
+func (s *term) reconnected() {
 	s.mu.Lock()
 	s.epoch++
 	s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *spell) reconnected() {
 // A deletion costs the server more than half of what the ring does, and nobody waits for it. So rings go first: scraps are
 // gathered for a moment, purged if nothing that is needed stands before them in the stream, and else deleted a few at a time as long
 // as alarms ring, unless there are too many.
-func (s *spell) sweep(ctx context.Context) {
+func (s *term) sweep(ctx context.Context) {
 	var since time.Time // when the oldest of the scraps was found
 	for {
 		select {
@@ -115,12 +115,12 @@ func (s *spell) sweep(ctx context.Context) {
 }
 
 // rings tells whether alarms ring, or have just rung: between two of them there may be nothing to wait for. The caller holds mu.
-func (s *spell) rings() bool {
+func (s *term) rings() bool {
 	return !s.finishing && (s.flying > 0 || time.Since(s.rung) < sweepRest)
 }
 
 // share divides scraps into those to delete now and those for later.
-func (s *spell) share(batch []scrap, old bool) (now, later []scrap) {
+func (s *term) share(batch []scrap, old bool) (now, later []scrap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -138,7 +138,7 @@ func (s *spell) share(batch []scrap, old bool) (now, later []scrap) {
 // purge removes everything before the first alarm that is needed, if that is worth its while, and returns what is left to
 // delete, and what waits for a purge that is. A stream that may have lost its end since it was read is left alone: there may be
 // other alarms on those numbers. One server loses nothing while the connection lives; of several it is not known.
-func (s *spell) purge(ctx context.Context, batch []scrap, age time.Duration) (rest, waiting []scrap) {
+func (s *term) purge(ctx context.Context, batch []scrap, age time.Duration) (rest, waiting []scrap) {
 	s.mu.Lock()
 	keep, stays := s.book.lowest(), s.book.alarms.Len()
 	may, rings := s.epoch == 0 && !s.noPurge, s.rings()
@@ -183,7 +183,7 @@ func (s *spell) purge(ctx context.Context, batch []scrap, age time.Duration) (re
 }
 
 // look deletes what must be looked at first.
-func (s *spell) look(ctx context.Context, slow []scrap) {
+func (s *term) look(ctx context.Context, slow []scrap) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(sweepers, len(slow)) {
@@ -197,7 +197,7 @@ func (s *spell) look(ctx context.Context, slow []scrap) {
 }
 
 // eraseAll deletes what needs no look, and returns the rest.
-func (s *spell) eraseAll(ctx context.Context, batch []scrap) (slow []scrap) {
+func (s *term) eraseAll(ctx context.Context, batch []scrap) (slow []scrap) {
 	stream, window := s.ns.StreamAlarms(s.partition), make(chan struct{}, post.DeletesAtOnce)
 	for _, sc := range batch {
 		s.mu.Lock()
@@ -231,7 +231,7 @@ func (s *spell) eraseAll(ctx context.Context, batch []scrap) (slow []scrap) {
 }
 
 // remove deletes one message, by its sequence.
-func (s *spell) remove(ctx context.Context, sc scrap) {
+func (s *term) remove(ctx context.Context, sc scrap) {
 	err := s.bury(ctx, sc)
 	if err == nil {
 		err = s.delete(ctx, sc)
@@ -239,8 +239,8 @@ func (s *spell) remove(ctx context.Context, sc scrap) {
 	s.removed(ctx, sc, err)
 }
 
-// removed takes the outcome of a deletion. One that failed is tried again for as long as the spell lasts.
-func (s *spell) removed(ctx context.Context, sc scrap, err error) {
+// removed takes the outcome of a deletion. One that failed is tried again for as long as the term lasts.
+func (s *term) removed(ctx context.Context, sc scrap, err error) {
 	if err == nil || errors.Is(err, post.ErrNotFound) || ctx.Err() != nil {
 		if sc.letter != nil {
 			s.mu.Lock()
@@ -264,7 +264,7 @@ func (s *spell) removed(ctx context.Context, sc scrap, err error) {
 // neverSeen is the epoch of scrap that is looked at before it is deleted.
 const neverSeen = -1
 
-func (s *spell) delete(ctx context.Context, sc scrap) error {
+func (s *term) delete(ctx context.Context, sc scrap) error {
 	stream := s.ns.StreamAlarms(s.partition)
 	s.mu.Lock()
 	same := sc.epoch == s.epoch
@@ -288,7 +288,7 @@ func (sc *scrap) is(m *post.Stored) bool {
 }
 
 // bury writes the dead letter of an alarm that cannot be read.
-func (s *spell) bury(ctx context.Context, sc scrap) error {
+func (s *term) bury(ctx context.Context, sc scrap) error {
 	if sc.letter == nil {
 		return nil
 	}

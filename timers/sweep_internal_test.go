@@ -47,7 +47,7 @@ func TestScrapIsTheVeryMessage(t *testing.T) { // P-9
 
 // What was found before a reconnect is neither purged nor deleted without a look, and neither is what becomes a dead letter first.
 func TestWhatIsLookedAtBeforeItGoes(t *testing.T) { // P-9
-	s := newSpell(New(nil, nil), 0, nil)
+	s := newTerm(New(nil, nil), 0, nil)
 	s.discard(scrap{seq: 1})
 	s.reconnected()
 	s.discard(scrap{seq: 2, letter: &post.Stored{Seq: 2}})
@@ -83,7 +83,7 @@ func TestShareOfScraps(t *testing.T) {
 		{name: "too many that are old", n: mostScraps + 50, flying: 1, old: true, now: sweepShare + 50},
 		{name: "the end", n: 5000, flying: 1, rung: time.Now(), finishing: true, now: 5000},
 	} {
-		s := newSpell(New(nil, nil), 0, nil)
+		s := newTerm(New(nil, nil), 0, nil)
 		s.flying, s.rung, s.finishing = tc.flying, tc.rung, tc.finishing
 		if now, later := s.share(make([]scrap, tc.n), tc.old); len(now) != tc.now || len(later) != tc.n-tc.now {
 			t.Errorf("%s: got %d to delete now and %d later, want %d now of %d", tc.name, len(now), len(later), tc.now, tc.n)
@@ -91,10 +91,10 @@ func TestShareOfScraps(t *testing.T) {
 	}
 }
 
-// A deletion that failed is tried again, with a look, for as long as the spell lasts; one that is done releases the alarm's pin.
+// A deletion that failed is tried again, with a look, for as long as the term lasts; one that is done releases the alarm's pin.
 func TestDeletionThatFails(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		s := newSpell(New(nil, nil), 0, nil)
+		s := newTerm(New(nil, nil), 0, nil)
 		s.discard(scrap{seq: 2, letter: &post.Stored{Seq: 2}})
 		sc := s.scraps[0]
 		s.scraps = nil
@@ -134,7 +134,7 @@ func TestAlarmStaysUntilItsLetterIsWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newSpell(New(conn, &Options{Partitions: 1}), 0, nil)
+		s := newTerm(New(conn, &Options{Partitions: 1}), 0, nil)
 		sc := scrap{seq: seq, subject: m.Subject, letter: m, cause: errors.New("damaged")}
 		if err := conn.JetStream().DeleteStream(t.Context(), n.Name.StreamDead()); err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ const (
 // watchClock asks for the time of the server that brokers ask too, until ctx ends. That of another stream would not do, nor the timestamps of
 // alarms: its leader may be another server with another clock, and an alarm that is read late tells little. It asks at once when the owner has
 // refused a ring: one of the two may have a clock that is over, because the leader of that stream has moved.
-func (s *spell) watchClock(ctx context.Context) {
+func (s *term) watchClock(ctx context.Context) {
 	var wall clock.Wall
 	said := "" // the last error that was logged: each look may fail of the same
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
@@ -37,7 +37,7 @@ func (s *spell) watchClock(ctx context.Context) {
 	}
 }
 
-func (s *spell) lookAtClock(ctx context.Context) error {
+func (s *term) lookAtClock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	asked := s.now()

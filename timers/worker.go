@@ -64,7 +64,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			w.log.WithField("err", err).Warn("the other timer workers cannot be seen now")
 		})
 	})
-	ends := make([]spellEnd, w.opts.Partitions)
+	ends := make([]termEnd, w.opts.Partitions)
 	wg.Go(func() { yield(holding, w.opts.Claims.LookEvery(), share, ends) })
 	for p := range w.opts.Partitions {
 		prefer := func() bool { return share.Mine(p) }
@@ -72,7 +72,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			errs[p] = w.opts.Claims.Hold(holding, claims.Alarms(p), claims.HoldOptions{Prefer: prefer, Conn: w.conn}, func(ctx context.Context, l *claims.Lease) error {
 				ctx, done := ends[p].begin(ctx)
 				defer done()
-				return newSpell(w, p, l).run(ctx)
+				return newTerm(w, p, l).run(ctx)
 			})
 		})
 	}
@@ -96,14 +96,14 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// spellEnd ends the spell of a partition, if there is one, for the sake of a better worker.
-type spellEnd struct {
+// termEnd ends the term of a partition, if there is one, for the sake of a better worker.
+type termEnd struct {
 	mu       sync.Mutex
-	end      context.CancelFunc // nil between spells
+	end      context.CancelFunc // nil between terms
 	unwanted int                // looks since another worker became the preferred one
 }
 
-func (e *spellEnd) begin(ctx context.Context) (own context.Context, done func()) {
+func (e *termEnd) begin(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancel(ctx)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -116,8 +116,8 @@ func (e *spellEnd) begin(ctx context.Context) (own context.Context, done func())
 	}
 }
 
-// look ends the spell at the third look at which another worker is preferred: one that has come may go again at once.
-func (e *spellEnd) look(wanted bool) {
+// look ends the term at the third look at which another worker is preferred: one that has come may go again at once.
+func (e *termEnd) look(wanted bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.unwanted++; wanted {
@@ -129,7 +129,7 @@ func (e *spellEnd) look(wanted bool) {
 }
 
 // yield gives up what other workers should have, until ctx ends.
-func yield(ctx context.Context, every time.Duration, share *claims.Share, ends []spellEnd) {
+func yield(ctx context.Context, every time.Duration, share *claims.Share, ends []termEnd) {
 	for pause.For(ctx, every) == nil {
 		for p := range ends {
 			ends[p].look(share.Mine(p))

@@ -20,8 +20,8 @@ import (
 // lastWait bounds what a planned stop waits for.
 const lastWait = 300 * time.Millisecond
 
-// spell is one tenure of the claim on a partition's alarms. It begins with nothing in memory.
-type spell struct {
+// term is one tenure of the claim on a partition's alarms. It begins with nothing in memory.
+type term struct {
 	*Worker
 	partition int
 	lease     *claims.Lease
@@ -45,15 +45,15 @@ type spell struct {
 	scraps  []scrap // to delete
 	// sweeping says that some of them are being deleted.
 	sweeping bool
-	// noPurge: the server does not let us. finishing: the spell ends as planned.
+	// noPurge: the server does not let us. finishing: the term ends as planned.
 	noPurge, finishing bool
 	hurry              chan struct{} // closed then
 
 	straight straight // to the owner
 }
 
-func newSpell(w *Worker, partition int, l *claims.Lease) *spell {
-	return &spell{
+func newTerm(w *Worker, partition int, l *claims.Lease) *term {
+	return &term{
 		Worker: w, partition: partition, lease: l, log: w.log.WithField("partition", partition),
 		prefix: strings.TrimSuffix(w.ns.AllAlarms(partition), ">"), book: newBook(w.mostAlarms),
 		wake: make(chan struct{}, 1), doubt: make(chan struct{}, 1), dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
@@ -61,7 +61,7 @@ func newSpell(w *Worker, partition int, l *claims.Lease) *spell {
 }
 
 // run rings the partition's alarms until ctx ends or the alarm stream can no longer be followed.
-func (s *spell) run(ctx context.Context) (err error) {
+func (s *term) run(ctx context.Context) (err error) {
 	if s.outbox, err = s.conn.NewOutbox(post.OutboxOptions{}); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (s *spell) run(ctx context.Context) (err error) {
 }
 
 // overflows tells whether there are alarms that the book has no room for: then none of them may be thought to be in it.
-func (s *spell) overflows() bool {
+func (s *term) overflows() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.full
@@ -121,7 +121,7 @@ func (s *spell) overflows() bool {
 
 // finish waits, at a planned stop, until what was rung is deleted, so that the next holder does not ring it again. It
 // does not wait long: ringing twice is harmless.
-func (s *spell) finish() {
+func (s *term) finish() {
 	s.mu.Lock()
 	s.finishing = true
 	s.mu.Unlock()
@@ -138,14 +138,14 @@ func (s *spell) finish() {
 	}
 }
 
-func (s *spell) busy() bool {
+func (s *term) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.flying > 0 || s.sweeping || len(s.scraps) > 0
 }
 
 // take notes an alarm that was read. A later one on the same subject replaces it.
-func (s *spell) take(m post.Stored) {
+func (s *term) take(m post.Stored) {
 	due, fence, err := s.decode(m)
 	if err != nil {
 		s.discard(scrap{seq: m.Seq, letter: &m, cause: err})
@@ -160,7 +160,7 @@ func (s *spell) take(m post.Stored) {
 	}
 }
 
-func (s *spell) decode(m post.Stored) (due schemas.Timestamp, fence uint64, err error) {
+func (s *term) decode(m post.Stored) (due schemas.Timestamp, fence uint64, err error) {
 	partition, _, run, err := subject.ParseAlarm(m.Subject)
 	if err != nil {
 		return 0, 0, err

@@ -16,8 +16,8 @@ func TestOfferThatHasNotBegunAtTheEnd(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		log := logrus.New()
 		log.SetOutput(io.Discard)
-		s := &spell{Worker: &Worker{log: log}, live: make(map[*delivery]*attempt), hands: make(map[string]int)}
-		d := &delivery{spell: s, list: "main", offered: true}
+		s := &term{Worker: &Worker{log: log}, live: make(map[*delivery]*attempt), hands: make(map[string]int)}
+		d := &delivery{term: s, list: "main", offered: true}
 		s.live[d] = nil
 		s.wg.Add(1)
 		_, cancel := context.WithCancelCause(t.Context())

@@ -25,11 +25,11 @@ const drainGrace = time.Second
 // errTold ends a Run that was told to drain on its control subject.
 var errTold = errors.New("the worker was told to drain")
 
-// spell is one Run of a worker.
+// term is one Run of a worker.
 //
 // Two contexts live longer than the one that Run was given. The functions have the context "work", which ends with the
 // drain; the protocol around them has "wire", which outlives it by drainGrace, so that a last outcome can be stored.
-type spell struct {
+type term struct {
 	*Worker
 
 	outbox   *post.Outbox
@@ -43,7 +43,7 @@ type spell struct {
 	breaches breaches
 	pace     pace
 	unwatch  func()             // see again.go
-	nonce    string             // begins every nonce of this spell
+	nonce    string             // begins every nonce of this term
 	orders   chan time.Duration // to drain, with a limit or 0
 	ordered  atomic.Bool        // orders has had one
 	drainFor time.Duration      // set before the context of run ends
@@ -66,8 +66,8 @@ type spell struct {
 	answers   map[string]struct{} // inboxes of those who were answered, see respond
 }
 
-func newSpell(w *Worker) (*spell, error) {
-	s := &spell{
+func newTerm(w *Worker) (*term, error) {
+	s := &term{
 		Worker: w, pace: pace{Pace: clock.PaceOf(time.Now())}, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
 		orders: make(chan time.Duration, 1), drainFor: w.opts.DrainTimeout,
 		live: make(map[*delivery]*attempt), hands: make(map[string]int), asking: make(map[string]chan schemas.Permission),
@@ -84,8 +84,8 @@ func newSpell(w *Worker) (*spell, error) {
 	return s, nil
 }
 
-// connect makes what the spell needs of its connection.
-func (s *spell) connect() (err error) {
+// connect makes what the term needs of its connection.
+func (s *term) connect() (err error) {
 	if s.outbox, err = s.conn.NewOutbox(post.OutboxOptions{}); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *spell) connect() (err error) {
 }
 
 // close ends what connect has made, all of it or the first of it.
-func (s *spell) close() {
+func (s *term) close() {
 	if s.unwatch != nil {
 		s.unwatch()
 	}
@@ -120,7 +120,7 @@ func (s *spell) close() {
 	s.crew.Close()
 }
 
-func (s *spell) run(ctx context.Context) error {
+func (s *term) run(ctx context.Context) error {
 	wire, hangUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer hangUp(ErrDrained)
 	work, cut := context.WithCancelCause(wire)
@@ -185,9 +185,9 @@ type job struct {
 const mostIdle = 256
 
 // accept takes a pulled task. It is called by the connection's goroutine, so the work happens in another.
-func (s *spell) accept(work, wire context.Context, list string, t post.Task) {
+func (s *term) accept(work, wire context.Context, list string, t post.Task) {
 	s.clock.Observe(t.Time, time.Now())
-	d := &delivery{Task: t, spell: s, list: list}
+	d := &delivery{Task: t, term: s, list: list}
 	if !s.begin(work, wire, d) {
 		d.settle(handBack, 0)
 		t.Release()
@@ -195,7 +195,7 @@ func (s *spell) accept(work, wire context.Context, list string, t post.Task) {
 }
 
 // begin handles a delivery in another goroutine, unless the worker drains.
-func (s *spell) begin(work, wire context.Context, d *delivery) bool {
+func (s *term) begin(work, wire context.Context, d *delivery) bool {
 	s.mu.Lock()
 	if s.draining {
 		s.mu.Unlock()
@@ -212,7 +212,7 @@ func (s *spell) begin(work, wire context.Context, d *delivery) bool {
 }
 
 // handle does everything for one delivery.
-func (s *spell) handle(work, wire context.Context, d *delivery) {
+func (s *term) handle(work, wire context.Context, d *delivery) {
 	defer func() {
 		if !d.elsewhere {
 			s.done(d)
@@ -252,7 +252,7 @@ func (s *spell) handle(work, wire context.Context, d *delivery) {
 
 // done gives a delivery's slot back. What was not settled by now is left to the server, which delivers it again when
 // the lease has run out.
-func (s *spell) done(d *delivery) {
+func (s *term) done(d *delivery) {
 	d.forget()
 	s.mu.Lock()
 	delete(s.live, d)
@@ -264,12 +264,12 @@ func (s *spell) done(d *delivery) {
 
 // tooLate tells whether the service has given up on the activity by the estimate of its clock. Whether it has the owner knows: the estimate is
 // ahead if the server's clock was set back, or that of another server was heard which is fast.
-func (s *spell) tooLate(t *schemas.ActivityTask, now time.Time) bool {
+func (s *term) tooLate(t *schemas.ActivityTask, now time.Time) bool {
 	return t.CloseBy != 0 && !s.clock.Now(now).Before(t.CloseBy.Time())
 }
 
 // drain waits for what runs, as long as it may.
-func (s *spell) drain(cut, hangUp context.CancelCauseFunc) error {
+func (s *term) drain(cut, hangUp context.CancelCauseFunc) error {
 	s.mu.Lock()
 	s.draining = true
 	n := len(s.live)

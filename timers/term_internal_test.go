@@ -19,7 +19,7 @@ func stored(t *testing.T, subj string, seq uint64) post.Stored {
 
 // An alarm in the stream of another partition or namespace would be rung to somebody who does not own its run.
 func TestAlarmOfAnotherStream(t *testing.T) {
-	s := newSpell(New(nil, nil), 1, nil)
+	s := newTerm(New(nil, nil), 1, nil)
 	for _, tc := range []struct {
 		ns        subject.Namespace
 		partition int
@@ -35,7 +35,7 @@ func TestAlarmOfAnotherStream(t *testing.T) {
 func TestBookThatWasFull(t *testing.T) {
 	w := New(nil, nil)
 	w.SetMostAlarms(1)
-	s := newSpell(w, 0, nil)
+	s := newTerm(w, 0, nil)
 	for i, wid := range []string{"a", "b", "a"} {
 		s.take(stored(t, subject.Namespace("default").Alarm(0, wid, "RUN"), uint64(i+1)))
 		if i == 1 && len(s.wake) == 0 {
