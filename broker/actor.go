@@ -82,8 +82,8 @@ func (p *partition) judge(r *run, e *envelope) {
 			return
 		}
 	}
-	if _, rings := e.msg.(execution.Ring); rings && (r.inflight != nil || len(r.pending) > 0) {
-		e.msg = execution.Ring{Uncommitted: r.committed + 1}
+	if _, firesAt := e.msg.(execution.AlarmFired); firesAt && (r.inflight != nil || len(r.pending) > 0) {
+		e.msg = execution.AlarmFired{Uncommitted: r.committed + 1}
 	}
 	if e.ahead == nil || !p.decideAhead(r, e) {
 		p.happen(r, e)
@@ -103,7 +103,7 @@ func (p *partition) happen(r *run, e *envelope) {
 	}
 	// Events may say more than their message does: what comes from memory, and what has defaults.
 	g := group{events: events, size: max(len(e.body)+256*len(events), sizeOfAll(events))}
-	_, g.rung = e.msg.(execution.Ring)
+	_, g.alarmFired = e.msg.(execution.AlarmFired)
 	for _, f := range effects {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})
 	}
@@ -148,7 +148,7 @@ func (p *partition) queue(r *run, g group) {
 		r.pending = append(r.pending, g)
 	case len(r.pending) > 0:
 		last := &r.pending[len(r.pending)-1]
-		last.positions, last.rung = r.positions, last.rung && g.rung
+		last.positions, last.alarmFired = r.positions, last.alarmFired && g.alarmFired
 		last.effects = append(last.effects, g.effects...)
 		last.tickets = append(last.tickets, g.tickets...)
 		last.answers = append(last.answers, g.answers...)
@@ -176,7 +176,7 @@ func (p *partition) loadedNow(r *run) {
 // unknown parks what came for a workflow id without a run.
 func (p *partition) unknown(r *run, e *envelope) {
 	switch m := e.msg.(type) {
-	case execution.Ring, execution.Child, execution.External:
+	case execution.AlarmFired, execution.Child, execution.External:
 	case execution.Cancel:
 		if o := m.Request.Origin; o != nil && o.Execution != nil && o.ScheduledEventID != 0 {
 			p.answerUnknown(e, *o.Execution, o.ScheduledEventID)

@@ -14,11 +14,11 @@ type alarm struct {
 	due    schemas.Timestamp // armed for; 0 if nothing is known to be armed
 	seq    uint64            // of the armed message; 0 if unknown
 	way    *sentAlarm        // a publish that is under way; nil: none
-	rung   uint64            // the highest sequence that has rung since then
+	fired  uint64            // the highest sequence that has rung since then
 	queued bool              // will be looked at in a while
 	place  uint64            // in the line of those that are looked at once AlarmDelay is over; 0: in none
-	// ringing: the armed message is being rung by a worker that deletes it, or has deleted it, once we have answered.
-	ringing bool
+	// firing: the armed message is being rung by a worker that deletes it, or has deleted it, once we have answered.
+	firing bool
 	// strange: one may be armed that nothing is known of, by whoever had the run in memory before or by a publish that was
 	// not acknowledged.
 	strange bool
@@ -159,19 +159,19 @@ func (p *partition) armed(way *sentAlarm, a post.Ack) {
 	if r.alarm.way != way { // its ring was here before
 		return
 	}
-	rung := r.alarm.rung
-	r.alarm.way, r.alarm.rung = nil, 0
+	fired := r.alarm.fired
+	r.alarm.way, r.alarm.fired = nil, 0
 	due, covered := way.due, way.covered
 	var other *post.SequenceError
 	switch {
-	case a.Err == nil && a.Seq <= rung: // its ring has overtaken its acknowledgement: nothing is armed
-		r.alarm.due, r.alarm.seq, r.alarm.ringing = 0, 0, false
+	case a.Err == nil && a.Seq <= fired: // its ring has overtaken its acknowledgement: nothing is armed
+		r.alarm.due, r.alarm.seq, r.alarm.firing = 0, 0, false
 		r.uncovered = append(covered, r.uncovered...)
 	case a.Err == nil:
-		r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.ringing = due, a.Seq, false, false
+		r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.firing = due, a.Seq, false, false
 		release(covered)
 	case errors.As(a.Err, &other):
-		r.alarm.seq, r.alarm.ringing, r.uncovered = other.Last, false, append(covered, r.uncovered...)
+		r.alarm.seq, r.alarm.firing, r.uncovered = other.Last, false, append(covered, r.uncovered...)
 	default:
 		r.uncovered = append(covered, r.uncovered...)
 		r.alarm.due, r.alarm.strange = 0, true // if it is stored it has replaced what was armed, and may have rung since
@@ -183,33 +183,33 @@ func (p *partition) armed(way *sentAlarm, a post.Ack) {
 	p.mark(r)
 }
 
-// ringWay is how a ring came: through the inbox, or straight to the owner.
-type ringWay int
+// fireWay is how a ring came: through the inbox, or straight to the owner.
+type fireWay int
 
 const (
-	stored ringWay = iota
+	stored fireWay = iota
 	direct
 )
 
-// rang: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox, or the worker's answer, is
+// fired: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox, or the worker's answer, is
 // kept until the run is covered again. The worker deletes the message as soon as the ring is stored. One that came straight
 // still stands there: the next alarm is published over it.
-func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket, came ringWay) {
-	if !r.open() || ring.Run != r.state.Run {
+func (p *partition) fired(r *run, fire *schemas.Ring, t *ticket, came fireWay) {
+	if !r.open() || fire.Run != r.state.Run {
 		return
 	}
 	switch way := r.alarm.way; {
 	case way == nil:
-	case ring.Due == way.due && ring.Sequence > r.alarm.seq: // it is stored, whatever becomes of its acknowledgement
+	case fire.Due == way.due && fire.Sequence > r.alarm.seq: // it is stored, whatever becomes of its acknowledgement
 		r.uncovered = append(r.uncovered, way.covered...)
-		r.alarm.way, r.alarm.rung, way.covered = nil, 0, nil
+		r.alarm.way, r.alarm.fired, way.covered = nil, 0, nil
 	default:
-		r.alarm.rung = max(r.alarm.rung, ring.Sequence)
+		r.alarm.fired = max(r.alarm.fired, fire.Sequence)
 	}
-	if ring.Sequence >= r.alarm.seq || r.alarm.seq == 0 || ring.Due == r.alarm.due {
-		r.alarm.due, r.alarm.seq, r.alarm.ringing = 0, 0, came == direct
+	if fire.Sequence >= r.alarm.seq || r.alarm.seq == 0 || fire.Due == r.alarm.due {
+		r.alarm.due, r.alarm.seq, r.alarm.firing = 0, 0, came == direct
 		if came == direct {
-			r.alarm.seq = ring.Sequence
+			r.alarm.seq = fire.Sequence
 		}
 	}
 	t.hold()
@@ -220,10 +220,10 @@ func (p *partition) rang(r *run, ring *schemas.Ring, t *ticket, came ringWay) {
 // dropAlarm deletes the alarm of a closed run, by sequence only. If that fails it rings in vain.
 func (p *partition) dropAlarm(r *run) {
 	known, strange := r.alarm.seq, r.alarm.strange
-	if r.alarm.ringing {
+	if r.alarm.firing {
 		known = 0
 	}
-	r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.ringing = 0, 0, false, false
+	r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.firing = 0, 0, false, false
 	switch {
 	case strange: // it may have replaced the one that is known
 		p.dropStrange(r.wid, r.state.Run)

@@ -13,17 +13,17 @@ func openRun() *run {
 }
 
 // A ring tells that nothing is armed any more if it is that of the armed alarm, and nothing if it is an older one's, or another run's.
-func TestWhatARingTells(t *testing.T) { // P-10
+func TestWhatAFireTells(t *testing.T) { // P-10
 	armed := alarm{due: 100, seq: 7}
 	for _, tc := range []struct {
 		name  string
 		alarm alarm
-		ring  schemas.Ring
-		came  ringWay
+		fire  schemas.Ring
+		came  fireWay
 		want  alarm
 	}{
 		{"of the armed one", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, stored, alarm{}},
-		{"straight from its worker, which has it still", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, direct, alarm{seq: 7, ringing: true}},
+		{"straight from its worker, which has it still", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, direct, alarm{seq: 7, firing: true}},
 		{"of one that replaced it", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, stored, alarm{}},
 		{"of one that is not known", alarm{due: 100}, schemas.Ring{Run: "r2", Due: 90, Sequence: 3}, stored, alarm{}},
 		{"of one that it has replaced", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 6}, stored, armed},
@@ -31,11 +31,11 @@ func TestWhatARingTells(t *testing.T) { // P-10
 	} {
 		p, r, kept := &partition{}, openRun(), &ticket{holds: 1}
 		r.alarm = tc.alarm
-		p.rang(r, &tc.ring, kept, tc.came)
+		p.fired(r, &tc.fire, kept, tc.came)
 		if r.alarm != tc.want {
 			t.Errorf("a ring %s: got %+v, want %+v", tc.name, r.alarm, tc.want)
 		}
-		if own := tc.ring.Run == "r2"; own != (kept.holds == 2) || own != (len(r.uncovered) == 1) {
+		if own := tc.fire.Run == "r2"; own != (kept.holds == 2) || own != (len(r.uncovered) == 1) {
 			t.Errorf("a ring %s is held %d times by %d; its place is kept until the run is covered, if it is the run's", tc.name, kept.holds-1, len(r.uncovered))
 		}
 	}
@@ -43,10 +43,10 @@ func TestWhatARingTells(t *testing.T) { // P-10
 
 // While an alarm is on its way, its ring says that it was stored. That of the one which it replaces does not, though it may be due at the
 // same time, and the acknowledgement counts then.
-func TestRingWhileAnAlarmIsOnItsWay(t *testing.T) { // P-10
+func TestFireWhileAnAlarmIsOnItsWay(t *testing.T) { // P-10
 	for _, tc := range []struct {
 		name string
-		ring schemas.Ring
+		fire schemas.Ring
 		ack  post.Ack
 		want alarm
 		free bool // what waited for the alarm
@@ -59,7 +59,7 @@ func TestRingWhileAnAlarmIsOnItsWay(t *testing.T) { // P-10
 		p, r, waits := &partition{}, openRun(), &ticket{holds: 1}
 		way := &sentAlarm{run: r, id: "r2", due: 100, covered: []*ticket{waits}}
 		r.alarm = alarm{due: 90, seq: 7, way: way}
-		p.rang(r, &tc.ring, &ticket{holds: 1}, stored)
+		p.fired(r, &tc.fire, &ticket{holds: 1}, stored)
 		p.armed(way, tc.ack)
 		if r.alarm != tc.want || (waits.holds == 0) != tc.free {
 			t.Errorf("%s: got %+v, and what waited is held %d times; want %+v, free: %v", tc.name, r.alarm, waits.holds, tc.want, tc.free)

@@ -56,7 +56,7 @@ func TestAlarmWithoutAcknowledgementGoesWithItsRun(t *testing.T) { // I15, P-10
 }
 
 // The acknowledgement of an alarm is lost on a connection that lives. Its ring says that it was stored, so the next one need not wait for that.
-func TestRingOfAnAlarmWithoutAcknowledgement(t *testing.T) {
+func TestFireOfAnAlarmWithoutAcknowledgement(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		virtually(t, 1, func(t *testing.T, f *fleet) {
 			arms := 0

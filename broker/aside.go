@@ -98,7 +98,7 @@ func (p *partition) turnAway(r *run, e *envelope) {
 		return
 	}
 	switch m := e.msg.(type) {
-	case execution.Ring:
+	case execution.AlarmFired:
 		return
 	case execution.Start:
 		if q := m.Request; q.ReplyTo != "" && (q.Origin == nil || q.Origin.Parent == nil) {

@@ -79,7 +79,7 @@ func TestResultOfARunThatIsNotInMemory(t *testing.T) { // P-2
 
 // The alarm of a run that has closed, and that its owner could not delete, rings at an owner that knows nothing of the run: one question tells it that
 // nobody needs the alarm any more.
-func TestRingOfAClosedRunThatIsNotInMemory(t *testing.T) { // P-10, I15
+func TestFireOfAClosedRunThatIsNotInMemory(t *testing.T) { // P-10, I15
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		first := f.node("a", every("$JS.API.STREAM.MSG.DELETE."+ns.StreamAlarms(0), cutwire.Swallow))
 		f.decider("order", tenMinutes)

@@ -27,7 +27,7 @@ func TestDescribedTimersAreInOrder(t *testing.T) {
 }
 
 // What is due and does not come is told as that, as when no timer worker rings. A moment's delay is none.
-func TestWhyNothingRings(t *testing.T) {
+func TestWhyNothingAlarms(t *testing.T) {
 	const start = schemas.Timestamp(1_700_000_000_000_000_000)
 	after := func(d time.Duration) schemas.Timestamp { return start.Add(schemas.Duration(d)) }
 	s := &execution.State{Start: &schemas.WorkflowStarted{}, Timers: map[string]execution.Timer{

@@ -190,7 +190,7 @@ func TestDescribeTellsNoMoreThanTheHistory(t *testing.T) {
 
 // An alarm that is due already rings at once, and the ring can overtake the acknowledgement of the alarm. The owner took
 // the alarm for armed then, and armed no other: the run's next timer never fired.
-func TestRingOvertakesItsAcknowledgement(t *testing.T) { // P-10, I8
+func TestFireOvertakesItsAcknowledgement(t *testing.T) { // P-10, I8
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		const n = 60
 		f.decider("order", func(d *decisionTask) string {

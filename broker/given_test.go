@@ -44,7 +44,7 @@ func targets(run, token string) []target {
 		{ns.API("tasklist"), `{"list":"forged"}`},
 		{ns.API("upload"), `{"size":300000}`},
 		{ns.Owner(0), q},
-		{ns.Ring(0), `{"rings":[{"workflowId":"o","run":"` + run + `","due":1,"sequence":1,"fence":1}]}`},
+		{ns.Fire(0), `{"rings":[{"workflowId":"o","run":"` + run + `","due":1,"sequence":1,"fence":1}]}`},
 		{ns.Beat(0, "o", "main"), `{"token":"` + token + `"}`},
 		{ns.Announce("order"), `{"left":"w"}`},
 		{ns.ActOutcome(0, "o", "main"), report},

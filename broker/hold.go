@@ -15,14 +15,14 @@ import (
 //   - A decision about events that never were cannot be committed: its answer dies with the owner that asked. A worker that
 //     keeps a run in memory proves what it rests on with each task (P-11).
 //   - It is bounded: a decider that does not answer within holdFor costs its type the favour for a while.
-//   - Where nothing but alarms has woken the run nobody waits for the record, so it may wait for ringHold: when many wake at once
+//   - Where nothing but alarms has woken the run nobody waits for the record, so it may wait for fireHold: when many wake at once
 //     their decisions come late, and two records for each of them would make all of them later. Types pay for that apart.
 
 const (
 	// holdFor is how long a record waits for a decision.
 	holdFor = 20 * time.Millisecond
-	// ringHold is how long one waits that holds nothing but what alarms have caused.
-	ringHold = 200 * time.Millisecond
+	// fireHold is how long one waits that holds nothing but what alarms have caused.
+	fireHold = 200 * time.Millisecond
 	// holdSize bounds the events that wait, in bytes, and the window that their task carries.
 	holdSize = 64 << 10
 	// mostPatience caps how many decisions of a slow type are asked behind their record before the next one is tried.
@@ -39,7 +39,7 @@ type held struct {
 // held runs stand in two lists, each in the order of its ends.
 const (
 	forOthers = iota // for holdFor
-	forRings         // for ringHold
+	forAlarms        // for fireHold
 	holdLists
 )
 
@@ -52,7 +52,7 @@ func newLate() [holdLists]adapt.Backoff[string] {
 func (p *partition) holdBack(r *run) bool {
 	if r.holding {
 		if r.ask != nil && p.leaving == nil {
-			if r.holdList == forRings && !r.rungOnly() { // somebody waits by now
+			if r.holdList == forAlarms && !r.firedOnly() { // somebody waits by now
 				p.hold(r, forOthers)
 			}
 			return true
@@ -88,8 +88,8 @@ func (p *partition) holdFor(r *run, w execution.Wanted) {
 // hold puts a run into a list. From one into the other it goes before its end, and the first of the two counts.
 func (p *partition) hold(r *run, list int) {
 	wait := holdFor
-	if list == forRings {
-		wait = ringHold
+	if list == forAlarms {
+		wait = fireHold
 	}
 	r.holdList = list
 	p.holds[list] = append(p.holds[list], held{run: r, id: r.ask.id, until: time.Now().Add(wait)})
@@ -98,10 +98,10 @@ func (p *partition) hold(r *run, list int) {
 	}
 }
 
-// rungOnly tells whether nothing but alarms has caused what waits to be written.
-func (r *run) rungOnly() bool {
+// firedOnly tells whether nothing but alarms has caused what waits to be written.
+func (r *run) firedOnly() bool {
 	for i := range r.pending {
-		if !r.pending[i].rung {
+		if !r.pending[i].alarmFired {
 			return false
 		}
 	}
@@ -109,8 +109,8 @@ func (r *run) rungOnly() bool {
 }
 
 func (r *run) listOf() int {
-	if r.rungOnly() {
-		return forRings
+	if r.firedOnly() {
+		return forAlarms
 	}
 	return forOthers
 }

@@ -34,11 +34,11 @@ func TestPatienceWithSlowDeciders(t *testing.T) { // ADR 0020
 	if !p.soon(other) {
 		t.Error("a type pays for another")
 	}
-	rung := &run{state: slow.state, holdList: forRings, pending: []group{{rung: true}}}
-	if !p.soon(rung) {
+	fired := &run{state: slow.state, holdList: forAlarms, pending: []group{{alarmFired: true}}}
+	if !p.soon(fired) {
 		t.Error("what alarms have caused pays for what did not wait for so long")
 	}
-	if p.paced(rung, false); p.soon(rung) {
+	if p.paced(fired, false); p.soon(fired) {
 		t.Error("what alarms have caused pays nothing for a decision that came too late even for it")
 	}
 	p.paced(slow, true)

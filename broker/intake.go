@@ -143,8 +143,8 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 	case "alarm":
 		r := &schemas.Ring{}
 		o.err = schemas.Unmarshal(m.Data, r)
-		o.ring = r
-		e.msg = execution.Ring{}
+		o.fire = r
+		e.msg = execution.AlarmFired{}
 	case kindChild:
 		r := &schemas.ChildReport{}
 		o.err = schemas.Unmarshal(m.Data, r)
@@ -192,7 +192,7 @@ func (o *opened) openRequest(kind string, body []byte) {
 type opened struct {
 	*envelope
 	seq     uint64
-	ring    *schemas.Ring
+	fire    *schemas.Ring
 	request *schemas.ExecutionRequest
 	signal  schemas.Payload // while the input of a signal is spilled
 	spilled int             // bytes of the body that stand in the object store
@@ -246,8 +246,8 @@ func (p *partition) intake(in *intake, o *opened) {
 			msg.Request.Origin, msg.Request.Replays = nil, nil // replays begin at the owner
 			e.answer = p.answerStart(e, msg.Request)
 		}
-	case execution.Ring:
-		p.when(r, func() { p.rang(r, o.ring, e.ticket, stored) })
+	case execution.AlarmFired:
+		p.when(r, func() { p.fired(r, o.fire, e.ticket, stored) })
 	case execution.Pause, execution.Resume, execution.Hold, execution.Release, execution.Cancel, execution.Terminate, execution.BreakLock:
 		e.answer = p.answerRequest(o.request)
 	}

@@ -199,7 +199,7 @@ func (p *partition) seal() {
 		p.b.relay.send(p.n, reply, m.Header, m.Data)
 	}
 	p.refuseReports()
-	p.refuseRings()
+	p.refuseAlarms()
 	close(p.departed)
 }
 

@@ -30,7 +30,7 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 	subscribe(p.replies+">", p.answered)
 	p.ears = nil // that one is heard to the end
 	subscribe(p.b.ns.Owner(p.n), p.asked)
-	subscribe(p.b.ns.Ring(p.n), p.ringsCame)
+	subscribe(p.b.ns.Fire(p.n), p.alarmsCame)
 	subscribe(p.b.ns.AllBeats(p.n), p.beat)
 	subscribe(p.b.ns.AllAnnounce(), func(m post.Msg) {
 		typ, err := subject.LastToken(m.Subject)

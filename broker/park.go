@@ -82,7 +82,7 @@ func (p *partition) park(r *run) {
 		return
 	}
 	armed := r.alarm.seq
-	if r.alarm.ringing {
+	if r.alarm.firing {
 		armed = 0 // its worker deletes it
 	}
 	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.workers.number(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}

@@ -74,7 +74,7 @@ type partition struct {
 	asks      map[uint64]*run
 	holds     [holdLists][]held // each in the order of their ends
 	arming    arming
-	peals     map[*peal]struct{} // rings that were sent here
+	peals     map[*alarmBatch]struct{} // rings that were sent here
 	closings  closings
 	offers    offers
 	reports   map[string]struct{} // outcomes that were sent here, by where their answers go
@@ -142,7 +142,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		log:  b.o.Logger.WithField("partition", n),
 		runs: make(map[string]*run), parked: dense.New[struct{}](dense.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
 		lateTypes: newLate(), vain: adapt.Backoff[aheadType]{Most: mostPatience}, offers: offers{policy: newOfferPolicy()},
-		reports: make(map[string]struct{}), peals: make(map[*peal]struct{}),
+		reports: make(map[string]struct{}), peals: make(map[*alarmBatch]struct{}),
 		forlorn: forlornQueues{of: make(map[string]*forlornQueue), at: make(map[string]forlornPlace)}, recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
@@ -203,7 +203,7 @@ func (p *partition) run(outer context.Context) (err error) {
 	select {
 	case <-looped: // out of order: what is in memory may be ahead of the history
 		p.refuseReports()
-		p.refuseRings()
+		p.refuseAlarms()
 		p.handOver(context.WithoutCancel(ctx), p.positions())
 		if cause := context.Cause(ctx); errors.Is(cause, errRefused) || errors.Is(cause, errElsewhere) {
 			return cause

@@ -316,7 +316,7 @@ func TestAlarmsAreFenced(t *testing.T) { // P-10
 	})
 }
 
-func TestRingCountsByItsServerTime(t *testing.T) { // P-15
+func TestFireCountsByItsServerTime(t *testing.T) { // P-15
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		f.decider("order", func(d *decisionTask) string {
@@ -363,7 +363,7 @@ func TestTimerOfABrokerThatHearsLate(t *testing.T) { // P-15
 // The leader of an inbox is a server whose clock is five minutes ahead of that of the leader of the history. What it stamps is not due for it, and
 // what counts from it is not late (P-15).
 func TestTimersBesideAnInboxWhoseClockIsAhead(t *testing.T) {
-	for name, ringsEarly := range map[string]bool{"a ring that comes early": true, "a start": false} {
+	for name, alarmsEarly := range map[string]bool{"a ring that comes early": true, "a start": false} {
 		t.Run("P-15/"+name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				a := f.node("a", nil)
@@ -387,7 +387,7 @@ func TestTimersBesideAnInboxWhoseClockIsAhead(t *testing.T) {
 				})
 				f.publish("drover.default.in.0.o.start", startO)
 				f.await("o", schemas.EventTimerScheduled)
-				if ringsEarly {
+				if alarmsEarly {
 					f.publish("drover.default.in.0.o.alarm", `{"run":"r1","due":"2000-01-01T00:00:00Z"}`)
 				}
 				f.result("o")
@@ -403,7 +403,7 @@ func TestTimersBesideAnInboxWhoseClockIsAhead(t *testing.T) {
 // notBeforeItsRecord wants the one timer to have expired so long behind the record that set it, by the server's stamps.
 func (f *fleet) notBeforeItsRecord(limit time.Duration) {
 	f.t.Helper()
-	var set, rung time.Time
+	var set, fired time.Time
 	err := f.post.Scan(f.t.Context(), ns.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s post.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
@@ -414,13 +414,13 @@ func (f *fleet) notBeforeItsRecord(limit time.Duration) {
 			case schemas.EventTimerScheduled:
 				set = s.Time
 			case schemas.EventTimerExpired:
-				rung = s.Time
+				fired = s.Time
 			}
 		}
 		return nil
 	})
-	if err != nil || set.IsZero() || rung.Sub(set) < limit {
-		f.t.Fatalf("the timer expired %v after the record that set it (%v), want %v", rung.Sub(set), err, limit)
+	if err != nil || set.IsZero() || fired.Sub(set) < limit {
+		f.t.Fatalf("the timer expired %v after the record that set it (%v), want %v", fired.Sub(set), err, limit)
 	}
 }
 

@@ -131,7 +131,7 @@ func TestSleepersWhoseReadFails(t *testing.T) { // P-2
 }
 
 // What an alarm has caused waits a while for the decision about it, and no longer than usual once somebody else waits with it.
-func TestWhatRangWaitsForItsDecision(t *testing.T) { // ADR 0020
+func TestWhatFiredWaitsForItsDecision(t *testing.T) { // ADR 0020
 	for _, tc := range []struct {
 		name    string
 		think   time.Duration

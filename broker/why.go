@@ -182,7 +182,7 @@ func openBecause(s *execution.State, now schemas.Timestamp, lock func(key string
 	}
 	end := "; it never times out"
 	if d := s.Start.ExecutionStartToCloseTimeout; d.Limited() {
-		end = ", or times out at " + rings(now, s.StartBase.Add(d))
+		end = ", or times out at " + firesAt(now, s.StartBase.Add(d))
 	}
 	return "its decider left nothing open: it waits for a signal" + end
 }
@@ -240,7 +240,7 @@ func running(a *execution.Activity, now schemas.Timestamp) string {
 		text += fmt.Sprintf(", last heard of %s ago", round(now.Sub(max(a.StartedBase, a.LastBeat))))
 	}
 	if at := deadlineOf(a); at != 0 {
-		text += fmt.Sprintf(", times out at %s", rings(now, at))
+		text += fmt.Sprintf(", times out at %s", firesAt(now, at))
 	}
 	return text
 }
@@ -248,7 +248,7 @@ func running(a *execution.Activity, now schemas.Timestamp) string {
 func openTimers(s *execution.State, now schemas.Timestamp) (timed []wait) {
 	for _, id := range slices.Sorted(maps.Keys(s.Timers)) {
 		at := s.Timers[id].Due()
-		timed = append(timed, wait{kind: waitTimer, at: at, text: fmt.Sprintf("timer %q expires at %s", id, rings(now, at))})
+		timed = append(timed, wait{kind: waitTimer, at: at, text: fmt.Sprintf("timer %q expires at %s", id, firesAt(now, at))})
 	}
 	return timed
 }
@@ -285,12 +285,12 @@ func tellWaits(waits, timed []wait) string {
 	return strings.Join(told, "; ")
 }
 
-// lateRing is how long an alarm may be late before that is worth a word, as in the audit.
-const lateRing = 5 * time.Second
+// lateAlarm is how long an alarm may be late before that is worth a word, as in the audit.
+const lateAlarm = 5 * time.Second
 
-// rings tells when an alarm is due. One that is late by much says that nobody rings.
-func rings(now, at schemas.Timestamp) string {
-	if late := now.Sub(at); late > lateRing {
+// firesAt tells when an alarm is due. One that is late by much says that nobody rings.
+func firesAt(now, at schemas.Timestamp) string {
+	if late := now.Sub(at); late > lateAlarm {
 		return fmt.Sprintf("%s, which is %s ago: no alarm has rung, see: drover audit", at, round(late))
 	}
 	return at.String()

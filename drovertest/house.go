@@ -17,14 +17,14 @@ func newHouse() *house { return &house{turn: make(turn, 1), bell: make(chan stru
 
 func (h *house) enter() {
 	h.waiting.Add(1)
-	h.ring()
+	h.fire()
 	h.turn.lock()
 	h.waiting.Add(-1)
 }
 
 func (h *house) leave() { h.turn.unlock() }
 
-func (h *house) ring() {
+func (h *house) fire() {
 	select {
 	case h.bell <- struct{}{}:
 	default:

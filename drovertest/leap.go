@@ -211,7 +211,7 @@ func (e *Env) goToBed() (*porter, error) {
 			s.end()
 		}
 	}
-	p, err := newPorter(e.ns, e.conn.MaxPayload(), e.house.ring)
+	p, err := newPorter(e.ns, e.conn.MaxPayload(), e.house.fire)
 	if err != nil {
 		return nil, err
 	}

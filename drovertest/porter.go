@@ -21,7 +21,7 @@ import (
 type porter struct {
 	info string
 	ns   subject.Namespace
-	ring func() // somebody wants something
+	fire func() // somebody wants something
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -29,14 +29,14 @@ type porter struct {
 }
 
 // newPorter returns a porter that tells clients of the largest message that the real server takes, in bytes.
-func newPorter(ns subject.Namespace, maxPayload int64, ring func()) (*porter, error) {
+func newPorter(ns subject.Namespace, maxPayload int64, fire func()) (*porter, error) {
 	info, err := json.Marshal(map[string]any{
 		"server_id": "PORTER", "server_name": "porter", "version": "2.12.0", "proto": 1, "headers": true, "max_payload": maxPayload,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &porter{info: string(info), ns: ns, ring: ring}, nil
+	return &porter{info: string(info), ns: ns, fire: fire}, nil
 }
 
 // maxAnswers is more than a client waits for at a time.
@@ -110,7 +110,7 @@ func (p *porter) heard(in *bufio.Reader, words []string) error {
 		return err
 	}
 	if !strings.HasPrefix(words[1], strings.TrimSuffix(p.ns.AllAnnounce(), "*")) {
-		p.ring()
+		p.fire()
 	}
 	return nil
 }

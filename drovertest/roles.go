@@ -108,8 +108,8 @@ func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*
 	if err != nil {
 		return nil, err
 	}
-	ring := wiring.Timers()
-	for name, run := range map[string]func(context.Context) error{"broker": b.Run, "timers": ring.Run, "master": master.Run} {
+	fire := wiring.Timers()
+	for name, run := range map[string]func(context.Context) error{"broker": b.Run, "timers": fire.Run, "master": master.Run} {
 		r.ended.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 				o.t.Errorf("drovertest: role %s: %v", name, err)

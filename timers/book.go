@@ -31,14 +31,14 @@ func (a *alarm) seq() uint64 { return a.message & (1<<seqBits - 1) }
 // at is when to ring, in Unix nanoseconds.
 func (a *alarm) at() int64 { return a.due + int64(a.late)*tenth }
 
-// ringAt lets an alarm ring at a time: not before it, and by a tenth of a second later at most.
-func (a *alarm) ringAt(at int64) {
+// fireAt lets an alarm ring at a time: not before it, and by a tenth of a second later at most.
+func (a *alarm) fireAt(at int64) {
 	a.late = uint32(min(max(at-a.due+tenth-1, 0)/tenth, math.MaxUint32))
 }
 
 const (
-	// ringing is the place of an alarm whose ring is under way.
-	ringing = -1
+	// firing is the place of an alarm whose ring is under way.
+	firing = -1
 	// nobody is no alarm.
 	nobody = ^dense.ID(0)
 )
@@ -78,7 +78,7 @@ func (b *book) note(name string, seq, fence uint64, due int64) (head, ok bool) {
 	}
 	a := b.alarms.At(id)
 	if !found {
-		a.place = ringing
+		a.place = firing
 	}
 	a.message, a.due = seq|b.fences.number(fence)<<seqBits, due
 	b.link(id, a)
@@ -98,7 +98,7 @@ func (b *book) is(id dense.ID, seq uint64) bool {
 func (b *book) strike(id dense.ID) {
 	a := b.alarms.At(id)
 	b.unlink(a)
-	if a.place != ringing { // it was read twice
+	if a.place != firing { // it was read twice
 		b.remove(int(a.place))
 	}
 	b.alarms.Delete(id)

@@ -17,11 +17,11 @@ import (
 
 // shelf is a book beside its model, which looks through everything.
 type shelf struct {
-	b       book
-	alarms  map[string]entry
-	pins    map[uint64]bool
-	ringing []memory
-	seq     uint64
+	b      book
+	alarms map[string]entry
+	pins   map[uint64]bool
+	firing []memory
+	seq    uint64
 }
 
 // entry is what the model knows of an alarm.
@@ -77,17 +77,17 @@ func (s *shelf) next(t *rapid.T) {
 	}
 	a.at = 0
 	s.alarms[name] = a
-	s.ringing = append(s.ringing, memory{id, got.seq(), name})
+	s.firing = append(s.firing, memory{id, got.seq(), name})
 }
 
-// rang is the outcome of a ring: it is done, or to be tried again.
-func (s *shelf) rang(t *rapid.T) {
-	if len(s.ringing) == 0 {
+// fired is the outcome of a ring: it is done, or to be tried again.
+func (s *shelf) fired(t *rapid.T) {
+	if len(s.firing) == 0 {
 		return
 	}
-	i := rapid.IntRange(0, len(s.ringing)-1).Draw(t, "which")
-	m := s.ringing[i]
-	s.ringing = slices.Delete(s.ringing, i, i+1)
+	i := rapid.IntRange(0, len(s.firing)-1).Draw(t, "which")
+	m := s.firing[i]
+	s.firing = slices.Delete(s.firing, i, i+1)
 	a, there := s.alarms[m.name]
 	current := there && a.seq == m.seq
 	if got := s.b.is(m.id, m.seq); got != current {
@@ -153,7 +153,7 @@ func TestBookKnowsTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &shelf{b: newBook(dense.MaxLen), alarms: map[string]entry{}, pins: map[uint64]bool{}}
 		t.Repeat(map[string]func(*rapid.T){
-			"note": s.note, "note another": s.note, "next": s.next, "rang": s.rang, "pin": s.pin, "unpin": s.unpin, "": s.check,
+			"note": s.note, "note another": s.note, "next": s.next, "rang": s.fired, "pin": s.pin, "unpin": s.unpin, "": s.check,
 		})
 	})
 }
@@ -220,8 +220,8 @@ func TestOldAlarmsWait(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 1, time.UTC).UnixNano()
 	for _, due := range []int64{now, now - 1, now - int64(10*365*24*time.Hour), now + int64(time.Hour)} {
 		a := alarm{due: due}
-		at := max(now+int64(ringAgain), due)
-		if a.ringAt(now + int64(ringAgain)); a.at() < at || a.at() >= at+tenth {
+		at := max(now+int64(fireAgain), due)
+		if a.fireAt(now + int64(fireAgain)); a.at() < at || a.at() >= at+tenth {
 			t.Errorf("due at %d: got %d, want %d or up to a tenth of a second more", due, a.at(), at)
 		}
 	}

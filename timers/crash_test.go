@@ -39,7 +39,7 @@ func TestCrashes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(_ *testing.T, r *rig) {
-				r.ringsDespite(tc, time.Minute+20*time.Second)
+				r.firesDespite(tc, time.Minute+20*time.Second)
 				r.quiet(2 * time.Minute)
 			})
 		})
@@ -55,9 +55,9 @@ type fault struct {
 	within  time.Duration // of the last of them
 }
 
-// ringsDespite has an alarm of a worker that meets a fault, while another worker stands by, and looks at the rings of so long a time. The alarm behind
+// firesDespite has an alarm of a worker that meets a fault, while another worker stands by, and looks at the rings of so long a time. The alarm behind
 // it is rung as ever.
-func (r *rig) ringsDespite(f fault, during time.Duration) {
+func (r *rig) firesDespite(f fault, during time.Duration) {
 	r.t.Helper()
 	r.start(r.cutWorker("n1", once(f.prefix, f.verdict)))
 	time.Sleep(time.Second)
@@ -65,21 +65,21 @@ func (r *rig) ringsDespite(f fault, during time.Duration) {
 	r.start(second)
 	due := time.Now().Add(time.Minute)
 	seq := r.arm("w", due)
-	rings := 0
+	fires := 0
 	for enough := time.After(during); ; {
 		select {
-		case got := <-r.rings:
-			rings++
+		case got := <-r.fires:
+			fires++
 			if got.Sequence != seq || got.at.Before(due) || got.at.Sub(due) > f.within {
-				r.t.Fatalf("got ring %d of message %d %v behind its time, want 0 to %v", rings, got.Sequence, got.at.Sub(due), f.within)
+				r.t.Fatalf("got ring %d of message %d %v behind its time, want 0 to %v", fires, got.Sequence, got.at.Sub(due), f.within)
 			}
 			continue
 		case <-enough:
 		}
 		break
 	}
-	if rings < 1 || rings > f.most {
-		r.t.Fatalf("got %d rings, want 1 to %d", rings, f.most)
+	if fires < 1 || fires > f.most {
+		r.t.Fatalf("got %d rings, want 1 to %d", fires, f.most)
 	}
 	r.pending(0)
 	r.expectOne("w", time.Now().Add(time.Minute))

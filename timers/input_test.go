@@ -53,7 +53,7 @@ func TestUnreadableAlarmIsBuried(t *testing.T) {
 	}
 }
 
-func TestJSONAlarmRings(t *testing.T) {
+func TestJSONAlarmFires(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		w, _ := r.worker("n1")
 		r.start(w)

@@ -40,16 +40,16 @@ type rig struct {
 	t      testing.TB
 	server *embedded.Server
 	conn   *post.Conn // the owner's
-	rings  chan ring
+	fires  chan fire
 	log    *logtest.Hook
 	logger *logrus.Logger
 
 	mu     sync.Mutex
-	onRing func(ring) // called before a ring is counted
+	onFire func(fire) // called before a ring is counted
 }
 
-// ring is one message of the inbox.
-type ring struct {
+// fire is one message of the inbox.
+type fire struct {
 	schemas.Ring
 	wid string
 	at  time.Time // when the server stored it
@@ -63,7 +63,7 @@ func bubble(t *testing.T, fn func(t *testing.T, r *rig)) {
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	r := &rig{t: t, server: s, rings: make(chan ring, 200_000)}
+	r := &rig{t: t, server: s, fires: make(chan fire, 200_000)}
 	r.logger, r.log = logtest.NewNullLogger()
 	r.conn = r.dial()
 	if _, err := topology.Ensure(t.Context(), r.conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
@@ -77,7 +77,7 @@ func newRig(t testing.TB) *rig {
 func (r *rig) follow() {
 	r.t.Helper()
 	reader, err := r.conn.Read(r.t.Context(), ns.StreamIn(0), post.ReadOptions{}, func(m post.Stored) {
-		got := ring{at: m.Time}
+		got := fire{at: m.Time}
 		_, wid, kind, _, err := subject.ParseIn(m.Subject)
 		if err != nil || kind != "alarm" {
 			r.t.Errorf("got a message on %s (%v), want a ring", m.Subject, err)
@@ -87,12 +87,12 @@ func (r *rig) follow() {
 		}
 		got.wid = wid
 		r.mu.Lock()
-		onRing := r.onRing
+		onFire := r.onFire
 		r.mu.Unlock()
-		if onRing != nil {
-			onRing(got)
+		if onFire != nil {
+			onFire(got)
 		}
-		r.rings <- got
+		r.fires <- got
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -164,14 +164,14 @@ func (r *rig) put(subj string, body []byte) uint64 {
 }
 
 // next waits for the next ring.
-func (r *rig) next() ring {
+func (r *rig) next() fire {
 	r.t.Helper()
 	select {
-	case got := <-r.rings:
+	case got := <-r.fires:
 		return got
 	case <-time.After(2 * time.Hour):
 		r.t.Fatal("got no ring in two hours")
-		return ring{}
+		return fire{}
 	}
 }
 
@@ -188,7 +188,7 @@ func (r *rig) expect(wid string, due time.Time, seq uint64) {
 func (r *rig) quiet(d time.Duration) {
 	r.t.Helper()
 	select {
-	case got := <-r.rings:
+	case got := <-r.fires:
 		r.t.Fatalf("got a ring for %s, want none", got.wid)
 	case <-time.After(d):
 	}

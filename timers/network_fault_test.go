@@ -22,7 +22,7 @@ func TestUnluckyNetwork(t *testing.T) { // P-10, P-15, I8
 		{"claim late", "$KV.", cutwire.Late, 1, claimTTL + time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, func(_ *testing.T, r *rig) { r.ringsDespite(tc, 2*time.Minute) })
+			bubble(t, func(_ *testing.T, r *rig) { r.firesDespite(tc, 2*time.Minute) })
 		})
 	}
 }

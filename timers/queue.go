@@ -8,8 +8,8 @@ import "github.com/droverhq/drover/internal/dense"
 // put queues an alarm for a time, or moves it to where that says.
 func (b *book) put(id dense.ID, at int64) {
 	a := b.alarms.At(id)
-	a.ringAt(at)
-	if a.place == ringing {
+	a.fireAt(at)
+	if a.place == firing {
 		b.queue = append(b.queue, id)
 		a.place = int32(len(b.queue) - 1)
 	}
@@ -29,7 +29,7 @@ func (b *book) next(now int64) (dense.ID, bool) {
 // remove takes the alarm at a place out.
 func (b *book) remove(i int) {
 	id, last := b.queue[i], len(b.queue)-1
-	b.alarms.At(id).place = ringing
+	b.alarms.At(id).place = firing
 	moved := b.queue[last]
 	if b.queue = b.queue[:last]; i < last {
 		b.seat(i, moved)

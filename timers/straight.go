@@ -25,14 +25,14 @@ const (
 type straight struct {
 	prefix string // of the subjects for answers
 	next   uint64
-	peals  map[uint64]*peal
+	peals  map[uint64]*alarmBatch
 	not    time.Time // rings take the way through the inbox until then
 	closed bool      // always
 	window window    // how many rings the owner has in hand
 }
 
-// peal is the rings of one message that have no outcome.
-type peal struct {
+// alarmBatch is the rings of one message that have no outcome.
+type alarmBatch struct {
 	calls map[uint64]call // by the sequence of the alarm
 	sent  time.Time
 	heard bool // there was an answer
@@ -61,12 +61,12 @@ func (st *straight) most() (most int, next time.Time) {
 
 // listen makes ready for the owner's answers.
 func (s *term) listen() (hangUp func(), err error) {
-	s.straight = straight{prefix: s.conn.NATS().NewInbox() + ".", peals: make(map[uint64]*peal), window: newWindow()}
+	s.straight = straight{prefix: s.conn.NATS().NewInbox() + ".", peals: make(map[uint64]*alarmBatch), window: newWindow()}
 	sub, err := s.conn.Subscribe(s.straight.prefix+"*", "", s.answered)
 	if err != nil {
 		return nil, fmt.Errorf("answers to rings: %w", err)
 	}
-	owner := s.ns.Ring(s.partition)
+	owner := s.ns.Fire(s.partition)
 	unhook := s.conn.OnRefused(func(e *post.RefusedError) {
 		if !e.Subscribe && e.Subject == owner || e.Subscribe && strings.HasPrefix(s.straight.prefix, strings.TrimRight(e.Subject, "*>")) {
 			s.log.WithField("err", e).Warn("the owner may not be told of due alarms; every ring goes through the inbox")
@@ -86,15 +86,15 @@ func (s *term) listen() (hangUp func(), err error) {
 	}, nil
 }
 
-// ringOwner sends rings to the owner of the partition, and returns those that must go through the inbox.
-func (s *term) ringOwner(calls []call) (rest []call) {
+// fireOwner sends rings to the owner of the partition, and returns those that must go through the inbox.
+func (s *term) fireOwner(calls []call) (rest []call) {
 	s.mu.Lock()
 	open := s.straight.open()
 	s.mu.Unlock()
 	if !open {
 		return calls // before they are encoded in vain: it may be so for good
 	}
-	p := &peal{calls: make(map[uint64]call, len(calls)), sent: time.Now()}
+	p := &alarmBatch{calls: make(map[uint64]call, len(calls)), sent: time.Now()}
 	q := &schemas.Rings{V: schemas.Version, Rings: make([]schemas.DueRing, 0, len(calls))}
 	for _, c := range calls {
 		_, wid, run, err := subject.ParseAlarm(c.subject)
@@ -116,14 +116,14 @@ func (s *term) ringOwner(calls []call) (rest []call) {
 	if !ok { // by now
 		return calls
 	}
-	if err := s.conn.PublishReply(s.ns.Ring(s.partition), s.straight.prefix+strconv.FormatUint(id, 36), nil, body); err != nil {
+	if err := s.conn.PublishReply(s.ns.Fire(s.partition), s.straight.prefix+strconv.FormatUint(id, 36), nil, body); err != nil {
 		s.unanswered(id, absentPause)
 	}
 	return rest
 }
 
 // enter notes rings that go to the owner; ok is false if they must not, by now.
-func (s *term) enter(p *peal) (id uint64, ok bool) {
+func (s *term) enter(p *alarmBatch) (id uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.straight.open() {
@@ -192,7 +192,7 @@ func (s *term) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 	return a.Refused
 }
 
-// unanswered puts what is left of a peal into the inbox.
+// unanswered puts what is left of a alarm batch into the inbox.
 func (s *term) unanswered(id uint64, wait time.Duration) {
 	s.mu.Lock()
 	p := s.straight.peals[id]
@@ -214,7 +214,7 @@ func (s *term) giveUp(closed bool) {
 	s.mu.Lock()
 	s.straight.closed = s.straight.closed || closed
 	peals := s.straight.peals
-	s.straight.peals = make(map[uint64]*peal)
+	s.straight.peals = make(map[uint64]*alarmBatch)
 	s.mu.Unlock()
 	for _, p := range peals {
 		p.late.Stop()
@@ -223,7 +223,7 @@ func (s *term) giveUp(closed bool) {
 }
 
 // byInbox rings what another alarm has not replaced meanwhile.
-func (s *term) byInbox(p *peal) {
+func (s *term) byInbox(p *alarmBatch) {
 	for _, c := range p.calls {
 		s.mu.Lock()
 		current := s.book.is(c.id, c.seq)
@@ -232,7 +232,7 @@ func (s *term) byInbox(p *peal) {
 		}
 		s.mu.Unlock()
 		if current && s.lease.Valid() {
-			s.ring(c)
+			s.fire(c)
 		}
 	}
 	kick(s.wake)

@@ -12,7 +12,7 @@ func TestOutcomeOfWhatWasNotAsked(t *testing.T) {
 	s := newTerm(New(nil, nil), 0, nil)
 	late := time.NewTimer(time.Hour)
 	s.straight.window = newWindow()
-	s.straight.peals = map[uint64]*peal{1: {calls: map[uint64]call{5: {seq: 5}, 6: {seq: 6}}, sent: time.Now(), late: late}}
+	s.straight.peals = map[uint64]*alarmBatch{1: {calls: map[uint64]call{5: {seq: 5}, 6: {seq: 6}}, sent: time.Now(), late: late}}
 	s.flying = 2
 	if s.outcome(2, &schemas.RingsAnswer{Refused: true}) {
 		t.Error("rings that were given up are refused")

@@ -34,7 +34,7 @@ func (r *rig) armed(wid string, due time.Time) uint64 {
 func (r *rig) owner(answer func(*schemas.Rings) *schemas.RingsAnswer) *atomic.Int64 {
 	r.t.Helper()
 	judged, asked := r.judged(answer)
-	_, err := r.conn.Subscribe(ns.Ring(0), "", func(m post.Msg) {
+	_, err := r.conn.Subscribe(ns.Fire(0), "", func(m post.Msg) {
 		q := &schemas.Rings{}
 		if err := schemas.Unmarshal(m.Data, q); err != nil {
 			r.t.Errorf("got %q (%v), want rings", m.Data, err)
@@ -150,14 +150,14 @@ func TestAlarmOfAnUnknownOwner(t *testing.T) {
 }
 
 // A worker that has lost its claim while it rings leaves what is due besides to whoever has it next.
-func TestRingingStopsWithTheClaim(t *testing.T) { // P-15
+func TestFiringStopsWithTheClaim(t *testing.T) { // P-15
 	bubble(t, func(t *testing.T, r *rig) {
 		var mu sync.Mutex
 		var lost, last time.Time // when the first ring was sent, and the last one
 		r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
 			mu.Lock()
 			defer mu.Unlock()
-			if subj == ns.Ring(0) || strings.HasPrefix(subj, "drover.default.in.0.") {
+			if subj == ns.Fire(0) || strings.HasPrefix(subj, "drover.default.in.0.") {
 				if last = time.Now(); lost.IsZero() {
 					lost = last
 				}
@@ -175,8 +175,8 @@ func TestRingingStopsWithTheClaim(t *testing.T) { // P-15
 		time.Sleep(2*time.Minute + 2*claimTTL)
 		mu.Lock()
 		defer mu.Unlock()
-		if rang := last.Sub(lost); lost.IsZero() || rang < time.Second || rang > claimTTL {
-			t.Errorf("it rings for %v without its claim, want for some seconds, and no longer than the claim lasts", rang)
+		if fired := last.Sub(lost); lost.IsZero() || fired < time.Second || fired > claimTTL {
+			t.Errorf("it rings for %v without its claim, want for some seconds, and no longer than the claim lasts", fired)
 		}
 	})
 }
@@ -213,7 +213,7 @@ func TestNoOwner(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		var asked atomic.Int64
 		r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
-			if subj == ns.Ring(0) {
+			if subj == ns.Fire(0) {
 				asked.Add(1)
 			}
 			return cutwire.Pass
@@ -258,7 +258,7 @@ func TestOwnerThatAnswersSomeIsAskedOn(t *testing.T) {
 
 // A user who may not publish to owners rings by the inbox, and tries nothing else from then on. What others on the connection are refused is theirs.
 func TestOwnerMayNotBeTold(t *testing.T) {
-	for _, refused := range []string{ns.Ring(0), "shop.sold"} {
+	for _, refused := range []string{ns.Fire(0), "shop.sold"} {
 		t.Run(refused, func(t *testing.T) {
 			virtual.Run(t, func(t *testing.T) { testOwnerMayNotBeTold(t, refused) })
 		})
@@ -267,11 +267,11 @@ func TestOwnerMayNotBeTold(t *testing.T) {
 
 func testOwnerMayNotBeTold(t *testing.T, refused string) {
 	allowed := []string{"$JS.>", "$KV.>", ns.AllIn(0)}
-	if refused != ns.Ring(0) {
-		allowed = append(allowed, ns.Ring(0))
+	if refused != ns.Fire(0) {
+		allowed = append(allowed, ns.Fire(0))
 	}
 	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "timers", Publish: allowed, Subscribe: []string{">"}})
-	r := &rig{t: t, conn: embeddedtest.As(t, srv, embeddedtest.Root), rings: make(chan ring, 10)}
+	r := &rig{t: t, conn: embeddedtest.As(t, srv, embeddedtest.Root), fires: make(chan fire, 10)}
 	r.logger, r.log = logtest.NewNullLogger()
 	if _, err := topology.Ensure(t.Context(), r.conn, topology.Options{Partitions: 1, Memory: true}); err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func testOwnerMayNotBeTold(t *testing.T, refused string) {
 		t.Errorf("got %v, want that the server refuses it", err)
 	}
 	want, told := 1, 0
-	if refused != ns.Ring(0) {
+	if refused != ns.Fire(0) {
 		want = 0
 		r.quiet(2 * time.Minute)
 	}
@@ -310,7 +310,7 @@ func testOwnerMayNotBeTold(t *testing.T, refused string) {
 }
 
 // An alarm that replaces one that is ringing is not deleted with it, and rings in its turn.
-func TestReplacedWhileItRings(t *testing.T) { // P-10
+func TestReplacedWhileItFires(t *testing.T) { // P-10
 	bubble(t, func(t *testing.T, r *rig) {
 		var r2 atomic.Bool
 		asked := r.owner(func(q *schemas.Rings) *schemas.RingsAnswer {
@@ -424,7 +424,7 @@ func TestPurgesArePacedByWhatStays(t *testing.T) {
 			n, apart := tc.n, 10*time.Second/time.Duration(tc.n)
 			bubble(t, func(t *testing.T, r *rig) {
 				var asked atomic.Int64
-				_, err := r.conn.Subscribe(ns.Ring(0), "", func(m post.Msg) {
+				_, err := r.conn.Subscribe(ns.Fire(0), "", func(m post.Msg) {
 					if m.Reply == "" {
 						return // a hint
 					}
@@ -466,7 +466,7 @@ func TestPurgesArePacedByWhatStays(t *testing.T) {
 }
 
 // Where alarms ring all the time, but so few that a purge is not worth its while, what has rung is deleted within some two seconds.
-func TestWhatHasRungDoesNotStayForLong(t *testing.T) {
+func TestWhatHasFiredDoesNotStayForLong(t *testing.T) {
 	const n, apart = 200, 300 * time.Millisecond
 	bubble(t, func(t *testing.T, r *rig) {
 		r.owner(all)
@@ -481,8 +481,8 @@ func TestWhatHasRungDoesNotStayForLong(t *testing.T) {
 		}
 		for at := 15 * time.Second; at < n*apart; at += 3700 * time.Millisecond {
 			time.Sleep(time.Until(due.Add(at)))
-			rung, most := int(at/apart), int(2500*time.Millisecond/apart)
-			if stay := int(r.alarms()) - (2*n - rung); stay > most {
+			fired, most := int(at/apart), int(2500*time.Millisecond/apart)
+			if stay := int(r.alarms()) - (2*n - fired); stay > most {
 				t.Fatalf("%d alarms that have rung are in the stream %v behind the first one, want at most %d", stay, at, most)
 			}
 		}
@@ -495,7 +495,7 @@ func TestWhatHasRungDoesNotStayForLong(t *testing.T) {
 }
 
 // Rings that are stuck for half a second do not count for the window (ADR 0032): what is due behind them rings then.
-func TestStuckRingsKeepNobodyFromRinging(t *testing.T) {
+func TestStuckFiresKeepNobodyFromFiring(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		var mu sync.Mutex
 		var at time.Time

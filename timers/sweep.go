@@ -114,9 +114,9 @@ func (s *term) sweep(ctx context.Context) {
 	}
 }
 
-// rings tells whether alarms ring, or have just rung: between two of them there may be nothing to wait for. The caller holds mu.
-func (s *term) rings() bool {
-	return !s.finishing && (s.flying > 0 || time.Since(s.rung) < sweepRest)
+// fires tells whether alarms ring, or have just rung: between two of them there may be nothing to wait for. The caller holds mu.
+func (s *term) fires() bool {
+	return !s.finishing && (s.flying > 0 || time.Since(s.lastFired) < sweepRest)
 }
 
 // share divides scraps into those to delete now and those for later.
@@ -125,7 +125,7 @@ func (s *term) share(batch []scrap, old bool) (now, later []scrap) {
 	defer s.mu.Unlock()
 	n := 0
 	switch {
-	case !s.rings():
+	case !s.fires():
 		return batch, nil
 	case len(batch) > mostScraps:
 		n = len(batch) - mostScraps + sweepShare
@@ -141,7 +141,7 @@ func (s *term) share(batch []scrap, old bool) (now, later []scrap) {
 func (s *term) purge(ctx context.Context, batch []scrap, age time.Duration) (rest, waiting []scrap) {
 	s.mu.Lock()
 	keep, stays := s.book.lowest(), s.book.alarms.Len()
-	may, rings := s.epoch == 0 && !s.noPurge, s.rings()
+	may, fires := s.epoch == 0 && !s.noPurge, s.fires()
 	s.mu.Unlock()
 	if !may || !s.lease.Valid() || s.conn.NATS().ConnectedClusterName() != "" {
 		return batch, nil
@@ -155,7 +155,7 @@ func (s *term) purge(ctx context.Context, batch []scrap, age time.Duration) (res
 		}
 	}
 	switch n := len(waiting); {
-	case rings && age < sweepLimit && n < max(worthPurge, stays/purgeShare):
+	case fires && age < sweepLimit && n < max(worthPurge, stays/purgeShare):
 		return rest, waiting
 	case n < worthPurge+stays/staysPerDeletion:
 		return append(waiting, rest...), nil
@@ -163,7 +163,7 @@ func (s *term) purge(ctx context.Context, batch []scrap, age time.Duration) (res
 	began := time.Now()
 	if s.purges.take(began) {
 		defer func() { s.purges.done(began, time.Now()) }()
-	} else if rings && age < turnLimit {
+	} else if fires && age < turnLimit {
 		return rest, waiting
 	}
 	purged := make(chan error, 1)

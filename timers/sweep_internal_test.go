@@ -23,7 +23,7 @@ func TestScrapIsTheVeryMessage(t *testing.T) { // P-9
 		return post.Stored{Subject: subject, Seq: 1, Data: body, Time: time.Unix(1, 0)}
 	}
 	m := stored("a", 5)
-	rung := scrap{seq: 1, subject: "a", due: 5}
+	fired := scrap{seq: 1, subject: "a", due: 5}
 	letter := scrap{seq: 1, letter: &post.Stored{Subject: "a", Seq: 1, Data: []byte("damaged"), Time: time.Unix(1, 0)}}
 	for _, tt := range []struct {
 		name string
@@ -31,10 +31,10 @@ func TestScrapIsTheVeryMessage(t *testing.T) { // P-9
 		m    post.Stored
 		want bool
 	}{
-		{"the same", rung, m, true},
-		{"for another time", rung, stored("a", 6), false},
-		{"of another run", rung, stored("b", 5), false},
-		{"it cannot be read", rung, *letter.letter, false},
+		{"the same", fired, m, true},
+		{"for another time", fired, stored("a", 6), false},
+		{"of another run", fired, stored("b", 5), false},
+		{"it cannot be read", fired, *letter.letter, false},
 		{"the letter", letter, *letter.letter, true},
 		{"of another run than the letter", letter, stored("b", 5), false},
 		{"later than the letter", letter, post.Stored{Subject: "a", Seq: 1, Time: time.Unix(2, 0)}, false},
@@ -68,23 +68,23 @@ func TestShareOfScraps(t *testing.T) {
 		n         int
 		old       bool
 		flying    int
-		rung      time.Time
+		fired     time.Time
 		finishing bool
 		now       int
 	}{
 		{name: "nothing rings", n: 5000, now: 5000},
 		{name: "a few", n: fewScraps, flying: 1, now: 0},
-		{name: "a few that have just rung", n: fewScraps, rung: time.Now(), now: 0},
+		{name: "a few that have just rung", n: fewScraps, fired: time.Now(), now: 0},
 		{name: "a few that are old", n: 7, flying: 1, old: true, now: 7},
 		{name: "many that are old", n: fewScraps, flying: 1, old: true, now: sweepShare},
 		{name: "more", n: fewScraps + 1, flying: 1, now: sweepShare},
 		{name: "many", n: mostScraps, flying: 1, now: sweepShare},
 		{name: "too many", n: mostScraps + 50, flying: 1, now: sweepShare + 50},
 		{name: "too many that are old", n: mostScraps + 50, flying: 1, old: true, now: sweepShare + 50},
-		{name: "the end", n: 5000, flying: 1, rung: time.Now(), finishing: true, now: 5000},
+		{name: "the end", n: 5000, flying: 1, fired: time.Now(), finishing: true, now: 5000},
 	} {
 		s := newTerm(New(nil, nil), 0, nil)
-		s.flying, s.rung, s.finishing = tc.flying, tc.rung, tc.finishing
+		s.flying, s.lastFired, s.finishing = tc.flying, tc.fired, tc.finishing
 		if now, later := s.share(make([]scrap, tc.n), tc.old); len(now) != tc.now || len(later) != tc.n-tc.now {
 			t.Errorf("%s: got %d to delete now and %d later, want %d now of %d", tc.name, len(now), len(later), tc.now, tc.n)
 		}

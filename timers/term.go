@@ -33,16 +33,16 @@ type term struct {
 	dirty     chan struct{} // there is scrap
 	read      schemas.Alarm // the last one; of the reader alone
 
-	mu      sync.Mutex
-	prefix  string // of the alarms' subjects; the book has the rest
-	book    book
-	full    bool // the book is: not all alarms are in it
-	flying  int
-	held    bool      // what is due waits for an outcome
-	rung    time.Time // when something was taken off the book last
-	failing bool
-	epoch   int     // counts reconnects
-	scraps  []scrap // to delete
+	mu        sync.Mutex
+	prefix    string // of the alarms' subjects; the book has the rest
+	book      book
+	full      bool // the book is: not all alarms are in it
+	flying    int
+	held      bool      // what is due waits for an outcome
+	lastFired time.Time // when something was taken off the book last
+	failing   bool
+	epoch     int     // counts reconnects
+	scraps    []scrap // to delete
 	// sweeping says that some of them are being deleted.
 	sweeping bool
 	// noPurge: the server does not let us. finishing: the term ends as planned.
@@ -103,7 +103,7 @@ func (s *term) run(ctx context.Context) (err error) {
 		if s.overflows() {
 			return fmt.Errorf("alarms: stream %s has more than %d runs with one: give the namespace more partitions", stream, s.mostAlarms)
 		}
-		wait, more := s.ringDue()
+		wait, more := s.fireDue()
 		if more {
 			timer.Reset(wait)
 		} else {

@@ -20,7 +20,7 @@ import (
 	"github.com/droverhq/drover/timers"
 )
 
-func TestRingsExactlyWhenDue(t *testing.T) {
+func TestFiresExactlyWhenDue(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		w, _ := r.worker("n1")
 		now := time.Now()
@@ -165,7 +165,7 @@ func TestNewerAlarmSurvives(t *testing.T) {
 			start := time.Now()
 			armed := make(chan uint64, rounds)
 			n := 0
-			r.onRing = func(ring) {
+			r.onFire = func(fire) {
 				if n++; n < rounds {
 					armed <- r.arm("w", start.Add(time.Duration(n+1)*time.Minute))
 				}
@@ -215,7 +215,7 @@ func TestOnlyTheSequenceIsDeleted(t *testing.T) {
 	})
 }
 
-func TestDeletedAlarmRingsInVain(t *testing.T) {
+func TestDeletedAlarmFiresInVain(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		w, _ := r.worker("n1")
 		r.start(w)
@@ -232,8 +232,8 @@ func TestDeletedAlarmRingsInVain(t *testing.T) {
 	})
 }
 
-// TestUnknownRingIsRepeated takes the inbox away while alarms come due. The owner may see a ring twice, never none.
-func TestUnknownRingIsRepeated(t *testing.T) {
+// TestUnknownFireIsRepeated takes the inbox away while alarms come due. The owner may see a ring twice, never none.
+func TestUnknownFireIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		js := r.conn.JetStream()
 		w, _ := r.worker("n1")

@@ -172,7 +172,7 @@ func TestBeginBehindTheEnd(t *testing.T) {
 		t.Fatalf("got %+v for a redelivery, want a no", got)
 	}
 	w.follows("")
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.follows("ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled")
 }
 

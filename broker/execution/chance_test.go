@@ -42,9 +42,9 @@ func (g *game) turn() error {
 	case 6, 7, 8:
 		return g.play(Report{Report: g.report()})
 	case 9:
-		return g.play(Ring{})
+		return g.play(AlarmFired{})
 	case 10, 11:
-		return g.ringInTime()
+		return g.fireInTime()
 	case 12:
 		token, _ := g.token()
 		return g.beat(&schemas.Heartbeat{Token: token, Details: schemas.Text("half")})
@@ -76,22 +76,22 @@ func (g *game) pass() {
 	g.now += pick[schemas.Timestamp](g.d, 0, 0, 0, 0, 0, 0, 1, 1_000_000, 1_000_000, 100_000_000, 100_000_000, 1_000_000_000, 1_000_000_000, 5_000_000_000, 60_000_000_000, -2_000_000_000)
 }
 
-// ringInTime rings one nanosecond before something is due, and then on the dot until nothing is.
-func (g *game) ringInTime() error {
+// fireInTime rings one nanosecond before something is due, and then on the dot until nothing is.
+func (g *game) fireInTime() error {
 	due := g.lived.NextDue(&g.c)
 	if due == 0 || due == math.MaxInt64 {
-		return g.play(Ring{})
+		return g.play(AlarmFired{})
 	}
 	if due > g.now {
 		g.now = due - 1
-		if err := g.play(Ring{}); err != nil {
+		if err := g.play(AlarmFired{}); err != nil {
 			return err
 		}
 	}
 	g.now = max(g.now, due)
 	// A task that was delayed is late at the earliest one ring after it was put on its list.
 	for range 2 {
-		if err := g.play(Ring{}); err != nil {
+		if err := g.play(AlarmFired{}); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ func TestNothingFollowsTheEnd(t *testing.T) { // S1-2, S1-3, S1-4, S1-39
 		{schemas.StatusCompleted, func(w *world) { w.answer(&schemas.CompleteWorkflow{}) }},
 		{schemas.StatusFailed, func(w *world) { w.answer(&schemas.FailWorkflow{}) }},
 		{schemas.StatusCanceled, func(w *world) { w.answer(&schemas.CancelWorkflow{}) }},
-		{schemas.StatusTimedOut, func(w *world) { w.now = w.s.StartBase.Add(w.s.Start.ExecutionStartToCloseTimeout); w.do(Ring{}) }},
+		{schemas.StatusTimedOut, func(w *world) { w.now = w.s.StartBase.Add(w.s.Start.ExecutionStartToCloseTimeout); w.do(AlarmFired{}) }},
 	} {
 		for _, tt := range []struct {
 			name string
@@ -35,7 +35,7 @@ func TestNothingFollowsTheEnd(t *testing.T) { // S1-2, S1-3, S1-4, S1-39
 			{"started", report(schemas.ReportStarted, token), ""},
 			{"returned", report(schemas.ReportReturned, token), ""},
 			{"reply", Reply{Reply: &schemas.DecisionReply{}}, DeadLateDecision},
-			{"ring", Ring{}, ""},
+			{"ring", AlarmFired{}, ""},
 			{"taken", Taken{}, ""},
 			{"refuse", Refuse{Cause: schemas.CauseDeciderError}, ""},
 			{"pause", Pause{Request: &schemas.ExecutionRequest{}}, ""},
@@ -78,7 +78,7 @@ func TestNothingFollowsTheEnd(t *testing.T) { // S1-2, S1-3, S1-4, S1-39
 func TestNothingComesBeforeTheStart(t *testing.T) { // S1-1
 	for _, m := range []Message{
 		Signal{Name: "x"},
-		Ring{},
+		AlarmFired{},
 		Taken{},
 		Reply{Reply: &schemas.DecisionReply{}},
 		Refuse{},

@@ -191,8 +191,8 @@ func TestUnhandledDecision(t *testing.T) { // S1-2, S1-3, S1-36, S1-42
 		{"a signal", func(w *world) { w.do(Signal{Name: "x"}) }, true},
 		{"a success", func(w *world) { w.report("B", schemas.ReportSuccess) }, true},
 		{"a failure", func(w *world) { w.report("A", schemas.ReportFailed, func(r *schemas.Report) { r.Reason = "broke" }) }, true},
-		{"a timer", func(w *world) { w.after(7 * sec); w.do(Ring{}) }, true},
-		{"a schedule-to-start timeout", func(w *world) { w.after(8 * sec); w.do(Ring{}) }, true},
+		{"a timer", func(w *world) { w.after(7 * sec); w.do(AlarmFired{}) }, true},
+		{"a schedule-to-start timeout", func(w *world) { w.after(8 * sec); w.do(AlarmFired{}) }, true},
 		{"a retry", func(w *world) { w.report("A", schemas.ReportFailed) }, false},
 		{"a start", func(w *world) { w.report("B", schemas.ReportStarted) }, false},
 		{"a heartbeat", func(w *world) { w.s.Beat(&schemas.Heartbeat{Token: Token("run-1", 5, 1)}, "", w.now) }, false},
@@ -286,7 +286,7 @@ func TestWhatWakes(t *testing.T) { // S1-5, S1-12, S1-22, S1-42
 		{"signal", func(w *world) { w.do(Signal{Name: "x"}) }, "Signal x; DeciderScheduled"},
 		{"two signals", func(w *world) { w.do(Signal{Name: "x"}); w.do(Signal{Name: "y"}) }, "Signal x; DeciderScheduled; Signal y"},
 		{"success", func(w *world) { w.report("A", schemas.ReportSuccess) }, "ActivitySuccess A; DeciderScheduled"},
-		{"timer", func(w *world) { w.after(5 * sec); w.do(Ring{}) }, "TimerExpired T; DeciderScheduled"},
+		{"timer", func(w *world) { w.after(5 * sec); w.do(AlarmFired{}) }, "TimerExpired T; DeciderScheduled"},
 		{"resume", func(w *world) {
 			w.do(Pause{Request: &schemas.ExecutionRequest{}})
 			w.do(Resume{Request: &schemas.ExecutionRequest{}})
@@ -296,7 +296,7 @@ func TestWhatWakes(t *testing.T) { // S1-5, S1-12, S1-22, S1-42
 		{"not an interrupt", func(w *world) { w.ask(Token("run-1", 5, 1), 3, "n", true) }, "ActivityInterrupted A; ActivityStarted A 2"},
 		{"not a heartbeat", func(w *world) { w.s.Beat(&schemas.Heartbeat{Token: Token("run-1", 5, 1)}, "", w.now) }, ""},
 		{"not a pause", func(w *world) { w.do(Pause{Request: &schemas.ExecutionRequest{}}) }, "WorkflowPaused OPERATOR_INITIATED"},
-		{"not an early ring", func(w *world) { w.after(5*sec - 1); w.do(Ring{}) }, ""},
+		{"not an early ring", func(w *world) { w.after(5*sec - 1); w.do(AlarmFired{}) }, ""},
 		{"not a decider that nobody asked", func(w *world) { w.do(Taken{}) }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -52,9 +52,9 @@ func (s *State) NextDue(c *Config) schemas.Timestamp {
 	return next
 }
 
-// ring lets everything happen whose time has come, in the order of the times. A ring that comes early finds nothing, and
+// alarmFired lets everything happen whose time has come, in the order of the times. A ring that comes early finds nothing, and
 // neither does one for what an uncommitted event has set. What does not fit one record is left for the next.
-func (st *step) ring(uncommitted int64) {
+func (st *step) alarmFired(uncommitted int64) {
 	room := st.c.Details
 	for !st.Closed() {
 		var ripe []due

@@ -84,7 +84,7 @@ func FuzzRestore(f *testing.F) {
 			return
 		}
 		for _, m := range []Message{
-			Ring{},
+			AlarmFired{},
 			Taken{},
 			Reply{Reply: &schemas.DecisionReply{}},
 			Signal{Name: "x"},

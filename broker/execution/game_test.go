@@ -102,8 +102,8 @@ func (g *game) play(m Message) error {
 	for _, v := range g.check.End() {
 		return fmt.Errorf("%T: %s", m, v)
 	}
-	if _, is := m.(Ring); is {
-		if err := g.checkRing(due, len(events)+len(effects)); err != nil {
+	if _, is := m.(AlarmFired); is {
+		if err := g.checkFire(due, len(events)+len(effects)); err != nil {
 			return err
 		}
 	}
@@ -216,8 +216,8 @@ func (g *game) checkState() error {
 	return g.model.compare(s, &g.c)
 }
 
-// checkRing: a ring before its time does nothing, and one in time moves what is due, so that alarms cannot spin.
-func (g *game) checkRing(due schemas.Timestamp, outcome int) error {
+// checkFire: a ring before its time does nothing, and one in time moves what is due, so that alarms cannot spin.
+func (g *game) checkFire(due schemas.Timestamp, outcome int) error {
 	next := g.lived.NextDue(&g.c)
 	switch ripe := due != 0 && due <= g.now; {
 	case !ripe && (outcome > 0 || next != due):

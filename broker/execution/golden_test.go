@@ -59,9 +59,9 @@ func TestDeciderTimesOut(t *testing.T) { // S1-46, S1-8, S1-33, S1-34, S1-39
 	w := begin(t)
 	w.do(Taken{})
 	w.after(10*time.Second - 1)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.after(1)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.answer(&schemas.CompleteWorkflow{}) // its token has expired
 	if d, ok := w.effects[len(w.effects)-1].(Dead); !ok || d.Reason != DeadLateDecision {
 		t.Fatalf("the late decision was not parked: %v", w.effects)
@@ -78,7 +78,7 @@ func TestTimerCanceledBySignal(t *testing.T) { // S1-47, S1-16, S1-19, S1-21
 	w.do(Signal{Name: "stop"})
 	w.decide(&schemas.CancelTimer{TimerID: "T"})
 	w.after(time.Hour)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.want("WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "TimerScheduled T", "Signal stop",
 		"DeciderScheduled", "DeciderStarted", "DeciderCompleted", "TimerCanceled T")
 }
@@ -89,7 +89,7 @@ func TestTimerExpiredBeforeItsCancel(t *testing.T) { // S1-47, S1-18, S1-20
 	w.do(Signal{Name: "stop"})
 	w.do(Taken{})
 	w.after(5 * time.Second)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.answer(&schemas.CancelTimer{TimerID: "T"})
 	w.want("WorkflowStarted", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "TimerScheduled T", "Signal stop",
 		"DeciderScheduled", "DeciderStarted", "TimerExpired T", "DeciderScheduled", "DeciderCompleted",

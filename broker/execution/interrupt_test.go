@@ -70,7 +70,7 @@ func TestInterruptionsHaveALimit(t *testing.T) { // R5
 		w.begin()
 		w.report("A", schemas.ReportFailed)
 		w.after(w.activity("A").NotBefore.Sub(w.now))
-		w.do(Ring{})
+		w.do(AlarmFired{})
 	}
 	all := func(fs ...func(*world)) func(*world) {
 		return func(w *world) {
@@ -148,7 +148,7 @@ func TestInterruptionsAreNoAttemptsOfThePolicy(t *testing.T) { // R5
 		t.Fatalf("the next attempt is in %v, want the first pause of the policy, 1 s", got)
 	}
 	w.after(time.Second)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.begin()
 	w.since()
 	w.report("A", schemas.ReportFailed)

@@ -93,7 +93,7 @@ func (g *familyGame) turn() {
 		g.again(rapid.SampledFrom(g.all()).Draw(g.T, "again"))
 	case 4:
 		g.now += 10e9
-		g.step(s, Ring{})
+		g.step(s, AlarmFired{})
 	case 5, 6:
 		g.lockNews(s)
 	default:

@@ -63,7 +63,7 @@ func TestManyInParallel(t *testing.T) { // S1-34, S1-36, S1-40, S1-43
 	w.after(9 * sec)
 	w.answer()
 	w.after(21 * sec)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	count := map[schemas.EventType]int{}
 	for _, e := range w.events {
 		count[e.Type()]++

@@ -69,9 +69,9 @@ type Attempt struct {
 // Gone says that the worker of an attempt that came as an offer does not answer any more.
 type Gone Attempt
 
-// Ring says that an alarm rang: everything whose time has come happens, except what was set by the event Uncommitted or
+// AlarmFired says that an alarm rang: everything whose time has come happens, except what was set by the event Uncommitted or
 // a later one: those are not in the history yet. 0 says that all are.
-type Ring struct{ Uncommitted int64 }
+type AlarmFired struct{ Uncommitted int64 }
 
 // Taken says that a decider took the decision task.
 type Taken struct{ Identity string }
@@ -150,29 +150,29 @@ type Asked struct {
 	EventID int64
 }
 
-func (Start) message()     {}
-func (Signal) message()    {}
-func (Copied) message()    {}
-func (Cancel) message()    {}
-func (Terminate) message() {}
-func (Child) message()     {}
-func (External) message()  {}
-func (Report) message()    {}
-func (Gone) message()      {}
-func (Ring) message()      {}
-func (Taken) message()     {}
-func (Reply) message()     {}
-func (Refuse) message()    {}
-func (Pause) message()     {}
-func (Resume) message()    {}
-func (Hold) message()      {}
-func (Release) message()   {}
-func (Recycle) message()   {}
-func (Granted) message()   {}
-func (Denied) message()    {}
-func (Lost) message()      {}
-func (BreakLock) message() {}
-func (Answered) message()  {}
+func (Start) message()      {}
+func (Signal) message()     {}
+func (Copied) message()     {}
+func (Cancel) message()     {}
+func (Terminate) message()  {}
+func (Child) message()      {}
+func (External) message()   {}
+func (Report) message()     {}
+func (Gone) message()       {}
+func (AlarmFired) message() {}
+func (Taken) message()      {}
+func (Reply) message()      {}
+func (Refuse) message()     {}
+func (Pause) message()      {}
+func (Resume) message()     {}
+func (Hold) message()       {}
+func (Release) message()    {}
+func (Recycle) message()    {}
+func (Granted) message()    {}
+func (Denied) message()     {}
+func (Lost) message()       {}
+func (BreakLock) message()  {}
+func (Answered) message()   {}
 
 // Effect is something to do once the events that came with it are in the history.
 //

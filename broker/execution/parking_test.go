@@ -108,7 +108,7 @@ func TestParking(t *testing.T) { // S1-8
 		w.do(Taken{})
 		if i%2 == 0 {
 			w.after(10 * sec)
-			w.do(Ring{})
+			w.do(AlarmFired{})
 		} else {
 			w.do(Refuse{Cause: schemas.CauseDeciderPanic, Reason: "index out of range", Details: "goroutine 1"})
 		}
@@ -188,7 +188,7 @@ func TestWindowAfterFailures(t *testing.T) { // S1-37, S1-46
 	w.do(Signal{Name: "x"})
 	w.do(Taken{})
 	w.after(10 * sec)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.do(Taken{})
 	w.do(Refuse{Cause: schemas.CauseDeciderError})
 	w.do(Taken{})

@@ -57,7 +57,7 @@ func TestEveryPrefix(t *testing.T) {
 			if s.LastID != int64(n) {
 				t.Fatalf("%d events folded give event %d", n, s.LastID)
 			}
-			s.Step(&g.c, Ring{}, g.now)
+			s.Step(&g.c, AlarmFired{}, g.now)
 			s.Step(&g.c, Taken{}, g.now)
 			s.Step(&g.c, Reply{Reply: &schemas.DecisionReply{}}, g.now)
 			s.Rebase(int64(n), g.now)

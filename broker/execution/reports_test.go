@@ -155,7 +155,7 @@ func TestReportsAfterTheClose(t *testing.T) { // S1-13, S1-39
 	for _, how := range []func(*world){
 		func(w *world) { w.report("A", schemas.ReportSuccess) },
 		func(w *world) { w.report("A", schemas.ReportFailed) },
-		func(w *world) { w.after(time.Hour); w.do(Ring{}) },
+		func(w *world) { w.after(time.Hour); w.do(AlarmFired{}) },
 	} {
 		w := working(t, schemas.ScheduleActivity{})
 		token := Token("run-1", w.activity("A").ScheduledID, 1)
@@ -201,7 +201,7 @@ func TestHeartbeat(t *testing.T) { // S1-12, S1-13, S1-32
 		t.Fatalf("got %+v, want nothing to tell", got)
 	}
 	w.after(9 * sec)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	if got := beat("two"); got != (schemas.BeatAnswer{}) {
 		t.Fatalf("got %+v, want nothing to tell", got)
 	}

@@ -49,7 +49,7 @@ func TestChildWorkflow(t *testing.T) { // S1-24
 	f.step(f.last["p"], Signal{Name: "s"})
 	f.decide("p")
 	f.now += 2e9
-	f.step(f.last["p"], Ring{})
+	f.step(f.last["p"], AlarmFired{})
 	f.decide("p")
 	behind = append(behind, "Signal s", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "TimerExpired T", "DeciderScheduled", "DeciderStarted", "DeciderCompleted")
 	f.tells(t, "p", behind...)
@@ -66,7 +66,7 @@ func TestEndsOfAChild(t *testing.T) { // S1-24, S1-42: every end of a child wake
 		"ChildFailed":     func(f *family) { f.decide("c", &schemas.FailWorkflow{Reason: "no", Details: schemas.Text("how")}) },
 		"ChildCanceled":   func(f *family) { f.decide("c", &schemas.CancelWorkflow{Details: schemas.Text("how")}) },
 		"ChildTerminated": func(f *family) { f.step(f.last["c"], Terminate{Request: &schemas.ExecutionRequest{}}) },
-		"ChildTimedOut":   func(f *family) { f.now += 10e9; f.step(f.last["c"], Ring{}) },
+		"ChildTimedOut":   func(f *family) { f.now += 10e9; f.step(f.last["c"], AlarmFired{}) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			f := household(t)
@@ -169,7 +169,7 @@ func TestPoliciesForChildren(t *testing.T) { // S1-4, S1-24
 		"terminated": func(f *family, p schemas.ChildPolicy) {
 			f.step(f.last["p"], Terminate{Request: &schemas.ExecutionRequest{ChildPolicy: p}})
 		},
-		"timed out": func(f *family, _ schemas.ChildPolicy) { f.now += 10e9; f.step(f.last["p"], Ring{}) },
+		"timed out": func(f *family, _ schemas.ChildPolicy) { f.now += 10e9; f.step(f.last["p"], AlarmFired{}) },
 	}
 	want := map[schemas.ChildPolicy][]string{
 		schemas.ChildTerminate: {"WorkflowTerminated"}, schemas.ChildRequestCancel: {"WorkflowCancelRequested"}, schemas.ChildAbandon: nil,

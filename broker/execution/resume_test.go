@@ -30,7 +30,7 @@ func TestWhatARetryRepeatsOfAHeartbeat(t *testing.T) { // S1-32
 		switch tc.reason {
 		case "":
 			w.after(5 * sec)
-			w.do(Ring{})
+			w.do(AlarmFired{})
 		case "-":
 			w.report("A", schemas.ReportFailed)
 		default:
@@ -49,12 +49,12 @@ func TestWhatTheLastAttemptTells(t *testing.T) { // S1-32
 	w.s.Beat(&schemas.Heartbeat{Token: "run-1.5.1", Details: schemas.Payload("half")}, "", w.now)
 	w.s.Beat(&schemas.Heartbeat{Token: "run-1.5.1"}, "", w.now) // one without details unsays nothing
 	w.after(time.Minute)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.after(time.Minute)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.report("A", schemas.ReportStarted)
 	w.after(time.Minute)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.follows("ActivityRetryScheduled A START_TO_CLOSE; ActivityStarted A 2; ActivityTimedOut A START_TO_CLOSE; DeciderScheduled")
 	if got := w.events[len(w.events)-2].Attributes.(*schemas.ActivityTimedOut); string(got.Details) != "half" {
 		t.Errorf("got details %q, want those of the first attempt", got.Details)
@@ -75,7 +75,7 @@ func TestDetailsShareARecord(t *testing.T) {
 		}
 	}
 	w.after(time.Minute)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	var got []string
 	for _, e := range w.events {
 		if a, ok := e.Attributes.(*schemas.ActivityTimedOut); ok {

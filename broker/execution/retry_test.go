@@ -77,7 +77,7 @@ func TestRetry(t *testing.T) {
 	if diff := cmp.Diff([]Effect{Dispatch{ScheduledID: 5}}, w.s.OpenEffects(w.now)); diff != "" {
 		t.Fatal(diff)
 	}
-	w.do(Ring{}) // rings twice, dispatches once
+	w.do(AlarmFired{}) // rings twice, dispatches once
 	if n := len(of[Dispatch](w.effects)); n != 1 {
 		t.Fatalf("dispatched %d times, want once", n)
 	}
@@ -141,7 +141,7 @@ func TestRetryAfterTimeouts(t *testing.T) { // S1-32
 		for range 3 {
 			w.report("A", schemas.ReportFailed)
 			w.after(time.Hour)
-			w.do(Ring{})
+			w.do(AlarmFired{})
 			if got := w.ask(Token("run-1", 5, w.activity("A").Attempt), 7, "n1", false); !got.Go || string(got.HeartbeatDetails) != "half" {
 				t.Fatalf("attempt %d begins with %+v, want what the first one has said", w.activity("A").Attempt, got)
 			}
@@ -150,7 +150,7 @@ func TestRetryAfterTimeouts(t *testing.T) { // S1-32
 	t.Run("two limits that ran out before a late ring cost one attempt", func(t *testing.T) {
 		w := working(t, schemas.ScheduleActivity{Retry: &schemas.RetryPolicy{}, StartToCloseTimeout: seconds(5), HeartbeatTimeout: seconds(3)})
 		w.after(time.Minute)
-		w.do(Ring{})
+		w.do(AlarmFired{})
 		w.follows("ActivityRetryScheduled A HEARTBEAT")
 	})
 	t.Run("a timeout may be non-retryable", func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestRetryAfterTimeouts(t *testing.T) { // S1-32
 		w := working(t, schemas.ScheduleActivity{Retry: &schemas.RetryPolicy{InitialInterval: seconds(3)}, ScheduleToCloseTimeout: seconds(5)})
 		w.report("A", schemas.ReportFailed)
 		w.after(3 * sec)
-		w.do(Ring{})
+		w.do(AlarmFired{})
 		w.follows("ActivityRetryScheduled A failed")
 		w.rings(2*sec, "ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled")
 		if got := w.events[len(w.events)-2].Attributes.(*schemas.ActivityTimedOut).StartedEventID; got != 0 {
@@ -232,7 +232,7 @@ func TestNoRetryAfterATimeoutOfWhatMustNotRunTwice(t *testing.T) {
 			a.NotIdempotent, a.Retry = true, policy
 			w := working(t, a)
 			w.after(10 * time.Second)
-			w.do(Ring{})
+			w.do(AlarmFired{})
 			w.follows("ActivityTimedOut A " + timeout + "; DeciderScheduled")
 		})
 	}

@@ -9,11 +9,11 @@ import (
 )
 
 // One late ring makes everything happen whose time has come, in the order of the times.
-func TestLateRing(t *testing.T) { // S1-18, S1-34
+func TestLateFire(t *testing.T) { // S1-18, S1-34
 	w := decided(t, timer("third", 3), timer("first", 1), timer("second", 2), timer("later", 99),
 		&schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", ScheduleToStartTimeout: seconds(2.5)})
 	w.after(3 * sec)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.follows("TimerExpired first; DeciderScheduled; TimerExpired second; ActivityScheduledTimeout A; TimerExpired third")
 	for _, e := range w.events[len(w.events)-4:] {
 		if e.Time != w.now {
@@ -22,12 +22,12 @@ func TestLateRing(t *testing.T) { // S1-18, S1-34
 	}
 }
 
-func TestLateRingStopsAtTheEnd(t *testing.T) { // S1-4
+func TestLateFireStopsAtTheEnd(t *testing.T) { // S1-4
 	w := begin(t, func(q *schemas.StartRequest) { q.ExecutionStartToCloseTimeout = seconds(2) })
 	w.decide(timer("before", 1), timer("same", 2), timer("after", 3))
 	w.since()
 	w.after(time.Hour)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.follows("TimerExpired before; DeciderScheduled; TimerExpired same; WorkflowTimedOut")
 }
 
@@ -51,7 +51,7 @@ func TestSameInstant(t *testing.T) {
 		w.do(Taken{})
 		w.since()
 		w.after(5 * sec)
-		w.do(Ring{})
+		w.do(AlarmFired{})
 		var want strings.Builder
 		want.WriteString("DeciderTimedOut START_TO_CLOSE; DeciderScheduled")
 		for _, id := range "abcdefghijklmn" {
@@ -62,13 +62,13 @@ func TestSameInstant(t *testing.T) {
 }
 
 // What has ended at a ring is not started, sent or ended once more by what else was due for it.
-func TestOneEndAtARing(t *testing.T) {
+func TestOneEndAtAFire(t *testing.T) {
 	for range 10 { // a map is walked in any order
 		w := decided(t,
 			&schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", ScheduleToCloseTimeout: seconds(5), ScheduleToStartTimeout: seconds(5)},
 			&schemas.ScheduleActivity{ActivityID: "B", ActivityType: "work", ScheduleToCloseTimeout: seconds(5), StartDelay: seconds(5)})
 		w.after(5 * sec)
-		w.wantEffects(w.do(Ring{}))
+		w.wantEffects(w.do(AlarmFired{}))
 		w.follows("ActivityTimedOut A SCHEDULE_TO_CLOSE; DeciderScheduled; ActivityTimedOut B SCHEDULE_TO_CLOSE")
 	}
 }
@@ -79,9 +79,9 @@ func TestEndlessLimits(t *testing.T) {
 	w := begin(t, func(q *schemas.StartRequest) {
 		q.ExecutionStartToCloseTimeout, q.TaskStartToCloseTimeout, q.TaskScheduleToStartTimeout = longest, longest, longest
 	})
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.do(Taken{})
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.answer(
 		&schemas.ScheduleTimer{TimerID: "T", StartToFireTimeout: longest},
 		&schemas.ScheduleActivity{
@@ -94,25 +94,25 @@ func TestEndlessLimits(t *testing.T) {
 	w.follows("DeciderStarted; DeciderCompleted; TimerScheduled T; ActivityScheduled A; ActivityScheduled B; ActivityStarted A")
 }
 
-func TestRingSparesWhatIsNotCommitted(t *testing.T) { // P-15: its record has no server time yet
+func TestFireSparesWhatIsNotCommitted(t *testing.T) { // P-15: its record has no server time yet
 	w := begin(t)
 	w.decide(&schemas.ScheduleTimer{TimerID: "T", StartToFireTimeout: schemas.Seconds(5)})
 	w.after(time.Minute)
 	set := w.s.Timers["T"].ScheduledID
 	for _, uncommitted := range []int64{set, set - 1} {
-		w.do(Ring{Uncommitted: uncommitted})
+		w.do(AlarmFired{Uncommitted: uncommitted})
 		if len(w.s.Timers) == 0 {
 			t.Fatalf("a timer of event %d expired while everything from event %d on was on its way", set, uncommitted)
 		}
 	}
-	w.do(Ring{Uncommitted: set + 1})
+	w.do(AlarmFired{Uncommitted: set + 1})
 	if len(w.s.Timers) > 0 {
 		t.Fatal("a committed timer did not expire")
 	}
 }
 
 // The wait of a decision begins when it can be taken: with the end of the decider before it, or of a pause (P-15).
-func TestRingSparesADecisionThatCannotBeTakenYet(t *testing.T) {
+func TestFireSparesADecisionThatCannotBeTakenYet(t *testing.T) {
 	request := &schemas.ExecutionRequest{Reason: "look"}
 	for name, free := range map[string]func(*world){
 		"an answer": func(w *world) { w.answer() },
@@ -127,9 +127,9 @@ func TestRingSparesADecisionThatCannotBeTakenYet(t *testing.T) {
 			free(w)
 			w.since()
 			w.after(6 * sec)
-			w.do(Ring{Uncommitted: w.s.LastID})
+			w.do(AlarmFired{Uncommitted: w.s.LastID})
 			w.follows("")
-			w.do(Ring{Uncommitted: w.s.LastID + 1})
+			w.do(AlarmFired{Uncommitted: w.s.LastID + 1})
 			w.follows("DeciderTimedOut SCHEDULE_TO_START; DeciderScheduled")
 		})
 	}

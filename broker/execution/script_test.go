@@ -154,7 +154,7 @@ func (w *world) rest(d time.Duration) {
 	end := w.now + schemas.Timestamp(d)
 	for due := w.s.NextDue(&w.c); due != 0 && due <= end; due = w.s.NextDue(&w.c) {
 		w.now = max(w.now, due)
-		w.do(Ring{})
+		w.do(AlarmFired{})
 	}
 	w.now = end
 }
@@ -169,10 +169,10 @@ func (w *world) rings(d time.Duration, want string) {
 	}
 	w.follows("")
 	w.now = due - 1
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.follows("")
 	w.now = due
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.follows(want)
 }
 

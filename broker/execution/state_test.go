@@ -63,7 +63,7 @@ func TestClockGoesBack(t *testing.T) {
 	first := w.now
 	w.now -= schemas.Timestamp(time.Hour)
 	w.decide(timer("T", 5))
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	for _, e := range w.events {
 		if e.Time != first {
 			t.Fatalf("event %d is of %s, want %s", e.ID, e.Time, first)

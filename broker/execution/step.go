@@ -39,8 +39,8 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 		st.report(m)
 	case Gone:
 		st.gone(m)
-	case Ring:
-		st.ring(m.Uncommitted)
+	case AlarmFired:
+		st.alarmFired(m.Uncommitted)
 	case Taken:
 		st.taken(m.Identity)
 	case Reply:

@@ -121,7 +121,7 @@ func TestEachConditionAloneKeepsARunFromBeingAsked(t *testing.T) {
 					tt.before(w)
 				}
 				w.after(2 * time.Hour)
-				w.do(Ring{})
+				w.do(AlarmFired{})
 				w.do(Recycle{})
 				if slices.ContainsFunc(w.events, isSuggestion) {
 					t.Fatal("it was asked to continue")
@@ -197,7 +197,7 @@ func TestALongRunIsAskedToContinue(t *testing.T) {
 	w.after(time.Hour)
 	release(w)
 	w.since()
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.follows(suggested)
 }
 
@@ -311,6 +311,6 @@ func TestTheAgeCountsFromTheRecord(t *testing.T) {
 	w.decide()
 	w.after(time.Hour)
 	w.since()
-	w.do(Ring{Uncommitted: w.s.Continuing.AgeFrom})
+	w.do(AlarmFired{Uncommitted: w.s.Continuing.AgeFrom})
 	w.follows("")
 }

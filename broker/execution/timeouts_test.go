@@ -91,14 +91,14 @@ func TestActivityTimeouts(t *testing.T) { // S1-13, S1-14, S1-32, S1-34, S1-42, 
 			tt.activity.ActivityID, tt.activity.ActivityType = "A", "work"
 			w := decided(t, &tt.activity)
 			w.after(tt.wait)
-			w.do(Ring{}) // lets a start delay end
+			w.do(AlarmFired{}) // lets a start delay end
 			if tt.started {
 				w.report("A", schemas.ReportStarted)
 			}
 			w.mark = len(w.events)
 			w.rings(tt.rings, tt.want)
 			w.after(time.Hour)
-			w.do(Ring{})
+			w.do(AlarmFired{})
 			w.follows("")
 			if a := w.s.ActivityByID("A"); a != nil {
 				t.Fatalf("the activity is open: %+v", a)
@@ -110,7 +110,7 @@ func TestActivityTimeouts(t *testing.T) { // S1-13, S1-14, S1-32, S1-34, S1-42, 
 func TestActivityTimeoutNamesItsEvents(t *testing.T) { // S1-13, S1-14
 	w := working(t, schemas.ScheduleActivity{StartToCloseTimeout: seconds(9)})
 	w.after(9 * sec)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	got := *w.events[len(w.events)-2].Attributes.(*schemas.ActivityTimedOut)
 	if want := (schemas.ActivityTimedOut{TimeoutType: schemas.TimeoutStartToClose, ScheduledEventID: 5, StartedEventID: 6}); got.ScheduledEventID != want.ScheduledEventID ||
 		got.StartedEventID != want.StartedEventID || got.TimeoutType != want.TimeoutType {
@@ -118,7 +118,7 @@ func TestActivityTimeoutNamesItsEvents(t *testing.T) { // S1-13, S1-14
 	}
 	w = decided(t, &schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", ScheduleToStartTimeout: seconds(9)})
 	w.after(9 * sec)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	late := *w.events[len(w.events)-2].Attributes.(*schemas.ActivityScheduledTimeout)
 	if want := (schemas.ActivityScheduledTimeout{TimeoutType: schemas.TimeoutScheduleToStart, ScheduledEventID: 5}); late != want {
 		t.Fatalf("got %+v, want %+v", late, want)
@@ -223,7 +223,7 @@ func TestWorkflowTimeout(t *testing.T) { // S1-4, S1-31, S1-38, P-15
 			t.Fatalf("next due %s, want nothing", due)
 		}
 		w.after(200 * year)
-		w.do(Ring{})
+		w.do(AlarmFired{})
 		w.follows("DeciderStarted; DeciderCompleted")
 	})
 	t.Run("the namespace's", func(t *testing.T) {
@@ -319,7 +319,7 @@ func TestTimeoutWhileDeciding(t *testing.T) { // S1-34, S1-36
 	w.do(Signal{Name: "x"})
 	w.do(Taken{})
 	w.after(5 * sec)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.do(Taken{}) // must wait
 	w.answer()
 	w.do(Taken{})
@@ -329,7 +329,7 @@ func TestTimeoutWhileDeciding(t *testing.T) { // S1-34, S1-36
 }
 
 // What is due at once and does not fit one record is left for the next ring, which is due at once; nothing is lost or told twice.
-func TestRingFillsOneRecord(t *testing.T) {
+func TestFireFillsOneRecord(t *testing.T) {
 	var timers []schemas.DecisionAttributes
 	for i := range 10 {
 		timers = append(timers, timer(strconv.Itoa(i), 60))
@@ -337,7 +337,7 @@ func TestRingFillsOneRecord(t *testing.T) {
 	w := decided(t, timers...)
 	w.c.Details = 3 * eventRoom
 	w.after(time.Minute)
-	w.do(Ring{})
+	w.do(AlarmFired{})
 	w.follows("TimerExpired 0; DeciderScheduled; TimerExpired 1; TimerExpired 2")
 	if next := w.s.NextDue(&w.c); next == 0 || next > w.now {
 		t.Fatalf("the next ring is due in %s, want at once", next.Sub(w.now))

@@ -88,7 +88,7 @@ func TestAWeekOfContinuations(t *testing.T) {
 			next := w.now.Add(schemas.Duration(w.d.Int64N(int64(5 * time.Minute))))
 			if due := w.s.NextDue(&w.c); due != 0 && due <= next {
 				w.now = max(w.now, due)
-				w.step(Ring{})
+				w.step(AlarmFired{})
 				continue
 			}
 			w.now = next

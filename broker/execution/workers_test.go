@@ -26,7 +26,7 @@ func TestWorkersAreTold(t *testing.T) { // S1-13, S1-14
 			told("the workflow is closed", true),
 		},
 		{"it is canceled", func(w *world) { w.decide(&schemas.RequestCancelActivity{ActivityID: "A"}) }, told(reasonCancel, false)},
-		{"it misses its heartbeat", func(w *world) { w.after(time.Minute); w.do(Ring{}) }, told("it has missed its heartbeat", true)},
+		{"it misses its heartbeat", func(w *world) { w.after(time.Minute); w.do(AlarmFired{}) }, told("it has missed its heartbeat", true)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := activity("A")

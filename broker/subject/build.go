@@ -102,8 +102,8 @@ func (ns Namespace) Beat(p int, wid, list string) string {
 // Offer is where idle workers of a list are offered a task: drover.<ns>.offer.<list>.
 func (ns Namespace) Offer(list string) string { return ns.start("offer.") + list }
 
-// Ring is where the owner of a partition is told of alarms that are due: drover.<ns>.ring.<p>.
-func (ns Namespace) Ring(p int) string { return ns.part("ring", p) }
+// Fire is where the owner of a partition is told of alarms that are due: drover.<ns>.ring.<p>.
+func (ns Namespace) Fire(p int) string { return ns.part("ring", p) }
 
 // Owner is where the owner of a partition is asked: drover.<ns>.owner.<p>.
 func (ns Namespace) Owner(p int) string { return ns.part("owner", p) }

@@ -38,7 +38,7 @@ func TestSubjects(t *testing.T) {
 		"drover.default.task.PCI.*":                                             ns.AllTasks("PCI"),
 		"drover.default.beat.1.o.PCI":                                           ns.Beat(1, "o", "PCI"),
 		"drover.default.offer.PCI":                                              ns.Offer("PCI"),
-		"drover.default.ring.3":                                                 ns.Ring(3),
+		"drover.default.ring.3":                                                 ns.Fire(3),
 		"drover.default.owner.3":                                                ns.Owner(3),
 		"drover.default.owned.3":                                                ns.Owned(3),
 		"drover.default.control.host%2Elan":                                     ns.Control("host.lan"),

@@ -174,7 +174,7 @@ func TestDeciderFails(t *testing.T) {
 		}
 		p.end(broken, schemas.ReportFailed, nil)
 		p.now += schemas.Timestamp(schemas.Seconds(10))
-		p.step(execution.Ring{})
+		p.step(execution.AlarmFired{})
 		p.decide(false)
 	}
 	for open--; open > 0; open-- {

@@ -326,7 +326,7 @@ func (r *rights) timer() []Grant {
 	}
 	return append(r.common(),
 		Grant{Why: "read alarms, and delete those that have rung", Publish: alarms},
-		Grant{Why: "ring: at the owner, or in the inbox", Publish: []string{anyOf(r.ns.Ring(0), partitionToken), anyOf(r.ns.In(0, "w", "alarm"), partitionToken, workflowToken)}},
+		Grant{Why: "ring: at the owner, or in the inbox", Publish: []string{anyOf(r.ns.Fire(0), partitionToken), anyOf(r.ns.In(0, "w", "alarm"), partitionToken, workflowToken)}},
 		Grant{Why: "alarms that nobody can read", Publish: []string{r.ns.Dead(dead.ReasonUndecodableAlarm) + ".>"}},
 	)
 }
@@ -351,7 +351,7 @@ func (r *rights) broker() []Grant {
 		Grant{
 			Why: "requests, questions, heartbeats, and deciders that are there",
 			Subscribe: []string{
-				r.ns.AllAPI(), r.ns.API("upload") + ".>", anyOf(r.ns.Owner(0), partitionToken), anyOf(r.ns.Ring(0), partitionToken), anyOf(r.ns.AllBeats(0), partitionToken), r.ns.AllAnnounce(),
+				r.ns.AllAPI(), r.ns.API("upload") + ".>", anyOf(r.ns.Owner(0), partitionToken), anyOf(r.ns.Fire(0), partitionToken), anyOf(r.ns.AllBeats(0), partitionToken), r.ns.AllAnnounce(),
 			},
 		},
 		Grant{Why: whyAnswers, Publish: answers()},

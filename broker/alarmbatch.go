@@ -20,34 +20,34 @@ import (
 // rings with a later fence than ours are refused; what a former owner says of its own alarms is still true in the history.
 
 const (
-	// ringPatience is how far our clock may be behind that of the worker who says that an alarm is due.
-	ringPatience = time.Second
-	// pealAnswer is how long outcomes of rings are gathered for one message.
-	pealAnswer = 2 * time.Millisecond
+	// firePatience is how far our clock may be behind that of the worker who says that an alarm is due.
+	firePatience = time.Second
+	// alarmBatchAnswer is how long outcomes of rings are gathered for one message.
+	alarmBatchAnswer = 2 * time.Millisecond
 )
 
-// peal is rings that came together.
-type peal struct {
+// alarmBatch is rings that came together.
+type alarmBatch struct {
 	answer func(*schemas.RingsAnswer)
 	open   int      // rings without an outcome
 	done   []uint64 // alarms to be told of
 	soon   bool     // an answer is under way
 }
 
-// ringsCame takes rings, on the connection's goroutine.
-func (p *partition) ringsCame(m post.Msg) {
+// alarmsCame takes rings, on the connection's goroutine.
+func (p *partition) alarmsCame(m post.Msg) {
 	q := &schemas.Rings{}
 	err := schemas.Unmarshal(m.Data, q)
 	if err != nil || !subject.Answerable(m.Reply) {
 		p.log.WithError(err).Debug("rings that cannot be read; they come by the inbox")
-		p.answerRings(m.Reply, &schemas.RingsAnswer{Refused: true})
+		p.answerAlarms(m.Reply, &schemas.RingsAnswer{Refused: true})
 		return
 	}
-	g := &peal{answer: func(a *schemas.RingsAnswer) { p.answerRings(m.Reply, a) }}
-	p.loop.post(func() { p.takeRings(q, g) })
+	g := &alarmBatch{answer: func(a *schemas.RingsAnswer) { p.answerAlarms(m.Reply, a) }}
+	p.loop.post(func() { p.takeAlarms(q, g) })
 }
 
-func (p *partition) takeRings(q *schemas.Rings, g *peal) {
+func (p *partition) takeAlarms(q *schemas.Rings, g *alarmBatch) {
 	var latest schemas.Timestamp
 	mine := p.may()
 	for i := range q.Rings {
@@ -57,65 +57,65 @@ func (p *partition) takeRings(q *schemas.Rings, g *peal) {
 	}
 	// A ring counts by our corrected clock, which may be behind that of the worker: never early (P-15).
 	wait := latest.Sub(p.now())
-	if mine && wait > ringPatience {
+	if mine && wait > firePatience {
 		p.b.doubtClock()
 	}
-	if !mine || wait > ringPatience {
+	if !mine || wait > firePatience {
 		g.answer(&schemas.RingsAnswer{Refused: true})
 		return
 	}
 	g.open = len(q.Rings)
 	p.peals[g] = struct{}{}
 	if wait > 0 {
-		p.loop.after(wait, func() { p.ringAll(g, q.Rings) })
+		p.loop.after(wait, func() { p.fireAll(g, q.Rings) })
 		return
 	}
-	p.ringAll(g, q.Rings)
+	p.fireAll(g, q.Rings)
 }
 
-// ringAll lets every ring happen.
-func (p *partition) ringAll(g *peal, rings []schemas.DueRing) {
+// fireAll lets every ring happen.
+func (p *partition) fireAll(g *alarmBatch, firesAt []schemas.DueRing) {
 	at := p.now()
-	for i := range rings {
-		q := &rings[i]
-		t := &ticket{holds: 1, done: func() { p.rungOut(g, q.Sequence) }}
+	for i := range firesAt {
+		q := &firesAt[i]
+		t := &ticket{holds: 1, done: func() { p.alarmDone(g, q.Sequence) }}
 		if p.absent(q.WorkflowID) {
-			p.ringAbsent(q, t)
+			p.fireAbsent(q, t)
 			continue
 		}
-		p.ring(q, at, t)
+		p.fire(q, at, t)
 	}
 }
 
-// ring lets a ring happen.
-func (p *partition) ring(q *schemas.DueRing, at schemas.Timestamp, t *ticket) {
+// fire lets a ring happen.
+func (p *partition) fire(q *schemas.DueRing, at schemas.Timestamp, t *ticket) {
 	r := p.get(q.WorkflowID)
-	ring := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
-	p.when(r, func() { p.rang(r, &ring, t, direct) })
-	p.deliver(r, &envelope{wid: q.WorkflowID, msg: execution.Ring{}, at: at, log: noLog, ticket: t})
+	fire := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
+	p.when(r, func() { p.fired(r, &fire, t, direct) })
+	p.deliver(r, &envelope{wid: q.WorkflowID, msg: execution.AlarmFired{}, at: at, log: noLog, ticket: t})
 }
 
-// ringAbsent lets a ring happen for a workflow id of which nothing is in memory: mostly its run has closed, and the alarm is about to be deleted. Behind
+// fireAbsent lets a ring happen for a workflow id of which nothing is in memory: mostly its run has closed, and the alarm is about to be deleted. Behind
 // a backlog they are many. That the run has closed its last record says, and all of them need not be read.
-func (p *partition) ringAbsent(q *schemas.DueRing, t *ticket) {
-	p.readResult(&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run}, func(any) { t.release() }, func() { p.ring(q, p.now(), t) })
+func (p *partition) fireAbsent(q *schemas.DueRing, t *ticket) {
+	p.readResult(&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run}, func(any) { t.release() }, func() { p.fire(q, p.now(), t) })
 }
 
-// rungOut: an alarm is not needed any more.
-func (p *partition) rungOut(g *peal, seq uint64) {
+// alarmDone: an alarm is not needed any more.
+func (p *partition) alarmDone(g *alarmBatch, seq uint64) {
 	g.open--
 	g.done = append(g.done, seq)
 	switch {
 	case g.open == 0:
-		p.tellPeal(g)
+		p.tellAlarmBatch(g)
 	case !g.soon:
 		g.soon = true
-		p.loop.after(pealAnswer, func() { p.tellPeal(g) })
+		p.loop.after(alarmBatchAnswer, func() { p.tellAlarmBatch(g) })
 	}
 }
 
-// tellPeal answers what is known by now.
-func (p *partition) tellPeal(g *peal) {
+// tellAlarmBatch answers what is known by now.
+func (p *partition) tellAlarmBatch(g *alarmBatch) {
 	g.soon = false
 	if len(g.done) == 0 || p.sealed() {
 		return
@@ -126,15 +126,15 @@ func (p *partition) tellPeal(g *peal) {
 	}
 }
 
-// refuseRings sends back the rings that this owner will not answer any more.
-func (p *partition) refuseRings() {
+// refuseAlarms sends back the rings that this owner will not answer any more.
+func (p *partition) refuseAlarms() {
 	for g := range p.peals {
 		g.answer(&schemas.RingsAnswer{Done: g.done, Refused: true})
 	}
 	clear(p.peals)
 }
 
-func (p *partition) answerRings(to string, a *schemas.RingsAnswer) {
+func (p *partition) answerAlarms(to string, a *schemas.RingsAnswer) {
 	if !subject.Answerable(to) {
 		return
 	}

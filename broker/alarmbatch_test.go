@@ -25,13 +25,13 @@ func sleeper(d *decisionTask) string {
 }
 
 // Alarms that are due ring without a message in the inbox, and are deleted.
-func TestRingsGoToTheOwner(t *testing.T) { // P-10, P-15
+func TestAlarmsGoToTheOwner(t *testing.T) { // P-10, P-15
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		var rings, inbox atomic.Int64
+		var firesAt, inbox atomic.Int64
 		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
 			switch {
-			case subj == ns.Ring(0):
-				rings.Add(1)
+			case subj == ns.Fire(0):
+				firesAt.Add(1)
 			case strings.HasPrefix(subj, "drover.default.in.0."):
 				inbox.Add(1)
 			}
@@ -47,14 +47,14 @@ func TestRingsGoToTheOwner(t *testing.T) { // P-10, P-15
 			between(t, "TimerExpired", f.at(id, schemas.EventTimerScheduled), f.at(id, schemas.EventTimerExpired), time.Minute)
 		}
 		time.Sleep(10 * time.Second)
-		if got := f.alarms(); got != 0 || rings.Load() == 0 || inbox.Load() != 0 {
-			t.Errorf("got %d alarms, %d messages of rings, %d in the inbox; want 0, some, 0", got, rings.Load(), inbox.Load())
+		if got := f.alarms(); got != 0 || firesAt.Load() == 0 || inbox.Load() != 0 {
+			t.Errorf("got %d alarms, %d messages of rings, %d in the inbox; want 0, some, 0", got, firesAt.Load(), inbox.Load())
 		}
 	})
 }
 
 // A node that gives its partition away with rings in hand keeps none of them waiting, whether its timer worker stays for longer or not.
-func TestRingsOfANodeThatLeaves(t *testing.T) { // P-10, P-15
+func TestAlarmsOfANodeThatLeaves(t *testing.T) { // P-10, P-15
 	for _, tc := range []struct {
 		name, first, second string
 		comes               time.Duration // when the second one begins; it takes over two seconds later if it is preferred
@@ -107,19 +107,19 @@ func TestRingsOfANodeThatLeaves(t *testing.T) { // P-10, P-15
 
 // Whatever happens to rings on their way, to their answers, to the deletions behind them and to those who have them in hand:
 // each sleeper wakes, never early, and no alarm is left.
-func TestRingsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
+func TestAlarmsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
 	for _, tc := range []struct {
 		name    string
 		subject string
 		event   schemas.EventType // what the record on the way brings
 		verdict cutwire.Verdict
 	}{
-		{"rings lost", ns.Ring(0), "", cutwire.Swallow},
-		{"rings doubled", ns.Ring(0), "", cutwire.Twice},
-		{"rings late", ns.Ring(0), "", cutwire.Late},
-		{"connection lost with the rings", ns.Ring(0), "", cutwire.Break},
-		{"node dies before the rings", ns.Ring(0), "", cutwire.CutBefore},
-		{"node dies with rings in hand", ns.Ring(0), "", cutwire.CutAfter},
+		{"rings lost", ns.Fire(0), "", cutwire.Swallow},
+		{"rings doubled", ns.Fire(0), "", cutwire.Twice},
+		{"rings late", ns.Fire(0), "", cutwire.Late},
+		{"connection lost with the rings", ns.Fire(0), "", cutwire.Break},
+		{"node dies before the rings", ns.Fire(0), "", cutwire.CutBefore},
+		{"node dies with rings in hand", ns.Fire(0), "", cutwire.CutAfter},
 		{"node dies before the record", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.CutBefore},
 		{"node dies behind the record", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.CutAfter},
 		{"answer to the record lost", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.Unanswered},
@@ -129,12 +129,12 @@ func TestRingsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
 		{"answer to the deletion lost", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.Unanswered},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			ringInBadTimes(t, tc.subject, tc.event, tc.verdict)
+			fireInBadTimes(t, tc.subject, tc.event, tc.verdict)
 		})
 	}
 }
 
-func ringInBadTimes(t *testing.T, on string, event schemas.EventType, verdict cutwire.Verdict) {
+func fireInBadTimes(t *testing.T, on string, event schemas.EventType, verdict cutwire.Verdict) {
 	t.Helper()
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		var hit atomic.Int64
@@ -174,14 +174,14 @@ func ringInBadTimes(t *testing.T, on string, event schemas.EventType, verdict cu
 	})
 }
 
-// ring asks the owner of the partition by hand.
-func (f *fleet) ring(rings ...schemas.DueRing) (a schemas.RingsAnswer) {
+// fire asks the owner of the partition by hand.
+func (f *fleet) fire(firesAt ...schemas.DueRing) (a schemas.RingsAnswer) {
 	f.t.Helper()
-	body, err := schemas.Marshal(&schemas.Rings{V: schemas.Version, Rings: rings})
+	body, err := schemas.Marshal(&schemas.Rings{V: schemas.Version, Rings: firesAt})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	m, err := f.post.Request(f.t.Context(), ns.Ring(0), nil, body)
+	m, err := f.post.Request(f.t.Context(), ns.Fire(0), nil, body)
 	if err == nil {
 		err = schemas.Unmarshal(m.Data, &a)
 	}
@@ -192,7 +192,7 @@ func (f *fleet) ring(rings ...schemas.DueRing) (a schemas.RingsAnswer) {
 }
 
 // An owner answers rings that it may answer, whatever it knows of their runs, and wakes nobody early.
-func TestStrangeRings(t *testing.T) { // P-10, P-15
+func TestStrangeAlarms(t *testing.T) { // P-10, P-15
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		var clock atomic.Int64 // questions for the server's
 		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
@@ -220,7 +220,7 @@ func TestStrangeRings(t *testing.T) { // P-10, P-15
 		past := schemas.At(time.Now().Add(-time.Second))
 		for _, tc := range []struct {
 			name    string
-			ring    schemas.DueRing
+			fire    schemas.DueRing
 			refused bool
 		}{
 			{"of an unknown workflow", schemas.DueRing{WorkflowID: "unknown", Run: "r1", Due: past, Sequence: 1000, Fence: alarm.Fence}, false},
@@ -232,12 +232,12 @@ func TestStrangeRings(t *testing.T) { // P-10, P-15
 			{"early, of a parked run", schemas.DueRing{WorkflowID: "sleeps", Run: "r1", Due: past, Sequence: armed.Seq, Fence: alarm.Fence}, false},
 		} {
 			before := clock.Load()
-			a := f.ring(tc.ring)
+			a := f.fire(tc.fire)
 			time.Sleep(time.Second)
 			if asks := clock.Load() > before; asks != (tc.name == "far too early") {
 				t.Errorf("a ring %s: got %v, want the server to be asked for its time by a ring that comes too early alone", tc.name, asks)
 			}
-			if done := len(a.Done) == 1 && a.Done[0] == tc.ring.Sequence; done == tc.refused || a.Refused != tc.refused {
+			if done := len(a.Done) == 1 && a.Done[0] == tc.fire.Sequence; done == tc.refused || a.Refused != tc.refused {
 				t.Errorf("a ring %s: got %+v, want refused %v", tc.name, a, tc.refused)
 			}
 		}
@@ -246,7 +246,7 @@ func TestStrangeRings(t *testing.T) { // P-10, P-15
 		if err != nil || again.Seq <= armed.Seq {
 			t.Fatalf("got %+v (%v), want an alarm behind %d", again, err, armed.Seq)
 		}
-		if m, err := f.post.Request(t.Context(), ns.Ring(0), nil, []byte("\x07")); err != nil || len(m.Data) == 0 {
+		if m, err := f.post.Request(t.Context(), ns.Fire(0), nil, []byte("\x07")); err != nil || len(m.Data) == 0 {
 			t.Errorf("rings that cannot be decoded: %v, want a refusal", err)
 		}
 		time.Sleep(2 * time.Minute)

@@ -14,21 +14,21 @@ const (
 	maxFlying = 4096
 	// handful is how many alarms are taken off the queue at a time; the reader waits meanwhile.
 	handful = 128
-	// ringAgain is how long after a failure a ring is sent again.
-	ringAgain = 500 * time.Millisecond
+	// fireAgain is how long after a failure a ring is sent again.
+	fireAgain = 500 * time.Millisecond
 )
 
-// ringDue rings everything whose time has come and tells how long to wait for the next; more is false if nothing is to
+// fireDue rings everything whose time has come and tells how long to wait for the next; more is false if nothing is to
 // be waited for but an outcome, the clock or a new alarm.
-func (s *term) ringDue() (wait time.Duration, more bool) {
+func (s *term) fireDue() (wait time.Duration, more bool) {
 	var calls []call
 	for {
 		calls, wait, more = s.due(calls[:0])
 		if len(calls) == 0 || !s.lease.Valid() {
 			return wait, more
 		}
-		for _, c := range s.ringOwner(calls) {
-			s.ring(c)
+		for _, c := range s.fireOwner(calls) {
+			s.fire(c)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (s *term) due(calls []call) (due []call, wait time.Duration, more bool) {
 			break
 		}
 		s.flying++
-		s.rung = time.Now()
+		s.lastFired = time.Now()
 		a := s.book.alarms.At(id)
 		calls = append(calls, call{id: id, subject: s.prefix + nameText(s.book.alarms.Text(id)), seq: a.seq(), fence: s.book.fence(a), due: a.due})
 	}
@@ -74,19 +74,19 @@ func (s *term) due(calls []call) (due []call, wait time.Duration, more bool) {
 	return calls, time.Duration(s.book.at(0) - now.UnixNano()), true
 }
 
-// ring puts an alarm into its run's inbox.
-func (s *term) ring(c call) {
+// fire puts an alarm into its run's inbox.
+func (s *term) fire(c call) {
 	_, wid, run, err := subject.ParseAlarm(c.subject)
 	var body []byte
 	if err == nil {
 		body, err = schemas.Marshal(&schemas.Ring{V: schemas.Version, Run: run, Due: schemas.Timestamp(c.due), Sequence: c.seq})
 	}
 	if err != nil { // it was decoded before, so this does not happen
-		s.rang(c, err)
+		s.fired(c, err)
 		return
 	}
 	to := s.ns.In(s.partition, wid, "alarm")
-	s.outbox.Send(to, post.Addressed(to), body, func(a post.Ack) { s.rang(c, a.Err) })
+	s.outbox.Send(to, post.Addressed(to), body, func(a post.Ack) { s.fired(c, a.Err) })
 }
 
 // done: an alarm has rung, and is deleted unless another has replaced it. The caller holds mu.
@@ -98,15 +98,15 @@ func (s *term) done(c call) {
 	}
 }
 
-// rang takes the outcome of a ring through the inbox. One whose fate is unknown is sent again, unless another alarm has replaced it.
-func (s *term) rang(c call, err error) {
+// fired takes the outcome of a ring through the inbox. One whose fate is unknown is sent again, unless another alarm has replaced it.
+func (s *term) fired(c call, err error) {
 	s.mu.Lock()
 	changed := s.failing != (err != nil)
 	s.failing = err != nil
 	if err == nil {
 		s.done(c)
 	} else if s.flying--; s.book.is(c.id, c.seq) {
-		s.book.put(c.id, s.clock.Now(s.now()).Add(ringAgain).UnixNano())
+		s.book.put(c.id, s.clock.Now(s.now()).Add(fireAgain).UnixNano())
 	}
 	s.mu.Unlock()
 	kick(s.wake)

@@ -19,10 +19,10 @@ func taken(t *testing.T) (*term, call) {
 }
 
 // A ring that comes to nothing, of an alarm that another has replaced, is under way no more: else there would be no room for others one day.
-func TestRingOfAReplacedAlarmMakesRoom(t *testing.T) { // P-10
+func TestFireOfAReplacedAlarmMakesRoom(t *testing.T) { // P-10
 	s, c := taken(t)
 	s.book.note("w.RUN", 2, 7, 2000)
-	s.byInbox(&peal{calls: map[uint64]call{c.seq: c}})
+	s.byInbox(&alarmBatch{calls: map[uint64]call{c.seq: c}})
 	if s.flying != 0 {
 		t.Fatalf("%d rings are under way, want none", s.flying)
 	}
@@ -32,13 +32,13 @@ func TestRingOfAReplacedAlarmMakesRoom(t *testing.T) { // P-10
 }
 
 // A ring that was not stored does not bring back an alarm that has been replaced, and has rung, meanwhile.
-func TestRingOfAnAlarmThatIsGone(t *testing.T) { // P-10
+func TestFireOfAnAlarmThatIsGone(t *testing.T) { // P-10
 	s, c := taken(t)
 	s.book.note("w.RUN", 2, 7, 2000)
 	id, _ := s.book.next(2000)
 	s.flying++
 	s.done(call{id: id, seq: 2})
-	s.rang(c, errors.New("not stored"))
+	s.fired(c, errors.New("not stored"))
 	if s.flying != 0 || len(s.book.queue) != 0 || s.book.alarms.Len() != 0 || len(s.scraps) != 1 {
 		t.Fatalf("%d under way, %d wait, %d in the book, %d to delete; want the second one to delete only", s.flying, len(s.book.queue), s.book.alarms.Len(), len(s.scraps))
 	}
