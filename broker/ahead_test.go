@@ -51,7 +51,7 @@ func TestDecisionComesWithItsOutcome(t *testing.T) {
 		f.wantTypes("o", append(twoActivities[:16:16], append([]string{"ActivityScheduled"}, twoActivities[11:]...)...)...)
 		all := f.events("o")
 		for _, c := range []struct {
-			g *foresight
+			g *readAheadState
 			r *schemas.Report
 		}{{g, r}, {next, last}} {
 			want := c.g.assumed(c.r)
@@ -166,22 +166,22 @@ func (f *fleet) token() (token string) {
 
 // What does not belong to the offer, or is no decision, is dropped without a trace.
 func TestDecisionAheadIsDropped(t *testing.T) {
-	for name, change := range map[string]func(g *foresight, r *schemas.Report){
-		"a made up token":     func(_ *foresight, r *schemas.Report) { r.Ahead.Token += "x" },
-		"an ordinary token":   func(g *foresight, r *schemas.Report) { r.Ahead.Token = "r1.15.1.3" },
-		"no token":            func(_ *foresight, r *schemas.Report) { r.Ahead.Token = "" },
-		"nothing at all":      func(_ *foresight, r *schemas.Report) { r.Ahead = &schemas.AheadDecision{} },
-		"no reply":            func(_ *foresight, r *schemas.Report) { r.Ahead.Reply = nil },
-		"an unreadable reply": func(_ *foresight, r *schemas.Report) { r.Ahead.Reply = []byte("\xdd\xff\xff\xff\xff") },
-		"a failure": func(g *foresight, r *schemas.Report) {
+	for name, change := range map[string]func(g *readAheadState, r *schemas.Report){
+		"a made up token":     func(_ *readAheadState, r *schemas.Report) { r.Ahead.Token += "x" },
+		"an ordinary token":   func(g *readAheadState, r *schemas.Report) { r.Ahead.Token = "r1.15.1.3" },
+		"no token":            func(_ *readAheadState, r *schemas.Report) { r.Ahead.Token = "" },
+		"nothing at all":      func(_ *readAheadState, r *schemas.Report) { r.Ahead = &schemas.AheadDecision{} },
+		"no reply":            func(_ *readAheadState, r *schemas.Report) { r.Ahead.Reply = nil },
+		"an unreadable reply": func(_ *readAheadState, r *schemas.Report) { r.Ahead.Reply = []byte("\xdd\xff\xff\xff\xff") },
+		"a failure": func(g *readAheadState, r *schemas.Report) {
 			g.answer(r, func(d *schemas.DecisionReply) { d.Error = &schemas.DecisionError{Reason: "no"} })
 		},
-		"before the last event":    func(g *foresight, r *schemas.Report) { r.Ahead.At = g.task.Events[len(g.task.Events)-1].Time - 1 },
-		"after now":                func(_ *foresight, r *schemas.Report) { r.Ahead.At = schemas.At(time.Now()) + 1 },
-		"an hour ahead":            func(_ *foresight, r *schemas.Report) { r.Ahead.At = r.Ahead.At.Add(schemas.Seconds(3600)) },
-		"before all time":          func(_ *foresight, r *schemas.Report) { r.Ahead.At = math.MinInt64 },
-		"after all time":           func(_ *foresight, r *schemas.Report) { r.Ahead.At = math.MaxInt64 },
-		"no decision at all, none": func(_ *foresight, r *schemas.Report) { r.Ahead = nil },
+		"before the last event":    func(g *readAheadState, r *schemas.Report) { r.Ahead.At = g.task.Events[len(g.task.Events)-1].Time - 1 },
+		"after now":                func(_ *readAheadState, r *schemas.Report) { r.Ahead.At = schemas.At(time.Now()) + 1 },
+		"an hour ahead":            func(_ *readAheadState, r *schemas.Report) { r.Ahead.At = r.Ahead.At.Add(schemas.Seconds(3600)) },
+		"before all time":          func(_ *readAheadState, r *schemas.Report) { r.Ahead.At = math.MinInt64 },
+		"after all time":           func(_ *readAheadState, r *schemas.Report) { r.Ahead.At = math.MaxInt64 },
+		"no decision at all, none": func(_ *readAheadState, r *schemas.Report) { r.Ahead = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
@@ -203,7 +203,7 @@ func TestDecisionAheadIsDropped(t *testing.T) {
 }
 
 // answer changes the reply in a report.
-func (g *foresight) answer(r *schemas.Report, change func(*schemas.DecisionReply)) {
+func (g *readAheadState) answer(r *schemas.Report, change func(*schemas.DecisionReply)) {
 	d := &schemas.DecisionReply{}
 	if err := schemas.Unmarshal(r.Ahead.Reply, d); err != nil {
 		g.p.f.t.Fatal(err)

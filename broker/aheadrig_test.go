@@ -21,7 +21,7 @@ type player struct {
 	lists []string
 	// next decides: done says how many activities of the run have succeeded, with those of the window.
 	next  func(t *schemas.DecisionTask, done int) []schemas.Decision
-	ahead chan *foresight
+	ahead chan *readAheadState
 
 	mu    sync.Mutex
 	asked []*schemas.DecisionTask
@@ -52,7 +52,7 @@ func has(t *schemas.DecisionTask, typ schemas.EventType) bool {
 // plays starts a player for type order.
 func (f *fleet) plays(name string, next func(*schemas.DecisionTask, int) []schemas.Decision) *player {
 	f.t.Helper()
-	p := &player{f: f, name: name, lists: []string{"main"}, next: next, ahead: make(chan *foresight, 100)}
+	p := &player{f: f, name: name, lists: []string{"main"}, next: next, ahead: make(chan *readAheadState, 100)}
 	for _, subj := range []string{ns.Decide("order"), ns.DecideSticky("order", name)} {
 		queue := ""
 		if subj == ns.Decide("order") {
@@ -78,7 +78,7 @@ func (p *player) hears(m *nats.Msg) {
 		if got := m.Header.Get(schemas.AheadHeader); got != t.Ahead.Task.List {
 			p.f.t.Errorf("a task of list %q came for %q", t.Ahead.Task.List, got)
 		}
-		p.ahead <- &foresight{p: p, msg: m, task: t, came: time.Now()}
+		p.ahead <- &readAheadState{p: p, msg: m, task: t, came: time.Now()}
 		return
 	}
 	p.mu.Lock()
@@ -151,7 +151,7 @@ func (p *player) pack(v any) []byte {
 }
 
 // foresees waits for the next task that comes with what is needed to decide ahead.
-func (p *player) foresees() *foresight {
+func (p *player) foresees() *readAheadState {
 	p.f.t.Helper()
 	select {
 	case g := <-p.ahead:
@@ -162,8 +162,8 @@ func (p *player) foresees() *foresight {
 	}
 }
 
-// foresight is such a task.
-type foresight struct {
+// readAheadState is such a task.
+type readAheadState struct {
 	p    *player
 	msg  *nats.Msg
 	task *schemas.DecisionTask
@@ -171,7 +171,7 @@ type foresight struct {
 }
 
 // success is the outcome of the task, now, with the decision behind it.
-func (g *foresight) success() *schemas.Report {
+func (g *readAheadState) success() *schemas.Report {
 	a, since := g.task.Ahead, schemas.Duration(time.Since(g.came))
 	took := max(since, 1) // 0 means "not said"
 	r := &schemas.Report{
@@ -191,7 +191,7 @@ func (g *foresight) success() *schemas.Report {
 }
 
 // assumed is what the decision rests upon, as the history should have it.
-func (g *foresight) assumed(r *schemas.Report) []schemas.Event {
+func (g *readAheadState) assumed(r *schemas.Report) []schemas.Event {
 	last := g.task.Events[len(g.task.Events)-1].ID
 	a, at := g.task.Ahead, r.Ahead.At
 	return append(slices.Clone(g.task.Events),
@@ -203,13 +203,13 @@ func (g *foresight) assumed(r *schemas.Report) []schemas.Event {
 }
 
 // hand gives an outcome to the owner.
-func (g *foresight) hand(r *schemas.Report) (stored bool) {
+func (g *readAheadState) hand(r *schemas.Report) (stored bool) {
 	g.p.f.t.Helper()
 	return g.p.f.hand(g.task.Ahead.Task.Beat, string(g.p.pack(r)))
 }
 
 // refuse says that there is no room.
-func (g *foresight) refuse() {
+func (g *readAheadState) refuse() {
 	g.p.f.t.Helper()
 	if err := g.msg.Respond([]byte("busy")); err != nil {
 		g.p.f.t.Fatal(err)
@@ -217,7 +217,7 @@ func (g *foresight) refuse() {
 }
 
 // foreseen starts an owner and workflow "o" of type order, and does its first activity, so that the second is to be decided ahead.
-func (f *fleet) foreseen(next func(*schemas.DecisionTask, int) []schemas.Decision) (g *foresight, p *player, a *node) {
+func (f *fleet) foreseen(next func(*schemas.DecisionTask, int) []schemas.Decision) (g *readAheadState, p *player, a *node) {
 	f.t.Helper()
 	a = f.node("a", nil)
 	p = f.plays("w1", next)

@@ -109,7 +109,7 @@ func TestTokenOfAnotherOffer(t *testing.T) {
 			f.quick()
 			f.quick()
 			a, b := p.foresees(), p.foresees()
-			secret := func(g *foresight) string { return g.task.Token[strings.LastIndexByte(g.task.Token, '.')+1:] }
+			secret := func(g *readAheadState) string { return g.task.Token[strings.LastIndexByte(g.task.Token, '.')+1:] }
 			if s, u := secret(a), secret(b); len(s) < 12 || s[:6] == u[:6] || s[len(s)-6:] == u[len(u)-6:] {
 				t.Errorf("tokens %s and %s tell of each other", a.task.Token, b.task.Token)
 			}

@@ -161,7 +161,7 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 	if r.whole = c.first == 1 || c.snapshot; c.snapshot {
 		r.snapshot, r.since = c.sequence, 0
 	}
-	r.trail = r.trail.with(c.sequence, r.whole)
+	r.recordIndex = r.recordIndex.with(c.sequence, r.whole)
 	r.at = p.b.latest()
 	r.state.Rebase(c.first, r.at)
 	r.window = append(r.window, c.events...)

@@ -21,18 +21,18 @@ const (
 
 // loaded is a run as it stands in its history.
 type loaded struct {
-	state      *execution.State
-	window     []schemas.Event
-	windowFrom int64
-	positions  [2]schemas.Position
-	sequence   uint64
-	hash       []byte
-	snapshot   uint64
-	trail      trail
-	since      int
-	whole      bool              // the last record says everything
-	at         schemas.Timestamp // of the last record
-	strange    *schemas.Event    // the first of a type that this version does not know
+	state       *execution.State
+	window      []schemas.Event
+	windowFrom  int64
+	positions   [2]schemas.Position
+	sequence    uint64
+	hash        []byte
+	snapshot    uint64
+	recordIndex recordIndex
+	since       int
+	whole       bool              // the last record says everything
+	at          schemas.Timestamp // of the last record
+	strange     *schemas.Event    // the first of a type that this version does not know
 	// unread are the signals of the run before that this one is still to begin with.
 	unread []schemas.Event
 }
@@ -65,7 +65,7 @@ func (p *partition) when(r *run, f func()) {
 
 func (p *partition) load(r *run) {
 	if r.parked != nil && r.parked.whole {
-		p.wake(r)
+		p.rehydrate(r)
 		return
 	}
 	known, alone := r.parked, p.alone()
@@ -107,7 +107,7 @@ func (p *partition) ready(r *run, l *loaded) {
 	if l != nil {
 		r.state, r.window, r.windowFrom = l.state, l.window, l.windowFrom
 		r.positions, r.sequence, r.hash, r.snapshot, r.since = l.positions, l.sequence, l.hash, l.snapshot, l.since
-		r.whole, r.at, r.trail = l.whole, l.at, l.trail
+		r.whole, r.at, r.recordIndex = l.whole, l.at, l.recordIndex
 		r.committed, r.loaded = l.state.LastID, l.state.LastID
 		if r.alarm.strange = r.parked == nil; r.parked == nil {
 			heartbeatsAnew(l.state, p.now())
@@ -358,7 +358,7 @@ func (l *loaded) record(r *schemas.Record, hash []byte, seq uint64, at schemas.T
 		}
 	}
 	l.whole = r.First == 1 || len(r.Snapshot) > 0
-	l.trail = l.trail.with(seq, l.whole)
+	l.recordIndex = l.recordIndex.with(seq, l.whole)
 	l.window, l.windowFrom = trim(l.window, l.windowFrom, l.state.Decision.Previous)
 	l.positions, l.sequence, l.hash, l.at = [2]schemas.Position{r.Inbox, r.Signals}, seq, hash, at
 	return nil

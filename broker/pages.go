@@ -53,7 +53,7 @@ const lagPause = 20 * time.Millisecond
 // of the history only if it has reached the event least; until then it is read on.
 //
 // along is where all records of the run stand, if that is known.
-func (b *Broker) events(ctx context.Context, partition int, wid, run string, after, upTo, least int64, limit int, along trail) (events []schemas.Event, more bool, err error) {
+func (b *Broker) events(ctx context.Context, partition int, wid, run string, after, upTo, least int64, limit int, along recordIndex) (events []schemas.Event, more bool, err error) {
 	subj := b.ns.History(partition, wid, run)
 	g := &eventPage{after: after, upTo: upTo, limit: limit, room: b.bodyLimit() / 2, from: b.pages.get(wid, run, after), last: after}
 	defer func() {
@@ -163,7 +163,7 @@ func (p *partition) ended(r *run) bool {
 
 // readPage reads a page of a history that has the event least; with 0 the leader is asked which one it has. A run that is not there,
 // or not named, may be kept softly. along is as for events.
-func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64, closed bool, along trail, reply func(any)) {
+func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64, closed bool, along recordIndex, reply func(any)) {
 	limit := q.Limit
 	if limit <= 0 {
 		limit = defaultPage

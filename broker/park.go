@@ -14,7 +14,7 @@ import (
 
 const (
 	// parkAfter is how long a run stays folded in memory behind the last message to it, once a partition has more than a
-	// share of its CachedRuns: up to there waking is worth more than memory. It is a read that brings many runs at a time (wakeAll).
+	// share of its CachedRuns: up to there waking is worth more than memory. It is a read that brings many runs at a time (rehydrateAll).
 	// It is more than AlarmDelay usually is: who waits for that cannot be parked, and would stay for as long again.
 	parkAfter = 1200 * time.Millisecond
 	parkShare = 16
@@ -41,10 +41,10 @@ type parked struct {
 	due      schemas.Timestamp
 	// delayed are the activities whose tasks wait for their time. Of the others none does, whatever the history says. Instants do not tell:
 	// a deadline that is read counts from the server's time of its record, and here from what was known of that (rebaseMargin).
-	delayed []int64
-	trail   trail // if the last record does not say everything
-	whole   bool  // the last record says everything
-	// If so, it is known by its hash, and its time need not be read (stretch.go).
+	delayed     []int64
+	recordIndex recordIndex // if the last record does not say everything
+	whole       bool        // the last record says everything
+	// If so, it is known by its hash, and its time need not be read (range read.go).
 	mark uint64
 	at   schemas.Timestamp
 }
@@ -88,8 +88,8 @@ func (p *partition) park(r *run) {
 	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.workers.number(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
 	if k.whole = r.whole && len(r.hash) > 0; k.whole {
 		k.mark, k.at = markOf(r.hash), r.at
-	} else if r.trail.leadsTo(r.sequence) {
-		k.trail = r.trail
+	} else if r.recordIndex.leadsTo(r.sequence) {
+		k.recordIndex = r.recordIndex
 	}
 	p.drop(r.wid)
 	p.parked.Add(r.wid, k.pack(p.packed[:0])) // one that has no room left is forgotten
@@ -115,7 +115,7 @@ func (k *parked) pack(b []byte) []byte {
 	if k.snapshot == 0 {
 		last = 0
 	}
-	b = binary.AppendUvarint(b, last<<4|bit(len(k.trail) > 0)<<3|bit(len(k.delayed) > 0)<<2|bit(k.snapshot != 0)<<1|bit(k.whole))
+	b = binary.AppendUvarint(b, last<<4|bit(len(k.recordIndex) > 0)<<3|bit(len(k.delayed) > 0)<<2|bit(k.snapshot != 0)<<1|bit(k.whole))
 	b = binary.AppendUvarint(b, k.alarm)
 	b = binary.AppendUvarint(b, k.hand)
 	b = binary.AppendVarint(b, int64(k.due))
@@ -125,10 +125,10 @@ func (k *parked) pack(b []byte) []byte {
 			b = binary.AppendUvarint(b, uint64(id))
 		}
 	}
-	if n := len(k.trail); n > 0 { // backwards from the last record
+	if n := len(k.recordIndex); n > 0 { // backwards from the last record
 		b = binary.AppendUvarint(b, uint64(n))
 		for i := n - 1; i > 0; i-- {
-			b = binary.AppendUvarint(b, k.trail[i]-k.trail[i-1])
+			b = binary.AppendUvarint(b, k.recordIndex[i]-k.recordIndex[i-1])
 		}
 	}
 	if k.whole {
@@ -161,10 +161,10 @@ func unpack(b []byte) *parked {
 		}
 	}
 	if flags&8 != 0 {
-		k.trail = make(trail, next())
+		k.recordIndex = make(recordIndex, next())
 		seq := k.sequence
-		for i := len(k.trail) - 1; i >= 0; i-- {
-			if k.trail[i] = seq; i > 0 {
+		for i := len(k.recordIndex) - 1; i >= 0; i-- {
+			if k.recordIndex[i] = seq; i > 0 {
 				seq -= next()
 			}
 		}
@@ -196,8 +196,8 @@ func (p *partition) unpark(r *run) {
 // loadParked reads a parked run: one batch from its last snapshot on, or record by record where they are far apart.
 func (b *Broker) loadParked(ctx context.Context, partition int, wid string, k *parked) (*loaded, error) {
 	subj := b.ns.History(partition, wid, k.run)
-	if k.trail.far() {
-		if l, err := b.foldTrail(ctx, partition, subj, k.trail); err == nil && l != nil {
+	if k.recordIndex.far() {
+		if l, err := b.foldRecordIndex(ctx, partition, subj, k.recordIndex); err == nil && l != nil {
 			return l, nil
 		} // else the subject tells what is wrong
 	}

@@ -25,11 +25,11 @@ func TestParkedIsPacked(t *testing.T) {
 		k.snapshot = rapid.Uint64Range(0, k.sequence).Draw(t, "snapshot")
 		if k.whole {
 			k.mark, k.at = rapid.Uint64().Draw(t, "mark"), schemas.Timestamp(rapid.Int64().Draw(t, "at"))
-		} else if n := rapid.IntRange(0, mostTrail).Draw(t, "records"); n > 0 && k.sequence > mostTrail {
-			k.trail = make(trail, n)
+		} else if n := rapid.IntRange(0, mostRecordIndex).Draw(t, "records"); n > 0 && k.sequence > mostRecordIndex {
+			k.recordIndex = make(recordIndex, n)
 			for i, before := n-1, k.sequence; i >= 0; i-- {
-				k.trail[i] = before
-				before -= rapid.Uint64Range(1, k.sequence/mostTrail).Draw(t, "apart")
+				k.recordIndex[i] = before
+				before -= rapid.Uint64Range(1, k.sequence/mostRecordIndex).Draw(t, "apart")
 			}
 		}
 		if diff := cmp.Diff(&k, unpack(k.pack(nil)), cmp.AllowUnexported(parked{})); diff != "" {

@@ -32,12 +32,12 @@ type partition struct {
 	history *post.Outbox
 	outside *post.Outbox // tasks, alarms, dead letters
 
-	runs   map[string]*run
-	used   list.List            // the same, the longest untouched first
-	parked *dense.Map[struct{}] // by workflow id; see park
-	packed []byte               // memory to pack one
-	waking []*run               // parked ones that are to be read
-	ticks  uint32               // of the checkpoint's clock
+	runs        map[string]*run
+	used        list.List            // the same, the longest untouched first
+	parked      *dense.Map[struct{}] // by workflow id; see park
+	packed      []byte               // memory to pack one
+	rehydrating []*run               // parked ones that are to be read
+	ticks       uint32               // of the checkpoint's clock
 	// parkDue: there was a tick since idle runs were looked for.
 	parkDue bool
 	dirty   []*run
@@ -255,7 +255,7 @@ func (p *partition) now() schemas.Timestamp { return p.b.now() }
 
 // flush publishes what a batch of the loop has caused: one record for each run that has something and none in flight.
 func (p *partition) flush() {
-	for p.wakeAll(); len(p.dirty) > 0; p.wakeAll() { // what is settled may ask for others, and some of them may be ready at once
+	for p.rehydrateAll(); len(p.dirty) > 0; p.rehydrateAll() { // what is settled may ask for others, and some of them may be ready at once
 		dirty := p.dirty
 		p.dirty, p.clean = p.clean[:0], nil
 		if p.sealed() {

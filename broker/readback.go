@@ -15,8 +15,8 @@ import (
 // there is no room for more. They are read in stretches of the history, which are longer where they have few ids.
 
 const (
-	firstStretch, longestStretch = 256, 1 << 16 // sequences
-	// manyFound is how many ids in a stretch make the next one no longer.
+	firstRangeRead, longestRangeRead = 256, 1 << 16 // sequences
+	// manyFound is how many ids in a range read make the next one no longer.
 	manyFound = 10_000
 )
 
@@ -28,7 +28,7 @@ type readingBack struct {
 	from      schemas.Timestamp // older records need not be read
 	first     uint64            // sequence of the first that is new enough; 0 if that is not known yet
 	end       uint64            // what is after it has been read
-	stretch   uint64
+	rangeRead uint64
 	found     []foundID // the latest first
 	cut       schemas.Timestamp
 	beginning bool // of the chain was found
@@ -53,14 +53,14 @@ type foundRecord struct {
 func (p *partition) backwardsFrom(r *run, at schemas.Timestamp) *readingBack {
 	return &readingBack{
 		filter: p.b.ns.HistoryOfWorkflow(p.n, r.wid), chain: r.state.FirstRun(), run: r.state.Run,
-		from: at.Add(-rememberFor - schemas.Duration(clockSkew)), end: r.sequence, stretch: firstStretch,
+		from: at.Add(-rememberFor - schemas.Duration(clockSkew)), end: r.sequence, rangeRead: firstRangeRead,
 	}
 }
 
 // readBack makes the index and calls then on the loop.
 func (p *partition) readBack(r *run, b *readingBack, then func(error)) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, p.readStretchBack(ctx, b)
+		return struct{}{}, p.readRangeReadBack(ctx, b)
 	}, func(_ struct{}, err error) {
 		switch {
 		case err != nil:
@@ -86,8 +86,8 @@ func (p *partition) index(wid string, b *readingBack) {
 	}
 }
 
-// readStretchBack reads the next stretch.
-func (p *partition) readStretchBack(ctx context.Context, b *readingBack) error {
+// readRangeReadBack reads the next range read.
+func (p *partition) readRangeReadBack(ctx context.Context, b *readingBack) error {
 	stream := p.b.ns.StreamHistory(p.n)
 	if b.first == 0 {
 		s, err := p.b.reads.FirstSince(ctx, stream, b.filter, b.from.Time())
@@ -100,7 +100,7 @@ func (p *partition) readStretchBack(ctx context.Context, b *readingBack) error {
 		}
 		b.first = s.Seq
 	}
-	start := max(b.first, b.end-min(b.end, b.stretch)+1)
+	start := max(b.first, b.end-min(b.end, b.rangeRead)+1)
 	var records []foundRecord
 	options := post.ReadOptions{FilterSubjects: []string{b.filter}, StartSeq: start, EndSeq: b.end}
 	err := p.b.reads.Scan(ctx, stream, options, func(s post.Stored) error {
@@ -121,7 +121,7 @@ func (p *partition) readStretchBack(ctx context.Context, b *readingBack) error {
 	}
 	b.end = start - 1
 	if len(b.found)-before < manyFound {
-		b.stretch = min(2*b.stretch, longestStretch)
+		b.rangeRead = min(2*b.rangeRead, longestRangeRead)
 	}
 	return nil
 }

@@ -147,20 +147,20 @@ func TestWhatFiredWaitsForItsDecision(t *testing.T) { // ADR 0020
 		t.Run(tc.name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				f.node("a", nil)
-				woken := make(chan struct{}, 1)
+				rehydrated := make(chan struct{}, 1)
 				f.decider("order", func(d *decisionTask) string {
 					if !d.has("TimerExpired") {
 						return sleepMinute
 					}
 					select {
-					case woken <- struct{}{}:
+					case rehydrated <- struct{}{}:
 						time.Sleep(tc.think)
 					default:
 					}
 					return complete
 				})
 				f.start(`{"workflowId":"w","type":"order"}`)
-				<-woken
+				<-rehydrated
 				if tc.signal {
 					time.Sleep(time.Millisecond)
 					f.publish("drover.default.signal.w.go", "")

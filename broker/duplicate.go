@@ -29,7 +29,7 @@ func (p *partition) buryUntold(r *run, e *envelope, f execution.Dead) {
 func (p *partition) buryIfUntold(wid string, e *envelope, m execution.Report, f execution.Dead) {
 	alone := p.alone()
 	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
-		return p.b.told(ctx, p.n, wid, m.Report, alone)
+		return p.b.knownOutcome(ctx, p.n, wid, m.Report, alone)
 	}, func(told bool, err error) {
 		switch {
 		case errors.Is(err, errDamaged):
@@ -45,9 +45,9 @@ func (p *partition) buryIfUntold(wid string, e *envelope, m execution.Report, f 
 	})
 }
 
-// told tells whether one of the last records of a run has this very outcome of this very attempt. An older one is not looked for: who tells it again has
+// knownOutcome tells whether one of the last records of a run has this very outcome of this very attempt. An older one is not looked for: who tells it again has
 // waited for seconds, and nobody shall make an owner read long histories. alone is as for lastRecord.
-func (b *Broker) told(ctx context.Context, partition int, wid string, m *schemas.Report, alone bool) (bool, error) {
+func (b *Broker) knownOutcome(ctx context.Context, partition int, wid string, m *schemas.Report, alone bool) (bool, error) {
 	run, scheduled, attempt, err := execution.ParseToken(m.Token)
 	if err != nil || schemas.ValidateID("run", run) != nil { // a worker may say anything
 		return false, nil

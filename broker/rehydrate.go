@@ -9,36 +9,36 @@ import (
 )
 
 // Parked runs whose last record says everything are read by the sequence of that record, and those that a batch of the loop wakes
-// together in stretches of the history (stretch.go): sleepers that were started together have their records beside each other, and
-// wake together. One question brings up to wakeAtOnce of them, and by sequence the server needs neither its index of subjects nor
+// together in stretches of the history (range read.go): sleepers that were started together have their records beside each other, and
+// wake together. One question brings up to rehydrateAtOnce of them, and by sequence the server needs neither its index of subjects nor
 // to count what is behind. What such a read does not bring is read by its subject, as any other run.
 const (
-	// wakeAtOnce is how many records one read brings at most: its first run waits for its last.
-	wakeAtOnce = 64
-	// wakeGap is how far apart two records may be in one stretch. What lies between them is read in vain.
-	wakeGap = 3
+	// rehydrateAtOnce is how many records one read brings at most: its first run waits for its last.
+	rehydrateAtOnce = 64
+	// rehydrateGap is how far apart two records may be in one range read. What lies between them is read in vain.
+	rehydrateGap = 3
 )
 
-// wake has a parked run read at the end of the loop's batch.
-func (p *partition) wake(r *run) { p.waking = append(p.waking, r) }
+// rehydrate has a parked run read at the end of the loop's batch.
+func (p *partition) rehydrate(r *run) { p.rehydrating = append(p.rehydrating, r) }
 
-// wakeAll reads what was woken since it was called last.
-func (p *partition) wakeAll() {
-	if len(p.waking) == 0 {
+// rehydrateAll reads what was woken since it was called last.
+func (p *partition) rehydrateAll() {
+	if len(p.rehydrating) == 0 {
 		return
 	}
-	rest := p.waking
-	p.waking = nil
+	rest := p.rehydrating
+	p.rehydrating = nil
 	slices.SortFunc(rest, func(a, b *run) int { return cmp.Compare(a.parked.sequence, b.parked.sequence) })
 	for len(rest) > 0 {
 		n := together(rest)
-		p.readStretch(&stretch{from: rest[0].parked.sequence, end: rest[n-1].parked.sequence + 1, asleep: rest[:n:n]})
+		p.readRangeRead(&rangeRead{from: rest[0].parked.sequence, end: rest[n-1].parked.sequence + 1, asleep: rest[:n:n]})
 		rest = rest[n:]
 	}
 }
 
-// woken takes what a read has found of a parked run.
-func (p *partition) woken(r *run, st *stretch) {
+// rehydrated takes what a read has found of a parked run.
+func (p *partition) rehydrated(r *run, st *rangeRead) {
 	k := r.parked
 	body, hash := st.take(k)
 	if body == nil {

@@ -10,35 +10,35 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// trail is where the records of a run stand in the history: from the last one that says everything, the first or one with a snapshot, up to the
+// recordIndex is where the records of a run stand in the history: from the last one that says everything, the first or one with a snapshot, up to the
 // last. It is empty if that is not known.
 //
 // Asked for the records of a subject, the server finds the first by its index, and looks at each message behind it for the next. Behind a backlog of
 // 50,000 starts that were 12,500 messages between the two records of each run, a third of the machine's CPU. By its sequence a record is found at once.
-type trail []uint64
+type recordIndex []uint64
 
-// mostTrail bounds the memory. Who has more records is read by its subject until the next snapshot.
-const mostTrail = 16
+// mostRecordIndex bounds the memory. Who has more records is read by its subject until the next snapshot.
+const mostRecordIndex = 16
 
 // farApart is how many messages between two records cost the server more than a question of their own does. Tests read everything so.
 var farApart uint64 = 128
 
-// with is the trail behind another record; whole says that it says everything.
-func (t trail) with(seq uint64, whole bool) trail {
+// with is the record index behind another record; whole says that it says everything.
+func (t recordIndex) with(seq uint64, whole bool) recordIndex {
 	switch {
 	case whole:
 		return append(t[:0], seq)
-	case len(t) == 0 || len(t) == mostTrail:
+	case len(t) == 0 || len(t) == mostRecordIndex:
 		return nil
 	}
 	return append(t, seq)
 }
 
-// leadsTo tells whether the trail is known up to a record.
-func (t trail) leadsTo(seq uint64) bool { return len(t) > 0 && t[len(t)-1] == seq }
+// leadsTo tells whether the record index is known up to a record.
+func (t recordIndex) leadsTo(seq uint64) bool { return len(t) > 0 && t[len(t)-1] == seq }
 
 // far tells whether the records are better read one by one.
-func (t trail) far() bool {
+func (t recordIndex) far() bool {
 	return len(t) > 1 && t[len(t)-1]-t[0] > uint64(len(t)-1)*farApart
 }
 
@@ -54,8 +54,8 @@ func (b *Broker) messageAt(ctx context.Context, partition int, subj string, seq 
 	return s, nil
 }
 
-// foldTrail folds the records of a run's subject that stand where the trail says.
-func (b *Broker) foldTrail(ctx context.Context, partition int, subj string, t trail) (*loaded, error) {
+// foldRecordIndex folds the records of a run's subject that stand where the record index says.
+func (b *Broker) foldRecordIndex(ctx context.Context, partition int, subj string, t recordIndex) (*loaded, error) {
 	l := &loaded{}
 	for _, seq := range t {
 		s, err := b.messageAt(ctx, partition, subj, seq)
@@ -96,12 +96,12 @@ func (b *Broker) foldBack(ctx context.Context, partition int, last *post.Stored,
 	return l
 }
 
-// backwards are the records of a run from the last one, which is newest, by where each says that the one before it stands. There are at most mostTrail,
+// backwards are the records of a run from the last one, which is newest, by where each says that the one before it stands. There are at most mostRecordIndex,
 // and fewer if one says nothing, or somebody has written between them.
 func (b *Broker) backwards(ctx context.Context, partition int, last *post.Stored, newest *schemas.Record) iter.Seq2[*post.Stored, *schemas.Record] {
 	return func(yield func(*post.Stored, *schemas.Record) bool) {
 		s, r := last, newest
-		for n := 1; yield(s, r) && n < mostTrail; n++ {
+		for n := 1; yield(s, r) && n < mostRecordIndex; n++ {
 			before := post.ExpectedLastSubjectSeq(s.Header)
 			if before == 0 || before >= s.Seq {
 				return
@@ -117,9 +117,9 @@ func (b *Broker) backwards(ctx context.Context, partition int, last *post.Stored
 	}
 }
 
-// pageAlong is events for a run whose records are all on a trail. It tells whether that could be read: what a replica that is behind does not have, or
+// pageAlong is events for a run whose records are all on a record index. It tells whether that could be read: what a replica that is behind does not have, or
 // what stands elsewhere by now, is read by the subject.
-func (b *Broker) pageAlong(ctx context.Context, partition int, subj string, t trail, p *eventPage) (ok bool) {
+func (b *Broker) pageAlong(ctx context.Context, partition int, subj string, t recordIndex, p *eventPage) (ok bool) {
 	begin := *p
 	for _, seq := range t {
 		if seq < p.from {
@@ -141,10 +141,10 @@ func (b *Broker) pageAlong(ctx context.Context, partition int, subj string, t tr
 	return true
 }
 
-// allRecords is the trail of a run if it begins with the first record. It may be read beside the loop.
-func (r *run) allRecords() trail {
-	if r.snapshot != 0 || !r.trail.leadsTo(r.sequence) {
+// allRecords is the record index of a run if it begins with the first record. It may be read beside the loop.
+func (r *run) allRecords() recordIndex {
+	if r.snapshot != 0 || !r.recordIndex.leadsTo(r.sequence) {
 		return nil
 	}
-	return slices.Clone(r.trail)
+	return slices.Clone(r.recordIndex)
 }

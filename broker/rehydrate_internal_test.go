@@ -46,8 +46,8 @@ func TestSleeperFindsItsRecord(t *testing.T) {
 		{"its record at another sequence", 6, [][]byte{w, x}, 7, false},
 	} {
 		p := &partition{}
-		st := &stretch{from: tc.from, end: 9}
-		p.stretchCame(st, tc.bodies, tc.last, nil)
+		st := &rangeRead{from: tc.from, end: 9}
+		p.rangeReadCame(st, tc.bodies, tc.last, nil)
 		k := parkedAt(7, w)
 		got, hash := st.take(k)
 		if (got != nil) != tc.want || tc.want && (!bytes.Equal(got, w) || markOf(hash) != k.mark) {
@@ -75,7 +75,7 @@ func TestUnfold(t *testing.T) {
 }
 
 // Whichever messages are missing, whoever looks for one that is there finds it, and nobody finds another's.
-func TestStretchWithGaps(t *testing.T) {
+func TestRangeReadWithGaps(t *testing.T) {
 	all := make([][]byte, 12)
 	for i := range all {
 		all[i] = recordOf(t, string(rune('a'+i)))
@@ -90,8 +90,8 @@ func TestStretchWithGaps(t *testing.T) {
 				bodies, last = append(bodies, all[i]), from+uint64(i)
 			}
 		}
-		st := &stretch{from: from, end: from + uint64(len(all))}
-		(&partition{}).stretchCame(st, bodies, last, nil)
+		st := &rangeRead{from: from, end: from + uint64(len(all))}
+		(&partition{}).rangeReadCame(st, bodies, last, nil)
 		for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}).Draw(t, "order") {
 			got, _ := st.take(parkedAt(from+uint64(i), all[i]))
 			if there[i] != bytes.Equal(got, all[i]) || !there[i] && got != nil {

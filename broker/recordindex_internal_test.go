@@ -17,39 +17,39 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-func TestTrail(t *testing.T) {
-	var long trail
-	for seq := range uint64(mostTrail) {
+func TestRecordIndex(t *testing.T) {
+	var long recordIndex
+	for seq := range uint64(mostRecordIndex) {
 		long = long.with(1+seq, seq == 0)
 	}
 	for name, c := range map[string]struct {
-		trail trail
-		seq   uint64
-		whole bool
-		want  trail
+		recordIndex recordIndex
+		seq         uint64
+		whole       bool
+		want        recordIndex
 	}{
-		"the first":                    {nil, 7, true, trail{7}},
-		"another":                      {trail{7}, 9, false, trail{7, 9}},
-		"a snapshot":                   {trail{7, 9}, 12, true, trail{12}},
+		"the first":                    {nil, 7, true, recordIndex{7}},
+		"another":                      {recordIndex{7}, 9, false, recordIndex{7, 9}},
+		"a snapshot":                   {recordIndex{7, 9}, 12, true, recordIndex{12}},
 		"behind what is not known":     {nil, 9, false, nil},
 		"too many":                     {long, 99, false, nil},
-		"a snapshot behind too many":   {long.with(99, false), 100, true, trail{100}},
+		"a snapshot behind too many":   {long.with(99, false), 100, true, recordIndex{100}},
 		"one more behind too many":     {long.with(99, false), 100, false, nil},
-		"as many as there is room for": {long[: mostTrail-1 : mostTrail-1], 99, false, append(long[:mostTrail-1:mostTrail-1], 99)},
+		"as many as there is room for": {long[: mostRecordIndex-1 : mostRecordIndex-1], 99, false, append(long[:mostRecordIndex-1:mostRecordIndex-1], 99)},
 	} {
-		if diff := cmp.Diff(c.want, c.trail.with(c.seq, c.whole)); diff != "" {
+		if diff := cmp.Diff(c.want, c.recordIndex.with(c.seq, c.whole)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 	for name, c := range map[string]struct {
-		trail trail
-		far   bool
+		recordIndex recordIndex
+		far         bool
 	}{
-		"unknown": {nil, false}, "one": {trail{1 << 40}, false}, "beside each other": {trail{5, 6, 7}, false},
-		"near": {trail{1, 1 + farApart}, false}, "far": {trail{1, 2 + farApart}, true},
-		"a few questions for what lies between": {trail{1, 2, 3, 4 + farApart}, false}, "far in the end": {trail{1, 2, 3, 4 + 4*farApart}, true},
+		"unknown": {nil, false}, "one": {recordIndex{1 << 40}, false}, "beside each other": {recordIndex{5, 6, 7}, false},
+		"near": {recordIndex{1, 1 + farApart}, false}, "far": {recordIndex{1, 2 + farApart}, true},
+		"a few questions for what lies between": {recordIndex{1, 2, 3, 4 + farApart}, false}, "far in the end": {recordIndex{1, 2, 3, 4 + 4*farApart}, true},
 	} {
-		if got := c.trail.far(); got != c.far {
+		if got := c.recordIndex.far(); got != c.far {
 			t.Errorf("%s: got far %t, want %t", name, got, c.far)
 		}
 	}
@@ -78,8 +78,8 @@ func TestFoldBack(t *testing.T) {
 		wrong   int // the record that does not belong behind the one before it
 		back    bool
 	}{
-		"one": {records: 1, back: true}, "some": {records: 3, back: true}, "as many as are read one by one": {records: mostTrail, back: true},
-		"many": {records: mostTrail + 1}, "one says nothing": {records: 3, silent: 2}, "the last says nothing": {records: 3, silent: 3},
+		"one": {records: 1, back: true}, "some": {records: 3, back: true}, "as many as are read one by one": {records: mostRecordIndex, back: true},
+		"many": {records: mostRecordIndex + 1}, "one says nothing": {records: 3, silent: 2}, "the last says nothing": {records: 3, silent: 3},
 		"a stray": {records: 3, stray: 2}, "another history": {records: 3, wrong: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestFoldBack(t *testing.T) {
 	}
 }
 
-// What a trail leads to is read only if it is the run's: else the subject tells.
-func TestTrailThatLeadsAstray(t *testing.T) {
+// What a record index leads to is read only if it is the run's: else the subject tells.
+func TestRecordIndexThatLeadsAstray(t *testing.T) {
 	conn := embeddedtest.Dial(t)
 	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
 		t.Fatal(err)
@@ -175,36 +175,36 @@ func TestTrailThatLeadsAstray(t *testing.T) {
 	}
 	second := store("r", 2, next)
 	for name, c := range map[string]struct {
-		trail trail
-		ok    bool
+		recordIndex recordIndex
+		ok          bool
 	}{
-		"right":                 {trail{first, second}, true},
-		"to another run":        {trail{first, other}, false},
-		"to nothing":            {trail{first, second + 1}, false},
-		"from nothing":          {trail{second, second + 2*farApart}, false},
-		"without the beginning": {trail{first + 1, second}, false},
+		"right":                 {recordIndex{first, second}, true},
+		"to another run":        {recordIndex{first, other}, false},
+		"to nothing":            {recordIndex{first, second + 1}, false},
+		"from nothing":          {recordIndex{second, second + 2*farApart}, false},
+		"without the beginning": {recordIndex{first + 1, second}, false},
 	} {
-		l, err := b.foldTrail(t.Context(), 0, b.ns.History(0, "w", "r"), c.trail)
+		l, err := b.foldRecordIndex(t.Context(), 0, b.ns.History(0, "w", "r"), c.recordIndex)
 		if ok := err == nil && l.sequence == second && l.state.LastID == 2; ok != c.ok {
 			t.Errorf("%s: got %+v and %v, want it read: %t", name, l, err, c.ok)
 		}
-		l, err = b.loadParked(t.Context(), 0, "w", &parked{run: "r", sequence: second, trail: c.trail})
-		if err != nil || l.state.LastID != 2 || !l.trail.leadsTo(second) || l.trail[0] != first {
+		l, err = b.loadParked(t.Context(), 0, "w", &parked{run: "r", sequence: second, recordIndex: c.recordIndex})
+		if err != nil || l.state.LastID != 2 || !l.recordIndex.leadsTo(second) || l.recordIndex[0] != first {
 			t.Errorf("%s: got %+v and %v, want two events", name, l, err)
 		}
 		for after := range int64(3) {
-			events, more, err := b.events(t.Context(), 0, "w", "r", after, 0, 2, 100, c.trail)
+			events, more, err := b.events(t.Context(), 0, "w", "r", after, 0, 2, 100, c.recordIndex)
 			if got := fmt.Sprint(len(events), more, err); got != fmt.Sprint(2-after, false, nil) {
 				t.Errorf("%s, after event %d: got %d events, more %t, %v", name, after, len(events), more, err)
 			}
 		}
-		events, more, err := b.events(t.Context(), 0, "w", "r", 0, 0, 2, 1, c.trail)
+		events, more, err := b.events(t.Context(), 0, "w", "r", 0, 0, 2, 1, c.recordIndex)
 		if len(events) != 1 || !more || err != nil || b.pages.get("w", "r", 1) != second {
 			t.Errorf("%s: a page of one has %d events, more %t, %v, and the next begins at %d, want %d", name, len(events), more, err, b.pages.get("w", "r", 1), second)
 		}
 		b.pages = pageIndex{}
 	}
-	if _, err := b.loadParked(t.Context(), 0, "w", &parked{run: "r", sequence: second + 5, trail: trail{first, second + 5}}); !errors.Is(err, errDamaged) {
+	if _, err := b.loadParked(t.Context(), 0, "w", &parked{run: "r", sequence: second + 5, recordIndex: recordIndex{first, second + 5}}); !errors.Is(err, errDamaged) {
 		t.Errorf("a last record that is not there: got %v, want errDamaged", err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 // reading of them, were more than half of what a read costs. That a body is the record in question its hash says, of which a
 // parked run keeps the mark; the sequence alone would not do where messages are missing.
 
-// stretchBytes is where a read ends that has brought large records. The others are asked for anew.
-const stretchBytes = 4 << 20
+// rangeReadBytes is where a read ends that has brought large records. The others are asked for anew.
+const rangeReadBytes = 4 << 20
 
 // together is how many of the runs that sleep, in the order of their last records, one read brings.
 func together(asleep []*run) int {
@@ -19,7 +19,7 @@ func together(asleep []*run) int {
 	last, n := first, 1
 	for ; n < len(asleep); n++ {
 		next := asleep[n].parked.sequence
-		if next-last > wakeGap || next-first >= wakeAtOnce {
+		if next-last > rehydrateGap || next-first >= rehydrateAtOnce {
 			break
 		}
 		last = next
@@ -27,8 +27,8 @@ func together(asleep []*run) int {
 	return n
 }
 
-// stretch is a piece of the history that is read with one question. Only the loop uses it.
-type stretch struct {
+// rangeRead is a piece of the history that is read with one question. Only the loop uses it.
+type rangeRead struct {
 	from, end uint64         // sequences; end is the first one behind it
 	asleep    []*run         // who waits for the read
 	bodies    [][]byte       // nil where one was used. Each stands in its place unless byMark is there
@@ -43,21 +43,21 @@ func markOf(hash []byte) uint64 {
 	return binary.LittleEndian.Uint64(hash)
 }
 
-// readStretch reads a stretch of the history with one question.
-func (p *partition) readStretch(st *stretch) {
+// readRangeRead reads a range read of the history with one question.
+func (p *partition) readRangeRead(st *rangeRead) {
 	from, n := st.from, int(st.end-st.from)
 	type answer struct {
 		bodies [][]byte
 		last   uint64
 	}
 	readAsync(p.b, p.loop, func(ctx context.Context) (a answer, err error) {
-		a.bodies, a.last, err = p.b.reads.BodiesDirect(ctx, p.b.ns.StreamHistory(p.n), from, n, stretchBytes)
+		a.bodies, a.last, err = p.b.reads.BodiesDirect(ctx, p.b.ns.StreamHistory(p.n), from, n, rangeReadBytes)
 		return a, err
-	}, func(a answer, err error) { p.stretchCame(st, a.bodies, a.last, err) })
+	}, func(a answer, err error) { p.rangeReadCame(st, a.bodies, a.last, err) })
 }
 
-// stretchCame takes what a read has brought.
-func (p *partition) stretchCame(st *stretch, bodies [][]byte, last uint64, err error) {
+// rangeReadCame takes what a read has brought.
+func (p *partition) rangeReadCame(st *rangeRead, bodies [][]byte, last uint64, err error) {
 	if err == nil {
 		st.fill(bodies, last)
 	}
@@ -67,15 +67,15 @@ func (p *partition) stretchCame(st *stretch, bodies [][]byte, last uint64, err e
 			r.parked = nil // the next try asks the leader
 			p.unloaded(r, err)
 		case r.parked.sequence >= st.end && len(bodies) > 0:
-			p.wake(r) // the read was large enough without it; it will be the first of the next one, so this ends
+			p.rehydrate(r) // the read was large enough without it; it will be the first of the next one, so this ends
 		default:
-			p.woken(r, st)
+			p.rehydrated(r, st)
 		}
 	}
 }
 
 // fill takes what a read has brought, and the sequence of the last body.
-func (st *stretch) fill(bodies [][]byte, last uint64) {
+func (st *rangeRead) fill(bodies [][]byte, last uint64) {
 	st.bodies = bodies
 	if len(bodies) > 0 {
 		st.end = min(st.end, last+1)
@@ -86,7 +86,7 @@ func (st *stretch) fill(bodies [][]byte, last uint64) {
 }
 
 // index finds the places of bodies where messages are missing.
-func (st *stretch) index() {
+func (st *rangeRead) index() {
 	st.byMark = make(map[uint64]int, len(st.bodies))
 	for i, b := range st.bodies {
 		hash := sha256.Sum256(b)
@@ -95,7 +95,7 @@ func (st *stretch) index() {
 }
 
 // take gives the body of a parked run's last record away, and its hash; nil if it is not there.
-func (st *stretch) take(k *parked) (body, hash []byte) {
+func (st *rangeRead) take(k *parked) (body, hash []byte) {
 	i := k.sequence - st.from
 	if st.byMark != nil {
 		place, ok := st.byMark[k.mark]
