@@ -21,7 +21,7 @@ func (p *partition) tick() {
 	if p.leaving != nil || !p.may() {
 		return
 	}
-	p.ticks, p.parkDue = p.ticks+1, true
+	p.ticks, p.passivateDue = p.ticks+1, true
 	if p.checkpointing {
 		return
 	}

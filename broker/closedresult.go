@@ -29,8 +29,8 @@ func (p *partition) absent(wid string) bool {
 	if p.runs[wid] != nil {
 		return false
 	}
-	_, parked := p.parked.Find(wid)
-	return !parked
+	_, passiveRun := p.passive.Find(wid)
+	return !passiveRun
 }
 
 // readResult answers how a run has ended, without a run the latest, or else does what is to be done if it cannot be told like this.

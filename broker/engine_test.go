@@ -232,7 +232,7 @@ func TestPlannedStopHandsOverAtOnce(t *testing.T) {
 	})
 }
 
-func TestUndecodableMessagesAreParked(t *testing.T) { // bad input: malformed and hostile msgpack, invalid JSON
+func TestUndecodableMessagesArePassive(t *testing.T) { // bad input: malformed and hostile msgpack, invalid JSON
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		f.decider("order", one(""))
@@ -279,7 +279,7 @@ func TestUndecodableMessagesAreParked(t *testing.T) { // bad input: malformed an
 }
 
 // A message that no record could hold must neither be lost nor stop its partition.
-func TestTooLargeMessagesAreParked(t *testing.T) { // bad input
+func TestTooLargeMessagesArePassive(t *testing.T) { // bad input
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		f.decider("order", one(""))

@@ -44,7 +44,7 @@ func (p *partition) get(wid string) *run {
 		r = &run{wid: wid, loading: true}
 		p.runs[wid] = r
 		p.touch(r)
-		p.unpark(r)
+		p.activate(r)
 		p.load(r)
 		return r
 	}
@@ -64,14 +64,14 @@ func (p *partition) when(r *run, f func()) {
 }
 
 func (p *partition) load(r *run) {
-	if r.parked != nil && r.parked.whole {
+	if r.passive != nil && r.passive.whole {
 		p.rehydrate(r)
 		return
 	}
-	known, alone := r.parked, p.alone()
+	known, alone := r.passive, p.alone()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		if known != nil {
-			return p.b.loadParked(ctx, p.n, r.wid, known)
+			return p.b.loadPassive(ctx, p.n, r.wid, known)
 		}
 		l, err := p.b.loadLatest(ctx, p.n, r.wid, alone)
 		if err == nil && l != nil && l.state.Copying() {
@@ -80,7 +80,7 @@ func (p *partition) load(r *run) {
 		return l, err
 	}, func(l *loaded, err error) {
 		if err != nil {
-			r.parked = nil // the next try asks the leader
+			r.passive = nil // the next try asks the leader
 			p.unloaded(r, err)
 			return
 		}
@@ -109,13 +109,13 @@ func (p *partition) ready(r *run, l *loaded) {
 		r.positions, r.sequence, r.hash, r.snapshot, r.since = l.positions, l.sequence, l.hash, l.snapshot, l.since
 		r.whole, r.at, r.recordIndex = l.whole, l.at, l.recordIndex
 		r.committed, r.loaded = l.state.LastID, l.state.LastID
-		if r.alarm.strange = r.parked == nil; r.parked == nil {
+		if r.alarm.strange = r.passive == nil; r.passive == nil {
 			heartbeatsAnew(l.state, p.now())
 		} else {
-			r.alarm.due, r.alarm.seq = r.parked.due, r.parked.alarm
-			r.state.Dispatched(r.parked.waits)
-			p.remember(r, r.parked.hand)
-			r.parked = nil
+			r.alarm.due, r.alarm.seq = r.passive.due, r.passive.alarm
+			r.state.Dispatched(r.passive.waits)
+			p.remember(r, r.passive.hand)
+			r.passive = nil
 		}
 	}
 	p.stillForlorn(r)

@@ -13,7 +13,7 @@ import (
 
 // A run that nothing happens to leaves the memory. The next message finds it by one read of its last record: nobody is asked
 // which run is the latest, and the alarm is neither armed anew nor looked for.
-func TestIdleRunsAreParked(t *testing.T) { // P-2, P-10
+func TestIdleRunsArePassive(t *testing.T) { // P-2, P-10
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		var reads, lookups, alarms atomic.Int64
 		f.node("a", func(subj string, body []byte) cutwire.Verdict {
@@ -55,7 +55,7 @@ func TestIdleRunsAreParked(t *testing.T) { // P-2, P-10
 
 // The task of an attempt that was to wait is put on its list once. That it was is in no history: a parked run that is read again, by
 // whoever asks for it or by the audit, must not have it there once more, for all that are there are done.
-func TestParkedRunDispatchesOnce(t *testing.T) {
+func TestPassiveRunDispatchesOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options, start string
 		tasks          uint64

@@ -34,19 +34,19 @@ type partition struct {
 
 	runs        map[string]*run
 	used        list.List            // the same, the longest untouched first
-	parked      *dense.Map[struct{}] // by workflow id; see park
+	passive     *dense.Map[struct{}] // by workflow id; see park
 	packed      []byte               // memory to pack one
 	rehydrating []*run               // parked ones that are to be read
 	ticks       uint32               // of the checkpoint's clock
-	// parkDue: there was a tick since idle runs were looked for.
-	parkDue bool
-	dirty   []*run
-	clean   []*run // what dirty was in the round before: its memory
-	spare   spareGroups
-	desk    desk
-	head    post.Header  // of the record that is being sent
-	closed  []*run       // the latest closed runs, the oldest first
-	letters []letterNote // the latest, the oldest first
+	// passivateDue: there was a tick since idle runs were looked for.
+	passivateDue bool
+	dirty        []*run
+	clean        []*run // what dirty was in the round before: its memory
+	spare        spareGroups
+	desk         desk
+	head         post.Header  // of the record that is being sent
+	closed       []*run       // the latest closed runs, the oldest first
+	letters      []letterNote // the latest, the oldest first
 
 	intakes [2]*intake
 	records ledger // effects, by history sequence
@@ -140,7 +140,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 	return &partition{
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
-		runs: make(map[string]*run), parked: dense.New[struct{}](dense.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
+		runs: make(map[string]*run), passive: dense.New[struct{}](dense.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
 		lateTypes: newLate(), vain: adapt.Backoff[aheadType]{Most: mostPatience}, offers: offers{policy: newOfferPolicy()},
 		reports: make(map[string]struct{}), peals: make(map[*alarmBatch]struct{}),
 		forlorn: forlornQueues{of: make(map[string]*forlornQueue), at: make(map[string]forlornPlace)}, recovered: make(map[string]map[string]bool),
@@ -273,8 +273,8 @@ func (p *partition) flush() {
 	switch {
 	case p.leaving != nil:
 		p.part()
-	case p.parkDue:
-		p.parkIdle()
+	case p.passivateDue:
+		p.passivateIdle()
 	}
 }
 
@@ -331,7 +331,7 @@ func (p *partition) retire(r *run) {
 }
 
 func (p *partition) forget(r *run) {
-	p.park(r)
+	p.passivate(r)
 	p.calledBack(r)
 	if r.used != nil {
 		p.used.Remove(r.used)

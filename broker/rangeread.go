@@ -15,10 +15,10 @@ const rangeReadBytes = 4 << 20
 
 // together is how many of the runs that sleep, in the order of their last records, one read brings.
 func together(asleep []*run) int {
-	first := asleep[0].parked.sequence
+	first := asleep[0].passive.sequence
 	last, n := first, 1
 	for ; n < len(asleep); n++ {
-		next := asleep[n].parked.sequence
+		next := asleep[n].passive.sequence
 		if next-last > rehydrateGap || next-first >= rehydrateAtOnce {
 			break
 		}
@@ -64,9 +64,9 @@ func (p *partition) rangeReadCame(st *rangeRead, bodies [][]byte, last uint64, e
 	for _, r := range st.asleep {
 		switch {
 		case err != nil:
-			r.parked = nil // the next try asks the leader
+			r.passive = nil // the next try asks the leader
 			p.unloaded(r, err)
-		case r.parked.sequence >= st.end && len(bodies) > 0:
+		case r.passive.sequence >= st.end && len(bodies) > 0:
 			p.rehydrate(r) // the read was large enough without it; it will be the first of the next one, so this ends
 		default:
 			p.rehydrated(r, st)
@@ -95,7 +95,7 @@ func (st *rangeRead) index() {
 }
 
 // take gives the body of a parked run's last record away, and its hash; nil if it is not there.
-func (st *rangeRead) take(k *parked) (body, hash []byte) {
+func (st *rangeRead) take(k *passiveRun) (body, hash []byte) {
 	i := k.sequence - st.from
 	if st.byMark != nil {
 		place, ok := st.byMark[k.mark]

@@ -188,7 +188,7 @@ func TestRecordIndexThatLeadsAstray(t *testing.T) {
 		if ok := err == nil && l.sequence == second && l.state.LastID == 2; ok != c.ok {
 			t.Errorf("%s: got %+v and %v, want it read: %t", name, l, err, c.ok)
 		}
-		l, err = b.loadParked(t.Context(), 0, "w", &parked{run: "r", sequence: second, recordIndex: c.recordIndex})
+		l, err = b.loadPassive(t.Context(), 0, "w", &passiveRun{run: "r", sequence: second, recordIndex: c.recordIndex})
 		if err != nil || l.state.LastID != 2 || !l.recordIndex.leadsTo(second) || l.recordIndex[0] != first {
 			t.Errorf("%s: got %+v and %v, want two events", name, l, err)
 		}
@@ -204,7 +204,7 @@ func TestRecordIndexThatLeadsAstray(t *testing.T) {
 		}
 		b.pages = pageIndex{}
 	}
-	if _, err := b.loadParked(t.Context(), 0, "w", &parked{run: "r", sequence: second + 5, recordIndex: recordIndex{first, second + 5}}); !errors.Is(err, errDamaged) {
+	if _, err := b.loadPassive(t.Context(), 0, "w", &passiveRun{run: "r", sequence: second + 5, recordIndex: recordIndex{first, second + 5}}); !errors.Is(err, errDamaged) {
 		t.Errorf("a last record that is not there: got %v, want errDamaged", err)
 	}
 }

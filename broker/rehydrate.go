@@ -29,17 +29,17 @@ func (p *partition) rehydrateAll() {
 	}
 	rest := p.rehydrating
 	p.rehydrating = nil
-	slices.SortFunc(rest, func(a, b *run) int { return cmp.Compare(a.parked.sequence, b.parked.sequence) })
+	slices.SortFunc(rest, func(a, b *run) int { return cmp.Compare(a.passive.sequence, b.passive.sequence) })
 	for len(rest) > 0 {
 		n := together(rest)
-		p.readRangeRead(&rangeRead{from: rest[0].parked.sequence, end: rest[n-1].parked.sequence + 1, asleep: rest[:n:n]})
+		p.readRangeRead(&rangeRead{from: rest[0].passive.sequence, end: rest[n-1].passive.sequence + 1, asleep: rest[:n:n]})
 		rest = rest[n:]
 	}
 }
 
 // rehydrated takes what a read has found of a parked run.
 func (p *partition) rehydrated(r *run, st *rangeRead) {
-	k := r.parked
+	k := r.passive
 	body, hash := st.take(k)
 	if body == nil {
 		k.whole = false
@@ -48,7 +48,7 @@ func (p *partition) rehydrated(r *run, st *rangeRead) {
 	}
 	l, err := k.unfold(r.wid, body, hash)
 	if err != nil {
-		r.parked = nil // the next try asks the leader
+		r.passive = nil // the next try asks the leader
 		p.unloaded(r, err)
 		return
 	}
@@ -58,7 +58,7 @@ func (p *partition) rehydrated(r *run, st *rangeRead) {
 }
 
 // unfold rebuilds a run from its last record, which says everything, and which has this hash.
-func (k *parked) unfold(wid string, body, hash []byte) (*loaded, error) {
+func (k *passiveRun) unfold(wid string, body, hash []byte) (*loaded, error) {
 	var r schemas.Record
 	err := decode(body, &r)
 	if err == nil && (r.WorkflowID != wid || r.Run != k.run) {

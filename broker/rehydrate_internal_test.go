@@ -22,9 +22,9 @@ func recordOf(t testing.TB, wid string) []byte {
 	return body
 }
 
-func parkedAt(seq uint64, body []byte) *parked {
+func passiveAt(seq uint64, body []byte) *passiveRun {
 	hash := sha256.Sum256(body)
-	return &parked{run: "r1", sequence: seq, whole: true, mark: markOf(hash[:]), at: 99}
+	return &passiveRun{run: "r1", sequence: seq, whole: true, mark: markOf(hash[:]), at: 99}
 }
 
 // A sleeper takes its own last record from a read, whatever is missing between, and nothing else.
@@ -48,7 +48,7 @@ func TestSleeperFindsItsRecord(t *testing.T) {
 		p := &partition{}
 		st := &rangeRead{from: tc.from, end: 9}
 		p.rangeReadCame(st, tc.bodies, tc.last, nil)
-		k := parkedAt(7, w)
+		k := passiveAt(7, w)
 		got, hash := st.take(k)
 		if (got != nil) != tc.want || tc.want && (!bytes.Equal(got, w) || markOf(hash) != k.mark) {
 			t.Errorf("%s: got %q with hash %x, want it %v", tc.name, got, hash, tc.want)
@@ -63,12 +63,12 @@ func TestSleeperFindsItsRecord(t *testing.T) {
 func TestUnfold(t *testing.T) {
 	w := recordOf(t, "w")
 	hash := sha256.Sum256(w)
-	l, err := parkedAt(7, w).unfold("w", w, hash[:])
+	l, err := passiveAt(7, w).unfold("w", w, hash[:])
 	if err != nil || l.sequence != 7 || l.at != 99 || l.state.WorkflowID != "w" || !l.whole || !bytes.Equal(l.hash, hash[:]) {
 		t.Fatalf("got %+v, %v", l, err)
 	}
 	for name, body := range map[string][]byte{"not a record": {0xc1}, "another run's": recordOf(t, "x")} {
-		if _, err := parkedAt(7, body).unfold("w", body, hash[:]); !errors.Is(err, errDamaged) {
+		if _, err := passiveAt(7, body).unfold("w", body, hash[:]); !errors.Is(err, errDamaged) {
 			t.Errorf("%s: got %v, want that the history is damaged", name, err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestRangeReadWithGaps(t *testing.T) {
 		st := &rangeRead{from: from, end: from + uint64(len(all))}
 		(&partition{}).rangeReadCame(st, bodies, last, nil)
 		for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}).Draw(t, "order") {
-			got, _ := st.take(parkedAt(from+uint64(i), all[i]))
+			got, _ := st.take(passiveAt(from+uint64(i), all[i]))
 			if there[i] != bytes.Equal(got, all[i]) || !there[i] && got != nil {
 				t.Fatalf("record %d of %v: got %q", i, there, got)
 			}

@@ -10,7 +10,7 @@ import (
 
 // A task that a parked run was to put on its list later is put there when its time has come, and once. Its activity does not stand in the
 // first record: what such a one counts from is read from the server's time, which is before what its owner counted from.
-func TestParkedRunDispatchesWhatWaits(t *testing.T) {
+func TestPassiveRunDispatchesWhatWaits(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })
 		f.decider("order", when("Signal", "["+scheduleActivity("A", `,"startDelay":60`)+","+scheduleActivity("B", `,"startDelay":30`)+"]"))
@@ -38,7 +38,7 @@ func TestParkedRunDispatchesWhatWaits(t *testing.T) {
 
 // An attempt that never beat is late when its heartbeat timeout is over, also if its run was parked meanwhile: nobody has beaten, or it
 // would not have been.
-func TestParkedRunCountsHeartbeatsFromTheStart(t *testing.T) {
+func TestPassiveRunCountsHeartbeatsFromTheStart(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })
 		f.decider("order", one(`,"heartbeatTimeout":30`))
@@ -64,7 +64,7 @@ func TestParkedRunCountsHeartbeatsFromTheStart(t *testing.T) {
 
 // The details of a heartbeat that came before the start of its attempt was announced, as the first often does, are not forgotten when
 // nothing happens for a while: the next attempt goes on from there.
-func TestRunWithDetailsIsNotParked(t *testing.T) {
+func TestRunWithDetailsIsNotPassive(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })
 		f.decider("order", one(`,"retry":{"initialInterval":1}`))

@@ -145,7 +145,7 @@ type run struct {
 	waiters []*waiter
 	used    *list.Element // in partition.used; nil if it is not there
 	touched uint32        // the tick of the last message
-	parked  *parked       // while it is being loaded: what was kept of it
+	passive *passiveRun   // while it is being loaded: what was kept of it
 	ended   bool          // in the partition's list of closed runs
 
 	// owing is how many messages have left no event, and something elsewhere that is not stored yet. Until it is, the positions stay before them: see owe.
@@ -154,7 +154,7 @@ type run struct {
 
 // idle tells whether the run can be forgotten: the history has everything.
 func (r *run) idle() bool {
-	if r.marked || r.loose > 0 || r.owing > 0 || r.loading || r.inflight != nil || r.ask != nil || r.forlorn && !r.parkable() || r.backingUp || r.alarm.way != nil || r.alarm.queued ||
+	if r.marked || r.loose > 0 || r.owing > 0 || r.loading || r.inflight != nil || r.ask != nil || r.forlorn && !r.canPassivate() || r.backingUp || r.alarm.way != nil || r.alarm.queued ||
 		len(r.mailbox)+len(r.pending)+len(r.uncovered)+len(r.waiters)+len(r.offers) > 0 {
 		return false
 	}

@@ -241,7 +241,7 @@ func TestTimerSurvivesItsOwner(t *testing.T) { // S1-16, S1-18, P-8 by P-1
 	})
 }
 
-func TestParkedAfterManyFailures(t *testing.T) {
+func TestPassiveAfterManyFailures(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		var mended atomic.Bool

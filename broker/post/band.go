@@ -24,7 +24,7 @@ const denialPause = time.Minute
 //     are taken says nothing of the time when one becomes free: kept until then, it let the bands below be asked at the
 //     same moment, for the same slot.
 //   - Requests of several bands may stand for the same slot. A task that finds no slot is parked: the most urgent one
-//     goes first when a slot becomes free, and after parkPatience it is given back for others.
+//     goes first when a slot becomes free, and after pausePatience it is given back for others.
 //
 // One request for all slots of the highest band alone, and nothing to the others until it expires, was left: it needs an
 // empty answer in each round and doubles the requests of a list without priorities.
@@ -50,11 +50,11 @@ type band struct {
 	notBefore time.Time // when to ask again after a refusal
 	denied    bool      // the server has refused it to this user before
 	lacking   time.Time // since when, or since the last call of Gone, the server has ended each request; zero while it has not
-	parked    []parked
+	paused    []paused
 }
 
-// parked is a task that waits for a slot.
-type parked struct {
+// paused is a task that waits for a slot.
+type paused struct {
 	Task
 	until time.Time
 }
@@ -80,7 +80,7 @@ func (p *Puller) plan() *band {
 	now := time.Now()
 	for i, b := range p.bands {
 		switch {
-		case len(b.parked) > 0:
+		case len(b.paused) > 0:
 			return b
 		case b.requested > 0 && b.probe:
 			return nil
@@ -104,17 +104,17 @@ func (p *Puller) forget() {
 // moreBelow tells whether a band below the i-th has a task waiting or would ask for one.
 func (p *Puller) moreBelow(i int, now time.Time) bool {
 	for _, b := range p.bands[i+1:] {
-		if len(b.parked) > 0 || b.requested == 0 && !now.Before(b.notBefore) {
+		if len(b.paused) > 0 || b.requested == 0 && !now.Before(b.notBefore) {
 			return true
 		}
 	}
 	return false
 }
 
-// parking tells whether a task waits for a slot.
-func (p *Puller) parking() bool {
+// pausing tells whether a task waits for a slot.
+func (p *Puller) pausing() bool {
 	for _, b := range p.bands {
-		if len(b.parked) > 0 {
+		if len(b.paused) > 0 {
 			return true
 		}
 	}
@@ -235,17 +235,17 @@ func (b *band) delivered() {
 	b.reach = min(2*b.reach, b.puller.opts.Max)
 }
 
-// park keeps a task until a slot is free.
-func (b *band) park(t Task) {
-	b.parked = append(b.parked, parked{Task: t, until: time.Now().Add(parkPatience)})
+// pause keeps a task until a slot is free.
+func (b *band) pause(t Task) {
+	b.paused = append(b.paused, paused{Task: t, until: time.Now().Add(pausePatience)})
 	b.puller.wake()
 }
 
 // late takes the tasks that have waited too long.
-func (b *band) late(now time.Time) (late []parked) {
-	for len(b.parked) > 0 && !now.Before(b.parked[0].until) {
-		late = append(late, b.parked[0])
-		b.parked = b.parked[1:]
+func (b *band) late(now time.Time) (late []paused) {
+	for len(b.paused) > 0 && !now.Before(b.paused[0].until) {
+		late = append(late, b.paused[0])
+		b.paused = b.paused[1:]
 	}
 	return late
 }
@@ -253,8 +253,8 @@ func (b *band) late(now time.Time) (late []parked) {
 // look gives up a request that has been lost without a word, and says when to look again.
 func (b *band) look(now time.Time) time.Duration {
 	next := pullHeartbeat
-	if len(b.parked) > 0 {
-		next = b.parked[0].until.Sub(now)
+	if len(b.paused) > 0 {
+		next = b.paused[0].until.Sub(now)
 	}
 	patience := missedBeats
 	if b.probe {

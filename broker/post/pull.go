@@ -17,9 +17,9 @@ const (
 	pullRetryMax  = time.Second
 	// goneEvery is longer than an election, during which a consumer does not answer either.
 	goneEvery = 10 * time.Second
-	// parkPatience is how long a task without a free slot waits for one before somebody else may have it: long enough
+	// pausePatience is how long a task without a free slot waits for one before somebody else may have it: long enough
 	// for slots that change hands in milliseconds, too short to matter to a worker that idles elsewhere.
-	parkPatience = 20 * time.Millisecond
+	pausePatience = 20 * time.Millisecond
 	// closePatience bounds how long Close waits for what is on its way.
 	closePatience = time.Second
 )
@@ -118,13 +118,13 @@ func (p *Puller) Close() {
 		return
 	}
 	p.closed = true
-	var parked []parked
+	var paused []paused
 	for _, b := range p.bands {
-		parked = append(parked, b.parked...)
-		b.parked = nil
+		paused = append(paused, b.paused...)
+		b.paused = nil
 	}
 	p.mu.Unlock()
-	giveBack(parked)
+	giveBack(paused)
 	for _, remove := range p.unhook {
 		remove()
 	}
@@ -151,7 +151,7 @@ func (p *Puller) drain() {
 }
 
 // giveBack lets the server deliver tasks to somebody else at once.
-func giveBack(tasks []parked) {
+func giveBack(tasks []paused) {
 	for _, t := range tasks {
 		_ = t.Nak(0) // if it cannot be sent the server delivers the task again after AckWait
 	}
@@ -163,7 +163,7 @@ func giveBack(tasks []parked) {
 func (p *Puller) Admit(m Msg) (t Task, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || p.held >= p.opts.Max || p.parking() {
+	if p.closed || p.held >= p.opts.Max || p.pausing() {
 		return Task{}, false
 	}
 	now := time.Now()
@@ -231,8 +231,8 @@ func (p *Puller) advance() {
 			p.calling.Unlock()
 			return
 		}
-		t := b.parked[0].Task
-		b.parked = b.parked[1:]
+		t := b.paused[0].Task
+		b.paused = b.paused[1:]
 		p.held++
 		p.mu.Unlock()
 		p.fn(t)
@@ -257,7 +257,7 @@ func (p *Puller) keep(ctx context.Context) {
 		p.mu.Lock()
 		now := time.Now()
 		next := pullHeartbeat
-		var late []parked
+		var late []paused
 		for _, b := range p.bands {
 			late = append(late, b.late(now)...)
 			next = min(next, b.look(now))
@@ -305,14 +305,14 @@ func (p *Puller) task(m *nats.Msg) {
 	b := p.bandOf(d.consumer)
 	if b == nil || p.closed {
 		p.mu.Unlock()
-		giveBack([]parked{{Task: t}})
+		giveBack([]paused{{Task: t}})
 		return
 	}
 	b.delivered()
 	// More may come than there are slots: requests of several bands stand at once, and one that was given up as lost may
 	// still deliver.
-	if p.held >= p.opts.Max || p.parking() {
-		b.park(t)
+	if p.held >= p.opts.Max || p.pausing() {
+		b.pause(t)
 		p.mu.Unlock()
 		return
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // What is kept of a parked run comes back as it was.
-func TestParkedIsPacked(t *testing.T) {
+func TestPassiveIsPacked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := parked{
+		k := passiveRun{
 			run: rapid.StringMatching(`[!-~]{0,30}|[0-7][0-9A-HJKMNP-TV-Z]{25}`).Draw(t, "run"), sequence: rapid.Uint64Range(1, math.MaxUint64>>4).Draw(t, "sequence"),
 			alarm: rapid.Uint64().Draw(t, "alarm"), hand: rapid.Uint64().Draw(t, "hand"), due: schemas.Timestamp(rapid.Int64().Draw(t, "due")), whole: rapid.Bool().Draw(t, "whole"),
 		}
@@ -32,15 +32,15 @@ func TestParkedIsPacked(t *testing.T) {
 				before -= rapid.Uint64Range(1, k.sequence/mostRecordIndex).Draw(t, "apart")
 			}
 		}
-		if diff := cmp.Diff(&k, unpack(k.pack(nil)), cmp.AllowUnexported(parked{})); diff != "" {
+		if diff := cmp.Diff(&k, unpack(k.pack(nil)), cmp.AllowUnexported(passiveRun{})); diff != "" {
 			t.Fatalf("(-kept +read):\n%s", diff)
 		}
 	})
 }
 
 // A sleeper costs few bytes beside the name of its workflow.
-func TestParkedIsSmall(t *testing.T) {
-	k := parked{run: "01JABCDEFGHJKMNPQRSTVWXYZ0", sequence: 123_456, alarm: 98_765, hand: 1, due: schemas.Timestamp(1_795_291_216_840_605_119), whole: true}
+func TestPassiveIsSmall(t *testing.T) {
+	k := passiveRun{run: "01JABCDEFGHJKMNPQRSTVWXYZ0", sequence: 123_456, alarm: 98_765, hand: 1, due: schemas.Timestamp(1_795_291_216_840_605_119), whole: true}
 	k.at, k.mark = k.due.Add(-schemas.Duration(time.Minute)), 1<<63
 	if got := len(k.pack(nil)); got > 49 {
 		t.Errorf("got %d bytes, want at most 49", got)
@@ -62,14 +62,14 @@ func TestWhatIsKeptOfAnAlarm(t *testing.T) { // P-10, I15
 		{"of a run without a record", func(r *run) { r.sequence = 0 }, 0, false},
 		{"of a run that has ended", func(r *run) { r.state.Status = schemas.StatusCompleted }, 0, false},
 	} {
-		p, r := &partition{parked: dense.New[struct{}](dense.MaxLen)}, openRun()
+		p, r := &partition{passive: dense.New[struct{}](dense.MaxLen)}, openRun()
 		r.alarm = alarm{due: 100, seq: 7}
 		tc.change(r)
-		p.park(r)
+		p.passivate(r)
 		back := &run{wid: r.wid}
-		p.unpark(back)
-		if (back.parked != nil) != tc.kept || tc.kept && back.parked.alarm != tc.alarm {
-			t.Errorf("an alarm %s: kept %+v, want one: %v, with alarm %d", tc.name, back.parked, tc.kept, tc.alarm)
+		p.activate(back)
+		if (back.passive != nil) != tc.kept || tc.kept && back.passive.alarm != tc.alarm {
+			t.Errorf("an alarm %s: kept %+v, want one: %v, with alarm %d", tc.name, back.passive, tc.kept, tc.alarm)
 		}
 	}
 }

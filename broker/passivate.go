@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// parkAfter is how long a run stays folded in memory behind the last message to it, once a partition has more than a
+	// passivateAfter is how long a run stays folded in memory behind the last message to it, once a partition has more than a
 	// share of its CachedRuns: up to there waking is worth more than memory. It is a read that brings many runs at a time (rehydrateAll).
 	// It is more than AlarmDelay usually is: who waits for that cannot be parked, and would stay for as long again.
-	parkAfter = 1200 * time.Millisecond
-	parkShare = 16
-	// parkRested is how long the others of them stay. What is left of a storm of runs lies scattered over the memory that the storm has
+	passivateAfter = 1200 * time.Millisecond
+	passivateShare = 16
+	// passivateRested is how long the others of them stay. What is left of a storm of runs lies scattered over the memory that the storm has
 	// used, and keeps all of it: 2,500 folded runs of 100,000 held 20 MB. Whatever waits for so long can wait for a read.
-	parkRested = 10 * time.Second
-	// parkAtOnce bounds the runs that one tick looks at, and with it how long the loop is busy with them.
-	parkAtOnce = 2000
+	passivateRested = 10 * time.Second
+	// passivateAtOnce bounds the runs that one tick looks at, and with it how long the loop is busy with them.
+	passivateAtOnce = 2000
 )
 
-// parked is what stays in memory of an open run that nothing happens to: where its history ends, and which alarm is armed.
+// passiveRun is what stays in memory of an open run that nothing happens to: where its history ends, and which alarm is armed.
 // With it the next message needs one read, from any replica: an answer that does not reach the last record is refused
 // (P-2). Without it the leader would be asked which run is the latest, and the alarm of the run be armed anew, or looked
 // for behind its end.
 //
 // Nothing else may be needed: what is not in the history, such as a heartbeat or a question to the decider, keeps a run in
 // memory. Folded it takes some 2 KB; to park the fold itself, encoded, would take as much as the history does.
-type parked struct {
+type passiveRun struct {
 	run      string
 	sequence uint64 // of its last record
 	snapshot uint64 // of the last one with a snapshot
@@ -49,19 +49,19 @@ type parked struct {
 	at   schemas.Timestamp
 }
 
-// parkIdle forgets the runs that nothing has happened to for a while. It is called when no run is marked: one that is about to
+// passivateIdle forgets the runs that nothing has happened to for a while. It is called when no run is marked: one that is about to
 // be settled looks idle, and would live on beside its successor.
-func (p *partition) parkIdle() {
-	p.parkDue = false
-	long, rested := p.inTicks(parkAfter), p.inTicks(parkRested)
-	for range min(parkAtOnce, p.used.Len()) {
+func (p *partition) passivateIdle() {
+	p.passivateDue = false
+	long, rested := p.inTicks(passivateAfter), p.inTicks(passivateRested)
+	for range min(passivateAtOnce, p.used.Len()) {
 		r := p.oldest()
-		idle, few := p.ticks-r.touched, p.used.Len() <= p.b.o.CachedRuns/parkShare
+		idle, few := p.ticks-r.touched, p.used.Len() <= p.b.o.CachedRuns/passivateShare
 		if idle < long || few && idle < rested {
 			return
 		}
 		// The latest that have ended stay for those who ask how. What cannot be parked would cost the leader three questions.
-		if !r.idle() || r.ended || few && r.open() && !r.parkable() {
+		if !r.idle() || r.ended || few && r.open() && !r.canPassivate() {
 			r.touched = p.ticks
 			p.used.MoveToBack(r.used)
 			continue
@@ -73,43 +73,43 @@ func (p *partition) parkIdle() {
 // inTicks is a time in ticks of the checkpoint's clock.
 func (p *partition) inTicks(d time.Duration) uint32 { return uint32(max(d/p.b.o.CheckpointEvery, 1)) }
 
-// parkable tells whether enough is known of a run to park it.
-func (r *run) parkable() bool { return r.open() && !r.alarm.strange && r.sequence != 0 }
+// canPassivate tells whether enough is known of a run to park it.
+func (r *run) canPassivate() bool { return r.open() && !r.alarm.strange && r.sequence != 0 }
 
-// park keeps what is known of a run that is being forgotten, if that is all there is to know.
-func (p *partition) park(r *run) {
-	if !r.parkable() {
+// passivate keeps what is known of a run that is being forgotten, if that is all there is to know.
+func (p *partition) passivate(r *run) {
+	if !r.canPassivate() {
 		return
 	}
 	armed := r.alarm.seq
 	if r.alarm.firing {
 		armed = 0 // its worker deletes it
 	}
-	k := parked{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.workers.number(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
+	k := passiveRun{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.workers.number(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
 	if k.whole = r.whole && len(r.hash) > 0; k.whole {
 		k.mark, k.at = markOf(r.hash), r.at
 	} else if r.recordIndex.leadsTo(r.sequence) {
 		k.recordIndex = r.recordIndex
 	}
 	p.drop(r.wid)
-	p.parked.Add(r.wid, k.pack(p.packed[:0])) // one that has no room left is forgotten
+	p.passive.Add(r.wid, k.pack(p.packed[:0])) // one that has no room left is forgotten
 }
 
 // waits tells whether the task of an activity is still to be put on its list.
-func (k *parked) waits(a *execution.Activity) bool {
+func (k *passiveRun) waits(a *execution.Activity) bool {
 	_, waits := slices.BinarySearch(k.delayed, a.ScheduledID)
 	return waits
 }
 
 // drop forgets what was kept of a workflow id, if there is anything.
 func (p *partition) drop(wid string) {
-	if id, ok := p.parked.Find(wid); ok {
-		p.parked.Delete(id)
+	if id, ok := p.passive.Find(wid); ok {
+		p.passive.Delete(id)
 	}
 }
 
 // pack appends what is kept of a run to b.
-func (k *parked) pack(b []byte) []byte {
+func (k *passiveRun) pack(b []byte) []byte {
 	b = binary.AppendUvarint(b, k.sequence)
 	last := k.sequence - k.snapshot // mostly small, or 0
 	if k.snapshot == 0 {
@@ -139,13 +139,13 @@ func (k *parked) pack(b []byte) []byte {
 }
 
 // unpack reads what pack wrote.
-func unpack(b []byte) *parked {
+func unpack(b []byte) *passiveRun {
 	next := func() uint64 {
 		v, n := binary.Uvarint(b)
 		b = b[max(n, 0):]
 		return v
 	}
-	k := &parked{sequence: next()}
+	k := &passiveRun{sequence: next()}
 	flags := next()
 	if flags&2 != 0 {
 		k.snapshot = k.sequence - flags>>4
@@ -185,16 +185,16 @@ func bit(b bool) uint64 {
 	return 0
 }
 
-// unpark takes what is known of a run that is about to be loaded.
-func (p *partition) unpark(r *run) {
-	if id, ok := p.parked.Find(r.wid); ok {
-		r.parked = unpack(p.parked.More(id)) // until the run is loaded
-		p.parked.Delete(id)
+// activate takes what is known of a run that is about to be loaded.
+func (p *partition) activate(r *run) {
+	if id, ok := p.passive.Find(r.wid); ok {
+		r.passive = unpack(p.passive.More(id)) // until the run is loaded
+		p.passive.Delete(id)
 	}
 }
 
-// loadParked reads a parked run: one batch from its last snapshot on, or record by record where they are far apart.
-func (b *Broker) loadParked(ctx context.Context, partition int, wid string, k *parked) (*loaded, error) {
+// loadPassive reads a parked run: one batch from its last snapshot on, or record by record where they are far apart.
+func (b *Broker) loadPassive(ctx context.Context, partition int, wid string, k *passiveRun) (*loaded, error) {
 	subj := b.ns.History(partition, wid, k.run)
 	if k.recordIndex.far() {
 		if l, err := b.foldRecordIndex(ctx, partition, subj, k.recordIndex); err == nil && l != nil {
