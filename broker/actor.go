@@ -143,7 +143,7 @@ func (p *partition) queue(r *run, g group) {
 	case len(g.events) > 0:
 		g.positions = r.positions
 		if r.pending == nil {
-			r.pending = p.spare.take()
+			r.pending = p.groups.take()
 		}
 		r.pending = append(r.pending, g)
 	case len(r.pending) > 0:

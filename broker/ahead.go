@@ -52,8 +52,8 @@ func (p *partition) offerAhead(r *run, a *execution.Activity, t *ticket) bool {
 			return errNotWhole
 		}
 		task.Deadline = 0
-		p.desk.ahead = schemas.AheadTask{Task: p.activityTask(r, a, false), At: of.at, Scheduled: *r.state.NextDecider(p.b.config())}
-		task.Ahead = &p.desk.ahead
+		p.scratch.ahead = schemas.AheadTask{Task: p.activityTask(r, a, false), At: of.at, Scheduled: *r.state.NextDecider(p.b.config())}
+		task.Ahead = &p.scratch.ahead
 		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
 		to := p.b.ns.DecideSticky(r.state.Start.WorkflowType, r.sticky)
 		return schemas.MarshalTo(task, func(body []byte) error {

@@ -128,13 +128,13 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 		return
 	}
 	id := r.state.Run
-	post.ExpectLastSubjectSeq(p.desk.alarmHead, r.alarm.seq)
-	p.desk.alarm = schemas.Alarm{V: schemas.Version, Run: id, Due: due, Fence: p.fence}
-	err := schemas.MarshalTo(&p.desk.alarm, func(body []byte) error {
+	post.ExpectLastSubjectSeq(p.scratch.alarmHead, r.alarm.seq)
+	p.scratch.alarm = schemas.Alarm{V: schemas.Version, Run: id, Due: due, Fence: p.fence}
+	err := schemas.MarshalTo(&p.scratch.alarm, func(body []byte) error {
 		way := &sentAlarm{run: r, id: id, due: due, covered: r.uncovered} // only what waits now
 		r.uncovered, r.alarm.way = nil, way
 		p.sends++
-		p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), p.desk.alarmHead, body, func(a post.Ack) {
+		p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), p.scratch.alarmHead, body, func(a post.Ack) {
 			p.loop.post(func() { p.armed(way, a) })
 		})
 		return nil

@@ -150,9 +150,9 @@ func (p *partition) request(r *run, w execution.Wanted) {
 	p.lookForSilent(silentAfter)
 }
 
-// task builds what the decider is asked, on the desk. The window ends with the DeciderStarted that the answer will bring.
+// task builds what the decider is asked, on the scratch. The window ends with the DeciderStarted that the answer will bring.
 func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
-	d, t := &r.state.Decision, &p.desk.task
+	d, t := &r.state.Decision, &p.scratch.task
 	*t = schemas.DecisionTask{
 		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run,
 		Type: r.state.Start.WorkflowType, TypeVersion: r.state.Start.WorkflowTypeVersion,
@@ -164,11 +164,11 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 	t.SuggestContinueAsNew = len(t.ContinueReasons) > 0
 	t.Deadline = p.answerBy(r, a)
 	if r.state.Base.CompletedID != 0 {
-		p.desk.base = r.state.Base
-		t.Base = &p.desk.base
+		p.scratch.base = r.state.Base
+		t.Base = &p.scratch.base
 	}
 	room := p.b.bodyLimit()/2 - len(t.Context)
-	events := p.desk.begin()
+	events := p.scratch.emptyEvents()
 	for e := range r.unseen() {
 		if e.ID <= d.Previous {
 			continue
@@ -183,10 +183,10 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		events = append(events, e)
 	}
 	if !a.confirmed && !t.More {
-		p.desk.started = schemas.DeciderStarted{ScheduledEventID: d.Scheduled}
-		events = append(events, schemas.Event{ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &p.desk.started})
+		p.scratch.started = schemas.DeciderStarted{ScheduledEventID: d.Scheduled}
+		events = append(events, schemas.Event{ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &p.scratch.started})
 	}
-	p.desk.lay(events)
+	p.scratch.setEvents(events)
 	return t
 }
 

@@ -42,7 +42,7 @@ type Broker struct {
 	holders sync.WaitGroup // of claims, and what they need
 	passing sync.WaitGroup // partitions that are given away and still pass on answers of deciders
 	// answering are requests that are read for.
-	answering gate
+	answering inFlight
 	// scans gives turns to those that read much.
 	scans   scans
 	begun   chan struct{} // see Begun
@@ -145,7 +145,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	b.api.Close()
 	b.uploads.Close()
 	cancel()
-	<-b.answering.none()
+	<-b.answering.idle()
 	b.wg.Wait()
 	if errors.Is(cause, post.ErrClosed) {
 		return fmt.Errorf("broker: connection: %w", cause)

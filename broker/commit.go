@@ -119,7 +119,7 @@ func (p *partition) gather(r *run) *commit {
 		r.pending = r.pending[n:]
 		return c
 	}
-	p.spare.give(r.pending)
+	p.groups.give(r.pending)
 	r.pending, r.released = nil, false
 	return c
 }

@@ -42,8 +42,8 @@ type partition struct {
 	passivateDue bool
 	dirty        []*run
 	clean        []*run // what dirty was in the round before: its memory
-	spare        spareGroups
-	desk         desk
+	groups       groupPool
+	scratch      scratch
 	head         post.Header  // of the record that is being sent
 	closed       []*run       // the latest closed runs, the oldest first
 	letters      []letterNote // the latest, the oldest first
@@ -146,7 +146,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		forlorn: forlornQueues{of: make(map[string]*forlornQueue), at: make(map[string]forlornPlace)}, recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
-		head: make(post.Header, 6), desk: desk{alarmHead: make(post.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: seen.New(mostKnown)},
+		head: make(post.Header, 6), scratch: scratch{alarmHead: make(post.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: seen.New(mostKnown)},
 		repeats: newRepeats(),
 	}
 }

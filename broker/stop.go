@@ -46,7 +46,7 @@ func (b *Broker) finish(stopped time.Time) {
 	}
 	for !b.relay.idle() && pause.For(ctx, time.Millisecond) == nil {
 	}
-	await(b.answering.none(), leaveLimit)
+	await(b.answering.idle(), leaveLimit)
 }
 
 // await waits until ch is closed, for d at most.

@@ -46,7 +46,7 @@ type gather struct {
 	mu      sync.Mutex
 	room    sync.Cond // a writer took what waited, ended its write, or failed
 	waiting []byte
-	spare   []byte // of the last write
+	pool    []byte // of the last write
 	busy    bool   // a writer writes
 	err     error
 	closing bool
@@ -129,14 +129,14 @@ func (g *gather) push() bool {
 	}
 	closing := g.closing
 	if out := g.waiting; len(out) > 0 {
-		g.waiting, g.spare, g.busy = g.spare[:0], nil, true
+		g.waiting, g.pool, g.busy = g.pool[:0], nil, true
 		g.room.Broadcast()
 		g.mu.Unlock()
 		err := g.send(out)
 		g.mu.Lock()
 		g.busy = false
 		if cap(out) <= gatherKept {
-			g.spare = out
+			g.pool = out
 		}
 		if err != nil {
 			g.fail(err)

@@ -23,7 +23,7 @@ type ref uint32
 type texts struct {
 	chunks []chunk
 	tail   int   // the chunk that is written to, if it has memory
-	spare  []int // chunks without memory
+	pool   []int // chunks without memory
 	room   int   // bytes of all chunks
 	dead   int   // of them, those that are of no use until their chunk is moved
 }
@@ -79,9 +79,9 @@ func (t *texts) reserve(size int) (ref, *chunk, bool) {
 		}
 	}
 	i := len(t.chunks)
-	switch n := len(t.spare); {
+	switch n := len(t.pool); {
 	case n > 0:
-		i, t.spare = t.spare[n-1], t.spare[:n-1]
+		i, t.pool = t.pool[n-1], t.pool[:n-1]
 	case i == maxChunks:
 		return 0, nil, false
 	default:
@@ -124,7 +124,7 @@ func (t *texts) leftover(i int) {
 		t.room -= cap(c.b)
 		t.dead -= c.dead
 		t.chunks[i] = chunk{}
-		t.spare = append(t.spare, i)
+		t.pool = append(t.pool, i)
 	}
 }
 

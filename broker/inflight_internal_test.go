@@ -11,16 +11,16 @@ import (
 // Whoever waits goes on after one moment without anything under way, however much is begun meanwhile and later.
 func TestGate(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		var g gate
-		<-g.none()
+		var g inFlight
+		<-g.idle()
 		var left atomic.Int64
 		for i := range 3 {
 			g.run(func() { time.Sleep(time.Duration(i+1) * time.Second); left.Add(1) })
 		}
-		early, began := g.none(), time.Now()
+		early, began := g.idle(), time.Now()
 		time.Sleep(1500 * time.Millisecond)
 		g.run(func() { time.Sleep(4 * time.Second); left.Add(1) }) // while somebody waits
-		late := g.none()
+		late := g.idle()
 		<-early
 		<-late
 		if took := time.Since(began); took != 5500*time.Millisecond || left.Load() != 4 {
@@ -28,10 +28,10 @@ func TestGate(t *testing.T) {
 		}
 		g.run(func() { time.Sleep(time.Second) })
 		select {
-		case <-g.none():
+		case <-g.idle():
 			t.Error("it counts as empty while something is under way")
 		default:
 		}
-		<-g.none()
+		<-g.idle()
 	})
 }

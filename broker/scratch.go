@@ -5,9 +5,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// desk is where a partition writes its decision tasks and alarms. Each is encoded before the next one is begun, which is written over it: so
+// scratch is where a partition writes its decision tasks and alarms. Each is encoded before the next one is begun, which is written over it: so
 // it takes no memory of its own. What lies there between two of them is the last one.
-type desk struct {
+type scratch struct {
 	task    schemas.DecisionTask
 	base    schemas.DecisionBase
 	ahead   schemas.AheadTask
@@ -18,19 +18,19 @@ type desk struct {
 	alarmHead post.Header
 }
 
-// mostOnDesk is the longest list of events that is kept from one task to the next.
-const mostOnDesk = 256
+// maxScratchEvents is the longest list of events that is kept from one task to the next.
+const maxScratchEvents = 256
 
-// begin returns an empty list for the events of a task.
-func (d *desk) begin() []schemas.Event {
-	if cap(d.events) > mostOnDesk {
+// emptyEvents returns an empty list for the events of a task.
+func (d *scratch) emptyEvents() []schemas.Event {
+	if cap(d.events) > maxScratchEvents {
 		d.events = nil
 	}
 	return d.events[:0]
 }
 
-// lay puts the events into the task.
-func (d *desk) lay(events []schemas.Event) {
+// setEvents puts the events into the task.
+func (d *scratch) setEvents(events []schemas.Event) {
 	if len(events) < len(d.events) {
 		clear(d.events[len(events):]) // of the task before
 	}
