@@ -89,7 +89,7 @@ func (p *partition) decideAhead(r *run, e *envelope) bool {
 		return false
 	}
 	token, last := f.ahead.token, f.ahead.last
-	stands := r.state.LastID == last && len(r.pending) == 0 && r.inflight == nil && r.ask == nil && !r.forlorn && p.leaving == nil &&
+	stands := r.state.LastID == last && len(r.pending) == 0 && r.inflight == nil && r.ask == nil && !r.noPoller && p.leaving == nil &&
 		r.state.LastTime <= e.ahead.At && e.ahead.At <= e.at
 	p.notedAhead(r, f.activity, stands)
 	if !stands {

@@ -52,8 +52,8 @@ func (p *partition) wantedAlarm(r *run) schemas.Timestamp {
 		return due
 	default:
 		wait := min(askCover<<min(r.reasks, manyReasks), maxReask)
-		if r.forlorn {
-			wait = max(wait, p.forlorn.apart())
+		if r.noPoller {
+			wait = max(wait, p.backlog.apart())
 		}
 		look = max(w.NotBefore, p.now().Add(wait))
 	}

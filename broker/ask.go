@@ -41,7 +41,7 @@ type ask struct {
 
 // consult asks the decider if one is wanted. Everything is committed: what the decider sees is in the history.
 func (p *partition) consult(r *run) {
-	if r.ask != nil || r.forlorn || p.leaving != nil {
+	if r.ask != nil || r.noPoller || p.leaving != nil {
 		return
 	}
 	w, wanted := r.state.WantsDecider(p.b.config())
@@ -62,7 +62,7 @@ func (p *partition) consult(r *run) {
 
 // wantsNow tells whether the decider would be asked if the run stood still.
 func (p *partition) wantsNow(r *run) bool {
-	if r.ask != nil || r.forlorn || !r.open() {
+	if r.ask != nil || r.noPoller || !r.open() {
 		return false
 	}
 	w, wanted := r.state.WantsDecider(p.b.config())
@@ -331,7 +331,7 @@ func (p *partition) nobody(id uint64) {
 		p.mark(r)
 		return
 	}
-	p.forsake(r)
+	p.enterBacklog(r)
 	p.drain(r)
 	p.mark(r)
 }
@@ -372,9 +372,9 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 	if r.holding {
 		p.paced(r, true)
 	}
-	if r.called != nil {
-		r.called.answered(schemas.Duration(p.now().Sub(a.at)))
-		p.calledBack(r)
+	if r.recalled != nil {
+		r.recalled.answered(schemas.Duration(p.now().Sub(a.at)))
+		p.endRecall(r)
 	}
 	p.unask(r)
 	if undecodable != nil {
@@ -425,6 +425,6 @@ func (p *partition) expire(r *run) {
 		}
 	}
 	if !r.open() {
-		p.unforlorn(r)
+		p.leaveBacklog(r)
 	}
 }

@@ -108,7 +108,7 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 	describeWaits(&a, r.state, p.b.config(), p.now())
 	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.way != nil || r.alarm.queued || r.continues() || p.locking(r) || p.stating(r)
 	switch {
-	case r.forlorn: // what is armed may be of a time when the backlog was longer
+	case r.noPoller: // what is armed may be of a time when the backlog was longer
 		a.Due = dueAtLast(r.state, p.b.config(), p.now())
 	case r.open():
 		a.Due = p.wantedAlarm(r)
@@ -235,7 +235,7 @@ func (p *partition) repairRun(r *run) {
 		p.perform(r, effect{Effect: e}, nil)
 	}
 	p.judgeLocksOf(r)
-	p.unforlorn(r) // ask again: a decider may listen by now
+	p.leaveBacklog(r) // ask again: a decider may listen by now
 	if r.alarm.way == nil {
 		r.alarm.due = 0 // what was armed may be gone; arming it again finds out
 	}

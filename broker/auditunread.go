@@ -11,7 +11,7 @@ import (
 type unread struct {
 	place    int // in the answer
 	wid, run string
-	forlorn  bool // it is in the backlog of its type
+	noPoller bool // it is in the backlog of its type
 	// requestsSince is RequestIDsSince of schemas.AuditRun.
 	requestsSince schemas.Timestamp
 }
@@ -19,7 +19,7 @@ type unread struct {
 // unreadOf is what the loop knows of the run in a place of a question. The run is empty if the latest is meant.
 func (p *partition) unreadOf(q *schemas.AuditRequest, place int) unread {
 	wid := q.Workflows[place]
-	u := unread{place: place, wid: wid, forlorn: p.forlorn.has(wid), requestsSince: p.repeats.since(wid, p.now())}
+	u := unread{place: place, wid: wid, noPoller: p.backlog.has(wid), requestsSince: p.repeats.since(wid, p.now())}
 	if place < len(q.Runs) {
 		u.run = q.Runs[place]
 	}
@@ -67,7 +67,7 @@ func (p *partition) auditLoaded(u *unread, l *loaded, err error) schemas.AuditRu
 	a.Busy = l.state.Status == schemas.StatusContinuedAsNew                            // whose successor has not begun yet
 	l.state.Dispatched(func(a *execution.Activity) bool { return a.NotBefore >= now }) // or else the task is missing, not an alarm
 	a.Due = dueAtLast(l.state, b.config(), now)
-	if u.forlorn && a.Decision != "" {
+	if u.noPoller && a.Decision != "" {
 		a.Decision = schemas.DecisionForlorn
 	}
 	return a

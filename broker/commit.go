@@ -59,7 +59,7 @@ func (p *partition) settle(r *run) {
 		p.consult(r)
 	}
 	if r.ask == nil && !r.loading {
-		p.calledBack(r)
+		p.endRecall(r)
 	}
 	p.cover(r)
 	if r.held && (r.ask != nil || p.leaving != nil || !p.wantsNow(r)) { // an owner that leaves asks nobody

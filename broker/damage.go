@@ -63,7 +63,7 @@ func (p *partition) unread(r *run, err error, again func()) {
 		log.Error("the history of a workflow is damaged: it does not go on, and its messages become dead letters; drover verify says more")
 	}
 	r.broken, r.aside = err, !later
-	p.calledBack(r)
+	p.endRecall(r)
 	if r.aside && !known {
 		p.setAside(r)
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // Whatever leaves and comes back, the others keep their turns, and what is kept is no more than twice as many.
-func TestForlornQueueKeepsItsOrder(t *testing.T) {
-	b := &forlornQueues{of: map[string]*forlornQueue{}, at: map[string]forlornPlace{}}
+func TestBacklogQueueKeepsItsOrder(t *testing.T) {
+	b := &backlogs{of: map[string]*backlogQueue{}, at: map[string]backlogPlace{}}
 	var want []string
 	for n := range 20_000 {
 		wid := fmt.Sprint("w", n)
@@ -39,7 +39,7 @@ func TestForlornQueueKeepsItsOrder(t *testing.T) {
 		}
 		l := b.of["a"]
 		if l == nil {
-			l = &forlornQueue{order: want} // nothing is kept
+			l = &backlogQueue{order: want} // nothing is kept
 		}
 		if l.n != len(want) || len(b.at) != l.n || l.n > 0 && l.order[l.head] != want[0] || len(l.order) > 2*l.n+1025 {
 			t.Fatalf("step %d: %d runs, %d places known and %d kept, want %d, the first of them %v", n, l.n, len(b.at), len(l.order), len(want), want[:min(1, len(want))])
@@ -51,7 +51,7 @@ func TestForlornQueueKeepsItsOrder(t *testing.T) {
 }
 
 // Slow deciders are asked for more at once, as long as more of them makes none slower; who falls behind is asked for no more than he does.
-func TestForlornQueueFindsItsWidth(t *testing.T) {
+func TestBacklogQueueFindsItsWidth(t *testing.T) {
 	const ms = time.Millisecond
 	for name, c := range map[string]struct {
 		took        func(n, width int) time.Duration // the n-th answer
@@ -64,7 +64,7 @@ func TestForlornQueueFindsItsWidth(t *testing.T) {
 		// It does 1,000 a second, and what it has in hand waits in line.
 		"a worker that is behind": {func(_, width int) time.Duration { return time.Duration(width) * ms }, leastCalled, leastCalled + learnFrom},
 	} {
-		l := &forlornQueue{width: leastCalled}
+		l := &backlogQueue{width: leastCalled}
 		for n := range 2000 {
 			l.answered(schemas.Duration(c.took(n, l.width)))
 		}
@@ -72,7 +72,7 @@ func TestForlornQueueFindsItsWidth(t *testing.T) {
 			t.Errorf("%s: asks for %d at once, want %d to %d", name, l.width, c.least, c.most)
 		}
 	}
-	l := &forlornQueue{width: leastCalled}
+	l := &backlogQueue{width: leastCalled}
 	for range 20_000 {
 		l.answered(schemas.Duration(ms))
 	}

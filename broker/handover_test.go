@@ -290,7 +290,7 @@ func handOverRepeatsNothing(t *testing.T, f *fleet, disturb func(owner *node)) {
 }
 
 // A run that nobody listens for is asked about as soon as a decider comes, whoever owns it by then.
-func TestForlornRunIsHandedOver(t *testing.T) {
+func TestBacklogRunIsHandedOver(t *testing.T) {
 	for name, cached := range map[string]int{"in memory": 0, "parked": 1} {
 		t.Run(name, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {

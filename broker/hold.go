@@ -60,7 +60,7 @@ func (p *partition) holdBack(r *run) bool {
 		r.holding, r.released = false, true
 		return false
 	}
-	if r.released || r.ask != nil || r.forlorn || !r.open() || p.leaving != nil {
+	if r.released || r.ask != nil || r.noPoller || !r.open() || p.leaving != nil {
 		return false
 	}
 	if r.state.Base.CompletedID > r.committed {

@@ -118,7 +118,7 @@ func (p *partition) ready(r *run, l *loaded) {
 			r.passive = nil
 		}
 	}
-	p.stillForlorn(r)
+	p.rejoinBacklog(r)
 	p.inheritAsk(r)
 	switch { // its owner is gone: before anything else, what it had promised (P-4)
 	case r.continues():

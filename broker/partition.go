@@ -87,7 +87,7 @@ type partition struct {
 	replies   string              // prefix of the subjects that deciders answer to
 	sweeping  bool
 	evictions int // that are due: see evict
-	forlorn   forlornQueues
+	backlog   backlogs
 	probing   bool
 	recovered map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
 	recovery  *ticket
@@ -143,7 +143,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		runs: make(map[string]*run), passive: dense.New[struct{}](dense.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
 		lateTypes: newLate(), vain: adapt.Backoff[aheadType]{Most: mostPatience}, offers: offers{policy: newOfferPolicy()},
 		reports: make(map[string]struct{}), peals: make(map[*alarmBatch]struct{}),
-		forlorn: forlornQueues{of: make(map[string]*forlornQueue), at: make(map[string]forlornPlace)}, recovered: make(map[string]map[string]bool),
+		backlog: backlogs{of: make(map[string]*backlogQueue), at: make(map[string]backlogPlace)}, recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
 		head: make(post.Header, 6), scratch: scratch{alarmHead: make(post.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: seen.New(mostKnown)},
@@ -332,7 +332,7 @@ func (p *partition) retire(r *run) {
 
 func (p *partition) forget(r *run) {
 	p.passivate(r)
-	p.calledBack(r)
+	p.endRecall(r)
 	if r.used != nil {
 		p.used.Remove(r.used)
 		r.used = nil

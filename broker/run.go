@@ -132,8 +132,8 @@ type run struct {
 	marked    bool          // flush will look at it
 	loose     int32         // of its tasks that are being stored, those that no ticket waits for
 	slept     bool          // and has not been decided since: sticky is what was remembered (workers.go)
-	forlorn   bool          // nobody listened when the decider was last asked; as the queues have it, and looked at in every step
-	called    *forlornQueue // that it was called back from
+	noPoller  bool          // nobody listened when the decider was last asked; as the queues have it, and looked at in every step
+	recalled  *backlogQueue // that it was called back from
 	reasks    int
 	backingUp bool // a timer will settle the run when the decider's backoff is over
 
@@ -154,7 +154,7 @@ type run struct {
 
 // idle tells whether the run can be forgotten: the history has everything.
 func (r *run) idle() bool {
-	if r.marked || r.loose > 0 || r.owing > 0 || r.loading || r.inflight != nil || r.ask != nil || r.forlorn && !r.canPassivate() || r.backingUp || r.alarm.way != nil || r.alarm.queued ||
+	if r.marked || r.loose > 0 || r.owing > 0 || r.loading || r.inflight != nil || r.ask != nil || r.noPoller && !r.canPassivate() || r.backingUp || r.alarm.way != nil || r.alarm.queued ||
 		len(r.mailbox)+len(r.pending)+len(r.uncovered)+len(r.waiters)+len(r.offers) > 0 {
 		return false
 	}

@@ -25,7 +25,7 @@ func (p *partition) because(r *run) string {
 		return fmt.Sprintf("it is parked: %s; mend the decider of type %q, then: drover resume %s", s.Paused.Reason, s.Start.WorkflowType, s.WorkflowID)
 	case s.Paused != nil:
 		return fmt.Sprintf("it is paused%s; go on with: drover resume %s", reason(s.Paused.Reason), s.WorkflowID)
-	case r.forlorn, r.reasks > 0 && r.ask != nil && !r.ask.confirmed: // it is asked again now and then, in case one listens by now
+	case r.noPoller, r.reasks > 0 && r.ask != nil && !r.ask.confirmed: // it is asked again now and then, in case one listens by now
 		return fmt.Sprintf("no decider for type %q is listening (decision wanted since %s); start one in namespace %q",
 			s.Start.WorkflowType, ago(p.now(), s.Decision.ScheduledBase), p.b.o.Namespace)
 	case r.backingUp:
@@ -339,7 +339,7 @@ func round(d time.Duration) time.Duration { return max(d, 0).Round(time.Millisec
 func (p *partition) decision(r *run) string {
 	d := &r.state.Decision
 	switch {
-	case r.forlorn:
+	case r.noPoller:
 		return schemas.DecisionForlorn
 	case r.backingUp:
 		return schemas.DecisionBackingOff

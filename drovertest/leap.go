@@ -79,7 +79,7 @@ func (e *Env) nextDue() (due time.Time, err error) {
 			if busy := goingOn(run); busy != "" {
 				return due, fmt.Errorf("workflow %q: %s", line.WorkflowID, busy)
 			}
-			if forsaken(run) {
+			if unanswered(run) {
 				lonely = append(lonely, line)
 			}
 			due = earlier(due, firstOf(run))
@@ -113,7 +113,7 @@ func goingOn(run *schemas.DescribeResponse) string {
 	if run.Alarm == 0 && !firstOf(run).IsZero() {
 		return "its alarm is not set yet"
 	}
-	if run.Decision != "" && run.Execution.Status != schemas.StatusPaused && !forsaken(run) {
+	if run.Decision != "" && run.Execution.Status != schemas.StatusPaused && !unanswered(run) {
 		return "its decider is " + run.Decision
 	}
 	for _, a := range run.Activities {
@@ -129,9 +129,9 @@ func goingOn(run *schemas.DescribeResponse) string {
 	return ""
 }
 
-// forsaken tells whether a run waits for a decider and nobody listens: only who comes, and rings the bell, moves it, or what is due. Of
+// unanswered tells whether a run waits for a decider and nobody listens: only who comes, and rings the bell, moves it, or what is due. Of
 // activities, and of a limit of that wait, a description does not tell all that is due; there the alarm counts.
-func forsaken(run *schemas.DescribeResponse) bool {
+func unanswered(run *schemas.DescribeResponse) bool {
 	return run.Decision == schemas.DecisionForlorn && len(run.Activities) == 0 && !run.Started.TaskScheduleToStartTimeout.Limited()
 }
 
@@ -139,7 +139,7 @@ func forsaken(run *schemas.DescribeResponse) bool {
 // do, but for a run that is forsaken: its alarm is for another owner, who would ask for the decider.
 func firstOf(run *schemas.DescribeResponse) time.Time {
 	due := optional(run.Timeout)
-	if !forsaken(run) {
+	if !unanswered(run) {
 		due = earlier(due, optional(run.Alarm))
 	}
 	for _, t := range run.Timers {

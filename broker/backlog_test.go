@@ -18,7 +18,7 @@ import (
 
 // Runs that nobody decides for leave the memory and cost next to nothing. When somebody comes he is asked for them in the order in which they came, so
 // many at a time that he can follow.
-func TestForlornRunsAreCalledBack(t *testing.T) {
+func TestBacklogRunsAreCalledBack(t *testing.T) {
 	const n, atOnce = 300, 128
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		var reads, asks atomic.Int64
@@ -96,7 +96,7 @@ func TestForlornRunsAreCalledBack(t *testing.T) {
 }
 
 // An owner that dies takes its backlog with it. The alarms of the runs are for the next one.
-func TestForlornRunsOfAnOwnerThatDies(t *testing.T) {
+func TestBacklogRunsOfAnOwnerThatDies(t *testing.T) {
 	const n = 20
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		a := f.node("a", nil, func(o *broker.Options) { o.CachedRuns = 1 })

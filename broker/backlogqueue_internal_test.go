@@ -17,20 +17,20 @@ func TestNothingIsKeptOfTypesThatNobodyListenedFor(t *testing.T) {
 			p.expire(r)
 		}},
 		{"its run is asked again by the audit", func(p *partition, r *run) { p.repairRun(r) }},
-		{"its run is asked again after a while", func(p *partition, _ *run) { p.probeForlorn() }},
+		{"its run is asked again after a while", func(p *partition, _ *run) { p.probeBacklog() }},
 		{"a decider begins to listen", func(p *partition, r *run) { p.announced(r.state.Start.WorkflowType) }},
 	} {
-		p, r := &partition{b: &Broker{}, loop: newLoop(), asks: map[uint64]*run{}, runs: map[string]*run{}, forlorn: forlornQueues{of: map[string]*forlornQueue{}, at: map[string]forlornPlace{}}}, openRun()
+		p, r := &partition{b: &Broker{}, loop: newLoop(), asks: map[uint64]*run{}, runs: map[string]*run{}, backlog: backlogs{of: map[string]*backlogQueue{}, at: map[string]backlogPlace{}}}, openRun()
 		p.runs[r.wid] = r
 		r.ask = &ask{id: 1}
 		p.asks[1] = r
 		p.nobody(1)
-		if !r.forlorn || len(p.forlorn.of) != 1 {
-			t.Fatalf("%s: got %+v, want that the run waits for a decider", tc.name, p.forlorn)
+		if !r.noPoller || len(p.backlog.of) != 1 {
+			t.Fatalf("%s: got %+v, want that the run waits for a decider", tc.name, p.backlog)
 		}
 		tc.goes(p, r)
-		if r.forlorn || len(p.forlorn.of) != 0 {
-			t.Errorf("%s: the partition keeps %+v, want nothing", tc.name, p.forlorn)
+		if r.noPoller || len(p.backlog.of) != 0 {
+			t.Errorf("%s: the partition keeps %+v, want nothing", tc.name, p.backlog)
 		}
 	}
 }

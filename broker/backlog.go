@@ -8,7 +8,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A run that wants a decision and whose type nobody decides for is forlorn. It waits in the backlog of its type, and may be parked meanwhile as what
+// A run that wants a decision and whose type nobody decides for is backlog. It waits in the backlog of its type, and may be parked meanwhile as what
 // sleeps (park.go): while a fleet of workers is away, starts go on.
 //
 //   - One run of each type is asked for once a second, for all of them.
@@ -25,45 +25,45 @@ const (
 	// soonAnswered is how long answers may take for the width to grow, if they do not take longer than confirmAfter, as those of deciders that think for long
 	// do: the start of what is answered later than that is a record of its own, which makes a busy server slower, and the next answers later.
 	soonAnswered = schemas.Duration(confirmAfter / 8)
-	// alarmsEachSecond is how many alarms of its forlorn runs a partition has in a second, if they are many, and longestReask how far apart those of one
+	// alarmsEachSecond is how many alarms of its backlog runs a partition has in a second, if they are many, and longestReask how far apart those of one
 	// run are at most.
 	alarmsEachSecond = 256
 	longestReask     = schemas.Duration(10 * time.Minute)
 )
 
-// forlornQueues are the workflow ids of the forlorn runs.
-type forlornQueues struct {
-	of map[string]*forlornQueue // by workflow type: only those that a run waits for
-	at map[string]forlornPlace
+// backlogs are the workflow ids of the backlog runs.
+type backlogs struct {
+	of map[string]*backlogQueue // by workflow type: only those that a run waits for
+	at map[string]backlogPlace
 }
 
-type forlornPlace struct {
-	of *forlornQueue
+type backlogPlace struct {
+	of *backlogQueue
 	i  int
 }
 
-// forlornQueue is the backlog of one type.
-type forlornQueue struct {
+// backlogQueue is the backlog of one type.
+type backlogQueue struct {
 	typ   string
 	order []string // from head on; "" has left
 	head  int
 	n     int
 
 	// width is how many may be called back at once. It grows while answers take hardly longer than when there were leastCalled.
-	width, called int
-	usual         schemas.Duration // that time
-	answers       int              // since the width was looked at, and their time
-	took          schemas.Duration
+	width, recalled int
+	usual           schemas.Duration // that time
+	answers         int              // since the width was looked at, and their time
+	took            schemas.Duration
 }
 
 // add takes a run in, behind the others, or before them: one that was called back in vain keeps its turn.
-func (b *forlornQueues) add(typ, wid string, first bool) {
+func (b *backlogs) add(typ, wid string, first bool) {
 	if _, waits := b.at[wid]; waits {
 		return
 	}
 	l := b.of[typ]
 	if l == nil {
-		l = &forlornQueue{typ: typ, width: leastCalled}
+		l = &backlogQueue{typ: typ, width: leastCalled}
 		b.of[typ] = l
 	}
 	wid = strings.Clone(wid) // what it came in need not stay
@@ -71,32 +71,32 @@ func (b *forlornQueues) add(typ, wid string, first bool) {
 	if first && l.head > 0 {
 		l.head--
 		l.order[l.head] = wid
-		b.at[wid] = forlornPlace{l, l.head}
+		b.at[wid] = backlogPlace{l, l.head}
 		return
 	}
 	l.order = append(l.order, wid)
-	b.at[wid] = forlornPlace{l, len(l.order) - 1}
+	b.at[wid] = backlogPlace{l, len(l.order) - 1}
 }
 
 // compact takes the places out that are empty, but for one at the beginning.
-func (b *forlornQueues) compact(l *forlornQueue) {
+func (b *backlogs) compact(l *backlogQueue) {
 	order := make([]string, 1, l.n+1)
 	for _, wid := range l.order[l.head:] {
 		if wid != "" {
-			b.at[wid] = forlornPlace{l, len(order)}
+			b.at[wid] = backlogPlace{l, len(order)}
 			order = append(order, wid)
 		}
 	}
 	l.order, l.head = order, 1
 }
 
-func (b *forlornQueues) has(wid string) bool {
+func (b *backlogs) has(wid string) bool {
 	_, waits := b.at[wid]
 	return waits
 }
 
 // remove takes a run out. Types are names that anybody may give: nothing is kept of one that no run waits for.
-func (b *forlornQueues) remove(wid string) {
+func (b *backlogs) remove(wid string) {
 	at, waits := b.at[wid]
 	if !waits {
 		return
@@ -116,7 +116,7 @@ func (b *forlornQueues) remove(wid string) {
 }
 
 // oldest are the workflow ids, those of each type in the order in which they came.
-func (b *forlornQueues) oldest() iter.Seq[string] {
+func (b *backlogs) oldest() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, l := range b.of {
 			for _, wid := range l.order[l.head:] {
@@ -128,14 +128,14 @@ func (b *forlornQueues) oldest() iter.Seq[string] {
 	}
 }
 
-// apart is how far apart the alarms of a forlorn run are at least.
-func (b *forlornQueues) apart() schemas.Duration {
+// apart is how far apart the alarms of a backlog run are at least.
+func (b *backlogs) apart() schemas.Duration {
 	return min(schemas.Duration(len(b.at))*schemas.Seconds(1)/alarmsEachSecond, longestReask)
 }
 
 // answered learns from an answer how many to call back at once. Means are compared, since the decisions of a type may differ, and with that of the
 // least width, which is taken anew each time: who compares with the last one follows a worker that falls behind.
-func (l *forlornQueue) answered(took schemas.Duration) {
+func (l *backlogQueue) answered(took schemas.Duration) {
 	l.took += took
 	if l.answers++; l.answers < learnFrom {
 		return
@@ -155,64 +155,64 @@ func (l *forlornQueue) answered(took schemas.Duration) {
 	}
 }
 
-// forsake lets a run wait for somebody to listen: nobody did.
-func (p *partition) forsake(r *run) {
-	r.forlorn = true
+// enterBacklog lets a run wait for somebody to listen: nobody did.
+func (p *partition) enterBacklog(r *run) {
+	r.noPoller = true
 	r.reasks++
-	p.forlorn.add(r.state.Start.WorkflowType, r.wid, r.called != nil)
-	p.calledBack(r)
+	p.backlog.add(r.state.Start.WorkflowType, r.wid, r.recalled != nil)
+	p.endRecall(r)
 	p.probeLater()
 }
 
-// unforlorn takes a run out of those that wait for somebody to listen.
-func (p *partition) unforlorn(r *run) {
-	if r.forlorn {
-		r.forlorn = false
-		p.forlorn.remove(r.wid)
+// leaveBacklog takes a run out of those that wait for somebody to listen.
+func (p *partition) leaveBacklog(r *run) {
+	if r.noPoller {
+		r.noPoller = false
+		p.backlog.remove(r.wid)
 	}
 }
 
-// stillForlorn is called for a run that was loaded: it may have been parked while it was forlorn.
-func (p *partition) stillForlorn(r *run) {
-	if !p.forlorn.has(r.wid) {
+// rejoinBacklog is called for a run that was loaded: it may have been parked while it was backlog.
+func (p *partition) rejoinBacklog(r *run) {
+	if !p.backlog.has(r.wid) {
 		return
 	}
 	if !r.open() {
-		p.forlorn.remove(r.wid)
+		p.backlog.remove(r.wid)
 		return
 	}
-	r.forlorn, r.reasks = true, manyReasks
+	r.noPoller, r.reasks = true, manyReasks
 }
 
 // announced: somebody decides for the type. Runs that wait for that are called back, many at a time: those that lie together are read together.
 func (p *partition) announced(typ string) {
-	l := p.forlorn.of[typ]
-	if l == nil || l.called > l.width/2 {
+	l := p.backlog.of[typ]
+	if l == nil || l.recalled > l.width/2 {
 		return
 	}
-	for l.called < l.width && l.n > 0 {
-		p.callBack(l)
+	for l.recalled < l.width && l.n > 0 {
+		p.recallNext(l)
 	}
 }
 
-// callBack asks for the run that has waited longest.
-func (p *partition) callBack(l *forlornQueue) {
+// recallNext asks for the run that has waited longest.
+func (p *partition) recallNext(l *backlogQueue) {
 	wid := l.order[l.head]
-	p.forlorn.remove(wid)
+	p.backlog.remove(wid)
 	r := p.get(wid)
-	l.called++
-	r.called = l
+	l.recalled++
+	r.recalled = l
 	p.when(r, func() {
-		r.forlorn = false
+		r.noPoller = false
 		p.mark(r)
 	})
 }
 
-// calledBack: the question for a run that was called back has come to its end, or there was none.
-func (p *partition) calledBack(r *run) {
-	if r.called != nil {
-		r.called.called--
-		r.called = nil
+// endRecall: the question for a run that was called back has come to its end, or there was none.
+func (p *partition) endRecall(r *run) {
+	if r.recalled != nil {
+		r.recalled.recalled--
+		r.recalled = nil
 	}
 }
 
@@ -222,15 +222,15 @@ func (p *partition) probeLater() {
 		return
 	}
 	p.probing = true
-	p.loop.after(probeEvery, p.probeForlorn)
+	p.loop.after(probeEvery, p.probeBacklog)
 }
 
-func (p *partition) probeForlorn() {
+func (p *partition) probeBacklog() {
 	p.probing = false
-	for _, l := range p.forlorn.of {
-		p.callBack(l)
+	for _, l := range p.backlog.of {
+		p.recallNext(l)
 	}
-	if len(p.forlorn.of) > 0 {
+	if len(p.backlog.of) > 0 {
 		p.probeLater()
 	}
 }
