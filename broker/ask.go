@@ -147,7 +147,7 @@ func (p *partition) request(r *run, w execution.Wanted) {
 		return
 	}
 	p.sweepLater()
-	p.lookForSilent(silentAfter)
+	p.scheduleProbes(probeAfter)
 }
 
 // task builds what the decider is asked, on the scratch. The window ends with the DeciderStarted that the answer will bring.
@@ -241,10 +241,10 @@ func (p *partition) answered(m post.Msg) {
 		}
 		return
 	}
-	if id, call := strings.CutPrefix(key, callPrefix+"."); call {
+	if id, call := strings.CutPrefix(key, probeWorkerPrefix+"."); call {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil && nobody {
-			p.loop.post(func() { p.loop.after(leaveTaking, func() { p.gone(n) }) })
+			p.loop.post(func() { p.loop.after(leaveTaking, func() { p.workerGone(n) }) })
 		}
 		return
 	}

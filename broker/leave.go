@@ -50,10 +50,10 @@ var errLeft = errors.New("the partition is handed over")
 type stage uint8
 
 const (
-	settling stage = iota + 1 // what was begun comes to its end
-	deafened                  // the subscriptions for requests are being closed
-	quiet                     // they are closed
-	handed                    // nothing in memory changes any more; answers of deciders are passed on
+	settling       stage = iota + 1 // what was begun comes to its end
+	announceClosed                  // the subscriptions for requests are being closed
+	quiet                           // they are closed
+	handed                          // nothing in memory changes any more; answers of deciders are passed on
 )
 
 // leaving is the planned end of a term.
@@ -114,7 +114,7 @@ func (p *partition) part() {
 		}
 		p.storeOffers()
 		if p.settledAll() || p.outOfTime() {
-			l.stage = deafened
+			l.stage = announceClosed
 			p.b.wg.Go(func() {
 				p.deafen()
 				p.loop.post(func() { l.stage = quiet })

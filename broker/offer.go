@@ -103,7 +103,7 @@ func (p *partition) sendOffer(r *run, a *execution.Activity, t *ticket, send fun
 		o.timed = true
 		p.loop.after(offerPatience, p.expireOffers)
 	}
-	p.lookForSilent(silentAfter)
+	p.scheduleProbes(probeAfter)
 	return true
 }
 

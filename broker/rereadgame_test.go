@@ -41,7 +41,7 @@ type game struct {
 const (
 	mostScripts = 24
 	// How deciders fail.
-	reports, silence = "error", "silence"
+	reports, livenessProbe = "error", "silence"
 )
 
 var gameIDs = []string{"o", "p", "c", "d"}
@@ -67,7 +67,7 @@ func newGame(seed uint64) *game {
 			all = append(all, pick(r, complete[1:len(complete)-1], `{"type":"ContinueAsNew","attributes":{}}`, `{"type":"FailWorkflow","attributes":{"reason":"r"}}`))
 		}
 		g.scripts = append(g.scripts, all)
-		g.faults = append(g.faults, pick(r, "", "", "", "", "", "", reports, silence))
+		g.faults = append(g.faults, pick(r, "", "", "", "", "", "", reports, livenessProbe))
 	}
 	at := time.Duration(0)
 	for range moves {
@@ -152,7 +152,7 @@ func (g *game) decide(f *fleet) func(*nats.Msg) {
 				case reports:
 					_ = m.Respond([]byte(`{"token":"` + d.Token + `","error":{"cause":"DECIDER_ERROR","reason":"no"}}`))
 					return
-				case silence:
+				case livenessProbe:
 					return
 				}
 			}
@@ -337,7 +337,7 @@ func TestTakeoverIsTheSame(t *testing.T) { // P-1
 			for j, d := range g.scripts[i] {
 				g.scripts[i][j] = timeout.ReplaceAllString(d, "")
 			}
-			if g.faults[i] == silence {
+			if g.faults[i] == livenessProbe {
 				g.faults[i] = "" // whoever leaves waits for it
 			}
 		}

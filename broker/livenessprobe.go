@@ -23,44 +23,44 @@ import (
 //     a while; deadlines are for that.
 
 const (
-	// silentAfter is how old a question or an offer is when its worker is called, and the least time between two calls.
-	silentAfter = 100 * time.Millisecond
-	// silentShare: one that is older is called for again when it has become older by a part of so many.
-	silentShare = 4
-	// silentYoung is how old a decision task may be that anybody may have taken, to be asked again.
-	silentYoung = 2 * time.Second
+	// probeAfter is how old a question or an offer is when its worker is called, and the least time between two calls.
+	probeAfter = 100 * time.Millisecond
+	// probeShare: one that is older is called for again when it has become older by a part of so many.
+	probeShare = 4
+	// youngTask is how old a decision task may be that anybody may have taken, to be asked again.
+	youngTask = 2 * time.Second
 	// mostCalls bounds the workers that are called at a time.
 	mostCalls = 16
-	// silentMany is how many questions make it take twice as long until it is looked again.
-	silentMany = 4096
+	// manyProbes is how many questions make it take twice as long until it is looked again.
+	manyProbes = 4096
 	// leaveTaking is how much later than the end of its subject the last word of a worker that has stopped in good order may be heard.
 	leaveTaking = 50 * time.Millisecond
 	// mostTwice bounds the questions whose second answer is expected. That of others becomes a dead letter.
-	mostTwice  = 4096
-	callPrefix = "c"
+	mostTwice         = 4096
+	probeWorkerPrefix = "c"
 )
 
-// lookForSilent looks for silent workers in a while, or sooner if that was said before. It is called with silentAfter when something was given to one.
-func (p *partition) lookForSilent(in time.Duration) {
-	in *= time.Duration(1 + len(p.asks)/silentMany)
+// scheduleProbes looks for silent workers in a while, or sooner if that was said before. It is called with probeAfter when something was given to one.
+func (p *partition) scheduleProbes(in time.Duration) {
+	in *= time.Duration(1 + len(p.asks)/manyProbes)
 	at := time.Now().Add(in)
-	if !p.looks.IsZero() && !p.looks.After(at) {
+	if !p.nextProbes.IsZero() && !p.nextProbes.After(at) {
 		return
 	}
-	p.looks = at
+	p.nextProbes = at
 	p.loop.after(in, func() {
-		if !p.looks.Equal(at) {
+		if !p.nextProbes.Equal(at) {
 			return // it was sooner
 		}
-		p.looks = time.Time{}
+		p.nextProbes = time.Time{}
 		if p.leaving == nil && !p.sealed() {
-			p.callSilent()
+			p.probeSilent()
 		}
 	})
 }
 
-// silence is for how long somebody has been waited for, at least: the youngest of what is old enough.
-type silence struct {
+// livenessProbe is for how long somebody has been waited for, at least: the youngest of what is old enough.
+type livenessProbe struct {
 	workers map[string]time.Duration // by name
 	types   map[string]time.Duration // whoever decides for a type
 	lists   map[string]time.Duration // whoever takes tasks of a list
@@ -76,9 +76,9 @@ func youngest(m *map[string]time.Duration, key string, age time.Duration) {
 	}
 }
 
-// callSilent calls the workers that have been silent for too long.
-func (p *partition) callSilent() {
-	s, again := p.silence()
+// probeSilent calls the workers that have been silent for too long.
+func (p *partition) probeSilent() {
+	s, again := p.dueProbes()
 	calls, wall := 0, time.Now()
 	for name, h := range p.workers.byName { // begins anywhere, so that all have their turn
 		age, silent := s.of(name, h)
@@ -86,27 +86,27 @@ func (p *partition) callSilent() {
 			continue
 		}
 		since := wall.Sub(h.calledAt)
-		wait := max(silentAfter, (age-since)/silentShare) - since // by how old it was when it was called for
+		wait := max(probeAfter, (age-since)/probeShare) - since // by how old it was when it was called for
 		switch {
 		case wait > 0:
 		case calls == mostCalls:
-			wait = silentAfter
+			wait = probeAfter
 		default:
 			calls++
-			h.calledAt, wait = wall, max(silentAfter, age/silentShare)
-			p.call(h)
+			h.calledAt, wait = wall, max(probeAfter, age/probeShare)
+			p.probeWorker(h)
 		}
 		if again == 0 || wait < again {
 			again = wait
 		}
 	}
 	if again > 0 {
-		p.lookForSilent(again)
+		p.scheduleProbes(again)
 	}
 }
 
-// silence tells who is waited for, and in how long somebody else may have to be added; 0 for never.
-func (p *partition) silence() (s silence, again time.Duration) {
+// dueProbes tells who is waited for, and in how long somebody else may have to be added; 0 for never.
+func (p *partition) dueProbes() (s livenessProbe, again time.Duration) {
 	wall, now := time.Now(), p.now()
 	for _, r := range p.asks {
 		a := r.ask
@@ -114,11 +114,11 @@ func (p *partition) silence() (s silence, again time.Duration) {
 			continue
 		}
 		switch age := time.Duration(now.Sub(a.at)); {
-		case age < silentAfter:
-			again = silentAfter
+		case age < probeAfter:
+			again = probeAfter
 		case a.sticky:
 			youngest(&s.workers, r.sticky, age)
-		case age <= silentYoung:
+		case age <= youngTask:
 			youngest(&s.types, r.state.Start.WorkflowType, age)
 		}
 	}
@@ -127,8 +127,8 @@ func (p *partition) silence() (s silence, again time.Duration) {
 			continue
 		}
 		switch age := offerPatience - f.until.Sub(wall); {
-		case age < silentAfter:
-			again = silentAfter
+		case age < probeAfter:
+			again = probeAfter
 		case f.ahead != nil:
 			youngest(&s.workers, f.ahead.worker, age)
 		default:
@@ -139,7 +139,7 @@ func (p *partition) silence() (s silence, again time.Duration) {
 }
 
 // of tells for how long a worker has been silent, if it can be called.
-func (s *silence) of(name string, h *worker) (age time.Duration, silent bool) {
+func (s *livenessProbe) of(name string, h *worker) (age time.Duration, silent bool) {
 	if len(h.types) == 0 {
 		return 0, false
 	}
@@ -161,14 +161,14 @@ func (s *silence) of(name string, h *worker) (age time.Duration, silent bool) {
 	return age, silent
 }
 
-func (p *partition) call(h *worker) {
-	if err := p.b.conn.PublishReply(p.b.ns.DecideAlive(h.types[0], h.name), p.replies+callPrefix+"."+strconv.FormatUint(h.number, 36), nil, nil); err != nil {
+func (p *partition) probeWorker(h *worker) {
+	if err := p.b.conn.PublishReply(p.b.ns.DecideAlive(h.types[0], h.name), p.replies+probeWorkerPrefix+"."+strconv.FormatUint(h.number, 36), nil, nil); err != nil {
 		p.log.WithError(err).Debug("a worker cannot be called at this moment")
 	}
 }
 
-// gone: nobody listens where a worker did. What it had, or may have had, is for others.
-func (p *partition) gone(number uint64) {
+// workerGone: nobody listens where a worker did. What it had, or may have had, is for others.
+func (p *partition) workerGone(number uint64) {
 	h := p.workers.numbered(number)
 	if h == nil || p.leaving != nil || p.sealed() {
 		return
@@ -178,7 +178,7 @@ func (p *partition) gone(number uint64) {
 	asked, offered, now := 0, 0, p.now()
 	for _, r := range p.asks {
 		a := r.ask
-		young := time.Duration(now.Sub(a.at)) <= silentYoung
+		young := time.Duration(now.Sub(a.at)) <= youngTask
 		if a.former == "" && (a.sticky && r.sticky == name || !a.sticky && young && slices.Contains(h.types, r.state.Start.WorkflowType)) {
 			p.askAgain(r)
 			asked++
@@ -190,7 +190,7 @@ func (p *partition) gone(number uint64) {
 		case f.ahead != nil && f.ahead.worker == name:
 			p.refusedAhead(f, true)
 			offered++
-		case f.ahead == nil && slices.Contains(h.lists, f.activity.Scheduled.List) && time.Until(f.until) <= offerPatience-silentAfter:
+		case f.ahead == nil && slices.Contains(h.lists, f.activity.Scheduled.List) && time.Until(f.until) <= offerPatience-probeAfter:
 			p.storeOffer(f, true)
 			offered++
 		}
