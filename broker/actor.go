@@ -222,8 +222,8 @@ func unknownID(wid string) string {
 // deadUndecodable is that of what says nothing to anybody.
 const deadUndecodable = "undecodable"
 
-// deadStray is that of what nobody has meant for its subject, deadTooLarge of what fits into no task.
+// deadForeign is that of what nobody has meant for its subject, deadTooLarge of what fits into no task.
 const (
-	deadStray    = "stray"
+	deadForeign  = "stray"
 	deadTooLarge = "too-large"
 )

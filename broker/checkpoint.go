@@ -38,7 +38,7 @@ func (p *partition) tick() {
 		return
 	}
 	p.lookAtRoom()
-	p.lookForMisfits()
+	p.lookForUnroutable()
 	p.ageRepeats()
 	next := p.positions()
 	if next == p.checkpointed {

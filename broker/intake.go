@@ -114,7 +114,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 	e := &envelope{at: schemas.At(m.Time), log: in.log, subject: m.Subject, body: m.Data}
 	o := &opened{envelope: e, seq: m.Seq}
 	if in.log == signalLog {
-		o.stray = isAnswer(m.Data) || post.GivenOfDrover(m.Header)+post.GivenBody(m.Data) != ""
+		o.foreign = isAnswer(m.Data) || post.GivenOfDrover(m.Header)+post.GivenBody(m.Data) != ""
 		_, wid, name, err := subject.ParseSignalStored(m.Subject)
 		o.wid, o.err = wid, err
 		e.msg = execution.Signal{Name: name, Input: m.Data, RequestID: requestIDOf(m.Header)}
@@ -126,7 +126,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 		return o
 	}
 	o.wid = wid
-	o.stray = kind != kindActivity && m.Header.Get(post.HeaderSubject) != m.Subject || post.GivenOut(m.Header) != ""
+	o.foreign = kind != kindActivity && m.Header.Get(post.HeaderSubject) != m.Subject || post.GivenOut(m.Header) != ""
 	switch kind {
 	case "start":
 		r := &schemas.StartRequest{}
@@ -196,7 +196,7 @@ type opened struct {
 	request *schemas.ExecutionRequest
 	signal  schemas.Payload // while the input of a signal is spilled
 	spilled int             // bytes of the body that stand in the object store
-	stray   bool            // nobody has meant it for its subject
+	foreign bool            // nobody has meant it for its subject
 	err     error
 }
 
@@ -224,8 +224,8 @@ func (p *partition) intake(in *intake, o *opened) {
 		p.bury(e, deadUndecodable, o.err.Error())
 		e.ticket.release()
 		return
-	case o.stray:
-		p.bury(e, deadStray, "nobody has meant this message for its subject: it is the answer to a question that named the subject for it, or was published by hand")
+	case o.foreign:
+		p.bury(e, deadForeign, "nobody has meant this message for its subject: it is the answer to a question that named the subject for it, or was published by hand")
 		e.ticket.release()
 		return
 	case len(e.body)-o.spilled > p.b.messageLimit():

@@ -74,13 +74,13 @@ func TestFoldBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		records int
 		silent  int // the record that does not say it
-		stray   int // the record before which there is a message that is none
+		foreign int // the record before which there is a message that is none
 		wrong   int // the record that does not belong behind the one before it
 		back    bool
 	}{
 		"one": {records: 1, back: true}, "some": {records: 3, back: true}, "as many as are read one by one": {records: mostRecordIndex, back: true},
 		"many": {records: mostRecordIndex + 1}, "one says nothing": {records: 3, silent: 2}, "the last says nothing": {records: 3, silent: 3},
-		"a stray": {records: 3, stray: 2}, "another history": {records: 3, wrong: 2},
+		"a stray": {records: 3, foreign: 2}, "another history": {records: 3, wrong: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := strings.ReplaceAll(name, " ", "-")
@@ -90,7 +90,7 @@ func TestFoldBack(t *testing.T) {
 				if first == c.wrong {
 					hash = bytes.Repeat([]byte{1}, sha256.Size)
 				}
-				if first == c.stray {
+				if first == c.foreign {
 					before = put(run, nil, []byte("nobody's"))
 				}
 				body, err := schemas.Marshal(&schemas.Record{WorkflowID: "w", Run: run, First: int64(first), Previous: hash, Events: []schemas.Event{

@@ -67,23 +67,23 @@ func (p *partition) meetOpen(ctx context.Context) error {
 	if n := runs.Len(); n > 0 {
 		p.log.WithField("runs", n).Info("the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
 	}
-	return p.dropStray(ctx)
+	return p.dropForeign(ctx)
 }
 
-// dropStray deletes the alarms of runs that are not open: a server that was killed may come back with what it had deleted,
+// dropForeign deletes the alarms of runs that are not open: a server that was killed may come back with what it had deleted,
 // and such an alarm may be due in a year (I15). Nobody else arms one: the partition is fenced.
-func (p *partition) dropStray(ctx context.Context) error {
-	var stray []uint64
+func (p *partition) dropForeign(ctx context.Context) error {
+	var foreign []uint64
 	err := p.b.reads.Scan(ctx, p.b.ns.StreamAlarms(p.n), post.ReadOptions{HeadersOnly: true}, func(s post.Stored) error {
 		if _, wid, run, err := subject.ParseAlarm(s.Subject); err == nil && !p.recovered[wid][run] {
-			stray = append(stray, s.Seq)
+			foreign = append(foreign, s.Seq)
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("look for alarms of closed runs: %w", err)
 	}
-	for _, seq := range stray {
+	for _, seq := range foreign {
 		p.deleteAlarm(seq)
 	}
 	return nil

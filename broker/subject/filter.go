@@ -14,8 +14,8 @@ func (ns Namespace) AllSignalsStored() string { return ns.start("sig.>") }
 // SignalsOf matches the stored signals of a partition: drover.<ns>.sig.<p>.>.
 func (ns Namespace) SignalsOf(p int) string { return ns.part("sig", p) + ".>" }
 
-// Misfits matches the signals in the signals stream to which the server could give no partition: drover.<ns>.signal.>.
-func (ns Namespace) Misfits() string { return ns.start("signal.>") }
+// Unroutable matches the signals in the signals stream to which the server could give no partition: drover.<ns>.signal.>.
+func (ns Namespace) Unroutable() string { return ns.start("signal.>") }
 
 // AllIn matches a partition's inbox: drover.<ns>.in.<p>.>.
 func (ns Namespace) AllIn(p int) string { return ns.part("in", p) + ".>" }

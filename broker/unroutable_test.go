@@ -14,7 +14,7 @@ import (
 // such a signal among its own. It was acknowledged all the same, and so it ends where everything does that cannot be applied.
 func TestSignalsWithAWildcardForAnID(t *testing.T) { // P-12
 	virtually(t, 2, func(t *testing.T, f *fleet) {
-		misfits := []string{"drover.default.signal.o.*", "drover.default.signal.o.>", "drover.default.signal.*.s", "drover.default.signal.*.>"}
+		unroutable := []string{"drover.default.signal.o.*", "drover.default.signal.o.>", "drover.default.signal.*.s", "drover.default.signal.*.>"}
 		publish := func(subj string) {
 			t.Helper()
 			m := &nats.Msg{Subject: subj, Data: []byte(subj)}
@@ -32,14 +32,14 @@ func TestSignalsWithAWildcardForAnID(t *testing.T) { // P-12
 				}
 				got = append(got, l.Subject)
 			}
-			if want := strings.Join(append(misfits, misfits...)[:n], " "); strings.Join(got, " ") != want {
+			if want := strings.Join(append(unroutable, unroutable...)[:n], " "); strings.Join(got, " ") != want {
 				t.Fatalf("got letters about %v, want %s", got, want)
 			}
-			if _, err := f.post.NextBySubject(t.Context(), ns.StreamSignals(), ns.Misfits(), 1); err == nil {
+			if _, err := f.post.NextBySubject(t.Context(), ns.StreamSignals(), ns.Unroutable(), 1); err == nil {
 				t.Error("a signal that is in the dead letters is in the stream still")
 			}
 		}
-		for _, subj := range misfits {
+		for _, subj := range unroutable {
 			publish(subj)
 		}
 		f.start0("o", "order", "r1")
@@ -48,12 +48,12 @@ func TestSignalsWithAWildcardForAnID(t *testing.T) { // P-12
 		f.await("o", schemas.EventDeciderCompleted)
 		time.Sleep(time.Minute)
 		f.letters()
-		for _, subj := range misfits {
+		for _, subj := range unroutable {
 			publish(subj)
 		}
 		first.stop()
 		f.node("b", nil)
-		wantLetters(2 * len(misfits))
+		wantLetters(2 * len(unroutable))
 		publish("drover.default.signal.o.s")
 		f.completes("o")
 	})

@@ -27,7 +27,7 @@ func (f *fleet) ask(subj, reply, body string) {
 func TestAnswersAreNoMessages(t *testing.T) {
 	for _, tc := range []struct {
 		name, reply string
-		stray       int // dead letters
+		foreign     int // dead letters
 	}{
 		{"terminate", "drover.default.in.0.o.terminate", 1},
 		{"pause", "drover.default.in.0.o.pause", 1},
@@ -46,8 +46,8 @@ func TestAnswersAreNoMessages(t *testing.T) {
 				f.decider("order", one(""))
 				f.start(startO)
 				f.ask("drover.default.signal.o.approve", tc.reply, `"Ada"`)
-				if got := f.dead(); len(got) != tc.stray || tc.stray > 0 && got[0] != "stray" {
-					t.Errorf("got dead letters %v, want %d strays", got, tc.stray)
+				if got := f.dead(); len(got) != tc.foreign || tc.foreign > 0 && got[0] != "stray" {
+					t.Errorf("got dead letters %v, want %d strays", got, tc.foreign)
 				}
 				for _, verb := range []string{"describe", "history", "signal", "pause"} { // answered by brokers: not at all
 					body := `{"workflowId":"o","run":"r0"}`

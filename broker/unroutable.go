@@ -19,16 +19,16 @@ import (
 // The owner of partition 0 looks for these now and then, and moves them to the dead letters. It needs no position: what is in the
 // stream under a subject that was not transformed has not been buried, or its purge was cut short, and a letter is written once.
 
-// misfitsOwner is the partition whose owner looks for misfits. Each namespace has it.
-const misfitsOwner = 0
+// unroutableOwner is the partition whose owner looks for misfits. Each namespace has it.
+const unroutableOwner = 0
 
-func (p *partition) lookForMisfits() {
-	if p.n != misfitsOwner || time.Since(p.looked) < restEvery {
+func (p *partition) lookForUnroutable() {
+	if p.n != unroutableOwner || time.Since(p.looked) < restEvery {
 		return
 	}
 	p.looked = time.Now()
 	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, p.buryMisfits(ctx)
+		return struct{}{}, p.buryUnroutable(ctx)
 	}, func(_ struct{}, err error) {
 		if err != nil {
 			p.log.WithError(err).Debug("signals without a partition cannot be looked for; looking again in a while")
@@ -36,9 +36,9 @@ func (p *partition) lookForMisfits() {
 	})
 }
 
-// buryMisfits buries as many as there are, in their order, and removes each once its letter is stored.
-func (p *partition) buryMisfits(ctx context.Context) error {
-	stream, filter := p.b.ns.StreamSignals(), p.b.ns.Misfits()
+// buryUnroutable buries as many as there are, in their order, and removes each once its letter is stored.
+func (p *partition) buryUnroutable(ctx context.Context) error {
+	stream, filter := p.b.ns.StreamSignals(), p.b.ns.Unroutable()
 	for next := uint64(1); p.lease.Valid(); {
 		m, err := p.b.reads.NextBySubject(ctx, stream, filter, next)
 		if errors.Is(err, post.ErrNotFound) {

@@ -28,7 +28,7 @@ import (
 func isRecord(m *post.Stored) bool { return m.Header.Get(schemas.StatusHeader) != "" }
 
 // loadPast reads the latest run of a workflow id where the latest message is a stray.
-func (b *Broker) loadPast(ctx context.Context, partition int, wid string, stray *post.Stored) (*loaded, error) {
+func (b *Broker) loadPast(ctx context.Context, partition int, wid string, foreign *post.Stored) (*loaded, error) {
 	latest := ""
 	for from, more := uint64(1), true; more; {
 		var page []post.Stored
@@ -43,11 +43,11 @@ func (b *Broker) loadPast(ctx context.Context, partition int, wid string, stray 
 			}
 		}
 		more = more && len(page) > 0
-		if !more && from <= stray.Seq {
-			return nil, fmt.Errorf("%w: a replica shows workflow %q up to record %d only, and its leader %d", post.ErrTimeout, wid, from-1, stray.Seq)
+		if !more && from <= foreign.Seq {
+			return nil, fmt.Errorf("%w: a replica shows workflow %q up to record %d only, and its leader %d", post.ErrTimeout, wid, from-1, foreign.Seq)
 		}
 	}
-	b.o.Logger.WithField("workflow", wid).Warnf("message %d on %s is no record: somebody has published it; it is passed over", stray.Seq, stray.Subject)
+	b.o.Logger.WithField("workflow", wid).Warnf("message %d on %s is no record: somebody has published it; it is passed over", foreign.Seq, foreign.Subject)
 	if latest == "" {
 		return nil, nil
 	}
