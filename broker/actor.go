@@ -107,8 +107,8 @@ func (p *partition) happen(r *run, e *envelope) {
 	for _, f := range effects {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})
 	}
-	if e.ticket != nil {
-		g.tickets = append(g.tickets, e.ticket)
+	if e.completion != nil {
+		g.tickets = append(g.tickets, e.completion)
 	}
 	if e.answer != nil {
 		g.answers = append(g.answers, func() { e.answer(r, events) })
@@ -134,7 +134,7 @@ func (p *partition) repeated(r *run, e *envelope) {
 			p.perform(r, effect{Effect: a, cause: e}, nil)
 		}
 	}
-	e.ticket.release()
+	e.completion.release()
 }
 
 // queue adds what a message has caused to the run's next record; what has no event rides with the one before it.
@@ -192,7 +192,7 @@ func (p *partition) unknown(r *run, e *envelope) {
 			fallthrough
 		case schemas.ReportBegin:
 			p.perform(r, effect{Effect: execution.Permit{To: m.Report.ReplyTo, Permission: answer}, cause: e}, nil)
-			e.ticket.release()
+			e.completion.release()
 			return
 		}
 		p.owe(r, e)
@@ -209,7 +209,7 @@ func (p *partition) unknown(r *run, e *envelope) {
 			e.answer(r, nil)
 		}
 	}
-	e.ticket.release()
+	e.completion.release()
 }
 
 const deadUnknown = "unknown-workflow"

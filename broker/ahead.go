@@ -37,7 +37,7 @@ func aheadTypeOf(r *run, a *execution.Activity) aheadType {
 var errNotWhole = errors.New("the window is not whole")
 
 // offerAhead tells whether an activity's task was offered to the worker that keeps the run.
-func (p *partition) offerAhead(r *run, a *execution.Activity, t *ticket) bool {
+func (p *partition) offerAhead(r *run, a *execution.Activity, t *completion) bool {
 	if !p.foreseeable(r, a) {
 		return false
 	}
@@ -142,7 +142,7 @@ func (p *partition) refusedAhead(f *offer, nobody bool) {
 		return
 	}
 	if f.wanted() && f.activity.Started == 0 && f.run.open() {
-		p.dispatchAnyone(f.run, f.activity, f.ticket, false, false)
+		p.dispatchAnyone(f.run, f.activity, f.completion, false, false)
 	}
 	p.mark(f.run)
 	p.endOffer(f)

@@ -29,7 +29,7 @@ type sentAlarm struct {
 	run     *run
 	id      string // of the run
 	due     schemas.Timestamp
-	covered []*ticket // what waits for it
+	covered []*completion // what waits for it
 }
 
 const (
@@ -194,7 +194,7 @@ const (
 // fired: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox, or the worker's answer, is
 // kept until the run is covered again. The worker deletes the message as soon as the ring is stored. One that came straight
 // still stands there: the next alarm is published over it.
-func (p *partition) fired(r *run, fire *schemas.Ring, t *ticket, came fireWay) {
+func (p *partition) fired(r *run, fire *schemas.Ring, t *completion, came fireWay) {
 	if !r.open() || fire.Run != r.state.Run {
 		return
 	}
@@ -212,7 +212,7 @@ func (p *partition) fired(r *run, fire *schemas.Ring, t *ticket, came fireWay) {
 			r.alarm.seq = fire.Sequence
 		}
 	}
-	t.hold()
+	t.retain()
 	r.uncovered = append(r.uncovered, t)
 	p.mark(r)
 }

@@ -29,14 +29,14 @@ func TestWhatAFireTells(t *testing.T) { // P-10
 		{"of one that it has replaced", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 6}, stored, armed},
 		{"of the run before", armed, schemas.Ring{Run: "r1", Due: 100, Sequence: 7}, stored, armed},
 	} {
-		p, r, kept := &partition{}, openRun(), &ticket{holds: 1}
+		p, r, kept := &partition{}, openRun(), &completion{pending: 1}
 		r.alarm = tc.alarm
 		p.fired(r, &tc.fire, kept, tc.came)
 		if r.alarm != tc.want {
 			t.Errorf("a ring %s: got %+v, want %+v", tc.name, r.alarm, tc.want)
 		}
-		if own := tc.fire.Run == "r2"; own != (kept.holds == 2) || own != (len(r.uncovered) == 1) {
-			t.Errorf("a ring %s is held %d times by %d; its place is kept until the run is covered, if it is the run's", tc.name, kept.holds-1, len(r.uncovered))
+		if own := tc.fire.Run == "r2"; own != (kept.pending == 2) || own != (len(r.uncovered) == 1) {
+			t.Errorf("a ring %s is held %d times by %d; its place is kept until the run is covered, if it is the run's", tc.name, kept.pending-1, len(r.uncovered))
 		}
 	}
 }
@@ -56,13 +56,13 @@ func TestFireWhileAnAlarmIsOnItsWay(t *testing.T) { // P-10
 		{"that of the one before, for the same time", schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, post.Ack{Seq: 8}, alarm{due: 100, seq: 8}, true},
 		{"one with its number", schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, post.Ack{Seq: 8}, alarm{}, false},
 	} {
-		p, r, waits := &partition{}, openRun(), &ticket{holds: 1}
-		way := &sentAlarm{run: r, id: "r2", due: 100, covered: []*ticket{waits}}
+		p, r, waits := &partition{}, openRun(), &completion{pending: 1}
+		way := &sentAlarm{run: r, id: "r2", due: 100, covered: []*completion{waits}}
 		r.alarm = alarm{due: 90, seq: 7, way: way}
-		p.fired(r, &tc.fire, &ticket{holds: 1}, stored)
+		p.fired(r, &tc.fire, &completion{pending: 1}, stored)
 		p.armed(way, tc.ack)
-		if r.alarm != tc.want || (waits.holds == 0) != tc.free {
-			t.Errorf("%s: got %+v, and what waited is held %d times; want %+v, free: %v", tc.name, r.alarm, waits.holds, tc.want, tc.free)
+		if r.alarm != tc.want || (waits.pending == 0) != tc.free {
+			t.Errorf("%s: got %+v, and what waited is held %d times; want %+v, free: %v", tc.name, r.alarm, waits.pending, tc.want, tc.free)
 		}
 	}
 }

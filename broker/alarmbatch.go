@@ -78,7 +78,7 @@ func (p *partition) fireAll(g *alarmBatch, firesAt []schemas.DueRing) {
 	at := p.now()
 	for i := range firesAt {
 		q := &firesAt[i]
-		t := &ticket{holds: 1, done: func() { p.alarmDone(g, q.Sequence) }}
+		t := &completion{pending: 1, done: func() { p.alarmDone(g, q.Sequence) }}
 		if p.absent(q.WorkflowID) {
 			p.fireAbsent(q, t)
 			continue
@@ -88,16 +88,16 @@ func (p *partition) fireAll(g *alarmBatch, firesAt []schemas.DueRing) {
 }
 
 // fire lets a ring happen.
-func (p *partition) fire(q *schemas.DueRing, at schemas.Timestamp, t *ticket) {
+func (p *partition) fire(q *schemas.DueRing, at schemas.Timestamp, t *completion) {
 	r := p.get(q.WorkflowID)
 	fire := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
 	p.when(r, func() { p.fired(r, &fire, t, direct) })
-	p.deliver(r, &envelope{wid: q.WorkflowID, msg: execution.AlarmFired{}, at: at, log: noLog, ticket: t})
+	p.deliver(r, &envelope{wid: q.WorkflowID, msg: execution.AlarmFired{}, at: at, log: noLog, completion: t})
 }
 
 // fireAbsent lets a ring happen for a workflow id of which nothing is in memory: mostly its run has closed, and the alarm is about to be deleted. Behind
 // a backlog they are many. That the run has closed its last record says, and all of them need not be read.
-func (p *partition) fireAbsent(q *schemas.DueRing, t *ticket) {
+func (p *partition) fireAbsent(q *schemas.DueRing, t *completion) {
 	p.readResult(&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run}, func(any) { t.release() }, func() { p.fire(q, p.now(), t) })
 }
 

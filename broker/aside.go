@@ -87,7 +87,7 @@ func (p *partition) turnAway(r *run, e *envelope) {
 			e.judged()
 		}
 	}()
-	defer e.ticket.release()
+	defer e.completion.release()
 	if p.sendBack(r, e) {
 		return
 	}
@@ -146,6 +146,6 @@ func (p *partition) sayDamaged(subj string, err error) {
 		p.log.WithError(err).Error("a dead letter cannot be encoded")
 		return
 	}
-	p.recovery.hold()
+	p.recovery.retain()
 	p.send(to, "", h, body, func(uint64) { p.recovery.release() })
 }

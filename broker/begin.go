@@ -105,7 +105,7 @@ func (p *partition) conflict(r *run, e *envelope, q *schemas.StartRequest) {
 // settleStart answers a start that begins nothing, once everything it was judged by is in the history.
 func (p *partition) settleStart(r *run, e *envelope, v verdict) {
 	e.verdict = v
-	g := group{tickets: []*ticket{e.ticket}}
+	g := group{tickets: []*completion{e.completion}}
 	if e.answer != nil {
 		g.answers = append(g.answers, func() { e.answer(r, nil) })
 	}
@@ -166,7 +166,7 @@ func (p *partition) checkFresh(r *run, e *envelope, q *schemas.StartRequest) {
 		if exists {
 			r.mailbox = r.mailbox[1:]
 			p.answerOld(e, q)
-			e.ticket.release()
+			e.completion.release()
 		} else {
 			e.fresh = true
 		}

@@ -22,7 +22,7 @@ type commit struct {
 	sequence uint64 // predicted
 	hash     []byte
 	snapshot bool
-	effects  *ticket
+	effects  *completion
 }
 
 // adopt lets what has no event of its own wait for this commit.
@@ -87,7 +87,7 @@ func (p *partition) publish(r *run) {
 	err := schemas.MarshalTo(record, func(body []byte) error {
 		hash := sha256.Sum256(body)
 		c.hash = hash[:]
-		c.effects = p.records.begin(schemas.Position{Sequence: c.sequence})
+		c.effects = p.records.enter(schemas.Position{Sequence: c.sequence})
 		r.inflight = c
 		p.commits++
 		p.last = c.sequence
@@ -183,7 +183,7 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 }
 
 // settled performs what a group has caused: its events, if any, are in the history.
-func (p *partition) settled(r *run, g group, effects *ticket) {
+func (p *partition) settled(r *run, g group, effects *completion) {
 	for _, f := range g.answers {
 		f()
 	}

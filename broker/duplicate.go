@@ -21,11 +21,11 @@ func (p *partition) buryUntold(r *run, e *envelope, f execution.Dead) {
 		p.bury(e, f.Reason, f.Details)
 		return
 	}
-	e.ticket.hold()
+	e.completion.retain()
 	p.buryIfUntold(r.wid, e, m, f)
 }
 
-// buryIfUntold holds the message's ticket until it is known whether the history has it: if it cannot be read now it is read again.
+// buryIfUntold holds the message's completion until it is known whether the history has it: if it cannot be read now it is read again.
 func (p *partition) buryIfUntold(wid string, e *envelope, m execution.Report, f execution.Dead) {
 	alone := p.alone()
 	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
@@ -41,7 +41,7 @@ func (p *partition) buryIfUntold(wid string, e *envelope, m execution.Report, f 
 		if !told {
 			p.bury(e, f.Reason, f.Details)
 		}
-		e.ticket.release()
+		e.completion.release()
 	})
 }
 

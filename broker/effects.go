@@ -21,7 +21,7 @@ const effectRetry = 200 * time.Millisecond
 const refusedListKept = time.Minute
 
 // perform does one effect of a committed step. t is held until it is acknowledged.
-func (p *partition) perform(r *run, e effect, t *ticket) {
+func (p *partition) perform(r *run, e effect, t *completion) {
 	switch f := e.Effect.(type) {
 	case execution.Dispatch:
 		if r.open() {
@@ -54,7 +54,7 @@ func (p *partition) perform(r *run, e effect, t *ticket) {
 
 // dispatch offers an activity's task to idle workers, or puts it on its list. With ask whoever gets it must ask before it
 // begins: a worker may be at it.
-func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket, store, ask bool) {
+func (p *partition) dispatch(r *run, a *execution.Activity, t *completion, store, ask bool) {
 	if store {
 		p.storedBehind(r, a)
 	}
@@ -64,7 +64,7 @@ func (p *partition) dispatch(r *run, a *execution.Activity, t *ticket, store, as
 }
 
 // dispatchAnyone is dispatch without a preference.
-func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *ticket, store, ask bool) {
+func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *completion, store, ask bool) {
 	o := a.Scheduled
 	task := p.activityTask(r, a, ask)
 	body, err := schemas.MarshalJSON(&task)
@@ -80,7 +80,7 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *ticket, sto
 	if !store && p.offerable(a) && p.offer(r, a, body, t) {
 		return
 	}
-	if t.hold(); t == nil {
+	if t.retain(); t == nil {
 		r.loose++
 	}
 	c := taskCopy{run: r.state.Run, list: o.List, scheduled: a.ScheduledID, attempt: a.Attempt}
@@ -219,6 +219,6 @@ func (p *partition) bury(e *envelope, reason, details string) {
 		return
 	}
 	post.ExpectNone(h, p.b.ns.DeadAt(place.Tokens()...))
-	e.ticket.hold()
-	p.send(subj, "", h, body, func(uint64) { e.judged(); e.ticket.release() })
+	e.completion.retain()
+	p.send(subj, "", h, body, func(uint64) { e.judged(); e.completion.release() })
 }

@@ -27,7 +27,7 @@ const (
 
 // exchange performs the effects that reach other workflows. They go into the inbox of the workflow that is meant, whoever
 // owns it; t is held until they are there.
-func (p *partition) exchange(s *execution.State, e effect, t *ticket) {
+func (p *partition) exchange(s *execution.State, e effect, t *completion) {
 	switch f := e.Effect.(type) {
 	case execution.StartChild:
 		if c := s.Children[f.ScheduledID]; c != nil {
@@ -44,7 +44,7 @@ func (p *partition) exchange(s *execution.State, e effect, t *ticket) {
 	case execution.Answer:
 		f.Answer.V = schemas.Version
 		// What is answered stands in the inbox, not in the state: its place there is kept until the answer is safe.
-		p.tell(f.To.WorkflowID, kindExternal, &f.Answer, e.cause.ticket)
+		p.tell(f.To.WorkflowID, kindExternal, &f.Answer, e.cause.completion)
 	case execution.EndChild:
 		kind := kindEnd
 		if f.Policy == schemas.ChildRequestCancel {
@@ -55,7 +55,7 @@ func (p *partition) exchange(s *execution.State, e effect, t *ticket) {
 			Origin: &schemas.RequestOrigin{
 				Execution: &schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, Cause: schemas.CauseChildPolicyApplied, FirstRun: f.Child.Run,
 			},
-		}, t, ticketOf(e.cause))
+		}, t, completionOf(e.cause))
 	case execution.Closed:
 		p.reportChild(s, t)
 	}
@@ -64,14 +64,14 @@ func (p *partition) exchange(s *execution.State, e effect, t *ticket) {
 // startChild puts the start of a child into its inbox. If it is not known whether it is there, it is sent again only while the parent has no
 // answer: behind the refusal of the first the second might begin a child that nobody expects. Else the refusal may be that of the
 // first while the second begins it, as behind a take-over, and is probed.
-func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *ticket) {
+func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *completion) {
 	q := s.ChildStart(c)
 	body, err := schemas.Marshal(q)
 	if err != nil {
 		p.log.WithError(err).WithField("workflow", q.WorkflowID).Error("the start of a child cannot be encoded")
 		return
 	}
-	t.hold()
+	t.retain()
 	to := p.b.ns.In(p.b.partitionOf(q.WorkflowID), q.WorkflowID, kindStart)
 	p.sendUntil(to, "", post.Addressed(to), body, func(uint64) { t.release() }, func(again func()) {
 		r := p.get(s.WorkflowID)
@@ -88,22 +88,22 @@ func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *tic
 	})
 }
 
-func ticketOf(e *envelope) *ticket {
+func completionOf(e *envelope) *completion {
 	if e == nil {
 		return nil
 	}
-	return e.ticket
+	return e.completion
 }
 
 // tell puts a message into the inbox of a workflow.
-func (p *partition) tell(wid, kind string, v any, tickets ...*ticket) {
+func (p *partition) tell(wid, kind string, v any, tickets ...*completion) {
 	body, err := schemas.Marshal(v)
 	if err != nil {
 		p.log.WithError(err).WithField("workflow", wid).Error("a message between workflows cannot be encoded")
 		return
 	}
 	for _, t := range tickets {
-		t.hold()
+		t.retain()
 	}
 	to := p.b.ns.In(p.b.partitionOf(wid), wid, kind)
 	p.send(to, "", post.Addressed(to), body, func(uint64) {
@@ -112,7 +112,7 @@ func (p *partition) tell(wid, kind string, v any, tickets ...*ticket) {
 }
 
 // reportChild tells the parent of a run where it stands. A run that continued as new is open for its parent.
-func (p *partition) reportChild(s *execution.State, tickets ...*ticket) {
+func (p *partition) reportChild(s *execution.State, tickets ...*completion) {
 	parent := s.Start.ParentWorkflowExecution
 	if parent == nil {
 		return
@@ -143,7 +143,7 @@ func (p *partition) answerChild(e *envelope, q *schemas.StartRequest) func(*run,
 		if r.state.Run == q.Run && r.state.Closed() && r.inflight == nil && len(r.pending) == 0 {
 			report = childReport(r.state)
 		}
-		p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.ticket)
+		p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.completion)
 	}
 }
 
@@ -158,7 +158,7 @@ func startedReport(q *schemas.StartRequest) *schemas.ChildReport {
 func (p *partition) refuseChild(e *envelope, q *schemas.StartRequest) {
 	report := startedReport(q)
 	report.Status, report.Cause, report.Final = "", schemas.CauseWorkflowRunning, q.Origin.Probe
-	p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.ticket)
+	p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.completion)
 }
 
 // answerChildLate answers a child's start that was read again after a take-over: the history tells what became of it (P-5).
@@ -174,7 +174,7 @@ func (p *partition) answerChildLate(r *run, e *envelope, q *schemas.StartRequest
 //
 // tries is how often that was tried before.
 func (p *partition) reportOld(e *envelope, q *schemas.StartRequest, tries int) {
-	e.ticket.hold()
+	e.completion.retain()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *loaded, err error) {
@@ -183,14 +183,14 @@ func (p *partition) reportOld(e *envelope, q *schemas.StartRequest, tries int) {
 			p.bury(e, deadDamaged, err.Error())
 		case err != nil:
 			p.log.WithError(err).WithField("workflow", q.WorkflowID).Warn("a child cannot be looked up; trying again")
-			p.loop.after(loadRetry, func() { p.reportOld(e, q, tries+1); e.ticket.release() })
+			p.loop.after(loadRetry, func() { p.reportOld(e, q, tries+1); e.completion.release() })
 			return
 		case l == nil:
 			p.refuseChild(e, q)
 		default:
-			p.tell(q.Origin.Parent.WorkflowID, kindChild, childReport(l.state), e.ticket)
+			p.tell(q.Origin.Parent.WorkflowID, kindChild, childReport(l.state), e.completion)
 		}
-		e.ticket.release()
+		e.completion.release()
 	})
 }
 
@@ -199,7 +199,7 @@ func (p *partition) answerUnknown(e *envelope, source schemas.Execution, event i
 	p.tell(source.WorkflowID, kindExternal, &schemas.ExternalAnswer{
 		V: schemas.Version, SourceRun: source.Run, ScheduledEventID: event, Target: schemas.Execution{WorkflowID: e.wid},
 		Cause: schemas.CauseUnknownExecution,
-	}, e.ticket)
+	}, e.completion)
 }
 
 // control tells a worker that an activity is not wanted any more. Nothing waits for it: the answer to a heartbeat says the

@@ -16,10 +16,10 @@ import (
 
 // intake is a partition's place in one of its two logs.
 type intake struct {
-	log    int
-	stream string
-	filter string
-	ledger ledger
+	log          int
+	stream       string
+	filter       string
+	lowWatermark lowWatermark
 
 	// incarnation counts how often the stream lost a tail; messages stamped after since belong to it, older ones to the
 	// one before (P-9).
@@ -41,7 +41,7 @@ func (p *partition) newIntake(ctx context.Context, log int, stream, filter strin
 		checkpoint = p.checkpointed.Signals
 	}
 	in := &intake{log: log, stream: stream, filter: filter, incarnation: witness.Incarnation, from: checkpoint.Sequence + 1}
-	in.ledger.settled = checkpoint
+	in.lowWatermark.settled = checkpoint
 	first, last, err := p.b.conn.StreamState(ctx, stream)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream, err)
@@ -212,29 +212,29 @@ func (p *partition) intake(in *intake, o *opened) {
 	e.pos = in.position(o.seq, e.at)
 	// The leader of this stream may be a server whose clock is ahead. Nothing is due by that, and nothing is to count from it (P-15).
 	e.at = min(e.at, p.b.latest())
-	e.ticket = in.ledger.begin(e.pos)
+	e.completion = in.lowWatermark.enter(e.pos)
 	in.read, in.at = e.pos, o.seq
 	defer p.progress()
 	switch {
 	case !p.positionOf(in.log).Before(e.pos):
 		e.judged()
-		e.ticket.release() // below the checkpoint: a new incarnation reads from the beginning
+		e.completion.release() // below the checkpoint: a new incarnation reads from the beginning
 		return
 	case o.err != nil:
 		p.bury(e, deadUndecodable, o.err.Error())
-		e.ticket.release()
+		e.completion.release()
 		return
 	case o.foreign:
 		p.bury(e, deadForeign, "nobody has meant this message for its subject: it is the answer to a question that named the subject for it, or was published by hand")
-		e.ticket.release()
+		e.completion.release()
 		return
 	case len(e.body)-o.spilled > p.b.messageLimit():
 		p.bury(e, deadTooLarge, fmt.Sprintf("%d bytes; at most %d fit into a decision task: pass a reference instead, or raise the server's max_payload", len(e.body)-o.spilled, p.b.messageLimit()))
-		e.ticket.release()
+		e.completion.release()
 		return
 	case in.log == signalLog && p.isBuried(e):
 		e.judged()
-		e.ticket.release()
+		e.completion.release()
 		return
 	}
 	r := p.get(o.wid)
@@ -247,7 +247,7 @@ func (p *partition) intake(in *intake, o *opened) {
 			e.answer = p.answerStart(e, msg.Request)
 		}
 	case execution.AlarmFired:
-		p.when(r, func() { p.fired(r, o.fire, e.ticket, stored) })
+		p.when(r, func() { p.fired(r, o.fire, e.completion, stored) })
 	case execution.Pause, execution.Resume, execution.Hold, execution.Release, execution.Cancel, execution.Terminate, execution.BreakLock:
 		e.answer = p.answerRequest(o.request)
 	}

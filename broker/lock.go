@@ -34,7 +34,7 @@ type lockOp struct {
 	parent  *schemas.Execution
 	kin     []schemas.Execution
 	walked  bool // kin is known
-	tickets []*ticket
+	tickets []*completion
 	result  locks.Result
 }
 
@@ -70,7 +70,7 @@ const (
 )
 
 // enterLock asks for a lock that the run waits for, or has by its history.
-func (p *partition) enterLock(r *run, l *execution.Lock, t *ticket, heal bool) {
+func (p *partition) enterLock(r *run, l *execution.Lock, t *completion, heal bool) {
 	place := schemas.LockPlace{WorkflowID: r.wid, Run: l.Run, EventID: l.EventID, Fence: l.Fence, Since: l.Since, Lease: max(l.Lease, 0)}
 	if l.Expires != 0 {
 		place.Since = l.Expires.Add(-l.Lease)
@@ -83,15 +83,15 @@ func (p *partition) enterLock(r *run, l *execution.Lock, t *ticket, heal bool) {
 }
 
 // leaveLock gives a place back.
-func (p *partition) leaveLock(lock, scope string, at lockPlace, t *ticket, heal bool) {
+func (p *partition) leaveLock(lock, scope string, at lockPlace, t *completion, heal bool) {
 	place := schemas.LockPlace{WorkflowID: at.wid, Run: at.asked.Run, EventID: at.asked.EventID}
 	p.changeLock(lock, scope, &lockOp{place: place, leave: true, heal: heal}, t)
 }
 
 // changeLock queues a change; t is held until it is in the key.
-func (p *partition) changeLock(lock, scope string, op *lockOp, t *ticket) {
+func (p *partition) changeLock(lock, scope string, op *lockOp, t *completion) {
 	if t != nil {
-		t.hold()
+		t.retain()
 		op.tickets = append(op.tickets, t)
 	}
 	key := schemas.LockKey(scope, lock)

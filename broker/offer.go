@@ -36,14 +36,14 @@ const (
 // offer is a task that was offered. When it is over run and activity are nil: it may stay in the queue for a while, and the input
 // must not.
 type offer struct {
-	id       uint64
-	run      *run
-	activity *execution.Activity
-	attempt  int
-	ticket   *ticket
-	until    time.Time
-	stored   bool   // its message, behind the start that its worker has announced
-	ahead    *ahead // what the decision behind it may rest on; nil if it went to whoever is idle
+	id         uint64
+	run        *run
+	activity   *execution.Activity
+	attempt    int
+	completion *completion
+	until      time.Time
+	stored     bool   // its message, behind the start that its worker has announced
+	ahead      *ahead // what the decision behind it may rest on; nil if it went to whoever is idle
 }
 
 // offers are those of a partition.
@@ -57,7 +57,7 @@ type offers struct {
 }
 
 // offer tells whether a task was offered. t is held until its outcome is in the history, or its message is stored.
-func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *ticket) bool {
+func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *completion) bool {
 	s := a.Scheduled
 	if p.offers.policy.isAway(s.List) {
 		return false
@@ -78,7 +78,7 @@ func (p *partition) offerReply(f *offer) string {
 }
 
 // sendOffer notes an offer that send has sent.
-func (p *partition) sendOffer(r *run, a *execution.Activity, t *ticket, send func(*offer) error) bool {
+func (p *partition) sendOffer(r *run, a *execution.Activity, t *completion, send func(*offer) error) bool {
 	o := &p.offers
 	for len(o.queue) > 0 && o.queue[0].over() {
 		o.queue[0] = nil
@@ -88,11 +88,11 @@ func (p *partition) sendOffer(r *run, a *execution.Activity, t *ticket, send fun
 		return false
 	}
 	o.last++
-	f := &offer{id: o.last, run: r, activity: a, attempt: a.Attempt, ticket: t, until: time.Now().Add(offerPatience)}
+	f := &offer{id: o.last, run: r, activity: a, attempt: a.Attempt, completion: t, until: time.Now().Add(offerPatience)}
 	if send(f) != nil {
 		return false
 	}
-	t.hold()
+	t.retain()
 	if o.open == nil {
 		o.open = make(map[uint64]*offer)
 	}
@@ -138,7 +138,7 @@ func (p *partition) endOffer(f *offer) {
 	if f.run.offers = slices.Delete(f.run.offers, i, i+1); len(f.run.offers) == 0 {
 		f.run.offers = nil
 	}
-	f.ticket.release()
+	f.completion.release()
 	f.run, f.activity, f.ahead = nil, nil, nil
 }
 
@@ -162,7 +162,7 @@ func (p *partition) storeOffer(f *offer, ask bool) {
 		return
 	}
 	if a := f.activity; f.wanted() && f.run.open() && !f.stored && (a.Started == 0 || a.Offered) {
-		p.dispatch(f.run, a, f.ticket, true, ask)
+		p.dispatch(f.run, a, f.completion, true, ask)
 	}
 	p.mark(f.run)
 	p.endOffer(f)

@@ -5,7 +5,7 @@ import "github.com/droverhq/drover/broker/execution"
 // A record says how far its run has taken the two logs, and what is not after that is never looked at again. So a message that leaves no event must have
 // done all that it does elsewhere before any record says so (ADR 0064):
 //
-//   - From its step until its ticket is done the positions of the run stay before it, and the run owes it.
+//   - From its step until its completion is done the positions of the run stay before it, and the run owes it.
 //   - A run that is open, or has something to write, lets its other messages wait for that. In one that is closed, or was never there, only a start can
 //     lead to a record: it waits, and nothing else.
 //   - An owner that ends meanwhile leaves the message to the next one, which finds it, and judges it anew. A dead letter is written once for each place,
@@ -20,7 +20,7 @@ func onlyOnce(e execution.Effect) bool {
 	return false
 }
 
-// owe keeps the run's positions before a message of a log until its ticket is done. It is called before the ticket is released.
+// owe keeps the run's positions before a message of a log until its completion is done. It is called before the completion is released.
 func (p *partition) owe(r *run, e *envelope) {
 	if e.log == noLog {
 		return
@@ -28,7 +28,7 @@ func (p *partition) owe(r *run, e *envelope) {
 	r.owing++
 	p.owing++
 	e.kept = true
-	e.ticket.done = func() {
+	e.completion.done = func() {
 		e.judged()
 		r.owing--
 		p.owing--

@@ -49,7 +49,7 @@ type partition struct {
 	letters      []letterNote // the latest, the oldest first
 
 	intakes [2]*intake
-	records ledger // effects, by history sequence
+	records lowWatermark // effects, by history sequence
 	orphans orphans
 
 	readers  []*post.Reader      // of the logs
@@ -90,7 +90,7 @@ type partition struct {
 	backlog    backlogs
 	probing    bool
 	recovered  map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
-	recovery   *ticket
+	recovery   *completion
 	whole      map[string]bool // lists that were looked at when tasks were repeated
 	// toRepeat is what of them is left once the backlog is read, unrepeated their ids in the order of their records, in which they are read
 	// from one block of the history after the other; repeating is how many are being loaded.

@@ -164,7 +164,7 @@ func (p *partition) dropRepeat(r *run, e *envelope) {
 	if e.log != noLog {
 		r.positions[e.log] = r.positions[e.log].Later(e.pos)
 	}
-	g := group{tickets: []*ticket{e.ticket}}
+	g := group{tickets: []*completion{e.completion}}
 	for _, f := range r.state.Confirm(e.msg) {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})
 	}

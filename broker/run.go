@@ -21,11 +21,11 @@ type envelope struct {
 	wid string
 	msg execution.Message
 	// at is the server's time of the message, or the corrected clock for what comes by no log, or whose stamp is ahead of it.
-	at      schemas.Timestamp
-	pos     schemas.Position
-	ticket  *ticket
-	subject string
-	body    []byte
+	at         schemas.Timestamp
+	pos        schemas.Position
+	completion *completion
+	subject    string
+	body       []byte
 	// answer tells the requester how it went, once that is in the history.
 	answer func(r *run, events []schemas.Event)
 	// refuse sends back what came by no log and cannot be applied: its sender then takes the way through the inbox.
@@ -65,7 +65,7 @@ type verdict struct {
 type group struct {
 	events     []schemas.Event
 	effects    []effect
-	tickets    []*ticket
+	tickets    []*completion
 	answers    []func()
 	size       int
 	alarmFired bool // by an alarm
@@ -130,7 +130,7 @@ type run struct {
 	ask       *ask
 	sticky    string
 	marked    bool          // flush will look at it
-	loose     int32         // of its tasks that are being stored, those that no ticket waits for
+	loose     int32         // of its tasks that are being stored, those that no completion waits for
 	slept     bool          // and has not been decided since: sticky is what was remembered (workers.go)
 	noPoller  bool          // nobody listened when the decider was last asked; as the queues have it, and looked at in every step
 	recalled  *backlogQueue // that it was called back from
@@ -138,7 +138,7 @@ type run struct {
 	backingUp bool // a timer will settle the run when the decider's backoff is over
 
 	alarm     alarm
-	uncovered []*ticket // released once an alarm covers the run, or nothing is due
+	uncovered []*completion // released once an alarm covers the run, or nothing is due
 
 	offers  []*offer // of its tasks, without an outcome in the history
 	copies  []taskCopy
@@ -169,10 +169,10 @@ func (r *run) idle() bool {
 	return true
 }
 
-// dispatching tells whether a task is on its way that no ticket waits for: nothing was written for it, since its time alone has come. The alarm that rang has
+// dispatching tells whether a task is on its way that no completion waits for: nothing was written for it, since its time alone has come. The alarm that rang has
 // done its part, so the next one must be near enough for another owner to find that the time has come.
 func (r *run) dispatching() bool {
-	return r.loose > 0 || slices.ContainsFunc(r.offers, func(f *offer) bool { return f.ticket == nil })
+	return r.loose > 0 || slices.ContainsFunc(r.offers, func(f *offer) bool { return f.completion == nil })
 }
 
 // waits tells whether messages must wait in the mailbox.

@@ -29,7 +29,7 @@ type stateOp struct {
 	asked   execution.Asked
 	op      states.Op
 	heal    bool // nobody has just decided this: a former owner may have done it
-	tickets []*ticket
+	tickets []*completion
 	result  states.Result
 }
 
@@ -64,12 +64,12 @@ type stateRead struct {
 }
 
 // askState carries out the request of a StateRequested; t is held until its answer is in the history.
-func (p *partition) askState(r *run, q *execution.StateRequest, t *ticket, heal bool) {
+func (p *partition) askState(r *run, q *execution.StateRequest, t *completion, heal bool) {
 	a := q.Request
 	asked := execution.Asked{Run: r.state.Run, EventID: q.EventID}
 	if lock, ok := schemas.StateLock(a.Key); ok {
-		t.hold()
-		p.askLock(&lockAsk{wid: r.wid, asked: asked, lock: lock, scope: a.Scope, clear: a.Decision == schemas.DecideClearState, at: q.At, heal: heal, ticket: t})
+		t.retain()
+		p.askLock(&lockAsk{wid: r.wid, asked: asked, lock: lock, scope: a.Scope, clear: a.Decision == schemas.DecideClearState, at: q.At, heal: heal, completion: t})
 		return
 	}
 	require, err := schemas.ParseRequire(a.Require)
@@ -82,7 +82,7 @@ func (p *partition) askState(r *run, q *execution.StateRequest, t *ticket, heal 
 		Write: schemas.StateWrite{WorkflowID: r.wid, Run: asked.Run, EventID: asked.EventID},
 	}}
 	if t != nil {
-		t.hold()
+		t.retain()
 		op.tickets = append(op.tickets, t)
 	}
 	k := p.stateKeyOf(a.Key, a.Scope)

@@ -21,7 +21,7 @@ type lockAsk struct {
 	clear       bool
 	at          schemas.Timestamp // of the request
 	heal        bool              // a former owner may have done it
-	ticket      *ticket
+	completion  *completion
 	tries       int
 	seen        bool                // who holds the lock
 	told        []schemas.LockPlace // holders that were asked to let go
@@ -148,12 +148,12 @@ func (p *partition) lockAsked(q *lockAsk, m execution.Answered) {
 	r := p.get(q.wid)
 	p.whenKept(r, func() {
 		if !r.live() {
-			q.ticket.release()
+			q.completion.release()
 			return
 		}
 		p.deliver(r, &envelope{
-			wid: q.wid, msg: m, at: p.now(), log: noLog, body: m.Value, refuse: q.ticket.release,
-			answer: func(*run, []schemas.Event) { q.ticket.release() },
+			wid: q.wid, msg: m, at: p.now(), log: noLog, body: m.Value, refuse: q.completion.release,
+			answer: func(*run, []schemas.Event) { q.completion.release() },
 		})
-	}, q.ticket.release)
+	}, q.completion.release)
 }

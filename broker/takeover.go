@@ -51,7 +51,7 @@ func (p *partition) takeOver(ctx context.Context) error {
 			return err
 		}
 	}
-	p.recovery = p.records.begin(schemas.Position{Sequence: p.fence})
+	p.recovery = p.records.enter(schemas.Position{Sequence: p.fence})
 	return p.readBuried(ctx)
 }
 
@@ -170,7 +170,7 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 				p.perform(r, effect{Effect: e}, p.recovery)
 			}
 		}
-		p.recovery.hold()
+		p.recovery.retain()
 		r.uncovered = append(r.uncovered, p.recovery)
 		p.mark(r)
 		for id := range runs {
@@ -184,7 +184,7 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 // repeatOld performs again what an earlier run of a workflow id may have left undone when it closed. tries is how often that was
 // tried before: one that is damaged is left as it is.
 func (p *partition) repeatOld(wid, id string, tries int) {
-	p.recovery.hold()
+	p.recovery.retain()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.loadRun(ctx, wid, id)
 	}, func(l *loaded, err error) {

@@ -28,7 +28,7 @@ func (p *partition) wholeList(r *run, e execution.Effect) {
 		p.whole = make(map[string]bool)
 	}
 	p.whole[a.Scheduled.List] = true
-	p.recovery.hold()
+	p.recovery.retain()
 	p.lookWhole(a.Scheduled.List)
 }
 
