@@ -40,7 +40,7 @@ func Heartbeat(ctx context.Context, details any) error {
 		return cause
 	}
 	p := slices.Clone(describe(details)) // bytes are the caller's, who may use them again while these wait
-	if limit := int(a.beats.conn.MaxPayload()) - envelopeRoom; len(p) > limit {
+	if limit := int(a.beats.conn.MaxPayload()) - headerBudget; len(p) > limit {
 		return fmt.Errorf("activity: heartbeat details have %d bytes: want at most %d", len(p), limit)
 	}
 	return a.beats.beat(ctx, p)

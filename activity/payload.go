@@ -50,7 +50,7 @@ func (s *term) spill(ctx context.Context, a *attempt, r *schemas.Report) error {
 				return context.Cause(ctx)
 			}
 			a.log().WithField("err", err).Warn("a large outcome could not be stored")
-			if len(*p) <= int(s.conn.MaxPayload())-2*envelopeRoom || !payloads.Transient(err) {
+			if len(*p) <= int(s.conn.MaxPayload())-2*headerBudget || !payloads.Transient(err) {
 				break
 			}
 			if pause.For(ctx, uploadRetry) != nil {

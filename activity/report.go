@@ -14,9 +14,9 @@ import (
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
-	// envelopeRoom stays free below the server's limit, as in every message of Drover: the outcome becomes part of a
+	// headerBudget stays free below the server's limit, as in every message of Drover: the outcome becomes part of a
 	// history record.
-	envelopeRoom = 64 << 10
+	headerBudget = 64 << 10
 )
 
 // notice reports the start of an attempt that is not over soon.
@@ -145,7 +145,7 @@ func (s *term) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) e
 	}
 	ctx, cancel := a.wanted(ctx)
 	defer cancel()
-	if len(body) <= int(s.conn.MaxPayload())-envelopeRoom {
+	if len(body) <= int(s.conn.MaxPayload())-headerBudget {
 		if err = s.publish(ctx, nil, a.delivery, body); !errors.Is(err, post.ErrTooLarge) {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // deliver hands a message to its run, or lets it wait there.
-func (p *partition) deliver(r *run, e *envelope) {
+func (p *partition) deliver(r *run, e *message) {
 	if r.broken != nil && (r.aside || !p.keeps(r, e)) {
 		if r.aside {
 			p.turnAway(r, e)
@@ -46,14 +46,14 @@ func (p *partition) mark(r *run) {
 }
 
 // step judges whether a message may happen to the run, and lets it.
-func (p *partition) step(r *run, e *envelope) {
+func (p *partition) step(r *run, e *message) {
 	p.judge(r, e)
 	if !e.kept {
 		e.judged()
 	}
 }
 
-func (p *partition) judge(r *run, e *envelope) {
+func (p *partition) judge(r *run, e *message) {
 	if p.remembered(r, e) {
 		return
 	}
@@ -68,7 +68,7 @@ func (p *partition) judge(r *run, e *envelope) {
 	if p.aboutAnotherRun(r, e) {
 		return
 	}
-	start, isStart := e.msg.(execution.Start)
+	start, isStart := e.event.(execution.Start)
 	switch {
 	case isStart && !p.begins(r, e, start.Request):
 		return
@@ -82,8 +82,8 @@ func (p *partition) judge(r *run, e *envelope) {
 			return
 		}
 	}
-	if _, firesAt := e.msg.(execution.AlarmFired); firesAt && (r.inflight != nil || len(r.pending) > 0) {
-		e.msg = execution.AlarmFired{Uncommitted: r.committed + 1}
+	if _, firesAt := e.event.(execution.AlarmFired); firesAt && (r.inflight != nil || len(r.pending) > 0) {
+		e.event = execution.AlarmFired{Uncommitted: r.committed + 1}
 	}
 	if e.ahead == nil || !p.decideAhead(r, e) {
 		p.happen(r, e)
@@ -92,8 +92,8 @@ func (p *partition) judge(r *run, e *envelope) {
 
 // happen lets a message happen. Its events are in the state at once and in the history once a record with them is
 // acknowledged; its effects come after that.
-func (p *partition) happen(r *run, e *envelope) {
-	events, effects := r.state.Step(p.b.config(), e.msg, e.at)
+func (p *partition) happen(r *run, e *message) {
+	events, effects := r.state.Step(p.b.config(), e.event, e.at)
 	switch {
 	case e.log == noLog:
 	case len(events) == 0 && slices.ContainsFunc(effects, onlyOnce):
@@ -103,7 +103,7 @@ func (p *partition) happen(r *run, e *envelope) {
 	}
 	// Events may say more than their message does: what comes from memory, and what has defaults.
 	g := group{events: events, size: max(len(e.body)+256*len(events), sizeOfAll(events))}
-	_, g.alarmFired = e.msg.(execution.AlarmFired)
+	_, g.alarmFired = e.event.(execution.AlarmFired)
 	for _, f := range effects {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})
 	}
@@ -119,8 +119,8 @@ func (p *partition) happen(r *run, e *envelope) {
 
 // repeated handles a message that the history has already: it is read again after a take-over. Whoever waits for an answer
 // may not have it yet.
-func (p *partition) repeated(r *run, e *envelope) {
-	switch m := e.msg.(type) {
+func (p *partition) repeated(r *run, e *message) {
+	switch m := e.event.(type) {
 	case execution.Start:
 		switch {
 		case m.Request.Origin != nil:
@@ -130,7 +130,7 @@ func (p *partition) repeated(r *run, e *envelope) {
 			e.answer(r, nil)
 		}
 	default:
-		for _, a := range r.state.AnswerAgain(e.msg) {
+		for _, a := range r.state.AnswerAgain(e.event) {
 			p.perform(r, effect{Effect: a, cause: e}, nil)
 		}
 	}
@@ -174,8 +174,8 @@ func (p *partition) loadedNow(r *run) {
 }
 
 // unknown parks what came for a workflow id without a run.
-func (p *partition) unknown(r *run, e *envelope) {
-	switch m := e.msg.(type) {
+func (p *partition) unknown(r *run, e *message) {
+	switch m := e.event.(type) {
 	case execution.AlarmFired, execution.Child, execution.External:
 	case execution.Cancel:
 		if o := m.Request.Origin; o != nil && o.Execution != nil && o.ScheduledEventID != 0 {

@@ -83,7 +83,7 @@ func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
 }
 
 // decideAhead lets the outcome of a task happen together with the decision that its worker sent with it. It reports whether it has.
-func (p *partition) decideAhead(r *run, e *envelope) bool {
+func (p *partition) decideAhead(r *run, e *message) bool {
 	f, reply := p.foreseen(r, e)
 	if f == nil {
 		return false
@@ -101,14 +101,14 @@ func (p *partition) decideAhead(r *run, e *envelope) bool {
 	if !wanted || w.Started || w.NotBefore != 0 || w.StartedID != last+schemas.AheadEvents {
 		return true
 	}
-	p.step(r, &envelope{wid: r.wid, msg: execution.Taken{Identity: reply.Identity}, at: e.at, log: noLog})
-	p.conclude(r, reply, token, true, &envelope{wid: r.wid, at: e.at, log: noLog, subject: e.subject, body: e.ahead.Reply})
+	p.step(r, &message{wid: r.wid, event: execution.Taken{Identity: reply.Identity}, at: e.at, log: noLog})
+	p.conclude(r, reply, token, true, &message{wid: r.wid, at: e.at, log: noLog, subject: e.subject, body: e.ahead.Reply})
 	return true
 }
 
 // foreseen finds the offer that a decision was sent for.
-func (p *partition) foreseen(r *run, e *envelope) (*offer, *schemas.DecisionReply) {
-	m, ok := e.msg.(execution.Report)
+func (p *partition) foreseen(r *run, e *message) (*offer, *schemas.DecisionReply) {
+	m, ok := e.event.(execution.Report)
 	if !ok || e.ahead == nil || m.Report.Kind != schemas.ReportSuccess {
 		return nil, nil
 	}

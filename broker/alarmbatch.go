@@ -92,7 +92,7 @@ func (p *partition) fire(q *schemas.DueRing, at schemas.Timestamp, t *completion
 	r := p.get(q.WorkflowID)
 	fire := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
 	p.when(r, func() { p.fired(r, &fire, t, direct) })
-	p.deliver(r, &envelope{wid: q.WorkflowID, msg: execution.AlarmFired{}, at: at, log: noLog, completion: t})
+	p.deliver(r, &message{wid: q.WorkflowID, event: execution.AlarmFired{}, at: at, log: noLog, completion: t})
 }
 
 // fireAbsent lets a ring happen for a workflow id of which nothing is in memory: mostly its run has closed, and the alarm is about to be deleted. Behind

@@ -61,7 +61,7 @@ func (a *allowance) give(n int) {
 }
 
 // judged gives back what a message has of its log's allowance, once.
-func (e *envelope) judged() {
+func (e *message) judged() {
 	if e.allowed != nil {
 		e.allowed.give(len(e.body))
 		e.allowed = nil

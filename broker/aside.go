@@ -48,7 +48,7 @@ func (p *partition) turnAwayAll(r *run) {
 
 // keeps tells whether a message may wait for a run of a later version. One that came straight to the owner may not: its sender waits, and
 // is told.
-func (p *partition) keeps(r *run, e *envelope) bool {
+func (p *partition) keeps(r *run, e *message) bool {
 	e.judged() // so that the log goes on
 	if p.sendBack(r, e) {
 		return false
@@ -61,11 +61,11 @@ func (p *partition) keeps(r *run, e *envelope) bool {
 }
 
 // sendBack refuses what came by no log, if its sender hears of it.
-func (p *partition) sendBack(r *run, e *envelope) bool {
+func (p *partition) sendBack(r *run, e *message) bool {
 	if e.log != noLog {
 		return false
 	}
-	switch e.msg.(type) {
+	switch e.event.(type) {
 	case execution.Start:
 		e.verdict = verdict{refused: damagedError(r)}
 		if e.answer != nil {
@@ -81,7 +81,7 @@ func (p *partition) sendBack(r *run, e *envelope) bool {
 
 // turnAway ends what came for a run that is set aside. Whoever waits for an answer gets one. What is the last of its kind
 // becomes a dead letter; what a repair repeats does not.
-func (p *partition) turnAway(r *run, e *envelope) {
+func (p *partition) turnAway(r *run, e *message) {
 	defer func() {
 		if !e.kept {
 			e.judged()
@@ -97,7 +97,7 @@ func (p *partition) turnAway(r *run, e *envelope) {
 		}
 		return
 	}
-	switch m := e.msg.(type) {
+	switch m := e.event.(type) {
 	case execution.AlarmFired:
 		return
 	case execution.Start:

@@ -288,7 +288,7 @@ func (p *partition) marked(id uint64) {
 		return
 	}
 	r.ask.confirmed = true
-	p.step(r, &envelope{wid: r.wid, msg: execution.Taken{}, at: r.ask.at, log: noLog})
+	p.step(r, &message{wid: r.wid, event: execution.Taken{}, at: r.ask.at, log: noLog})
 	p.drain(r)
 }
 
@@ -359,10 +359,10 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 		p.passOn(a, m)
 		return
 	}
-	e := &envelope{wid: r.wid, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
+	e := &message{wid: r.wid, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
 	if !a.confirmed {
 		a.confirmed = true
-		p.step(r, &envelope{wid: r.wid, msg: execution.Taken{Identity: reply.Identity}, at: a.at, log: noLog})
+		p.step(r, &message{wid: r.wid, event: execution.Taken{Identity: reply.Identity}, at: a.at, log: noLog})
 	}
 	p.drain(r)
 	if r.ask != a { // what came before has ended this decision
@@ -379,7 +379,7 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 	p.unask(r)
 	if undecodable != nil {
 		p.bury(e, deadUndecodable, undecodable.Error())
-		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply cannot be decoded: " + undecodable.Error()}
+		e.event = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply cannot be decoded: " + undecodable.Error()}
 		r.sticky, r.reasks = "", 0
 		p.announced(r.state.Start.WorkflowType)
 		p.step(r, e)
@@ -393,13 +393,13 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 }
 
 // conclude applies a reply to the decision task with a token. One that was passed on by a former owner is not first-hand. e has its body, and becomes its message.
-func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string, firstHand bool, e *envelope) {
+func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string, firstHand bool, e *message) {
 	r.reasks = 0
 	p.stick(r, reply, firstHand)
 	p.announced(r.state.Start.WorkflowType)
 	switch {
 	case reply.Token != token:
-		e.msg = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
+		e.event = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
 	default:
 		p.judgeReply(r, reply, e, len(e.body))
 		return
@@ -409,7 +409,7 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 
 // late parks an answer that nobody waits for any more.
 func (p *partition) late(m post.Msg) {
-	p.bury(&envelope{log: noLog, at: p.now(), subject: m.Subject, body: m.Data}, execution.DeadLateDecision,
+	p.bury(&message{log: noLog, at: p.now(), subject: m.Subject, body: m.Data}, execution.DeadLateDecision,
 		"the decision came after its deadline, or was answered by another; the history has no trace of it")
 }
 

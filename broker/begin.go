@@ -11,7 +11,7 @@ import (
 
 // begins decides what a start does to a workflow id: it begins a run, repeats an earlier answer, signals or replaces the
 // open run, or is refused. It tells whether the run is ready for the start to happen.
-func (p *partition) begins(r *run, e *envelope, q *schemas.StartRequest) bool {
+func (p *partition) begins(r *run, e *message, q *schemas.StartRequest) bool {
 	if !r.live() {
 		if p.startsLate(q) {
 			p.settleStart(r, e, verdict{refused: tooLate(q)})
@@ -55,7 +55,7 @@ func tooLate(q *schemas.StartRequest) *schemas.Error {
 
 // allowed makes the actor ready for a new run, unless its type may not be used. Only now is it known that there is to be
 // one: a repeat, or a signal for the open run, is not judged by its type. That of a child was judged when it was decided.
-func (p *partition) allowed(r *run, e *envelope, q *schemas.StartRequest) bool {
+func (p *partition) allowed(r *run, e *message, q *schemas.StartRequest) bool {
 	if q.Origin == nil {
 		refused := p.b.refuseType(q)
 		// What stands in the inbox, as former versions put large ones there, could begin after a refusal.
@@ -79,10 +79,10 @@ func (p *partition) allowed(r *run, e *envelope, q *schemas.StartRequest) bool {
 }
 
 // conflict is a start for a workflow id that has an open run.
-func (p *partition) conflict(r *run, e *envelope, q *schemas.StartRequest) {
+func (p *partition) conflict(r *run, e *message, q *schemas.StartRequest) {
 	switch {
 	case q.IDConflictPolicy == schemas.ConflictTerminateExisting:
-		p.happen(r, &envelope{wid: r.wid, at: e.at, log: noLog, msg: execution.Terminate{Request: &schemas.ExecutionRequest{
+		p.happen(r, &message{wid: r.wid, at: e.at, log: noLog, event: execution.Terminate{Request: &schemas.ExecutionRequest{
 			WorkflowID: r.wid, Reason: "replaced by run " + q.Run, Identity: q.Identity, Origin: &schemas.RequestOrigin{Cause: schemas.CauseReplaced},
 		}}})
 		e.verdict.replaces = true
@@ -93,7 +93,7 @@ func (p *partition) conflict(r *run, e *envelope, q *schemas.StartRequest) {
 			return
 		}
 		e.verdict = verdict{run: r.state.Run}
-		e.msg = execution.StartSignalOf(q)
+		e.event = execution.StartSignalOf(q)
 		p.happen(r, e)
 	case q.IDConflictPolicy == schemas.ConflictUseExisting:
 		p.settleStart(r, e, verdict{run: r.state.Run})
@@ -103,7 +103,7 @@ func (p *partition) conflict(r *run, e *envelope, q *schemas.StartRequest) {
 }
 
 // settleStart answers a start that begins nothing, once everything it was judged by is in the history.
-func (p *partition) settleStart(r *run, e *envelope, v verdict) {
+func (p *partition) settleStart(r *run, e *message, v verdict) {
 	e.verdict = v
 	g := group{tickets: []*completion{e.completion}}
 	if e.answer != nil {
@@ -119,9 +119,9 @@ func (p *partition) settleStart(r *run, e *envelope, v verdict) {
 }
 
 // startLater: the close is on its way; the new run has a subject of its own and begins behind it.
-func (p *partition) startLater(r *run, e *envelope) {
+func (p *partition) startLater(r *run, e *message) {
 	r.held = true
-	r.mailbox = append([]*envelope{e}, r.mailbox...)
+	r.mailbox = append([]*message{e}, r.mailbox...)
 	p.mark(r)
 }
 
@@ -147,9 +147,9 @@ func notReusable(r *run, q *schemas.StartRequest) *schemas.Error {
 
 // checkFresh makes sure that a new run of a known id does not bear the run id of an older one: then the start is a late
 // repeat, and gets that run's answer (P-5).
-func (p *partition) checkFresh(r *run, e *envelope, q *schemas.StartRequest) {
+func (p *partition) checkFresh(r *run, e *message, q *schemas.StartRequest) {
 	r.loading = true
-	r.mailbox = append([]*envelope{e}, r.mailbox...)
+	r.mailbox = append([]*message{e}, r.mailbox...)
 	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
 		_, err := p.b.reads.LastBySubject(ctx, p.b.ns.StreamHistory(p.n), p.b.ns.History(p.n, r.wid, q.Run))
 		if errors.Is(err, post.ErrNotFound) {
@@ -175,7 +175,7 @@ func (p *partition) checkFresh(r *run, e *envelope, q *schemas.StartRequest) {
 }
 
 // answerOld repeats the answer to a start whose run is not the latest of its id any more.
-func (p *partition) answerOld(e *envelope, q *schemas.StartRequest) {
+func (p *partition) answerOld(e *message, q *schemas.StartRequest) {
 	if q.Origin != nil {
 		p.reportOld(e, q, 0)
 		return
@@ -186,7 +186,7 @@ func (p *partition) answerOld(e *envelope, q *schemas.StartRequest) {
 // reset gives the workflow id a new run. It inherits the positions of its predecessor and of the owner in both logs, so
 // that nothing its predecessor has consumed is applied again (P-3); only signals that waited for this very start are not
 // behind it.
-func (p *partition) reset(r *run, e *envelope, q *schemas.StartRequest) {
+func (p *partition) reset(r *run, e *message, q *schemas.StartRequest) {
 	read := [2]schemas.Position{p.intakes[inboxLog].read, p.intakes[signalLog].read}
 	waiting := p.takeOrphans(r.wid)
 	for _, w := range append(waiting[:len(waiting):len(waiting)], r.mailbox...) {
@@ -196,10 +196,10 @@ func (p *partition) reset(r *run, e *envelope, q *schemas.StartRequest) {
 		}
 	}
 	if r.live() {
-		start, _ := e.msg.(execution.Start)
+		start, _ := e.event.(execution.Start)
 		start.Request = q
 		start.Received, _ = latestIDs(r.state.ReceivedFromWorkflows(), p.b.bodyLimit()-len(e.body))
-		e.msg = start
+		e.event = start
 	}
 	p.renew(r, q, append(waiting, r.mailbox...))
 	r.positions = [2]schemas.Position{r.positions[inboxLog].Later(read[inboxLog]), r.positions[signalLog].Later(read[signalLog])}
@@ -207,7 +207,7 @@ func (p *partition) reset(r *run, e *envelope, q *schemas.StartRequest) {
 }
 
 // renew makes the actor that of a new run of its workflow id.
-func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*envelope) {
+func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*message) {
 	p.armNever(r)
 	if r.live() {
 		p.dropAlarm(r)
@@ -232,7 +232,7 @@ func (p *partition) continueAs(r *run) {
 	p.limitIDs(q)
 	p.renew(r, q, r.mailbox)
 	r.sticky = sticky // on the same worker first (S2-7)
-	p.happen(r, &envelope{wid: r.wid, msg: execution.Start{Request: q}, at: p.now(), log: noLog})
+	p.happen(r, &message{wid: r.wid, event: execution.Start{Request: q}, at: p.now(), log: noLog})
 	p.copySignals(r, unread)
 }
 
@@ -241,7 +241,7 @@ func (p *partition) continueAs(r *run) {
 func (p *partition) copySignals(r *run, unread []schemas.Event) {
 	for _, e := range unread {
 		a, _ := e.Attributes.(*schemas.Signal)
-		p.happen(r, &envelope{wid: r.wid, msg: execution.Copied{EventID: e.ID, Signal: a}, at: p.now(), log: noLog})
+		p.happen(r, &message{wid: r.wid, event: execution.Copied{EventID: e.ID, Signal: a}, at: p.now(), log: noLog})
 	}
 }
 
@@ -252,7 +252,7 @@ func (p *partition) limitIDs(q *schemas.StartRequest) {
 	if len(o.RequestIDs)+len(o.SignalIDs) == 0 {
 		return
 	}
-	room := p.b.bodyLimit() + envelopeRoom/2 - firstRecord(q) // a little more than the checker wants to be there, whatever else the record has
+	room := p.b.bodyLimit() + headerBudget/2 - firstRecord(q) // a little more than the checker wants to be there, whatever else the record has
 	o.RequestIDs, room = latestIDs(o.RequestIDs, room)
 	o.SignalIDs, _ = latestIDs(o.SignalIDs, room)
 }

@@ -57,7 +57,7 @@ type Broker struct {
 
 	lost   atomic.Pointer[error] // why there is no quorum; nil while there is one
 	whole  atomic.Pointer[room]  // how full the NATS server is; nil if it is not known
-	asking attendance
+	asking pendingRequests
 
 	mu    sync.Mutex
 	parts map[int]*partition // owned now
@@ -101,7 +101,7 @@ func (b *Broker) setTypes(t *execution.Types) {
 // measure learns what the server takes. Another, or the same one behind a start with another configuration, may take less than what was
 // gathered for it: a record too large for it is tried for ever.
 func (b *Broker) measure() {
-	limit := max(int(b.conn.MaxPayload())-envelopeRoom, envelopeRoom)
+	limit := max(int(b.conn.MaxPayload())-headerBudget, headerBudget)
 	b.recordLimit.Store(int64(limit))
 	b.change(func(c *execution.Config) { c.Details = min(b.o.Execution.Details, limit/2) })
 }
@@ -170,8 +170,8 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 		}
 		open = append(open, *c.conn)
 	}
-	if most := b.conn.MaxPayload(); most < 2*envelopeRoom {
-		return closeAll, fmt.Errorf("the server's max_payload is %d bytes; want at least %d", most, 2*envelopeRoom)
+	if most := b.conn.MaxPayload(); most < 2*headerBudget {
+		return closeAll, fmt.Errorf("the server's max_payload is %d bytes; want at least %d", most, 2*headerBudget)
 	}
 	b.measure()
 	b.conn.OnReconnect(b.measure)
@@ -265,7 +265,7 @@ func (b *Broker) part(n int) *partition {
 func (b *Broker) bodyLimit() int { return int(b.recordLimit.Load()) }
 
 // largest is the largest message that the server takes.
-func (b *Broker) largest() int { return b.bodyLimit() + envelopeRoom }
+func (b *Broker) largest() int { return b.bodyLimit() + headerBudget }
 
 // maxPayload is that of the server.
 func (b *Broker) maxPayload() int64 { return int64(b.largest()) }

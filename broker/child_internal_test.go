@@ -36,7 +36,7 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 			r.state.Start.ParentWorkflowExecution, r.state.Start.ParentScheduledEventID = q.Origin.Parent, 5
 			r.state.Status, r.state.Close = schemas.StatusCompleted, &schemas.Event{Attributes: &schemas.WorkflowSuccess{}}
 			tc.change(r)
-			p.answerChildLate(r, &envelope{completion: &completion{}}, q)
+			p.answerChildLate(r, &message{completion: &completion{}}, q)
 			synctest.Wait()
 			m, err := p.b.conn.LastBySubject(t.Context(), p.b.ns.StreamIn(0), p.b.ns.In(0, "o", kindChild))
 			var got schemas.ChildReport

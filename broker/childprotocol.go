@@ -10,9 +10,9 @@ import (
 
 // aboutAnotherRun takes the messages between parents and children that are not for the open run, or need another answer
 // before they are.
-func (p *partition) aboutAnotherRun(r *run, e *envelope) bool {
+func (p *partition) aboutAnotherRun(r *run, e *message) bool {
 	owes := false
-	switch m := e.msg.(type) {
+	switch m := e.event.(type) {
 	case execution.Start:
 		if o := m.Request.Origin; o == nil || !o.Probe {
 			return false
@@ -47,7 +47,7 @@ func (p *partition) aboutAnotherRun(r *run, e *envelope) bool {
 
 // probe asks again what became of a child that was refused. Its start was sent twice, by this owner and by the one before;
 // the refusal may answer the first while the second has begun the child. The probe is behind both in the child's inbox.
-func (p *partition) probe(r *run, e *envelope, c *schemas.ChildReport) bool {
+func (p *partition) probe(r *run, e *message, c *schemas.ChildReport) bool {
 	if !r.live() || r.state.Run != c.ParentRun || r.state.Children[c.ScheduledEventID] == nil {
 		return false // it does not matter any more
 	}
@@ -58,7 +58,7 @@ func (p *partition) probe(r *run, e *envelope, c *schemas.ChildReport) bool {
 }
 
 // probed answers a probe: the child has begun, or nothing that was sent before can begin it any more.
-func (p *partition) probed(r *run, e *envelope, q *schemas.StartRequest) {
+func (p *partition) probed(r *run, e *message, q *schemas.StartRequest) {
 	if r.live() && r.state.Run == q.Run {
 		p.answerChild(e, q)(r, nil)
 		return
@@ -68,7 +68,7 @@ func (p *partition) probed(r *run, e *envelope, q *schemas.StartRequest) {
 
 // childOfOld is the start of a child whose parent is not the latest run of its id any more. If that was ended by force,
 // the child has missed its policy. A run whose history is damaged is given up after so many tries: the open one waits for the answer.
-func (p *partition) childOfOld(e *envelope, c *schemas.ChildReport, tries int) {
+func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
 	e.completion.retain()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.loadRun(ctx, e.wid, c.ParentRun)
@@ -82,7 +82,7 @@ func (p *partition) childOfOld(e *envelope, c *schemas.ChildReport, tries int) {
 			return
 		}
 		if l != nil && l.state.Closed() {
-			_, effects := l.state.Step(p.b.config(), e.msg, e.at)
+			_, effects := l.state.Step(p.b.config(), e.event, e.at)
 			for _, f := range effects {
 				p.exchange(l.state, effect{Effect: f, cause: e}, nil)
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// envelopeRoom is what a message may need besides its body: headers, and the record around the payloads.
-const envelopeRoom = 64 << 10
+// headerBudget is what a message may need besides its body: headers, and the record around the payloads.
+const headerBudget = 64 << 10
 
 // rebaseMargin is how far at least the base of deadlines lies behind the corrected clock at an acknowledgement. The bound from above says
 // that for certain, as long as both clocks go at one rate.

@@ -15,8 +15,8 @@ import (
 // busy, tells it again by way of the inbox (ADR 0021). There it finds its activity over. It is no dead letter: nothing is lost with it.
 
 // buryUntold parks what found no place, but for an outcome that the history has.
-func (p *partition) buryUntold(r *run, e *envelope, f execution.Dead) {
-	m, reported := e.msg.(execution.Report)
+func (p *partition) buryUntold(r *run, e *message, f execution.Dead) {
+	m, reported := e.event.(execution.Report)
 	if !reported || f.Reason != execution.DeadClosedActivity && f.Reason != execution.DeadStaleToken {
 		p.bury(e, f.Reason, f.Details)
 		return
@@ -26,7 +26,7 @@ func (p *partition) buryUntold(r *run, e *envelope, f execution.Dead) {
 }
 
 // buryIfUntold holds the message's completion until it is known whether the history has it: if it cannot be read now it is read again.
-func (p *partition) buryIfUntold(wid string, e *envelope, m execution.Report, f execution.Dead) {
+func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f execution.Dead) {
 	alone := p.alone()
 	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
 		return p.b.knownOutcome(ctx, p.n, wid, m.Report, alone)

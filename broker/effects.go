@@ -207,7 +207,7 @@ func (p *partition) permit(f execution.Permit) {
 
 // bury parks a message that cannot be applied. The entry's subject tells where the message stood, so it is written once,
 // however often the message is read. The message's position waits for it.
-func (p *partition) bury(e *envelope, reason, details string) {
+func (p *partition) bury(e *message, reason, details string) {
 	p.log.WithField("subject", e.subject).WithField("reason", reason).Warn("dead letter: " + details)
 	p.noteLetter(e, reason, details)
 	letter := schemas.DeadLetter{Reason: reason, Details: details, Subject: e.subject, Time: e.stored(), Body: e.body}

@@ -88,7 +88,7 @@ func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *com
 	})
 }
 
-func completionOf(e *envelope) *completion {
+func completionOf(e *message) *completion {
 	if e == nil {
 		return nil
 	}
@@ -133,7 +133,7 @@ func childReport(s *execution.State) *schemas.ChildReport {
 }
 
 // answerChild tells a parent what became of the start of its child.
-func (p *partition) answerChild(e *envelope, q *schemas.StartRequest) func(*run, []schemas.Event) {
+func (p *partition) answerChild(e *message, q *schemas.StartRequest) func(*run, []schemas.Event) {
 	return func(r *run, _ []schemas.Event) {
 		if e.verdict.refused != nil {
 			p.refuseChild(e, q)
@@ -155,14 +155,14 @@ func startedReport(q *schemas.StartRequest) *schemas.ChildReport {
 	}
 }
 
-func (p *partition) refuseChild(e *envelope, q *schemas.StartRequest) {
+func (p *partition) refuseChild(e *message, q *schemas.StartRequest) {
 	report := startedReport(q)
 	report.Status, report.Cause, report.Final = "", schemas.CauseWorkflowRunning, q.Origin.Probe
 	p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.completion)
 }
 
 // answerChildLate answers a child's start that was read again after a take-over: the history tells what became of it (P-5).
-func (p *partition) answerChildLate(r *run, e *envelope, q *schemas.StartRequest) {
+func (p *partition) answerChildLate(r *run, e *message, q *schemas.StartRequest) {
 	if r.state.Run == q.Run {
 		p.answerChild(e, q)(r, nil)
 		return
@@ -173,7 +173,7 @@ func (p *partition) answerChildLate(r *run, e *envelope, q *schemas.StartRequest
 // reportOld tells a parent about a child that is not the latest run of its id: it has closed, or it never began.
 //
 // tries is how often that was tried before.
-func (p *partition) reportOld(e *envelope, q *schemas.StartRequest, tries int) {
+func (p *partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
 	e.completion.retain()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
@@ -195,7 +195,7 @@ func (p *partition) reportOld(e *envelope, q *schemas.StartRequest, tries int) {
 }
 
 // answerUnknown tells the sender of a signal or cancel request that nobody is there.
-func (p *partition) answerUnknown(e *envelope, source schemas.Execution, event int64) {
+func (p *partition) answerUnknown(e *message, source schemas.Execution, event int64) {
 	p.tell(source.WorkflowID, kindExternal, &schemas.ExternalAnswer{
 		V: schemas.Version, SourceRun: source.Run, ScheduledEventID: event, Target: schemas.Execution{WorkflowID: e.wid},
 		Cause: schemas.CauseUnknownExecution,

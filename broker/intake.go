@@ -111,13 +111,13 @@ func (p *partition) follow(ctx context.Context, in *intake) (*post.Reader, error
 
 // open parses a message on the reader's goroutine. It never fails: what cannot be understood becomes a dead letter.
 func (p *partition) open(in *intake, m post.Stored) *opened {
-	e := &envelope{at: schemas.At(m.Time), log: in.log, subject: m.Subject, body: m.Data}
-	o := &opened{envelope: e, seq: m.Seq}
+	e := &message{at: schemas.At(m.Time), log: in.log, subject: m.Subject, body: m.Data}
+	o := &opened{message: e, seq: m.Seq}
 	if in.log == signalLog {
 		o.foreign = isAnswer(m.Data) || post.GivenOfDrover(m.Header)+post.GivenBody(m.Data) != ""
 		_, wid, name, err := subject.ParseSignalStored(m.Subject)
 		o.wid, o.err = wid, err
-		e.msg = execution.Signal{Name: name, Input: m.Data, RequestID: requestIDOf(m.Header)}
+		e.event = execution.Signal{Name: name, Input: m.Data, RequestID: requestIDOf(m.Header)}
 		return o
 	}
 	_, wid, kind, rest, err := subject.ParseIn(m.Subject)
@@ -131,7 +131,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 	case "start":
 		r := &schemas.StartRequest{}
 		o.err = schemas.Unmarshal(m.Data, r)
-		e.msg = execution.Start{Request: r}
+		e.event = execution.Start{Request: r}
 	case kindActivity:
 		r := &schemas.Report{}
 		o.err = post.Decode(m.Header, m.Data, r)
@@ -139,24 +139,24 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 			o.err = fmt.Errorf("the subject %s names no list", m.Subject)
 			return o
 		}
-		e.msg = execution.Report{Report: r, List: rest[0]}
+		e.event = execution.Report{Report: r, List: rest[0]}
 	case "alarm":
 		r := &schemas.Ring{}
 		o.err = schemas.Unmarshal(m.Data, r)
 		o.fire = r
-		e.msg = execution.AlarmFired{}
+		e.event = execution.AlarmFired{}
 	case kindChild:
 		r := &schemas.ChildReport{}
 		o.err = schemas.Unmarshal(m.Data, r)
-		e.msg = execution.Child{Report: r}
+		e.event = execution.Child{Report: r}
 	case kindSignal:
 		r := &schemas.ExternalSignal{}
 		o.err = schemas.Unmarshal(m.Data, r)
-		e.msg = execution.Signal{Name: r.Name, Input: r.Input, External: r}
+		e.event = execution.Signal{Name: r.Name, Input: r.Input, External: r}
 	case kindExternal:
 		r := &schemas.ExternalAnswer{}
 		o.err = schemas.Unmarshal(m.Data, r)
-		e.msg = execution.External{Answer: r}
+		e.event = execution.External{Answer: r}
 	default:
 		o.openRequest(kind, m.Data)
 	}
@@ -170,19 +170,19 @@ func (o *opened) openRequest(kind string, body []byte) {
 	o.request = r
 	switch kind {
 	case "pause":
-		o.msg = execution.Pause{Request: r}
+		o.event = execution.Pause{Request: r}
 	case "resume":
-		o.msg = execution.Resume{Request: r}
+		o.event = execution.Resume{Request: r}
 	case kindCancel:
-		o.msg = execution.Cancel{Request: r}
+		o.event = execution.Cancel{Request: r}
 	case kindEnd:
-		o.msg = execution.Terminate{Request: r}
+		o.event = execution.Terminate{Request: r}
 	case verbHold:
-		o.msg = execution.Hold{Request: r}
+		o.event = execution.Hold{Request: r}
 	case verbRelease:
-		o.msg = execution.Release{Request: r}
+		o.event = execution.Release{Request: r}
 	case kindBreakLock:
-		o.msg = execution.BreakLock{Request: r}
+		o.event = execution.BreakLock{Request: r}
 	default:
 		o.err = fmt.Errorf("inbox messages of kind %q are not known", kind)
 	}
@@ -190,7 +190,7 @@ func (o *opened) openRequest(kind string, body []byte) {
 
 // opened is a parsed message, before its position is known.
 type opened struct {
-	*envelope
+	*message
 	seq     uint64
 	fire    *schemas.Ring
 	request *schemas.ExecutionRequest
@@ -205,7 +205,7 @@ func (p *partition) intake(in *intake, o *opened) {
 	if p.leaving != nil {
 		return // the next owner reads it
 	}
-	e := o.envelope
+	e := o.message
 	if in.log == inboxLog {
 		e.judged() // what waits for a run does so in its mailbox; nobody who is not trusted writes here
 	}
@@ -238,7 +238,7 @@ func (p *partition) intake(in *intake, o *opened) {
 		return
 	}
 	r := p.get(o.wid)
-	switch msg := e.msg.(type) {
+	switch msg := e.event.(type) {
 	case execution.Start:
 		if o := msg.Request.Origin; o != nil && o.Parent != nil {
 			e.answer = p.answerChild(e, msg.Request)
@@ -287,7 +287,7 @@ func deadTail(partition, log int) []string {
 
 // place is where a message stood: its dead letter is written once for each place. The server's time tells apart messages of
 // one sequence in a stream that lost its tail. Their incarnation does not: it is known of the last two only.
-func (p *partition) place(e *envelope) dead.Place {
+func (p *partition) place(e *message) dead.Place {
 	sequence := e.pos.Sequence
 	if e.log == noLog {
 		p.nextDead++
@@ -299,7 +299,7 @@ func (p *partition) place(e *envelope) dead.Place {
 
 // isBuried tells whether a predecessor has put a signal into the dead letters. What was in the log at take-over
 // comes once: then its letters are forgotten.
-func (p *partition) isBuried(e *envelope) bool {
+func (p *partition) isBuried(e *message) bool {
 	if e.pos.Sequence > p.intakes[signalLog].end {
 		p.buried = nil
 	}

@@ -40,7 +40,7 @@ func TestWhatTheCheckpointHasIsLeft(t *testing.T) { // P-9
 		p.checkpointed.Inbox = schemas.Position{Sequence: 10, Time: 100}
 		in := &intake{log: inboxLog, incarnation: 1, since: 100}
 		p.b.recordLimit.Store(1 << 20)
-		p.intake(in, &opened{envelope: &envelope{wid: "o", at: tc.at, msg: execution.Child{Report: &schemas.ChildReport{}}, log: inboxLog}, seq: tc.seq})
+		p.intake(in, &opened{message: &message{wid: "o", at: tc.at, event: execution.Child{Report: &schemas.ChildReport{}}, log: inboxLog}, seq: tc.seq})
 		if left := len(p.runs["o"].mailbox) == 0; left != tc.left || in.at != tc.seq {
 			t.Errorf("message %d of %d: left %v, read up to %d; want %v, and it", tc.seq, tc.at, left, in.at, tc.left)
 		}

@@ -22,16 +22,16 @@ import (
 // seen to here.
 
 // judgeReply applies a reply of some bytes, or refuses it.
-func (p *partition) judgeReply(r *run, reply *schemas.DecisionReply, e *envelope, size int) {
+func (p *partition) judgeReply(r *run, reply *schemas.DecisionReply, e *message, size int) {
 	if unfit := p.unfit(r, reply, e.at, size); unfit == "" {
 		digest := sha256.Sum256(e.body)
-		e.msg = execution.Reply{Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8]))}
+		e.event = execution.Reply{Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8]))}
 	} else {
 		if moved := p.unfitting(r, reply, size); len(moved) > 0 {
 			p.storeReply(r, reply, e, moved, unfit)
 			return
 		}
-		e.msg = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: unfit}
+		e.event = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: unfit}
 	}
 	p.step(r, e)
 }
@@ -82,7 +82,7 @@ func portions(attributes schemas.DecisionAttributes) (all []*schemas.Payload) {
 
 // storeReply stores payloads of a reply, and judges it again. The run waits meanwhile. unfit is
 // what is said if they cannot be stored.
-func (p *partition) storeReply(r *run, reply *schemas.DecisionReply, e *envelope, moved []*schemas.Payload, unfit string) {
+func (p *partition) storeReply(r *run, reply *schemas.DecisionReply, e *message, moved []*schemas.Payload, unfit string) {
 	contents := make([]schemas.Payload, len(moved))
 	for i, f := range moved {
 		contents[i] = *f
@@ -114,7 +114,7 @@ func (p *partition) storeReply(r *run, reply *schemas.DecisionReply, e *envelope
 			}
 		}
 		if err != nil {
-			e.msg = execution.Refuse{
+			e.event = execution.Refuse{
 				Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity,
 				Reason: unfit + "; and it cannot be stored elsewhere: " + err.Error(),
 			}

@@ -22,7 +22,7 @@ import (
 
 // largeOf are the payloads of a start that have to be stored before it happens: those of the new
 // run, or only the one of the signal.
-func (b *Broker) largeOf(e *envelope, q *schemas.StartRequest, signalOnly bool) []*schemas.Payload {
+func (b *Broker) largeOf(e *message, q *schemas.StartRequest, signalOnly bool) []*schemas.Payload {
 	if e.log != noLog || len(e.body) <= b.smallBody() { // the reader of a log has done it
 		return nil
 	}
@@ -55,9 +55,9 @@ func (b *Broker) excess(fields []*schemas.Payload, size int) []*schemas.Payload 
 
 // storeLarge stores payloads of a start, which is then judged again. The workflow id waits
 // meanwhile.
-func (p *partition) storeLarge(r *run, e *envelope, q *schemas.StartRequest, fields []*schemas.Payload) {
+func (p *partition) storeLarge(r *run, e *message, q *schemas.StartRequest, fields []*schemas.Payload) {
 	r.loading = true
-	r.mailbox = append([]*envelope{e}, r.mailbox...)
+	r.mailbox = append([]*message{e}, r.mailbox...)
 	contents, prefix := make([]schemas.Payload, len(fields)), payloads.StartPrefix(q.WorkflowID, q.Run)
 	for i, f := range fields {
 		contents[i] = *f
@@ -127,8 +127,8 @@ func notStored(err error) *schemas.Error {
 }
 
 // dropStored removes what was stored for a start that is refused, and for nothing else.
-func (b *Broker) dropStored(e *envelope) {
-	start, ok := e.msg.(execution.Start)
+func (b *Broker) dropStored(e *message) {
+	start, ok := e.event.(execution.Start)
 	if !ok || e.verdict.refused == nil {
 		return
 	}

@@ -258,7 +258,7 @@ func (p *partition) tellLock(wid string, m execution.Message) {
 	r := p.get(wid)
 	p.whenKnown(r, func() {
 		if r.live() {
-			p.deliver(r, &envelope{wid: wid, msg: m, at: p.now(), log: noLog})
+			p.deliver(r, &message{wid: wid, event: m, at: p.now(), log: noLog})
 		}
 	}, func() {})
 }

@@ -269,7 +269,7 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 				return
 			}
 			p.log.WithField("workflow", wid).WithField("worker", f.Worker).Warn("a worker does not answer for an activity that it was at; it is interrupted")
-			p.deliver(p.get(wid), &envelope{wid: wid, msg: gone, at: p.now(), log: noLog})
+			p.deliver(p.get(wid), &message{wid: wid, event: gone, at: p.now(), log: noLog})
 		})
 	})
 }

@@ -25,16 +25,16 @@ type orphans struct {
 	polling bool
 }
 
-// orphan is one of them; it has no envelope once it waits no more.
+// orphan is one of them; it has no message once it waits no more.
 type orphan struct {
 	n uint64
-	e *envelope
+	e *message
 }
 
 // orphansEnd is up to where the inbox must have been read for the orphans before a number.
 type orphansEnd struct{ before, end uint64 }
 
-func (o *orphans) add(e *envelope) {
+func (o *orphans) add(e *message) {
 	if o.of == nil {
 		o.of = make(map[string][]*orphan)
 	}
@@ -45,7 +45,7 @@ func (o *orphans) add(e *envelope) {
 }
 
 // take removes and returns those of a workflow id.
-func (o *orphans) take(wid string) (all []*envelope) {
+func (o *orphans) take(wid string) (all []*message) {
 	for _, one := range o.of[wid] {
 		all = append(all, one.e)
 		one.e = nil
@@ -74,7 +74,7 @@ func (o *orphans) know(before, end uint64) {
 }
 
 // pop removes and returns the oldest one if its wait is over, now that the inbox has been read up to at; else nil.
-func (o *orphans) pop(at uint64) *envelope {
+func (o *orphans) pop(at uint64) *message {
 	for len(o.ends) > 0 && o.ends[0].end <= at {
 		o.ready = o.ends[0].before
 		o.ends = o.ends[1:]
@@ -97,7 +97,7 @@ func (o *orphans) pop(at uint64) *envelope {
 }
 
 // orphan keeps a signal whose workflow is unknown or closed.
-func (p *partition) orphan(e *envelope) {
+func (p *partition) orphan(e *message) {
 	e.kept = true
 	p.orphans.add(e)
 	p.seekEnd()
@@ -136,7 +136,7 @@ func (p *partition) adopt() {
 }
 
 // takeOrphans removes and returns the orphans of a workflow id: its run has come.
-func (p *partition) takeOrphans(wid string) []*envelope {
+func (p *partition) takeOrphans(wid string) []*message {
 	all := p.orphans.take(wid)
 	for _, e := range all {
 		e.kept = false

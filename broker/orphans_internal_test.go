@@ -22,7 +22,7 @@ func TestOrphans(t *testing.T) { // P-12
 		}
 		return strings.Join(got, " ")
 	}
-	add := func(wid, name string) { o.add(&envelope{wid: wid, subject: name}) }
+	add := func(wid, name string) { o.add(&message{wid: wid, subject: name}) }
 	add("a", "1")
 	add("b", "2")
 	o.know(o.next, 10)
@@ -59,7 +59,7 @@ func TestOrphansCostTheSame(t *testing.T) {
 	p.intakes = [2]*intake{{}, {}}
 	p.orphans.polling = true // nobody answers
 	for i := range many {
-		e := &envelope{wid: fmt.Sprint("w", i), log: signalLog}
+		e := &message{wid: fmt.Sprint("w", i), log: signalLog}
 		p.orphan(e)
 	}
 	p.orphans.know(many, many+1)
@@ -68,7 +68,7 @@ func TestOrphansCostTheSame(t *testing.T) {
 	for i := range many {
 		p.intakes[inboxLog].at = uint64(i)
 		p.adopt()
-		p.orphan(&envelope{wid: "o", log: signalLog})
+		p.orphan(&message{wid: "o", log: signalLog})
 		p.takeOrphans(fmt.Sprint("w", i))
 	}
 	runtime.ReadMemStats(&after)
@@ -89,8 +89,8 @@ func TestOrphansAreBounded(t *testing.T) {
 		if in.allowance.try(len(body)) != nil {
 			return false
 		}
-		e := &envelope{wid: "o", at: schemas.Timestamp(seq), msg: execution.Signal{Name: "s", Input: body}, log: signalLog, body: body, allowed: &in.allowance}
-		p.intake(in, &opened{envelope: e, seq: seq})
+		e := &message{wid: "o", at: schemas.Timestamp(seq), event: execution.Signal{Name: "s", Input: body}, log: signalLog, body: body, allowed: &in.allowance}
+		p.intake(in, &opened{message: e, seq: seq})
 		return true
 	}
 	n := uint64(1)

@@ -21,7 +21,7 @@ func onlyOnce(e execution.Effect) bool {
 }
 
 // owe keeps the run's positions before a message of a log until its completion is done. It is called before the completion is released.
-func (p *partition) owe(r *run, e *envelope) {
+func (p *partition) owe(r *run, e *message) {
 	if e.log == noLog {
 		return
 	}

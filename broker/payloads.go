@@ -143,12 +143,12 @@ func (p *partition) spill(ctx context.Context, in *intake, m post.Stored, o *ope
 		o.spilled += len(*field)
 		*field = schemas.RefPayload(ref)
 	}
-	if s, ok := o.msg.(execution.Signal); ok { // a value, so the field that was changed is that of the signal below
+	if s, ok := o.event.(execution.Signal); ok { // a value, so the field that was changed is that of the signal below
 		s.Input = o.signal
 		if s.External != nil {
 			s.External.Input = o.signal
 		}
-		o.msg = s
+		o.event = s
 	}
 	if o.spilled > 0 {
 		o.spilled = max(len(m.Data)-o.left(), 0) // in JSON it took more than it has
@@ -159,7 +159,7 @@ func (p *partition) spill(ctx context.Context, in *intake, m post.Stored, o *ope
 // left is how many bytes a message takes once parts of it stand in the store.
 func (o *opened) left() int {
 	var v any = o.request
-	switch msg := o.msg.(type) {
+	switch msg := o.event.(type) {
 	case execution.Start:
 		v = msg.Request
 	case execution.Signal:
@@ -224,7 +224,7 @@ func SpillNames(p int, signals bool, m post.Stored) []string {
 
 // payloads are the parts of a message that may be large, always in the same order.
 func (o *opened) payloads() []*schemas.Payload {
-	switch msg := o.msg.(type) {
+	switch msg := o.event.(type) {
 	case execution.Start:
 		fields := []*schemas.Payload{&msg.Request.Input}
 		if msg.Request.Signal != nil {

@@ -59,12 +59,12 @@ func RefuseRequests(ctx context.Context, conn *post.Conn, refusal func() error) 
 	return nil
 }
 
-// attendance remembers who has asked lately, for the moment in which nobody can be answered any more: their requests are
+// pendingRequests remembers who has asked lately, for the moment in which nobody can be answered any more: their requests are
 // on their way to a stream that will not acknowledge them, and without a word they would wait for their own timeouts.
-type attendance struct {
-	mu   sync.Mutex
-	ring []waiting
-	next int
+type pendingRequests struct {
+	mu     sync.Mutex
+	recent []waiting
+	next   int
 }
 
 type waiting struct {
@@ -72,29 +72,29 @@ type waiting struct {
 	at          time.Time
 }
 
-func (a *attendance) note(to, content string) {
+func (a *pendingRequests) note(to, content string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w := waiting{to, content, time.Now()}
-	if len(a.ring) < maxWaiters {
-		a.ring = append(a.ring, w)
+	if len(a.recent) < maxWaiters {
+		a.recent = append(a.recent, w)
 		return
 	}
-	a.ring[a.next] = w
+	a.recent[a.next] = w
 	a.next = (a.next + 1) % maxWaiters
 }
 
 // take returns who has asked within d, and forgets everybody.
-func (a *attendance) take(d time.Duration) []waiting {
+func (a *pendingRequests) take(d time.Duration) []waiting {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var late []waiting
-	for _, w := range a.ring {
+	for _, w := range a.recent {
 		if time.Since(w.at) < d {
 			late = append(late, w)
 		}
 	}
-	a.ring, a.next = nil, 0
+	a.recent, a.next = nil, 0
 	return late
 }
 

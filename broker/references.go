@@ -24,7 +24,7 @@ func (p *partition) lookUp(ctx context.Context, in *intake, o *opened) bool {
 	if o.err != nil {
 		return true
 	}
-	switch m := o.msg.(type) {
+	switch m := o.event.(type) {
 	case execution.Signal:
 		if in.log == inboxLog { // a workflow's
 			return true
@@ -32,7 +32,7 @@ func (p *partition) lookUp(ctx context.Context, in *intake, o *opened) bool {
 		bad, ok := p.nothing(ctx, m.Input)
 		if bad != "" {
 			m.Bad = "the body " + bad
-			o.msg = m
+			o.event = m
 		}
 		return ok
 	case execution.Report:
@@ -43,7 +43,7 @@ func (p *partition) lookUp(ctx context.Context, in *intake, o *opened) bool {
 			}
 			if bad != "" {
 				m.Bad = f.field + " " + bad
-				o.msg = m
+				o.event = m
 			}
 		}
 	}

@@ -14,24 +14,24 @@ import (
 
 // remembered looks whether a message repeats one that the state has forgotten. It tells whether the message is taken care of: it
 // waits until that is known, or it is a repeat.
-func (p *partition) remembered(r *run, e *envelope) bool {
+func (p *partition) remembered(r *run, e *message) bool {
 	e.kept = false
 	if e.looked || !r.live() {
 		return false
 	}
-	id := execution.RequestOf(e.msg)
+	id := execution.RequestOf(e.event)
 	if id.ID == "" || !p.mayForget(r, id) || r.state.Remembers(id) {
 		return false
 	}
-	if m, ok := e.msg.(execution.Start); ok && sameStart(r.state.Start, m.Request) {
+	if m, ok := e.event.(execution.Start); ok && sameStart(r.state.Start, m.Request) {
 		return false
 	}
-	if e.log != noLog && !r.positions[e.log].Before(e.pos) && !execution.Sent(e.msg) {
+	if e.log != noLog && !r.positions[e.log].Before(e.pos) && !execution.Sent(e.event) {
 		return false // it was judged by a former owner, and nobody waits for that
 	}
 	if !p.canLookFor(r, id, e.at) {
 		r.held, e.kept = true, true
-		r.mailbox = append([]*envelope{e}, r.mailbox...)
+		r.mailbox = append([]*message{e}, r.mailbox...)
 		p.mark(r)
 		return true
 	}
@@ -48,7 +48,7 @@ func (p *partition) remembered(r *run, e *envelope) bool {
 			p.dropRepeat(r, e)
 			e.judged()
 		case r.continues(): // the answer of its decider came meanwhile: this is for the next run, before what came later (P-4)
-			r.mailbox = append([]*envelope{e}, r.mailbox...)
+			r.mailbox = append([]*message{e}, r.mailbox...)
 		default:
 			p.step(r, e)
 		}
@@ -160,15 +160,15 @@ func (p *partition) noted(ctx context.Context, id execution.RequestID, sequence 
 }
 
 // dropRepeat answers a message that the chain has had, and does nothing else.
-func (p *partition) dropRepeat(r *run, e *envelope) {
+func (p *partition) dropRepeat(r *run, e *message) {
 	if e.log != noLog {
 		r.positions[e.log] = r.positions[e.log].Later(e.pos)
 	}
 	g := group{tickets: []*completion{e.completion}}
-	for _, f := range r.state.Confirm(e.msg) {
+	for _, f := range r.state.Confirm(e.event) {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})
 	}
-	switch q := requestIn(e.msg); {
+	switch q := requestIn(e.event); {
 	case e.answer == nil:
 	case q != nil:
 		run := r.state.Run

@@ -344,7 +344,7 @@ func (p *partition) begin(y *replay, reply func(any)) {
 	if y.goesOn { // it is kept as what it goes on with
 		start.Retention, start.ParentRetention = y.old.Retention, y.old.Start.ParentRetention
 	}
-	e := &envelope{wid: q.WorkflowID, msg: start, at: p.now(), log: noLog, subject: p.b.ns.API(kindReplay), body: body}
+	e := &message{wid: q.WorkflowID, event: start, at: p.now(), log: noLog, subject: p.b.ns.API(kindReplay), body: body}
 	e.answer = func(*run, []schemas.Event) {
 		if e.verdict.refused != nil {
 			reply(y.refuse(e.verdict.refused))

@@ -16,10 +16,10 @@ const (
 	noLog
 )
 
-// envelope is a message on its way to a run.
-type envelope struct {
-	wid string
-	msg execution.Message
+// message is a message on its way to a run.
+type message struct {
+	wid   string
+	event execution.Message
 	// at is the server's time of the message, or the corrected clock for what comes by no log, or whose stamp is ahead of it.
 	at         schemas.Timestamp
 	pos        schemas.Position
@@ -45,7 +45,7 @@ type envelope struct {
 }
 
 // stored is when the message was stored, by the server that did it.
-func (e *envelope) stored() schemas.Timestamp {
+func (e *message) stored() schemas.Timestamp {
 	if e.log == noLog {
 		return e.at
 	}
@@ -77,7 +77,7 @@ type group struct {
 // effect is an execution.Effect with the message that caused it.
 type effect struct {
 	execution.Effect
-	cause *envelope
+	cause *message
 }
 
 // run is the actor of one workflow id: the state of its latest run and what waits for it.
@@ -89,7 +89,7 @@ type run struct {
 	// state is nil while loading, and when the workflow id has no run.
 	state   *execution.State
 	loading bool
-	mailbox []*envelope
+	mailbox []*message
 	then    []awaited // the loading
 	// tries counts the loads that failed in a row. broken is why the history cannot be followed; aside: nothing waits for
 	// it; overflown: of what waits some is not in the mailbox. look is when it is read again, by again. See damage.go.
@@ -181,8 +181,8 @@ func (r *run) waits() bool {
 }
 
 // waitsWith is waits for one message. Where nothing but a start makes a record, the others need not wait for each other's letters.
-func (r *run) waitsWith(e *envelope) bool {
-	_, isStart := e.msg.(execution.Start)
+func (r *run) waitsWith(e *message) bool {
+	_, isStart := e.event.(execution.Start)
 	return r.waits() || r.owing > 0 && isStart
 }
 

@@ -29,7 +29,7 @@ func (p *partition) start(q *schemas.StartRequest, body []byte) {
 		p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r)})
 		return
 	}
-	e := &envelope{wid: q.WorkflowID, msg: execution.Start{Request: q}, at: p.now(), log: noLog, subject: p.b.ns.API(kindStart), body: body}
+	e := &message{wid: q.WorkflowID, event: execution.Start{Request: q}, at: p.now(), log: noLog, subject: p.b.ns.API(kindStart), body: body}
 	e.answer = p.answerStart(e, q)
 	p.deliver(r, e)
 }
@@ -62,7 +62,7 @@ func (p *partition) reported(m post.Msg, wid, list string, err error) {
 			return
 		}
 		p.reports[m.Reply] = struct{}{}
-		e := &envelope{wid: wid, msg: execution.Report{Report: r, List: list, Of: of}, at: p.now(), log: noLog, subject: m.Subject, body: m.Data, ahead: r.Ahead}
+		e := &message{wid: wid, event: execution.Report{Report: r, List: list, Of: of}, at: p.now(), log: noLog, subject: m.Subject, body: m.Data, ahead: r.Ahead}
 		e.answer = func(r *run, _ []schemas.Event) { p.answerReport(m.Reply, r.sequence) }
 		e.refuse = func() { p.answerReport(m.Reply, 0) }
 		p.deliver(to, e)
@@ -70,8 +70,8 @@ func (p *partition) reported(m post.Msg, wid, list string, err error) {
 }
 
 // applies tells whether an outcome is the one that the run waits for, and whether the answer to a question is simply yes.
-func (p *partition) applies(r *run, e *envelope) bool {
-	m, ok := e.msg.(execution.Report)
+func (p *partition) applies(r *run, e *message) bool {
+	m, ok := e.event.(execution.Report)
 	if !ok {
 		return true
 	}

@@ -289,7 +289,7 @@ func (p *partition) tellState(k *stateKey, op *stateOp, m execution.Answered) {
 			op.release()
 			return
 		}
-		p.deliver(r, &envelope{wid: op.wid, msg: m, at: p.now(), log: noLog, body: m.Value, refuse: op.release, answer: func(*run, []schemas.Event) {
+		p.deliver(r, &message{wid: op.wid, event: m, at: p.now(), log: noLog, body: m.Value, refuse: op.release, answer: func(*run, []schemas.Event) {
 			op.release()
 			if op.op.Decision != schemas.DecideGetState && m.Cause == "" {
 				p.stateSettled(k.name, k.scope, op.op.Write)

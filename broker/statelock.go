@@ -151,8 +151,8 @@ func (p *partition) lockAsked(q *lockAsk, m execution.Answered) {
 			q.completion.release()
 			return
 		}
-		p.deliver(r, &envelope{
-			wid: q.wid, msg: m, at: p.now(), log: noLog, body: m.Value, refuse: q.completion.release,
+		p.deliver(r, &message{
+			wid: q.wid, event: m, at: p.now(), log: noLog, body: m.Value, refuse: q.completion.release,
 			answer: func(*run, []schemas.Event) { q.completion.release() },
 		})
 	}, q.completion.release)

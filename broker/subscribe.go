@@ -124,7 +124,7 @@ func (p *partition) beat(m post.Msg) {
 }
 
 // answerStart tells the requester of a start how it went, once that is a fact.
-func (p *partition) answerStart(e *envelope, q *schemas.StartRequest) func(*run, []schemas.Event) {
+func (p *partition) answerStart(e *message, q *schemas.StartRequest) func(*run, []schemas.Event) {
 	if q.ReplyTo == "" {
 		return nil
 	}

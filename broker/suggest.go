@@ -111,7 +111,7 @@ func (p *partition) suggestContinuation(ctx context.Context, wid string) bool {
 				done <- false
 				return
 			}
-			p.deliver(r, &envelope{wid: wid, msg: execution.Recycle{}, at: p.now(), log: noLog, answer: func(_ *run, events []schemas.Event) {
+			p.deliver(r, &message{wid: wid, event: execution.Recycle{}, at: p.now(), log: noLog, answer: func(_ *run, events []schemas.Event) {
 				done <- len(events) > 0
 			}})
 		}, func() { done <- false })

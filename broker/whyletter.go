@@ -20,8 +20,8 @@ type letterNote struct {
 }
 
 // noteLetter remembers a report that cannot be applied. One of an attempt that is over says nothing of the one under way.
-func (p *partition) noteLetter(e *envelope, reason, details string) {
-	if _, reported := e.msg.(execution.Report); !reported || reason == execution.DeadClosedActivity || reason == execution.DeadStaleToken {
+func (p *partition) noteLetter(e *message, reason, details string) {
+	if _, reported := e.event.(execution.Report); !reported || reason == execution.DeadClosedActivity || reason == execution.DeadStaleToken {
 		return
 	}
 	if len(p.letters) == mostNotes {

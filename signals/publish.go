@@ -20,9 +20,9 @@ const (
 	firstWait = 20 * time.Millisecond
 	lastWait  = time.Second
 
-	// envelopeRoom stays free below the server's limit, as in every message of Drover: the input becomes part of a
+	// headerBudget stays free below the server's limit, as in every message of Drover: the input becomes part of a
 	// history record.
-	envelopeRoom = 64 << 10
+	headerBudget = 64 << 10
 )
 
 // ErrUnknown says that a signal may or may not be stored. With [PublishOnce] the call can be repeated without harm.
@@ -66,7 +66,7 @@ func check(conn *post.Conn, namespace, workflowID, name string, body []byte) (su
 	if err != nil {
 		return "", fmt.Errorf("signal: %w", err)
 	}
-	if limit := conn.MaxPayload() - envelopeRoom; int64(len(body)) > limit {
+	if limit := conn.MaxPayload() - headerBudget; int64(len(body)) > limit {
 		return "", fmt.Errorf("signal: %w: the input has %d bytes, want at most %d: store it elsewhere and send where", post.ErrTooLarge, len(body), limit)
 	}
 	return subject.Namespace(namespace).Signal(workflowID, name), nil

@@ -27,8 +27,8 @@ const (
 const (
 	maxReason  = 64
 	maxDetails = 8 << 10
-	// envelopeRoom stays free below the server's limit, as in every message of Drover.
-	envelopeRoom = 64 << 10
+	// headerBudget stays free below the server's limit, as in every message of Drover.
+	headerBudget = 64 << 10
 )
 
 // Place tells where the message stood that a letter is about. Two messages never have the same place.
@@ -89,7 +89,7 @@ func Compose(ns subject.Namespace, at Place, letter schemas.DeadLetter, maxPaylo
 	}
 	letter.V = schemas.Version
 	letter.Details = cut(letter.Details, maxDetails)
-	if body, err = fit(letter, int(maxPayload)-envelopeRoom); err != nil {
+	if body, err = fit(letter, int(maxPayload)-headerBudget); err != nil {
 		return "", nil, nil, err
 	}
 	h = post.Header{}

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// envelopeRoom stays free below the server's limit: a message may need it besides its body, and
+	// headerBudget stays free below the server's limit: a message may need it besides its body, and
 	// a record around its payloads.
-	envelopeRoom = 64 << 10
+	headerBudget = 64 << 10
 	// besideRoom is for what stands in a message beside a payload: ids, tags, a reason.
 	besideRoom = 4 << 10
 	// leastMoved is the size in bytes of the smallest payload that is worth a reference, which
@@ -19,7 +19,7 @@ const (
 
 // RecordLimit is the size in bytes of the largest record of a history where the server's
 // max_payload is as given.
-func RecordLimit(maxPayload int64) int { return max(int(maxPayload)-envelopeRoom, envelopeRoom) }
+func RecordLimit(maxPayload int64) int { return max(int(maxPayload)-headerBudget, headerBudget) }
 
 // MessageLimit is the size in bytes of the largest message that is taken into a history: it may be
 // sent on in base64, which takes a third more.

@@ -12,9 +12,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// envelope is how this decider marks what it sends to itself: the input of a run that is not just given by its caller, and what a part
+// savedState is how this decider marks what it sends to itself: the input of a run that is not just given by its caller, and what a part
 // of a flow hands to the run around it. It is the only key of its map.
-const envelope = "$flow"
+const savedState = "$flow"
 
 // origin is the input of a run that is a part of a flow, or repeats another run.
 type origin struct {
@@ -45,7 +45,7 @@ type outcome struct {
 }
 
 func wrap(v any) (schemas.Payload, error) {
-	data, err := json.Marshal(map[string]any{envelope: v})
+	data, err := json.Marshal(map[string]any{savedState: v})
 	if err != nil {
 		return nil, fmt.Errorf("flow: encode a message between its runs: %w", err)
 	}
@@ -54,15 +54,15 @@ func wrap(v any) (schemas.Payload, error) {
 
 // unwrap reads an envelope; it reports whether there is one.
 func unwrap[T any](p schemas.Payload) (*T, bool) {
-	if len(p) < len(envelope)+4 || p[0] != '{' {
+	if len(p) < len(savedState)+4 || p[0] != '{' {
 		return nil, false
 	}
 	var outer map[string]json.RawMessage
-	if json.Unmarshal(p, &outer) != nil || len(outer) != 1 || outer[envelope] == nil {
+	if json.Unmarshal(p, &outer) != nil || len(outer) != 1 || outer[savedState] == nil {
 		return nil, false
 	}
 	v := new(T)
-	if json.Unmarshal(outer[envelope], v) != nil {
+	if json.Unmarshal(outer[savedState], v) != nil {
 		return nil, false // somebody's own data: what was wrapped can be read
 	}
 	return v, true

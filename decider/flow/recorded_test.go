@@ -46,7 +46,7 @@ func record(t *testing.T, text string, input string) *tape {
 	}
 	tp := &tape{t: t, d: New(one{d}, &Options{List: "main", Random: func() float64 { return 0.5 }}), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	begin := &schemas.WorkflowStarted{WorkflowID: "w", Run: "r", WorkflowType: "flow", Input: schemas.Payload(input)}
-	if strings.Contains(input, envelope) { // as a run of a flow wraps it
+	if strings.Contains(input, savedState) { // as a run of a flow wraps it
 		begin.ContinuedExecutionRun = "before"
 	}
 	tp.add(begin)
