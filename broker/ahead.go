@@ -79,7 +79,7 @@ func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
 	if len(r.pending) > 0 || r.inflight != nil || r.ask != nil || len(r.mailbox) > 0 || r.windowFrom > d.Previous {
 		return false
 	}
-	return len(s.Context)+sizeOfAll(r.window) <= min(holdSize, p.b.bodyLimit()/4) && !p.vain.Skip(aheadTypeOf(r, a))
+	return len(s.Context)+sizeOfAll(r.window) <= min(deferSize, p.b.bodyLimit()/4) && !p.vain.Skip(aheadTypeOf(r, a))
 }
 
 // decideAhead lets the outcome of a task happen together with the decision that its worker sent with it. It reports whether it has.

@@ -130,7 +130,7 @@ func (p *partition) request(r *run, w execution.Wanted) {
 		if len(body) > p.b.largest() && len(task.Events) > 0 {
 			return errNoRoom
 		}
-		r.ask, r.held = a, false
+		r.ask, r.queued = a, false
 		p.asks[a.id] = r
 		if err := p.b.conn.PublishReply(subj, p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
 			p.log.WithError(err).Warn("a decision task cannot be sent")
@@ -369,8 +369,8 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg,
 		p.late(m)
 		return
 	}
-	if r.holding {
-		p.paced(r, true)
+	if r.deferring {
+		p.noteLatency(r, true)
 	}
 	if r.recalled != nil {
 		r.recalled.answered(schemas.Duration(p.now().Sub(a.at)))

@@ -120,7 +120,7 @@ func (p *partition) settleStart(r *run, e *message, v verdict) {
 
 // startLater: the close is on its way; the new run has a subject of its own and begins behind it.
 func (p *partition) startLater(r *run, e *message) {
-	r.held = true
+	r.queued = true
 	r.mailbox = append([]*message{e}, r.mailbox...)
 	p.mark(r)
 }

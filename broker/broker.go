@@ -139,7 +139,7 @@ func (b *Broker) Run(ctx context.Context) error {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.share = b.o.Claims.Share(claims.RoleBroker)
-	stopped := b.holdAll(ctx)() // the API answers until the last partition is given back
+	stopped := b.ownPartitions(ctx)() // the API answers until the last partition is given back
 	cause := context.Cause(ctx)
 	b.finish(stopped)
 	b.api.Close()
@@ -190,8 +190,8 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 	return closeAll, b.serveAPI()
 }
 
-// hold claims a partition again and again, and owns it while the claim lasts.
-func (b *Broker) hold(ctx context.Context, n int) {
+// ownPartition claims a partition again and again, and owns it while the claim lasts.
+func (b *Broker) ownPartition(ctx context.Context, n int) {
 	key := fmt.Sprintf("partition.%d", n)
 	prefer := func() bool { return b.share.Mine(n) }
 	err := b.o.Claims.Hold(ctx, key, claims.HoldOptions{Prefer: prefer, Backoff: headStart, Conn: b.conn}, func(ctx context.Context, l *claims.Lease) error {

@@ -46,7 +46,7 @@ func (p *partition) settle(r *run) {
 		return
 	}
 	if len(r.pending) > 0 {
-		if !p.holdBack(r) {
+		if !p.deferRecord(r) {
 			p.publish(r)
 		}
 		return
@@ -62,8 +62,8 @@ func (p *partition) settle(r *run) {
 		p.endRecall(r)
 	}
 	p.cover(r)
-	if r.held && (r.ask != nil || p.leaving != nil || !p.wantsNow(r)) { // an owner that leaves asks nobody
-		r.held = false
+	if r.queued && (r.ask != nil || p.leaving != nil || !p.wantsNow(r)) { // an owner that leaves asks nobody
+		r.queued = false
 	}
 	p.drain(r)
 }
@@ -120,7 +120,7 @@ func (p *partition) gather(r *run) *commit {
 		return c
 	}
 	p.groups.give(r.pending)
-	r.pending, r.released = nil, false
+	r.pending, r.deferred = nil, false
 	return c
 }
 
@@ -177,7 +177,7 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 		p.dropCopies(r)
 	}
 	if len(r.pending) > 0 && p.wantsNow(r) {
-		r.held = true // let the decider be asked once these are committed, however fast messages come in
+		r.queued = true // let the decider be asked once these are committed, however fast messages come in
 	}
 	p.mark(r)
 }

@@ -88,7 +88,7 @@ func (p *partition) leave(cause error) {
 		if a := r.ask; a != nil && !a.confirmed {
 			p.sendMarker(a)
 		}
-		if len(r.uncovered) > 0 || r.holding {
+		if len(r.uncovered) > 0 || r.deferring {
 			p.mark(r)
 		}
 	}

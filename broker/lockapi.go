@@ -53,8 +53,8 @@ func (b *Broker) listLocks(ctx context.Context, q *schemas.LocksRequest) (*schem
 	return a, nil
 }
 
-// holds tells whether the run has a place of its own in the lock that a request names.
-func holds(r *run, q *schemas.ExecutionRequest) bool {
+// hasPlace tells whether the run has a place of its own in the lock that a request names.
+func hasPlace(r *run, q *schemas.ExecutionRequest) bool {
 	l := r.state.Locks[schemas.LockKey(q.Scope, q.Lock)]
 	return l != nil && !l.Waits() && !l.Shared()
 }

@@ -262,10 +262,10 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 	o.asking[f.Token] = true
 	wid, gone := r.wid, execution.Gone{Run: r.state.Run, ScheduledID: f.ScheduledID, Attempt: f.Attempt}
 	p.b.wg.Go(func() {
-		holds := p.b.holds(f.Worker, body)
+		hasPlace := p.b.workerHas(f.Worker, body)
 		p.loop.post(func() {
 			delete(o.asking, f.Token)
-			if holds || p.leaving != nil || !p.lease.Valid() {
+			if hasPlace || p.leaving != nil || !p.lease.Valid() {
 				return
 			}
 			p.log.WithField("workflow", wid).WithField("worker", f.Worker).Warn("a worker does not answer for an activity that it was at; it is interrupted")
@@ -274,8 +274,8 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 	})
 }
 
-// holds asks a worker. Without a connection nobody is accused.
-func (b *Broker) holds(worker string, question []byte) bool {
+// workerHas asks a worker. Without a connection nobody is accused.
+func (b *Broker) workerHas(worker string, question []byte) bool {
 	for range inquireTries {
 		ctx, cancel := context.WithTimeout(b.ctx, inquireWait)
 		began := time.Now()

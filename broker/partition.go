@@ -72,15 +72,15 @@ type partition struct {
 	probingFormer bool
 
 	asks       map[uint64]*run
-	holds      [holdLists][]held // each in the order of their ends
+	deferrals  [deferLists][]deferredRun // each in the order of their ends
 	arming     arming
 	peals      map[*alarmBatch]struct{} // rings that were sent here
 	closings   closings
 	offers     offers
 	reports    map[string]struct{} // outcomes that were sent here, by where their answers go
 	workers    workerRegistry
-	lateTypes  [holdLists]adapt.Backoff[string] // deciders, by workflow type
-	vain       adapt.Backoff[aheadType]         // decisions that came with outcomes
+	lateTypes  [deferLists]adapt.Backoff[string] // deciders, by workflow type
+	vain       adapt.Backoff[aheadType]          // decisions that came with outcomes
 	nextAsk    uint64
 	twice      map[uint64]struct{} // asks that were sent a second time
 	nextProbes time.Time           // when it will be looked for silent workers

@@ -24,11 +24,11 @@ type relay struct {
 	b      *Broker
 	prefix string
 
-	mu      sync.Mutex
-	next    uint64
-	waiting map[uint64]*relayed
-	held    int  // requests between two tries
-	marker  bool // is on its way
+	mu           sync.Mutex
+	next         uint64
+	waiting      map[uint64]*relayed
+	waitingRetry int  // requests between two tries
+	marker       bool // is on its way
 }
 
 // relayed is a request that may not have been taken.
@@ -66,7 +66,7 @@ func (b *Broker) newRelay() (*relay, error) {
 func (r *relay) idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.waiting)+r.held == 0
+	return len(r.waiting)+r.waitingRetry == 0
 }
 
 // forget gives up what was on its way on a connection that was lost: it is as lost as its answers.
@@ -128,7 +128,7 @@ func (r *relay) heard(m post.Msg) {
 	delete(r.waiting, id)
 	again := q != nil && time.Since(q.began) <= relayFor
 	if again {
-		r.held++
+		r.waitingRetry++
 	}
 	r.mu.Unlock()
 	switch {
@@ -141,7 +141,7 @@ func (r *relay) heard(m post.Msg) {
 			r.try(q)
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.held--
+			r.waitingRetry--
 		})
 	}
 }

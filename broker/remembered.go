@@ -30,7 +30,7 @@ func (p *partition) remembered(r *run, e *message) bool {
 		return false // it was judged by a former owner, and nobody waits for that
 	}
 	if !p.canLookFor(r, id, e.at) {
-		r.held, e.kept = true, true
+		r.queued, e.kept = true, true
 		r.mailbox = append([]*message{e}, r.mailbox...)
 		p.mark(r)
 		return true

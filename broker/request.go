@@ -31,7 +31,7 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 				}
 				p.behind(r, func() { reply(a) })
 			})
-		case verb == kindBreakLock && !holds(r, q):
+		case verb == kindBreakLock && !hasPlace(r, q):
 			refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: notHeld(r, q)}
 			p.behind(r, func() { reply(refusal) })
 		default:
@@ -107,7 +107,7 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 			a.Run, a.Error = r.state.Run, otherRun(r, q)
 		case r.state.Closed():
 			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
-		case q.Lock != "" && !holds(r, q):
+		case q.Lock != "" && !hasPlace(r, q):
 			a.Run, a.Error = r.state.Run, notHeld(r, q)
 		default:
 			a.Run = r.state.Run

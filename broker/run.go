@@ -99,14 +99,14 @@ type run struct {
 	overflown bool
 	look      *timer
 	again     func()
-	// held: the mailbox waits so that the decider can be asked between two commits.
-	held bool
+	// queued: the mailbox waits so that the decider can be asked between two commits.
+	queued bool
 
 	pending  []group
 	inflight *commit
-	// holding: pending waits for the decision that was asked for, in holdList; released: it has waited. See hold.go.
-	holding, released bool
-	holdList          int
+	// deferring: pending waits for the decision that was asked for, in deferList; released: it has waited. See hold.go.
+	deferring, deferred bool
+	deferList           int
 
 	// positions is how far the workflow id has taken messages of the two logs; a record tells its own group's.
 	positions [2]schemas.Position
@@ -177,7 +177,7 @@ func (r *run) dispatching() bool {
 
 // waits tells whether messages must wait in the mailbox.
 func (r *run) waits() bool {
-	return r.loading || r.held || r.ask != nil && !r.ask.confirmed || r.continues() || r.owing > 0 && (r.open() || !r.still())
+	return r.loading || r.queued || r.ask != nil && !r.ask.confirmed || r.continues() || r.owing > 0 && (r.open() || !r.still())
 }
 
 // waitsWith is waits for one message. Where nothing but a start makes a record, the others need not wait for each other's letters.

@@ -7,9 +7,9 @@ import (
 	"github.com/droverhq/drover/internal/pause"
 )
 
-// holdAll claims the partitions until ctx is done; then it says first that this broker leaves, so that the others take each
+// ownPartitions claims the partitions until ctx is done; then it says first that this broker leaves, so that the others take each
 // partition at once when it is given back.
-func (b *Broker) holdAll(ctx context.Context) (wait func() (stopped time.Time)) {
+func (b *Broker) ownPartitions(ctx context.Context) (wait func() (stopped time.Time)) {
 	holding, release := context.WithCancel(context.WithoutCancel(ctx))
 	left := make(chan struct{})
 	b.holders.Go(func() { b.watchClock(holding) })
@@ -21,7 +21,7 @@ func (b *Broker) holdAll(ctx context.Context) (wait func() (stopped time.Time)) 
 		})
 	})
 	for n := range b.o.Partitions {
-		b.holders.Go(func() { b.hold(holding, n) })
+		b.holders.Go(func() { b.ownPartition(holding, n) })
 	}
 	return func() time.Time {
 		<-ctx.Done()

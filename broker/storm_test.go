@@ -193,9 +193,9 @@ func (s *storm) hears() {
 		var c schemas.Control
 		err := schemas.Unmarshal(m.Data, &c)
 		s.mu.Lock()
-		holds := s.holds[c.Token]
+		hasPlace := s.holds[c.Token]
 		s.mu.Unlock()
-		if err == nil && c.Kind == schemas.ControlHolds && holds {
+		if err == nil && c.Kind == schemas.ControlHolds && hasPlace {
 			_ = m.Respond([]byte(`{"node":"w-1","holds":true}`))
 		}
 	})

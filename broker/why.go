@@ -58,7 +58,7 @@ func refusedLast(s *execution.State) string {
 // why answers with the sentence. If the run waits for a worker, it looks first how the list stands; if for another attempt, how
 // the last one went.
 func (p *partition) why(r *run, reply func(any)) {
-	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r) + nearsLimit(r.state, p.b.config()) + heldBack(r.state) + p.letterOf(r)}
+	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status, Because: p.because(r) + nearsLimit(r.state, p.b.config()) + keptOpen(r.state) + p.letterOf(r)}
 	list, consumer := "", ""
 	if r.open() && strings.HasPrefix(a.Because, noWorker) {
 		for _, act := range r.state.OpenActivities() {
@@ -306,13 +306,13 @@ func nearsLimit(s *execution.State, c *execution.Config) string {
 		s.LastID, c.MaxEvents, left)
 }
 
-// heldBack tells that an open run is kept from continuing as new.
-func heldBack(s *execution.State) string {
-	held := s.Continuing.Held
-	if held == nil || s.Closed() {
+// keptOpen tells that an open run is kept from continuing as new.
+func keptOpen(s *execution.State) string {
+	deferredRun := s.Continuing.Held
+	if deferredRun == nil || s.Closed() {
 		return ""
 	}
-	return fmt.Sprintf("; it is held%s and is not asked to continue as new: drover release %s", reason(held.Reason), s.WorkflowID)
+	return fmt.Sprintf("; it is held%s and is not asked to continue as new: drover release %s", reason(deferredRun.Reason), s.WorkflowID)
 }
 
 func reason(r string) string {

@@ -27,8 +27,8 @@ const (
 	aheadPatience = 20 * time.Millisecond
 	// aheadSize bounds a reply that travels with an outcome, bytes.
 	aheadSize = 64 << 10
-	// mostTardy caps how many decisions of a slow type are left to the ordinary way before the next one is tried.
-	mostTardy = 256
+	// maxSkipped caps how many decisions of a slow type are left to the ordinary way before the next one is tried.
+	maxSkipped = 256
 )
 
 // errand is a task that comes with what the decision behind it needs.
@@ -90,7 +90,7 @@ func contextIn(window []schemas.Event) (schemas.Payload, bool) {
 // that did the work: handing it on, and the answer back, took 4 % of the CPU of a worker whose tasks take microseconds. So a decider that is
 // late keeps that goroutine, and the outcome goes elsewhere.
 func (e *errand) decide(r *schemas.Report, elsewhere func()) (d *schemas.AheadDecision, told bool) {
-	if r.Kind != schemas.ReportSuccess || e.s.draining.Load() || e.s.tardy.skips(e.a.typ) {
+	if r.Kind != schemas.ReportSuccess || e.s.draining.Load() || e.s.latency.skips(e.a.typ) {
 		return nil, false
 	}
 	o, dt := e.o, &e.o.t.task
@@ -103,7 +103,7 @@ func (e *errand) decide(r *schemas.Report, elsewhere func()) (d *schemas.AheadDe
 	o.until = now.Add(aheadPatience)
 	late := time.AfterFunc(aheadPatience, func() {
 		if o.done.CompareAndSwap(false, true) { // or it was made in this moment
-			e.s.tardy.note(e.a.typ, false)
+			e.s.latency.note(e.a.typ, false)
 			elsewhere()
 		}
 	})
@@ -119,12 +119,12 @@ func (e *errand) decide(r *schemas.Report, elsewhere func()) (d *schemas.AheadDe
 	ended = true
 	switch {
 	case body != nil:
-		e.s.tardy.note(e.a.typ, true)
+		e.s.latency.note(e.a.typ, true)
 		return &schemas.AheadDecision{At: at, Token: dt.Token, Reply: body}, false
 	case !o.done.CompareAndSwap(false, true):
 		return nil, true
 	case tried:
-		e.s.tardy.note(e.a.typ, true)
+		e.s.latency.note(e.a.typ, true)
 	}
 	return nil, false
 }
@@ -193,6 +193,6 @@ func (t *tardiness) skips(typ string) bool {
 func (t *tardiness) note(typ string, inTime bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.types.Most = mostTardy
+	t.types.Most = maxSkipped
 	t.types.Note(typ, inTime)
 }

@@ -109,7 +109,7 @@ type shift struct {
 	payloads *payloads.Client
 	sticky   string
 	nearby   *nearby.Board
-	tardy    tardiness
+	latency  tardiness
 	pool     *pool
 	ahead    func(*errand) []byte // makes a decision ahead of its task, as long as Decides may
 	// draining: answers no longer ask for the run's next task.

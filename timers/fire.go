@@ -64,11 +64,11 @@ func (s *term) due(calls []call) (due []call, wait time.Duration, more bool) {
 		a := s.book.alarms.At(id)
 		calls = append(calls, call{id: id, subject: s.prefix + nameText(s.book.alarms.Text(id)), seq: a.seq(), fence: s.book.fence(a), due: a.due})
 	}
-	s.held = s.flying >= most
+	s.waiting = s.flying >= most
 	switch {
 	case len(s.book.queue) == 0:
 		return calls, 0, false
-	case s.held: // until an outcome comes, or what waits for one no longer counts
+	case s.waiting: // until an outcome comes, or what waits for one no longer counts
 		return calls, time.Until(stuck) + time.Millisecond, !stuck.IsZero()
 	}
 	return calls, time.Duration(s.book.at(0) - now.UnixNano()), true

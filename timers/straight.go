@@ -181,7 +181,7 @@ func (s *term) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 		p.late.Stop()
 		delete(s.straight.peals, id)
 	}
-	waits := s.held || s.finishing
+	waits := s.waiting || s.finishing
 	s.mu.Unlock()
 	if waits {
 		kick(s.wake)

@@ -38,7 +38,7 @@ type term struct {
 	book      book
 	full      bool // the book is: not all alarms are in it
 	flying    int
-	held      bool      // what is due waits for an outcome
+	waiting   bool      // what is due waits for an outcome
 	lastFired time.Time // when something was taken off the book last
 	failing   bool
 	epoch     int     // counts reconnects

@@ -18,30 +18,30 @@ func TestPatienceWithSlowDeciders(t *testing.T) { // ADR 0020
 	slow := &run{state: &execution.State{Start: &schemas.WorkflowStarted{WorkflowType: "slow"}}}
 	other := &run{state: &execution.State{Start: &schemas.WorkflowStarted{WorkflowType: "other"}}}
 	skipped := func() (n int) {
-		for ; !p.soon(slow); n++ {
+		for ; !p.worthDeferring(slow); n++ {
 		}
 		return n
 	}
 	var got []int
 	for range 8 {
-		p.paced(slow, false)
+		p.noteLatency(slow, false)
 		got = append(got, skipped())
 	}
 	if want := []int{1, 2, 4, 8, 16, 32, 64, 64}; !slices.Equal(got, want) {
 		t.Errorf("got %v decisions that are not waited for, want %v", got, want)
 	}
-	p.paced(slow, false)
-	if !p.soon(other) {
+	p.noteLatency(slow, false)
+	if !p.worthDeferring(other) {
 		t.Error("a type pays for another")
 	}
-	fired := &run{state: slow.state, holdList: forAlarms, pending: []group{{alarmFired: true}}}
-	if !p.soon(fired) {
+	fired := &run{state: slow.state, deferList: forAlarms, pending: []group{{alarmFired: true}}}
+	if !p.worthDeferring(fired) {
 		t.Error("what alarms have caused pays for what did not wait for so long")
 	}
-	if p.paced(fired, false); p.soon(fired) {
+	if p.noteLatency(fired, false); p.worthDeferring(fired) {
 		t.Error("what alarms have caused pays nothing for a decision that came too late even for it")
 	}
-	p.paced(slow, true)
+	p.noteLatency(slow, true)
 	if n := skipped(); n != 0 {
 		t.Errorf("behind a decision in time %d are not waited for, want 0", n)
 	}
