@@ -34,7 +34,7 @@ func aheadTypeOf(r *run, a *execution.Activity) aheadType {
 	return aheadType{r.state.Start.WorkflowType, a.Scheduled.ActivityType}
 }
 
-var errNotWhole = errors.New("the window is not whole")
+var errWindowIncomplete = errors.New("the window is not whole")
 
 // offerAhead tells whether an activity's task was offered to the worker that keeps the run.
 func (p *partition) offerAhead(r *run, a *execution.Activity, t *completion) bool {
@@ -49,7 +49,7 @@ func (p *partition) offerAhead(r *run, a *execution.Activity, t *completion) boo
 		f.ahead.token = of.token
 		task := p.task(r, of)
 		if task.More {
-			return errNotWhole
+			return errWindowIncomplete
 		}
 		task.Deadline = 0
 		p.scratch.ahead = schemas.AheadTask{Task: p.activityTask(r, a, false), At: of.at, Scheduled: *r.state.NextDecider(p.b.config())}

@@ -69,7 +69,7 @@ func TestAheadTaskIsRefused(t *testing.T) {
 }
 
 // A worker without room is left alone for a moment.
-func TestWorkerWithoutRoomIsLeftAlone(t *testing.T) {
+func TestWorkerWithoutQuotaIsLeftAlone(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		p := f.plays("w1", steps(3))

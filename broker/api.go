@@ -132,7 +132,7 @@ func passOn(verb string) func(*Broker, micro.Request) {
 		}
 		err := schemas.Unmarshal(r.Data(), &q)
 		if err == nil && !post.Lenient(post.Header(r.Headers())) {
-			err = schemas.CheckFields(r.Data(), wholeRequest(verb))
+			err = schemas.CheckFields(r.Data(), fullRequest(verb))
 		}
 		if err != nil {
 			b.refuse(r, invalid(err))
@@ -179,8 +179,8 @@ func passOn(verb string) func(*Broker, micro.Request) {
 	}
 }
 
-// wholeRequest is what the owner decodes of a request that is passed on to it.
-func wholeRequest(verb string) any {
+// fullRequest is what the owner decodes of a request that is passed on to it.
+func fullRequest(verb string) any {
 	switch verb {
 	case "history":
 		return &schemas.HistoryRequest{}
@@ -341,7 +341,7 @@ func (b *Broker) accept(r micro.Request, q *schemas.StartRequest) {
 // tooLargeToPass is the refusal of a request of some bytes that cannot be sent to its owner, or nil. What is
 // large of others goes into the object store.
 func (b *Broker) tooLargeToPass(bytes int, field string) *schemas.Error {
-	most := b.largest() - relayRoom
+	most := b.largest() - relayBudget
 	if bytes <= most {
 		return nil
 	}
@@ -394,7 +394,7 @@ func (b *Broker) serveDead(r micro.Request) {
 }
 
 func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.DeadResponse, error) {
-	limit, room := q.Limit, b.bodyLimit()/2
+	limit, quota := q.Limit, b.bodyLimit()/2
 	if limit <= 0 {
 		limit = defaultList
 	}
@@ -410,8 +410,8 @@ func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.Dea
 	a := &schemas.DeadResponse{V: schemas.Version, Letters: []schemas.DeadEntry{}}
 	full := false
 	err := b.reads.Scan(ctx, b.ns.StreamDead(), post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: from}, func(m post.Stored) error {
-		room -= 2 * len(m.Data)
-		if len(a.Letters) == limit || room < 0 && len(a.Letters) > 0 {
+		quota -= 2 * len(m.Data)
+		if len(a.Letters) == limit || quota < 0 && len(a.Letters) > 0 {
 			full = true
 			return errPageFull
 		}

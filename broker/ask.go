@@ -110,8 +110,8 @@ func (p *partition) loadWindow(r *run) {
 	})
 }
 
-// errNoRoom says that a decision task does not fit a message as it is.
-var errNoRoom = errors.New("the window does not fit")
+// errWindowTooLarge says that a decision task does not fit a message as it is.
+var errWindowTooLarge = errors.New("the window does not fit")
 
 // request sends the decision task: to the worker that answered last if it asked for that, else to whoever listens.
 func (p *partition) request(r *run, w execution.Wanted) {
@@ -128,7 +128,7 @@ func (p *partition) request(r *run, w execution.Wanted) {
 	task := p.task(r, a)
 	send := func(body []byte) error {
 		if len(body) > p.b.largest() && len(task.Events) > 0 {
-			return errNoRoom
+			return errWindowTooLarge
 		}
 		r.ask, r.queued = a, false
 		p.asks[a.id] = r
@@ -138,7 +138,7 @@ func (p *partition) request(r *run, w execution.Wanted) {
 		return nil
 	}
 	err := encode(task, send)
-	if errors.Is(err, errNoRoom) { // beside a large context, or since JSON makes much of what the window has: all of it is read by pages then
+	if errors.Is(err, errWindowTooLarge) { // beside a large context, or since JSON makes much of what the window has: all of it is read by pages then
 		task.Events, task.More = task.Events[:0], true // not nil, which is null in JSON
 		err = encode(task, send)
 	}
@@ -167,7 +167,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		p.scratch.base = r.state.Base
 		t.Base = &p.scratch.base
 	}
-	room := p.b.bodyLimit()/2 - len(t.Context)
+	quota := p.b.bodyLimit()/2 - len(t.Context)
 	events := p.scratch.emptyEvents()
 	for e := range r.unseen() {
 		if e.ID <= d.Previous {
@@ -176,7 +176,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		if e.ID > a.startedID {
 			break
 		}
-		if room -= sizeOf(e); room < 0 && len(events) > 0 {
+		if quota -= sizeOf(e); quota < 0 && len(events) > 0 {
 			t.More = true
 			break
 		}

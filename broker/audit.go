@@ -13,8 +13,8 @@ import (
 const (
 	verbAudit  = "audit"
 	verbRepair = "repair"
-	// auditRoom bounds the open activities and children of one answer; a run alone may have more.
-	auditRoom = 1500
+	// auditBudget bounds the open activities and children of one answer; a run alone may have more.
+	auditBudget = 1500
 	// repairWait is how long a repair may wait for the commits of a run.
 	repairWait = schemas.Duration(5 * time.Second)
 )
@@ -66,16 +66,16 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 		Inbox: p.intakes[inboxLog].at, Runs: make([]schemas.AuditRun, 0, len(q.Workflows)),
 	}
 	var unread []unread
-	for room, i := auditRoom, 0; i < len(q.Workflows) && (room > 0 || i == 0); i++ {
+	for quota, i := auditBudget, 0; i < len(q.Workflows) && (quota > 0 || i == 0); i++ {
 		wid := q.Workflows[i]
 		run := schemas.AuditRun{WorkflowID: wid}
 		if r := p.runs[wid]; r == nil {
 			unread = append(unread, p.unreadOf(q, i))
-			room -= 4 // most are small
+			quota -= 4 // most are small
 		} else {
 			run = p.audited(r)
 			run.RequestIDsSince = p.repeats.since(wid, p.now())
-			room -= len(run.Activities) + len(run.Children) + len(run.Locks)
+			quota -= len(run.Activities) + len(run.Children) + len(run.Locks)
 		}
 		a.Runs = append(a.Runs, run)
 	}

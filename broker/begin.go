@@ -60,7 +60,7 @@ func (p *partition) allowed(r *run, e *message, q *schemas.StartRequest) bool {
 		refused := p.b.refuseType(q)
 		// What stands in the inbox, as former versions put large ones there, could begin after a refusal.
 		if p.fullWith(len(e.body)) && e.log == noLog {
-			refused = p.noRoom()
+			refused = p.refusal()
 		}
 		if refused != nil {
 			p.settleStart(r, e, verdict{refused: refused})
@@ -71,7 +71,7 @@ func (p *partition) allowed(r *run, e *message, q *schemas.StartRequest) bool {
 			return false
 		}
 		if e.log == noLog {
-			p.room.promised += int64(len(e.body))
+			p.quota.promised += int64(len(e.body))
 		}
 	}
 	p.reset(r, e, q)
@@ -252,9 +252,9 @@ func (p *partition) limitIDs(q *schemas.StartRequest) {
 	if len(o.RequestIDs)+len(o.SignalIDs) == 0 {
 		return
 	}
-	room := p.b.bodyLimit() + headerBudget/2 - firstRecord(q) // a little more than the checker wants to be there, whatever else the record has
-	o.RequestIDs, room = latestIDs(o.RequestIDs, room)
-	o.SignalIDs, _ = latestIDs(o.SignalIDs, room)
+	quota := p.b.bodyLimit() + headerBudget/2 - firstRecord(q) // a little more than the checker wants to be there, whatever else the record has
+	o.RequestIDs, quota = latestIDs(o.RequestIDs, quota)
+	o.SignalIDs, _ = latestIDs(o.SignalIDs, quota)
 }
 
 func sameStart(s *schemas.WorkflowStarted, q *schemas.StartRequest) bool {

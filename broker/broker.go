@@ -55,9 +55,9 @@ type Broker struct {
 	uploads *payloads.Uploads
 	storing atomic.Int64 // bytes of starts that are being put into the store
 
-	lost   atomic.Pointer[error] // why there is no quorum; nil while there is one
-	whole  atomic.Pointer[room]  // how full the NATS server is; nil if it is not known
-	asking pendingRequests
+	lost        atomic.Pointer[error] // why there is no quorum; nil while there is one
+	serverQuota atomic.Pointer[quota] // how full the NATS server is; nil if it is not known
+	asking      pendingRequests
 
 	mu    sync.Mutex
 	parts map[int]*partition // owned now

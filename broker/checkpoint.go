@@ -37,7 +37,7 @@ func (p *partition) tick() {
 		p.stop(fmt.Errorf("%w: the server has changed", errRefused))
 		return
 	}
-	p.lookAtRoom()
+	p.checkQuota()
 	p.lookForUnroutable()
 	p.ageRepeats()
 	next := p.positions()
@@ -91,7 +91,7 @@ func (p *partition) tidy() {
 	}
 	for log, in := range p.intakes {
 		keep, batch := p.positionOf(log), uint64(purgeBatch)
-		if since := time.Since(p.tidied[log]); p.room.limit > 0 && since > roomEvery || since > restEvery {
+		if since := time.Since(p.tidied[log]); p.quota.limit > 0 && since > quotaEvery || since > restEvery {
 			batch = 1 // few large messages fill a limited log too; and retention waits for the messages of a run to be gone
 		}
 		if keep.Incarnation != in.incarnation || keep.Sequence < p.purged[log]+batch {

@@ -91,7 +91,7 @@ func (p *partition) publish(r *run) {
 		r.inflight = c
 		p.commits++
 		p.last = c.sequence
-		p.room.bytes += int64(len(body)) // until it is looked at again
+		p.quota.bytes += int64(len(body)) // until it is looked at again
 		p.history.Send(p.b.ns.History(p.n, r.wid, r.state.Run), p.headers(r, c), body, func(a post.Ack) {
 			p.loop.post(func() { p.acked(r, c, a) })
 		})
@@ -158,10 +158,10 @@ func (p *partition) acked(r *run, c *commit, a post.Ack) {
 	p.noteClosing(r, c)
 	p.noteRequests(r, c)
 	r.since += len(c.events)
-	if r.whole = c.first == 1 || c.snapshot; c.snapshot {
+	if r.complete = c.first == 1 || c.snapshot; c.snapshot {
 		r.snapshot, r.since = c.sequence, 0
 	}
-	r.recordIndex = r.recordIndex.with(c.sequence, r.whole)
+	r.recordIndex = r.recordIndex.with(c.sequence, r.complete)
 	r.at = p.b.latest()
 	r.state.Rebase(c.first, r.at)
 	r.window = append(r.window, c.events...)

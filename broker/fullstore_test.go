@@ -25,7 +25,7 @@ var fullWays = map[string]struct {
 	"server": {
 		options: func(f *fleet, limit *atomic.Int64) func(*broker.Options) {
 			return func(o *broker.Options) {
-				o.Room = func() (int64, int64) {
+				o.Quota = func() (int64, int64) {
 					bytes, _ := f.server.Load().Room()
 					return bytes, limit.Load()
 				}
@@ -84,7 +84,7 @@ var fullEnds = map[string]func(f *fleet, a *node, options ...func(*broker.Option
 // A start that was answered with a refusal never begins, whatever the size and the way of its
 // input, and takes no bytes. Beside a full store what runs is read, canceled and terminated, and
 // what was accepted is there (R1, R2).
-func TestRefusedForRoomIsFinal(t *testing.T) {
+func TestRefusedForQuotaIsFinal(t *testing.T) {
 	for full, way := range fullWays {
 		for end, ended := range fullEnds {
 			t.Run(full+", "+end, func(t *testing.T) {

@@ -53,7 +53,7 @@ func (p *partition) unfitting(r *run, reply *schemas.DecisionReply, size int) []
 	for _, d := range reply.Decisions {
 		fields = append(fields, portions(d.Attributes)...)
 	}
-	most := p.b.bodyLimit() - recordRoom - max(p.mostSaid(r.state, reply, p.b.config()), 256*len(reply.Decisions))
+	most := p.b.bodyLimit() - recordBudget - max(p.mostSaid(r.state, reply, p.b.config()), 256*len(reply.Decisions))
 	moved := payloads.Excess(fields, size, math.MaxInt, most)
 	for _, f := range fields {
 		if _, is := f.Ref(); !is && p.b.outgrows(*f) > 0 && !slices.Contains(moved, f) {

@@ -91,7 +91,7 @@ func (b *Broker) storeForStart(
 	}
 	b.storing.Add(bytes)
 	defer b.storing.Add(-bytes)
-	if refused := b.noRoomForStart(ctx, 0); refused != nil {
+	if refused := b.refuseStart(ctx, 0); refused != nil {
 		return nil, refused
 	}
 	for i, c := range contents {

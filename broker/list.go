@@ -160,7 +160,7 @@ const listFor = time.Second
 // list looks for the last record of every run, partition by partition, from where the cursor stands. It costs the headers of all
 // records: good for a person's question, not for a dashboard over millions.
 func (b *Broker) list(ctx context.Context, q *schemas.ListRequest) (*schemas.ListResponse, error) {
-	limit, room := q.Limit, b.bodyLimit()/2
+	limit, quota := q.Limit, b.bodyLimit()/2
 	if limit <= 0 {
 		limit = defaultList
 	}
@@ -186,9 +186,9 @@ func (b *Broker) list(ctx context.Context, q *schemas.ListRequest) (*schemas.Lis
 			if err != nil {
 				return err
 			}
-			room -= len(line)
+			quota -= len(line)
 		}
-		if i == nil || len(a.Executions) == limit || room < 0 && len(a.Executions) > 0 {
+		if i == nil || len(a.Executions) == limit || quota < 0 && len(a.Executions) > 0 {
 			a.Cursor = strconv.Itoa(partition) + "." + strconv.FormatUint(seq, 10)
 			return errPageFull
 		}

@@ -28,9 +28,9 @@ const (
 
 // listLooks is what a broker knows of lists, by their names. The zero value is ready.
 type listLooks struct {
-	mu    sync.Mutex
-	under map[string]bool      // that will be looked at, or are
-	whole map[string]time.Time // when the stream was made that was seen with all its consumers
+	mu       sync.Mutex
+	under    map[string]bool      // that will be looked at, or are
+	complete map[string]time.Time // when the stream was made that was seen with all its consumers
 }
 
 // begin tells whether nobody is about to look at a list.
@@ -38,7 +38,7 @@ func (l *listLooks) begin(list string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.under == nil {
-		l.under, l.whole = make(map[string]bool), make(map[string]time.Time)
+		l.under, l.complete = make(map[string]bool), make(map[string]time.Time)
 	}
 	begins := !l.under[list]
 	l.under[list] = true
@@ -51,25 +51,25 @@ func (l *listLooks) end(list string) {
 	delete(l.under, list)
 }
 
-// sawWhole notes that a list had all its consumers; gone, with the zero time, that there is none.
-func (l *listLooks) sawWhole(list string, made time.Time) {
+// sawComplete notes that a list had all its consumers; gone, with the zero time, that there is none.
+func (l *listLooks) sawComplete(list string, made time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if made.IsZero() {
-		delete(l.whole, list)
+		delete(l.complete, list)
 		return
 	}
-	if l.whole == nil {
-		l.whole = make(map[string]time.Time)
+	if l.complete == nil {
+		l.complete = make(map[string]time.Time)
 	}
-	l.whole[list] = made
+	l.complete[list] = made
 }
 
-// wasWhole tells whether the list whose stream was made then was seen with all its consumers.
-func (l *listLooks) wasWhole(list string, made time.Time) bool {
+// wasComplete tells whether the list whose stream was made then was seen with all its consumers.
+func (l *listLooks) wasComplete(list string, made time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at, seen := l.whole[list]
+	at, seen := l.complete[list]
 	return seen && at.Equal(made)
 }
 
@@ -99,10 +99,10 @@ func lacking(all *post.Consumers) (names []string) {
 func (b *Broker) deleted(list string, made time.Time, all *post.Consumers) []string {
 	names := lacking(all)
 	if len(names) == 0 {
-		b.looks.sawWhole(list, made)
+		b.looks.sawComplete(list, made)
 		return nil
 	}
-	if !b.looks.wasWhole(list, made) && b.now().Sub(schemas.At(made)) < listMade {
+	if !b.looks.wasComplete(list, made) && b.now().Sub(schemas.At(made)) < listMade {
 		return nil
 	}
 	return names
@@ -117,7 +117,7 @@ func (b *Broker) lookAtList(list string, in time.Duration) {
 		defer b.looks.end(list)
 		for ; pause.For(b.ctx, in) == nil; in = listLook {
 			ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
-			whole := b.makeWhole(ctx, list)
+			whole := b.makeConsumers(ctx, list)
 			cancel()
 			if whole {
 				return
@@ -126,12 +126,12 @@ func (b *Broker) lookAtList(list string, in time.Duration) {
 	})
 }
 
-// makeWhole makes the consumers that a list lacks. It returns false if that is not known to be done.
-func (b *Broker) makeWhole(ctx context.Context, list string) bool {
+// makeConsumers makes the consumers that a list lacks. It returns false if that is not known to be done.
+func (b *Broker) makeConsumers(ctx context.Context, list string) bool {
 	log := b.o.Logger.WithField("list", list)
 	made, all, err := b.consumersOf(ctx, list)
 	if errors.Is(err, post.ErrNoStream) { // whoever puts a task there makes it
-		b.looks.sawWhole(list, time.Time{})
+		b.looks.sawComplete(list, time.Time{})
 		return true
 	}
 	if err != nil {

@@ -30,7 +30,7 @@ type loaded struct {
 	snapshot    uint64
 	recordIndex recordIndex
 	since       int
-	whole       bool              // the last record says everything
+	complete    bool              // the last record says everything
 	at          schemas.Timestamp // of the last record
 	strange     *schemas.Event    // the first of a type that this version does not know
 	// unread are the signals of the run before that this one is still to begin with.
@@ -64,7 +64,7 @@ func (p *partition) when(r *run, f func()) {
 }
 
 func (p *partition) load(r *run) {
-	if r.passive != nil && r.passive.whole {
+	if r.passive != nil && r.passive.complete {
 		p.rehydrate(r)
 		return
 	}
@@ -107,7 +107,7 @@ func (p *partition) ready(r *run, l *loaded) {
 	if l != nil {
 		r.state, r.window, r.windowFrom = l.state, l.window, l.windowFrom
 		r.positions, r.sequence, r.hash, r.snapshot, r.since = l.positions, l.sequence, l.hash, l.snapshot, l.since
-		r.whole, r.at, r.recordIndex = l.whole, l.at, l.recordIndex
+		r.complete, r.at, r.recordIndex = l.complete, l.at, l.recordIndex
 		r.committed, r.loaded = l.state.LastID, l.state.LastID
 		if r.alarm.strange = r.passive == nil; r.passive == nil {
 			heartbeatsAnew(l.state, p.now())
@@ -357,8 +357,8 @@ func (l *loaded) record(r *schemas.Record, hash []byte, seq uint64, at schemas.T
 			l.strange = &r.Events[i]
 		}
 	}
-	l.whole = r.First == 1 || len(r.Snapshot) > 0
-	l.recordIndex = l.recordIndex.with(seq, l.whole)
+	l.complete = r.First == 1 || len(r.Snapshot) > 0
+	l.recordIndex = l.recordIndex.with(seq, l.complete)
 	l.window, l.windowFrom = trim(l.window, l.windowFrom, l.state.Decision.Previous)
 	l.positions, l.sequence, l.hash, l.at = [2]schemas.Position{r.Inbox, r.Signals}, seq, hash, at
 	return nil

@@ -41,9 +41,9 @@ func (b *Broker) listLocks(ctx context.Context, q *schemas.LocksRequest) (*schem
 		}
 		return a, nil
 	}
-	limit, room, last := min(cmp.Or(max(q.Limit, 0), defaultList), maxList), b.bodyLimit()/2, ""
+	limit, quota, last := min(cmp.Or(max(q.Limit, 0), defaultList), maxList), b.bodyLimit()/2, ""
 	b.locks.list(q.Cursor, func(key string, e lockEntry) bool {
-		if room -= 2 * e.size; len(a.Locks) == limit || room < 0 && len(a.Locks) > 0 {
+		if quota -= 2 * e.size; len(a.Locks) == limit || quota < 0 && len(a.Locks) > 0 {
 			a.Cursor = last
 			return false
 		}

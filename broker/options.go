@@ -44,9 +44,9 @@ type Options struct {
 	// Quorum tells why nothing can be stored here at the moment, or nil. It is asked four times a second. While it tells
 	// something, requests are refused at once instead of being left to wait. Defaults to none.
 	Quorum func() error
-	// Room tells how many bytes all streams of the NATS server take, and may take; a limit of 0 is none. It is asked every two seconds, and more often near the limit. Above
+	// Quota tells how many bytes all streams of the NATS server take, and may take; a limit of 0 is none. It is asked every two seconds, and more often near the limit. Above
 	// nine tenths no run begins, as in a namespace or an account that is full. Defaults to none.
-	Room func() (bytes, limit int64)
+	Quota func() (bytes, limit int64)
 	// Closed is told of the records of a partition that is owned here, some time after they were acknowledged: those numbered from, to to, and
 	// the runs that they have closed. What it is not told of, as what other owners have written, stands in the history alone. It must not
 	// block, and keeps closed. Defaults to none. retention.Janitor.Told is one.

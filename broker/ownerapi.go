@@ -321,7 +321,7 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 			})
 			return
 		case p.full():
-			a.Run, a.Error = r.state.Run, p.noRoom().About(r.wid, r.state.Run)
+			a.Run, a.Error = r.state.Run, p.refusal().About(r.wid, r.state.Run)
 		default:
 			a.Run = r.state.Run
 			var h post.Header

@@ -55,7 +55,7 @@ const lagPause = 20 * time.Millisecond
 // along is where all records of the run stand, if that is known.
 func (b *Broker) events(ctx context.Context, partition int, wid, run string, after, upTo, least int64, limit int, along recordIndex) (events []schemas.Event, more bool, err error) {
 	subj := b.ns.History(partition, wid, run)
-	g := &eventPage{after: after, upTo: upTo, limit: limit, room: b.bodyLimit() / 2, from: b.pages.get(wid, run, after), last: after}
+	g := &eventPage{after: after, upTo: upTo, limit: limit, budget: b.bodyLimit() / 2, from: b.pages.get(wid, run, after), last: after}
 	defer func() {
 		if more {
 			b.pages.put(wid, run, g.last, g.from)
@@ -91,9 +91,9 @@ func (b *Broker) events(ctx context.Context, partition int, wid, run string, aft
 
 // eventPage gathers the events of a run with after < id ≤ upTo (0: no end), at most limit of them (0: no limit) and as many as have room.
 type eventPage struct {
-	after, upTo int64
-	limit, room int
-	from        uint64 // where the next record stands, or may stand
+	after, upTo   int64
+	limit, budget int
+	from          uint64 // where the next record stands, or may stand
 
 	events []schemas.Event
 	last   int64 // the id of the last of them, or after
@@ -113,11 +113,11 @@ func (g *eventPage) take(s *post.Stored) (full bool, err error) {
 				continue
 			case g.upTo != 0 && e.ID > g.upTo:
 				return true, nil
-			case g.limit > 0 && len(g.events) > 0 && (len(g.events) >= g.limit || g.room < sizeOf(e)):
+			case g.limit > 0 && len(g.events) > 0 && (len(g.events) >= g.limit || g.budget < sizeOf(e)):
 				g.from, g.more = s.Seq, true
 				return true, nil
 			}
-			g.room -= sizeOf(e)
+			g.budget -= sizeOf(e)
 			g.events, g.last = append(g.events, e), e.ID
 		}
 	}

@@ -71,27 +71,27 @@ type partition struct {
 	formers       []string
 	probingFormer bool
 
-	asks       map[uint64]*run
-	deferrals  [deferLists][]deferredRun // each in the order of their ends
-	arming     arming
-	peals      map[*alarmBatch]struct{} // rings that were sent here
-	closings   closings
-	offers     offers
-	reports    map[string]struct{} // outcomes that were sent here, by where their answers go
-	workers    workerRegistry
-	lateTypes  [deferLists]adapt.Backoff[string] // deciders, by workflow type
-	vain       adapt.Backoff[aheadType]          // decisions that came with outcomes
-	nextAsk    uint64
-	twice      map[uint64]struct{} // asks that were sent a second time
-	nextProbes time.Time           // when it will be looked for silent workers
-	replies    string              // prefix of the subjects that deciders answer to
-	sweeping   bool
-	evictions  int // that are due: see evict
-	backlog    backlogs
-	probing    bool
-	recovered  map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
-	recovery   *completion
-	whole      map[string]bool // lists that were looked at when tasks were repeated
+	asks         map[uint64]*run
+	deferrals    [deferLists][]deferredRun // each in the order of their ends
+	arming       arming
+	peals        map[*alarmBatch]struct{} // rings that were sent here
+	closings     closings
+	offers       offers
+	reports      map[string]struct{} // outcomes that were sent here, by where their answers go
+	workers      workerRegistry
+	lateTypes    [deferLists]adapt.Backoff[string] // deciders, by workflow type
+	vain         adapt.Backoff[aheadType]          // decisions that came with outcomes
+	nextAsk      uint64
+	twice        map[uint64]struct{} // asks that were sent a second time
+	nextProbes   time.Time           // when it will be looked for silent workers
+	replies      string              // prefix of the subjects that deciders answer to
+	sweeping     bool
+	evictions    int // that are due: see evict
+	backlog      backlogs
+	probing      bool
+	recovered    map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
+	recovery     *completion
+	checkedLists map[string]bool // lists that were looked at when tasks were repeated
 	// toRepeat is what of them is left once the backlog is read, unrepeated their ids in the order of their records, in which they are read
 	// from one block of the history after the other; repeating is how many are being loaded.
 	toRepeat   map[string]map[string]bool
@@ -107,7 +107,7 @@ type partition struct {
 	// stateKeys are the state keys that are being used, or were a moment ago, by key.
 	stateKeys map[string]*stateKey
 
-	room           room
+	quota          quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
 
 	server  string // the NATS server at take-over
@@ -268,7 +268,7 @@ func (p *partition) flush() {
 		}
 		p.clean = dirty
 	}
-	p.room.promised = 0
+	p.quota.promised = 0
 	p.evict()
 	switch {
 	case p.leaving != nil:

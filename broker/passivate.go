@@ -43,7 +43,7 @@ type passiveRun struct {
 	// a deadline that is read counts from the server's time of its record, and here from what was known of that (rebaseMargin).
 	delayed     []int64
 	recordIndex recordIndex // if the last record does not say everything
-	whole       bool        // the last record says everything
+	complete    bool        // the last record says everything
 	// If so, it is known by its hash, and its time need not be read (range read.go).
 	mark uint64
 	at   schemas.Timestamp
@@ -86,7 +86,7 @@ func (p *partition) passivate(r *run) {
 		armed = 0 // its worker deletes it
 	}
 	k := passiveRun{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.workers.number(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
-	if k.whole = r.whole && len(r.hash) > 0; k.whole {
+	if k.complete = r.complete && len(r.hash) > 0; k.complete {
 		k.mark, k.at = markOf(r.hash), r.at
 	} else if r.recordIndex.leadsTo(r.sequence) {
 		k.recordIndex = r.recordIndex
@@ -115,7 +115,7 @@ func (k *passiveRun) pack(b []byte) []byte {
 	if k.snapshot == 0 {
 		last = 0
 	}
-	b = binary.AppendUvarint(b, last<<4|bit(len(k.recordIndex) > 0)<<3|bit(len(k.delayed) > 0)<<2|bit(k.snapshot != 0)<<1|bit(k.whole))
+	b = binary.AppendUvarint(b, last<<4|bit(len(k.recordIndex) > 0)<<3|bit(len(k.delayed) > 0)<<2|bit(k.snapshot != 0)<<1|bit(k.complete))
 	b = binary.AppendUvarint(b, k.alarm)
 	b = binary.AppendUvarint(b, k.hand)
 	b = binary.AppendVarint(b, int64(k.due))
@@ -131,7 +131,7 @@ func (k *passiveRun) pack(b []byte) []byte {
 			b = binary.AppendUvarint(b, k.recordIndex[i]-k.recordIndex[i-1])
 		}
 	}
-	if k.whole {
+	if k.complete {
 		b = binary.AppendVarint(b, int64(k.due-k.at)) // shorter than the instant
 		b = binary.LittleEndian.AppendUint64(b, k.mark)
 	}
@@ -150,7 +150,7 @@ func unpack(b []byte) *passiveRun {
 	if flags&2 != 0 {
 		k.snapshot = k.sequence - flags>>4
 	}
-	k.whole, k.alarm, k.hand = flags&1 != 0, next(), next()
+	k.complete, k.alarm, k.hand = flags&1 != 0, next(), next()
 	due, n := binary.Varint(b)
 	b = b[max(n, 0):]
 	k.due = schemas.Timestamp(due)
@@ -169,7 +169,7 @@ func unpack(b []byte) *passiveRun {
 			}
 		}
 	}
-	if k.whole {
+	if k.complete {
 		before, n := binary.Varint(b)
 		b = b[max(n, 0):]
 		k.at, k.mark, b = k.due-schemas.Timestamp(before), binary.LittleEndian.Uint64(b), b[8:]

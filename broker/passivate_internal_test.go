@@ -17,13 +17,13 @@ func TestPassiveIsPacked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := passiveRun{
 			run: rapid.StringMatching(`[!-~]{0,30}|[0-7][0-9A-HJKMNP-TV-Z]{25}`).Draw(t, "run"), sequence: rapid.Uint64Range(1, math.MaxUint64>>4).Draw(t, "sequence"),
-			alarm: rapid.Uint64().Draw(t, "alarm"), hand: rapid.Uint64().Draw(t, "hand"), due: schemas.Timestamp(rapid.Int64().Draw(t, "due")), whole: rapid.Bool().Draw(t, "whole"),
+			alarm: rapid.Uint64().Draw(t, "alarm"), hand: rapid.Uint64().Draw(t, "hand"), due: schemas.Timestamp(rapid.Int64().Draw(t, "due")), complete: rapid.Bool().Draw(t, "whole"),
 		}
 		if some := rapid.SliceOfN(rapid.Int64Range(1, math.MaxInt64), 0, 3).Draw(t, "delayed"); len(some) > 0 {
 			k.delayed = some
 		}
 		k.snapshot = rapid.Uint64Range(0, k.sequence).Draw(t, "snapshot")
-		if k.whole {
+		if k.complete {
 			k.mark, k.at = rapid.Uint64().Draw(t, "mark"), schemas.Timestamp(rapid.Int64().Draw(t, "at"))
 		} else if n := rapid.IntRange(0, mostRecordIndex).Draw(t, "records"); n > 0 && k.sequence > mostRecordIndex {
 			k.recordIndex = make(recordIndex, n)
@@ -40,7 +40,7 @@ func TestPassiveIsPacked(t *testing.T) {
 
 // A sleeper costs few bytes beside the name of its workflow.
 func TestPassiveIsSmall(t *testing.T) {
-	k := passiveRun{run: "01JABCDEFGHJKMNPQRSTVWXYZ0", sequence: 123_456, alarm: 98_765, hand: 1, due: schemas.Timestamp(1_795_291_216_840_605_119), whole: true}
+	k := passiveRun{run: "01JABCDEFGHJKMNPQRSTVWXYZ0", sequence: 123_456, alarm: 98_765, hand: 1, due: schemas.Timestamp(1_795_291_216_840_605_119), complete: true}
 	k.at, k.mark = k.due.Add(-schemas.Duration(time.Minute)), 1<<63
 	if got := len(k.pack(nil)); got > 49 {
 		t.Errorf("got %d bytes, want at most 49", got)

@@ -42,7 +42,7 @@ func (p *partition) rehydrated(r *run, st *rangeRead) {
 	k := r.passive
 	body, hash := st.take(k)
 	if body == nil {
-		k.whole = false
+		k.complete = false
 		p.load(r)
 		return
 	}

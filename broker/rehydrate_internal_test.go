@@ -24,7 +24,7 @@ func recordOf(t testing.TB, wid string) []byte {
 
 func passiveAt(seq uint64, body []byte) *passiveRun {
 	hash := sha256.Sum256(body)
-	return &passiveRun{run: "r1", sequence: seq, whole: true, mark: markOf(hash[:]), at: 99}
+	return &passiveRun{run: "r1", sequence: seq, complete: true, mark: markOf(hash[:]), at: 99}
 }
 
 // A sleeper takes its own last record from a read, whatever is missing between, and nothing else.
@@ -64,7 +64,7 @@ func TestUnfold(t *testing.T) {
 	w := recordOf(t, "w")
 	hash := sha256.Sum256(w)
 	l, err := passiveAt(7, w).unfold("w", w, hash[:])
-	if err != nil || l.sequence != 7 || l.at != 99 || l.state.WorkflowID != "w" || !l.whole || !bytes.Equal(l.hash, hash[:]) {
+	if err != nil || l.sequence != 7 || l.at != 99 || l.state.WorkflowID != "w" || !l.complete || !bytes.Equal(l.hash, hash[:]) {
 		t.Fatalf("got %+v, %v", l, err)
 	}
 	for name, body := range map[string][]byte{"not a record": {0xc1}, "another run's": recordOf(t, "x")} {

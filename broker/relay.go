@@ -45,9 +45,9 @@ const (
 	relayFor = 1500 * time.Millisecond
 	// relayRetry is the pause between two tries.
 	relayRetry = 10 * time.Millisecond
-	// relayRoom is for what a request has beside its body on the way to its owner: a subject and
+	// relayBudget is for what a request has beside its body on the way to its owner: a subject and
 	// headers.
-	relayRoom = 4 << 10
+	relayBudget = 4 << 10
 	// replyHeader is where the answer of a request to an owner goes.
 	replyHeader = "Drover-Reply"
 )

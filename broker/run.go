@@ -120,7 +120,7 @@ type run struct {
 	snapshot    uint64
 	recordIndex recordIndex
 	since       int
-	whole       bool              // the last record says everything: it is the first, or has a snapshot
+	complete    bool              // the last record says everything: it is the first, or has a snapshot
 	at          schemas.Timestamp // that its events count from, of the last record
 
 	// window holds the committed events with an id above windowFrom.

@@ -79,13 +79,13 @@ func sizeOfAll(events []schemas.Event) (size int) {
 }
 
 // latestIDs are the latest of a list that fit into some room, and what is left of that.
-func latestIDs(ids []string, room int) ([]string, int) {
+func latestIDs(ids []string, quota int) ([]string, int) {
 	for i := len(ids) - 1; i >= 0; i-- {
-		left := room - schemas.WordsSize(ids[i:i+1])
+		left := quota - schemas.WordsSize(ids[i:i+1])
 		if left < 0 {
-			return ids[i+1:], room
+			return ids[i+1:], quota
 		}
-		room = left
+		quota = left
 	}
-	return ids, room
+	return ids, quota
 }

@@ -108,7 +108,7 @@ func (p *partition) softPage(ctx context.Context, q *schemas.HistoryRequest, run
 	if run != "" {
 		ask.After = p.b.pages.get(q.WorkflowID, run, q.After) - 1
 	}
-	room, last := p.b.bodyLimit()/2, q.After
+	quota, last := p.b.bodyLimit()/2, q.After
 	found, err := p.b.softRecords(ctx, ask, func(run string, m *schemas.SoftRecord) (bool, error) {
 		a.Run = run
 		var r schemas.Record
@@ -119,7 +119,7 @@ func (p *partition) softPage(ctx context.Context, q *schemas.HistoryRequest, run
 			if e.ID <= q.After {
 				continue
 			}
-			if room -= sizeOf(e); len(a.Events) == limit || room < 0 && len(a.Events) > 0 {
+			if quota -= sizeOf(e); len(a.Events) == limit || quota < 0 && len(a.Events) > 0 {
 				p.b.pages.put(q.WorkflowID, run, last, m.Sequence)
 				a.More = true
 				return false, nil

@@ -14,7 +14,7 @@ func (b *Broker) ownPartitions(ctx context.Context) (wait func() (stopped time.T
 	left := make(chan struct{})
 	b.holders.Go(func() { b.watchClock(holding) })
 	b.holders.Go(func() { b.watchQuorum(holding) })
-	b.holders.Go(func() { b.watchWhole(holding) })
+	b.holders.Go(func() { b.watchServerQuota(holding) })
 	b.holders.Go(func() {
 		b.share.Watch(holding, ctx, func() { close(left) }, func(err error) {
 			b.o.Logger.WithError(err).Warn("the other brokers cannot be seen now")

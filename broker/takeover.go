@@ -166,7 +166,7 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 				continue // of an end that is not in the history yet, and may never be: its record causes it
 			}
 			if by <= r.loaded {
-				p.wholeList(r, e)
+				p.ensureConsumers(r, e)
 				p.perform(r, effect{Effect: e}, p.recovery)
 			}
 		}

@@ -69,8 +69,8 @@ func (b *Broker) outgrows(v schemas.Payload) int {
 }
 
 const (
-	// recordRoom is for what stands in a record beside its events, and in the first one of a run beside its start.
-	recordRoom = 4 << 10
+	// recordBudget is for what stands in a record beside its events, and in the first one of a run beside its start.
+	recordBudget = 4 << 10
 	// mostSaid is what an event may say beside the decision that it stems from, and a lock beside others: the words of a refusal, with ids of
 	// other runs in quotes. littleSaid are those of one that names nothing but its decision, whose names may take five times as much there.
 	mostSaid, littleSaid, quoted = 2 << 10, 600, 5
@@ -97,7 +97,7 @@ func (p *partition) tooLargeForRecords(s *execution.State, reply *schemas.Decisi
 	if err != nil {
 		return ""
 	}
-	if len(body)+recordRoom > limit {
+	if len(body)+recordBudget > limit {
 		return fmt.Sprintf("the %d events of its %d decisions take %d bytes, and no record has more than %d: decide in several steps",
 			len(events), len(reply.Decisions), len(body), limit)
 	}
@@ -131,7 +131,7 @@ func (p *partition) mostSaid(s *execution.State, reply *schemas.DecisionReply, c
 			if len(a.Input) == 0 {
 				size += len(s.Start.Input) // it stays
 			}
-			size += mostSaid + recordRoom + schemas.WordsSize(s.SignalIDs) + schemas.WordsSize(s.RequestIDs) +
+			size += mostSaid + recordBudget + schemas.WordsSize(s.SignalIDs) + schemas.WordsSize(s.RequestIDs) +
 				schemas.AttributesSize(s.Attributes) + schemas.WordsSize(s.Start.TagList) + mostSaid*len(s.OpenLocks())
 		default:
 			size += mostSaid
@@ -149,5 +149,5 @@ func firstRecord(q *schemas.StartRequest) int {
 	if err != nil {
 		return 0
 	}
-	return len(b) + recordRoom
+	return len(b) + recordBudget
 }

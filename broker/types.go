@@ -371,10 +371,10 @@ func (t *typeTable) answerList(_ context.Context, q *schemas.TypeListRequest) (a
 	if err := after.ParseCursor(q.Cursor); err != nil {
 		return nil, err
 	}
-	limit, room := min(cmp.Or(max(q.Limit, 0), defaultList), maxList), t.b.bodyLimit()/2
+	limit, quota := min(cmp.Or(max(q.Limit, 0), defaultList), maxList), t.b.bodyLimit()/2
 	a := &schemas.TypeListResponse{V: schemas.Version, Types: []schemas.TypeInfo{}}
 	for _, e := range t.list(func(i *schemas.TypeInfo) bool { return i.Compare(&after) > 0 && q.Matches(i) }) {
-		if room -= 2 * e.size; len(a.Types) == limit || room < 0 && len(a.Types) > 0 {
+		if quota -= 2 * e.size; len(a.Types) == limit || quota < 0 && len(a.Types) > 0 {
 			a.Cursor = a.Types[len(a.Types)-1].Cursor()
 			break
 		}

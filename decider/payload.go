@@ -41,9 +41,9 @@ func (t *Task) Payload(ctx context.Context, p schemas.Payload) (schemas.Payload,
 }
 
 const (
-	// besideDecision is what an event has beside the decision that it stems from, and replyRoom what a
+	// besideDecision is what an event has beside the decision that it stems from, and replyBudget what a
 	// reply has beside its decisions and its context.
-	besideDecision, replyRoom = 256, 4 << 10
+	besideDecision, replyBudget = 256, 4 << 10
 )
 
 // spill stores what is too large for a message or a record, in the context and in the decisions, and
@@ -54,10 +54,10 @@ func (t *Task) spill(ctx context.Context, decisions []schemas.Decision) ([]schem
 		return decisions, nil
 	}
 	all, bytes := t.portions(decisions)
-	if bytes+besideDecision*len(decisions) <= replyRoom {
+	if bytes+besideDecision*len(decisions) <= replyBudget {
 		return decisions, nil
 	}
-	most := payloads.RecordLimit(t.payloads.MaxPayload()) - besideDecision*len(decisions) - replyRoom
+	most := payloads.RecordLimit(t.payloads.MaxPayload()) - besideDecision*len(decisions) - replyBudget
 	fields := make([]*schemas.Payload, len(all))
 	for i := range all {
 		fields[i] = &all[i].content

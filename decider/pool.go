@@ -21,7 +21,7 @@ type pool struct {
 	bound int
 
 	mu      sync.Mutex
-	room    *sync.Cond // the queue has room, or the pool is closed
+	space   *sync.Cond // the queue has room, or the pool is closed
 	running int
 	queue   []*ask
 	closed  bool
@@ -31,7 +31,7 @@ type pool struct {
 func newPool(limit, bound int, do func(*ask)) *pool {
 	p := &pool{do: do, limit: limit, bound: bound, idle: make(chan struct{})}
 	p.crew = crew.New(min(limit, mostIdle), p.work)
-	p.room = sync.NewCond(&p.mu)
+	p.space = sync.NewCond(&p.mu)
 	return p
 }
 
@@ -40,7 +40,7 @@ func (p *pool) submit(a *ask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.running == p.limit && len(p.queue) >= p.bound && !p.closed {
-		p.room.Wait()
+		p.space.Wait()
 	}
 	switch {
 	case p.closed:
@@ -79,7 +79,7 @@ func (p *pool) next() {
 		a := p.queue[0]
 		p.queue[0] = nil
 		p.queue = p.queue[1:]
-		p.room.Signal()
+		p.space.Signal()
 		p.crew.Do(a)
 		return
 	}
@@ -99,7 +99,7 @@ func (p *pool) close() {
 	defer p.mu.Unlock()
 	p.closed = true
 	p.crew.Close()
-	p.room.Broadcast()
+	p.space.Broadcast()
 	p.settle()
 }
 

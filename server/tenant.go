@@ -122,7 +122,7 @@ func (t *tenant) build() error {
 		case RoleBroker:
 			t.broker, err = t.wiring().Broker(broker.Options{
 				RequireTypes: t.space.RequireTypes, Version: t.node.o.semanticVersion(),
-				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(), Room: t.node.room(),
+				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(), Quota: t.node.room(),
 				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Told,
 				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})

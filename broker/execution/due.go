@@ -37,8 +37,8 @@ type due struct {
 	timer    string
 }
 
-// eventRoom is what an event that something is due takes besides ids and details, at most.
-const eventRoom = 100
+// eventBudget is what an event that something is due takes besides ids and details, at most.
+const eventBudget = 100
 
 // NextDue is the earliest instant at which a ring would change something; 0 if there is none. Not counted: a decision
 // that only waits for a decider to listen.
@@ -74,7 +74,7 @@ func (st *step) alarmFired(uncommitted int64) {
 			if st.Closed() || room < 0 {
 				return // the next ring is due at once
 			}
-			room -= eventRoom + len(ripe[i].timer)
+			room -= eventBudget + len(ripe[i].timer)
 			st.fire(&ripe[i])
 		}
 		if st.LastID == before { // only dispatches and re-asks came due

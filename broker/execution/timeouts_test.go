@@ -335,7 +335,7 @@ func TestFireFillsOneRecord(t *testing.T) {
 		timers = append(timers, timer(strconv.Itoa(i), 60))
 	}
 	w := decided(t, timers...)
-	w.c.Details = 3 * eventRoom
+	w.c.Details = 3 * eventBudget
 	w.after(time.Minute)
 	w.do(AlarmFired{})
 	w.follows("TimerExpired 0; DeciderScheduled; TimerExpired 1; TimerExpired 2")

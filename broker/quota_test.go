@@ -138,7 +138,7 @@ func TestRefusedTakeOverIsTriedSeldom(t *testing.T) {
 func TestServerLimit(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		var bytes atomic.Int64
-		f.node("a", nil, func(o *broker.Options) { o.Room = func() (int64, int64) { return bytes.Load(), 1000 } })
+		f.node("a", nil, func(o *broker.Options) { o.Quota = func() (int64, int64) { return bytes.Load(), 1000 } })
 		f.start(startO)
 		refused := func(what string, a map[string]any) {
 			t.Helper()

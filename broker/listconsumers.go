@@ -14,25 +14,25 @@ import (
 //
 // Rejected: to make the list anew for each task that is repeated. That is some eight requests, and there may be a thousand lists; this is one.
 
-// wholeList looks once whether a list to which a task is repeated has its consumers, and has it made whole otherwise.
-func (p *partition) wholeList(r *run, e execution.Effect) {
+// ensureConsumers looks once whether a list to which a task is repeated has its consumers, and has it made whole otherwise.
+func (p *partition) ensureConsumers(r *run, e execution.Effect) {
 	d, ok := e.(execution.Dispatch)
 	if !ok {
 		return
 	}
 	a := r.state.Activities[d.ScheduledID]
-	if a == nil || p.whole[a.Scheduled.List] {
+	if a == nil || p.checkedLists[a.Scheduled.List] {
 		return
 	}
-	if p.whole == nil {
-		p.whole = make(map[string]bool)
+	if p.checkedLists == nil {
+		p.checkedLists = make(map[string]bool)
 	}
-	p.whole[a.Scheduled.List] = true
+	p.checkedLists[a.Scheduled.List] = true
 	p.recovery.retain()
-	p.lookWhole(a.Scheduled.List)
+	p.checkList(a.Scheduled.List)
 }
 
-func (p *partition) lookWhole(list string) {
+func (p *partition) checkList(list string) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (whole bool, err error) {
 		all, err := p.b.reads.Consumers(ctx, p.b.ns.StreamTasks(list))
 		if errors.Is(err, post.ErrNoStream) { // whoever publishes to it makes it
@@ -43,10 +43,10 @@ func (p *partition) lookWhole(list string) {
 		switch {
 		case err != nil:
 			p.log.WithError(err).WithField("list", list).Debug("whether the list has its consumers is not known; looking again")
-			p.loop.after(loadRetry, func() { p.lookWhole(list) })
+			p.loop.after(loadRetry, func() { p.checkList(list) })
 		case !whole:
 			p.log.WithField("list", list).Info("a task list lacks consumers, as after the end of whoever was making it; it gets them")
-			p.openList(list, func() { p.lookWhole(list) })
+			p.openList(list, func() { p.checkList(list) })
 		default:
 			p.recovery.release()
 		}

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// roomEvery is how often the room of a limited history is looked at, and roomRarely that of an unlimited one: a limit
+	// quotaEvery is how often the room of a limited history is looked at, and quotaRarely that of an unlimited one: a limit
 	// may be set later.
-	roomEvery  = 2 * time.Second
-	roomRarely = time.Minute
-	roomSoon   = 50 * time.Millisecond // for a server that is nearly full, which is asked without a message
-	// Above roomFull percent of its bytes, or of those of its account, a history takes no new runs and no signals through the API: what
+	quotaEvery  = 2 * time.Second
+	quotaRarely = time.Minute
+	quotaSoon   = 50 * time.Millisecond // for a server that is nearly full, which is asked without a message
+	// Above quotaFull percent of its bytes, or of those of its account, a history takes no new runs and no signals through the API: what
 	// runs needs the rest, and so do the fences and claims of owners. Without these nobody could purge what makes room.
-	roomFull = 90
+	quotaFull = 90
 	// uploadsFull is the share of its account behind which no upload is taken, so that those of starts that are refused do not use up the rest.
 	uploadsFull = 0.95
-	// roomPatience bounds how long an upload waits for that, as while a cluster elects its leader.
-	roomPatience = time.Second
+	// quotaPatience bounds how long an upload waits for that, as while a cluster elects its leader.
+	quotaPatience = time.Second
 	// fullPause is how long a partition whose history takes nothing more waits before it is tried again.
 	fullPause = 2 * time.Second
 	// maxDoublings of the shortest pause are more than fullPause.
 	maxDoublings = 7
 )
 
-// room is what is known of the limit that the partition comes to first: of its history, or of all streams of the account.
-type room struct {
+// quota is what is known of the limit that the partition comes to first: of its history, or of all streams of the account.
+type quota struct {
 	looked  time.Time
 	busy    bool
 	account bool  // it is that of the account
@@ -42,68 +42,68 @@ type room struct {
 	promised int64
 }
 
-func (r *room) full() bool { return r.limit > 0 && r.bytes+r.promised > r.limit/100*roomFull }
+func (r *quota) full() bool { return r.limit > 0 && r.bytes+r.promised > r.limit/100*quotaFull }
 
 // share is how much of the limit is used.
-func (r *room) share() float64 {
+func (r *quota) share() float64 {
 	if r.limit <= 0 {
 		return 0
 	}
 	return float64(r.bytes) / float64(r.limit)
 }
 
-// lookAtRoom asks how full the history is, and its account, once in a while.
-func (p *partition) lookAtRoom() {
-	every := roomRarely
-	if p.room.limit > 0 {
-		every = roomEvery
+// checkQuota asks how full the history is, and its account, once in a while.
+func (p *partition) checkQuota() {
+	every := quotaRarely
+	if p.quota.limit > 0 {
+		every = quotaEvery
 	}
-	if p.room.busy || time.Since(p.room.looked) < every {
+	if p.quota.busy || time.Since(p.quota.looked) < every {
 		return
 	}
-	p.room.busy, p.room.looked = true, time.Now()
-	writeAsync(p.b, p.loop, func(ctx context.Context) (room, error) {
-		return p.b.readRoom(ctx, p.b.ns.StreamHistory(p.n))
-	}, func(now room, err error) {
-		p.room.busy = false
+	p.quota.busy, p.quota.looked = true, time.Now()
+	writeAsync(p.b, p.loop, func(ctx context.Context) (quota, error) {
+		return p.b.readQuota(ctx, p.b.ns.StreamHistory(p.n))
+	}, func(now quota, err error) {
+		p.quota.busy = false
 		if err != nil {
 			p.log.WithError(err).Debug("the size of the history cannot be read now")
 			return
 		}
-		was := p.room.full()
-		p.room.account, p.room.limit, p.room.bytes = now.account, now.limit, now.bytes
-		if full := p.room.full(); full != was {
-			p.log.WithField("bytes", p.room.bytes).WithField("limit", p.room.limit).WithField("account", p.room.account).WithField("full", full).
+		was := p.quota.full()
+		p.quota.account, p.quota.limit, p.quota.bytes = now.account, now.limit, now.bytes
+		if full := p.quota.full(); full != was {
+			p.log.WithField("bytes", p.quota.bytes).WithField("limit", p.quota.limit).WithField("account", p.quota.account).WithField("full", full).
 				Warn("the room for new workflows has changed")
 		}
 	})
 }
 
-// readRoom asks what limit the stream comes to first.
-func (b *Broker) readRoom(ctx context.Context, stream string) (room, error) {
+// readQuota asks what limit the stream comes to first.
+func (b *Broker) readQuota(ctx context.Context, stream string) (quota, error) {
 	js := b.reads.JetStream()
 	s, err := js.Stream(ctx, stream)
 	if err != nil {
-		return room{}, err
+		return quota{}, err
 	}
 	account, err := js.AccountInfo(ctx)
 	if err != nil {
-		return room{}, err
+		return quota{}, err
 	}
 	info := s.CachedInfo()
 	return closer(&info.Config, int64(info.State.Bytes), account), nil
 }
 
 // closer is the limit that a stream of so many bytes comes to first. An account has limits for each number of replicas, or one for all.
-func closer(stream *jetstream.StreamConfig, bytes int64, account *jetstream.AccountInfo) room {
+func closer(stream *jetstream.StreamConfig, bytes int64, account *jetstream.AccountInfo) quota {
 	// What is used counts each copy. A limit of a tier counts one, the other all.
 	copies := int64(stream.Replicas)
 	tier, ok := account.Tiers[fmt.Sprintf("R%d", copies)]
 	if !ok {
 		tier, copies = account.Tier, 1
 	}
-	own := room{limit: stream.MaxBytes, bytes: bytes}
-	whole := room{account: true, limit: copies * tier.Limits.MaxStore, bytes: int64(tier.Store)}
+	own := quota{limit: stream.MaxBytes, bytes: bytes}
+	whole := quota{account: true, limit: copies * tier.Limits.MaxStore, bytes: int64(tier.Store)}
 	if stream.Storage == jetstream.MemoryStorage {
 		whole.limit, whole.bytes = copies*tier.Limits.MaxMemory, int64(tier.Memory)
 	}
@@ -113,20 +113,20 @@ func closer(stream *jetstream.StreamConfig, bytes int64, account *jetstream.Acco
 	return own
 }
 
-// noRoom is the refusal of what would fill the history.
-func (p *partition) noRoom() *schemas.Error {
+// refusal is the refusal of what would fill the history.
+func (p *partition) refusal() *schemas.Error {
 	switch {
-	case p.b.wholeFull():
-		return p.b.whole.Load().noWhole()
-	case p.room.account:
-		return p.room.noAccount()
+	case p.b.serverFull():
+		return p.b.serverQuota.Load().serverRefusal()
+	case p.quota.account:
+		return p.quota.noAccount()
 	}
-	return schemas.Errorf(schemas.CodeLimit, "the histories of namespace %q are full: partition %d has %d of %d bytes", p.b.o.Namespace, p.n, p.room.bytes, p.room.limit).
+	return schemas.Errorf(schemas.CodeLimit, "the histories of namespace %q are full: partition %d has %d of %d bytes", p.b.o.Namespace, p.n, p.quota.bytes, p.quota.limit).
 		InField("maxBytes").WithHint("%s", post.RoomHint(nil, p.b.o.Namespace))
 }
 
 // noAccount is the refusal of what would fill the account.
-func (r *room) noAccount() *schemas.Error {
+func (r *quota) noAccount() *schemas.Error {
 	return schemas.Errorf(schemas.CodeLimit, "the account of NATS is full: all that is there has %d of %d bytes", r.bytes, r.limit).WithHint("%s", post.AccountRoomHint)
 }
 
@@ -134,36 +134,36 @@ func (r *room) noAccount() *schemas.Error {
 // not known.
 func (b *Broker) noUploads(ctx context.Context, q *schemas.UploadRequest) *schemas.Error {
 	if q.WorkflowID != "" {
-		return b.noRoomForStart(ctx, q.Size)
+		return b.refuseStart(ctx, q.Size)
 	}
-	if r := b.whole.Load(); r != nil && r.share() >= uploadsFull {
-		return r.noWhole()
+	if r := b.serverQuota.Load(); r != nil && r.share() >= uploadsFull {
+		return r.serverRefusal()
 	}
-	ctx, cancel := context.WithTimeout(ctx, roomPatience)
+	ctx, cancel := context.WithTimeout(ctx, quotaPatience)
 	defer cancel()
-	r, err := b.readRoom(ctx, b.ns.StreamPayloads())
+	r, err := b.readQuota(ctx, b.ns.StreamPayloads())
 	if err != nil || !r.account || r.share() < uploadsFull {
 		return nil // the store is not made yet, or the upload itself will tell
 	}
 	return r.noAccount()
 }
 
-// noRoomForStart is the refusal of a start whose payloads of some bytes would take what is left of
+// refuseStart is the refusal of a start whose payloads of some bytes would take what is left of
 // the server, the account or the object store, beside others that are on their way; nil if there is
 // room. It looks anew each time: payloads are large.
-func (b *Broker) noRoomForStart(ctx context.Context, bytes int64) *schemas.Error {
+func (b *Broker) refuseStart(ctx context.Context, bytes int64) *schemas.Error {
 	bytes += b.storing.Load() + b.uploads.Promised()
-	if b.o.Room != nil {
-		r := &room{promised: bytes}
-		if r.bytes, r.limit = b.o.Room(); r.full() {
-			return r.noWhole()
+	if b.o.Quota != nil {
+		r := &quota{promised: bytes}
+		if r.bytes, r.limit = b.o.Quota(); r.full() {
+			return r.serverRefusal()
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, roomPatience)
+	ctx, cancel := context.WithTimeout(ctx, quotaPatience)
 	defer cancel()
-	r, err := b.readRoom(ctx, b.ns.StreamPayloads())
+	r, err := b.readQuota(ctx, b.ns.StreamPayloads())
 	if err != nil { // it is made with its first object
-		r, err = b.readRoom(ctx, b.ns.StreamHistory(0))
+		r, err = b.readQuota(ctx, b.ns.StreamHistory(0))
 		if !r.account {
 			return nil
 		}

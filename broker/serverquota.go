@@ -10,16 +10,16 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// watchWhole follows how full the NATS server is as a whole, until ctx ends. Its limit stands in no answer of JetStream's API, and behind it
+// watchServerQuota follows how full the NATS server is as a whole, until ctx ends. Its limit stands in no answer of JetStream's API, and behind it
 // nobody can renew a claim, fence or purge: what begins has to stop before.
-func (b *Broker) watchWhole(ctx context.Context) {
-	if b.o.Room == nil {
+func (b *Broker) watchServerQuota(ctx context.Context) {
+	if b.o.Quota == nil {
 		return
 	}
 	for {
-		now := &room{}
-		now.bytes, now.limit = b.o.Room()
-		was := b.whole.Swap(now)
+		now := &quota{}
+		now.bytes, now.limit = b.o.Quota()
+		was := b.serverQuota.Swap(now)
 		if full := now.full(); full != (was != nil && was.full()) {
 			b.o.Logger.WithField("bytes", now.bytes).WithField("limit", now.limit).WithField("full", full).Warn("the room of the NATS server for new workflows has changed")
 		}
@@ -30,29 +30,29 @@ func (b *Broker) watchWhole(ctx context.Context) {
 }
 
 // lookAgain is how long what is stored takes to come to where the server is full, at a rate that few disks have.
-func (r *room) lookAgain() time.Duration {
+func (r *quota) lookAgain() time.Duration {
 	if r.limit <= 0 {
-		return roomEvery
+		return quotaEvery
 	}
-	return diskspace.FillTime(r.limit/100*roomFull-r.bytes, roomSoon, roomEvery)
+	return diskspace.FillTime(r.limit/100*quotaFull-r.bytes, quotaSoon, quotaEvery)
 }
 
 // full tells whether the partition takes no new runs and no signals.
-func (p *partition) full() bool { return p.room.full() || p.b.wholeFull() }
+func (p *partition) full() bool { return p.quota.full() || p.b.serverFull() }
 
 // fullWith is full beside so many bytes more.
 func (p *partition) fullWith(bytes int) bool {
-	now := p.room
+	now := p.quota
 	now.promised += int64(bytes)
-	return now.full() || p.b.wholeFull()
+	return now.full() || p.b.serverFull()
 }
 
-func (b *Broker) wholeFull() bool {
-	r := b.whole.Load()
+func (b *Broker) serverFull() bool {
+	r := b.serverQuota.Load()
 	return r != nil && r.full()
 }
 
-// noWhole is the refusal of what would fill the server.
-func (r *room) noWhole() *schemas.Error {
+// serverRefusal is the refusal of what would fill the server.
+func (r *quota) serverRefusal() *schemas.Error {
 	return schemas.Errorf(schemas.CodeLimit, "the NATS server is full: all that is there has %d of %d bytes", r.bytes, r.limit).WithHint("%s", post.ServerRoomHint)
 }
