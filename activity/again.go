@@ -25,25 +25,25 @@ import (
 const (
 	// againFor is how long a task that was scheduled before such a moment is asked for.
 	againFor = 10 * time.Second
-	// twinDelay is when another message of a task comes back that is in hand already. By then it has mostly ended, and who gets it asks.
-	twinDelay = time.Second
+	// duplicateDelay is when another message of a task comes back that is in hand already. By then it has mostly ended, and who gets it asks.
+	duplicateDelay = time.Second
 	// everyPartition stands for all of them.
 	everyPartition = -1
 )
 
-// breach is when an owner may have died, and by the server's clock, which is not behind that.
-type breach struct{ at, server time.Time }
+// ownerChange is when an owner may have died, and by the server's clock, which is not behind that.
+type ownerChange struct{ at, server time.Time }
 
-// breaches are the last ones. The zero value has none.
-type breaches struct {
-	mu    sync.Mutex                     // for note
-	known atomic.Pointer[map[int]breach] // by partition; never changed
+// ownerChanges are the last ones. The zero value has none.
+type ownerChanges struct {
+	mu    sync.Mutex                          // for note
+	known atomic.Pointer[map[int]ownerChange] // by partition; never changed
 }
 
-func (b *breaches) note(p int, at breach) {
+func (b *ownerChanges) note(p int, at ownerChange) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	next := map[int]breach{p: at}
+	next := map[int]ownerChange{p: at}
 	if old := b.known.Load(); old != nil {
 		next = maps.Clone(*old)
 		next[p] = at
@@ -52,7 +52,7 @@ func (b *breaches) note(p int, at breach) {
 }
 
 // concern tells whether a task may be one that was given to somebody before one of them.
-func (b *breaches) concern(t *schemas.ActivityTask) bool {
+func (b *ownerChanges) concern(t *schemas.ActivityTask) bool {
 	known := b.known.Load()
 	if known == nil {
 		return false
@@ -90,21 +90,21 @@ func (s *term) learn(d *delivery, now time.Time) {
 	s.clock.Observe(d.task.ScheduledAt.Time(), now)
 }
 
-// pace tells of a machine that was suspended. The estimate of the server's clock is behind then and calls no offer stale; the wall clock is ahead
+// suspension tells of a machine that was suspended. The estimate of the server's clock is behind then and calls no offer stale; the wall clock is ahead
 // by that time from then on.
-type pace struct {
+type suspension struct {
 	clock.Pace
 	ahead atomic.Int64 // by how much the wall clock was ahead when it was last asked
 }
 
-// stoodStill notes whether this worker did with its machine. Then what was given to it before is asked for, as behind the death of its owner. It
+// wasSuspended notes whether this worker did with its machine. Then what was given to it before is asked for, as behind the death of its owner. It
 // may also be that somebody has set the clock: that costs the same questions.
-func (s *term) stoodStill(now time.Time) {
-	ahead := s.pace.Ahead(now)
-	if lost := ahead - time.Duration(s.pace.ahead.Load()); lost > schemas.OfferPatience {
-		s.breaches.note(everyPartition, breach{now, s.clock.Now(now).Add(lost)})
+func (s *term) wasSuspended(now time.Time) {
+	ahead := s.suspension.Ahead(now)
+	if lost := ahead - time.Duration(s.suspension.ahead.Load()); lost > schemas.OfferPatience {
+		s.ownerChanges.note(everyPartition, ownerChange{now, s.clock.Now(now).Add(lost)})
 	}
-	s.pace.ahead.Store(int64(ahead)) // behind the note, or another goroutine would miss it
+	s.suspension.ahead.Store(int64(ahead)) // behind the note, or another goroutine would miss it
 }
 
 // watch notes when an owner may have died, until leave is called.
@@ -114,7 +114,7 @@ func (s *term) watch() (leave func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	unhook := s.conn.OnReconnect(func() { s.breaches.note(everyPartition, s.breachNow()) })
+	unhook := s.conn.OnReconnect(func() { s.ownerChanges.note(everyPartition, s.ownerChangeNow()) })
 	return func() {
 		unhook()
 		_ = heard.Close() // it fails only when the connection is closed, and with it the subscription
@@ -127,13 +127,13 @@ func (s *term) owned(m post.Msg) {
 	if err != nil {
 		return
 	}
-	s.breaches.note(p, s.breachNow())
+	s.ownerChanges.note(p, s.ownerChangeNow())
 	s.owners.GiveUp(strings.TrimSuffix(s.ns.AllBeats(p), ">"))
 }
 
-func (s *term) breachNow() breach {
+func (s *term) ownerChangeNow() ownerChange {
 	now := time.Now()
-	return breach{now, s.clock.Now(now)}
+	return ownerChange{now, s.clock.Now(now)}
 }
 
 // take notes that a delivery is in hand under its token, from before it is asked for until it is done, and tells whether another one of its attempt
@@ -145,8 +145,8 @@ func (s *term) take(d *delivery, token string) (twin bool) {
 	defer s.mu.Unlock()
 	s.letGo(d)
 	d.token, d.taken = token, token
-	s.hands[d.taken]++
-	return s.hands[d.taken] > 1
+	s.inHand[d.taken]++
+	return s.inHand[d.taken] > 1
 }
 
 // letGo ends what take has begun, if it has. The caller holds mu.
@@ -154,8 +154,8 @@ func (s *term) letGo(d *delivery) {
 	if d.taken == "" {
 		return
 	}
-	if s.hands[d.taken]--; s.hands[d.taken] == 0 {
-		delete(s.hands, d.taken)
+	if s.inHand[d.taken]--; s.inHand[d.taken] == 0 {
+		delete(s.inHand, d.taken)
 	}
 	d.taken = ""
 }
@@ -172,16 +172,16 @@ func (s *term) sameMessage(d *delivery) bool {
 	return false
 }
 
-// leaveToTwin ends a first delivery whose attempt is in hand by another one. A message stays on its list, in case that attempt comes to nothing;
+// leaveToDuplicate ends a first delivery whose attempt is in hand by another one. A message stays on its list, in case that attempt comes to nothing;
 // what is offered is on it already, or comes there if nobody takes it.
 //
 // The same message once more, from a server that was killed and counts deliveries anew, must not come back as a redelivery: that would say that
 // the attempt in hand is lost (P-7). It is left to the lease, which that one extends and ends.
-func (s *term) leaveToTwin(d *delivery) {
+func (s *term) leaveToDuplicate(d *delivery) {
 	d.log().Debug("the task is in hand already")
 	if d.offered || s.sameMessage(d) {
 		d.forget()
 	} else {
-		d.settle(handBack, twinDelay)
+		d.settle(handBack, duplicateDelay)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // What was in hand is in nobody's hand once it is done, under the token that it came with and under the one that the owner has given it: else
 // another message of the attempt would wait for a twin for ever.
 func TestNothingStaysInHand(t *testing.T) {
-	s := &term{hands: make(map[string]int)}
+	s := &term{inHand: make(map[string]int)}
 	one, two := &delivery{}, &delivery{}
 	if s.take(one, "a") || !s.take(two, "a") {
 		t.Fatal("the second one of a token has a twin, and the first has none")
@@ -34,8 +34,8 @@ func TestNothingStaysInHand(t *testing.T) {
 	for _, d := range []*delivery{one, two, two} {
 		s.letGo(d)
 	}
-	if len(s.hands) != 0 {
-		t.Fatalf("%v are left", s.hands)
+	if len(s.inHand) != 0 {
+		t.Fatalf("%v are left", s.inHand)
 	}
 }
 
@@ -70,32 +70,32 @@ func TestSameMessage(t *testing.T) {
 // While a machine is suspended its monotonic clock stands still, and with it the estimate of the server's. What was given to a worker there
 // before is asked for once it goes on, and nothing that comes then.
 func TestMachineThatWasSuspended(t *testing.T) { // P-7
-	s := &term{pace: pace{Pace: clock.PaceOf(time.Now())}}
-	now := s.pace.Mono.Add(time.Second)
+	s := &term{suspension: suspension{Pace: clock.PaceOf(time.Now())}}
+	now := s.suspension.Mono.Add(time.Second)
 	s.clock.Observe(now, now)
 	before := &schemas.ActivityTask{Beat: subject.Namespace("default").Beat(0, "w", "main"), ScheduledAt: schemas.At(now)}
-	if s.stoodStill(now); s.stale(&delivery{task: before, offered: true}, now) || s.breaches.concern(before) {
+	if s.wasSuspended(now); s.stale(&delivery{task: before, offered: true}, now) || s.ownerChanges.concern(before) {
 		t.Fatal("an offer is asked for though nothing stood still")
 	}
-	s.pace.Wall = s.pace.Wall.Add(-time.Minute) // the wall clock has got ahead by that
-	if s.stoodStill(now); !s.breaches.concern(before) {
+	s.suspension.Wall = s.suspension.Wall.Add(-time.Minute) // the wall clock has got ahead by that
+	if s.wasSuspended(now); !s.ownerChanges.concern(before) {
 		t.Error("an offer from before the machine was suspended is not asked for")
 	}
 	behind := *before
 	behind.ScheduledAt = schemas.At(now.Add(time.Minute))
-	if s.breaches.concern(&behind) {
+	if s.ownerChanges.concern(&behind) {
 		t.Error("an offer from behind it is asked for")
 	}
-	s.breaches = breaches{}
-	if s.stoodStill(now); s.breaches.known.Load() != nil {
+	s.ownerChanges = ownerChanges{}
+	if s.wasSuspended(now); s.ownerChanges.known.Load() != nil {
 		t.Error("it is noted twice")
 	}
-	s.pace.Wall = s.pace.Wall.Add(-time.Minute)
+	s.suspension.Wall = s.suspension.Wall.Add(-time.Minute)
 	d := &delivery{term: s, offered: true}
 	d.Data = []byte(`{"type":"work","token":"t","report":"r"}`)
-	s.Worker, s.hands = &Worker{log: silent.Or(nil), handlers: map[string]handler{"work": func(context.Context, schemas.Payload) (schemas.Payload, error) { return nil, nil }}}, map[string]int{"t": 1}
+	s.Worker, s.inHand = &Worker{log: silent.Or(nil), handlers: map[string]handler{"work": func(context.Context, schemas.Payload) (schemas.Payload, error) { return nil, nil }}}, map[string]int{"t": 1}
 	s.wg.Add(1)
-	if s.handle(t.Context(), t.Context(), d); s.breaches.known.Load() == nil {
+	if s.handle(t.Context(), t.Context(), d); s.ownerChanges.known.Load() == nil {
 		t.Error("who handles a task does not look")
 	}
 }

@@ -27,7 +27,7 @@ func (s *term) permission(ctx context.Context, d *delivery, straight bool) bool 
 	s.origin(report, d)
 	if straight {
 		// If the answer is lost the start may be in the history: the question by way of the inbox has the same nonce, and finds it there.
-		if yes, err := s.hand(ctx, d, report); err == nil && yes {
+		if yes, err := s.reportDirectly(ctx, d, report); err == nil && yes {
 			d.begun = true
 			return true
 		}

@@ -21,7 +21,7 @@ const (
 // owner puts it on the list if it is refused or takes long; once its start is announced the owner asks whether we are still at
 // it when somebody else is given that message.
 func (s *term) hear(list string, p *post.Puller, begin func(*delivery) bool) (post.Subscription, error) {
-	t := &taker{term: s, list: list, puller: p, begin: begin}
+	t := &acceptor{term: s, list: list, puller: p, begin: begin}
 	sub, err := s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m post.Msg) {
 		if t.take(m, nil) || m.Reply == "" {
 			return
@@ -36,8 +36,8 @@ func (s *term) hear(list string, p *post.Puller, begin func(*delivery) bool) (po
 	return sub, err
 }
 
-// taker takes what is offered of one list.
-type taker struct {
+// acceptor takes what is offered of one list.
+type acceptor struct {
 	*term
 	list   string
 	puller *post.Puller
@@ -45,12 +45,12 @@ type taker struct {
 }
 
 // Take implements [nearby.Taker].
-func (t *taker) Take(activityType string, m post.Msg, e nearby.Errand) bool {
+func (t *acceptor) Take(activityType string, m post.Msg, e nearby.Errand) bool {
 	return t.handlers[activityType] != nil && t.take(m, e)
 }
 
-func (t *taker) take(m post.Msg, e nearby.Errand) bool {
-	if t.deaf.Load() {
+func (t *acceptor) take(m post.Msg, e nearby.Errand) bool {
+	if t.closed.Load() {
 		return false
 	}
 	task, ok := t.puller.Admit(m)

@@ -21,10 +21,10 @@ func (s *term) untilRefused(ctx context.Context) (_ context.Context, end func())
 			cancel(&refusedError{list: list, RefusedError: e})
 		}
 		if s.silenced(e) {
-			s.deaf.Store(true)
+			s.closed.Store(true)
 		}
 	})
-	forget := s.conn.OnReconnect(func() { s.deaf.Store(false) })
+	forget := s.conn.OnReconnect(func() { s.closed.Store(false) })
 	return ctx, func() {
 		remove()
 		forget()

@@ -135,7 +135,7 @@ func (s *term) concludeElsewhere(ctx context.Context, a *attempt, r *schemas.Rep
 
 // tellOutcome is publishOutcome behind the decision.
 func (s *term) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) error {
-	if stored, err := s.hand(ctx, a.delivery, r); stored || err != nil { // what it may take is bounded anyway
+	if stored, err := s.reportDirectly(ctx, a.delivery, r); stored || err != nil { // what it may take is bounded anyway
 		return err
 	}
 	r.Ahead = nil // the owner asks

@@ -32,24 +32,24 @@ var errTold = errors.New("the worker was told to drain")
 type term struct {
 	*Worker
 
-	outbox   *post.Outbox
-	owners   *post.Outbox // of workflows, for outcomes: see hand
-	inbox    string       // where permissions come in
-	sub      post.Subscription
-	told     post.Subscription // to the control subject
-	leave    []func()          // the deciders of this process
-	deaf     atomic.Bool       // it cannot be asked, or cannot answer
-	clock    clock.Server
-	breaches breaches
-	pace     pace
-	unwatch  func()             // see again.go
-	nonce    string             // begins every nonce of this term
-	orders   chan time.Duration // to drain, with a limit or 0
-	ordered  atomic.Bool        // orders has had one
-	drainFor time.Duration      // set before the context of run ends
-	serial   atomic.Uint64
-	openings map[string]opening // by list
-	bare     atomic.Bool        // a task without its body has been told of
+	outbox       *post.Outbox
+	owners       *post.Outbox // of workflows, for outcomes: see hand
+	inbox        string       // where permissions come in
+	sub          post.Subscription
+	told         post.Subscription // to the control subject
+	leave        []func()          // the deciders of this process
+	closed       atomic.Bool       // it cannot be asked, or cannot answer
+	clock        clock.Server
+	ownerChanges ownerChanges
+	suspension   suspension
+	unwatch      func()             // see again.go
+	nonce        string             // begins every nonce of this term
+	orders       chan time.Duration // to drain, with a limit or 0
+	ordered      atomic.Bool        // orders has had one
+	drainFor     time.Duration      // set before the context of run ends
+	serial       atomic.Uint64
+	openings     map[string]opening // by list
+	bare         atomic.Bool        // a task without its body has been told of
 
 	crew     *crew.Crew[job]
 	wg       sync.WaitGroup // one for each delivery
@@ -58,7 +58,7 @@ type term struct {
 	mu        sync.Mutex
 	draining  bool
 	live      map[*delivery]*attempt             // nil while it has not begun
-	hands     map[string]int                     // deliveries that run, or are asked for, by token; see take
+	inHand    map[string]int                     // deliveries that run, or are asked for, by token; see take
 	asking    map[string]chan schemas.Permission // by nonce
 	againFrom time.Time                          // the second in which so many of them were passed on again
 	again     int
@@ -68,9 +68,9 @@ type term struct {
 
 func newTerm(w *Worker) (*term, error) {
 	s := &term{
-		Worker: w, pace: pace{Pace: clock.PaceOf(time.Now())}, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
+		Worker: w, suspension: suspension{Pace: clock.PaceOf(time.Now())}, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
 		orders: make(chan time.Duration, 1), drainFor: w.opts.DrainTimeout,
-		live: make(map[*delivery]*attempt), hands: make(map[string]int), asking: make(map[string]chan schemas.Permission),
+		live: make(map[*delivery]*attempt), inHand: make(map[string]int), asking: make(map[string]chan schemas.Permission),
 		openings: make(map[string]opening, len(w.opts.Lists)),
 	}
 	for _, list := range w.opts.Lists {
@@ -89,7 +89,7 @@ func (s *term) connect() (err error) {
 	if s.outbox, err = s.conn.NewOutbox(post.OutboxOptions{}); err != nil {
 		return err
 	}
-	if s.owners, err = s.conn.NewOutbox(post.OutboxOptions{Timeout: handPatience, Grace: handGrace}); err != nil {
+	if s.owners, err = s.conn.NewOutbox(post.OutboxOptions{Timeout: directPatience, Grace: directGrace}); err != nil {
 		return err
 	}
 	if s.sub, err = s.conn.Subscribe(s.inbox, "", s.permitted); err != nil {
@@ -225,7 +225,7 @@ func (s *term) handle(work, wire context.Context, d *delivery) {
 		return
 	}
 	now := time.Now()
-	s.stoodStill(now)
+	s.wasSuspended(now)
 	stale := s.stale(d, now)
 	d.late = s.tooLate(d.task, now)
 	h := s.handlers[d.task.Type]
@@ -235,10 +235,10 @@ func (s *term) handle(work, wire context.Context, d *delivery) {
 	}
 	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
 	again := d.Delivered > 1
-	unsure := again || stale || d.late || s.breaches.concern(d.task)
+	unsure := again || stale || d.late || s.ownerChanges.concern(d.task)
 	ask := unsure || d.task.NotIdempotent
 	if s.take(d, d.task.Token) && !again && (ask || d.offered) {
-		s.leaveToTwin(d)
+		s.leaveToDuplicate(d)
 		return
 	}
 	if ask && !s.permission(wire, d, !unsure) {

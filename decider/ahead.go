@@ -31,17 +31,17 @@ const (
 	maxSkipped = 256
 )
 
-// errand is a task that comes with what the decision behind it needs.
-type errand struct {
-	s *shift
+// localTask is a task that comes with what the decision behind it needs.
+type localTask struct {
+	s *session
 	a *ask
 	o *outcome
 }
 
 // aheadOf takes a task of a list that this process works, or refuses it.
-func (s *shift) aheadOf(a *ask, of []string) {
+func (s *session) aheadOf(a *ask, of []string) {
 	if len(of) == 2 && !s.draining.Load() &&
-		s.nearby.Take(nearby.List{Namespace: s.opts.Namespace, Name: of[0]}, of[1], a.msg, &errand{s: s, a: a}) {
+		s.nearby.Take(nearby.List{Namespace: s.opts.Namespace, Name: of[0]}, of[1], a.msg, &localTask{s: s, a: a}) {
 		return
 	}
 	if err := a.msg.Respond(nil, []byte("busy")); err != nil {
@@ -50,7 +50,7 @@ func (s *shift) aheadOf(a *ask, of []string) {
 }
 
 // Open implements [nearby.Errand].
-func (e *errand) Open() (*schemas.ActivityTask, nearby.Decide, error) {
+func (e *localTask) Open() (*schemas.ActivityTask, nearby.Decide, error) {
 	o, err := e.s.begin(e.a)
 	if err != nil {
 		return nil, nil, err
@@ -89,7 +89,7 @@ func contextIn(window []schemas.Event) (schemas.Payload, bool) {
 // decide makes the decision behind an outcome, in a slot of the pool if one is free. It is [nearby.Decide]. The decider runs on the goroutine
 // that did the work: handing it on, and the answer back, took 4 % of the CPU of a worker whose tasks take microseconds. So a decider that is
 // late keeps that goroutine, and the outcome goes elsewhere.
-func (e *errand) decide(r *schemas.Report, elsewhere func()) (d *schemas.AheadDecision, told bool) {
+func (e *localTask) decide(r *schemas.Report, elsewhere func()) (d *schemas.AheadDecision, told bool) {
 	if r.Kind != schemas.ReportSuccess || e.s.draining.Load() || e.s.latency.skips(e.a.typ) {
 		return nil, false
 	}
@@ -131,7 +131,7 @@ func (e *errand) decide(r *schemas.Report, elsewhere func()) (d *schemas.AheadDe
 
 // make decides and encodes the reply; nil if there is none to send. Its context is the decider's, as for any other decision: that
 // of the activity worker says nothing about it, and has other values.
-func (e *errand) make(work context.Context) []byte {
+func (e *localTask) make(work context.Context) []byte {
 	o := e.o
 	o.began = time.Now()
 	ctx := deadline.New(work, o.until, ErrDeadline)

@@ -24,13 +24,13 @@ func errandTask() *schemas.DecisionTask {
 	}
 }
 
-func opened(t *testing.T, dt *schemas.DecisionTask) (*errand, error) {
+func opened(t *testing.T, dt *schemas.DecisionTask) (*localTask, error) {
 	t.Helper()
 	body, err := schemas.Marshal(dt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &errand{s: &shift{}, a: &ask{typ: "order"}}
+	e := &localTask{s: &session{}, a: &ask{typ: "order"}}
 	e.a.msg.Data, e.a.msg.Reply = body, "reply"
 	task, _, err := e.Open()
 	if err == nil && (string(task.Input) != "1" || task.Attempt != dt.Ahead.Task.Attempt) {
@@ -136,7 +136,7 @@ func FuzzErrand(f *testing.F) {
 		f.Add(plain)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		e := &errand{s: &shift{}, a: &ask{typ: "order"}}
+		e := &localTask{s: &session{}, a: &ask{typ: "order"}}
 		e.a.msg.Data, e.a.msg.Reply = body, "reply"
 		task, decide, err := e.Open()
 		if err != nil {

@@ -19,7 +19,7 @@ type ask struct {
 }
 
 // answer handles one ask from its body to its reply. It runs in a slot of the pool, and returns when the Decide has.
-func (s *shift) answer(work context.Context, a *ask) {
+func (s *session) answer(work context.Context, a *ask) {
 	o, err := s.begin(a)
 	if err != nil {
 		s.invalid(work, a, err)
@@ -65,7 +65,7 @@ func (s *shift) answer(work context.Context, a *ask) {
 }
 
 // begin reads the task of an ask.
-func (s *shift) begin(a *ask) (*outcome, error) {
+func (s *session) begin(a *ask) (*outcome, error) {
 	o := &outcome{s: s, a: a}
 	t := &o.t
 	t.pages = s.pages

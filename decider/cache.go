@@ -21,8 +21,8 @@ func digest(body []byte) string {
 // eventOverhead is what a decoded event takes besides its bytes on the wire, roughly.
 const eventOverhead = 200
 
-// mark is a reply of this worker: the history up to its DeciderStarted was known when it was sent.
-type mark struct {
+// cacheEntry is a reply of this worker: the history up to its DeciderStarted was known when it was sent.
+type cacheEntry struct {
 	startedID int64
 	digest    string
 	token     string // of the task that it answered
@@ -30,17 +30,17 @@ type mark struct {
 	n, bytes int
 }
 
-func (m *mark) cost() int { return m.bytes + m.n*eventOverhead }
+func (m *cacheEntry) cost() int { return m.bytes + m.n*eventOverhead }
 
 type runKey struct{ workflowID, run string }
 
 // kept is what the cache knows of a run: its events from 1 on, and the replies that the next task may be based on. That
 // is the last one sent, or, if the broker refused it or never got it, the one before.
 type kept struct {
-	key    runKey
-	events []schemas.Event
-	marks  []mark
-	cost   int
+	key     runKey
+	events  []schemas.Event
+	entries []cacheEntry
+	cost    int
 }
 
 // cache keeps the histories of the runs that this worker has answered for (P-11). Nothing in it is trusted but on the
@@ -80,14 +80,14 @@ func (c *cache) recall(t *Task) {
 	}
 	k, _ := el.Value.(*kept)
 	base := t.task.Base
-	i := slices.IndexFunc(k.marks, func(m mark) bool {
+	i := slices.IndexFunc(k.entries, func(m cacheEntry) bool {
 		return base != nil && m.digest == base.Digest && m.startedID == t.task.PreviousStartedID && base.CompletedID > m.startedID
 	})
 	if i < 0 {
 		c.remove(el)
 		return
 	}
-	m := k.marks[i]
+	m := k.entries[i]
 	// Clipped, so that the task cannot grow its slice into memory that the cache goes on using.
 	t.base, t.past, t.pastBytes = &m, slices.Clip(k.events[:m.n]), m.bytes
 	c.order.MoveToFront(el)
@@ -108,8 +108,8 @@ func (c *cache) keep(t *Task, sent string, closes bool) {
 		c.runs[key] = el
 	}
 	k, _ := el.Value.(*kept)
-	m := mark{startedID: t.task.StartedID, digest: sent, token: strings.Clone(t.task.Token), n: len(t.past) + len(t.task.Events), bytes: t.pastBytes + t.windowBytes}
-	k.marks = k.marks[:0]
+	m := cacheEntry{startedID: t.task.StartedID, digest: sent, token: strings.Clone(t.task.Token), n: len(t.past) + len(t.task.Events), bytes: t.pastBytes + t.windowBytes}
+	k.entries = k.entries[:0]
 	if int64(len(t.past)) < t.task.PreviousStartedID || m.cost() > c.maxCost {
 		// The past was not asked for, or is more than the whole cache may hold. Only the proof of the reply is kept.
 		k.events, m.n, m.bytes = nil, 0, 0
@@ -121,9 +121,9 @@ func (c *cache) keep(t *Task, sent string, closes bool) {
 		if b.n, b.bytes = 0, 0; k.events != nil {
 			b.n, b.bytes = len(t.past), t.pastBytes
 		}
-		k.marks = append(k.marks, b)
+		k.entries = append(k.entries, b)
 	}
-	k.marks = append(k.marks, m)
+	k.entries = append(k.entries, m)
 	c.cost += m.cost() - k.cost
 	k.cost = m.cost()
 	if c.order.MoveToFront(el); closes {

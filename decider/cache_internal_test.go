@@ -157,7 +157,7 @@ func FuzzTask(f *testing.F) {
 	for _, body := range [][]byte{nil, packed, plain, []byte(`{"token":"t"}`), {1, 0xdd, 0xff, 0xff, 0xff, 0xff}} {
 		f.Add(body)
 	}
-	s := &shift{}
+	s := &session{}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a := &ask{typ: "order"}
 		a.msg.Data, a.msg.Reply = body, "reply"

@@ -45,7 +45,7 @@ func (f followed) run(ctx context.Context, serve func([]string)) (err error) {
 
 // guests are the types of a shift that come and go.
 type guests struct {
-	s      *shift
+	s      *session
 	ctx    context.Context // of the shift's listening; the sources end with it
 	fixed  map[string]Decider
 	unhook func()
@@ -63,7 +63,7 @@ type guest struct {
 }
 
 // follow starts the sources. What they bring goes to the shift's pool until leave; the first one that fails cancels with its error.
-func (s *shift) follow(ctx context.Context, cancel context.CancelCauseFunc, fixed map[string]Decider, sources []followed) *guests {
+func (s *session) follow(ctx context.Context, cancel context.CancelCauseFunc, fixed map[string]Decider, sources []followed) *guests {
 	g := &guests{s: s, ctx: ctx, fixed: fixed, served: map[string]*guest{}, refused: map[string]bool{}}
 	g.unhook = s.conn.OnRefused(g.onRefused)
 	for i, f := range sources {

@@ -15,7 +15,7 @@ import (
 const announceRetry = time.Second
 
 // again is called after a reconnect. It must not block.
-func (s *shift) again() {
+func (s *session) again() {
 	select {
 	case s.reconnected <- struct{}{}:
 	default:
@@ -23,7 +23,7 @@ func (s *shift) again() {
 }
 
 // announceUntilDone announces the types, once at the beginning and once after each reconnect, until ctx is done.
-func (s *shift) announceUntilDone(ctx context.Context, types func() []string) {
+func (s *session) announceUntilDone(ctx context.Context, types func() []string) {
 	for {
 		err := s.announce(ctx, types())
 		if err == nil {
@@ -50,7 +50,7 @@ func (s *shift) announceUntilDone(ctx context.Context, types func() []string) {
 
 // announce tells the brokers that the types are served. The subscriptions are flushed first: an announcement that
 // overtook them would make the broker ask nobody once more.
-func (s *shift) announce(ctx context.Context, types []string) error {
+func (s *session) announce(ctx context.Context, types []string) error {
 	if err := s.conn.Flush(ctx); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *shift) announce(ctx context.Context, types []string) error {
 }
 
 // stop ends a shift: no more tasks, then those that run or wait, then, when time is up, none.
-func (s *shift) stop(work context.Context, cancel context.CancelCauseFunc, subs []post.Subscription) error {
+func (s *session) stop(work context.Context, cancel context.CancelCauseFunc, subs []post.Subscription) error {
 	s.draining.Store(true)
 	drained, done := context.WithTimeout(work, max(s.opts.DrainTimeout, 0))
 	defer done()
@@ -101,7 +101,7 @@ func (s *shift) stop(work context.Context, cancel context.CancelCauseFunc, subs 
 
 // unsubscribe returns when everything that was received is in the pool and the server sends no more. A task that is on
 // its way on an in-process connection is lost to this worker, and the broker asks again after its timeout.
-func (s *shift) unsubscribe(ctx context.Context, subs []post.Subscription) {
+func (s *session) unsubscribe(ctx context.Context, subs []post.Subscription) {
 	var wg sync.WaitGroup
 	for _, sub := range subs {
 		wg.Go(func() {

@@ -16,7 +16,7 @@ type lives struct {
 }
 
 // live listens to a type's subject for the rest of the shift.
-func (s *shift) live(typ string) error {
+func (s *session) live(typ string) error {
 	s.lives.mu.Lock()
 	defer s.lives.mu.Unlock()
 	if s.lives.subs[typ] != nil {
@@ -34,7 +34,7 @@ func (s *shift) live(typ string) error {
 }
 
 // leave tells the owners that every task was answered, so that they do not ask others when nobody listens any more.
-func (s *shift) leave() {
+func (s *session) leave() {
 	s.lives.mu.Lock()
 	defer s.lives.mu.Unlock()
 	for typ := range s.lives.subs {

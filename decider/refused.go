@@ -10,7 +10,7 @@ import (
 // untilRefused returns a context that ends with the [*post.RefusedError] when the server does not let this user listen to
 // one of the worker's subjects, and with [post.ErrClosed] when the connection is closed. It is called before they are
 // subscribed to: the server says so later, of no call in particular. A worker that heard only some of its tasks would look healthy, and its runs would wait for ever.
-func (s *shift) untilRefused(ctx context.Context, deciders map[string]Decider) (_ context.Context, end context.CancelCauseFunc) {
+func (s *session) untilRefused(ctx context.Context, deciders map[string]Decider) (_ context.Context, end context.CancelCauseFunc) {
 	mine := make(map[string]string, 3*len(deciders))
 	for typ := range deciders {
 		for _, subj := range s.subjects(typ) {
@@ -32,7 +32,7 @@ func (s *shift) untilRefused(ctx context.Context, deciders map[string]Decider) (
 }
 
 // subjects are those that the shift listens to for a type.
-func (s *shift) subjects(typ string) []string {
+func (s *session) subjects(typ string) []string {
 	if s.sticky == "" {
 		return []string{s.ns.Decide(typ)}
 	}

@@ -23,7 +23,7 @@ type Replayer interface {
 const replayTime = 10 * time.Second
 
 // question answers a task that asks for no decision. No cache and no run is touched.
-func (s *shift) question(work context.Context, a *ask, t *Task) {
+func (s *session) question(work context.Context, a *ask, t *Task) {
 	until := a.arrived.Add(replayTime)
 	ctx, cancel := context.WithDeadlineCause(work, until, ErrDeadline)
 	defer cancel()
@@ -36,7 +36,7 @@ func (s *shift) question(work context.Context, a *ask, t *Task) {
 }
 
 // tell answers a question, or says why there is no answer.
-func (s *shift) tell(work context.Context, a *ask, dt *schemas.DecisionTask, answer *schemas.ReplayAnswer, err error, until time.Time) {
+func (s *session) tell(work context.Context, a *ask, dt *schemas.DecisionTask, answer *schemas.ReplayAnswer, err error, until time.Time) {
 	log := s.log.WithField("workflow", dt.WorkflowID).WithField("run", dt.Run).WithField("type", dt.Type)
 	if err != nil {
 		log.WithField("err", clip(fmt.Sprint(err), maxReason)).Warn("a decider cannot tell how a run is replayed")

@@ -29,7 +29,7 @@ const (
 // outcome sees to it that a task gets at most one answer: that of its Decide or that of its context, whichever comes
 // first.
 type outcome struct {
-	s     *shift
+	s     *session
 	a     *ask
 	t     Task // by value: one allocation for both
 	began time.Time
@@ -166,7 +166,7 @@ func (o *outcome) observe(as Outcome, decisions int, err error) {
 }
 
 // decline answers an ask that will not be decided.
-func (s *shift) decline(work context.Context, a *ask, why error) {
+func (s *session) decline(work context.Context, a *ask, why error) {
 	o, err := s.begin(a)
 	if err != nil {
 		s.invalid(work, a, err)
@@ -177,7 +177,7 @@ func (s *shift) decline(work context.Context, a *ask, why error) {
 
 // invalid handles a body that is no decision task. If its token can be read the broker is told, so that the run shows
 // what is wrong; else there is nothing to answer to, and it is logged only.
-func (s *shift) invalid(work context.Context, a *ask, err error) {
+func (s *session) invalid(work context.Context, a *ask, err error) {
 	log := s.log.WithFields(logrus.Fields{"type": a.typ, "err": err, "bytes": len(a.msg.Data)})
 	log.Error("a decision task cannot be used")
 	if token := tokenOf(a.msg.Data); token != "" && a.msg.Reply != "" {
@@ -201,7 +201,7 @@ func tokenOf(body []byte) string {
 	return head.Token
 }
 
-func (s *shift) sendError(work context.Context, a *ask, token string, cause schemas.Cause, err error, until time.Time) error {
+func (s *session) sendError(work context.Context, a *ask, token string, cause schemas.Cause, err error, until time.Time) error {
 	text := fmt.Sprint(err) // survives an Error method that panics
 	e := &schemas.DecisionError{Cause: cause, Reason: clip(text, maxReason)}
 	if p, ok := errors.AsType[*panicError](err); ok {
@@ -229,7 +229,7 @@ func encode(a *ask, r *schemas.DecisionReply) (body []byte, err error) {
 
 // send responds. While the connection is down it tries again for as long as the broker waits: a decision that is lost
 // costs a run the broker's whole timeout.
-func (s *shift) send(work context.Context, to post.Msg, body []byte, until time.Time) error {
+func (s *session) send(work context.Context, to post.Msg, body []byte, until time.Time) error {
 	if until.IsZero() {
 		until = time.Now().Add(sendFor)
 	}

@@ -27,7 +27,7 @@ type Task struct {
 	// pastBytes and windowBytes tell the size of past and window on the wire.
 	pastBytes, windowBytes int
 	// base is the reply of this worker that the broker has proven to be the last committed one.
-	base *mark
+	base *cacheEntry
 	// inJSON: the task came in JSON, and so the reply goes.
 	inJSON bool
 	reads  atomic.Int64

@@ -83,7 +83,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer w.running.Store(false)
-	s := &shift{
+	s := &session{
 		conn: w.conn, opts: w.opts, ns: subject.Namespace(w.opts.Namespace), log: w.opts.Logger.WithField("worker", w.opts.Identity),
 		nearby: nearby.On(w.conn),
 		cache:  newCache(w.opts.StickyCache, w.opts.StickyBytes), reconnected: make(chan struct{}, 1),
@@ -97,8 +97,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	return s.run(ctx, w.deciders, w.sources)
 }
 
-// shift is one Run of a worker.
-type shift struct {
+// session is one Run of a worker.
+type session struct {
 	conn  *post.Conn
 	opts  Options
 	ns    subject.Namespace
@@ -111,7 +111,7 @@ type shift struct {
 	nearby   *nearby.Board
 	latency  tardiness
 	pool     *pool
-	ahead    func(*errand) []byte // makes a decision ahead of its task, as long as Decides may
+	ahead    func(*localTask) []byte // makes a decision ahead of its task, as long as Decides may
 	// draining: answers no longer ask for the run's next task.
 	draining    atomic.Bool
 	lives       lives
@@ -125,11 +125,11 @@ const (
 	abandonAfter = time.Second
 )
 
-func (s *shift) run(ctx context.Context, deciders map[string]Decider, sources []followed) error {
+func (s *session) run(ctx context.Context, deciders map[string]Decider, sources []followed) error {
 	// Decides outlive ctx by the drain.
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(ErrStopped)
-	s.ahead = func(e *errand) []byte { return e.make(work) }
+	s.ahead = func(e *localTask) []byte { return e.make(work) }
 	s.pool = newPool(s.opts.Concurrency, max(minQueue, 16*s.opts.Concurrency), func(a *ask) { s.answer(work, a) })
 	defer s.conn.OnReconnect(s.again)()
 	ctx, end := s.untilRefused(ctx, deciders)
@@ -149,7 +149,7 @@ func (s *shift) run(ctx context.Context, deciders map[string]Decider, sources []
 }
 
 // listen subscribes to every type that is registered.
-func (s *shift) listen(deciders map[string]Decider) (subs []post.Subscription, err error) {
+func (s *session) listen(deciders map[string]Decider) (subs []post.Subscription, err error) {
 	for typ, d := range deciders {
 		more, err := s.listenTo(typ, d)
 		subs = append(subs, more...)
@@ -161,7 +161,7 @@ func (s *shift) listen(deciders map[string]Decider) (subs []post.Subscription, e
 }
 
 // listenTo subscribes to a type, and to the worker's own subject of it.
-func (s *shift) listenTo(typ string, d Decider) (subs []post.Subscription, err error) {
+func (s *session) listenTo(typ string, d Decider) (subs []post.Subscription, err error) {
 	accept := func(sticky bool) func(post.Msg) {
 		return func(m post.Msg) {
 			a := &ask{msg: m, typ: typ, decider: d, sticky: sticky, arrived: time.Now()}

@@ -11,7 +11,7 @@ import (
 func TestAlarmsKeepTheirFences(t *testing.T) {
 	const owners, large = mostFences + 10, 1<<seqBits - 1
 	fenceOf := func(i int) uint64 { return 1<<40 + uint64(i*3) }
-	b := newBook(dense.MaxLen)
+	b := newAlarmIndex(dense.MaxLen)
 	note := func(name string, seq, fence uint64) {
 		if _, ok := b.note(name, seq, fence, 1); !ok {
 			t.Fatalf("%s was not noted", name)

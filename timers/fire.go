@@ -51,27 +51,27 @@ func (s *term) due(calls []call) (due []call, wait time.Duration, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	most, stuck := maxFlying, time.Time{}
-	if s.straight.open() {
-		most, stuck = s.straight.most()
+	if s.direct.open() {
+		most, stuck = s.direct.most()
 	}
 	for len(calls) < handful && s.flying < most {
-		id, ok := s.book.next(now.UnixNano())
+		id, ok := s.alarmIndex.next(now.UnixNano())
 		if !ok {
 			break
 		}
 		s.flying++
 		s.lastFired = time.Now()
-		a := s.book.alarms.At(id)
-		calls = append(calls, call{id: id, subject: s.prefix + nameText(s.book.alarms.Text(id)), seq: a.seq(), fence: s.book.fence(a), due: a.due})
+		a := s.alarmIndex.alarms.At(id)
+		calls = append(calls, call{id: id, subject: s.prefix + nameText(s.alarmIndex.alarms.Text(id)), seq: a.seq(), fence: s.alarmIndex.fence(a), due: a.due})
 	}
 	s.waiting = s.flying >= most
 	switch {
-	case len(s.book.queue) == 0:
+	case len(s.alarmIndex.queue) == 0:
 		return calls, 0, false
 	case s.waiting: // until an outcome comes, or what waits for one no longer counts
 		return calls, time.Until(stuck) + time.Millisecond, !stuck.IsZero()
 	}
-	return calls, time.Duration(s.book.at(0) - now.UnixNano()), true
+	return calls, time.Duration(s.alarmIndex.at(0) - now.UnixNano()), true
 }
 
 // fire puts an alarm into its run's inbox.
@@ -91,9 +91,9 @@ func (s *term) fire(c call) {
 
 // done: an alarm has rung, and is deleted unless another has replaced it. The caller holds mu.
 func (s *term) done(c call) {
-	if s.flying--; s.book.is(c.id, c.seq) {
-		s.book.strike(c.id)
-		s.scraps = append(s.scraps, scrap{seq: c.seq, subject: c.subject, due: c.due, epoch: s.epoch})
+	if s.flying--; s.alarmIndex.is(c.id, c.seq) {
+		s.alarmIndex.strike(c.id)
+		s.tombstones = append(s.tombstones, tombstone{seq: c.seq, subject: c.subject, due: c.due, epoch: s.epoch})
 		kick(s.dirty)
 	}
 }
@@ -105,8 +105,8 @@ func (s *term) fired(c call, err error) {
 	s.failing = err != nil
 	if err == nil {
 		s.done(c)
-	} else if s.flying--; s.book.is(c.id, c.seq) {
-		s.book.put(c.id, s.clock.Now(s.now()).Add(fireAgain).UnixNano())
+	} else if s.flying--; s.alarmIndex.is(c.id, c.seq) {
+		s.alarmIndex.put(c.id, s.clock.Now(s.now()).Add(fireAgain).UnixNano())
 	}
 	s.mu.Unlock()
 	kick(s.wake)

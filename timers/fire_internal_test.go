@@ -9,8 +9,8 @@ import (
 func taken(t *testing.T) (*term, call) {
 	t.Helper()
 	s := newTerm(New(nil, nil), 0, nil)
-	s.book.note("w.RUN", 1, 7, 1000)
-	id, ok := s.book.next(1000)
+	s.alarmIndex.note("w.RUN", 1, 7, 1000)
+	id, ok := s.alarmIndex.next(1000)
 	if !ok {
 		t.Fatal("nothing is due")
 	}
@@ -21,12 +21,12 @@ func taken(t *testing.T) (*term, call) {
 // A ring that comes to nothing, of an alarm that another has replaced, is under way no more: else there would be no room for others one day.
 func TestFireOfAReplacedAlarmMakesRoom(t *testing.T) { // P-10
 	s, c := taken(t)
-	s.book.note("w.RUN", 2, 7, 2000)
+	s.alarmIndex.note("w.RUN", 2, 7, 2000)
 	s.byInbox(&alarmBatch{calls: map[uint64]call{c.seq: c}})
 	if s.flying != 0 {
 		t.Fatalf("%d rings are under way, want none", s.flying)
 	}
-	if id, ok := s.book.next(2000); !ok || id != c.id {
+	if id, ok := s.alarmIndex.next(2000); !ok || id != c.id {
 		t.Fatal("the alarm that replaced it does not ring")
 	}
 }
@@ -34,12 +34,12 @@ func TestFireOfAReplacedAlarmMakesRoom(t *testing.T) { // P-10
 // A ring that was not stored does not bring back an alarm that has been replaced, and has rung, meanwhile.
 func TestFireOfAnAlarmThatIsGone(t *testing.T) { // P-10
 	s, c := taken(t)
-	s.book.note("w.RUN", 2, 7, 2000)
-	id, _ := s.book.next(2000)
+	s.alarmIndex.note("w.RUN", 2, 7, 2000)
+	id, _ := s.alarmIndex.next(2000)
 	s.flying++
 	s.done(call{id: id, seq: 2})
 	s.fired(c, errors.New("not stored"))
-	if s.flying != 0 || len(s.book.queue) != 0 || s.book.alarms.Len() != 0 || len(s.scraps) != 1 {
-		t.Fatalf("%d under way, %d wait, %d in the book, %d to delete; want the second one to delete only", s.flying, len(s.book.queue), s.book.alarms.Len(), len(s.scraps))
+	if s.flying != 0 || len(s.alarmIndex.queue) != 0 || s.alarmIndex.alarms.Len() != 0 || len(s.tombstones) != 1 {
+		t.Fatalf("%d under way, %d wait, %d in the book, %d to delete; want the second one to delete only", s.flying, len(s.alarmIndex.queue), s.alarmIndex.alarms.Len(), len(s.tombstones))
 	}
 }

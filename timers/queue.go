@@ -6,7 +6,7 @@ import "github.com/droverhq/drover/internal/dense"
 // put every number that it is given or gives into memory of its own.
 
 // put queues an alarm for a time, or moves it to where that says.
-func (b *book) put(id dense.ID, at int64) {
+func (b *alarmIndex) put(id dense.ID, at int64) {
 	a := b.alarms.At(id)
 	a.fireAt(at)
 	if a.place == firing {
@@ -17,7 +17,7 @@ func (b *book) put(id dense.ID, at int64) {
 }
 
 // next takes out the first alarm if it is to ring at now or earlier.
-func (b *book) next(now int64) (dense.ID, bool) {
+func (b *alarmIndex) next(now int64) (dense.ID, bool) {
 	if len(b.queue) == 0 || b.alarms.At(b.queue[0]).at() > now {
 		return 0, false
 	}
@@ -27,7 +27,7 @@ func (b *book) next(now int64) (dense.ID, bool) {
 }
 
 // remove takes the alarm at a place out.
-func (b *book) remove(i int) {
+func (b *alarmIndex) remove(i int) {
 	id, last := b.queue[i], len(b.queue)-1
 	b.alarms.At(id).place = firing
 	moved := b.queue[last]
@@ -40,15 +40,15 @@ func (b *book) remove(i int) {
 	}
 }
 
-func (b *book) seat(i int, id dense.ID) {
+func (b *alarmIndex) seat(i int, id dense.ID) {
 	b.queue[i] = id
 	b.alarms.At(id).place = int32(i)
 }
 
-func (b *book) at(i int) int64 { return b.alarms.At(b.queue[i]).at() }
+func (b *alarmIndex) at(i int) int64 { return b.alarms.At(b.queue[i]).at() }
 
 // settle moves the alarm at a place up or down to where it belongs.
-func (b *book) settle(i int) {
+func (b *alarmIndex) settle(i int) {
 	id := b.queue[i]
 	at := b.alarms.At(id).at()
 	for i > 0 && at < b.at((i-1)/2) {

@@ -16,16 +16,16 @@ import (
 const (
 	sweepers   = 8 // of what must be looked at first
 	sweepAgain = 2 * time.Second
-	// sweepPause is how long scraps are gathered. Until nothing has rung for sweepRest nothing is deleted by itself as long as there are no
-	// more than fewScraps, and none for longer than sweepLimit: where sleepers are rung nearly in order, a purge takes most of them soon. Else
-	// sweepShare are deleted, and of more than mostScraps what is above: a worker that dies leaves them to be rung once more.
-	sweepPause = 100 * time.Millisecond
-	sweepRest  = time.Second
-	sweepLimit = 2 * time.Second // the audit takes alarms for overdue behind five
-	turnLimit  = 4 * time.Second // behind it nobody waits for a turn
-	sweepShare = 100
-	fewScraps  = 1024
-	mostScraps = 4096
+	// sweepPause is how long tombstones are gathered. Until nothing has rung for sweepRest nothing is deleted by itself as long as there are no
+	// more than fewTombstones, and none for longer than sweepLimit: where sleepers are rung nearly in order, a purge takes most of them soon. Else
+	// sweepShare are deleted, and of more than mostTombstones what is above: a worker that dies leaves them to be rung once more.
+	sweepPause     = 100 * time.Millisecond
+	sweepRest      = time.Second
+	sweepLimit     = 2 * time.Second // the audit takes alarms for overdue behind five
+	turnLimit      = 4 * time.Second // behind it nobody waits for a turn
+	sweepShare     = 100
+	fewTombstones  = 1024
+	mostTombstones = 4096
 	// worthPurge is how many deletions a purge must spare. The server writes the state of the whole stream behind each, which
 	// for some 60 alarms takes as long as one deletion: so many alarms that stay cost one deletion more (staysPerDeletion).
 	// Meanwhile a purge waits until it removes a share of what stays (purgeShare): ten a second, each behind the writing
@@ -37,8 +37,8 @@ const (
 	buryLimit = 5 * time.Second
 )
 
-// scrap is an alarm message to delete.
-type scrap struct {
+// tombstone is an alarm message to delete.
+type tombstone struct {
 	seq     uint64
 	subject string
 	due     int64
@@ -48,14 +48,14 @@ type scrap struct {
 	cause  error
 }
 
-// discard hands scrap to the sweeper. It does not block.
-func (s *term) discard(sc scrap) {
+// discard hands tombstone to the sweeper. It does not block.
+func (s *term) discard(sc tombstone) {
 	s.mu.Lock()
 	sc.epoch = s.epoch
 	if sc.letter != nil {
-		s.book.pin(sc.seq)
+		s.alarmIndex.pin(sc.seq)
 	}
-	s.scraps = append(s.scraps, sc)
+	s.tombstones = append(s.tombstones, sc)
 	s.mu.Unlock()
 	kick(s.dirty)
 }
@@ -71,11 +71,11 @@ func (s *term) reconnected() {
 
 // sweep deletes what was rung, until ctx ends. What is left over then is rung once more by the next holder.
 //
-// A deletion costs the server more than half of what the ring does, and nobody waits for it. So rings go first: scraps are
+// A deletion costs the server more than half of what the ring does, and nobody waits for it. So rings go first: tombstones are
 // gathered for a moment, purged if nothing that is needed stands before them in the stream, and else deleted a few at a time as long
 // as alarms ring, unless there are too many.
 func (s *term) sweep(ctx context.Context) {
-	var since time.Time // when the oldest of the scraps was found
+	var since time.Time // when the oldest of the tombstones was found
 	for {
 		select {
 		case <-ctx.Done():
@@ -90,8 +90,8 @@ func (s *term) sweep(ctx context.Context) {
 		}
 		gather.Stop()
 		s.mu.Lock()
-		batch := s.scraps
-		s.scraps, s.sweeping = nil, len(batch) > 0
+		batch := s.tombstones
+		s.tombstones, s.sweeping = nil, len(batch) > 0
 		s.mu.Unlock()
 		if since.IsZero() {
 			since = time.Now()
@@ -102,7 +102,7 @@ func (s *term) sweep(ctx context.Context) {
 		s.look(ctx, s.eraseAll(ctx, batch))
 		later = append(waiting, later...)
 		s.mu.Lock()
-		s.scraps = append(later, s.scraps...)
+		s.tombstones = append(later, s.tombstones...)
 		s.sweeping = false
 		s.mu.Unlock()
 		if len(later) > 0 {
@@ -119,17 +119,17 @@ func (s *term) fires() bool {
 	return !s.finishing && (s.flying > 0 || time.Since(s.lastFired) < sweepRest)
 }
 
-// share divides scraps into those to delete now and those for later.
-func (s *term) share(batch []scrap, old bool) (now, later []scrap) {
+// share divides tombstones into those to delete now and those for later.
+func (s *term) share(batch []tombstone, old bool) (now, later []tombstone) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
 	switch {
 	case !s.fires():
 		return batch, nil
-	case len(batch) > mostScraps:
-		n = len(batch) - mostScraps + sweepShare
-	case len(batch) > fewScraps || old:
+	case len(batch) > mostTombstones:
+		n = len(batch) - mostTombstones + sweepShare
+	case len(batch) > fewTombstones || old:
 		n = min(len(batch), sweepShare)
 	}
 	return batch[:n], batch[n:]
@@ -138,9 +138,9 @@ func (s *term) share(batch []scrap, old bool) (now, later []scrap) {
 // purge removes everything before the first alarm that is needed, if that is worth its while, and returns what is left to
 // delete, and what waits for a purge that is. A stream that may have lost its end since it was read is left alone: there may be
 // other alarms on those numbers. One server loses nothing while the connection lives; of several it is not known.
-func (s *term) purge(ctx context.Context, batch []scrap, age time.Duration) (rest, waiting []scrap) {
+func (s *term) purge(ctx context.Context, batch []tombstone, age time.Duration) (rest, waiting []tombstone) {
 	s.mu.Lock()
-	keep, stays := s.book.lowest(), s.book.alarms.Len()
+	keep, stays := s.alarmIndex.lowest(), s.alarmIndex.alarms.Len()
 	may, fires := s.epoch == 0 && !s.noPurge, s.fires()
 	s.mu.Unlock()
 	if !may || !s.lease.Valid() || s.conn.NATS().ConnectedClusterName() != "" {
@@ -183,7 +183,7 @@ func (s *term) purge(ctx context.Context, batch []scrap, age time.Duration) (res
 }
 
 // look deletes what must be looked at first.
-func (s *term) look(ctx context.Context, slow []scrap) {
+func (s *term) look(ctx context.Context, slow []tombstone) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(sweepers, len(slow)) {
@@ -197,8 +197,8 @@ func (s *term) look(ctx context.Context, slow []scrap) {
 }
 
 // eraseAll deletes what needs no look, and returns the rest.
-func (s *term) eraseAll(ctx context.Context, batch []scrap) (slow []scrap) {
-	stream, window := s.ns.StreamAlarms(s.partition), make(chan struct{}, post.DeletesAtOnce)
+func (s *term) eraseAll(ctx context.Context, batch []tombstone) (slow []tombstone) {
+	stream, inFlightWindow := s.ns.StreamAlarms(s.partition), make(chan struct{}, post.DeletesAtOnce)
 	for _, sc := range batch {
 		s.mu.Lock()
 		same := sc.letter == nil && sc.epoch == s.epoch
@@ -208,7 +208,7 @@ func (s *term) eraseAll(ctx context.Context, batch []scrap) (slow []scrap) {
 			continue
 		}
 		select {
-		case window <- struct{}{}:
+		case inFlightWindow <- struct{}{}:
 		case <-ctx.Done():
 			return nil
 		}
@@ -216,13 +216,13 @@ func (s *term) eraseAll(ctx context.Context, batch []scrap) (slow []scrap) {
 			return nil
 		}
 		s.outbox.Delete(stream, sc.seq, func(err error) {
-			<-window
+			<-inFlightWindow
 			s.removed(ctx, sc, err)
 		})
 	}
 	for range post.DeletesAtOnce {
 		select {
-		case window <- struct{}{}:
+		case inFlightWindow <- struct{}{}:
 		case <-ctx.Done():
 			return nil
 		}
@@ -231,7 +231,7 @@ func (s *term) eraseAll(ctx context.Context, batch []scrap) (slow []scrap) {
 }
 
 // remove deletes one message, by its sequence.
-func (s *term) remove(ctx context.Context, sc scrap) {
+func (s *term) remove(ctx context.Context, sc tombstone) {
 	err := s.bury(ctx, sc)
 	if err == nil {
 		err = s.delete(ctx, sc)
@@ -240,11 +240,11 @@ func (s *term) remove(ctx context.Context, sc scrap) {
 }
 
 // removed takes the outcome of a deletion. One that failed is tried again for as long as the term lasts.
-func (s *term) removed(ctx context.Context, sc scrap, err error) {
+func (s *term) removed(ctx context.Context, sc tombstone, err error) {
 	if err == nil || errors.Is(err, post.ErrNotFound) || ctx.Err() != nil {
 		if sc.letter != nil {
 			s.mu.Lock()
-			s.book.unpin(sc.seq)
+			s.alarmIndex.unpin(sc.seq)
 			s.mu.Unlock()
 		}
 		return
@@ -254,17 +254,17 @@ func (s *term) removed(ctx context.Context, sc scrap, err error) {
 		if ctx.Err() == nil {
 			sc.epoch = neverSeen
 			s.mu.Lock()
-			s.scraps = append(s.scraps, sc)
+			s.tombstones = append(s.tombstones, sc)
 			s.mu.Unlock()
 			kick(s.dirty)
 		}
 	})
 }
 
-// neverSeen is the epoch of scrap that is looked at before it is deleted.
+// neverSeen is the epoch of tombstone that is looked at before it is deleted.
 const neverSeen = -1
 
-func (s *term) delete(ctx context.Context, sc scrap) error {
+func (s *term) delete(ctx context.Context, sc tombstone) error {
 	stream := s.ns.StreamAlarms(s.partition)
 	s.mu.Lock()
 	same := sc.epoch == s.epoch
@@ -278,8 +278,8 @@ func (s *term) delete(ctx context.Context, sc scrap) error {
 	return s.conn.DeleteMsg(ctx, stream, sc.seq)
 }
 
-// is tells whether a message is the one that the scrap speaks of.
-func (sc *scrap) is(m *post.Stored) bool {
+// is tells whether a message is the one that the tombstone speaks of.
+func (sc *tombstone) is(m *post.Stored) bool {
 	if sc.letter != nil {
 		return m.Subject == sc.letter.Subject && m.Time.Equal(sc.letter.Time)
 	}
@@ -288,7 +288,7 @@ func (sc *scrap) is(m *post.Stored) bool {
 }
 
 // bury writes the dead letter of an alarm that cannot be read.
-func (s *term) bury(ctx context.Context, sc scrap) error {
+func (s *term) bury(ctx context.Context, sc tombstone) error {
 	if sc.letter == nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Behind a reconnect a sequence may be another alarm's: only the very one that rang is deleted.
-func TestScrapIsTheVeryMessage(t *testing.T) { // P-9
+func TestTombstoneIsTheVeryMessage(t *testing.T) { // P-9
 	stored := func(subject string, due int64) post.Stored {
 		body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: "r", Due: schemas.Timestamp(due)})
 		if err != nil {
@@ -23,11 +23,11 @@ func TestScrapIsTheVeryMessage(t *testing.T) { // P-9
 		return post.Stored{Subject: subject, Seq: 1, Data: body, Time: time.Unix(1, 0)}
 	}
 	m := stored("a", 5)
-	fired := scrap{seq: 1, subject: "a", due: 5}
-	letter := scrap{seq: 1, letter: &post.Stored{Subject: "a", Seq: 1, Data: []byte("damaged"), Time: time.Unix(1, 0)}}
+	fired := tombstone{seq: 1, subject: "a", due: 5}
+	letter := tombstone{seq: 1, letter: &post.Stored{Subject: "a", Seq: 1, Data: []byte("damaged"), Time: time.Unix(1, 0)}}
 	for _, tt := range []struct {
 		name string
-		sc   scrap
+		sc   tombstone
 		m    post.Stored
 		want bool
 	}{
@@ -48,10 +48,10 @@ func TestScrapIsTheVeryMessage(t *testing.T) { // P-9
 // What was found before a reconnect is neither purged nor deleted without a look, and neither is what becomes a dead letter first.
 func TestWhatIsLookedAtBeforeItGoes(t *testing.T) { // P-9
 	s := newTerm(New(nil, nil), 0, nil)
-	s.discard(scrap{seq: 1})
+	s.discard(tombstone{seq: 1})
 	s.reconnected()
-	s.discard(scrap{seq: 2, letter: &post.Stored{Seq: 2}})
-	batch := append([]scrap{{seq: 3, epoch: neverSeen}}, s.scraps...)
+	s.discard(tombstone{seq: 2, letter: &post.Stored{Seq: 2}})
+	batch := append([]tombstone{{seq: 3, epoch: neverSeen}}, s.tombstones...)
 	if rest, waiting := s.purge(t.Context(), batch, time.Hour); len(rest) != 3 || len(waiting) != 0 {
 		t.Errorf("got %d that are left and %d that wait for a purge, want all left", len(rest), len(waiting))
 	}
@@ -62,7 +62,7 @@ func TestWhatIsLookedAtBeforeItGoes(t *testing.T) { // P-9
 
 // While alarms ring, or have just rung, little is deleted: nothing of a few that are new, a share of more, and what is above that no worker that
 // dies may leave behind.
-func TestShareOfScraps(t *testing.T) {
+func TestShareOfTombstones(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		n         int
@@ -73,19 +73,19 @@ func TestShareOfScraps(t *testing.T) {
 		now       int
 	}{
 		{name: "nothing rings", n: 5000, now: 5000},
-		{name: "a few", n: fewScraps, flying: 1, now: 0},
-		{name: "a few that have just rung", n: fewScraps, fired: time.Now(), now: 0},
+		{name: "a few", n: fewTombstones, flying: 1, now: 0},
+		{name: "a few that have just rung", n: fewTombstones, fired: time.Now(), now: 0},
 		{name: "a few that are old", n: 7, flying: 1, old: true, now: 7},
-		{name: "many that are old", n: fewScraps, flying: 1, old: true, now: sweepShare},
-		{name: "more", n: fewScraps + 1, flying: 1, now: sweepShare},
-		{name: "many", n: mostScraps, flying: 1, now: sweepShare},
-		{name: "too many", n: mostScraps + 50, flying: 1, now: sweepShare + 50},
-		{name: "too many that are old", n: mostScraps + 50, flying: 1, old: true, now: sweepShare + 50},
+		{name: "many that are old", n: fewTombstones, flying: 1, old: true, now: sweepShare},
+		{name: "more", n: fewTombstones + 1, flying: 1, now: sweepShare},
+		{name: "many", n: mostTombstones, flying: 1, now: sweepShare},
+		{name: "too many", n: mostTombstones + 50, flying: 1, now: sweepShare + 50},
+		{name: "too many that are old", n: mostTombstones + 50, flying: 1, old: true, now: sweepShare + 50},
 		{name: "the end", n: 5000, flying: 1, fired: time.Now(), finishing: true, now: 5000},
 	} {
 		s := newTerm(New(nil, nil), 0, nil)
 		s.flying, s.lastFired, s.finishing = tc.flying, tc.fired, tc.finishing
-		if now, later := s.share(make([]scrap, tc.n), tc.old); len(now) != tc.now || len(later) != tc.n-tc.now {
+		if now, later := s.share(make([]tombstone, tc.n), tc.old); len(now) != tc.now || len(later) != tc.n-tc.now {
 			t.Errorf("%s: got %d to delete now and %d later, want %d now of %d", tc.name, len(now), len(later), tc.now, tc.n)
 		}
 	}
@@ -95,23 +95,23 @@ func TestShareOfScraps(t *testing.T) {
 func TestDeletionThatFails(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		s := newTerm(New(nil, nil), 0, nil)
-		s.discard(scrap{seq: 2, letter: &post.Stored{Seq: 2}})
-		sc := s.scraps[0]
-		s.scraps = nil
+		s.discard(tombstone{seq: 2, letter: &post.Stored{Seq: 2}})
+		sc := s.tombstones[0]
+		s.tombstones = nil
 		s.removed(t.Context(), sc, errors.New("no answer"))
 		time.Sleep(sweepAgain + time.Millisecond)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if len(s.scraps) != 1 || s.scraps[0].seq != 2 || s.scraps[0].epoch != neverSeen {
-			t.Fatalf("got %+v, want it again, to be looked at", s.scraps)
+		if len(s.tombstones) != 1 || s.tombstones[0].seq != 2 || s.tombstones[0].epoch != neverSeen {
+			t.Fatalf("got %+v, want it again, to be looked at", s.tombstones)
 		}
-		if got := s.book.lowest(); got != 2 {
+		if got := s.alarmIndex.lowest(); got != 2 {
 			t.Errorf("a purge may go up to %d, want 2: no letter is written yet", got)
 		}
 		s.mu.Unlock()
-		s.removed(t.Context(), s.scraps[0], post.ErrNotFound)
+		s.removed(t.Context(), s.tombstones[0], post.ErrNotFound)
 		s.mu.Lock()
-		if got := s.book.lowest(); got == 2 {
+		if got := s.alarmIndex.lowest(); got == 2 {
 			t.Error("what is deleted keeps everything behind it from being purged")
 		}
 	})
@@ -135,7 +135,7 @@ func TestAlarmStaysUntilItsLetterIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newTerm(New(conn, &Options{Partitions: 1}), 0, nil)
-		sc := scrap{seq: seq, subject: m.Subject, letter: m, cause: errors.New("damaged")}
+		sc := tombstone{seq: seq, subject: m.Subject, letter: m, cause: errors.New("damaged")}
 		if err := conn.JetStream().DeleteStream(t.Context(), n.Name.StreamDead()); err != nil {
 			t.Fatal(err)
 		}

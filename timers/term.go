@@ -30,32 +30,32 @@ type term struct {
 	outbox    *post.Outbox
 	wake      chan struct{} // the queue's head or the clock has changed, or a ring got its outcome
 	doubt     chan struct{} // the owner has refused rings
-	dirty     chan struct{} // there is scrap
+	dirty     chan struct{} // there is tombstone
 	read      schemas.Alarm // the last one; of the reader alone
 
-	mu        sync.Mutex
-	prefix    string // of the alarms' subjects; the book has the rest
-	book      book
-	full      bool // the book is: not all alarms are in it
-	flying    int
-	waiting   bool      // what is due waits for an outcome
-	lastFired time.Time // when something was taken off the book last
-	failing   bool
-	epoch     int     // counts reconnects
-	scraps    []scrap // to delete
+	mu         sync.Mutex
+	prefix     string // of the alarms' subjects; the book has the rest
+	alarmIndex alarmIndex
+	full       bool // the book is: not all alarms are in it
+	flying     int
+	waiting    bool      // what is due waits for an outcome
+	lastFired  time.Time // when something was taken off the book last
+	failing    bool
+	epoch      int         // counts reconnects
+	tombstones []tombstone // to delete
 	// sweeping says that some of them are being deleted.
 	sweeping bool
 	// noPurge: the server does not let us. finishing: the term ends as planned.
 	noPurge, finishing bool
 	hurry              chan struct{} // closed then
 
-	straight straight // to the owner
+	direct direct // to the owner
 }
 
 func newTerm(w *Worker, partition int, l *claims.Lease) *term {
 	return &term{
 		Worker: w, partition: partition, lease: l, log: w.log.WithField("partition", partition),
-		prefix: strings.TrimSuffix(w.ns.AllAlarms(partition), ">"), book: newBook(w.mostAlarms),
+		prefix: strings.TrimSuffix(w.ns.AllAlarms(partition), ">"), alarmIndex: newAlarmIndex(w.mostAlarms),
 		wake: make(chan struct{}, 1), doubt: make(chan struct{}, 1), dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
 	}
 }
@@ -141,18 +141,18 @@ func (s *term) finish() {
 func (s *term) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.flying > 0 || s.sweeping || len(s.scraps) > 0
+	return s.flying > 0 || s.sweeping || len(s.tombstones) > 0
 }
 
 // take notes an alarm that was read. A later one on the same subject replaces it.
 func (s *term) take(m post.Stored) {
 	due, fence, err := s.decode(m)
 	if err != nil {
-		s.discard(scrap{seq: m.Seq, letter: &m, cause: err})
+		s.discard(tombstone{seq: m.Seq, letter: &m, cause: err})
 		return
 	}
 	s.mu.Lock()
-	first, ok := s.book.note(nameOf(strings.TrimPrefix(m.Subject, s.prefix)), m.Seq, fence, int64(due))
+	first, ok := s.alarmIndex.note(nameOf(strings.TrimPrefix(m.Subject, s.prefix)), m.Seq, fence, int64(due))
 	s.full = s.full || !ok
 	s.mu.Unlock()
 	if first || !ok {

@@ -32,7 +32,7 @@ func TestAlarmOfAnotherStream(t *testing.T) {
 }
 
 // A book that had no room once lacks an alarm, whatever it takes behind that, and says so at once.
-func TestBookThatWasFull(t *testing.T) {
+func TestAlarmIndexThatWasFull(t *testing.T) {
 	w := New(nil, nil)
 	w.SetMostAlarms(1)
 	s := newTerm(w, 0, nil)

@@ -25,7 +25,7 @@ type Worker struct {
 	now  func() time.Time // the local clock; tests set it wrong
 	// mostAlarms is how many alarms of a partition are held; tests hold few.
 	mostAlarms int
-	purges     turns
+	purges     purgeScheduler
 }
 
 // New returns a worker that will speak through conn. Options that are wrong are reported by Run.

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// turnShare is how many times as long as the last purge took the next one waits. What a purge removes costs the same whenever it is removed; the
+// restShare is how many times as long as the last purge took the next one waits. What a purge removes costs the same whenever it is removed; the
 // block that is loaded for it and the state that is written behind it are each purge's own.
-const turnShare = 16
+const restShare = 16
 
-// turns lets the partitions of a worker purge one after the other. They are woken at the same pace, so that all of them would purge at once:
+// purgeScheduler lets the partitions of a worker purge one after the other. They are woken at the same pace, so that all of them would purge at once:
 // each purge takes a core for some 20 ms of a burst, with the block that the server loads and the state that it writes, and with four of them nobody
 // else would have one (ADR 0045).
-type turns struct {
+type purgeScheduler struct {
 	mu   sync.Mutex
 	busy bool
 	next time.Time
 }
 
 // take tells whether a purge may begin now; done must follow then.
-func (t *turns) take(now time.Time) bool {
+func (t *purgeScheduler) take(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.busy || now.Before(t.next) {
@@ -29,8 +29,8 @@ func (t *turns) take(now time.Time) bool {
 	return true
 }
 
-func (t *turns) done(began, ended time.Time) {
+func (t *purgeScheduler) done(began, ended time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.busy, t.next = false, ended.Add(turnShare*ended.Sub(began))
+	t.busy, t.next = false, ended.Add(restShare*ended.Sub(began))
 }

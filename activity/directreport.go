@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// handPatience is how long the owner of a workflow may take to store what it is handed before that goes the other way.
-	handPatience = 2 * time.Second
-	// handGrace is how long its answer may still come after a reconnect.
-	handGrace = 100 * time.Millisecond
+	// directPatience is how long the owner of a workflow may take to store what it is handed before that goes the other way.
+	directPatience = 2 * time.Second
+	// directGrace is how long its answer may still come after a reconnect.
+	directGrace = 100 * time.Millisecond
 )
 
-var handed = post.Header{schemas.ReportHeader: {"1"}}
+var directHeader = post.Header{schemas.ReportHeader: {"1"}}
 
-// hand gives an outcome, or a question, straight to the owner of its workflow and tells whether it is stored, which to a question means
+// reportDirectly gives an outcome, or a question, straight to the owner of its workflow and tells whether it is stored, which to a question means
 // yes. Nothing is lost if it is not, or if that is unknown: the task is in hand, the inbox takes the report, and one that was stored twice
 // counts once.
 //
 // The error is that of encoding it.
-func (s *term) hand(ctx context.Context, d *delivery, r *schemas.Report) (stored bool, err error) {
+func (s *term) reportDirectly(ctx context.Context, d *delivery, r *schemas.Report) (stored bool, err error) {
 	if d.task.Beat == "" {
 		return false, nil
 	}
@@ -34,7 +34,7 @@ func (s *term) hand(ctx context.Context, d *delivery, r *schemas.Report) (stored
 	err = schemas.MarshalTo(r, func(body []byte) error {
 		if len(body) <= min(schemas.PayloadThreshold, int(s.conn.MaxPayload())/2) {
 			answer = make(chan error, 1)
-			s.owners.Send(d.task.Beat, handed, body, func(k post.Ack) {
+			s.owners.Send(d.task.Beat, directHeader, body, func(k post.Ack) {
 				done(k.Err)
 				answer <- k.Err
 			})

@@ -7,7 +7,7 @@ import (
 
 // storm sends rings through a window for a while: each message takes answer(rings in hand, how many were answered before), and
 // there are always more that are due. It tells the window's size in the end and how many rings were answered.
-func storm(w *window, d time.Duration, answer func(flying, nth int) time.Duration) (size, answered int) {
+func storm(w *inFlightWindow, d time.Duration, answer func(flying, nth int) time.Duration) (size, answered int) {
 	type message struct {
 		sent, back time.Time
 		n          int
@@ -46,19 +46,19 @@ func TestWindow(t *testing.T) {
 		least, most int // the size in the end
 		rate        int // rings a second, at least
 	}{
-		{"quick", func(int, int) time.Duration { return 3 * ms }, mostStraight, mostStraight, 100_000},
+		{"quick", func(int, int) time.Duration { return 3 * ms }, mostDirect, mostDirect, 100_000},
 		{"2,500 a second", func(flying, _ int) time.Duration { return max(3*ms, time.Duration(flying)*400*time.Microsecond) }, 150, 300, 2_000},
 		{"10,000 a second", func(flying, _ int) time.Duration { return max(3*ms, time.Duration(flying)*100*time.Microsecond) }, 600, 1500, 9_000},
-		{"200 a second", func(flying, _ int) time.Duration { return max(3*ms, time.Duration(flying)*5*ms) }, fewStraight, 256, 150},
-		{"a slow disk", func(int, int) time.Duration { return 50 * ms }, mostStraight, mostStraight, 5_000},
+		{"200 a second", func(flying, _ int) time.Duration { return max(3*ms, time.Duration(flying)*5*ms) }, fewDirect, 256, 150},
+		{"a slow disk", func(int, int) time.Duration { return 50 * ms }, mostDirect, mostDirect, 5_000},
 		{"one in 64 waits for its decider", func(_, nth int) time.Duration {
 			if nth/64%64 == 0 {
 				return 100 * ms
 			}
 			return 3 * ms
-		}, 128, mostStraight, 10_000},
+		}, 128, mostDirect, 10_000},
 	} {
-		w := newWindow()
+		w := newInFlightWindow()
 		size, answered := storm(&w, 10*time.Second, tc.answer)
 		if size < tc.least || size > tc.most || answered < 10*tc.rate {
 			t.Errorf("%s: got a window of %d and %d rings in 10 s, want %d to %d and at least %d", tc.name, size, answered, tc.least, tc.most, 10*tc.rate)
@@ -68,20 +68,20 @@ func TestWindow(t *testing.T) {
 
 // A window that has shrunk grows again when answers are quick, and not while nothing waits for it.
 func TestWindowGrowsAgain(t *testing.T) {
-	w := newWindow()
+	w := newInFlightWindow()
 	storm(&w, time.Second, func(int, int) time.Duration { return 3 * time.Millisecond })
 	storm(&w, 5*time.Second, func(flying, _ int) time.Duration { return time.Duration(flying) * time.Millisecond })
-	if got := w.most(); got > 2*fewStraight {
-		t.Fatalf("under load: got %d, want at most %d", got, 2*fewStraight)
+	if got := w.most(); got > 2*fewDirect {
+		t.Fatalf("under load: got %d, want at most %d", got, 2*fewDirect)
 	}
 	now := time.Unix(5000, 0)
 	for range 1000 {
 		w.answered(now, now.Add(time.Millisecond), 10, false)
 	}
-	if got := w.most(); got > 2*fewStraight {
-		t.Fatalf("without need: got %d, want at most %d", got, 2*fewStraight)
+	if got := w.most(); got > 2*fewDirect {
+		t.Fatalf("without need: got %d, want at most %d", got, 2*fewDirect)
 	}
-	if got, _ := storm(&w, 5*time.Second, func(int, int) time.Duration { return 3 * time.Millisecond }); got != mostStraight {
-		t.Fatalf("behind it: got %d, want %d", got, mostStraight)
+	if got, _ := storm(&w, 5*time.Second, func(int, int) time.Duration { return 3 * time.Millisecond }); got != mostDirect {
+		t.Fatalf("behind it: got %d, want %d", got, mostDirect)
 	}
 }

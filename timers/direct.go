@@ -21,14 +21,14 @@ const (
 	silentPause = 10 * time.Second
 )
 
-// straight is what goes to the owner of the partition without a stored message, in the term's mu (ADR 0022).
-type straight struct {
+// direct is what goes to the owner of the partition without a stored message, in the term's mu (ADR 0022).
+type direct struct {
 	prefix string // of the subjects for answers
 	next   uint64
 	peals  map[uint64]*alarmBatch
-	not    time.Time // rings take the way through the inbox until then
-	closed bool      // always
-	window window    // how many rings the owner has in hand
+	not    time.Time      // rings take the way through the inbox until then
+	closed bool           // always
+	window inFlightWindow // how many rings the owner has in hand
 }
 
 // alarmBatch is the rings of one message that have no outcome.
@@ -40,11 +40,11 @@ type alarmBatch struct {
 }
 
 // open tells whether rings may go to the owner. The caller holds mu.
-func (st *straight) open() bool { return !st.closed && !time.Now().Before(st.not) }
+func (st *direct) open() bool { return !st.closed && !time.Now().Before(st.not) }
 
 // most is how many rings may be under way. Those of runs that are stuck, whose history cannot be read for example, keep nobody from
 // ringing; next is when the next of them will count as stuck, zero if none will. The caller holds mu.
-func (st *straight) most() (most int, next time.Time) {
+func (st *direct) most() (most int, next time.Time) {
 	now := time.Now()
 	most = st.window.most()
 	for _, p := range st.peals {
@@ -56,19 +56,19 @@ func (st *straight) most() (most int, next time.Time) {
 			next = at
 		}
 	}
-	return min(most, mostStraight), next
+	return min(most, mostDirect), next
 }
 
 // listen makes ready for the owner's answers.
 func (s *term) listen() (hangUp func(), err error) {
-	s.straight = straight{prefix: s.conn.NATS().NewInbox() + ".", peals: make(map[uint64]*alarmBatch), window: newWindow()}
-	sub, err := s.conn.Subscribe(s.straight.prefix+"*", "", s.answered)
+	s.direct = direct{prefix: s.conn.NATS().NewInbox() + ".", peals: make(map[uint64]*alarmBatch), window: newInFlightWindow()}
+	sub, err := s.conn.Subscribe(s.direct.prefix+"*", "", s.answered)
 	if err != nil {
 		return nil, fmt.Errorf("answers to rings: %w", err)
 	}
 	owner := s.ns.Fire(s.partition)
 	unhook := s.conn.OnRefused(func(e *post.RefusedError) {
-		if !e.Subscribe && e.Subject == owner || e.Subscribe && strings.HasPrefix(s.straight.prefix, strings.TrimRight(e.Subject, "*>")) {
+		if !e.Subscribe && e.Subject == owner || e.Subscribe && strings.HasPrefix(s.direct.prefix, strings.TrimRight(e.Subject, "*>")) {
 			s.log.WithField("err", e).Warn("the owner may not be told of due alarms; every ring goes through the inbox")
 			s.giveUp(true)
 		}
@@ -76,10 +76,10 @@ func (s *term) listen() (hangUp func(), err error) {
 	return func() {
 		unhook()
 		s.mu.Lock()
-		s.straight.closed = true
-		for id, p := range s.straight.peals {
+		s.direct.closed = true
+		for id, p := range s.direct.peals {
 			p.late.Stop()
-			delete(s.straight.peals, id)
+			delete(s.direct.peals, id)
 		}
 		s.mu.Unlock()
 		_ = sub.Close() // fails only with the connection
@@ -89,7 +89,7 @@ func (s *term) listen() (hangUp func(), err error) {
 // fireOwner sends rings to the owner of the partition, and returns those that must go through the inbox.
 func (s *term) fireOwner(calls []call) (rest []call) {
 	s.mu.Lock()
-	open := s.straight.open()
+	open := s.direct.open()
 	s.mu.Unlock()
 	if !open {
 		return calls // before they are encoded in vain: it may be so for good
@@ -116,7 +116,7 @@ func (s *term) fireOwner(calls []call) (rest []call) {
 	if !ok { // by now
 		return calls
 	}
-	if err := s.conn.PublishReply(s.ns.Fire(s.partition), s.straight.prefix+strconv.FormatUint(id, 36), nil, body); err != nil {
+	if err := s.conn.PublishReply(s.ns.Fire(s.partition), s.direct.prefix+strconv.FormatUint(id, 36), nil, body); err != nil {
 		s.unanswered(id, absentPause)
 	}
 	return rest
@@ -126,19 +126,19 @@ func (s *term) fireOwner(calls []call) (rest []call) {
 func (s *term) enter(p *alarmBatch) (id uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.straight.open() {
+	if !s.direct.open() {
 		return 0, false
 	}
-	s.straight.next++
-	id = s.straight.next
-	s.straight.peals[id] = p
+	s.direct.next++
+	id = s.direct.next
+	s.direct.peals[id] = p
 	p.late = time.AfterFunc(answerLimit, func() { s.unanswered(id, silentPause) })
 	return id, true
 }
 
 // answered takes an answer of the owner, or the server's that there is none.
 func (s *term) answered(m post.Msg) {
-	id, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, s.straight.prefix), 36, 64)
+	id, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, s.direct.prefix), 36, 64)
 	if err != nil {
 		return
 	}
@@ -159,13 +159,13 @@ func (s *term) answered(m post.Msg) {
 // outcome takes what the owner says of rings, and tells whether it has refused some. It does not block.
 func (s *term) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 	s.mu.Lock()
-	p := s.straight.peals[id]
+	p := s.direct.peals[id]
 	if p == nil {
 		s.mu.Unlock()
 		return false
 	}
 	p.heard = true
-	most, _ := s.straight.most()
+	most, _ := s.direct.most()
 	full := s.flying >= most
 	before := len(p.calls)
 	for _, seq := range a.Done {
@@ -175,11 +175,11 @@ func (s *term) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 		}
 	}
 	if n := before - len(p.calls); n > 0 {
-		s.straight.window.answered(p.sent, time.Now(), n, full)
+		s.direct.window.answered(p.sent, time.Now(), n, full)
 	}
 	if len(p.calls) == 0 {
 		p.late.Stop()
-		delete(s.straight.peals, id)
+		delete(s.direct.peals, id)
 	}
 	waits := s.waiting || s.finishing
 	s.mu.Unlock()
@@ -195,15 +195,15 @@ func (s *term) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 // unanswered puts what is left of a alarm batch into the inbox.
 func (s *term) unanswered(id uint64, wait time.Duration) {
 	s.mu.Lock()
-	p := s.straight.peals[id]
+	p := s.direct.peals[id]
 	if p == nil {
 		s.mu.Unlock()
 		return
 	}
 	p.late.Stop()
-	delete(s.straight.peals, id)
+	delete(s.direct.peals, id)
 	if !p.heard {
-		s.straight.not = time.Now().Add(wait)
+		s.direct.not = time.Now().Add(wait)
 	}
 	s.mu.Unlock()
 	s.byInbox(p)
@@ -212,9 +212,9 @@ func (s *term) unanswered(id uint64, wait time.Duration) {
 // giveUp puts everything that waits for the owner into the inbox, and with closed also whatever comes.
 func (s *term) giveUp(closed bool) {
 	s.mu.Lock()
-	s.straight.closed = s.straight.closed || closed
-	peals := s.straight.peals
-	s.straight.peals = make(map[uint64]*alarmBatch)
+	s.direct.closed = s.direct.closed || closed
+	peals := s.direct.peals
+	s.direct.peals = make(map[uint64]*alarmBatch)
 	s.mu.Unlock()
 	for _, p := range peals {
 		p.late.Stop()
@@ -226,7 +226,7 @@ func (s *term) giveUp(closed bool) {
 func (s *term) byInbox(p *alarmBatch) {
 	for _, c := range p.calls {
 		s.mu.Lock()
-		current := s.book.is(c.id, c.seq)
+		current := s.alarmIndex.is(c.id, c.seq)
 		if !current {
 			s.flying--
 		}

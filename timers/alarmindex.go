@@ -43,14 +43,14 @@ const (
 	nobody = ^dense.ID(0)
 )
 
-// book holds the newest alarm of each run, in three orders: by name, by when to ring, and by message.
+// alarmIndex holds the newest alarm of each run, in three orders: by name, by when to ring, and by message.
 //
 // The last tells which is the first message that is still needed: what stands before it in the stream may be purged at once,
 // which costs the server as much as the deletion of one message does. Considered: to look for the smallest sequence. It holds everything
 // up while it looks at a million alarms.
 //
 // Who remembers an alarm by its number remembers the sequence too: the number may be that of another alarm by now (is).
-type book struct {
+type alarmIndex struct {
 	alarms      *dense.Map[alarm] // by what their subjects end in
 	queue       []dense.ID        // a heap: the one to ring first at its head
 	first, last dense.ID          // by message
@@ -59,14 +59,14 @@ type book struct {
 	read        uint64 // the highest sequence that was noted
 }
 
-// newBook makes a book for so many alarms at most.
-func newBook(most int) book {
-	return book{alarms: dense.New[alarm](most), first: nobody, last: nobody}
+// newAlarmIndex makes a book for so many alarms at most.
+func newAlarmIndex(most int) alarmIndex {
+	return alarmIndex{alarms: dense.New[alarm](most), first: nobody, last: nobody}
 }
 
 // note writes down an alarm, in place of the one of that name. It tells whether the alarm is now the first to ring, and false if the
 // book has no room for it.
-func (b *book) note(name string, seq, fence uint64, due int64) (head, ok bool) {
+func (b *alarmIndex) note(name string, seq, fence uint64, due int64) (head, ok bool) {
 	if seq>>seqBits != 0 {
 		return false, false
 	}
@@ -87,15 +87,15 @@ func (b *book) note(name string, seq, fence uint64, due int64) (head, ok bool) {
 }
 
 // fence is that of the owner who armed an alarm; 0 if it is not known.
-func (b *book) fence(a *alarm) uint64 { return b.fences.of(a.message >> seqBits) }
+func (b *alarmIndex) fence(a *alarm) uint64 { return b.fences.of(a.message >> seqBits) }
 
 // is tells whether a number still is that of the alarm with this message.
-func (b *book) is(id dense.ID, seq uint64) bool {
+func (b *alarmIndex) is(id dense.ID, seq uint64) bool {
 	return b.alarms.Has(id) && b.alarms.At(id).seq() == seq
 }
 
 // strike takes an alarm out of the book.
-func (b *book) strike(id dense.ID) {
+func (b *alarmIndex) strike(id dense.ID) {
 	a := b.alarms.At(id)
 	b.unlink(a)
 	if a.place != firing { // it was read twice
@@ -105,7 +105,7 @@ func (b *book) strike(id dense.ID) {
 }
 
 // link makes an alarm the last one by message.
-func (b *book) link(id dense.ID, a *alarm) {
+func (b *alarmIndex) link(id dense.ID, a *alarm) {
 	b.read = max(b.read, a.seq())
 	a.before, a.behind = b.last, nobody
 	if b.last == nobody {
@@ -116,7 +116,7 @@ func (b *book) link(id dense.ID, a *alarm) {
 	b.last = id
 }
 
-func (b *book) unlink(a *alarm) {
+func (b *alarmIndex) unlink(a *alarm) {
 	if a.before == nobody {
 		b.first = a.behind
 	} else {
@@ -130,21 +130,21 @@ func (b *book) unlink(a *alarm) {
 }
 
 // pin keeps a message that no alarm stands for from being purged, until unpin.
-func (b *book) pin(seq uint64) {
+func (b *alarmIndex) pin(seq uint64) {
 	b.read = max(b.read, seq)
 	if i, found := slices.BinarySearch(b.pins, seq); !found {
 		b.pins = slices.Insert(b.pins, i, seq)
 	}
 }
 
-func (b *book) unpin(seq uint64) {
+func (b *alarmIndex) unpin(seq uint64) {
 	if i, found := slices.BinarySearch(b.pins, seq); found {
 		b.pins = slices.Delete(b.pins, i, i+1)
 	}
 }
 
 // lowest gives the sequence below which nothing is needed.
-func (b *book) lowest() uint64 {
+func (b *alarmIndex) lowest() uint64 {
 	lowest := b.read + 1
 	if b.first != nobody {
 		lowest = b.alarms.At(b.first).seq()
