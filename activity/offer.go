@@ -31,7 +31,7 @@ func (s *term) hear(list string, p *post.Puller, begin func(*delivery) bool) (po
 		}
 	})
 	if err == nil {
-		s.leave = append(s.leave, nearby.On(s.conn).Enter(nearby.List{Namespace: s.opts.Namespace, Name: list}, t))
+		s.leave = append(s.leave, nearby.On(s.conn).Register(nearby.List{Namespace: s.opts.Namespace, Name: list}, t))
 	}
 	return sub, err
 }

@@ -70,7 +70,7 @@ func (p *partition) judge(r *run, e *message) {
 	}
 	start, isStart := e.event.(execution.Start)
 	switch {
-	case isStart && !p.begins(r, e, start.Request):
+	case isStart && !p.startDecides(r, e, start.Request):
 		return
 	case !r.live() && !isStart, e.log == signalLog && r.state.Closed():
 		if e.log == signalLog && !e.final {
@@ -154,7 +154,7 @@ func (p *partition) queue(r *run, g group) {
 		last.answers = append(last.answers, g.answers...)
 	case r.inflight != nil:
 		r.inflight.adopt(g)
-	case len(g.answers) > 0 && !p.may(): // nothing but memory says so (P-16); the next owner reads it again, or is asked
+	case len(g.answers) > 0 && !p.canWrite(): // nothing but memory says so (P-16); the next owner reads it again, or is asked
 		return
 	default:
 		p.settled(r, g, nil)

@@ -138,7 +138,7 @@ func (p *partition) refusedAhead(f *offer, nobody bool) {
 		h.busy = time.Now().Add(busyPause)
 	}
 	p.notedAhead(f.run, f.activity, false) // or it does not know the type
-	if f.meets() {
+	if f.endIsComing() {
 		return
 	}
 	if f.wanted() && f.activity.Started == 0 && f.run.open() {

@@ -105,7 +105,7 @@ func (p *partition) armNow(r *run) {
 		return
 	}
 	due := p.wantedAlarm(r)
-	if soon := p.now().Add(askCover); !r.still() && (due == 0 || due > soon) {
+	if soon := p.now().Add(askCover); !r.isSettled() && (due == 0 || due > soon) {
 		due = soon // what is wanted may never be in the history, and who comes then must look at what is
 	}
 	if due != 0 && (r.alarm.due == 0 || r.alarm.due > due) {
@@ -124,7 +124,7 @@ func (p *partition) uncover(r *run) {
 // arm publishes the alarm over the one that is known to be there (P-10). If another is there, the claim is looked at
 // before it is replaced.
 func (p *partition) arm(r *run, due schemas.Timestamp) {
-	if !p.may() {
+	if !p.canWrite() {
 		return
 	}
 	id := r.state.Run
@@ -272,7 +272,7 @@ func (p *partition) eraseSome() {
 
 // eraseAgain waits for an answer, and for the server if need be.
 func (p *partition) eraseAgain(seq uint64) {
-	if !p.may() { // the sequence may be another message's by now
+	if !p.canWrite() { // the sequence may be another message's by now
 		return
 	}
 	writeAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {

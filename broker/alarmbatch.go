@@ -28,10 +28,10 @@ const (
 
 // alarmBatch is rings that came together.
 type alarmBatch struct {
-	answer func(*schemas.RingsAnswer)
-	open   int      // rings without an outcome
-	done   []uint64 // alarms to be told of
-	soon   bool     // an answer is under way
+	answer    func(*schemas.RingsAnswer)
+	open      int      // rings without an outcome
+	done      []uint64 // alarms to be told of
+	answering bool     // an answer is under way
 }
 
 // alarmsCame takes rings, on the connection's goroutine.
@@ -49,7 +49,7 @@ func (p *partition) alarmsCame(m post.Msg) {
 
 func (p *partition) takeAlarms(q *schemas.Rings, g *alarmBatch) {
 	var latest schemas.Timestamp
-	mine := p.may()
+	mine := p.canWrite()
 	for i := range q.Rings {
 		r := &q.Rings[i]
 		mine = mine && r.Fence != 0 && r.Fence <= p.fence
@@ -79,7 +79,7 @@ func (p *partition) fireAll(g *alarmBatch, firesAt []schemas.DueRing) {
 	for i := range firesAt {
 		q := &firesAt[i]
 		t := &completion{pending: 1, done: func() { p.alarmDone(g, q.Sequence) }}
-		if p.absent(q.WorkflowID) {
+		if p.nothingKnown(q.WorkflowID) {
 			p.fireAbsent(q, t)
 			continue
 		}
@@ -108,15 +108,15 @@ func (p *partition) alarmDone(g *alarmBatch, seq uint64) {
 	switch {
 	case g.open == 0:
 		p.tellAlarmBatch(g)
-	case !g.soon:
-		g.soon = true
+	case !g.answering:
+		g.answering = true
 		p.loop.after(alarmBatchAnswer, func() { p.tellAlarmBatch(g) })
 	}
 }
 
 // tellAlarmBatch answers what is known by now.
 func (p *partition) tellAlarmBatch(g *alarmBatch) {
-	g.soon = false
+	g.answering = false
 	if len(g.done) == 0 || p.sealed() {
 		return
 	}

@@ -102,7 +102,7 @@ func (p *partition) loadWindow(r *run) {
 			})
 			return
 		}
-		if !p.sound(r) {
+		if !p.isIntact(r) {
 			return
 		}
 		r.window, r.windowFrom, r.loading = append(events, r.window...), previous, false
@@ -115,7 +115,7 @@ var errWindowTooLarge = errors.New("the window does not fit")
 
 // request sends the decision task: to the worker that answered last if it asked for that, else to whoever listens.
 func (p *partition) request(r *run, w execution.Wanted) {
-	if !p.may() {
+	if !p.canWrite() {
 		return
 	}
 	p.nextAsk++

@@ -203,8 +203,8 @@ func (p *partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 				About(r.wid, r.state.Run).WithHint("leave the run out to repair the latest"))
 			return
 		}
-		p.wait(r, repairWait, (*run).still, func(r *run) {
-			if !r.still() {
+		p.wait(r, repairWait, (*run).isSettled, func(r *run) {
+			if !r.isSettled() {
 				refuse(schemas.Errorf(schemas.CodeUnavailable, "workflow %q is busy", r.wid).About(r.wid, r.state.Run).WithHint("it moves, so it may need no repair; look again"))
 				return
 			}
@@ -227,8 +227,8 @@ func (p *partition) repairWhen(r *run, reply func(any), f func()) {
 	p.lookNow(r)
 }
 
-// still tells whether the state is that of the history.
-func (r *run) still() bool { return !r.loading && r.inflight == nil && len(r.pending) == 0 }
+// isSettled tells whether the state is that of the history.
+func (r *run) isSettled() bool { return !r.loading && r.inflight == nil && len(r.pending) == 0 }
 
 func (p *partition) repairRun(r *run) {
 	for _, e := range r.state.OpenEffects(p.now()) {

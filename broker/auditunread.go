@@ -43,7 +43,7 @@ func (p *partition) loadStored(ctx context.Context, wid, run string) (*loaded, e
 			return l, err
 		}
 	}
-	return p.b.loadLatest(ctx, p.n, wid, p.alone())
+	return p.b.loadLatest(ctx, p.n, wid, p.singleReplica())
 }
 
 // auditLoaded is what a run waits for that was read from its history. It was in no memory, so nobody is asked for it, and

@@ -9,9 +9,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// begins decides what a start does to a workflow id: it begins a run, repeats an earlier answer, signals or replaces the
+// startDecides decides what a start does to a workflow id: it begins a run, repeats an earlier answer, signals or replaces the
 // open run, or is refused. It tells whether the run is ready for the start to happen.
-func (p *partition) begins(r *run, e *message, q *schemas.StartRequest) bool {
+func (p *partition) startDecides(r *run, e *message, q *schemas.StartRequest) bool {
 	if !r.live() {
 		if p.startsLate(q) {
 			p.settleStart(r, e, verdict{refused: tooLate(q)})

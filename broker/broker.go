@@ -45,7 +45,7 @@ type Broker struct {
 	answering inFlight
 	// scans gives turns to those that read much.
 	scans   scans
-	begun   chan struct{} // see Begun
+	started chan struct{} // see Begun
 	readers lane          // of histories
 	writers lane          // short writes of owners: see writeAsync
 	looks   listLooks
@@ -83,8 +83,8 @@ func New(dial Dialer, o Options) (*Broker, error) {
 	b := &Broker{
 		o: o, ns: subject.Namespace(o.Namespace), dial: dial,
 		readers: make(lane, maxReaders), writers: make(lane, maxWriters), replays: make(chan struct{}, mostReplays), parts: make(map[int]*partition),
-		begun: make(chan struct{}),
-		doubt: make(chan struct{}, 1),
+		started: make(chan struct{}),
+		doubt:   make(chan struct{}, 1),
 	}
 	b.current.Store(&b.o.Execution)
 	return b, nil
@@ -128,14 +128,14 @@ func (b *Broker) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("broker: %w", err)
 	}
-	close(b.begun)
+	close(b.started)
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	for _, c := range []*post.Conn{b.conn, b.reads, b.api} { // a broker that serves nobody any more would keep its claims, and look healthy
 		defer c.OnClose(func() { cut(post.ErrClosed) })()
 	}
 	b.o.Logger.WithField("namespace", b.o.Namespace).WithField("partitions", b.o.Partitions).WithField("node", b.o.Node).Info("broker runs")
-	if _, err := patiently(ctx, b.o.Logger, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.askTime(ctx) }); err != nil && ctx.Err() == nil {
+	if _, err := retry(ctx, b.o.Logger, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.askTime(ctx) }); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.share = b.o.Claims.Share(claims.RoleBroker)
@@ -274,8 +274,8 @@ func (b *Broker) maxPayload() int64 { return int64(b.largest()) }
 // a third more.
 func (b *Broker) messageLimit() int { return payloads.MessageLimit(b.maxPayload()) }
 
-// Begun is closed when the broker has its connections and listens for requests: a broker that cannot begin ends before.
-func (b *Broker) Begun() <-chan struct{} { return b.begun }
+// Started is closed when the broker has its connections and listens for requests: a broker that cannot begin ends before.
+func (b *Broker) Started() <-chan struct{} { return b.started }
 
 // Owned returns the partitions that this broker serves now, in no order.
 func (b *Broker) Owned() []int {

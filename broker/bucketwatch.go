@@ -36,7 +36,7 @@ type bucketWatch struct {
 
 // start fills the table and follows the bucket until the broker ends. A broker does so before it serves.
 func (w *bucketWatch) start(ctx context.Context) error {
-	r, err := patiently(ctx, w.b.o.Logger, w.watch)
+	r, err := retry(ctx, w.b.o.Logger, w.watch)
 	if err != nil {
 		return err
 	}

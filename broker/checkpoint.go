@@ -18,7 +18,7 @@ const restEvery = time.Minute
 // tick writes the checkpoint and tidies the logs.
 func (p *partition) tick() {
 	p.loop.after(p.b.o.CheckpointEvery, p.tick)
-	if p.leaving != nil || !p.may() {
+	if p.leaving != nil || !p.canWrite() {
 		return
 	}
 	p.ticks, p.passivateDue = p.ticks+1, true

@@ -24,8 +24,8 @@ func inline(most int, reply func(any)) func(any) {
 	}
 }
 
-// absent tells whether nothing is known of a workflow id: none of its runs is open, or has been looked at lately.
-func (p *partition) absent(wid string) bool {
+// nothingKnown tells whether nothing is known of a workflow id: none of its runs is open, or has been looked at lately.
+func (p *partition) nothingKnown(wid string) bool {
 	if p.runs[wid] != nil {
 		return false
 	}
@@ -35,7 +35,7 @@ func (p *partition) absent(wid string) bool {
 
 // readResult answers how a run has ended, without a run the latest, or else does what is to be done if it cannot be told like this.
 func (p *partition) readResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
-	alone := p.alone()
+	alone := p.singleReplica()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*schemas.ResultResponse, error) {
 		return p.b.lastResult(ctx, p.n, q, alone)
 	}, func(a *schemas.ResultResponse, err error) {

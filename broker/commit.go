@@ -70,10 +70,10 @@ func (p *partition) settle(r *run) {
 
 // publish sends the run's next record.
 func (p *partition) publish(r *run) {
-	if !p.may() {
+	if !p.canWrite() {
 		return
 	}
-	c := p.gather(r)
+	c := p.batch(r)
 	record := &schemas.Record{
 		WorkflowID: r.wid, Run: r.state.Run, First: c.first, Events: c.events,
 		Inbox: c.positions[inboxLog], Signals: c.positions[signalLog],
@@ -102,8 +102,8 @@ func (p *partition) publish(r *run) {
 	}
 }
 
-// gather takes what the run's next record holds off what is pending: as many groups as fit one message.
-func (p *partition) gather(r *run) *commit {
+// batch takes what the run's next record holds off what is pending: as many groups as fit one message.
+func (p *partition) batch(r *run) *commit {
 	c := &commit{first: r.pending[0].events[0].ID, sequence: p.last + 1}
 	n := 0
 	for n < len(r.pending) && (n == 0 || c.size+r.pending[n].size < p.b.bodyLimit()/2) {

@@ -81,8 +81,8 @@ func (p *partition) lookNow(r *run) {
 	}
 }
 
-// sound is called when a run could be loaded. It returns false if that is to no avail.
-func (p *partition) sound(r *run) bool {
+// isIntact is called when a run could be loaded. It returns false if that is to no avail.
+func (p *partition) isIntact(r *run) bool {
 	if r.broken != nil {
 		p.log.WithField("workflow", r.wid).Info("the history of a workflow can be read again")
 	}
@@ -101,7 +101,7 @@ func (p *partition) sound(r *run) bool {
 // goOn repeats what a run has open that was set aside.
 func (p *partition) goOn(r *run) {
 	p.behind(r, func() {
-		if r.live() && r.still() && p.runs[r.wid] == r {
+		if r.live() && r.isSettled() && p.runs[r.wid] == r {
 			p.repairRun(r)
 		}
 	})

@@ -27,7 +27,7 @@ func (p *partition) buryUntold(r *run, e *message, f execution.Dead) {
 
 // buryIfUntold holds the message's completion until it is known whether the history has it: if it cannot be read now it is read again.
 func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f execution.Dead) {
-	alone := p.alone()
+	alone := p.singleReplica()
 	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
 		return p.b.knownOutcome(ctx, p.n, wid, m.Report, alone)
 	}, func(told bool, err error) {

@@ -126,7 +126,7 @@ func (p *partition) send(subj, list string, h post.Header, body []byte, done fun
 // sendUntil is send for what may be wrong to publish again, since what became of the first is not known: retry is called in place of
 // that, and calls again if it is to be.
 func (p *partition) sendUntil(subj, list string, h post.Header, body []byte, done func(seq uint64), retry func(again func())) {
-	if !p.may() {
+	if !p.canWrite() {
 		return
 	}
 	p.sends++

@@ -31,7 +31,7 @@ type known struct {
 
 // listKnown reads the ids of the history as it is behind the fence. Those of new runs are added as they begin.
 func (p *partition) listKnown() {
-	if !p.alone() {
+	if !p.singleReplica() {
 		return
 	}
 	readAsync(p.b, p.loop, func(ctx context.Context) ([]string, error) {
@@ -63,7 +63,7 @@ func (p *partition) listKnown() {
 
 // fresh makes the actor of a workflow id for its first run, if that is certain enough and the start is about to begin one; else nil.
 func (p *partition) fresh(q *schemas.StartRequest) *run {
-	if !p.known.listed || p.known.ids.Has(q.WorkflowID) || p.runs[q.WorkflowID] != nil || !p.alone() {
+	if !p.known.listed || p.known.ids.Has(q.WorkflowID) || p.runs[q.WorkflowID] != nil || !p.singleReplica() {
 		return nil
 	}
 	if p.full() || p.b.refuseType(q) != nil {

@@ -116,7 +116,7 @@ func (p *partition) part() {
 		if p.settledAll() || p.outOfTime() {
 			l.stage = announceClosed
 			p.b.wg.Go(func() {
-				p.deafen()
+				p.closeSubscriptions()
 				p.loop.post(func() { l.stage = quiet })
 			})
 		}
@@ -156,7 +156,7 @@ func (p *partition) outOfTime() bool { return time.Since(p.leaving.since) > leav
 
 // settledAll tells whether no write is on its way, and none is owed: an effect may wait for its task list to be made, or to be tried again.
 func (p *partition) settledAll() bool {
-	if p.commits > 0 || p.sends > 0 || p.owing > 0 || p.checkpointing || p.owes() && !p.recovering() { // what was left to this one, the next one repeats
+	if p.commits > 0 || p.sends > 0 || p.owing > 0 || p.checkpointing || p.hasOwed() && !p.recovering() { // what was left to this one, the next one repeats
 		return false
 	}
 	for _, r := range p.asks {
@@ -167,15 +167,15 @@ func (p *partition) settledAll() bool {
 	return true
 }
 
-// owes tells whether effects of committed records are open.
-func (p *partition) owes() bool { return p.records.position().Sequence < p.top.sequence }
+// hasOwed tells whether effects of committed records are open.
+func (p *partition) hasOwed() bool { return p.records.position().Sequence < p.top.sequence }
 
-// deafen closes the subscriptions for requests; what has come by then is still heard.
-func (p *partition) deafen() {
+// closeSubscriptions closes the subscriptions for requests; what has come by then is still heard.
+func (p *partition) closeSubscriptions() {
 	ctx, cancel := context.WithTimeout(p.b.ctx, leaveLimit)
 	defer cancel()
 	var wg sync.WaitGroup
-	for _, s := range p.ears {
+	for _, s := range p.subscriptions {
 		wg.Go(func() {
 			if s.Drain(ctx) != nil {
 				_ = s.Close() // out of time, or out of connection
@@ -188,7 +188,7 @@ func (p *partition) deafen() {
 // seal ends everything but the passing on of answers.
 func (p *partition) seal() {
 	l := p.leaving
-	if p.owes() {
+	if p.hasOwed() {
 		p.log.Info("leaving with open effects: the next owner repeats them")
 	}
 	l.checkpoint = p.positions()

@@ -68,7 +68,7 @@ func (p *partition) load(r *run) {
 		p.rehydrate(r)
 		return
 	}
-	known, alone := r.passive, p.alone()
+	known, alone := r.passive, p.singleReplica()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		if known != nil {
 			return p.b.loadPassive(ctx, p.n, r.wid, known)
@@ -84,7 +84,7 @@ func (p *partition) load(r *run) {
 			p.unloaded(r, err)
 			return
 		}
-		if p.sound(r) {
+		if p.isIntact(r) {
 			p.ready(r, l)
 		}
 	})
@@ -224,7 +224,7 @@ func (b *Broker) loadLatest(ctx context.Context, partition int, wid string, alon
 
 // loadRun reads one run of a workflow id of the partition; nil if there is none.
 func (p *partition) loadRun(ctx context.Context, wid, id string) (*loaded, error) {
-	return p.b.loadRun(ctx, p.n, wid, id, p.alone())
+	return p.b.loadRun(ctx, p.n, wid, id, p.singleReplica())
 }
 
 // loadRun reads one run of a workflow id; nil if there is none. alone is as for lastRecord.

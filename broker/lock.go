@@ -108,7 +108,7 @@ func (p *partition) changeLock(lock, scope string, op *lockOp, t *completion) {
 
 // tryLock begins a try: it reads the key, and makes sure that the partition is still ours.
 func (p *partition) tryLock(c *lockChange) {
-	if !p.may() {
+	if !p.canWrite() {
 		return // the next owner heals it
 	}
 	c.at, c.queue = append(c.at, c.queue...), nil
@@ -186,7 +186,7 @@ func (p *partition) fenced(ctx context.Context) error {
 
 // writeLock changes what was read, and writes it if that is still what the key holds.
 func (p *partition) writeLock(c *lockChange, got lockRead) {
-	if !p.may() {
+	if !p.canWrite() {
 		return
 	}
 	next, changed := p.applyLocks(c, got)

@@ -191,7 +191,7 @@ func (p *partition) judgeBehind(r *run, key string, at lockPlace) {
 		switch {
 		case p.runs[at.wid] != r || r.loading:
 			p.judgeLock(key, at)
-		case !r.still():
+		case !r.isSettled():
 			p.judgeBehind(r, key, at)
 		default:
 			p.judgeNow(r, key, at)

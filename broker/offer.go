@@ -70,7 +70,7 @@ func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *complet
 // offerable tells whether an activity's task is one that may be offered now.
 func (p *partition) offerable(a *execution.Activity) bool {
 	s := a.Scheduled
-	return p.offers.policy.isQuick(s.ActivityType) && s.TaskPriority == 0 && a.Started == 0 && p.leaving == nil && p.may()
+	return p.offers.policy.isQuick(s.ActivityType) && s.TaskPriority == 0 && a.Started == 0 && p.leaving == nil && p.canWrite()
 }
 
 func (p *partition) offerReply(f *offer) string {
@@ -116,9 +116,9 @@ func (f *offer) wanted() bool {
 	return f.run.live() && f.run.state.Activities[a.ScheduledID] == a && a.Attempt == f.attempt
 }
 
-// meets tells whether what has ended the offer is on its way to the history. Until it is there the offer holds the effects position, and offersMet
+// endIsComing tells whether what has ended the offer is on its way to the history. Until it is there the offer holds the effects position, and offersMet
 // ends it: if the record is lost with its owner, the next one must repeat the task.
-func (f *offer) meets() bool { return !f.wanted() && !f.run.still() }
+func (f *offer) endIsComing() bool { return !f.wanted() && !f.run.isSettled() }
 
 // offersMet ends the offers of a run whose outcomes are in the history. Everything of the run is committed.
 func (p *partition) offersMet(r *run) {
@@ -158,7 +158,7 @@ func (p *partition) refused(id uint64, nobody bool) {
 
 // storeOffer puts the task of an offer on its list, unless its outcome has come or its announcement has done so.
 func (p *partition) storeOffer(f *offer, ask bool) {
-	if f.meets() {
+	if f.endIsComing() {
 		return
 	}
 	if a := f.activity; f.wanted() && f.run.open() && !f.stored && (a.Started == 0 || a.Offered) {

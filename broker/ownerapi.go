@@ -71,7 +71,7 @@ func (p *partition) asked(m post.Msg) {
 // before any clock of its own has told it how late it is (P-16). What is dropped here is asked again.
 func (p *partition) whileOurs(f func()) {
 	p.loop.post(func() {
-		if p.may() {
+		if p.canWrite() {
 			f()
 		}
 	})
@@ -170,7 +170,7 @@ func (p *partition) serveExecution(verb string, q *schemas.ExecutionRequest, rep
 	if verb == verbResult && q.Inline > 0 {
 		reply = inline(q.Inline, reply)
 	}
-	if verb == verbResult && p.absent(q.WorkflowID) {
+	if verb == verbResult && p.nothingKnown(q.WorkflowID) {
 		p.readResult(q, reply, func() { p.serveActor(verb, q, reply) })
 		return
 	}

@@ -52,16 +52,16 @@ type partition struct {
 	records lowWatermark // effects, by history sequence
 	orphans orphans
 
-	readers  []*post.Reader      // of the logs
-	ears     []post.Subscription // to what may be left unheard while the owner changes
-	requests requests
-	commits  int           // on their way
-	sends    int           // outside the history, on their way
-	owing    int           // messages, as in run
-	toErase  []uint64      // alarms of closed runs
-	erasing  int           // of them on their way
-	leaving  *leaving      // once the end is planned
-	departed chan struct{} // closed when the partition may be handed over
+	readers       []*post.Reader      // of the logs
+	subscriptions []post.Subscription // to what may be left unheard while the owner changes
+	requests      requests
+	commits       int           // on their way
+	sends         int           // outside the history, on their way
+	owing         int           // messages, as in run
+	toErase       []uint64      // alarms of closed runs
+	erasing       int           // of them on their way
+	leaving       *leaving      // once the end is planned
+	departed      chan struct{} // closed when the partition may be handed over
 
 	// What the former owner has told: see inherit.go.
 	before        uint64                            // its fence; 0 if there was none
@@ -75,7 +75,7 @@ type partition struct {
 	deferrals    [deferLists][]deferredRun // each in the order of their ends
 	arming       arming
 	peals        map[*alarmBatch]struct{} // rings that were sent here
-	closings     closings
+	feed         closedFeed
 	offers       offers
 	reports      map[string]struct{} // outcomes that were sent here, by where their answers go
 	workers      workerRegistry
@@ -238,8 +238,8 @@ func (p *partition) fail(format string, args ...any) {
 	p.stop(err)
 }
 
-// may tells whether a write may still be sent (P-16).
-func (p *partition) may() bool {
+// canWrite tells whether a write may still be sent (P-16).
+func (p *partition) canWrite() bool {
 	if p.sealed() {
 		return false
 	}

@@ -208,8 +208,8 @@ func (b *Broker) loadPassive(ctx context.Context, partition int, wid string, k *
 	return l, err
 }
 
-// alone tells whether the history has one copy. It is asked before each read: a server that was no part of a cluster may
+// singleReplica tells whether the history has one copy. It is asked before each read: a server that was no part of a cluster may
 // become one, and only then can there be others.
-func (p *partition) alone() bool {
+func (p *partition) singleReplica() bool {
 	return !p.replicated && p.b.reads.NATS().ConnectedClusterName() == ""
 }

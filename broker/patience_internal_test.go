@@ -34,7 +34,7 @@ func TestStartIsPatient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			virtual.Run(t, func(t *testing.T) {
 				began, tries := time.Now(), 0
-				got, err := patiently(t.Context(), silent, func(context.Context) (int, error) {
+				got, err := retry(t.Context(), silent, func(context.Context) (int, error) {
 					if tries++; tries <= tc.times {
 						return 0, tc.err
 					}

@@ -22,16 +22,16 @@ const (
 
 // readingBack is an index that is being made.
 type readingBack struct {
-	filter    string
-	chain     string
-	run       string            // whose records count; the ones before it are of other chains, until it began
-	from      schemas.Timestamp // older records need not be read
-	first     uint64            // sequence of the first that is new enough; 0 if that is not known yet
-	end       uint64            // what is after it has been read
-	rangeRead uint64
-	found     []foundID // the latest first
-	cut       schemas.Timestamp
-	beginning bool // of the chain was found
+	filter       string
+	chain        string
+	run          string            // whose records count; the ones before it are of other chains, until it began
+	from         schemas.Timestamp // older records need not be read
+	first        uint64            // sequence of the first that is new enough; 0 if that is not known yet
+	end          uint64            // what is after it has been read
+	rangeRead    uint64
+	found        []foundID // the latest first
+	cut          schemas.Timestamp
+	reachedFirst bool // of the chain was found
 }
 
 type foundID struct {
@@ -44,7 +44,7 @@ type foundRecord struct {
 	sequence  uint64
 	at        schemas.Timestamp
 	run       string
-	begins    bool
+	isFirst   bool
 	continued string // the run that it continues, if it begins one
 	ids       []execution.RequestID
 }
@@ -65,7 +65,7 @@ func (p *partition) readBack(r *run, b *readingBack, then func(error)) {
 		switch {
 		case err != nil:
 			then(err)
-		case b.cut == 0 && !b.beginning && b.end >= b.first:
+		case b.cut == 0 && !b.reachedFirst && b.end >= b.first:
 			p.readBack(r, b, then)
 		default:
 			p.index(r.wid, b)
@@ -77,7 +77,7 @@ func (p *partition) readBack(r *run, b *readingBack, then func(error)) {
 // index enters what was found.
 func (p *partition) index(wid string, b *readingBack) {
 	m := &remembered{chain: b.chain, from: b.from, cut: b.cut}
-	if b.beginning {
+	if b.reachedFirst {
 		m.from = 0
 	}
 	p.repeats.enter(wid, m)
@@ -114,7 +114,7 @@ func (p *partition) readRangeReadBack(ctx context.Context, b *readingBack) error
 	}
 	before := len(b.found)
 	for _, f := range slices.Backward(records) {
-		if b.beginning || b.cut != 0 {
+		if b.reachedFirst || b.cut != 0 {
 			break
 		}
 		p.takeBack(b, &f)
@@ -137,9 +137,9 @@ func (p *partition) takeBack(b *readingBack, f *foundRecord) {
 	switch {
 	case len(b.found) >= mostRemembered:
 		b.cut = f.at
-	case f.begins && f.continued == "":
-		b.beginning = true
-	case f.begins:
+	case f.isFirst && f.continued == "":
+		b.reachedFirst = true
+	case f.isFirst:
 		b.run = f.continued
 	}
 }
@@ -150,7 +150,7 @@ func (p *partition) foundIn(s *post.Stored) (f foundRecord, ok bool) {
 	if !isRecord(s) || schemas.Unmarshal(s.Data, &record) != nil {
 		return f, false
 	}
-	f = foundRecord{sequence: s.Seq, at: schemas.At(s.Time), run: record.Run, begins: record.First == 1}
+	f = foundRecord{sequence: s.Seq, at: schemas.At(s.Time), run: record.Run, isFirst: record.First == 1}
 	for _, e := range record.Events {
 		if a, ok := e.Attributes.(*schemas.WorkflowStarted); ok {
 			f.continued = a.ContinuedExecutionRun

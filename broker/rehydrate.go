@@ -52,7 +52,7 @@ func (p *partition) rehydrated(r *run, st *rangeRead) {
 		p.unloaded(r, err)
 		return
 	}
-	if p.sound(r) {
+	if p.isIntact(r) {
 		p.ready(r, l)
 	}
 }

@@ -62,8 +62,8 @@ func (p *partition) hadBefore(r *run, id execution.RequestID, then func(known bo
 		then(id.ID != "" && r.state.Remembers(id))
 		return
 	}
-	p.wait(r, repairWait, (*run).still, func(r *run) {
-		if !r.still() || !r.live() {
+	p.wait(r, repairWait, (*run).isSettled, func(r *run) {
+		if !r.isSettled() || !r.live() {
 			then(false)
 			return
 		}
@@ -86,7 +86,7 @@ func inheritedSize(s *schemas.WorkflowStarted) int {
 
 // canLookFor tells whether an id can be looked for now. What is not in the history yet must be in the state, which has the latest.
 func (p *partition) canLookFor(r *run, id execution.RequestID, at schemas.Timestamp) bool {
-	return r.still() || p.indexOf(r, at) != nil && r.state.LastID-r.committed <= int64(id.Remembered())
+	return r.isSettled() || p.indexOf(r, at) != nil && r.state.LastID-r.committed <= int64(id.Remembered())
 }
 
 // indexOf returns the index of a run's chain, if there is one that tells of all that came within ten minutes before an instant.

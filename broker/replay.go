@@ -161,7 +161,7 @@ func (p *partition) prepare(y *replay, reply func(any)) {
 			case y.q.DryRun:
 				reply(y.answer("", false))
 			default:
-				p.begin(y, reply)
+				p.startReplay(y, reply)
 			}
 		})
 	})
@@ -321,8 +321,8 @@ func (y *replay) start() *schemas.StartRequest {
 	}
 }
 
-// begin lets the new run begin. It is judged as any start: another run of the id may be open by now.
-func (p *partition) begin(y *replay, reply func(any)) {
+// startReplay lets the new run begin. It is judged as any start: another run of the id may be open by now.
+func (p *partition) startReplay(y *replay, reply func(any)) {
 	q := y.start()
 	body, err := schemas.Marshal(q)
 	if err == nil && len(body) > p.b.messageLimit() {

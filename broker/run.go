@@ -177,7 +177,7 @@ func (r *run) dispatching() bool {
 
 // waits tells whether messages must wait in the mailbox.
 func (r *run) waits() bool {
-	return r.loading || r.queued || r.ask != nil && !r.ask.confirmed || r.continues() || r.owing > 0 && (r.open() || !r.still())
+	return r.loading || r.queued || r.ask != nil && !r.ask.confirmed || r.continues() || r.owing > 0 && (r.open() || !r.isSettled())
 }
 
 // waitsWith is waits for one message. Where nothing but a start makes a record, the others need not wait for each other's letters.

@@ -111,7 +111,7 @@ func (p *partition) useState(k *stateKey) {
 
 // tryState begins a try: it reads the key, and makes sure that the partition is still ours.
 func (p *partition) tryState(k *stateKey) {
-	if !p.may() {
+	if !p.canWrite() {
 		return // the next owner repeats it
 	}
 	k.at, k.queue = append(k.at, k.queue...), nil
@@ -158,7 +158,7 @@ func (b *Broker) readState(ctx context.Context, key string) (got stateRead, err 
 
 // writeState carries out what runs want of what was read, and writes it if that is still what the key holds.
 func (p *partition) writeState(k *stateKey, got stateRead) {
-	if !p.may() {
+	if !p.canWrite() {
 		return
 	}
 	next := got.record

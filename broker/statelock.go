@@ -36,7 +36,7 @@ const (
 // askLock reads who holds a lock, or breaks it. A request to break it is for those who held it when it was made: one that is repeated
 // after a crash must not take the lock from the next holder. An owner that leaves does not wait for it: the next one asks again.
 func (p *partition) askLock(q *lockAsk) {
-	if !p.may() {
+	if !p.canWrite() {
 		return // the next owner repeats it
 	}
 	writeAsync(p.b, p.loop, func(ctx context.Context) (lockRead, error) {

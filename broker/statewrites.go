@@ -92,7 +92,7 @@ func (p *partition) judgeWrite(k *stateKey, w schemas.StateWrite) {
 			case r.open() && r.state.Run == w.Run && r.state.Requests[w.EventID] != nil:
 				delete(k.judged, w) // it has none yet, and is settled when it gets one
 				p.dropState(k)
-			case !r.still():
+			case !r.isSettled():
 				p.judgeWrite(k, w)
 			default:
 				p.stateSettled(k.name, k.scope, w)

@@ -23,12 +23,12 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 		var s post.Subscription
 		if s, err = p.b.conn.Subscribe(subj, "", fn); err == nil {
 			closers = append(closers, func() { s.Close() })
-			p.ears = append(p.ears, s)
+			p.subscriptions = append(p.subscriptions, s)
 		}
 	}
 	p.replies = p.b.conn.NATS().NewInbox() + "."
 	subscribe(p.replies+">", p.answered)
-	p.ears = nil // that one is heard to the end
+	p.subscriptions = nil // that one is heard to the end
 	subscribe(p.b.ns.Owner(p.n), p.asked)
 	subscribe(p.b.ns.Fire(p.n), p.alarmsCame)
 	subscribe(p.b.ns.AllBeats(p.n), p.beat)

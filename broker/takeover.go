@@ -162,7 +162,7 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 	if r.live() {
 		for _, e := range r.state.OpenEffects(p.now()) {
 			by := execution.SetBy(e)
-			if by == 0 && !r.still() {
+			if by == 0 && !r.isSettled() {
 				continue // of an end that is not in the history yet, and may never be: its record causes it
 			}
 			if by <= r.loaded {

@@ -42,7 +42,7 @@ func (h *house) both(o *decider.Options, decide decider.Func) (w *hands, first *
 		}
 		return decide(ctx, t)
 	})
-	h.t.Cleanup(nearby.On(r.conn).Enter(nearby.List{Namespace: string(ns), Name: "main"}, w))
+	h.t.Cleanup(nearby.On(r.conn).Register(nearby.List{Namespace: string(ns), Name: "main"}, w))
 	return w, h.ask(window(long(3, 3), 0)), r
 }
 

@@ -94,7 +94,7 @@ func TestContextOfADecisionAhead(t *testing.T) {
 		go func() { done <- worker.Run(ctx) }()
 		h.announcement("order", 1)
 		w := &hands{errands: make(chan nearby.Errand, 1)}
-		defer nearby.On(conn).Enter(nearby.List{Namespace: string(ns), Name: "main"}, w)()
+		defer nearby.On(conn).Register(nearby.List{Namespace: string(ns), Name: "main"}, w)()
 		first := h.ask(window(long(3, 3), 0))
 		h.sendAhead(aheadTask(first), first.Sticky)
 		_, decide := w.take(t)

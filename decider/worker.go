@@ -108,7 +108,7 @@ type session struct {
 	// payloads moves what is too large for messages.
 	payloads *payloads.Client
 	sticky   string
-	nearby   *nearby.Board
+	nearby   *nearby.Registry
 	latency  tardiness
 	pool     *pool
 	ahead    func(*localTask) []byte // makes a decision ahead of its task, as long as Decides may

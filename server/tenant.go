@@ -268,7 +268,7 @@ func (t *tenant) awaitBroker(ctx context.Context) bool {
 	defer limit.Stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for begun := t.broker.Begun(); ; {
+	for begun := t.broker.Started(); ; {
 		select {
 		case <-begun:
 			if begun = nil; t.node.server == nil || t.node.clustered() {

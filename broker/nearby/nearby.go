@@ -34,33 +34,33 @@ type Errand interface {
 	Open() (*schemas.ActivityTask, Decide, error)
 }
 
-// Taker is an activity worker.
-type Taker interface {
+// Acceptor is an activity worker.
+type Acceptor interface {
 	// Take is called by the connection's goroutine and does not block. It tells whether the task, which is of an activity type, is
 	// taken.
 	Take(activityType string, m post.Msg, e Errand) bool
 }
 
-// Board says who takes the tasks of which list.
-type Board struct {
-	mu     sync.Mutex
-	takers map[List][]Taker
-	lists  map[string][]string // by namespace, in order; none where there are too many
+// Registry says who takes the tasks of which list.
+type Registry struct {
+	mu        sync.Mutex
+	acceptors map[List][]Acceptor
+	lists     map[string][]string // by namespace, in order; none where there are too many
 }
 
 type key struct{}
 
 // On returns the board of a connection.
-func On(conn *post.Conn) *Board {
-	b, _ := conn.Local(key{}, func() any { return &Board{takers: map[List][]Taker{}, lists: map[string][]string{}} }).(*Board)
+func On(conn *post.Conn) *Registry {
+	b, _ := conn.Local(key{}, func() any { return &Registry{acceptors: map[List][]Acceptor{}, lists: map[string][]string{}} }).(*Registry)
 	return b
 }
 
-// Enter says that t takes tasks of a list, until leave is called.
-func (b *Board) Enter(l List, t Taker) (leave func()) {
-	b.change(l, func(all []Taker) []Taker { return append(all, t) })
+// Register says that t takes tasks of a list, until leave is called.
+func (b *Registry) Register(l List, t Acceptor) (leave func()) {
+	b.change(l, func(all []Acceptor) []Acceptor { return append(all, t) })
 	return sync.OnceFunc(func() {
-		b.change(l, func(all []Taker) []Taker {
+		b.change(l, func(all []Acceptor) []Acceptor {
 			if i := slices.Index(all, t); i >= 0 {
 				return slices.Delete(slices.Clone(all), i, i+1)
 			}
@@ -69,14 +69,14 @@ func (b *Board) Enter(l List, t Taker) (leave func()) {
 	})
 }
 
-func (b *Board) change(l List, f func([]Taker) []Taker) {
+func (b *Registry) change(l List, f func([]Acceptor) []Acceptor) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.takers[l] = f(b.takers[l]); len(b.takers[l]) == 0 {
-		delete(b.takers, l)
+	if b.acceptors[l] = f(b.acceptors[l]); len(b.acceptors[l]) == 0 {
+		delete(b.acceptors, l)
 	}
 	var names []string
-	for other := range b.takers {
+	for other := range b.acceptors {
 		if other.Namespace == l.Namespace {
 			names = append(names, other.Name)
 		}
@@ -94,16 +94,16 @@ func (b *Board) change(l List, f func([]Taker) []Taker) {
 
 // Lists are the task lists of a namespace that somebody here takes tasks of, in order; none if there are more than [MostLists].
 // The slice is shared: read it only.
-func (b *Board) Lists(namespace string) []string {
+func (b *Registry) Lists(namespace string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.lists[namespace]
 }
 
 // Take hands an errand to somebody who takes tasks of the list and the type. It is false if nobody does now.
-func (b *Board) Take(l List, activityType string, m post.Msg, e Errand) bool {
+func (b *Registry) Take(l List, activityType string, m post.Msg, e Errand) bool {
 	b.mu.Lock()
-	all := b.takers[l] // never changed in place, but by append behind its end
+	all := b.acceptors[l] // never changed in place, but by append behind its end
 	b.mu.Unlock()
 	for _, t := range all {
 		if t.Take(activityType, m, e) {

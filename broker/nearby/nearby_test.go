@@ -56,7 +56,7 @@ func TestTake(t *testing.T) {
 			var leave []func()
 			for _, room := range c.rooms {
 				w := &worker{room: room}
-				workers, leave = append(workers, w), append(leave, b.Enter(main, w))
+				workers, leave = append(workers, w), append(leave, b.Register(main, w))
 			}
 			for _, i := range c.left {
 				leave[i]()
@@ -81,7 +81,7 @@ func TestTake(t *testing.T) {
 // A connection has one board, and two have two.
 func TestBoardOfAConnection(t *testing.T) {
 	a, b := &post.Conn{}, &post.Conn{}
-	nearby.On(a).Enter(nearby.List{Namespace: "n", Name: "l"}, &worker{room: true})
+	nearby.On(a).Register(nearby.List{Namespace: "n", Name: "l"}, &worker{room: true})
 	if got := nearby.On(a).Lists("n"); len(got) != 1 {
 		t.Errorf("the board has forgotten list l: %v", got)
 	}
@@ -111,7 +111,7 @@ func TestLists(t *testing.T) {
 					Name:      fmt.Sprintf("l%02d", rapid.IntRange(0, nearby.MostLists+2).Draw(t, "list")),
 				}
 				w := &worker{}
-				there = append(there, place{l, w, b.Enter(l, w)})
+				there = append(there, place{l, w, b.Register(l, w)})
 			}
 			for _, tenant := range []string{"a", "b"} {
 				var want []string
@@ -172,7 +172,7 @@ func TestBoardIsShared(t *testing.T) {
 			wg.Go(func() {
 				for range each {
 					gates[i].open.Store(true)
-					leave := b.Enter(l, &gates[i])
+					leave := b.Register(l, &gates[i])
 					if len(b.Lists("n")) != 1 {
 						t.Error("the list of a worker is not there")
 					}

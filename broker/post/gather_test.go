@@ -64,10 +64,10 @@ func mustWrite(t *testing.T, w io.Writer, text string) {
 }
 
 // What comes while a write is under way goes out in one, in its order.
-func TestGatherWritesTogether(t *testing.T) {
+func TestCoalesceWritesTogether(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := newSlowConn(t)
-		g := newGather(c)
+		g := newCoalescer(c)
 		mustWrite(t, g, "a")
 		synctest.Wait() // the writer has taken it
 		var want strings.Builder
@@ -89,13 +89,13 @@ func TestGatherWritesTogether(t *testing.T) {
 }
 
 // What is enough waits for nobody: the writer that lets others run first is not needed for it.
-func TestGatherDoesNotHoldBackWhatIsEnough(t *testing.T) {
+func TestCoalesceDoesNotHoldBackWhatIsEnough(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := newSlowConn(t)
 		close(c.pass)
-		g := makeGather(c)
+		g := makeCoalescer(c)
 		g.writers.Go(func() { g.write(g.hurry, 0) })
-		for range gatherEnough - 1 {
+		for range coalesceEnough - 1 {
 			mustWrite(t, g, "a")
 		}
 		synctest.Wait()
@@ -104,8 +104,8 @@ func TestGatherDoesNotHoldBackWhatIsEnough(t *testing.T) {
 		}
 		mustWrite(t, g, "b")
 		synctest.Wait()
-		if writes, _ := c.state(); len(writes) != 1 || len(writes[0]) != gatherEnough {
-			t.Errorf("got %d writes, want one of %d bytes", len(writes), gatherEnough)
+		if writes, _ := c.state(); len(writes) != 1 || len(writes[0]) != coalesceEnough {
+			t.Errorf("got %d writes, want one of %d bytes", len(writes), coalesceEnough)
 		}
 		if err := g.Close(); err != nil {
 			t.Error(err)
@@ -114,10 +114,10 @@ func TestGatherDoesNotHoldBackWhatIsEnough(t *testing.T) {
 }
 
 // Two writers keep the order of what was written, whoever takes it.
-func TestGatherKeepsTheOrder(t *testing.T) {
+func TestCoalesceKeepsTheOrder(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		near, far := net.Pipe()
-		g := newGather(near)
+		g := newCoalescer(near)
 		read := make(chan string, 1)
 		go func() {
 			b, _ := io.ReadAll(far) // until Close
@@ -138,10 +138,10 @@ func TestGatherKeepsTheOrder(t *testing.T) {
 	})
 }
 
-func TestGatherClosesBehindWhatWasWritten(t *testing.T) {
+func TestCoalesceClosesBehindWhatWasWritten(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := newSlowConn(t)
-		g := newGather(c)
+		g := newCoalescer(c)
 		mustWrite(t, g, "a")
 		synctest.Wait()
 		mustWrite(t, g, "b")
@@ -160,19 +160,19 @@ func TestGatherClosesBehindWhatWasWritten(t *testing.T) {
 }
 
 // A peer that reads nothing holds the end up for a second, and a write for a minute.
-func TestGatherDoesNotWaitForAPeerThatReadsNothing(t *testing.T) {
+func TestCoalesceDoesNotWaitForAPeerThatReadsNothing(t *testing.T) {
 	for name, tt := range map[string]struct {
-		end  func(*gather)
+		end  func(*coalescer)
 		want time.Duration
 	}{
-		"closed": {func(g *gather) { _ = g.Close() }, closeLimit},
-		"open":   {func(g *gather) { g.writers.Wait() }, writeLimit},
+		"closed": {func(g *coalescer) { _ = g.Close() }, closeLimit},
+		"open":   {func(g *coalescer) { g.writers.Wait() }, writeLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual.Run(t, func(t *testing.T) {
 				near, far := net.Pipe()
 				defer far.Close()
-				g := newGather(near)
+				g := newCoalescer(near)
 				began := time.Now()
 				mustWrite(t, g, "a")
 				synctest.Wait()
@@ -187,14 +187,14 @@ func TestGatherDoesNotWaitForAPeerThatReadsNothing(t *testing.T) {
 }
 
 // The error of a write reaches who reads the connection, who writes next, and who waits for room.
-func TestGatherTellsOfItsError(t *testing.T) {
+func TestCoalesceTellsOfItsError(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := newSlowConn(t)
 		c.fails = errors.New("the wire is cut")
-		g := newGather(c)
+		g := newCoalescer(c)
 		mustWrite(t, g, "a")
 		synctest.Wait()
-		mustWrite(t, g, string(bytes.Repeat([]byte{'b'}, gatherMost)))
+		mustWrite(t, g, string(bytes.Repeat([]byte{'b'}, coalesceMost)))
 		waits := make(chan error, 1)
 		go func() {
 			_, err := g.Write([]byte("c"))
@@ -203,7 +203,7 @@ func TestGatherTellsOfItsError(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-waits:
-			t.Fatalf("a write beyond %d bytes did not wait: %v", gatherMost, err)
+			t.Fatalf("a write beyond %d bytes did not wait: %v", coalesceMost, err)
 		default:
 		}
 		close(c.pass)
@@ -221,13 +221,13 @@ func TestGatherTellsOfItsError(t *testing.T) {
 }
 
 // A writer never holds more than its bound and one write, and what waited for room goes out in its order.
-func TestGatherIsBounded(t *testing.T) {
+func TestCoalesceIsBounded(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := newSlowConn(t)
-		g := newGather(c)
+		g := newCoalescer(c)
 		mustWrite(t, g, "a")
 		synctest.Wait()
-		mustWrite(t, g, string(bytes.Repeat([]byte{'b'}, gatherMost)))
+		mustWrite(t, g, string(bytes.Repeat([]byte{'b'}, coalesceMost)))
 		waited := make(chan error, 1)
 		go func() {
 			_, err := g.Write([]byte("c"))
@@ -243,7 +243,7 @@ func TestGatherIsBounded(t *testing.T) {
 			t.Error(err)
 		}
 		writes, _ := c.state()
-		if len(writes) != 3 || writes[0] != "a" || len(writes[1]) != gatherMost || writes[2] != "c" {
+		if len(writes) != 3 || writes[0] != "a" || len(writes[1]) != coalesceMost || writes[2] != "c" {
 			t.Errorf("got %d writes, want a, the large one and c", len(writes))
 		}
 	})

@@ -17,7 +17,7 @@ var errOversized = errors.New("the server has closed it: it takes smaller messag
 
 // Read keeps that word from the library, which would not connect again: behind another connection it knows what the server takes. The same
 // bytes may end a message, as any others: then more comes, or nothing, and they are passed on. With TLS they are not seen here, and the library closes the connection.
-func (g *gather) Read(b []byte) (int, error) {
+func (g *coalescer) Read(b []byte) (int, error) {
 	if len(g.ahead) > 0 {
 		n := copy(b, g.ahead)
 		g.ahead = g.ahead[n:]

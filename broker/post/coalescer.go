@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	// gatherMost is how many bytes wait for the writers before who brings more must wait too, as with a socket that is full.
-	gatherMost = 1 << 20
-	// gatherEnough is how many bytes do not wait for others: who reads them may begin.
-	gatherEnough = 16 << 10
-	// gatherKept is the largest buffer that is kept for the next writes.
-	gatherKept = 256 << 10
-	// gatherTurns is how often the writer lets others run before it writes.
-	gatherTurns = 2
+	// coalesceMost is how many bytes wait for the writers before who brings more must wait too, as with a socket that is full.
+	coalesceMost = 1 << 20
+	// coalesceEnough is how many bytes do not wait for others: who reads them may begin.
+	coalesceEnough = 16 << 10
+	// coalesceKept is the largest buffer that is kept for the next writes.
+	coalesceKept = 256 << 10
+	// coalesceTurns is how often the writer lets others run before it writes.
+	coalesceTurns = 2
 	// writeLimit is how long one write may take. The client library sets the same limit on a connection of its own.
 	writeLimit = time.Minute
 	// closeLimit is how long Close waits for what was written before it.
 	closeLimit = time.Second
 )
 
-// gather is a connection that writes together what is written in one moment. The client library flushes in a goroutine that
+// coalescer is a connection that writes together what is written in one moment. The client library flushes in a goroutine that
 // wakes with the first message, so on a busy machine every message was a write of its own, a read of its own at the server,
 // and a write of its own from there to whoever it was for: a W1 workflow had 14 writes in its worker's process alone. Here a
 // writer of its own lets every goroutine that is ready run first. Whoever is alone with its message waits for nothing, and the
 // busier a process is the more goes into one write. No time is waited: a clock would cost an idle caller what it saves a busy
-// one. What has come to gatherEnough waits for nobody: a second writer takes it, so that whoever reads can work meanwhile.
+// one. What has come to coalesceEnough waits for nobody: a second writer takes it, so that whoever reads can work meanwhile.
 // The callers do not write themselves, since the client library holds its lock while it calls Write.
 //
 // What Write has taken may be lost with the connection, as what the kernel has taken may be. An error of a writer closes the
 // connection, so that the reader notices, and is returned by the next Write.
-type gather struct {
+type coalescer struct {
 	net.Conn
 	most    time.Time     // no deadline is later; zero for no such limit
 	ahead   []byte        // was read, and not given to the reader yet; the reader's
@@ -52,24 +52,24 @@ type gather struct {
 	closing bool
 }
 
-func newGather(c net.Conn) *gather {
-	g := makeGather(c)
-	g.writers.Go(func() { g.write(g.wake, gatherTurns) })
+func newCoalescer(c net.Conn) *coalescer {
+	g := makeCoalescer(c)
+	g.writers.Go(func() { g.write(g.wake, coalesceTurns) })
 	g.writers.Go(func() { g.write(g.hurry, 0) })
 	return g
 }
 
-// makeGather is one without writers.
-func makeGather(c net.Conn) *gather {
-	g := &gather{Conn: c, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
+// makeCoalescer is one without writers.
+func makeCoalescer(c net.Conn) *coalescer {
+	g := &coalescer{Conn: c, wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
 	g.room.L = &g.mu
 	return g
 }
 
 // Write takes b for the writers, and waits only while too much waits already.
-func (g *gather) Write(b []byte) (int, error) {
+func (g *coalescer) Write(b []byte) (int, error) {
 	g.mu.Lock()
-	for len(g.waiting) > 0 && len(g.waiting)+len(b) > gatherMost && g.err == nil && !g.closing {
+	for len(g.waiting) > 0 && len(g.waiting)+len(b) > coalesceMost && g.err == nil && !g.closing {
 		g.room.Wait()
 	}
 	err := g.err
@@ -79,7 +79,7 @@ func (g *gather) Write(b []byte) (int, error) {
 	writer := g.wake
 	if err == nil {
 		g.waiting = append(g.waiting, b...)
-		if len(g.waiting) >= gatherEnough {
+		if len(g.waiting) >= coalesceEnough {
 			writer = g.hurry
 		}
 	}
@@ -92,7 +92,7 @@ func (g *gather) Write(b []byte) (int, error) {
 }
 
 // rouse wakes both writers, for the end.
-func (g *gather) rouse() {
+func (g *coalescer) rouse() {
 	signal(g.wake)
 	signal(g.hurry)
 }
@@ -106,7 +106,7 @@ func signal(c chan<- struct{}) {
 
 // write is a writer that lets others run as often as turns says before it writes. It ends with the first error, or with the
 // last byte before Close.
-func (g *gather) write(wake <-chan struct{}, turns int) {
+func (g *coalescer) write(wake <-chan struct{}, turns int) {
 	for range wake {
 		for range turns {
 			runtime.Gosched()
@@ -118,7 +118,7 @@ func (g *gather) write(wake <-chan struct{}, turns int) {
 }
 
 // push writes what waits, behind what the other writer has in hand, and reports whether there can be more.
-func (g *gather) push() bool {
+func (g *coalescer) push() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.busy {
@@ -135,7 +135,7 @@ func (g *gather) push() bool {
 		err := g.send(out)
 		g.mu.Lock()
 		g.busy = false
-		if cap(out) <= gatherKept {
+		if cap(out) <= coalesceKept {
 			g.pool = out
 		}
 		if err != nil {
@@ -146,7 +146,7 @@ func (g *gather) push() bool {
 	return !closing && g.err == nil
 }
 
-func (g *gather) send(b []byte) error {
+func (g *coalescer) send(b []byte) error {
 	g.mu.Lock()
 	if !g.closing { // then Close has set a limit
 		_ = g.Conn.SetWriteDeadline(time.Now().Add(writeLimit)) // a broken connection refuses the write itself
@@ -157,14 +157,14 @@ func (g *gather) send(b []byte) error {
 }
 
 // fail notes the error and sends the writers home. The caller holds g.mu.
-func (g *gather) fail(err error) {
+func (g *coalescer) fail(err error) {
 	g.err, g.waiting = err, nil
 	g.rouse()
 	_ = g.Conn.Close() // whoever reads it learns that it is broken
 }
 
 // Close writes what was taken before it, for a moment, and closes the connection.
-func (g *gather) Close() error {
+func (g *coalescer) Close() error {
 	g.mu.Lock()
 	first := !g.closing
 	g.closing = true
@@ -179,10 +179,10 @@ func (g *gather) Close() error {
 }
 
 // SetWriteDeadline does nothing: each write has a limit of its own, which counts from when it begins.
-func (g *gather) SetWriteDeadline(time.Time) error { return nil }
+func (g *coalescer) SetWriteDeadline(time.Time) error { return nil }
 
 // SetDeadline is for reading only, for the same reason. The client library sets one while it connects.
-func (g *gather) SetDeadline(t time.Time) error {
+func (g *coalescer) SetDeadline(t time.Time) error {
 	if !t.IsZero() && !g.most.IsZero() && g.most.Before(t) {
 		t = g.most
 	}
@@ -205,9 +205,9 @@ func (d *dialing) begin() time.Time {
 	return time.Time{}
 }
 
-// gather is newGather for a connection that is made until then.
-func (d *dialing) gather(c net.Conn, until time.Time) net.Conn {
-	g := newGather(c)
+// coalesce is newCoalescer for a connection that is made until then.
+func (d *dialing) coalesce(c net.Conn, until time.Time) net.Conn {
+	g := newCoalescer(c)
 	g.most = until
 	return g
 }
@@ -227,7 +227,7 @@ func (d *gatheredDialer) Dial(network, address string) (net.Conn, error) {
 		return nil, err
 	}
 	d.reached.Store(true)
-	return d.gather(c, one.Deadline), nil
+	return d.coalesce(c, one.Deadline), nil
 }
 
 // gatheredPipes are connections without a socket that gather what is written.
@@ -243,5 +243,5 @@ func (p gatheredPipes) InProcessConn() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.gather(c, until), nil
+	return p.coalesce(c, until), nil
 }

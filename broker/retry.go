@@ -15,10 +15,10 @@ import (
 // startPatience is how long a broker that begins waits for a server that gives no answer of use.
 const startPatience = time.Minute
 
-// patiently does what a broker needs before it serves. A cluster that has lost a server may be without a leader for longer than a
+// retry does what a broker needs before it serves. A cluster that has lost a server may be without a leader for longer than a
 // read waits: some of its servers say nothing then, others that they are temporarily unavailable. A broker that is started in that
 // moment goes on asking, each time for readTimeout at most; any other refusal ends it at once.
-func patiently[T any](ctx context.Context, log logrus.FieldLogger, begin func(context.Context) (T, error)) (T, error) {
+func retry[T any](ctx context.Context, log logrus.FieldLogger, begin func(context.Context) (T, error)) (T, error) {
 	for began := time.Now(); ; {
 		try, cancel := context.WithTimeout(ctx, readTimeout)
 		v, err := begin(try)

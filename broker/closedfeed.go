@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// closingsEvery is how long closed runs are gathered before they are told of, fullClosings how many of them at most.
-	closingsEvery = 200 * time.Millisecond
-	fullClosings  = 512
+	// feedEvery is how long closed runs are gathered before they are told of, fullFeed how many of them at most.
+	feedEvery = 200 * time.Millisecond
+	fullFeed  = 512
 )
 
 // Closing is a run that has closed, and the record that says so.
@@ -20,8 +20,8 @@ type Closing struct {
 	Line Line
 }
 
-// closings are what Options.Closed is to be told of: records that were acknowledged, one behind the other, and what they have closed.
-type closings struct {
+// closedFeed are what Options.Closed is to be told of: records that were acknowledged, one behind the other, and what they have closed.
+type closedFeed struct {
 	from, to uint64 // from is 0 if there are none
 	runs     []Closing
 	before   int  // how many there were the last time
@@ -34,9 +34,9 @@ func (p *partition) noteClosing(r *run, c *commit) {
 	if p.b.o.Closed == nil {
 		return
 	}
-	n := &p.closings
+	n := &p.feed
 	if n.from != 0 && c.sequence != n.to+1 {
-		p.tellClosings()
+		p.tellFeed()
 	}
 	if n.from == 0 {
 		n.from = c.sequence
@@ -49,19 +49,19 @@ func (p *partition) noteClosing(r *run, c *commit) {
 		n.runs = append(n.runs, Closing{Sequence: c.sequence, Line: lineOf(r.state)})
 	}
 	switch {
-	case len(n.runs) >= fullClosings:
-		p.tellClosings()
+	case len(n.runs) >= fullFeed:
+		p.tellFeed()
 	case !n.later:
 		n.later = true
-		p.loop.after(closingsEvery, func() {
-			p.closings.later = false
-			p.tellClosings()
+		p.loop.after(feedEvery, func() {
+			p.feed.later = false
+			p.tellFeed()
 		})
 	}
 }
 
-func (p *partition) tellClosings() {
-	if n := &p.closings; n.from != 0 {
+func (p *partition) tellFeed() {
+	if n := &p.feed; n.from != 0 {
 		p.b.o.Closed(p.n, n.from, n.to, n.runs)
 		n.from, n.runs, n.before = 0, nil, len(n.runs)
 	}
