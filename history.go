@@ -7,7 +7,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -89,7 +89,7 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 			wait = firstBackoff
 		case time.Since(asked) < hold/2:
 			// The server did not hold the answer back: do not spin.
-			if pause.For(ctx, wait) != nil {
+			if sleep.For(ctx, wait) != nil {
 				return newError(q, outlived(ctx, ctx.Err()))
 			}
 			wait = min(2*wait, lastBackoff)

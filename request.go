@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -211,7 +211,7 @@ func (p *patience) again(ctx context.Context, err error) bool {
 		p.told = true
 		p.client.log.WithField("err", err).Warnf("%s: no answer yet, asking again for %v", p.query.verb, p.left().Round(time.Second))
 	}
-	return pause.For(ctx, wait) == nil
+	return sleep.For(ctx, wait) == nil
 }
 
 // missing asks, once nobody has answered, whether there is the namespace, if it must exist. It returns nil if there is, or if nobody knows.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -104,7 +104,7 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 			return r.outcome(ctx, q, out)
 		case time.Since(asked) < hold/2:
 			// The server did not hold the answer back: do not spin.
-			if pause.For(ctx, wait) != nil {
+			if sleep.For(ctx, wait) != nil {
 				return nil, newError(q, outlived(ctx, ctx.Err()))
 			}
 			wait = min(2*wait, lastBackoff)

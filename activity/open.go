@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -94,7 +94,7 @@ func (s *term) openUntilDone(ctx context.Context, list string, o opening) {
 		default:
 			log.Debug("nobody opens the task list yet; trying again")
 		}
-		pause.For(ctx, wait)
+		sleep.For(ctx, wait)
 	}
 }
 

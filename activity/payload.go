@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -53,7 +53,7 @@ func (s *term) spill(ctx context.Context, a *attempt, r *schemas.Report) error {
 			if len(*p) <= int(s.conn.MaxPayload())-2*headerBudget || !payloads.Transient(err) {
 				break
 			}
-			if pause.For(ctx, uploadRetry) != nil {
+			if sleep.For(ctx, uploadRetry) != nil {
 				return errors.Join(context.Cause(ctx), fmt.Errorf("outcome: %w", err))
 			}
 		}

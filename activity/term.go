@@ -14,7 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/crew"
+	"github.com/droverhq/drover/internal/goroutines"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -51,7 +51,7 @@ type term struct {
 	openings     map[string]opening // by list
 	bare         atomic.Bool        // a task without its body has been told of
 
-	crew     *crew.Crew[job]
+	crew     *goroutines.Pool[job]
 	wg       sync.WaitGroup // one for each delivery
 	returned atomic.Int64   // tasks handed back because of the drain
 
@@ -76,7 +76,7 @@ func newTerm(w *Worker) (*term, error) {
 	for _, list := range w.opts.Lists {
 		s.openings[list] = newOpening()
 	}
-	s.crew = crew.New(mostIdle, func(j job) { s.handle(j.work, j.wire, j.delivery) })
+	s.crew = goroutines.New(mostIdle, func(j job) { s.handle(j.work, j.wire, j.delivery) })
 	if err := s.connect(); err != nil {
 		s.close()
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -227,7 +227,7 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 			} else {
 				gone = 0
 			}
-			if err := pause.For(ctx, again); err != nil {
+			if err := sleep.For(ctx, again); err != nil {
 				return nil
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // leaderLook is between two looks at the leader while a watch begins.
@@ -95,7 +95,7 @@ func (w *bucketWatch) follow(ctx context.Context, r *post.Reader) {
 		}
 		var err error
 		for r, err = w.watch(ctx); err != nil; r, err = w.watch(ctx) {
-			if pause.For(ctx, time.Second) != nil {
+			if sleep.For(ctx, time.Second) != nil {
 				return
 			}
 			w.b.o.Logger.WithError(err).Warnf("the %s cannot be followed now; trying again", w.holds)

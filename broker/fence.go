@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -18,7 +18,7 @@ func (p *partition) writeFence(ctx context.Context) error {
 	for {
 		seq, before, err := fence(ctx, p.b.conn, p.b.ns, p.n, p.lease.Number(), p.b.o.Node)
 		if errors.Is(err, post.ErrInFlight) {
-			if err := pause.For(ctx, 5*time.Millisecond); err != nil {
+			if err := sleep.For(ctx, 5*time.Millisecond); err != nil {
 				return err
 			}
 			continue

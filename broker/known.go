@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/seen"
+	"github.com/droverhq/drover/internal/idset"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -25,7 +25,7 @@ const (
 
 // known is which workflow ids the history may have records of.
 type known struct {
-	ids    *seen.Set
+	ids    *idset.Set
 	listed bool // nothing is missing
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -115,7 +115,7 @@ func (b *Broker) lookAtList(list string, in time.Duration) {
 	}
 	b.wg.Go(func() {
 		defer b.looks.end(list)
-		for ; pause.For(b.ctx, in) == nil; in = listLook {
+		for ; sleep.For(b.ctx, in) == nil; in = listLook {
 			ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
 			whole := b.makeConsumers(ctx, list)
 			cancel()

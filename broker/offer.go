@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -285,7 +285,7 @@ func (b *Broker) workerHas(worker string, question []byte) bool {
 		if b.ctx.Err() != nil || err == nil && schemas.Unmarshal(m.Data, &a) == nil && a.Holds {
 			return true
 		}
-		if pause.For(b.ctx, inquireWait-time.Since(began)) != nil {
+		if sleep.For(b.ctx, inquireWait-time.Since(began)) != nil {
 			return true
 		}
 	}

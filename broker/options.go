@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -81,7 +81,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.AlarmDelay = cmp.Or(o.AlarmDelay, time.Second)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 5*time.Minute)
 	o.Execution = o.Execution.Defaults()
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	switch {
 	case o.Partitions < 1:
 		return o, fmt.Errorf("broker: Partitions is %d; want what topology.Ensure reports, at least 1", o.Partitions)

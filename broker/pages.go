@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -82,7 +82,7 @@ func (b *Broker) events(ctx context.Context, partition int, wid, run string, aft
 			if g.last >= least {
 				return g.events, false, nil
 			}
-			if err := pause.For(ctx, lagPause); err != nil {
+			if err := sleep.For(ctx, lagPause); err != nil {
 				return nil, false, fmt.Errorf("read %s: the history has event %d and no replica shows more than %d: %w", subj, least, g.last, err)
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/adapt"
-	"github.com/droverhq/drover/internal/dense"
-	"github.com/droverhq/drover/internal/seen"
+	"github.com/droverhq/drover/internal/compactmap"
+	"github.com/droverhq/drover/internal/idset"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -33,11 +33,11 @@ type partition struct {
 	outside *post.Outbox // tasks, alarms, dead letters
 
 	runs        map[string]*run
-	used        list.List            // the same, the longest untouched first
-	passive     *dense.Map[struct{}] // by workflow id; see park
-	packed      []byte               // memory to pack one
-	rehydrating []*run               // parked ones that are to be read
-	ticks       uint32               // of the checkpoint's clock
+	used        list.List                 // the same, the longest untouched first
+	passive     *compactmap.Map[struct{}] // by workflow id; see park
+	packed      []byte                    // memory to pack one
+	rehydrating []*run                    // parked ones that are to be read
+	ticks       uint32                    // of the checkpoint's clock
 	// passivateDue: there was a tick since idle runs were looked for.
 	passivateDue bool
 	dirty        []*run
@@ -140,13 +140,13 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 	return &partition{
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
-		runs: make(map[string]*run), passive: dense.New[struct{}](dense.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
+		runs: make(map[string]*run), passive: compactmap.New[struct{}](compactmap.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
 		lateTypes: newLate(), vain: adapt.Backoff[aheadType]{Most: mostPatience}, offers: offers{policy: newOfferPolicy()},
 		reports: make(map[string]struct{}), peals: make(map[*alarmBatch]struct{}),
 		backlog: backlogs{of: make(map[string]*backlogQueue), at: make(map[string]backlogPlace)}, recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
-		head: make(post.Header, 6), scratch: scratch{alarmHead: make(post.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: seen.New(mostKnown)},
+		head: make(post.Header, 6), scratch: scratch{alarmHead: make(post.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: idset.New(mostKnown)},
 		repeats: newRepeats(),
 	}
 }

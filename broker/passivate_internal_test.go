@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/droverhq/drover/internal/dense"
+	"github.com/droverhq/drover/internal/compactmap"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -62,7 +62,7 @@ func TestWhatIsKeptOfAnAlarm(t *testing.T) { // P-10, I15
 		{"of a run without a record", func(r *run) { r.sequence = 0 }, 0, false},
 		{"of a run that has ended", func(r *run) { r.state.Status = schemas.StatusCompleted }, 0, false},
 	} {
-		p, r := &partition{passive: dense.New[struct{}](dense.MaxLen)}, openRun()
+		p, r := &partition{passive: compactmap.New[struct{}](compactmap.MaxLen)}, openRun()
 		r.alarm = alarm{due: 100, seq: 7}
 		tc.change(r)
 		p.passivate(r)

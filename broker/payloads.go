@@ -14,7 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -193,7 +193,7 @@ func (p *partition) store(ctx context.Context, object string, data []byte, fits 
 		if ctx.Err() == nil {
 			p.log.WithError(err).WithField("object", object).Warn("a large payload cannot be stored; its log waits")
 		}
-		if pause.For(ctx, wait) != nil {
+		if sleep.For(ctx, wait) != nil {
 			return nil, false
 		}
 	}

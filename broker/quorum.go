@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -126,7 +126,7 @@ func (b *Broker) watchQuorum(ctx context.Context) {
 	if b.o.Quorum == nil {
 		return
 	}
-	for pause.For(ctx, quorumEvery) == nil {
+	for sleep.For(ctx, quorumEvery) == nil {
 		err := b.o.Quorum()
 		was := b.lost.Load()
 		if err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -68,7 +68,7 @@ func (p *partition) nothing(ctx context.Context, payload schemas.Payload) (bad s
 		case ctx.Err() == nil:
 			p.log.WithError(err).WithField("object", ref.Object).Warn("a large payload cannot be looked for; its log waits")
 		}
-		if pause.For(ctx, wait) != nil {
+		if sleep.For(ctx, wait) != nil {
 			return "", false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // startPatience is how long a broker that begins waits for a server that gives no answer of use.
@@ -27,7 +27,7 @@ func retry[T any](ctx context.Context, log logrus.FieldLogger, begin func(contex
 			return v, nil
 		}
 		passes := post.Transient(err) || errors.Is(err, context.DeadlineExceeded) // that of the try
-		if !passes || time.Since(began) > startPatience || pause.For(ctx, time.Second) != nil {
+		if !passes || time.Since(began) > startPatience || sleep.For(ctx, time.Second) != nil {
 			return v, fmt.Errorf("%w; make the namespace first", err)
 		}
 		log.WithError(err).Warn("the server gives no answer of use, a leader may be missing; trying again")

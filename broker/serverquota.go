@@ -6,7 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/diskspace"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -23,7 +23,7 @@ func (b *Broker) watchServerQuota(ctx context.Context) {
 		if full := now.full(); full != (was != nil && was.full()) {
 			b.o.Logger.WithField("bytes", now.bytes).WithField("limit", now.limit).WithField("full", full).Warn("the room of the NATS server for new workflows has changed")
 		}
-		if pause.For(ctx, now.lookAgain()) != nil {
+		if sleep.For(ctx, now.lookAgain()) != nil {
 			return
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // ownPartitions claims the partitions until ctx is done; then it says first that this broker leaves, so that the others take each
@@ -44,7 +44,7 @@ func (b *Broker) finish(stopped time.Time) {
 	if err := b.api.Drain(ctx); err != nil {
 		b.o.Logger.WithError(err).Debug("the API did not end in time; who was not answered asks again")
 	}
-	for !b.relay.idle() && pause.For(ctx, time.Millisecond) == nil {
+	for !b.relay.idle() && sleep.For(ctx, time.Millisecond) == nil {
 	}
 	await(b.answering.idle(), leaveLimit)
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/internal/poll"
-	"github.com/droverhq/drover/internal/silent"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -20,7 +20,7 @@ func TestDeletedTypesLeaveNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &Broker{ns: space.Name, conn: conn, reads: conn, ctx: t.Context(), o: Options{Logger: silent.Or(nil)}}
+	b := &Broker{ns: space.Name, conn: conn, reads: conn, ctx: t.Context(), o: Options{Logger: logx.Or(nil)}}
 	b.current.Store(&b.o.Execution)
 	table, err := b.beginTypes(t.Context())
 	if err != nil {

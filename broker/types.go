@@ -15,7 +15,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -236,7 +236,7 @@ func (t *typeTable) change(ctx context.Context, key string, decide func(*schemas
 			t.publish()
 			return &schemas.TypeResponse{V: schemas.Version, Type: cmp.Or(next, now), Changed: true}, nil
 		}
-		if !errors.Is(err, post.ErrWrongSequence) && !errors.Is(err, post.ErrInFlight) || pause.For(ctx, casPause) != nil {
+		if !errors.Is(err, post.ErrWrongSequence) && !errors.Is(err, post.ErrInFlight) || sleep.For(ctx, casPause) != nil {
 			return nil, typesUnavailable(err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -122,7 +122,7 @@ func apiPager(conn *post.Conn, ns subject.Namespace) pager {
 			if err == nil {
 				return page.Events, page.More, size, nil
 			}
-			if !transient(err) || pause.For(ctx, wait) != nil {
+			if !transient(err) || sleep.For(ctx, wait) != nil {
 				break
 			}
 		}

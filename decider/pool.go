@@ -3,7 +3,7 @@ package decider
 import (
 	"sync"
 
-	"github.com/droverhq/drover/internal/crew"
+	"github.com/droverhq/drover/internal/goroutines"
 )
 
 // mostIdle bounds the goroutines that wait for asks.
@@ -16,7 +16,7 @@ const mostIdle = 256
 // would count it as a failure of the decider and, after some, park runs of which nothing is wrong.
 type pool struct {
 	do    func(*ask)
-	crew  *crew.Crew[*ask]
+	crew  *goroutines.Pool[*ask]
 	limit int
 	bound int
 
@@ -30,7 +30,7 @@ type pool struct {
 
 func newPool(limit, bound int, do func(*ask)) *pool {
 	p := &pool{do: do, limit: limit, bound: bound, idle: make(chan struct{})}
-	p.crew = crew.New(min(limit, mostIdle), p.work)
+	p.crew = goroutines.New(min(limit, mostIdle), p.work)
 	p.space = sync.NewCond(&p.mu)
 	return p
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/hook"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/safecall"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -158,7 +158,7 @@ func (o *outcome) log(err error) *logrus.Entry {
 
 func (o *outcome) observe(as Outcome, decisions int, err error) {
 	dt := &o.t.task
-	hook.Tell(o.s.log, o.s.opts.Observer, Observation{
+	safecall.Tell(o.s.log, o.s.opts.Observer, Observation{
 		Type: dt.Type, WorkflowID: dt.WorkflowID, Run: dt.Run, StartedID: dt.StartedID, Attempt: dt.Attempt,
 		Sticky: o.a.sticky, Continues: o.t.Continues(), Pages: int(o.t.reads.Load()),
 		Waited: o.began.Sub(o.a.arrived), Took: time.Since(o.began), Decisions: decisions, Outcome: as, Err: err,
@@ -186,7 +186,7 @@ func (s *session) invalid(work context.Context, a *ask, err error) {
 			log.WithField("err", sent).Warn("an unusable decision task could not be answered")
 		}
 	}
-	hook.Tell(s.log, s.opts.Observer, Observation{Type: a.typ, Sticky: a.sticky, Waited: time.Since(a.arrived), Outcome: OutcomeInvalid, Err: err})
+	safecall.Tell(s.log, s.opts.Observer, Observation{Type: a.typ, Sticky: a.sticky, Waited: time.Since(a.arrived), Outcome: OutcomeInvalid, Err: err})
 }
 
 // tokenOf looks for the token in a body that is no proper task.
@@ -235,7 +235,7 @@ func (s *session) send(work context.Context, to post.Msg, body []byte, until tim
 	}
 	for {
 		err := to.Respond(nil, body)
-		if !errors.Is(err, post.ErrDisconnected) || !time.Now().Before(until) || pause.For(work, sendRetry) != nil {
+		if !errors.Is(err, post.ErrDisconnected) || !time.Now().Before(until) || sleep.For(work, sendRetry) != nil {
 			return err
 		}
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/e2e/load"
-	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/internal/poll"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -194,7 +194,7 @@ func (tr *troupe) cancel(ctx context.Context, run *drover.Run) {
 			}
 			return
 		}
-		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
+		if err := sleep.For(ctx, 20*time.Millisecond); err != nil {
 			return
 		}
 	}

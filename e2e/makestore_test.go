@@ -19,8 +19,8 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/internal/poll"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -271,7 +271,7 @@ func (s *studio) quiet() bool {
 		return n
 	}
 	before := sum()
-	if err := pause.For(s.t.Context(), 1500*time.Millisecond); err != nil { // longer than the broker waits with an alarm
+	if err := sleep.For(s.t.Context(), 1500*time.Millisecond); err != nil { // longer than the broker waits with an alarm
 		s.t.Fatal(err)
 	}
 	return sum() == before

@@ -19,8 +19,8 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/internal/poll"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -212,7 +212,7 @@ func (r *storedRun) end(w *world) {
 	defer cancel()
 	run := w.client.Run(r.ID, r.Run)
 	for r.Run == "" { // a start may still be on its way
-		if _, err := run.Describe(ctx); !errors.Is(err, drover.ErrNotFound) || pause.For(ctx, 10*time.Millisecond) != nil {
+		if _, err := run.Describe(ctx); !errors.Is(err, drover.ErrNotFound) || sleep.For(ctx, 10*time.Millisecond) != nil {
 			break
 		}
 	}

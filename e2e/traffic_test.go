@@ -19,8 +19,8 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/e2e/load"
-	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/internal/poll"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -291,7 +291,7 @@ func slowWorkerRole(ctx context.Context) error {
 		if err := note(os.Getenv(envDir), i.Run+"."+i.ActivityID, i.Attempt); err != nil {
 			return 0, err
 		}
-		return n * n, pause.For(ctx, 20*time.Millisecond+rand.N(180*time.Millisecond))
+		return n * n, sleep.For(ctx, 20*time.Millisecond+rand.N(180*time.Millisecond))
 	})
 	return w.Run(ctx)
 }
@@ -313,7 +313,7 @@ func slowDeciderRole(ctx context.Context) error {
 		if rand.IntN(10) == 0 {
 			thinks = 500 * time.Millisecond
 		}
-		if err := pause.For(ctx, thinks); err != nil {
+		if err := sleep.For(ctx, thinks); err != nil {
 			return nil, err
 		}
 		return load.Decide(ctx, task)

@@ -22,12 +22,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/internal/hook"
-	"github.com/droverhq/drover/internal/pause"
-	"github.com/droverhq/drover/internal/silent"
-	"github.com/sirupsen/logrus"
+	"github.com/droverhq/drover/internal/logx"
+	"github.com/droverhq/drover/internal/safecall"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // ErrInvalidOptions reports options that leave their bounds. The text names the field and the way out.
@@ -81,7 +82,7 @@ func NewMaster(o MasterOptions) (*Master, error) {
 	if o.Interval < minInterval {
 		return nil, fmt.Errorf("ops: %w: Interval is %v: use at least %v, or 0 for half the TTL of Claims", ErrInvalidOptions, o.Interval, minInterval)
 	}
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	return &Master{opts: o}, nil
 }
 
@@ -124,7 +125,7 @@ func (m *Master) beside(ctx context.Context, task func(context.Context) error) {
 		if err := task(ctx); err != nil && ctx.Err() == nil {
 			m.opts.Logger.WithField("err", err).Warn("a task of the master failed, trying again")
 		}
-		pause.For(ctx, m.opts.Interval)
+		sleep.For(ctx, m.opts.Interval)
 	}
 }
 
@@ -132,5 +133,5 @@ func (m *Master) report(s Sweep) {
 	if s.Err != nil {
 		m.opts.Logger.WithField("err", s.Err).Warn("health task failed, trying again")
 	}
-	hook.Tell(m.opts.Logger, m.opts.Observer, s)
+	safecall.Tell(m.opts.Logger, m.opts.Observer, s)
 }

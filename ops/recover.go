@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -45,7 +45,7 @@ func (m *Master) Recover(ctx context.Context) (led bool, err error) {
 		if s, err := m.opts.Self.Refresh(ctx); err == nil && s == schemas.NodeReady {
 			return false, nil // by the master's hand
 		}
-		pause.For(ctx, recoverPoll)
+		sleep.For(ctx, recoverPoll)
 	}
 	return false, ctx.Err()
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -64,7 +64,7 @@ func NewReverter(o ReverterOptions) (*Reverter, error) {
 	if o.AtOnce < 0 || o.Answer < 0 {
 		return nil, fmt.Errorf("ops: %w: AtOnce is %d and Answer %v: use more than 0, or 0 for the defaults", ErrInvalidOptions, o.AtOnce, o.Answer)
 	}
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	return &Reverter{opts: o, deserted: map[string]bool{}, standing: map[string]*standing{}, nonce: "lost-" + rand.Text()[:12] + "-"}, nil
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
-	"github.com/droverhq/drover/internal/room"
+	"github.com/droverhq/drover/internal/bufpool"
 )
 
 // Version is the first byte of every msgpack body and the "v" that JSON bodies may carry.
@@ -45,8 +45,8 @@ func Marshal(v any) ([]byte, error) {
 	if r, ok := v.(*Record); ok && r != nil {
 		return marshalRecord(r)
 	}
-	r := room.Take()
-	defer r.Leave()
+	r := bufpool.Get()
+	defer r.Put()
 	b, err := appendNamed(r.Bytes(), v)
 	if err != nil {
 		return nil, err
@@ -58,10 +58,10 @@ func Marshal(v any) ([]byte, error) {
 // sent at once: such a body takes no memory of its own. Errors are those of encoding, or what use returns.
 func MarshalTo(v any, use func(body []byte) error) error {
 	if record, ok := v.(*Record); ok && record != nil {
-		return recordTo(record, func(r *room.Room, b []byte) error { return use(r.Use(b)) })
+		return recordTo(record, func(r *bufpool.Buffer, b []byte) error { return use(r.Use(b)) })
 	}
-	r := room.Take()
-	defer r.Leave()
+	r := bufpool.Get()
+	defer r.Put()
 	b, err := appendNamed(r.Bytes(), v)
 	if err != nil {
 		return err
@@ -86,8 +86,8 @@ func appendNamed(b []byte, v any) ([]byte, error) {
 
 // MarshalJSON encodes v as a JSON body.
 func MarshalJSON(v any) ([]byte, error) {
-	r := room.Take()
-	defer r.Leave()
+	r := bufpool.Get()
+	defer r.Put()
 	b, err := appendJSON(r.Bytes(), v)
 	if err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func MarshalJSON(v any) ([]byte, error) {
 
 // MarshalJSONTo encodes v as [MarshalJSON] does, and is otherwise like [MarshalTo].
 func MarshalJSONTo(v any, use func(body []byte) error) error {
-	r := room.Take()
-	defer r.Leave()
+	r := bufpool.Get()
+	defer r.Put()
 	b, err := appendJSON(r.Bytes(), v)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
-	"github.com/droverhq/drover/internal/room"
+	"github.com/droverhq/drover/internal/bufpool"
 )
 
 // versionCompact is the first byte of a compact record: msgpack as in any other body, but names of fields and types of events
@@ -33,7 +33,7 @@ const (
 
 // marshalRecord encodes a record as it is stored.
 func marshalRecord(r *Record) (body []byte, err error) {
-	err = recordTo(r, func(in *room.Room, b []byte) error {
+	err = recordTo(r, func(in *bufpool.Buffer, b []byte) error {
 		body = in.Keep(b)
 		return nil
 	})
@@ -41,10 +41,10 @@ func marshalRecord(r *Record) (body []byte, err error) {
 }
 
 // recordTo encodes a record as it is stored, and calls use with it and the room in which it stands.
-func recordTo(r *Record, use func(*room.Room, []byte) error) error {
-	plain, pack := room.Take(), room.Take()
-	defer plain.Leave()
-	defer pack.Leave()
+func recordTo(r *Record, use func(*bufpool.Buffer, []byte) error) error {
+	plain, pack := bufpool.Get(), bufpool.Get()
+	defer plain.Put()
+	defer pack.Put()
 	b, err := appendRecord(plain.Bytes(), r)
 	if err != nil {
 		return err
@@ -165,8 +165,8 @@ func decodeRecord(version byte, b []byte, record *Record, owned bool) error {
 		}
 		return decodeCompact(b, record, true)
 	}
-	plain := room.Take() // nothing that is decoded points into it
-	defer plain.Leave()
+	plain := bufpool.Get() // nothing that is decoded points into it
+	defer plain.Put()
 	b, err := unpack(plain.Bytes(), b)
 	if err != nil {
 		return err

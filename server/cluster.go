@@ -13,7 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/diskspace"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -138,7 +138,7 @@ func (n *node) openHome(ctx context.Context, o topology.Options) error {
 			return err
 		}
 		n.log.WithError(err).Warnf("the namespace cannot be opened yet, %d of %d nodes seen; trying again", seen, size)
-		if pause.For(ctx, openPause) != nil {
+		if sleep.For(ctx, openPause) != nil {
 			return context.Cause(ctx)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider/flow/deployed"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // refusedPause is how long the role flows waits when the NATS user may not do what it needs: rights can be changed while a server runs.
@@ -25,7 +25,7 @@ func (t *tenant) flows() runner {
 				return err
 			}
 			t.log.WithError(err).Errorf("flows are not run here: %s; trying again in %v", refused.Hint(), refusedPause)
-			if pause.For(ctx, refusedPause) != nil {
+			if sleep.For(ctx, refusedPause) != nil {
 				return nil
 			}
 		}

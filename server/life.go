@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/recycle"
 	"github.com/droverhq/drover/schemas"
 )
@@ -246,7 +246,7 @@ func (n *node) attendAgain(ctx context.Context, ready func()) error {
 		if err != nil && ctx.Err() == nil {
 			n.log.WithError(err).Errorf("the namespace cannot be served; trying again within %v", studyEvery)
 		}
-		pause.For(ctx, studyEvery)
+		sleep.For(ctx, studyEvery)
 	}
 	return nil
 }

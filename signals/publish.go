@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -91,7 +91,7 @@ func publish(ctx context.Context, conn *post.Conn, subj string, h post.Header, b
 		if unanswered(err) {
 			again, unknown = repeatable, true
 		}
-		if !again || pause.For(ctx, wait) != nil {
+		if !again || sleep.For(ctx, wait) != nil {
 			break
 		}
 	}

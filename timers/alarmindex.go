@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/droverhq/drover/internal/dense"
+	"github.com/droverhq/drover/internal/compactmap"
 )
 
 // alarm is one run's alarm. There may be a million of them, so it has no pointers, and the book holds all that there is of it
@@ -16,7 +16,7 @@ type alarm struct {
 	late    uint32 // how much later than due to ring, in tenths of a second: 0 unless a ring was not stored
 	place   int32  // in the queue; ringing when it is not there
 	// Its neighbours in the order of their messages; nobody if there is none.
-	before, behind dense.ID
+	before, behind compactmap.ID
 }
 
 // tenth is what late counts, in nanoseconds.
@@ -40,7 +40,7 @@ const (
 	// firing is the place of an alarm whose ring is under way.
 	firing = -1
 	// nobody is no alarm.
-	nobody = ^dense.ID(0)
+	nobody = ^compactmap.ID(0)
 )
 
 // alarmIndex holds the newest alarm of each run, in three orders: by name, by when to ring, and by message.
@@ -51,17 +51,17 @@ const (
 //
 // Who remembers an alarm by its number remembers the sequence too: the number may be that of another alarm by now (is).
 type alarmIndex struct {
-	alarms      *dense.Map[alarm] // by what their subjects end in
-	queue       []dense.ID        // a heap: the one to ring first at its head
-	first, last dense.ID          // by message
-	pins        []uint64          // messages that no alarm stands for and that are needed, ascending
+	alarms      *compactmap.Map[alarm] // by what their subjects end in
+	queue       []compactmap.ID        // a heap: the one to ring first at its head
+	first, last compactmap.ID          // by message
+	pins        []uint64               // messages that no alarm stands for and that are needed, ascending
 	fences      fences
 	read        uint64 // the highest sequence that was noted
 }
 
 // newAlarmIndex makes a book for so many alarms at most.
 func newAlarmIndex(most int) alarmIndex {
-	return alarmIndex{alarms: dense.New[alarm](most), first: nobody, last: nobody}
+	return alarmIndex{alarms: compactmap.New[alarm](most), first: nobody, last: nobody}
 }
 
 // note writes down an alarm, in place of the one of that name. It tells whether the alarm is now the first to ring, and false if the
@@ -90,12 +90,12 @@ func (b *alarmIndex) note(name string, seq, fence uint64, due int64) (head, ok b
 func (b *alarmIndex) fence(a *alarm) uint64 { return b.fences.of(a.message >> seqBits) }
 
 // is tells whether a number still is that of the alarm with this message.
-func (b *alarmIndex) is(id dense.ID, seq uint64) bool {
+func (b *alarmIndex) is(id compactmap.ID, seq uint64) bool {
 	return b.alarms.Has(id) && b.alarms.At(id).seq() == seq
 }
 
 // strike takes an alarm out of the book.
-func (b *alarmIndex) strike(id dense.ID) {
+func (b *alarmIndex) strike(id compactmap.ID) {
 	a := b.alarms.At(id)
 	b.unlink(a)
 	if a.place != firing { // it was read twice
@@ -105,7 +105,7 @@ func (b *alarmIndex) strike(id dense.ID) {
 }
 
 // link makes an alarm the last one by message.
-func (b *alarmIndex) link(id dense.ID, a *alarm) {
+func (b *alarmIndex) link(id compactmap.ID, a *alarm) {
 	b.read = max(b.read, a.seq())
 	a.before, a.behind = b.last, nobody
 	if b.last == nobody {

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/droverhq/drover/internal/dense"
+	"github.com/droverhq/drover/internal/compactmap"
 )
 
 // shelf is a book beside its model, which looks through everything.
@@ -33,7 +33,7 @@ type entry struct {
 
 // memory is what is remembered of an alarm that was taken off the queue.
 type memory struct {
-	id   dense.ID
+	id   compactmap.ID
 	seq  uint64
 	name string
 }
@@ -151,7 +151,7 @@ func (s *shelf) check(t *rapid.T) {
 // Whatever is read, rung, tried again and replaced, the book knows what is the first to ring and the first message that is needed.
 func TestAlarmIndexKnowsTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := &shelf{b: newAlarmIndex(dense.MaxLen), alarms: map[string]entry{}, pins: map[uint64]bool{}}
+		s := &shelf{b: newAlarmIndex(compactmap.MaxLen), alarms: map[string]entry{}, pins: map[uint64]bool{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"note": s.note, "note another": s.note, "next": s.next, "rang": s.fired, "pin": s.pin, "unpin": s.unpin, "": s.check,
 		})
@@ -160,7 +160,7 @@ func TestAlarmIndexKnowsTheFirst(t *testing.T) {
 
 // An alarm that is read twice while it rings is out of the book when it has rung.
 func TestAlarmReadTwiceIsStruck(t *testing.T) {
-	b := newAlarmIndex(dense.MaxLen)
+	b := newAlarmIndex(compactmap.MaxLen)
 	b.note("w.RUN", 5, 0, 1)
 	id, ok := b.next(1)
 	if !ok {
@@ -176,7 +176,7 @@ func TestAlarmReadTwiceIsStruck(t *testing.T) {
 // The queue gives memory back once a storm is over.
 func TestQueueShrinks(t *testing.T) {
 	const n = 50_000
-	b := newAlarmIndex(dense.MaxLen)
+	b := newAlarmIndex(compactmap.MaxLen)
 	for i := range n {
 		b.note(strconv.Itoa(i), uint64(i+1), 0, int64(i*7919%n))
 	}
@@ -196,7 +196,7 @@ func TestQueueShrinks(t *testing.T) {
 func TestAlarmIsSmall(t *testing.T) {
 	const n = 100_000
 	before := alive()
-	b := newAlarmIndex(dense.MaxLen)
+	b := newAlarmIndex(compactmap.MaxLen)
 	for i := range n {
 		b.note(nameOf(fmt.Sprintf("sleeper-%05d.01JABCDEFGHJKMNPQRSTVWXYZ0", i)), uint64(i+1), 7, int64(i*7919%n))
 	}

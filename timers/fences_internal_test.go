@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/droverhq/drover/internal/dense"
+	"github.com/droverhq/drover/internal/compactmap"
 )
 
 // An alarm keeps its sequence and the fence of its owner; of more owners than there are numbers those that came first are known.
 func TestAlarmsKeepTheirFences(t *testing.T) {
 	const owners, large = mostFences + 10, 1<<seqBits - 1
 	fenceOf := func(i int) uint64 { return 1<<40 + uint64(i*3) }
-	b := newAlarmIndex(dense.MaxLen)
+	b := newAlarmIndex(compactmap.MaxLen)
 	note := func(name string, seq, fence uint64) {
 		if _, ok := b.note(name, seq, fence, 1); !ok {
 			t.Fatalf("%s was not noted", name)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/dense"
+	"github.com/droverhq/drover/internal/compactmap"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -35,7 +35,7 @@ func (s *term) fireDue() (wait time.Duration, more bool) {
 
 // call is one ring: what the alarm was when it was taken off the queue.
 type call struct {
-	id      dense.ID
+	id      compactmap.ID
 	subject string
 	seq     uint64
 	fence   uint64

@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 )
 
 // ErrInvalidOptions is wrapped by the error of [Worker.Run] when options are missing or out of bounds.
@@ -42,7 +42,7 @@ func (o Options) withDefaults() Options {
 	if o.Node == "" && o.Claims != nil {
 		o.Node = o.Claims.Node()
 	}
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	return o
 }
 

@@ -1,12 +1,12 @@
 package timers
 
-import "github.com/droverhq/drover/internal/dense"
+import "github.com/droverhq/drover/internal/compactmap"
 
 // The queue of a book is a binary heap of numbers; each alarm knows its place in it. The heap of the standard library would
 // put every number that it is given or gives into memory of its own.
 
 // put queues an alarm for a time, or moves it to where that says.
-func (b *alarmIndex) put(id dense.ID, at int64) {
+func (b *alarmIndex) put(id compactmap.ID, at int64) {
 	a := b.alarms.At(id)
 	a.fireAt(at)
 	if a.place == firing {
@@ -17,7 +17,7 @@ func (b *alarmIndex) put(id dense.ID, at int64) {
 }
 
 // next takes out the first alarm if it is to ring at now or earlier.
-func (b *alarmIndex) next(now int64) (dense.ID, bool) {
+func (b *alarmIndex) next(now int64) (compactmap.ID, bool) {
 	if len(b.queue) == 0 || b.alarms.At(b.queue[0]).at() > now {
 		return 0, false
 	}
@@ -36,11 +36,11 @@ func (b *alarmIndex) remove(i int) {
 		b.settle(i)
 	}
 	if c := cap(b.queue); c > 1024 && last < c/4 {
-		b.queue = append(make([]dense.ID, 0, c/2), b.queue...)
+		b.queue = append(make([]compactmap.ID, 0, c/2), b.queue...)
 	}
 }
 
-func (b *alarmIndex) seat(i int, id dense.ID) {
+func (b *alarmIndex) seat(i int, id compactmap.ID) {
 	b.queue[i] = id
 	b.alarms.At(id).place = int32(i)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/dense"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/compactmap"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // Worker rings alarms. It is made by [New].
@@ -35,7 +35,7 @@ func New(conn *post.Conn, opts *Options) *Worker {
 	}
 	o := opts.withDefaults()
 	return &Worker{
-		conn: conn, opts: o, ns: subject.Namespace(o.Namespace), now: time.Now, mostAlarms: dense.MaxLen,
+		conn: conn, opts: o, ns: subject.Namespace(o.Namespace), now: time.Now, mostAlarms: compactmap.MaxLen,
 		log: o.Logger.WithFields(logrus.Fields{"role": "timers", "node": o.Node}),
 	}
 }
@@ -130,7 +130,7 @@ func (e *termEnd) look(wanted bool) {
 
 // yield gives up what other workers should have, until ctx ends.
 func yield(ctx context.Context, every time.Duration, share *claims.Share, ends []termEnd) {
-	for pause.For(ctx, every) == nil {
+	for sleep.For(ctx, every) == nil {
 		for p := range ends {
 			ends[p].look(share.Mine(p))
 		}

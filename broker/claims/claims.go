@@ -40,11 +40,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 const (
@@ -174,7 +175,7 @@ func (c *Claims) acquire(ctx context.Context, key string, by *post.Conn) (*Lease
 		switch {
 		case errors.Is(err, post.ErrInFlight), errors.Is(err, post.ErrWrongSequence):
 			lastErr = err // somebody writes at the same time
-			pause.For(ctx, shortPause)
+			sleep.For(ctx, shortPause)
 		case err != nil || l != nil:
 			return l, err
 		}

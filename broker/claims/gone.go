@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // A holder that dies need not be waited for. NATS closes its connection in the same moment, and tells whoever publishes to where it
@@ -144,7 +145,7 @@ func (c *Claims) miss(ctx context.Context) {
 		default:
 			c.bury(ctx, gone, keys, held)
 		}
-		if pause.For(ctx, every) != nil {
+		if sleep.For(ctx, every) != nil {
 			return
 		}
 	}

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 const (
@@ -57,7 +58,7 @@ func (c *Claims) Hold(ctx context.Context, key string, o HoldOptions, fn func(co
 			return nil
 		}
 		lost := c.run(ctx, l, fn)
-		if !lost && pause.For(ctx, o.Backoff) != nil {
+		if !lost && sleep.For(ctx, o.Backoff) != nil {
 			return nil
 		}
 	}

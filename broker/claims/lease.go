@@ -8,10 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
-	"github.com/droverhq/drover/schemas"
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/sleep"
+	"github.com/droverhq/drover/schemas"
 )
 
 // instant is one moment by two clocks. The monotonic one cannot be set, but stands still while the machine is suspended;
@@ -164,7 +165,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, post.ErrInFlight):
-			pause.For(ctx, shortPause)
+			sleep.For(ctx, shortPause)
 		case errors.Is(err, post.ErrWrongSequence), unknown(err):
 			// A renewal or this very deletion may have been stored without our knowing.
 			e, readErr := l.claims.reread(ctx, l.key)

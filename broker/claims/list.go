@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // listPage is how many keys are read in one round trip.
@@ -109,7 +109,7 @@ func (c *Claims) Evict(ctx context.Context, i Info) error {
 			c.log.WithField("claim", i.Key).Infof("expired claim of node %s removed", i.Node)
 			return nil
 		case errors.Is(err, post.ErrInFlight):
-			pause.For(ctx, shortPause)
+			sleep.For(ctx, shortPause)
 			continue
 		case errors.Is(err, post.ErrWrongSequence):
 			if e, readErr := c.read(ctx, i.Key); readErr == nil && e.absent {

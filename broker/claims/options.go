@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/logx"
 )
 
 const (
@@ -97,7 +98,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.TTL = cmp.Or(o.TTL, defaultTTL)
 	o.LookEvery = cmp.Or(o.LookEvery, defaultLook)
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	return o
 }
 

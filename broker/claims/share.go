@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/bucketkey"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // The roles that spread partitions over their nodes. The name begins the claim by which a live node is known to the others.
@@ -77,7 +77,7 @@ func (s *Share) Watch(ctx, leaving context.Context, left func(), complain func(e
 			said, saidAt = err.Error(), time.Now()
 			complain(err)
 		}
-		if pause.For(ctx, c.opts.LookEvery) != nil {
+		if sleep.For(ctx, c.opts.LookEvery) != nil {
 			return
 		}
 	}

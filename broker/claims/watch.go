@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // watchRetry is the pause before the bucket is watched again. Waiters poll meanwhile.
@@ -95,7 +95,7 @@ func (w *watch) follow(ctx context.Context, ended chan<- struct{}) {
 			}
 		}
 		c.log.WithField("err", err).Debug("claims are not watched, trying again")
-		pause.For(ctx, watchRetry)
+		sleep.For(ctx, watchRetry)
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 const (
@@ -49,7 +49,7 @@ func (w *Wall) Stepped(now time.Time) bool {
 // Wait returns when d has passed, soon behind a word of doubt, or, within some seconds, when the clock has stepped. Its error is that of ctx.
 func (w *Wall) Wait(ctx context.Context, d time.Duration, doubt <-chan struct{}) error {
 	w.Stepped(time.Now())
-	if err := pause.For(ctx, min(d, calm)); err != nil {
+	if err := sleep.For(ctx, min(d, calm)); err != nil {
 		return err
 	}
 	for d -= calm; d > 0; d -= wallEvery {

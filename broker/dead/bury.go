@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -37,7 +37,7 @@ func Bury(ctx context.Context, conn *post.Conn, ns subject.Namespace, at Place, 
 		case errors.Is(err, post.ErrPermission), errors.Is(err, post.ErrClosed), errors.Is(err, post.ErrInvalid):
 			return fmt.Errorf("dead letter: %w", err)
 		}
-		if ended := pause.For(ctx, wait); ended != nil {
+		if ended := sleep.For(ctx, wait); ended != nil {
 			return fmt.Errorf("dead letter: %w (last try: %w)", ended, err)
 		}
 	}

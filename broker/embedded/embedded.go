@@ -40,7 +40,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/internal/diskspace"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 )
 
 // Reasons for which [Start] refuses. Compare with errors.Is; the text says what to do.
@@ -101,7 +101,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded server: %w", err)
 	}
-	s := &Server{opts: o, store: st, boot: rand.Text(), log: silent.Or(o.Logger), quit: make(chan struct{})}
+	s := &Server{opts: o, store: st, boot: rand.Text(), log: logx.Or(o.Logger), quit: make(chan struct{})}
 	s.shutdown = sync.OnceFunc(s.stop)
 	if err := s.start(ctx); err != nil {
 		s.Shutdown()

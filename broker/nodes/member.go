@@ -10,7 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/bucketkey"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -102,7 +102,7 @@ func (m *Member) join(ctx context.Context, given bool) error {
 		switch err = m.store(ctx); {
 		case err == nil:
 			return nil
-		case errors.Is(err, post.ErrInFlight) && time.Now().Before(until) && pause.For(ctx, joinPause) == nil:
+		case errors.Is(err, post.ErrInFlight) && time.Now().Before(until) && sleep.For(ctx, joinPause) == nil:
 		case errors.Is(err, post.ErrWrongSequence), errors.Is(err, post.ErrTimeout):
 			tries++
 		default:

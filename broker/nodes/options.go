@@ -8,7 +8,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 )
 
 const (
@@ -52,7 +52,7 @@ func (o Options) withDefaults() Options {
 	o.Heartbeat = cmp.Or(o.Heartbeat, defaultHeartbeat)
 	o.Threshold = cmp.Or(o.Threshold, defaultThreshold)
 	o.Forget = cmp.Or(o.Forget, defaultForget)
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	return o
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/bucketkey"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -193,7 +193,7 @@ func (r *Registry) write(ctx context.Context, rec *schemas.NodeRecord, rev uint6
 		case err == nil:
 			return got, nil
 		case errors.Is(err, post.ErrInFlight): // on a cluster: somebody else's write is under way
-			if pause.For(ctx, shortPause) != nil {
+			if sleep.For(ctx, shortPause) != nil {
 				return 0, ctx.Err()
 			}
 		default:
@@ -212,7 +212,7 @@ func (r *Registry) remove(ctx context.Context, key string, rev uint64) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, post.ErrInFlight):
-			if pause.For(ctx, shortPause) != nil {
+			if sleep.For(ctx, shortPause) != nil {
 				return fmt.Errorf("nodes: remove %s: %w", key, ctx.Err())
 			}
 		case errors.Is(err, post.ErrWrongSequence):

@@ -22,18 +22,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/droverhq/drover/internal/dense"
+	"github.com/droverhq/drover/internal/compactmap"
 	"github.com/droverhq/drover/schemas"
 )
 
-// ErrTooMany reports more open runs than a partition can have: [dense.MaxLen].
+// ErrTooMany reports more open runs than a partition can have: [compactmap.MaxLen].
 var ErrTooMany = errors.New("more open runs than are remembered of one partition")
 
 // Runs are those of one partition. The zero value is that of an empty history. One goroutine uses it.
 type Runs struct {
-	prefix string             // of all subjects: what is before the workflow id
-	open   *dense.Map[uint64] // where the last record of each stands, by its subject without the prefix
-	owing  map[string]string  // subjects of runs that have continued as new and have no follower yet, by that of their workflow id
+	prefix string                  // of all subjects: what is before the workflow id
+	open   *compactmap.Map[uint64] // where the last record of each stands, by its subject without the prefix
+	owing  map[string]string       // subjects of runs that have continued as new and have no follower yet, by that of their workflow id
 }
 
 // Note takes the next record: its sequence in the stream, its subject and its header [schemas.StatusHeader], empty if it has none.
@@ -45,7 +45,7 @@ func (r *Runs) Note(seq uint64, subject, header string) error {
 	}
 	workflow := subject[:strings.LastIndexByte(subject, '.')+1]
 	if r.open == nil {
-		r.open, r.owing = dense.New[uint64](dense.MaxLen), make(map[string]string)
+		r.open, r.owing = compactmap.New[uint64](compactmap.MaxLen), make(map[string]string)
 		r.prefix = workflow[:strings.LastIndexByte(strings.TrimSuffix(workflow, "."), '.')+1]
 	}
 	delete(r.owing, workflow)
@@ -94,8 +94,8 @@ func (r *Runs) Open() iter.Seq[string] {
 		if r.open == nil {
 			return
 		}
-		ids := slices.AppendSeq(make([]dense.ID, 0, r.open.Len()), r.open.All())
-		slices.SortFunc(ids, func(a, b dense.ID) int { return cmp.Compare(*r.open.At(a), *r.open.At(b)) })
+		ids := slices.AppendSeq(make([]compactmap.ID, 0, r.open.Len()), r.open.All())
+		slices.SortFunc(ids, func(a, b compactmap.ID) int { return cmp.Compare(*r.open.At(a), *r.open.At(b)) })
 		for _, id := range ids {
 			if !yield(r.subject(r.open.Text(id))) {
 				return

@@ -10,7 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -269,7 +269,7 @@ func (t *trying) again(ctx context.Context, err error) bool {
 	}
 	wait := t.wait
 	t.wait = min(2*wait, lastPause)
-	return pause.For(ctx, wait) == nil
+	return sleep.For(ctx, wait) == nil
 }
 
 // Transient tells whether a transfer that failed may succeed a little later.

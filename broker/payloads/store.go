@@ -19,7 +19,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -267,7 +267,7 @@ func (s *Store) name(ctx context.Context, object string, last uint64, body []byt
 	head := post.Header{}
 	post.ExpectLastSubjectSeq(head, last)
 	err := s.publish(ctx, s.ns.PayloadInfo(object), head, body)
-	for tries := 0; errors.Is(err, post.ErrInFlight) && tries < inFlight && pause.For(ctx, inFlightPause) == nil; tries++ {
+	for tries := 0; errors.Is(err, post.ErrInFlight) && tries < inFlight && sleep.For(ctx, inFlightPause) == nil; tries++ {
 		err = s.publish(ctx, s.ns.PayloadInfo(object), head, body)
 	}
 	return err

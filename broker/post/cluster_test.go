@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/internal/freeport"
-	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/internal/poll"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // cluster runs three servers and waits until they agree on a leader.
@@ -94,7 +94,7 @@ func TestReaderSurvivesLeaderChanges(t *testing.T) {
 			if time.Since(began) > time.Minute {
 				return err
 			}
-			pause.For(t.Context(), 20*time.Millisecond) // an election needs the processor more than this loop
+			sleep.For(t.Context(), 20*time.Millisecond) // an election needs the processor more than this loop
 		}
 	}
 	for i := range n {

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // Msg is a received message. Data and Header belong to the receiver.
@@ -185,7 +185,7 @@ func (s *subscription) Drain(ctx context.Context) error {
 			if n, _, err := s.sub.Pending(); err != nil || n == 0 {
 				return s.conn.withdraw(ctx, s.sub)
 			}
-			if pause.For(ctx, drainPoll) != nil {
+			if sleep.For(ctx, drainPoll) != nil {
 				return fmt.Errorf("drain %s: %w", s.sub.Subject, ctx.Err())
 			}
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 const (
@@ -105,7 +105,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 			return nil, err
 		}
 		c.log.WithField("err", err).Log(c.news("absent"), "no connection to NATS yet, trying again")
-		if pause.For(ctx, reconnectWait+rand.N(reconnectJitter)) != nil {
+		if sleep.For(ctx, reconnectWait+rand.N(reconnectJitter)) != nil {
 			return nil, err
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // drainLook is how often Drain looks whether the connection has ended.
@@ -25,7 +25,7 @@ func (c *Conn) Drain(ctx context.Context) error {
 		return fmt.Errorf("drain: %w", fromNATS(err))
 	}
 	for !c.nc.IsClosed() {
-		if pause.For(ctx, drainLook) != nil {
+		if sleep.For(ctx, drainLook) != nil {
 			return fmt.Errorf("drain: %w", ctx.Err())
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 const (
@@ -185,7 +185,7 @@ func (c *Conn) call(ctx context.Context, op string, req any, resp failable) erro
 			return err
 		}
 		if noResponders(one.msg.Header, one.msg.Data) {
-			if time.Since(start) >= noServerGrace || pause.For(ctx, retryWait) != nil {
+			if time.Since(start) >= noServerGrace || sleep.For(ctx, retryWait) != nil {
 				return fmt.Errorf("%s: %w: is JetStream enabled for this account, and the API prefix right?", op, ErrNoResponders)
 			}
 			continue
@@ -197,7 +197,7 @@ func (c *Conn) call(ctx context.Context, op string, req any, resp failable) erro
 		if fail == nil {
 			return nil
 		}
-		if fail.ErrCode != codeClusterNotUp || pause.For(ctx, retryWait) != nil {
+		if fail.ErrCode != codeClusterNotUp || sleep.For(ctx, retryWait) != nil {
 			return fmt.Errorf("%s: %w", op, fail.asError())
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 )
 
 const (
@@ -67,7 +67,7 @@ func (o Options) withDefaults() Options {
 	o.InboxPrefix = cmp.Or(o.InboxPrefix, nats.InboxPrefix[:len(nats.InboxPrefix)-1])
 	o.Timeout = cmp.Or(o.Timeout, defaultDialTimeout)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, defaultRequestTimeout)
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	return o
 }
 

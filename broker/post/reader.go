@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 const (
@@ -242,7 +242,7 @@ func (r *Reader) replace(ctx context.Context) error {
 			return nil
 		}
 		r.conn.log.WithFields(map[string]any{"stream": r.stream, "err": err}).Debug("reader cannot go on yet, trying again")
-		pause.For(ctx, wait)
+		sleep.For(ctx, wait)
 	}
 	return nil
 }
@@ -277,7 +277,7 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 		if time.Since(start) >= regressPatience {
 			return fmt.Errorf("stream %s: %w: it ends at %d, %d was read", r.stream, ErrStreamRegressed, end, last)
 		}
-		if pause.For(ctx, retryWait) != nil {
+		if sleep.For(ctx, retryWait) != nil {
 			return ctx.Err()
 		}
 	}

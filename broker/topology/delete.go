@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/broker/openruns"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
-	"github.com/nats-io/nats.go/jetstream"
-	"github.com/sirupsen/logrus"
 )
 
 var (
@@ -81,7 +82,7 @@ func Delete(ctx context.Context, conn *post.Conn, ns subject.Namespace, o Delete
 // remove is Delete, with errors that leave out what was asked for.
 func remove(ctx context.Context, conn *post.Conn, ns subject.Namespace, o DeleteOptions) error {
 	o.LetGo = cmp.Or(o.LetGo, defaultLetGo)
-	o.Logger = silent.Or(o.Logger).WithField("namespace", ns)
+	o.Logger = logx.Or(o.Logger).WithField("namespace", ns)
 	if err := subject.ValidateNamespace(string(ns)); err != nil {
 		return err
 	}

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/droverhq/drover/internal/logx"
 )
 
 // StreamState is a stream as it stands.
@@ -60,7 +61,7 @@ func (i *Inspection) Repeatable(stream string) bool {
 func CheckServer(ctx context.Context, conn *post.Conn) error {
 	ctx, stop := untilRefused(ctx, conn)
 	defer stop()
-	w := &work{js: conn.JetStream(), log: silent.Or(nil)}
+	w := &work{js: conn.JetStream(), log: logx.Or(nil)}
 	if err := orRefused(ctx, w.checkServer(ctx, conn)); err != nil {
 		return fmt.Errorf("topology: %w", err)
 	}
@@ -76,7 +77,7 @@ func Inspect(ctx context.Context, conn *post.Conn, name subject.Namespace) (*Ins
 	}
 	ctx, stop := untilRefused(ctx, conn)
 	defer stop()
-	w := &work{js: conn.JetStream(), log: silent.Or(nil)}
+	w := &work{js: conn.JetStream(), log: logx.Or(nil)}
 	i := &Inspection{Info: *info}
 	if err := w.inspect(ctx, i); err != nil {
 		return nil, fmt.Errorf("topology: namespace %s: %w", name, orRefused(ctx, err))

@@ -8,11 +8,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
-	"github.com/droverhq/drover/internal/silent"
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/droverhq/drover/internal/logx"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // Consumer is the durable consumer of a task list's ordinary tasks. See [subject.Consumers] for all.
@@ -39,7 +40,7 @@ func EnsureList(ctx context.Context, conn *post.Conn, ns subject.Namespace, list
 	if err := errors.Join(o.validate(), subject.ValidateNamespace(string(ns)), subject.ValidateName("list", list)); err != nil {
 		return fmt.Errorf("topology: %w", err)
 	}
-	w := &work{js: conn.JetStream(), log: silent.Or(nil)}
+	w := &work{js: conn.JetStream(), log: logx.Or(nil)}
 	if err := w.list(ctx, ns, list, o); err != nil {
 		return fmt.Errorf("topology: namespace %s, list %s: %w", ns, list, err)
 	}
@@ -80,7 +81,7 @@ func (w *work) outlives(ctx context.Context, name subject.Namespace, stream stri
 	// delete it, so it is looked for again a moment later.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTry)
 	defer cancel()
-	if err = w.lives(ctx, name, stream); !errors.Is(err, ErrDeleting) || pause.For(ctx, retryWait) != nil {
+	if err = w.lives(ctx, name, stream); !errors.Is(err, ErrDeleting) || sleep.For(ctx, retryWait) != nil {
 		return err
 	}
 	return w.lives(ctx, name, stream)

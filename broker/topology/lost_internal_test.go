@@ -10,7 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 )
 
 // lossy is a JetStream that does what it is told, and whose first answer about a stream is lost. Before its silence is noticed
@@ -67,7 +67,7 @@ func TestDeletionWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
 				}
 				made(t, conn, Options{Partitions: 3})
 			}
-			d := &deletion{work: work{js: lost, log: silent.Or(nil)}, conn: conn, ns: "a", o: DeleteOptions{LetGo: defaultLetGo}}
+			d := &deletion{work: work{js: lost, log: logx.Or(nil)}, conn: conn, ns: "a", o: DeleteOptions{LetGo: defaultLetGo}}
 			if lost.lost {
 				// The mark has its answer.
 				if i, err := d.lookup(t.Context(), "a"); err != nil {
@@ -124,11 +124,11 @@ func TestMadeBehindADeletion(t *testing.T) {
 					t.Fatal(err)
 				}
 			}}
-			if err := make(&work{js: slow, log: silent.Or(nil)}); !errors.Is(err, ErrDeleting) {
+			if err := make(&work{js: slow, log: logx.Or(nil)}); !errors.Is(err, ErrDeleting) {
 				t.Errorf("got %v, want %v", err, ErrDeleting)
 			}
 			made(t, conn, Options{Partitions: 3})
-			if err := make(&work{js: conn.JetStream(), log: silent.Or(nil)}); err != nil {
+			if err := make(&work{js: conn.JetStream(), log: logx.Or(nil)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -147,7 +147,7 @@ func TestChangeWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
 		made(t, conn, Options{Partitions: 3})
 	}}
 	o := Options{Namespace: "a", Memory: true, MaxBytes: 64 << 20}
-	if _, err := (&work{js: lost, log: silent.Or(nil)}).ensure(t.Context(), conn, o.withDefaults()); !errors.Is(err, ErrConflict) {
+	if _, err := (&work{js: lost, log: logx.Or(nil)}).ensure(t.Context(), conn, o.withDefaults()); !errors.Is(err, ErrConflict) {
 		t.Errorf("got %v, want %v", err, ErrConflict)
 	}
 	if i, err := Lookup(t.Context(), conn, "a"); err != nil || i.Partitions != 3 || i.MaxBytes != 0 {
@@ -165,7 +165,7 @@ func TestMadeBesideADeletion(t *testing.T) {
 	}{
 		"deleted": {0, func(t *testing.T, conn *post.Conn) { gone(t, conn) }, ErrDeleting},
 		"being deleted": {2, func(t *testing.T, conn *post.Conn) {
-			d := &deletion{work: work{js: conn.JetStream(), log: silent.Or(nil)}, conn: conn, ns: "a"}
+			d := &deletion{work: work{js: conn.JetStream(), log: logx.Or(nil)}, conn: conn, ns: "a"}
 			i, err := d.lookup(t.Context(), "a")
 			if err != nil {
 				t.Fatal(err)
@@ -190,7 +190,7 @@ func TestMadeBesideADeletion(t *testing.T) {
 			}
 			slow := &tardy{JetStream: conn.JetStream(), stream: last, before: func() { tc.then(t, conn) }}
 			o := Options{Namespace: "a", Memory: true, Partitions: cmp.Or(tc.before, 2)}.withDefaults()
-			if _, err := (&work{js: slow, log: silent.Or(nil)}).ensure(t.Context(), conn, o); !errors.Is(err, tc.want) {
+			if _, err := (&work{js: slow, log: logx.Or(nil)}).ensure(t.Context(), conn, o); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 		})

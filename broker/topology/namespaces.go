@@ -10,11 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/logx"
 )
 
 // Info is a namespace as it stands.
@@ -173,7 +174,7 @@ func lookups(ctx context.Context, conn *post.Conn, names []subject.Namespace, lo
 		switch {
 		case err == nil, errors.Is(err, ErrNoNamespace):
 		case errors.Is(err, ErrConflict):
-			silent.Or(log).WithError(err).Warn("a stream looks like that of a namespace and is none")
+			logx.Or(log).WithError(err).Warn("a stream looks like that of a namespace and is none")
 		default:
 			unread.Names = append(unread.Names, names[n])
 			unread.Err = cmp.Or(unread.Err, err)

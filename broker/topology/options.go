@@ -10,10 +10,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/retention"
-	"github.com/droverhq/drover/internal/silent"
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/logx"
+	"github.com/droverhq/drover/internal/retention"
 )
 
 const (
@@ -70,7 +71,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
 	o.Version = cmp.Or(o.Version, buildVersion())
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	return o
 }
 

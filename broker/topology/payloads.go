@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/droverhq/drover/internal/logx"
 )
 
 // EnsurePayloads makes the object store of a namespace's large payloads, or brings it to what the namespace is. It is not
@@ -15,7 +16,7 @@ import (
 //
 // Errors: [ErrNoNamespace], [ErrDeleting], [*ConflictError], or what the server said.
 func EnsurePayloads(ctx context.Context, conn *post.Conn, ns subject.Namespace, version string) error {
-	w := &work{js: conn.JetStream(), log: silent.Or(nil)}
+	w := &work{js: conn.JetStream(), log: logx.Or(nil)}
 	if err := w.ensurePayloads(ctx, ns, version); err != nil {
 		return fmt.Errorf("topology: namespace %s, payloads: %w", ns, err)
 	}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/droverhq/drover/internal/logx"
 )
 
 // Remains tells how many partitions a namespace has by the streams that are left of it, for one whose signals stream is gone.
@@ -20,7 +21,7 @@ func Remains(ctx context.Context, conn *post.Conn, ns subject.Namespace) (int, e
 	}
 	ctx, stop := untilRefused(ctx, conn)
 	defer stop()
-	left, err := (&work{js: conn.JetStream(), log: silent.Or(nil)}).remains(ctx, &Namespace{Name: ns})
+	left, err := (&work{js: conn.JetStream(), log: logx.Or(nil)}).remains(ctx, &Namespace{Name: ns})
 	if err = orRefused(ctx, err); err != nil {
 		return 0, fmt.Errorf("topology: namespace %s: %w", ns, err)
 	}

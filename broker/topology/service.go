@@ -15,7 +15,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -46,7 +46,7 @@ type ServeOptions struct {
 // service ends with its connection, because to stop it in order would drain it first and nobody is there to answer then.
 func Serve(ctx context.Context, conn *post.Conn, o ServeOptions) error {
 	o.Version = cmp.Or(o.Version, "0.0.0")
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	s := &service{conn: conn, o: o, ctx: ctx, deletions: map[subject.Namespace]*job{}}
 	m, err := micro.AddService(conn.NATS(), micro.Config{
 		Name: "drover-server", Version: o.Version, Description: "Drover: the namespaces of this account",

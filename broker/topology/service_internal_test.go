@@ -6,7 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestServiceForcesADeletionBesideAnother(t *testing.T) {
 	conn := embeddedtest.Dial(t)
 	made(t, conn, Options{})
-	s := &service{conn: conn, o: ServeOptions{Logger: silent.Or(nil)}, ctx: t.Context(), deletions: map[subject.Namespace]*job{}}
+	s := &service{conn: conn, o: ServeOptions{Logger: logx.Or(nil)}, ctx: t.Context(), deletions: map[subject.Namespace]*job{}}
 	counts := &job{done: make(chan struct{}), err: &OpenRunsError{Open: 1, WorkflowID: "w"}}
 	close(counts.done)
 	s.deletions["a"] = counts

@@ -9,11 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // Reasons other than a conflict. Compare with errors.Is; the text says what to do.
@@ -280,7 +281,7 @@ func (w *work) retry(ctx context.Context, request func(context.Context) error) e
 		if _, limited := ctx.Deadline(); !limited && time.Since(start) >= patience {
 			return err
 		}
-		switch ended := pause.For(ctx, retryWait); {
+		switch ended := sleep.For(ctx, retryWait); {
 		case ended == nil:
 		case errors.Is(err, ended): // the try has ended with ctx, and says so
 			return err

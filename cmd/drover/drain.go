@@ -14,7 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -160,7 +160,7 @@ func (t *target) awaitEnd(ctx context.Context, order schemas.Control) error {
 		if gone, err := t.gone(ctx, order); gone || err != nil {
 			return err
 		}
-		if pause.For(ctx, goneEvery) != nil {
+		if sleep.For(ctx, goneEvery) != nil {
 			return fmt.Errorf("%s %s: it drains, and is not gone yet: %w", t.op, t.name, ctx.Err())
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -122,7 +122,7 @@ func followed(
 				}
 				o.After, o.Latest = e.Sequence, 0
 			}
-			if pause.For(ctx, operationsEvery) != nil {
+			if sleep.For(ctx, operationsEvery) != nil {
 				return
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -157,7 +157,7 @@ func recycled(ctx context.Context, c *drover.Client, slot schemas.Timestamp) (*s
 		if l := r.Latest; l != nil && (l.Slot > slot || l.Slot == slot && l.Phase == schemas.RecycleFinished) {
 			return r, nil
 		}
-		if pause.For(ctx, recycledEvery) != nil {
+		if sleep.For(ctx, recycledEvery) != nil {
 			return nil, fmt.Errorf("recycle now: it goes on, and is not finished yet: %w", ctx.Err())
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -96,7 +96,7 @@ func (w *world) verify(ctx context.Context) {
 			w.violation("drover verify --idle: %s %v", out, err)
 			return
 		}
-		pause.For(ctx, 500*time.Millisecond)
+		sleep.For(ctx, 500*time.Millisecond)
 	}
 }
 
@@ -265,7 +265,7 @@ func (w *world) nothingLeft(ctx context.Context, a *archive) {
 			out, err := cmd.CombinedOutput()
 			w.t.Logf("drover audit: %v\n%s", err, out)
 		}
-		pause.For(ctx, 300*time.Millisecond)
+		sleep.For(ctx, 300*time.Millisecond)
 	}
 	w.violation("left behind for runs that have closed: %s", strings.Join(left, "; "))
 }

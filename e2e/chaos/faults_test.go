@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/faultproxy"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // fault is something that is done to a member, or to the links of a client. It returns when it is undone.
@@ -158,7 +158,7 @@ func (v *victim) stepDown(d time.Duration) {
 	v.wait(d)
 }
 
-func (v *victim) wait(d time.Duration) { pause.For(v.w.t.Context(), d) }
+func (v *victim) wait(d time.Duration) { sleep.For(v.w.t.Context(), d) }
 
 // awaitBack waits until a member that was let up lives again, ready or not.
 func (m *member) awaitBack() {

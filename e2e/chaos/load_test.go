@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -130,7 +130,7 @@ func (s *scene) closesUnasked(ctx context.Context) {
 				return
 			}
 		}
-		pause.For(ctx, 50*time.Millisecond)
+		sleep.For(ctx, 50*time.Millisecond)
 	}
 	s.w.violation("workflow %s has not closed, while nobody asked for it: it is %s", s.id, status)
 }

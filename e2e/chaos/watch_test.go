@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -36,7 +36,7 @@ func (w *world) probe(ctx context.Context) {
 						o.Outcome, o.Result = OK, d.Owner
 					}
 				})
-				pause.For(ctx, probeEvery-time.Since(began))
+				sleep.For(ctx, probeEvery-time.Since(began))
 			}
 		})
 	}
@@ -69,7 +69,7 @@ func (w *world) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		r, err := w.direct.Conn().KVWatch(ctx, namespace.BucketClaims(), see)
 		if err != nil {
-			pause.For(ctx, 100*time.Millisecond)
+			sleep.For(ctx, 100*time.Millisecond)
 			continue
 		}
 		select {

@@ -15,7 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/ops/alwayson"
 	"github.com/droverhq/drover/ops/windows"
 	"github.com/droverhq/drover/schemas"
@@ -88,7 +88,7 @@ func until(t *testing.T, what string, done func() bool) {
 func TestKilledAtEveryItem(t *testing.T) {
 	reached, goOn := make(chan int), make(chan struct{})
 	killed := errors.New("the worker was killed here")
-	drovertest.Run(t, &drovertest.Options{Logger: silent.Or(nil)}, func(t *testing.T, e *drovertest.Env) {
+	drovertest.Run(t, &drovertest.Options{Logger: logx.Or(nil)}, func(t *testing.T, e *drovertest.Env) {
 		reached, goOn = make(chan int), make(chan struct{})
 		last := 0
 		afterItem = func(w watermark) error {
@@ -137,7 +137,7 @@ func TestKilledAtEveryItem(t *testing.T) {
 
 // S2-6, S2-7, S2-13: the copy goes on in the next run where it was.
 func TestGoesOnInTheNextRun(t *testing.T) {
-	drovertest.Run(t, &drovertest.Options{Logger: silent.Or(nil)}, func(t *testing.T, e *drovertest.Env) {
+	drovertest.Run(t, &drovertest.Options{Logger: logx.Or(nil)}, func(t *testing.T, e *drovertest.Env) {
 		master(t, e)
 		workers(e)
 		dir := t.TempDir()
@@ -174,7 +174,7 @@ func TestGoesOnInTheNextRun(t *testing.T) {
 
 // S2-11, S2-12: within the window of each day the report is written once, whatever is killed meanwhile.
 func TestReportOnceADay(t *testing.T) {
-	drovertest.Run(t, &drovertest.Options{Logger: silent.Or(nil)}, func(t *testing.T, e *drovertest.Env) {
+	drovertest.Run(t, &drovertest.Options{Logger: logx.Or(nil)}, func(t *testing.T, e *drovertest.Env) {
 		master(t, e)
 		workers(e)
 		dir := t.TempDir()

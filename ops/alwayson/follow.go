@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 )
 
 // attend looks after the run that is open, or about to be: it has it begun, asks it to end if it is to be stopped, and waits for its end. It
@@ -90,7 +90,7 @@ func (m *Monitor) follow(ctx context.Context, r *record) (end, error) {
 		latest, open := d.Execution.Run, !d.Execution.Status.Closed()
 		switch ours := cmp.Or(d.Started.FirstExecutionRun, latest) == r.Run; {
 		case ours, r.Found && open:
-			if latest == run && pause.For(ctx, retry) != nil { // it came between the two questions
+			if latest == run && sleep.For(ctx, retry) != nil { // it came between the two questions
 				return end{}, ctx.Err()
 			}
 			run = latest

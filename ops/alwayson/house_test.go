@@ -14,8 +14,8 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
-	"github.com/droverhq/drover/internal/pause"
 	"github.com/droverhq/drover/internal/sample"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/alwayson"
 	"github.com/droverhq/drover/schemas"
 )
@@ -106,7 +106,7 @@ func (h *house) masters(all ...alwayson.Options) {
 			if err != nil && !errors.Is(err, errCut) {
 				h.t.Error(err)
 			}
-			if pause.For(ctx, 3*time.Second) != nil {
+			if sleep.For(ctx, 3*time.Second) != nil {
 				return
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -62,7 +62,7 @@ func (k *keeper) run(ctx context.Context) {
 				k.told = true
 				k.m.o.Logger.WithField("workflow", k.id).WithField("err", err).Warn("an always-on workflow cannot be looked after for now, trying again")
 			}
-			_ = pause.For(ctx, retry) // the loop looks at ctx
+			_ = sleep.For(ctx, retry) // the loop looks at ctx
 		}
 	}
 }

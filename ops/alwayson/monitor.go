@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -93,7 +93,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		for _, id := range ids {
 			m.ensure(id, false)
 		}
-		_ = pause.For(ctx, wait) // the loop looks at ctx
+		_ = sleep.For(ctx, wait) // the loop looks at ctx
 	}
 	if cause := context.Cause(ctx); errorsIsCrash(cause) {
 		return cause

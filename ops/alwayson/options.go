@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -41,7 +41,7 @@ func (o Options) withDefaults() Options {
 	if o.Before == nil {
 		o.Before = func(string) error { return nil }
 	}
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	return o
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/internal/bucketkey"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -157,7 +157,7 @@ func TestRefusedStart(t *testing.T) {
 // A record that somebody has damaged harms nothing else, is shown with the reason, and can be removed.
 func TestDamagedRecord(t *testing.T) {
 	live(t, func(h *house) {
-		h.o.Logger = silent.Or(nil)
+		h.o.Logger = logx.Or(nil)
 		for i, value := range []string{`{`, `{}`, `{"alwaysOn":{"start":{"workflowId":"other","type":"job"}},"incarnation":"i"}`} {
 			if _, err := h.Client.Conn().KVCreate(h.t.Context(), ns.BucketSchedules(), "always."+bucketkey.Escape(fmt.Sprint("bad ", i)), []byte(value), 0); err != nil {
 				t.Fatal(err)

@@ -25,13 +25,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 // ErrInvalidOptions reports options that leave their bounds. The text names the field and the way out.
@@ -77,7 +78,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MostOfKind = cmp.Or(o.MostOfKind, 100)
 	o.CheapEvery = cmp.Or(o.CheapEvery, time.Minute)
 	o.FullEvery = cmp.Or(o.FullEvery, 10*time.Minute)
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("audit: %w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))
 	}
@@ -139,7 +140,7 @@ func ask[Answer any](ctx context.Context, a *Auditor, verb string, in any, refus
 		if err == nil || try == askTries || ctx.Err() != nil {
 			return out, err
 		}
-		if err := pause.For(ctx, askPause); err != nil {
+		if err := sleep.For(ctx, askPause); err != nil {
 			return nil, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -80,7 +80,7 @@ func (a *Auditor) confirm(ctx context.Context, v *view, first *suspects, r *Repo
 	if err := v.markEnds(ctx); err != nil {
 		return err
 	}
-	if err := pause.For(ctx, a.o.Confirm); err != nil {
+	if err := sleep.For(ctx, a.o.Confirm); err != nil {
 		return err
 	}
 	second := &suspects{most: maxSuspects, found: map[string]Finding{}}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/internal/hook"
+	"github.com/droverhq/drover/internal/safecall"
 )
 
 // fullShare bounds the share of time that full passes take: one that takes a minute is followed by the next 20 minutes later
@@ -39,7 +39,7 @@ func (a *Auditor) Run(ctx context.Context) error {
 			continue
 		}
 		a.tell(r)
-		hook.Tell(a.o.Logger, a.o.Observer, r)
+		safecall.Tell(a.o.Logger, a.o.Observer, r)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -104,7 +104,7 @@ func (a *Auditor) askAll(ctx context.Context, v *view, p int, of iter.Seq[schema
 		}
 		asked = slices.Delete(asked, 0, len(out.Runs))
 		if rest := time.Duration(len(out.Runs))*time.Second/time.Duration(a.o.Rate) - time.Since(began); rest > 0 {
-			if err := pause.For(ctx, rest); err != nil {
+			if err := sleep.For(ctx, rest); err != nil {
 				return err
 			}
 		}

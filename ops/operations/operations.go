@@ -11,11 +11,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 // patience is how long a note may hold up whoever makes it.
@@ -31,7 +32,7 @@ type Log struct {
 
 // New returns the log of a namespace. The node stands for whoever does something by itself. A nil logger says nothing.
 func New(conn *post.Conn, ns subject.Namespace, node string, log logrus.FieldLogger) *Log {
-	return &Log{conn: conn, ns: ns, node: node, log: silent.Or(log)}
+	return &Log{conn: conn, ns: ns, node: node, log: logx.Or(log)}
 }
 
 // Note stores an operation. At defaults to now, Identity to the node. A note that cannot be stored within two seconds is told

@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/schemas"
 )
@@ -68,7 +68,7 @@ func (b *board) write(ctx context.Context, key string, v any, rev uint64) error 
 		if _, err = b.conn.KVUpdate(ctx, b.ns.BucketSchedules(), key, body, rev, 0); !errors.Is(err, post.ErrInFlight) {
 			break
 		}
-		pause.For(ctx, shortPause)
+		sleep.For(ctx, shortPause)
 	}
 	if err != nil {
 		return fmt.Errorf("recycle: %w", err)

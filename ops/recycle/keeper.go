@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 // KeeperOptions of [NewKeeper]. Logger is none by default; the others are required.
@@ -38,7 +39,7 @@ type Keeper struct {
 
 // NewKeeper returns a keeper.
 func NewKeeper(o KeeperOptions) *Keeper {
-	log := silent.Or(o.Logger)
+	log := logx.Or(o.Logger)
 	return &Keeper{
 		o: o, log: log, woken: make(chan struct{}, 1),
 		board: board{conn: o.Conn, ns: o.Namespace, notes: operations.New(o.Conn, o.Namespace, o.Node, log)},

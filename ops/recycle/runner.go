@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 const (
@@ -53,7 +54,7 @@ type Runner struct {
 
 // NewRunner returns a runner.
 func NewRunner(o RunnerOptions) *Runner {
-	log := silent.Or(o.Logger)
+	log := logx.Or(o.Logger)
 	return &Runner{
 		o: o, log: log,
 		board: board{conn: o.Conn, ns: o.Namespace, notes: operations.New(o.Conn, o.Namespace, o.Node, log)},
@@ -153,7 +154,7 @@ func (r *Runner) turn(ctx, held context.Context) error {
 			return err
 		}
 		if wait := mayBegin(state, r.o.Node, (&plan{set: *set}).stagger(), now); wait > 0 {
-			if pause.For(held, min(wait, nodeLook)) != nil {
+			if sleep.For(held, min(wait, nodeLook)) != nil {
 				return nil
 			}
 			continue

@@ -11,8 +11,8 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/internal/retention"
-	"github.com/droverhq/drover/internal/silent"
 )
 
 // ErrInvalidOptions reports options that leave their bounds. The text names the field and the way out.
@@ -82,7 +82,7 @@ func (o Options) withDefaults() Options {
 	if o.Before == nil {
 		o.Before = func(string, string) error { return nil }
 	}
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	return o
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -160,7 +160,7 @@ func (j *Janitor) purgeOne(ctx context.Context, k *look, c *candidate) error {
 		return err
 	}
 	k.gone(c)
-	return pause.For(ctx, time.Second/time.Duration(j.o.Rate))
+	return sleep.For(ctx, time.Second/time.Duration(j.o.Rate))
 }
 
 // purgeBefore purges what goes with a run and before it: the parts of a flow's run, and the runs of a chain before its last. It

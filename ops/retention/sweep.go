@@ -15,7 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -213,7 +213,7 @@ func (j *Janitor) scrap(ctx context.Context, s *payloads.Store, id string) error
 	if err := s.Scrap(ctx, id); err != nil {
 		return err
 	}
-	return pause.For(ctx, time.Second/time.Duration(j.o.Rate))
+	return sleep.For(ctx, time.Second/time.Duration(j.o.Rate))
 }
 
 // twice are the objects that neither this look has found named nor the one before. It keeps what this one has found for the
@@ -238,7 +238,7 @@ func (j *Janitor) twice(now time.Time, f *finder, old map[string]payloads.Object
 
 // sweepOn looks at the payloads again and again until ctx ends.
 func (j *Janitor) sweepOn(ctx context.Context) {
-	for wait := min(looksApart, j.o.SweepEvery); pause.For(ctx, wait) == nil; wait = j.o.SweepEvery {
+	for wait := min(looksApart, j.o.SweepEvery); sleep.For(ctx, wait) == nil; wait = j.o.SweepEvery {
 		r, err := j.Sweep(ctx)
 		switch {
 		case ctx.Err() != nil:

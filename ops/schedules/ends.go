@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -60,7 +60,7 @@ func (t *turn) watch(ctx context.Context, e *entry, s schemas.ScheduleSlot) {
 			return
 		}
 		t.log.WithField("err", err).WithField("schedule", e.id).Debug("it is not known how a run has ended; asking again")
-		if pause.For(ctx, wait) != nil {
+		if sleep.For(ctx, wait) != nil {
 			return
 		}
 	}
@@ -123,7 +123,7 @@ func (t *turn) endOther(e *entry, q *schemas.ExecutionRequest, terminate bool, h
 			return
 		}
 		t.log.WithField("err", err).WithField("schedule", e.id).WithField("run", q.Run).Debug(how + " has failed; trying again")
-		if pause.For(t.ctx, wait) != nil {
+		if sleep.For(t.ctx, wait) != nil {
 			return
 		}
 	}

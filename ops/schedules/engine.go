@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
 )
@@ -80,7 +80,7 @@ func (b *brokers) Wait(ctx context.Context, wid, run string) (*drover.Outcome, e
 		if unknown != nil || latest == "" {
 			return nil, cmp.Or(unknown, err)
 		}
-		if latest == at && pause.For(ctx, firstAskAgain) != nil { // it came between the two questions
+		if latest == at && sleep.For(ctx, firstAskAgain) != nil { // it came between the two questions
 			return nil, ctx.Err()
 		}
 		at = latest

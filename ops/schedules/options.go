@@ -10,7 +10,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
@@ -33,7 +33,7 @@ type Options struct {
 
 // New checks the options. It asks nobody.
 func New(o Options) (*Scheduler, error) {
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	if o.Conn == nil {
 		return nil, fmt.Errorf("schedules: %w: Conn is nil: dial the NATS server of the namespace", ErrInvalidOptions)
 	}
@@ -54,7 +54,7 @@ func New(o Options) (*Scheduler, error) {
 
 func newScheduler(o Options, b bucket, e engine) *Scheduler {
 	return &Scheduler{
-		o: o, bucket: b, engine: e, log: silent.Or(o.Logger), settled: make(chan struct{}),
+		o: o, bucket: b, engine: e, log: logx.Or(o.Logger), settled: make(chan struct{}),
 		note: func(context.Context, schemas.Operation) {},
 	}
 }

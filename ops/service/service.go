@@ -21,11 +21,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 // atOnce is the default of Options.AtOnce: an answer may be half a message long.
@@ -91,7 +92,7 @@ func Refusal(err error) *schemas.Error {
 
 // Serve answers the verbs until stop is called, which waits for those that are being answered. ctx is that of the work.
 func Serve(ctx context.Context, o Options, verbs []Verb) (stop func(), err error) {
-	log := silent.Or(o.Logger)
+	log := logx.Or(o.Logger)
 	var answering sync.WaitGroup
 	turns := make(chan struct{}, cmp.Or(o.AtOnce, atOnce))
 	var subs []post.Subscription

@@ -7,7 +7,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -29,7 +29,7 @@ func (w *Windows) work(ctx context.Context) {
 		if err != nil && !errors.Is(err, post.ErrNoStream) && ctx.Err() == nil {
 			w.o.Logger.WithField("err", err).Warn("the task list of the service is not worked on; trying again")
 		}
-		pause.For(ctx, min(max(time.Since(began)/6, listSoon), listEvery))
+		sleep.For(ctx, min(max(time.Since(began)/6, listSoon), listEvery))
 	}
 }
 
@@ -50,7 +50,7 @@ func (w *Windows) once(ctx context.Context, q schemas.OnceRequest) (*schemas.Onc
 	info := activity.Info(ctx)
 	q.Caller, q.WorkflowID, q.Run = info.IdempotencyKey, info.WorkflowID, info.Run
 	a, err := w.Once(ctx, &q)
-	for began := time.Now(); passing(err) && time.Since(began) < onceLimit && pause.For(ctx, again) == nil; {
+	for began := time.Now(); passing(err) && time.Since(began) < onceLimit && sleep.For(ctx, again) == nil; {
 		a, err = w.Once(ctx, &q)
 	}
 	if e, ok := errors.AsType[*schemas.Error](err); ok && e.Code == schemas.CodeInvalid {

@@ -9,7 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/post"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers/calendar"
 )
@@ -67,7 +67,7 @@ func (w *Windows) take(ctx context.Context, key string, mine *schemas.PeriodReco
 	}
 	bucket := w.o.Namespace.BucketSchedules()
 	for try := range tries {
-		if try > 0 && pause.For(ctx, between) != nil {
+		if try > 0 && sleep.For(ctx, between) != nil {
 			break
 		}
 		if _, err = w.o.Conn.KVCreate(ctx, bucket, key, body, ttl); err == nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers/calendar"
 )
@@ -42,7 +42,7 @@ const (
 func (b *bucket) live(t *testing.T, rec *schemas.ScheduleRecord, win *calendar.Window, now time.Time, until stage) {
 	t.Helper()
 	for range 5 { // each round does what the one before has made possible
-		table := newTable(silent.Or(nil))
+		table := newTable(logx.Or(nil))
 		e := &entry{rec: rec, win: win}
 		e.count(b.state)
 		table.entries["nightly"] = e
@@ -218,7 +218,7 @@ func since(at time.Time) func(*schemas.ScheduleRecord, *entry) {
 
 // What concerns no window wakes nobody: of 10,000 schedules without one, each slot changes a state.
 func TestNewsOfOtherSchedules(t *testing.T) {
-	table := newTable(silent.Or(nil))
+	table := newTable(logx.Or(nil))
 	body := func(v any) []byte {
 		b, err := schemas.MarshalJSON(v)
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/pause"
-	"github.com/droverhq/drover/internal/silent"
+	"github.com/droverhq/drover/internal/logx"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
@@ -66,7 +66,7 @@ func New(o Options) (*Windows, error) {
 	if o.Node == "" {
 		return nil, fmt.Errorf("windows: %w: Node is empty: name the node", ErrInvalidOptions)
 	}
-	o.Logger = silent.Or(o.Logger)
+	o.Logger = logx.Or(o.Logger)
 	if o.Before == nil {
 		o.Before = func(string) error { return nil }
 	}
@@ -118,7 +118,7 @@ func (w *Windows) follow(ctx context.Context) {
 			return
 		}
 		w.o.Logger.WithField("err", err).Warn("schedules cannot be followed now; trying again")
-		pause.For(ctx, again)
+		sleep.For(ctx, again)
 	}
 }
 

@@ -34,7 +34,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/decider/flow/syntax"
 	"github.com/droverhq/drover/internal/bucketkey"
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -213,7 +213,7 @@ func (s *Store) Deploy(ctx context.Context, kind Kind, d *model.Definition) (*De
 		if !errors.Is(err, post.ErrWrongSequence) && !errors.Is(err, post.ErrInFlight) {
 			return nil, s.explain(err)
 		}
-		if pause.For(ctx, casPause) != nil {
+		if sleep.For(ctx, casPause) != nil {
 			return nil, fmt.Errorf("flows: deploy: %w; whether it was deployed, drover flow show tells", ctx.Err())
 		}
 	}

@@ -1,5 +1,5 @@
-// Package silent has the logger of those who were given none.
-package silent
+// Package logx has the logger of those who were given none.
+package logx
 
 import (
 	"io"

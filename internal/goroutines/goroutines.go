@@ -1,8 +1,8 @@
-// Package crew runs functions side by side on goroutines that outlive them.
+// Package goroutines runs functions side by side on goroutines that outlive them.
 //
 // A goroutine begins with a small stack. One for each task grows it each time, and copies it: a tenth of the CPU of a worker
-// whose tasks take microseconds. A goroutine of a crew keeps its stack and waits for the next task.
-package crew
+// whose tasks take microseconds. A goroutine of a pool keeps its stack and waits for the next task.
+package goroutines
 
 import (
 	"runtime"
@@ -13,8 +13,8 @@ import (
 // quarter is in use, and who waits uses next to nothing: the next job would grow it again. So stacks of up to 16 KiB stay.
 const kept = 4 << 10
 
-// Crew calls a function for each of its jobs, all at once: it bounds nothing but how many goroutines wait.
-type Crew[T any] struct {
+// Pool calls a function for each of its jobs, all at once: it bounds nothing but how many goroutines wait.
+type Pool[T any] struct {
 	do   func(T)
 	most int32
 	idle atomic.Int32
@@ -22,13 +22,13 @@ type Crew[T any] struct {
 	done chan struct{}
 }
 
-// New returns a crew that calls do, which may end its goroutine. At most so many goroutines wait for jobs. Close it.
-func New[T any](most int, do func(T)) *Crew[T] {
-	return &Crew[T]{do: do, most: int32(most), jobs: make(chan T), done: make(chan struct{})}
+// New returns a pool that calls do, which may end its goroutine. At most so many goroutines wait for jobs. Close it.
+func New[T any](most int, do func(T)) *Pool[T] {
+	return &Pool[T]{do: do, most: int32(most), jobs: make(chan T), done: make(chan struct{})}
 }
 
 // Do lets somebody do the job, at once. It does not block.
-func (c *Crew[T]) Do(job T) {
+func (c *Pool[T]) Do(job T) {
 	select {
 	case c.jobs <- job:
 	default:
@@ -36,7 +36,7 @@ func (c *Crew[T]) Do(job T) {
 	}
 }
 
-func (c *Crew[T]) work(job T) {
+func (c *Pool[T]) work(job T) {
 	var stack [kept]byte
 	defer runtime.KeepAlive(&stack)
 	for {
@@ -56,4 +56,4 @@ func (c *Crew[T]) work(job T) {
 }
 
 // Close lets those go that wait, and each of the others once its job is done. It is called once. Jobs may still be given.
-func (c *Crew[T]) Close() { close(c.done) }
+func (c *Pool[T]) Close() { close(c.done) }

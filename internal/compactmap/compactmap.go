@@ -1,4 +1,4 @@
-// Package dense keeps very many small entries that are found by a text: a million parked runs, a million alarms. What it holds
+// Package compactmap keeps very many small entries that are found by a text: a million parked runs, a million alarms. What it holds
 // is in few large pieces of memory without pointers, so the garbage collector has nothing to follow in them, and entries that
 // stay do not hold down memory that they share with garbage. Small objects of their own did: of what 100,000 sleepers kept of
 // a server's memory, a third was such holes.
@@ -15,7 +15,7 @@
 //
 // Considered: a Go map of packed strings. It takes 113 bytes where this takes 77, in objects that share their memory with garbage, and
 // all of them are marked in each collection.
-package dense
+package compactmap
 
 import (
 	"hash/maphash"

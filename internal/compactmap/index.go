@@ -1,4 +1,4 @@
-package dense
+package compactmap
 
 const (
 	// parts is how many tables the index is: each grows by itself, so that growing holds nobody up for long.

@@ -1,4 +1,4 @@
-// Package seen remembers which strings were added, in some two bytes for each. A partition keeps the workflow ids of its
+// Package idset remembers which strings were added, in some two bytes for each. A partition keeps the workflow ids of its
 // history in it, so that it need not look for runs of an id that was never used.
 //
 // Invariants:
@@ -7,7 +7,7 @@
 //   - It takes no more memory than the bound that it was made with allows. Above that it finds everything.
 //
 // Considered: the strings themselves, or 8 bytes of a hash of each. Both are exact enough, and ten and four times as large.
-package seen
+package idset
 
 import "hash/maphash"
 

@@ -1,27 +1,27 @@
-package room_test
+package bufpool_test
 
 import (
 	"bytes"
 	"testing"
 
-	"github.com/droverhq/drover/internal/room"
+	"github.com/droverhq/drover/internal/bufpool"
 )
 
-// What was kept stays as it is, whoever uses the room next, and has no more memory than it needs.
+// What was kept stays as it is, whoever uses the buffer next, and has no more memory than it needs.
 func TestBodiesAreTheirOwn(t *testing.T) {
 	var kept [][]byte
 	for n := range 200 {
-		r := room.Take()
+		r := bufpool.Get()
 		body := append(r.Bytes(), bytes.Repeat([]byte{byte(n)}, n*n)...) // up to 39 KB, and 0
 		kept = append(kept, r.Keep(body))
-		r.Leave()
+		r.Put()
 	}
-	large := room.Take()
+	large := bufpool.Get()
 	kept = append(kept, large.Keep(append(large.Bytes(), bytes.Repeat([]byte{200}, 200*200*10)...)))
-	large.Leave()
-	again := room.Take()
+	large.Put()
+	again := bufpool.Get()
 	_ = again.Keep(append(again.Bytes(), "other"...))
-	again.Leave()
+	again.Put()
 	for n, body := range kept {
 		want := n * n
 		if n == 200 {

@@ -1,4 +1,4 @@
-package dense
+package compactmap
 
 import "encoding/binary"
 

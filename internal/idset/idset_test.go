@@ -1,4 +1,4 @@
-package seen_test
+package idset_test
 
 import (
 	"strconv"
@@ -6,13 +6,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/droverhq/drover/internal/seen"
+	"github.com/droverhq/drover/internal/idset"
 )
 
 // What was added is found, whatever it is and whatever was added before and behind it.
 func TestAddedIsFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := seen.New(rapid.IntRange(1, 200).Draw(t, "most"))
+		s := idset.New(rapid.IntRange(1, 200).Draw(t, "most"))
 		added := map[string]bool{}
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
 			id := rapid.StringN(0, 3, -1).Draw(t, "id")
@@ -31,7 +31,7 @@ func TestAddedIsFound(t *testing.T) {
 
 // Of what was not added hardly anything is found, in every size.
 func TestOthersAreRarelyFound(t *testing.T) {
-	s := seen.New(1 << 20)
+	s := idset.New(1 << 20)
 	for i := range 100_000 {
 		s.Add("sleeper-" + strconv.Itoa(i))
 		if i%10_000 != 5_000 {
@@ -57,7 +57,7 @@ func TestOthersAreRarelyFound(t *testing.T) {
 // A set that was given too much finds everything, and takes no more memory.
 func TestFullSetFindsEverything(t *testing.T) {
 	for _, most := range []int{-1, 0, 1, 3000} {
-		s := seen.New(most)
+		s := idset.New(most)
 		for i := range 2 * max(most, 1) { // some are taken for others
 			s.Add(strconv.Itoa(i))
 		}
@@ -65,14 +65,14 @@ func TestFullSetFindsEverything(t *testing.T) {
 			t.Errorf("a set for %d strings that was given more does not find another; want everything found", most)
 		}
 	}
-	s := seen.New(1)
+	s := idset.New(1)
 	if s.Has("anything") {
 		t.Error("an empty set finds something")
 	}
 }
 
 func BenchmarkHas(b *testing.B) {
-	s := seen.New(1 << 20)
+	s := idset.New(1 << 20)
 	for i := range 100_000 {
 		s.Add("sleeper-" + strconv.Itoa(i))
 	}

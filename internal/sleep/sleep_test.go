@@ -1,4 +1,4 @@
-package pause_test
+package sleep_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/internal/pause"
+	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -35,7 +35,7 @@ func TestFor(t *testing.T) {
 					time.AfterFunc(tc.ends, func() { cancel(enough) })
 				}
 				began := time.Now()
-				if got := pause.For(ctx, tc.d); got != tc.want || time.Since(began) != tc.took {
+				if got := sleep.For(ctx, tc.d); got != tc.want || time.Since(began) != tc.took {
 					t.Errorf("got %v after %v, want %v after %v", got, time.Since(began), tc.want, tc.took)
 				}
 			})

@@ -1,4 +1,4 @@
-package dense_test
+package compactmap_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/droverhq/drover/internal/dense"
+	"github.com/droverhq/drover/internal/compactmap"
 )
 
 // spot is a value that is larger than a word.
@@ -20,14 +20,14 @@ type spot struct {
 
 // entry is what the model knows of one.
 type entry struct {
-	id    dense.ID
+	id    compactmap.ID
 	more  string
 	value spot
 }
 
 // world is a map beside its model, a Go map.
 type world struct {
-	m     *dense.Map[spot]
+	m     *compactmap.Map[spot]
 	model map[string]entry
 	texts []string // of all that were ever added
 }
@@ -103,7 +103,7 @@ func (w *world) check(t *rapid.T) {
 	if got, want := w.m.Len(), len(w.model); got != want {
 		t.Fatalf("got %d entries, want %d", got, want)
 	}
-	ids, listed := make(map[dense.ID]bool, len(w.model)), slices.Collect(w.m.All())
+	ids, listed := make(map[compactmap.ID]bool, len(w.model)), slices.Collect(w.m.All())
 	if !slices.IsSorted(listed) || len(listed) != len(w.model) {
 		t.Fatalf("All gives %d entries, want %d in the order of their numbers", len(listed), len(w.model))
 	}
@@ -131,7 +131,7 @@ func (w *world) check(t *rapid.T) {
 // Whatever is added and deleted in whatever order, the map holds what a Go map would.
 func TestMapIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{m: dense.New[spot](dense.MaxLen), model: map[string]entry{}}
+		w := &world{m: compactmap.New[spot](compactmap.MaxLen), model: map[string]entry{}}
 		t.Repeat(map[string]func(*rapid.T){"add": w.add, "burst": w.burst, "delete": w.remove, "": w.check})
 	})
 }
@@ -141,7 +141,7 @@ func TestEntriesAreSmall(t *testing.T) {
 	const n, each = 100_000, 76 // bytes, with a text of 39 bytes and a value of 16
 	text := func(i int) string { return fmt.Sprintf("sleeper-%05d.01JABCDEFGHJKMNPQRSTVWXYZ0", i) }
 	before := alive()
-	m := dense.New[spot](dense.MaxLen)
+	m := compactmap.New[spot](compactmap.MaxLen)
 	for i := range n {
 		m.Add(text(i), nil)
 	}
@@ -178,8 +178,8 @@ func alive() int {
 
 // A map takes as many as it was made for, and again when one is gone.
 func TestFullMapTakesNoMore(t *testing.T) {
-	m := dense.New[spot](2)
-	var last dense.ID
+	m := compactmap.New[spot](2)
+	var last compactmap.ID
 	for i, want := range []bool{true, true, false, false} {
 		id, ok := m.Add(fmt.Sprint(i), nil)
 		if ok != want || m.Len() != min(i+1, 2) {
@@ -197,7 +197,7 @@ func TestFullMapTakesNoMore(t *testing.T) {
 
 // A text that is longer than a chunk leaves nothing behind that others could be written to.
 func TestLongTextsComeAndGo(t *testing.T) {
-	m := dense.New[spot](dense.MaxLen)
+	m := compactmap.New[spot](compactmap.MaxLen)
 	for round := range 3 {
 		long, ok := m.Add(strings.Repeat("x", 150_000), nil)
 		if !ok {
@@ -223,7 +223,7 @@ func TestLongTextsComeAndGo(t *testing.T) {
 }
 
 func BenchmarkAddFindDelete(b *testing.B) {
-	m := dense.New[spot](dense.MaxLen)
+	m := compactmap.New[spot](compactmap.MaxLen)
 	for i := range 100_000 {
 		m.Add(fmt.Sprint("sleeper-", i), nil)
 	}

@@ -1,4 +1,4 @@
-package crew_test
+package goroutines_test
 
 import (
 	"runtime"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/droverhq/drover/internal/crew"
+	"github.com/droverhq/drover/internal/goroutines"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestEachJobIsDoneOnce(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		var sum atomic.Int64
-		c := crew.New(2, func(n int64) {
+		c := goroutines.New(2, func(n int64) {
 			sum.Add(n)
 			if n%3 == 0 {
 				runtime.Goexit()
@@ -40,7 +40,7 @@ func TestEachJobIsDoneOnce(t *testing.T) {
 func TestWhoWaitsIsBounded(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		hold := make(chan struct{})
-		c := crew.New(3, func(struct{}) { <-hold })
+		c := goroutines.New(3, func(struct{}) { <-hold })
 		for range 50 {
 			c.Do(struct{}{})
 		}
@@ -55,7 +55,7 @@ func TestWhoWaitsIsBounded(t *testing.T) {
 
 func BenchmarkDo(b *testing.B) {
 	back := make(chan struct{})
-	c := crew.New(4, func(struct{}) { back <- struct{}{} })
+	c := goroutines.New(4, func(struct{}) { back <- struct{}{} })
 	defer c.Close()
 	for b.Loop() {
 		c.Do(struct{}{})
@@ -66,7 +66,7 @@ func BenchmarkDo(b *testing.B) {
 // Jobs that need 6 KiB of stack, 64 at a time, each time behind a collection of garbage.
 func BenchmarkStacksStay(b *testing.B) {
 	back := make(chan byte, 64)
-	c := crew.New(64, func(struct{}) { back <- deep(6) })
+	c := goroutines.New(64, func(struct{}) { back <- deep(6) })
 	defer c.Close()
 	for b.Loop() {
 		b.StopTimer()

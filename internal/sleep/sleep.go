@@ -1,5 +1,5 @@
-// Package pause waits between one try and the next.
-package pause
+// Package sleep waits between one try and the next.
+package sleep
 
 import (
 	"context"

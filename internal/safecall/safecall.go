@@ -1,5 +1,5 @@
-// Package hook calls functions of users that only watch.
-package hook
+// Package safecall calls functions of users that only watch.
+package safecall
 
 import (
 	"fmt"
