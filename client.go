@@ -6,13 +6,13 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 )
 
 // Client talks to one namespace. All methods may be called by several goroutines at once.
 type Client struct {
-	conn      *post.Conn
+	conn      *natsconn.Conn
 	owned     bool // conn is ours to close
 	namespace subject.Namespace
 	name      string
@@ -39,7 +39,7 @@ func Connect(ctx context.Context, o *Options) (*Client, error) {
 		timeout: opts.Timeout, log: opts.Logger, mustExist: opts.NamespaceMustExist,
 	}
 	if c.conn == nil {
-		conn, err := post.Dial(ctx, opts.dial())
+		conn, err := natsconn.Dial(ctx, opts.dial())
 		if err != nil {
 			return nil, newError(query{verb: "connect"}, err)
 		}
@@ -61,4 +61,4 @@ func (c *Client) Close() {
 func (c *Client) Namespace() string { return string(c.namespace) }
 
 // Conn is the client's connection, for workers of other packages that shall share it.
-func (c *Client) Conn() *post.Conn { return c.conn }
+func (c *Client) Conn() *natsconn.Conn { return c.conn }

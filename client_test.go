@@ -13,7 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
@@ -33,8 +33,8 @@ func TestConnectRefuses(t *testing.T) {
 		{"namespace with the infix", &drover.Options{Namespace: "a-tasks-b"}, drover.ErrInvalid, []string{"-tasks-"}},
 		{"timeout", &drover.Options{Timeout: -time.Second}, drover.ErrInvalid, []string{"Options.Timeout", "15s"}},
 		{"two ways to log in", &drover.Options{Token: "t", User: "u"}, drover.ErrInvalid, []string{"only one of"}},
-		{"connection and address", &drover.Options{Conn: &post.Conn{}, URL: "nats://x"}, drover.ErrInvalid, []string{"Options.Conn"}},
-		{"connection and user", &drover.Options{Conn: &post.Conn{}, User: "u"}, drover.ErrInvalid, []string{"Options.Conn"}},
+		{"connection and address", &drover.Options{Conn: &natsconn.Conn{}, URL: "nats://x"}, drover.ErrInvalid, []string{"Options.Conn"}},
+		{"connection and user", &drover.Options{Conn: &natsconn.Conn{}, User: "u"}, drover.ErrInvalid, []string{"Options.Conn"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := drover.Connect(t.Context(), tt.o)
@@ -345,8 +345,8 @@ func TestBrokenAnswers(t *testing.T) {
 		_, err := c.Run("a", "").Why(t.Context())
 		wantError(t, err, drover.ErrInternal)
 	}
-	_, err := s.conn.Subscribe("drover.default.api.list", "", func(m post.Msg) {
-		if err := m.Respond(post.Header{"Nats-Service-Error-Code": {"500"}, "Nats-Service-Error": {"it broke"}}, []byte("{}")); err != nil {
+	_, err := s.conn.Subscribe("drover.default.api.list", "", func(m natsconn.Msg) {
+		if err := m.Respond(natsconn.Header{"Nats-Service-Error-Code": {"500"}, "Nats-Service-Error": {"it broke"}}, []byte("{}")); err != nil {
 			t.Error(err)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -123,18 +123,18 @@ var causes = []struct {
 	code schemas.Code
 	hint string
 }{
-	{post.ErrPermission, schemas.CodePermission, ""},
-	{post.ErrClosed, schemas.CodeUnavailable, "the client is closed, connect anew"},
-	{post.ErrNoResponders, schemas.CodeUnavailable, hintNobody},
-	{post.ErrDisconnected, schemas.CodeUnavailable, "check that NATS is up; the client reconnects by itself"},
-	{post.ErrNoConnection, schemas.CodeUnavailable, ""},
-	{post.ErrTooLarge, schemas.CodeTooLarge, "hand over a reference instead of the data, or raise the server's max_payload"},
-	{post.ErrInvalid, schemas.CodeInvalid, ""},
+	{natsconn.ErrPermission, schemas.CodePermission, ""},
+	{natsconn.ErrClosed, schemas.CodeUnavailable, "the client is closed, connect anew"},
+	{natsconn.ErrNoResponders, schemas.CodeUnavailable, hintNobody},
+	{natsconn.ErrDisconnected, schemas.CodeUnavailable, "check that NATS is up; the client reconnects by itself"},
+	{natsconn.ErrNoConnection, schemas.CodeUnavailable, ""},
+	{natsconn.ErrTooLarge, schemas.CodeTooLarge, "hand over a reference instead of the data, or raise the server's max_payload"},
+	{natsconn.ErrInvalid, schemas.CodeInvalid, ""},
 	{subject.ErrInvalidID, schemas.CodeInvalid, ""},
 	{errEncode, schemas.CodeInvalid, ""},
 	{errDecode, schemas.CodeInvalid, "the run has completed: hand over a pointer to what it returns, or a *schemas.Payload for the bytes"},
 	{context.Canceled, "", ""},
-	{post.ErrTimeout, schemas.CodeTimeout, hintSilent},
+	{natsconn.ErrTimeout, schemas.CodeTimeout, hintSilent},
 	{context.DeadlineExceeded, schemas.CodeTimeout, hintSilent},
 }
 
@@ -163,10 +163,10 @@ func newError(q query, err error) *Error {
 			break
 		}
 	}
-	if e.Code == schemas.CodeUnavailable && errors.Is(err, context.Canceled) && !errors.Is(err, post.ErrClosed) {
+	if e.Code == schemas.CodeUnavailable && errors.Is(err, context.Canceled) && !errors.Is(err, natsconn.ErrClosed) {
 		e.Code = "" // the caller has given up; the hint still says why there was no answer by then
 	}
-	if refused, ok := errors.AsType[*post.RefusedError](err); ok {
+	if refused, ok := errors.AsType[*natsconn.RefusedError](err); ok {
 		e.Hint = refused.Hint()
 	}
 	if e.Code == schemas.CodeTimeout && !q.open.IsZero() && time.Since(q.open) < hold {

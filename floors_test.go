@@ -31,7 +31,7 @@ var floors = map[string]int{
 	"broker/checker":   20,
 	"broker/clock":     20,
 	"broker/openruns":  20,
-	"broker/post":      20,
+	"broker/natsconn":  20,
 	"broker/embedded":  20,
 	"broker/embedded/": 21, // servers for tests
 	"broker/topology":  21,
@@ -142,7 +142,7 @@ func TestFloorsCatch(t *testing.T) {
 		{pkg: "schemas", imp: "math", allowed: true},
 		{pkg: "schemas", imp: "log/slog"},
 		{pkg: "broker/checker", imp: "github.com/sirupsen/logrus"},
-		{pkg: "broker/topology", imp: module + "/broker/post", allowed: true},
+		{pkg: "broker/topology", imp: module + "/broker/natsconn", allowed: true},
 		{pkg: "broker/claims", imp: module + "/broker/topology"},
 		{pkg: "activity", imp: module + "/decider"},
 		{pkg: "activity/shell", imp: module + "/decider"},
@@ -150,7 +150,7 @@ func TestFloorsCatch(t *testing.T) {
 		{pkg: "decider/flow", imp: module + "/decider", allowed: true},
 		{pkg: "decider/flow", imp: module + "/decider/flow/expr", allowed: true},
 		{pkg: "decider/flow/expr", imp: module + "/decider/flow/value", allowed: true},
-		{pkg: "decider/flow/expr", imp: module + "/broker/post"},
+		{pkg: "decider/flow/expr", imp: module + "/broker/natsconn"},
 		{pkg: "decider/flow/expr", imp: module + "/decider"},
 		{pkg: "decider/flow/expr", imp: "math/rand/v2"},
 		{pkg: "decider/flow", imp: module + "/decider/workflow"},
@@ -165,7 +165,7 @@ func TestFloorsCatch(t *testing.T) {
 		{pkg: "schemas", imp: module + "/internal/a", allowed: true},
 		{pkg: "broker", imp: module + "/nowhere"},
 		{pkg: "cmd/drover", imp: module + "/bench"},
-		{pkg: "broker/post", imp: "github.com/nats-io/nats.go", allowed: true},
+		{pkg: "broker/natsconn", imp: "github.com/nats-io/nats.go", allowed: true},
 		{pkg: "cmd/drover", imp: "github.com/nats-io/nats.go/jetstream", allowed: true},
 		{pkg: "decider", imp: "github.com/nats-io/nats.go"},
 		{pkg: "decider", imp: "github.com/nats-io/nats.go", test: true},
@@ -174,8 +174,8 @@ func TestFloorsCatch(t *testing.T) {
 		{pkg: "broker/embedded", imp: "github.com/nats-io/nats-server/v2/server", allowed: true},
 		{pkg: "e2e", imp: "github.com/nats-io/nats-server/v2/server", allowed: true},
 		{pkg: "cmd/drover", imp: "github.com/nats-io/nats-server/v2/server"},
-		{pkg: "broker/post", imp: "github.com/nats-io/nats-server/v2/server"},
-		{pkg: "broker/post", imp: "github.com/nats-io/nats-server/v2/server", test: true, allowed: true},
+		{pkg: "broker/natsconn", imp: "github.com/nats-io/nats-server/v2/server"},
+		{pkg: "broker/natsconn", imp: "github.com/nats-io/nats-server/v2/server", test: true, allowed: true},
 		{pkg: "ops", imp: "github.com/nats-io/nats-server/v2/server", test: true},
 	} {
 		got := judge(source{pkg: tc.pkg, test: tc.test}, tc.imp)
@@ -231,7 +231,7 @@ func judge(f source, imp string) []string {
 	}
 	top := within(f.pkg, "cmd") || within(f.pkg, "e2e")
 	if within(imp, "github.com/nats-io/nats.go") && !within(f.pkg, "broker") && !top && !(f.test && within(f.pkg, "examples")) {
-		complain("%s imports %s: only broker/… speaks NATS, go through broker/post", f.pkg, imp)
+		complain("%s imports %s: only broker/… speaks NATS, go through broker/natsconn", f.pkg, imp)
 	}
 	server := within(f.pkg, "broker/embedded") || within(f.pkg, "e2e") || f.test && within(f.pkg, "broker")
 	if within(imp, "github.com/nats-io/nats-server") && !server {

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -93,7 +93,7 @@ func pages[Line any, Cursor comparable](q query, limit int, fetch func(at Cursor
 		var zero Line
 		var at, end Cursor
 		if limit < 0 {
-			yield(zero, newError(q, fmt.Errorf("%w: Limit is %d, want 0 for all or more", post.ErrInvalid, limit)))
+			yield(zero, newError(q, fmt.Errorf("%w: Limit is %d, want 0 for all or more", natsconn.ErrInvalid, limit)))
 			return
 		}
 		for sent, most := 0, pageSize; ; {

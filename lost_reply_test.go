@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/internal/virtual"
@@ -89,7 +89,7 @@ func lose(t *testing.T, verb string, fault cutwire.Verdict, answer any, do func(
 		hit = true
 		return fault
 	})
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: wire})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: wire})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func lose(t *testing.T, verb string, fault cutwire.Verdict, answer any, do func(
 		t.Fatal(err)
 	}
 	s := &service{t: t, conn: nil, asked: map[string][][]byte{}}
-	if s.conn, err = post.Dial(t.Context(), post.Options{InProcess: srv.Conn()}); err != nil {
+	if s.conn, err = natsconn.Dial(t.Context(), natsconn.Options{InProcess: srv.Conn()}); err != nil {
 		t.Fatal(err)
 	}
 	defer s.conn.Close()

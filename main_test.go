@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // service plays the API by hand: one function for each verb, answering in JSON. It records what was asked.
 type service struct {
 	t    *testing.T
-	conn *post.Conn
+	conn *natsconn.Conn
 
 	mu    sync.Mutex
 	asked map[string][][]byte
@@ -38,7 +38,7 @@ type service struct {
 func newService(t *testing.T, o drover.Options) (*drover.Client, *service) {
 	t.Helper()
 	srv := embeddedtest.Serve(t, embedded.Options{DontListen: true, SyncInterval: time.Hour})
-	dial := func() *post.Conn { return embeddedtest.Connect(t, srv) }
+	dial := func() *natsconn.Conn { return embeddedtest.Connect(t, srv) }
 	o.Conn = dial()
 	c, err := drover.Connect(t.Context(), &o)
 	if err != nil {
@@ -51,7 +51,7 @@ func newService(t *testing.T, o drover.Options) (*drover.Client, *service) {
 // on answers a verb with what fn returns; nil means silence.
 func on[Request any](s *service, verb string, fn func(n int, req Request) any) {
 	s.t.Helper()
-	_, err := s.conn.Subscribe(subject.Namespace("default").API(verb), "", func(m post.Msg) {
+	_, err := s.conn.Subscribe(subject.Namespace("default").API(verb), "", func(m natsconn.Msg) {
 		s.mu.Lock()
 		s.asked[verb] = append(s.asked[verb], m.Data)
 		n := len(s.asked[verb])
@@ -76,7 +76,7 @@ func on[Request any](s *service, verb string, fn func(n int, req Request) any) {
 				return
 			}
 		}
-		if err := m.Respond(nil, body); err != nil && !errors.Is(err, post.ErrClosed) {
+		if err := m.Respond(nil, body); err != nil && !errors.Is(err, natsconn.ErrClosed) {
 			s.t.Errorf("%s: respond: %v", verb, err)
 		}
 	})
@@ -84,7 +84,7 @@ func on[Request any](s *service, verb string, fn func(n int, req Request) any) {
 		s.t.Fatal(err)
 	}
 	// A request may come from the other connection: the server must know the interest first.
-	if _, err := s.conn.Request(s.t.Context(), "nobody", nil, nil); !errors.Is(err, post.ErrNoResponders) {
+	if _, err := s.conn.Request(s.t.Context(), "nobody", nil, nil); !errors.Is(err, natsconn.ErrNoResponders) {
 		s.t.Fatalf("got %v, want ErrNoResponders", err)
 	}
 }

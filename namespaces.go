@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -137,7 +137,7 @@ func (c *Client) namespaces(ctx context.Context, verb string, hold time.Duration
 func namespaceError(q query, err error) error {
 	e, ok := errors.AsType[*Error](err)
 	switch {
-	case ok && errors.Is(e.Err, post.ErrNoResponders):
+	case ok && errors.Is(e.Err, natsconn.ErrNoResponders):
 		e.Hint = "start a server that has the role ops and is not kept to one namespace, or check the NATS address"
 	case ok && e.Code == schemas.CodeTimeout && !q.reads():
 		e.Hint = "it may still be done: describe the namespace, or repeat this"

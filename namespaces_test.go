@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/virtual"
@@ -74,7 +74,7 @@ func TestNamespacesLive(t *testing.T) {
 			t.Fatalf("got %v, want barn and shop", names)
 		}
 
-		if _, err := s.conn.PublishSync(t.Context(), subject.Namespace("shop").History(0, "w", "r"), post.Header{"Drover-Status": {"open"}}, nil); err != nil {
+		if _, err := s.conn.PublishSync(t.Context(), subject.Namespace("shop").History(0, "w", "r"), natsconn.Header{"Drover-Status": {"open"}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		err = c.DeleteNamespace(t.Context(), "shop", nil)
@@ -149,7 +149,7 @@ func TestDeletionThatComesLate(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		keeper(t, s)
 		tries := make(chan []byte, 10)
-		if _, err := s.conn.Subscribe(schemas.NamespaceSubject("delete"), "", func(m post.Msg) { tries <- m.Data }); err != nil {
+		if _, err := s.conn.Subscribe(schemas.NamespaceSubject("delete"), "", func(m natsconn.Msg) { tries <- m.Data }); err != nil {
 			t.Fatal(err)
 		}
 		create := func() {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logs"
 )
@@ -60,7 +60,7 @@ type Options struct {
 	Logger logrus.FieldLogger
 	// Conn is a connection to use instead of making one; Close leaves it open, and the fields that say where and as whom
 	// to connect must be empty. Defaults to none.
-	Conn *post.Conn
+	Conn *natsconn.Conn
 }
 
 func (o Options) withDefaults() Options {
@@ -74,16 +74,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate judges options that have their defaults. How to authenticate is judged by post.Dial.
+// validate judges options that have their defaults. How to authenticate is judged by natsconn.Dial.
 func (o Options) validate() error {
 	if err := subject.ValidateNamespace(o.Namespace); err != nil {
 		return fmt.Errorf("Options.Namespace: %w", err)
 	}
 	if o.Timeout < 0 {
-		return fmt.Errorf("%w: Options.Timeout is %v, want 0 for %v or more", post.ErrInvalid, o.Timeout, defaultTimeout)
+		return fmt.Errorf("%w: Options.Timeout is %v, want 0 for %v or more", natsconn.ErrInvalid, o.Timeout, defaultTimeout)
 	}
-	if o.Conn != nil && (o.URL != "" || o.dial().String() != (post.Options{Name: o.Name}).String()) {
-		return fmt.Errorf("%w: Options.Conn is given together with where or how to connect: leave out one of them", post.ErrInvalid)
+	if o.Conn != nil && (o.URL != "" || o.dial().String() != (natsconn.Options{Name: o.Name}).String()) {
+		return fmt.Errorf("%w: Options.Conn is given together with where or how to connect: leave out one of them", natsconn.ErrInvalid)
 	}
 	return nil
 }
@@ -98,8 +98,8 @@ func (o Options) String() string {
 	return fmt.Sprintf("namespace=%s timeout=%v %s", o.Namespace, o.Timeout, where)
 }
 
-func (o Options) dial() post.Options {
-	return post.Options{
+func (o Options) dial() natsconn.Options {
+	return natsconn.Options{
 		URL: o.URL, Name: o.Name, CredsFile: o.CredsFile, NKeyFile: o.NKeyFile,
 		CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile,
 		User: o.User, Password: o.Password, Token: o.Token,

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 // ownedPause is how long after a broker has taken a partition over, or the connection is back, calls ask again: the partitions of a broker
@@ -26,8 +26,8 @@ var errOwned = errors.New("a partition has another owner, or the connection was 
 // Nobody relies on it: without that word, or the right to hear it, a try ends by its own time as before.
 type tries struct {
 	mu     sync.Mutex
-	sub    post.Subscription // nil before the first try
-	unhook func()            // the same; ends what is done behind a reconnect
+	sub    natsconn.Subscription // nil before the first try
+	unhook func()                // the same; ends what is done behind a reconnect
 	closed bool
 	open   map[*try]struct{}
 	round  *time.Timer // until the next one; nil while nobody has said anything
@@ -66,7 +66,7 @@ func (s *tries) begin(c *Client, cancel context.CancelFunc) *try {
 	if s.sub == nil && !s.closed {
 		c.conn.Optional(c.namespace.AllOwned())
 		// An error means that the connection is closed; the call finds that out for itself.
-		s.sub, _ = c.conn.Subscribe(c.namespace.AllOwned(), "", func(post.Msg) { s.owned() })
+		s.sub, _ = c.conn.Subscribe(c.namespace.AllOwned(), "", func(natsconn.Msg) { s.owned() })
 		if s.unhook == nil {
 			s.unhook = c.conn.OnReconnect(s.owned)
 		}

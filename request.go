@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -58,7 +58,7 @@ func (q *query) unknown(err error) error {
 	if q.reads() {
 		return err
 	}
-	return post.OutcomeUnknown(err)
+	return natsconn.OutcomeUnknown(err)
 }
 
 // holds is how long the server is to hold back its answer: it comes before the caller's time is over, so that silence until then
@@ -80,7 +80,7 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 		return nil, newError(q, fmt.Errorf("%w: %w", errEncode, err))
 	}
 	if most := c.conn.MaxPayload(); most > 0 && int64(len(body)) > most {
-		return nil, newError(q, fmt.Errorf("%w: the request has %d bytes, the server takes %d", post.ErrTooLarge, len(body), most))
+		return nil, newError(q, fmt.Errorf("%w: the request has %d bytes, the server takes %d", natsconn.ErrTooLarge, len(body), most))
 	}
 	wait := patience{client: c, query: q, began: time.Now()}
 	var before error
@@ -100,7 +100,7 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 		if missing := wait.missing(ctx, err); missing != nil {
 			return nil, newError(q, missing)
 		}
-		if before != nil && ctx.Err() != nil && errors.Is(err, post.ErrTimeout) {
+		if before != nil && ctx.Err() != nil && errors.Is(err, natsconn.ErrTimeout) {
 			// The caller's ctx cut the last try short; the one before it tells more.
 			err = before
 		}
@@ -117,7 +117,7 @@ func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit
 	defer cancel()
 	t := c.tries.begin(c, cancel)
 	defer c.tries.end(t)
-	head := post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
+	head := natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
 	every := q.hold + firstAttempt + bulkSlack(max(len(body), q.answer))
 	if limit <= every {
 		every = 0
@@ -146,7 +146,7 @@ func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit
 }
 
 // serviceError reads the headers by which a NATS micro service reports what its handler did not put into an answer.
-func serviceError(msg post.Msg) error {
+func serviceError(msg natsconn.Msg) error {
 	code := msg.Header.Get("Nats-Service-Error-Code")
 	if code == "" {
 		return nil
@@ -176,7 +176,7 @@ func (p *patience) turn(ctx context.Context, size int) (done func(error), err er
 
 // bulkSlack is how much longer one may wait for the answer to a large request, or for a large answer, which a slow link carries slowly.
 func bulkSlack(size int) time.Duration {
-	if size < post.BulkBytes {
+	if size < natsconn.BulkBytes {
 		return 0
 	}
 	return time.Duration(size) * time.Second / slowLink
@@ -217,7 +217,7 @@ func (p *patience) again(ctx context.Context, err error) bool {
 // missing asks, once nobody has answered, whether there is the namespace, if it must exist. It returns nil if there is, or if nobody knows.
 func (p *patience) missing(ctx context.Context, err error) error {
 	c := p.client
-	if !c.mustExist || p.looked || p.query.subject != "" || !errors.Is(err, post.ErrNoResponders) {
+	if !c.mustExist || p.looked || p.query.subject != "" || !errors.Is(err, natsconn.ErrNoResponders) {
 		return nil
 	}
 	p.looked = true
@@ -238,10 +238,10 @@ func transient(err error) bool {
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
 		return refusal.Code == schemas.CodeUnavailable || refusal.Code == schemas.CodeTimeout
 	}
-	if errors.Is(err, post.ErrPermission) || errors.Is(err, post.ErrClosed) {
+	if errors.Is(err, natsconn.ErrPermission) || errors.Is(err, natsconn.ErrClosed) {
 		return false
 	}
-	return errors.Is(err, post.ErrNoResponders) || errors.Is(err, post.ErrDisconnected) || errors.Is(err, post.ErrTimeout)
+	return errors.Is(err, natsconn.ErrNoResponders) || errors.Is(err, natsconn.ErrDisconnected) || errors.Is(err, natsconn.ErrTimeout)
 }
 
 // outlived joins to the last try's error that the caller's ctx has ended, and by what cause, so that all are found by errors.Is.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -86,7 +86,7 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 	wait := firstBackoff
 	for {
 		asked := time.Now()
-		req := &schemas.ExecutionRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, Wait: holds(ctx), Inline: post.BulkBytes}
+		req := &schemas.ExecutionRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, Wait: holds(ctx), Inline: natsconn.BulkBytes}
 		out, err := call(ctx, r.client, q, req, resultRefusal)
 		if err == nil && out.Large > 0 {
 			req.Run, req.Wait, req.Inline = cmp.Or(out.Run, q.run), 0, 0

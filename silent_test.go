@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
@@ -82,12 +82,12 @@ func TestOnlyWritesHaveAnOutcome(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		for _, everything := range []string{"drover.>", "drover-server.>"} {
-			if _, err := s.conn.Subscribe(everything, "", func(post.Msg) {}); err != nil {
+			if _, err := s.conn.Subscribe(everything, "", func(natsconn.Msg) {}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		// The server must know the interest first, or the first call finds nobody.
-		if _, err := s.conn.Request(t.Context(), "nobody", nil, nil); !errors.Is(err, post.ErrNoResponders) {
+		if _, err := s.conn.Request(t.Context(), "nobody", nil, nil); !errors.Is(err, natsconn.ErrNoResponders) {
 			t.Fatalf("got %v, want ErrNoResponders", err)
 		}
 		for name, tt := range calls {

@@ -10,13 +10,13 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
 // answered gives a client of a server that has answer in place of a broker.
-func answered(t *testing.T, verb string, answer func(post.Msg), timeout time.Duration) *drover.Client {
+func answered(t *testing.T, verb string, answer func(natsconn.Msg), timeout time.Duration) *drover.Client {
 	t.Helper()
 	conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true}))
 	if _, err := conn.Subscribe("drover.default.api."+verb, "", answer); err != nil {
@@ -39,7 +39,7 @@ func TestLargeRequestsOverASlowLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		came := 0
-		c := answered(t, "start", func(m post.Msg) {
+		c := answered(t, "start", func(m natsconn.Msg) {
 			time.Sleep(2 * time.Second)
 			came++
 			if err := m.Respond(nil, body); err != nil {
@@ -67,7 +67,7 @@ func TestLargeResultsOverASlowLink(t *testing.T) {
 	const many, size = 12, 140 << 10
 	virtual.Run(t, func(t *testing.T) {
 		sent := 0
-		c := answered(t, "result", func(m post.Msg) {
+		c := answered(t, "result", func(m natsconn.Msg) {
 			var q schemas.ExecutionRequest
 			if err := schemas.Unmarshal(m.Data, &q); err != nil {
 				t.Error(err)
@@ -104,7 +104,7 @@ func TestLargeResultsOverASlowLink(t *testing.T) {
 // Many large requests to servers that do not answer all end when their patience does, and not one behind the other.
 func TestLargeRequestsThatNobodyAnswers(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		c := answered(t, "start", func(post.Msg) {}, 10*time.Second)
+		c := answered(t, "start", func(natsconn.Msg) {}, 10*time.Second)
 		began := time.Now()
 		var wg sync.WaitGroup
 		for i := range 12 {

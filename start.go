@@ -8,7 +8,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
@@ -96,7 +96,7 @@ func (c *Client) Start(ctx context.Context, typ string, input any, o *StartOptio
 func (c *Client) SignalWithStart(ctx context.Context, typ string, input any, signal string, signalInput any, opts *StartOptions) (*Run, error) {
 	q := query{verb: "start"}
 	if opts == nil || opts.ID == "" {
-		return nil, newError(q, fmt.Errorf("%w: StartOptions.ID is empty, want the workflow id that is signaled", post.ErrInvalid))
+		return nil, newError(q, fmt.Errorf("%w: StartOptions.ID is empty, want the workflow id that is signaled", natsconn.ErrInvalid))
 	}
 	q.id = opts.ID
 	req, err := c.startRequest(typ, input, *opts)
@@ -145,7 +145,7 @@ func (c *Client) startRequest(typ string, input any, o StartOptions) (*schemas.S
 		value time.Duration
 	}{{"Timeout", o.Timeout}, {"DecisionTimeout", o.DecisionTimeout}, {"DecisionWait", o.DecisionWait}} {
 		if d.value < 0 && d.value != Unlimited {
-			return nil, fmt.Errorf("%w: StartOptions.%s is %v, want more than 0, 0 for the default, or Unlimited", post.ErrInvalid, d.field, d.value)
+			return nil, fmt.Errorf("%w: StartOptions.%s is %v, want more than 0, 0 for the default, or Unlimited", natsconn.ErrInvalid, d.field, d.value)
 		}
 		limits[i] = schemas.Duration(d.value)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/clock"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -122,7 +122,7 @@ func (s *term) watch() (leave func(), err error) {
 }
 
 // owned hears that a partition has another owner. What was handed to the one before has no answer.
-func (s *term) owned(m post.Msg) {
+func (s *term) owned(m natsconn.Msg) {
 	p, err := subject.ParseOwned(m.Subject)
 	if err != nil {
 		return

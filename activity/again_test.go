@@ -9,7 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -17,7 +17,7 @@ import (
 // again is a worker whose function takes a while, and counts.
 type again struct {
 	*rig
-	conn  *post.Conn // the worker's
+	conn  *natsconn.Conn // the worker's
 	takes time.Duration
 	ran   int
 	first schemas.Timestamp // when the task was scheduled
@@ -174,7 +174,7 @@ func TestMessageInHandIsNotGivenBack(t *testing.T) { // P-7
 func TestOutcomeIsNotLeftWithTheDead(t *testing.T) { // P-7
 	bubble(t, func(t *testing.T, r *rig) {
 		directHeader := make(chan struct{}, 1)
-		if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(post.Msg) { directHeader <- struct{}{} }); err != nil {
+		if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(natsconn.Msg) { directHeader <- struct{}{} }); err != nil {
 			t.Fatal(err)
 		}
 		a := newAgain(r, 0)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -81,7 +81,7 @@ func (s *term) question(ctx context.Context, d *delivery, body []byte, answers <
 	defer timer.Stop()
 	for level := logrus.WarnLevel; ctx.Err() == nil; { // the worker may have ended while its owner was asked
 		stored := make(chan error, 1)
-		s.outbox.Send(d.task.Report, nil, body, func(a post.Ack) { stored <- a.Err })
+		s.outbox.Send(d.task.Report, nil, body, func(a natsconn.Ack) { stored <- a.Err })
 		timer.Reset(askAgain)
 		for waiting := true; waiting; {
 			select {
@@ -104,7 +104,7 @@ func (s *term) question(ctx context.Context, d *delivery, body []byte, answers <
 }
 
 // permitted takes an answer. Those to questions that were answered before are dropped.
-func (s *term) permitted(m post.Msg) {
+func (s *term) permitted(m natsconn.Msg) {
 	var p schemas.Permission
 	if err := schemas.Unmarshal(m.Data, &p); err != nil {
 		s.log.WithField("err", err).Warn("an answer that cannot be decoded; the question is asked again")

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -49,7 +49,7 @@ func Heartbeat(ctx context.Context, details any) error {
 // beats sends the heartbeats of one attempt.
 type beats struct {
 	*attempt
-	conn     *post.Conn
+	conn     *natsconn.Conn
 	cancel   context.CancelCauseFunc // of the attempt's context
 	interval time.Duration
 
@@ -64,7 +64,7 @@ type beats struct {
 	unasked bool  // ErrGone came by the control subject, not as the answer to a heartbeat
 }
 
-func newBeats(a *attempt, conn *post.Conn, cancel context.CancelCauseFunc) *beats {
+func newBeats(a *attempt, conn *natsconn.Conn, cancel context.CancelCauseFunc) *beats {
 	b := &beats{attempt: a, conn: conn, cancel: cancel, interval: freeBeat}
 	if a.task.Heartbeat.Limited() {
 		b.interval = a.task.Heartbeat.Std() / 3

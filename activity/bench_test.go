@@ -8,7 +8,7 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 )
 
@@ -23,12 +23,12 @@ func BenchmarkWorker(b *testing.B) {
 		b.Fatal(err)
 	}
 	reports := make(chan struct{}, b.N)
-	reader, err := conn.Read(b.Context(), ns.StreamIn(0), post.ReadOptions{HeadersOnly: true}, func(post.Stored) { reports <- struct{}{} })
+	reader, err := conn.Read(b.Context(), ns.StreamIn(0), natsconn.ReadOptions{HeadersOnly: true}, func(natsconn.Stored) { reports <- struct{}{} })
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { reader.Close(); <-reader.Done() })
-	outbox, err := conn.NewOutbox(post.OutboxOptions{})
+	outbox, err := conn.NewOutbox(natsconn.OutboxOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package activity
 
 import (
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -14,7 +14,7 @@ func (s *term) begins(a *attempt) {
 
 // control takes what the broker tells this worker at once. It is a hint that may be lost: the answer to a heartbeat says
 // the same. Workers with one identity all hear it, and those that do not run the attempt do nothing.
-func (s *term) control(m post.Msg) {
+func (s *term) control(m natsconn.Msg) {
 	var c schemas.Control
 	if err := schemas.Unmarshal(m.Data, &c); err != nil {
 		s.log.WithField("err", err).Warn("a message on the control subject that cannot be decoded")
@@ -34,7 +34,7 @@ func (s *term) control(m post.Msg) {
 
 // toldToDrain begins the drain as the end of Run's context does, and says so. The first word counts: told again it only says
 // the same. The answer goes first: a worker with nothing in hand is gone a moment behind the word.
-func (s *term) toldToDrain(c *schemas.Control, m post.Msg) {
+func (s *term) toldToDrain(c *schemas.Control, m natsconn.Msg) {
 	answer := schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Status: schemas.NodeDraining}
 	if c.Timeout < 0 {
 		answer.Status, answer.Error = schemas.NodeReady, schemas.Errorf(schemas.CodeInvalid, "timeout is %v: want more than 0, or 0 for %v", c.Timeout, s.opts.DrainTimeout).InField("timeout")
@@ -46,7 +46,7 @@ func (s *term) toldToDrain(c *schemas.Control, m post.Msg) {
 	}
 }
 
-func (s *term) tell(m post.Msg, answer *schemas.ControlAnswer) {
+func (s *term) tell(m natsconn.Msg, answer *schemas.ControlAnswer) {
 	if m.Reply == "" {
 		return
 	}
@@ -79,7 +79,7 @@ func (s *term) attempts(token string) (meant []*attempt) {
 }
 
 // holds answers for an attempt that runs here. Others of this identity may run it, so nobody says no.
-func (s *term) holds(c *schemas.Control, m post.Msg) {
+func (s *term) holds(c *schemas.Control, m natsconn.Msg) {
 	if len(s.attempts(c.Token)) == 0 || m.Reply == "" {
 		return
 	}

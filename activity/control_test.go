@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -124,7 +124,7 @@ func TestHeartbeatEndsWithItsContext(t *testing.T) {
 	}{{"canceled", time.Hour, activity.ErrCanceled}, {"its own limit", time.Second, context.DeadlineExceeded}} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
-				if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(post.Msg) {}); err != nil {
+				if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(natsconn.Msg) {}); err != nil {
 					t.Fatal(err)
 				}
 				w := r.worker()

@@ -11,8 +11,8 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/dead"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nearby"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -33,7 +33,7 @@ const (
 
 // delivery is one task message in hand, and the lease on it.
 type delivery struct {
-	post.Task
+	natsconn.Task
 	term    *term
 	list    string
 	offered bool          // by the owner of the workflow, without a message in the stream
@@ -216,5 +216,5 @@ func (s *term) bury(ctx context.Context, d *delivery, cause error) {
 
 // permanent tells whether a publish was refused for a reason that trying again does not change.
 func permanent(err error) bool {
-	return errors.Is(err, post.ErrTooLarge) || errors.Is(err, post.ErrInvalid) || errors.Is(err, post.ErrClosed) || errors.Is(err, post.ErrPermission)
+	return errors.Is(err, natsconn.ErrTooLarge) || errors.Is(err, natsconn.ErrInvalid) || errors.Is(err, natsconn.ErrClosed) || errors.Is(err, natsconn.ErrPermission)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -15,7 +15,7 @@ const (
 	directGrace = 100 * time.Millisecond
 )
 
-var directHeader = post.Header{schemas.ReportHeader: {"1"}}
+var directHeader = natsconn.Header{schemas.ReportHeader: {"1"}}
 
 // reportDirectly gives an outcome, or a question, straight to the owner of its workflow and tells whether it is stored, which to a question means
 // yes. Nothing is lost if it is not, or if that is unknown: the task is in hand, the inbox takes the report, and one that was stored twice
@@ -34,7 +34,7 @@ func (s *term) reportDirectly(ctx context.Context, d *delivery, r *schemas.Repor
 	err = schemas.MarshalTo(r, func(body []byte) error {
 		if len(body) <= min(schemas.PayloadThreshold, int(s.conn.MaxPayload())/2) {
 			answer = make(chan error, 1)
-			s.owners.Send(d.task.Beat, directHeader, body, func(k post.Ack) {
+			s.owners.Send(d.task.Beat, directHeader, body, func(k natsconn.Ack) {
 				done(k.Err)
 				answer <- k.Err
 			})

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -16,7 +16,7 @@ import (
 func (r *rig) answering(answer string) <-chan schemas.Report {
 	r.t.Helper()
 	got := make(chan schemas.Report, 10)
-	if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(m post.Msg) {
+	if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(m natsconn.Msg) {
 		var report schemas.Report
 		err := schemas.Unmarshal(m.Data, &report)
 		if err == nil && answer != "" {

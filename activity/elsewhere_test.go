@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nearby"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -45,7 +45,7 @@ func TestOutcomeIsToldElsewhere(t *testing.T) {
 				r.start(w)
 				time.Sleep(time.Second)
 				for range 3 {
-					if !nearby.On(conn).Take(nearby.List{Namespace: string(ns), Name: "PCI"}, "work", post.Msg{}, errand{decide: decide}) {
+					if !nearby.On(conn).Take(nearby.List{Namespace: string(ns), Name: "PCI"}, "work", natsconn.Msg{}, errand{decide: decide}) {
 						t.Fatal("the task is not taken")
 					}
 					if got := r.next(schemas.ReportSuccess); got.Token != "RUN.5.1" || got.Ahead != nil {
@@ -98,13 +98,13 @@ func TestOutcomeIsHandedOver(t *testing.T) {
 					return &schemas.AheadDecision{Token: "decided"}, false
 				}
 				take := func(activityType string) bool {
-					return nearby.On(conn).Take(nearby.List{Namespace: string(ns), Name: "PCI"}, activityType, post.Msg{}, errand{decide: decide})
+					return nearby.On(conn).Take(nearby.List{Namespace: string(ns), Name: "PCI"}, activityType, natsconn.Msg{}, errand{decide: decide})
 				}
 				if take("unknown") {
 					t.Error("a task is taken that is not done here")
 				}
 				times := 1
-				if tc.size > post.BulkBytes { // they wait for their turn, which those before have given back
+				if tc.size > natsconn.BulkBytes { // they wait for their turn, which those before have given back
 					times = 3
 				}
 				for range times {

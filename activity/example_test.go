@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
@@ -28,7 +28,7 @@ func example(ctx context.Context) error {
 		return err
 	}
 	defer server.Shutdown()
-	conn, err := post.Dial(ctx, post.Options{InProcess: server.Conn()})
+	conn, err := natsconn.Dial(ctx, natsconn.Options{InProcess: server.Conn()})
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func example(ctx context.Context) error {
 	go func() { ended <- w.Run(ctx) }()
 
 	reports := make(chan schemas.Report, 1)
-	reader, err := conn.Read(ctx, ns.StreamIn(0), post.ReadOptions{}, func(m post.Stored) {
+	reader, err := conn.Read(ctx, ns.StreamIn(0), natsconn.ReadOptions{}, func(m natsconn.Stored) {
 		var r schemas.Report
 		if schemas.Unmarshal(m.Data, &r) == nil {
 			reports <- r

@@ -12,7 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -21,7 +21,7 @@ import (
 func (r *rig) inbox(into chan<- schemas.Report) {
 	r.t.Helper()
 	r.ensure()
-	reader, err := r.conn.Read(r.t.Context(), ns.StreamIn(0), post.ReadOptions{}, func(m post.Stored) {
+	reader, err := r.conn.Read(r.t.Context(), ns.StreamIn(0), natsconn.ReadOptions{}, func(m natsconn.Stored) {
 		var got schemas.Report
 		if err := schemas.Unmarshal(m.Data, &got); err != nil {
 			r.t.Error(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 type rig struct {
 	t       *testing.T
 	server  *embedded.Server
-	conn    *post.Conn // the broker's
+	conn    *natsconn.Conn // the broker's
 	reports chan report
 	log     *logtest.Hook
 	logger  *logrus.Logger
@@ -71,7 +71,7 @@ func newRig(t *testing.T) *rig {
 	r.logger.SetLevel(logrus.DebugLevel)
 	r.conn = r.dial()
 	r.ensure()
-	reader, err := r.conn.Read(t.Context(), ns.StreamIn(0), post.ReadOptions{}, func(m post.Stored) {
+	reader, err := r.conn.Read(t.Context(), ns.StreamIn(0), natsconn.ReadOptions{}, func(m natsconn.Stored) {
 		got := report{at: m.Time, subject: m.Subject}
 		if err := schemas.Unmarshal(m.Data, &got.Report); err != nil {
 			t.Errorf("a report that cannot be decoded: %v", err)
@@ -85,7 +85,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func (r *rig) dial() *post.Conn {
+func (r *rig) dial() *natsconn.Conn {
 	r.t.Helper()
 	return embeddedtest.Connect(r.t, r.server)
 }
@@ -127,7 +127,7 @@ func (r *rig) worker(edit ...func(*activity.Options)) *activity.Worker {
 	return r.workerOn(r.dial(), edit...)
 }
 
-func (r *rig) workerOn(conn *post.Conn, edit ...func(*activity.Options)) *activity.Worker {
+func (r *rig) workerOn(conn *natsconn.Conn, edit ...func(*activity.Options)) *activity.Worker {
 	o := activity.Options{Lists: []string{"PCI"}, Identity: "worker-1", Logger: r.logger}
 	for _, e := range edit {
 		e(&o)
@@ -219,7 +219,7 @@ func (r *rig) answer(to string, p schemas.Permission) {
 // onBeat answers heartbeats.
 func (r *rig) onBeat(fn func(h schemas.Heartbeat) schemas.BeatAnswer) {
 	r.t.Helper()
-	sub, err := r.conn.Subscribe(ns.AllBeats(0), "", func(m post.Msg) {
+	sub, err := r.conn.Subscribe(ns.AllBeats(0), "", func(m natsconn.Msg) {
 		if m.Header.Get(schemas.ReportHeader) != "" { // an owner that is about to leave: outcomes come to the inbox
 			if err := m.Respond(nil, []byte(`{"error":{"code":409}}`)); err != nil {
 				r.t.Errorf("outcome: %v", err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
@@ -22,11 +22,11 @@ func TestMemoryOfStrangersIsBounded(t *testing.T) {
 			t.Fatalf("type %d was seen before", n)
 		}
 		inbox := fmt.Sprintf("_INBOX.%d.", n)
-		_ = s.respond(post.Msg{Reply: inbox + "1"}, nil) // without a connection it fails, behind the note
+		_ = s.respond(natsconn.Msg{Reply: inbox + "1"}, nil) // without a connection it fails, behind the note
 		if len(w.strange) > maxStrange || len(s.answers) > mostAnswers {
 			t.Fatalf("behind %d of each, %d types are kept and %d inboxes, want at most %d and %d", n+1, len(w.strange), len(s.answers), maxStrange, mostAnswers)
 		}
-		if !s.silenced(&post.RefusedError{Subject: inbox + "1"}) {
+		if !s.silenced(&natsconn.RefusedError{Subject: inbox + "1"}) {
 			t.Fatalf("that inbox %d was answered is not known", n)
 		}
 	}
@@ -52,7 +52,7 @@ func TestNothingStaysAsked(t *testing.T) {
 				go func() { permitted <- s.permission(ctx, d, false) }()
 				time.Sleep(time.Second)
 				if answered {
-					s.permitted(post.Msg{Data: []byte(`{"nonce":"n1","go":true}`)})
+					s.permitted(natsconn.Msg{Data: []byte(`{"nonce":"n1","go":true}`)})
 				} else {
 					cancel()
 				}

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nearby"
-	"github.com/droverhq/drover/broker/post"
 )
 
 const (
@@ -20,9 +20,9 @@ const (
 // hear takes offers of a list: tasks without a message in the stream, for idle workers (ADR 0023). There is no lease on one. Its
 // owner puts it on the list if it is refused or takes long; once its start is announced the owner asks whether we are still at
 // it when somebody else is given that message.
-func (s *term) hear(list string, p *post.Puller, begin func(*delivery) bool) (post.Subscription, error) {
+func (s *term) hear(list string, p *natsconn.Puller, begin func(*delivery) bool) (natsconn.Subscription, error) {
 	t := &acceptor{term: s, list: list, puller: p, begin: begin}
-	sub, err := s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m post.Msg) {
+	sub, err := s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m natsconn.Msg) {
 		if t.take(m, nil) || m.Reply == "" {
 			return
 		}
@@ -40,16 +40,16 @@ func (s *term) hear(list string, p *post.Puller, begin func(*delivery) bool) (po
 type acceptor struct {
 	*term
 	list   string
-	puller *post.Puller
+	puller *natsconn.Puller
 	begin  func(*delivery) bool
 }
 
 // Take implements [nearby.Taker].
-func (t *acceptor) Take(activityType string, m post.Msg, e nearby.Errand) bool {
+func (t *acceptor) Take(activityType string, m natsconn.Msg, e nearby.Errand) bool {
 	return t.handlers[activityType] != nil && t.take(m, e)
 }
 
-func (t *acceptor) take(m post.Msg, e nearby.Errand) bool {
+func (t *acceptor) take(m natsconn.Msg, e nearby.Errand) bool {
 	if t.closed.Load() {
 		return false
 	}
@@ -65,7 +65,7 @@ func (t *acceptor) take(m post.Msg, e nearby.Errand) bool {
 }
 
 // hearOut ends the hearing of offers.
-func (s *term) hearOut(offers []post.Subscription) {
+func (s *term) hearOut(offers []natsconn.Subscription) {
 	for _, leave := range s.leave {
 		leave()
 	}
@@ -91,7 +91,7 @@ func (s *term) settleOffer(d *delivery, how ending) {
 	if !ok {
 		return
 	}
-	s.outbox.Send(d.task.Report, nil, body, func(a post.Ack) {
+	s.outbox.Send(d.task.Report, nil, body, func(a natsconn.Ack) {
 		if a.Err != nil {
 			d.bareLog().WithField("err", a.Err).Warn("an offer was not given back; its owner finds out")
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -27,7 +27,7 @@ func (r *rig) offerBody(body []byte) <-chan string {
 	r.t.Helper()
 	refusals := make(chan string, 8)
 	inbox := r.conn.NATS().NewInbox()
-	sub, err := r.conn.Subscribe(inbox, "", func(m post.Msg) { refusals <- m.Header.Get("Status") + string(m.Data) })
+	sub, err := r.conn.Subscribe(inbox, "", func(m natsconn.Msg) { refusals <- m.Header.Get("Status") + string(m.Data) })
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestLongOffer(t *testing.T) { // P-7
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			m, err := r.conn.Request(ctx, ns.Control("worker-1"), nil, body)
-			if errors.Is(err, post.ErrTimeout) {
+			if errors.Is(err, natsconn.ErrTimeout) {
 				return false
 			}
 			var a schemas.ControlAnswer
@@ -164,7 +164,7 @@ func TestOfferIsGivenBack(t *testing.T) {
 		}
 		r.offerBody([]byte("{"))
 		r.quiet(time.Minute)
-		if _, err := r.conn.LastBySubject(t.Context(), ns.StreamDead(), ns.AllDead()); !errors.Is(err, post.ErrNotFound) {
+		if _, err := r.conn.LastBySubject(t.Context(), ns.StreamDead(), ns.AllDead()); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Fatalf("got %v, want no dead letter: that of its copy on the list is enough", err)
 		}
 		r.offer()

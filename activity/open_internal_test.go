@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -43,7 +43,7 @@ func TestListThatIsGoneAsBefore(t *testing.T) {
 				conn := embeddedtest.Connect(t, embeddedtest.Serve(t, embedded.Options{DontListen: true}))
 				log, kept := logtest.NewNullLogger()
 				s := &term{Worker: New(conn, &Options{Logger: log})}
-				if _, err := conn.Subscribe(s.ns.API("tasklist"), "", func(m post.Msg) {
+				if _, err := conn.Subscribe(s.ns.API("tasklist"), "", func(m natsconn.Msg) {
 					if err := m.Respond(nil, []byte("{}")); err != nil {
 						t.Error(err)
 					}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
@@ -55,7 +55,7 @@ func TestNobodyOpensTheList(t *testing.T) {
 func TestListIsInAnotherDomain(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		defer r.answerTaskLists("PCI", func() {})()
-		conn, err := post.Dial(t.Context(), post.Options{InProcess: r.server.Conn(), APIPrefix: "$JS.leaf.API"})
+		conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: r.server.Conn(), APIPrefix: "$JS.leaf.API"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestWorkerOfTwoLists(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		var mu sync.Mutex
 		asked := map[string]int{}
-		if _, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m post.Msg) {
+		if _, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m natsconn.Msg) {
 			var q schemas.TaskListRequest
 			if err := schemas.Unmarshal(m.Data, &q); err != nil {
 				t.Error(err)
@@ -170,7 +170,7 @@ func TestWorkerOfTwoLists(t *testing.T) {
 // answerTaskLists plays the broker that opens list for workers, by open. What it returns ends that.
 func (r *rig) answerTaskLists(list string, open func()) (end func()) {
 	r.t.Helper()
-	sub, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m post.Msg) {
+	sub, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m natsconn.Msg) {
 		open()
 		body, err := schemas.MarshalJSON(&schemas.TaskListResponse{Stream: ns.StreamTasks(list), Consumer: subject.Consumer})
 		if err == nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
@@ -20,8 +20,8 @@ func (r *rig) takePayloads(limit int64) {
 	store := payloads.NewStore(r.conn, ns, func(ctx context.Context) error { return topology.EnsurePayloads(ctx, r.conn, ns, "test") })
 	uploads := payloads.NewUploads(store, limit, r.logger)
 	r.t.Cleanup(uploads.Close)
-	serve := func(subj string, answer func(post.Msg) any) {
-		if _, err := r.conn.Subscribe(subj, "", func(m post.Msg) {
+	serve := func(subj string, answer func(natsconn.Msg) any) {
+		if _, err := r.conn.Subscribe(subj, "", func(m natsconn.Msg) {
 			body, err := schemas.MarshalJSON(answer(m))
 			if err == nil {
 				err = m.Respond(nil, body)
@@ -39,15 +39,15 @@ func (r *rig) takePayloads(limit int64) {
 		}
 		return a
 	}
-	serve(ns.API("upload"), func(m post.Msg) any {
+	serve(ns.API("upload"), func(m natsconn.Msg) any {
 		var q schemas.UploadRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			r.t.Error(err)
 		}
 		return upload(uploads.Begin(&q))
 	})
-	serve(uploads.Subject(), func(m post.Msg) any { return upload(uploads.Chunk(context.Background(), m.Subject, m.Data)) })
-	serve(ns.API("download"), func(m post.Msg) any {
+	serve(uploads.Subject(), func(m natsconn.Msg) any { return upload(uploads.Chunk(context.Background(), m.Subject, m.Data)) })
+	serve(ns.API("download"), func(m natsconn.Msg) any {
 		var q schemas.DownloadRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			r.t.Error(err)

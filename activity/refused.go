@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 )
 
-// untilRefused returns a context that ends with the [*post.RefusedError] when the server does not let this user do what a
+// untilRefused returns a context that ends with the [*natsconn.RefusedError] when the server does not let this user do what a
 // worker of its lists must: pull, acknowledge, report and heartbeat. The server says so of no call in particular. A worker
 // that pulled and could not report would do its work again and again. What it can do without may come back: the next connection may have other
 // rights, and is told anew of those that it lacks, behind the word that it is there.
 func (s *term) untilRefused(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	remove := s.conn.OnRefused(func(e *post.RefusedError) {
+	remove := s.conn.OnRefused(func(e *natsconn.RefusedError) {
 		if list, ok := s.needs(e); ok {
 			cancel(&refusedError{list: list, RefusedError: e})
 		}
@@ -38,7 +38,7 @@ func unlessCut(ctx context.Context, err error) error {
 	if refused, ok := errors.AsType[*refusedError](cause); ok {
 		return errors.Join(refused, err)
 	}
-	if errors.Is(cause, post.ErrClosed) {
+	if errors.Is(cause, natsconn.ErrClosed) {
 		return errors.Join(fmt.Errorf("activity worker: connection: %w", cause), err)
 	}
 	return err
@@ -46,7 +46,7 @@ func unlessCut(ctx context.Context, err error) error {
 
 // needs tells whether a refused subject is one that the worker cannot do without, and of which list. The right to open
 // a list is not: a list that exists needs nobody to open it. What activities publish on this connection, wherever workflows have them, is none.
-func (s *term) needs(e *post.RefusedError) (list string, ok bool) {
+func (s *term) needs(e *natsconn.RefusedError) (list string, ok bool) {
 	if e.Subscribe {
 		return "", e.Subject == s.inbox
 	}
@@ -67,7 +67,7 @@ func (s *term) needs(e *post.RefusedError) (list string, ok bool) {
 }
 
 // silenced tells whether a refusal keeps the worker from being asked for what it was offered, or from answering.
-func (s *term) silenced(e *post.RefusedError) bool {
+func (s *term) silenced(e *natsconn.RefusedError) bool {
 	if e.Subscribe {
 		return e.Subject == s.ns.Control(s.opts.Identity)
 	}
@@ -78,7 +78,7 @@ func (s *term) silenced(e *post.RefusedError) bool {
 }
 
 // respond answers an owner or an operator. It notes where, so that a refusal of the answer is told from those of what activities publish.
-func (s *term) respond(m post.Msg, body []byte) error {
+func (s *term) respond(m natsconn.Msg, body []byte) error {
 	to := inboxOf(m.Reply)
 	s.mu.Lock()
 	if _, known := s.answers[to]; !known {
@@ -100,7 +100,7 @@ func inboxOf(reply string) string { return reply[:strings.LastIndexByte(reply, '
 // refusedError says which list the refusal is about.
 type refusedError struct {
 	list string
-	*post.RefusedError
+	*natsconn.RefusedError
 }
 
 func (e *refusedError) Error() string {

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 )
 
 // Each list of a worker has subjects that it cannot do without. What others on its connection are refused, also workers of other lists, is theirs.
 func TestNeeds(t *testing.T) {
 	ns := subject.Namespace("default")
-	s := &term{Worker: &Worker{conn: &post.Conn{}, ns: ns, opts: Options{Lists: []string{"PCI", "VISA"}}}, inbox: "_INBOX.me"}
+	s := &term{Worker: &Worker{conn: &natsconn.Conn{}, ns: ns, opts: Options{Lists: []string{"PCI", "VISA"}}}, inbox: "_INBOX.me"}
 	next := func(list, consumer string) string {
 		return "$JS.API.CONSUMER.MSG.NEXT." + ns.StreamTasks(list) + "." + consumer
 	}
@@ -37,7 +37,7 @@ func TestNeeds(t *testing.T) {
 		{refused: next("PCI", subject.ConsumerLow)},
 		{refused: next("other", subject.Consumer)},
 	} {
-		e := &post.RefusedError{Subscribe: tc.sub, Subject: tc.refused}
+		e := &natsconn.RefusedError{Subscribe: tc.sub, Subject: tc.refused}
 		list, ok := s.needs(e)
 		if list != tc.list || ok != tc.needed {
 			t.Errorf("%v: got %q, %v, want %q, %v", e, list, ok, tc.list, tc.needed)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
@@ -25,14 +25,14 @@ func rights() (publish, subscribe []string) {
 }
 
 // restricted starts a server with list PCI, and connects to it as root and as a user with these rights alone.
-func restricted(t *testing.T, publish, subscribe []string) (root, worker *post.Conn) {
+func restricted(t *testing.T, publish, subscribe []string) (root, worker *natsconn.Conn) {
 	t.Helper()
 	root, worker, _ = restrictedUntil(t, publish, subscribe)
 	return root, worker
 }
 
 // restrictedUntil is restricted, with a way to let the user hear other subjects, as a reload of the server's configuration does.
-func restrictedUntil(t *testing.T, publish, subscribe []string) (root, worker *post.Conn, hear func(subscribe ...string)) {
+func restrictedUntil(t *testing.T, publish, subscribe []string) (root, worker *natsconn.Conn, hear func(subscribe ...string)) {
 	t.Helper()
 	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "worker", Publish: publish, Subscribe: subscribe})
 	root = embeddedtest.As(t, srv, embeddedtest.Root)
@@ -86,7 +86,7 @@ func testRefused(t *testing.T, without, want string) {
 		}
 		return
 	}
-	e, ok := errors.AsType[*post.RefusedError](err)
+	e, ok := errors.AsType[*natsconn.RefusedError](err)
 	if !ok || !strings.HasPrefix(e.Subject, want) {
 		t.Fatalf("got %v, want the refusal of %s", err, want)
 	}
@@ -126,7 +126,7 @@ func TestRefusalsOfActivitiesAreTheirs(t *testing.T) {
 					time.Sleep(time.Second)
 					select {
 					case err := <-ran:
-						if !errors.Is(err, post.ErrPermission) {
+						if !errors.Is(err, natsconn.ErrPermission) {
 							t.Fatalf("got %v, want that the server refuses it", err)
 						}
 					case got := <-refusals:
@@ -147,7 +147,7 @@ func TestRefusalsOfActivitiesAreTheirs(t *testing.T) {
 }
 
 // give puts one task on the list.
-func give(t *testing.T, root *post.Conn) {
+func give(t *testing.T, root *natsconn.Conn) {
 	t.Helper()
 	task := &schemas.ActivityTask{
 		V: schemas.Version, Token: "RUN.5.1", WorkflowID: workflow, Run: "RUN", ActivityID: "a", Type: "work", Attempt: 1,

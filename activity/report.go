@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -146,7 +146,7 @@ func (s *term) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) e
 	ctx, cancel := a.wanted(ctx)
 	defer cancel()
 	if len(body) <= int(s.conn.MaxPayload())-headerBudget {
-		if err = s.publish(ctx, nil, a.delivery, body); !errors.Is(err, post.ErrTooLarge) {
+		if err = s.publish(ctx, nil, a.delivery, body); !errors.Is(err, natsconn.ErrTooLarge) {
 			return err
 		}
 	}
@@ -194,7 +194,7 @@ func (s *term) publishOnce(ctx context.Context, d *delivery, body []byte) (err, 
 		return nil, context.Cause(ctx)
 	}
 	stored := make(chan error, 1)
-	s.outbox.Send(d.task.Report, nil, body, func(a post.Ack) {
+	s.outbox.Send(d.task.Report, nil, body, func(a natsconn.Ack) {
 		done(a.Err)
 		stored <- a.Err
 	})

@@ -3,7 +3,7 @@ package activity
 import (
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -38,6 +38,6 @@ func (s *term) sayReturned(d *delivery) {
 		return
 	}
 	stored := make(chan struct{})
-	s.outbox.Send(d.task.Report, nil, body, func(post.Ack) { close(stored) })
+	s.outbox.Send(d.task.Report, nil, body, func(natsconn.Ack) { close(stored) })
 	waited(stored, returnPatience)
 }

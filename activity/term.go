@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/clock"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/goroutines"
 	"github.com/droverhq/drover/schemas"
@@ -32,13 +32,13 @@ var errTold = errors.New("the worker was told to drain")
 type term struct {
 	*Worker
 
-	outbox       *post.Outbox
-	owners       *post.Outbox // of workflows, for outcomes: see hand
-	inbox        string       // where permissions come in
-	sub          post.Subscription
-	told         post.Subscription // to the control subject
-	leave        []func()          // the deciders of this process
-	closed       atomic.Bool       // it cannot be asked, or cannot answer
+	outbox       *natsconn.Outbox
+	owners       *natsconn.Outbox // of workflows, for outcomes: see hand
+	inbox        string           // where permissions come in
+	sub          natsconn.Subscription
+	told         natsconn.Subscription // to the control subject
+	leave        []func()              // the deciders of this process
+	closed       atomic.Bool           // it cannot be asked, or cannot answer
 	clock        clock.Server
 	ownerChanges ownerChanges
 	suspension   suspension
@@ -86,10 +86,10 @@ func newTerm(w *Worker) (*term, error) {
 
 // connect makes what the term needs of its connection.
 func (s *term) connect() (err error) {
-	if s.outbox, err = s.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+	if s.outbox, err = s.conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
 		return err
 	}
-	if s.owners, err = s.conn.NewOutbox(post.OutboxOptions{Timeout: directPatience, Grace: directGrace}); err != nil {
+	if s.owners, err = s.conn.NewOutbox(natsconn.OutboxOptions{Timeout: directPatience, Grace: directGrace}); err != nil {
 		return err
 	}
 	if s.sub, err = s.conn.Subscribe(s.inbox, "", s.permitted); err != nil {
@@ -107,12 +107,12 @@ func (s *term) close() {
 	if s.unwatch != nil {
 		s.unwatch()
 	}
-	for _, sub := range []post.Subscription{s.told, s.sub} {
+	for _, sub := range []natsconn.Subscription{s.told, s.sub} {
 		if sub != nil {
 			_ = sub.Close() // it fails only when the connection is closed, and with it the subscription
 		}
 	}
-	for _, b := range []*post.Outbox{s.owners, s.outbox} {
+	for _, b := range []*natsconn.Outbox{s.owners, s.outbox} {
 		if b != nil {
 			b.Close()
 		}
@@ -131,7 +131,7 @@ func (s *term) run(ctx context.Context) error {
 	defer end()
 	ctx, obey := context.WithCancelCause(ctx)
 	defer obey(nil)
-	defer s.conn.OnClose(func() { obey(post.ErrClosed) })() // a worker that is given nothing any more would look healthy
+	defer s.conn.OnClose(func() { obey(natsconn.ErrClosed) })() // a worker that is given nothing any more would look healthy
 	helpers.Go(func() {
 		select {
 		case limit := <-s.orders:
@@ -140,8 +140,8 @@ func (s *term) run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	})
-	pullers := make([]*post.Puller, 0, len(s.opts.Lists))
-	var offers []post.Subscription
+	pullers := make([]*natsconn.Puller, 0, len(s.opts.Lists))
+	var offers []natsconn.Subscription
 	stop := func() {
 		s.hearOut(offers)
 		var closing sync.WaitGroup
@@ -151,8 +151,8 @@ func (s *term) run(ctx context.Context) error {
 		closing.Wait()
 	}
 	for i, list := range s.opts.Lists {
-		o := post.PullOptions{Stream: s.ns.StreamTasks(list), Consumers: subject.Consumers(), Max: s.opts.share(i), Gone: func() { once(s.openings[list].gone) }}
-		p, err := s.conn.Pull(context.WithoutCancel(ctx), o, func(t post.Task) { s.accept(work, wire, list, t) })
+		o := natsconn.PullOptions{Stream: s.ns.StreamTasks(list), Consumers: subject.Consumers(), Max: s.opts.share(i), Gone: func() { once(s.openings[list].gone) }}
+		p, err := s.conn.Pull(context.WithoutCancel(ctx), o, func(t natsconn.Task) { s.accept(work, wire, list, t) })
 		if err != nil {
 			stop()
 			hangUp(ErrDrained)
@@ -185,7 +185,7 @@ type job struct {
 const mostIdle = 256
 
 // accept takes a pulled task. It is called by the connection's goroutine, so the work happens in another.
-func (s *term) accept(work, wire context.Context, list string, t post.Task) {
+func (s *term) accept(work, wire context.Context, list string, t natsconn.Task) {
 	s.clock.Observe(t.Time, time.Now())
 	d := &delivery{Task: t, term: s, list: list}
 	if !s.begin(work, wire, d) {

@@ -7,13 +7,13 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 )
 
 // Worker runs activities. It is made by [New], filled by [Register] and started by [Worker.Run].
 type Worker struct {
-	conn *post.Conn
+	conn *natsconn.Conn
 	opts Options
 	ns   subject.Namespace
 	log  logrus.FieldLogger
@@ -26,7 +26,7 @@ type Worker struct {
 
 // New returns a worker that will speak through conn. Options that are wrong are reported by Run, since they may come
 // from a configuration.
-func New(conn *post.Conn, opts *Options) *Worker {
+func New(conn *natsconn.Conn, opts *Options) *Worker {
 	if opts == nil {
 		opts = &Options{}
 	}
@@ -48,13 +48,13 @@ func (w *Worker) Identity() string { return w.opts.Identity }
 //
 // It returns nil if everything it took had ended, [ErrDrainTimeout] if tasks were handed back, [ErrInvalidOptions] or
 // [ErrRunning] if it did not begin. If the NATS server does not let it pull, acknowledge, report or heartbeat it stops by
-// itself, with a [post.RefusedError], and with [post.ErrClosed] if its connection is closed. It may be called again.
+// itself, with a [natsconn.RefusedError], and with [natsconn.ErrClosed] if its connection is closed. It may be called again.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.opts.validate(); err != nil {
 		return err
 	}
 	if w.conn == nil {
-		return fmt.Errorf("%w: New has a nil connection: dial one with post.Dial", ErrInvalidOptions)
+		return fmt.Errorf("%w: New has a nil connection: dial one with natsconn.Dial", ErrInvalidOptions)
 	}
 	if err := w.enter(); err != nil {
 		return err

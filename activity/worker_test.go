@@ -16,7 +16,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
@@ -207,7 +207,7 @@ func TestListIsOpened(t *testing.T) {
 		time.Sleep(time.Minute)
 		asked := make(chan string, 100)
 		refusals := 2
-		sub, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m post.Msg) {
+		sub, err := r.conn.Subscribe(ns.API("tasklist"), "", func(m natsconn.Msg) {
 			var req schemas.TaskListRequest
 			if err := schemas.Unmarshal(m.Data, &req); err != nil {
 				t.Error(err)
@@ -302,7 +302,7 @@ func TestRunOnAClosedConnection(t *testing.T) {
 		conn := r.dial()
 		conn.Close()
 		err := activity.New(conn, &activity.Options{Lists: []string{"PCI"}}).Run(t.Context())
-		if !errors.Is(err, post.ErrClosed) {
+		if !errors.Is(err, natsconn.ErrClosed) {
 			t.Fatalf("got %v, want ErrClosed", err)
 		}
 	})
@@ -319,7 +319,7 @@ func TestConnectionIsClosedBeneathAWorker(t *testing.T) {
 		conn.Close()
 		select {
 		case err := <-ended:
-			if !errors.Is(err, post.ErrClosed) {
+			if !errors.Is(err, natsconn.ErrClosed) {
 				t.Errorf("got %v, want ErrClosed", err)
 			}
 		case <-time.After(time.Minute):

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -58,7 +58,7 @@ func (g *lags) tell() lagsTold {
 
 // serve answers until ctx ends.
 func (g *lags) serve(ctx context.Context, client *drover.Client) error {
-	sub, err := client.Conn().Subscribe(lagsSubject, "", func(m post.Msg) {
+	sub, err := client.Conn().Subscribe(lagsSubject, "", func(m natsconn.Msg) {
 		if body, err := json.Marshal(g.tell()); err == nil {
 			_ = m.Respond(nil, body) // who asked waits in vain if it fails, and says so
 		}

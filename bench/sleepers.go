@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -177,8 +177,8 @@ type dormitory struct {
 
 func (d *dormitory) read(ctx context.Context) error {
 	for p := range d.after {
-		o := post.ReadOptions{FilterSubjects: []string{namespace.AllRuns(p)}, StartSeq: d.after[p] + 1}
-		err := d.b.client.Conn().Scan(ctx, namespace.StreamHistory(p), o, func(m post.Stored) error {
+		o := natsconn.ReadOptions{FilterSubjects: []string{namespace.AllRuns(p)}, StartSeq: d.after[p] + 1}
+		err := d.b.client.Conn().Scan(ctx, namespace.StreamHistory(p), o, func(m natsconn.Stored) error {
 			d.after[p] = m.Seq
 			var r schemas.Record
 			if err := schemas.Unmarshal(m.Data, &r); err != nil {

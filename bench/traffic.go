@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 // accountStats is where a NATS server tells any client about the client's own account.
@@ -14,7 +14,7 @@ const accountStats = "$SYS.REQ.ACCOUNT.PING.STATZ"
 // traffic is how many messages a NATS server has received from its clients and sent to them, since its start.
 type traffic struct{ received, sent int64 }
 
-func readTraffic(ctx context.Context, conn *post.Conn) (traffic, error) {
+func readTraffic(ctx context.Context, conn *natsconn.Conn) (traffic, error) {
 	m, err := conn.Request(ctx, accountStats, nil, nil)
 	if err != nil {
 		return traffic{}, fmt.Errorf("count messages: %w", err)

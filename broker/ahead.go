@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -57,7 +57,7 @@ func (p *partition) offerAhead(r *run, a *execution.Activity, t *completion) boo
 		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
 		to := p.b.ns.DecideSticky(r.state.Start.WorkflowType, r.sticky)
 		return schemas.MarshalTo(task, func(body []byte) error {
-			return p.b.conn.PublishReply(to, p.offerReply(f), post.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}}, body)
+			return p.b.conn.PublishReply(to, p.offerReply(f), natsconn.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}}, body)
 		})
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
@@ -38,7 +38,7 @@ func (f *fleet) pairs(name string, n int, judge func(string, []byte) cutwire.Ver
 	if judge != nil {
 		p.wire.Judge(judge)
 	}
-	conn, err := post.Dial(context.Background(), post.Options{InProcess: p.wire, Name: name, Logger: f.log})
+	conn, err := natsconn.Dial(context.Background(), natsconn.Options{InProcess: p.wire, Name: name, Logger: f.log})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -128,13 +128,13 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 		return
 	}
 	id := r.state.Run
-	post.ExpectLastSubjectSeq(p.scratch.alarmHead, r.alarm.seq)
+	natsconn.ExpectLastSubjectSeq(p.scratch.alarmHead, r.alarm.seq)
 	p.scratch.alarm = schemas.Alarm{V: schemas.Version, Run: id, Due: due, Fence: p.fence}
 	err := schemas.MarshalTo(&p.scratch.alarm, func(body []byte) error {
 		way := &sentAlarm{run: r, id: id, due: due, covered: r.uncovered} // only what waits now
 		r.uncovered, r.alarm.way = nil, way
 		p.sends++
-		p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), p.scratch.alarmHead, body, func(a post.Ack) {
+		p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), p.scratch.alarmHead, body, func(a natsconn.Ack) {
 			p.loop.post(func() { p.armed(way, a) })
 		})
 		return nil
@@ -145,7 +145,7 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 }
 
 // armed learns what has become of an alarm that was published for a run.
-func (p *partition) armed(way *sentAlarm, a post.Ack) {
+func (p *partition) armed(way *sentAlarm, a natsconn.Ack) {
 	r := way.run
 	p.sends--
 	if a.Err == nil {
@@ -162,7 +162,7 @@ func (p *partition) armed(way *sentAlarm, a post.Ack) {
 	fired := r.alarm.fired
 	r.alarm.way, r.alarm.fired = nil, 0
 	due, covered := way.due, way.covered
-	var other *post.SequenceError
+	var other *natsconn.SequenceError
 	switch {
 	case a.Err == nil && a.Seq <= fired: // its ring has overtaken its acknowledgement: nothing is armed
 		r.alarm.due, r.alarm.seq, r.alarm.firing = 0, 0, false
@@ -254,14 +254,14 @@ func (p *partition) deleteAlarm(seq uint64) {
 }
 
 func (p *partition) eraseSome() {
-	for len(p.toErase) > 0 && p.erasing < post.DeletesAtOnce {
+	for len(p.toErase) > 0 && p.erasing < natsconn.DeletesAtOnce {
 		seq := p.toErase[0]
 		p.toErase = p.toErase[1:]
 		p.erasing++
 		p.outside.Delete(p.b.ns.StreamAlarms(p.n), seq, func(err error) {
 			p.loop.post(func() {
 				p.erasing--
-				if err != nil && !errors.Is(err, post.ErrNotFound) {
+				if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
 					p.eraseAgain(seq)
 				}
 				p.eraseSome()
@@ -278,7 +278,7 @@ func (p *partition) eraseAgain(seq uint64) {
 	writeAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, p.b.conn.DeleteMsg(ctx, p.b.ns.StreamAlarms(p.n), seq)
 	}, func(_ struct{}, err error) {
-		if err != nil && !errors.Is(err, post.ErrNotFound) {
+		if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
 			p.log.WithError(err).Debug("an alarm of a closed run stays and will ring in vain")
 		}
 	})

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -47,14 +47,14 @@ func TestFireWhileAnAlarmIsOnItsWay(t *testing.T) { // P-10
 	for _, tc := range []struct {
 		name string
 		fire schemas.Ring
-		ack  post.Ack
+		ack  natsconn.Ack
 		want alarm
 		free bool // what waited for the alarm
 	}{
-		{"its own", schemas.Ring{Run: "r2", Due: 100, Sequence: 8}, post.Ack{Seq: 8}, alarm{}, false},
-		{"that of the one before", schemas.Ring{Run: "r2", Due: 90, Sequence: 7}, post.Ack{Seq: 8}, alarm{due: 100, seq: 8}, true},
-		{"that of the one before, for the same time", schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, post.Ack{Seq: 8}, alarm{due: 100, seq: 8}, true},
-		{"one with its number", schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, post.Ack{Seq: 8}, alarm{}, false},
+		{"its own", schemas.Ring{Run: "r2", Due: 100, Sequence: 8}, natsconn.Ack{Seq: 8}, alarm{}, false},
+		{"that of the one before", schemas.Ring{Run: "r2", Due: 90, Sequence: 7}, natsconn.Ack{Seq: 8}, alarm{due: 100, seq: 8}, true},
+		{"that of the one before, for the same time", schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, natsconn.Ack{Seq: 8}, alarm{due: 100, seq: 8}, true},
+		{"one with its number", schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, natsconn.Ack{Seq: 8}, alarm{}, false},
 	} {
 		p, r, waits := &partition{}, openRun(), &completion{pending: 1}
 		way := &sentAlarm{run: r, id: "r2", due: 100, covered: []*completion{waits}}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -35,7 +35,7 @@ type alarmBatch struct {
 }
 
 // alarmsCame takes rings, on the connection's goroutine.
-func (p *partition) alarmsCame(m post.Msg) {
+func (p *partition) alarmsCame(m natsconn.Msg) {
 	q := &schemas.Rings{}
 	err := schemas.Unmarshal(m.Data, q)
 	if err != nil || !subject.Answerable(m.Reply) {

@@ -10,7 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/dead"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
@@ -131,7 +131,7 @@ func passOn(verb string) func(*Broker, micro.Request) {
 			Details     schemas.Payload     `json:"details"`
 		}
 		err := schemas.Unmarshal(r.Data(), &q)
-		if err == nil && !post.Lenient(post.Header(r.Headers())) {
+		if err == nil && !natsconn.Lenient(natsconn.Header(r.Headers())) {
 			err = schemas.CheckFields(r.Data(), fullRequest(verb))
 		}
 		if err != nil {
@@ -191,8 +191,8 @@ func fullRequest(verb string) any {
 }
 
 // requestHeader is that of a request to an owner, whose answer has the given content.
-func requestHeader(verb, content string) post.Header {
-	h := post.Header{verbHeader: {verb}}
+func requestHeader(verb, content string) natsconn.Header {
+	h := natsconn.Header{verbHeader: {verb}}
 	if content != "" {
 		h.Set(schemas.ContentTypeHeader, content)
 	}
@@ -200,9 +200,9 @@ func requestHeader(verb, content string) post.Header {
 }
 
 // toOwner hands a request to the owner of its workflow's partition, which may be in this process.
-func (b *Broker) toOwner(wid, reply string, h post.Header, body []byte) {
+func (b *Broker) toOwner(wid, reply string, h natsconn.Header, body []byte) {
 	n := b.partitionOf(wid)
-	if p := b.part(n); p == nil || !p.serve(post.Msg{Reply: reply, Header: h, Data: body}) {
+	if p := b.part(n); p == nil || !p.serve(natsconn.Msg{Reply: reply, Header: h, Data: body}) {
 		b.relay.send(n, reply, h, body)
 	}
 }
@@ -409,7 +409,7 @@ func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.Dea
 	}
 	a := &schemas.DeadResponse{V: schemas.Version, Letters: []schemas.DeadEntry{}}
 	full := false
-	err := b.reads.Scan(ctx, b.ns.StreamDead(), post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: from}, func(m post.Stored) error {
+	err := b.reads.Scan(ctx, b.ns.StreamDead(), natsconn.ReadOptions{FilterSubjects: []string{filter}, StartSeq: from}, func(m natsconn.Stored) error {
 		quota -= 2 * len(m.Data)
 		if len(a.Letters) == limit || quota < 0 && len(a.Letters) > 0 {
 			full = true

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -211,7 +211,7 @@ func (p *partition) answerBy(r *run, a *ask) schemas.Timestamp {
 }
 
 // answered receives everything that comes back to our reply subjects, on the connection's goroutine.
-func (p *partition) answered(m post.Msg) {
+func (p *partition) answered(m natsconn.Msg) {
 	key := strings.TrimPrefix(m.Subject, p.replies)
 	if id, marker := strings.CutPrefix(key, markerPrefix+"."); marker {
 		n, err := strconv.ParseUint(id, 36, 64)
@@ -224,7 +224,7 @@ func (p *partition) answered(m post.Msg) {
 		return // somebody keeps what deciders and workers are asked; these answer behind it
 	}
 	nobody := m.NobodyListens()
-	if !nobody && post.Given(m.Reply, m.Header) != "" {
+	if !nobody && natsconn.Given(m.Reply, m.Header) != "" {
 		return // workers know these subjects, and may name them for what the server gives out
 	}
 	if id, forward := strings.CutPrefix(key, passedPrefix+"."); forward {
@@ -344,7 +344,7 @@ func (p *partition) unask(r *run) {
 }
 
 // replied applies a decider's answer. What came before it goes first: a close must not overtake a signal.
-func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m post.Msg, undecodable error) {
+func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m natsconn.Msg, undecodable error) {
 	r := p.asks[id]
 	if r == nil || r.ask == nil || r.ask.id != id {
 		if _, twice := p.twice[id]; twice {
@@ -408,7 +408,7 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 }
 
 // late parks an answer that nobody waits for any more.
-func (p *partition) late(m post.Msg) {
+func (p *partition) late(m natsconn.Msg) {
 	p.bury(&message{log: noLog, at: p.now(), subject: m.Subject, body: m.Data}, execution.DeadLateDecision,
 		"the decision came after its deadline, or was answered by another; the history has no trace of it")
 }

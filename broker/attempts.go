@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -57,7 +57,7 @@ func (b *Broker) attempts(ctx context.Context, partition int, wid, run string) (
 	}
 	m, err := b.reads.LastBySubject(ctx, b.ns.StreamHistory(partition), b.ns.History(partition, wid, root))
 	switch {
-	case errors.Is(err, post.ErrNotFound): // gone by its retention
+	case errors.Is(err, natsconn.ErrNotFound): // gone by its retention
 	case err != nil:
 		return nil, fmt.Errorf("look for run %s: %w", root, err)
 	default:

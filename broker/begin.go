@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -152,7 +152,7 @@ func (p *partition) checkFresh(r *run, e *message, q *schemas.StartRequest) {
 	r.mailbox = append([]*message{e}, r.mailbox...)
 	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
 		_, err := p.b.reads.LastBySubject(ctx, p.b.ns.StreamHistory(p.n), p.b.ns.History(p.n, r.wid, q.Run))
-		if errors.Is(err, post.ErrNotFound) {
+		if errors.Is(err, natsconn.ErrNotFound) {
 			return false, nil
 		}
 		return err == nil, err

@@ -12,8 +12,8 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -25,9 +25,9 @@ type Broker struct {
 	o     Options
 	ns    subject.Namespace
 	dial  Dialer
-	conn  *post.Conn
-	reads *post.Conn
-	api   *post.Conn
+	conn  *natsconn.Conn
+	reads *natsconn.Conn
+	api   *natsconn.Conn
 	clock clock.Server
 	doubt chan struct{} // holds a value when a timer worker has another clock
 	share *claims.Share
@@ -71,7 +71,7 @@ const maxReaders, maxWriters = 64, 64
 const headStart = 100 * time.Millisecond
 
 // Dialer opens a connection; name is shown by the server for it.
-type Dialer func(ctx context.Context, name string) (*post.Conn, error)
+type Dialer func(ctx context.Context, name string) (*natsconn.Conn, error)
 
 // New returns a broker. It opens three connections with dial while it runs: one to write; one to read histories, since a
 // read keeps its connection busy and commits must not wait for it; one for the API, which ends with it.
@@ -118,7 +118,7 @@ func (b *Broker) change(fn func(*execution.Config)) {
 }
 
 // Run serves until ctx is done; then it gives its partitions back and returns nil. It returns an error if it cannot begin, and stops by itself with
-// [post.ErrClosed] if one of its connections is closed. A broker runs once.
+// [natsconn.ErrClosed] if one of its connections is closed. A broker runs once.
 func (b *Broker) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -131,8 +131,8 @@ func (b *Broker) Run(ctx context.Context) error {
 	close(b.started)
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	for _, c := range []*post.Conn{b.conn, b.reads, b.api} { // a broker that serves nobody any more would keep its claims, and look healthy
-		defer c.OnClose(func() { cut(post.ErrClosed) })()
+	for _, c := range []*natsconn.Conn{b.conn, b.reads, b.api} { // a broker that serves nobody any more would keep its claims, and look healthy
+		defer c.OnClose(func() { cut(natsconn.ErrClosed) })()
 	}
 	b.o.Logger.WithField("namespace", b.o.Namespace).WithField("partitions", b.o.Partitions).WithField("node", b.o.Node).Info("broker runs")
 	if _, err := retry(ctx, b.o.Logger, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.askTime(ctx) }); err != nil && ctx.Err() == nil {
@@ -147,7 +147,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	cancel()
 	<-b.answering.idle()
 	b.wg.Wait()
-	if errors.Is(cause, post.ErrClosed) {
+	if errors.Is(cause, natsconn.ErrClosed) {
 		return fmt.Errorf("broker: connection: %w", cause)
 	}
 	return nil
@@ -155,7 +155,7 @@ func (b *Broker) Run(ctx context.Context) error {
 
 // connect opens the connections and registers the API. What it returns closes them, and is never nil.
 func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
-	var open []*post.Conn
+	var open []*natsconn.Conn
 	closeAll = func() {
 		for _, c := range open {
 			c.Close()
@@ -163,7 +163,7 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 	}
 	for _, c := range []struct {
 		name string
-		conn **post.Conn
+		conn **natsconn.Conn
 	}{{"commits", &b.conn}, {"reads", &b.reads}, {"api", &b.api}} {
 		if *c.conn, err = b.dial(ctx, b.o.Node+" "+c.name); err != nil {
 			return closeAll, err
@@ -209,19 +209,19 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 				return nil
 			case errors.Is(err, errRefused): // which was told of
 				isOff = false
-			case errors.Is(err, post.ErrSwitchedOff):
+			case errors.Is(err, natsconn.ErrSwitchedOff):
 				if !isOff {
 					isOff = true
-					b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served without JetStream: " + post.SwitchedOffHint)
+					b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served without JetStream: " + natsconn.SwitchedOffHint)
 				}
 			default:
 				b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served; trying again")
 			}
 			again := 20*time.Millisecond + rand.N(80*time.Millisecond)
-			if errors.Is(err, post.ErrFull) || errors.Is(err, post.ErrManyConsumers) || errors.Is(err, post.ErrPermission) || unreadable(err) {
+			if errors.Is(err, natsconn.ErrFull) || errors.Is(err, natsconn.ErrManyConsumers) || errors.Is(err, natsconn.ErrPermission) || unreadable(err) {
 				again = fullPause // somebody must change something first
 			}
-			if errors.Is(err, post.ErrNoStream) || errors.Is(err, post.ErrSwitchedOff) {
+			if errors.Is(err, natsconn.ErrNoStream) || errors.Is(err, natsconn.ErrSwitchedOff) {
 				again = min(again<<gone, fullPause) // a cluster that elects looks like that too, but not for long; each try writes a fence
 				gone = min(gone+1, maxDoublings)
 			} else {

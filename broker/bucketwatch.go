@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 )
 
@@ -45,7 +45,7 @@ func (w *bucketWatch) start(ctx context.Context) error {
 }
 
 // watch begins to watch the bucket and returns when the watch has brought what the leader had at that time.
-func (w *bucketWatch) watch(ctx context.Context) (*post.Reader, error) {
+func (w *bucketWatch) watch(ctx context.Context) (*natsconn.Reader, error) {
 	w.table.begin()
 	r, err := w.b.reads.KVWatch(ctx, w.bucket, w.table.take)
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *bucketWatch) watch(ctx context.Context) (*post.Reader, error) {
 		if err == nil && !w.table.reached(last.Seq) && ctx.Err() == nil && r.Err() == nil {
 			continue
 		}
-		if err == nil || errors.Is(err, post.ErrNotFound) {
+		if err == nil || errors.Is(err, natsconn.ErrNotFound) {
 			err = errors.Join(ctx.Err(), r.Err())
 		}
 		if err != nil {
@@ -78,13 +78,13 @@ func (w *bucketWatch) watch(ctx context.Context) (*post.Reader, error) {
 }
 
 // lastOf reads the last message of a key, or with ">" of the bucket, from the leader; a deletion is one too. The bucket is a stream, see
-// broker/post.
-func (b *Broker) lastOf(ctx context.Context, bucket, key string) (*post.Stored, error) {
+// broker/natsconn.
+func (b *Broker) lastOf(ctx context.Context, bucket, key string) (*natsconn.Stored, error) {
 	return b.reads.LastBySubject(ctx, "KV_"+bucket, "$KV."+bucket+"."+key)
 }
 
 // follow watches again when the bucket was made anew.
-func (w *bucketWatch) follow(ctx context.Context, r *post.Reader) {
+func (w *bucketWatch) follow(ctx context.Context, r *natsconn.Reader) {
 	for {
 		select {
 		case <-ctx.Done():

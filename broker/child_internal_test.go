@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
@@ -17,7 +17,7 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 		p, lease := owned(t)
 		defer func() { _ = lease.Release(t.Context()) }()
 		var err error
-		if p.outside, err = p.b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+		if p.outside, err = p.b.conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		defer p.outside.Close()

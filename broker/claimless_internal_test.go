@@ -6,7 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -18,7 +18,7 @@ func TestOwnerWithoutClaimAnswersNothing(t *testing.T) {
 		p, lease := owned(t)
 		var stopped error
 		p.stop = func(cause error) { stopped = cause }
-		describe := post.Msg{Reply: "answer", Header: requestHeader("describe", ""), Data: []byte(`{"workflowId":"w"}`)}
+		describe := natsconn.Msg{Reply: "answer", Header: requestHeader("describe", ""), Data: []byte(`{"workflowId":"w"}`)}
 		if !p.serve(describe) || len(p.loop.queue) != 1 {
 			t.Fatalf("a request to an owner with a claim was not taken")
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 // The NATS server closes a connection for good over what it cannot read or does not take. A broker without one of its connections serves nobody, keeps
@@ -23,8 +23,8 @@ func TestBrokerEndsWithItsConnections(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var conns []*post.Conn
-				b, err := broker.New(func(context.Context, string) (*post.Conn, error) {
+				var conns []*natsconn.Conn
+				b, err := broker.New(func(context.Context, string) (*natsconn.Conn, error) {
 					conns = append(conns, f.dial(f))
 					return conns[len(conns)-1], nil
 				}, broker.Options{Partitions: 1, Claims: deferredRun, Node: "a", Logger: f.log})
@@ -39,8 +39,8 @@ func TestBrokerEndsWithItsConnections(t *testing.T) {
 				conns[i].NATS().Close()
 				select {
 				case err := <-ended:
-					if !errors.Is(err, post.ErrClosed) {
-						t.Errorf("got %v, want %v", err, post.ErrClosed)
+					if !errors.Is(err, natsconn.ErrClosed) {
+						t.Errorf("got %v, want %v", err, natsconn.ErrClosed)
 					}
 				case <-time.After(time.Minute):
 					t.Error("it goes on")

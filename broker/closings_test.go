@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -37,7 +37,7 @@ func (l *listener) listen(o *broker.Options) {
 func (f *fleet) closedIn(p int) (lines map[uint64]broker.Line, last uint64) {
 	f.t.Helper()
 	lines = map[uint64]broker.Line{}
-	err := f.post.Scan(context.Background(), ns.StreamHistory(p), post.ReadOptions{HeadersOnly: true}, func(s post.Stored) error {
+	err := f.post.Scan(context.Background(), ns.StreamHistory(p), natsconn.ReadOptions{HeadersOnly: true}, func(s natsconn.Stored) error {
 		last = s.Seq
 		if !schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader)).Closed() {
 			return nil

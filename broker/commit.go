@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -92,7 +92,7 @@ func (p *partition) publish(r *run) {
 		p.commits++
 		p.last = c.sequence
 		p.quota.bytes += int64(len(body)) // until it is looked at again
-		p.history.Send(p.b.ns.History(p.n, r.wid, r.state.Run), p.headers(r, c), body, func(a post.Ack) {
+		p.history.Send(p.b.ns.History(p.n, r.wid, r.state.Run), p.headers(r, c), body, func(a natsconn.Ack) {
 			p.loop.post(func() { p.acked(r, c, a) })
 		})
 		return nil
@@ -125,24 +125,24 @@ func (p *partition) batch(r *run) *commit {
 }
 
 // headers carry the expectation that makes the write safe, and what lists and "nats stream view" show without decoding.
-func (p *partition) headers(r *run, c *commit) post.Header {
+func (p *partition) headers(r *run, c *commit) natsconn.Header {
 	// Both, always. The stream's sequence alone does not fence a pipeline: a foreign record refuses the one write whose
 	// number it took, and the next prediction is right again. The subject's sequence makes a fork of the run impossible all
 	// the same; a late write of an old owner is then at worst the run's true next record, and our next write is refused.
 	clear(p.head)
 	h := p.head
-	post.ExpectLastSeq(h, c.sequence-1)
+	natsconn.ExpectLastSeq(h, c.sequence-1)
 	if r.unproved {
-		post.ExpectNone(h, p.b.ns.HistoryOfWorkflow(p.n, r.wid))
+		natsconn.ExpectNone(h, p.b.ns.HistoryOfWorkflow(p.n, r.wid))
 	} else {
-		post.ExpectLastSubjectSeq(h, r.sequence)
+		natsconn.ExpectLastSubjectSeq(h, r.sequence)
 	}
 	describe(h, r.state, c.events)
 	return h
 }
 
 // acked is the moment from which the record's events are facts.
-func (p *partition) acked(r *run, c *commit, a post.Ack) {
+func (p *partition) acked(r *run, c *commit, a natsconn.Ack) {
 	p.commits--
 	if a.Err != nil {
 		p.fail("commit of %s: %w", r.wid, a.Err)

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -118,7 +118,7 @@ func (o flood) check(t *testing.T, f *fleet, n int, decided *seenSignals) {
 	var unread []schemas.Event
 	p, filter := f.ofRuns("o")
 	last := ""
-	err := f.post.Scan(t.Context(), ns.StreamHistory(p), post.ReadOptions{FilterSubjects: []string{filter}}, func(s post.Stored) error {
+	err := f.post.Scan(t.Context(), ns.StreamHistory(p), natsconn.ReadOptions{FilterSubjects: []string{filter}}, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -41,7 +41,7 @@ func (f *fleet) damage(id string, how func(*fleet, *schemas.Record) []byte) (hea
 	hash, end := sha256.Sum256(last.Data), r.Events[len(r.Events)-1]
 	r.First, r.Previous, r.Snapshot = end.ID+1, hash[:], nil
 	r.Events = []schemas.Event{{ID: r.First, Time: end.Time, Attributes: &schemas.Signal{SignalName: "n"}}}
-	seq, err := f.post.PublishSync(f.t.Context(), last.Subject, post.Header{schemas.StatusHeader: last.Header[schemas.StatusHeader]}, how(f, &r))
+	seq, err := f.post.PublishSync(f.t.Context(), last.Subject, natsconn.Header{schemas.StatusHeader: last.Header[schemas.StatusHeader]}, how(f, &r))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func (f *fleet) damage(id string, how func(*fleet, *schemas.Record) []byte) (hea
 // without makes the history of partition 0 anew, with what is no record of a run in the place of one message.
 func (f *fleet) without(seq uint64) {
 	f.t.Helper()
-	var all []post.Stored
-	if err := f.post.Scan(f.t.Context(), ns.StreamHistory(0), post.ReadOptions{}, func(s post.Stored) error {
+	var all []natsconn.Stored
+	if err := f.post.Scan(f.t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{}, func(s natsconn.Stored) error {
 		s.Data = slices.Clone(s.Data)
 		all = append(all, s)
 		return nil
@@ -72,7 +72,7 @@ func (f *fleet) without(seq uint64) {
 		f.t.Fatal(err)
 	}
 	for _, m := range all {
-		h := post.Header{}
+		h := natsconn.Header{}
 		for _, k := range []string{schemas.StatusHeader, "Drover-More"} {
 			if v := m.Header.Get(k); v != "" {
 				h.Set(k, v)
@@ -422,7 +422,7 @@ func TestDamagedWindow(t *testing.T) {
 		body := encoded(&schemas.Record{
 			WorkflowID: "o", Run: s.Run, First: e.ID, Fence: 1, Previous: hash[:], Snapshot: snapshot, Events: []schemas.Event{e},
 		})
-		if _, err := f.post.PublishSync(t.Context(), last.Subject, post.Header{schemas.StatusHeader: last.Header[schemas.StatusHeader]}, body); err != nil {
+		if _, err := f.post.PublishSync(t.Context(), last.Subject, natsconn.Header{schemas.StatusHeader: last.Header[schemas.StatusHeader]}, body); err != nil {
 			t.Fatal(err)
 		}
 		b := f.node("b", nil)
@@ -446,7 +446,7 @@ func TestDamagedWindow(t *testing.T) {
 }
 
 // recordedEnd is the time of the last event of a record.
-func (f *fleet) recordedEnd(s *post.Stored) schemas.Timestamp {
+func (f *fleet) recordedEnd(s *natsconn.Stored) schemas.Timestamp {
 	f.t.Helper()
 	var r schemas.Record
 	if err := schemas.Unmarshal(s.Data, &r); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -69,9 +69,9 @@ func (b *Broker) countReasons(ctx context.Context, reason, filter string) (count
 // readReasons counts by reading the subjects.
 func (b *Broker) readReasons(ctx context.Context, from uint64, filter string) (map[string]int64, error) {
 	counts := map[string]int64{}
-	options := post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: from, HeadersOnly: true}
+	options := natsconn.ReadOptions{FilterSubjects: []string{filter}, StartSeq: from, HeadersOnly: true}
 	prefix := b.ns.Dead("")
-	err := b.reads.Scan(ctx, b.ns.StreamDead(), options, func(m post.Stored) error {
+	err := b.reads.Scan(ctx, b.ns.StreamDead(), options, func(m natsconn.Stored) error {
 		reason, _, _ := strings.Cut(strings.TrimPrefix(m.Subject, prefix), ".")
 		counts[reason]++
 		return nil

@@ -5,7 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -21,17 +21,17 @@ func decode(body []byte, v any) error {
 	return schemas.UnmarshalOwned(body, v)
 }
 
-// decodeSent is [decode] of what others have sent, see [post.Decode].
-func decodeSent(h post.Header, body []byte, v any) error {
-	if len(body) > mostOwned || post.Lenient(h) {
-		return post.Decode(h, body, v)
+// decodeSent is [decode] of what others have sent, see [natsconn.Decode].
+func decodeSent(h natsconn.Header, body []byte, v any) error {
+	if len(body) > mostOwned || natsconn.Lenient(h) {
+		return natsconn.Decode(h, body, v)
 	}
 	return schemas.UnmarshalStrictOwned(body, v)
 }
 
 // requested decodes a request to the API.
 func requested(r micro.Request, v any) error {
-	return post.Decode(post.Header(r.Headers()), r.Data(), v)
+	return natsconn.Decode(natsconn.Header(r.Headers()), r.Data(), v)
 }
 
 // unreadable tells of an error that a body is at fault, so that it will be the same at the next reading.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -119,26 +119,26 @@ func (p *partition) activityTask(r *run, a *execution.Activity, ask bool) schema
 
 // send publishes outside the history until it is acknowledged, then calls done with the sequence; 0 if the message was there
 // already. A task list whose stream is missing is made first.
-func (p *partition) send(subj, list string, h post.Header, body []byte, done func(seq uint64)) {
+func (p *partition) send(subj, list string, h natsconn.Header, body []byte, done func(seq uint64)) {
 	p.sendUntil(subj, list, h, body, done, func(again func()) { again() })
 }
 
 // sendUntil is send for what may be wrong to publish again, since what became of the first is not known: retry is called in place of
 // that, and calls again if it is to be.
-func (p *partition) sendUntil(subj, list string, h post.Header, body []byte, done func(seq uint64), retry func(again func())) {
+func (p *partition) sendUntil(subj, list string, h natsconn.Header, body []byte, done func(seq uint64), retry func(again func())) {
 	if !p.canWrite() {
 		return
 	}
 	p.sends++
-	p.outside.Send(subj, h, body, func(a post.Ack) {
+	p.outside.Send(subj, h, body, func(a natsconn.Ack) {
 		p.loop.post(func() {
 			p.sends--
 			again := func() { p.sendUntil(subj, list, h, body, done, retry) }
-			var exists *post.SequenceError
+			var exists *natsconn.SequenceError
 			switch {
 			case a.Err == nil || errors.As(a.Err, &exists): // already there: it is written once
 				done(a.Seq)
-			case errors.Is(a.Err, post.ErrNoStream) && list != "":
+			case errors.Is(a.Err, natsconn.ErrNoStream) && list != "":
 				p.openList(list, again)
 			default:
 				p.log.WithError(a.Err).WithField("subject", subj).Warn("not acknowledged; publishing again")
@@ -218,7 +218,7 @@ func (p *partition) bury(e *message, reason, details string) {
 		e.judged()
 		return
 	}
-	post.ExpectNone(h, p.b.ns.DeadAt(place.Tokens()...))
+	natsconn.ExpectNone(h, p.b.ns.DeadAt(place.Tokens()...))
 	e.completion.retain()
 	p.send(subj, "", h, body, func(uint64) { e.judged(); e.completion.release() })
 }

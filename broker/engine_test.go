@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -32,7 +32,7 @@ func counting(n int) func(*decisionTask) string {
 
 func (f *fleet) records(p int) (all []schemas.Record) {
 	f.t.Helper()
-	err := f.post.Scan(f.t.Context(), ns.StreamHistory(p), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(p)}}, func(s post.Stored) error {
+	err := f.post.Scan(f.t.Context(), ns.StreamHistory(p), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(p)}}, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err

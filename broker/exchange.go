@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -73,7 +73,7 @@ func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *com
 	}
 	t.retain()
 	to := p.b.ns.In(p.b.partitionOf(q.WorkflowID), q.WorkflowID, kindStart)
-	p.sendUntil(to, "", post.Addressed(to), body, func(uint64) { t.release() }, func(again func()) {
+	p.sendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.release() }, func(again func()) {
 		r := p.get(s.WorkflowID)
 		p.whenKept(r, func() {
 			if r.live() && r.state.Run == s.Run {
@@ -106,7 +106,7 @@ func (p *partition) tell(wid, kind string, v any, tickets ...*completion) {
 		t.retain()
 	}
 	to := p.b.ns.In(p.b.partitionOf(wid), wid, kind)
-	p.send(to, "", post.Addressed(to), body, func(uint64) {
+	p.send(to, "", natsconn.Addressed(to), body, func(uint64) {
 		release(tickets)
 	})
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -103,8 +103,8 @@ func TestForgedHistory(t *testing.T) { // P-2, I1
 			if err != nil {
 				return err
 			}
-			h := post.Header{}
-			post.ExpectLastSubjectSeq(h, last.Seq-1)
+			h := natsconn.Header{}
+			natsconn.ExpectLastSubjectSeq(h, last.Seq-1)
 			if _, err := f.post.PublishSync(f.t.Context(), ns.History(0, "o", "r1"), h, forged(6, "r1", nil)); err == nil {
 				return fmt.Errorf("a write behind a record that is not the last was taken")
 			}
@@ -119,8 +119,8 @@ func TestForgedHistory(t *testing.T) { // P-2, I1
 			if err != nil {
 				return err
 			}
-			h := post.Header{}
-			post.ExpectLastSubjectSeq(h, 0)
+			h := natsconn.Header{}
+			natsconn.ExpectLastSubjectSeq(h, 0)
 			if _, err := f.post.PublishSync(f.t.Context(), ns.Fence(0), h, body); err == nil {
 				return fmt.Errorf("a second first fence was taken")
 			}
@@ -153,14 +153,14 @@ func TestClaimTamperingUnderLoad(t *testing.T) { // I9, P-2, P-16
 	const key, kv = "partition.0", "$KV.drover-default-claims."
 	for name, tamper := range map[string]func(f *fleet) error{
 		"the key is deleted": func(f *fleet) error {
-			return f.post.Publish(kv+key, post.Header{"KV-Operation": {"DEL"}}, nil)
+			return f.post.Publish(kv+key, natsconn.Header{"KV-Operation": {"DEL"}}, nil)
 		},
 		"the key is overwritten": func(f *fleet) error { return f.post.Publish(kv+key, nil, []byte("mine")) },
 		"the key is taken by a forged claim": func(f *fleet) error {
 			return f.post.Publish(kv+key, nil, []byte(`{"node":"evil","nonce":"e","ttl":10}`))
 		},
 		"the bucket is rolled up": func(f *fleet) error {
-			return f.post.Publish(kv+"x", post.Header{"Nats-Rollup": {"all"}}, nil)
+			return f.post.Publish(kv+"x", natsconn.Header{"Nats-Rollup": {"all"}}, nil)
 		},
 		"the bucket is emptied": func(f *fleet) error {
 			return f.post.PurgeSubject(f.t.Context(), "KV_"+ns.BucketClaims(), kv+">")

@@ -14,7 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
@@ -55,8 +55,8 @@ func (e *echo) listen() (stop func()) {
 				return
 			}
 			m.Header[schemas.RequestIDHeader] = []string{id}
-		} else if to := h.Get(post.HeaderSubject); to != "" {
-			m.Header[post.HeaderSubject] = []string{to}
+		} else if to := h.Get(natsconn.HeaderSubject); to != "" {
+			m.Header[natsconn.HeaderSubject] = []string{to}
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -69,9 +69,9 @@ func (e *echo) listen() (stop func()) {
 			})
 		}
 	}
-	var readers []*post.Reader
+	var readers []*natsconn.Reader
 	for _, log := range []string{ns.StreamIn(0), ns.StreamSignals()} {
-		r, err := e.post.Read(e.t.Context(), log, post.ReadOptions{}, func(m post.Stored) { hear(log, m.Subject, m.Seq, m.Header, m.Data) })
+		r, err := e.post.Read(e.t.Context(), log, natsconn.ReadOptions{}, func(m natsconn.Stored) { hear(log, m.Subject, m.Seq, m.Header, m.Data) })
 		if err != nil {
 			e.t.Fatal(err)
 		}

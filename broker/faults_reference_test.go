@@ -15,7 +15,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
@@ -123,7 +123,7 @@ func (r *reference) process(name string, judge func(string, []byte) cutwire.Verd
 		case <-ctx.Done():
 		}
 	}()
-	conn, err := post.Dial(ctx, post.Options{InProcess: wire, Name: name, Logger: r.log})
+	conn, err := natsconn.Dial(ctx, natsconn.Options{InProcess: wire, Name: name, Logger: r.log})
 	if err != nil {
 		if ctx.Err() == nil {
 			r.t.Errorf("%s: %v", name, err)
@@ -285,7 +285,7 @@ func (r *reference) signal(ctx context.Context, c *drover.Client, name, id strin
 	var err error
 	for range 20 {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
-		var m post.Msg
+		var m natsconn.Msg
 		m, err = c.Conn().Request(one, ns.API("signal"), nil, fmt.Appendf(nil, `{"workflowId":"o","name":"%s","input":1,"requestId":"%s"}`, name, id))
 		cancel()
 		var a schemas.SignalResponse

@@ -12,7 +12,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -174,7 +174,7 @@ func TestDescribeTellsNoMoreThanTheHistory(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
-				m, err := f.post.Request(ctx, ns.API(verb), post.Header{}, []byte(`{"workflowId":"o","name":"late","requestId":"x"}`))
+				m, err := f.post.Request(ctx, ns.API(verb), natsconn.Header{}, []byte(`{"workflowId":"o","name":"late","requestId":"x"}`))
 				if err == nil {
 					for _, sign := range []string{"completed", "closed"} {
 						if strings.Contains(string(m.Data), sign) {

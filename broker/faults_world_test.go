@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/checker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -101,7 +101,7 @@ func (r *reference) quiet() {
 		}
 	}
 	c := checker.NewNamespace()
-	err := r.post.Scan(r.t.Context(), ns.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s post.Stored) error {
+	err := r.post.Scan(r.t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s natsconn.Stored) error {
 		var record schemas.Record
 		if err := schemas.Unmarshal(s.Data, &record); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (r *reference) quiet() {
 // show logs what a stream holds.
 func (r *reference) show(stream string) {
 	r.t.Helper()
-	err := r.post.Scan(r.t.Context(), stream, post.ReadOptions{}, func(s post.Stored) error {
+	err := r.post.Scan(r.t.Context(), stream, natsconn.ReadOptions{}, func(s natsconn.Stored) error {
 		r.t.Logf("%s: %d %s %s: %.200q", stream, s.Seq, s.Time.Format(time.StampMicro), s.Subject, s.Data)
 		return nil
 	})

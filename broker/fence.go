@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -17,7 +17,7 @@ import (
 func (p *partition) writeFence(ctx context.Context) error {
 	for {
 		seq, before, err := fence(ctx, p.b.conn, p.b.ns, p.n, p.lease.Number(), p.b.o.Node)
-		if errors.Is(err, post.ErrInFlight) {
+		if errors.Is(err, natsconn.ErrInFlight) {
 			if err := sleep.For(ctx, 5*time.Millisecond); err != nil {
 				return err
 			}
@@ -36,18 +36,18 @@ func (p *partition) writeFence(ctx context.Context) error {
 var ErrNewerFence = errors.New("a later claim has fenced the partition")
 
 // Fence writes a fence record for the holder of the given claim number and returns its sequence. It fails with
-// [ErrNewerFence] if a later claim has written one, and with post.ErrWrongSequence or post.ErrInFlight if somebody else
+// [ErrNewerFence] if a later claim has written one, and with natsconn.ErrWrongSequence or natsconn.ErrInFlight if somebody else
 // is writing one now.
-func Fence(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition int, claim uint64, owner string) (uint64, error) {
+func Fence(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partition int, claim uint64, owner string) (uint64, error) {
 	seq, _, err := fence(ctx, conn, ns, partition, claim, owner)
 	return seq, err
 }
 
 // fence also returns the sequence of the fence before, 0 for none.
-func fence(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition int, claim uint64, owner string) (seq, before uint64, err error) {
+func fence(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partition int, claim uint64, owner string) (seq, before uint64, err error) {
 	name := ns.Fence(partition)
 	switch last, err := conn.LastBySubject(ctx, ns.StreamHistory(partition), name); {
-	case errors.Is(err, post.ErrNotFound):
+	case errors.Is(err, natsconn.ErrNotFound):
 	case err != nil:
 		return 0, 0, fmt.Errorf("read the fence: %w", err)
 	default:
@@ -65,8 +65,8 @@ func fence(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition
 	if err != nil {
 		return 0, 0, err
 	}
-	h := post.Header{}
-	post.ExpectLastSubjectSeq(h, before)
+	h := natsconn.Header{}
+	natsconn.ExpectLastSubjectSeq(h, before)
 	if seq, err = conn.PublishSync(ctx, name, h, body); err != nil {
 		return 0, 0, fmt.Errorf("write the fence: %w", err)
 	}

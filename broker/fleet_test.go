@@ -21,7 +21,7 @@ import (
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
@@ -45,7 +45,7 @@ type fleet struct {
 	server atomic.Pointer[embedded.Server]
 	nc     *nats.Conn
 	js     jetstream.JetStream
-	post   *post.Conn
+	post   *natsconn.Conn
 	log    *logrus.Logger
 	nodes  []*node
 
@@ -128,9 +128,9 @@ func (w writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (f *fleet) dial(p nats.InProcessConnProvider) *post.Conn {
+func (f *fleet) dial(p nats.InProcessConnProvider) *natsconn.Conn {
 	f.t.Helper()
-	c, err := post.Dial(context.Background(), post.Options{InProcess: p, Logger: f.log})
+	c, err := natsconn.Dial(context.Background(), natsconn.Options{InProcess: p, Logger: f.log})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ type node struct {
 	broker *broker.Broker
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	conns  []*post.Conn
+	conns  []*natsconn.Conn
 	ended  bool
 	failed chan struct{} // closed when the broker could not begin
 }
@@ -158,7 +158,7 @@ func (f *fleet) node(name string, judge func(subject string, body []byte) cutwir
 		n.wire.Judge(judge)
 	}
 	conn, keep := f.dial(n.wire), f.dial(n.wire)
-	n.conns = []*post.Conn{conn, keep}
+	n.conns = []*natsconn.Conn{conn, keep}
 	log := f.log.WithField("node", name)
 	deferredRun, err := claims.Open(keep, ns.BucketClaims(), claims.Options{Node: name, Logger: log})
 	if err != nil {
@@ -168,8 +168,8 @@ func (f *fleet) node(name string, judge func(subject string, body []byte) cutwir
 	for _, c := range change {
 		c(&o)
 	}
-	if n.broker, err = broker.New(func(ctx context.Context, name string) (*post.Conn, error) {
-		return post.Dial(ctx, post.Options{InProcess: n.wire, Name: name, Logger: log})
+	if n.broker, err = broker.New(func(ctx context.Context, name string) (*natsconn.Conn, error) {
+		return natsconn.Dial(ctx, natsconn.Options{InProcess: n.wire, Name: name, Logger: log})
 	}, o); err != nil {
 		f.t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func (f *fleet) tell(subj, body string) {
 // publish stores a message and returns its sequence.
 func (f *fleet) publish(subj, body string) uint64 {
 	f.t.Helper()
-	ack, err := f.js.PublishMsg(f.t.Context(), &nats.Msg{Subject: subj, Header: post.Addressed(subj), Data: []byte(body)})
+	ack, err := f.js.PublishMsg(f.t.Context(), &nats.Msg{Subject: subj, Header: natsconn.Addressed(subj), Data: []byte(body)})
 	if err != nil {
 		f.t.Fatalf("publish %s: %v", subj, err)
 	}
@@ -426,7 +426,7 @@ func (f *fleet) dead() []string {
 func (f *fleet) letters() (all []schemas.DeadLetter) {
 	f.t.Helper()
 	synctest.Wait()
-	err := f.post.Scan(f.t.Context(), ns.StreamDead(), post.ReadOptions{}, func(s post.Stored) error {
+	err := f.post.Scan(f.t.Context(), ns.StreamDead(), natsconn.ReadOptions{}, func(s natsconn.Stored) error {
 		var d schemas.DeadLetter
 		if err := schemas.Unmarshal(s.Data, &d); err != nil {
 			return err
@@ -450,7 +450,7 @@ func (f *fleet) check() {
 		}
 	}
 	for p := range f.partitions {
-		err := f.post.Scan(context.Background(), ns.StreamHistory(p), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(p)}}, func(s post.Stored) error {
+		err := f.post.Scan(context.Background(), ns.StreamHistory(p), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(p)}}, func(s natsconn.Stored) error {
 			if s.Header.Get("Drover-Status") == "" {
 				return nil // a stray, which only its own test publishes
 			}

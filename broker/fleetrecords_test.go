@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -20,7 +20,7 @@ func (f *fleet) ofRuns(id string) (p int, filter string) {
 }
 
 // lastRecord is that of a workflow; nil if it has none, or the server does not answer now.
-func (f *fleet) lastRecord(id string) *post.Stored {
+func (f *fleet) lastRecord(id string) *natsconn.Stored {
 	f.t.Helper()
 	p, filter := f.ofRuns(id)
 	m, err := f.post.LastBySubject(f.t.Context(), ns.StreamHistory(p), filter)
@@ -93,7 +93,7 @@ func (f *fleet) recorded(id string) (events []schemas.Event) {
 		return nil
 	}
 	p, _ := f.ofRuns(id)
-	err := f.post.Scan(f.t.Context(), ns.StreamHistory(p), post.ReadOptions{FilterSubjects: []string{m.Subject}}, func(s post.Stored) error {
+	err := f.post.Scan(f.t.Context(), ns.StreamHistory(p), natsconn.ReadOptions{FilterSubjects: []string{m.Subject}}, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -14,9 +14,9 @@ import (
 // reply subjects. So that nobody has brokers, other servers, or JetStream, write where he has no right himself:
 //
 //   - Nobody answers to a subject of Drover or of the server: brokers, the master, the service for namespaces, workers (subject.Answerable).
-//   - What the server gives out, or says itself, is refused where requests are heard (post.Given),
+//   - What the server gives out, or says itself, is refused where requests are heard (natsconn.Given),
 //     and in the inbox and the signals.
-//   - Messages of an inbox name their subject, which no answer does (post.HeaderSubject); only activity workers, who have the
+//   - Messages of an inbox name their subject, which no answer does (natsconn.HeaderSubject); only activity workers, who have the
 //     right to publish theirs, need not.
 //   - What lies on the subject of a run and is no record is passed over (isRecord).
 //   - An acknowledgement of JetStream is no signal (isAnswer).
@@ -25,13 +25,13 @@ import (
 // message in a history makes, whose owner takes over anew. Users that are not trusted belong into an account of their own.
 
 // isRecord tells whether a message on the subject of a run was written as a record.
-func isRecord(m *post.Stored) bool { return m.Header.Get(schemas.StatusHeader) != "" }
+func isRecord(m *natsconn.Stored) bool { return m.Header.Get(schemas.StatusHeader) != "" }
 
 // loadPast reads the latest run of a workflow id where the latest message is a stray.
-func (b *Broker) loadPast(ctx context.Context, partition int, wid string, foreign *post.Stored) (*loaded, error) {
+func (b *Broker) loadPast(ctx context.Context, partition int, wid string, foreign *natsconn.Stored) (*loaded, error) {
 	latest := ""
 	for from, more := uint64(1), true; more; {
-		var page []post.Stored
+		var page []natsconn.Stored
 		var err error
 		if page, more, err = b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), b.ns.HistoryOfWorkflow(partition, wid), from, pageRecords); err != nil {
 			return nil, fmt.Errorf("read behind a stray message: %w", err)
@@ -44,7 +44,7 @@ func (b *Broker) loadPast(ctx context.Context, partition int, wid string, foreig
 		}
 		more = more && len(page) > 0
 		if !more && from <= foreign.Seq {
-			return nil, fmt.Errorf("%w: a replica shows workflow %q up to record %d only, and its leader %d", post.ErrTimeout, wid, from-1, foreign.Seq)
+			return nil, fmt.Errorf("%w: a replica shows workflow %q up to record %d only, and its leader %d", natsconn.ErrTimeout, wid, from-1, foreign.Seq)
 		}
 	}
 	b.o.Logger.WithField("workflow", wid).Warnf("message %d on %s is no record: somebody has published it; it is passed over", foreign.Seq, foreign.Subject)

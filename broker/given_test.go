@@ -17,7 +17,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/virtual"
@@ -177,7 +177,7 @@ func (v *victims) check(t *testing.T) {
 type mallory struct {
 	*fleet
 	*victims
-	conn *post.Conn
+	conn *natsconn.Conn
 	may  []string
 }
 
@@ -218,7 +218,7 @@ func (m *mallory) attack(tt target) {
 				verb = "terminate"
 			}
 			if _, err := m.js.PublishMsg(m.t.Context(), &nats.Msg{Subject: subj, Header: nats.Header{
-				"Drover-Verb": {verb}, post.HeaderSubject: {tt.subject}, "Drover-Reply": {"_INBOX.x"}, "Drover-Lenient": {"1"},
+				"Drover-Verb": {verb}, natsconn.HeaderSubject: {tt.subject}, "Drover-Reply": {"_INBOX.x"}, "Drover-Lenient": {"1"},
 			}, Data: []byte(tt.body)}); err != nil {
 				m.t.Fatal(err)
 			}
@@ -246,7 +246,7 @@ func (f *fleet) standing() string {
 	f.t.Helper()
 	var b strings.Builder
 	for _, stream := range []string{ns.StreamHistory(0), "KV_" + ns.BucketLocks(), "KV_" + ns.BucketTypes(), "KV_" + ns.BucketClaims()} {
-		err := f.post.Scan(f.t.Context(), stream, post.ReadOptions{LastPerSubject: stream == "KV_"+ns.BucketClaims()}, func(m post.Stored) error {
+		err := f.post.Scan(f.t.Context(), stream, natsconn.ReadOptions{LastPerSubject: stream == "KV_"+ns.BucketClaims()}, func(m natsconn.Stored) error {
 			if stream == "KV_"+ns.BucketClaims() {
 				fmt.Fprintf(&b, "%s\n", m.Subject)
 				return nil

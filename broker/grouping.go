@@ -3,7 +3,7 @@ package broker
 import (
 	"context"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 )
 
@@ -12,15 +12,15 @@ import (
 const groupRecords = 256
 
 // grouping is how the records of a partition are published: in groups where each sync of the server counts.
-func (b *Broker) grouping(partition int) post.OutboxOptions {
+func (b *Broker) grouping(partition int) natsconn.OutboxOptions {
 	if b.o.Stage == nil {
-		return post.OutboxOptions{}
+		return natsconn.OutboxOptions{}
 	}
 	if err := b.o.Stage(b.ns.StreamHistory(partition)); err != nil {
 		b.o.Logger.WithError(err).WithField("partition", partition).Debug("records are not committed in groups")
-		return post.OutboxOptions{}
+		return natsconn.OutboxOptions{}
 	}
-	return post.OutboxOptions{Group: groupRecords}
+	return natsconn.OutboxOptions{Group: groupRecords}
 }
 
 // ensureList makes the stream of a task list, or brings it to what it should be.

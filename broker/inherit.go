@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -60,10 +60,10 @@ func (p *partition) inheritAsk(r *run) {
 }
 
 // decided takes an answer that a former owner passes on, and confirms it.
-func (p *partition) decided(m post.Msg) {
+func (p *partition) decided(m natsconn.Msg) {
 	token := m.Header.Get(tokenHeader)
 	reply := &schemas.DecisionReply{}
-	undecodable := post.Decode(m.Header, m.Data, reply)
+	undecodable := natsconn.Decode(m.Header, m.Data, reply)
 	p.loop.post(func() {
 		if p.leaving != nil && p.leaving.stage != settling {
 			return // the next owner confirms it

@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -75,7 +75,7 @@ func (p *partition) lostTail(ctx context.Context, in *intake, witness schemas.Po
 	}
 	m, err := p.b.conn.GetSeq(ctx, in.stream, witness.Sequence)
 	switch {
-	case errors.Is(err, post.ErrNotFound):
+	case errors.Is(err, natsconn.ErrNotFound):
 		// Purged in the middle: only the signals stream is purged by subject, and never at a witness.
 		return in.log == inboxLog, nil
 	case err != nil:
@@ -94,12 +94,12 @@ func (in *intake) position(seq uint64, at schemas.Timestamp) schemas.Position {
 }
 
 // follow reads the log onto the loop.
-func (p *partition) follow(ctx context.Context, in *intake) (*post.Reader, error) {
-	options := post.ReadOptions{StartSeq: in.from}
+func (p *partition) follow(ctx context.Context, in *intake) (*natsconn.Reader, error) {
+	options := natsconn.ReadOptions{StartSeq: in.from}
 	if in.filter != "" {
 		options.FilterSubjects = []string{in.filter}
 	}
-	return p.b.conn.Read(ctx, in.stream, options, func(m post.Stored) {
+	return p.b.conn.Read(ctx, in.stream, options, func(m natsconn.Stored) {
 		e := p.open(in, m)
 		if !p.lookUp(ctx, in, e) || !p.spill(ctx, in, m, e) || !in.allowance.take(ctx, len(e.body)) {
 			return
@@ -110,11 +110,11 @@ func (p *partition) follow(ctx context.Context, in *intake) (*post.Reader, error
 }
 
 // open parses a message on the reader's goroutine. It never fails: what cannot be understood becomes a dead letter.
-func (p *partition) open(in *intake, m post.Stored) *opened {
+func (p *partition) open(in *intake, m natsconn.Stored) *opened {
 	e := &message{at: schemas.At(m.Time), log: in.log, subject: m.Subject, body: m.Data}
 	o := &opened{message: e, seq: m.Seq}
 	if in.log == signalLog {
-		o.foreign = isAnswer(m.Data) || post.GivenOfDrover(m.Header)+post.GivenBody(m.Data) != ""
+		o.foreign = isAnswer(m.Data) || natsconn.GivenOfDrover(m.Header)+natsconn.GivenBody(m.Data) != ""
 		_, wid, name, err := subject.ParseSignalStored(m.Subject)
 		o.wid, o.err = wid, err
 		e.event = execution.Signal{Name: name, Input: m.Data, RequestID: requestIDOf(m.Header)}
@@ -126,7 +126,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 		return o
 	}
 	o.wid = wid
-	o.foreign = kind != kindActivity && m.Header.Get(post.HeaderSubject) != m.Subject || post.GivenOut(m.Header) != ""
+	o.foreign = kind != kindActivity && m.Header.Get(natsconn.HeaderSubject) != m.Subject || natsconn.GivenOut(m.Header) != ""
 	switch kind {
 	case "start":
 		r := &schemas.StartRequest{}
@@ -134,7 +134,7 @@ func (p *partition) open(in *intake, m post.Stored) *opened {
 		e.event = execution.Start{Request: r}
 	case kindActivity:
 		r := &schemas.Report{}
-		o.err = post.Decode(m.Header, m.Data, r)
+		o.err = natsconn.Decode(m.Header, m.Data, r)
 		if len(rest) != 1 {
 			o.err = fmt.Errorf("the subject %s names no list", m.Subject)
 			return o

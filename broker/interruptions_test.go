@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -16,7 +16,7 @@ import (
 func (f *fleet) works(name string, do func(ctx context.Context, kill func()) error) (stop func(), killed <-chan struct{}) {
 	f.t.Helper()
 	wire := cutwire.New(f)
-	conn, err := post.Dial(context.Background(), post.Options{InProcess: wire, Name: name, Logger: f.log})
+	conn, err := natsconn.Dial(context.Background(), natsconn.Options{InProcess: wire, Name: name, Logger: f.log})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -103,7 +103,7 @@ func TestRunsOfOthersAreMet(t *testing.T) { // P-2
 }
 
 // foreign stores the first record of a run as that of another workflow's run t1, as another owner would.
-func (f *fleet) foreign(like *post.Stored, wid string) {
+func (f *fleet) foreign(like *natsconn.Stored, wid string) {
 	f.t.Helper()
 	var r schemas.Record
 	if err := schemas.Unmarshal(like.Data, &r); err != nil {
@@ -117,7 +117,7 @@ func (f *fleet) foreign(like *post.Stored, wid string) {
 	}
 	body, err := schemas.Marshal(&r)
 	if err == nil {
-		_, err = f.post.PublishSync(f.t.Context(), ns.History(0, wid, "t1"), post.Header{schemas.StatusHeader: like.Header[schemas.StatusHeader]}, body)
+		_, err = f.post.PublishSync(f.t.Context(), ns.History(0, wid, "t1"), natsconn.Header{schemas.StatusHeader: like.Header[schemas.StatusHeader]}, body)
 	}
 	if err != nil {
 		f.t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -118,7 +118,7 @@ func notStored(err error) *schemas.Error {
 	if refused, ok := errors.AsType[*schemas.Error](err); ok {
 		return refused
 	}
-	if errors.Is(err, post.ErrFull) {
+	if errors.Is(err, natsconn.ErrFull) {
 		return schemas.Errorf(schemas.CodeLimit, "the object store is full: %v", err).InField("input").
 			WithHint("nothing was stored; give the namespace more room, or pass less")
 	}

@@ -13,7 +13,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -128,7 +128,7 @@ func (f *fleet) append(id string, more ...schemas.Attributes) {
 	}
 	body, err := schemas.Marshal(&r)
 	if err == nil {
-		_, err = f.post.PublishSync(f.t.Context(), last.Subject, post.Header{schemas.StatusHeader: last.Header[schemas.StatusHeader]}, body)
+		_, err = f.post.PublishSync(f.t.Context(), last.Subject, natsconn.Header{schemas.StatusHeader: last.Header[schemas.StatusHeader]}, body)
 	}
 	if err != nil {
 		f.t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -247,14 +247,14 @@ func (p *partition) hand() *schemas.Handed {
 }
 
 // passOn hands the answer of a decider to the partition's new owner, again and again until that has confirmed it.
-func (p *partition) passOn(a *ask, m post.Msg) {
+func (p *partition) passOn(a *ask, m natsconn.Msg) {
 	if a.passing {
 		return // a decider that answers twice
 	}
 	a.passing = true
 	h := maps.Clone(m.Header)
 	if h == nil {
-		h = post.Header{}
+		h = natsconn.Header{}
 	}
 	h.Set(verbHeader, verbDecided)
 	h.Set(tokenHeader, a.token)
@@ -291,19 +291,19 @@ func (p *partition) giveUp() {
 // requests are those that were received and not answered. They are kept by their reply subject.
 type requests struct {
 	mu    sync.Mutex
-	open  map[string]post.Msg
+	open  map[string]natsconn.Msg
 	taken bool
 }
 
 // add enters a request. It reports false once they were taken: the partition is another's.
-func (q *requests) add(m post.Msg) bool {
+func (q *requests) add(m natsconn.Msg) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.taken {
 		return false
 	}
 	if q.open == nil {
-		q.open = make(map[string]post.Msg)
+		q.open = make(map[string]natsconn.Msg)
 	}
 	if m.Reply != "" {
 		q.open[m.Reply] = m
@@ -323,7 +323,7 @@ func (q *requests) none() bool {
 	return len(q.open) == 0
 }
 
-func (q *requests) take() map[string]post.Msg {
+func (q *requests) take() map[string]natsconn.Msg {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := q.open

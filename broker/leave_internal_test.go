@@ -4,14 +4,14 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
 // What an owner has not answered when it leaves goes to the next one, and nothing is taken after that.
 func TestRequestsGoOn(t *testing.T) {
 	var all requests
-	message := post.Msg{Reply: "reply.2", Header: post.Header{verbHeader: {"describe"}}, Data: []byte(`{"workflowId":"o"}`)}
+	message := natsconn.Msg{Reply: "reply.2", Header: natsconn.Header{verbHeader: {"describe"}}, Data: []byte(`{"workflowId":"o"}`)}
 	if !all.add(message) || all.none() {
 		t.Fatal("a request was not taken")
 	}

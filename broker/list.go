@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -21,7 +21,7 @@ import (
 const headerMore = "Drover-More"
 
 // describe writes the headers of a record whose events have just been applied to s.
-func describe(h post.Header, s *execution.State, events []schemas.Event) {
+func describe(h natsconn.Header, s *execution.State, events []schemas.Event) {
 	status := s.Status
 	if status == "" || s.Closed() && !events[len(events)-1].Type().Closes() { // the close waits for the next record
 		status = schemas.StatusOpen
@@ -92,7 +92,7 @@ type Line struct {
 }
 
 // ReadLine reads the headers of a history record. Of a closed run only the last record says so.
-func ReadLine(m post.Stored) (Line, error) {
+func ReadLine(m natsconn.Stored) (Line, error) {
 	i, more, err := readHeaders(m)
 	return Line{i, more.Retention, more.First}, err
 }
@@ -110,12 +110,12 @@ func infoOf(s *execution.State) schemas.ExecutionInfo {
 }
 
 // infoFrom reads a run's line off the headers of its last record.
-func infoFrom(m post.Stored) (schemas.ExecutionInfo, error) {
+func infoFrom(m natsconn.Stored) (schemas.ExecutionInfo, error) {
 	i, _, err := readHeaders(m)
 	return i, err
 }
 
-func readHeaders(m post.Stored) (i schemas.ExecutionInfo, more moreInfo, err error) {
+func readHeaders(m natsconn.Stored) (i schemas.ExecutionInfo, more moreInfo, err error) {
 	_, wid, run, err := subject.ParseHistory(m.Subject)
 	if err != nil {
 		return i, more, err

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -17,16 +17,16 @@ func TestHeadersOfRecords(t *testing.T) {
 	s := execution.New("order 17", "r1")
 	s.Start = &schemas.WorkflowStarted{WorkflowType: "an order.v2"}
 	s.StartedAt, s.Status = started, schemas.StatusOpen
-	h := post.Header{}
+	h := natsconn.Header{}
 	describe(h, s, []schemas.Event{{ID: 7, Attributes: &schemas.DeciderScheduled{}}})
 	want := schemas.ExecutionInfo{WorkflowID: "order 17", Run: "r1", Type: "an order.v2", Status: schemas.StatusOpen, StartedAt: started, Events: 7, StartMode: "Manual"}
-	m := post.Stored{Subject: subject.Namespace("default").History(3, "order 17", "r1"), Header: h}
+	m := natsconn.Stored{Subject: subject.Namespace("default").History(3, "order 17", "r1"), Header: h}
 	got, err := infoFrom(m)
 	if err != nil || !isRecord(&m) || !cmp.Equal(want, got) {
 		t.Errorf("%v %s", err, cmp.Diff(want, got))
 	}
 	for _, bad := range []string{"", "open", "open 7 x", "open seven 1 t", "open 7 + t", "open 7 1 %zz"} {
-		if _, err := infoFrom(post.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: post.Header{schemas.StatusHeader: {bad}}}); err == nil {
+		if _, err := infoFrom(natsconn.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: natsconn.Header{schemas.StatusHeader: {bad}}}); err == nil {
 			t.Errorf("%q: got no error", bad)
 		}
 	}
@@ -49,9 +49,9 @@ func TestStartModesInHeaders(t *testing.T) {
 		s := execution.New("w", "r1")
 		started.WorkflowType = "order"
 		s.Start, s.StartedAt, s.Status = &started, 1, schemas.StatusOpen
-		h := post.Header{}
+		h := natsconn.Header{}
 		describe(h, s, []schemas.Event{{ID: 7, Attributes: &schemas.DeciderScheduled{}}})
-		got, err := infoFrom(post.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: h})
+		got, err := infoFrom(natsconn.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: h})
 		if err != nil || got.StartMode != started.Mode() {
 			t.Errorf("%+v: got %q, %v, want %q", started, got.StartMode, err, started.Mode())
 		}

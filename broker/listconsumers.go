@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 // An owner that dies while it makes a task list may leave a stream without consumers. From then on tasks can be stored there, and nobody would miss the
@@ -35,7 +35,7 @@ func (p *partition) ensureConsumers(r *run, e execution.Effect) {
 func (p *partition) checkList(list string) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (whole bool, err error) {
 		all, err := p.b.reads.Consumers(ctx, p.b.ns.StreamTasks(list))
-		if errors.Is(err, post.ErrNoStream) { // whoever publishes to it makes it
+		if errors.Is(err, natsconn.ErrNoStream) { // whoever publishes to it makes it
 			return true, nil
 		}
 		return err == nil && len(lacking(all)) == 0, err

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -73,8 +73,8 @@ func (l *listLooks) wasComplete(list string, made time.Time) bool {
 	return seen && at.Equal(made)
 }
 
-// consumersOf lists the consumers of a list, and tells when its stream was made. A list that is not there is [post.ErrNoStream].
-func (b *Broker) consumersOf(ctx context.Context, list string) (made time.Time, all *post.Consumers, err error) {
+// consumersOf lists the consumers of a list, and tells when its stream was made. A list that is not there is [natsconn.ErrNoStream].
+func (b *Broker) consumersOf(ctx context.Context, list string) (made time.Time, all *natsconn.Consumers, err error) {
 	stream := b.ns.StreamTasks(list)
 	if all, err = b.reads.Consumers(ctx, stream); err != nil {
 		return made, nil, err
@@ -86,7 +86,7 @@ func (b *Broker) consumersOf(ctx context.Context, list string) (made time.Time, 
 }
 
 // lacking are the consumers that a list should have, and has not.
-func lacking(all *post.Consumers) (names []string) {
+func lacking(all *natsconn.Consumers) (names []string) {
 	for _, name := range subject.Consumers() {
 		if !all.Has(name) {
 			names = append(names, name)
@@ -96,7 +96,7 @@ func lacking(all *post.Consumers) (names []string) {
 }
 
 // deleted are the consumers that a list has had, and has no more.
-func (b *Broker) deleted(list string, made time.Time, all *post.Consumers) []string {
+func (b *Broker) deleted(list string, made time.Time, all *natsconn.Consumers) []string {
 	names := lacking(all)
 	if len(names) == 0 {
 		b.looks.sawComplete(list, made)
@@ -130,7 +130,7 @@ func (b *Broker) lookAtList(list string, in time.Duration) {
 func (b *Broker) makeConsumers(ctx context.Context, list string) bool {
 	log := b.o.Logger.WithField("list", list)
 	made, all, err := b.consumersOf(ctx, list)
-	if errors.Is(err, post.ErrNoStream) { // whoever puts a task there makes it
+	if errors.Is(err, natsconn.ErrNoStream) { // whoever puts a task there makes it
 		b.looks.sawComplete(list, time.Time{})
 		return true
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -95,7 +95,7 @@ func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists
 		}
 		i.Untaken, i.Missing = b.untaken(i.List, filters), b.deleted(i.List, made, consumers)
 	}
-	if errors.Is(err, post.ErrNoStream) {
+	if errors.Is(err, natsconn.ErrNoStream) {
 		return false, nil
 	}
 	return err == nil, err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -188,7 +188,7 @@ const readTimeout = 10 * time.Second
 // lastRecord reads the last record of a subject. Whether there is none is decided by the leader of the stream, since a
 // follower may not know of a record yet (P-2); alone says that the stream has no follower, and then a direct get asks the
 // leader for less than half the price.
-func (b *Broker) lastRecord(ctx context.Context, partition int, subj string, alone bool) (*post.Stored, error) {
+func (b *Broker) lastRecord(ctx context.Context, partition int, subj string, alone bool) (*natsconn.Stored, error) {
 	if alone {
 		return b.reads.LastBySubjectDirect(ctx, b.ns.StreamHistory(partition), subj)
 	}
@@ -196,10 +196,10 @@ func (b *Broker) lastRecord(ctx context.Context, partition int, subj string, alo
 }
 
 // newest is lastRecord, and what it says; nil if there is none, or it is no record.
-func (b *Broker) newest(ctx context.Context, partition int, subj string, alone bool) (*post.Stored, *schemas.Record, error) {
+func (b *Broker) newest(ctx context.Context, partition int, subj string, alone bool) (*natsconn.Stored, *schemas.Record, error) {
 	last, err := b.lastRecord(ctx, partition, subj, alone)
 	switch {
-	case errors.Is(err, post.ErrNotFound):
+	case errors.Is(err, natsconn.ErrNotFound):
 		return nil, nil, nil
 	case err != nil || !isRecord(last):
 		return nil, nil, err
@@ -212,7 +212,7 @@ func (b *Broker) newest(ctx context.Context, partition int, subj string, alone b
 func (b *Broker) loadLatest(ctx context.Context, partition int, wid string, alone bool) (*loaded, error) {
 	last, err := b.lastRecord(ctx, partition, b.ns.HistoryOfWorkflow(partition, wid), alone)
 	switch {
-	case errors.Is(err, post.ErrNotFound):
+	case errors.Is(err, natsconn.ErrNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -231,7 +231,7 @@ func (p *partition) loadRun(ctx context.Context, wid, id string) (*loaded, error
 func (b *Broker) loadRun(ctx context.Context, partition int, wid, id string, alone bool) (*loaded, error) {
 	last, err := b.lastRecord(ctx, partition, b.ns.History(partition, wid, id), alone)
 	switch {
-	case errors.Is(err, post.ErrNotFound):
+	case errors.Is(err, natsconn.ErrNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -241,7 +241,7 @@ func (b *Broker) loadRun(ctx context.Context, partition int, wid, id string, alo
 
 // fold rebuilds a run from its last snapshot on. last is its last record as the leader has it: a shorter answer comes
 // from a follower that is behind, and is not used.
-func (b *Broker) fold(ctx context.Context, partition int, last *post.Stored) (*loaded, error) {
+func (b *Broker) fold(ctx context.Context, partition int, last *natsconn.Stored) (*loaded, error) {
 	from := uint64(1)
 	if isRecord(last) { // else the latest snapshot is not known
 		newest, err := recordIn(last)
@@ -290,7 +290,7 @@ func (b *Broker) foldUpTo(ctx context.Context, partition int, subj string, from,
 }
 
 // add folds one record.
-func (l *loaded) add(s *post.Stored) error {
+func (l *loaded) add(s *natsconn.Stored) error {
 	if !isRecord(s) {
 		l.sequence = s.Seq // the next record is written behind it
 		return nil
@@ -303,7 +303,7 @@ func (l *loaded) add(s *post.Stored) error {
 }
 
 // recordIn decodes a record that nobody else has.
-func recordIn(s *post.Stored) (*schemas.Record, error) {
+func recordIn(s *natsconn.Stored) (*schemas.Record, error) {
 	r := &schemas.Record{}
 	if err := decode(s.Data, r); err != nil {
 		return nil, fmt.Errorf("%w: record %d of %s: %w", damagedBy(err), s.Seq, s.Subject, err)
@@ -312,7 +312,7 @@ func recordIn(s *post.Stored) (*schemas.Record, error) {
 }
 
 // addRecord folds one record, which s holds.
-func (l *loaded) addRecord(r *schemas.Record, s *post.Stored) error {
+func (l *loaded) addRecord(r *schemas.Record, s *natsconn.Stored) error {
 	hash := sha256.Sum256(s.Data)
 	if err := l.record(r, hash[:], s.Seq, schemas.At(s.Time)); err != nil {
 		return fmt.Errorf("record %d of %s: %w", s.Seq, s.Subject, err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/locks"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -208,7 +208,7 @@ func (p *partition) writeLock(c *lockChange, got lockRead) {
 	}, func(rev uint64, err error) {
 		if err != nil {
 			delay := keyPatience(c.tries)
-			if errors.Is(err, post.ErrWrongSequence) || errors.Is(err, post.ErrInFlight) {
+			if errors.Is(err, natsconn.ErrWrongSequence) || errors.Is(err, natsconn.ErrInFlight) {
 				delay = casPause + rand.N(casPause)
 			} else {
 				p.log.WithError(err).WithField("key", c.key).Warn("a lock cannot be written; trying again")

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/droverhq/drover/broker/dead"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -48,9 +48,9 @@ func (p *partition) lostRecords(ctx context.Context) (bool, error) {
 		// The number alone says nothing: a late write of the former owner may stand behind our fence.
 		m, err := p.b.conn.GetSeq(ctx, p.b.ns.StreamHistory(p.n), c.History)
 		switch {
-		case errors.Is(err, post.ErrNotFound) && p.fence <= c.History:
+		case errors.Is(err, natsconn.ErrNotFound) && p.fence <= c.History:
 			why = fmt.Sprintf("records %d to %d were acknowledged and are gone", p.fence, c.History)
-		case errors.Is(err, post.ErrNotFound):
+		case errors.Is(err, natsconn.ErrNotFound):
 			why = fmt.Sprintf("record %d was acknowledged and is gone, and what stood before it perhaps", c.History)
 		case err != nil:
 			return false, fmt.Errorf("read record %d: %w", c.History, err)

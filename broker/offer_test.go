@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -392,7 +392,7 @@ func TestMessageOfAnOfferGoesWithIt(t *testing.T) {
 		f.success(k, time.Second)
 		f.completes("o")
 		time.Sleep(time.Second)
-		if m, err := f.post.GetSeq(t.Context(), ns.StreamTasks("main"), 2); !errors.Is(err, post.ErrNotFound) {
+		if m, err := f.post.GetSeq(t.Context(), ns.StreamTasks("main"), 2); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Fatalf("got %+v, %v, want it gone", m, err)
 		}
 	})

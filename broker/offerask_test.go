@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -156,7 +156,7 @@ func TestMessageBehindABegunOffer(t *testing.T) { // P-7
 				f.completes("o")
 				time.Sleep(time.Second)
 				f.wantTypes("o", twoActivities...)
-				if _, err := f.post.GetSeq(t.Context(), ns.StreamTasks("main"), 2); !errors.Is(err, post.ErrNotFound) {
+				if _, err := f.post.GetSeq(t.Context(), ns.StreamTasks("main"), 2); !errors.Is(err, natsconn.ErrNotFound) {
 					t.Fatalf("got %v for the message, want it gone", err)
 				}
 			})

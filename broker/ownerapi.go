@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -59,7 +59,7 @@ func (p *partition) notify(r *run) {
 }
 
 // asked takes a request that another broker has passed on to the partition's owner.
-func (p *partition) asked(m post.Msg) {
+func (p *partition) asked(m natsconn.Msg) {
 	if to := m.Header.Get(replyHeader); to != "" {
 		m.Reply = to
 	}
@@ -78,7 +78,7 @@ func (p *partition) whileOurs(f func()) {
 }
 
 // serve answers a request, or reports that the partition is another's by now. It may be called by any goroutine.
-func (p *partition) serve(m post.Msg) bool {
+func (p *partition) serve(m natsconn.Msg) bool {
 	if !p.lease.Valid() || !p.requests.add(m) {
 		return false
 	}
@@ -297,7 +297,7 @@ func resultOf(s *execution.State) *schemas.ResultResponse {
 
 // requestIDOf is the id of a stored signal: one that bears the id of another that the run has is dropped. Whoever publishes without a library may
 // give NATS's own, by which the server drops what comes within its window, for whichever workflow it is.
-func requestIDOf(h post.Header) string {
+func requestIDOf(h natsconn.Header) string {
 	return cmp.Or(h.Get(schemas.RequestIDHeader), h.Get(msgIDHeader))
 }
 
@@ -324,13 +324,13 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 			a.Run, a.Error = r.state.Run, p.refusal().About(r.wid, r.state.Run)
 		default:
 			a.Run = r.state.Run
-			var h post.Header
+			var h natsconn.Header
 			if q.RequestID != "" {
-				h = post.Header{schemas.RequestIDHeader: {q.RequestID}}
+				h = natsconn.Header{schemas.RequestIDHeader: {q.RequestID}}
 			}
-			p.outside.Send(p.b.ns.Signal(q.WorkflowID, q.Name), h, q.Input, func(ack post.Ack) {
+			p.outside.Send(p.b.ns.Signal(q.WorkflowID, q.Name), h, q.Input, func(ack natsconn.Ack) {
 				switch {
-				case errors.Is(ack.Err, post.ErrFull):
+				case errors.Is(ack.Err, natsconn.ErrFull):
 					a.Error = p.b.fullError(ack.Err)
 				case ack.Err != nil:
 					a.Error = schemas.Errorf(schemas.CodeUnavailable, "the signal was not acknowledged: %v", ack.Err).

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -101,7 +101,7 @@ type eventPage struct {
 }
 
 // take adds the events of a record. It tells whether the page ends with it.
-func (g *eventPage) take(s *post.Stored) (full bool, err error) {
+func (g *eventPage) take(s *natsconn.Stored) (full bool, err error) {
 	if isRecord(s) {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
@@ -210,7 +210,7 @@ func (p *partition) readPage(q *schemas.HistoryRequest, run string, least int64,
 func (b *Broker) lastEvent(ctx context.Context, partition int, wid, run string) (int64, error) {
 	subj := b.ns.History(partition, wid, run)
 	m, err := b.reads.LastBySubject(ctx, b.ns.StreamHistory(partition), subj)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return 0, nil
 	}
 	if err != nil {

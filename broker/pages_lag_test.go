@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
@@ -29,7 +29,7 @@ func TestPageOfAReplicaThatLags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", "r"), post.Header{schemas.StatusHeader: {"open"}}, body); err != nil {
+		if _, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", "r"), natsconn.Header{schemas.StatusHeader: {"open"}}, body); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/internal/compactmap"
 	"github.com/droverhq/drover/internal/idset"
@@ -29,8 +29,8 @@ type partition struct {
 
 	fence   uint64 // sequence of our fence record
 	last    uint64 // predicted last sequence of the history stream
-	history *post.Outbox
-	outside *post.Outbox // tasks, alarms, dead letters
+	history *natsconn.Outbox
+	outside *natsconn.Outbox // tasks, alarms, dead letters
 
 	runs        map[string]*run
 	used        list.List                 // the same, the longest untouched first
@@ -44,16 +44,16 @@ type partition struct {
 	clean        []*run // what dirty was in the round before: its memory
 	groups       groupPool
 	scratch      scratch
-	head         post.Header  // of the record that is being sent
-	closed       []*run       // the latest closed runs, the oldest first
-	letters      []letterNote // the latest, the oldest first
+	head         natsconn.Header // of the record that is being sent
+	closed       []*run          // the latest closed runs, the oldest first
+	letters      []letterNote    // the latest, the oldest first
 
 	intakes [2]*intake
 	records lowWatermark // effects, by history sequence
 	orphans orphans
 
-	readers       []*post.Reader      // of the logs
-	subscriptions []post.Subscription // to what may be left unheard while the owner changes
+	readers       []*natsconn.Reader      // of the logs
+	subscriptions []natsconn.Subscription // to what may be left unheard while the owner changes
 	requests      requests
 	commits       int           // on their way
 	sends         int           // outside the history, on their way
@@ -146,7 +146,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		backlog: backlogs{of: make(map[string]*backlogQueue), at: make(map[string]backlogPlace)}, recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
-		head: make(post.Header, 6), scratch: scratch{alarmHead: make(post.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: idset.New(mostKnown)},
+		head: make(natsconn.Header, 6), scratch: scratch{alarmHead: make(natsconn.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: idset.New(mostKnown)},
 		repeats: newRepeats(),
 	}
 }
@@ -167,7 +167,7 @@ func (p *partition) run(outer context.Context) (err error) {
 		return err
 	}
 	defer p.history.Close()
-	if p.outside, err = p.b.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+	if p.outside, err = p.b.conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
 		return err
 	}
 	defer p.outside.Close()

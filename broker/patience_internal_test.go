@@ -11,7 +11,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -19,7 +19,7 @@ import (
 func TestStartIsPatient(t *testing.T) {
 	silent := logrus.New()
 	silent.SetOutput(io.Discard)
-	var unavailable error = &post.APIError{Code: 503, ErrCode: 10008, Description: "JetStream system temporarily unavailable"}
+	var unavailable error = &natsconn.APIError{Code: 503, ErrCode: 10008, Description: "JetStream system temporarily unavailable"}
 	for name, tc := range map[string]struct {
 		err   error
 		times int
@@ -27,8 +27,8 @@ func TestStartIsPatient(t *testing.T) {
 	}{
 		"no leader":       {fmt.Errorf("read stream: %w", unavailable), 3, 3 * time.Second},
 		"no answer":       {fmt.Errorf("read stream: %w", context.DeadlineExceeded), 5, 5 * time.Second},
-		"no connection":   {post.ErrDisconnected, 1, time.Second},
-		"no stream":       {post.ErrNoStream, 1, 0},
+		"no connection":   {natsconn.ErrDisconnected, 1, time.Second},
+		"no stream":       {natsconn.ErrNoStream, 1, 0},
 		"no leader comes": {unavailable, 1000, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -67,7 +67,7 @@ func (b *Broker) serveUpload(r micro.Request) {
 
 // uploadChunk stores a chunk in a goroutine of its own: uploads do not wait for each other, and each has one chunk at a
 // time.
-func (b *Broker) uploadChunk(m post.Msg) {
+func (b *Broker) uploadChunk(m natsconn.Msg) {
 	b.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
 		defer cancel()
@@ -98,7 +98,7 @@ func (b *Broker) download(ctx context.Context, q *schemas.DownloadRequest) (*sch
 	}
 	data, next, err := b.store.Read(ctx, q.Object, q.Cursor, most)
 	switch {
-	case errors.Is(err, post.ErrNotFound):
+	case errors.Is(err, natsconn.ErrNotFound):
 		return nil, schemas.Errorf(schemas.CodeNotFound, "%v", err).InField("object").
 			WithHint("a payload goes with the run that it belongs to; if that is still there, the payload is lost: \"drover doctor\" tells of the store, \"drover verify\" of single payloads")
 	case errors.Is(err, payloads.ErrCursor):
@@ -122,7 +122,7 @@ const mostLarge = 2
 //
 // The object is named by where the message stands in its log, not by an id of this process: whoever reads the message again
 // finds the object and names it again.
-func (p *partition) spill(ctx context.Context, in *intake, m post.Stored, o *opened) bool {
+func (p *partition) spill(ctx context.Context, in *intake, m natsconn.Stored, o *opened) bool {
 	if len(m.Data) <= p.b.smallBody() || o.err != nil {
 		return true
 	}
@@ -187,7 +187,7 @@ func (p *partition) store(ctx context.Context, object string, data []byte, fits 
 		if err == nil {
 			return ref, true
 		}
-		if fits && errors.Is(err, post.ErrFull) {
+		if fits && errors.Is(err, natsconn.ErrFull) {
 			return nil, true
 		}
 		if ctx.Err() == nil {
@@ -200,14 +200,14 @@ func (p *partition) store(ctx context.Context, object string, data []byte, fits 
 }
 
 // objectName tells messages apart over all incarnations of a log: two with the same sequence differ in time.
-func objectName(partition, log int, m post.Stored, field int) string {
+func objectName(partition, log int, m natsconn.Stored, field int) string {
 	return fmt.Sprintf("%s-%d-%d-%s-%d", [...]string{"in", "signals"}[log], partition, m.Seq, strconv.FormatInt(m.Time.UnixNano(), 36), field)
 }
 
 // SpillNames are the names of the objects into which brokers may have moved parts of a message in a log of partition p; signals
 // tells which log. While the message is there it names them, though it holds the parts themselves: whoever reads it again names
 // the same objects again. Nil if it is too small for any.
-func SpillNames(p int, signals bool, m post.Stored) []string {
+func SpillNames(p int, signals bool, m natsconn.Stored) []string {
 	if len(m.Data) <= payloads.InlineLimit(0)/smallPart { // whatever the server took at that time
 		return nil
 	}

@@ -18,8 +18,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -103,7 +103,7 @@ func (f *fleet) messages() uint64 {
 func (f *fleet) wantSmall() {
 	f.t.Helper()
 	for p := range f.partitions {
-		err := f.post.Scan(f.t.Context(), ns.StreamHistory(p), post.ReadOptions{}, func(s post.Stored) error {
+		err := f.post.Scan(f.t.Context(), ns.StreamHistory(p), natsconn.ReadOptions{}, func(s natsconn.Stored) error {
 			if len(s.Data) >= 10<<10 {
 				f.t.Errorf("record %d of partition %d has %d bytes", s.Seq, p, len(s.Data))
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/virtual"
@@ -47,8 +47,8 @@ func newWorld(t *testing.T, decide decider.Func, charge func(context.Context, []
 	srv, _ := embeddedtest.Start(t, false, narrowRights())
 	log := logrus.New()
 	log.SetOutput(writer{t})
-	dial := func(user string) *post.Conn {
-		c, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: embeddedtest.Password, Logger: log})
+	dial := func(user string) *natsconn.Conn {
+		c, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: srv, User: user, Password: embeddedtest.Password, Logger: log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func newWorld(t *testing.T, decide decider.Func, charge func(context.Context, []
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := broker.New(func(context.Context, string) (*post.Conn, error) { return dial(embeddedtest.Root), nil },
+	b, err := broker.New(func(context.Context, string) (*natsconn.Conn, error) { return dial(embeddedtest.Root), nil },
 		broker.Options{Partitions: info.Partitions, Claims: deferredRun, Node: "a", Logger: log, MaxObject: most})
 	if err != nil {
 		t.Fatal(err)

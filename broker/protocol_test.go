@@ -11,7 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -183,8 +183,8 @@ func TestFenceNeedsALaterClaim(t *testing.T) { // P-2
 		if err := fence(9, "newest"); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-late; !errors.Is(err, post.ErrWrongSequence) {
-			t.Fatalf("got %v for a fence behind a later one, want %v", err, post.ErrWrongSequence)
+		if err := <-late; !errors.Is(err, natsconn.ErrWrongSequence) {
+			t.Fatalf("got %v for a fence behind a later one, want %v", err, natsconn.ErrWrongSequence)
 		}
 	})
 }
@@ -245,10 +245,10 @@ func TestLateWriteOfAnOldOwnerForksNothing(t *testing.T) { // P-2
 		}
 		// Whatever the old owner had predicted for its late write, the run's own subject refuses it.
 		for predicted := end; predicted <= now; predicted++ {
-			h := post.Header{}
-			post.ExpectLastSeq(h, predicted)
-			post.ExpectLastSubjectSeq(h, last.Seq)
-			if _, err := f.post.PublishSync(t.Context(), "drover.default.history.0.x.rx", h, []byte("late")); !errors.Is(err, post.ErrWrongSequence) {
+			h := natsconn.Header{}
+			natsconn.ExpectLastSeq(h, predicted)
+			natsconn.ExpectLastSubjectSeq(h, last.Seq)
+			if _, err := f.post.PublishSync(t.Context(), "drover.default.history.0.x.rx", h, []byte("late")); !errors.Is(err, natsconn.ErrWrongSequence) {
 				t.Fatalf("a late write with the prediction %d: %v", predicted, err)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -37,8 +37,8 @@ func noQuorum(err error) *schemas.Error {
 
 // RefuseRequests answers every request for any namespace's API that reaches conn with what refusal returns, or not at all
 // while that is nil, until ctx ends. A node of a cluster does so while it waits for the others, before it has a broker.
-func RefuseRequests(ctx context.Context, conn *post.Conn, refusal func() error) error {
-	sub, err := conn.Subscribe("drover.*.api.*", "", func(m post.Msg) {
+func RefuseRequests(ctx context.Context, conn *natsconn.Conn, refusal func() error) error {
+	sub, err := conn.Subscribe("drover.*.api.*", "", func(m natsconn.Msg) {
 		err := refusal()
 		if err == nil || m.Reply == "" {
 			return
@@ -101,9 +101,9 @@ func (a *pendingRequests) take(d time.Duration) []waiting {
 // serveQuorate serves a request if there is a quorum, and refuses it otherwise. Before it does it asks anew: a node that was cut off hears its
 // peers, and requests that came by them, before it has looked at the cluster again, and whoever asked there would take its word for theirs.
 func (b *Broker) serveQuorate(r micro.Request, serve func(*Broker, micro.Request)) {
-	if what := post.GivenTo(r); what != "" {
+	if what := natsconn.GivenTo(r); what != "" {
 		b.o.Logger.WithField("subject", r.Subject()).Debug("refused: it is " + what)
-		b.refuse(r, post.NoRequest(what))
+		b.refuse(r, natsconn.NoRequest(what))
 		return
 	}
 	if b.o.Quorum == nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -122,12 +122,12 @@ func (p *partition) refusal() *schemas.Error {
 		return p.quota.noAccount()
 	}
 	return schemas.Errorf(schemas.CodeLimit, "the histories of namespace %q are full: partition %d has %d of %d bytes", p.b.o.Namespace, p.n, p.quota.bytes, p.quota.limit).
-		InField("maxBytes").WithHint("%s", post.RoomHint(nil, p.b.o.Namespace))
+		InField("maxBytes").WithHint("%s", natsconn.RoomHint(nil, p.b.o.Namespace))
 }
 
 // noAccount is the refusal of what would fill the account.
 func (r *quota) noAccount() *schemas.Error {
-	return schemas.Errorf(schemas.CodeLimit, "the account of NATS is full: all that is there has %d of %d bytes", r.bytes, r.limit).WithHint("%s", post.AccountRoomHint)
+	return schemas.Errorf(schemas.CodeLimit, "the account of NATS is full: all that is there has %d of %d bytes", r.bytes, r.limit).WithHint("%s", natsconn.AccountRoomHint)
 }
 
 // noUploads is the refusal of an upload that would take what is left of the account or the server, or nil. Whose outcome it is, or input, is
@@ -175,11 +175,11 @@ func (b *Broker) refuseStart(ctx context.Context, bytes int64) *schemas.Error {
 		return r.noAccount()
 	}
 	return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: it has %d of %d bytes", b.o.Namespace, r.bytes, r.limit).
-		InField("maxBytes").WithHint("%s", post.RoomHint(nil, b.o.Namespace))
+		InField("maxBytes").WithHint("%s", natsconn.RoomHint(nil, b.o.Namespace))
 }
 
 // fullError is the refusal of what a full inbox or signals stream has not stored.
 func (b *Broker) fullError(err error) *schemas.Error {
 	return schemas.Errorf(schemas.CodeLimit, "namespace %q is full: %v", b.o.Namespace, err).
-		InField("maxBytes").WithHint("it was not stored; %s", post.RoomHint(err, b.o.Namespace))
+		InField("maxBytes").WithHint("it was not stored; %s", natsconn.RoomHint(err, b.o.Namespace))
 }

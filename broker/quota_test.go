@@ -16,8 +16,8 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
@@ -112,7 +112,7 @@ func TestRefusedTakeOverIsTriedSeldom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := broker.New(func(context.Context, string) (*post.Conn, error) { return embeddedtest.As(t, srv, "narrow"), nil }, broker.Options{Partitions: 1, Claims: deferredRun, Node: "a", Logger: log})
+		b, err := broker.New(func(context.Context, string) (*natsconn.Conn, error) { return embeddedtest.As(t, srv, "narrow"), nil }, broker.Options{Partitions: 1, Claims: deferredRun, Node: "a", Logger: log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestRefusedTakeOverIsTriedSeldom(t *testing.T) {
 		}
 		refused := 0
 		for _, e := range kept.AllEntries() {
-			if err, _ := e.Data[logrus.ErrorKey].(error); e.Level == logrus.ErrorLevel && errors.Is(err, post.ErrPermission) {
+			if err, _ := e.Data[logrus.ErrorKey].(error); e.Level == logrus.ErrorLevel && errors.Is(err, natsconn.ErrPermission) {
 				refused++
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -92,7 +92,7 @@ func (p *partition) readRangeReadBack(ctx context.Context, b *readingBack) error
 	if b.first == 0 {
 		s, err := p.b.reads.FirstSince(ctx, stream, b.filter, b.from.Time())
 		switch {
-		case errors.Is(err, post.ErrNotFound):
+		case errors.Is(err, natsconn.ErrNotFound):
 			b.first = b.end + 1
 			return nil
 		case err != nil:
@@ -102,8 +102,8 @@ func (p *partition) readRangeReadBack(ctx context.Context, b *readingBack) error
 	}
 	start := max(b.first, b.end-min(b.end, b.rangeRead)+1)
 	var records []foundRecord
-	options := post.ReadOptions{FilterSubjects: []string{b.filter}, StartSeq: start, EndSeq: b.end}
-	err := p.b.reads.Scan(ctx, stream, options, func(s post.Stored) error {
+	options := natsconn.ReadOptions{FilterSubjects: []string{b.filter}, StartSeq: start, EndSeq: b.end}
+	err := p.b.reads.Scan(ctx, stream, options, func(s natsconn.Stored) error {
 		if f, ok := p.foundIn(&s); ok {
 			records = append(records, f)
 		}
@@ -145,7 +145,7 @@ func (p *partition) takeBack(b *readingBack, f *foundRecord) {
 }
 
 // foundIn reads what counts of a record. What is none, or cannot be read, tells nothing; drover verify names it.
-func (p *partition) foundIn(s *post.Stored) (f foundRecord, ok bool) {
+func (p *partition) foundIn(s *natsconn.Stored) (f foundRecord, ok bool) {
 	var record schemas.Record
 	if !isRecord(s) || schemas.Unmarshal(s.Data, &record) != nil {
 		return f, false

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -43,7 +43,7 @@ func (t recordIndex) far() bool {
 }
 
 // messageAt reads what stands at a sequence of the history, from any replica, if that is of the subject.
-func (b *Broker) messageAt(ctx context.Context, partition int, subj string, seq uint64) (*post.Stored, error) {
+func (b *Broker) messageAt(ctx context.Context, partition int, subj string, seq uint64) (*natsconn.Stored, error) {
 	s, err := b.reads.GetSeqDirect(ctx, b.ns.StreamHistory(partition), seq)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", subj, err)
@@ -71,11 +71,11 @@ func (b *Broker) foldRecordIndex(ctx context.Context, partition int, subj string
 
 // foldBack folds the records of a run up to the last one, which is newest, by where each says that the one before it stands; nil if that is not
 // to be done: they are many, or near to each other, or one says nothing, or somebody has written between them.
-func (b *Broker) foldBack(ctx context.Context, partition int, last *post.Stored, newest *schemas.Record) *loaded {
+func (b *Broker) foldBack(ctx context.Context, partition int, last *natsconn.Stored, newest *schemas.Record) *loaded {
 	if s := newest.SnapshotSequence; s != 0 && last.Seq-s <= farApart {
 		return nil
 	}
-	var back []*post.Stored
+	var back []*natsconn.Stored
 	var records []*schemas.Record
 	whole := false
 	for s, r := range b.backwards(ctx, partition, last, newest) {
@@ -98,11 +98,11 @@ func (b *Broker) foldBack(ctx context.Context, partition int, last *post.Stored,
 
 // backwards are the records of a run from the last one, which is newest, by where each says that the one before it stands. There are at most mostRecordIndex,
 // and fewer if one says nothing, or somebody has written between them.
-func (b *Broker) backwards(ctx context.Context, partition int, last *post.Stored, newest *schemas.Record) iter.Seq2[*post.Stored, *schemas.Record] {
-	return func(yield func(*post.Stored, *schemas.Record) bool) {
+func (b *Broker) backwards(ctx context.Context, partition int, last *natsconn.Stored, newest *schemas.Record) iter.Seq2[*natsconn.Stored, *schemas.Record] {
+	return func(yield func(*natsconn.Stored, *schemas.Record) bool) {
 		s, r := last, newest
 		for n := 1; yield(s, r) && n < mostRecordIndex; n++ {
-			before := post.ExpectedLastSubjectSeq(s.Header)
+			before := natsconn.ExpectedLastSubjectSeq(s.Header)
 			if before == 0 || before >= s.Seq {
 				return
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
@@ -63,7 +63,7 @@ func TestFoldBack(t *testing.T) {
 	}
 	b := &Broker{ns: "default", reads: conn}
 	b.recordLimit.Store(1 << 20)
-	put := func(run string, h post.Header, body []byte) uint64 {
+	put := func(run string, h natsconn.Header, body []byte) uint64 {
 		t.Helper()
 		seq, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", run), h, body)
 		if err != nil {
@@ -99,9 +99,9 @@ func TestFoldBack(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				h := post.Header{schemas.StatusHeader: {"open"}}
+				h := natsconn.Header{schemas.StatusHeader: {"open"}}
 				if first != c.silent {
-					post.ExpectLastSubjectSeq(h, before)
+					natsconn.ExpectLastSubjectSeq(h, before)
 				}
 				seq = put(run, h, body)
 				sum := sha256.Sum256(body)
@@ -159,7 +159,7 @@ func TestRecordIndexThatLeadsAstray(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seq, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", run), post.Header{schemas.StatusHeader: {"open"}}, body)
+		seq, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", run), natsconn.Header{schemas.StatusHeader: {"open"}}, body)
 		if err != nil {
 			t.Fatal(err)
 		}

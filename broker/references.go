@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -76,7 +76,7 @@ func (p *partition) nothing(ctx context.Context, payload schemas.Payload) (bad s
 
 // isNothing tells whether a reference is to what is not there, and never will be: objects come before what names them.
 func isNothing(err error) bool {
-	return errors.Is(err, post.ErrNotFound) || errors.Is(err, payloads.ErrDamaged)
+	return errors.Is(err, natsconn.ErrNotFound) || errors.Is(err, payloads.ErrDamaged)
 }
 
 // named is a payload, and where it stands.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -35,7 +35,7 @@ type relay struct {
 type relayed struct {
 	partition int
 	reply     string
-	header    post.Header
+	header    natsconn.Header
 	body      []byte
 	began     time.Time
 }
@@ -78,7 +78,7 @@ func (r *relay) forget() {
 }
 
 // send passes a request on, sooner or later, or refuses it.
-func (r *relay) send(partition int, reply string, h post.Header, body []byte) {
+func (r *relay) send(partition int, reply string, h natsconn.Header, body []byte) {
 	h = maps.Clone(h)
 	h.Set(replyHeader, reply)
 	r.try(&relayed{partition: partition, reply: reply, header: h, body: body, began: time.Now()})
@@ -111,7 +111,7 @@ func (r *relay) mark() {
 }
 
 // heard: a request was taken by nobody, or the marker behind it is back.
-func (r *relay) heard(m post.Msg) {
+func (r *relay) heard(m natsconn.Msg) {
 	key := strings.TrimPrefix(m.Subject, r.prefix)
 	if id, marker := strings.CutPrefix(key, markerPrefix+"."); marker {
 		if n, err := strconv.ParseUint(id, 36, 64); err == nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -140,7 +140,7 @@ func (p *partition) lookFor(r *run, id execution.RequestID, at schemas.Timestamp
 func (p *partition) noted(ctx context.Context, id execution.RequestID, sequence uint64) (bool, error) {
 	s, err := p.b.reads.GetSeq(ctx, p.b.ns.StreamHistory(p.n), sequence)
 	switch {
-	case errors.Is(err, post.ErrNotFound):
+	case errors.Is(err, natsconn.ErrNotFound):
 		return true, nil
 	case err != nil:
 		return false, err

@@ -6,8 +6,8 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/openruns"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -46,9 +46,9 @@ func (p *partition) damaged(ctx context.Context) (bool, error) {
 // meetOpen adds every open run to those whose effects are repeated, and every run that has continued as new without a follower:
 // its record may be among what was lost.
 func (p *partition) meetOpen(ctx context.Context) error {
-	options := post.ReadOptions{HeadersOnly: true} // a filter costs more than the fences that it would leave out
+	options := natsconn.ReadOptions{HeadersOnly: true} // a filter costs more than the fences that it would leave out
 	var runs openruns.Runs
-	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s post.Stored) error {
+	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s natsconn.Stored) error {
 		return runs.Note(s.Seq, s.Subject, s.Header.Get(schemas.StatusHeader))
 	})
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *partition) meetOpen(ctx context.Context) error {
 // and such an alarm may be due in a year (I15). Nobody else arms one: the partition is fenced.
 func (p *partition) dropForeign(ctx context.Context) error {
 	var foreign []uint64
-	err := p.b.reads.Scan(ctx, p.b.ns.StreamAlarms(p.n), post.ReadOptions{HeadersOnly: true}, func(s post.Stored) error {
+	err := p.b.reads.Scan(ctx, p.b.ns.StreamAlarms(p.n), natsconn.ReadOptions{HeadersOnly: true}, func(s natsconn.Stored) error {
 		if _, wid, run, err := subject.ParseAlarm(s.Subject); err == nil && !p.recovered[wid][run] {
 			foreign = append(foreign, s.Seq)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -86,7 +86,7 @@ func TestLostFollower(t *testing.T) { // P-4, P-8
 // subjects are those of the runs of partition 0, in the order in which they began.
 func (f *fleet) subjects() (all []string) {
 	f.t.Helper()
-	err := f.post.Scan(f.t.Context(), ns.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(m post.Stored) error {
+	err := f.post.Scan(f.t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(m natsconn.Stored) error {
 		if !slices.Contains(all, m.Subject) {
 			all = append(all, m.Subject)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -48,7 +48,7 @@ func (f *fleet) chainOf(id string) (c chainOf) {
 	f.t.Helper()
 	c.ids = map[string]int{}
 	p, filter := f.ofRuns(id)
-	err := f.post.Scan(f.t.Context(), ns.StreamHistory(p), post.ReadOptions{FilterSubjects: []string{filter}}, func(s post.Stored) error {
+	err := f.post.Scan(f.t.Context(), ns.StreamHistory(p), natsconn.ReadOptions{FilterSubjects: []string{filter}}, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err

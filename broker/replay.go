@@ -10,8 +10,8 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
 )
@@ -174,7 +174,7 @@ func (p *partition) compose(ctx context.Context, y *replay) error {
 		y.done = true
 		return nil
 	}
-	if !errors.Is(err, post.ErrNotFound) {
+	if !errors.Is(err, natsconn.ErrNotFound) {
 		return err
 	}
 	target := y.latest
@@ -229,17 +229,17 @@ func (p *partition) askReplay(ctx context.Context, y *replay) error {
 		return nil
 	}
 	switch {
-	case errors.Is(err, post.ErrNoResponders):
+	case errors.Is(err, natsconn.ErrNoResponders):
 		return schemas.Errorf(schemas.CodeConflict, "no decider for type %q is listening, and only it can tell where run %s may begin again", task.Type, s.Run).
 			About(s.WorkflowID, s.Run).WithHint("start one in namespace %q, or begin anew with: drover start %s --id %s", p.b.o.Namespace, task.Type, s.WorkflowID)
-	case errors.Is(err, post.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, natsconn.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return schemas.Errorf(schemas.CodeTimeout, "the decider of type %q did not tell within %v where run %s may begin again", task.Type, replayAsk.Std(), s.Run).
 			About(s.WorkflowID, s.Run).WithHint("look at its log; asking again does no harm")
 	case err != nil:
 		return err
 	}
 	reply := &schemas.DecisionReply{}
-	if err := post.Decode(m.Header, m.Data, reply); err != nil {
+	if err := natsconn.Decode(m.Header, m.Data, reply); err != nil {
 		return schemas.Errorf(schemas.CodeConflict, "the decider of type %q gave an answer that cannot be read: %v", task.Type, err).About(s.WorkflowID, s.Run)
 	}
 	return y.told(task.Type, reply)

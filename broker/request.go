@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -75,11 +75,11 @@ func (p *partition) enter(verb string, q *schemas.ExecutionRequest, reply func(a
 		return
 	}
 	to := p.b.ns.In(p.n, q.WorkflowID, verb)
-	p.outside.Send(to, post.Addressed(to), body, func(a post.Ack) {
+	p.outside.Send(to, natsconn.Addressed(to), body, func(a natsconn.Ack) {
 		switch {
 		case a.Err == nil:
 			p.requests.done(q.ReplyTo) // whoever owns the partition answers, once it is in the history
-		case errors.Is(a.Err, post.ErrFull):
+		case errors.Is(a.Err, natsconn.ErrFull):
 			reply(&schemas.AckResponse{V: schemas.Version, Error: p.b.fullError(a.Err)})
 		case a.Err != nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeUnavailable, "the request was not acknowledged: %v", a.Err).

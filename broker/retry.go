@@ -8,7 +8,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 )
 
@@ -26,7 +26,7 @@ func retry[T any](ctx context.Context, log logrus.FieldLogger, begin func(contex
 		if err == nil {
 			return v, nil
 		}
-		passes := post.Transient(err) || errors.Is(err, context.DeadlineExceeded) // that of the try
+		passes := natsconn.Transient(err) || errors.Is(err, context.DeadlineExceeded) // that of the try
 		if !passes || time.Since(began) > startPatience || sleep.For(ctx, time.Second) != nil {
 			return v, fmt.Errorf("%w; make the namespace first", err)
 		}

@@ -1,7 +1,7 @@
 package broker
 
 import (
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -15,7 +15,7 @@ type scratch struct {
 	events  []schemas.Event
 
 	alarm     schemas.Alarm
-	alarmHead post.Header
+	alarmHead natsconn.Header
 }
 
 // maxScratchEvents is the longest list of events that is kept from one task to the next.

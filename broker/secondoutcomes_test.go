@@ -14,7 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
@@ -246,7 +246,7 @@ func (o *outcomes) places() map[string]int {
 		note(l.Body)
 	}
 	for p := range o.partitions {
-		err := o.post.Scan(o.t.Context(), ns.StreamHistory(p), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(p)}}, func(s post.Stored) error {
+		err := o.post.Scan(o.t.Context(), ns.StreamHistory(p), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(p)}}, func(s natsconn.Stored) error {
 			var r schemas.Record
 			if err := schemas.Unmarshal(s.Data, &r); err != nil {
 				return err

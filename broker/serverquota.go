@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/diskspace"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -54,5 +54,5 @@ func (b *Broker) serverFull() bool {
 
 // serverRefusal is the refusal of what would fill the server.
 func (r *quota) serverRefusal() *schemas.Error {
-	return schemas.Errorf(schemas.CodeLimit, "the NATS server is full: all that is there has %d of %d bytes", r.bytes, r.limit).WithHint("%s", post.ServerRoomHint)
+	return schemas.Errorf(schemas.CodeLimit, "the NATS server is full: all that is there has %d of %d bytes", r.bytes, r.limit).WithHint("%s", natsconn.ServerRoomHint)
 }

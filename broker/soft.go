@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -29,8 +29,8 @@ func (p *partition) maybePurged(r *run) bool {
 func (b *Broker) soft(ctx context.Context, partition int, wid, run string) (*loaded, error) {
 	l := &loaded{}
 	found, err := b.softRecords(ctx, schemas.SoftRequest{WorkflowID: wid, Run: run}, func(run string, m *schemas.SoftRecord) (bool, error) {
-		return true, l.add(&post.Stored{
-			Subject: b.ns.History(partition, wid, run), Seq: m.Sequence, Time: m.Time.Time(), Header: post.Header{schemas.StatusHeader: {"soft"}}, Data: m.Data,
+		return true, l.add(&natsconn.Stored{
+			Subject: b.ns.History(partition, wid, run), Seq: m.Sequence, Time: m.Time.Time(), Header: natsconn.Header{schemas.StatusHeader: {"soft"}}, Data: m.Data,
 		})
 	})
 	if err != nil || !found {
@@ -49,7 +49,7 @@ func (b *Broker) softRecords(ctx context.Context, q schemas.SoftRequest, take fu
 		if err != nil {
 			return false, err
 		}
-		m, err := b.reads.Request(ctx, b.ns.API("soft"), post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
+		m, err := b.reads.Request(ctx, b.ns.API("soft"), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
 		if err != nil {
 			b.o.Logger.WithError(err).WithField("workflow", q.WorkflowID).Debug("no master tells whether a run is kept softly")
 			return false, nil //nolint:nilerr // then it is not

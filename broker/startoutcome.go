@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -35,7 +35,7 @@ func (p *partition) start(q *schemas.StartRequest, body []byte) {
 }
 
 // reported takes an outcome, or a question, that its worker did not put into the inbox. What is unusual about it is left to that way.
-func (p *partition) reported(m post.Msg, wid, list string, err error) {
+func (p *partition) reported(m natsconn.Msg, wid, list string, err error) {
 	r, of := &schemas.Report{}, execution.Attempt{}
 	if err == nil {
 		err = decodeSent(m.Header, m.Data, r)

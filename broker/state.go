@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/states"
 	"github.com/droverhq/drover/schemas"
 )
@@ -193,7 +193,7 @@ func (p *partition) writeState(k *stateKey, got stateRead) {
 		}
 		k.tidy = true // what this try would have taken out is still there
 		switch {
-		case errors.Is(err, post.ErrWrongSequence), errors.Is(err, post.ErrInFlight):
+		case errors.Is(err, natsconn.ErrWrongSequence), errors.Is(err, natsconn.ErrInFlight):
 			p.tryStateAgain(k, casPause+rand.N(casPause))
 		default:
 			p.log.WithError(err).WithField("key", k.key).Warn("a state key cannot be written; trying again")

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/states"
 	"github.com/droverhq/drover/schemas"
 )
@@ -69,7 +69,7 @@ func added(done map[string]int, id string) (n int) {
 func (f *fleet) state(scope, key string) (*schemas.StateRecord, uint64) {
 	f.t.Helper()
 	value, rev, err := f.post.KVGet(f.t.Context(), ns.BucketState(), schemas.StateKey(scope, key))
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, 0
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
@@ -19,7 +19,7 @@ import (
 // A process of a rolling update: it knows one type of activities and one of workflows, and shares the list with others.
 func (f *fleet) version(name, activityType, workflowType string) (stop func()) {
 	f.t.Helper()
-	conn, err := post.Dial(context.Background(), post.Options{InProcess: f, Name: name, Logger: f.log})
+	conn, err := natsconn.Dial(context.Background(), natsconn.Options{InProcess: f, Name: name, Logger: f.log})
 	if err != nil {
 		f.t.Fatal(err)
 	}

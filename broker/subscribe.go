@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -16,11 +16,11 @@ const verbHeader = "Drover-Verb"
 // listen subscribes to everything the owner of a partition must hear, then begins to read the two logs. It returns what
 // undoes it, even with an error.
 func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
-	subscribe := func(subj string, fn func(post.Msg)) {
+	subscribe := func(subj string, fn func(natsconn.Msg)) {
 		if err != nil {
 			return
 		}
-		var s post.Subscription
+		var s natsconn.Subscription
 		if s, err = p.b.conn.Subscribe(subj, "", fn); err == nil {
 			closers = append(closers, func() { s.Close() })
 			p.subscriptions = append(p.subscriptions, s)
@@ -32,7 +32,7 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 	subscribe(p.b.ns.Owner(p.n), p.asked)
 	subscribe(p.b.ns.Fire(p.n), p.alarmsCame)
 	subscribe(p.b.ns.AllBeats(p.n), p.beat)
-	subscribe(p.b.ns.AllAnnounce(), func(m post.Msg) {
+	subscribe(p.b.ns.AllAnnounce(), func(m natsconn.Msg) {
 		typ, err := subject.LastToken(m.Subject)
 		if err != nil {
 			return
@@ -63,7 +63,7 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 
 // watch begins anew when a log can no longer be followed, as behind the loss of its end on a server that this one is not connected to: nobody
 // else would read what is stored from then on (P-9).
-func (p *partition) watch(reader *post.Reader) {
+func (p *partition) watch(reader *natsconn.Reader) {
 	p.b.wg.Go(func() {
 		<-reader.Done() // it is closed with the term
 		if err := reader.Err(); err != nil {
@@ -84,7 +84,7 @@ func (p *partition) tellOwned() {
 }
 
 // beat takes a heartbeat: nothing is written, only the deadline moves.
-func (p *partition) beat(m post.Msg) {
+func (p *partition) beat(m natsconn.Msg) {
 	var h schemas.Heartbeat
 	_, wid, list, err := subject.ParseBeat(m.Subject)
 	if m.Header.Get(schemas.ReportHeader) != "" {
@@ -92,7 +92,7 @@ func (p *partition) beat(m post.Msg) {
 		return
 	}
 	if err == nil {
-		err = post.Decode(m.Header, m.Data, &h)
+		err = natsconn.Decode(m.Header, m.Data, &h)
 	}
 	answer := func(a schemas.BeatAnswer) {
 		a.V = schemas.Version

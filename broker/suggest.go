@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -71,7 +71,7 @@ func (p *partition) suggestContinuations(ctx context.Context) (int, error) {
 // withPolicies are the workflow ids whose open run has a continuation policy, in the order of the last records.
 func (p *partition) withPolicies(ctx context.Context) ([]string, error) {
 	last := map[string]uint64{}
-	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), post.ReadOptions{HeadersOnly: true}, func(s post.Stored) error {
+	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), natsconn.ReadOptions{HeadersOnly: true}, func(s natsconn.Stored) error {
 		status := schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader))
 		if status == "" {
 			return nil
@@ -91,7 +91,7 @@ func (p *partition) withPolicies(ctx context.Context) ([]string, error) {
 }
 
 // saysContinues tells whether the run of a record has a continuation policy.
-func saysContinues(s post.Stored) bool {
+func saysContinues(s natsconn.Stored) bool {
 	if !strings.Contains(s.Header.Get(headerMore), `"continues"`) { // as nearly all; that is cheap
 		return false
 	}

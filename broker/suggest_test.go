@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -37,7 +37,7 @@ type runOfChain struct {
 func (f *fleet) linksOf(wid string) (all []*runOfChain) {
 	f.t.Helper()
 	p, filter := f.ofRuns(wid)
-	err := f.post.Scan(f.t.Context(), ns.StreamHistory(p), post.ReadOptions{FilterSubjects: []string{filter}}, func(s post.Stored) error {
+	err := f.post.Scan(f.t.Context(), ns.StreamHistory(p), natsconn.ReadOptions{FilterSubjects: []string{filter}}, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err

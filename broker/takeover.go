@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -60,10 +60,10 @@ func (p *partition) checkpointKey() string { return fmt.Sprintf("partition.%d", 
 func (p *partition) readCheckpoint(ctx context.Context) error {
 	value, rev, err := p.b.conn.KVGet(ctx, p.b.ns.BucketCheckpoints(), p.checkpointKey())
 	switch {
-	case errors.Is(err, post.ErrNotFound):
+	case errors.Is(err, natsconn.ErrNotFound):
 		return nil
 	case err != nil:
-		if errors.Is(err, post.ErrNoStream) {
+		if errors.Is(err, natsconn.ErrNoStream) {
 			return fmt.Errorf("read the checkpoint: %w: %s", err, topology.Remake(p.b.ns))
 		}
 		return fmt.Errorf("read the checkpoint: %w", err)
@@ -83,8 +83,8 @@ func (p *partition) readCheckpoint(ctx context.Context) error {
 // returns the highest position in each log that any of them, or the checkpoint, has consumed.
 func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err error) {
 	seen = [2]schemas.Position{p.checkpointed.Inbox, p.checkpointed.Signals}
-	options := post.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, StartSeq: p.records.settled.Sequence + 1}
-	err = p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s post.Stored) error {
+	options := natsconn.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, StartSeq: p.records.settled.Sequence + 1}
+	err = p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s natsconn.Stored) error {
 		if !isRecord(&s) {
 			return nil
 		}
@@ -119,18 +119,18 @@ func (p *partition) readBuried(ctx context.Context) error {
 		return nil
 	}
 	filter := p.b.ns.AllDeadOf(deadTail(p.n, signalLog)...)
-	options := post.ReadOptions{FilterSubjects: []string{filter}, HeadersOnly: true}
+	options := natsconn.ReadOptions{FilterSubjects: []string{filter}, HeadersOnly: true}
 	if at := checkpoint.Time; at != 0 {
 		first, err := p.b.conn.FirstSince(ctx, p.b.ns.StreamDead(), filter, at.Time().Add(-clockSkew))
 		switch {
-		case errors.Is(err, post.ErrNotFound):
+		case errors.Is(err, natsconn.ErrNotFound):
 			return nil
 		case err != nil:
 			return fmt.Errorf("look for dead letters: %w", err)
 		}
 		options.StartSeq = first.Seq
 	}
-	err := p.b.reads.Scan(ctx, p.b.ns.StreamDead(), options, func(s post.Stored) error {
+	err := p.b.reads.Scan(ctx, p.b.ns.StreamDead(), options, func(s natsconn.Stored) error {
 		p.buried[placeOf(s.Subject)] = true
 		return nil
 	})

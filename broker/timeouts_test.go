@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -300,8 +300,8 @@ func TestAlarmsAreFenced(t *testing.T) { // P-10
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := post.Header{}
-		post.ExpectLastSubjectSeq(h, armed.Seq-1)
+		h := natsconn.Header{}
+		natsconn.ExpectLastSubjectSeq(h, armed.Seq-1)
 		if _, err := f.post.PublishSync(t.Context(), "drover.default.alarm.0.o.r1", h, []byte(`{"run":"r1","due":"2099-01-01T00:00:00Z"}`)); err == nil {
 			t.Fatal("a stale alarm was stored over a newer one")
 		}
@@ -404,7 +404,7 @@ func TestTimersBesideAnInboxWhoseClockIsAhead(t *testing.T) {
 func (f *fleet) notBeforeItsRecord(limit time.Duration) {
 	f.t.Helper()
 	var set, fired time.Time
-	err := f.post.Scan(f.t.Context(), ns.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s post.Stored) error {
+	err := f.post.Scan(f.t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err

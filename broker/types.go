@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -236,7 +236,7 @@ func (t *typeTable) change(ctx context.Context, key string, decide func(*schemas
 			t.publish()
 			return &schemas.TypeResponse{V: schemas.Version, Type: cmp.Or(next, now), Changed: true}, nil
 		}
-		if !errors.Is(err, post.ErrWrongSequence) && !errors.Is(err, post.ErrInFlight) || sleep.For(ctx, casPause) != nil {
+		if !errors.Is(err, natsconn.ErrWrongSequence) && !errors.Is(err, natsconn.ErrInFlight) || sleep.For(ctx, casPause) != nil {
 			return nil, typesUnavailable(err)
 		}
 	}
@@ -257,7 +257,7 @@ func noType(err error) string {
 // read asks the bucket's leader; without an error and a type the key has none.
 func (t *typeTable) read(ctx context.Context, key string) (*schemas.TypeInfo, uint64, error) {
 	value, rev, err := t.b.conn.KVGet(ctx, t.bucket, key)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, 0, nil
 	}
 	if err != nil {
@@ -337,7 +337,7 @@ func (t *typeTable) remove(ctx context.Context, q *schemas.TypeRequest) (any, er
 		switch {
 		case now == nil:
 			_, err := t.b.lastOf(ctx, t.bucket, q.Key())
-			if errors.Is(err, post.ErrNotFound) {
+			if errors.Is(err, natsconn.ErrNotFound) {
 				return nil, unknownType(nil, q)
 			}
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
@@ -579,7 +579,7 @@ func TestTypesBucketMadeAnew(t *testing.T) {
 		if err != nil || rev != 2 {
 			t.Fatalf("got revision %d, %v, want 2: a change is one write", rev, err)
 		}
-		if _, _, err := f.post.KVGet(t.Context(), ns.BucketTypes(), "workflow.w0.="); !errors.Is(err, post.ErrNotFound) {
+		if _, _, err := f.post.KVGet(t.Context(), ns.BucketTypes(), "workflow.w0.="); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Fatalf("got %v, want nothing of the old bucket", err)
 		}
 	})

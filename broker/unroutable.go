@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/dead"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -41,7 +41,7 @@ func (p *partition) buryUnroutable(ctx context.Context) error {
 	stream, filter := p.b.ns.StreamSignals(), p.b.ns.Unroutable()
 	for next := uint64(1); p.lease.Valid(); {
 		m, err := p.b.reads.NextBySubject(ctx, stream, filter, next)
-		if errors.Is(err, post.ErrNotFound) {
+		if errors.Is(err, natsconn.ErrNotFound) {
 			return nil
 		}
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -25,7 +25,7 @@ type walker struct {
 	partition int
 	fn        func(partition int, seq uint64, i *schemas.ExecutionInfo) error
 
-	window []post.Stored
+	window []natsconn.Stored
 	place  map[string]int // in window, by subject: only the last record of each is kept
 	read   int            // records since the window began
 
@@ -40,7 +40,7 @@ func (w *walker) records(ctx context.Context, from uint64) error {
 	if w.end, err = w.b.reads.StreamLastSeq(ctx, w.b.ns.StreamHistory(w.partition)); err != nil || w.end < from {
 		return err
 	}
-	err = w.b.reads.Scan(ctx, w.b.ns.StreamHistory(w.partition), post.ReadOptions{StartSeq: from, EndSeq: w.end, HeadersOnly: true}, func(m post.Stored) error {
+	err = w.b.reads.Scan(ctx, w.b.ns.StreamHistory(w.partition), natsconn.ReadOptions{StartSeq: from, EndSeq: w.end, HeadersOnly: true}, func(m natsconn.Stored) error {
 		if !isRecord(&m) {
 			return nil
 		}
@@ -63,7 +63,7 @@ func (w *walker) records(ctx context.Context, from uint64) error {
 // show shows what is in the window: of each run the last record, if none has come behind the window.
 func (w *walker) show(ctx context.Context, next uint64) error {
 	type line struct {
-		post.Stored
+		natsconn.Stored
 		info  schemas.ExecutionInfo
 		last  bool
 		moved bool
@@ -86,7 +86,7 @@ func (w *walker) show(ctx context.Context, next uint64) error {
 		reading.Go(func() {
 			for i := n; i < len(lines) && errs[n] == nil; i += walkReads {
 				if !lines[i].last {
-					var newest *post.Stored
+					var newest *natsconn.Stored
 					if newest, errs[n] = w.newest(ctx, lines[i].Stored); newest == nil {
 						continue
 					}
@@ -122,13 +122,13 @@ func (w *walker) show(ctx context.Context, next uint64) error {
 }
 
 // newest reads the last record of a run; nil if it was deleted meanwhile.
-func (w *walker) newest(ctx context.Context, m post.Stored) (*post.Stored, error) {
+func (w *walker) newest(ctx context.Context, m natsconn.Stored) (*natsconn.Stored, error) {
 	get := w.b.reads.LastBySubject
 	if w.b.reads.NATS().ConnectedClusterName() == "" {
 		get = w.b.reads.LastBySubjectDirect // nobody else has a copy
 	}
 	last, err := get(ctx, w.b.ns.StreamHistory(w.partition), m.Subject)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, nil
 	}
 	return last, err
@@ -136,10 +136,10 @@ func (w *walker) newest(ctx context.Context, m post.Stored) (*post.Stored, error
 
 // runs walks the runs of one workflow id, which are few.
 func (w *walker) runs(ctx context.Context, from uint64) error {
-	options := post.ReadOptions{
+	options := natsconn.ReadOptions{
 		FilterSubjects: []string{w.b.ns.HistoryOfWorkflow(w.partition, w.q.WorkflowID)}, LastPerSubject: true, HeadersOnly: true,
 	}
-	return w.b.reads.Scan(ctx, w.b.ns.StreamHistory(w.partition), options, func(m post.Stored) error {
+	return w.b.reads.Scan(ctx, w.b.ns.StreamHistory(w.partition), options, func(m natsconn.Stored) error {
 		if i, ok := w.info(m); ok && m.Seq >= from {
 			return w.fn(w.partition, m.Seq, &i)
 		}
@@ -148,7 +148,7 @@ func (w *walker) runs(ctx context.Context, from uint64) error {
 }
 
 // info reads what a list shows of a run, and tells whether it is asked for.
-func (w *walker) info(m post.Stored) (i schemas.ExecutionInfo, ok bool) {
+func (w *walker) info(m natsconn.Stored) (i schemas.ExecutionInfo, ok bool) {
 	i, err := infoFrom(m)
 	if err != nil {
 		w.b.o.Logger.WithError(err).WithField("subject", m.Subject).Warn("a record has no readable headers")

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/schemas"
 )
@@ -32,7 +32,7 @@ func (p *partition) withAlwaysOn(s *execution.State, because string, reply func(
 // alwaysOn is the record of an always-on workflow; nil if it is none any more.
 func (b *Broker) alwaysOn(ctx context.Context, wid string) (*schemas.AlwaysOnRecord, error) {
 	body, _, err := b.reads.KVGet(ctx, b.ns.BucketSchedules(), "always."+bucketkey.Escape(wid))
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nearby"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
@@ -24,7 +24,7 @@ type hands struct {
 	errands chan nearby.Errand
 }
 
-func (w *hands) Take(_ string, _ post.Msg, e nearby.Errand) bool {
+func (w *hands) Take(_ string, _ natsconn.Msg, e nearby.Errand) bool {
 	if w.full.Load() {
 		return false
 	}
@@ -90,7 +90,7 @@ func (h *house) sendAhead(task *schemas.DecisionTask, worker string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if err := h.broker.PublishReply(ns.DecideSticky("order", worker), "replies.ahead", post.Header{schemas.AheadHeader: {"main", "charge"}}, body); err != nil {
+	if err := h.broker.PublishReply(ns.DecideSticky("order", worker), "replies.ahead", natsconn.Header{schemas.AheadHeader: {"main", "charge"}}, body); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nearby"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
@@ -40,7 +40,7 @@ func TestAheadTaskIsRefused(t *testing.T) {
 					synctest.Wait() // what comes while it unsubscribes, in one process with its server, is told to nobody
 				}
 				body := encoded(t, aheadTask(first))
-				if err := h.broker.PublishReply(ns.DecideSticky("order", first.Sticky), "replies.ahead", post.Header{schemas.AheadHeader: c.of}, body); err != nil {
+				if err := h.broker.PublishReply(ns.DecideSticky("order", first.Sticky), "replies.ahead", natsconn.Header{schemas.AheadHeader: c.of}, body); err != nil {
 					t.Fatal(err)
 				}
 				select {

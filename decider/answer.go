@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
 // ask is a decision task as it arrived.
 type ask struct {
-	msg     post.Msg
+	msg     natsconn.Msg
 	typ     string
 	decider Decider
 	sticky  bool

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
@@ -27,14 +27,14 @@ func BenchmarkWorker(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer server.Shutdown()
-			conn, err := post.Dial(b.Context(), post.Options{InProcess: server.Conn()})
+			conn, err := natsconn.Dial(b.Context(), natsconn.Options{InProcess: server.Conn()})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer conn.Close()
-			announced, replies := make(chan post.Msg, 1), make(chan post.Msg, 1024)
-			for subj, ch := range map[string]chan post.Msg{ns.Announce("order"): announced, "replies": replies} {
-				if _, err := conn.Subscribe(subj, "", func(m post.Msg) { ch <- m }); err != nil {
+			announced, replies := make(chan natsconn.Msg, 1), make(chan natsconn.Msg, 1024)
+			for subj, ch := range map[string]chan natsconn.Msg{ns.Announce("order"): announced, "replies": replies} {
+				if _, err := conn.Subscribe(subj, "", func(m natsconn.Msg) { ch <- m }); err != nil {
 					b.Fatal(err)
 				}
 			}

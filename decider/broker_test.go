@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
@@ -138,7 +138,7 @@ type histories struct {
 func (h *house) serveHistory(events []schemas.Event, most int) *histories {
 	h.t.Helper()
 	s := &histories{events: events, most: most}
-	h.subscribe(h.broker, ns.API("history"), func(m post.Msg) {
+	h.subscribe(h.broker, ns.API("history"), func(m natsconn.Msg) {
 		if got := m.Header.Get(schemas.ContentTypeHeader); got != schemas.ContentTypeMsgpack {
 			h.t.Errorf("content type of a history request is %q", got)
 		}

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
@@ -52,7 +52,7 @@ func TestDrainingWorkerIsAliveUntilItsLastAnswer(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err := h.broker.Request(ctx, ns.DecideAlive(typ, name), nil, nil)
-			return !errors.Is(err, post.ErrNoResponders) // nobody answers, but somebody may listen
+			return !errors.Is(err, natsconn.ErrNoResponders) // nobody answers, but somebody may listen
 		}
 		r := h.run(&decider.Options{Concurrency: 1}, "order", func(ctx context.Context, d *decider.Task) ([]schemas.Decision, error) {
 			if d.Attempt() > 1 {
@@ -70,7 +70,7 @@ func TestDrainingWorkerIsAliveUntilItsLastAnswer(t *testing.T) {
 		synctest.Wait()
 		r.stop()
 		synctest.Wait()
-		if _, err := h.broker.Request(t.Context(), ns.DecideSticky("order", reply.Sticky), nil, encoded(t, first())); !errors.Is(err, post.ErrNoResponders) {
+		if _, err := h.broker.Request(t.Context(), ns.DecideSticky("order", reply.Sticky), nil, encoded(t, first())); !errors.Is(err, natsconn.ErrNoResponders) {
 			t.Errorf("got %v, want that it takes no tasks", err)
 		}
 		if !alive("order", reply.Sticky) {

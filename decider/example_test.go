@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
@@ -74,14 +74,14 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer server.Shutdown()
-	conn, err := post.Dial(ctx, post.Options{InProcess: server.Conn()})
+	conn, err := natsconn.Dial(ctx, natsconn.Options{InProcess: server.Conn()})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer conn.Close()
 	ns := subject.Namespace("default")
-	announced := make(chan post.Msg, 1)
-	if _, err := conn.Subscribe(ns.Announce("ship"), "", func(m post.Msg) { announced <- m }); err != nil {
+	announced := make(chan natsconn.Msg, 1)
+	if _, err := conn.Subscribe(ns.Announce("ship"), "", func(m natsconn.Msg) { announced <- m }); err != nil {
 		log.Fatal(err)
 	}
 

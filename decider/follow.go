@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 )
 
@@ -58,7 +58,7 @@ type guests struct {
 
 // guest is a type that is served.
 type guest struct {
-	subs []post.Subscription
+	subs []natsconn.Subscription
 	from int // which source asked for it
 }
 
@@ -106,7 +106,7 @@ func (g *guests) serve(from int, d Decider, types []string) {
 	}
 }
 
-func (g *guests) change(from int, d Decider, types []string) (added []string, gone []post.Subscription) {
+func (g *guests) change(from int, d Decider, types []string) (added []string, gone []natsconn.Subscription) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, typ := range types {
@@ -114,7 +114,7 @@ func (g *guests) change(from int, d Decider, types []string) (added []string, go
 			continue
 		}
 		err := subject.ValidateID("workflow type", typ)
-		var subs []post.Subscription
+		var subs []natsconn.Subscription
 		if err == nil {
 			subs, err = g.s.listenTo(typ, d)
 		}
@@ -136,7 +136,7 @@ func (g *guests) change(from int, d Decider, types []string) (added []string, go
 }
 
 // onRefused takes out a type that this user may not listen to. One that is half heard would look healthy.
-func (g *guests) onRefused(e *post.RefusedError) {
+func (g *guests) onRefused(e *natsconn.RefusedError) {
 	if !e.Subscribe {
 		return
 	}
@@ -164,7 +164,7 @@ func (g *guests) types() []string {
 }
 
 // leave waits for the sources, which end with their context, and hands over what is still listened to.
-func (g *guests) leave() (subs []post.Subscription) {
+func (g *guests) leave() (subs []natsconn.Subscription) {
 	g.wg.Wait()
 	g.unhook()
 	g.mu.Lock()
@@ -182,7 +182,7 @@ func stopped(ctx context.Context, err error) error {
 	if refused, ok := errors.AsType[*refusedError](cause); ok {
 		return errors.Join(refused, err)
 	}
-	if errors.Is(cause, post.ErrClosed) {
+	if errors.Is(cause, natsconn.ErrClosed) {
 		return errors.Join(fmt.Errorf("decider worker: connection: %w", cause), err)
 	}
 	if e, ok := errors.AsType[*sourceError](cause); ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
@@ -51,7 +51,7 @@ func (h *house) serves(typ string) string {
 	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
 	defer cancel()
 	m, err := h.broker.Request(ctx, ns.Decide(typ), nil, encoded(h.t, of(typ)))
-	if errors.Is(err, post.ErrNoResponders) {
+	if errors.Is(err, natsconn.ErrNoResponders) {
 		return ""
 	}
 	if err != nil {

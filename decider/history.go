@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -107,9 +107,9 @@ func (t *Task) page(ctx context.Context, after, last int64) ([]schemas.Event, bo
 }
 
 // apiPager pages through api.history, so that a decider needs no right to any stream.
-func apiPager(conn *post.Conn, ns subject.Namespace) pager {
+func apiPager(conn *natsconn.Conn, ns subject.Namespace) pager {
 	to := ns.API("history")
-	header := post.Header{schemas.ContentTypeHeader: []string{schemas.ContentTypeMsgpack}}
+	header := natsconn.Header{schemas.ContentTypeHeader: []string{schemas.ContentTypeMsgpack}}
 	return func(ctx context.Context, t *schemas.DecisionTask, after int64, limit int) ([]schemas.Event, bool, int, error) {
 		body, err := schemas.Marshal(&schemas.HistoryRequest{WorkflowID: t.WorkflowID, Run: t.Run, After: after, Limit: limit})
 		if err != nil {
@@ -133,7 +133,7 @@ func apiPager(conn *post.Conn, ns subject.Namespace) pager {
 	}
 }
 
-func requestPage(ctx context.Context, conn *post.Conn, to string, h post.Header, body []byte) (page schemas.HistoryResponse, size int, err error) {
+func requestPage(ctx context.Context, conn *natsconn.Conn, to string, h natsconn.Header, body []byte) (page schemas.HistoryResponse, size int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
 	m, err := conn.Request(ctx, to, h, body)
@@ -154,6 +154,6 @@ func transient(err error) bool {
 	if e, ok := errors.AsType[*schemas.Error](err); ok {
 		return e.Code == schemas.CodeUnavailable || e.Code == schemas.CodeTimeout
 	}
-	return (errors.Is(err, post.ErrNoResponders) || errors.Is(err, post.ErrTimeout) || errors.Is(err, post.ErrDisconnected)) &&
-		!errors.Is(err, post.ErrPermission)
+	return (errors.Is(err, natsconn.ErrNoResponders) || errors.Is(err, natsconn.ErrTimeout) || errors.Is(err, natsconn.ErrDisconnected)) &&
+		!errors.Is(err, natsconn.ErrPermission)
 }

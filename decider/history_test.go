@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 	"github.com/google/go-cmp/cmp"
@@ -235,7 +235,7 @@ func TestHistoryWaitsForAnOwner(t *testing.T) {
 	})
 	t.Run("that does not answer at first", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, h *house) {
-			silent, err := h.broker.Subscribe(ns.API("history"), "api", func(post.Msg) {})
+			silent, err := h.broker.Subscribe(ns.API("history"), "api", func(natsconn.Msg) {})
 			if err != nil {
 				t.Fatal(err)
 			}

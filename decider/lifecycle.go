@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -67,7 +67,7 @@ func (s *session) announce(ctx context.Context, types []string) error {
 }
 
 // stop ends a shift: no more tasks, then those that run or wait, then, when time is up, none.
-func (s *session) stop(work context.Context, cancel context.CancelCauseFunc, subs []post.Subscription) error {
+func (s *session) stop(work context.Context, cancel context.CancelCauseFunc, subs []natsconn.Subscription) error {
 	s.draining.Store(true)
 	drained, done := context.WithTimeout(work, max(s.opts.DrainTimeout, 0))
 	defer done()
@@ -101,7 +101,7 @@ func (s *session) stop(work context.Context, cancel context.CancelCauseFunc, sub
 
 // unsubscribe returns when everything that was received is in the pool and the server sends no more. A task that is on
 // its way on an in-process connection is lost to this worker, and the broker asks again after its timeout.
-func (s *session) unsubscribe(ctx context.Context, subs []post.Subscription) {
+func (s *session) unsubscribe(ctx context.Context, subs []natsconn.Subscription) {
 	var wg sync.WaitGroup
 	for _, sub := range subs {
 		wg.Go(func() {

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
@@ -344,7 +344,7 @@ func TestConnectionIsClosedBeneathAWorker(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		r := h.run(nil, "order", nothing)
 		r.conn.Close()
-		if err := r.wait(t); !errors.Is(err, post.ErrClosed) {
+		if err := r.wait(t); !errors.Is(err, natsconn.ErrClosed) {
 			t.Fatalf("got %v, want ErrClosed", err)
 		}
 	})

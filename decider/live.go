@@ -3,7 +3,7 @@ package decider
 import (
 	"sync"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -12,7 +12,7 @@ import (
 // stops to take any.
 type lives struct {
 	mu   sync.Mutex
-	subs map[string]post.Subscription // by type; they stay when a type is no longer served, since its last tasks may be at work
+	subs map[string]natsconn.Subscription // by type; they stay when a type is no longer served, since its last tasks may be at work
 }
 
 // live listens to a type's subject for the rest of the shift.
@@ -22,12 +22,12 @@ func (s *session) live(typ string) error {
 	if s.lives.subs[typ] != nil {
 		return nil
 	}
-	sub, err := s.conn.Subscribe(s.ns.DecideAlive(typ, s.sticky), "", func(post.Msg) {}) // that it was brought is the answer
+	sub, err := s.conn.Subscribe(s.ns.DecideAlive(typ, s.sticky), "", func(natsconn.Msg) {}) // that it was brought is the answer
 	if err != nil {
 		return err
 	}
 	if s.lives.subs == nil {
-		s.lives.subs = make(map[string]post.Subscription)
+		s.lives.subs = make(map[string]natsconn.Subscription)
 	}
 	s.lives.subs[typ] = sub
 	return nil

@@ -13,7 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/virtual"
@@ -32,14 +32,14 @@ func TestMain(m *testing.M) {
 type house struct {
 	t      *testing.T
 	server *embedded.Server
-	broker *post.Conn
+	broker *natsconn.Conn
 
 	mu        sync.Mutex
 	announced map[string]int
 	left      []string      // "type worker"
 	changed   chan struct{} // closed at the next announcement
 	hooks     map[string]func()
-	replies   chan post.Msg
+	replies   chan natsconn.Msg
 }
 
 // inBubble runs fn in virtual time.
@@ -57,9 +57,9 @@ func inReconnectingBubble(t *testing.T, fn func(t *testing.T, h *house)) {
 func open(t *testing.T) *house {
 	t.Helper()
 	server := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	h := &house{t: t, server: server, announced: make(map[string]int), hooks: make(map[string]func()), changed: make(chan struct{}), replies: make(chan post.Msg, 1000)}
+	h := &house{t: t, server: server, announced: make(map[string]int), hooks: make(map[string]func()), changed: make(chan struct{}), replies: make(chan natsconn.Msg, 1000)}
 	h.broker = h.dial()
-	h.subscribe(h.broker, ns.Announce("*"), func(m post.Msg) {
+	h.subscribe(h.broker, ns.Announce("*"), func(m natsconn.Msg) {
 		var a schemas.Announcement
 		if err := schemas.Unmarshal(m.Data, &a); err != nil {
 			t.Errorf("announcement %q: %v", m.Data, err)
@@ -81,23 +81,23 @@ func open(t *testing.T) *house {
 			go hook()
 		}
 	})
-	h.subscribe(h.broker, "replies.>", func(m post.Msg) { h.replies <- m })
+	h.subscribe(h.broker, "replies.>", func(m natsconn.Msg) { h.replies <- m })
 	h.flush(h.broker)
 	return h
 }
 
-func (h *house) dial() *post.Conn {
+func (h *house) dial() *natsconn.Conn {
 	h.t.Helper()
 	return h.dialThrough(h.server.Conn())
 }
 
-func (h *house) dialThrough(p provider) *post.Conn {
+func (h *house) dialThrough(p provider) *natsconn.Conn {
 	h.t.Helper()
 	return embeddedtest.Through(h.t, p)
 }
 
 // subscribe cannot ask for "*" through the builders, which would escape it.
-func (h *house) subscribe(c *post.Conn, subj string, fn func(post.Msg)) {
+func (h *house) subscribe(c *natsconn.Conn, subj string, fn func(natsconn.Msg)) {
 	h.t.Helper()
 	if subj == ns.Announce("*") {
 		subj = string("drover." + ns + ".announce.*")
@@ -107,7 +107,7 @@ func (h *house) subscribe(c *post.Conn, subj string, fn func(post.Msg)) {
 	}
 }
 
-func (h *house) flush(c *post.Conn) {
+func (h *house) flush(c *natsconn.Conn) {
 	h.t.Helper()
 	if err := c.Flush(h.t.Context()); err != nil {
 		h.t.Fatal(err)
@@ -153,7 +153,7 @@ func (g *gate) InProcessConn() (net.Conn, error) {
 
 // running is a worker that runs.
 type running struct {
-	conn *post.Conn
+	conn *natsconn.Conn
 	stop context.CancelFunc
 	done chan error
 }
@@ -167,7 +167,7 @@ func (h *house) run(o *decider.Options, typ string, d decider.Func) *running {
 	return h.runWorker(conn, w)
 }
 
-func (h *house) runWorker(conn *post.Conn, w *decider.Worker) *running {
+func (h *house) runWorker(conn *natsconn.Conn, w *decider.Worker) *running {
 	h.t.Helper()
 	before := h.announcements(w.Types()[0])
 	ctx, cancel := context.WithCancel(h.t.Context())

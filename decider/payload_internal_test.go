@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -27,8 +27,8 @@ func TestSpillThatFails(t *testing.T) {
 			return (&Task{payloads: client, context: large}).spill(t.Context(), []schemas.Decision{first})
 		},
 	} {
-		if got, err := try(); got != nil || !errors.Is(err, ErrPayload) || !errors.Is(err, post.ErrNoResponders) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, %v; want %v of %s", got, err, post.ErrNoResponders, want)
+		if got, err := try(); got != nil || !errors.Is(err, ErrPayload) || !errors.Is(err, natsconn.ErrNoResponders) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, %v; want %v of %s", got, err, natsconn.ErrNoResponders, want)
 		}
 	}
 	if got, err := task.spill(t.Context(), []schemas.Decision{first}); err != nil || len(got) != 1 {
@@ -39,7 +39,7 @@ func TestSpillThatFails(t *testing.T) {
 // A page of history that cannot be read is no page without events, and is asked for once.
 func TestPageThatCannotBeRead(t *testing.T) {
 	conn, asked := embeddedtest.Dial(t), 0
-	sub, err := conn.Subscribe(subject.Namespace("default").API("history"), "", func(m post.Msg) {
+	sub, err := conn.Subscribe(subject.Namespace("default").API("history"), "", func(m natsconn.Msg) {
 		asked++
 		_ = m.Respond(nil, []byte("\x01what"))
 	})
@@ -56,8 +56,8 @@ func TestPageThatCannotBeRead(t *testing.T) {
 func TestTransient(t *testing.T) {
 	for err, want := range map[error]bool{
 		&schemas.Error{Code: schemas.CodeUnavailable}: true, &schemas.Error{Code: schemas.CodeTimeout}: true, &schemas.Error{Code: schemas.CodeNotFound}: false,
-		post.ErrNoResponders: true, post.ErrTimeout: true, post.ErrDisconnected: true, post.ErrClosed: false, context.Canceled: false,
-		fmt.Errorf("%w: %w", post.ErrPermission, post.ErrTimeout): false,
+		natsconn.ErrNoResponders: true, natsconn.ErrTimeout: true, natsconn.ErrDisconnected: true, natsconn.ErrClosed: false, context.Canceled: false,
+		fmt.Errorf("%w: %w", natsconn.ErrPermission, natsconn.ErrTimeout): false,
 	} {
 		if got := transient(err); got != want {
 			t.Errorf("%v: got %t, want %t", err, got, want)

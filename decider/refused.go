@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
-// untilRefused returns a context that ends with the [*post.RefusedError] when the server does not let this user listen to
-// one of the worker's subjects, and with [post.ErrClosed] when the connection is closed. It is called before they are
+// untilRefused returns a context that ends with the [*natsconn.RefusedError] when the server does not let this user listen to
+// one of the worker's subjects, and with [natsconn.ErrClosed] when the connection is closed. It is called before they are
 // subscribed to: the server says so later, of no call in particular. A worker that heard only some of its tasks would look healthy, and its runs would wait for ever.
 func (s *session) untilRefused(ctx context.Context, deciders map[string]Decider) (_ context.Context, end context.CancelCauseFunc) {
 	mine := make(map[string]string, 3*len(deciders))
@@ -18,12 +18,12 @@ func (s *session) untilRefused(ctx context.Context, deciders map[string]Decider)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	remove := s.conn.OnRefused(func(e *post.RefusedError) {
+	remove := s.conn.OnRefused(func(e *natsconn.RefusedError) {
 		if typ, ok := mine[e.Subject]; ok && e.Subscribe {
 			cancel(&refusedError{typ: typ, RefusedError: e})
 		}
 	})
-	forget := s.conn.OnClose(func() { cancel(post.ErrClosed) })
+	forget := s.conn.OnClose(func() { cancel(natsconn.ErrClosed) })
 	return ctx, func(cause error) {
 		remove()
 		forget()
@@ -42,7 +42,7 @@ func (s *session) subjects(typ string) []string {
 // refusedError says which type the refusal is about.
 type refusedError struct {
 	typ string
-	*post.RefusedError
+	*natsconn.RefusedError
 }
 
 func (e *refusedError) Error() string {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
@@ -42,8 +42,8 @@ func TestWorkerThatMayNotListenStopsAtOnce(t *testing.T) {
 					}
 					return
 				}
-				e, ok := errors.AsType[*post.RefusedError](err)
-				if !ok || !e.Subscribe || !strings.HasPrefix(e.Subject, tt.want) || !errors.Is(err, post.ErrPermission) {
+				e, ok := errors.AsType[*natsconn.RefusedError](err)
+				if !ok || !e.Subscribe || !strings.HasPrefix(e.Subject, tt.want) || !errors.Is(err, natsconn.ErrPermission) {
 					t.Fatalf("got %v, want the refusal of %s", err, tt.want)
 				}
 				for _, want := range []string{`type "order"`, e.Subject, "allow the NATS user to subscribe"} {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/safecall"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -229,13 +229,13 @@ func encode(a *ask, r *schemas.DecisionReply) (body []byte, err error) {
 
 // send responds. While the connection is down it tries again for as long as the broker waits: a decision that is lost
 // costs a run the broker's whole timeout.
-func (s *session) send(work context.Context, to post.Msg, body []byte, until time.Time) error {
+func (s *session) send(work context.Context, to natsconn.Msg, body []byte, until time.Time) error {
 	if until.IsZero() {
 		until = time.Now().Add(sendFor)
 	}
 	for {
 		err := to.Respond(nil, body)
-		if !errors.Is(err, post.ErrDisconnected) || !time.Now().Before(until) || sleep.For(work, sendRetry) != nil {
+		if !errors.Is(err, natsconn.ErrDisconnected) || !time.Now().Before(until) || sleep.For(work, sendRetry) != nil {
 			return err
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nearby"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 	"github.com/sirupsen/logrus"
@@ -23,7 +23,7 @@ const queueGroup = "deciders"
 // Worker answers the decision tasks of the types that are registered with it. It is made by [New]; after the last
 // Register it may Run, and again after that Run has returned.
 type Worker struct {
-	conn     *post.Conn
+	conn     *natsconn.Conn
 	opts     Options
 	deciders map[string]Decider
 	sources  []followed
@@ -33,9 +33,9 @@ type Worker struct {
 
 // New returns a worker on a connection, which stays the caller's. Options may be nil. Invalid ones are reported by Run,
 // since they often come from flags.
-func New(conn *post.Conn, opts *Options) *Worker {
+func New(conn *natsconn.Conn, opts *Options) *Worker {
 	if conn == nil {
-		panic("decider: New with a nil connection: dial one with post.Dial")
+		panic("decider: New with a nil connection: dial one with natsconn.Dial")
 	}
 	var o Options
 	if opts != nil {
@@ -69,7 +69,7 @@ func (w *Worker) Types() []string { return slices.Sorted(maps.Keys(w.deciders)) 
 // Run answers tasks until ctx is done. Then it takes no more, lets the Decides that run or wait finish for up to
 // Options.DrainTimeout, cancels the others with [ErrStopped], tells the broker so, and returns. It returns nil if
 // every task that it had taken was answered in time, else an error that wraps [ErrDrainTimeout]. If the NATS server does
-// not let it listen to one of its subjects it stops by itself in the same way, with a [post.RefusedError], and with [post.ErrClosed]
+// not let it listen to one of its subjects it stops by itself in the same way, with a [natsconn.RefusedError], and with [natsconn.ErrClosed]
 // if its connection is closed. Other errors mean that it never began: [ErrInvalidOptions], [ErrNoDeciders], [ErrRunning], or what the connection says.
 //
 // After every reconnect the worker announces itself again, so that runs that found nobody are asked at once.
@@ -99,7 +99,7 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // session is one Run of a worker.
 type session struct {
-	conn  *post.Conn
+	conn  *natsconn.Conn
 	opts  Options
 	ns    subject.Namespace
 	log   logrus.FieldLogger
@@ -149,7 +149,7 @@ func (s *session) run(ctx context.Context, deciders map[string]Decider, sources 
 }
 
 // listen subscribes to every type that is registered.
-func (s *session) listen(deciders map[string]Decider) (subs []post.Subscription, err error) {
+func (s *session) listen(deciders map[string]Decider) (subs []natsconn.Subscription, err error) {
 	for typ, d := range deciders {
 		more, err := s.listenTo(typ, d)
 		subs = append(subs, more...)
@@ -161,9 +161,9 @@ func (s *session) listen(deciders map[string]Decider) (subs []post.Subscription,
 }
 
 // listenTo subscribes to a type, and to the worker's own subject of it.
-func (s *session) listenTo(typ string, d Decider) (subs []post.Subscription, err error) {
-	accept := func(sticky bool) func(post.Msg) {
-		return func(m post.Msg) {
+func (s *session) listenTo(typ string, d Decider) (subs []natsconn.Subscription, err error) {
+	accept := func(sticky bool) func(natsconn.Msg) {
+		return func(m natsconn.Msg) {
 			a := &ask{msg: m, typ: typ, decider: d, sticky: sticky, arrived: time.Now()}
 			if of := m.Header[schemas.AheadHeader]; sticky && len(of) > 0 {
 				s.aheadOf(a, of)

@@ -172,7 +172,7 @@ func TestHeaders(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range source(t, "broker/post").Constants {
+	for _, c := range source(t, "broker/natsconn").Constants {
 		if strings.HasPrefix(c.Value, "Nats-Expected-") || strings.HasPrefix(c.Value, "Drover-") || c.Value == "Nats-TTL" {
 			found[c.Value] = true
 		}

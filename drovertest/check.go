@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/checker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -25,7 +25,7 @@ func (e *Env) check() {
 	b := &book{checker: checker.NewNamespace(), at: map[string]int{}}
 	for p := range e.o.Partitions {
 		b.next, b.fence = 1, e.ns.Fence(p)
-		if err := e.conn.Scan(ctx, e.ns.StreamHistory(p), post.ReadOptions{}, b.take); err != nil {
+		if err := e.conn.Scan(ctx, e.ns.StreamHistory(p), natsconn.ReadOptions{}, b.take); err != nil {
 			e.t.Errorf("drovertest: the histories of partition %d cannot be checked: %v", p, err)
 		}
 	}
@@ -57,7 +57,7 @@ type record struct {
 	events          History
 }
 
-func (b *book) take(s post.Stored) error {
+func (b *book) take(s natsconn.Stored) error {
 	b.removed, b.next = b.removed || s.Seq != b.next, s.Seq+1
 	if s.Subject == b.fence {
 		return nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 )
@@ -34,7 +34,7 @@ type Env struct {
 	dir     string // of the store
 	port    int    // in real time; -1 until the first start
 	door    *door
-	conn    *post.Conn // of Client
+	conn    *natsconn.Conn // of Client
 
 	// house guards what follows.
 	house  *house
@@ -77,7 +77,7 @@ func (e *Env) begin(ctx context.Context) error {
 	}
 	var err error
 	// A lost connection is what a test of restarts is about; the log need not tell.
-	if e.conn, err = post.Dial(ctx, post.Options{InProcess: e.door, Name: "client"}); err != nil {
+	if e.conn, err = natsconn.Dial(ctx, natsconn.Options{InProcess: e.door, Name: "client"}); err != nil {
 		return err
 	}
 	if e.Client, err = drover.Connect(ctx, &drover.Options{Conn: e.conn, Namespace: e.o.Namespace, Logger: e.log}); err != nil {

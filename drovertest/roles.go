@@ -13,7 +13,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/server"
@@ -33,9 +33,9 @@ const (
 
 // roles are the broker, the timer worker and the health master of one node.
 type roles struct {
-	conn   *post.Conn
+	conn   *natsconn.Conn
 	dialed sync.Mutex
-	conns  []*post.Conn // of the broker
+	conns  []*natsconn.Conn // of the broker
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
 }
@@ -54,8 +54,8 @@ type rolesOptions struct {
 // startRoles returns when the broker owns all partitions.
 func startRoles(ctx context.Context, o rolesOptions) (*roles, error) {
 	r := &roles{}
-	dial := func(ctx context.Context, name string) (*post.Conn, error) {
-		c, err := post.Dial(ctx, post.Options{InProcess: o.door, Name: name})
+	dial := func(ctx context.Context, name string) (*natsconn.Conn, error) {
+		c, err := natsconn.Dial(ctx, natsconn.Options{InProcess: o.door, Name: name})
 		if err == nil {
 			r.dialed.Lock()
 			defer r.dialed.Unlock()
@@ -88,7 +88,7 @@ func startRoles(ctx context.Context, o rolesOptions) (*roles, error) {
 	return r, nil
 }
 
-func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*post.Conn, error), o rolesOptions) (*broker.Broker, error) {
+func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*natsconn.Conn, error), o rolesOptions) (*broker.Broker, error) {
 	log := o.log.WithField("node", node)
 	co := claims.Options{Node: node, StoreID: o.server.StoreID(), Boot: o.server.Boot(), Logger: log}
 	var bo broker.Options

@@ -12,7 +12,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
@@ -122,7 +122,7 @@ func (a *always) alone(runs int) {
 	ctx, cancel := a.bounded()
 	defer cancel()
 	open, begun := "", 0
-	err := a.client.Conn().Scan(ctx, namespace.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{namespace.HistoryOfWorkflow(0, alwaysID)}}, func(s post.Stored) error {
+	err := a.client.Conn().Scan(ctx, namespace.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{namespace.HistoryOfWorkflow(0, alwaysID)}}, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/internal/poll"
 )
@@ -84,7 +84,7 @@ func (d *duo) changes(of []int) (took []time.Duration) {
 	for _, n := range of {
 		var last, change time.Time // of a record; the last one before the last fence
 		var took1 time.Duration
-		err := d.client.Conn().Scan(ctx, namespace.StreamHistory(n), post.ReadOptions{HeadersOnly: true}, func(m post.Stored) error {
+		err := d.client.Conn().Scan(ctx, namespace.StreamHistory(n), natsconn.ReadOptions{HeadersOnly: true}, func(m natsconn.Stored) error {
 			switch {
 			case m.Subject == namespace.Fence(n):
 				if change.IsZero() {

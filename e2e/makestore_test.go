@@ -16,7 +16,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
@@ -240,7 +240,7 @@ func (s *studio) stored(id string, want schemas.EventType) {
 	poll.Until(s.t, patience, fmt.Sprintf("%s has %s", id, want), func() bool {
 		found := false
 		partition := subject.Partition(id, storePartitions)
-		err := s.client.Conn().Scan(s.t.Context(), namespace.StreamHistory(partition), post.ReadOptions{FilterSubjects: []string{namespace.AllRuns(partition)}}, func(m post.Stored) error {
+		err := s.client.Conn().Scan(s.t.Context(), namespace.StreamHistory(partition), natsconn.ReadOptions{FilterSubjects: []string{namespace.AllRuns(partition)}}, func(m natsconn.Stored) error {
 			var r schemas.Record
 			if err := schemas.Unmarshal(m.Data, &r); err != nil || r.WorkflowID != id {
 				return err

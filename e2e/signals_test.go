@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -18,7 +18,7 @@ func shout(w *world, js jetstream.JetStream, subj, body string) {
 	w.t.Helper()
 	m := &nats.Msg{Subject: subj, Data: []byte(body)}
 	if strings.Contains(subj, ".in.") {
-		m.Header = post.Addressed(subj) // as a broker would
+		m.Header = natsconn.Addressed(subj) // as a broker would
 	}
 	if _, err := js.PublishMsg(w.t.Context(), m); err != nil {
 		w.t.Fatalf("publish %s: %v", subj, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/internal/poll"
@@ -256,10 +256,10 @@ func (f *pair) refused(ctx context.Context, prepared [partitions]uint64) {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		h := post.Header{}
-		post.ExpectLastSeq(h, last)
+		h := natsconn.Header{}
+		natsconn.ExpectLastSeq(h, last)
 		_, err = f.client.Conn().PublishSync(ctx, namespace.History(n, f.ids[n], "late"), h, body)
-		if !errors.Is(err, post.ErrWrongSequence) {
+		if !errors.Is(err, natsconn.ErrWrongSequence) {
 			f.t.Errorf("partition %d: a write behind sequence %d, which the fence %d follows: got %v, want it refused", n, last, fence.Seq, err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/e2e/load"
@@ -204,7 +204,7 @@ func (f *traffic) unharmed() {
 	ctx, cancel := f.w.bounded()
 	defer cancel()
 	for n := 0; ; n++ {
-		err := f.w.client.Conn().Scan(ctx, namespace.StreamHistory(n), post.ReadOptions{FilterSubjects: []string{namespace.AllRuns(n)}}, func(m post.Stored) error {
+		err := f.w.client.Conn().Scan(ctx, namespace.StreamHistory(n), natsconn.ReadOptions{FilterSubjects: []string{namespace.AllRuns(n)}}, func(m natsconn.Stored) error {
 			var r schemas.Record
 			if err := schemas.Unmarshal(m.Data, &r); err != nil {
 				return err
@@ -217,7 +217,7 @@ func (f *traffic) unharmed() {
 			}
 			return nil
 		})
-		if errors.Is(err, post.ErrNoStream) && n > 0 {
+		if errors.Is(err, natsconn.ErrNoStream) && n > 0 {
 			return
 		}
 		if err != nil {

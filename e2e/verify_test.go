@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/checker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -33,14 +33,14 @@ func (w *world) read() *archive {
 	for partition := 0; ; partition++ {
 		ids := map[string]*checker.Workflow{}
 		fence := uint64(0)
-		err := w.client.Conn().Scan(ctx, namespace.StreamHistory(partition), post.ReadOptions{}, func(m post.Stored) error {
+		err := w.client.Conn().Scan(ctx, namespace.StreamHistory(partition), natsconn.ReadOptions{}, func(m natsconn.Stored) error {
 			if m.Subject == namespace.Fence(partition) {
 				fence = m.Seq
 				return nil
 			}
 			return a.record(ids, fence, m)
 		})
-		if errors.Is(err, post.ErrNoStream) && partition > 0 {
+		if errors.Is(err, natsconn.ErrNoStream) && partition > 0 {
 			break
 		}
 		if err != nil {
@@ -53,7 +53,7 @@ func (w *world) read() *archive {
 	return a
 }
 
-func (a *archive) record(ids map[string]*checker.Workflow, fence uint64, m post.Stored) error {
+func (a *archive) record(ids map[string]*checker.Workflow, fence uint64, m natsconn.Stored) error {
 	_, id, run, err := subject.ParseHistory(m.Subject)
 	if err != nil {
 		return err

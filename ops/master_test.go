@@ -14,7 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/ops"
@@ -46,7 +46,7 @@ func bubble(t *testing.T, fn func(t *testing.T, s *embedded.Server)) {
 // node is one process with a master.
 type node struct {
 	*ops.Master
-	conn   *post.Conn
+	conn   *natsconn.Conn
 	claims *claims.Claims
 	stop   func()
 }
@@ -155,7 +155,7 @@ func TestS3_11OnlyTheMasterSweeps(t *testing.T) {
 }
 
 // expired writes claims that nobody renews and that the server keeps.
-func expired(t *testing.T, conn *post.Conn, life time.Duration, keys ...string) (revisions []uint64) {
+func expired(t *testing.T, conn *natsconn.Conn, life time.Duration, keys ...string) (revisions []uint64) {
 	t.Helper()
 	for _, k := range keys {
 		rev, err := conn.KVCreate(t.Context(), bucket, k, fmt.Appendf(nil, `{"node":"dead","nonce":"x","ttl":%v}`, life.Seconds()), 0)
@@ -167,10 +167,10 @@ func expired(t *testing.T, conn *post.Conn, life time.Duration, keys ...string) 
 	return revisions
 }
 
-func present(t *testing.T, conn *post.Conn, key string) bool {
+func present(t *testing.T, conn *natsconn.Conn, key string) bool {
 	t.Helper()
 	_, _, err := conn.KVGet(t.Context(), bucket, key)
-	if err != nil && !errors.Is(err, post.ErrNotFound) {
+	if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
 		t.Fatal(err)
 	}
 	return err == nil

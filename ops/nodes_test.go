@@ -17,8 +17,8 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/schemas"
 )
@@ -28,7 +28,7 @@ type server struct {
 	*ops.Master
 	t        *testing.T
 	name     string
-	conn     *post.Conn
+	conn     *natsconn.Conn
 	register *nodes.Registry
 	member   *nodes.Member
 	claims   *claims.Claims

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
@@ -25,7 +25,7 @@ const (
 // ReverterOptions of [NewReverter].
 type ReverterOptions struct {
 	// Conn needs the rights of the role ops. Required.
-	Conn *post.Conn
+	Conn *natsconn.Conn
 	// Namespace is the tenant. Required.
 	Namespace subject.Namespace
 	// AtOnce bounds the tasks of one consumer that a sweep looks at. Defaults to 256.
@@ -88,7 +88,7 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 			key := stream + "/" + consumer
 			w, err := r.opts.Conn.WorkState(ctx, stream, consumer)
 			switch {
-			case errors.Is(err, post.ErrNoConsumer), errors.Is(err, post.ErrNoStream):
+			case errors.Is(err, natsconn.ErrNoConsumer), errors.Is(err, natsconn.ErrNoStream):
 				continue // somebody's own stream on our subjects, or one that is being made or deleted
 			case err != nil:
 				errs = append(errs, fmt.Errorf("ops: %s: %w", key, err))
@@ -114,7 +114,7 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 // sweep takes the tasks of one consumer whose lease is over. Those that stand are handed back at the end: the server would
 // give them to us again.
 func (r *Reverter) sweep(ctx context.Context, stream, consumer string, known *standing, most int) (reverted, failed int, err error) {
-	var stand []post.Task
+	var stand []natsconn.Task
 	defer func() {
 		for _, t := range stand {
 			_ = t.Nak(0) // what is not handed back comes back when our own lease is over
@@ -177,7 +177,7 @@ func partitionOf(report string) string {
 }
 
 // ask lets the owner of the workflow decide about a task. One that cannot be read is left to the workers, who park it.
-func (r *Reverter) ask(ctx context.Context, t post.Task) (schemas.LostTask, error) {
+func (r *Reverter) ask(ctx context.Context, t natsconn.Task) (schemas.LostTask, error) {
 	var task schemas.ActivityTask
 	if err := schemas.Unmarshal(t.Data, &task); err != nil || task.Report == "" || task.Token == "" {
 		return schemas.LostStands, nil //nolint:nilerr // see above
@@ -191,7 +191,7 @@ func (r *Reverter) ask(ctx context.Context, t post.Task) (schemas.LostTask, erro
 	answers := make(chan schemas.Permission, 1)
 	r.serial++
 	nonce := r.nonce + strconv.FormatUint(r.serial, 36)
-	sub, err := conn.Subscribe(inbox, "", func(m post.Msg) {
+	sub, err := conn.Subscribe(inbox, "", func(m natsconn.Msg) {
 		var p schemas.Permission
 		if schemas.Unmarshal(m.Data, &p) == nil && p.Nonce == nonce {
 			select {
@@ -224,6 +224,6 @@ func (r *Reverter) ask(ctx context.Context, t post.Task) (schemas.LostTask, erro
 		return p.Done, nil
 	case <-ctx.Done():
 		r.silent[partition] = true
-		return "", fmt.Errorf("%w: the owner of workflow %q has not answered about activity %q", post.ErrTimeout, task.WorkflowID, task.ActivityID)
+		return "", fmt.Errorf("%w: the owner of workflow %q has not answered about activity %q", natsconn.ErrTimeout, task.WorkflowID, task.ActivityID)
 	}
 }

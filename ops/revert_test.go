@@ -14,7 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/cutwire"
@@ -28,7 +28,7 @@ const ns = subject.Namespace("default")
 type engine struct {
 	t    *testing.T
 	s    *embedded.Server
-	conn *post.Conn
+	conn *natsconn.Conn
 }
 
 // background runs something until the bubble ends.
@@ -52,8 +52,8 @@ func newEngine(t *testing.T, s *embedded.Server, o ...decider.ActivityOption) *e
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := broker.New(func(ctx context.Context, name string) (*post.Conn, error) {
-		return post.Dial(ctx, post.Options{InProcess: s.Conn(), Name: name})
+	b, err := broker.New(func(ctx context.Context, name string) (*natsconn.Conn, error) {
+		return natsconn.Dial(ctx, natsconn.Options{InProcess: s.Conn(), Name: name})
 	}, broker.Options{Partitions: 1, Claims: held, Node: "engine"})
 	if err != nil {
 		t.Fatal(err)

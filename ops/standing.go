@@ -1,6 +1,6 @@
 package ops
 
-import "github.com/droverhq/drover/broker/post"
+import "github.com/droverhq/drover/broker/natsconn"
 
 // mostPause is how many sweeps at most the owner of a task that stands is not asked.
 const mostPause = 32
@@ -22,10 +22,10 @@ type stood struct {
 func newStanding(atOnce int) *standing { return &standing{most: 4 * atOnce, tasks: map[uint64]stood{}} }
 
 // first notes a task that nobody was given before.
-func (s *standing) first(t post.Task, sweep int) { s.note(t, stood{pause: 1, next: sweep + 1}) }
+func (s *standing) first(t natsconn.Task, sweep int) { s.note(t, stood{pause: 1, next: sweep + 1}) }
 
 // still tells whether a task stands without asking.
-func (s *standing) still(t post.Task, sweep int) bool {
+func (s *standing) still(t natsconn.Task, sweep int) bool {
 	was, ok := s.tasks[t.Seq]
 	if !ok || t.Delivered != was.delivered+1 || sweep >= was.next {
 		return false
@@ -35,7 +35,7 @@ func (s *standing) still(t post.Task, sweep int) bool {
 }
 
 // said notes that the owner has said so.
-func (s *standing) said(t post.Task, sweep int) {
+func (s *standing) said(t natsconn.Task, sweep int) {
 	pause := 1
 	if was, ok := s.tasks[t.Seq]; ok && t.Delivered == was.delivered+1 {
 		pause = min(2*was.pause, mostPause)
@@ -43,7 +43,7 @@ func (s *standing) said(t post.Task, sweep int) {
 	s.note(t, stood{pause: pause, next: sweep + pause})
 }
 
-func (s *standing) note(t post.Task, now stood) {
+func (s *standing) note(t natsconn.Task, now stood) {
 	if len(s.tasks) >= s.most {
 		clear(s.tasks) // those that are gone are not taken out one by one
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/diskspace"
@@ -162,7 +162,7 @@ func (n *node) tryHome(ctx context.Context, o topology.Options) error {
 
 // passing tells whether an error may heal by itself: a leader is being elected, or a node is on its way.
 func passing(err error) bool {
-	return isAny(err, context.DeadlineExceeded, post.ErrTimeout, post.ErrNoResponders, post.ErrNoStream, post.ErrDisconnected)
+	return isAny(err, context.DeadlineExceeded, natsconn.ErrTimeout, natsconn.ErrNoResponders, natsconn.ErrNoStream, natsconn.ErrDisconnected)
 }
 
 func isAny(err error, targets ...error) bool {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -15,12 +15,12 @@ import (
 var errDrained = errors.New("told to drain")
 
 // listen answers on the control subject of the node, in its home namespace.
-func (n *node) listen() (post.Subscription, error) {
+func (n *node) listen() (natsconn.Subscription, error) {
 	return n.conn.Subscribe(n.home.space.Name.Control(n.member.Name()), "", n.control)
 }
 
 // control does what an operator says, and answers if it is asked to.
-func (n *node) control(m post.Msg) {
+func (n *node) control(m natsconn.Msg) {
 	a := schemas.ControlAnswer{V: schemas.Version, Node: n.member.Name()}
 	var c schemas.Control
 	if err := schemas.Unmarshal(m.Data, &c); err != nil {

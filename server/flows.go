@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider/flow/deployed"
 	"github.com/droverhq/drover/internal/sleep"
 )
@@ -20,7 +20,7 @@ func (t *tenant) flows() runner {
 		for {
 			w := deployed.New(t.conn, &deployed.Options{Namespace: string(t.space.Name), Identity: t.claims.Node(), Logger: t.log})
 			err := w.Run(ctx)
-			refused, ok := errors.AsType[*post.RefusedError](err)
+			refused, ok := errors.AsType[*natsconn.RefusedError](err)
 			if !ok || ctx.Err() != nil {
 				return err
 			}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/recycle"
@@ -28,18 +28,18 @@ type life struct {
 	mu      sync.Mutex
 	severed bool
 	next    int
-	conns   map[int]*post.Conn
+	conns   map[int]*natsconn.Conn
 	brokers []*broker.Broker
 }
 
 var errSevered = errors.New("the roles were cut off")
 
 func newLife(n *node) *life {
-	return &life{node: n, conns: map[int]*post.Conn{}, home: make(chan struct{})}
+	return &life{node: n, conns: map[int]*natsconn.Conn{}, home: make(chan struct{})}
 }
 
 // dial opens a connection of this life.
-func (l *life) dial(ctx context.Context, name string) (*post.Conn, error) {
+func (l *life) dial(ctx context.Context, name string) (*natsconn.Conn, error) {
 	l.mu.Lock()
 	severed := l.severed
 	l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *life) sever() {
 	l.mu.Lock()
 	l.severed = true
 	open := l.conns
-	l.conns = map[int]*post.Conn{}
+	l.conns = map[int]*natsconn.Conn{}
 	l.mu.Unlock()
 	for _, c := range open {
 		c.Close()

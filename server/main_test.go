@@ -11,8 +11,8 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
@@ -96,13 +96,13 @@ func logged(kept *logtest.Hook, level logrus.Level, text string) bool {
 func bare(t *testing.T) (url string, o Options) {
 	t.Helper()
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
-	return nats.ClientURL(), Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2}
+	return nats.ClientURL(), Options{External: &natsconn.Options{URL: nats.ClientURL()}, Partitions: 2}
 }
 
 // dialed is a connection of the test's own.
-func dialed(t *testing.T, url string) *post.Conn {
+func dialed(t *testing.T, url string) *natsconn.Conn {
 	t.Helper()
-	conn, err := post.Dial(t.Context(), post.Options{URL: url})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func dialed(t *testing.T, url string) *post.Conn {
 	return conn
 }
 
-func registry(t *testing.T, conn *post.Conn) *nodes.Registry {
+func registry(t *testing.T, conn *natsconn.Conn) *nodes.Registry {
 	t.Helper()
 	r, err := nodes.Open(conn, nodes.Options{})
 	if err != nil {

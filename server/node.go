@@ -11,8 +11,8 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 )
@@ -37,7 +37,7 @@ type node struct {
 	serving  atomic.Bool             // ready was called
 
 	server *embedded.Server // nil with External
-	conn   *post.Conn       // to look after the namespaces; of no role
+	conn   *natsconn.Conn   // to look after the namespaces; of no role
 	home   *tenant          // of the first life; later ones serve the home as they do other namespaces
 	life   atomic.Pointer[life]
 	since  atomic.Int64  // when that began, by the NATS server's clock, in ns since the epoch
@@ -111,15 +111,15 @@ func (n *node) replicas() int {
 	return n.o.Replicas
 }
 
-func (n *node) dial(ctx context.Context, name string) (*post.Conn, error) {
-	var o post.Options
+func (n *node) dial(ctx context.Context, name string) (*natsconn.Conn, error) {
+	var o natsconn.Options
 	if n.server != nil {
 		o.InProcess = n.server.Conn()
 	} else {
 		o = *n.o.External
 	}
 	o.Name, o.Logger = name, n.log
-	return post.Dial(ctx, o)
+	return natsconn.Dial(ctx, o)
 }
 
 // run works until ctx is done or something fails.

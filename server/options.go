@@ -13,7 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/logs"
 )
@@ -66,7 +66,7 @@ type Options struct {
 	Embedded embedded.Options
 	// External says how to connect to a NATS server or cluster elsewhere, which may be in this process too.
 	// Its Name and Logger are not used. Defaults to none.
-	External *post.Options
+	External *natsconn.Options
 	// Roles of this process, some of [Roles]. Defaults to all.
 	Roles []string
 	// Partitions of a new home, 1 to 256. Defaults to what it has, or 4.

@@ -13,12 +13,12 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 // A broker that cannot begin where the NATS server takes too small messages ends the server: it was never ready.
 func TestServeIsNotReadyWithoutABroker(t *testing.T) {
-	o := Options{External: &post.Options{URL: embeddedtest.StartSmall(t, 64<<10)}}
+	o := Options{External: &natsconn.Options{URL: embeddedtest.StartSmall(t, 64<<10)}}
 	for _, alone := range []bool{false, true} {
 		o.OnlyNamespace = alone
 		s := beginning(t, o)
@@ -78,7 +78,7 @@ func TestNodeEndsWithItsRoles(t *testing.T) {
 // Nodes that start in the same moment beside one NATS get names of their own; one that was given a name keeps it.
 func TestNodesHaveTheirOwnNames(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	o := Options{External: &post.Options{InProcess: nats.Conn()}, Roles: []string{RoleTimers}, Partitions: 1}
+	o := Options{External: &natsconn.Options{InProcess: nats.Conn()}, Roles: []string{RoleTimers}, Partitions: 1}
 	names := make(chan string, 4)
 	var wg sync.WaitGroup
 	for range 3 {

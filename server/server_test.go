@@ -12,7 +12,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -26,7 +26,7 @@ func TestServerInTheProcess(t *testing.T) {
 	if !info.Ready || info.URL != "" || info.Partitions != 2 || !slices.Equal(info.Roles, []string{RoleBroker, RoleTimers, RoleOps}) {
 		t.Errorf("got %+v", info)
 	}
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.server})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: s.server})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestNoServerOfItsOwn(t *testing.T) {
 // What is wrong is said by the name of the field, and leaves nothing behind.
 func TestOptionsAreRefused(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
-	elsewhere := &post.Options{URL: "nats://127.0.0.1:1"}
+	elsewhere := &natsconn.Options{URL: "nats://127.0.0.1:1"}
 	for want, o := range map[string]Options{
 		`Roles names "juggler": use some of broker,timers,ops,flows`: {Roles: []string{RoleBroker, "juggler"}},
 		`AfterCrash is "later"`:                {AfterCrash: "later"},

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/diskspace"
 )
@@ -87,5 +87,5 @@ func explainDisk(full string, err error) error {
 
 // wantsRoom tells whether an error of the NATS server may come of a full disk: it says that a limit is reached, or nothing at all.
 func wantsRoom(err error) bool {
-	return isAny(err, topology.ErrRefused, post.ErrFull, post.ErrSwitchedOff, post.ErrTimeout, post.ErrNoResponders, context.DeadlineExceeded)
+	return isAny(err, topology.ErrRefused, natsconn.ErrFull, natsconn.ErrSwitchedOff, natsconn.ErrTimeout, natsconn.ErrNoResponders, context.DeadlineExceeded)
 }

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 )
 
@@ -18,7 +18,7 @@ func TestStartOnAFullDisk(t *testing.T) { // E7
 		err  error
 		told bool
 	}{
-		{"a full store", &post.APIError{Code: 503, ErrCode: 10023, Description: "insufficient resources"}, true},
+		{"a full store", &natsconn.APIError{Code: 503, ErrCode: 10023, Description: "insufficient resources"}, true},
 		{"a stream that cannot be made", topology.ErrRefused, true},
 		{"a write", syscall.ENOSPC, true},
 		{"a write, as the NATS server says it", errUnwritten, true},

@@ -13,7 +13,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/ops/alwayson"
@@ -37,7 +37,7 @@ type tenant struct {
 	node *node
 	life *life
 	log  logrus.FieldLogger
-	conn *post.Conn // of all roles but the broker
+	conn *natsconn.Conn // of all roles but the broker
 
 	space   *topology.Namespace
 	claims  *claims.Claims
@@ -55,7 +55,7 @@ type tenant struct {
 	failed  bool           // whether the home has ended by an error, and the node is about to; not for use before ended
 }
 
-func newTenant(n *node, log logrus.FieldLogger, conn *post.Conn) *tenant {
+func newTenant(n *node, log logrus.FieldLogger, conn *natsconn.Conn) *tenant {
 	t := &tenant{
 		node: n, life: n.life.Load(), log: log, conn: conn,
 		built: make(chan struct{}), dropped: make(chan struct{}), ended: make(chan struct{}),

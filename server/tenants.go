@@ -10,7 +10,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -52,7 +52,7 @@ func newTenants(n *node) *tenants {
 // ready once, when those that it has found at first are served.
 func (s *tenants) watch(ctx context.Context, ready func()) error {
 	defer s.wg.Wait()
-	sub, err := s.node.conn.Subscribe(schemas.NamespacesChanged, "", func(post.Msg) { s.hint() })
+	sub, err := s.node.conn.Subscribe(schemas.NamespacesChanged, "", func(natsconn.Msg) { s.hint() })
 	if err == nil {
 		defer sub.Close()
 	} // without that right it takes a little longer

@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/timers"
@@ -18,9 +18,9 @@ import (
 // Tests make them by it one by one, to stop and to kill each for itself. All fields but Logger are required.
 type Wiring struct {
 	// Conn is that of timers and master.
-	Conn *post.Conn
+	Conn *natsconn.Conn
 	// Dial makes the connections of a broker.
-	Dial func(ctx context.Context, name string) (*post.Conn, error)
+	Dial func(ctx context.Context, name string) (*natsconn.Conn, error)
 	// Namespace and Partitions are those of a namespace that exists.
 	Namespace  subject.Namespace
 	Partitions int

@@ -7,7 +7,7 @@ import (
 	"iter"
 
 	"github.com/droverhq/drover/broker/dead"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -29,9 +29,9 @@ type DeadOptions struct {
 }
 
 // DeadLetters reads the dead letters of a namespace, the oldest first, up to the last one at the time of the call. An
-// error ends the sequence: post.ErrNoStream when the namespace does not exist. An entry that cannot be decoded is no
+// error ends the sequence: natsconn.ErrNoStream when the namespace does not exist. An entry that cannot be decoded is no
 // error; it comes with the reason [ReasonUnreadable] and its body as it stands.
-func DeadLetters(ctx context.Context, conn *post.Conn, namespace string, o DeadOptions) iter.Seq2[schemas.DeadEntry, error] {
+func DeadLetters(ctx context.Context, conn *natsconn.Conn, namespace string, o DeadOptions) iter.Seq2[schemas.DeadEntry, error] {
 	return func(yield func(schemas.DeadEntry, error) bool) {
 		read, err := o.read(subject.Namespace(namespace))
 		if err != nil {
@@ -43,7 +43,7 @@ func DeadLetters(ctx context.Context, conn *post.Conn, namespace string, o DeadO
 		// The scan calls from a goroutine of its own, and a loop's body must run in the caller's.
 		entries, done := make(chan schemas.DeadEntry), make(chan error, 1)
 		go func() {
-			done <- conn.Scan(ctx, subject.Namespace(namespace).StreamDead(), read, func(m post.Stored) error {
+			done <- conn.Scan(ctx, subject.Namespace(namespace).StreamDead(), read, func(m natsconn.Stored) error {
 				select {
 				case entries <- entry(m):
 					return nil
@@ -68,24 +68,24 @@ func DeadLetters(ctx context.Context, conn *post.Conn, namespace string, o DeadO
 	}
 }
 
-func (o DeadOptions) read(ns subject.Namespace) (post.ReadOptions, error) {
+func (o DeadOptions) read(ns subject.Namespace) (natsconn.ReadOptions, error) {
 	if err := subject.ValidateNamespace(string(ns)); err != nil {
-		return post.ReadOptions{}, err
+		return natsconn.ReadOptions{}, err
 	}
 	if o.Limit < 0 {
-		return post.ReadOptions{}, fmt.Errorf("DeadOptions.Limit is %d: want at least 1, or 0 for all", o.Limit)
+		return natsconn.ReadOptions{}, fmt.Errorf("DeadOptions.Limit is %d: want at least 1, or 0 for all", o.Limit)
 	}
 	filter := ns.AllDead()
 	if o.Reason != "" {
 		if err := dead.ValidateReason(o.Reason); err != nil {
-			return post.ReadOptions{}, fmt.Errorf("DeadOptions: %w", err)
+			return natsconn.ReadOptions{}, fmt.Errorf("DeadOptions: %w", err)
 		}
 		filter = ns.Dead(o.Reason) + ".>"
 	}
-	return post.ReadOptions{FilterSubjects: []string{filter}, StartSeq: dead.Behind(o.After)}, nil
+	return natsconn.ReadOptions{FilterSubjects: []string{filter}, StartSeq: dead.Behind(o.After)}, nil
 }
 
-func entry(m post.Stored) schemas.DeadEntry {
+func entry(m natsconn.Stored) schemas.DeadEntry {
 	e := schemas.DeadEntry{Sequence: m.Seq}
 	if err := schemas.Unmarshal(m.Data, &e.DeadLetter); err != nil {
 		e.DeadLetter = schemas.DeadLetter{Reason: ReasonUnreadable, Details: err.Error(), Subject: m.Subject, Time: schemas.At(m.Time), Body: m.Data}
@@ -94,7 +94,7 @@ func entry(m post.Stored) schemas.DeadEntry {
 }
 
 func hint(namespace string, err error) error {
-	if errors.Is(err, post.ErrNoStream) {
+	if errors.Is(err, natsconn.ErrNoStream) {
 		return fmt.Errorf("dead letters: namespace %q does not exist: create it, or name another: %w", namespace, err)
 	}
 	return fmt.Errorf("dead letters: %w", err)
@@ -102,7 +102,7 @@ func hint(namespace string, err error) error {
 
 // Bury writes a dead letter, once for each reason and place: a second letter about the same message counts as written. It
 // tries until ctx ends. The reason is lower-case letters and dashes.
-func Bury(ctx context.Context, conn *post.Conn, namespace string, at Place, letter schemas.DeadLetter) error {
+func Bury(ctx context.Context, conn *natsconn.Conn, namespace string, at Place, letter schemas.DeadLetter) error {
 	if err := subject.ValidateNamespace(namespace); err != nil {
 		return fmt.Errorf("dead letter: %w", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/signals"
@@ -26,7 +26,7 @@ func example(ctx context.Context) error {
 		return err
 	}
 	defer server.Shutdown()
-	conn, err := post.Dial(ctx, post.Options{InProcess: server.Conn()})
+	conn, err := natsconn.Dial(ctx, natsconn.Options{InProcess: server.Conn()})
 	if err != nil {
 		return err
 	}

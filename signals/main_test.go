@@ -5,7 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-func ensure(t *testing.T, conn *post.Conn) {
+func ensure(t *testing.T, conn *natsconn.Conn) {
 	t.Helper()
 	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 4, Memory: true}); err != nil {
 		t.Error(err)
@@ -27,7 +27,7 @@ func ensure(t *testing.T, conn *post.Conn) {
 }
 
 // bubble runs a test in virtual time.
-func bubble(t *testing.T, fn func(t *testing.T, conn *post.Conn)) {
+func bubble(t *testing.T, fn func(t *testing.T, conn *natsconn.Conn)) {
 	t.Helper()
 	virtually(t, func(t *testing.T) { fn(t, embeddedtest.Dial(t)) })
 }

@@ -7,16 +7,16 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/signals"
 )
 
 // both are the two ways to publish a signal with a body.
-var both = map[string]func(context.Context, *post.Conn, []byte) (uint64, error){
-	"plainly": func(ctx context.Context, conn *post.Conn, body []byte) (uint64, error) {
+var both = map[string]func(context.Context, *natsconn.Conn, []byte) (uint64, error){
+	"plainly": func(ctx context.Context, conn *natsconn.Conn, body []byte) (uint64, error) {
 		return signals.Publish(ctx, conn, "default", "w", "go", body)
 	},
-	"once": func(ctx context.Context, conn *post.Conn, body []byte) (uint64, error) {
+	"once": func(ctx context.Context, conn *natsconn.Conn, body []byte) (uint64, error) {
 		return signals.PublishOnce(ctx, conn, "default", "w", "go", "r", body)
 	},
 }
@@ -29,7 +29,7 @@ func TestPublishUpToItsLimit(t *testing.T) {
 	if _, err := signals.Publish(t.Context(), conn, "default", "w", "go", make([]byte, limit)); err != nil {
 		t.Fatalf("got %v for %d bytes, want them taken", err, limit)
 	}
-	if _, err := signals.Publish(t.Context(), conn, "default", "w", "go", make([]byte, limit+1)); !errors.Is(err, post.ErrTooLarge) {
+	if _, err := signals.Publish(t.Context(), conn, "default", "w", "go", make([]byte, limit+1)); !errors.Is(err, natsconn.ErrTooLarge) {
 		t.Fatalf("got %v for %d bytes, want ErrTooLarge", err, limit+1)
 	}
 }
@@ -43,7 +43,7 @@ func TestARefusalIsNoUnknownOutcome(t *testing.T) {
 				ensure(t, embeddedtest.As(t, srv, embeddedtest.Root))
 				began := time.Now()
 				_, err := publish(t.Context(), embeddedtest.As(t, srv, "narrow"), nil)
-				if !errors.Is(err, post.ErrPermission) || errors.Is(err, signals.ErrUnknown) || time.Since(began) > time.Second {
+				if !errors.Is(err, natsconn.ErrPermission) || errors.Is(err, signals.ErrUnknown) || time.Since(began) > time.Second {
 					t.Fatalf("got %v after %v, want ErrPermission at once, and no ErrUnknown", err, time.Since(began))
 				}
 			})
@@ -65,8 +65,8 @@ func TestASignalThatIsGivenUpIsUnknown(t *testing.T) {
 			},
 		} {
 			t.Run(name+"/"+how, func(t *testing.T) {
-				bubble(t, func(t *testing.T, conn *post.Conn) {
-					if _, err := conn.Subscribe(ns.AllSignals(), "", func(post.Msg) {}); err != nil { // it swallows them
+				bubble(t, func(t *testing.T, conn *natsconn.Conn) {
+					if _, err := conn.Subscribe(ns.AllSignals(), "", func(natsconn.Msg) {}); err != nil { // it swallows them
 						t.Fatal(err)
 					}
 					ctx, cancel := end(t.Context())
@@ -84,7 +84,7 @@ func TestASignalThatIsGivenUpIsUnknown(t *testing.T) {
 
 // A loop that is left early takes the reading of the letters with it, though the ctx that it was given goes on.
 func TestALoopLeftEarlyReadsNoMore(t *testing.T) {
-	bubble(t, func(t *testing.T, conn *post.Conn) { // which fails if anything is left at its end
+	bubble(t, func(t *testing.T, conn *natsconn.Conn) { // which fails if anything is left at its end
 		ensure(t, conn)
 		for i := range 3 {
 			bury(t, conn, "invalid", uint64(i+1))

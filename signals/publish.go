@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -33,9 +33,9 @@ var ErrUnknown = errors.New("it is not known whether the signal is stored")
 // limit less 64 KiB.
 //
 // While no stream takes the signal, because a leader is being elected, it tries again for about ten seconds. Errors:
-// subject.ErrInvalidID and post.ErrTooLarge at once; post.ErrNoStream when the namespace does not exist;
-// post.ErrPermission; and [ErrUnknown] when no answer came, in which case a second call may signal twice.
-func Publish(ctx context.Context, conn *post.Conn, namespace, workflowID, name string, body []byte) (seq uint64, err error) {
+// subject.ErrInvalidID and natsconn.ErrTooLarge at once; natsconn.ErrNoStream when the namespace does not exist;
+// natsconn.ErrPermission; and [ErrUnknown] when no answer came, in which case a second call may signal twice.
+func Publish(ctx context.Context, conn *natsconn.Conn, namespace, workflowID, name string, body []byte) (seq uint64, err error) {
 	subj, err := check(conn, namespace, workflowID, name, body)
 	if err != nil {
 		return 0, err
@@ -45,7 +45,7 @@ func Publish(ctx context.Context, conn *post.Conn, namespace, workflowID, name s
 
 // PublishOnce is [Publish] with a request id, of the same form as the other ids and without a space at an end, that tells repeats apart
 // from new signals. It tries again when no answer came, too.
-func PublishOnce(ctx context.Context, conn *post.Conn, namespace, workflowID, name, requestID string, body []byte) (seq uint64, err error) {
+func PublishOnce(ctx context.Context, conn *natsconn.Conn, namespace, workflowID, name, requestID string, body []byte) (seq uint64, err error) {
 	subj, err := check(conn, namespace, workflowID, name, body)
 	if err != nil {
 		return 0, err
@@ -56,10 +56,10 @@ func PublishOnce(ctx context.Context, conn *post.Conn, namespace, workflowID, na
 	if err := schemas.ValidateSignalRequestID("request id", requestID); err != nil {
 		return 0, fmt.Errorf("signal: %w: %w", subject.ErrInvalidID, err)
 	}
-	return publish(ctx, conn, subj, post.Header{schemas.RequestIDHeader: []string{requestID}}, body, true)
+	return publish(ctx, conn, subj, natsconn.Header{schemas.RequestIDHeader: []string{requestID}}, body, true)
 }
 
-func check(conn *post.Conn, namespace, workflowID, name string, body []byte) (subj string, err error) {
+func check(conn *natsconn.Conn, namespace, workflowID, name string, body []byte) (subj string, err error) {
 	err = errors.Join(
 		subject.ValidateNamespace(namespace), subject.ValidateID("workflow id", workflowID), subject.ValidateID("signal name", name),
 	)
@@ -67,14 +67,14 @@ func check(conn *post.Conn, namespace, workflowID, name string, body []byte) (su
 		return "", fmt.Errorf("signal: %w", err)
 	}
 	if limit := conn.MaxPayload() - headerBudget; int64(len(body)) > limit {
-		return "", fmt.Errorf("signal: %w: the input has %d bytes, want at most %d: store it elsewhere and send where", post.ErrTooLarge, len(body), limit)
+		return "", fmt.Errorf("signal: %w: the input has %d bytes, want at most %d: store it elsewhere and send where", natsconn.ErrTooLarge, len(body), limit)
 	}
 	return subject.Namespace(namespace).Signal(workflowID, name), nil
 }
 
 // publish tries until the signal is stored or refused, or its patience ends. A try that was not answered is repeated
 // only if that is safe.
-func publish(ctx context.Context, conn *post.Conn, subj string, h post.Header, body []byte, repeatable bool) (seq uint64, err error) {
+func publish(ctx context.Context, conn *natsconn.Conn, subj string, h natsconn.Header, body []byte, repeatable bool) (seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	limit := patience
@@ -87,7 +87,7 @@ func publish(ctx context.Context, conn *post.Conn, subj string, h post.Header, b
 		if err == nil {
 			return seq, nil
 		}
-		again := errors.Is(err, post.ErrNoStream)
+		again := errors.Is(err, natsconn.ErrNoStream)
 		if unanswered(err) {
 			again, unknown = repeatable, true
 		}
@@ -101,7 +101,7 @@ func publish(ctx context.Context, conn *post.Conn, subj string, h post.Header, b
 	return 0, fmt.Errorf("signal: %w", err)
 }
 
-func try(ctx context.Context, conn *post.Conn, limit time.Duration, subj string, h post.Header, body []byte) (seq uint64, err error) {
+func try(ctx context.Context, conn *natsconn.Conn, limit time.Duration, subj string, h natsconn.Header, body []byte) (seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return conn.PublishSync(ctx, subj, h, body)
@@ -110,8 +110,8 @@ func try(ctx context.Context, conn *post.Conn, limit time.Duration, subj string,
 // unanswered tells whether a publish was sent and its fate is open. A refusal for want of permission comes as a timeout
 // too, but nothing was stored.
 func unanswered(err error) bool {
-	if errors.Is(err, post.ErrPermission) || errors.Is(err, post.ErrDisconnected) {
+	if errors.Is(err, natsconn.ErrPermission) || errors.Is(err, natsconn.ErrDisconnected) {
 		return false
 	}
-	return errors.Is(err, post.ErrTimeout) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, natsconn.ErrTimeout) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
@@ -78,7 +78,7 @@ func TestPublishRefuses(t *testing.T) {
 		{"a request id of one space", "default", "w", "go", " ", 0, subject.ErrInvalidID, "request id"},
 		{"a request id with a space at its end", "default", "w", "go", "r ", 0, subject.ErrInvalidID, "request id"},
 		{"line break in the request id", "default", "w", "go", "a\r\nb", 0, subject.ErrInvalidID, "request id"},
-		{"too large", "default", "w", "go", "r", 1 << 20, post.ErrTooLarge, "1048576 bytes"},
+		{"too large", "default", "w", "go", "r", 1 << 20, natsconn.ErrTooLarge, "1048576 bytes"},
 	} {
 		t.Run("bad input: ids/"+tc.name, func(t *testing.T) {
 			body := make([]byte, tc.body)
@@ -100,7 +100,7 @@ func TestPublishRefuses(t *testing.T) {
 }
 
 func TestPublishWaitsForTheStream(t *testing.T) {
-	bubble(t, func(t *testing.T, conn *post.Conn) {
+	bubble(t, func(t *testing.T, conn *natsconn.Conn) {
 		time.AfterFunc(6*time.Second, func() { ensure(t, conn) })
 		start := time.Now()
 		seq, err := signals.Publish(t.Context(), conn, "default", "w", "go", nil)
@@ -109,14 +109,14 @@ func TestPublishWaitsForTheStream(t *testing.T) {
 		}
 		start = time.Now()
 		_, err = signals.Publish(t.Context(), conn, "other", "w", "go", nil)
-		if took := time.Since(start); !errors.Is(err, post.ErrNoStream) || errors.Is(err, signals.ErrUnknown) || took < 10*time.Second || took > 15*time.Second {
+		if took := time.Since(start); !errors.Is(err, natsconn.ErrNoStream) || errors.Is(err, signals.ErrUnknown) || took < 10*time.Second || took > 15*time.Second {
 			t.Fatalf("got %v after %v, want ErrNoStream after at least 10 s", err, took)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start = time.Now()
 		_, err = signals.Publish(ctx, conn, "other", "w", "go", nil)
-		if took := time.Since(start); !errors.Is(err, post.ErrNoStream) || took > time.Second {
+		if took := time.Since(start); !errors.Is(err, natsconn.ErrNoStream) || took > time.Second {
 			t.Fatalf("got %v after %v, want ErrNoStream when ctx ends", err, took)
 		}
 	})
@@ -124,9 +124,9 @@ func TestPublishWaitsForTheStream(t *testing.T) {
 
 // TestUnknownOutcome has a listener in place of the stream that swallows the first signals.
 func TestUnknownOutcome(t *testing.T) {
-	bubble(t, func(t *testing.T, conn *post.Conn) {
-		heard := make(chan post.Msg, 10)
-		sub, err := conn.Subscribe(ns.AllSignals(), "", func(m post.Msg) { heard <- m })
+	bubble(t, func(t *testing.T, conn *natsconn.Conn) {
+		heard := make(chan natsconn.Msg, 10)
+		sub, err := conn.Subscribe(ns.AllSignals(), "", func(m natsconn.Msg) { heard <- m })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,11 +161,11 @@ func TestUnknownOutcome(t *testing.T) {
 
 // A connection that breaks behind a signal takes the answer with it. Only one with a request id is sent again: each is stored once.
 func TestPublishWhoseConnectionBreaks(t *testing.T) {
-	for name, publish := range map[string]func(context.Context, *post.Conn) (uint64, error){
-		"once": func(ctx context.Context, conn *post.Conn) (uint64, error) {
+	for name, publish := range map[string]func(context.Context, *natsconn.Conn) (uint64, error){
+		"once": func(ctx context.Context, conn *natsconn.Conn) (uint64, error) {
 			return signals.PublishOnce(ctx, conn, "default", "w", "go", "r", nil)
 		},
-		"plainly": func(ctx context.Context, conn *post.Conn) (uint64, error) {
+		"plainly": func(ctx context.Context, conn *natsconn.Conn) (uint64, error) {
 			return signals.Publish(ctx, conn, "default", "w", "go", nil)
 		},
 	} {
@@ -184,7 +184,7 @@ func TestPublishWhoseConnectionBreaks(t *testing.T) {
 					}
 					return cutwire.Pass
 				})
-				conn, err := post.Dial(t.Context(), post.Options{InProcess: w})
+				conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: w})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -203,7 +203,7 @@ func TestPublishWhoseConnectionBreaks(t *testing.T) {
 	}
 }
 
-func bury(t *testing.T, conn *post.Conn, reason string, seq uint64) schemas.DeadEntry {
+func bury(t *testing.T, conn *natsconn.Conn, reason string, seq uint64) schemas.DeadEntry {
 	t.Helper()
 	l := schemas.DeadLetter{V: schemas.Version, Reason: reason, Subject: "s", Body: fmt.Appendf(nil, "%d", seq), Time: schemas.Timestamp(seq)}
 	for range 2 { // the second one finds the first
@@ -214,7 +214,7 @@ func bury(t *testing.T, conn *post.Conn, reason string, seq uint64) schemas.Dead
 	return schemas.DeadEntry{DeadLetter: l}
 }
 
-func collect(t *testing.T, conn *post.Conn, o signals.DeadOptions) (got []schemas.DeadEntry) {
+func collect(t *testing.T, conn *natsconn.Conn, o signals.DeadOptions) (got []schemas.DeadEntry) {
 	t.Helper()
 	for e, err := range signals.DeadLetters(t.Context(), conn, "default", o) {
 		if err != nil {

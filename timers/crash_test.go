@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 )
 
@@ -106,11 +106,11 @@ func TestSequenceThatWasReused(t *testing.T) {
 				t.Fatalf("P-9/%s: %v", tc.name, err)
 			}
 			_, err := r.conn.GetSeq(t.Context(), ns.StreamAlarms(0), seq)
-			if errors.Is(err, post.ErrNotFound) != tc.deleted {
+			if errors.Is(err, natsconn.ErrNotFound) != tc.deleted {
 				t.Fatalf("P-9/%s: got %v, want deleted %v", tc.name, err, tc.deleted)
 			}
 		}
-		if err := w.DeleteAfterReconnect(t.Context(), seq, ns.Alarm(0, "w", "RUN"), due); !errors.Is(err, post.ErrNotFound) {
+		if err := w.DeleteAfterReconnect(t.Context(), seq, ns.Alarm(0, "w", "RUN"), due); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Fatalf("P-9: got %v, want ErrNotFound: it is gone", err)
 		}
 	})

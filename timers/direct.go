@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -67,7 +67,7 @@ func (s *term) listen() (hangUp func(), err error) {
 		return nil, fmt.Errorf("answers to rings: %w", err)
 	}
 	owner := s.ns.Fire(s.partition)
-	unhook := s.conn.OnRefused(func(e *post.RefusedError) {
+	unhook := s.conn.OnRefused(func(e *natsconn.RefusedError) {
 		if !e.Subscribe && e.Subject == owner || e.Subscribe && strings.HasPrefix(s.direct.prefix, strings.TrimRight(e.Subject, "*>")) {
 			s.log.WithField("err", e).Warn("the owner may not be told of due alarms; every ring goes through the inbox")
 			s.giveUp(true)
@@ -137,7 +137,7 @@ func (s *term) enter(p *alarmBatch) (id uint64, ok bool) {
 }
 
 // answered takes an answer of the owner, or the server's that there is none.
-func (s *term) answered(m post.Msg) {
+func (s *term) answered(m natsconn.Msg) {
 	id, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, s.direct.prefix), 36, 64)
 	if err != nil {
 		return

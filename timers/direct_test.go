@@ -13,7 +13,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/internal/virtual"
@@ -34,7 +34,7 @@ func (r *rig) armed(wid string, due time.Time) uint64 {
 func (r *rig) owner(answer func(*schemas.Rings) *schemas.RingsAnswer) *atomic.Int64 {
 	r.t.Helper()
 	judged, asked := r.judged(answer)
-	_, err := r.conn.Subscribe(ns.Fire(0), "", func(m post.Msg) {
+	_, err := r.conn.Subscribe(ns.Fire(0), "", func(m natsconn.Msg) {
 		q := &schemas.Rings{}
 		if err := schemas.Unmarshal(m.Data, q); err != nil {
 			r.t.Errorf("got %q (%v), want rings", m.Data, err)
@@ -285,7 +285,7 @@ func testOwnerMayNotBeTold(t *testing.T, refused string) {
 		r.armed(fmt.Sprint("w", i), due.Add(time.Duration(i)*20*time.Second))
 	}
 	time.Sleep(time.Second)
-	if err := conn.PublishHeard(t.Context(), refused, nil, nil); !errors.Is(err, post.ErrPermission) {
+	if err := conn.PublishHeard(t.Context(), refused, nil, nil); !errors.Is(err, natsconn.ErrPermission) {
 		t.Errorf("got %v, want that the server refuses it", err)
 	}
 	want, told := 1, 0
@@ -424,7 +424,7 @@ func TestPurgesArePacedByWhatStays(t *testing.T) {
 			n, apart := tc.n, 10*time.Second/time.Duration(tc.n)
 			bubble(t, func(t *testing.T, r *rig) {
 				var asked atomic.Int64
-				_, err := r.conn.Subscribe(ns.Fire(0), "", func(m post.Msg) {
+				_, err := r.conn.Subscribe(ns.Fire(0), "", func(m natsconn.Msg) {
 					if m.Reply == "" {
 						return // a hint
 					}

@@ -3,7 +3,7 @@ package timers
 import (
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/compactmap"
 	"github.com/droverhq/drover/schemas"
@@ -86,7 +86,7 @@ func (s *term) fire(c call) {
 		return
 	}
 	to := s.ns.In(s.partition, wid, "alarm")
-	s.outbox.Send(to, post.Addressed(to), body, func(a post.Ack) { s.fired(c, a.Err) })
+	s.outbox.Send(to, natsconn.Addressed(to), body, func(a natsconn.Ack) { s.fired(c, a.Err) })
 }
 
 // done: an alarm has rung, and is deleted unless another has replaced it. The caller holds mu.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -15,7 +15,7 @@ import (
 func BenchmarkLateness(b *testing.B) {
 	const waiting = 100_000
 	r := newRig(b)
-	outbox, err := r.conn.NewOutbox(post.OutboxOptions{})
+	outbox, err := r.conn.NewOutbox(natsconn.OutboxOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

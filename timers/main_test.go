@@ -13,7 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 type rig struct {
 	t      testing.TB
 	server *embedded.Server
-	conn   *post.Conn // the owner's
+	conn   *natsconn.Conn // the owner's
 	fires  chan fire
 	log    *logtest.Hook
 	logger *logrus.Logger
@@ -76,7 +76,7 @@ func newRig(t testing.TB) *rig {
 // follow reads the inbox.
 func (r *rig) follow() {
 	r.t.Helper()
-	reader, err := r.conn.Read(r.t.Context(), ns.StreamIn(0), post.ReadOptions{}, func(m post.Stored) {
+	reader, err := r.conn.Read(r.t.Context(), ns.StreamIn(0), natsconn.ReadOptions{}, func(m natsconn.Stored) {
 		got := fire{at: m.Time}
 		_, wid, kind, _, err := subject.ParseIn(m.Subject)
 		if err != nil || kind != "alarm" {
@@ -100,7 +100,7 @@ func (r *rig) follow() {
 	r.t.Cleanup(func() { reader.Close(); <-reader.Done() })
 }
 
-func (r *rig) dial() *post.Conn {
+func (r *rig) dial() *natsconn.Conn {
 	r.t.Helper()
 	return embeddedtest.Connect(r.t, r.server)
 }
@@ -115,13 +115,13 @@ func (r *rig) cutWorker(node string, judge func(subject string, body []byte) cut
 }
 
 // worker makes a worker on a connection of its own, which is returned too.
-func (r *rig) worker(node string) (*timers.Worker, *post.Conn) {
+func (r *rig) worker(node string) (*timers.Worker, *natsconn.Conn) {
 	r.t.Helper()
 	conn := r.dial()
 	return r.workerOn(conn, node), conn
 }
 
-func (r *rig) workerOn(conn *post.Conn, node string, options ...func(*timers.Options)) *timers.Worker {
+func (r *rig) workerOn(conn *natsconn.Conn, node string, options ...func(*timers.Options)) *timers.Worker {
 	r.t.Helper()
 	c, err := claims.Open(conn, ns.BucketClaims(), claims.Options{Node: node, TTL: claimTTL, LookEvery: lookEvery})
 	if err != nil {

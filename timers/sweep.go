@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/dead"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -44,7 +44,7 @@ type tombstone struct {
 	due     int64
 	epoch   int
 
-	letter *post.Stored // not nil: it cannot be read, and becomes a dead letter first; the book has a pin for it
+	letter *natsconn.Stored // not nil: it cannot be read, and becomes a dead letter first; the book has a pin for it
 	cause  error
 }
 
@@ -198,7 +198,7 @@ func (s *term) look(ctx context.Context, slow []tombstone) {
 
 // eraseAll deletes what needs no look, and returns the rest.
 func (s *term) eraseAll(ctx context.Context, batch []tombstone) (slow []tombstone) {
-	stream, inFlightWindow := s.ns.StreamAlarms(s.partition), make(chan struct{}, post.DeletesAtOnce)
+	stream, inFlightWindow := s.ns.StreamAlarms(s.partition), make(chan struct{}, natsconn.DeletesAtOnce)
 	for _, sc := range batch {
 		s.mu.Lock()
 		same := sc.letter == nil && sc.epoch == s.epoch
@@ -220,7 +220,7 @@ func (s *term) eraseAll(ctx context.Context, batch []tombstone) (slow []tombston
 			s.removed(ctx, sc, err)
 		})
 	}
-	for range post.DeletesAtOnce {
+	for range natsconn.DeletesAtOnce {
 		select {
 		case inFlightWindow <- struct{}{}:
 		case <-ctx.Done():
@@ -241,7 +241,7 @@ func (s *term) remove(ctx context.Context, sc tombstone) {
 
 // removed takes the outcome of a deletion. One that failed is tried again for as long as the term lasts.
 func (s *term) removed(ctx context.Context, sc tombstone, err error) {
-	if err == nil || errors.Is(err, post.ErrNotFound) || ctx.Err() != nil {
+	if err == nil || errors.Is(err, natsconn.ErrNotFound) || ctx.Err() != nil {
 		if sc.letter != nil {
 			s.mu.Lock()
 			s.alarmIndex.unpin(sc.seq)
@@ -279,7 +279,7 @@ func (s *term) delete(ctx context.Context, sc tombstone) error {
 }
 
 // is tells whether a message is the one that the tombstone speaks of.
-func (sc *tombstone) is(m *post.Stored) bool {
+func (sc *tombstone) is(m *natsconn.Stored) bool {
 	if sc.letter != nil {
 		return m.Subject == sc.letter.Subject && m.Time.Equal(sc.letter.Time)
 	}

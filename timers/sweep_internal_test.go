@@ -7,7 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
@@ -15,20 +15,20 @@ import (
 
 // Behind a reconnect a sequence may be another alarm's: only the very one that rang is deleted.
 func TestTombstoneIsTheVeryMessage(t *testing.T) { // P-9
-	stored := func(subject string, due int64) post.Stored {
+	stored := func(subject string, due int64) natsconn.Stored {
 		body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: "r", Due: schemas.Timestamp(due)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return post.Stored{Subject: subject, Seq: 1, Data: body, Time: time.Unix(1, 0)}
+		return natsconn.Stored{Subject: subject, Seq: 1, Data: body, Time: time.Unix(1, 0)}
 	}
 	m := stored("a", 5)
 	fired := tombstone{seq: 1, subject: "a", due: 5}
-	letter := tombstone{seq: 1, letter: &post.Stored{Subject: "a", Seq: 1, Data: []byte("damaged"), Time: time.Unix(1, 0)}}
+	letter := tombstone{seq: 1, letter: &natsconn.Stored{Subject: "a", Seq: 1, Data: []byte("damaged"), Time: time.Unix(1, 0)}}
 	for _, tt := range []struct {
 		name string
 		sc   tombstone
-		m    post.Stored
+		m    natsconn.Stored
 		want bool
 	}{
 		{"the same", fired, m, true},
@@ -37,7 +37,7 @@ func TestTombstoneIsTheVeryMessage(t *testing.T) { // P-9
 		{"it cannot be read", fired, *letter.letter, false},
 		{"the letter", letter, *letter.letter, true},
 		{"of another run than the letter", letter, stored("b", 5), false},
-		{"later than the letter", letter, post.Stored{Subject: "a", Seq: 1, Time: time.Unix(2, 0)}, false},
+		{"later than the letter", letter, natsconn.Stored{Subject: "a", Seq: 1, Time: time.Unix(2, 0)}, false},
 	} {
 		if got := tt.sc.is(&tt.m); got != tt.want {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
@@ -50,7 +50,7 @@ func TestWhatIsLookedAtBeforeItGoes(t *testing.T) { // P-9
 	s := newTerm(New(nil, nil), 0, nil)
 	s.discard(tombstone{seq: 1})
 	s.reconnected()
-	s.discard(tombstone{seq: 2, letter: &post.Stored{Seq: 2}})
+	s.discard(tombstone{seq: 2, letter: &natsconn.Stored{Seq: 2}})
 	batch := append([]tombstone{{seq: 3, epoch: neverSeen}}, s.tombstones...)
 	if rest, waiting := s.purge(t.Context(), batch, time.Hour); len(rest) != 3 || len(waiting) != 0 {
 		t.Errorf("got %d that are left and %d that wait for a purge, want all left", len(rest), len(waiting))
@@ -95,7 +95,7 @@ func TestShareOfTombstones(t *testing.T) {
 func TestDeletionThatFails(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		s := newTerm(New(nil, nil), 0, nil)
-		s.discard(tombstone{seq: 2, letter: &post.Stored{Seq: 2}})
+		s.discard(tombstone{seq: 2, letter: &natsconn.Stored{Seq: 2}})
 		sc := s.tombstones[0]
 		s.tombstones = nil
 		s.removed(t.Context(), sc, errors.New("no answer"))
@@ -109,7 +109,7 @@ func TestDeletionThatFails(t *testing.T) {
 			t.Errorf("a purge may go up to %d, want 2: no letter is written yet", got)
 		}
 		s.mu.Unlock()
-		s.removed(t.Context(), s.tombstones[0], post.ErrNotFound)
+		s.removed(t.Context(), s.tombstones[0], natsconn.ErrNotFound)
 		s.mu.Lock()
 		if got := s.alarmIndex.lowest(); got == 2 {
 			t.Error("what is deleted keeps everything behind it from being purged")
@@ -147,7 +147,7 @@ func TestAlarmStaysUntilItsLetterIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.remove(t.Context(), sc)
-		if _, err := conn.GetSeq(t.Context(), n.Name.StreamAlarms(0), seq); !errors.Is(err, post.ErrNotFound) {
+		if _, err := conn.GetSeq(t.Context(), n.Name.StreamAlarms(0), seq); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Errorf("got %v, want it gone", err)
 		}
 		if last, err := conn.StreamLastSeq(t.Context(), n.Name.StreamDead()); err != nil || last != 1 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/clock"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -27,7 +27,7 @@ type term struct {
 	lease     *claims.Lease
 	log       logrus.FieldLogger
 	clock     clock.Server // of the leader of the inbox, which stamps the rings
-	outbox    *post.Outbox
+	outbox    *natsconn.Outbox
 	wake      chan struct{} // the queue's head or the clock has changed, or a ring got its outcome
 	doubt     chan struct{} // the owner has refused rings
 	dirty     chan struct{} // there is tombstone
@@ -62,7 +62,7 @@ func newTerm(w *Worker, partition int, l *claims.Lease) *term {
 
 // run rings the partition's alarms until ctx ends or the alarm stream can no longer be followed.
 func (s *term) run(ctx context.Context) (err error) {
-	if s.outbox, err = s.conn.NewOutbox(post.OutboxOptions{}); err != nil {
+	if s.outbox, err = s.conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
 		return err
 	}
 	defer s.outbox.Close()
@@ -79,7 +79,7 @@ func (s *term) run(ctx context.Context) (err error) {
 	helpers.Go(func() { s.watchClock(own) })
 	helpers.Go(func() { s.sweep(own) })
 	stream := s.ns.StreamAlarms(s.partition)
-	reader, err := s.conn.Read(ctx, stream, post.ReadOptions{}, s.take)
+	reader, err := s.conn.Read(ctx, stream, natsconn.ReadOptions{}, s.take)
 	if err != nil {
 		return fmt.Errorf("alarms: %w", err)
 	}
@@ -93,7 +93,7 @@ func (s *term) run(ctx context.Context) (err error) {
 			s.finish()
 			return nil
 		case <-reader.Done():
-			return fmt.Errorf("alarms: stream %s: %w", stream, errors.Join(post.ErrClosed, reader.Err()))
+			return fmt.Errorf("alarms: stream %s: %w", stream, errors.Join(natsconn.ErrClosed, reader.Err()))
 		case <-s.wake:
 		case <-timer.C:
 		}
@@ -145,7 +145,7 @@ func (s *term) busy() bool {
 }
 
 // take notes an alarm that was read. A later one on the same subject replaces it.
-func (s *term) take(m post.Stored) {
+func (s *term) take(m natsconn.Stored) {
 	due, fence, err := s.decode(m)
 	if err != nil {
 		s.discard(tombstone{seq: m.Seq, letter: &m, cause: err})
@@ -160,7 +160,7 @@ func (s *term) take(m post.Stored) {
 	}
 }
 
-func (s *term) decode(m post.Stored) (due schemas.Timestamp, fence uint64, err error) {
+func (s *term) decode(m natsconn.Stored) (due schemas.Timestamp, fence uint64, err error) {
 	partition, _, run, err := subject.ParseAlarm(m.Subject)
 	if err != nil {
 		return 0, 0, err

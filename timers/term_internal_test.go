@@ -3,18 +3,18 @@ package timers
 import (
 	"testing"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
-func stored(t *testing.T, subj string, seq uint64) post.Stored {
+func stored(t *testing.T, subj string, seq uint64) natsconn.Stored {
 	t.Helper()
 	body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: "RUN", Due: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return post.Stored{Subject: subj, Seq: seq, Data: body}
+	return natsconn.Stored{Subject: subj, Seq: seq, Data: body}
 }
 
 // An alarm in the stream of another partition or namespace would be rung to somebody who does not own its run.

@@ -12,7 +12,7 @@ import (
 	"weak"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/poll"
@@ -50,7 +50,7 @@ func TestRunEndsWithItsConnection(t *testing.T) {
 		defer cancel()
 		time.AfterFunc(time.Second, conn.Close)
 		for _, when := range []string{"while it runs", "before"} {
-			if err := w.Run(ctx); !errors.Is(err, post.ErrClosed) {
+			if err := w.Run(ctx); !errors.Is(err, natsconn.ErrClosed) {
 				t.Errorf("%s: got %v, want that the connection is closed", when, err)
 			}
 		}
@@ -79,7 +79,7 @@ func TestTenThousandAlarms(t *testing.T) {
 		w, _ := r.worker("n1")
 		r.start(w)
 		time.Sleep(time.Second)
-		outbox, err := r.conn.NewOutbox(post.OutboxOptions{})
+		outbox, err := r.conn.NewOutbox(natsconn.OutboxOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/compactmap"
 	"github.com/droverhq/drover/internal/sleep"
@@ -18,7 +18,7 @@ import (
 
 // Worker rings alarms. It is made by [New].
 type Worker struct {
-	conn *post.Conn
+	conn *natsconn.Conn
 	opts Options
 	ns   subject.Namespace
 	log  logrus.FieldLogger
@@ -29,7 +29,7 @@ type Worker struct {
 }
 
 // New returns a worker that will speak through conn. Options that are wrong are reported by Run.
-func New(conn *post.Conn, opts *Options) *Worker {
+func New(conn *natsconn.Conn, opts *Options) *Worker {
 	if opts == nil {
 		opts = &Options{}
 	}
@@ -41,18 +41,18 @@ func New(conn *post.Conn, opts *Options) *Worker {
 }
 
 // Run claims the alarms of every partition and rings those that it gets, until ctx ends. It then gives the claims back
-// and returns nil. It returns [ErrInvalidOptions] if it did not begin, and stops by itself with [post.ErrClosed] if its connection is closed.
+// and returns nil. It returns [ErrInvalidOptions] if it did not begin, and stops by itself with [natsconn.ErrClosed] if its connection is closed.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.opts.validate(); err != nil {
 		return err
 	}
 	if w.conn == nil {
-		return fmt.Errorf("%w: New has a nil connection: dial one with post.Dial", ErrInvalidOptions)
+		return fmt.Errorf("%w: New has a nil connection: dial one with natsconn.Dial", ErrInvalidOptions)
 	}
 	w.log.Debugf("timer worker begins: %s", w.opts)
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	defer w.conn.OnClose(func() { cut(post.ErrClosed) })() // a worker that rings nothing any more would look healthy
+	defer w.conn.OnClose(func() { cut(natsconn.ErrClosed) })() // a worker that rings nothing any more would look healthy
 	errs := make([]error, w.opts.Partitions)
 	// Others are told first that this worker leaves, so that they take each partition at once when it is given back.
 	holding, release := context.WithCancel(context.WithoutCancel(ctx))
@@ -90,7 +90,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			return fmt.Errorf("timer worker: partition %d: %w", p, err)
 		}
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, post.ErrClosed) {
+	if cause := context.Cause(ctx); errors.Is(cause, natsconn.ErrClosed) {
 		return fmt.Errorf("timer worker: connection: %w", cause)
 	}
 	return nil

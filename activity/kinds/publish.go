@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -30,7 +30,7 @@ type PublishOptions struct {
 // Publish returns the function of the kind publish: one message over conn to whoever listens, which may be nobody, and to the streams
 // that have the subject. It ends when the server has the message; whether a stream has stored it is not known. Nil options mean all
 // defaults.
-func Publish(conn *post.Conn, o *PublishOptions) func(ctx context.Context, in PublishInput) (struct{}, error) {
+func Publish(conn *natsconn.Conn, o *PublishOptions) func(ctx context.Context, in PublishInput) (struct{}, error) {
 	if conn == nil {
 		panic("kinds: Publish needs a connection")
 	}
@@ -51,7 +51,7 @@ func Publish(conn *post.Conn, o *PublishOptions) func(ctx context.Context, in Pu
 }
 
 // send publishes, and judges what became of it.
-func send(ctx context.Context, conn *post.Conn, subject string, h post.Header, p schemas.Payload) error {
+func send(ctx context.Context, conn *natsconn.Conn, subject string, h natsconn.Header, p schemas.Payload) error {
 	body, _ := content(p)
 	err := conn.PublishHeard(ctx, subject, h, body)
 	switch {
@@ -59,11 +59,11 @@ func send(ctx context.Context, conn *post.Conn, subject string, h post.Header, p
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, post.ErrPermission):
+	case errors.Is(err, natsconn.ErrPermission):
 		return activity.Fail(ReasonDenied, err)
-	case errors.Is(err, post.ErrTooLarge):
+	case errors.Is(err, natsconn.ErrTooLarge):
 		return badInput("body: %v", err)
-	case errors.Is(err, post.ErrInvalid):
+	case errors.Is(err, natsconn.ErrInvalid):
 		return badSubject(subject)
 	}
 	return fmt.Errorf("publish: %w", err)

@@ -9,14 +9,14 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/activity/kinds"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
 func TestPublish(t *testing.T) {
 	conn := embeddedtest.Dial(t)
-	heard := make(chan post.Msg, 10)
-	serve(t, conn, "shop.>", func(m post.Msg) (post.Header, []byte) { heard <- m; return nil, nil })
+	heard := make(chan natsconn.Msg, 10)
+	serve(t, conn, "shop.>", func(m natsconn.Msg) (natsconn.Header, []byte) { heard <- m; return nil, nil })
 	publish := kinds.Publish(conn, &kinds.PublishOptions{Allow: func(s string) error {
 		if strings.HasSuffix(s, ".secret") {
 			return errors.New("not this one")
@@ -67,7 +67,7 @@ func TestPublish(t *testing.T) {
 // JetStream of another account may have any prefix. Where the worker has rights there, workflows have none.
 func TestPublishIsNoWayToImportedJetStream(t *testing.T) {
 	srv, _ := embeddedtest.Start(t, false)
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: embeddedtest.Root, Password: embeddedtest.Password, APIPrefix: "hub.js"})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: srv, User: embeddedtest.Root, Password: embeddedtest.Password, APIPrefix: "hub.js"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -50,7 +50,7 @@ type ServiceError struct {
 // subscriber that replies. Nil options mean all defaults.
 //
 // An answer with the error headers of micro services fails with "service_error_" and the code, and a [ServiceError] as details.
-func Request(conn *post.Conn, o *RequestOptions) func(ctx context.Context, in RequestInput) (schemas.Payload, error) {
+func Request(conn *natsconn.Conn, o *RequestOptions) func(ctx context.Context, in RequestInput) (schemas.Payload, error) {
 	if conn == nil {
 		panic("kinds: Request needs a connection")
 	}
@@ -72,7 +72,7 @@ func Request(conn *post.Conn, o *RequestOptions) func(ctx context.Context, in Re
 }
 
 // exchange sends the request and judges the answer.
-func exchange(ctx context.Context, conn *post.Conn, in RequestInput, h post.Header, body []byte) (schemas.Payload, error) {
+func exchange(ctx context.Context, conn *natsconn.Conn, in RequestInput, h natsconn.Header, body []byte) (schemas.Payload, error) {
 	whole := ctx
 	limit := in.Timeout.Std()
 	if _, bounded := ctx.Deadline(); !in.Timeout.Limited() && !bounded {
@@ -88,15 +88,15 @@ func exchange(ctx context.Context, conn *post.Conn, in RequestInput, h post.Head
 	case err == nil:
 	case whole.Err() != nil:
 		return nil, context.Cause(whole)
-	case errors.Is(err, post.ErrNoResponders):
+	case errors.Is(err, natsconn.ErrNoResponders):
 		return nil, activity.Fail(ReasonNoResponders, err)
-	case errors.Is(err, post.ErrPermission):
+	case errors.Is(err, natsconn.ErrPermission):
 		return nil, activity.Fail(ReasonDenied, err)
-	case errors.Is(err, post.ErrTooLarge):
+	case errors.Is(err, natsconn.ErrTooLarge):
 		return nil, badInput("body: %v", err)
-	case errors.Is(err, post.ErrInvalid):
+	case errors.Is(err, natsconn.ErrInvalid):
 		return nil, badSubject(in.Subject)
-	case errors.Is(err, post.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, natsconn.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return nil, activity.Fail(ReasonTimeout, err)
 	default:
 		return nil, fmt.Errorf("request: %w", err)
@@ -111,7 +111,7 @@ func exchange(ctx context.Context, conn *post.Conn, in RequestInput, h post.Head
 
 // allowed refuses subjects that nobody can listen on and those of Drover and of the server: a request there would be made
 // with the worker's rights.
-func allowed(conn *post.Conn, to string, allow func(string) error) error {
+func allowed(conn *natsconn.Conn, to string, allow func(string) error) error {
 	switch {
 	case to == "" || strings.ContainsAny(to, " \t\r\n*>") || strings.ContainsFunc(to, func(r rune) bool { return r < ' ' }) ||
 		strings.HasPrefix(to, ".") || strings.HasSuffix(to, ".") || strings.Contains(to, ".."):
@@ -132,8 +132,8 @@ func badSubject(subject string) error {
 	return badInput("subject has %d bytes: want fewer, as many as a line of the NATS protocol takes", len(subject))
 }
 
-func headersOf(ctx context.Context, headers map[string]string) (post.Header, error) {
-	h, keyed := post.Header{}, false
+func headersOf(ctx context.Context, headers map[string]string) (natsconn.Header, error) {
+	h, keyed := natsconn.Header{}, false
 	for name, value := range headers {
 		if !validHeader(name, value) || len(name) > 4 && strings.EqualFold(name[:5], "Nats-") {
 			return nil, badInput("header %q cannot be sent: want a name of letters, digits and signs that does not begin with Nats-, and a value without control characters", name)

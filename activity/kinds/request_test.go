@@ -12,7 +12,7 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/activity/kinds"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -21,9 +21,9 @@ import (
 const ns = subject.Namespace("default")
 
 // serve answers on a subject, as a micro service does.
-func serve(t *testing.T, conn *post.Conn, subj string, fn func(m post.Msg) (post.Header, []byte)) {
+func serve(t *testing.T, conn *natsconn.Conn, subj string, fn func(m natsconn.Msg) (natsconn.Header, []byte)) {
 	t.Helper()
-	sub, err := conn.Subscribe(subj, "", func(m post.Msg) {
+	sub, err := conn.Subscribe(subj, "", func(m natsconn.Msg) {
 		if h, body := fn(m); h != nil || body != nil {
 			if err := m.Respond(h, body); err != nil {
 				t.Error(err)
@@ -41,14 +41,14 @@ func serve(t *testing.T, conn *post.Conn, subj string, fn func(m post.Msg) (post
 
 func TestRequest(t *testing.T) {
 	conn := embeddedtest.Dial(t)
-	serve(t, conn, "svc.echo", func(m post.Msg) (post.Header, []byte) {
+	serve(t, conn, "svc.echo", func(m natsconn.Msg) (natsconn.Header, []byte) {
 		return nil, fmt.Appendf(nil, "%s|%s", m.Header.Get("X-A"), m.Data)
 	})
-	serve(t, conn, "svc.json", func(post.Msg) (post.Header, []byte) { return nil, []byte(`{"a":1}`) })
-	serve(t, conn, "svc.refuse", func(post.Msg) (post.Header, []byte) {
-		return post.Header{"Nats-Service-Error": {"no such order"}, "Nats-Service-Error-Code": {"404"}}, []byte("x")
+	serve(t, conn, "svc.json", func(natsconn.Msg) (natsconn.Header, []byte) { return nil, []byte(`{"a":1}`) })
+	serve(t, conn, "svc.refuse", func(natsconn.Msg) (natsconn.Header, []byte) {
+		return natsconn.Header{"Nats-Service-Error": {"no such order"}, "Nats-Service-Error-Code": {"404"}}, []byte("x")
 	})
-	serve(t, conn, "svc.mute", func(post.Msg) (post.Header, []byte) { return nil, nil })
+	serve(t, conn, "svc.mute", func(natsconn.Msg) (natsconn.Header, []byte) { return nil, nil })
 	call := kinds.Request(conn, &kinds.RequestOptions{Allow: func(s string) error {
 		if s == "secret.x" {
 			return errors.New("it is secret")
@@ -107,7 +107,7 @@ func TestRequest(t *testing.T) {
 func TestRequestEndsWithItsActivity(t *testing.T) {
 	conn := embeddedtest.Dial(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	serve(t, conn, "svc.mute", func(post.Msg) (post.Header, []byte) { cancel(activity.ErrCanceled); return nil, nil })
+	serve(t, conn, "svc.mute", func(natsconn.Msg) (natsconn.Header, []byte) { cancel(activity.ErrCanceled); return nil, nil })
 	if _, err := kinds.Request(conn, nil)(ctx, kinds.RequestInput{Subject: "svc.mute"}); !errors.Is(err, activity.ErrCanceled) {
 		t.Fatalf("got %v, want ErrCanceled", err)
 	}
@@ -124,7 +124,7 @@ func TestKindsOnAWorker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		serve(t, conn, "svc.key", func(m post.Msg) (post.Header, []byte) { return nil, []byte(m.Header.Get(kinds.HeaderKey)) })
+		serve(t, conn, "svc.key", func(m natsconn.Msg) (natsconn.Header, []byte) { return nil, []byte(m.Header.Get(kinds.HeaderKey)) })
 		w := activity.New(conn, &activity.Options{Lists: []string{"calls"}})
 		activity.Register(w, kinds.TypeRequest, kinds.Request(conn, nil))
 		activity.Register(w, kinds.TypeHTTP, kinds.HTTP(nil))
@@ -138,7 +138,7 @@ func TestKindsOnAWorker(t *testing.T) {
 			}
 		}()
 		reports := make(chan schemas.Report, 10)
-		reader, err := conn.Read(t.Context(), ns.StreamIn(0), post.ReadOptions{}, func(m post.Stored) {
+		reader, err := conn.Read(t.Context(), ns.StreamIn(0), natsconn.ReadOptions{}, func(m natsconn.Stored) {
 			var r schemas.Report
 			if err := schemas.Unmarshal(m.Data, &r); err != nil {
 				t.Error(err)

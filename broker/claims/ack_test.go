@@ -7,7 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 func TestLeaseCountsFromBeforeTheSending(t *testing.T) {
@@ -87,7 +87,7 @@ func TestLostAcknowledgements(t *testing.T) {
 	t.Run("of the write that took the key, and not read back", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *embedded.Server) {
 			a, b := join(t, s, claims.Options{Node: "a"}), join(t, s, claims.Options{Node: "b"})
-			if l, err := takeDeaf(t, a, time.Minute); !errors.Is(err, post.ErrTimeout) {
+			if l, err := takeDeaf(t, a, time.Minute); !errors.Is(err, natsconn.ErrTimeout) {
 				t.Fatalf("got %v, %v, want an unknown outcome", l, err)
 			}
 			if _, err := b.TryAcquire(t.Context(), key); !errors.Is(err, claims.ErrHeld) {

@@ -43,7 +43,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/clock"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -63,7 +63,7 @@ const (
 // Claims takes and holds claims of one bucket. All methods may be called by several goroutines. It has no goroutine of
 // its own while no lease is held and no [Claims.Hold] runs, so there is nothing to close.
 type Claims struct {
-	conn     *post.Conn
+	conn     *natsconn.Conn
 	bucket   string
 	opts     Options
 	instance string // begins each nonce of this Claims
@@ -83,7 +83,7 @@ type Claims struct {
 }
 
 // Open prepares claims in a bucket that broker/topology has made. It does not talk to the server.
-func Open(conn *post.Conn, bucket string, o Options) (*Claims, error) {
+func Open(conn *natsconn.Conn, bucket string, o Options) (*Claims, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("claims: %w", err)
@@ -114,7 +114,7 @@ func (c *Claims) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 }
 
 // tryAcquire is TryAcquire for work that is done by a connection.
-func (c *Claims) tryAcquire(ctx context.Context, key string, by *post.Conn) (*Lease, error) {
+func (c *Claims) tryAcquire(ctx context.Context, key string, by *natsconn.Conn) (*Lease, error) {
 	if err := c.reserve(key); err != nil {
 		return nil, err
 	}
@@ -156,8 +156,8 @@ func (c *Claims) forget(l *Lease) {
 }
 
 // acquire looks at a key and takes one step: it frees a key that may be taken, or takes one that is free. Then it looks again.
-func (c *Claims) acquire(ctx context.Context, key string, by *post.Conn) (*Lease, error) {
-	lastErr := post.ErrWrongSequence // a key that is there again each time
+func (c *Claims) acquire(ctx context.Context, key string, by *natsconn.Conn) (*Lease, error) {
+	lastErr := natsconn.ErrWrongSequence // a key that is there again each time
 	for range 2 * attempts {
 		e, err := c.read(ctx, key)
 		if err != nil {
@@ -173,7 +173,7 @@ func (c *Claims) acquire(ctx context.Context, key string, by *post.Conn) (*Lease
 			err = c.free(ctx, e)
 		}
 		switch {
-		case errors.Is(err, post.ErrInFlight), errors.Is(err, post.ErrWrongSequence):
+		case errors.Is(err, natsconn.ErrInFlight), errors.Is(err, natsconn.ErrWrongSequence):
 			lastErr = err // somebody writes at the same time
 			sleep.For(ctx, shortPause)
 		case err != nil || l != nil:
@@ -212,13 +212,13 @@ func (c *Claims) free(ctx context.Context, e *entry) error {
 }
 
 // take writes the key over the mark of a deletion, or where there is none.
-func (c *Claims) take(ctx context.Context, e *entry, by *post.Conn) (*Lease, error) {
+func (c *Claims) take(ctx context.Context, e *entry, by *natsconn.Conn) (*Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.TTL/3) // then it is read back, while the lease is still worth something
 	defer cancel()
 	nonce := c.nonce()
 	dials := by.Dials()
 	if !by.Connected() {
-		return nil, fmt.Errorf("claim %s: %w: the connection that would do the work is lost", e.key, post.ErrDisconnected)
+		return nil, fmt.Errorf("claim %s: %w: the connection that would do the work is lost", e.key, natsconn.ErrDisconnected)
 	}
 	from := now()
 	since := c.estimate(from.mono)
@@ -282,5 +282,5 @@ func (c *Claims) askNow(ctx context.Context) time.Time {
 
 // unknown says that a write may have been stored although it was not acknowledged.
 func unknown(err error) bool {
-	return errors.Is(err, post.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return errors.Is(err, natsconn.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

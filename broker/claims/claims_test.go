@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 )
 
@@ -126,7 +126,7 @@ func TestListOfManyClaims(t *testing.T) {
 // TestServerRestart takes the server down under a holder and under what it has stored.
 func TestServerRestart(t *testing.T) {
 	dir := t.TempDir()
-	start := func() (*embedded.Server, *post.Conn) {
+	start := func() (*embedded.Server, *natsconn.Conn) {
 		s := embeddedtest.Serve(t, embedded.Options{StoreDir: dir, DontListen: true})
 		conn := embeddedtest.Connect(t, s)
 		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Partitions: 1}); err != nil {
@@ -134,7 +134,7 @@ func TestServerRestart(t *testing.T) {
 		}
 		return s, conn
 	}
-	open := func(s *embedded.Server, conn *post.Conn) *claims.Claims {
+	open := func(s *embedded.Server, conn *natsconn.Conn) *claims.Claims {
 		c, err := claims.Open(conn, bucket, claims.Options{Node: "n", StoreID: s.StoreID(), Boot: s.Boot()})
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func Example() {
 		return
 	}
 	defer server.Shutdown()
-	conn, err := post.Dial(ctx, post.Options{InProcess: server.Conn()})
+	conn, err := natsconn.Dial(ctx, natsconn.Options{InProcess: server.Conn()})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -54,7 +54,7 @@ func streamOf(bucket string) string { return "KV_" + bucket }
 
 func (c *Claims) subjectOf(key string) string { return "$KV." + c.bucket + "." + key }
 
-func (c *Claims) entry(key string, s *post.Stored) *entry {
+func (c *Claims) entry(key string, s *natsconn.Stored) *entry {
 	e := &entry{key: key, revision: s.Seq}
 	if s.Header.Get("KV-Operation") != "" || s.Header.Get("Nats-Marker-Reason") != "" {
 		e.absent = true
@@ -74,7 +74,7 @@ func (c *Claims) entry(key string, s *post.Stored) *entry {
 // read asks the bucket's leader for a key.
 func (c *Claims) read(ctx context.Context, key string) (*entry, error) {
 	s, err := c.conn.LastBySubject(ctx, streamOf(c.bucket), c.subjectOf(key))
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return &entry{key: key, absent: true}, nil
 	}
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Claims) read(ctx context.Context, key string) (*entry, error) {
 // wayOut adds to an error of a bucket that is not there what makes it anew. Those who take claims do not: a bucket that goes with
 // its namespace would be made behind it.
 func wayOut(err error) error {
-	if errors.Is(err, post.ErrNoStream) {
+	if errors.Is(err, natsconn.ErrNoStream) {
 		return fmt.Errorf("%w: unless the namespace is being deleted, \"drover namespace create\" with its name makes the bucket anew", err)
 	}
 	return err
@@ -104,7 +104,7 @@ func (c *Claims) reread(ctx context.Context, key string) (*entry, error) {
 }
 
 // write stores a claim of this node, for the work of a connection, if the key's last revision is rev.
-func (c *Claims) write(ctx context.Context, key string, v value, rev uint64, by *post.Conn) (uint64, error) {
+func (c *Claims) write(ctx context.Context, key string, v value, rev uint64, by *natsconn.Conn) (uint64, error) {
 	v.Node, v.Boot, v.StoreID, v.TTL = c.opts.Node, c.opts.Boot, c.opts.StoreID, schemas.Duration(c.opts.TTL)
 	v.Home, v.Server = by.Home(), by.NATS().ConnectedServerId()
 	v.Deadline = schemas.At(c.estimate(time.Now()).Add(c.opts.TTL))

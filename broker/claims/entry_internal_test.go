@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 // A value that no Claims can have written tells nothing, and stands for the usual time.
 func TestEntry(t *testing.T) {
-	c, err := Open(new(post.Conn), "b", Options{Node: "n"})
+	c, err := Open(new(natsconn.Conn), "b", Options{Node: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestEntry(t *testing.T) {
 		`mine`:                                0,
 		``:                                    0,
 	} {
-		e := c.entry("k", &post.Stored{Seq: 3, Time: at, Data: []byte(body)})
+		e := c.entry("k", &natsconn.Stored{Seq: 3, Time: at, Data: []byte(body)})
 		malformed := ttl == 0
 		if malformed {
 			ttl = c.opts.TTL
@@ -36,8 +36,8 @@ func TestEntry(t *testing.T) {
 			t.Errorf("%s: got %+v, lasts %v; want malformed %t, %v", body, e, e.expires.Sub(at), malformed, ttl)
 		}
 	}
-	for _, h := range []post.Header{{"KV-Operation": {"DEL"}}, {"Nats-Marker-Reason": {"MaxAge"}}} {
-		if e := c.entry("k", &post.Stored{Seq: 3, Header: h}); !e.absent || e.revision != 3 {
+	for _, h := range []natsconn.Header{{"KV-Operation": {"DEL"}}, {"Nats-Marker-Reason": {"MaxAge"}}} {
+		if e := c.entry("k", &natsconn.Stored{Seq: 3, Header: h}); !e.absent || e.revision != 3 {
 			t.Errorf("%v: got %+v, want that the key is free", h, e)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
 )
@@ -149,7 +149,7 @@ type rival struct {
 	*claims.Claims
 	id     int
 	trace  *trace
-	conn   *post.Conn
+	conn   *natsconn.Conn
 	wire   *cutwire.Wire
 	random *rand.Rand
 	mu     *sync.Mutex // guards random
@@ -210,8 +210,8 @@ func (r *rival) hold(ctx context.Context, l *claims.Lease, until time.Time) {
 			over := !l.Valid()
 			out := r.trace.do(r.id, writes{l.Number()}, func() (out outcome) {
 				_, out = r.sent(func(ctx context.Context) (uint64, error) {
-					h := post.Header{}
-					post.ExpectLastSeq(h, at)
+					h := natsconn.Header{}
+					natsconn.ExpectLastSeq(h, at)
 					return r.conn.PublishSync(ctx, history.History(0, "w", "r"), h, []byte("x"))
 				})
 				return out
@@ -236,7 +236,7 @@ func (r *rival) sent(f func(context.Context) (uint64, error)) (uint64, outcome) 
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	seq, err := f(ctx)
-	unknown := errors.Is(err, post.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
+	unknown := errors.Is(err, natsconn.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
 	return seq, outcome{ok: err == nil, unknown: unknown}
 }
 
@@ -310,20 +310,20 @@ func (r *rival) unlucky(subj string, _ []byte) cutwire.Verdict {
 }
 
 // hostile tampers with the bucket, every ten seconds or so, with all the rights of a broker.
-func hostile(t *testing.T, c *post.Conn, random *rand.Rand, mu *sync.Mutex, until time.Time) {
+func hostile(t *testing.T, c *natsconn.Conn, random *rand.Rand, mu *sync.Mutex, until time.Time) {
 	pick := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
 	for time.Now().Before(until) {
 		time.Sleep(time.Duration(5+pick(15)) * time.Second)
 		var err error
 		switch pick(5) {
 		case 0:
-			err = c.Publish("$KV."+bucket+"."+key, post.Header{"KV-Operation": {"DEL"}}, nil)
+			err = c.Publish("$KV."+bucket+"."+key, natsconn.Header{"KV-Operation": {"DEL"}}, nil)
 		case 1:
 			err = c.Publish("$KV."+bucket+"."+key, nil, []byte(`{"node":"evil","nonce":"e","ttl":10}`))
 		case 2:
 			err = c.Publish("$KV."+bucket+"."+key, nil, []byte("mine"))
 		case 3:
-			err = c.Publish("$KV."+bucket+".x", post.Header{"Nats-Rollup": {"all"}}, nil)
+			err = c.Publish("$KV."+bucket+".x", natsconn.Header{"Nats-Rollup": {"all"}}, nil)
 		case 4:
 			err = c.PurgeSubject(t.Context(), "KV_"+bucket, "$KV."+bucket+".>")
 		}

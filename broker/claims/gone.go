@@ -11,7 +11,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 )
 
@@ -138,7 +138,7 @@ func (c *Claims) miss(ctx context.Context) {
 		keys, held := o.of(homes)
 		gone, err := c.conn.Unheard(ctx, homes)
 		switch {
-		case errors.Is(err, post.ErrPermission):
+		case errors.Is(err, natsconn.ErrPermission):
 			c.log.WithField("err", err).Debug("others cannot be asked for; their claims must run out")
 			return
 		case err != nil, c.conn.Dials() != dials, c.conn.NATS().ConnectedServerId() != server:
@@ -168,7 +168,7 @@ func (c *Claims) bury(ctx context.Context, gone, keys []string, held map[string]
 		case ctx.Err() != nil:
 			return
 		default: // else it is tried again with the next look
-			if errors.Is(err, post.ErrWrongSequence) {
+			if errors.Is(err, natsconn.ErrWrongSequence) {
 				c.watch.others.drop(key, held[key].revision)
 			}
 			c.log.WithFields(logrus.Fields{"claim": key, "err": err}).Debug("the claim of a node that is gone was not deleted")

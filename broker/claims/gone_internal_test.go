@@ -13,7 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/internal/virtual"
 )
@@ -50,8 +50,8 @@ func TestHolderWhoIsBack(t *testing.T) {
 	}
 	keys, held = o.of(homes)
 	c.bury(t.Context(), homes, keys, held)
-	if _, _, err := conn.KVGet(t.Context(), "b", "k"); !errors.Is(err, post.ErrNotFound) {
-		t.Fatalf("got %v, want %v", err, post.ErrNotFound)
+	if _, _, err := conn.KVGet(t.Context(), "b", "k"); !errors.Is(err, natsconn.ErrNotFound) {
+		t.Fatalf("got %v, want %v", err, natsconn.ErrNotFound)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestConnectionOfTheWorkIsLostWhileItsClaimIsTaken(t *testing.T) { // P-16
 	virtual.Run(t, func(t *testing.T) {
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 		wire := cutwire.New(s.Conn())
-		dial := func(p nats.InProcessConnProvider) *post.Conn {
+		dial := func(p nats.InProcessConnProvider) *natsconn.Conn {
 			return embeddedtest.Through(t, p)
 		}
 		conn, work := dial(wire), dial(s.Conn())
@@ -91,8 +91,8 @@ func TestConnectionOfTheWorkIsLostWhileItsClaimIsTaken(t *testing.T) { // P-16
 		if err := <-taken; !errors.Is(err, ErrExpired) {
 			t.Errorf("got %v, want that the claim is not held", err)
 		}
-		if _, err := c.tryAcquire(t.Context(), Alarms(0), work); !errors.Is(err, post.ErrDisconnected) {
-			t.Errorf("got %v, want %v", err, post.ErrDisconnected)
+		if _, err := c.tryAcquire(t.Context(), Alarms(0), work); !errors.Is(err, natsconn.ErrDisconnected) {
+			t.Errorf("got %v, want %v", err, natsconn.ErrDisconnected)
 		}
 	})
 }
@@ -100,7 +100,7 @@ func TestConnectionOfTheWorkIsLostWhileItsClaimIsTaken(t *testing.T) { // P-16
 // Each asks for those that follow it in the order of their subjects, so that all are asked for; and nodes are known to be gone before what
 // they had is free.
 func TestNeighbours(t *testing.T) {
-	c, err := Open(new(post.Conn), "b", Options{Node: "n"})
+	c, err := Open(new(natsconn.Conn), "b", Options{Node: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 )
 
@@ -33,7 +33,7 @@ type HoldOptions struct {
 	Prefer func() bool
 	// Conn is the connection that does what the claim is for. The lease ends when it is lost, and others need not wait then (gone.go).
 	// Defaults to that of the Claims.
-	Conn *post.Conn
+	Conn *natsconn.Conn
 }
 
 // Hold waits until the key is free, takes it, and calls fn with its lease; when fn returns, the claim is released and
@@ -83,7 +83,7 @@ func (c *Claims) run(ctx context.Context, l *Lease, fn func(context.Context, *Le
 		free, stop := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer stop()
 		switch err := l.Release(free); {
-		case errors.Is(err, post.ErrNoStream):
+		case errors.Is(err, natsconn.ErrNoStream):
 			c.log.WithField("claim", l.key).Debug("the bucket of the claim is gone, and the claim with it")
 		case err != nil:
 			c.log.WithFields(logrus.Fields{"claim": l.key, "err": err}).Warn("claim not given back, it will expire")

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -32,7 +32,7 @@ func TestInstantCountsByBothClocks(t *testing.T) {
 // TestSuspendedHolder gives a lease a term whose wall clock has gone on without the monotonic one.
 func TestSuspendedHolder(t *testing.T) {
 	t.Run("P-16", func(t *testing.T) {
-		c, err := Open(new(post.Conn), "b", Options{Node: "n"})
+		c, err := Open(new(natsconn.Conn), "b", Options{Node: "n"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestServerClockSetBack(t *testing.T) { // P-16
 }
 
 func TestValidIsCheap(t *testing.T) {
-	c, err := Open(new(post.Conn), "b", Options{Node: "n"})
+	c, err := Open(new(natsconn.Conn), "b", Options{Node: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +101,11 @@ func TestValidIsCheap(t *testing.T) {
 }
 
 func TestNoncesDiffer(t *testing.T) {
-	a, err := Open(new(post.Conn), "b", Options{Node: "n"})
+	a, err := Open(new(natsconn.Conn), "b", Options{Node: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(new(post.Conn), "b", Options{Node: "n"})
+	b, err := Open(new(natsconn.Conn), "b", Options{Node: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestNoncesDiffer(t *testing.T) {
 }
 
 func BenchmarkValid(b *testing.B) {
-	c, err := Open(new(post.Conn), "b", Options{Node: "n", TTL: maxTTL})
+	c, err := Open(new(natsconn.Conn), "b", Options{Node: "n", TTL: maxTTL})
 	if err != nil {
 		b.Fatal(err)
 	}

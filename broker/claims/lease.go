@@ -10,7 +10,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -39,11 +39,11 @@ type Lease struct {
 	key    string
 	nonce  string
 	number uint64
-	taken  time.Time     // by the server's clock
-	lasts  time.Duration // from the start of a term
-	by     *post.Conn    // that does the work
-	dials  uint64        // of it: with another connection the lease has ended
-	done   chan struct{} // closed when the lease has ended
+	taken  time.Time      // by the server's clock
+	lasts  time.Duration  // from the start of a term
+	by     *natsconn.Conn // that does the work
+	dials  uint64         // of it: with another connection the lease has ended
+	done   chan struct{}  // closed when the lease has ended
 	stop   context.CancelFunc
 	idle   chan struct{} // closed when nothing renews any more
 
@@ -164,9 +164,9 @@ func (l *Lease) Release(ctx context.Context) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, post.ErrInFlight):
+		case errors.Is(err, natsconn.ErrInFlight):
 			sleep.For(ctx, shortPause)
-		case errors.Is(err, post.ErrWrongSequence), unknown(err):
+		case errors.Is(err, natsconn.ErrWrongSequence), unknown(err):
 			// A renewal or this very deletion may have been stored without our knowing.
 			e, readErr := l.claims.reread(ctx, l.key)
 			if readErr == nil && e.Nonce != l.nonce {
@@ -230,9 +230,9 @@ func (l *Lease) renew(ctx context.Context) (retry time.Duration, err error) {
 		l.revision.Store(rev)
 		l.extend(from)
 		return 0, nil
-	case errors.Is(err, post.ErrInFlight):
+	case errors.Is(err, natsconn.ErrInFlight):
 		return shortPause, err
-	case errors.Is(err, post.ErrWrongSequence):
+	case errors.Is(err, natsconn.ErrWrongSequence):
 		e, readErr := c.reread(ctx, l.key)
 		switch {
 		case readErr != nil:

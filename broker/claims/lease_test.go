@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 func TestTakeHoldRelease(t *testing.T) {
@@ -246,28 +246,30 @@ func TestRenewalKeepsTheTTL(t *testing.T) {
 		a.kill()
 		time.Sleep(ttl + time.Second)
 		// The server removes it by itself, with nobody else there.
-		if _, _, err := reader.KVGet(t.Context(), bucket, key); !errors.Is(err, post.ErrNotFound) {
+		if _, _, err := reader.KVGet(t.Context(), bucket, key); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Fatalf("got %v, want the key gone", err)
 		}
 	})
 }
 
 func TestTamperedKey(t *testing.T) {
-	for name, tamper := range map[string]func(*testing.T, *post.Conn, uint64) error{
-		"deleted": func(t *testing.T, c *post.Conn, rev uint64) error { return c.KVDelete(t.Context(), bucket, key, rev) },
-		"purged": func(t *testing.T, c *post.Conn, _ uint64) error {
+	for name, tamper := range map[string]func(*testing.T, *natsconn.Conn, uint64) error{
+		"deleted": func(t *testing.T, c *natsconn.Conn, rev uint64) error {
+			return c.KVDelete(t.Context(), bucket, key, rev)
+		},
+		"purged": func(t *testing.T, c *natsconn.Conn, _ uint64) error {
 			return c.PurgeSubject(t.Context(), "KV_"+bucket, "$KV."+bucket+"."+key)
 		},
-		"overwritten by a stranger": func(t *testing.T, c *post.Conn, rev uint64) error {
+		"overwritten by a stranger": func(t *testing.T, c *natsconn.Conn, rev uint64) error {
 			_, err := c.KVUpdate(t.Context(), bucket, key, []byte("mine"), rev, 0)
 			return err
 		},
-		"overwritten by another claim": func(t *testing.T, c *post.Conn, rev uint64) error {
+		"overwritten by another claim": func(t *testing.T, c *natsconn.Conn, rev uint64) error {
 			_, err := c.KVUpdate(t.Context(), bucket, key, []byte(`{"node":"evil","nonce":"e","ttl":10}`), rev, 0)
 			return err
 		},
-		"rolled up with the bucket": func(t *testing.T, c *post.Conn, _ uint64) error {
-			_, err := c.PublishSync(t.Context(), "$KV."+bucket+".x", post.Header{"Nats-Rollup": {"all"}}, nil)
+		"rolled up with the bucket": func(t *testing.T, c *natsconn.Conn, _ uint64) error {
+			_, err := c.PublishSync(t.Context(), "$KV."+bucket+".x", natsconn.Header{"Nats-Rollup": {"all"}}, nil)
 			return err
 		},
 	} {

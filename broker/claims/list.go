@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 )
 
@@ -38,7 +38,7 @@ func (c *Claims) List(ctx context.Context) ([]Info, error) {
 	var all []Info
 	over := map[uint64]bool{} // by revision
 	for from, more := uint64(1), true; more; {
-		var page []post.Stored
+		var page []natsconn.Stored
 		var err error
 		page, more, err = c.conn.BatchGet(ctx, streamOf(c.bucket), prefix+">", from, listPage)
 		if err != nil {
@@ -108,10 +108,10 @@ func (c *Claims) Evict(ctx context.Context, i Info) error {
 		case err == nil:
 			c.log.WithField("claim", i.Key).Infof("expired claim of node %s removed", i.Node)
 			return nil
-		case errors.Is(err, post.ErrInFlight):
+		case errors.Is(err, natsconn.ErrInFlight):
 			sleep.For(ctx, shortPause)
 			continue
-		case errors.Is(err, post.ErrWrongSequence):
+		case errors.Is(err, natsconn.ErrWrongSequence):
 			if e, readErr := c.read(ctx, i.Key); readErr == nil && e.absent {
 				return nil
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -41,7 +41,7 @@ func bubble(t *testing.T, fn func(t *testing.T, s *embedded.Server)) {
 	})
 }
 
-func makeBucket(t *testing.T, conn *post.Conn) {
+func makeBucket(t *testing.T, conn *natsconn.Conn) {
 	t.Helper()
 	_, err := conn.JetStream().CreateKeyValue(t.Context(), jetstream.KeyValueConfig{
 		Bucket: bucket, Storage: jetstream.MemoryStorage, LimitMarkerTTL: time.Minute,
@@ -54,7 +54,7 @@ func makeBucket(t *testing.T, conn *post.Conn) {
 // peer is one process that claims.
 type peer struct {
 	*claims.Claims
-	conn *post.Conn
+	conn *natsconn.Conn
 	wire *wire
 }
 

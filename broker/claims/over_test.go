@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 )
 
@@ -63,9 +63,9 @@ func TestNothingIsWrittenOverAClaim(t *testing.T) { // P-16
 					t.Fatal(err)
 				}
 				claim(t, s)
-				var last post.Stored
+				var last natsconn.Stored
 				takes := 0
-				err := admin.Scan(t.Context(), "KV_"+bucket, post.ReadOptions{}, func(m post.Stored) error {
+				err := admin.Scan(t.Context(), "KV_"+bucket, natsconn.ReadOptions{}, func(m natsconn.Stored) error {
 					var v struct{ Number uint64 }
 					if len(m.Data) > 0 && json.Unmarshal(m.Data, &v) == nil && v.Number == 0 {
 						if takes++; len(last.Data) > 0 {

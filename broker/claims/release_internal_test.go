@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -17,7 +17,7 @@ import (
 // Whoever gives a claim back has no lease any more from then on, though the key may be freed much later.
 func TestReleaseEndsTheLeaseFirst(t *testing.T) { // P-16
 	virtual.Run(t, func(t *testing.T) {
-		c, err := Open(new(post.Conn), "b", Options{Node: "n"})
+		c, err := Open(new(natsconn.Conn), "b", Options{Node: "n"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestUnknownRenewalBeginsNoTerm(t *testing.T) { // P-16
 	virtual.Run(t, func(t *testing.T) {
 		_, l := unknownRenewal(t)
 		ends := l.Deadline()
-		if _, err := l.renew(t.Context()); !errors.Is(err, post.ErrWrongSequence) || !l.Deadline().Equal(ends) {
+		if _, err := l.renew(t.Context()); !errors.Is(err, natsconn.ErrWrongSequence) || !l.Deadline().Equal(ends) {
 			t.Errorf("got %v, and a lease that ends %v later; want a refusal, and the same end", err, l.Deadline().Sub(ends))
 		}
 		if _, err := l.renew(t.Context()); err != nil || l.Deadline().Sub(ends) != time.Second {
@@ -93,7 +93,7 @@ func TestUnknownRenewalBeginsNoTerm(t *testing.T) { // P-16
 
 // A lease that has ended is replaced before it is forgotten: two of one process would not know each other.
 func TestEndedLeaseForgetsNoOther(t *testing.T) { // P-16
-	c, err := Open(new(post.Conn), "b", Options{Node: "n"})
+	c, err := Open(new(natsconn.Conn), "b", Options{Node: "n"})
 	if err != nil {
 		t.Fatal(err)
 	}

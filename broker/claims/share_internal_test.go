@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -44,7 +44,7 @@ func TestPreferred(t *testing.T) {
 // looks it is not believed about them.
 func TestListBehindAChange(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		c, err := Open(new(post.Conn), "b", Options{Node: "a", LookEvery: time.Second})
+		c, err := Open(new(natsconn.Conn), "b", Options{Node: "a", LookEvery: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

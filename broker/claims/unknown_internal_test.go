@@ -12,7 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/internal/virtual"
 )
@@ -23,7 +23,7 @@ func twoOnOneBucket(t *testing.T, fn func(t *testing.T, a, b *Claims, wire *cutw
 	virtual.Run(t, func(t *testing.T) {
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 		wire := cutwire.New(s.Conn())
-		conns := []*post.Conn{embeddedtest.Through(t, wire), embeddedtest.Through(t, s.Conn())}
+		conns := []*natsconn.Conn{embeddedtest.Through(t, wire), embeddedtest.Through(t, s.Conn())}
 		_, err := conns[1].JetStream().CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "b", Storage: jetstream.MemoryStorage, LimitMarkerTTL: time.Minute})
 		if err != nil {
 			t.Fatal(err)
@@ -115,13 +115,13 @@ func TestBucketThatIsGone(t *testing.T) {
 		const way = `"drover namespace create"`
 		_, listErr := a.List(t.Context())
 		for what, err := range map[string]error{"List": listErr, "Confirm": a.Confirm(t.Context(), Info{Key: Master})} {
-			if !errors.Is(err, post.ErrNoStream) || !strings.Contains(err.Error(), way) {
-				t.Errorf("%s: got %v, want %v and the way out", what, err, post.ErrNoStream)
+			if !errors.Is(err, natsconn.ErrNoStream) || !strings.Contains(err.Error(), way) {
+				t.Errorf("%s: got %v, want %v and the way out", what, err, natsconn.ErrNoStream)
 			}
 		}
 		for what, err := range map[string]error{"Evict": a.Evict(t.Context(), Info{Key: Master, Revision: 1, Expired: true}), "Release": l.Release(t.Context())} {
-			if !errors.Is(err, post.ErrNoStream) {
-				t.Errorf("%s: got %v, want %v", what, err, post.ErrNoStream)
+			if !errors.Is(err, natsconn.ErrNoStream) {
+				t.Errorf("%s: got %v, want %v", what, err, natsconn.ErrNoStream)
 			}
 		}
 		a.conn.Close()

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -21,8 +21,8 @@ const (
 // Bury writes a dead letter and returns once it is stored. A letter for the same reason and place that is there already
 // counts as stored. Bury tries again until ctx ends, since the repeat is harmless; its error then wraps the last refusal.
 // A letter that is itself at fault is refused at once, with an error that wraps [ErrInvalid], and so is one that this
-// user may not publish (post.ErrPermission).
-func Bury(ctx context.Context, conn *post.Conn, ns subject.Namespace, at Place, letter schemas.DeadLetter) error {
+// user may not publish (natsconn.ErrPermission).
+func Bury(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, at Place, letter schemas.DeadLetter) error {
 	subj, h, body, err := Compose(ns, at, letter, conn.MaxPayload())
 	if err != nil {
 		return err
@@ -32,9 +32,9 @@ func Bury(ctx context.Context, conn *post.Conn, ns subject.Namespace, at Place, 
 		_, err := conn.PublishSync(try, subj, h, body)
 		cancel()
 		switch {
-		case err == nil, errors.Is(err, post.ErrWrongSequence): // it was there before
+		case err == nil, errors.Is(err, natsconn.ErrWrongSequence): // it was there before
 			return nil
-		case errors.Is(err, post.ErrPermission), errors.Is(err, post.ErrClosed), errors.Is(err, post.ErrInvalid):
+		case errors.Is(err, natsconn.ErrPermission), errors.Is(err, natsconn.ErrClosed), errors.Is(err, natsconn.ErrInvalid):
 			return fmt.Errorf("dead letter: %w", err)
 		}
 		if ended := sleep.For(ctx, wait); ended != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
@@ -27,7 +27,7 @@ func letter() schemas.DeadLetter {
 	}
 }
 
-func stored(t *testing.T, conn *post.Conn, subj string) schemas.DeadLetter {
+func stored(t *testing.T, conn *natsconn.Conn, subj string) schemas.DeadLetter {
 	t.Helper()
 	m, err := conn.LastBySubject(t.Context(), ns.StreamDead(), subj)
 	if err != nil {
@@ -100,7 +100,7 @@ func TestBuryGivesUpWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := dead.Bury(ctx, conn, ns, place, letter())
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, post.ErrNoStream) {
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, natsconn.ErrNoStream) {
 			t.Fatalf("got %v, want the deadline and the last refusal", err)
 		}
 	})

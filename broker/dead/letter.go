@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -72,11 +72,11 @@ func ValidateReason(reason string) error {
 }
 
 // Compose makes the message of a letter: drover.<ns>.dead.<reason>.<partition>.<stream>.<incarnation>.<sequence>, with
-// the header that lets it be written only once: a publish that fails with post.ErrWrongSequence finds it there. maxPayload
+// the header that lets it be written only once: a publish that fails with natsconn.ErrWrongSequence finds it there. maxPayload
 // is the server's limit in bytes. [Bury] publishes it too.
 //
 // The letter is JSON. Where the body's base64 would make it too large it is msgpack, and what still does not fit is cut.
-func Compose(ns subject.Namespace, at Place, letter schemas.DeadLetter, maxPayload int64) (subj string, h post.Header, body []byte, err error) {
+func Compose(ns subject.Namespace, at Place, letter schemas.DeadLetter, maxPayload int64) (subj string, h natsconn.Header, body []byte, err error) {
 	if err := ValidateReason(letter.Reason); err != nil {
 		return "", nil, nil, err
 	}
@@ -92,8 +92,8 @@ func Compose(ns subject.Namespace, at Place, letter schemas.DeadLetter, maxPaylo
 	if body, err = fit(letter, int(maxPayload)-headerBudget); err != nil {
 		return "", nil, nil, err
 	}
-	h = post.Header{}
-	post.ExpectLastSubjectSeq(h, 0)
+	h = natsconn.Header{}
+	natsconn.ExpectLastSubjectSeq(h, 0)
 	return ns.Dead(letter.Reason, at.Tokens()...), h, body, nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 )
 
@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-func makeStream(t *testing.T, conn *post.Conn) {
+func makeStream(t *testing.T, conn *natsconn.Conn) {
 	t.Helper()
 	_, err := conn.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{
 		Name: ns.StreamDead(), Subjects: []string{ns.AllDead()}, Storage: jetstream.MemoryStorage,

@@ -3,7 +3,7 @@
 // It is for the binary's server and dev commands, and for tests: one server on one host, or one node of a [Cluster].
 // Besides e2e it is the only package that links the server (about 20 MB that no client needs),
 // so its API names no type of the server: callers get a [nats.InProcessConnProvider] or a URL and dial through
-// broker/post like everybody else.
+// broker/natsconn like everybody else.
 //
 // Invariants:
 //   - A store has one server. A file lock enforces it, so a second process on the same folder is refused at once.

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -38,7 +38,7 @@ type Errand interface {
 type Acceptor interface {
 	// Take is called by the connection's goroutine and does not block. It tells whether the task, which is of an activity type, is
 	// taken.
-	Take(activityType string, m post.Msg, e Errand) bool
+	Take(activityType string, m natsconn.Msg, e Errand) bool
 }
 
 // Registry says who takes the tasks of which list.
@@ -51,7 +51,7 @@ type Registry struct {
 type key struct{}
 
 // On returns the board of a connection.
-func On(conn *post.Conn) *Registry {
+func On(conn *natsconn.Conn) *Registry {
 	b, _ := conn.Local(key{}, func() any { return &Registry{acceptors: map[List][]Acceptor{}, lists: map[string][]string{}} }).(*Registry)
 	return b
 }
@@ -101,7 +101,7 @@ func (b *Registry) Lists(namespace string) []string {
 }
 
 // Take hands an errand to somebody who takes tasks of the list and the type. It is false if nobody does now.
-func (b *Registry) Take(l List, activityType string, m post.Msg, e Errand) bool {
+func (b *Registry) Take(l List, activityType string, m natsconn.Msg, e Errand) bool {
 	b.mu.Lock()
 	all := b.acceptors[l] // never changed in place, but by append behind its end
 	b.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nearby"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
@@ -19,10 +19,10 @@ import (
 type worker struct {
 	room  bool
 	asked int
-	last  post.Msg
+	last  natsconn.Msg
 }
 
-func (w *worker) Take(_ string, m post.Msg, _ nearby.Errand) bool {
+func (w *worker) Take(_ string, m natsconn.Msg, _ nearby.Errand) bool {
 	w.asked++
 	w.last = m
 	return w.room
@@ -51,7 +51,7 @@ func TestTake(t *testing.T) {
 		"that of another tenant": {rooms: []bool{true}, list: nearby.List{Namespace: "tenant", Name: "main"}, asked: []int{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := nearby.On(&post.Conn{})
+			b := nearby.On(&natsconn.Conn{})
 			var workers []*worker
 			var leave []func()
 			for _, room := range c.rooms {
@@ -62,7 +62,7 @@ func TestTake(t *testing.T) {
 				leave[i]()
 				leave[i]() // as often as one likes
 			}
-			if got := b.Take(c.list, "work", post.Msg{Subject: "s"}, errand{}); got != c.taken {
+			if got := b.Take(c.list, "work", natsconn.Msg{Subject: "s"}, errand{}); got != c.taken {
 				t.Errorf("taken %t, want %t", got, c.taken)
 			}
 			var asked []int
@@ -80,7 +80,7 @@ func TestTake(t *testing.T) {
 
 // A connection has one board, and two have two.
 func TestBoardOfAConnection(t *testing.T) {
-	a, b := &post.Conn{}, &post.Conn{}
+	a, b := &natsconn.Conn{}, &natsconn.Conn{}
 	nearby.On(a).Register(nearby.List{Namespace: "n", Name: "l"}, &worker{room: true})
 	if got := nearby.On(a).Lists("n"); len(got) != 1 {
 		t.Errorf("the board has forgotten list l: %v", got)
@@ -98,7 +98,7 @@ func TestLists(t *testing.T) {
 			w     *worker
 			leave func()
 		}
-		b := nearby.On(&post.Conn{})
+		b := nearby.On(&natsconn.Conn{})
 		var there []place
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if len(there) > 0 && rapid.IntRange(0, 2).Draw(t, "what") == 0 {
@@ -124,7 +124,7 @@ func TestLists(t *testing.T) {
 							asked++
 						}
 					}
-					b.Take(l, "work", post.Msg{}, errand{})
+					b.Take(l, "work", natsconn.Msg{}, errand{})
 					for _, p := range there {
 						if p.w.asked > 0 != (p.list == l) {
 							t.Fatalf("a worker of %v was asked %d times for %v", p.list, p.w.asked, l)
@@ -151,7 +151,7 @@ type gate struct {
 	taken atomic.Int64
 }
 
-func (g *gate) Take(string, post.Msg, nearby.Errand) bool {
+func (g *gate) Take(string, natsconn.Msg, nearby.Errand) bool {
 	if !g.open.Load() {
 		return false
 	}
@@ -162,7 +162,7 @@ func (g *gate) Take(string, post.Msg, nearby.Errand) bool {
 // Workers come and go while tasks come: each of these is taken at most once, and by none that has said it is closed.
 func TestBoardIsShared(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		b := nearby.On(&post.Conn{})
+		b := nearby.On(&natsconn.Conn{})
 		l := nearby.List{Namespace: "n", Name: "l"}
 		const each, workers = 200, 4
 		var taken atomic.Int64
@@ -182,7 +182,7 @@ func TestBoardIsShared(t *testing.T) {
 			})
 			wg.Go(func() {
 				for range each {
-					if b.Take(l, "work", post.Msg{}, errand{}) {
+					if b.Take(l, "work", natsconn.Msg{}, errand{}) {
 						taken.Add(1)
 					}
 				}
@@ -193,7 +193,7 @@ func TestBoardIsShared(t *testing.T) {
 		for i := range gates {
 			sum += gates[i].taken.Load()
 		}
-		if sum != taken.Load() || b.Take(l, "work", post.Msg{}, errand{}) || len(b.Lists("n")) != 0 {
+		if sum != taken.Load() || b.Take(l, "work", natsconn.Msg{}, errand{}) || len(b.Lists("n")) != 0 {
 			t.Errorf("%d were taken by somebody, %d by all; lists %v", taken.Load(), sum, b.Lists("n"))
 		}
 	})

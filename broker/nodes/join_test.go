@@ -8,8 +8,8 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -78,7 +78,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-var junkyard *post.Conn
+var junkyard *natsconn.Conn
 
 func junk(t *testing.T, _ *nodes.Registry, key string) {
 	t.Helper()

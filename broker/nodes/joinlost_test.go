@@ -11,8 +11,8 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
@@ -124,7 +124,7 @@ func TestJoinWaitsForAWriteUnderWay(t *testing.T) {
 					t.Fatal(err)
 				}
 				began := time.Now()
-				if _, err := conn.Subscribe(prefix+"n", "", func(m post.Msg) {
+				if _, err := conn.Subscribe(prefix+"n", "", func(m natsconn.Msg) {
 					answer := `{"error":{"code":400,"err_code":10164,"description":"wrong last sequence"}}`
 					if time.Since(began) >= c.decided {
 						answer = `{"stream":"KV_drover-nodes","seq":7}`
@@ -142,7 +142,7 @@ func TestJoinWaitsForAWriteUnderWay(t *testing.T) {
 				}
 				if err == nil {
 					m.Close()
-				} else if !errors.Is(err, post.ErrInFlight) {
+				} else if !errors.Is(err, natsconn.ErrInFlight) {
 					t.Errorf("got %v, want that another write is under way", err)
 				}
 			})

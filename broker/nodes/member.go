@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/internal/sleep"
@@ -102,8 +102,8 @@ func (m *Member) join(ctx context.Context, given bool) error {
 		switch err = m.store(ctx); {
 		case err == nil:
 			return nil
-		case errors.Is(err, post.ErrInFlight) && time.Now().Before(until) && sleep.For(ctx, joinPause) == nil:
-		case errors.Is(err, post.ErrWrongSequence), errors.Is(err, post.ErrTimeout):
+		case errors.Is(err, natsconn.ErrInFlight) && time.Now().Before(until) && sleep.For(ctx, joinPause) == nil:
+		case errors.Is(err, natsconn.ErrWrongSequence), errors.Is(err, natsconn.ErrTimeout):
 			tries++
 		default:
 			return err
@@ -163,7 +163,7 @@ func (m *Member) Leave(ctx context.Context) error {
 	defer m.mu.Unlock()
 	for range attempts {
 		err := m.registry.remove(ctx, bucketkey.Escape(m.rec.Node), m.rev)
-		if !errors.Is(err, ErrChanged) && !errors.Is(err, post.ErrTimeout) || ctx.Err() != nil {
+		if !errors.Is(err, ErrChanged) && !errors.Is(err, natsconn.ErrTimeout) || ctx.Err() != nil {
 			return err
 		}
 		i, readErr := m.registry.find(ctx, bucketkey.Escape(m.rec.Node))
@@ -210,7 +210,7 @@ func (m *Member) beat(ctx context.Context) {
 func (m *Member) put(ctx context.Context) error {
 	var err error
 	for range attempts {
-		if err = m.store(ctx); !errors.Is(err, post.ErrWrongSequence) {
+		if err = m.store(ctx); !errors.Is(err, natsconn.ErrWrongSequence) {
 			return err
 		}
 		i, readErr := m.registry.find(ctx, bucketkey.Escape(m.rec.Node))

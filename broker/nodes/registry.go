@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/clock"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/internal/sleep"
@@ -33,14 +33,14 @@ const (
 // Registry reads and writes the records of all nodes. All methods may be called by several goroutines. It has no goroutine
 // of its own.
 type Registry struct {
-	conn    *post.Conn
+	conn    *natsconn.Conn
 	opts    Options
 	clock   clock.Server
 	askedAt atomic.Pointer[time.Time] // when the server was last asked for its time
 }
 
 // Open prepares the register in the bucket that broker/topology has made. It does not talk to the server.
-func Open(conn *post.Conn, o Options) (*Registry, error) {
+func Open(conn *natsconn.Conn, o Options) (*Registry, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("nodes: %w", err)
@@ -133,7 +133,7 @@ func (r *Registry) Remove(ctx context.Context, i Info) error {
 // find reads a key from the leader; Gone if there is nothing, or the mark of a removal.
 func (r *Registry) find(ctx context.Context, key string) (*Info, error) {
 	s, err := r.conn.LastBySubject(ctx, stream, prefix+key)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return &Info{Key: key, Gone: true}, nil
 	}
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *Registry) find(ctx context.Context, key string) (*Info, error) {
 func (r *Registry) read(ctx context.Context) ([]Info, error) {
 	var all []Info
 	for from, more := uint64(1), true; more; {
-		var page []post.Stored
+		var page []natsconn.Stored
 		var err error
 		page, more, err = r.conn.BatchGet(ctx, stream, prefix+">", from, listPage)
 		if err != nil {
@@ -167,7 +167,7 @@ func (r *Registry) read(ctx context.Context) ([]Info, error) {
 	return all, nil
 }
 
-func info(s *post.Stored) *Info {
+func info(s *natsconn.Stored) *Info {
 	i := &Info{Key: strings.TrimPrefix(s.Subject, prefix), Revision: s.Seq, Stored: s.Time}
 	if s.Header.Get("KV-Operation") != "" || s.Header.Get("Nats-Marker-Reason") != "" {
 		i.Gone = true
@@ -192,7 +192,7 @@ func (r *Registry) write(ctx context.Context, rec *schemas.NodeRecord, rev uint6
 		switch {
 		case err == nil:
 			return got, nil
-		case errors.Is(err, post.ErrInFlight): // on a cluster: somebody else's write is under way
+		case errors.Is(err, natsconn.ErrInFlight): // on a cluster: somebody else's write is under way
 			if sleep.For(ctx, shortPause) != nil {
 				return 0, ctx.Err()
 			}
@@ -211,11 +211,11 @@ func (r *Registry) remove(ctx context.Context, key string, rev uint64) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, post.ErrInFlight):
+		case errors.Is(err, natsconn.ErrInFlight):
 			if sleep.For(ctx, shortPause) != nil {
 				return fmt.Errorf("nodes: remove %s: %w", key, ctx.Err())
 			}
-		case errors.Is(err, post.ErrWrongSequence):
+		case errors.Is(err, natsconn.ErrWrongSequence):
 			if i, readErr := r.find(ctx, key); readErr == nil && i.Gone {
 				return nil
 			}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -120,7 +120,7 @@ func (r *Registry) admit(ctx context.Context, i *Info) (bool, error) {
 
 // changed makes a refused compare-and-set recognisable.
 func changed(_ uint64, err error) error {
-	if errors.Is(err, post.ErrWrongSequence) {
+	if errors.Is(err, natsconn.ErrWrongSequence) {
 		return fmt.Errorf("nodes: %w: %w", ErrChanged, err)
 	}
 	return err

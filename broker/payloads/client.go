@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -30,7 +30,7 @@ var ErrDamaged = errors.New("the payload does not have the size and digest of it
 // drover.<ns>.api.upload.> and drover.<ns>.api.download, and to its own inbox. All methods may be called by several goroutines
 // at once.
 type Client struct {
-	conn     *post.Conn
+	conn     *natsconn.Conn
 	ns       subject.Namespace
 	patience time.Duration
 
@@ -46,7 +46,7 @@ func (c *Client) For(workflowID, run string) *Client {
 }
 
 // NewClient returns a client that keeps trying for patience while nothing moves; 0 means as long as ctx lasts.
-func NewClient(conn *post.Conn, ns subject.Namespace, patience time.Duration) *Client {
+func NewClient(conn *natsconn.Conn, ns subject.Namespace, patience time.Duration) *Client {
 	return &Client{conn: conn, ns: ns, patience: patience}
 }
 
@@ -157,7 +157,7 @@ func (u *sending) chunk(ctx context.Context, subj string, data []byte) (*schemas
 		}
 		refusal, refused := errors.AsType[*schemas.Error](err)
 		switch {
-		case errors.Is(err, post.ErrNoResponders), refused && (refusal.Code == schemas.CodeNotFound || refusal.Code == schemas.CodeConflict):
+		case errors.Is(err, natsconn.ErrNoResponders), refused && (refusal.Code == schemas.CodeNotFound || refusal.Code == schemas.CodeConflict):
 			return nil, &lostError{err}
 		case !u.try.again(ctx, err):
 			return nil, err
@@ -216,7 +216,7 @@ func (c *Client) piece(ctx context.Context, try *trying, ref *schemas.PayloadRef
 // bulk is request for what is large, in either direction: it waits until the link has room. While others are answered, that is no time in
 // which nothing moves.
 func (c *Client) bulk(ctx context.Context, try *trying, subj string, body []byte, answer any) error {
-	done, moved, err := c.conn.Bulk(ctx, max(len(body), post.BulkBytes), try.left())
+	done, moved, err := c.conn.Bulk(ctx, max(len(body), natsconn.BulkBytes), try.left())
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (c *Client) bulk(ctx context.Context, try *trying, subj string, body []byte
 func (c *Client) request(ctx context.Context, subj string, body []byte, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, oneTry)
 	defer cancel()
-	m, err := c.conn.Request(ctx, subj, post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
+	m, err := c.conn.Request(ctx, subj, natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
 	if err != nil {
 		return err
 	}
@@ -280,8 +280,8 @@ func Transient(err error) bool {
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
 		return refusal.Code == schemas.CodeUnavailable || refusal.Code == schemas.CodeTimeout
 	}
-	if errors.Is(err, post.ErrPermission) || errors.Is(err, post.ErrClosed) {
+	if errors.Is(err, natsconn.ErrPermission) || errors.Is(err, natsconn.ErrClosed) {
 		return false
 	}
-	return errors.Is(err, post.ErrNoResponders) || post.Transient(err)
+	return errors.Is(err, natsconn.ErrNoResponders) || natsconn.Transient(err)
 }

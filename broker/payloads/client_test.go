@@ -9,16 +9,16 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
 // answering says what a broker says of an upload.
-func answering(t *testing.T) func(post.Msg, schemas.UploadResponse) {
-	return func(m post.Msg, a schemas.UploadResponse) {
+func answering(t *testing.T) func(natsconn.Msg, schemas.UploadResponse) {
+	return func(m natsconn.Msg, a schemas.UploadResponse) {
 		body, err := json.Marshal(a)
 		if err == nil {
 			err = m.Respond(nil, body)
@@ -36,12 +36,12 @@ func TestUploadByAServerThatTakesLess(t *testing.T) {
 	content := make([]byte, 300<<10)
 	answer := answering(t)
 	var stored int64
-	if _, err := conn.Subscribe(ns.API("upload"), "", func(m post.Msg) {
+	if _, err := conn.Subscribe(ns.API("upload"), "", func(m natsconn.Msg) {
 		answer(m, schemas.UploadResponse{V: schemas.Version, Subject: ns.API("upload") + ".broker.one", ChunkBytes: 128 << 10})
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Subscribe(ns.API("upload")+".>", "", func(m post.Msg) {
+	if _, err := conn.Subscribe(ns.API("upload")+".>", "", func(m natsconn.Msg) {
 		stored += int64(len(m.Data))
 		a := schemas.UploadResponse{V: schemas.Version, Offset: stored}
 		if stored == int64(len(content)) {
@@ -70,13 +70,13 @@ func TestUploadsOverASlowLink(t *testing.T) {
 		content := make([]byte, 2*chunk)
 		answer := answering(t)
 		begun, came := 0, 0
-		if _, err := conn.Subscribe(ns.API("upload"), "", func(m post.Msg) {
+		if _, err := conn.Subscribe(ns.API("upload"), "", func(m natsconn.Msg) {
 			begun++
 			answer(m, schemas.UploadResponse{V: schemas.Version, Subject: fmt.Sprintf("%s.broker.%d", ns.API("upload"), begun), ChunkBytes: chunk})
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.Subscribe(ns.API("upload")+".>", "", func(m post.Msg) {
+		if _, err := conn.Subscribe(ns.API("upload")+".>", "", func(m natsconn.Msg) {
 			time.Sleep(time.Second)
 			came++
 			_, offset, _ := subject.ParseUploadChunk(m.Subject)

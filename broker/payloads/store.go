@@ -17,7 +17,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -36,7 +36,7 @@ var ErrCursor = errors.New("the cursor is none of this store")
 
 // Store is the object store of a namespace. All methods may be called by several goroutines at once.
 type Store struct {
-	conn   *post.Conn
+	conn   *natsconn.Conn
 	ns     subject.Namespace
 	ensure func(context.Context) error
 	ready  atomic.Bool
@@ -44,7 +44,7 @@ type Store struct {
 
 // NewStore returns the store of a namespace. ensure makes it if it is missing; it is called before the first write, and
 // again if the store is gone.
-func NewStore(conn *post.Conn, ns subject.Namespace, ensure func(context.Context) error) *Store {
+func NewStore(conn *natsconn.Conn, ns subject.Namespace, ensure func(context.Context) error) *Store {
 	return &Store{conn: conn, ns: ns, ensure: ensure}
 }
 
@@ -81,7 +81,7 @@ func (i *info) ref() (*schemas.PayloadRef, error) {
 	return &schemas.PayloadRef{Object: i.Name, Size: i.Size, Digest: hex.EncodeToString(sum)}, nil
 }
 
-// info reads what is known of an object from the leader. A missing one is [post.ErrNotFound]; with one that another NATS client
+// info reads what is known of an object from the leader. A missing one is [natsconn.ErrNotFound]; with one that another NATS client
 // has deleted comes what is left of it, whose place its name has.
 func (s *Store) info(ctx context.Context, object string) (*info, error) {
 	m, err := s.conn.LastBySubject(ctx, s.ns.StreamPayloads(), s.ns.PayloadInfo(object))
@@ -93,12 +93,12 @@ func (s *Store) info(ctx context.Context, object string) (*info, error) {
 		return nil, fmt.Errorf("object %s: %w: what is stored of it cannot be read: %w", object, ErrDamaged, err)
 	}
 	if i.Deleted {
-		return i, fmt.Errorf("object %s: it was deleted: %w", object, post.ErrNotFound)
+		return i, fmt.Errorf("object %s: it was deleted: %w", object, natsconn.ErrNotFound)
 	}
 	return i, nil
 }
 
-// Check tells whether a reference is to an object of the store: [post.ErrNotFound] if there is none of the name, [ErrDamaged] if that is of
+// Check tells whether a reference is to an object of the store: [natsconn.ErrNotFound] if there is none of the name, [ErrDamaged] if that is of
 // another size or digest, or none that the store has made, as a link of another NATS client. Any other error may pass.
 func (s *Store) Check(ctx context.Context, ref *schemas.PayloadRef) error {
 	i, err := s.info(ctx, ref.Object)
@@ -113,8 +113,8 @@ func (s *Store) Check(ctx context.Context, ref *schemas.PayloadRef) error {
 
 // missing takes a store that is not there for an empty one: it is made for the first object.
 func missing(err error) error {
-	if errors.Is(err, post.ErrNoStream) {
-		return post.ErrNotFound
+	if errors.Is(err, natsconn.ErrNoStream) {
+		return natsconn.ErrNotFound
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func missing(err error) error {
 func (s *Store) Put(ctx context.Context, object string, data []byte) (*schemas.PayloadRef, error) {
 	if have, err := s.info(ctx, object); err == nil {
 		return have.ref()
-	} else if !errors.Is(err, post.ErrNotFound) {
+	} else if !errors.Is(err, natsconn.ErrNotFound) {
 		return nil, err
 	}
 	w := s.NewWriter()
@@ -134,14 +134,14 @@ func (s *Store) Put(ctx context.Context, object string, data []byte) (*schemas.P
 		}
 	}
 	ref, err := w.Commit(ctx, object)
-	if errors.Is(err, post.ErrFull) { // for certain: after any other error the object may be there
+	if errors.Is(err, natsconn.ErrFull) { // for certain: after any other error the object may be there
 		err = errors.Join(err, w.Abort(ctx))
 	}
 	return ref, err
 }
 
 // Read returns a piece of an object of about limit bytes, one chunk at least, and the cursor of what follows: empty at the
-// end. Any process of the namespace can go on with a cursor. A missing object is [post.ErrNotFound], a cursor of the
+// end. Any process of the namespace can go on with a cursor. A missing object is [natsconn.ErrNotFound], a cursor of the
 // caller's own making [ErrCursor].
 func (s *Store) Read(ctx context.Context, object, cursor string, limit int) (data []byte, next string, err error) {
 	at := place{seq: 1}
@@ -239,12 +239,12 @@ func (w *Writer) Commit(ctx context.Context, object string) (*schemas.PayloadRef
 		return nil, fmt.Errorf("object %s: %w", object, err)
 	}
 	err = w.store.name(ctx, object, 0, body)
-	if errors.Is(err, post.ErrWrongSequence) {
+	if errors.Is(err, natsconn.ErrWrongSequence) {
 		if have, _ := w.store.info(ctx, object); have != nil && have.Deleted {
 			err = w.store.name(ctx, object, have.seq, body)
 		}
 	}
-	if errors.Is(err, post.ErrWrongSequence) {
+	if errors.Is(err, natsconn.ErrWrongSequence) {
 		have, err := w.store.info(ctx, object)
 		if err != nil {
 			return nil, err
@@ -264,10 +264,10 @@ func (w *Writer) Commit(ctx context.Context, object string) (*schemas.PayloadRef
 
 // name stores what is known of an object, if the last that was known has a sequence: 0 for nothing.
 func (s *Store) name(ctx context.Context, object string, last uint64, body []byte) error {
-	head := post.Header{}
-	post.ExpectLastSubjectSeq(head, last)
+	head := natsconn.Header{}
+	natsconn.ExpectLastSubjectSeq(head, last)
 	err := s.publish(ctx, s.ns.PayloadInfo(object), head, body)
-	for tries := 0; errors.Is(err, post.ErrInFlight) && tries < inFlight && sleep.For(ctx, inFlightPause) == nil; tries++ {
+	for tries := 0; errors.Is(err, natsconn.ErrInFlight) && tries < inFlight && sleep.For(ctx, inFlightPause) == nil; tries++ {
 		err = s.publish(ctx, s.ns.PayloadInfo(object), head, body)
 	}
 	return err
@@ -279,14 +279,14 @@ func (w *Writer) Abort(ctx context.Context) error {
 		return nil
 	}
 	err := w.store.conn.PurgeSubject(ctx, w.store.ns.StreamPayloads(), w.store.ns.PayloadChunks(w.id))
-	if err != nil && !errors.Is(err, post.ErrNoStream) {
+	if err != nil && !errors.Is(err, natsconn.ErrNoStream) {
 		return fmt.Errorf("remove the chunks of an unfinished payload: %w", err)
 	}
 	return nil
 }
 
 // publish stores a message, and makes the store before if it is missing.
-func (s *Store) publish(ctx context.Context, subj string, h post.Header, body []byte) error {
+func (s *Store) publish(ctx context.Context, subj string, h natsconn.Header, body []byte) error {
 	for again := true; ; again = false {
 		if !s.ready.Load() {
 			if err := s.ensure(ctx); err != nil {
@@ -295,7 +295,7 @@ func (s *Store) publish(ctx context.Context, subj string, h post.Header, body []
 			s.ready.Store(true)
 		}
 		_, err := s.conn.PublishSync(ctx, subj, h, body)
-		if !errors.Is(err, post.ErrNoStream) || !again {
+		if !errors.Is(err, natsconn.ErrNoStream) || !again {
 			return err
 		}
 		s.ready.Store(false)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/virtual"
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 type shelf struct {
 	*payloads.Store
 	t    *testing.T
-	conn *post.Conn
+	conn *natsconn.Conn
 	made atomic.Int32 // how often the store was to be made
 }
 
@@ -154,7 +154,7 @@ func TestWritersOfOneNameAtOnce(t *testing.T) {
 
 func TestStoreIsMadeWhenItIsNeeded(t *testing.T) {
 	virtually(t, func(t *testing.T, s *shelf) {
-		if _, _, err := s.Read(t.Context(), "o", "", 0); !errors.Is(err, post.ErrNotFound) {
+		if _, _, err := s.Read(t.Context(), "o", "", 0); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Fatalf("got %v, want ErrNotFound", err)
 		}
 		if got := s.made.Load(); got != 0 {
@@ -182,7 +182,7 @@ func TestMissingChunk(t *testing.T) {
 		if err := s.conn.DeleteMsg(t.Context(), ns.StreamPayloads(), 3); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Read(t.Context(), "o", "", 64<<20); !errors.Is(err, post.ErrNotFound) {
+		if _, _, err := s.Read(t.Context(), "o", "", 64<<20); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Fatalf("got %v, want ErrNotFound", err)
 		}
 	})
@@ -199,7 +199,7 @@ func TestDeletedByAnotherClient(t *testing.T) {
 		if err := other.Delete(t.Context(), "o"); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Read(t.Context(), "o", "", 0); !errors.Is(err, post.ErrNotFound) {
+		if _, _, err := s.Read(t.Context(), "o", "", 0); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Errorf("got %v, want ErrNotFound", err)
 		}
 		if all := s.objects(); len(all) != 0 {
@@ -220,7 +220,7 @@ func TestDeletedByAnotherClient(t *testing.T) {
 		} else if err := s.Forget(t.Context(), all[0]); err != nil {
 			t.Error(err)
 		}
-		if _, _, err := s.Read(t.Context(), "o", "", 0); !errors.Is(err, post.ErrNotFound) {
+		if _, _, err := s.Read(t.Context(), "o", "", 0); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Errorf("got %v, want ErrNotFound", err)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 // Object is one object of the store, as whoever decides what may go sees it.
@@ -23,8 +23,8 @@ type Object struct {
 // Objects calls fn for every object, the oldest first. An error of fn ends it and is returned, and so does an object of which
 // what is known cannot be read: its chunks would look like nobody's.
 func (s *Store) Objects(ctx context.Context, fn func(Object) error) error {
-	o := post.ReadOptions{FilterSubjects: []string{s.ns.AllPayloadInfos()}}
-	err := s.conn.Scan(ctx, s.ns.StreamPayloads(), o, func(m post.Stored) error {
+	o := natsconn.ReadOptions{FilterSubjects: []string{s.ns.AllPayloadInfos()}}
+	err := s.conn.Scan(ctx, s.ns.StreamPayloads(), o, func(m natsconn.Stored) error {
 		i := info{}
 		if err := json.Unmarshal(m.Data, &i); err != nil {
 			return fmt.Errorf("message %d of %s: what is stored of an object cannot be read: %w", m.Seq, s.ns.StreamPayloads(), err)
@@ -40,15 +40,15 @@ func (s *Store) Objects(ctx context.Context, fn func(Object) error) error {
 // Chunks calls fn for every id under which chunks are stored, with the server's time of the last of them.
 func (s *Store) Chunks(ctx context.Context, fn func(id string, last time.Time) error) error {
 	all := s.ns.AllPayloadChunks()
-	o := post.ReadOptions{FilterSubjects: []string{all}, LastPerSubject: true, HeadersOnly: true}
-	err := s.conn.Scan(ctx, s.ns.StreamPayloads(), o, func(m post.Stored) error {
+	o := natsconn.ReadOptions{FilterSubjects: []string{all}, LastPerSubject: true, HeadersOnly: true}
+	err := s.conn.Scan(ctx, s.ns.StreamPayloads(), o, func(m natsconn.Stored) error {
 		return fn(strings.TrimPrefix(m.Subject, strings.TrimSuffix(all, ">")), m.Time)
 	})
 	return noStore(err)
 }
 
 func noStore(err error) error {
-	if errors.Is(err, post.ErrNoStream) {
+	if errors.Is(err, natsconn.ErrNoStream) {
 		return nil
 	}
 	return err
@@ -58,7 +58,7 @@ func noStore(err error) error {
 // from then on, see [Store.Scrap]: in this order no reader finds an object without its chunks.
 func (s *Store) Forget(ctx context.Context, o Object) error {
 	err := s.conn.DeleteMsg(ctx, s.ns.StreamPayloads(), o.Seq)
-	if err != nil && !errors.Is(err, post.ErrNotFound) {
+	if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
 		return fmt.Errorf("forget object %s: %w", o.Name, err)
 	}
 	return nil
@@ -68,7 +68,7 @@ func (s *Store) Forget(ctx context.Context, o Object) error {
 // error.
 func (s *Store) Remove(ctx context.Context, object string) error {
 	i, err := s.info(ctx, object)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil
 	}
 	if err != nil {

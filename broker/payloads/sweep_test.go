@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 )
 
 func (s *shelf) objects() (all []payloads.Object) {
@@ -47,7 +47,7 @@ func TestObjectsGo(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, _, err := s.Read(t.Context(), "a", "", 0); !errors.Is(err, post.ErrNotFound) {
+		if _, _, err := s.Read(t.Context(), "a", "", 0); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Errorf("got %v, want ErrNotFound", err)
 		}
 		s.put("a", []byte("another one of that name"))

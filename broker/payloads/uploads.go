@@ -12,7 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -166,9 +166,9 @@ func (u *Uploads) take(ctx context.Context, up *upload, data []byte) *schemas.Er
 		if refusal, ok := errors.AsType[*schemas.Error](err); ok {
 			return refusal
 		}
-		if errors.Is(err, post.ErrFull) {
+		if errors.Is(err, natsconn.ErrFull) {
 			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: %v", u.ns, err).
-				InField("maxBytes").WithHint("it was not stored; %s", post.RoomHint(err, string(u.ns)))
+				InField("maxBytes").WithHint("it was not stored; %s", natsconn.RoomHint(err, string(u.ns)))
 		}
 		return schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("begin the upload anew")
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/openruns"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
@@ -72,7 +72,7 @@ type DeleteOptions struct {
 //
 // Errors: [*OpenRunsError], [ErrNoNamespace] if nothing is left of it, [*ConflictError] if it is not Drover's, or what the
 // server said.
-func Delete(ctx context.Context, conn *post.Conn, ns subject.Namespace, o DeleteOptions) error {
+func Delete(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, o DeleteOptions) error {
 	if err := remove(ctx, conn, ns, o); err != nil {
 		return fmt.Errorf("topology: delete namespace %s: %w", ns, err)
 	}
@@ -80,7 +80,7 @@ func Delete(ctx context.Context, conn *post.Conn, ns subject.Namespace, o Delete
 }
 
 // remove is Delete, with errors that leave out what was asked for.
-func remove(ctx context.Context, conn *post.Conn, ns subject.Namespace, o DeleteOptions) error {
+func remove(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, o DeleteOptions) error {
 	o.LetGo = cmp.Or(o.LetGo, defaultLetGo)
 	o.Logger = logx.Or(o.Logger).WithField("namespace", ns)
 	if err := subject.ValidateNamespace(string(ns)); err != nil {
@@ -96,7 +96,7 @@ func remove(ctx context.Context, conn *post.Conn, ns subject.Namespace, o Delete
 // deletion is one call of Delete.
 type deletion struct {
 	work
-	conn *post.Conn
+	conn *natsconn.Conn
 	ns   subject.Namespace
 	o    DeleteOptions
 	// born is when the signals stream was made, by which this namespace is told from a later one of the same name. The
@@ -152,10 +152,10 @@ func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 	found := &OpenRunsError{}
 	for p := range info.Partitions {
 		var runs openruns.Runs
-		err := d.conn.Scan(ctx, d.ns.StreamHistory(p), post.ReadOptions{HeadersOnly: true}, func(m post.Stored) error {
+		err := d.conn.Scan(ctx, d.ns.StreamHistory(p), natsconn.ReadOptions{HeadersOnly: true}, func(m natsconn.Stored) error {
 			return runs.Note(m.Seq, m.Subject, m.Header.Get(schemas.StatusHeader))
 		})
-		if err != nil && !errors.Is(err, post.ErrNoStream) {
+		if err != nil && !errors.Is(err, natsconn.ErrNoStream) {
 			return fmt.Errorf("count the open runs: %w", err)
 		}
 		for subj := range runs.Open() {
@@ -205,7 +205,7 @@ func (d *deletion) mark(ctx context.Context) error {
 // tell sends word to the servers. It is a hint, they look by themselves too.
 func (d *deletion) tell() { tell(d.conn, d.ns) }
 
-func tell(conn *post.Conn, ns subject.Namespace) {
+func tell(conn *natsconn.Conn, ns subject.Namespace) {
 	_ = conn.Publish(schemas.NamespacesChanged, nil, []byte(ns))
 }
 
@@ -218,7 +218,7 @@ func (d *deletion) letGo(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		keys, err := d.conn.KVKeys(ctx, d.ns.BucketClaims())
-		if errors.Is(err, post.ErrNoStream) || err == nil && len(keys) == 0 {
+		if errors.Is(err, natsconn.ErrNoStream) || err == nil && len(keys) == 0 {
 			return nil
 		}
 		select {

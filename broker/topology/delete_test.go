@@ -16,14 +16,14 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
 )
 
 // full makes a namespace with one of everything, and a run that has ended.
-func full(t *testing.T, conn *post.Conn, name subject.Namespace) {
+func full(t *testing.T, conn *natsconn.Conn, name subject.Namespace) {
 	t.Helper()
 	ensure(t, conn, topology.Options{Namespace: string(name), Partitions: 2})
 	for _, list := range []string{"words", "signals"} {
@@ -38,14 +38,14 @@ func full(t *testing.T, conn *post.Conn, name subject.Namespace) {
 }
 
 // history writes the last record of a run as a list would read it.
-func history(t *testing.T, conn *post.Conn, ns subject.Namespace, wid, status string) {
+func history(t *testing.T, conn *natsconn.Conn, ns subject.Namespace, wid, status string) {
 	t.Helper()
-	if _, err := conn.PublishSync(t.Context(), ns.History(1, wid, "r1"), post.Header{"Drover-Status": {status}}, []byte("x")); err != nil {
+	if _, err := conn.PublishSync(t.Context(), ns.History(1, wid, "r1"), natsconn.Header{"Drover-Status": {status}}, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func remove(t *testing.T, conn *post.Conn, ns subject.Namespace, o topology.DeleteOptions) {
+func remove(t *testing.T, conn *natsconn.Conn, ns subject.Namespace, o topology.DeleteOptions) {
 	t.Helper()
 	if err := topology.Delete(t.Context(), conn, ns, o); err != nil {
 		t.Fatal(err)
@@ -246,9 +246,9 @@ func TestEnsureIsOvertakenByADeletion(t *testing.T) {
 // made goes all the same.
 func TestWhatIsMadeBesideADeletionGoes(t *testing.T) {
 	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	conn := connect(t, post.Options{InProcess: s.Conn()})
+	conn := connect(t, natsconn.Options{InProcess: s.Conn()})
 	wire := cutwire.New(s.Conn())
-	mine := connect(t, post.Options{InProcess: wire})
+	mine := connect(t, natsconn.Options{InProcess: wire})
 	makes := map[string]func(context.Context) error{
 		"$JS.API.STREAM.CREATE.drover-a-in-1": func(ctx context.Context) error {
 			_, err := topology.Ensure(ctx, mine, topology.Options{Namespace: "a", Memory: true, Partitions: 2})
@@ -292,11 +292,11 @@ func TestWhatIsMadeBesideADeletionGoes(t *testing.T) {
 
 func TestDeleteByManyAtOnce(t *testing.T) {
 	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	conn := connect(t, post.Options{InProcess: s.Conn()})
+	conn := connect(t, natsconn.Options{InProcess: s.Conn()})
 	full(t, conn, "a")
 	var wg sync.WaitGroup
 	for range 6 {
-		mine := connect(t, post.Options{InProcess: s.Conn()})
+		mine := connect(t, natsconn.Options{InProcess: s.Conn()})
 		wg.Go(func() {
 			if err := topology.Delete(t.Context(), mine, "a", topology.DeleteOptions{}); err != nil && !errors.Is(err, topology.ErrNoNamespace) {
 				t.Errorf("got %v", err)
@@ -331,7 +331,7 @@ func TestDeleteWaitsForClaims(t *testing.T) {
 					t.Fatal(err)
 				}
 				told := make(chan string, 8)
-				sub, err := conn.Subscribe("drover-server.changed", "", func(m post.Msg) { told <- string(m.Data) })
+				sub, err := conn.Subscribe("drover-server.changed", "", func(m natsconn.Msg) { told <- string(m.Data) })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -366,9 +366,9 @@ func TestDeleteWaitsForClaims(t *testing.T) {
 func TestDeleteWithoutAnAnswerAboutClaims(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-		conn := connect(t, post.Options{InProcess: s.Conn()})
+		conn := connect(t, natsconn.Options{InProcess: s.Conn()})
 		wire := cutwire.New(s.Conn())
-		mine := connect(t, post.Options{InProcess: wire})
+		mine := connect(t, natsconn.Options{InProcess: wire})
 		ns := ensure(t, conn, topology.Options{Namespace: "a"}).Name
 		rev, err := conn.KVCreate(t.Context(), ns.BucketClaims(), "partition.0", []byte("x"), 0)
 		if err != nil {

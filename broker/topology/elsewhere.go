@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -20,7 +20,7 @@ const elsewherePatience = time.Second
 // of the namespace, so that one who has not heard yet that it was deleted is not meant, nor one who has just made it here.
 //
 // Considered: to ask who keeps the namespaces, which the rights of earlier templates do not allow to servers.
-func (w *work) elsewhere(ctx context.Context, conn *post.Conn, ns subject.Namespace) error {
+func (w *work) elsewhere(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace) error {
 	body, err := schemas.MarshalJSON(&schemas.DeadRequest{V: schemas.Version, Limit: 1})
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -37,7 +37,7 @@ func TestNamespaceIsServedElsewhere(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			sub, err := conn.Subscribe(subject.Namespace("default").API("dead"), "", func(m post.Msg) {
+			sub, err := conn.Subscribe(subject.Namespace("default").API("dead"), "", func(m natsconn.Msg) {
 				if tc.made {
 					if _, err := js.CreateStream(t.Context(), signals); err != nil {
 						t.Error(err)

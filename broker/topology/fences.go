@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 	"github.com/nats-io/nats.go/jetstream"
@@ -28,7 +28,7 @@ func Remake(ns subject.Namespace) string {
 // The fences of a lock come from the sequence of the bucket as well (locks.Fresh), and systems outside refuse what is below one that they
 // have seen. Which were given stands in LockAcquired somewhere in the histories, too many to read. But what changes a lock is in
 // the history too, so their lengths tell how long the bucket can have been at most.
-func (w *work) aboveFences(ctx context.Context, conn *post.Conn, ns *Namespace, buckets []wanted) error {
+func (w *work) aboveFences(ctx context.Context, conn *natsconn.Conn, ns *Namespace, buckets []wanted) error {
 	claims, err := w.absent(ctx, buckets, ns.Name.BucketClaims())
 	if err != nil {
 		return err
@@ -82,13 +82,13 @@ func (w *work) absent(ctx context.Context, buckets []wanted, bucket string) (*je
 }
 
 // fenced is the number of the claim that has fenced a partition last, 0 for none.
-func (w *work) fenced(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition int) (uint64, error) {
-	var last *post.Stored
+func (w *work) fenced(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partition int) (uint64, error) {
+	var last *natsconn.Stored
 	err := w.retry(ctx, func(ctx context.Context) (err error) {
 		last, err = conn.LastBySubject(ctx, ns.StreamHistory(partition), ns.Fence(partition))
 		return err
 	})
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return 0, nil
 	}
 	var f schemas.Fence

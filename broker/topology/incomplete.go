@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 )
 
@@ -20,7 +20,7 @@ func (n *Namespace) lacks(have map[string]bool) bool {
 }
 
 // noteIncomplete notes which namespaces lack something. It asks two questions, however many they are.
-func noteIncomplete(ctx context.Context, conn *post.Conn, all []*Info) error {
+func noteIncomplete(ctx context.Context, conn *natsconn.Conn, all []*Info) error {
 	ctx, stop := untilRefused(ctx, conn)
 	defer stop()
 	w := &work{js: conn.JetStream()}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 )
@@ -58,7 +58,7 @@ func (i *Inspection) Repeatable(stream string) bool {
 
 // CheckServer refuses a server that is too old or lacks JetStream, as [Ensure] does: with [ErrServerTooOld] or
 // [ErrNoJetStream].
-func CheckServer(ctx context.Context, conn *post.Conn) error {
+func CheckServer(ctx context.Context, conn *natsconn.Conn) error {
 	ctx, stop := untilRefused(ctx, conn)
 	defer stop()
 	w := &work{js: conn.JetStream(), log: logx.Or(nil)}
@@ -69,8 +69,8 @@ func CheckServer(ctx context.Context, conn *post.Conn) error {
 }
 
 // Inspect compares the streams of a namespace with what [Ensure] would make of them, and changes nothing. Errors:
-// [ErrNoNamespace], [*post.RefusedError], [*ConflictError] for a signals stream that is none, or what the server said.
-func Inspect(ctx context.Context, conn *post.Conn, name subject.Namespace) (*Inspection, error) {
+// [ErrNoNamespace], [*natsconn.RefusedError], [*ConflictError] for a signals stream that is none, or what the server said.
+func Inspect(ctx context.Context, conn *natsconn.Conn, name subject.Namespace) (*Inspection, error) {
 	info, err := Lookup(ctx, conn, name)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 )
 
@@ -82,7 +82,7 @@ func TestInspect(t *testing.T) {
 }
 
 // spoil does what an operator should not.
-func spoil(t *testing.T, conn *post.Conn) {
+func spoil(t *testing.T, conn *natsconn.Conn) {
 	t.Helper()
 	js := conn.JetStream()
 	in, history, tasks := config(t, conn, "drover-default-in-0"), config(t, conn, "drover-default-history-0"), config(t, conn, "drover-default-tasks-PCI")

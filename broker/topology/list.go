@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/internal/sleep"
@@ -35,7 +35,7 @@ var (
 //
 // Errors: [ErrInvalidOptions], [subject.ErrInvalidID], [ErrNoNamespace], [ErrDeleting], [ErrTooManyLists], [*ConflictError], or
 // what the server said.
-func EnsureList(ctx context.Context, conn *post.Conn, ns subject.Namespace, list string, o ListOptions) error {
+func EnsureList(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, list string, o ListOptions) error {
 	o = o.withDefaults()
 	if err := errors.Join(o.validate(), subject.ValidateNamespace(string(ns)), subject.ValidateName("list", list)); err != nil {
 		return fmt.Errorf("topology: %w", err)

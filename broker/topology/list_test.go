@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func namespace(t *testing.T) (*post.Conn, *topology.Namespace) {
+func namespace(t *testing.T) (*natsconn.Conn, *topology.Namespace) {
 	t.Helper()
 	conn := dial(t, embedded.Options{})
 	ns, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1, MaxBytes: 32 << 20})
@@ -25,7 +25,7 @@ func namespace(t *testing.T) (*post.Conn, *topology.Namespace) {
 	return conn, ns
 }
 
-func workers(t *testing.T, conn *post.Conn, ns subject.Namespace, list string) jetstream.ConsumerConfig {
+func workers(t *testing.T, conn *natsconn.Conn, ns subject.Namespace, list string) jetstream.ConsumerConfig {
 	t.Helper()
 	c, err := conn.JetStream().Consumer(t.Context(), ns.StreamTasks(list), topology.Consumer)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestEnsureList(t *testing.T) {
 }
 
 // fetch takes everything that a consumer gives within a moment and leaves it unacknowledged.
-func fetch(t *testing.T, conn *post.Conn, stream, consumer string) (got []jetstream.Msg) {
+func fetch(t *testing.T, conn *natsconn.Conn, stream, consumer string) (got []jetstream.Msg) {
 	t.Helper()
 	c, err := conn.JetStream().Consumer(t.Context(), stream, consumer)
 	if err != nil {

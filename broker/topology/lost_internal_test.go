@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/logx"
 )
 
@@ -40,7 +40,7 @@ func (l *lossy) UpdateStream(ctx context.Context, c jetstream.StreamConfig) (jet
 	return s, l.answer(c.Name, err)
 }
 
-func made(t *testing.T, conn *post.Conn, o Options) {
+func made(t *testing.T, conn *natsconn.Conn, o Options) {
 	t.Helper()
 	o.Namespace, o.Memory = "a", true
 	if _, err := Ensure(t.Context(), conn, o); err != nil {
@@ -160,11 +160,11 @@ func TestChangeWhoseAnswerIsLostSparesALaterNamespace(t *testing.T) {
 func TestMadeBesideADeletion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before int // partitions; 0: there is no such namespace
-		then   func(*testing.T, *post.Conn)
+		then   func(*testing.T, *natsconn.Conn)
 		want   error
 	}{
-		"deleted": {0, func(t *testing.T, conn *post.Conn) { gone(t, conn) }, ErrDeleting},
-		"being deleted": {2, func(t *testing.T, conn *post.Conn) {
+		"deleted": {0, func(t *testing.T, conn *natsconn.Conn) { gone(t, conn) }, ErrDeleting},
+		"being deleted": {2, func(t *testing.T, conn *natsconn.Conn) {
 			d := &deletion{work: work{js: conn.JetStream(), log: logx.Or(nil)}, conn: conn, ns: "a"}
 			i, err := d.lookup(t.Context(), "a")
 			if err != nil {
@@ -175,9 +175,9 @@ func TestMadeBesideADeletion(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, ErrDeleting},
-		"made anew with more": {0, func(t *testing.T, conn *post.Conn) { gone(t, conn); made(t, conn, Options{Partitions: 3}) }, ErrConflict},
-		"made anew with less": {2, func(t *testing.T, conn *post.Conn) { gone(t, conn); made(t, conn, Options{Partitions: 1}) }, ErrConflict},
-		"made anew as it was": {2, func(t *testing.T, conn *post.Conn) { gone(t, conn); made(t, conn, Options{Partitions: 2}) }, nil},
+		"made anew with more": {0, func(t *testing.T, conn *natsconn.Conn) { gone(t, conn); made(t, conn, Options{Partitions: 3}) }, ErrConflict},
+		"made anew with less": {2, func(t *testing.T, conn *natsconn.Conn) { gone(t, conn); made(t, conn, Options{Partitions: 1}) }, ErrConflict},
+		"made anew as it was": {2, func(t *testing.T, conn *natsconn.Conn) { gone(t, conn); made(t, conn, Options{Partitions: 2}) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := embeddedtest.Dial(t)
@@ -197,7 +197,7 @@ func TestMadeBesideADeletion(t *testing.T) {
 	}
 }
 
-func gone(t *testing.T, conn *post.Conn) {
+func gone(t *testing.T, conn *natsconn.Conn) {
 	t.Helper()
 	if err := Delete(t.Context(), conn, "a", DeleteOptions{}); err != nil {
 		t.Fatal(err)

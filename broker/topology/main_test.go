@@ -5,7 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -22,16 +22,16 @@ func bubble(t *testing.T, fn func(*testing.T)) {
 }
 
 // dial starts a server for the length of the test and connects to it.
-func dial(t *testing.T, o embedded.Options) *post.Conn {
+func dial(t *testing.T, o embedded.Options) *natsconn.Conn {
 	t.Helper()
 	o.DontListen = true
 	s := embeddedtest.Serve(t, o)
-	return connect(t, post.Options{InProcess: s.Conn()})
+	return connect(t, natsconn.Options{InProcess: s.Conn()})
 }
 
-func connect(t *testing.T, o post.Options) *post.Conn {
+func connect(t *testing.T, o natsconn.Options) *natsconn.Conn {
 	t.Helper()
-	conn, err := post.Dial(t.Context(), o)
+	conn, err := natsconn.Dial(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func connect(t *testing.T, o post.Options) *post.Conn {
 	return conn
 }
 
-func config(t *testing.T, conn *post.Conn, stream string) jetstream.StreamConfig {
+func config(t *testing.T, conn *natsconn.Conn, stream string) jetstream.StreamConfig {
 	t.Helper()
 	s, err := conn.JetStream().Stream(t.Context(), stream)
 	if err != nil {
@@ -48,7 +48,7 @@ func config(t *testing.T, conn *post.Conn, stream string) jetstream.StreamConfig
 	return s.CachedInfo().Config
 }
 
-func names(t *testing.T, conn *post.Conn) []string {
+func names(t *testing.T, conn *natsconn.Conn) []string {
 	t.Helper()
 	l := conn.JetStream().StreamNames(t.Context())
 	var all []string

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 )
@@ -62,7 +62,7 @@ const (
 )
 
 // Names tells which namespaces there are, sorted. It asks one question, however many they are.
-func Names(ctx context.Context, conn *post.Conn) ([]subject.Namespace, error) {
+func Names(ctx context.Context, conn *natsconn.Conn) ([]subject.Namespace, error) {
 	w := &work{js: conn.JetStream()}
 	streams, err := w.names(ctx, everySignals)
 	if err != nil {
@@ -82,7 +82,7 @@ func Names(ctx context.Context, conn *post.Conn) ([]subject.Namespace, error) {
 }
 
 // Lookup tells what a namespace is, without its usage. If it does not exist the error is [ErrNoNamespace].
-func Lookup(ctx context.Context, conn *post.Conn, ns subject.Namespace) (*Info, error) {
+func Lookup(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace) (*Info, error) {
 	if err := subject.ValidateNamespace(string(ns)); err != nil {
 		return nil, fmt.Errorf("topology: %w", err)
 	}
@@ -96,7 +96,7 @@ func Lookup(ctx context.Context, conn *post.Conn, ns subject.Namespace) (*Info, 
 }
 
 // Describe is [Lookup] with the usage and the task lists.
-func Describe(ctx context.Context, conn *post.Conn, ns subject.Namespace) (*Info, error) {
+func Describe(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace) (*Info, error) {
 	i, err := Lookup(ctx, conn, ns)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (e *UnreadError) Unwrap() error { return e.Err }
 
 // List tells what all namespaces are, without their usage, sorted by name. One that is deleted meanwhile is left out, and
 // so is a stream that only looks like the beginning of one. With an [*UnreadError] it tells of all others.
-func List(ctx context.Context, conn *post.Conn, log logrus.FieldLogger) ([]*Info, error) {
+func List(ctx context.Context, conn *natsconn.Conn, log logrus.FieldLogger) ([]*Info, error) {
 	names, err := Names(ctx, conn)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func List(ctx context.Context, conn *post.Conn, log logrus.FieldLogger) ([]*Info
 	return lookups(ctx, conn, names, log)
 }
 
-func lookups(ctx context.Context, conn *post.Conn, names []subject.Namespace, log logrus.FieldLogger) ([]*Info, error) {
+func lookups(ctx context.Context, conn *natsconn.Conn, names []subject.Namespace, log logrus.FieldLogger) ([]*Info, error) {
 	w := &work{js: conn.JetStream()}
 	all, errs := make([]*Info, len(names)), make([]error, len(names))
 	each(len(names), func(n int) {

@@ -13,13 +13,13 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 )
 
 // ensure makes a small namespace in memory.
-func ensure(t *testing.T, conn *post.Conn, o topology.Options) *topology.Namespace {
+func ensure(t *testing.T, conn *natsconn.Conn, o topology.Options) *topology.Namespace {
 	t.Helper()
 	o.Memory = true
 	if o.Partitions == 0 {
@@ -33,7 +33,7 @@ func ensure(t *testing.T, conn *post.Conn, o topology.Options) *topology.Namespa
 }
 
 // foreign makes streams of other programs that lie on the subjects of namespace a, or look like something of it.
-func foreign(t *testing.T, conn *post.Conn) []string {
+func foreign(t *testing.T, conn *natsconn.Conn) []string {
 	t.Helper()
 	all := []jetstream.StreamConfig{
 		{Name: "feed", Subjects: []string{"drover.a.event.>"}, Storage: jetstream.MemoryStorage},
@@ -140,7 +140,7 @@ func TestDescribeCounts(t *testing.T) {
 }
 
 // belonging are the streams of a namespace by what was made, not by what the package thinks.
-func belonging(t *testing.T, conn *post.Conn, ns subject.Namespace) []string {
+func belonging(t *testing.T, conn *natsconn.Conn, ns subject.Namespace) []string {
 	t.Helper()
 	return slices.DeleteFunc(names(t, conn), func(name string) bool {
 		rest := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "KV_"), "OBJ_"), "drover-")
@@ -215,13 +215,13 @@ func TestEnsureLimitsWhatCameLater(t *testing.T) {
 func TestListNamesWhatItCannotRead(t *testing.T) {
 	may := []string{"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.drover-a-signals", "$JS.API.STREAM.INFO.drover-c-signals"}
 	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "narrow", Publish: may, Subscribe: []string{"_INBOX.>"}})
-	root := connect(t, post.Options{InProcess: srv, User: embeddedtest.Root, Password: embeddedtest.Password})
+	root := connect(t, natsconn.Options{InProcess: srv, User: embeddedtest.Root, Password: embeddedtest.Password})
 	for _, ns := range []string{"a", "b", "c", "d"} {
 		ensure(t, root, topology.Options{Namespace: ns})
 	}
-	list, err := topology.List(t.Context(), connect(t, post.Options{InProcess: srv, User: "narrow", Password: embeddedtest.Password}), nil)
+	list, err := topology.List(t.Context(), connect(t, natsconn.Options{InProcess: srv, User: "narrow", Password: embeddedtest.Password}), nil)
 	unread, ok := errors.AsType[*topology.UnreadError](err)
-	if want := []subject.Namespace{"b", "d"}; !ok || !slices.Equal(unread.Names, want) || !errors.Is(err, post.ErrPermission) {
+	if want := []subject.Namespace{"b", "d"}; !ok || !slices.Equal(unread.Names, want) || !errors.Is(err, natsconn.ErrPermission) {
 		t.Fatalf("got %v, want %v unread", err, want)
 	}
 	if len(list) != 2 || list[0].Name != "a" || list[1].Name != "c" {

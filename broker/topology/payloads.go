@@ -6,7 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 )
@@ -15,7 +15,7 @@ import (
 // part of [Ensure]: most namespaces never need one, and on a cluster each stream costs an election. Version as in [Options].
 //
 // Errors: [ErrNoNamespace], [ErrDeleting], [*ConflictError], or what the server said.
-func EnsurePayloads(ctx context.Context, conn *post.Conn, ns subject.Namespace, version string) error {
+func EnsurePayloads(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, version string) error {
 	w := &work{js: conn.JetStream(), log: logx.Or(nil)}
 	if err := w.ensurePayloads(ctx, ns, version); err != nil {
 		return fmt.Errorf("topology: namespace %s, payloads: %w", ns, err)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 )
 
@@ -21,7 +21,7 @@ func TestRefused(t *testing.T) {
 	} {
 		began := time.Now()
 		err := call()
-		e, ok := errors.AsType[*post.RefusedError](err)
+		e, ok := errors.AsType[*natsconn.RefusedError](err)
 		if !ok || e.Subject != "$JS.API.STREAM.INFO.drover-default-signals" {
 			t.Fatalf("%s: got %v, want the refused request", name, err)
 		}
@@ -52,7 +52,7 @@ func TestTieredAccountRefuses(t *testing.T) {
 			if limits.MaxStreams == 0 {
 				limits.MaxStreams = -1
 			}
-			conn, err := post.Dial(t.Context(), post.Options{URL: embeddedtest.StartTiered(t, tc.tier, limits)})
+			conn, err := natsconn.Dial(t.Context(), natsconn.Options{URL: embeddedtest.StartTiered(t, tc.tier, limits)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,14 +8,14 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 )
 
 // Remains tells how many partitions a namespace has by the streams that are left of it, for one whose signals stream is gone.
 // It is 0 if nothing is left that says so.
-func Remains(ctx context.Context, conn *post.Conn, ns subject.Namespace) (int, error) {
+func Remains(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace) (int, error) {
 	if err := subject.ValidateNamespace(string(ns)); err != nil {
 		return 0, fmt.Errorf("topology: %w", err)
 	}

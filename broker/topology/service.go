@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
@@ -44,7 +44,7 @@ type ServeOptions struct {
 // Serve answers requests to create, list, describe and delete namespaces until ctx ends, and returns nil then. Any number
 // of processes may serve: each request goes to one of them. conn should be its own, and be closed behind it: the micro
 // service ends with its connection, because to stop it in order would drain it first and nobody is there to answer then.
-func Serve(ctx context.Context, conn *post.Conn, o ServeOptions) error {
+func Serve(ctx context.Context, conn *natsconn.Conn, o ServeOptions) error {
 	o.Version = cmp.Or(o.Version, "0.0.0")
 	o.Logger = logx.Or(o.Logger)
 	s := &service{conn: conn, o: o, ctx: ctx, deletions: map[subject.Namespace]*job{}}
@@ -77,7 +77,7 @@ func Serve(ctx context.Context, conn *post.Conn, o ServeOptions) error {
 
 // service is one call of Serve.
 type service struct {
-	conn *post.Conn
+	conn *natsconn.Conn
 	o    ServeOptions
 	ctx  context.Context // of Serve: a deletion outlives the request that began it
 	wg   sync.WaitGroup
@@ -115,9 +115,9 @@ func (s *service) end() {
 func (s *service) answer(r micro.Request, serve func(*service, *schemas.NamespaceRequest) (any, error)) {
 	var q schemas.NamespaceRequest
 	var a any
-	err := post.Decode(post.Header(r.Headers()), r.Data(), &q)
-	if what := post.GivenTo(r); what != "" {
-		err = post.NoRequest(what)
+	err := natsconn.Decode(natsconn.Header(r.Headers()), r.Data(), &q)
+	if what := natsconn.GivenTo(r); what != "" {
+		err = natsconn.NoRequest(what)
 	} else if err != nil {
 		err = schemas.Errorf(schemas.CodeInvalid, "the request cannot be read: %v", err)
 	} else {

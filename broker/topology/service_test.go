@@ -15,14 +15,14 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
 // office is a server with the service for namespaces, and somebody who asks it.
 type office struct {
-	*post.Conn
+	*natsconn.Conn
 	server *embedded.Server
 }
 
@@ -41,14 +41,14 @@ func openOn(t *testing.T, n int, at embedded.Options, o topology.ServeOptions) *
 	var wg sync.WaitGroup
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	for range n {
-		conn := connect(t, post.Options{InProcess: s.Conn()})
+		conn := connect(t, natsconn.Options{InProcess: s.Conn()})
 		wg.Go(func() {
 			if err := topology.Serve(ctx, conn, o); err != nil {
 				t.Errorf("got %v, want nil", err)
 			}
 		})
 	}
-	of := &office{Conn: connect(t, post.Options{InProcess: s.Conn()}), server: s}
+	of := &office{Conn: connect(t, natsconn.Options{InProcess: s.Conn()}), server: s}
 	of.ready(t)
 	return of
 }
@@ -120,15 +120,15 @@ func TestServiceCreates(t *testing.T) {
 // The answer to a request about namespaces goes to an inbox, and not where the asker would have the server write for him.
 func TestServiceReflectsNothing(t *testing.T) {
 	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	serving, conn := connect(t, post.Options{InProcess: s.Conn()}), connect(t, post.Options{InProcess: s.Conn()})
+	serving, conn := connect(t, natsconn.Options{InProcess: s.Conn()}), connect(t, natsconn.Options{InProcess: s.Conn()})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- topology.Serve(ctx, serving, topology.ServeOptions{Memory: true}) }()
 	o := &office{Conn: conn, server: s}
 	o.ready(t)
 	const to = "drover.default.signal.w.go"
-	reflected := make(chan post.Msg, 10)
-	if _, err := o.Subscribe(to, "", func(m post.Msg) { reflected <- m }); err != nil {
+	reflected := make(chan natsconn.Msg, 10)
+	if _, err := o.Subscribe(to, "", func(m natsconn.Msg) { reflected <- m }); err != nil {
 		t.Fatal(err)
 	}
 	for _, verb := range []string{"list", "describe", "create", "delete"} {
@@ -141,7 +141,7 @@ func TestServiceReflectsNothing(t *testing.T) {
 	if err := <-ended; err != nil { // and answered
 		t.Fatal(err)
 	}
-	for _, c := range []*post.Conn{serving, o.Conn} {
+	for _, c := range []*natsconn.Conn{serving, o.Conn} {
 		if err := c.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -104,9 +104,9 @@ func (n *Namespace) atOnce() int {
 // Ensure makes what is missing of a namespace, brings limits to what the options say, and tells what the namespace
 // has. Without a deadline in ctx it waits up to 15 seconds for a cluster that has no leader.
 //
-// Errors: [ErrInvalidOptions], [ErrServerTooOld], [ErrNoJetStream], [ErrDeleting], [*ConflictError], [*post.RefusedError],
+// Errors: [ErrInvalidOptions], [ErrServerTooOld], [ErrNoJetStream], [ErrDeleting], [*ConflictError], [*natsconn.RefusedError],
 // or what the server said.
-func Ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespace, error) {
+func Ensure(ctx context.Context, conn *natsconn.Conn, o Options) (*Namespace, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("topology: %w", err)
@@ -122,7 +122,7 @@ func Ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespace, error)
 	return ns, nil
 }
 
-func (w *work) ensure(ctx context.Context, conn *post.Conn, o Options) (*Namespace, error) {
+func (w *work) ensure(ctx context.Context, conn *natsconn.Conn, o Options) (*Namespace, error) {
 	if err := w.checkServer(ctx, conn); err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (w *work) undo(ctx context.Context, name subject.Namespace) {
 }
 
 // complete makes what is missing behind the signals stream.
-func (w *work) complete(ctx context.Context, conn *post.Conn, ns *Namespace, o Options) error {
+func (w *work) complete(ctx context.Context, conn *natsconn.Conn, ns *Namespace, o Options) error {
 	buckets := ns.buckets(o.Version)
 	if err := w.aboveFences(ctx, conn, ns, buckets); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (w *work) complete(ctx context.Context, conn *post.Conn, ns *Namespace, o O
 
 // anchor makes or reads the signals stream, which decides what the namespace is. What the options leave open comes
 // from it.
-func (w *work) anchor(ctx context.Context, conn *post.Conn, o Options) (*Namespace, error) {
+func (w *work) anchor(ctx context.Context, conn *natsconn.Conn, o Options) (*Namespace, error) {
 	name := subject.Namespace(o.Namespace)
 	for range attempts {
 		have, err := w.info(ctx, name.StreamSignals())

@@ -12,7 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/google/go-cmp/cmp"
@@ -154,7 +154,7 @@ func TestStreamsDoTheirWork(t *testing.T) {
 		}
 	})
 	t.Run("less trusted publishers cannot roll up, expire or schedule", func(t *testing.T) {
-		for _, h := range []post.Header{{"Nats-Rollup": {"all"}}, {"Nats-TTL": {"1s"}}, {"Nats-Schedule": {"@at 2030-01-01T00:00:00Z"}, "Nats-Schedule-Target": {ns.In(0, "w", "x")}}} {
+		for _, h := range []natsconn.Header{{"Nats-Rollup": {"all"}}, {"Nats-TTL": {"1s"}}, {"Nats-Schedule": {"@at 2030-01-01T00:00:00Z"}, "Nats-Schedule-Target": {ns.In(0, "w", "x")}}} {
 			for _, s := range []string{ns.In(0, "w", "start"), ns.Signal("w", "s")} {
 				if seq, err := conn.PublishSync(t.Context(), s, h, nil); err == nil {
 					t.Errorf("%s took %v as %d, want a refusal", s, h, seq)
@@ -286,7 +286,7 @@ func TestEnsureFromManyProcesses(t *testing.T) {
 	got := make([]*topology.Namespace, 8)
 	errs := make([]error, len(got))
 	for i := range got {
-		conn := connect(t, post.Options{InProcess: s.Conn()})
+		conn := connect(t, natsconn.Options{InProcess: s.Conn()})
 		wg.Go(func() {
 			// Half of them want another number of partitions; who comes first decides for all.
 			o := topology.Options{Memory: true, Partitions: 1 + i%2, Version: fmt.Sprint(i)}
@@ -344,7 +344,7 @@ func ExampleEnsure() {
 		return
 	}
 	defer server.Shutdown()
-	conn, err := post.Dial(ctx, post.Options{InProcess: server.Conn()})
+	conn, err := natsconn.Dial(ctx, natsconn.Options{InProcess: server.Conn()})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -11,17 +11,17 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
 )
 
 // deaf is a connection to a server on which a question to JetStream can be lost, and one on which all are answered.
-func deaf(t *testing.T) (q *cutwire.Questions, conn, well *post.Conn) {
+func deaf(t *testing.T) (q *cutwire.Questions, conn, well *natsconn.Conn) {
 	t.Helper()
 	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 	wire := cutwire.New(s.Conn())
-	conn = connect(t, post.Options{InProcess: wire})
+	conn = connect(t, natsconn.Options{InProcess: wire})
 	return cutwire.Ask(wire, cutwire.Swallow, "$JS.API.STREAM.", "$JS.API.DIRECT."), conn, embeddedtest.Connect(t, s)
 }
 
@@ -48,28 +48,28 @@ func unanswered(t *testing.T, q *cutwire.Questions, do func() error, excused ...
 
 // Who looks at namespaces is told less by no server that does not answer: it is told that there was no answer.
 func TestNoAnswerHidesNothing(t *testing.T) {
-	for name, look := range map[string]func(context.Context, *post.Conn) error{
-		"names": func(ctx context.Context, conn *post.Conn) error {
+	for name, look := range map[string]func(context.Context, *natsconn.Conn) error{
+		"names": func(ctx context.Context, conn *natsconn.Conn) error {
 			_, err := topology.Names(ctx, conn)
 			return err
 		},
-		"list": func(ctx context.Context, conn *post.Conn) error {
+		"list": func(ctx context.Context, conn *natsconn.Conn) error {
 			_, err := topology.List(ctx, conn, nil)
 			return err
 		},
-		"lookup": func(ctx context.Context, conn *post.Conn) error {
+		"lookup": func(ctx context.Context, conn *natsconn.Conn) error {
 			_, err := topology.Lookup(ctx, conn, "default")
 			return err
 		},
-		"describe": func(ctx context.Context, conn *post.Conn) error {
+		"describe": func(ctx context.Context, conn *natsconn.Conn) error {
 			_, err := topology.Describe(ctx, conn, "default")
 			return err
 		},
-		"inspect": func(ctx context.Context, conn *post.Conn) error {
+		"inspect": func(ctx context.Context, conn *natsconn.Conn) error {
 			_, err := topology.Inspect(ctx, conn, "default")
 			return err
 		},
-		"ensure": func(ctx context.Context, conn *post.Conn) error {
+		"ensure": func(ctx context.Context, conn *natsconn.Conn) error {
 			_, err := topology.Ensure(ctx, conn, topology.Options{Memory: true})
 			return err
 		},

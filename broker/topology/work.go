@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 )
 
@@ -58,7 +58,7 @@ const (
 var hints = map[jetstream.ErrorCode]string{
 	codeNoPeers:         "the cluster has too few servers with JetStream for that many Replicas (--replicas): start more, or ask for fewer",
 	codeInsufficient:    "free space, lower MaxBytes (--max-bytes), or raise the limits of the account",
-	codeMaxConsumers:    post.ConsumersHint,
+	codeMaxConsumers:    natsconn.ConsumersHint,
 	codeMaxStreams:      "raise the account's limit of streams, or use fewer Partitions (--partitions) in a new namespace",
 	codeNoMemory:        "lower MaxBytes (--max-bytes), or raise the memory limits of the account",
 	codeNoStorage:       "free disk space, lower MaxBytes (--max-bytes), or raise the limits of the account",
@@ -79,7 +79,7 @@ type work struct {
 
 // checkServer refuses what lacks JetStream or per-message TTLs. The API level counts beside the version of the server
 // that we are connected to, because in a cluster another one answers.
-func (w *work) checkServer(ctx context.Context, conn *post.Conn) error {
+func (w *work) checkServer(ctx context.Context, conn *natsconn.Conn) error {
 	if err := checkVersion(conn.NATS().ConnectedServerVersion()); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops/audit"
@@ -61,7 +61,7 @@ func (a *app) audit(ctx context.Context, c *drover.Client, repair bool) error {
 		return err
 	}
 	r, err := auditor.Pass(ctx, true)
-	if errors.Is(err, post.ErrNoStream) || errors.Is(err, jetstream.ErrStreamNotFound) {
+	if errors.Is(err, natsconn.ErrNoStream) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		return &drover.Error{
 			Op: "audit", Code: schemas.CodeNotFound, Err: fmt.Errorf("a stream of namespace %q is missing: %w", ns, err),
 			Hint: "\"drover doctor\" says which; a server makes what is missing when it starts",

@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/ops/audit"
@@ -46,7 +46,7 @@ func TestAudit(t *testing.T) {
 	ns := subject.Namespace("default")
 	conn := embeddedtest.Connect(t, nats)
 
-	s := serving(t, server.Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2})
+	s := serving(t, server.Options{External: &natsconn.Options{URL: nats.ClientURL()}, Partitions: 2})
 	on("start", "nobody", "--id", "lonely").done(t)
 	look := func(code int, args ...string) (r audit.Report) {
 		t.Helper()

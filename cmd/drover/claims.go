@@ -10,7 +10,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -82,7 +82,7 @@ func readClaims(ctx context.Context, c *drover.Client) ([]claims.Info, time.Time
 		return nil, time.Time{}, err
 	}
 	list, err := held.List(ctx)
-	if errors.Is(err, post.ErrNoStream) {
+	if errors.Is(err, natsconn.ErrNoStream) {
 		if _, err := topology.Lookup(ctx, c.Conn(), ns); err == nil {
 			return nil, time.Time{}, &drover.Error{
 				Op: "claims", Code: schemas.CodeNotFound, Err: fmt.Errorf("the bucket %s is gone: nobody can own a partition of namespace %q", ns.BucketClaims(), ns),

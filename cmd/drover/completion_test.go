@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -61,7 +61,7 @@ func TestCompletion(t *testing.T) {
 		start := schemas.StartRequest{WorkflowID: "poller", Type: "poll"}
 		return schemas.AlwaysListResponse{AlwaysOn: []schemas.AlwaysOnRecord{{AlwaysOn: schemas.AlwaysOn{Start: start}}}}
 	})
-	if _, err := s.conn.Subscribe(schemas.NamespaceSubject("list"), "", func(m post.Msg) {
+	if _, err := s.conn.Subscribe(schemas.NamespaceSubject("list"), "", func(m natsconn.Msg) {
 		body, err := schemas.MarshalJSON(schemas.NamespaceListResponse{Namespaces: []schemas.NamespaceInfo{{Name: "default"}, {Name: "shop"}}})
 		if err == nil {
 			err = m.Respond(nil, body)

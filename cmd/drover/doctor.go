@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/doctor"
 )
 
@@ -76,12 +76,12 @@ func (a *app) examine(ctx context.Context, c *drover.Client, system string) erro
 }
 
 // dialSystem connects as a context says, to the address of the command line if there is one.
-func (a *app) dialSystem(ctx context.Context, name string) (*post.Conn, error) {
+func (a *app) dialSystem(ctx context.Context, name string) (*natsconn.Conn, error) {
 	c, err := readContext(name)
 	if err != nil {
 		return nil, usage(nil, err)
 	}
-	o := c.fill(post.Options{Name: "drover doctor"})
+	o := c.fill(natsconn.Options{Name: "drover doctor"})
 	o.URL = cmp.Or(a.nats, o.URL)
-	return post.Dial(ctx, o)
+	return natsconn.Dial(ctx, o)
 }

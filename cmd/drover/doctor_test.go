@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/ops/doctor"
@@ -67,7 +67,7 @@ func TestDoctorOnAServer(t *testing.T) {
 	}
 
 	// What somebody has broken.
-	conn, err := post.Dial(t.Context(), post.Options{URL: s.URL})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{URL: s.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestDoctorOnABareNATS(t *testing.T) {
 	finding(t, got, doctor.Bad, "streams", "there is no namespace default")
 	finding(t, got, doctor.Warn, "sync", "--system-context")
 
-	conn, err := post.Dial(t.Context(), post.Options{URL: url, User: "root", Password: embeddedtest.Password})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{URL: url, User: "root", Password: embeddedtest.Password})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -86,7 +86,7 @@ type drained struct {
 // target is a process that listens on a control subject.
 type target struct {
 	op, name string
-	conn     *post.Conn
+	conn     *natsconn.Conn
 	home     subject.Namespace
 	register *nodes.Registry
 	node     *nodes.Info // nil for a worker
@@ -122,7 +122,7 @@ func (t *target) tell(ctx context.Context, order schemas.Control) (*schemas.Cont
 	defer cancel()
 	m, err := t.conn.Request(ctx, t.home.Control(t.name), nil, body)
 	switch {
-	case errors.Is(err, post.ErrNoResponders):
+	case errors.Is(err, natsconn.ErrNoResponders):
 		return nil, t.nobody(err)
 	case err != nil:
 		return nil, fmt.Errorf("%s %s: %w", t.op, t.name, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
@@ -79,9 +79,9 @@ func exitCode(err error) int {
 		return exitRecycled
 	case wrong, isAny(err, drover.ErrInvalid, server.ErrInvalidOptions, embedded.ErrInvalidOptions, topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions):
 		return exitUsage
-	case isAny(err, drover.ErrUnavailable, post.ErrNoConnection, post.ErrDisconnected), !judged && errors.Is(err, post.ErrNoResponders):
+	case isAny(err, drover.ErrUnavailable, natsconn.ErrNoConnection, natsconn.ErrDisconnected), !judged && errors.Is(err, natsconn.ErrNoResponders):
 		return exitNoConnection
-	case isAny(err, drover.ErrTimeout, post.ErrTimeout, context.DeadlineExceeded):
+	case isAny(err, drover.ErrTimeout, natsconn.ErrTimeout, context.DeadlineExceeded):
 		return exitTimeout
 	default:
 		return exitFailed
@@ -132,10 +132,10 @@ func describeError(err error) (string, *schemas.Error) {
 		doc.Code, doc.Hint = schemas.CodeInvalid, e.hint
 	} else if e, ok := errors.AsType[*flowsError](err); ok {
 		doc.Code, doc.Hint = schemas.CodeInvalid, e.hint
-	} else if e, ok := errors.AsType[*post.RefusedError](err); ok {
+	} else if e, ok := errors.AsType[*natsconn.RefusedError](err); ok {
 		doc.Code, doc.Hint = schemas.CodePermission, e.Hint()
-	} else if errors.Is(err, post.ErrFull) {
-		doc.Code, doc.Hint = schemas.CodeLimit, post.RoomHint(err, "NAME")
+	} else if errors.Is(err, natsconn.ErrFull) {
+		doc.Code, doc.Hint = schemas.CodeLimit, natsconn.RoomHint(err, "NAME")
 	} else if exitCode(err) == exitUsage {
 		doc.Code = schemas.CodeInvalid
 	} else if exitCode(err) == exitNoConnection {

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops/permissions"
@@ -76,7 +76,7 @@ func (r result) wantHolds(t *testing.T, want string) {
 // empty the bucket.
 func TestFlowPermissions(t *testing.T) {
 	_, url := embeddedtest.Start(t, true, templates(t, permissions.Operator, permissions.Viewer)...)
-	root, err := post.Dial(t.Context(), post.Options{URL: url, User: embeddedtest.Root, Password: embeddedtest.Password})
+	root, err := natsconn.Dial(t.Context(), natsconn.Options{URL: url, User: embeddedtest.Root, Password: embeddedtest.Password})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,12 +102,12 @@ func TestFlowPermissions(t *testing.T) {
 	}
 	as(permissions.Viewer, "flow", "deploy", "order.yaml").want(t, exitFailed, "", "not permitted", fmt.Sprintf(`"$KV.%s.flow.order.`, bucket))
 
-	operator, err := post.Dial(t.Context(), post.Options{URL: url, User: string(permissions.Operator), Password: embeddedtest.Password})
+	operator, err := natsconn.Dial(t.Context(), natsconn.Options{URL: url, User: string(permissions.Operator), Password: embeddedtest.Password})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(operator.Close)
-	_, err = operator.PublishSync(t.Context(), "$KV."+bucket+".flow.order.current", post.Header{jetstream.MsgRollup: {jetstream.MsgRollupAll}}, nil)
+	_, err = operator.PublishSync(t.Context(), "$KV."+bucket+".flow.order.current", natsconn.Header{jetstream.MsgRollup: {jetstream.MsgRollupAll}}, nil)
 	if err == nil {
 		t.Error("an operator may empty the bucket of flows with one message")
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider/flow/deployed"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/schemas"
@@ -332,7 +332,7 @@ func withServer(ctx context.Context, o server.Options, fn func(ctx context.Conte
 	if _, err := s.Ready(ctx); err != nil {
 		return err
 	}
-	conn, err := post.Dial(ctx, post.Options{InProcess: s, Name: "flow run", Logger: o.Logger})
+	conn, err := natsconn.Dial(ctx, natsconn.Options{InProcess: s, Name: "flow run", Logger: o.Logger})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
@@ -135,9 +135,9 @@ func wantQuiet(t *testing.T, kept *logtest.Hook) {
 }
 
 // dialed is a connection of the test's own.
-func dialed(t *testing.T, url string) *post.Conn {
+func dialed(t *testing.T, url string) *natsconn.Conn {
 	t.Helper()
-	conn, err := post.Dial(t.Context(), post.Options{URL: url})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -53,7 +53,7 @@ func alone(m *testing.M) int {
 type service struct {
 	t    *testing.T
 	url  string
-	conn *post.Conn
+	conn *natsconn.Conn
 	mu   sync.Mutex // held while an answer is made
 }
 
@@ -67,7 +67,7 @@ func newService(t *testing.T) *service {
 // on answers a verb; nil means silence.
 func on[Request any](s *service, verb string, fn func(Request) any) {
 	s.t.Helper()
-	_, err := s.conn.Subscribe(subject.Namespace("default").API(verb), "", func(m post.Msg) {
+	_, err := s.conn.Subscribe(subject.Namespace("default").API(verb), "", func(m natsconn.Msg) {
 		var req Request
 		if err := schemas.Unmarshal(m.Data, &req); err != nil {
 			s.t.Errorf("%s: %v", verb, err)
@@ -92,7 +92,7 @@ func on[Request any](s *service, verb string, fn func(Request) any) {
 		s.t.Fatal(err)
 	}
 	// The commands come on connections of their own: the server must know the interest first.
-	if _, err := s.conn.Request(s.t.Context(), "nobody", nil, nil); !errors.Is(err, post.ErrNoResponders) {
+	if _, err := s.conn.Request(s.t.Context(), "nobody", nil, nil); !errors.Is(err, natsconn.ErrNoResponders) {
 		s.t.Fatalf("got %v, want ErrNoResponders", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
@@ -182,7 +182,7 @@ func TestNamespacesAreIsolated(t *testing.T) {
 func TestNamespacesComeAndGo(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	log, kept := listening()
-	o := server.Options{External: &post.Options{URL: nats.ClientURL()}, Logger: log}
+	o := server.Options{External: &natsconn.Options{URL: nats.ClientURL()}, Logger: log}
 	first := serving(t, o)
 	second := serving(t, o)
 	conn := dialed(t, nats.ClientURL())

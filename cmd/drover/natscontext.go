@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 // natsContext is a context of the nats command line: a file that says where and as whom to connect. Its own package links
@@ -47,8 +47,8 @@ const defaultNATS = "nats://127.0.0.1:4222"
 // dialOptions says where and as whom to connect, for clients and for servers beside a NATS elsewhere. Flags win over a
 // context that was named, by --context or NATS_CONTEXT, and that wins over NATS_URL. The context that the nats command line
 // has selected comes last: it counts only where nothing else says where to go.
-func (a *app) dialOptions() (post.Options, error) {
-	o := post.Options{
+func (a *app) dialOptions() (natsconn.Options, error) {
+	o := natsconn.Options{
 		URL: a.nats, CredsFile: a.creds, NKeyFile: a.nkey, User: a.user, Password: a.password,
 		CAFile: a.tlsCA, CertFile: a.tlsCert, KeyFile: a.tlsKey, RetryOnFailedConnect: a.retryConnect,
 	}
@@ -189,7 +189,7 @@ func (c *natsContext) unsupported() string {
 }
 
 // fill completes what the flags say. Who connects is taken from one of the two as a whole.
-func (c *natsContext) fill(o post.Options) post.Options {
+func (c *natsContext) fill(o natsconn.Options) natsconn.Options {
 	if o.URL == "" {
 		o.URL = c.URL
 	}

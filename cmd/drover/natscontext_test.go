@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -44,31 +44,31 @@ func TestDialOptions(t *testing.T) {
 		"token":  `{"url":"nats://token:1","token":"t"}`,
 		"future": `{"url":"nats://future:1","something_new":{"a":1}}`,
 	})
-	full := post.Options{
+	full := natsconn.Options{
 		URL: "nats://full:1", User: "u", Password: "p", CAFile: "/home/joe/ca.pem", CertFile: "/home/joe/c.pem", KeyFile: "k.pem",
 		InboxPrefix: "_MINE", APIPrefix: "$JS.hub.API",
 	}
-	change := func(o post.Options, f func(*post.Options)) post.Options { f(&o); return o }
+	change := func(o natsconn.Options, f func(*natsconn.Options)) natsconn.Options { f(&o); return o }
 	for _, tt := range []struct {
 		name string
 		a    app
 		env  map[string]string
-		want post.Options
+		want natsconn.Options
 	}{
-		{"the selected one", app{}, nil, post.Options{URL: "nats://picked:1"}},
-		{"not beside --nats", app{nats: "nats://flag:1"}, nil, post.Options{URL: "nats://flag:1"}},
-		{"not beside NATS_URL", app{}, map[string]string{"NATS_URL": "nats://env:1"}, post.Options{}},
-		{"none wanted", app{context: contextFlag{given: true}}, nil, post.Options{}},
+		{"the selected one", app{}, nil, natsconn.Options{URL: "nats://picked:1"}},
+		{"not beside --nats", app{nats: "nats://flag:1"}, nil, natsconn.Options{URL: "nats://flag:1"}},
+		{"not beside NATS_URL", app{}, map[string]string{"NATS_URL": "nats://env:1"}, natsconn.Options{}},
+		{"none wanted", app{context: contextFlag{given: true}}, nil, natsconn.Options{}},
 		{"all of one", app{context: contextFlag{"full", true}}, nil, full},
 		{"by the environment", app{}, map[string]string{contextEnv: "full"}, full},
-		{"the flag wins", app{context: contextFlag{"token", true}}, map[string]string{contextEnv: "full"}, post.Options{URL: "nats://token:1", Token: "t"}},
+		{"the flag wins", app{context: contextFlag{"token", true}}, map[string]string{contextEnv: "full"}, natsconn.Options{URL: "nats://token:1", Token: "t"}},
 		{"over NATS_URL", app{context: contextFlag{"full", true}}, map[string]string{"NATS_URL": "nats://env:1"}, full},
-		{"without an address", app{context: contextFlag{"creds", true}}, map[string]string{"NATS_URL": "nats://env:1"}, post.Options{URL: "nats://127.0.0.1:4222", CredsFile: "/home/joe/my.creds"}},
-		{"nkey", app{context: contextFlag{"nkey", true}}, nil, post.Options{URL: "nats://nkey:1", NKeyFile: "seed.nk", APIPrefix: "$JS.x.API"}},
-		{"unknown settings", app{context: contextFlag{"future", true}}, nil, post.Options{URL: "nats://future:1"}},
-		{"--nats wins over its address", app{context: contextFlag{"full", true}, nats: "nats://flag:1"}, nil, change(full, func(o *post.Options) { o.URL = "nats://flag:1" })},
-		{"who connects is one thing", app{context: contextFlag{"full", true}, nkey: "n"}, nil, change(full, func(o *post.Options) { o.User, o.Password, o.NKeyFile = "", "", "n" })},
-		{"so is the certificate", app{context: contextFlag{"full", true}, tlsCert: "c", tlsKey: "k", tlsCA: "ca"}, nil, change(full, func(o *post.Options) { o.CertFile, o.KeyFile, o.CAFile = "c", "k", "ca" })},
+		{"without an address", app{context: contextFlag{"creds", true}}, map[string]string{"NATS_URL": "nats://env:1"}, natsconn.Options{URL: "nats://127.0.0.1:4222", CredsFile: "/home/joe/my.creds"}},
+		{"nkey", app{context: contextFlag{"nkey", true}}, nil, natsconn.Options{URL: "nats://nkey:1", NKeyFile: "seed.nk", APIPrefix: "$JS.x.API"}},
+		{"unknown settings", app{context: contextFlag{"future", true}}, nil, natsconn.Options{URL: "nats://future:1"}},
+		{"--nats wins over its address", app{context: contextFlag{"full", true}, nats: "nats://flag:1"}, nil, change(full, func(o *natsconn.Options) { o.URL = "nats://flag:1" })},
+		{"who connects is one thing", app{context: contextFlag{"full", true}, nkey: "n"}, nil, change(full, func(o *natsconn.Options) { o.User, o.Password, o.NKeyFile = "", "", "n" })},
+		{"so is the certificate", app{context: contextFlag{"full", true}, tlsCert: "c", tlsKey: "k", tlsCA: "ca"}, nil, change(full, func(o *natsconn.Options) { o.CertFile, o.KeyFile, o.CAFile = "c", "k", "ca" })},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for k, v := range tt.env {
@@ -142,12 +142,12 @@ func TestServerWithAContext(t *testing.T) {
 	t.Setenv(contextEnv, "picked")
 	for _, tt := range []struct {
 		args string
-		want *post.Options
+		want *natsconn.Options
 	}{
 		{"", nil},
-		{"--context picked", &post.Options{URL: "nats://127.0.0.1:1", User: "u", Password: "p"}},
+		{"--context picked", &natsconn.Options{URL: "nats://127.0.0.1:1", User: "u", Password: "p"}},
 		{"--context=", nil},
-		{"--context= --nats nats://127.0.0.1:2", &post.Options{URL: "nats://127.0.0.1:2"}},
+		{"--context= --nats nats://127.0.0.1:2", &natsconn.Options{URL: "nats://127.0.0.1:2"}},
 	} {
 		a := &app{}
 		root := a.root()

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 )
@@ -24,7 +24,7 @@ func TestRingsStayInTheProcess(t *testing.T) {
 		subject string
 		n       *atomic.Int64
 	}{{"drover.default.ring.*", &rings}, {"drover.default.>", &messages}} {
-		if _, err := c.Conn().Subscribe(on.subject, "", func(post.Msg) { on.n.Add(1) }); err != nil {
+		if _, err := c.Conn().Subscribe(on.subject, "", func(natsconn.Msg) { on.n.Add(1) }); err != nil {
 			t.Fatal(err)
 		}
 	}

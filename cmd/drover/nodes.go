@@ -13,8 +13,8 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -116,7 +116,7 @@ func openNodes(ctx context.Context, c *drover.Client) (*nodes.Registry, []nodes.
 		return nil, nil, err
 	}
 	list, err := register.List(ctx)
-	if errors.Is(err, post.ErrNoStream) {
+	if errors.Is(err, natsconn.ErrNoStream) {
 		return nil, nil, &drover.Error{
 			Op: "nodes", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no bucket %s", subject.BucketNodes),
 			Hint: "check --nats, the account, and the JetStream domain of the context; a server makes the bucket when it starts",

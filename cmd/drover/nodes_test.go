@@ -13,8 +13,8 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
@@ -25,10 +25,10 @@ import (
 func bare(t *testing.T) (url string, o server.Options) {
 	t.Helper()
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
-	return nats.ClientURL(), server.Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2}
+	return nats.ClientURL(), server.Options{External: &natsconn.Options{URL: nats.ClientURL()}, Partitions: 2}
 }
 
-func registry(t *testing.T, conn *post.Conn) *nodes.Registry {
+func registry(t *testing.T, conn *natsconn.Conn) *nodes.Registry {
 	t.Helper()
 	r, err := nodes.Open(conn, nodes.Options{})
 	if err != nil {

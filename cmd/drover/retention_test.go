@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
 )
@@ -54,7 +54,7 @@ func TestRetentionOfTheNamespace(t *testing.T) {
 	starts := func(flows, others string, then func()) {
 		t.Helper()
 		log, kept := logtest.NewNullLogger()
-		s := serving(t, server.Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 1, Logger: log})
+		s := serving(t, server.Options{External: &natsconn.Options{URL: nats.ClientURL()}, Partitions: 1, Logger: log})
 		defer s.end(t)
 		defer then()
 		for _, e := range kept.AllEntries() {

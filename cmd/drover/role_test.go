@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/doctor"
 	"github.com/droverhq/drover/ops/permissions"
 	"github.com/droverhq/drover/schemas"
@@ -16,7 +16,7 @@ import (
 func TestRolesOfPeople(t *testing.T) {
 	flowFiles(t, map[string]string{"f.yaml": "name: f\nsteps:\n- return ${workflow.input}\n", "big.json": `{"text":"` + strings.Repeat("x", schemas.PayloadThreshold+1) + `"}`})
 	_, url := embeddedtest.Start(t, true, templates(t, permissions.Operator, permissions.Viewer, permissions.Auditor)...)
-	serving(t, server.Options{External: &post.Options{URL: url, User: embeddedtest.Root, Password: embeddedtest.Password}, Partitions: 1})
+	serving(t, server.Options{External: &natsconn.Options{URL: url, User: embeddedtest.Root, Password: embeddedtest.Password}, Partitions: 1})
 	as := func(user permissions.Role, args ...string) result {
 		return command("", append(args, "--nats", url, "--user", string(user), "--password", embeddedtest.Password)...)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/doctor"
 	"github.com/droverhq/drover/server"
 )
@@ -121,13 +121,13 @@ func TestServeKeepsItsStore(t *testing.T) {
 // its record has the token that it connects with.
 func TestServeExternal(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
-	o := server.Options{External: &post.Options{URL: nats.ClientURL()}}
+	o := server.Options{External: &natsconn.Options{URL: nats.ClientURL()}}
 	first := serving(t, o)
 	if first.Profile != "external" || first.URL != nats.ClientURL() {
 		t.Fatalf("got %+v", first.Info)
 	}
 	command("", "start", "greet", "--id", "g", "--nats", nats.ClientURL()).done(t)
-	second := serving(t, server.Options{External: &post.Options{URL: strings.Replace(nats.ClientURL(), "://", "://s3cret@", 1)}})
+	second := serving(t, server.Options{External: &natsconn.Options{URL: strings.Replace(nats.ClientURL(), "://", "://s3cret@", 1)}})
 	if second.Node != first.Node+"-2" {
 		t.Fatalf("got nodes %q and %q", first.Node, second.Node)
 	}
@@ -150,7 +150,7 @@ func TestServeOnATieredAccount(t *testing.T) {
 	command("", "server", "--nats", url).want(t, exitFailed, "", "drover-default-signals", "on each stream", "--max-bytes")
 	command("", "server", "--nats", url, "--max-bytes", "1MiB").want(t, exitUsage, "", "--max-bytes is 1048576", "use at least 16777216, NONE for no limit, or leave it out")
 
-	s := serving(t, server.Options{External: &post.Options{URL: url}, MaxBytes: 32 << 20})
+	s := serving(t, server.Options{External: &natsconn.Options{URL: url}, MaxBytes: 32 << 20})
 	work(t, url)
 	large := strconv.Quote(strings.Repeat("ox", 600<<10))
 	command(large, "start", "greet", "--id", "g", "--input", "-", "--nats", url).done(t)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/server"
@@ -54,7 +54,7 @@ func TestServeOnlyItsNamespace(t *testing.T) {
 	command("", "start", "greet", "-n", "other", "--nats", s.URL, "--timeout", "1500ms").want(t, exitNoConnection, "", "drover server")
 	command("", "namespace", "list", "--nats", s.URL, "--timeout", "500ms").want(t, exitNoConnection, "", "the role ops")
 	// The other is served once somebody does.
-	s2 := serving(t, server.Options{External: &post.Options{URL: s.URL}, Namespace: "other"})
+	s2 := serving(t, server.Options{External: &natsconn.Options{URL: s.URL}, Namespace: "other"})
 	command("", "start", "greet", "-n", "other", "--nats", s.URL).done(t)
 	s2.end(t)
 }
@@ -114,7 +114,7 @@ func TestStreamsAreDeletedUnderTheServer(t *testing.T) {
 	}
 	poll.Until(t, 20*time.Second, "let go", func() bool {
 		_, err := conn.Request(t.Context(), "drover.shop.api.list", nil, []byte("{}"))
-		return errors.Is(err, post.ErrNoResponders)
+		return errors.Is(err, natsconn.ErrNoResponders)
 	})
 	lines := len(kept.AllEntries())
 	on("start", "greet", "--id", "g").done(t)

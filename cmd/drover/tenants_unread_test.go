@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/poll"
@@ -32,7 +32,7 @@ func TestServeBesideANamespaceThatCannotBeRead(t *testing.T) {
 	}
 	log, _ := listening()
 	s := serving(t, server.Options{
-		External:  &post.Options{InProcess: srv, User: "server", Password: embeddedtest.Password},
+		External:  &natsconn.Options{InProcess: srv, User: "server", Password: embeddedtest.Password},
 		Namespace: "mine", Partitions: 1, Logger: log,
 	})
 	poll.Until(t, 20*time.Second, "the good one is served", func() bool {

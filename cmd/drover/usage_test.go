@@ -15,8 +15,8 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
@@ -228,7 +228,7 @@ func TestErrorDocumentOfWrongOptions(t *testing.T) {
 	if want := `workflow "a" run r: failed: no-room`; text != "drover: "+want || doc.Message != want {
 		t.Errorf("got %q and in the document %q, want %s, for people with the name of the program", text, doc.Message, want)
 	}
-	if _, doc := describeError(&drover.Error{Op: "list", Err: fmt.Errorf("%w: %w", post.ErrNoResponders, context.Canceled)}); doc.Code != schemas.CodeUnavailable {
+	if _, doc := describeError(&drover.Error{Op: "list", Err: fmt.Errorf("%w: %w", natsconn.ErrNoResponders, context.Canceled)}); doc.Code != schemas.CodeUnavailable {
 		t.Errorf("got code %q of a command that was interrupted while nobody was there, want unavailable", doc.Code)
 	}
 	if _, doc := describeError(&drover.Error{Op: "result", Err: context.Canceled}); doc.Code != schemas.CodeInternal { // such as a flow run that is interrupted
@@ -337,12 +337,12 @@ func TestExitCodes(t *testing.T) {
 		{nil, exitDone},
 		{errors.New("x"), exitFailed},
 		{&drover.WorkflowError{Status: schemas.StatusTimedOut}, exitFailed},
-		{fmt.Errorf("verify: %w", post.ErrNoConnection), exitNoConnection},
-		{fmt.Errorf("verify: %w", post.ErrDisconnected), exitNoConnection},
-		{fmt.Errorf("verify: %w", post.ErrTimeout), exitTimeout},
-		{fmt.Errorf("verify: %w", post.ErrNoResponders), exitNoConnection},
-		{&drover.Error{Err: fmt.Errorf("%w: %w", post.ErrNoResponders, context.Canceled)}, exitNoConnection}, // interrupted while nobody was there
-		{&drover.Error{Code: schemas.CodeNotFound, Err: post.ErrNoResponders}, exitFailed},                   // such as a node that does not listen
+		{fmt.Errorf("verify: %w", natsconn.ErrNoConnection), exitNoConnection},
+		{fmt.Errorf("verify: %w", natsconn.ErrDisconnected), exitNoConnection},
+		{fmt.Errorf("verify: %w", natsconn.ErrTimeout), exitTimeout},
+		{fmt.Errorf("verify: %w", natsconn.ErrNoResponders), exitNoConnection},
+		{&drover.Error{Err: fmt.Errorf("%w: %w", natsconn.ErrNoResponders, context.Canceled)}, exitNoConnection}, // interrupted while nobody was there
+		{&drover.Error{Code: schemas.CodeNotFound, Err: natsconn.ErrNoResponders}, exitFailed},                   // such as a node that does not listen
 		{usage(nil, errors.New("x")), exitUsage},
 	} {
 		if got := exitCode(tt.err); got != tt.want {

@@ -10,8 +10,8 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -100,7 +100,7 @@ func (v *verification) show(a *app) error {
 // verifier reads the history streams of a namespace.
 type verifier struct {
 	verification
-	conn       *post.Conn
+	conn       *natsconn.Conn
 	ns         subject.Namespace
 	checker    *checker.Namespace
 	partitions []*partitionCheck
@@ -129,7 +129,7 @@ func (r *verifier) read(ctx context.Context) error {
 		case err == nil:
 			r.partitions = append(r.partitions, p)
 			continue
-		case !errors.Is(err, post.ErrNoStream):
+		case !errors.Is(err, natsconn.ErrNoStream):
 			return err
 		case !known: // behind the last one, or a stream is gone
 			if all, err = r.count(ctx); err != nil {
@@ -204,7 +204,7 @@ type partitionCheck struct {
 
 // read reads on to the end that the stream has now.
 func (p *partitionCheck) read(ctx context.Context) error {
-	stream, o := p.v.ns.StreamHistory(p.n), post.ReadOptions{StartSeq: p.last + 1}
+	stream, o := p.v.ns.StreamHistory(p.n), natsconn.ReadOptions{StartSeq: p.last + 1}
 	_, end, err := p.v.conn.StreamState(ctx, stream)
 	if err != nil {
 		return fmt.Errorf("partition %d: %w", p.n, err)
@@ -212,7 +212,7 @@ func (p *partitionCheck) read(ctx context.Context) error {
 	if end <= p.last {
 		return nil
 	}
-	err = p.v.conn.Scan(ctx, stream, o, func(m post.Stored) error {
+	err = p.v.conn.Scan(ctx, stream, o, func(m natsconn.Stored) error {
 		p.removed = p.removed || m.Seq != p.last+1
 		p.last = m.Seq
 		p.message(m)
@@ -225,7 +225,7 @@ func (p *partitionCheck) read(ctx context.Context) error {
 	return nil
 }
 
-func (p *partitionCheck) message(m post.Stored) {
+func (p *partitionCheck) message(m natsconn.Stored) {
 	if m.Subject == p.v.ns.Fence(p.n) {
 		p.fenceRecord(m)
 		return
@@ -254,7 +254,7 @@ func (p *partitionCheck) message(m post.Stored) {
 
 // replayOf checks the link of a replay in the other direction: a run that was replayed is told so by the headers of the run that repeats
 // it, so these have to say what its first event says.
-func (p *partitionCheck) replayOf(m *post.Stored, r *schemas.Record) {
+func (p *partitionCheck) replayOf(m *natsconn.Stored, r *schemas.Record) {
 	if r.First == 1 && len(r.Events) > 0 {
 		if a, ok := r.Events[0].Attributes.(*schemas.WorkflowStarted); ok && a.Replays != nil {
 			p.replays[r.Run] = a.Replays.Run
@@ -274,7 +274,7 @@ func (p *partitionCheck) replayOf(m *post.Stored, r *schemas.Record) {
 }
 
 // fenceRecord checks that claims only grow: an owner never fences in the name of a claim that another one followed.
-func (p *partitionCheck) fenceRecord(m post.Stored) {
+func (p *partitionCheck) fenceRecord(m natsconn.Stored) {
 	var f schemas.Fence
 	if err := schemas.Unmarshal(m.Data, &f); err != nil {
 		p.broken(checker.RuleFence, "", "", 0, "fence %d of partition %d cannot be read: %v", m.Seq, p.n, err)

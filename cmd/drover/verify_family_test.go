@@ -7,7 +7,7 @@ import (
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
@@ -17,7 +17,7 @@ import (
 // may have been removed is not missed.
 func TestVerifyBetweenWorkflows(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
-	s := serving(t, server.Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 2})
+	s := serving(t, server.Options{External: &natsconn.Options{URL: nats.ClientURL()}, Partitions: 2})
 	s.end(t)
 	conn := embeddedtest.Connect(t, nats)
 	ns := subject.Namespace("default")

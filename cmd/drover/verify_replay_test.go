@@ -8,7 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
@@ -19,7 +19,7 @@ import (
 func TestVerifyReplays(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	on := func(args ...string) result { return command("", append(args, "--nats", nats.ClientURL())...) }
-	s := serving(t, server.Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 1})
+	s := serving(t, server.Options{External: &natsconn.Options{URL: nats.ClientURL()}, Partitions: 1})
 	stop := work(t, nats.ClientURL())
 	var first outcomeDocument
 	r := on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait", "--json")
@@ -52,7 +52,7 @@ func TestVerifyReplays(t *testing.T) {
 		return v
 	}
 	verify(exitDone)
-	last := func(run string) *post.Stored {
+	last := func(run string) *natsconn.Stored {
 		t.Helper()
 		m, err := conn.LastBySubject(t.Context(), ns.StreamHistory(0), ns.History(0, "g", run))
 		if err != nil {
@@ -70,11 +70,11 @@ func TestVerifyReplays(t *testing.T) {
 	// Both records are there twice then, which breaks other rules; here it matters what their headers say.
 	for i, tt := range []struct {
 		subject string
-		header  post.Header
+		header  natsconn.Header
 		data    []byte
 	}{
-		{after.Subject, post.Header{schemas.StatusHeader: after.Header[schemas.StatusHeader]}, after.Data},
-		{before.Subject, post.Header{schemas.StatusHeader: before.Header[schemas.StatusHeader], "Drover-More": after.Header["Drover-More"]}, before.Data},
+		{after.Subject, natsconn.Header{schemas.StatusHeader: after.Header[schemas.StatusHeader]}, after.Data},
+		{before.Subject, natsconn.Header{schemas.StatusHeader: before.Header[schemas.StatusHeader], "Drover-More": after.Header["Drover-More"]}, before.Data},
 	} {
 		if _, err := conn.PublishSync(t.Context(), tt.subject, tt.header, tt.data); err != nil {
 			t.Fatal(err)

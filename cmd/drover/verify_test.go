@@ -9,7 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
@@ -24,7 +24,7 @@ func TestVerify(t *testing.T) {
 		t.Fatalf("got %d, %+v, want an error that names the namespace", r.code, e)
 	}
 
-	s := serving(t, server.Options{External: &post.Options{URL: nats.ClientURL()}, Partitions: 1})
+	s := serving(t, server.Options{External: &natsconn.Options{URL: nats.ClientURL()}, Partitions: 1})
 	on("verify").want(t, exitDone, "namespace default: 0 events in 0 records of 0 runs (0 open) on 1 partition: no rule is broken\n")
 	stop := work(t, nats.ClientURL())
 	for _, id := range []string{"g1", "g2"} {
@@ -49,14 +49,14 @@ func TestVerify(t *testing.T) {
 
 	conn := embeddedtest.Connect(t, nats)
 	ns := subject.Namespace("default")
-	var records []post.Stored
-	if err := conn.Scan(t.Context(), ns.StreamHistory(0), post.ReadOptions{}, func(m post.Stored) error {
+	var records []natsconn.Stored
+	if err := conn.Scan(t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{}, func(m natsconn.Stored) error {
 		records = append(records, m)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	lastOf := func(id string) (m post.Stored, r schemas.Record) {
+	lastOf := func(id string) (m natsconn.Stored, r schemas.Record) {
 		for _, m = range slices.Backward(records) {
 			if strings.Contains(m.Subject, "."+id+".") {
 				break

@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker/checker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 )
 
@@ -23,8 +23,8 @@ func (p *partitionCheck) unreadable(ctx context.Context) error {
 		return err
 	}
 	read := make(map[string]uint64, len(before))
-	o := post.ReadOptions{FilterSubjects: []string{p.v.ns.AllRuns(p.n)}, HeadersOnly: true}
-	err = p.v.conn.Scan(ctx, p.v.ns.StreamHistory(p.n), o, func(m post.Stored) error {
+	o := natsconn.ReadOptions{FilterSubjects: []string{p.v.ns.AllRuns(p.n)}, HeadersOnly: true}
+	err = p.v.conn.Scan(ctx, p.v.ns.StreamHistory(p.n), o, func(m natsconn.Stored) error {
 		read[m.Subject]++
 		return nil
 	})

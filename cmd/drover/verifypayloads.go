@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/droverhq/drover/broker/checker"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -17,7 +17,7 @@ const rulePayload = "payload"
 // payloadCheck looks whether the store has what the histories name. Objects that it had before they were read are known by their names; of
 // the others, which came later or are gone, the first place in each run is kept.
 type payloadCheck struct {
-	conn   *post.Conn
+	conn   *natsconn.Conn
 	store  *payloads.Store
 	stored map[string]bool
 	seen   map[objectIn]bool
@@ -44,7 +44,7 @@ func (c *payloadCheck) list(ctx context.Context) error {
 }
 
 // note takes the references of a record, which is m of a stream.
-func (c *payloadCheck) note(stream string, m *post.Stored, r *schemas.Record) {
+func (c *payloadCheck) note(stream string, m *natsconn.Stored, r *schemas.Record) {
 	for _, e := range r.Events {
 		for _, p := range schemas.PayloadFields(e.Attributes) {
 			ref, is := p.Ref()
@@ -67,11 +67,11 @@ func (c *payloadCheck) missing(ctx context.Context) (found []checker.Violation, 
 		switch {
 		case err == nil:
 			continue
-		case ctx.Err() != nil, post.Transient(err), errors.Is(err, post.ErrPermission):
+		case ctx.Err() != nil, natsconn.Transient(err), errors.Is(err, natsconn.ErrPermission):
 			return nil, fmt.Errorf("large payloads: %w", err)
 		}
 		switch _, gone := c.conn.GetSeq(ctx, n.stream, n.seq); {
-		case errors.Is(gone, post.ErrNotFound):
+		case errors.Is(gone, natsconn.ErrNotFound):
 			continue
 		case gone != nil:
 			return nil, fmt.Errorf("large payloads: %w", gone)

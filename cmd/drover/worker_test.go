@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity/kinds"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/poll"
@@ -78,7 +78,7 @@ func newCalls(t *testing.T, args ...string) *calls {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, err := c.s.conn.Read(t.Context(), callsNS.StreamIn(0), post.ReadOptions{}, func(m post.Stored) {
+	reader, err := c.s.conn.Read(t.Context(), callsNS.StreamIn(0), natsconn.ReadOptions{}, func(m natsconn.Stored) {
 		var r schemas.Report
 		if err := schemas.Unmarshal(m.Data, &r); err != nil {
 			t.Error(err)

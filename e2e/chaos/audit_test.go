@@ -14,7 +14,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -105,7 +105,7 @@ func (w *world) read(ctx context.Context) (*archive, error) {
 	a := &archive{signals: map[string][]string{}, closes: map[string]int{}, runs: map[string]string{}, once: map[string]bool{}, done: map[string]bool{}}
 	for p := range partitions {
 		names := map[string]string{} // of scheduled events: "run.activity"
-		err := w.direct.Conn().Scan(ctx, namespace.StreamHistory(p), post.ReadOptions{}, func(m post.Stored) error {
+		err := w.direct.Conn().Scan(ctx, namespace.StreamHistory(p), natsconn.ReadOptions{}, func(m natsconn.Stored) error {
 			if m.Subject == namespace.Fence(p) {
 				a.fences++
 				return nil
@@ -273,14 +273,14 @@ func (w *world) nothingLeft(ctx context.Context, a *archive) {
 func (w *world) left(ctx context.Context, a *archive) ([]string, error) {
 	var left []string
 	first, last, err := w.direct.Conn().StreamState(ctx, namespace.StreamTasks(planList))
-	if err != nil && !errors.Is(err, post.ErrNoStream) {
+	if err != nil && !errors.Is(err, natsconn.ErrNoStream) {
 		return nil, err
 	}
 	if err == nil && first <= last {
 		left = append(left, fmt.Sprintf("tasks from %d to %d", first, last))
 	}
 	for p := range partitions {
-		err := w.direct.Conn().Scan(ctx, namespace.StreamAlarms(p), post.ReadOptions{HeadersOnly: true}, func(m post.Stored) error {
+		err := w.direct.Conn().Scan(ctx, namespace.StreamAlarms(p), natsconn.ReadOptions{HeadersOnly: true}, func(m natsconn.Stored) error {
 			words := strings.Split(m.Subject, ".")
 			if run := words[len(words)-1]; a.closes[run] == 0 {
 				return nil
@@ -288,7 +288,7 @@ func (w *world) left(ctx context.Context, a *archive) ([]string, error) {
 			// A replica of a NATS node that was killed may have again what was deleted, for good; what counts is what the
 			// leader has. It is asked for the run, for another message may stand there under the number.
 			switch _, err := w.direct.Conn().LastBySubject(ctx, namespace.StreamAlarms(p), m.Subject); {
-			case errors.Is(err, post.ErrNotFound):
+			case errors.Is(err, natsconn.ErrNotFound):
 				w.undeleted[m.Subject] = true
 				w.report.Undeleted = len(w.undeleted)
 			case err != nil:

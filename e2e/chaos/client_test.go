@@ -11,7 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/faultproxy"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/signals"
@@ -140,7 +140,7 @@ func (c *client) ask(ctx context.Context, verb string, q, answer any, refusal fu
 func (c *client) askOnce(ctx context.Context, verb string, body []byte, answer any, refusal func() *schemas.Error) error {
 	ctx, cancel := context.WithTimeout(ctx, oneTry)
 	defer cancel()
-	m, err := c.c.Conn().Request(ctx, namespace.API(verb), post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
+	m, err := c.c.Conn().Request(ctx, namespace.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -29,7 +29,7 @@ func (w *world) probe(ctx context.Context) {
 				w.rec.Do(Op{Client: -2, Kind: Probe, Key: fmt.Sprint(n)}, func(o *Op) {
 					one, cancel := context.WithTimeout(ctx, probeTime)
 					defer cancel()
-					m, err := w.direct.Conn().Request(one, namespace.API("describe"), post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
+					m, err := w.direct.Conn().Request(one, namespace.API("describe"), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
 					o.Outcome = Unknown
 					var d schemas.DescribeResponse
 					if err == nil && schemas.Unmarshal(m.Data, &d) == nil && d.Error == nil {

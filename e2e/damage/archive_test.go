@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -33,10 +33,10 @@ func (m *machine) read() *archive {
 		letters: map[string][]schemas.DeadEntry{}, begun: map[string]time.Time{}, closed: map[string]time.Time{},
 	}
 	for partition := 0; ; partition++ {
-		err := m.client.Conn().Scan(ctx, namespace.StreamHistory(partition), post.ReadOptions{FilterSubjects: []string{namespace.AllRuns(partition)}}, func(s post.Stored) error {
+		err := m.client.Conn().Scan(ctx, namespace.StreamHistory(partition), natsconn.ReadOptions{FilterSubjects: []string{namespace.AllRuns(partition)}}, func(s natsconn.Stored) error {
 			return a.record(s)
 		})
-		if errors.Is(err, post.ErrNoStream) && partition > 0 {
+		if errors.Is(err, natsconn.ErrNoStream) && partition > 0 {
 			break
 		}
 		if err != nil {
@@ -53,7 +53,7 @@ func (m *machine) read() *archive {
 	return a
 }
 
-func (a *archive) record(s post.Stored) error {
+func (a *archive) record(s natsconn.Stored) error {
 	_, id, run, err := subject.ParseHistory(s.Subject)
 	if err != nil {
 		return err

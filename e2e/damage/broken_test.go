@@ -17,7 +17,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/internal/poll"
@@ -231,7 +231,7 @@ func (m *machine) begin(ctx context.Context, id string, l load.Input, inbox bool
 		return nil, err
 	}
 	to := subject.Namespace("default").In(0, id, "start")
-	if _, err = m.client.Conn().PublishSync(ctx, to, post.Addressed(to), body); err != nil {
+	if _, err = m.client.Conn().PublishSync(ctx, to, natsconn.Addressed(to), body); err != nil {
 		return nil, err
 	}
 	poll.Until(m.t, patience, id+" has begun", func() bool {

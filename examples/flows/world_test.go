@@ -17,7 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
@@ -36,7 +36,7 @@ const ns = subject.Namespace("default")
 type world struct {
 	t      *testing.T
 	server *embedded.Server
-	conn   *post.Conn
+	conn   *natsconn.Conn
 	client *drover.Client
 	site   *site
 	store  *files
@@ -70,9 +70,9 @@ func inWorld(t *testing.T, flows []string, also map[string]string, h http.Handle
 	})
 }
 
-func (w *world) dial(p cutwire.Provider) *post.Conn {
+func (w *world) dial(p cutwire.Provider) *natsconn.Conn {
 	w.t.Helper()
-	c, err := post.Dial(w.t.Context(), post.Options{InProcess: p})
+	c, err := natsconn.Dial(w.t.Context(), natsconn.Options{InProcess: p})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ type process struct {
 }
 
 // begin starts a process, which ends when it is stopped. A client of its own is for those that need one.
-func (w *world) begin(wire *cutwire.Wire, conns []*post.Conn, runs ...func(context.Context) error) *process {
+func (w *world) begin(wire *cutwire.Wire, conns []*natsconn.Conn, runs ...func(context.Context) error) *process {
 	ctx, cancel := context.WithCancel(context.Background())
 	var mine sync.WaitGroup
 	for _, run := range runs {
@@ -118,8 +118,8 @@ func (w *world) broker(wire *cutwire.Wire) *process {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	wiring := &server.Wiring{Conn: conn, Namespace: ns, Partitions: 1, Claims: held, Dial: func(ctx context.Context, name string) (*post.Conn, error) {
-		return post.Dial(ctx, post.Options{InProcess: wire, Name: name})
+	wiring := &server.Wiring{Conn: conn, Namespace: ns, Partitions: 1, Claims: held, Dial: func(ctx context.Context, name string) (*natsconn.Conn, error) {
+		return natsconn.Dial(ctx, natsconn.Options{InProcess: wire, Name: name})
 	}}
 	b, err := wiring.Broker(broker.Options{})
 	if err != nil {
@@ -130,10 +130,10 @@ func (w *world) broker(wire *cutwire.Wire) *process {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return w.begin(wire, []*post.Conn{conn}, b.Run, alarms.Run, master.Run)
+	return w.begin(wire, []*natsconn.Conn{conn}, b.Run, alarms.Run, master.Run)
 }
 
-func (w *world) connect(wire *cutwire.Wire) (*drover.Client, *post.Conn) {
+func (w *world) connect(wire *cutwire.Wire) (*drover.Client, *natsconn.Conn) {
 	conn := w.dial(wire)
 	client, err := drover.Connect(w.t.Context(), &drover.Options{Conn: conn})
 	if err != nil {
@@ -149,14 +149,14 @@ func (w *world) decider(wire *cutwire.Wire) *process {
 	for name := range w.store.flows {
 		deciders.Register(name, d)
 	}
-	return w.begin(wire, []*post.Conn{conn}, deciders.Run)
+	return w.begin(wire, []*natsconn.Conn{conn}, deciders.Run)
 }
 
 func (w *world) worker(wire *cutwire.Wire) *process {
 	client, conn := w.connect(wire)
 	a := client.Activities(&activity.Options{Lists: []string{list}, DrainTimeout: time.Second})
 	activity.Register(a, kinds.TypeHTTP, kinds.HTTP(&kinds.HTTPOptions{Transport: w.site.transport()}))
-	return w.begin(wire, []*post.Conn{conn}, a.Run)
+	return w.begin(wire, []*natsconn.Conn{conn}, a.Run)
 }
 
 // staff starts one process of each kind. That of the victim is killed where the judge says so, and another one takes its place at
@@ -228,7 +228,7 @@ func (w *world) completes(run *drover.Run) {
 func (w *world) check() {
 	c := checker.NewNamespace()
 	var found []checker.Violation
-	err := w.conn.Scan(w.t.Context(), ns.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s post.Stored) error {
+	err := w.conn.Scan(w.t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return fmt.Errorf("record %d: %w", s.Seq, err)

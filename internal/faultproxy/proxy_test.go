@@ -14,7 +14,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/faultproxy"
 )
 
@@ -28,7 +28,7 @@ const (
 type bed struct {
 	t            *testing.T
 	proxy        *faultproxy.Proxy
-	conn, direct *post.Conn
+	conn, direct *natsconn.Conn
 }
 
 func newBed(t *testing.T) *bed {
@@ -51,9 +51,9 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-func dial(t *testing.T, addr string) *post.Conn {
+func dial(t *testing.T, addr string) *natsconn.Conn {
 	t.Helper()
-	c, err := post.Dial(t.Context(), post.Options{URL: addr, RequestTimeout: patience})
+	c, err := natsconn.Dial(t.Context(), natsconn.Options{URL: addr, RequestTimeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (b *bed) again(subject string) {
 
 func (b *bed) mustTimeOut(subject string) {
 	b.t.Helper()
-	if err := b.publish(brief, subject); !errors.Is(err, post.ErrTimeout) {
+	if err := b.publish(brief, subject); !errors.Is(err, natsconn.ErrTimeout) {
 		b.t.Fatalf("publish %s: got %v, want a timeout", subject, err)
 	}
 }
@@ -100,7 +100,7 @@ func (b *bed) mustTimeOut(subject string) {
 func (b *bed) stored() []string {
 	b.t.Helper()
 	var all []string
-	err := b.direct.Scan(b.t.Context(), "T", post.ReadOptions{}, func(m post.Stored) error {
+	err := b.direct.Scan(b.t.Context(), "T", natsconn.ReadOptions{}, func(m natsconn.Stored) error {
 		all = append(all, m.Subject)
 		return nil
 	})
@@ -114,7 +114,7 @@ func (b *bed) stored() []string {
 func (b *bed) awaitStored(n int) []string {
 	b.t.Helper()
 	more := make(chan struct{}, 100)
-	r, err := b.direct.Read(b.t.Context(), "T", post.ReadOptions{}, func(post.Stored) { more <- struct{}{} })
+	r, err := b.direct.Read(b.t.Context(), "T", natsconn.ReadOptions{}, func(natsconn.Stored) { more <- struct{}{} })
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestPasses(t *testing.T) {
 		want = append(want, "t.a")
 	}
 	large := strings.Repeat("x", 900<<10)
-	if _, err := b.conn.PublishSync(t.Context(), "t.large", post.Header{"A": {"b"}}, []byte(large)); err != nil {
+	if _, err := b.conn.PublishSync(t.Context(), "t.large", natsconn.Header{"A": {"b"}}, []byte(large)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(append(want, "t.large"), b.stored()); diff != "" {

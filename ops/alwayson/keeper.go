@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -49,7 +49,7 @@ func (k *keeper) run(ctx context.Context) {
 		case err == nil:
 			k.told, k.wrong = false, time.Time{}
 		case errors.Is(err, errOvertaken):
-		case errors.Is(err, post.ErrNotFound):
+		case errors.Is(err, natsconn.ErrNotFound):
 			if k.m.leave(k) {
 				return
 			}

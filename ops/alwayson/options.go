@@ -7,7 +7,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
@@ -19,7 +19,7 @@ var ErrInvalidOptions = errors.New("invalid options")
 // Options of [New].
 type Options struct {
 	// Conn reads and writes records, starts runs and answers. Required.
-	Conn *post.Conn
+	Conn *natsconn.Conn
 	// Namespace whose always-on workflows are kept running. Required.
 	Namespace subject.Namespace
 	// RequireTypes tells that the namespace demands registered types, so that others are refused when they are added. Defaults to

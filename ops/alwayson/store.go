@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/schemas"
 )
@@ -26,7 +26,7 @@ var (
 
 func keyOf(id string) string { return keyPrefix + bucketkey.Escape(id) }
 
-// load reads a record. Errors wrap [post.ErrNotFound], [errDamaged], or are those of the stream.
+// load reads a record. Errors wrap [natsconn.ErrNotFound], [errDamaged], or are those of the stream.
 func (m *Monitor) load(ctx context.Context, id string) (*record, uint64, error) {
 	value, rev, err := m.o.Conn.KVGet(ctx, m.bucket, keyOf(id))
 	if err != nil {
@@ -70,7 +70,7 @@ func (m *Monitor) drop(ctx context.Context, r *record, rev uint64) error {
 }
 
 func overtaken(err error) error {
-	if errors.Is(err, post.ErrWrongSequence) || errors.Is(err, post.ErrInFlight) {
+	if errors.Is(err, natsconn.ErrWrongSequence) || errors.Is(err, natsconn.ErrInFlight) {
 		return fmt.Errorf("%w: %w", errOvertaken, err)
 	}
 	return err

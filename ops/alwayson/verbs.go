@@ -10,7 +10,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
 )
@@ -25,7 +25,7 @@ const (
 
 // serve answers the verbs until stop is called.
 func (m *Monitor) serve(ctx context.Context) (stop func(), err error) {
-	about := func(do func(context.Context, *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error)) func(context.Context, post.Msg) any {
+	about := func(do func(context.Context, *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error)) func(context.Context, natsconn.Msg) any {
 		return service.Answer(func(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error) {
 			if err := schemas.ValidateID("id", q.ID); err != nil {
 				return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("id").WithHint("see which there are with: drover always-on list")
@@ -105,7 +105,7 @@ func (m *Monitor) change(ctx context.Context, id string, do func(r *record) (aft
 	for tries := 1; ; tries++ {
 		r, rev, err := m.load(ctx, id)
 		switch {
-		case errors.Is(err, post.ErrNotFound):
+		case errors.Is(err, natsconn.ErrNotFound):
 			r, rev = nil, 0
 		case errors.Is(err, errDamaged):
 			return nil, false, schemas.Errorf(schemas.CodeConflict, "%v", err).InField("id").
@@ -121,7 +121,7 @@ func (m *Monitor) change(ctx context.Context, id string, do func(r *record) (aft
 		switch {
 		case errors.Is(err, errOvertaken) && tries < writes:
 			continue
-		case errors.Is(err, post.ErrTooLarge):
+		case errors.Is(err, natsconn.ErrTooLarge):
 			return nil, false, schemas.Errorf(schemas.CodeTooLarge, "the always-on workflow is too large to be stored: %v", err).InField("alwaysOn.start.input").
 				WithHint("put the input where the workflow finds it")
 		case err != nil:
@@ -222,7 +222,7 @@ func (m *Monitor) remove(ctx context.Context, q *schemas.AlwaysRequest) (*schema
 	r, rev, err := m.load(ctx, q.ID)
 	for tries := 1; ; tries++ {
 		switch {
-		case errors.Is(err, post.ErrNotFound):
+		case errors.Is(err, natsconn.ErrNotFound):
 			return nil, missing(q.ID)
 		case errors.Is(err, errDamaged):
 			r = &record{AlwaysOn: schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: q.ID}}}
@@ -266,7 +266,7 @@ func (m *Monitor) list(ctx context.Context, q *schemas.AlwaysListRequest) (*sche
 	for i, id := range ids {
 		r, _, err := m.load(ctx, id)
 		switch {
-		case errors.Is(err, post.ErrNotFound):
+		case errors.Is(err, natsconn.ErrNotFound):
 			continue
 		case errors.Is(err, errDamaged):
 			r = &record{AlwaysOn: schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: id}}, Refusal: err.Error()}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -15,7 +15,7 @@ import (
 // again that was deleted, and not know of it by its subject: to ask for the last one of each would not show it.
 func (v *view) readAlarms(ctx context.Context, p int) error {
 	v.alarms = map[uint64]armed{}
-	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), post.ReadOptions{BytesPerSecond: post.Leisurely}, func(s post.Stored) error {
+	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), natsconn.ReadOptions{BytesPerSecond: natsconn.Leisurely}, func(s natsconn.Stored) error {
 		_, wid, run, err := subject.ParseAlarm(s.Subject)
 		var alarm schemas.Alarm
 		if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
@@ -87,7 +87,7 @@ func (v *view) namesOf(ctx context.Context, p int, of []armed, failed *error) it
 	return func(yield func(schemas.Execution) bool) {
 		for _, alarm := range of {
 			s, err := v.a.o.Conn.GetSeq(ctx, v.a.ns.StreamAlarms(p), alarm.seq)
-			if errors.Is(err, post.ErrNotFound) {
+			if errors.Is(err, natsconn.ErrNotFound) {
 				continue
 			}
 			if err != nil {
@@ -113,7 +113,7 @@ func (v *view) alarmOf(ctx context.Context, p int, wid, run string) (armed, bool
 // lastAlarm is the alarm of a run as the leader has it.
 func (v *view) lastAlarm(ctx context.Context, p int, wid, run string) (armed, bool, error) {
 	s, err := v.a.o.Conn.LastBySubject(ctx, v.a.ns.StreamAlarms(p), v.a.ns.Alarm(p, wid, run))
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return armed{}, false, nil
 	}
 	var alarm schemas.Alarm

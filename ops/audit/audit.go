@@ -28,7 +28,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/internal/sleep"
@@ -41,7 +41,7 @@ var ErrInvalidOptions = errors.New("invalid options")
 // Options of [New].
 type Options struct {
 	// Conn reads the streams and asks the owners. Required.
-	Conn *post.Conn
+	Conn *natsconn.Conn
 	// Namespace that is looked at, and how many partitions it has. Required.
 	Namespace  subject.Namespace
 	Partitions int
@@ -149,7 +149,7 @@ func ask[Answer any](ctx context.Context, a *Auditor, verb string, in any, refus
 func askOnce[Answer any](ctx context.Context, a *Auditor, verb string, body []byte, refusal func(*Answer) *schemas.Error) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	m, err := a.o.Conn.Request(ctx, a.ns.API(verb), post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
+	m, err := a.o.Conn.Request(ctx, a.ns.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
@@ -24,7 +24,7 @@ func (h *house) deaf(verb string) (set *atomic.Bool, change func(*audit.Options)
 		}
 		return cutwire.Pass
 	})
-	conn, err := post.Dial(context.Background(), post.Options{InProcess: wire, Logger: h.log})
+	conn, err := natsconn.Dial(context.Background(), natsconn.Options{InProcess: wire, Logger: h.log})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -46,8 +46,8 @@ func TestDamagedRunWithAMessage(t *testing.T) {
 func (h *house) damage(id string, nth int) {
 	h.t.Helper()
 	ctx := h.t.Context()
-	var all []post.Stored
-	if err := h.conn.Scan(ctx, ns.StreamHistory(0), post.ReadOptions{}, func(s post.Stored) error {
+	var all []natsconn.Stored
+	if err := h.conn.Scan(ctx, ns.StreamHistory(0), natsconn.ReadOptions{}, func(s natsconn.Stored) error {
 		s.Data = append([]byte(nil), s.Data...)
 		all = append(all, s)
 		return nil
@@ -69,7 +69,7 @@ func (h *house) damage(id string, nth int) {
 	}
 	n := 0
 	for _, m := range all {
-		body, header := m.Data, post.Header{}
+		body, header := m.Data, natsconn.Header{}
 		if v := m.Header.Get(schemas.StatusHeader); v != "" {
 			header[schemas.StatusHeader] = []string{v}
 		}

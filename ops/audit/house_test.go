@@ -14,7 +14,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 type house struct {
 	t          *testing.T
 	server     *embedded.Server
-	conn       *post.Conn
+	conn       *natsconn.Conn
 	partitions int
 	log        *logrus.Logger
 	stops      []func()
@@ -76,16 +76,16 @@ func (w writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (h *house) dial() *post.Conn {
+func (h *house) dial() *natsconn.Conn {
 	h.t.Helper()
-	c, err := post.Dial(context.Background(), post.Options{InProcess: h.server.Conn(), Logger: h.log})
+	c, err := natsconn.Dial(context.Background(), natsconn.Options{InProcess: h.server.Conn(), Logger: h.log})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	return c
 }
 
-func (h *house) claims(conn *post.Conn, node string) *claims.Claims {
+func (h *house) claims(conn *natsconn.Conn, node string) *claims.Claims {
 	h.t.Helper()
 	c, err := claims.Open(conn, ns.BucketClaims(), claims.Options{Node: node})
 	if err != nil {
@@ -118,7 +118,7 @@ func (h *house) broker(node string, change ...func(*broker.Options)) (stop func(
 // brokerOn starts a broker on a connection that a test may cut. It waits until it owns all, unless the test has changed it.
 func (h *house) brokerOn(wire cutwire.Provider, node string, change ...func(*broker.Options)) (stop func()) {
 	h.t.Helper()
-	conn, err := post.Dial(context.Background(), post.Options{InProcess: wire, Logger: h.log})
+	conn, err := natsconn.Dial(context.Background(), natsconn.Options{InProcess: wire, Logger: h.log})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -126,8 +126,8 @@ func (h *house) brokerOn(wire cutwire.Provider, node string, change ...func(*bro
 	for _, c := range change {
 		c(&o)
 	}
-	b, err := broker.New(func(ctx context.Context, name string) (*post.Conn, error) {
-		return post.Dial(ctx, post.Options{InProcess: wire, Name: name, Logger: h.log})
+	b, err := broker.New(func(ctx context.Context, name string) (*natsconn.Conn, error) {
+		return natsconn.Dial(ctx, natsconn.Options{InProcess: wire, Name: name, Logger: h.log})
 	}, o)
 	if err != nil {
 		h.t.Fatal(err)
@@ -262,7 +262,7 @@ func (h *house) completes(id string) {
 // decider answers decision tasks of a type with a JSON list of decisions, by the types of the events of the window.
 func (h *house) decider(typ string, decide func(has func(string) bool) string) {
 	h.t.Helper()
-	sub, err := h.conn.Subscribe(ns.Decide(typ), "deciders", func(m post.Msg) {
+	sub, err := h.conn.Subscribe(ns.Decide(typ), "deciders", func(m natsconn.Msg) {
 		var task struct {
 			Token  string
 			Events []struct{ Type string }
@@ -277,7 +277,7 @@ func (h *house) decider(typ string, decide func(has func(string) bool) string) {
 		if answer == "" {
 			return
 		}
-		if err := m.Respond(nil, []byte(`{"token":"`+task.Token+`","decisions":`+answer+`}`)); err != nil && !errors.Is(err, post.ErrClosed) {
+		if err := m.Respond(nil, []byte(`{"token":"`+task.Token+`","decisions":`+answer+`}`)); err != nil && !errors.Is(err, natsconn.ErrClosed) {
 			h.t.Error(err)
 		}
 	})
@@ -314,7 +314,7 @@ func (h *house) work() {
 	h.t.Helper()
 	t := h.take()
 	t.report(h, "success")
-	if err := h.conn.DeleteMsg(h.t.Context(), ns.StreamTasks("main"), t.seq); err != nil && !errors.Is(err, post.ErrNotFound) {
+	if err := h.conn.DeleteMsg(h.t.Context(), ns.StreamTasks("main"), t.seq); err != nil && !errors.Is(err, natsconn.ErrNotFound) {
 		h.t.Fatal(err)
 	}
 }
@@ -349,7 +349,7 @@ func (h *house) take() *tasked {
 
 func (h *house) publish(subj, body string) uint64 {
 	h.t.Helper()
-	seq, err := h.conn.PublishSync(h.t.Context(), subj, post.Addressed(subj), []byte(body))
+	seq, err := h.conn.PublishSync(h.t.Context(), subj, natsconn.Addressed(subj), []byte(body))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func (h *house) await(id, typ string) {
 }
 
 // alarm is the one of a run; it waits until there is one.
-func (h *house) alarm(id string) *post.Stored {
+func (h *house) alarm(id string) *natsconn.Stored {
 	h.t.Helper()
 	p := subject.Partition(id, h.partitions)
 	for range 600 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
 )
@@ -58,8 +58,8 @@ func TestClosedHoldersAreFound(t *testing.T) {
 		}
 		var mu sync.Mutex
 		var repaired []string
-		answer := func(verb string, fn func(post.Msg) any) {
-			_, err := h.conn.Subscribe(ns.API(verb), "", func(m post.Msg) {
+		answer := func(verb string, fn func(natsconn.Msg) any) {
+			_, err := h.conn.Subscribe(ns.API(verb), "", func(m natsconn.Msg) {
 				body, err := schemas.MarshalJSON(fn(m))
 				if err == nil {
 					err = m.Respond(nil, body)
@@ -72,9 +72,9 @@ func TestClosedHoldersAreFound(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		answer("locks", func(post.Msg) any { return &schemas.LocksResponse{Locks: []schemas.LockRecord{record}} })
-		answer("lists", func(post.Msg) any { return &schemas.TaskListsResponse{} })
-		answer("audit", func(m post.Msg) any {
+		answer("locks", func(natsconn.Msg) any { return &schemas.LocksResponse{Locks: []schemas.LockRecord{record}} })
+		answer("lists", func(natsconn.Msg) any { return &schemas.TaskListsResponse{} })
+		answer("audit", func(m natsconn.Msg) any {
 			var q schemas.AuditRequest
 			if err := schemas.Unmarshal(m.Data, &q); err != nil {
 				t.Error(err)
@@ -94,7 +94,7 @@ func TestClosedHoldersAreFound(t *testing.T) {
 			}
 			return a
 		})
-		answer("repair", func(m post.Msg) any {
+		answer("repair", func(m natsconn.Msg) any {
 			var q schemas.ExecutionRequest
 			if err := schemas.Unmarshal(m.Data, &q); err != nil {
 				t.Error(err)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/openruns"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -36,8 +36,8 @@ func (a *Auditor) openRuns(ctx context.Context, p int) (open iter.Seq[schemas.Ex
 	}
 	delete(a.histories, p) // half a pass says nothing
 	// Without a filter, which would cost more than the fences that it leaves out.
-	options := post.ReadOptions{StartSeq: h.end + 1, HeadersOnly: true, BytesPerSecond: post.LeisurelyHeaders}
-	err = a.o.Conn.Scan(ctx, stream, options, func(s post.Stored) error {
+	options := natsconn.ReadOptions{StartSeq: h.end + 1, HeadersOnly: true, BytesPerSecond: natsconn.LeisurelyHeaders}
+	err = a.o.Conn.Scan(ctx, stream, options, func(s natsconn.Stored) error {
 		h.end = s.Seq
 		return h.runs.Note(s.Seq, s.Subject, s.Header.Get(schemas.StatusHeader))
 	})

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -169,7 +169,7 @@ func (a *Auditor) mend(ctx context.Context, f *Finding, repaired map[string]erro
 	var err error
 	switch {
 	case f.remove != nil:
-		if err = a.o.Conn.DeleteMsg(ctx, f.remove.stream, f.remove.seq); errors.Is(err, post.ErrNotFound) {
+		if err = a.o.Conn.DeleteMsg(ctx, f.remove.stream, f.remove.seq); errors.Is(err, natsconn.ErrNotFound) {
 			err = nil // somebody else was faster
 		}
 		f.Done = fmt.Sprintf("message %d was removed from stream %s", f.remove.seq, f.remove.stream)
@@ -200,7 +200,7 @@ func (a *Auditor) repair(ctx context.Context, f *Finding) error {
 func (a *Auditor) stillThere(ctx context.Context, m *message) (bool, error) {
 	s, err := a.o.Conn.GetSeq(ctx, m.stream, m.seq)
 	switch {
-	case errors.Is(err, post.ErrNotFound), errors.Is(err, post.ErrNoStream):
+	case errors.Is(err, natsconn.ErrNotFound), errors.Is(err, natsconn.ErrNoStream):
 		return false, nil
 	case err != nil:
 		return false, err

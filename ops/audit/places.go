@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -111,7 +111,7 @@ func (a *Auditor) lookOverdue(ctx context.Context, v *view, p int, ringer string
 		}
 	}
 	late := overdue{a: a, now: now}
-	err := a.o.Conn.Scan(ctx, a.ns.StreamAlarms(p), post.ReadOptions{LastPerSubject: true, BytesPerSecond: post.Leisurely}, func(m post.Stored) error {
+	err := a.o.Conn.Scan(ctx, a.ns.StreamAlarms(p), natsconn.ReadOptions{LastPerSubject: true, BytesPerSecond: natsconn.Leisurely}, func(m natsconn.Stored) error {
 		var alarm schemas.Alarm
 		if schemas.Unmarshal(m.Data, &alarm) == nil {
 			late.note(alarm.Due)
@@ -163,7 +163,7 @@ func (a *Auditor) lookAtLogs(ctx context.Context, p int, owner string, now schem
 	if err == nil {
 		err = schemas.Unmarshal(body, &c)
 	}
-	if err != nil && !errors.Is(err, post.ErrNotFound) {
+	if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
 		return fmt.Errorf("the checkpoint of partition %d: %w", p, err)
 	}
 	for _, log := range []struct {
@@ -176,7 +176,7 @@ func (a *Auditor) lookAtLogs(ctx context.Context, p int, owner string, now schem
 		{"effects", a.ns.StreamHistory(p), a.ns.AllRuns(p), c.Effects, "partition %d has records whose tasks, alarms or messages are not all stored since %s"},
 	} {
 		m, err := a.o.Conn.NextBySubject(ctx, log.stream, log.filter, log.after+1)
-		if errors.Is(err, post.ErrNotFound) {
+		if errors.Is(err, natsconn.ErrNotFound) {
 			continue
 		}
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
@@ -34,13 +34,13 @@ func scripted(t *testing.T, fn func(*testing.T, *Auditor, *owner)) {
 			t.Fatal(err)
 		}
 		o := &owner{says: map[string]schemas.AuditRun{}, how: make([]schemas.AuditResponse, 1)}
-		answer := func(m post.Msg, a any) {
+		answer := func(m natsconn.Msg, a any) {
 			if body, err := schemas.Marshal(a); err != nil || m.Respond(nil, body) != nil {
 				t.Errorf("an answer cannot be sent: %v", err)
 			}
 		}
-		for verb, serve := range map[string]func(post.Msg){
-			"audit": func(m post.Msg) {
+		for verb, serve := range map[string]func(natsconn.Msg){
+			"audit": func(m natsconn.Msg) {
 				var q schemas.AuditRequest
 				if err := schemas.Unmarshal(m.Data, &q); err != nil {
 					t.Error(err)
@@ -55,7 +55,7 @@ func scripted(t *testing.T, fn func(*testing.T, *Auditor, *owner)) {
 				a.Runs = []schemas.AuditRun{r}
 				answer(m, &a)
 			},
-			"repair": func(m post.Msg) {
+			"repair": func(m natsconn.Msg) {
 				o.repairs.Add(1)
 				answer(m, &schemas.AckResponse{V: schemas.Version, Error: o.refusal})
 			},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
@@ -346,7 +346,7 @@ func TestUnserved(t *testing.T) {
 		if got, want := said(), `its partition 0 has no owner; node "b" owned it last, since 2000-01-01T00:00:00`; !strings.HasPrefix(got, want) {
 			t.Fatalf("got %s, want %s…", got, want)
 		}
-		if _, err := audit.Unserved(t.Context(), h.conn, ns, 1, "nobody"); !errors.Is(err, post.ErrNotFound) {
+		if _, err := audit.Unserved(t.Context(), h.conn, ns, 1, "nobody"); !errors.Is(err, natsconn.ErrNotFound) {
 			t.Fatalf("got %v for a workflow that was never started", err)
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/ops/audit"
 )
@@ -16,7 +16,7 @@ import (
 func (h *house) asking() (q *cutwire.Questions, change func(*audit.Options)) {
 	h.t.Helper()
 	wire := cutwire.New(h.server.Conn())
-	conn, err := post.Dial(context.Background(), post.Options{InProcess: wire, Logger: h.log})
+	conn, err := natsconn.Dial(context.Background(), natsconn.Options{InProcess: wire, Logger: h.log})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestRepairWithoutAnAnswer(t *testing.T) {
 		h.delete(ns.StreamTasks("main"), task.seq)
 		time.Sleep(5 * time.Second)
 		wire := cutwire.New(h.server.Conn())
-		conn, err := post.Dial(context.Background(), post.Options{InProcess: wire, Logger: h.log})
+		conn, err := natsconn.Dial(context.Background(), natsconn.Options{InProcess: wire, Logger: h.log})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,16 +6,16 @@ import (
 	"fmt"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
 // lastOwner says who owned a partition last and since when, as the end of a sentence; empty if nobody ever did. Its fence
 // in the history tells, after the claim is gone.
-func lastOwner(ctx context.Context, conn *post.Conn, ns subject.Namespace, partition int) (string, error) {
+func lastOwner(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partition int) (string, error) {
 	m, err := conn.LastBySubject(ctx, ns.StreamHistory(partition), ns.Fence(partition))
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return ", and never had one", nil
 	}
 	if err != nil {
@@ -29,8 +29,8 @@ func lastOwner(ctx context.Context, conn *post.Conn, ns subject.Namespace, parti
 }
 
 // Unserved explains why nobody answers for a workflow: the partition it belongs to has no owner, or a silent one. It asks
-// the streams alone. It returns an error that wraps [post.ErrNotFound] if the workflow was never started.
-func Unserved(ctx context.Context, conn *post.Conn, ns subject.Namespace, partitions int, wid string) (string, error) {
+// the streams alone. It returns an error that wraps [natsconn.ErrNotFound] if the workflow was never started.
+func Unserved(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partitions int, wid string) (string, error) {
 	p := subject.Partition(wid, partitions)
 	if _, err := conn.LastBySubject(ctx, ns.StreamHistory(p), ns.HistoryOfWorkflow(p, wid)); err != nil {
 		return "", fmt.Errorf("workflow %q: %w", wid, err)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -156,7 +156,7 @@ const mostTasks = 50_000
 // its workers, nor read it directly, so its leader is asked for one after another.
 func (v *view) readTasks(ctx context.Context) error {
 	for _, l := range v.lists {
-		if err := v.readList(ctx, l.List); err != nil && !errors.Is(err, post.ErrNoStream) { // deleted meanwhile
+		if err := v.readList(ctx, l.List); err != nil && !errors.Is(err, natsconn.ErrNoStream) { // deleted meanwhile
 			return fmt.Errorf("read the tasks of list %s: %w", l.List, err)
 		}
 	}
@@ -175,7 +175,7 @@ func (v *view) readList(ctx context.Context, list string) error {
 			return nil
 		}
 		m, err := v.a.o.Conn.NextBySubject(ctx, stream, subj, v.read[list]+1)
-		if errors.Is(err, post.ErrNotFound) {
+		if errors.Is(err, natsconn.ErrNotFound) {
 			return nil
 		}
 		if err != nil {
@@ -187,7 +187,7 @@ func (v *view) readList(ctx context.Context, list string) error {
 	return nil
 }
 
-func (v *view) note(list string, s *post.Stored) {
+func (v *view) note(list string, s *natsconn.Stored) {
 	t, err := parseTask(s.Data)
 	if err != nil || t.Token == "" || t.WorkflowID == "" {
 		return // not one of ours; workers refuse it
@@ -221,7 +221,7 @@ func (v *view) behind(ctx context.Context, p int, owner *schemas.AuditResponse) 
 		return false, nil
 	}
 	next, err := v.a.o.Conn.NextBySubject(ctx, v.a.ns.StreamIn(p), v.a.ns.AllIn(p), owner.Inbox+1)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {

@@ -3,7 +3,7 @@ package audit
 import (
 	"testing"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -13,7 +13,7 @@ func TestBehind(t *testing.T) {
 	scripted(t, func(t *testing.T, a *Auditor, _ *owner) {
 		subj := a.ns.In(0, "o", "pause")
 		for range 4 {
-			if _, err := a.o.Conn.PublishSync(t.Context(), subj, post.Addressed(subj), []byte("{}")); err != nil {
+			if _, err := a.o.Conn.PublishSync(t.Context(), subj, natsconn.Addressed(subj), []byte("{}")); err != nil {
 				t.Fatal(err)
 			}
 		}

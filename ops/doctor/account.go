@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 // listConsumers is how many consumers a task list has: one for each priority.
@@ -84,7 +84,7 @@ func judgeAccount(all ...limits) Finding {
 // judgeConsumers looks at how many consumers the account allows a stream, 0 or less for any number. The signals have a reader for each
 // partition, and for a while that of an owner that has died as well.
 func judgeConsumers(most, partitions int) []Finding {
-	f := Finding{Status: OK, Check: checkAccount, Change: post.ConsumersHint}
+	f := Finding{Status: OK, Check: checkAccount, Change: natsconn.ConsumersHint}
 	switch {
 	case most <= 0:
 		return nil

@@ -19,8 +19,8 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -72,13 +72,13 @@ type Options struct {
 	// Client is connected to the namespace.
 	Client *drover.Client
 	// System is a connection as a user of the system account of NATS, who may see how servers elsewhere sync. Defaults to none.
-	System *post.Conn
+	System *natsconn.Conn
 }
 
 // examination is one call of Examine.
 type examination struct {
 	o        Options
-	conn     *post.Conn
+	conn     *natsconn.Conn
 	ns       subject.Namespace
 	findings []Finding
 
@@ -125,7 +125,7 @@ func (e *examination) add(found ...Finding) { e.findings = append(e.findings, fo
 
 // unseen is the finding for what could not be looked at.
 func unseen(check string, err error) Finding {
-	if refused, ok := errors.AsType[*post.RefusedError](err); ok {
+	if refused, ok := errors.AsType[*natsconn.RefusedError](err); ok {
 		return Finding{Warn, check, fmt.Sprintf("cannot be seen with this user: %v", refused), refused.Hint() + "; see \"drover auth template operator\""}
 	}
 	return Finding{Warn, check, fmt.Sprintf("cannot be seen: %v", err), "try again, or look at the logs of the servers"}
@@ -135,12 +135,12 @@ func (e *examination) server(ctx context.Context) bool {
 	nc := e.conn.NATS()
 	err := topology.CheckServer(ctx, e.conn)
 	e.add(judgeServer(nc.ConnectedServerVersion(), nc.ConnectedServerName(), err), judgePayload(e.conn.MaxPayload()))
-	return err == nil || errors.Is(err, post.ErrPermission)
+	return err == nil || errors.Is(err, natsconn.ErrPermission)
 }
 
 // cause is the refusal that cut a call of the client library short, if one did.
 func cause(ctx context.Context, err error) error {
-	if refused, ok := errors.AsType[*post.RefusedError](context.Cause(ctx)); ok {
+	if refused, ok := errors.AsType[*natsconn.RefusedError](context.Cause(ctx)); ok {
 		return refused
 	}
 	return err
@@ -169,7 +169,7 @@ func (e *examination) register(ctx context.Context) bool {
 	if e.registry, err = nodes.Open(e.conn, nodes.Options{}); err == nil {
 		e.nodes, err = e.registry.List(ctx)
 	}
-	if err != nil && !errors.Is(err, post.ErrNoStream) {
+	if err != nil && !errors.Is(err, natsconn.ErrNoStream) {
 		e.add(unseen(checkNodes, err))
 		return true
 	}
@@ -226,7 +226,7 @@ func (e *examination) owners(ctx context.Context) bool {
 	if err == nil {
 		held, err = c.List(ctx)
 	}
-	if e.inspected != nil && errors.Is(err, post.ErrNoStream) {
+	if e.inspected != nil && errors.Is(err, natsconn.ErrNoStream) {
 		e.add(Finding{Bad, checkOwners, "nobody can have a partition: the bucket " + e.ns.BucketClaims() + " is missing", "see the check streams"})
 		return true
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -42,7 +42,7 @@ func judgeServer(version, name string, err error) Finding {
 	var major, minor int
 	_, _ = fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d", &major, &minor)
 	switch {
-	case errors.Is(err, post.ErrPermission):
+	case errors.Is(err, natsconn.ErrPermission):
 		return unseen(checkServer, err)
 	case errors.Is(err, topology.ErrServerTooOld):
 		return Finding{Bad, checkServer, err.Error(), "upgrade every server of the cluster"}
@@ -241,7 +241,7 @@ func judgeSilence(err error, owned int, waited time.Duration) Finding {
 			"try again; if it stays so, see the load and the log of the servers",
 		}
 	}
-	if errors.Is(err, post.ErrTimeout) && owned > 0 {
+	if errors.Is(err, natsconn.ErrTimeout) && owned > 0 {
 		return Finding{
 			Bad, checkLists, fmt.Sprintf("no answer of the API within %v, though servers listen and hold %d partitions", waited, owned),
 			"they are busy, or stand still: try again, and see their load and their logs; more servers share the partitions",

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops/permissions"
@@ -48,7 +48,7 @@ func TestServerAndPayload(t *testing.T) {
 		{"2.10.0", fmt.Errorf("x: %w: it is 2.10.0", topology.ErrServerTooOld), Bad, "upgrade"},
 		{"2.15.2", fmt.Errorf("x: %w", topology.ErrNoJetStream), Bad, "jetstream block"},
 		{"2.15.2", errors.New("no leader"), Bad, "no leader"},
-		{"2.15.2", fmt.Errorf("x: %w", &post.RefusedError{Subject: "$JS.API.INFO"}), Warn, "cannot be seen with this user"},
+		{"2.15.2", fmt.Errorf("x: %w", &natsconn.RefusedError{Subject: "$JS.API.INFO"}), Warn, "cannot be seen with this user"},
 	} {
 		want(t, []Finding{judgeServer(tt.version, "n", tt.err)}, tt.status, checkServer, tt.words)
 	}
@@ -273,10 +273,10 @@ func TestOwnersAndLists(t *testing.T) {
 	want(t, []Finding{judgeOwners(held, partitionsUnknown)}, Bad, checkOwners, "the mastership")
 	want(t, []Finding{judgeOwners(held, 1)}, Bad, checkOwners, "the mastership")
 
-	silent := fmt.Errorf("lists: %w", post.ErrTimeout)
+	silent := fmt.Errorf("lists: %w", natsconn.ErrTimeout)
 	want(t, []Finding{judgeSilence(silent, 4, 5*time.Second)}, Bad, checkLists, "no answer of the API within 5s, though servers listen and hold 4 partitions", "busy, or stand still")
 	want(t, []Finding{judgeSilence(silent, 0, 5*time.Second)}, Bad, checkLists, "nobody answers the API")
-	want(t, []Finding{judgeSilence(post.ErrNoResponders, 4, 5*time.Second)}, Bad, checkLists, "nobody answers the API", "start")
+	want(t, []Finding{judgeSilence(natsconn.ErrNoResponders, 4, 5*time.Second)}, Bad, checkLists, "nobody answers the API", "start")
 	want(t, []Finding{judgeSilence(schemas.Errorf(schemas.CodeUnavailable, "no time"), 4, 5*time.Second)}, Bad, checkLists, "a server answers", "no time")
 
 	now := schemas.At(noon)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/permissions"
 )
 
@@ -23,7 +23,7 @@ func (e *examination) permissions(ctx context.Context) bool {
 	for i, verb := range verbs {
 		wg.Go(func() {
 			_, err := e.conn.Request(ctx, e.ns.API(verb), nil, nil)
-			r, ok := errors.AsType[*post.RefusedError](err)
+			r, ok := errors.AsType[*natsconn.RefusedError](err)
 			refused[i] = ok && !r.Subscribe
 		})
 	}

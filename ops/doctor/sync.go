@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 )
 
 const (
@@ -71,10 +71,10 @@ func judgeServers(answers []varz) []Finding {
 }
 
 // askAll collects the answers of all servers; none if the user may not ask.
-func askAll(ctx context.Context, conn *post.Conn) ([]varz, error) {
+func askAll(ctx context.Context, conn *natsconn.Conn) ([]varz, error) {
 	inbox := conn.NATS().NewInbox()
-	came := make(chan post.Msg, 256)
-	sub, err := conn.Subscribe(inbox, "", func(m post.Msg) {
+	came := make(chan natsconn.Msg, 256)
+	sub, err := conn.Subscribe(inbox, "", func(m natsconn.Msg) {
 		select {
 		case came <- m:
 		default:

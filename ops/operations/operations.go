@@ -13,7 +13,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
@@ -24,14 +24,14 @@ const patience = 2 * time.Second
 
 // Log notes operations of one namespace. Its methods may be called by several goroutines at once.
 type Log struct {
-	conn *post.Conn
+	conn *natsconn.Conn
 	ns   subject.Namespace
 	node string
 	log  logrus.FieldLogger
 }
 
 // New returns the log of a namespace. The node stands for whoever does something by itself. A nil logger says nothing.
-func New(conn *post.Conn, ns subject.Namespace, node string, log logrus.FieldLogger) *Log {
+func New(conn *natsconn.Conn, ns subject.Namespace, node string, log logrus.FieldLogger) *Log {
 	return &Log{conn: conn, ns: ns, node: node, log: logx.Or(log)}
 }
 

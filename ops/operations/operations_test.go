@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/schemas"
@@ -17,7 +17,7 @@ func TestNote(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Shutdown()
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: server.Conn()})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: server.Conn()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/schemas"
@@ -31,7 +31,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Shutdown()
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: server.Conn()})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: server.Conn()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,12 +104,12 @@ func TestPage(t *testing.T) {
 	}()
 	ask, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	var m post.Msg
+	var m natsconn.Msg
 	for {
 		m, err = conn.Request(
 			ask, ns.Name.API("operations"), nil, []byte(`{"latest":1,"kind":"recycle"}`),
 		)
-		if !errors.Is(err, post.ErrNoResponders) {
+		if !errors.Is(err, natsconn.ErrNoResponders) {
 			break
 		}
 	}

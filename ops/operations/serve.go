@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
 )
@@ -50,7 +50,7 @@ func (l *Log) Page(ctx context.Context, q *schemas.OperationsRequest) (*schemas.
 		limit = defaultPage
 	}
 	limit = min(limit, maxPage)
-	o := post.ReadOptions{FilterSubjects: []string{l.ns.AllOperations()}, StartSeq: q.After + 1}
+	o := natsconn.ReadOptions{FilterSubjects: []string{l.ns.AllOperations()}, StartSeq: q.After + 1}
 	if q.Kind != "" {
 		o.FilterSubjects = []string{l.ns.Operation(string(q.Kind))}
 	}
@@ -62,7 +62,7 @@ func (l *Log) Page(ctx context.Context, q *schemas.OperationsRequest) (*schemas.
 	}
 	a := &schemas.OperationsResponse{V: schemas.Version, Operations: []schemas.OperationEntry{}}
 	room := pageBytes
-	err := l.conn.Scan(ctx, l.ns.StreamOperations(), o, func(m post.Stored) error {
+	err := l.conn.Scan(ctx, l.ns.StreamOperations(), o, func(m natsconn.Stored) error {
 		room -= len(m.Data)
 		if len(a.Operations) == limit || room < 0 && len(a.Operations) > 0 {
 			a.After = a.Operations[len(a.Operations)-1].Sequence
@@ -114,11 +114,11 @@ func kinds() string {
 }
 
 // latest finds where the latest n operations begin.
-func (l *Log) latest(ctx context.Context, o post.ReadOptions, n int) (uint64, error) {
+func (l *Log) latest(ctx context.Context, o natsconn.ReadOptions, n int) (uint64, error) {
 	var last []uint64 // a ring of n sequences
 	next := 0
 	o.HeadersOnly = true
-	err := l.conn.Scan(ctx, l.ns.StreamOperations(), o, func(m post.Stored) error {
+	err := l.conn.Scan(ctx, l.ns.StreamOperations(), o, func(m natsconn.Stored) error {
 		if len(last) < n {
 			last = append(last, m.Seq)
 			return nil

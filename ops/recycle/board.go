@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/operations"
@@ -27,7 +27,7 @@ const (
 
 // board is where a recycle is kept and told.
 type board struct {
-	conn  *post.Conn
+	conn  *natsconn.Conn
 	ns    subject.Namespace
 	notes *operations.Log
 }
@@ -65,7 +65,7 @@ func (b *board) write(ctx context.Context, key string, v any, rev uint64) error 
 		return err
 	}
 	for range attempts {
-		if _, err = b.conn.KVUpdate(ctx, b.ns.BucketSchedules(), key, body, rev, 0); !errors.Is(err, post.ErrInFlight) {
+		if _, err = b.conn.KVUpdate(ctx, b.ns.BucketSchedules(), key, body, rev, 0); !errors.Is(err, natsconn.ErrInFlight) {
 			break
 		}
 		sleep.For(ctx, shortPause)
@@ -112,7 +112,7 @@ func (b *board) sayOf(ctx context.Context, n schemas.RecycleNotice) error {
 			b.publish(ctx, &n)
 			return nil
 		}
-		if err = b.say(ctx, &n, rev); !errors.Is(err, post.ErrWrongSequence) {
+		if err = b.say(ctx, &n, rev); !errors.Is(err, natsconn.ErrWrongSequence) {
 			return err
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/virtual"
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 type fleet struct {
 	t      *testing.T
 	server *embedded.Server
-	conn   *post.Conn
+	conn   *natsconn.Conn
 
 	mu    sync.Mutex
 	heard []schemas.RecycleNotice
@@ -61,7 +61,7 @@ func virtually(t *testing.T, fn func(t *testing.T, f *fleet)) {
 		if _, err := topology.Ensure(t.Context(), f.conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
 			t.Fatal(err)
 		}
-		sub, err := f.conn.Subscribe(home.NoticeRecycle(), "", func(m post.Msg) {
+		sub, err := f.conn.Subscribe(home.NoticeRecycle(), "", func(m natsconn.Msg) {
 			var n schemas.RecycleNotice
 			if err := json.Unmarshal(m.Data, &n); err != nil {
 				t.Error(err)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/ops/operations"
@@ -21,7 +21,7 @@ import (
 
 // KeeperOptions of [NewKeeper]. Logger is none by default; the others are required.
 type KeeperOptions struct {
-	Conn      *post.Conn
+	Conn      *natsconn.Conn
 	Namespace subject.Namespace
 	// Node is the name of this node, and Nodes is the register.
 	Node   string
@@ -53,7 +53,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	sub, err := k.o.Conn.Subscribe(k.o.Namespace.NoticeRecycle(), "", func(post.Msg) { wake(k.woken) })
+	sub, err := k.o.Conn.Subscribe(k.o.Namespace.NoticeRecycle(), "", func(natsconn.Msg) { wake(k.woken) })
 	if err == nil {
 		defer sub.Close()
 	}
@@ -63,7 +63,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, post.ErrWrongSequence):
+		case errors.Is(err, natsconn.ErrWrongSequence):
 			wait = shortPause // somebody else has said something
 		case err == nil:
 			said = ""

@@ -9,7 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/internal/sleep"
@@ -28,7 +28,7 @@ const (
 
 // RunnerOptions of [NewRunner]. All are required, but for Suggest and Logger.
 type RunnerOptions struct {
-	Conn *post.Conn
+	Conn *natsconn.Conn
 	// Namespace is the home of the node, Claims are those of it, and Node is its name.
 	Namespace subject.Namespace
 	Claims    *claims.Claims
@@ -64,7 +64,7 @@ func NewRunner(o RunnerOptions) *Runner {
 // Run gives the node its turns until ctx ends, and returns nil. A turn that has begun comes to its end.
 func (r *Runner) Run(ctx context.Context) error {
 	woken := make(chan struct{}, 1)
-	sub, err := r.o.Conn.Subscribe(r.o.Namespace.NoticeRecycle(), "", func(post.Msg) { wake(woken) })
+	sub, err := r.o.Conn.Subscribe(r.o.Namespace.NoticeRecycle(), "", func(natsconn.Msg) { wake(woken) })
 	if err == nil {
 		defer sub.Close()
 	} // without that right it takes a little longer
@@ -76,7 +76,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			said = ""
 		case ctx.Err() == nil:
 			wait = idleLook
-			if err.Error() != said && !errors.Is(err, post.ErrNoStream) { // without its home a node has no recycles
+			if err.Error() != said && !errors.Is(err, natsconn.ErrNoStream) { // without its home a node has no recycles
 				said = err.Error()
 				r.log.WithField("err", err).Warn("recycles cannot be looked at now; trying again")
 			}
@@ -161,7 +161,7 @@ func (r *Runner) turn(ctx, held context.Context) error {
 		}
 		n := schemas.RecycleNotice{Phase: schemas.RecycleDraining, Slot: state.Slot, At: schemas.At(now), Node: r.o.Node}
 		switch err := r.board.say(held, &n, rev); {
-		case errors.Is(err, post.ErrWrongSequence):
+		case errors.Is(err, natsconn.ErrWrongSequence):
 			continue
 		case err != nil:
 			return err

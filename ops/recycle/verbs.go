@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
 )
@@ -62,7 +62,7 @@ func (k *Keeper) change(ctx context.Context, edit func(r *schemas.Recycle)) (*sc
 		}
 		edit(r)
 		r.V = schemas.Version
-		if err = k.board.write(ctx, keySet, r, rev); !errors.Is(err, post.ErrWrongSequence) {
+		if err = k.board.write(ctx, keySet, r, rev); !errors.Is(err, natsconn.ErrWrongSequence) {
 			return r, err
 		}
 	}
@@ -107,7 +107,7 @@ func (k *Keeper) callOff(ctx context.Context, set *schemas.Recycle, now time.Tim
 		return err
 	}
 	n := &schemas.RecycleNotice{Phase: schemas.RecycleFinished, Slot: schemas.At(now), At: schemas.At(now), Reason: "called off: the time was changed"}
-	if err := k.tell(ctx, n, rev); err != nil && !errors.Is(err, post.ErrWrongSequence) {
+	if err := k.tell(ctx, n, rev); err != nil && !errors.Is(err, natsconn.ErrWrongSequence) {
 		return err
 	}
 	return nil
@@ -131,7 +131,7 @@ func (k *Keeper) answerNow(ctx context.Context, q *schemas.RecycleRequest) (*sch
 			wake(k.woken)
 			return k.show(ctx)
 		}
-		if !errors.Is(err, post.ErrWrongSequence) {
+		if !errors.Is(err, natsconn.ErrWrongSequence) {
 			return nil, err
 		}
 	}

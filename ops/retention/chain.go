@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -28,8 +28,8 @@ func (k *look) before(ctx context.Context, c *candidate) (earlier []link, err er
 	all, known := k.chains[wid]
 	if !known {
 		ns := k.j.o.Namespace
-		o := post.ReadOptions{FilterSubjects: []string{ns.HistoryOfWorkflow(p, wid)}, HeadersOnly: true, LastPerSubject: true}
-		err := k.j.o.Conn.Scan(ctx, ns.StreamHistory(p), o, func(s post.Stored) error {
+		o := natsconn.ReadOptions{FilterSubjects: []string{ns.HistoryOfWorkflow(p, wid)}, HeadersOnly: true, LastPerSubject: true}
+		err := k.j.o.Conn.Scan(ctx, ns.StreamHistory(p), o, func(s natsconn.Stored) error {
 			if l, err := broker.ReadLine(s); err == nil && l.Status == schemas.StatusContinuedAsNew { // what cannot be read is no run
 				all = append(all, link{s.Subject, s.Seq, cmp.Or(l.FirstRun, l.Run)})
 			}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/retention"
 	"github.com/droverhq/drover/ops/audit"
@@ -21,8 +21,8 @@ import (
 // runs counts the runs of a workflow id.
 func (h *house) runs(id string) (n int) {
 	h.t.Helper()
-	o := post.ReadOptions{FilterSubjects: []string{ns.HistoryOfWorkflow(0, id)}, HeadersOnly: true, LastPerSubject: true}
-	if err := h.Client.Conn().Scan(h.t.Context(), ns.StreamHistory(0), o, func(post.Stored) error { n++; return nil }); err != nil {
+	o := natsconn.ReadOptions{FilterSubjects: []string{ns.HistoryOfWorkflow(0, id)}, HeadersOnly: true, LastPerSubject: true}
+	if err := h.Client.Conn().Scan(h.t.Context(), ns.StreamHistory(0), o, func(natsconn.Stored) error { n++; return nil }); err != nil {
 		h.t.Fatal(err)
 	}
 	return n
@@ -169,7 +169,7 @@ func TestP14WaitsForTheEffects(t *testing.T) {
 		stays(last.Seq, "the owner of its parent")
 		// The history has lost its end since the parent was seen to close, and it goes on.
 		parent := ns.History(0, "parent", h.explain("parent", "").Run)
-		seq, err := conn.PublishSync(ctx, parent, post.Header{schemas.StatusHeader: {string(schemas.StatusOpen)}}, nil)
+		seq, err := conn.PublishSync(ctx, parent, natsconn.Header{schemas.StatusHeader: {string(schemas.StatusOpen)}}, nil)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -312,7 +312,7 @@ func TestA015DisabledIsNotReplayed(t *testing.T) {
 func (h *house) whole() {
 	h.t.Helper()
 	next := map[string]int64{}
-	err := h.Client.Conn().Scan(h.t.Context(), ns.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s post.Stored) error {
+	err := h.Client.Conn().Scan(h.t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err
@@ -428,7 +428,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	good := ops.Options{Conn: &post.Conn{}, Namespace: "default", Partitions: 1}
+	good := ops.Options{Conn: &natsconn.Conn{}, Namespace: "default", Partitions: 1}
 	if _, err := ops.New(good); err != nil {
 		t.Fatal(err)
 	}

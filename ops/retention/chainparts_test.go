@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
@@ -66,7 +66,7 @@ func TestPartThatWaits(t *testing.T) {
 				h.run("raw", "behind", says{Retention: []string{"0"}, Hash: "behind"}) // waits for nobody
 				h.settle()
 				start := ns.In(0, "part-"+kind+"-0", "start")
-				if _, err := h.Client.Conn().PublishSync(h.t.Context(), start, post.Addressed(start), []byte("no start")); err != nil {
+				if _, err := h.Client.Conn().PublishSync(h.t.Context(), start, natsconn.Addressed(start), []byte("no start")); err != nil {
 					h.t.Fatal(err)
 				}
 				time.Sleep(time.Minute) // it is read, and stays as the last of the inbox

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/retention"
 	"github.com/droverhq/drover/ops/service"
@@ -62,7 +62,7 @@ func (j *Janitor) Explain(ctx context.Context, wid, run string) (*schemas.Retent
 		subj = j.o.Namespace.History(p, wid, run)
 	}
 	m, err := j.o.Conn.LastBySubject(ctx, j.o.Namespace.StreamHistory(p), subj)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		now, err := j.serverTime(ctx)
 		if err != nil {
 			return nil, err

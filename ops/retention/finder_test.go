@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 
@@ -89,12 +89,12 @@ func TestMarkOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inbox := post.Stored{Subject: ns.In(2, "w", "start"), Seq: 7, Time: at, Data: large}
-	signal := post.Stored{Subject: ns.SignalStored(3, "w", "go"), Seq: 8, Time: at, Data: large}
+	inbox := natsconn.Stored{Subject: ns.In(2, "w", "start"), Seq: 7, Time: at, Data: large}
+	signal := natsconn.Stored{Subject: ns.SignalStored(3, "w", "go"), Seq: 8, Time: at, Data: large}
 	small := signal
 	small.Data = large[:10]
 	for name, tc := range map[string]struct {
-		m      post.Stored
+		m      natsconn.Stored
 		object string
 		named  bool
 	}{
@@ -103,9 +103,9 @@ func TestMarkOne(t *testing.T) {
 		"a large signal":              {signal, broker.SpillNames(3, true, signal)[0], true},
 		"another partition":           {signal, broker.SpillNames(2, true, signal)[0], false},
 		"a message of no such size":   {small, broker.SpillNames(3, true, signal)[0], false},
-		"a packed record":             {post.Stored{Subject: ns.History(0, "w", "r"), Seq: 1, Data: record}, "upload-in-record", true},
-		"a dead letter":               {post.Stored{Subject: ns.Dead("x", "0"), Seq: 1, Data: letter}, "upload-in-letter", true},
-		"what somebody keeps":         {post.Stored{Subject: "$KV.b.k", Seq: 1, Data: []byte("\x03 upload-in-bucket")}, "upload-in-bucket", true},
+		"a packed record":             {natsconn.Stored{Subject: ns.History(0, "w", "r"), Seq: 1, Data: record}, "upload-in-record", true},
+		"a dead letter":               {natsconn.Stored{Subject: ns.Dead("x", "0"), Seq: 1, Data: letter}, "upload-in-letter", true},
+		"what somebody keeps":         {natsconn.Stored{Subject: "$KV.b.k", Seq: 1, Data: []byte("\x03 upload-in-bucket")}, "upload-in-bucket", true},
 	} {
 		f := newFinder([]string{tc.object, "another-one"})
 		if err := j.markOne(f, tc.m); err != nil {
@@ -115,7 +115,7 @@ func TestMarkOne(t *testing.T) {
 			t.Errorf("%s: named is %v, want %v", name, !tc.named, tc.named)
 		}
 	}
-	broken := post.Stored{Subject: ns.History(0, "w", "r"), Seq: 1, Data: record[:20]}
+	broken := natsconn.Stored{Subject: ns.History(0, "w", "r"), Seq: 1, Data: record[:20]}
 	if err := j.markOne(newFinder([]string{"another-one"}), broken); err == nil {
 		t.Error("a record that cannot be read names nothing, it seems")
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -71,8 +71,8 @@ func (j *Janitor) catch(ctx context.Context, p int, last uint64) error {
 
 // read reads the records of a partition up to one that is there.
 func (j *Janitor) read(ctx context.Context, p int, end uint64) error {
-	o := post.ReadOptions{StartSeq: j.next[p], EndSeq: end, HeadersOnly: true, BytesPerSecond: post.LeisurelyHeaders}
-	err := j.o.Conn.Scan(ctx, j.o.Namespace.StreamHistory(p), o, func(s post.Stored) error {
+	o := natsconn.ReadOptions{StartSeq: j.next[p], EndSeq: end, HeadersOnly: true, BytesPerSecond: natsconn.LeisurelyHeaders}
+	err := j.o.Conn.Scan(ctx, j.o.Namespace.StreamHistory(p), o, func(s natsconn.Stored) error {
 		if err := j.note(ctx, p, s); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (j *Janitor) read(ctx context.Context, p int, end uint64) error {
 }
 
 // note takes the headers of the next record.
-func (j *Janitor) note(ctx context.Context, p int, s post.Stored) error {
+func (j *Janitor) note(ctx context.Context, p int, s natsconn.Stored) error {
 	if !schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader)).Closed() {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (j *Janitor) kinOf(ctx context.Context, parent *schemas.Execution) (kinship
 		return k, nil
 	}
 	m, err := j.lastRecord(ctx, parent)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return kinship{}, nil // purged, after all above it
 	}
 	if err != nil {
@@ -149,7 +149,7 @@ func (j *Janitor) kinOf(ctx context.Context, parent *schemas.Execution) (kinship
 	return k, nil
 }
 
-func (j *Janitor) lastRecord(ctx context.Context, x *schemas.Execution) (*post.Stored, error) {
+func (j *Janitor) lastRecord(ctx context.Context, x *schemas.Execution) (*natsconn.Stored, error) {
 	p := subject.Partition(x.WorkflowID, j.o.Partitions)
 	return j.o.Conn.LastBySubject(ctx, j.o.Namespace.StreamHistory(p), j.o.Namespace.History(p, x.WorkflowID, x.Run))
 }

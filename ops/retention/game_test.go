@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/retention"
 	ops "github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
@@ -115,8 +115,8 @@ func (g *game) model() string {
 	flow, _ := retention.ParseDefault("2")
 	raw, _ := retention.ParseDefault("min(3, 90m)")
 	var keep []string
-	scan := post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}
-	err := g.Client.Conn().Scan(g.t.Context(), ns.StreamHistory(0), scan, func(s post.Stored) error {
+	scan := natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}
+	err := g.Client.Conn().Scan(g.t.Context(), ns.StreamHistory(0), scan, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err

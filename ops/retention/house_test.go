@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
@@ -189,7 +189,7 @@ func (h *house) pass() *retention.Report {
 func (h *house) kept() string {
 	h.t.Helper()
 	var all []string
-	err := h.Client.Conn().Scan(h.t.Context(), ns.StreamHistory(0), post.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}, HeadersOnly: true}, func(s post.Stored) error {
+	err := h.Client.Conn().Scan(h.t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}, HeadersOnly: true}, func(s natsconn.Stored) error {
 		_, wid, _, err := subject.ParseHistory(s.Subject)
 		if !strings.HasPrefix(wid, "witness-") {
 			all = append(all, wid)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
@@ -31,7 +31,7 @@ func TestOpenRunBehindALostEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Client.Conn().PublishSync(ctx, ns.In(0, "a", "start"), post.Addressed(ns.In(0, "a", "start")), body); err != nil {
+		if _, err := h.Client.Conn().PublishSync(ctx, ns.In(0, "a", "start"), natsconn.Addressed(ns.In(0, "a", "start")), body); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)

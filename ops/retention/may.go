@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/duration"
 	"github.com/droverhq/drover/schemas"
@@ -48,7 +48,7 @@ func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err 
 		return nil, fmt.Sprintf("its last record is the highest of partition %d, which stays as the witness of where the history ends, until another run there writes one", p), nil
 	}
 	m, err := j.o.Conn.GetSeq(ctx, j.o.Namespace.StreamHistory(p), e.seq)
-	if errors.Is(err, post.ErrNotFound) || err == nil && !e.isIn(m) {
+	if errors.Is(err, natsconn.ErrNotFound) || err == nil && !e.isIn(m) {
 		return nil, "", errGone
 	}
 	if err != nil {
@@ -73,7 +73,7 @@ func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err 
 }
 
 // isIn tells whether a record is of the run.
-func (e entry) isIn(m *post.Stored) bool {
+func (e entry) isIn(m *natsconn.Stored) bool {
 	_, _, run, err := subject.ParseHistory(m.Subject)
 	return err == nil && idOf(run) == e.id
 }
@@ -85,7 +85,7 @@ func (k *look) checkpoint(ctx context.Context, p int) (cp schemas.Checkpoint, er
 	}
 	j := k.j
 	value, _, err := j.o.Conn.KVGet(ctx, j.o.Namespace.BucketCheckpoints(), fmt.Sprintf("partition.%d", p))
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return cp, nil
 	}
 	if err == nil {
@@ -144,9 +144,9 @@ func (k *look) consumed(ctx context.Context, c *candidate, r *schemas.Record, cp
 }
 
 // firstFrom is the first message on a subject from a sequence on; nil if there is none.
-func (j *Janitor) firstFrom(ctx context.Context, stream, subj string, from uint64) (*post.Stored, error) {
+func (j *Janitor) firstFrom(ctx context.Context, stream, subj string, from uint64) (*natsconn.Stored, error) {
 	m, err := j.o.Conn.NextBySubject(ctx, stream, subj, from)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, nil
 	}
 	return m, err
@@ -161,7 +161,7 @@ func (k *look) recorded(ctx context.Context, c *candidate) (why string, err erro
 	}
 	j := k.j
 	m, err := j.lastRecord(ctx, parent)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return "", nil
 	}
 	if err != nil {

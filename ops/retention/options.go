@@ -9,7 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/internal/retention"
@@ -21,7 +21,7 @@ var ErrInvalidOptions = errors.New("invalid options")
 // Options of [New].
 type Options struct {
 	// Conn reads the streams and purges. Required.
-	Conn *post.Conn
+	Conn *natsconn.Conn
 	// Namespace that is looked after, and how many partitions it has. Required.
 	Namespace  subject.Namespace
 	Partitions int

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -242,7 +242,7 @@ func (j *Janitor) edge(ctx context.Context, p int, ready []*candidate) (uint64, 
 		goes[c.subject] = true
 	}
 	edge, n := uint64(0), 0
-	err = j.o.Conn.Scan(ctx, stream, post.ReadOptions{HeadersOnly: true}, func(s post.Stored) error {
+	err = j.o.Conn.Scan(ctx, stream, natsconn.ReadOptions{HeadersOnly: true}, func(s natsconn.Stored) error {
 		edge = s.Seq // what lies below has been looked at
 		if n++; n > longest || s.Seq >= fence.Seq || s.Subject != ns.Fence(p) && !goes[s.Subject] {
 			return errEdge

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -27,7 +27,7 @@ func TestRepeatedStartInTheInbox(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Client.Conn().PublishSync(ctx, ns.In(0, "a", "start"), post.Header{post.HeaderSubject: {ns.In(0, "a", "start")}}, body); err != nil {
+		if _, err := h.Client.Conn().PublishSync(ctx, ns.In(0, "a", "start"), natsconn.Header{natsconn.HeaderSubject: {ns.In(0, "a", "start")}}, body); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
@@ -85,7 +85,7 @@ func TestUnreadBehindWhatWasRead(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					seq, err := conn.PublishSync(ctx, ns.In(0, "a", kind), post.Addressed(ns.In(0, "a", kind)), body)
+					seq, err := conn.PublishSync(ctx, ns.In(0, "a", kind), natsconn.Addressed(ns.In(0, "a", kind)), body)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -262,7 +262,7 @@ func (j *Janitor) markSoft(f *finder) error {
 	for _, r := range all {
 		subj := j.o.Namespace.History(int(r.partition), r.line.WorkflowID, r.line.Run)
 		for _, m := range r.records {
-			if err := j.markOne(f, post.Stored{Subject: subj, Seq: m.seq, Time: m.time, Data: m.data}); err != nil {
+			if err := j.markOne(f, natsconn.Stored{Subject: subj, Seq: m.seq, Time: m.time, Data: m.data}); err != nil {
 				return err
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/broker/post"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -26,7 +26,7 @@ const (
 	// stream at the first has come there by then, or never will.
 	looksApart = time.Hour
 	// sweepRate is how many bytes of histories and inboxes are read in a second, with their bodies.
-	sweepRate = 8 * post.Leisurely
+	sweepRate = 8 * natsconn.Leisurely
 )
 
 // SweepReport is what one look at the payloads has seen and done.
@@ -147,8 +147,8 @@ func (j *Janitor) mark(ctx context.Context, f *finder) error {
 		if len(f.missing) == 0 {
 			return nil
 		}
-		err := j.o.Conn.Scan(ctx, stream, post.ReadOptions{BytesPerSecond: sweepRate}, func(m post.Stored) error { return j.markOne(f, m) })
-		if err != nil && !errors.Is(err, post.ErrNoStream) && !errors.Is(err, errNamed) {
+		err := j.o.Conn.Scan(ctx, stream, natsconn.ReadOptions{BytesPerSecond: sweepRate}, func(m natsconn.Stored) error { return j.markOne(f, m) })
+		if err != nil && !errors.Is(err, natsconn.ErrNoStream) && !errors.Is(err, errNamed) {
 			return fmt.Errorf("read what names them in %s: %w", stream, err)
 		}
 	}
@@ -161,7 +161,7 @@ func (j *Janitor) mark(ctx context.Context, f *finder) error {
 var errNamed = errors.New("all objects are named")
 
 // markOne takes a message.
-func (j *Janitor) markOne(f *finder, m post.Stored) error {
+func (j *Janitor) markOne(f *finder, m natsconn.Stored) error {
 	for _, name := range j.spilled(m) {
 		delete(f.missing, name)
 	}
@@ -185,7 +185,7 @@ func (j *Janitor) markOne(f *finder, m post.Stored) error {
 }
 
 // spilled are the names of objects that a message stands for, though it does not name them.
-func (j *Janitor) spilled(m post.Stored) []string {
+func (j *Janitor) spilled(m natsconn.Stored) []string {
 	if p, _, _, err := subject.ParseSignalStored(m.Subject); err == nil {
 		return broker.SpillNames(p, true, m)
 	}

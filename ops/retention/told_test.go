@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	ops "github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -21,7 +21,7 @@ import (
 func (h *house) records(from uint64) (closed []broker.Closing, to uint64) {
 	h.t.Helper()
 	to = from - 1
-	err := h.Client.Conn().Scan(context.Background(), ns.StreamHistory(0), post.ReadOptions{StartSeq: from, HeadersOnly: true}, func(s post.Stored) error {
+	err := h.Client.Conn().Scan(context.Background(), ns.StreamHistory(0), natsconn.ReadOptions{StartSeq: from, HeadersOnly: true}, func(s natsconn.Stored) error {
 		to = s.Seq
 		if !schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader)).Closed() {
 			return nil

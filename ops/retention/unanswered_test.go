@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/cutwire"
 	ops "github.com/droverhq/drover/ops/retention"
 )
@@ -18,7 +18,7 @@ func (h *house) deaf(how cutwire.Verdict, begin ...string) *cutwire.Questions {
 		begin = []string{"$JS.API.STREAM.", "$JS.API.DIRECT."}
 	}
 	wire := cutwire.New(h.Client.Conn().NATS().Opts.InProcessServer)
-	conn, err := post.Dial(h.t.Context(), post.Options{InProcess: wire})
+	conn, err := natsconn.Dial(h.t.Context(), natsconn.Options{InProcess: wire})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 )
 
@@ -21,7 +21,7 @@ type bucket interface {
 	Follow(ctx context.Context, fn func(key string, value []byte, rev uint64, deleted bool)) (present <-chan struct{}, stop func(), err error)
 	// Get reads a key; revision 0 says that there is none.
 	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
-	// Put writes a key if it has the revision; 0 if there is none. The error wraps [post.ErrWrongSequence] if it has not.
+	// Put writes a key if it has the revision; 0 if there is none. The error wraps [natsconn.ErrWrongSequence] if it has not.
 	Put(ctx context.Context, key string, value []byte, rev uint64) (uint64, error)
 	// Delete deletes a key if it has the revision.
 	Delete(ctx context.Context, key string, rev uint64) error
@@ -31,7 +31,7 @@ type bucket interface {
 
 // kv is the bucket of a NATS server.
 type kv struct {
-	conn *post.Conn
+	conn *natsconn.Conn
 	ns   subject.Namespace
 }
 
@@ -39,8 +39,8 @@ func (k kv) stream() string { return "KV_" + k.ns.BucketSchedules() }
 func (k kv) prefix() string { return "$KV." + k.ns.BucketSchedules() + "." }
 
 func (k kv) States(ctx context.Context, fn func(string, []byte, uint64)) error {
-	o := post.ReadOptions{FilterSubjects: []string{k.prefix() + keyPrefix + "*" + stateSuffix}, LastPerSubject: true}
-	return k.conn.Scan(ctx, k.stream(), o, func(s post.Stored) error {
+	o := natsconn.ReadOptions{FilterSubjects: []string{k.prefix() + keyPrefix + "*" + stateSuffix}, LastPerSubject: true}
+	return k.conn.Scan(ctx, k.stream(), o, func(s natsconn.Stored) error {
 		if !gone(s) {
 			fn(strings.TrimPrefix(s.Subject, k.prefix()), s.Data, s.Seq)
 		}
@@ -49,11 +49,11 @@ func (k kv) States(ctx context.Context, fn func(string, []byte, uint64)) error {
 }
 
 // gone tells whether a message says that its key was deleted: no value of ours is empty.
-func gone(s post.Stored) bool { return len(s.Data) == 0 }
+func gone(s natsconn.Stored) bool { return len(s.Data) == 0 }
 
 func (k kv) Follow(ctx context.Context, fn func(string, []byte, uint64, bool)) (<-chan struct{}, func(), error) {
-	o := post.ReadOptions{FilterSubjects: []string{k.prefix() + keyPrefix + "*", k.prefix() + keyPrefix + "*" + stateSuffix}, LastPerSubject: true}
-	r, err := k.conn.Read(ctx, k.stream(), o, func(s post.Stored) {
+	o := natsconn.ReadOptions{FilterSubjects: []string{k.prefix() + keyPrefix + "*", k.prefix() + keyPrefix + "*" + stateSuffix}, LastPerSubject: true}
+	r, err := k.conn.Read(ctx, k.stream(), o, func(s natsconn.Stored) {
 		fn(strings.TrimPrefix(s.Subject, k.prefix()), s.Data, s.Seq, gone(s))
 	})
 	if err != nil {

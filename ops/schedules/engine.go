@@ -9,7 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/service"
@@ -36,7 +36,7 @@ type engine interface {
 
 // brokers are the engine of a namespace.
 type brokers struct {
-	conn   *post.Conn
+	conn   *natsconn.Conn
 	ns     subject.Namespace
 	client *drover.Client
 }

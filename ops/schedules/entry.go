@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers/calendar"
 )
@@ -240,4 +240,4 @@ func (t *turn) fresh(e *entry) (bool, error) {
 }
 
 // changed tells whether somebody else has written a key.
-func changed(err error) bool { return errors.Is(err, post.ErrWrongSequence) }
+func changed(err error) bool { return errors.Is(err, natsconn.ErrWrongSequence) }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
@@ -69,7 +69,7 @@ func try(t *testing.T, e *drovertest.Env, verb string, q any) *schemas.ScheduleR
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	m, err := e.Client.Conn().Request(ctx, ns.API(verb), post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeJSON}}, body)
+	m, err := e.Client.Conn().Request(ctx, ns.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeJSON}}, body)
 	if err != nil {
 		t.Fatalf("%s: %v", verb, err)
 	}

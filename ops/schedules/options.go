@@ -8,7 +8,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/ops/operations"
@@ -21,7 +21,7 @@ var ErrInvalidOptions = errors.New("invalid options")
 
 // Options of [New]. Conn and Namespace are required.
 type Options struct {
-	Conn      *post.Conn
+	Conn      *natsconn.Conn
 	Namespace subject.Namespace
 	// RequireTypes says that the namespace refuses types that are not registered.
 	RequireTypes bool

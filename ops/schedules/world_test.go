@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
 )
@@ -237,7 +237,7 @@ func (m *master) Put(_ context.Context, key string, value []byte, rev uint64) (g
 	}
 	dead := m.write(op, func() {
 		if have := m.w.keys[key]; have.rev != rev {
-			err = &post.SequenceError{Last: have.rev}
+			err = &natsconn.SequenceError{Last: have.rev}
 			return
 		}
 		got = m.w.put(key, value)
@@ -260,7 +260,7 @@ func (w *world) put(key string, value []byte) uint64 {
 func (m *master) Delete(_ context.Context, key string, rev uint64) (err error) {
 	dead := m.write("delete", func() {
 		if have := m.w.keys[key]; have.rev != rev {
-			err = &post.SequenceError{Last: have.rev}
+			err = &natsconn.SequenceError{Last: have.rev}
 			return
 		}
 		m.w.rev++
@@ -414,7 +414,7 @@ func (m *master) say(verb, body string) *schemas.ScheduleResponse {
 	case <-time.After(time.Minute):
 		m.w.t.Fatal("the scheduler does not serve")
 	}
-	a, ok := m.verbs[verb].Serve(m.w.t.Context(), post.Msg{Data: []byte(body)}).(*schemas.ScheduleResponse)
+	a, ok := m.verbs[verb].Serve(m.w.t.Context(), natsconn.Msg{Data: []byte(body)}).(*schemas.ScheduleResponse)
 	if !ok {
 		m.w.t.Fatalf("%s: another answer", verb)
 	}

@@ -23,7 +23,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
@@ -34,7 +34,7 @@ const atOnce = 16
 
 // Options of [Serve]. Conn and Namespace are required.
 type Options struct {
-	Conn      *post.Conn
+	Conn      *natsconn.Conn
 	Namespace subject.Namespace
 	// Queue is the queue group in which any one of several nodes answers. Defaults to none: each that listens answers.
 	Queue string
@@ -50,13 +50,13 @@ type Verb struct {
 	// "how long a closed run is kept: ExecutionRequest → RetentionResponse".
 	Name, About string
 	// Serve makes the answer; see [Answer].
-	Serve func(ctx context.Context, m post.Msg) any
+	Serve func(ctx context.Context, m natsconn.Msg) any
 }
 
 // Answer makes the Serve of a verb from its function. Refuse makes the answer that holds a refusal. An error that is no
 // [*schemas.Error] is told as unavailable.
-func Answer[Q, A any](do func(ctx context.Context, q *Q) (*A, error), refuse func(q *Q, e *schemas.Error) *A) func(context.Context, post.Msg) any {
-	return func(ctx context.Context, m post.Msg) any {
+func Answer[Q, A any](do func(ctx context.Context, q *Q) (*A, error), refuse func(q *Q, e *schemas.Error) *A) func(context.Context, natsconn.Msg) any {
+	return func(ctx context.Context, m natsconn.Msg) any {
 		q := new(Q)
 		err := Decode(m, q)
 		var a *A
@@ -71,10 +71,10 @@ func Answer[Q, A any](do func(ctx context.Context, q *Q) (*A, error), refuse fun
 }
 
 // Decode reads a request. The error is a [*schemas.Error] that names the field.
-func Decode(m post.Msg, q any) error {
+func Decode(m natsconn.Msg, q any) error {
 	err := schemas.CheckUTF8(m.Data)
 	if err == nil {
-		err = post.Decode(m.Header, m.Data, q)
+		err = natsconn.Decode(m.Header, m.Data, q)
 	}
 	if err != nil {
 		return schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err).InField(schemas.Place(err))
@@ -95,7 +95,7 @@ func Serve(ctx context.Context, o Options, verbs []Verb) (stop func(), err error
 	log := logx.Or(o.Logger)
 	var answering sync.WaitGroup
 	turns := make(chan struct{}, cmp.Or(o.AtOnce, atOnce))
-	var subs []post.Subscription
+	var subs []natsconn.Subscription
 	stop = func() {
 		for _, sub := range subs {
 			if err := sub.Close(); err != nil {
@@ -105,7 +105,7 @@ func Serve(ctx context.Context, o Options, verbs []Verb) (stop func(), err error
 		answering.Wait()
 	}
 	for _, v := range verbs {
-		sub, err := o.Conn.Subscribe(o.Namespace.API(v.Name), o.Queue, func(m post.Msg) {
+		sub, err := o.Conn.Subscribe(o.Namespace.API(v.Name), o.Queue, func(m natsconn.Msg) {
 			answering.Go(func() {
 				turns <- struct{}{}
 				defer func() { <-turns }()
@@ -121,7 +121,7 @@ func Serve(ctx context.Context, o Options, verbs []Verb) (stop func(), err error
 	return stop, nil
 }
 
-func reply(log logrus.FieldLogger, m post.Msg, a any) {
+func reply(log logrus.FieldLogger, m natsconn.Msg, a any) {
 	if !subject.Answerable(m.Reply) {
 		return
 	}
@@ -141,7 +141,7 @@ func reply(log logrus.FieldLogger, m post.Msg, a any) {
 // Ask sends a request of the API to the brokers, and decodes the answer into a, which may hold a refusal. It asks again each
 // time that every has passed: the owner may be gone, and its repeat does no harm where the request has an id. A request that is
 // too large for the NATS server is a [*schemas.Error]; after any other error it is unknown what was done.
-func Ask(ctx context.Context, conn *post.Conn, ns subject.Namespace, verb string, every time.Duration, q, a any) error {
+func Ask(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, verb string, every time.Duration, q, a any) error {
 	body, err := schemas.Marshal(q)
 	if err != nil {
 		return schemas.Errorf(schemas.CodeInvalid, "the request %s cannot be encoded: %v", verb, err)
@@ -150,7 +150,7 @@ func Ask(ctx context.Context, conn *post.Conn, ns subject.Namespace, verb string
 		return schemas.Errorf(schemas.CodeTooLarge, "the request has %d bytes, the NATS server takes %d", len(body), most).
 			WithHint("hand over a reference instead of the data")
 	}
-	head := post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
+	head := natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}
 	m, err := conn.RequestEvery(ctx, every, ns.API(verb), head, body)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
@@ -17,9 +17,9 @@ import (
 
 const ns = subject.Namespace("default")
 
-func dial(t *testing.T, s *embedded.Server) *post.Conn {
+func dial(t *testing.T, s *embedded.Server) *natsconn.Conn {
 	t.Helper()
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: s.Conn()})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: s.Conn()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func dial(t *testing.T, s *embedded.Server) *post.Conn {
 	return conn
 }
 
-func ask(t *testing.T, conn *post.Conn, body string) (*schemas.TypeResponse, error) {
+func ask(t *testing.T, conn *natsconn.Conn, body string) (*schemas.TypeResponse, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -106,7 +106,7 @@ func TestServe(t *testing.T) {
 	// A request may be on its way while the server is told that nobody listens any more. It is lost, and is asked again.
 	for tries := 0; ; tries++ {
 		_, err := ask(t, conn, `{"kind":"workflow","name":"n"}`)
-		if errors.Is(err, post.ErrNoResponders) {
+		if errors.Is(err, natsconn.ErrNoResponders) {
 			break
 		}
 		if err == nil || tries == 10 {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -26,7 +26,7 @@ const (
 func (w *Windows) work(ctx context.Context) {
 	for began := time.Now(); ctx.Err() == nil; {
 		err := w.workOn(ctx)
-		if err != nil && !errors.Is(err, post.ErrNoStream) && ctx.Err() == nil {
+		if err != nil && !errors.Is(err, natsconn.ErrNoStream) && ctx.Err() == nil {
 			w.o.Logger.WithField("err", err).Warn("the task list of the service is not worked on; trying again")
 		}
 		sleep.For(ctx, min(max(time.Since(began)/6, listSoon), listEvery))

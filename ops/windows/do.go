@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers/calendar"
@@ -79,7 +79,7 @@ func (w *Windows) create(ctx context.Context, rec *schemas.ScheduleRecord, key s
 	}
 	rev, err = w.o.Conn.KVCreate(ctx, w.o.Namespace.BucketSchedules(), key, body, windowLife(rec.Schedule.Window, at.Opens))
 	switch {
-	case errors.Is(err, post.ErrWrongSequence):
+	case errors.Is(err, natsconn.ErrWrongSequence):
 		return 0, true, nil // the watch brings it
 	case err != nil:
 		return 0, false, fmt.Errorf("windows: schedule %q: %w", rec.Schedule.ID, err)
@@ -122,7 +122,7 @@ func (w *Windows) carryOut(ctx context.Context, rec *schemas.ScheduleRecord, key
 	}
 	rev, err = w.o.Conn.KVUpdate(ctx, w.o.Namespace.BucketSchedules(), key, body, rev, ttl)
 	switch {
-	case errors.Is(err, post.ErrWrongSequence):
+	case errors.Is(err, natsconn.ErrWrongSequence):
 		return nil // another node has marked it
 	case err != nil:
 		return fmt.Errorf("windows: mark %s: %w", key, err)

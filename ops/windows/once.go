@@ -8,7 +8,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers/calendar"
@@ -73,7 +73,7 @@ func (w *Windows) take(ctx context.Context, key string, mine *schemas.PeriodReco
 		if _, err = w.o.Conn.KVCreate(ctx, bucket, key, body, ttl); err == nil {
 			return mine, nil
 		}
-		if !errors.Is(err, post.ErrWrongSequence) && !errors.Is(err, post.ErrTimeout) {
+		if !errors.Is(err, natsconn.ErrWrongSequence) && !errors.Is(err, natsconn.ErrTimeout) {
 			continue
 		}
 		var value []byte

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -119,7 +119,7 @@ func TestBadOnce(t *testing.T) {
 		if a := h.once(schemas.OnceRequest{Name: "x"}); !a.First {
 			h.t.Error("a refused request has taken the period")
 		}
-		if _, _, err := h.Client.Conn().KVGet(h.t.Context(), ns.BucketSchedules(), "period.x.fortnight"); !errors.Is(err, post.ErrNotFound) {
+		if _, _, err := h.Client.Conn().KVGet(h.t.Context(), ns.BucketSchedules(), "period.x.fortnight"); !errors.Is(err, natsconn.ErrNotFound) {
 			h.t.Errorf("error %v, want that there is no such key", err)
 		}
 	})

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/schemas"
 )
@@ -16,7 +16,7 @@ func (h *house) verb(verb string, q any) *schemas.ScheduleResponse {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	m, err := h.Client.Conn().Request(h.t.Context(), ns.API(verb), post.Header{schemas.ContentTypeHeader: {schemas.ContentTypeJSON}}, body)
+	m, err := h.Client.Conn().Request(h.t.Context(), ns.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeJSON}}, body)
 	a := &schemas.ScheduleResponse{}
 	if err == nil {
 		err = schemas.Unmarshal(m.Data, a)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers/calendar"
@@ -58,7 +58,7 @@ func (w *Windows) settle(ctx context.Context, rec *schemas.ScheduleRecord, at *c
 		return err
 	}
 	if _, err = w.o.Conn.KVUpdate(ctx, bucket, key, body, rev, 0); err != nil {
-		if errors.Is(err, post.ErrWrongSequence) {
+		if errors.Is(err, natsconn.ErrWrongSequence) {
 			return nil // another node did, or counts another one: the plan asks again
 		}
 		return fmt.Errorf("windows: schedule %q: %w", rec.Schedule.ID, err)

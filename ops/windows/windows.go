@@ -9,7 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/internal/sleep"
@@ -37,7 +37,7 @@ const (
 
 // Options of [New]. Conn, Namespace and Node are required.
 type Options struct {
-	Conn      *post.Conn
+	Conn      *natsconn.Conn
 	Namespace subject.Namespace
 	// Node is the name of this node in keys and operations.
 	Node string

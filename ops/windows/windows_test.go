@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
@@ -104,7 +104,7 @@ func (h *house) schedule(id string, change func(s *schemas.Schedule)) {
 func (h *house) state(id string) (s schemas.ScheduleState) {
 	h.t.Helper()
 	value, _, err := h.Client.Conn().KVGet(h.t.Context(), ns.BucketSchedules(), "schedule."+id+".state")
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return s
 	}
 	if err == nil {
@@ -190,7 +190,7 @@ func TestMissedWindow(t *testing.T) {
 			h.t.Errorf("counted %+v, want one that was missed", c)
 		}
 		var told []schemas.Operation
-		err := h.Client.Conn().Scan(h.t.Context(), ns.StreamOperations(), post.ReadOptions{}, func(s post.Stored) error {
+		err := h.Client.Conn().Scan(h.t.Context(), ns.StreamOperations(), natsconn.ReadOptions{}, func(s natsconn.Stored) error {
 			var o schemas.Operation
 			err := schemas.Unmarshal(s.Data, &o)
 			told = append(told, o)

@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 // Password is that of every user.
@@ -148,15 +148,15 @@ func Serve(t testing.TB, o embedded.Options) *embedded.Server {
 }
 
 // Connect connects to such a server within the process, until the test ends.
-func Connect(t testing.TB, s *embedded.Server) *post.Conn {
+func Connect(t testing.TB, s *embedded.Server) *natsconn.Conn {
 	t.Helper()
 	return Through(t, s.Conn())
 }
 
 // Through connects by way of what gives connections, such as a wire of package cutwire, until the test ends.
-func Through(t testing.TB, p nats.InProcessConnProvider) *post.Conn {
+func Through(t testing.TB, p nats.InProcessConnProvider) *natsconn.Conn {
 	t.Helper()
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: p})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,9 +165,9 @@ func Through(t testing.TB, p nats.InProcessConnProvider) *post.Conn {
 }
 
 // As connects to a server of [Start] as one of its users, for the length of the test.
-func As(t testing.TB, srv nats.InProcessConnProvider, user string) *post.Conn {
+func As(t testing.TB, srv nats.InProcessConnProvider, user string) *natsconn.Conn {
 	t.Helper()
-	conn, err := post.Dial(t.Context(), post.Options{InProcess: srv, User: user, Password: Password})
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: srv, User: user, Password: Password})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func As(t testing.TB, srv nats.InProcessConnProvider, user string) *post.Conn {
 }
 
 // Dial connects to a server in memory of its own.
-func Dial(t testing.TB) *post.Conn {
+func Dial(t testing.TB) *natsconn.Conn {
 	t.Helper()
 	return Connect(t, Serve(t, embedded.Options{DontListen: true}))
 }

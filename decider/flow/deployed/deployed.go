@@ -23,7 +23,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow"
@@ -57,7 +57,7 @@ type Options struct {
 }
 
 // New returns a worker on a connection, which stays the caller's. Invalid options are reported by Run.
-func New(conn *post.Conn, o *Options) *Worker {
+func New(conn *natsconn.Conn, o *Options) *Worker {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -84,7 +84,7 @@ type Worker struct {
 	log      logrus.FieldLogger
 }
 
-// Run decides until ctx is done, then lets what runs end. Errors are those of [decider.Worker.Run], and a [post.RefusedError] if the
+// Run decides until ctx is done, then lets what runs end. Errors are those of [decider.Worker.Run], and a [natsconn.RefusedError] if the
 // bucket of flows may not be read.
 func (w *Worker) Run(ctx context.Context) error { return w.deciders.Run(ctx) }
 
@@ -95,7 +95,7 @@ func (w *Worker) trouble(err error) {
 	switch {
 	case err == nil:
 		w.log.Info("the bucket of flows can be read again")
-	case errors.Is(err, post.ErrDisconnected):
+	case errors.Is(err, natsconn.ErrDisconnected):
 		w.log.WithField("err", err).Debug("the bucket of flows cannot be read now")
 	default:
 		w.log.WithField("err", err).Warn("the bucket of flows cannot be read now: flows that are deployed meanwhile wait")

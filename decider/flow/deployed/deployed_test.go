@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider/flow"
 	"github.com/droverhq/drover/decider/flow/deployed"
@@ -22,7 +22,7 @@ import (
 type farm struct {
 	*drovertest.Env
 	t    *testing.T
-	conn *post.Conn
+	conn *natsconn.Conn
 	s    *store.Store
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/bucketkey"
 )
 
@@ -26,7 +26,7 @@ type FollowOptions struct {
 
 // Follow calls tell with the names of the flows that runs may have, sorted, at first and whenever they change, until ctx is done. A name
 // whose current key was deleted stays: runs that are open go on with the version that they began with. It returns early with a
-// [post.RefusedError] alone; other failures pass.
+// [natsconn.RefusedError] alone; other failures pass.
 //
 // Considered: a consumer of the bucket, which would tell sooner. But a right to make consumers is one to have the server publish anywhere,
 // and deciders are not trusted with that.
@@ -49,7 +49,7 @@ func (s *Store) Follow(ctx context.Context, o *FollowOptions, tell func(names []
 		if ctx.Err() != nil {
 			return nil
 		}
-		if _, refused := errors.AsType[*post.RefusedError](err); refused {
+		if _, refused := errors.AsType[*natsconn.RefusedError](err); refused {
 			return err
 		}
 		switch {
@@ -91,7 +91,7 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 	}
 	f.looks = 0 // until this look has succeeded
 	for more := true; more; {
-		var page []post.Stored
+		var page []natsconn.Stored
 		page, more, err = f.s.conn.BatchGet(ctx, "KV_"+f.s.bucket, "$KV."+f.s.bucket+"."+string(Flow)+".*."+current, last+1, listPage)
 		if err != nil {
 			return false, f.s.explain(err)

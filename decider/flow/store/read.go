@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/decider/flow/syntax"
@@ -78,7 +78,7 @@ func isVersion(s string) bool {
 func (s *Store) current(ctx context.Context, kind Kind, name string) (*record, uint64, error) {
 	key := keyOf(kind, name, current)
 	value, rev, err := s.conn.KVGet(ctx, s.bucket, key)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, 0, nil
 	}
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Store) current(ctx context.Context, kind Kind, name string) (*record, u
 func (s *Store) version(ctx context.Context, kind Kind, name, version string) (*model.Definition, error) {
 	key := keyOf(kind, name, version)
 	value, _, err := s.conn.KVGet(ctx, s.bucket, key)
-	if errors.Is(err, post.ErrNotFound) {
+	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
@@ -169,10 +169,10 @@ const listPage = 256
 
 // List gives what is current, flows first, by name. Any replica may answer, so what was deployed a moment ago may be missing.
 func (s *Store) List(ctx context.Context) ([]Entry, error) {
-	latest := map[string]post.Stored{} // a key that changes between two pages comes twice
+	latest := map[string]natsconn.Stored{} // a key that changes between two pages comes twice
 	prefix := "$KV." + s.bucket + "."
 	for from, more := uint64(1), true; more; {
-		var page []post.Stored
+		var page []natsconn.Stored
 		var err error
 		page, more, err = s.conn.BatchGet(ctx, "KV_"+s.bucket, prefix+"*.*."+current, from, listPage)
 		if err != nil {
@@ -196,7 +196,7 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 	return all, nil
 }
 
-func entryOf(key string, m post.Stored) Entry {
+func entryOf(key string, m natsconn.Stored) Entry {
 	kind, rest, _ := strings.Cut(key, ".")
 	e := Entry{Key: key, Kind: Kind(kind), Deployed: schemas.At(m.Time)}
 	e.Name, _ = bucketkey.Unescape(strings.TrimSuffix(rest, "."+current))

@@ -29,7 +29,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/decider/flow/syntax"
@@ -71,13 +71,13 @@ const (
 
 // Store is the bucket of a namespace. It keeps nothing in memory; every call asks.
 type Store struct {
-	conn   *post.Conn
+	conn   *natsconn.Conn
 	ns     subject.Namespace
 	bucket string
 }
 
 // Open returns the store of a namespace. It asks nothing yet; the servers of the namespace make the bucket.
-func Open(conn *post.Conn, ns subject.Namespace) *Store {
+func Open(conn *natsconn.Conn, ns subject.Namespace) *Store {
 	return &Store{conn: conn, ns: ns, bucket: ns.BucketFlows()}
 }
 
@@ -199,7 +199,7 @@ func (s *Store) Deploy(ctx context.Context, kind Kind, d *model.Definition) (*De
 		if p.Stored {
 			_, err = s.conn.KVCreate(ctx, s.bucket, keyOf(kind, p.Name, p.Version), p.value, 0)
 			stored = stored || err == nil
-			if err != nil && !errors.Is(err, post.ErrWrongSequence) && !errors.Is(err, post.ErrInFlight) {
+			if err != nil && !errors.Is(err, natsconn.ErrWrongSequence) && !errors.Is(err, natsconn.ErrInFlight) {
 				return nil, s.explain(err)
 			}
 		}
@@ -210,7 +210,7 @@ func (s *Store) Deploy(ctx context.Context, kind Kind, d *model.Definition) (*De
 			p.Stored = stored
 			return &p.Deployed, nil
 		}
-		if !errors.Is(err, post.ErrWrongSequence) && !errors.Is(err, post.ErrInFlight) {
+		if !errors.Is(err, natsconn.ErrWrongSequence) && !errors.Is(err, natsconn.ErrInFlight) {
 			return nil, s.explain(err)
 		}
 		if sleep.For(ctx, casPause) != nil {
@@ -260,12 +260,12 @@ func (s *Store) Versions(ctx context.Context, kind Kind, name string) ([]string,
 
 // explain says what a namespace without the bucket lacks.
 func (s *Store) explain(err error) error {
-	if errors.Is(err, post.ErrNoStream) {
+	if errors.Is(err, natsconn.ErrNoStream) {
 		return schemas.Errorf(schemas.CodeNotFound, "the namespace %s keeps no flows: it has no bucket %s", s.ns, s.bucket).
 			WithHint("check --namespace, --nats, and the JetStream domain of its context; a server of this version makes the bucket when it starts")
 	}
-	if errors.Is(err, post.ErrFull) {
-		return schemas.Errorf(schemas.CodeLimit, "the bucket %s is full: %v", s.bucket, err).WithHint("delete versions that no run uses, or %s", post.RoomHint(err, string(s.ns)))
+	if errors.Is(err, natsconn.ErrFull) {
+		return schemas.Errorf(schemas.CodeLimit, "the bucket %s is full: %v", s.bucket, err).WithHint("delete versions that no run uses, or %s", natsconn.RoomHint(err, string(s.ns)))
 	}
 	return fmt.Errorf("flows: %w", err)
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/post"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider/flow/define"
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 type bench struct {
 	*store.Store
 	t    *testing.T
-	conn *post.Conn
+	conn *natsconn.Conn
 }
 
 func virtually(t *testing.T, fn func(t *testing.T, b *bench)) {
