@@ -16,7 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops"
-	"github.com/droverhq/drover/server"
+	"github.com/droverhq/drover/server/wiring"
 )
 
 const (
@@ -99,16 +99,16 @@ func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*
 	if err != nil {
 		return nil, err
 	}
-	wiring := &server.Wiring{Conn: r.conn, Dial: dial, Namespace: o.ns, Partitions: o.partitions, Claims: held, Logger: log}
-	b, err := wiring.Broker(bo)
+	roles := &wiring.Wiring{Conn: r.conn, Dial: dial, Namespace: o.ns, Partitions: o.partitions, Claims: held, Logger: log}
+	b, err := roles.Broker(bo)
 	if err != nil {
 		return nil, err
 	}
-	master, err := wiring.Master(ops.MasterOptions{})
+	master, err := roles.Master(ops.MasterOptions{})
 	if err != nil {
 		return nil, err
 	}
-	fire := wiring.Timers()
+	fire := roles.Timers()
 	for name, run := range map[string]func(context.Context) error{"broker": b.Run, "timers": fire.Run, "master": master.Run} {
 		r.ended.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {

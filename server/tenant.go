@@ -23,6 +23,7 @@ import (
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/ops/windows"
+	"github.com/droverhq/drover/server/wiring"
 )
 
 // Reasons for the end of a tenant.
@@ -146,8 +147,8 @@ func (t *tenant) build() error {
 	return nil
 }
 
-func (t *tenant) wiring() *Wiring {
-	return &Wiring{
+func (t *tenant) wiring() *wiring.Wiring {
+	return &wiring.Wiring{
 		Conn: t.conn, Dial: t.life.dial, Namespace: t.space.Name, Partitions: t.space.Partitions, Claims: t.claims, Logger: t.log,
 	}
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/schemas"
-	"github.com/droverhq/drover/server"
+	"github.com/droverhq/drover/server/wiring"
 )
 
 const ns = subject.Namespace("default")
@@ -118,15 +118,15 @@ func (w *world) broker(wire *cutwire.Wire) *process {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	wiring := &server.Wiring{Conn: conn, Namespace: ns, Partitions: 1, Claims: held, Dial: func(ctx context.Context, name string) (*natsconn.Conn, error) {
+	roles := &wiring.Wiring{Conn: conn, Namespace: ns, Partitions: 1, Claims: held, Dial: func(ctx context.Context, name string) (*natsconn.Conn, error) {
 		return natsconn.Dial(ctx, natsconn.Options{InProcess: wire, Name: name})
 	}}
-	b, err := wiring.Broker(broker.Options{})
+	b, err := roles.Broker(broker.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	alarms := wiring.Timers()
-	master, err := wiring.Master(ops.MasterOptions{})
+	alarms := roles.Timers()
+	master, err := roles.Master(ops.MasterOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

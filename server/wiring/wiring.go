@@ -1,4 +1,7 @@
-package server
+// Package wiring makes the roles that move the runs of one namespace: broker, timers and health
+// master. It stands below package server, which also serves flows, so that tests of flows can use
+// it. It starts nothing: whoever makes a role runs it.
+package wiring
 
 import (
 	"context"
@@ -14,7 +17,7 @@ import (
 	"github.com/droverhq/drover/timers"
 )
 
-// Wiring makes the roles that move the runs of one namespace: broker, timers and master. A [Server] makes its own by it.
+// Wiring makes the roles that move the runs of one namespace: broker, timers and master. A server makes its own by it.
 // Tests make them by it one by one, to stop and to kill each for itself. All fields but Logger are required.
 type Wiring struct {
 	// Conn is that of timers and master.
