@@ -19,8 +19,8 @@ PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 PLAIN := cmd/drover docs drovertest e2e e2e/cluster e2e/damage e2e/guides e2e/power examples/[a-z-]+ schemas schemas/jsonschema \
 	activity/kinds broker/(checker|execution|locks|openruns|states|subject) ops/operations ops/permissions timers/calendar \
 	decider/flow/(backoff|concurrency|condition|define|expr|graph|machine|model|store|syntax|value) \
-	internal/(bucketkey|dense|diskspace|duration|freeport|gosource|hook|logs|picture|retention|rootcause|runid|sample|seen) \
-	internal/(shortid|silent|slack|terminal|virtual|zones)
+	internal/(bucketkey|compactmap|diskspace|duration|freeport|gosource|idset|logs|logx|picture|retention|rootcause|runid|safecall|sample) \
+	internal/(shortid|slack|terminal|virtual|zones)
 empty :=
 PLAIN := /($(subst $(empty) $(empty),|,$(strip $(PLAIN))))$$
 # Its processes are of the test binary: they have the race detector, too.

@@ -41,7 +41,7 @@ func (p *pack) product() bool {
 
 // aside tells whether the limits of lines do not hold for a package: the only speaker of NATS.
 func (p *pack) aside() bool {
-	return path.Base(p.name) == "natsconn" || p.name == "broker/post"
+	return path.Base(p.name) == "natsconn"
 }
 
 func (p *pack) limit() int {
