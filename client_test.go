@@ -300,40 +300,42 @@ func TestCanceledCallEnds(t *testing.T) {
 
 // Every code has its sentinel, and a refusal keeps its words, field and hint.
 func TestRefusals(t *testing.T) {
-	c, s := newService(t, drover.Options{Timeout: 20 * time.Millisecond})
-	on(s, "signal", func(_ int, req schemas.SignalRequest) any {
-		code := schemas.Code(req.Name)
-		return schemas.SignalResponse{Error: schemas.Errorf(code, "no way").InField("name").WithHint("try %d", 2).About("a", "r1")}
-	})
-	all := map[schemas.Code]error{
-		schemas.CodeInvalid: drover.ErrInvalid, schemas.CodeNotFound: drover.ErrNotFound,
-		schemas.CodeAlreadyStarted: drover.ErrAlreadyStarted, schemas.CodeClosed: drover.ErrClosed,
-		schemas.CodeUnavailable: drover.ErrUnavailable, schemas.CodeTimeout: drover.ErrTimeout,
-		schemas.CodeTooLarge: drover.ErrTooLarge, schemas.CodeUnsupported: drover.ErrUnsupported,
-		schemas.CodeInternal: drover.ErrInternal, schemas.CodeConflict: drover.ErrConflict,
-		schemas.CodePermission: drover.ErrPermission,
-	}
-	for code, sentinel := range all {
-		err := c.Run("a", "").Signal(t.Context(), string(code), nil)
-		e := wantError(t, err, sentinel)
-		if want := `drover: signal "a" run r1: name: no way (try 2)`; err.Error() != want {
-			t.Fatalf("%s: got %q, want %q", code, err, want)
+	virtual.Run(t, func(t *testing.T) {
+		c, s := newService(t, drover.Options{Timeout: 20 * time.Millisecond})
+		on(s, "signal", func(_ int, req schemas.SignalRequest) any {
+			code := schemas.Code(req.Name)
+			return schemas.SignalResponse{Error: schemas.Errorf(code, "no way").InField("name").WithHint("try %d", 2).About("a", "r1")}
+		})
+		all := map[schemas.Code]error{
+			schemas.CodeInvalid: drover.ErrInvalid, schemas.CodeNotFound: drover.ErrNotFound,
+			schemas.CodeAlreadyStarted: drover.ErrAlreadyStarted, schemas.CodeClosed: drover.ErrClosed,
+			schemas.CodeUnavailable: drover.ErrUnavailable, schemas.CodeTimeout: drover.ErrTimeout,
+			schemas.CodeTooLarge: drover.ErrTooLarge, schemas.CodeUnsupported: drover.ErrUnsupported,
+			schemas.CodeInternal: drover.ErrInternal, schemas.CodeConflict: drover.ErrConflict,
+			schemas.CodePermission: drover.ErrPermission,
 		}
-		if e.Code != code || e.Run != "r1" || e.Hint != "try 2" || !errors.Is(err, &schemas.Error{Code: code}) {
-			t.Fatalf("%s: got %#v", code, e)
-		}
-		for other, s := range all {
-			if other != code && errors.Is(err, s) {
-				t.Fatalf("%s: matches the sentinel of %s", code, other)
+		for code, sentinel := range all {
+			err := c.Run("a", "").Signal(t.Context(), string(code), nil)
+			e := wantError(t, err, sentinel)
+			if want := `drover: signal "a" run r1: name: no way (try 2)`; err.Error() != want {
+				t.Fatalf("%s: got %q, want %q", code, err, want)
+			}
+			if e.Code != code || e.Run != "r1" || e.Hint != "try 2" || !errors.Is(err, &schemas.Error{Code: code}) {
+				t.Fatalf("%s: got %#v", code, e)
+			}
+			for other, s := range all {
+				if other != code && errors.Is(err, s) {
+					t.Fatalf("%s: matches the sentinel of %s", code, other)
+				}
 			}
 		}
-	}
-	err := c.Run("a", "").Signal(t.Context(), "from_the_future", nil)
-	for _, s := range all {
-		if errors.Is(err, s) {
-			t.Fatalf("an unknown code matches %v", s)
+		err := c.Run("a", "").Signal(t.Context(), "from_the_future", nil)
+		for _, s := range all {
+			if errors.Is(err, s) {
+				t.Fatalf("an unknown code matches %v", s)
+			}
 		}
-	}
+	})
 }
 
 // Bad input: answers. None of them is taken for good news.

@@ -245,15 +245,19 @@ func (r *rival) sent(f func(context.Context) (uint64, error)) (uint64, outcome) 
 // The model finds no order of the operations in which two of them write at a time.
 func TestClaimsUnderTheModel(t *testing.T) { // I9, P-2, P-16
 	var stored, late atomic.Int64
-	operations := 0
+	operations, ran := 0, 0
 	for seed := range *fenceSeeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *embedded.Server) {
 				operations += struggle(t, s, uint64(seed), &stored, &late)
+				ran++
 			})
 		})
 	}
 	t.Logf("%d operations, %d writes stored, %d writes of zombies refused", operations, stored.Load(), late.Load())
+	if ran < *fenceSeeds {
+		return // a sample may have neither
+	}
 	if stored.Load() == 0 || late.Load() == 0 && struggleFor > time.Minute {
 		t.Fatalf("%d writes were stored and %d writes of zombies refused: want some of both", stored.Load(), late.Load())
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -165,35 +166,38 @@ func TestDeleteIsCutShort(t *testing.T) {
 
 // The making of a namespace is cut short after each of its streams: it can be completed, and it can be deleted.
 func TestEnsureIsCutShort(t *testing.T) {
-	conn := dial(t, embedded.Options{})
-	for cut, done := 1, false; !done; cut++ {
-		for _, way := range []string{"complete", "delete"} {
-			ctx, cancel := context.WithCancel(t.Context())
-			_, err := topology.Ensure(ctx, conn, topology.Options{Namespace: "a", Memory: true, Partitions: 2, Logger: logger("stream made", func(n int, _ string) {
-				if n == cut {
-					cancel()
+	bubble(t, func(t *testing.T) {
+		conn := dial(t, embedded.Options{})
+		for cut, done := 1, false; !done; cut++ {
+			for _, way := range []string{"complete", "delete"} {
+				ctx, cancel := context.WithCancel(t.Context())
+				_, err := topology.Ensure(ctx, conn, topology.Options{Namespace: "a", Memory: true, Partitions: 2, Logger: logger("stream made", func(n int, _ string) {
+					if n == cut {
+						cancel()
+					}
+				})})
+				done = ctx.Err() == nil // it was not cut
+				cancel()
+				synctest.Wait() // what it had asked for is made by now
+				if done != (err == nil) && !errors.Is(err, context.Canceled) {
+					t.Fatalf("cut %d: got %v, want %v", cut, err, context.Canceled)
 				}
-			})})
-			done = ctx.Err() == nil // it was not cut
-			cancel()
-			if done != (err == nil) && !errors.Is(err, context.Canceled) {
-				t.Fatalf("cut %d: got %v, want %v", cut, err, context.Canceled)
-			}
-			if i, err := topology.Lookup(t.Context(), conn, "a"); err != nil || i.Partitions != 2 {
-				t.Fatalf("cut %d: got %+v, %v, want 2 partitions", cut, i, err)
-			}
-			if way == "complete" {
-				ensure(t, conn, topology.Options{Namespace: "a", Partitions: 2})
-				if got := len(belonging(t, conn, "a")); got != 16 {
-					t.Fatalf("cut %d: got %d streams, want 16", cut, got)
+				if i, err := topology.Lookup(t.Context(), conn, "a"); err != nil || i.Partitions != 2 {
+					t.Fatalf("cut %d: got %+v, %v, want 2 partitions", cut, i, err)
 				}
-			}
-			remove(t, conn, "a", topology.DeleteOptions{})
-			if left := belonging(t, conn, "a"); len(left) != 0 {
-				t.Fatalf("cut %d: got %v left, want nothing", cut, left)
+				if way == "complete" {
+					ensure(t, conn, topology.Options{Namespace: "a", Partitions: 2})
+					if got := len(belonging(t, conn, "a")); got != 16 {
+						t.Fatalf("cut %d: got %d streams, want 16", cut, got)
+					}
+				}
+				remove(t, conn, "a", topology.DeleteOptions{})
+				if left := belonging(t, conn, "a"); len(left) != 0 {
+					t.Fatalf("cut %d: got %v left, want nothing", cut, left)
+				}
 			}
 		}
-	}
+	})
 }
 
 // One is slow: while it deletes, another one completes the deletion and the namespace is made anew. The new one is left alone.
