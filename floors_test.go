@@ -24,6 +24,7 @@ const module = "github.com/droverhq/drover"
 //
 // internal/… is floor 0 and needs no line.
 var floors = map[string]int{
+	"schemas/codec":    9, // encodings, below the words
 	"schemas":          10,
 	"schemas/":         11, // JSON Schemas
 	"broker/subject":   10,
@@ -87,7 +88,7 @@ var floors = map[string]int{
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
 var pure = []string{
-	"schemas", "broker/execution", "broker/locks", "broker/states", "broker/checker", "internal/duration", "internal/retention",
+	"schemas", "schemas/codec", "broker/execution", "broker/locks", "broker/states", "broker/checker", "internal/duration", "internal/retention",
 	"decider/flow/syntax", "decider/flow/value", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/machine",
 	"decider/flow/define", "decider/flow/graph", "timers/calendar",
 }

@@ -1,36 +1,33 @@
 package schemas
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"reflect"
 
-	"github.com/vmihailenco/msgpack/v5"
-
-	"github.com/droverhq/drover/internal/bufpool"
+	"github.com/droverhq/drover/schemas/codec"
 )
 
 // Version is the first byte of every msgpack body and the "v" that JSON bodies may carry.
-const Version = 1
+const Version = codec.Version
+
+// Limits of every body.
+const (
+	// MaxDepth is how deep arrays and maps may nest.
+	MaxDepth = codec.MaxDepth
+	// MaxBody is the largest body that is looked at, in bytes.
+	MaxBody = codec.MaxBody
+)
 
 // Errors of decoding. All of them mean that the body is at fault, never the reader; such a body is parked.
 var (
-	ErrEmpty     = errors.New("schemas: the body is empty")
-	ErrVersion   = errors.New("schemas: unknown version")
-	ErrMalformed = errors.New("schemas: the body is malformed")
-	// ErrLater is wrapped beside ErrVersion where a later version may have written the body. What begins with text or with zeros is no
-	// version's.
-	ErrLater = errors.New("schemas: a later version")
+	ErrEmpty     = codec.ErrEmpty
+	ErrVersion   = codec.ErrVersion
+	ErrMalformed = codec.ErrMalformed
+	// ErrLater is wrapped beside ErrVersion where a later version may have written the body. What begins
+	// with text or with zeros is no version's.
+	ErrLater = codec.ErrLater
+	// ErrUnknownField is wrapped by the errors of [UnmarshalStrict] about a field that there is not.
+	ErrUnknownField = codec.ErrUnknownField
 )
-
-// laterError is an error that wraps ErrLater and does not say so twice.
-type laterError struct{ error }
-
-func (e laterError) Unwrap() []error { return []error{e.error, ErrLater} }
-
-// ifLater is the way out of what is wrapped in [ErrVersion], for whoever has not written it.
-const ifLater = "if a later Drover has written it, update this one"
 
 // ContentType headers say how a requester wants its answer encoded.
 const (
@@ -39,175 +36,67 @@ const (
 	ContentTypeJSON    = "application/json"
 )
 
-// Marshal encodes v as a msgpack body: the version byte, then the value. A [Record] is written in the compact form, which only
-// records have.
-func Marshal(v any) ([]byte, error) {
-	if r, ok := v.(*Record); ok && r != nil {
-		return marshalRecord(r)
-	}
-	r := bufpool.Get()
-	defer r.Put()
-	b, err := appendNamed(r.Bytes(), v)
-	if err != nil {
-		return nil, err
-	}
-	return r.Keep(b), nil
-}
+// LenientHeader says, in a message with a JSON body, that fields which Drover does not know are to be
+// passed over, as all are in msgpack. Its value is "1".
+const LenientHeader = "Drover-Lenient"
 
-// MarshalTo encodes v as [Marshal] does, and calls use with the body, which may be read until that returns. It is for what is
-// sent at once: such a body takes no memory of its own. Errors are those of encoding, or what use returns.
-func MarshalTo(v any, use func(body []byte) error) error {
-	if record, ok := v.(*Record); ok && record != nil {
-		return recordTo(record, func(r *bufpool.Buffer, b []byte) error { return use(r.Use(b)) })
-	}
-	r := bufpool.Get()
-	defer r.Put()
-	b, err := appendNamed(r.Bytes(), v)
-	if err != nil {
-		return err
-	}
-	return use(r.Use(b))
-}
+// Marshal encodes v as a msgpack body: the version byte, then the value. A [Record] is written in the
+// compact form, which only records have.
+func Marshal(v any) ([]byte, error) { return vocabulary.Encode(v) }
 
-// appendNamed encodes with the names of the fields.
-func appendNamed(b []byte, v any) ([]byte, error) {
-	e := encoder{b: append(b, Version)}
-	var err error
-	if p, value := planned(v); p != nil {
-		err = e.value(p, value)
-	} else {
-		err = e.other(v)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
-	}
-	return e.b, nil
-}
+// MarshalTo encodes v as [Marshal] does, and calls use with the body, which may be read until that
+// returns. It is for what is sent at once: such a body takes no memory of its own. Errors are those of
+// encoding, or what use returns.
+func MarshalTo(v any, use func(body []byte) error) error { return vocabulary.EncodeTo(v, use) }
 
 // MarshalJSON encodes v as a JSON body.
-func MarshalJSON(v any) ([]byte, error) {
-	r := bufpool.Get()
-	defer r.Put()
-	b, err := appendJSON(r.Bytes(), v)
-	if err != nil {
-		return nil, err
-	}
-	return r.Keep(b), nil
-}
+func MarshalJSON(v any) ([]byte, error) { return vocabulary.EncodeJSON(v) }
 
 // MarshalJSONTo encodes v as [MarshalJSON] does, and is otherwise like [MarshalTo].
-func MarshalJSONTo(v any, use func(body []byte) error) error {
-	r := bufpool.Get()
-	defer r.Put()
-	b, err := appendJSON(r.Bytes(), v)
-	if err != nil {
-		return err
-	}
-	return use(r.Use(b))
-}
+func MarshalJSONTo(v any, use func(body []byte) error) error { return vocabulary.EncodeJSONTo(v, use) }
 
-func appendJSON(b []byte, v any) ([]byte, error) {
-	e := jsonEncoder{b: b}
-	if p, value := planned(v); p != nil {
-		e.value(p, value)
-	} else {
-		var plain []byte
-		plain, e.err = json.Marshal(v)
-		e.b = append(e.b, plain...)
-	}
-	if e.err != nil {
-		return nil, fmt.Errorf("schemas: encode %T: %w", v, e.err)
-	}
-	return e.b, nil
-}
+// Unmarshal decodes a body, msgpack or JSON, into v, which is to be zero. Errors name the field where
+// they can, and wrap [ErrEmpty], [ErrVersion] or [ErrMalformed].
+func Unmarshal(b []byte, v any) error { return vocabulary.Decode(b, v, false) }
 
-// Unmarshal decodes a body, msgpack or JSON, into v, which is to be zero. Errors name the field where they can, and wrap [ErrEmpty], [ErrVersion] or [ErrMalformed].
-func Unmarshal(b []byte, v any) error { return unmarshal(b, v, false) }
+// UnmarshalOwned decodes as [Unmarshal] does. Texts and payloads in v may point into the body, which
+// belongs to v from then on: nobody may write to it, and it stays as long as any of them. It is for
+// messages that were received, and spares most of what decoding allocates.
+func UnmarshalOwned(b []byte, v any) error { return vocabulary.Decode(b, v, true) }
 
-// UnmarshalOwned decodes as [Unmarshal] does. Texts and payloads in v may point into the body, which belongs to v from then on: nobody may
-// write to it, and it stays as long as any of them. It is for messages that were received, and spares most of what decoding allocates.
-func UnmarshalOwned(b []byte, v any) error { return unmarshal(b, v, true) }
+// UnmarshalStrict is [Unmarshal] for what others send: a JSON body with a field that v does not have, at
+// any depth, is an error, which names the field and the one that was probably meant (E6). Fields of an
+// unknown decision are not judged. In msgpack unknown fields are passed over.
+func UnmarshalStrict(b []byte, v any) error { return vocabulary.DecodeStrict(b, v, false) }
 
-func unmarshal(b []byte, v any, owned bool) error {
-	switch {
-	case len(b) == 0:
-		return ErrEmpty
-	case IsJSON(b):
-		return unmarshalJSON(b, v, owned)
-	case b[0] == versionCompact, b[0] == versionPacked:
-		if r, ok := v.(*Record); ok && r != nil {
-			return decodeRecord(b[0], b[1:], r, owned)
-		}
-		return fmt.Errorf("%w: the first byte is %#02x, which only records have; want %#02x (msgpack) or '{' (JSON)", ErrVersion, b[0], Version)
-	case b[0] >= ' ' && b[0] <= '~': // somebody has written text, or JSON that is no object; no later version begins so
-		return fmt.Errorf("%w: it begins with %q; want one JSON object, which begins with '{', or msgpack behind %#02x", ErrVersion, b[0], Version)
-	case b[0] > Version && b[0] < ' ':
-		return laterError{fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater, ErrVersion, b[0], Version)}
-	case b[0] != Version:
-		return fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater, ErrVersion, b[0], Version)
-	}
-	if quick(b[1:], v, owned) {
+// UnmarshalStrictOwned is [UnmarshalStrict] and [UnmarshalOwned] in one.
+func UnmarshalStrictOwned(b []byte, v any) error { return vocabulary.DecodeStrict(b, v, true) }
+
+// CheckFields is [UnmarshalStrict] without the value, for a body that somebody else decodes.
+func CheckFields(b []byte, like any) error {
+	if !IsJSON(b) {
 		return nil
 	}
-	if err := Scan(b[1:]); err != nil {
-		return err
-	}
-	return decode(b[1:], v)
+	return UnmarshalStrict(b, reflect.New(reflect.TypeOf(like).Elem()).Interface())
 }
+
+// CheckUTF8 is an error that wraps [ErrMalformed] for a JSON body with a byte that is not UTF-8, and names
+// the field. The decoder would put U+FFFD in its place, and two ids that differ there only would be one (E15).
+func CheckUTF8(b []byte) error { return codec.CheckUTF8(b) }
+
+// Place tells which field of the JSON an error of [Unmarshal] is about, as a path such as
+// activityDefaults.list; empty if it is about the whole, or the body is no JSON.
+func Place(err error) string { return codec.Place(err) }
 
 // IsJSON tells whether a body is a JSON object.
-func IsJSON(b []byte) bool {
-	for _, c := range b {
-		switch c {
-		case ' ', '\t', '\r', '\n':
-			continue
-		}
-		return c == '{'
-	}
-	return false
-}
+func IsJSON(b []byte) bool { return codec.IsJSON(b) }
 
-func unmarshalJSON(b []byte, v any, owned bool) error {
-	var head struct {
-		V *int `json:"v"`
-	}
-	if quickJSON(b, v, owned, false) {
-		return nil
-	}
-	if err := scanJSON(b); err != nil {
-		return err
-	}
-	// Names are found in any case and with escapes, and the last one counts, as for all fields.
-	if err := json.Unmarshal(b, &head); err == nil && head.V != nil && *head.V != Version {
-		err = fmt.Errorf("%w: \"v\" is %d; want %d; "+ifLater, ErrVersion, *head.V, Version)
-		if *head.V > Version {
-			err = laterError{err}
-		}
-		return err
-	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, located(b, v, err))
-	}
-	return nil
-}
+// Scan checks the structure of one msgpack value that fills b: every declared length fits in what
+// follows, nothing nests deeper than [MaxDepth], and there are no extension types. It allocates nothing.
+// Errors wrap [ErrMalformed].
+func Scan(b []byte) error { return codec.Scan(b) }
 
-// decode runs the msgpack decoder over a body that Scan has passed. The decoder is known to panic on some shapes that
-// do not fit the target, so a panic is an error of the body.
-func decode(b []byte, v any) (err error) {
-	dec := msgpack.GetDecoder()
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", ErrMalformed, r)
-		}
-		// One that failed may be in the midst of recording raw bytes, and its Reset does not end that.
-		if err == nil {
-			msgpack.PutDecoder(dec)
-		}
-	}()
-	dec.Reset(bytes.NewReader(b))
-	dec.SetCustomStructTag("json")
-	if err := dec.Decode(v); err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	return nil
-}
+// Unpacked returns the body of a message with its payloads in plain sight, byte for byte, for whoever
+// searches bodies without decoding them. Only records of histories are ever packed. An error wraps
+// [ErrMalformed].
+func Unpacked(body []byte) ([]byte, error) { return codec.Unpacked(body) }

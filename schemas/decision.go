@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/droverhq/drover/schemas/codec"
 )
 
 // DecisionType names what a decider wants done.
@@ -90,14 +92,14 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 func (d *Decision) UnmarshalJSON(b []byte) error {
 	var w decisionJSON
 	if err := json.Unmarshal(b, &w); err != nil {
-		return located(b, w, err)
+		return codec.Located(b, w, err)
 	}
 	d.Attributes = newDecision(w.Type)
 	if _, unknown := d.Attributes.(*UnknownDecision); unknown || len(w.Attributes) == 0 {
 		return nil
 	}
 	if err := json.Unmarshal(w.Attributes, d.Attributes); err != nil {
-		return fmt.Errorf("decision %s: %w", w.Type, located(w.Attributes, d.Attributes, err))
+		return fmt.Errorf("decision %s: %w", w.Type, codec.Located(w.Attributes, d.Attributes, err))
 	}
 	return nil
 }
@@ -148,7 +150,7 @@ func (d *Decision) DecodeMsgpack(dec *msgpack.Decoder) error {
 	if _, unknown := d.Attributes.(*UnknownDecision); unknown || len(raw) == 0 {
 		return nil
 	}
-	if err := decode(raw, d.Attributes); err != nil {
+	if err := codec.ByLibrary(raw, d.Attributes); err != nil {
 		return fmt.Errorf("decision %s: %w", typ, err)
 	}
 	return nil

@@ -1,17 +1,13 @@
 // Package schemas is the vocabulary of Drover: the events of a history, the decisions of a decider, the tasks,
 // reports and requests on the wire, and the two encodings they travel in.
 //
-// It is the ground floor. It imports nothing of Drover, knows no transport, no clock and no logger, and everything
-// else speaks in its words.
+// It is the ground floor: it knows no transport, no clock and no logger, and everything else speaks in its words. How
+// they are encoded is known to package codec below it, which gets the words in tables.
 //
 // Invariants:
 //
 //   - A name, once on the wire, keeps its meaning for ever. Enumerations only grow.
 //   - Every message has a version. An unknown version is an error ([ErrVersion]), an unknown field is ignored.
-//   - Nothing from the network reaches the msgpack library before [Scan] has bounded its depth and lengths: the library
-//     trusts declared lengths, and five hostile bytes would make it allocate 64 GiB. The messages of every workflow have a
-//     plan, by which they are read without it; that reader bounds each length itself, and whatever it does not expect it
-//     leaves to Scan and the library.
 //   - A record is kept for ever: it has a compact form, and every form that records ever had stays readable.
 //   - JSON is accepted wherever msgpack is; the first byte tells which one a body is.
 //

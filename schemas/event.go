@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/droverhq/drover/schemas/codec"
 )
 
 // Event is one line of a history. IDs are 1, 2, 3 … without gap; times never run backwards.
@@ -47,7 +49,7 @@ func (u *Unknown) MarshalJSON() ([]byte, error) {
 	if len(u.Raw) == 0 {
 		return []byte("null"), nil
 	}
-	if Scan(u.Raw) == nil && decode(u.Raw, &v) == nil {
+	if Scan(u.Raw) == nil && codec.ByLibrary(u.Raw, &v) == nil {
 		if text, ok := v.([]byte); ok && json.Valid(text) {
 			return text, nil
 		}
@@ -58,22 +60,15 @@ func (u *Unknown) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string][]byte{payloadBytes: u.Raw})
 }
 
-// encode writes Raw as it is. What is no single value would shift everything behind it in the body.
+// encode writes Raw as it is. What is no single value would shift all that follows it in the body.
 func (u *Unknown) encode(enc *msgpack.Encoder) error {
 	if len(u.Raw) == 0 {
 		return enc.EncodeNil()
 	}
-	if err := u.check(); err != nil {
+	if err := codec.CheckRaw(string(u.Type), u.Raw); err != nil {
 		return err
 	}
 	return enc.Encode(u.Raw)
-}
-
-func (u *Unknown) check() error {
-	if err := Scan(u.Raw); err != nil {
-		return fmt.Errorf("event %s: Raw must be one msgpack value: %w", u.Type, err)
-	}
-	return nil
 }
 
 // readable shows the bytes in v as payloads. Scan has bounded its depth.
@@ -113,7 +108,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 func (e *Event) UnmarshalJSON(b []byte) error {
 	var w eventJSON
 	if err := json.Unmarshal(b, &w); err != nil {
-		return located(b, w, err)
+		return codec.Located(b, w, err)
 	}
 	attrs := newAttributes(w.Type)
 	if attrs == nil {
@@ -128,7 +123,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 		attrs = u
 	} else if len(w.Attributes) > 0 {
 		if err := json.Unmarshal(w.Attributes, attrs); err != nil {
-			return fmt.Errorf("event %d %s: %w", w.ID, w.Type, located(w.Attributes, attrs, err))
+			return fmt.Errorf("event %d %s: %w", w.ID, w.Type, codec.Located(w.Attributes, attrs, err))
 		}
 	}
 	*e = Event{ID: w.ID, Time: w.Time, Attributes: attrs}

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
+
+	"github.com/droverhq/drover/schemas/codec"
 )
 
 // Payload is what users hand from one part of a workflow to another: any bytes.
@@ -27,7 +30,7 @@ const (
 
 // JSONPayload encodes v as JSON. It fails where encoding/json does.
 func JSONPayload(v any) (Payload, error) {
-	if s, ok := v.(string); ok && plain(s) {
+	if s, ok := v.(string); ok && codec.Plain(s) {
 		return append(append(append(make([]byte, 0, len(s)+2), '"'), s...), '"'), nil
 	}
 	b, err := json.Marshal(v)
@@ -48,7 +51,7 @@ func (p Payload) Decode(v any) error {
 	if r, ok := p.Ref(); ok {
 		return fmt.Errorf("%w to %d bytes in object %s: fetch it before you decode it", ErrReference, r.Size, r.Object)
 	}
-	if s, ok := v.(*string); ok && s != nil && len(p) >= 2 && p[0] == '"' && p[len(p)-1] == '"' && plain(p[1:len(p)-1]) {
+	if s, ok := v.(*string); ok && s != nil && len(p) >= 2 && p[0] == '"' && p[len(p)-1] == '"' && codec.Plain(p[1:len(p)-1]) {
 		*s = string(p[1 : len(p)-1])
 		return nil
 	}
@@ -114,10 +117,36 @@ func (p *Payload) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// appendJSON writes a payload without white space, and with "<", ">" and "&" escaped, as all that is embedded.
+func (p Payload) appendJSON(to []byte) ([]byte, error) {
+	b, err := p.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range b {
+		if c <= ' ' || c == '<' || c == '>' || c == '&' || c == 0xe2 { // the last begins U+2028
+			if b, err = json.Marshal(json.RawMessage(b)); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	return append(to, b...), nil
+}
+
+// readJSON is UnmarshalJSON of a body that p may keep if it is owned. Most payloads are JSON that stands as it is.
+func (p *Payload) readJSON(raw []byte, owned bool) error {
+	if owned && len(raw) > 0 && raw[0] != '{' && string(raw) != "null" {
+		*p = slices.Clip(raw)
+		return nil
+	}
+	return p.UnmarshalJSON(raw)
+}
+
 // standsAsJSON tells whether p can be part of a JSON body. encoding/json takes strings that are not UTF-8; other
 // languages do not.
 func standsAsJSON(p Payload) bool {
-	return json.Valid(p) && utf8.Valid(p) && (len(p) <= maxPayloadDepth || jsonDepth(p) <= maxPayloadDepth)
+	return json.Valid(p) && utf8.Valid(p) && (len(p) <= codec.MaxPayloadDepth || codec.JSONDepth(p) <= codec.MaxPayloadDepth)
 }
 
 // wrapped tells whether b is an object of exactly one of the reserved keys.

@@ -39,22 +39,6 @@ var eventWords = [...]EventType{
 	EventActivityCanceled, EventSignal,
 }
 
-var (
-	wordNumbers  = numbers(words[:])
-	eventNumbers = numbers(eventWords[:])
-)
-
-func numbers[T comparable](all []T) map[T]int {
-	m := make(map[T]int, len(all))
-	for i, w := range all {
-		m[w] = i + 1
-	}
-	return m
-}
-
-// wordNumber is the number of a name; 0 if it has none.
-func wordNumber(name string) int { return wordNumbers[name] }
-
 // RecordWords returns the names that records write as numbers, in their order; the first is number 1.
 func RecordWords() []string { return slices.Clone(words[:]) }
 

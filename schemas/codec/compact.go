@@ -1,4 +1,4 @@
-package schemas
+package codec
 
 import (
 	"fmt"
@@ -32,8 +32,8 @@ const (
 )
 
 // marshalRecord encodes a record as it is stored.
-func marshalRecord(r *Record) (body []byte, err error) {
-	err = recordTo(r, func(in *bufpool.Buffer, b []byte) error {
+func (c *Codec) marshalRecord(v any) (body []byte, err error) {
+	err = c.recordTo(v, func(in *bufpool.Buffer, b []byte) error {
 		body = in.Keep(b)
 		return nil
 	})
@@ -41,11 +41,11 @@ func marshalRecord(r *Record) (body []byte, err error) {
 }
 
 // recordTo encodes a record as it is stored, and calls use with it and the room in which it stands.
-func recordTo(r *Record, use func(*bufpool.Buffer, []byte) error) error {
+func (c *Codec) recordTo(v any, use func(*bufpool.Buffer, []byte) error) error {
 	plain, pack := bufpool.Get(), bufpool.Get()
 	defer plain.Put()
 	defer pack.Put()
-	b, err := appendRecord(plain.Bytes(), r)
+	b, err := c.AppendRecord(plain.Bytes(), v)
 	if err != nil {
 		return err
 	}
@@ -87,34 +87,35 @@ func Unpacked(body []byte) ([]byte, error) {
 	return unpack(nil, body[1:])
 }
 
-// appendRecord appends a record's compact body.
-func appendRecord(b []byte, r *Record) ([]byte, error) {
-	e := encoder{b: append(b, versionCompact), compact: true, id: r.First, at: r.Inbox.Time}
-	p, v := planned(r)
-	if err := e.value(p, v); err != nil {
-		return nil, fmt.Errorf("schemas: encode a record of run %s: %w", r.Run, err)
+// AppendRecord appends the compact body of a record, not packed.
+func (c *Codec) AppendRecord(b []byte, v any) ([]byte, error) {
+	id, at := c.record.origin(v)
+	e := encoder{c: c, b: append(b, versionCompact), compact: true, id: id, at: at}
+	p, value := c.planned(v)
+	if err := e.value(p, value); err != nil {
+		return nil, fmt.Errorf("schemas: encode %T: %w", v, err)
 	}
 	return e.b, nil
 }
 
-func (e *encoder) compactEvent(v *Event) error {
+func (e *encoder) compactEvent(v Event) error {
 	id := v.ID - e.id
 	n := byte(0x93)
 	if id != 0 {
 		n++
 	}
 	e.b = append(e.b, n)
-	number := eventNumbers[v.Type()]
+	number := e.c.eventNumbers[v.Type]
 	if number > 0 {
 		e.b = appendUint(e.b, uint64(number))
 	} else {
-		e.b = appendText(e.b, string(v.Type()))
+		e.b = appendText(e.b, v.Type)
 	}
-	e.b = appendInt(e.b, int64(v.Time-e.at))
+	e.b = appendInt(e.b, v.Time-e.at)
 	e.id++
 	e.at = v.Time
 	e.compact = number > 0
-	err := e.attributes(v.Attributes)
+	err := e.eventAttributes(v)
 	e.compact = true
 	if id != 0 {
 		e.b = appendInt(e.b, id)
@@ -134,16 +135,16 @@ func (r *reader) compactEvent() (e Event) {
 	}
 	typ := []byte(nil)
 	if c := r.b[r.pos]; c < 0x80 {
-		if n := int(r.uint()); n > 0 && n <= len(eventWords) {
-			typ = []byte(eventWords[n-1])
+		if n := int(r.uint()); n > 0 && n <= len(r.c.eventWords) {
+			typ = []byte(r.c.eventWords[n-1])
 		} else {
 			r.fail() // the list is closed
 		}
 	} else {
 		typ = r.text()
 	}
-	e.Time = Timestamp(r.int())
-	e.Attributes = r.attributes(typ)
+	e.Time = r.int()
+	r.eventAttributes(&e, typ)
 	if n > 3 {
 		e.ID = r.int()
 	}
@@ -154,16 +155,16 @@ func (r *reader) compactEvent() (e Event) {
 }
 
 // decodeRecord reads what follows the version of a compact record.
-func decodeRecord(version byte, b []byte, record *Record, owned bool) error {
+func (c *Codec) decodeRecord(version byte, b []byte, record any, owned bool) error {
 	if version != versionPacked {
-		return decodeCompact(b, record, owned)
+		return c.decodeCompact(b, record, owned)
 	}
 	if owned { // then it is the unpacked body that the record has
 		b, err := unpack(nil, b)
 		if err != nil {
 			return err
 		}
-		return decodeCompact(b, record, true)
+		return c.decodeCompact(b, record, true)
 	}
 	plain := bufpool.Get() // nothing that is decoded points into it
 	defer plain.Put()
@@ -171,16 +172,16 @@ func decodeRecord(version byte, b []byte, record *Record, owned bool) error {
 	if err != nil {
 		return err
 	}
-	return decodeCompact(plain.Use(b), record, false)
+	return c.decodeCompact(plain.Use(b), record, false)
 }
 
 // decodeCompact reads a compact record that is not packed.
-func decodeCompact(b []byte, record *Record, owned bool) error {
+func (c *Codec) decodeCompact(b []byte, record any, owned bool) error {
 	if len(b) > MaxBody {
 		return fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMalformed, len(b), MaxBody)
 	}
-	p, v := planned(record)
-	r := reader{b: b, compact: true, owned: owned}
+	p, v := c.planned(record)
+	r := reader{c: c, b: b, compact: true, owned: owned}
 	r.value(p, v)
 	switch {
 	case r.bad:
@@ -188,11 +189,6 @@ func decodeCompact(b []byte, record *Record, owned bool) error {
 	case r.pos != len(b):
 		return fmt.Errorf("%w: %d bytes follow the record", ErrMalformed, len(b)-r.pos)
 	}
-	at := record.Inbox.Time
-	for i := range record.Events {
-		e := &record.Events[i]
-		at += e.Time
-		e.ID, e.Time = record.First+int64(i)+e.ID, at
-	}
+	c.record.settle(record)
 	return nil
 }

@@ -1,4 +1,4 @@
-package schemas
+package codec
 
 import (
 	"encoding/json"
@@ -11,32 +11,23 @@ import (
 	"unicode/utf8"
 )
 
-// LenientHeader says, in a message with a JSON body, that fields which Drover does not know are to be
-// passed over, as all are in msgpack. Its value is "1".
-const LenientHeader = "Drover-Lenient"
-
-// ErrUnknownField is wrapped by the errors of [UnmarshalStrict] about a field that there is not.
+// ErrUnknownField is wrapped by the errors of [Codec.DecodeStrict] about a field that there is not.
 var ErrUnknownField = errors.New("unknown field")
 
-// UnmarshalStrict is [Unmarshal] for what others send: a JSON body with a field that v does not have, at
+// DecodeStrict is [Codec.Decode] for what others send: a JSON body with a field that v does not have, at
 // any depth, is an error, which names the field and the one that was probably meant (E6). Fields of an
 // unknown decision are not judged. In msgpack unknown fields are passed over.
-func UnmarshalStrict(b []byte, v any) error { return unmarshalStrict(b, v, false) }
-
-// UnmarshalStrictOwned is [UnmarshalStrict] and [UnmarshalOwned] in one.
-func UnmarshalStrictOwned(b []byte, v any) error { return unmarshalStrict(b, v, true) }
-
-func unmarshalStrict(b []byte, v any, owned bool) error {
+func (c *Codec) DecodeStrict(b []byte, v any, owned bool) error {
 	if !IsJSON(b) {
-		return unmarshal(b, v, owned)
+		return c.Decode(b, v, owned)
 	}
-	if quickJSON(b, v, owned, true) {
+	if c.JSONByPlan(b, v, owned, true) {
 		return nil
 	}
-	if err := unmarshalJSON(b, v, owned); err != nil {
+	if err := c.unmarshalJSON(b, v, owned); err != nil {
 		return err
 	}
-	if at, err := unknownField(b, reflect.TypeOf(v)); err != nil {
+	if at, err := c.unknownField(b, reflect.TypeOf(v)); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, &misplaced{at: at, err: err})
 	}
 	return nil
@@ -65,36 +56,28 @@ func CheckUTF8(b []byte) error {
 	return fmt.Errorf("%w: %sthe byte %#02x at offset %d is not UTF-8: send text as UTF-8, and bytes in base64", ErrMalformed, field, b[at], at)
 }
 
-// CheckFields is [UnmarshalStrict] without the value, for a body that somebody else decodes.
-func CheckFields(b []byte, like any) error {
-	if !IsJSON(b) {
-		return nil
-	}
-	return UnmarshalStrict(b, reflect.New(reflect.TypeOf(like).Elem()).Interface())
-}
-
 // unknownField finds the first field of a JSON value that its type does not have, as a path from t. The
 // body is one that t takes.
-func unknownField(b json.RawMessage, t reflect.Type) (at string, err error) {
+func (c *Codec) unknownField(b json.RawMessage, t reflect.Type) (at string, err error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	switch {
-	case t == reflect.TypeFor[Decision]():
-		return unknownInDecision(b)
+	case t == c.decisions.slice.Elem():
+		return c.unknownInDecision(b)
 	case ownJSON(t):
 		return "", nil
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		return unknownInStruct(b, t)
+		return c.unknownInStruct(b, t)
 	case reflect.Slice:
 		var parts []json.RawMessage
 		if t.Elem().Kind() == reflect.Uint8 || json.Unmarshal(b, &parts) != nil {
 			return "", nil
 		}
 		for i, part := range parts {
-			if at, err := unknownField(part, t.Elem()); err != nil {
+			if at, err := c.unknownField(part, t.Elem()); err != nil {
 				return fmt.Sprintf("[%d]%s", i, join(at)), err
 			}
 		}
@@ -104,7 +87,7 @@ func unknownField(b json.RawMessage, t reflect.Type) (at string, err error) {
 			return "", nil
 		}
 		for _, name := range sorted(parts) {
-			if at, err := unknownField(parts[name], t.Elem()); err != nil {
+			if at, err := c.unknownField(parts[name], t.Elem()); err != nil {
 				return name + join(at), err
 			}
 		}
@@ -112,7 +95,7 @@ func unknownField(b json.RawMessage, t reflect.Type) (at string, err error) {
 	return "", nil
 }
 
-func unknownInStruct(b json.RawMessage, t reflect.Type) (at string, err error) {
+func (c *Codec) unknownInStruct(b json.RawMessage, t reflect.Type) (at string, err error) {
 	var parts map[string]json.RawMessage
 	if json.Unmarshal(b, &parts) != nil {
 		return "", nil // null
@@ -127,29 +110,35 @@ func unknownInStruct(b json.RawMessage, t reflect.Type) (at string, err error) {
 			}
 			typ = types[names[i]]
 		}
-		if at, err := unknownField(parts[name], typ); err != nil {
+		if at, err := c.unknownField(parts[name], typ); err != nil {
 			return name + join(at), err
 		}
 	}
 	return "", nil
 }
 
-func unknownInDecision(b json.RawMessage) (at string, err error) {
-	if at, err := unknownInStruct(b, reflect.TypeFor[decisionJSON]()); err != nil {
+func (c *Codec) unknownInDecision(b json.RawMessage) (at string, err error) {
+	if at, err := c.unknownInStruct(b, reflect.TypeFor[decisionJSON]()); err != nil {
 		return at, err
 	}
 	var w decisionJSON
 	if json.Unmarshal(b, &w) != nil {
 		return "", nil
 	}
-	a := newDecision(w.Type)
-	if _, unknown := a.(*UnknownDecision); unknown || len(w.Attributes) == 0 {
+	create, known := c.decisions.types[w.Type]
+	if !known || len(w.Attributes) == 0 {
 		return "", nil // refused by its type
 	}
-	if at, err := unknownField(w.Attributes, reflect.TypeOf(a)); err != nil {
+	if at, err := c.unknownField(w.Attributes, reflect.TypeOf(create())); err != nil {
 		return "attributes" + join(at), err
 	}
 	return "", nil
+}
+
+// decisionJSON is the form of a decision.
+type decisionJSON struct {
+	Type       string          `json:"type"`
+	Attributes json.RawMessage `json:"attributes,omitempty"`
 }
 
 // fieldsOf are the fields of a struct by their names in JSON, and these in order.

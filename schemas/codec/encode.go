@@ -1,8 +1,9 @@
-package schemas
+package codec
 
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -13,11 +14,12 @@ import (
 
 // encoder appends the msgpack of values that have a plan.
 type encoder struct {
+	c       *Codec
 	b       []byte
 	compact bool // names and event types by their numbers, and nothing that is zero
 	// In a compact record: the id that the next event has if there is no gap, and the time of the one before it.
 	id int64
-	at Timestamp
+	at int64
 }
 
 // value encodes the struct at v.
@@ -120,9 +122,9 @@ func (e *encoder) list(f *field, at unsafe.Pointer) error {
 		}
 		return nil
 	case kindEvents:
-		return each(e, *(*[]Event)(at), e.event)
+		return list(e, &e.c.events.tagged, at, e.event)
 	case kindDecisions:
-		return each(e, *(*[]Decision)(at), e.decision)
+		return list(e, &e.c.decisions.tagged, at, e.decision)
 	}
 	v := f.reflected(at)
 	e.b = appendArrayLen(e.b, v.Len())
@@ -134,60 +136,80 @@ func (e *encoder) list(f *field, at unsafe.Pointer) error {
 	return nil
 }
 
-// each appends a list by what appends one of it.
-func each[T any](e *encoder, all []T, one func(*T) error) error {
-	e.b = appendArrayLen(e.b, len(all))
-	for i := range all {
-		if err := one(&all[i]); err != nil {
+// list appends a list by what appends one of it.
+func list[T any](e *encoder, l *tagged[T], at unsafe.Pointer, one func(T) error) error {
+	n := length(at)
+	e.b = appendArrayLen(e.b, n)
+	for i := range n {
+		if err := one(l.get(at, i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *encoder) event(v *Event) error {
+func (e *encoder) event(v Event) error {
 	if e.compact {
 		return e.compactEvent(v)
 	}
 	e.b = appendInt(append(e.b, 0x94), v.ID)
-	e.b = appendText(e.b, string(v.Type()))
-	e.b = appendInt(e.b, int64(v.Time))
-	return e.attributes(v.Attributes)
+	e.b = appendText(e.b, v.Type)
+	e.b = appendInt(e.b, v.Time)
+	return e.eventAttributes(v)
 }
 
-func (e *encoder) decision(d *Decision) error {
+func (e *encoder) decision(d Decision) error {
 	e.b = appendText(append(e.b, 0x82), "type")
-	e.b = appendText(e.b, string(d.Type()))
+	e.b = appendText(e.b, d.Type)
 	e.b = appendText(e.b, "attributes")
 	return e.attributes(d.Attributes)
 }
 
 // attributes of a type of the author's own go by the library.
 func (e *encoder) attributes(a any) error {
-	if u, ok := a.(*Unknown); ok {
-		return e.unknown(u)
-	}
-	if p, v := planned(a); p != nil {
+	if p, v := e.c.planned(a); p != nil {
 		return e.value(p, v)
 	}
 	return e.other(a)
 }
 
-func (e *encoder) unknown(u *Unknown) error {
-	if len(u.Raw) == 0 {
+// eventAttributes appends those of an event. Those of an unknown type stand as they came.
+func (e *encoder) eventAttributes(v Event) error {
+	switch {
+	case !v.Unknown:
+		return e.attributes(v.Attributes)
+	case len(v.Raw) == 0:
 		e.b = append(e.b, 0xc0)
 		return nil
 	}
-	if err := u.check(); err != nil {
+	if err := CheckRaw(v.Type, v.Raw); err != nil {
 		return err
 	}
-	e.b = append(e.b, u.Raw...)
+	e.b = append(e.b, v.Raw...)
+	return nil
+}
+
+// CheckRaw tells what is wrong with the attributes of an event of an unknown type: what is no single
+// value would shift all that follows it in the body.
+func CheckRaw(typ string, raw []byte) error {
+	if err := Scan(raw); err != nil {
+		return fmt.Errorf("event %s: Raw must be one msgpack value: %w", typ, err)
+	}
 	return nil
 }
 
 // other encodes by the library.
 func (e *encoder) other(v any) error {
-	buf := bytes.NewBuffer(e.b)
+	b, err := AppendByLibrary(e.b, v)
+	if err == nil {
+		e.b = b
+	}
+	return err
+}
+
+// AppendByLibrary appends the msgpack of v without a plan, in the form in which plans write it.
+func AppendByLibrary(b []byte, v any) ([]byte, error) {
+	buf := bytes.NewBuffer(b)
 	enc := msgpack.GetEncoder()
 	defer msgpack.PutEncoder(enc)
 	enc.Reset(buf)
@@ -195,10 +217,9 @@ func (e *encoder) other(v any) error {
 	enc.UseCompactInts(true)
 	enc.SetSortMapKeys(true)
 	if err := enc.Encode(v); err != nil {
-		return err
+		return nil, err
 	}
-	e.b = buf.Bytes()
-	return nil
+	return buf.Bytes(), nil
 }
 
 func appendUint(b []byte, n uint64) []byte {

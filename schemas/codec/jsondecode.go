@@ -1,9 +1,8 @@
-package schemas
+package codec
 
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -11,6 +10,7 @@ import (
 // jsonReader reads JSON bodies by a plan. At the first thing that it does not expect, a field that it does not know among
 // them, it is bad, and encoding/json reads the body anew: that one matches names in any case and says what is wrong.
 type jsonReader struct {
+	c   *Codec
 	b   []byte
 	pos int
 	bad bool
@@ -20,13 +20,13 @@ type jsonReader struct {
 	strict bool
 }
 
-// quickJSON decodes a JSON body into v by its plan. It is false if there is none, or if the body is not what it expects.
-func quickJSON(b []byte, v any, owned, strict bool) bool {
-	p, value := planned(v)
+// JSONByPlan is [Codec.ByPlan] for a JSON body. A strict one has no field that is not known.
+func (c *Codec) JSONByPlan(b []byte, v any, owned, strict bool) bool {
+	p, value := c.planned(v)
 	if p == nil || len(b) > MaxBody {
 		return false
 	}
-	r := jsonReader{b: b, owned: owned, strict: strict}
+	r := jsonReader{c: c, b: b, owned: owned, strict: strict}
 	r.value(p, value)
 	r.peek()
 	if r.bad || r.pos != len(b) {
@@ -187,7 +187,7 @@ func (r *jsonReader) span() {
 			r.raw()
 			continue
 		case '{', '[':
-			if depth++; depth > maxPayloadDepth {
+			if depth++; depth > MaxPayloadDepth {
 				r.fail()
 			}
 		case '}', ']':
@@ -237,22 +237,18 @@ func (r *jsonReader) key(p *plan, next int) (i int, known bool) {
 
 func (r *jsonReader) field(f *field, v unsafe.Pointer) {
 	if r.peek() == 'n' {
-		if !r.word("null") {
+		switch {
+		case f.unit != nil:
+			r.unit(f.unit, v)
+		case !r.word("null"):
 			r.fail()
-		} else if f.unit == unitTime || f.kind >= kindBytes && f.kind != kindStruct { // the others keep what they have
+		case f.kind >= kindBytes && f.kind != kindStruct: // the others keep what they have
 			f.reflected(v).SetZero()
 		}
 		return
 	}
-	switch f.unit {
-	case unitPayload:
-		r.payload((*Payload)(v))
-		return
-	case unitDuration:
-		r.special((*Duration)(v))
-		return
-	case unitTime:
-		r.special((*Timestamp)(v))
+	if f.unit != nil {
+		r.unit(f.unit, v)
 		return
 	}
 	switch f.kind {
@@ -293,46 +289,32 @@ func (r *jsonReader) field(f *field, v unsafe.Pointer) {
 		r.each('[', ']', func() { all = append(all, r.text()) })
 		*(*[]string)(v) = all
 	case kindEvents:
-		all := []Event{}
-		r.each('[', ']', func() { all = append(all, r.event()) })
-		*(*[]Event)(v) = all
+		r.c.events.make(v, 0)
+		r.each('[', ']', func() { r.c.events.add(v, r.event()) })
 	case kindDecisions:
-		all := []Decision{}
-		r.each('[', ']', func() { all = append(all, r.decision()) })
-		*(*[]Decision)(v) = all
+		r.c.decisions.make(v, 0)
+		r.each('[', ']', func() { r.c.decisions.add(v, r.decision()) })
 	default: // floats, bytes, maps
 		raw := r.any()
 		if !r.bad && json.Unmarshal(raw, f.reflected(v).Addr().Interface()) != nil {
 			r.fail()
 		}
 		if !r.bad && r.strict {
-			if _, err := unknownField(raw, f.typ); err != nil {
+			if _, err := r.c.unknownField(raw, f.typ); err != nil {
 				r.fail()
 			}
 		}
 	}
 }
 
-// payload reads one. Most are JSON that stands as it is.
-func (r *jsonReader) payload(p *Payload) {
-	raw := r.any()
-	switch {
-	case r.bad:
-	case r.owned && len(raw) > 0 && raw[0] != '{':
-		*p = slices.Clip(raw)
-	case p.UnmarshalJSON(raw) != nil:
+// unit reads what has a JSON form of its own.
+func (r *jsonReader) unit(u *Unit, v unsafe.Pointer) {
+	if raw := r.any(); !r.bad && u.readJSON(raw, r.owned, v) != nil {
 		r.fail()
 	}
 }
 
-// special reads what has a JSON form of its own.
-func (r *jsonReader) special(v json.Unmarshaler) {
-	if raw := r.any(); !r.bad && v.UnmarshalJSON(raw) != nil {
-		r.fail()
-	}
-}
-
-// event reads one as this module writes it: the attributes behind their type.
+// event reads one as this module writes it: the attributes after their type.
 func (r *jsonReader) event() (e Event) {
 	typ := ""
 	seen := 0
@@ -344,14 +326,19 @@ func (r *jsonReader) event() (e Event) {
 		case seen == 2 && string(name) == "type":
 			typ = r.text()
 		case seen == 3 && string(name) == "time":
-			if raw := r.any(); !r.bad && e.Time.UnmarshalJSON(raw) != nil {
-				r.fail()
+			if raw := r.any(); !r.bad {
+				var err error
+				if e.Time, err = r.c.events.time.Read(raw); err != nil {
+					r.fail()
+				}
 			}
 		case seen == 4 && string(name) == "attributes":
-			if e.Attributes = newAttributes(EventType(typ)); e.Attributes == nil {
+			create, known := r.c.events.types[typ]
+			if !known {
 				r.fail()
 				return
 			}
+			e.Attributes = create()
 			r.attributes(e.Attributes)
 		default:
 			r.fail()
@@ -369,7 +356,9 @@ func (r *jsonReader) decision() (d Decision) {
 		name := r.name()
 		switch seen++; {
 		case seen == 1 && string(name) == "type":
-			d.Attributes = newDecision(DecisionType(r.text()))
+			if d.Type = r.text(); r.c.decisions.types[d.Type] != nil {
+				d.Attributes = r.c.decisions.types[d.Type]()
+			}
 		case seen == 2 && string(name) == "attributes":
 			r.attributes(d.Attributes)
 		default:
@@ -383,7 +372,7 @@ func (r *jsonReader) decision() (d Decision) {
 }
 
 func (r *jsonReader) attributes(a any) {
-	p, v := planned(a)
+	p, v := r.c.planned(a)
 	if p == nil {
 		r.fail()
 		return

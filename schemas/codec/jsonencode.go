@@ -1,4 +1,4 @@
-package schemas
+package codec
 
 import (
 	"encoding/base64"
@@ -13,6 +13,7 @@ import (
 // jsonEncoder appends the JSON of values that have a plan: byte for byte what encoding/json writes, which does whatever is
 // rare: texts to escape, floats, attributes that have no plan.
 type jsonEncoder struct {
+	c   *Codec
 	b   []byte
 	err error
 }
@@ -37,15 +38,8 @@ func (e *jsonEncoder) value(p *plan, v unsafe.Pointer) {
 }
 
 func (e *jsonEncoder) field(f *field, v unsafe.Pointer) {
-	switch f.unit {
-	case unitPayload:
-		e.payload(*(*Payload)(v))
-		return
-	case unitDuration:
-		e.b = (*(*Duration)(v)).appendJSON(e.b)
-		return
-	case unitTime:
-		e.b = (*(*Timestamp)(v)).appendJSON(e.b)
+	if f.unit != nil {
+		e.unit(f.unit, v)
 		return
 	}
 	switch f.kind {
@@ -66,8 +60,8 @@ func (e *jsonEncoder) field(f *field, v unsafe.Pointer) {
 	case kindStruct:
 		e.value(f.elem, v)
 	default:
-		if v := f.reflected(v); !v.IsNil() {
-			e.list(f, v)
+		if list := f.reflected(v); !list.IsNil() {
+			e.list(f, v, list)
 			return
 		}
 		e.b = append(e.b, "null"...)
@@ -75,7 +69,7 @@ func (e *jsonEncoder) field(f *field, v unsafe.Pointer) {
 }
 
 // list writes what may be nil, and is not.
-func (e *jsonEncoder) list(f *field, v reflect.Value) {
+func (e *jsonEncoder) list(f *field, at unsafe.Pointer, v reflect.Value) {
 	switch f.kind {
 	case kindPointer:
 		e.value(f.elem, v.UnsafePointer())
@@ -106,9 +100,9 @@ func (e *jsonEncoder) list(f *field, v reflect.Value) {
 		case kindTexts:
 			e.text(v.Index(i).String())
 		case kindEvents:
-			e.event(v.Index(i).Addr().Interface().(*Event))
+			e.event(e.c.events.get(at, i))
 		case kindDecisions:
-			e.decision(v.Index(i).Addr().Interface().(*Decision))
+			e.decision(e.c.decisions.get(at, i))
 		default:
 			e.value(f.elem, v.Index(i).Addr().UnsafePointer())
 		}
@@ -116,27 +110,27 @@ func (e *jsonEncoder) list(f *field, v reflect.Value) {
 	e.b = append(e.b, ']')
 }
 
-func (e *jsonEncoder) event(v *Event) {
+func (e *jsonEncoder) event(v Event) {
 	e.b = strconv.AppendInt(append(e.b, `{"id":`...), v.ID, 10)
 	e.b = append(e.b, `,"type":`...)
-	e.text(string(v.Type()))
+	e.text(v.Type)
 	e.b = append(e.b, `,"time":`...)
-	e.b = v.Time.appendJSON(e.b)
+	e.b = e.c.events.time.Append(e.b, v.Time)
 	e.b = append(e.b, `,"attributes":`...)
 	e.attributes(v.Attributes)
 	e.b = append(e.b, '}')
 }
 
-func (e *jsonEncoder) decision(d *Decision) {
+func (e *jsonEncoder) decision(d Decision) {
 	e.b = append(e.b, `{"type":`...)
-	e.text(string(d.Type()))
+	e.text(d.Type)
 	e.b = append(e.b, `,"attributes":`...)
 	e.attributes(d.Attributes)
 	e.b = append(e.b, '}')
 }
 
 func (e *jsonEncoder) attributes(a any) {
-	if p, v := planned(a); p != nil {
+	if p, v := e.c.planned(a); p != nil {
 		e.value(p, v)
 		return
 	}
@@ -159,8 +153,8 @@ var plainJSON = func() (plain [256]bool) {
 	return plain
 }()
 
-// plain tells whether a text stands in JSON as it is.
-func plain[T string | Payload](s T) bool {
+// Plain tells whether a text stands in JSON as it is.
+func Plain[T ~string | ~[]byte](s T) bool {
 	for i := range len(s) {
 		if !plainJSON[s[i]] {
 			return false
@@ -170,24 +164,20 @@ func plain[T string | Payload](s T) bool {
 }
 
 func (e *jsonEncoder) text(s string) {
-	if !plain(s) {
+	if !Plain(s) {
 		e.other(s)
 		return
 	}
 	e.b = append(append(append(e.b, '"'), s...), '"')
 }
 
-// payload writes one without white space, and with "<", ">" and "&" escaped, as all that is embedded.
-func (e *jsonEncoder) payload(p Payload) {
-	b, err := p.MarshalJSON()
-	if err != nil && e.err == nil {
-		e.err = err
-	}
-	for _, c := range b {
-		if c <= ' ' || c == '<' || c == '>' || c == '&' || c == 0xe2 { // the last begins U+2028
-			e.other(json.RawMessage(b))
-			return
+func (e *jsonEncoder) unit(u *Unit, v unsafe.Pointer) {
+	b, err := u.appendJSON(e.b, v)
+	if err != nil {
+		if e.err == nil {
+			e.err = err
 		}
+		return
 	}
-	e.b = append(e.b, b...)
+	e.b = b
 }

@@ -1,4 +1,4 @@
-package schemas
+package codec
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ type misplaced struct {
 func (e *misplaced) Error() string { return e.at + ": " + e.err.Error() }
 func (e *misplaced) Unwrap() error { return e.err }
 
-// Place tells which field of the JSON an error of [Unmarshal] is about, as a path such as activityDefaults.list; empty if it is about the whole, or the body is no JSON.
+// Place tells which field of the JSON an error of [Codec.Decode] is about, as a path such as activityDefaults.list; empty if it is about the whole, or the body is no JSON.
 func Place(err error) string {
 	if e, ok := errors.AsType[*misplaced](err); ok {
 		return e.at
@@ -25,9 +25,9 @@ func Place(err error) string {
 	return ""
 }
 
-// located puts the place before an error of encoding/json about v. The package names fields in its own errors alone, not in those of types that
+// Located puts the place before an error of encoding/json about v. The package names fields in its own errors alone, not in those of types that
 // decode themselves, as durations, times and payloads do.
-func located(b []byte, v any, err error) error {
+func Located(b []byte, v any, err error) error {
 	at := ""
 	if wrong, ok := err.(*json.UnmarshalTypeError); ok {
 		at, err = wrong.Field, inWords(wrong)
@@ -117,7 +117,7 @@ func faulty(b json.RawMessage, t reflect.Type) string {
 	return ""
 }
 
-// join is a path behind what it is in.
+// join is a path after what it is in.
 func join(path string) string {
 	if path[0] == '[' {
 		return path

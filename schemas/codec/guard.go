@@ -1,4 +1,4 @@
-package schemas
+package codec
 
 import (
 	"encoding/binary"
@@ -10,9 +10,9 @@ const (
 	// MaxDepth is how deep arrays and maps may nest.
 	MaxDepth = 48
 	// maxJSONDepth is the same for JSON bodies. Payloads are JSON of the user's, so these may nest deeper than the
-	// envelopes do; a payload that nests deeper than maxPayloadDepth is wrapped as text.
+	// envelopes do; a payload that nests deeper than MaxPayloadDepth is wrapped as text.
 	maxJSONDepth    = 8 * MaxDepth
-	maxPayloadDepth = maxJSONDepth - MaxDepth
+	MaxPayloadDepth = maxJSONDepth - MaxDepth
 	// MaxBody is the largest body that is looked at, in bytes.
 	MaxBody = 64 << 20
 )
@@ -135,14 +135,14 @@ func scanJSON(b []byte) error {
 	if len(b) > MaxBody {
 		return fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMalformed, len(b), MaxBody)
 	}
-	if jsonDepth(b) > maxJSONDepth {
+	if JSONDepth(b) > maxJSONDepth {
 		return fmt.Errorf("%w: nested deeper than %d", ErrMalformed, maxJSONDepth)
 	}
 	return nil
 }
 
-// jsonDepth is how deep the arrays and objects of a JSON text nest. In what is no JSON it is any number.
-func jsonDepth(b []byte) int {
+// JSONDepth is how deep the arrays and objects of a JSON text nest. In what is no JSON it is any number.
+func JSONDepth(b []byte) int {
 	depth, deepest, text := 0, 0, false
 	for i := 0; i < len(b); i++ {
 		switch c := b[i]; {

@@ -1,4 +1,4 @@
-package schemas
+package codec
 
 import (
 	"encoding/binary"
@@ -12,6 +12,7 @@ import (
 // expect it gives up: it is bad then, and what it has read means nothing. Bodies with names are then read by the library,
 // which takes more shapes and says what is wrong; of compact ones there are no others.
 type reader struct {
+	c       *Codec
 	b       []byte
 	pos     int
 	compact bool
@@ -19,13 +20,14 @@ type reader struct {
 	owned   bool // what is decoded may point into the body
 }
 
-// quick decodes a body into v by its plan. It is false if there is none, or if the body is not what the plan expects.
-func quick(b []byte, v any, owned bool) bool {
-	p, value := planned(v)
+// ByPlan decodes a msgpack value, a body without its version, into v by its plan. It is false if there
+// is none, or if the value is not what the plan expects; then v is zero.
+func (c *Codec) ByPlan(b []byte, v any, owned bool) bool {
+	p, value := c.planned(v)
 	if p == nil || len(b) > MaxBody {
 		return false
 	}
-	r := reader{b: b, owned: owned}
+	r := reader{c: c, b: b, owned: owned}
 	r.value(p, value)
 	if r.bad || r.pos != len(b) {
 		p.clear(value)
@@ -312,9 +314,9 @@ func (r *reader) list(f *field, v unsafe.Pointer) {
 		}
 		*(*[]string)(v) = all
 	case kindEvents:
-		*(*[]Event)(v) = r.events()
+		r.events(v)
 	case kindDecisions:
-		*(*[]Decision)(v) = r.decisions()
+		r.decisions(v)
 	case kindStructs:
 		n := r.arrayLen(1)
 		all := reflect.MakeSlice(f.typ, n, n)
@@ -325,68 +327,63 @@ func (r *reader) list(f *field, v unsafe.Pointer) {
 	}
 }
 
-func (r *reader) events() []Event {
+func (r *reader) events(at unsafe.Pointer) {
 	n := r.arrayLen(3)
-	all := make([]Event, 0, n)
+	r.c.events.make(at, n)
 	for ; n > 0 && !r.bad; n-- {
-		var e Event
 		if r.compact {
-			e = r.compactEvent()
+			r.c.events.add(at, r.compactEvent())
 		} else {
-			e = r.event()
+			r.c.events.add(at, r.event())
 		}
-		all = append(all, e)
 	}
-	return all
 }
 
-func (r *reader) event() Event {
+func (r *reader) event() (e Event) {
 	n := r.arrayLen(1)
 	if n < 4 {
 		r.fail()
 	}
-	var e Event
 	e.ID = r.int()
 	typ := r.text()
-	e.Time = Timestamp(r.int())
-	e.Attributes = r.attributes(typ)
+	e.Time = r.int()
+	r.eventAttributes(&e, typ)
 	for ; n > 4 && !r.bad; n-- {
 		r.skip()
 	}
 	return e
 }
 
-// attributes reads those of an event whose type has been read.
-func (r *reader) attributes(typ []byte) Attributes {
+// eventAttributes reads those of an event whose type has been read.
+func (r *reader) eventAttributes(e *Event, typ []byte) {
 	if r.bad {
-		return nil
+		return
 	}
-	if t, known := types[EventType(typ)]; known {
-		a := t.make()
-		p, v := planned(a)
-		if p == nil {
-			r.fail()
-			return nil
+	create, known := r.c.events.types[string(typ)]
+	if !known {
+		e.Type, e.Unknown = string(typ), true
+		if raw := r.skip(); !r.bad {
+			e.Raw = append(e.Raw, raw...)
 		}
-		if !r.isNil() {
-			r.value(p, v)
-		}
-		return a
+		return
 	}
-	u := &Unknown{Type: EventType(typ)}
-	if raw := r.skip(); !r.bad {
-		u.Raw = append(u.Raw, raw...)
+	e.Attributes = create()
+	p, v := r.c.planned(e.Attributes)
+	if p == nil {
+		r.fail()
+		return
 	}
-	return u
+	if !r.isNil() {
+		r.value(p, v)
+	}
 }
 
-func (r *reader) decisions() []Decision {
+func (r *reader) decisions(at unsafe.Pointer) {
 	n := r.arrayLen(1)
-	all := make([]Decision, 0, n)
+	r.c.decisions.make(at, n)
 	for ; n > 0 && !r.bad; n-- {
-		all = append(all, r.decision())
+		r.c.decisions.add(at, r.decision())
 	}
-	return all
 }
 
 // decision reads one as this module writes it, the type first.
@@ -399,12 +396,14 @@ func (r *reader) decision() (d Decision) {
 		r.fail()
 		return d
 	}
-	d.Attributes = newDecision(DecisionType(typ))
-	if _, unknown := d.Attributes.(*UnknownDecision); unknown {
+	create, known := r.c.decisions.types[string(typ)]
+	if !known {
+		d.Type = string(typ)
 		r.skip()
 		return d
 	}
-	p, v := planned(d.Attributes)
+	d.Attributes = create()
+	p, v := r.c.planned(d.Attributes)
 	if p == nil {
 		r.fail()
 		return d

@@ -1,4 +1,4 @@
-package schemas
+package codec
 
 import (
 	"encoding"
@@ -20,9 +20,9 @@ type plan struct {
 	typ    reflect.Type
 	fields []field
 	byName map[string]int
-	keys   []string             // of the fields, as msgpack texts
-	quoted []string             // of the fields, in JSON, with their colons
-	byWord [len(words) + 1]int8 // the place in fields and 1; 0 if there is none
+	keys   []string // of the fields, as msgpack texts
+	quoted []string // of the fields, in JSON, with their colons
+	byWord []int8   // by the number of a name the place in fields and 1; 0 if there is none
 }
 
 // keysAhead is how many names a reader compares before it asks a plan's map, which takes as long as some of them.
@@ -53,8 +53,8 @@ type field struct {
 	offset uintptr
 	typ    reflect.Type
 	kind   kind
-	unit   unit
-	omit   bool // left out if empty
+	unit   *Unit // nil if the type has no JSON form of its own
+	omit   bool  // left out if empty
 	elem   *plan
 }
 
@@ -69,10 +69,8 @@ func (f *field) empty(p unsafe.Pointer) bool {
 	switch f.kind {
 	case kindBytes:
 		return len(*(*[]byte)(p)) == 0
-	case kindEvents:
-		return len(*(*[]Event)(p)) == 0
-	case kindDecisions:
-		return len(*(*[]Decision)(p)) == 0
+	case kindEvents, kindDecisions:
+		return length(p) == 0
 	case kindTexts:
 		return len(*(*[]string)(p)) == 0
 	case kindTextMap:
@@ -113,21 +111,6 @@ func (f *field) zero(p unsafe.Pointer) bool {
 	return f.reflected(p).IsZero()
 }
 
-// unit says that a field has a JSON form of its own.
-type unit uint8
-
-const (
-	unitPayload unit = iota + 1
-	unitDuration
-	unitTime
-)
-
-var units = map[reflect.Type]unit{
-	reflect.TypeFor[Payload]():   unitPayload,
-	reflect.TypeFor[Duration]():  unitDuration,
-	reflect.TypeFor[Timestamp](): unitTime,
-}
-
 // kind is how a field is encoded.
 type kind uint8
 
@@ -149,25 +132,16 @@ const (
 	kindDecisions
 )
 
-// plans are those of the messages of every workflow, of all events and of all decisions. The others go by the library.
-// They stand by the types of the pointers to such values.
-var plans = func() map[uintptr]*plan {
-	all := make(map[uintptr]*plan)
-	for t, p := range makePlans() {
-		all[identity(reflect.PointerTo(t))] = p
-	}
-	return all
-}()
-
-// identity tells types apart: two are the same if it is. To look for it in a map takes less than to look for a [reflect.Type].
+// identity tells types apart: two are the same if it is. To look for it in a map takes less than to
+// look for a [reflect.Type].
 func identity(t reflect.Type) uintptr { return reflect.ValueOf(t).Pointer() }
 
 // planned returns the plan for what v points to, and where that is; nil if there is none.
-func planned(v any) (*plan, unsafe.Pointer) {
+func (c *Codec) planned(v any) (*plan, unsafe.Pointer) {
 	if v == nil {
 		return nil, nil
 	}
-	p := plans[identity(reflect.TypeOf(v))]
+	p := c.plans[identity(reflect.TypeOf(v))]
 	if p == nil {
 		return nil, nil
 	}
@@ -178,96 +152,68 @@ func planned(v any) (*plan, unsafe.Pointer) {
 	return p, at
 }
 
-func makePlans() map[reflect.Type]*plan {
-	all := make(map[reflect.Type]*plan)
-	for _, v := range []any{
-		Record{},
-		Checkpoint{},
-		Alarm{},
-		Ring{},
-		Rings{},
-		Report{},
-		ActivityTask{},
-		DecisionTask{},
-		DecisionReply{},
-		StartRequest{},
-		StartResponse{},
-		ExecutionRequest{},
-		ResultResponse{},
-		SignalRequest{},
-		SignalResponse{},
-		HistoryRequest{},
-		HistoryResponse{},
-		ChildReport{},
-		ExternalSignal{},
-		ExternalAnswer{},
-		Heartbeat{},
-		BeatAnswer{},
-	} {
-		planOf(all, reflect.TypeOf(v))
-	}
-	for _, t := range types {
-		planOf(all, reflect.TypeOf(t.make()).Elem())
-	}
-	for _, make := range decisions {
-		planOf(all, reflect.TypeOf(make()).Elem())
-	}
-	return all
+// Planned tells whether there is a plan for what v points to.
+func (c *Codec) Planned(v any) bool { p, _ := c.planned(v); return p != nil }
+
+// planner makes the plans of a codec.
+type planner struct {
+	*Codec
+	made map[reflect.Type]*plan
 }
 
 // planOf makes the plan of a struct and of those in it; nil if it has a field that no plan can tell.
-func planOf(all map[reflect.Type]*plan, t reflect.Type) *plan {
-	if p, made := all[t]; made {
+func (all *planner) planOf(t reflect.Type) *plan {
+	if p, made := all.made[t]; made {
 		return p
 	}
-	p := &plan{typ: t, byName: make(map[string]int)}
+	p := &plan{typ: t, byName: make(map[string]int), byWord: make([]int8, len(all.wordNumbers)+1)}
 	for s := range t.Fields() {
-		f, ok := fieldOf(all, s)
+		f, ok := all.fieldOf(s)
 		if !ok || len(p.fields) == 64 {
 			return nil
 		}
 		p.byName[f.name] = len(p.fields)
 		p.fields, p.keys, p.quoted = append(p.fields, f), append(p.keys, f.key), append(p.quoted, f.quoted)
-		if n := wordNumber(f.name); n > 0 {
+		if n := all.wordNumbers[f.name]; n > 0 {
 			p.byWord[n] = int8(len(p.fields))
 		}
 	}
-	all[t] = p
+	all.made[t] = p
 	return p
 }
 
-func fieldOf(all map[reflect.Type]*plan, s reflect.StructField) (f field, ok bool) {
+func (all *planner) fieldOf(s reflect.StructField) (f field, ok bool) {
 	name, options, _ := strings.Cut(s.Tag.Get("json"), ",")
 	if s.Anonymous || !s.IsExported() || name == "" || name == "-" || options != "" && options != "omitempty" {
 		return f, false
 	}
-	f = field{name: name, key: string(appendText(nil, name)), quoted: `"` + name + `":`, offset: s.Offset, typ: s.Type, omit: options != "", unit: units[s.Type]}
-	if f.short = f.key; wordNumber(name) > 0 {
-		f.short = string(appendUint(nil, uint64(wordNumber(name))))
+	f = field{name: name, key: string(appendText(nil, name)), quoted: `"` + name + `":`, offset: s.Offset, typ: s.Type, omit: options != "", unit: all.units[s.Type]}
+	if f.short = f.key; all.wordNumbers[name] > 0 {
+		f.short = string(appendUint(nil, uint64(all.wordNumbers[name])))
 	}
-	f.kind, f.elem = kindOf(all, s.Type)
+	f.kind, f.elem = all.kindOf(s.Type)
 	return f, f.kind != 0 && !(f.omit && f.kind == kindStruct)
 }
 
-func kindOf(all map[reflect.Type]*plan, t reflect.Type) (kind, *plan) {
+func (all *planner) kindOf(t reflect.Type) (kind, *plan) {
 	switch t {
-	case reflect.TypeFor[[]Event]():
+	case all.events.slice:
 		return kindEvents, nil
-	case reflect.TypeFor[[]Decision]():
+	case all.decisions.slice:
 		return kindDecisions, nil
 	case reflect.TypeFor[[]string]():
 		return kindTexts, nil
 	case reflect.TypeFor[map[string]string]():
 		return kindTextMap, nil
 	}
-	if special(t) {
+	if all.special(t) {
 		return 0, nil
 	}
 	structs := func(k kind, t reflect.Type) (kind, *plan) {
-		if t.Kind() != reflect.Struct || special(t) {
+		if t.Kind() != reflect.Struct || all.special(t) {
 			return 0, nil
 		}
-		if p := planOf(all, t); p != nil {
+		if p := all.planOf(t); p != nil {
 			return k, p
 		}
 		return 0, nil
@@ -301,13 +247,13 @@ func kindOf(all map[reflect.Type]*plan, t reflect.Type) (kind, *plan) {
 }
 
 // special tells whether a type encodes itself, in a way that is not known here.
-func special(t reflect.Type) bool {
+func (all *planner) special(t reflect.Type) bool {
 	p := reflect.PointerTo(t) // has the methods of t too
 	own := func(i reflect.Type) bool { return p.Implements(i) }
 	text := slices.ContainsFunc([]reflect.Type{
 		reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
 	}, own)
-	return text && units[t] == 0 || slices.ContainsFunc([]reflect.Type{
+	return text && all.units[t] == nil || slices.ContainsFunc([]reflect.Type{
 		reflect.TypeFor[msgpack.CustomEncoder](), reflect.TypeFor[msgpack.CustomDecoder](), reflect.TypeFor[msgpack.Marshaler](), reflect.TypeFor[msgpack.Unmarshaler](),
 		reflect.TypeFor[encoding.BinaryMarshaler](), reflect.TypeFor[encoding.BinaryUnmarshaler](),
 	}, own)
