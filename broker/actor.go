@@ -134,7 +134,7 @@ func (p *partition) repeated(r *run, e *message) {
 			p.perform(r, effect{Effect: a, cause: e}, nil)
 		}
 	}
-	e.completion.release()
+	e.completion.Release()
 }
 
 // queue adds what a message has caused to the run's next record; what has no event rides with the one before it.
@@ -192,7 +192,7 @@ func (p *partition) unknown(r *run, e *message) {
 			fallthrough
 		case schemas.ReportBegin:
 			p.perform(r, effect{Effect: execution.Permit{To: m.Report.ReplyTo, Permission: answer}, cause: e}, nil)
-			e.completion.release()
+			e.completion.Release()
 			return
 		}
 		p.owe(r, e)
@@ -209,7 +209,7 @@ func (p *partition) unknown(r *run, e *message) {
 			e.answer(r, nil)
 		}
 	}
-	e.completion.release()
+	e.completion.Release()
 }
 
 const deadUnknown = "unknown-workflow"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -117,7 +118,7 @@ func (p *partition) armNow(r *run) {
 
 // uncover releases what waited for the alarm.
 func (p *partition) uncover(r *run) {
-	release(r.uncovered)
+	watermark.Release(r.uncovered)
 	r.uncovered = nil
 }
 
@@ -153,7 +154,7 @@ func (p *partition) armed(way *sentAlarm, a natsconn.Ack) {
 	}
 	if r.state.Run != way.id { // another run has begun since; this one is closed
 		p.dropStrange(r.wid, way.id)
-		release(way.covered)
+		watermark.Release(way.covered)
 		return
 	}
 	if r.alarm.way != way { // its ring was here before
@@ -169,7 +170,7 @@ func (p *partition) armed(way *sentAlarm, a natsconn.Ack) {
 		r.uncovered = append(covered, r.uncovered...)
 	case a.Err == nil:
 		r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.firing = due, a.Seq, false, false
-		release(covered)
+		watermark.Release(covered)
 	case errors.As(a.Err, &other):
 		r.alarm.seq, r.alarm.firing, r.uncovered = other.Last, false, append(covered, r.uncovered...)
 	default:
@@ -212,7 +213,7 @@ func (p *partition) fired(r *run, fire *schemas.Ring, t *completion, came fireWa
 			r.alarm.seq = fire.Sequence
 		}
 	}
-	t.retain()
+	t.Retain()
 	r.uncovered = append(r.uncovered, t)
 	p.mark(r)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -29,14 +30,16 @@ func TestWhatAFireTells(t *testing.T) { // P-10
 		{"of one that it has replaced", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 6}, stored, armed},
 		{"of the run before", armed, schemas.Ring{Run: "r1", Due: 100, Sequence: 7}, stored, armed},
 	} {
-		p, r, kept := &partition{}, openRun(), &completion{pending: 1}
+		done := false
+		p, r, kept := &partition{}, openRun(), watermark.New(func() { done = true })
 		r.alarm = tc.alarm
 		p.fired(r, &tc.fire, kept, tc.came)
 		if r.alarm != tc.want {
 			t.Errorf("a ring %s: got %+v, want %+v", tc.name, r.alarm, tc.want)
 		}
-		if own := tc.fire.Run == "r2"; own != (kept.pending == 2) || own != (len(r.uncovered) == 1) {
-			t.Errorf("a ring %s is held %d times by %d; its place is kept until the run is covered, if it is the run's", tc.name, kept.pending-1, len(r.uncovered))
+		kept.Release()
+		if own := tc.fire.Run == "r2"; own == done || own != (len(r.uncovered) == 1) {
+			t.Errorf("a ring %s is held %v by %d; its place is kept until the run is covered, if it is the run's", tc.name, !done, len(r.uncovered))
 		}
 	}
 }
@@ -56,13 +59,14 @@ func TestFireWhileAnAlarmIsOnItsWay(t *testing.T) { // P-10
 		{"that of the one before, for the same time", schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, natsconn.Ack{Seq: 8}, alarm{due: 100, seq: 8}, true},
 		{"one with its number", schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, natsconn.Ack{Seq: 8}, alarm{}, false},
 	} {
-		p, r, waits := &partition{}, openRun(), &completion{pending: 1}
+		free := false
+		p, r, waits := &partition{}, openRun(), watermark.New(func() { free = true })
 		way := &sentAlarm{run: r, id: "r2", due: 100, covered: []*completion{waits}}
 		r.alarm = alarm{due: 90, seq: 7, way: way}
-		p.fired(r, &tc.fire, &completion{pending: 1}, stored)
+		p.fired(r, &tc.fire, watermark.New(nil), stored)
 		p.armed(way, tc.ack)
-		if r.alarm != tc.want || (waits.pending == 0) != tc.free {
-			t.Errorf("%s: got %+v, and what waited is held %d times; want %+v, free: %v", tc.name, r.alarm, waits.pending, tc.want, tc.free)
+		if r.alarm != tc.want || free != tc.free {
+			t.Errorf("%s: got %+v, and what waited is free: %v; want %+v, free: %v", tc.name, r.alarm, free, tc.want, tc.free)
 		}
 	}
 }

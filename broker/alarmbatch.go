@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -78,7 +79,7 @@ func (p *partition) fireAll(g *alarmBatch, firesAt []schemas.DueRing) {
 	at := p.now()
 	for i := range firesAt {
 		q := &firesAt[i]
-		t := &completion{pending: 1, done: func() { p.alarmDone(g, q.Sequence) }}
+		t := watermark.New(func() { p.alarmDone(g, q.Sequence) })
 		if p.nothingKnown(q.WorkflowID) {
 			p.fireAbsent(q, t)
 			continue
@@ -98,7 +99,7 @@ func (p *partition) fire(q *schemas.DueRing, at schemas.Timestamp, t *completion
 // fireAbsent lets a ring happen for a workflow id of which nothing is in memory: mostly its run has closed, and the alarm is about to be deleted. Behind
 // a backlog they are many. That the run has closed its last record says, and all of them need not be read.
 func (p *partition) fireAbsent(q *schemas.DueRing, t *completion) {
-	p.readResult(&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run}, func(any) { t.release() }, func() { p.fire(q, p.now(), t) })
+	p.readResult(&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run}, func(any) { t.Release() }, func() { p.fire(q, p.now(), t) })
 }
 
 // alarmDone: an alarm is not needed any more.

@@ -87,7 +87,7 @@ func (p *partition) turnAway(r *run, e *message) {
 			e.judged()
 		}
 	}()
-	defer e.completion.release()
+	defer e.completion.Release()
 	if p.sendBack(r, e) {
 		return
 	}
@@ -146,6 +146,6 @@ func (p *partition) sayDamaged(subj string, err error) {
 		p.log.WithError(err).Error("a dead letter cannot be encoded")
 		return
 	}
-	p.recovery.retain()
-	p.send(to, "", h, body, func(uint64) { p.recovery.release() })
+	p.recovery.Retain()
+	p.send(to, "", h, body, func(uint64) { p.recovery.Release() })
 }

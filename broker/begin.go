@@ -166,7 +166,7 @@ func (p *partition) checkFresh(r *run, e *message, q *schemas.StartRequest) {
 		if exists {
 			r.mailbox = r.mailbox[1:]
 			p.answerOld(e, q)
-			e.completion.release()
+			e.completion.Release()
 		} else {
 			e.fresh = true
 		}

@@ -65,8 +65,8 @@ func (p *partition) tick() {
 
 func (p *partition) positions() schemas.Checkpoint {
 	return schemas.Checkpoint{
-		Inbox: p.intakes[inboxLog].lowWatermark.position(), Signals: p.intakes[signalLog].lowWatermark.position(),
-		Effects: p.records.position().Sequence, Fence: p.fence, Server: p.written, Alarms: p.alarms,
+		Inbox: p.intakes[inboxLog].lowWatermark.Position(), Signals: p.intakes[signalLog].lowWatermark.Position(),
+		Effects: p.records.Position().Sequence, Fence: p.fence, Server: p.written, Alarms: p.alarms,
 		History: p.top.sequence, Witness: p.top.digest,
 	}
 }

@@ -41,7 +41,7 @@ func (p *partition) aboutAnotherRun(r *run, e *message) bool {
 	case r.live() && e.log != noLog:
 		r.positions[e.log] = e.pos
 	}
-	e.completion.release()
+	e.completion.Release()
 	return true
 }
 
@@ -69,7 +69,7 @@ func (p *partition) probed(r *run, e *message, q *schemas.StartRequest) {
 // childOfOld is the start of a child whose parent is not the latest run of its id any more. If that was ended by force,
 // the child has missed its policy. A run whose history is damaged is given up after so many tries: the open one waits for the answer.
 func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
-	e.completion.retain()
+	e.completion.Retain()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.loadRun(ctx, e.wid, c.ParentRun)
 	}, func(l *loaded, err error) {
@@ -78,7 +78,7 @@ func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
 			p.log.WithError(err).WithField("workflow", e.wid).Error("the history of a parent is damaged: a child that began behind its end is left alone")
 		case err != nil:
 			p.log.WithError(err).WithField("workflow", e.wid).Warn("a parent cannot be looked up; trying again")
-			p.loop.after(loadRetry, func() { p.childOfOld(e, c, tries+1); e.completion.release() })
+			p.loop.after(loadRetry, func() { p.childOfOld(e, c, tries+1); e.completion.Release() })
 			return
 		}
 		if l != nil && l.state.Closed() {
@@ -87,6 +87,6 @@ func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
 				p.exchange(l.state, effect{Effect: f, cause: e}, nil)
 			}
 		}
-		e.completion.release()
+		e.completion.Release()
 	})
 }

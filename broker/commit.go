@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -87,7 +88,7 @@ func (p *partition) publish(r *run) {
 	err := schemas.MarshalTo(record, func(body []byte) error {
 		hash := sha256.Sum256(body)
 		c.hash = hash[:]
-		c.effects = p.records.enter(schemas.Position{Sequence: c.sequence})
+		c.effects = p.records.Enter(schemas.Position{Sequence: c.sequence})
 		r.inflight = c
 		p.commits++
 		p.last = c.sequence
@@ -190,7 +191,7 @@ func (p *partition) settled(r *run, g group, effects *completion) {
 	for _, e := range g.effects {
 		p.perform(r, e, effects)
 	}
-	release(g.tickets)
+	watermark.Release(g.tickets)
 	if effects != nil {
 		r.uncovered = append(r.uncovered, effects) // its first hold: until the run is covered
 		p.notify(r)

@@ -21,7 +21,7 @@ func (p *partition) buryUntold(r *run, e *message, f execution.Dead) {
 		p.bury(e, f.Reason, f.Details)
 		return
 	}
-	e.completion.retain()
+	e.completion.Retain()
 	p.buryIfUntold(r.wid, e, m, f)
 }
 
@@ -41,7 +41,7 @@ func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 		if !told {
 			p.bury(e, f.Reason, f.Details)
 		}
-		e.completion.release()
+		e.completion.Release()
 	})
 }
 

@@ -80,13 +80,13 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *completion,
 	if !store && p.offerable(a) && p.offer(r, a, body, t) {
 		return
 	}
-	if t.retain(); t == nil {
+	if t.Retain(); t == nil {
 		r.loose++
 	}
 	c := taskCopy{run: r.state.Run, list: o.List, scheduled: a.ScheduledID, attempt: a.Attempt}
 	p.send(p.b.ns.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
 		p.b.lookAtList(c.list, listLook)
-		if t.release(); t == nil && r.state.Run == c.run { // else the run has ended, and its count with it
+		if t.Release(); t == nil && r.state.Run == c.run { // else the run has ended, and its count with it
 			r.loose--
 			p.mark(r)
 		}
@@ -219,6 +219,6 @@ func (p *partition) bury(e *message, reason, details string) {
 		return
 	}
 	natsconn.ExpectNone(h, p.b.ns.DeadAt(place.Tokens()...))
-	e.completion.retain()
-	p.send(subj, "", h, body, func(uint64) { e.judged(); e.completion.release() })
+	e.completion.Retain()
+	p.send(subj, "", h, body, func(uint64) { e.judged(); e.completion.Release() })
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -71,20 +72,20 @@ func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *com
 		p.log.WithError(err).WithField("workflow", q.WorkflowID).Error("the start of a child cannot be encoded")
 		return
 	}
-	t.retain()
+	t.Retain()
 	to := p.b.ns.In(p.b.partitionOf(q.WorkflowID), q.WorkflowID, kindStart)
-	p.sendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.release() }, func(again func()) {
+	p.sendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.Release() }, func(again func()) {
 		r := p.get(s.WorkflowID)
 		p.whenKept(r, func() {
 			if r.live() && r.state.Run == s.Run {
 				if now := r.state.Children[c.ScheduledID]; now == nil || now.Started != 0 {
-					t.release()
+					t.Release()
 					return
 				}
 			}
 			p.repeatedStarts[q.Run] = true
 			again()
-		}, t.release)
+		}, t.Release)
 	})
 }
 
@@ -103,11 +104,11 @@ func (p *partition) tell(wid, kind string, v any, tickets ...*completion) {
 		return
 	}
 	for _, t := range tickets {
-		t.retain()
+		t.Retain()
 	}
 	to := p.b.ns.In(p.b.partitionOf(wid), wid, kind)
 	p.send(to, "", natsconn.Addressed(to), body, func(uint64) {
-		release(tickets)
+		watermark.Release(tickets)
 	})
 }
 
@@ -174,7 +175,7 @@ func (p *partition) answerChildLate(r *run, e *message, q *schemas.StartRequest)
 //
 // tries is how often that was tried before.
 func (p *partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
-	e.completion.retain()
+	e.completion.Retain()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *loaded, err error) {
@@ -183,14 +184,14 @@ func (p *partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
 			p.bury(e, deadDamaged, err.Error())
 		case err != nil:
 			p.log.WithError(err).WithField("workflow", q.WorkflowID).Warn("a child cannot be looked up; trying again")
-			p.loop.after(loadRetry, func() { p.reportOld(e, q, tries+1); e.completion.release() })
+			p.loop.after(loadRetry, func() { p.reportOld(e, q, tries+1); e.completion.Release() })
 			return
 		case l == nil:
 			p.refuseChild(e, q)
 		default:
 			p.tell(q.Origin.Parent.WorkflowID, kindChild, childReport(l.state), e.completion)
 		}
-		e.completion.release()
+		e.completion.Release()
 	})
 }
 

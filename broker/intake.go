@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -19,7 +20,7 @@ type intake struct {
 	log          int
 	stream       string
 	filter       string
-	lowWatermark lowWatermark
+	lowWatermark watermark.Tracker
 
 	// incarnation counts how often the stream lost a tail; messages stamped after since belong to it, older ones to the
 	// one before (P-9).
@@ -41,7 +42,7 @@ func (p *partition) newIntake(ctx context.Context, log int, stream, filter strin
 		checkpoint = p.checkpointed.Signals
 	}
 	in := &intake{log: log, stream: stream, filter: filter, incarnation: witness.Incarnation, from: checkpoint.Sequence + 1}
-	in.lowWatermark.settled = checkpoint
+	in.lowWatermark.StartAt(checkpoint)
 	first, last, err := p.b.conn.StreamState(ctx, stream)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream, err)
@@ -212,29 +213,29 @@ func (p *partition) intake(in *intake, o *opened) {
 	e.pos = in.position(o.seq, e.at)
 	// The leader of this stream may be a server whose clock is ahead. Nothing is due by that, and nothing is to count from it (P-15).
 	e.at = min(e.at, p.b.latest())
-	e.completion = in.lowWatermark.enter(e.pos)
+	e.completion = in.lowWatermark.Enter(e.pos)
 	in.read, in.at = e.pos, o.seq
 	defer p.progress()
 	switch {
 	case !p.positionOf(in.log).Before(e.pos):
 		e.judged()
-		e.completion.release() // below the checkpoint: a new incarnation reads from the beginning
+		e.completion.Release() // below the checkpoint: a new incarnation reads from the beginning
 		return
 	case o.err != nil:
 		p.bury(e, deadUndecodable, o.err.Error())
-		e.completion.release()
+		e.completion.Release()
 		return
 	case o.foreign:
 		p.bury(e, deadForeign, "nobody has meant this message for its subject: it is the answer to a question that named the subject for it, or was published by hand")
-		e.completion.release()
+		e.completion.Release()
 		return
 	case len(e.body)-o.spilled > p.b.messageLimit():
 		p.bury(e, deadTooLarge, fmt.Sprintf("%d bytes; at most %d fit into a decision task: pass a reference instead, or raise the server's max_payload", len(e.body)-o.spilled, p.b.messageLimit()))
-		e.completion.release()
+		e.completion.Release()
 		return
 	case in.log == signalLog && p.isBuried(e):
 		e.judged()
-		e.completion.release()
+		e.completion.Release()
 		return
 	}
 	r := p.get(o.wid)

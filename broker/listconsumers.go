@@ -28,7 +28,7 @@ func (p *partition) ensureConsumers(r *run, e execution.Effect) {
 		p.checkedLists = make(map[string]bool)
 	}
 	p.checkedLists[a.Scheduled.List] = true
-	p.recovery.retain()
+	p.recovery.Retain()
 	p.checkList(a.Scheduled.List)
 }
 
@@ -48,7 +48,7 @@ func (p *partition) checkList(list string) {
 			p.log.WithField("list", list).Info("a task list lacks consumers, as after the end of whoever was making it; it gets them")
 			p.openList(list, func() { p.checkList(list) })
 		default:
-			p.recovery.release()
+			p.recovery.Release()
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/locks"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -91,7 +92,7 @@ func (p *partition) leaveLock(lock, scope string, at lockPlace, t *completion, h
 // changeLock queues a change; t is held until it is in the key.
 func (p *partition) changeLock(lock, scope string, op *lockOp, t *completion) {
 	if t != nil {
-		t.retain()
+		t.Retain()
 		op.tickets = append(op.tickets, t)
 	}
 	key := schemas.LockKey(scope, lock)
@@ -303,7 +304,7 @@ func (p *partition) lockDone(c *lockChange) {
 				v.kin[placeOfLock(&op.place)] = true
 			}
 		}
-		release(op.tickets)
+		watermark.Release(op.tickets)
 	}
 	if len(c.queue) > 0 {
 		p.tryLock(c)

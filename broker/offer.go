@@ -92,7 +92,7 @@ func (p *partition) sendOffer(r *run, a *execution.Activity, t *completion, send
 	if send(f) != nil {
 		return false
 	}
-	t.retain()
+	t.Retain()
 	if o.open == nil {
 		o.open = make(map[uint64]*offer)
 	}
@@ -138,7 +138,7 @@ func (p *partition) endOffer(f *offer) {
 	if f.run.offers = slices.Delete(f.run.offers, i, i+1); len(f.run.offers) == 0 {
 		f.run.offers = nil
 	}
-	f.completion.release()
+	f.completion.Release()
 	f.run, f.activity, f.ahead = nil, nil, nil
 }
 

@@ -28,7 +28,7 @@ func (p *partition) owe(r *run, e *message) {
 	r.owing++
 	p.owing++
 	e.kept = true
-	e.completion.done = func() {
+	e.completion.OnDone(func() {
 		e.judged()
 		r.owing--
 		p.owing--
@@ -36,5 +36,5 @@ func (p *partition) owe(r *run, e *message) {
 			r.positions[e.log] = r.positions[e.log].Later(e.pos)
 		}
 		p.mark(r)
-	}
+	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/internal/compactmap"
 	"github.com/droverhq/drover/internal/idset"
@@ -49,7 +50,7 @@ type partition struct {
 	letters      []letterNote    // the latest, the oldest first
 
 	intakes [2]*intake
-	records lowWatermark // effects, by history sequence
+	records watermark.Tracker // effects, by history sequence
 	orphans orphans
 
 	readers       []*natsconn.Reader      // of the logs

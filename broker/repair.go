@@ -121,6 +121,6 @@ func (p *partition) repeatSome() {
 	if p.repeating == 0 && len(p.unrepeated) == 0 && p.toRepeat != nil {
 		p.toRepeat, p.unrepeated = nil, nil
 		p.written = p.server // once the checkpoint passes the recovery, this server has it all
-		p.recovery.release()
+		p.recovery.Release()
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/states"
 	"github.com/droverhq/drover/schemas"
 )
@@ -68,7 +69,7 @@ func (p *partition) askState(r *run, q *execution.StateRequest, t *completion, h
 	a := q.Request
 	asked := execution.Asked{Run: r.state.Run, EventID: q.EventID}
 	if lock, ok := schemas.StateLock(a.Key); ok {
-		t.retain()
+		t.Retain()
 		p.askLock(&lockAsk{wid: r.wid, asked: asked, lock: lock, scope: a.Scope, clear: a.Decision == schemas.DecideClearState, at: q.At, heal: heal, completion: t})
 		return
 	}
@@ -82,7 +83,7 @@ func (p *partition) askState(r *run, q *execution.StateRequest, t *completion, h
 		Write: schemas.StateWrite{WorkflowID: r.wid, Run: asked.Run, EventID: asked.EventID},
 	}}
 	if t != nil {
-		t.retain()
+		t.Retain()
 		op.tickets = append(op.tickets, t)
 	}
 	k := p.stateKeyOf(a.Key, a.Scope)
@@ -277,7 +278,7 @@ func (p *partition) stateDone(k *stateKey, r *schemas.StateRecord, rev uint64) {
 }
 
 func (op *stateOp) release() {
-	release(op.tickets)
+	watermark.Release(op.tickets)
 	op.tickets = nil
 }
 

@@ -148,12 +148,12 @@ func (p *partition) lockAsked(q *lockAsk, m execution.Answered) {
 	r := p.get(q.wid)
 	p.whenKept(r, func() {
 		if !r.live() {
-			q.completion.release()
+			q.completion.Release()
 			return
 		}
 		p.deliver(r, &message{
-			wid: q.wid, event: m, at: p.now(), log: noLog, body: m.Value, refuse: q.completion.release,
-			answer: func(*run, []schemas.Event) { q.completion.release() },
+			wid: q.wid, event: m, at: p.now(), log: noLog, body: m.Value, refuse: q.completion.Release,
+			answer: func(*run, []schemas.Event) { q.completion.Release() },
 		})
-	}, q.completion.release)
+	}, q.completion.Release)
 }

@@ -51,7 +51,7 @@ func (p *partition) takeOver(ctx context.Context) error {
 			return err
 		}
 	}
-	p.recovery = p.records.enter(schemas.Position{Sequence: p.fence})
+	p.recovery = p.records.Enter(schemas.Position{Sequence: p.fence})
 	return p.readBuried(ctx)
 }
 
@@ -75,7 +75,7 @@ func (p *partition) readCheckpoint(ctx context.Context) error {
 	p.orderly = p.checkpointed.Handed != nil && p.checkpointed.Fence == p.before
 	p.inherit(p.checkpointed.Handed)
 	p.checkpointed.Handed = nil
-	p.records.settled.Sequence = min(p.checkpointed.Effects, p.fence)
+	p.records.StartAt(schemas.Position{Sequence: min(p.checkpointed.Effects, p.fence)})
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (p *partition) readCheckpoint(ctx context.Context) error {
 // returns the highest position in each log that any of them, or the checkpoint, has consumed.
 func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err error) {
 	seen = [2]schemas.Position{p.checkpointed.Inbox, p.checkpointed.Signals}
-	options := natsconn.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, StartSeq: p.records.settled.Sequence + 1}
+	options := natsconn.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, StartSeq: p.records.Position().Sequence + 1}
 	err = p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s natsconn.Stored) error {
 		if !isRecord(&s) {
 			return nil
@@ -170,7 +170,7 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 				p.perform(r, effect{Effect: e}, p.recovery)
 			}
 		}
-		p.recovery.retain()
+		p.recovery.Retain()
 		r.uncovered = append(r.uncovered, p.recovery)
 		p.mark(r)
 		for id := range runs {
@@ -184,7 +184,7 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 // repeatOld performs again what an earlier run of a workflow id may have left undone when it closed. tries is how often that was
 // tried before: one that is damaged is left as it is.
 func (p *partition) repeatOld(wid, id string, tries int) {
-	p.recovery.retain()
+	p.recovery.Retain()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
 		return p.loadRun(ctx, wid, id)
 	}, func(l *loaded, err error) {
@@ -192,12 +192,12 @@ func (p *partition) repeatOld(wid, id string, tries int) {
 			if r := p.runs[wid]; r == nil || r.broken == nil || r.broken.Error() != err.Error() { // else it is told of
 				p.sayDamaged(p.b.ns.History(p.n, wid, id), err)
 			}
-			p.recovery.release()
+			p.recovery.Release()
 			return
 		}
 		if err != nil {
 			p.log.WithError(err).WithField("workflow", wid).Warn("a closed run cannot be read; trying again")
-			p.loop.after(loadRetry, func() { p.repeatOld(wid, id, tries+1); p.recovery.release() })
+			p.loop.after(loadRetry, func() { p.repeatOld(wid, id, tries+1); p.recovery.Release() })
 			return
 		}
 		if l != nil {
@@ -206,6 +206,6 @@ func (p *partition) repeatOld(wid, id string, tries int) {
 			}
 			p.dropStrange(wid, id)
 		}
-		p.recovery.release()
+		p.recovery.Release()
 	})
 }
