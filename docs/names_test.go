@@ -156,3 +156,17 @@ func sourceText(t *testing.T, dir string) string {
 	}
 	return all.String()
 }
+
+// Every function that the walk through the code names is there.
+func TestArchitectureNamesFunctions(t *testing.T) {
+	t.Parallel()
+	page := read(t, "internals/architecture.md")
+	for _, walk := range []string{"## One start", "## One outcome", "## One signal", "## One timer"} {
+		if !strings.Contains(page, "\n"+walk+"\n") {
+			t.Errorf("the page has no %q", walk)
+		}
+	}
+	if checkGoNames(t, page) == 0 {
+		t.Error("the page names no Go")
+	}
+}
