@@ -284,7 +284,7 @@ func (p *partition) lockDone(c *lockChange) {
 		case locks.Differs:
 			p.tellLock(op.place.WorkflowID, execution.Denied{
 				Key: c.key, Asked: asked, Cause: schemas.CauseLockLimit, Value: op.holder,
-				Details: "limit: the lock is in use with another limit: ask with that one, or when nobody holds it; drover locks tells it",
+				Details: "limit: the lock is in use with another limit: ask with that one, or when nobody holds it; drover lock list tells it",
 			})
 		case locks.Full:
 			p.tellLock(op.place.WorkflowID, execution.Denied{

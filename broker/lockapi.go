@@ -61,7 +61,7 @@ func hasPlace(r *run, q *schemas.ExecutionRequest) bool {
 
 func notHeld(r *run, q *schemas.ExecutionRequest) *schemas.Error {
 	return schemas.Errorf(schemas.CodeConflict, "workflow %q does not hold %s", r.wid, lockName(q.Lock, q.Scope)).
-		InField("lock").About(r.wid, r.state.Run).WithHint("see who does: drover locks")
+		InField("lock").About(r.wid, r.state.Run).WithHint("see who does: drover lock list")
 }
 
 func lockName(lock, scope string) string {

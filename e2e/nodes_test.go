@@ -16,12 +16,12 @@ import (
 	"github.com/droverhq/drover/internal/poll"
 )
 
-// nodes shows what "drover nodes" says of each, in the order of their names.
+// nodes shows what "drover node list" says of each, in the order of their names.
 func (w *world) nodes() []string {
 	w.t.Helper()
-	r := runDrover(w.t, w.url, "nodes", "--json", "--timeout", patience.String())
+	r := runDrover(w.t, w.url, "node", "list", "--json", "--timeout", patience.String())
 	if r.code != 0 {
-		w.t.Fatalf("drover nodes: got exit code %d: %s", r.code, r.stderr)
+		w.t.Fatalf("drover node list: got exit code %d: %s", r.code, r.stderr)
 	}
 	var all []string
 	for line := range strings.Lines(r.stdout) {
@@ -103,7 +103,7 @@ func TestS3_02HaltAfterKill(t *testing.T) {
 		"server", "--json", "--store", filepath.Join(w.dir, "store"), "--port", fmt.Sprint(w.port),
 	}, flags...)...))
 	poll.Until(t, patience, "its own NATS server listens again", func() bool {
-		return runDrover(t, w.url, "nodes", "--timeout", "2s").code == 0
+		return runDrover(t, w.url, "node", "list", "--timeout", "2s").code == 0
 	})
 	w.wantNodes("one unexpected-shutdown")
 	if r := runDrover(t, w.url, "describe", "before", "--timeout", "1s"); r.code == 0 {

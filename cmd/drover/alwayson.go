@@ -41,7 +41,7 @@ func alwaysAdd(a *app) *cobra.Command {
 	var f alwaysFlags
 	cmd := &cobra.Command{
 		Use:   "add ID --type TYPE",
-		Short: "Have a workflow run all the time",
+		Short: "Keep a workflow running all the time",
 		Long: `Have a workflow run all the time. ID is its workflow id. If it is there already,
 what the flags say takes effect with the next run.
 
@@ -134,7 +134,7 @@ func alwaysList(a *app) *cobra.Command {
 	var o drover.AlwaysOnOptions
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the always-on workflows and how they stand",
+		Short: "List the always-on workflows and their status",
 		Args:  argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
@@ -198,7 +198,7 @@ func alwaysState(r *schemas.AlwaysOnRecord) (state string, since schemas.Timesta
 func alwaysShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
-		Short: "Show an always-on workflow, how it stands, and how it ended last",
+		Short: "Show an always-on workflow: status, and how it ended last",
 		Args:  filled("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
@@ -278,7 +278,7 @@ func alwaysStop(a *app) *cobra.Command {
 	var o drover.StopAlwaysOnOptions
 	cmd := &cobra.Command{
 		Use:   "stop ID",
-		Short: "Keep an always-on workflow down until it is started",
+		Short: "Stop an always-on workflow until it is started again",
 		Long: `Keep an always-on workflow down until "drover always-on start". Its open run is
 asked to end, as by "drover cancel".`,
 		Args: filled("ID"),
@@ -312,7 +312,7 @@ func alwaysRemove(a *app) *cobra.Command {
 	var o drover.StopAlwaysOnOptions
 	cmd := &cobra.Command{
 		Use:   "remove ID",
-		Short: "Keep a workflow running no more; its open run is asked to end",
+		Short: "Remove an always-on workflow; its open run is asked to end",
 		Args:  filled("ID"),
 		RunE: a.changeAlways("removed", "was removed before:", func(
 			ctx context.Context, c *drover.Client, id string,

@@ -115,11 +115,15 @@ Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong us
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	a.globals(root)
-	root.AddCommand(
-		serverCommand(a), devCommand(a), workerCommand(a),
-		startCommand(a), signalCommand(a), cancelCommand(a), terminateCommand(a), replayCommand(a), resultCommand(a), describeCommand(a),
-		historyCommand(a), whyCommand(a), retentionCommand(a), listCommand(a), countCommand(a), listsCommand(a), locksCommand(a), lockCommand(a), pauseCommand(a), resumeCommand(a), holdCommand(a), releaseCommand(a), deadCommand(a), auditCommand(a), verifyCommand(a), nodesCommand(a), nodeCommand(a), claimsCommand(a), drainCommand(a), recycleCommand(a), doctorCommand(a), authCommand(a), scheduleCommand(a), alwaysOnCommand(a), onceCommand(a), operationsCommand(a), typeCommand(a), flowCommand(a), namespaceCommand(a), versionCommand(a),
-	)
+	for _, g := range commandGroups(a) {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.id
+			root.AddCommand(cmd)
+		}
+	}
+	root.SetHelpCommandGroupID(groupOther)
+	root.SetCompletionCommandGroupID(groupOther)
 	return root
 }
 

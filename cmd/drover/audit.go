@@ -24,7 +24,7 @@ func auditCommand(a *app) *cobra.Command {
 	var repair bool
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Look for runs, tasks, alarms and partitions that are stuck, and repair what is safe to repair",
+		Short: "Find what is stuck, and repair what is safe to repair",
 		Long: `Compare what every open run waits for, as the owners of the partitions tell, with the tasks, alarms, claims and logs
 that are there. What looks wrong is looked at again two seconds later, and counts if it is still so.
 

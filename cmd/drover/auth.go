@@ -13,7 +13,7 @@ import (
 func authCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "auth",
-		Short: "What the users of NATS need to be allowed",
+		Short: "Show which NATS permissions each role needs",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fmt.Errorf("a command is missing: template")

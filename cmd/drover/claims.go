@@ -19,7 +19,7 @@ import (
 func claimsCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "claims",
-		Short: "Show who owns which partition, who rings its alarms, who is the master, and until when",
+		Short: "List the claims: owners of partitions and alarms, and the master",
 		Long: `Show the claims of the namespace: which server owns a partition (partition.N), rings its alarms (alarms.N), takes part in
 sharing the partitions (broker.NODE) or in ringing the alarms (timers.NODE), and keeps order (master).
 

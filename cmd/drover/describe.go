@@ -26,7 +26,7 @@ func describeCommand(a *app) *cobra.Command {
 	var runID string
 	cmd := &cobra.Command{
 		Use:   "describe ID",
-		Short: "Show a workflow: status, open activities, timers and children, deadlines, owner",
+		Short: "Show a workflow: status, what is open, deadlines, owner",
 		Args:  argNames("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {

@@ -49,7 +49,7 @@ func TestNoSuchNamespace(t *testing.T) {
 	s := serving(t, memoryServer())
 	for _, args := range []string{
 		"list", "count", "start order", "signal a b", "describe a", "result a", "why a", "history a", "pause a", "resume a", "cancel a", "terminate a", "replay a",
-		"retention explain a", "locks", "lists", "dead", "dead --count", "type list", "type describe workflow a", "resume --query type=x", "replay --query type=x", "audit", "verify", "claims",
+		"retention explain a", "lock list", "tasklist list", "dead", "dead --count", "type list", "type describe workflow a", "resume --query type=x", "replay --query type=x", "audit", "verify", "claims",
 		"start order --id x --signal go",
 	} {
 		r := command("", append(strings.Fields(args), "--namespace", "nosuch", "--nats", s.URL, "--timeout", "50s")...)
@@ -61,7 +61,7 @@ func TestNoSuchNamespace(t *testing.T) {
 
 // U11: what is wrong with a namespace is told by its flag.
 func TestNamespaceFlagIsNamed(t *testing.T) {
-	for _, args := range []string{"list", "server --memory", "dev", "worker", "nodes", "start order"} {
+	for _, args := range []string{"list", "server --memory", "dev", "worker", "node list", "start order"} {
 		r := command("", append(strings.Fields(args), "--namespace", "a b")...)
 		if r.code != exitUsage || !strings.Contains(r.stderr, "--namespace: ") || strings.Contains(r.stderr, "Options") || strings.Contains(r.stderr, "invalid id") {
 			t.Errorf("%s: got %+v", args, r)

@@ -16,7 +16,7 @@ func doctorCommand(a *app) *cobra.Command {
 	var system string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the NATS server, the nodes and the namespace, and say what to change",
+		Short: "Check NATS, servers and the namespace, and say what to change",
 		Long: `Check the NATS server, the nodes and the namespace, and say what to change: version, JetStream, limits, durability and sync mode,
 replicas, clocks, disks, streams that are not as they should be or that others have made on subjects of Drover, partitions without an owner, backlogs, dead letters, and
 what this user may ask.

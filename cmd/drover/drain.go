@@ -33,9 +33,9 @@ func drainCommand(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
-		Short: "Stop a server or an activity worker as planned: no more work, finish what runs, hand over, leave",
+		Short: "Stop a server or an activity worker in good order",
 		Long: `Stop a server as planned, from anywhere: it takes no more work, finishes what runs, hands its partitions over and ends with
-exit code 0. NODE is its name in "drover nodes", or the identity of an activity worker. It is what SIGTERM does.
+exit code 0. NODE is its name in "drover node list", or the identity of an activity worker. It is what SIGTERM does.
 
 What runs may take --drain-timeout, or else what the process was started with: 5 minutes by default. With --wait the command
 returns when the process is gone; --timeout bounds that.`,
@@ -141,12 +141,12 @@ func (t *target) tell(ctx context.Context, order schemas.Control) (*schemas.Cont
 func (t *target) nobody(err error) error {
 	e := &drover.Error{Op: t.op, ID: t.name, Code: schemas.CodeNotFound}
 	if t.node == nil && t.op == opAck {
-		e.Err, e.Hint = fmt.Errorf("there is no node of that name: %w", err), `"drover nodes" lists them`
+		e.Err, e.Hint = fmt.Errorf("there is no node of that name: %w", err), `"drover node list" lists them`
 		return e
 	}
 	if t.node == nil {
 		e.Err = fmt.Errorf("there is no node of that name, and no worker of namespace %s with that identity: %w", t.home, err)
-		e.Hint = `"drover nodes" lists the nodes; for a worker give its --namespace`
+		e.Hint = `"drover node list" lists the nodes; for a worker give its --namespace`
 		return e
 	}
 	e.Err = fmt.Errorf("the node does not listen; it was heard of at %s: %w", t.node.HeardAt().UTC().Format(time.RFC3339), err)

@@ -22,7 +22,7 @@ func TestS2_01DrainFromAnywhere(t *testing.T) {
 	if one.err != nil {
 		t.Fatalf("got %v, want a clean end", one.err)
 	}
-	if r := on("nodes", "--json"); r.code != exitDone || strings.Contains(r.stdout, `"one"`) {
+	if r := on("node", "list", "--json"); r.code != exitDone || strings.Contains(r.stdout, `"one"`) {
 		t.Fatalf("got %+v, want no record of one that has left", r)
 	}
 	if r := on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait"); r.code != exitDone || r.stdout != "\"hello ox\"\n" {

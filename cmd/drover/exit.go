@@ -37,7 +37,7 @@ const (
 const hintNoNamespace = "check --namespace, --nats, and the JetStream domain of its context; a server makes the namespace when it starts"
 
 // hintTimeout is about a wait that nothing more is known of.
-const hintTimeout = `wait longer, by a longer --timeout; "drover nodes" tells whether a server has stopped`
+const hintTimeout = `wait longer, by a longer --timeout; "drover node list" tells whether a server has stopped`
 
 // usageError says that the command line is wrong. Nothing was done.
 type usageError struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,11 +12,28 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-func listsCommand(a *app) *cobra.Command {
+func tasklistCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tasklist",
+		Short: "List the task lists",
+		Long:  `List the task lists of the namespace: the queues of activity tasks.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("list is missing")
+			}
+			return noCommand(cmd, args[0])
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	cmd.AddCommand(tasklistList(a))
+	return cmd
+}
+
+func tasklistList(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "lists",
-		Short: "Show the task lists: tasks that wait, tasks in work, workers that wait",
-		Long: `Show the task lists of the namespace.
+		Use:   "list",
+		Short: "List the task lists: tasks that wait, tasks in work, workers that wait",
+		Long: `List the task lists of the namespace.
 
 PENDING tasks wait for a worker; WORKING ones are with one, or were with one that died less than ten seconds ago. WORKERS is
 how many workers wait for a task; busy ones do not. OLDEST is how long the oldest task that is not done has been there.`,

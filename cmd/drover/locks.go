@@ -13,12 +13,12 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-func locksCommand(a *app) *cobra.Command {
+func lockList(a *app) *cobra.Command {
 	var lock, scope string
 	cmd := &cobra.Command{
-		Use:   "locks",
-		Short: "Show the locks that are held: by whom, since when, and who waits",
-		Long: `Show the locks of the namespace that are held.
+		Use:   "list",
+		Short: "List the locks that are held: by whom, since when, and who waits",
+		Long: `List the locks of the namespace that are held.
 
 HOLDERS are the workflows that hold the lock, and SINCE is when the first of them got it. WAITING are those that wait, in
 their order. An inner part of a flow is told as the workflow and its step; break its lock with --holder and the workflow's id.
@@ -88,17 +88,17 @@ func (r *lockLine) words(places []schemas.LockPlace) string {
 func lockCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock",
-		Short: "Take a lock from its holder",
-		Long:  `Take a lock from its holder. "drover locks" shows who holds what.`,
+		Short: "List the locks, and take one from its holder",
+		Long:  `List the locks of the namespace, and take one from its holder.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("break is missing")
+				return errors.New("list or break is missing")
 			}
 			return noCommand(cmd, args[0])
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
-	cmd.AddCommand(lockBreak(a))
+	cmd.AddCommand(lockList(a), lockBreak(a))
 	return cmd
 }
 
@@ -147,7 +147,7 @@ several holders needs --holder.`,
 // holderOf finds the one holder of a lock, or the one that is meant by name: an inner part of a flow is meant by its workflow, too.
 func holderOf(ctx context.Context, c *drover.Client, lock, scope, name string) (string, error) {
 	refuse := func(code error, format string, args ...any) error {
-		return &drover.Error{Op: "lock break", Code: schemas.CodeConflict, Err: fmt.Errorf("%w: "+format, append([]any{code}, args...)...), Hint: "see who holds what: drover locks"}
+		return &drover.Error{Op: "lock break", Code: schemas.CodeConflict, Err: fmt.Errorf("%w: "+format, append([]any{code}, args...)...), Hint: "see who holds what: drover lock list"}
 	}
 	for r, err := range c.Locks(ctx, drover.LocksOptions{Lock: lock, Scope: scope}) {
 		if err != nil {

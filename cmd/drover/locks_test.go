@@ -30,13 +30,13 @@ func TestLocks(t *testing.T) {
 		}
 		return schemas.LocksResponse{Locks: all}
 	})
-	r := s.drover("", "locks")
+	r := s.drover("", "lock", "list")
 	for _, want := range []string{"apt    -         1      w1       ", "w2, w3", `"host 1"`, "a, b", "x, xx, xxx, xxxx, xxxxx, and 2 more"} {
 		if r.code != exitDone || !strings.Contains(r.stdout, want) {
 			t.Errorf("want %q in (exit %d)\n%s%s", want, r.code, r.stdout, r.stderr)
 		}
 	}
-	s.drover("", "locks", "--lock", "apt", "--json").want(t, exitDone, `{"lock":"apt","limit":1,"next":8,"holders":[{"workflowId":"w1","run":"r","eventId":5,"fence":7,"since":"1970-01-01T00:00:00.000000001Z"}],`+
+	s.drover("", "lock", "list", "--lock", "apt", "--json").want(t, exitDone, `{"lock":"apt","limit":1,"next":8,"holders":[{"workflowId":"w1","run":"r","eventId":5,"fence":7,"since":"1970-01-01T00:00:00.000000001Z"}],`+
 		`"waiters":[{"workflowId":"w2","run":"r","eventId":5,"since":"1970-01-01T00:00:00.000000001Z"},{"workflowId":"w3","run":"r","eventId":5,"since":"1970-01-01T00:00:00.000000001Z"}]}`+"\n")
 	if asked.Lock != "apt" || asked.Scope != "" {
 		t.Fatalf("asked %+v", asked)
@@ -66,7 +66,7 @@ func TestLocks(t *testing.T) {
 		{exitUsage, "LOCK is missing", []string{"lock", "break", "--reason", "x"}},
 		{exitUsage, "break is missing", []string{"lock"}},
 		{exitUsage, `there is no command "lock open"`, []string{"lock", "open"}},
-		{exitUsage, "--scope needs --lock", []string{"locks", "--scope", "s"}},
+		{exitUsage, "--scope needs --lock", []string{"lock", "list", "--scope", "s"}},
 		{exitFailed, "the lock has 2 holders: name one with --holder", []string{"lock", "break", "slots", "--reason", "x"}},
 		{exitFailed, "nobody holds the lock", []string{"lock", "break", "free", "--reason", "x"}},
 	} {
@@ -109,13 +109,13 @@ func TestLocksOfParts(t *testing.T) {
 		}
 		return schemas.DescribeResponse{Execution: schemas.ExecutionInfo{WorkflowID: q.WorkflowID, Run: "r", Parent: parents[q.WorkflowID]}}
 	})
-	r := s.drover("", "locks")
+	r := s.drover("", "lock", "list")
 	for _, want := range []string{"  order-17 step 0#1/0:2#1/3, plain  ", "  order-17 step 0#1/0, 01M8EK6YG5ATV73GEJ7E43Q3W8:9#1/3\n"} {
 		if r.code != exitDone || !strings.Contains(r.stdout, want) {
 			t.Errorf("want %q in\n%+v", want, r)
 		}
 	}
-	r = s.drover("", "locks", "--json")
+	r = s.drover("", "lock", "list", "--json")
 	if want := `"01M8EK6YG5ATV73GEJ7E43Q3W8:2#1/3":{"workflowId":"order-17","run":"` + root + `","step":"0#1/0:2#1/3"}`; !strings.Contains(r.stdout, want) {
 		t.Errorf("want %s in %s", want, r.stdout)
 	}

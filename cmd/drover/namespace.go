@@ -22,7 +22,7 @@ func namespaceCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "namespace",
 		Aliases: []string{"namespaces"},
-		Short:   "Make, list, show and delete namespaces: tenants with their own streams, buckets and subjects",
+		Short:   "Create, list, show and delete namespaces",
 		Long: `Make, list, show and delete namespaces. A namespace has its own streams, buckets and subjects: nothing crosses from one to
 another. One server serves all of them. "default" makes itself.
 
@@ -45,7 +45,7 @@ func namespaceCreate(a *app) *cobra.Command {
 	var requireTypes bool
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a namespace, or bring one that exists to what the flags say",
+		Short: "Create a namespace, or change one that exists",
 		Example: `  drover namespace create shop --partitions 8 --max-bytes 1GiB
   drover start order --namespace shop`,
 		Args: argNames("NAME"),
@@ -120,7 +120,7 @@ func namespaceRow(i schemas.NamespaceInfo) []string {
 func namespaceDescribe(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe NAME",
-		Short: "Show a namespace: what it was made with, what its streams hold, its task lists",
+		Short: "Show a namespace: settings, streams, task lists",
 		Args:  argNames("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
@@ -183,7 +183,7 @@ func namespaceDelete(a *app) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
-		Short: "Delete a namespace with all its histories, for good",
+		Short: "Delete a namespace with all its histories",
 		Long: `Delete a namespace with all that it holds: histories, task lists, dead letters, payloads. There is no way back.
 
 It asks for the name to be typed again, unless --yes is given, and refuses while runs are open, unless --force is given.

@@ -19,11 +19,11 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-func nodesCommand(a *app) *cobra.Command {
+func nodeList(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "nodes",
-		Short: "Show the servers: where each stands, when it was heard of, what it does",
-		Long: `Show the running servers of the NATS account, and those that did not end properly in the last day.
+		Use:   "list",
+		Short: "List the servers: status, last sign of life, roles",
+		Long: `List the running servers of the NATS account, and those that did not end properly in the last day.
 
 A server is recovering, ready, draining, not-responding (nothing was heard of it for ten seconds) or unexpected-shutdown (it was
 started again after it had not ended properly). HEARD is the time since its last sign of life, and PARTITIONS are those of
@@ -57,7 +57,7 @@ var nodeColumns = []column{
 	{head: "CLOCK", drop: 4},
 }
 
-// nodeInfo is a line of "drover nodes".
+// nodeInfo is a line of "drover node list".
 type nodeInfo struct {
 	schemas.NodeRecord
 	HeardAt     schemas.Timestamp `json:"heardAt"`              // of the last sign of life, by the NATS server's clock
@@ -186,17 +186,17 @@ func partitionWords(all []int) string {
 func nodeCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
-		Short: "Acknowledge a server's unexpected shutdown, or forget a dead server",
-		Long:  `Acknowledge a server's unexpected shutdown, or forget a dead server. "drover nodes" lists them, "drover drain" stops one.`,
+		Short: "List the servers, acknowledge a crash, forget a dead one",
+		Long:  `List the servers, acknowledge an unexpected shutdown, or forget a dead server. "drover drain" stops one.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("ack or remove is missing")
+				return errors.New("list, ack or remove is missing")
 			}
 			return noCommand(cmd, args[0])
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
-	cmd.AddCommand(nodeAck(a), nodeRemove(a))
+	cmd.AddCommand(nodeList(a), nodeAck(a), nodeRemove(a))
 	return cmd
 }
 
@@ -206,7 +206,7 @@ func nodeAck(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "ack NODE",
-		Short: "Let the roles of a server begin that was started with --after-crash halt and had not ended properly",
+		Short: "Let the roles begin of a server that waits after a crash (--after-crash halt)",
 		Args:  argNames("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
@@ -232,7 +232,7 @@ func nodeAck(a *app) *cobra.Command {
 func nodeRemove(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NODE",
-		Short: "Remove the record of a dead server; after a day that happens by itself",
+		Short: "Remove the record of a dead server, which otherwise goes after a day",
 		Args:  argNames("NODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {
@@ -266,5 +266,5 @@ func (a *app) removeNode(ctx context.Context, c *drover.Client, name string) err
 }
 
 func noNode(op, name string) error {
-	return &drover.Error{Op: op, ID: name, Code: schemas.CodeNotFound, Err: errors.New("there is no such node"), Hint: `"drover nodes" lists them`}
+	return &drover.Error{Op: op, ID: name, Code: schemas.CodeNotFound, Err: errors.New("there is no such node"), Hint: `"drover node list" lists them`}
 }

@@ -116,7 +116,7 @@ func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
 	}
 	s, ready = beginning(t, o)
 	halted()
-	if got := on("nodes"); got.code != exitDone || !strings.Contains(got.stdout, "unexpected-shutdown") {
+	if got := on("node", "list"); got.code != exitDone || !strings.Contains(got.stdout, "unexpected-shutdown") {
 		t.Fatalf("got %+v", got)
 	}
 	on("node", "ack", "n", "--reason", "looked").want(t, exitDone, "node n is recovering\n")
@@ -147,13 +147,13 @@ func TestNodesAndClaims(t *testing.T) {
 		return strings.Count(on("claims").stdout, "partition.") == 2
 	})
 
-	table := strings.Split(strings.TrimSpace(on("nodes").stdout), "\n")
+	table := strings.Split(strings.TrimSpace(on("node", "list").stdout), "\n")
 	if len(table) != 3 || !strings.HasPrefix(table[0], "NODE ") || !strings.HasPrefix(table[1], `"dead node"`) ||
 		!strings.Contains(table[2], "broker+timers+ops+flows") || !strings.Contains(table[2], " 0-1 ") || !strings.Contains(table[2], " default ") {
 		t.Fatalf("got\n%s", strings.Join(table, "\n"))
 	}
 	var docs []nodeInfo
-	for line := range strings.Lines(on("nodes", "--json").stdout) {
+	for line := range strings.Lines(on("node", "list", "--json").stdout) {
 		var n nodeInfo
 		if err := json.Unmarshal([]byte(line), &n); err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestNodesAndClaims(t *testing.T) {
 	if len(docs) != 2 || docs[1].Node != "one" || docs[1].Status != schemas.NodeReady || !docs[1].Alive || docs[1].HeardAt == 0 || !slices.Equal(docs[1].Partitions, []int{0, 1}) {
 		t.Fatalf("got %+v", docs)
 	}
-	if r := on("nodes", "-o", "yaml"); r.code != exitDone || strings.Count(r.stdout, "\nstatus: ready\n") != 2 {
+	if r := on("node", "list", "-o", "yaml"); r.code != exitDone || strings.Count(r.stdout, "\nstatus: ready\n") != 2 {
 		t.Fatalf("got %+v", r)
 	}
 
@@ -177,7 +177,7 @@ func TestNodesAndClaims(t *testing.T) {
 		}
 	}
 	on("claims", "-n", "nowhere").want(t, exitFailed, "", `no namespace "nowhere"`)
-	if r := on("nodes", "-n", "nowhere"); r.code != exitDone || strings.Count(r.stdout, "\n") != 3 {
+	if r := on("node", "list", "-n", "nowhere"); r.code != exitDone || strings.Count(r.stdout, "\n") != 3 {
 		t.Fatalf("got %+v, want the nodes without partitions", r)
 	}
 
@@ -197,7 +197,7 @@ func TestNodesAndClaims(t *testing.T) {
 	if _, err := junk.KVCreate(t.Context(), "drover-nodes", "junk", []byte("?"), 0); err != nil {
 		t.Fatal(err)
 	}
-	if r := on("nodes"); r.code != exitDone || !strings.Contains(r.stdout, "junk") {
+	if r := on("node", "list"); r.code != exitDone || !strings.Contains(r.stdout, "junk") {
 		t.Fatalf("got %+v", r)
 	}
 	on("node", "remove", "junk").want(t, exitDone, "removed the record of node junk\n")
@@ -206,7 +206,7 @@ func TestNodesAndClaims(t *testing.T) {
 
 func TestNodesWithoutServers(t *testing.T) {
 	url, _ := bare(t)
-	for _, args := range []string{"nodes", "node ack a", "node remove a", "drain a"} {
+	for _, args := range []string{"node list", "node ack a", "node remove a", "drain a"} {
 		command("", append(strings.Fields(args), "--nats", url, "--timeout", "30s")...).want(t, exitFailed, "", "no bucket drover-nodes", "a server makes")
 	}
 }
@@ -226,7 +226,7 @@ func TestOneNameInAllNamespaces(t *testing.T) {
 		})
 	}
 	poll.Until(t, 20*time.Second, "the records say so", func() bool {
-		return strings.Count(command("", "nodes", "--nats", url).stdout, " default,other ") == 2
+		return strings.Count(command("", "node", "list", "--nats", url).stdout, " default,other ") == 2
 	})
 }
 

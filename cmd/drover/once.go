@@ -20,7 +20,7 @@ func onceCommand(a *app) *cobra.Command {
 	var o drover.OnceOptions
 	cmd := &cobra.Command{
 		Use:   "once NAME [per PERIOD] [in ZONE]",
-		Short: "Tell whether this is the first of a period to ask for a name",
+		Short: "Succeed for the first caller of a period only",
 		Long: `Tell whether this is the first of a period to ask for NAME. Of all that ask,
 exactly one is the first, wherever they run. The exit code is 0 for it and 6
 for the others.

@@ -166,7 +166,7 @@ func TestLists(t *testing.T) {
 	s := newService(t)
 	all := []schemas.TaskListInfo{{List: "PCI", Pending: 12, Working: 3, Workers: 1, OldestAt: at(0)}, {List: "words"}}
 	on(s, "lists", func(schemas.TaskListsRequest) any { return schemas.TaskListsResponse{Lists: all} })
-	r := s.drover("", "lists")
+	r := s.drover("", "tasklist", "list")
 	if r.code != exitDone || !strings.HasPrefix(r.stdout, "LIST   PENDING  WORKING  WORKERS  OLDEST\nPCI    12       3        1        ") ||
 		!strings.HasSuffix(r.stdout, "\nwords  0        0        0        -\n") {
 		t.Fatalf("got %+v", r)
@@ -174,8 +174,8 @@ func TestLists(t *testing.T) {
 	if got := taskListRow(all[0], at(61).Time()); got[4] != "1m01.000s" {
 		t.Fatalf("got %q", got)
 	}
-	s.drover("", "lists", "--json").want(t, exitDone, `{"list":"PCI","pending":12,"working":3,"workers":1,"oldestAt":"2026-01-02T03:04:05Z"}`+"\n"+
+	s.drover("", "tasklist", "list", "--json").want(t, exitDone, `{"list":"PCI","pending":12,"working":3,"workers":1,"oldestAt":"2026-01-02T03:04:05Z"}`+"\n"+
 		`{"list":"words","pending":0,"working":0,"workers":0}`+"\n")
 	all = nil
-	s.drover("", "lists").want(t, exitDone, "", "no task lists")
+	s.drover("", "tasklist", "list").want(t, exitDone, "", "no task lists")
 }

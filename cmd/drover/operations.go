@@ -22,7 +22,7 @@ func operationsCommand(a *app) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "operations",
-		Short: "List what the namespace did by itself, and what operators had it do",
+		Short: "List what schedules, recycles and operators did",
 		Long: `List what the namespace did by itself, and what operators had it do: schedules
 that were changed, times that were missed, always-on workflows that began
 anew, recycles. The latest is the last. The master of the namespace answers: a

@@ -28,7 +28,7 @@ type partNames struct {
 	known map[string]*partOf // nil for what is none
 }
 
-// lockLine is a line of "drover locks".
+// lockLine is a line of "drover lock list".
 type lockLine struct {
 	schemas.LockRecord
 	// Parts are the inner parts of flows among the holders and those that wait, by their ids.

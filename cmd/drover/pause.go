@@ -11,15 +11,15 @@ import (
 )
 
 func pauseCommand(a *app) *cobra.Command {
-	return operatorCommand(a, "pause", "paused", "Stop asking a workflow's decider until it is resumed; events still come in", (*drover.Run).Pause)
+	return operatorCommand(a, "pause", "paused", "Pause a workflow: its decider is not asked; events still come in", (*drover.Run).Pause)
 }
 
 func holdCommand(a *app) *cobra.Command {
-	return operatorCommand(a, "hold", "held", "Keep a workflow from being asked to continue as new, as while you debug it", (*drover.Run).Hold)
+	return operatorCommand(a, "hold", "held", "Keep a workflow from being asked to continue as new", (*drover.Run).Hold)
 }
 
 func releaseCommand(a *app) *cobra.Command {
-	return operatorCommand(a, "release", "released", "Undo a hold", (*drover.Run).Release)
+	return operatorCommand(a, "release", "released", "End a hold", (*drover.Run).Release)
 }
 
 // operatorCommand is a command that changes a run by the hand of an operator. The run is looked up first, so that what is

@@ -98,14 +98,14 @@ func TestCommandsOnAServer(t *testing.T) {
 	if got := strings.Count(ok("list", "--closed-after", "1h", "--id", "x"), "continuedAsNew"); got != 3 {
 		t.Fatalf("got %d runs that continued, want 3", got)
 	}
-	if got := ok("lists"); got != "" {
+	if got := ok("tasklist", "list"); got != "" {
 		t.Fatalf("got %q, want no lists", got)
 	}
 	work(t, s.URL)
 	ok("start", "greet", "--id", "g", "--input", `"you"`, "--wait")
 	// The result may be there before the task is settled.
 	poll.Until(t, 10*time.Second, "nobody works", func() bool {
-		return strings.Contains(ok("lists", "-o", "yaml"), "list: words\npending: 0\nworking: 0\nworkers: 1\n")
+		return strings.Contains(ok("tasklist", "list", "-o", "yaml"), "list: words\npending: 0\nworking: 0\nworkers: 1\n")
 	})
 	got := completed(t, command("", "__complete", "--nats", s.URL, "describe", "c"))
 	if len(got) != 2 {

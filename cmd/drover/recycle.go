@@ -21,7 +21,7 @@ const recycledEvery = 300 * time.Millisecond
 func recycleCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recycle",
-		Short: "Restart the roles of the servers once a day, or now: one after the other",
+		Short: "Restart the roles of the servers, one after the other",
 		Long: `Restart the roles of the servers whose home is --namespace, one after the other:
 once a day at a time, or now. It is announced before, on the subject
 drover.NAMESPACE.notice.recycle, to which anyone may subscribe.
@@ -52,7 +52,7 @@ func recycleSet(a *app) *cobra.Command {
 	every, notice, stagger := durationFlag{some: true}, durationFlag{some: true}, durationFlag{some: true}
 	cmd := &cobra.Command{
 		Use:   "set --at HH:MM | --never",
-		Short: "Say at which time of day the servers restart their roles",
+		Short: "Set the time of day at which the servers restart their roles",
 		Long: `Say at which time of day the servers restart their roles. What was set before is
 replaced as a whole. Where the clock leaves the time out, it is the first
 instant after; where the clock shows it twice, it is the first one.`,
@@ -96,7 +96,7 @@ instant after; where the clock shows it twice, it is the first one.`,
 func recycleShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show",
-		Short: "Show when the servers restart their roles, and where each stands",
+		Short: "Show when the servers restart their roles, and the status of each",
 		Args:  argNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.client(cmd, func(ctx context.Context, c *drover.Client) error {

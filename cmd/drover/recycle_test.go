@@ -141,7 +141,7 @@ func TestS2_04OneServerIsRecycled(t *testing.T) {
 			t.Logf("%d calls, the slowest pair took %v", calls, slowest)
 			on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait").want(t, exitDone, "\"hello ox\"\n", "started g")
 			on("verify").done(t)
-			if r := on("nodes", "--json"); !strings.Contains(r.stdout, `"status":"ready"`) {
+			if r := on("node", "list", "--json"); !strings.Contains(r.stdout, `"status":"ready"`) {
 				t.Errorf("got %s, want a node that is ready", r.stdout)
 			}
 			rest()
@@ -245,7 +245,7 @@ func TestRecycleExit(t *testing.T) {
 	if !errors.Is(s.err, server.ErrRecycled) || exitCode(s.err) != 75 {
 		t.Fatalf("got %v, want %v", s.err, server.ErrRecycled)
 	}
-	if r := on("nodes", "--json"); strings.Contains(r.stdout, `"two"`) {
+	if r := on("node", "list", "--json"); strings.Contains(r.stdout, `"two"`) {
 		t.Fatalf("got %s, want no record of a node that has left", r.stdout)
 	}
 	serving(t, o)

@@ -24,7 +24,7 @@ func replayCommand(a *app) *cobra.Command {
 	f := &replayFlags{}
 	cmd := &cobra.Command{
 		Use:   "replay ID | --query FILTERS",
-		Short: "Run a workflow that has ended again, from where it stood or from a replay point",
+		Short: "Run an ended workflow again, from a replay point or the start",
 		Long: `Begin a new run of a workflow id that repeats one which has ended. The result of the workflow is that of the new run then;
 "drover describe ID" lists the attempts.
 

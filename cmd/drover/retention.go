@@ -16,7 +16,7 @@ import (
 func retentionCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retention",
-		Short: "Tell how long closed runs are kept, and why one is still there",
+		Short: "Show how long closed runs are kept, and why one is still there",
 		Long: `Tell how long closed runs are kept. What a run says itself holds for it and those it is judged with; for others the defaults
 of the namespace do, which drover namespace create changes with --retention and --retention-flows.`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +35,7 @@ func retentionExplain(a *app) *cobra.Command {
 	var runID string
 	cmd := &cobra.Command{
 		Use:   "explain ID",
-		Short: "Tell why a run is still there, by what it is judged, and when it goes",
+		Short: "Show why a run is still there, and when it will be purged",
 		Long: `Tell why a run is still there, in which group and by which expression it is judged, and when it goes. Open runs are always
 kept. Without --run it is the latest run of the workflow id. The master of the namespace answers: a server with the role ops.`,
 		Args: argNames("ID"),

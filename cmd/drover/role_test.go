@@ -23,8 +23,8 @@ func TestRolesOfPeople(t *testing.T) {
 	as(permissions.Operator, "flow", "deploy", "f.yaml").done(t)
 	as(permissions.Operator, "start", "f", "--id", "big", "--wait", "--timeout", "1m", "--input", "@big.json").wantHolds(t, "xxx")
 	looking := []string{
-		"list", "count", "lists", "locks", "dead", "dead --count", "type list", "describe big", "why big", "history big", "result big", "retention explain big",
-		"flow list", "flow show f", "flow graph f", "nodes", "claims", "doctor",
+		"list", "count", "tasklist list", "lock list", "dead", "dead --count", "type list", "describe big", "why big", "history big", "result big", "retention explain big",
+		"flow list", "flow show f", "flow graph f", "node list", "claims", "doctor",
 	}
 	for role, commands := range map[permissions.Role][]string{
 		permissions.Operator: append(looking[:len(looking):len(looking)], "namespace list", "namespace describe default"),

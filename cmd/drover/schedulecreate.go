@@ -18,7 +18,7 @@ func scheduleCreate(a *app) *cobra.Command {
 	var f scheduleFlags
 	cmd := &cobra.Command{
 		Use:   "create ID",
-		Short: "Make a schedule",
+		Short: "Create a schedule",
 		Long: `Make a schedule, by flags or from a file, and tell its next times.
 
 It has times (--cron, --every, --at, all of them together) or a window, in

@@ -85,7 +85,7 @@ func scheduleResume(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "resume ID",
-		Short: "End the pause of a schedule",
+		Short: "Resume a paused schedule",
 		Args:  filled("ID"),
 		RunE: a.changeSchedule(either("resumed schedule", "was not paused: schedule"), func(
 			ctx context.Context, c *drover.Client, id string,
@@ -141,7 +141,7 @@ func scheduleTrigger(a *app) *cobra.Command {
 	var f slotFlags
 	cmd := &cobra.Command{
 		Use:   "trigger ID",
-		Short: "Do the action of a schedule now",
+		Short: "Run the action of a schedule now",
 		Args:  filled("ID"),
 		RunE: a.changeSchedule(either("triggered schedule", "was triggered before: schedule"), func(
 			ctx context.Context, c *drover.Client, id string,
@@ -158,7 +158,7 @@ func scheduleBackfill(a *app) *cobra.Command {
 	var from, until timeFlag
 	cmd := &cobra.Command{
 		Use:   "backfill ID FROM TO",
-		Short: "Do the times that a schedule would have had in the past",
+		Short: "Run the action for times in the past",
 		Long: `Do the times that a schedule would have had from FROM on and before TO, both in
 the past: instants, days in UTC, or 90m for that long ago.`,
 		Example: `  drover schedule backfill nightly 2026-11-01 2026-11-08

@@ -131,7 +131,7 @@ func TestServeExternal(t *testing.T) {
 	if second.Node != first.Node+"-2" {
 		t.Fatalf("got nodes %q and %q", first.Node, second.Node)
 	}
-	if r := command("", "nodes", "--json", "--nats", nats.ClientURL()); !strings.Contains(r.stdout, second.Node) || strings.Contains(readyLine(second.Info)+r.stdout, "s3cret") {
+	if r := command("", "node", "list", "--json", "--nats", nats.ClientURL()); !strings.Contains(r.stdout, second.Node) || strings.Contains(readyLine(second.Info)+r.stdout, "s3cret") {
 		t.Fatalf("got %s and %s, want no token", readyLine(second.Info), r.stdout)
 	}
 	first.end(t)

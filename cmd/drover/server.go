@@ -40,7 +40,7 @@ func serverCommand(a *app) *cobra.Command {
 	var f serverFlags
 	cmd := &cobra.Command{
 		Use:   "server",
-		Short: "Run a server: an embedded NATS with all roles, or roles beside a NATS elsewhere",
+		Short: "Run a server, with an embedded NATS or beside one elsewhere",
 		Long: `Run a server with all its roles: broker, timers, ops, flows. The last one runs the flows that are deployed, if there are any; more
 processes for them are started with "drover worker --flows".
 

@@ -141,10 +141,10 @@ func TestEmptyListsSaySo(t *testing.T) {
 		serve      func(s *service)
 	}{
 		{"list", "no workflows", func(s *service) { serveList(s, nil) }},
-		{"locks", "no locks are held", func(s *service) {
+		{"lock list", "no locks are held", func(s *service) {
 			on(s, "locks", func(schemas.LocksRequest) any { return schemas.LocksResponse{} })
 		}},
-		{"lists", "no task lists", func(s *service) {
+		{"tasklist list", "no task lists", func(s *service) {
 			on(s, "lists", func(schemas.TaskListsRequest) any { return schemas.TaskListsResponse{} })
 		}},
 		{"dead", "no dead letters", func(s *service) {

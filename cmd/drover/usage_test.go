@@ -93,9 +93,9 @@ func TestWrongUsage(t *testing.T) {
 		{args: "list --closed-after soon", want: []string{"--closed-after", "2026-01-02"}},
 		{args: "list --started-before 5", want: []string{"--started-before"}},
 		{args: "list -o xml", want: []string{"--output", "table, json, yaml"}},
-		{args: "nodes a", want: []string{`argument "a" is too much`}},
-		{args: "node", want: []string{"ack or remove is missing"}},
-		{args: "node kill a", want: []string{`no command "node kill"`, "use ack or remove"}},
+		{args: "node list a", want: []string{`argument "a" is too much`}},
+		{args: "node", want: []string{"list, ack or remove is missing"}},
+		{args: "node kill a", want: []string{`no command "node kill"`, "use ack, list or remove"}},
 		{args: "node ack", want: []string{"NODE is missing"}},
 		{args: "claims a", want: []string{`argument "a" is too much`}},
 		{args: "drain", want: []string{"NODE is missing"}},
@@ -162,7 +162,7 @@ func TestHelpAndVersion(t *testing.T) {
 		t.Fatalf("help prints %q, --help prints %q", got, want)
 	}
 	// These commands are there and have a help text.
-	for name := range strings.FieldsSeq("server dev start signal history describe result list count lists why cancel terminate resume pause dead verify doctor auth version schedule always-on once type flow namespace nodes node claims drain completion") {
+	for name := range strings.FieldsSeq("server dev start signal history describe result list count tasklist lock why cancel terminate resume pause dead verify doctor auth version schedule always-on once type flow namespace node claims drain completion") {
 		if r := command("", name, "--help"); r.code != exitDone || !strings.Contains(r.stdout, "drover "+name) {
 			t.Fatalf("%s --help: got %d %q", name, r.code, r.stdout)
 		}

@@ -16,7 +16,7 @@ func whyCommand(a *app) *cobra.Command {
 	var runID string
 	cmd := &cobra.Command{
 		Use:   "why ID",
-		Short: "Tell in one sentence what a workflow waits for",
+		Short: "Say in one sentence what a workflow waits for",
 		Long: `Tell in one sentence what a workflow waits for, with the names and times that matter. If nobody answers for it, the
 streams of the namespace tell which partition has no owner, and who owned it last.`,
 		Args: argNames("ID"),

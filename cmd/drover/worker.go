@@ -42,7 +42,7 @@ func workerCommand(a *app) *cobra.Command {
 	f := &workerFlags{drain: durationFlag{some: true}}
 	cmd := &cobra.Command{
 		Use:   "worker",
-		Short: "Serve activities that need no program, such as HTTP calls, and run deployed flows",
+		Short: "Run built-in activities, such as HTTP calls, and deployed flows",
 		Long: `Take activities of these types from task lists and do them; flows have steps of the same names:
 
   http     {"method":"POST","url":"https://…","headers":{…},"body":…,"timeout":"5s","expect":[200]}

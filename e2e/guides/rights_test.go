@@ -203,7 +203,7 @@ func operate(t *testing.T, url string) {
 	t.Helper()
 	home := contexts(t, url, "operator")
 	for _, args := range []string{
-		"list", "count", "lists", "dead", "type list", "namespace list", "namespace describe default", "describe order-1", "why order-1",
+		"list", "count", "tasklist list", "dead", "type list", "namespace list", "namespace describe default", "describe order-1", "why order-1",
 		"start order --id order-2", "pause order-2", "resume order-2", "signal order-2 note", "cancel order-2", "terminate order-2",
 		"type register workflow order", "namespace create other", "namespace delete other --yes", "history order-1",
 	} {

@@ -168,10 +168,10 @@ func templatesSuffice(t *testing.T, url string) {
 	home := contexts(t, url, "operator", "viewer")
 	for user, commands := range map[string][]string{
 		"operator": {
-			"list", "lists", "namespace describe default", "start order --id o2", "pause o2", "resume o2", "terminate o2",
-			"namespace create other --partitions 1", "namespace delete other --yes", "history " + order.ID, "nodes", "claims", "drain pci-1", "drain t",
+			"list", "tasklist list", "namespace describe default", "start order --id o2", "pause o2", "resume o2", "terminate o2",
+			"namespace create other --partitions 1", "namespace delete other --yes", "history " + order.ID, "node list", "claims", "drain pci-1", "drain t",
 		},
-		"viewer": {"list", "count", "lists", "dead", "type list", "describe " + order.ID, "why " + order.ID, "history " + order.ID, "result " + order.ID},
+		"viewer": {"list", "count", "tasklist list", "dead", "type list", "describe " + order.ID, "why " + order.ID, "history " + order.ID, "result " + order.ID},
 	} {
 		for _, args := range commands {
 			cmd := exec.Command(filepath.Join(bin, "drover"), append(strings.Fields(args), "--context", user)...)

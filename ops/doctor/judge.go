@@ -311,7 +311,7 @@ func judgeLists(lists []schemas.TaskListInfo, now schemas.Timestamp) Finding {
 		return Finding{Bad, checkLists, "consumers give up what a worker that died had in hand: " + strings.Join(givingUp, ", "), "somebody has given them a limit of deliveries: " + schemas.GivingUpHint}
 	}
 	if len(stuck) > 0 {
-		return Finding{Warn, checkLists, "no worker waits: " + strings.Join(stuck, ", "), "start activity workers for these lists; see \"drover lists\""}
+		return Finding{Warn, checkLists, "no worker waits: " + strings.Join(stuck, ", "), "start activity workers for these lists; see \"drover tasklist list\""}
 	}
 	if len(paused) > 0 {
 		return Finding{Warn, checkLists, "somebody has paused consumers of " + strings.Join(paused, ", "), "until then some tasks go to no worker: nats consumer resume"}

@@ -388,7 +388,7 @@ func TestBadRequests(t *testing.T) {
 	virtually(t, func(t *testing.T, f *fleet) {
 		f.keeper()
 		early := f.asks("recycleNow", schemas.RecycleRequest{})
-		if e := early.Error; e == nil || e.Code != schemas.CodeConflict || e.Field != "namespace" || !strings.Contains(e.Hint, "drover nodes") {
+		if e := early.Error; e == nil || e.Code != schemas.CodeConflict || e.Field != "namespace" || !strings.Contains(e.Hint, "drover node list") {
 			t.Fatalf("got %+v of a namespace that is no node's home", early)
 		}
 		f.node("a", nil)

@@ -47,7 +47,7 @@ func (k *Keeper) judge(ctx context.Context, q *schemas.RecycleRequest, verb stri
 	}
 	if len(members) == 0 {
 		return schemas.Errorf(schemas.CodeConflict, "namespace %q is the home of no server, so none would restart", k.o.Namespace).InField("namespace").
-			WithHint("name the namespace that the servers were started with: drover nodes -o json tells each one's")
+			WithHint("name the namespace that the servers were started with: drover node list -o json tells each one's")
 	}
 	return nil
 }
