@@ -44,6 +44,7 @@ var floors = map[string]int{
 	"broker/dead":      21,
 	"broker/history":   21,
 	"broker/payloads":  21,
+	"broker/runs":      22,
 	"broker":           25,
 	"decider":          30,
 	"activity":         30,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
@@ -357,15 +358,6 @@ func fieldOf(verb string) string {
 	return "details"
 }
 
-func (b *Broker) serveList(r micro.Request) {
-	var q schemas.ListRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
-		return
-	}
-	b.scan(r, func(ctx context.Context) (any, error) { return b.list(ctx, &q) })
-}
-
 // background answers a request from a goroutine of its own.
 func (b *Broker) background(r micro.Request, serve func(context.Context) (any, error)) {
 	b.answering.run(func() {
@@ -393,12 +385,11 @@ func (b *Broker) serveDead(r micro.Request) {
 	b.scan(r, func(ctx context.Context) (any, error) { return b.dead(ctx, &q) })
 }
 
+// errLettersFull ends the reading of a page of dead letters.
+var errLettersFull = errors.New("the page is full")
+
 func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.DeadResponse, error) {
-	limit, quota := q.Limit, b.bodyLimit()/2
-	if limit <= 0 {
-		limit = defaultList
-	}
-	limit = min(limit, maxList)
+	limit, quota := runs.Limit(q.Limit), b.bodyLimit()/2
 	filter := b.ns.AllDead()
 	if q.Reason != "" {
 		filter = b.ns.Dead(q.Reason) + ".>"
@@ -413,7 +404,7 @@ func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.Dea
 		quota -= 2 * len(m.Data)
 		if len(a.Letters) == limit || quota < 0 && len(a.Letters) > 0 {
 			full = true
-			return errPageFull
+			return errLettersFull
 		}
 		e := schemas.DeadEntry{Sequence: m.Seq}
 		if err := schemas.Unmarshal(m.Data, &e.DeadLetter); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -83,7 +84,7 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 		reply(a)
 		return
 	}
-	p.b.scans.enter("audit", func(done func()) {
+	p.b.scans.Enter("audit", func(done func()) {
 		p.b.answering.run(func() {
 			defer done()
 			ctx, cancel := context.WithTimeout(p.b.ctx, readTimeout)
@@ -91,7 +92,7 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 			p.auditUnread(ctx, unread, a.Runs)
 			reply(a)
 		})
-	}, func() { reply(&schemas.AuditResponse{V: schemas.Version, Error: tooMany()}) })
+	}, func() { reply(&schemas.AuditResponse{V: schemas.Version, Error: runs.TooMany()}) })
 }
 
 // audited is what a run in memory waits for.

@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -44,7 +45,9 @@ type Broker struct {
 	// answering are requests that are read for.
 	answering inFlight
 	// scans gives turns to those that read much.
-	scans   scans
+	scans runs.Scans
+	// runs reads the histories; set before the API serves.
+	runs    *runs.Reader
 	started chan struct{} // see Begun
 	readers lane          // of histories
 	writers lane          // short writes of owners: see writeAsync
@@ -174,6 +177,9 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 		return closeAll, fmt.Errorf("the server's max_payload is %d bytes; want at least %d", most, 2*headerBudget)
 	}
 	b.measure()
+	b.runs = &runs.Reader{
+		Conn: b.reads, Namespace: b.ns, Partitions: b.o.Partitions, BodyLimit: b.bodyLimit, Log: b.o.Logger,
+	}
 	b.conn.OnReconnect(b.measure)
 	if b.relay, err = b.newRelay(); err != nil {
 		return closeAll, err

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 )
 
 const (
@@ -17,7 +18,7 @@ type Closing struct {
 	// Sequence is that of the record in its partition's history.
 	Sequence uint64
 	// Line is what the headers of the record tell, but for ClosedAt: that is the time of its last event, which is a little older.
-	Line Line
+	Line runs.Line
 }
 
 // closedFeed are what Options.Closed is to be told of: records that were acknowledged, one behind the other, and what they have closed.
@@ -67,7 +68,7 @@ func (p *partition) tellFeed() {
 	}
 }
 
-// lineOf is what [ReadLine] reads off the headers of the last record, but for the time.
-func lineOf(s *execution.State) Line {
-	return Line{ExecutionInfo: infoOf(s), Retention: s.Keeping(), FirstRun: s.Start.FirstExecutionRun}
+// lineOf is what [runs.ReadLine] reads off the headers of the last record, but for the time.
+func lineOf(s *execution.State) runs.Line {
+	return runs.Line{ExecutionInfo: runs.InfoOf(s), Retention: s.Keeping(), FirstRun: s.Start.FirstExecutionRun}
 }

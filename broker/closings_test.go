@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -34,15 +35,15 @@ func (l *listener) listen(o *broker.Options) {
 }
 
 // closedIn are the lines of what has closed in a partition, by the records that say so, as headers have them.
-func (f *fleet) closedIn(p int) (lines map[uint64]broker.Line, last uint64) {
+func (f *fleet) closedIn(p int) (lines map[uint64]runs.Line, last uint64) {
 	f.t.Helper()
-	lines = map[uint64]broker.Line{}
+	lines = map[uint64]runs.Line{}
 	err := f.post.Scan(context.Background(), ns.StreamHistory(p), natsconn.ReadOptions{HeadersOnly: true}, func(s natsconn.Stored) error {
 		last = s.Seq
 		if !schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader)).Closed() {
 			return nil
 		}
-		l, err := broker.ReadLine(s)
+		l, err := runs.ReadLine(s)
 		lines[s.Seq] = l
 		return err
 	})
@@ -52,7 +53,7 @@ func (f *fleet) closedIn(p int) (lines map[uint64]broker.Line, last uint64) {
 	return lines, last
 }
 
-func asText(t *testing.T, l broker.Line) string {
+func asText(t *testing.T, l runs.Line) string {
 	t.Helper()
 	b, err := json.Marshal(l)
 	if err != nil {

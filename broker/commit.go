@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/watermark"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -138,7 +139,7 @@ func (p *partition) headers(r *run, c *commit) natsconn.Header {
 	} else {
 		natsconn.ExpectLastSubjectSeq(h, r.sequence)
 	}
-	describe(h, r.state, c.events)
+	runs.Describe(h, r.state, c.events)
 	return h
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/schemas"
 )
 
 // Whoever asks may name any subject for the answer, and who answers publishes there by his own right: NATS does not check
@@ -18,14 +18,11 @@ import (
 //     and in the inbox and the signals.
 //   - Messages of an inbox name their subject, which no answer does (natsconn.HeaderSubject); only activity workers, who have the
 //     right to publish theirs, need not.
-//   - What lies on the subject of a run and is no record is passed over (isRecord).
+//   - What lies on the subject of a run and is no record is passed over (runs.IsRecord).
 //   - An acknowledgement of JetStream is no signal (isAnswer).
 //
 // What is left: a signal with the text of some other answer, by somebody who may ask for it, and the trouble that a foreign
 // message in a history makes, whose owner takes over anew. Users that are not trusted belong into an account of their own.
-
-// isRecord tells whether a message on the subject of a run was written as a record.
-func isRecord(m *natsconn.Stored) bool { return m.Header.Get(schemas.StatusHeader) != "" }
 
 // loadPast reads the latest run of a workflow id where the latest message is a stray.
 func (b *Broker) loadPast(ctx context.Context, partition int, wid string, foreign *natsconn.Stored) (*loaded, error) {
@@ -38,7 +35,7 @@ func (b *Broker) loadPast(ctx context.Context, partition int, wid string, foreig
 		}
 		for i := range page {
 			from = page[i].Seq + 1
-			if isRecord(&page[i]) {
+			if runs.IsRecord(&page[i]) {
 				latest = page[i].Subject
 			}
 		}

@@ -17,15 +17,6 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-func (b *Broker) serveCount(r micro.Request) {
-	var q schemas.CountRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
-		return
-	}
-	b.scan(r, func(ctx context.Context) (any, error) { return b.count(ctx, &q) })
-}
-
 func (b *Broker) serveLists(r micro.Request) {
 	var q schemas.TaskListsRequest
 	if err := requested(r, &q); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -201,7 +202,7 @@ func (b *Broker) newest(ctx context.Context, partition int, subj string, alone b
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound):
 		return nil, nil, nil
-	case err != nil || !isRecord(last):
+	case err != nil || !runs.IsRecord(last):
 		return nil, nil, err
 	}
 	r, err := recordIn(last)
@@ -216,7 +217,7 @@ func (b *Broker) loadLatest(ctx context.Context, partition int, wid string, alon
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case !isRecord(last):
+	case !runs.IsRecord(last):
 		return b.loadPast(ctx, partition, wid, last)
 	}
 	return b.fold(ctx, partition, last)
@@ -243,7 +244,7 @@ func (b *Broker) loadRun(ctx context.Context, partition int, wid, id string, alo
 // from a follower that is behind, and is not used.
 func (b *Broker) fold(ctx context.Context, partition int, last *natsconn.Stored) (*loaded, error) {
 	from := uint64(1)
-	if isRecord(last) { // else the latest snapshot is not known
+	if runs.IsRecord(last) { // else the latest snapshot is not known
 		newest, err := recordIn(last)
 		if err != nil {
 			return nil, err
@@ -291,7 +292,7 @@ func (b *Broker) foldUpTo(ctx context.Context, partition int, subj string, from,
 
 // add folds one record.
 func (l *loaded) add(s *natsconn.Stored) error {
-	if !isRecord(s) {
+	if !runs.IsRecord(s) {
 		l.sequence = s.Seq // the next record is written behind it
 		return nil
 	}

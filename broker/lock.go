@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/locks"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/watermark"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -341,7 +342,7 @@ func (b *Broker) ancestors(ctx context.Context, parent *schemas.Execution) (chai
 		if err != nil {
 			return nil, fmt.Errorf("read the ancestor %s: %w", x.WorkflowID, err)
 		}
-		if len(page) == 0 || !isRecord(&page[0]) {
+		if len(page) == 0 || !runs.IsRecord(&page[0]) {
 			break
 		}
 		var first schemas.Record

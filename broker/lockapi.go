@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/locks"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -41,7 +41,7 @@ func (b *Broker) listLocks(ctx context.Context, q *schemas.LocksRequest) (*schem
 		}
 		return a, nil
 	}
-	limit, quota, last := min(cmp.Or(max(q.Limit, 0), defaultList), maxList), b.bodyLimit()/2, ""
+	limit, quota, last := runs.Limit(q.Limit), b.bodyLimit()/2, ""
 	b.locks.list(q.Cursor, func(key string, e lockEntry) bool {
 		if quota -= 2 * e.size; len(a.Locks) == limit || quota < 0 && len(a.Locks) > 0 {
 			a.Cursor = last

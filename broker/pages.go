@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -102,7 +103,7 @@ type eventPage struct {
 
 // take adds the events of a record. It tells whether the page ends with it.
 func (g *eventPage) take(s *natsconn.Stored) (full bool, err error) {
-	if isRecord(s) {
+	if runs.IsRecord(s) {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return false, fmt.Errorf("%w: record %d of %s: %w; run drover verify", damagedBy(err), s.Seq, s.Subject, err)

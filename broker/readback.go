@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -147,7 +148,7 @@ func (p *partition) takeBack(b *readingBack, f *foundRecord) {
 // foundIn reads what counts of a record. What is none, or cannot be read, tells nothing; drover verify names it.
 func (p *partition) foundIn(s *natsconn.Stored) (f foundRecord, ok bool) {
 	var record schemas.Record
-	if !isRecord(s) || schemas.Unmarshal(s.Data, &record) != nil {
+	if !runs.IsRecord(s) || schemas.Unmarshal(s.Data, &record) != nil {
 		return f, false
 	}
 	f = foundRecord{sequence: s.Seq, at: schemas.At(s.Time), run: record.Run, isFirst: record.First == 1}

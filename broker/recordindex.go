@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -107,7 +108,7 @@ func (b *Broker) backwards(ctx context.Context, partition int, last *natsconn.St
 				return
 			}
 			var err error
-			if s, err = b.messageAt(ctx, partition, last.Subject, before); err != nil || !isRecord(s) {
+			if s, err = b.messageAt(ctx, partition, last.Subject, before); err != nil || !runs.IsRecord(s) {
 				return
 			}
 			if r, err = recordIn(s); err != nil {

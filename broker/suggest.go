@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -79,7 +79,7 @@ func (p *partition) withPolicies(ctx context.Context) ([]string, error) {
 		_, wid, _, err := subject.ParseHistory(s.Subject)
 		switch {
 		case err != nil: // verify tells of it
-		case !status.Closed() && saysContinues(s):
+		case !status.Closed() && runs.HasPolicy(s):
 			last[wid] = s.Seq
 		default:
 			delete(last, wid)
@@ -88,15 +88,6 @@ func (p *partition) withPolicies(ctx context.Context) ([]string, error) {
 	})
 	wids := slices.SortedFunc(maps.Keys(last), func(a, b string) int { return cmp.Compare(last[a], last[b]) })
 	return wids, err
-}
-
-// saysContinues tells whether the run of a record has a continuation policy.
-func saysContinues(s natsconn.Stored) bool {
-	if !strings.Contains(s.Header.Get(headerMore), `"continues"`) { // as nearly all; that is cheap
-		return false
-	}
-	_, more, err := readHeaders(s)
-	return err == nil && more.Continues
 }
 
 // suggestContinuation asks the open run of a workflow to continue as new, and tells whether that is in the history.

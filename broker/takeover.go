@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -85,7 +86,7 @@ func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err err
 	seen = [2]schemas.Position{p.checkpointed.Inbox, p.checkpointed.Signals}
 	options := natsconn.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, StartSeq: p.records.Position().Sequence + 1}
 	err = p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s natsconn.Stored) error {
-		if !isRecord(&s) {
+		if !runs.IsRecord(&s) {
 			return nil
 		}
 		var r schemas.Record

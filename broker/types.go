@@ -15,6 +15,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -371,7 +372,7 @@ func (t *typeTable) answerList(_ context.Context, q *schemas.TypeListRequest) (a
 	if err := after.ParseCursor(q.Cursor); err != nil {
 		return nil, err
 	}
-	limit, quota := min(cmp.Or(max(q.Limit, 0), defaultList), maxList), t.b.bodyLimit()/2
+	limit, quota := runs.Limit(q.Limit), t.b.bodyLimit()/2
 	a := &schemas.TypeListResponse{V: schemas.Version, Types: []schemas.TypeInfo{}}
 	for _, e := range t.list(func(i *schemas.TypeInfo) bool { return i.Compare(&after) > 0 && q.Matches(i) }) {
 		if quota -= 2 * e.size; len(a.Types) == limit || quota < 0 && len(a.Types) > 0 {

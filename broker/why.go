@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/rootcause"
 	"github.com/droverhq/drover/schemas"
@@ -354,7 +355,7 @@ func (p *partition) decision(r *run) string {
 // describeState tells what a state shows.
 func describeState(s *execution.State) *schemas.DescribeResponse {
 	a := &schemas.DescribeResponse{
-		V: schemas.Version, Execution: infoOf(s), LatestContext: s.Context, Input: s.Start.Input, Started: *s.Start,
+		V: schemas.Version, Execution: runs.InfoOf(s), LatestContext: s.Context, Input: s.Start.Input, Started: *s.Start,
 		CancelRequested: s.CancelRequested, DeciderAttempt: s.Decision.Failures + 1, Held: s.Continuing.Held,
 	}
 	if d := s.Start.ExecutionStartToCloseTimeout; d.Limited() {

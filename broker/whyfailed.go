@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -44,7 +45,7 @@ func (b *Broker) failed(ctx context.Context, partition int, wid, run string, t *
 		return "", fmt.Errorf("read the end of %s: %w", subj, err)
 	}
 	var r schemas.Record
-	if !isRecord(m) {
+	if !runs.IsRecord(m) {
 		return "", nil
 	}
 	if err := schemas.Unmarshal(m.Data, &r); err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/checker"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -260,7 +260,7 @@ func (p *partitionCheck) replayOf(m *natsconn.Stored, r *schemas.Record) {
 			p.replays[r.Run] = a.Replays.Run
 		}
 	}
-	line, err := broker.ReadLine(*m)
+	line, err := runs.ReadLine(*m)
 	if err != nil {
 		return // brokers pass over it, too
 	}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -30,7 +30,7 @@ func (k *look) before(ctx context.Context, c *candidate) (earlier []link, err er
 		ns := k.j.o.Namespace
 		o := natsconn.ReadOptions{FilterSubjects: []string{ns.HistoryOfWorkflow(p, wid)}, HeadersOnly: true, LastPerSubject: true}
 		err := k.j.o.Conn.Scan(ctx, ns.StreamHistory(p), o, func(s natsconn.Stored) error {
-			if l, err := broker.ReadLine(s); err == nil && l.Status == schemas.StatusContinuedAsNew { // what cannot be read is no run
+			if l, err := runs.ReadLine(s); err == nil && l.Status == schemas.StatusContinuedAsNew { // what cannot be read is no run
 				all = append(all, link{s.Subject, s.Seq, cmp.Or(l.FirstRun, l.Run)})
 			}
 			return nil

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/retention"
 	"github.com/droverhq/drover/ops/service"
@@ -76,7 +76,7 @@ func (j *Janitor) Explain(ctx context.Context, wid, run string) (*schemas.Retent
 	if err != nil {
 		return nil, err
 	}
-	l, err := broker.ReadLine(*m)
+	l, err := runs.ReadLine(*m)
 	if err != nil {
 		return nil, err
 	}

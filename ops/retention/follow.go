@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -16,7 +16,7 @@ import (
 const mostKin = 10_000
 
 // line is what the headers of a record tell.
-type line = broker.Line
+type line = runs.Line
 
 // follow reads what was written since the last time. If the streams are not those that were read, it begins anew.
 func (j *Janitor) follow(ctx context.Context) error {
@@ -91,7 +91,7 @@ func (j *Janitor) note(ctx context.Context, p int, s natsconn.Stored) error {
 	if !schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader)).Closed() {
 		return nil
 	}
-	l, err := broker.ReadLine(s)
+	l, err := runs.ReadLine(s)
 	if err != nil {
 		j.o.Logger.WithField("err", err).WithField("subject", s.Subject).WithField("seq", s.Seq).
 			Warn("the headers of a record cannot be read, so its run is kept; drover verify tells more")
@@ -128,7 +128,7 @@ func (j *Janitor) kinOf(ctx context.Context, parent *schemas.Execution) (kinship
 	if err != nil {
 		return kinship{}, err
 	}
-	l, err := broker.ReadLine(*m)
+	l, err := runs.ReadLine(*m)
 	if err != nil {
 		return kinship{open: parent.Run}, nil //nolint:nilerr // whoever cannot be read counts as open
 	}

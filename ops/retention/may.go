@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/duration"
 	"github.com/droverhq/drover/schemas"
@@ -55,7 +55,7 @@ func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err 
 		return nil, "", err
 	}
 	c = &candidate{entry: e, subject: m.Subject}
-	if c.line, err = broker.ReadLine(*m); err != nil {
+	if c.line, err = runs.ReadLine(*m); err != nil {
 		return nil, "", err
 	}
 	if !c.line.Status.Closed() { // the history has lost its end since, and the run stands there again

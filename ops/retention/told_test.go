@@ -13,6 +13,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	ops "github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
 )
@@ -26,7 +27,7 @@ func (h *house) records(from uint64) (closed []broker.Closing, to uint64) {
 		if !schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader)).Closed() {
 			return nil
 		}
-		l, err := broker.ReadLine(s)
+		l, err := runs.ReadLine(s)
 		l.ClosedAt = schemas.At(s.Time.Add(-3 * time.Millisecond)) // the event is older than the record
 		closed = append(closed, broker.Closing{Sequence: s.Seq, Line: l})
 		return err

@@ -1,4 +1,4 @@
-package broker
+package runs
 
 import (
 	"testing"
@@ -18,15 +18,15 @@ func TestHeadersOfRecords(t *testing.T) {
 	s.Start = &schemas.WorkflowStarted{WorkflowType: "an order.v2"}
 	s.StartedAt, s.Status = started, schemas.StatusOpen
 	h := natsconn.Header{}
-	describe(h, s, []schemas.Event{{ID: 7, Attributes: &schemas.DeciderScheduled{}}})
+	Describe(h, s, []schemas.Event{{ID: 7, Attributes: &schemas.DeciderScheduled{}}})
 	want := schemas.ExecutionInfo{WorkflowID: "order 17", Run: "r1", Type: "an order.v2", Status: schemas.StatusOpen, StartedAt: started, Events: 7, StartMode: "Manual"}
 	m := natsconn.Stored{Subject: subject.Namespace("default").History(3, "order 17", "r1"), Header: h}
-	got, err := infoFrom(m)
-	if err != nil || !isRecord(&m) || !cmp.Equal(want, got) {
+	got, err := InfoFrom(m)
+	if err != nil || !IsRecord(&m) || !cmp.Equal(want, got) {
 		t.Errorf("%v %s", err, cmp.Diff(want, got))
 	}
 	for _, bad := range []string{"", "open", "open 7 x", "open seven 1 t", "open 7 + t", "open 7 1 %zz"} {
-		if _, err := infoFrom(natsconn.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: natsconn.Header{schemas.StatusHeader: {bad}}}); err == nil {
+		if _, err := InfoFrom(natsconn.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: natsconn.Header{schemas.StatusHeader: {bad}}}); err == nil {
 			t.Errorf("%q: got no error", bad)
 		}
 	}
@@ -50,8 +50,8 @@ func TestStartModesInHeaders(t *testing.T) {
 		started.WorkflowType = "order"
 		s.Start, s.StartedAt, s.Status = &started, 1, schemas.StatusOpen
 		h := natsconn.Header{}
-		describe(h, s, []schemas.Event{{ID: 7, Attributes: &schemas.DeciderScheduled{}}})
-		got, err := infoFrom(natsconn.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: h})
+		Describe(h, s, []schemas.Event{{ID: 7, Attributes: &schemas.DeciderScheduled{}}})
+		got, err := InfoFrom(natsconn.Stored{Subject: subject.Namespace("default").History(3, "w", "r1"), Header: h})
 		if err != nil || got.StartMode != started.Mode() {
 			t.Errorf("%+v: got %q, %v, want %q", started, got.StartMode, err, started.Mode())
 		}

@@ -1,4 +1,4 @@
-package broker
+package runs
 
 import (
 	"fmt"
@@ -13,13 +13,13 @@ import (
 // request waits for no more than what is being served, and gets a place in a full queue.
 func TestScansTakeTurns(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		var s scans
+		var s Scans
 		var mu sync.Mutex
 		now, most, served, refused := 0, 0, 0, 0
 		var other time.Time
 		began := time.Now()
 		enter := func(asker string, then func()) {
-			s.enter(asker, func(done func()) {
+			s.Enter(asker, func(done func()) {
 				mu.Lock()
 				now, served = now+1, served+1
 				most = max(most, now)
@@ -64,11 +64,11 @@ func TestScansTakeTurns(t *testing.T) {
 // E13: what has waited for longer than anybody listens is not served any more.
 func TestScansForgetTheLate(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		var s scans
+		var s Scans
 		var mu sync.Mutex
 		served, refused := 0, 0
 		for i := range 2 * mostScans {
-			s.enter(fmt.Sprint(i), func(done func()) {
+			s.Enter(fmt.Sprint(i), func(done func()) {
 				mu.Lock()
 				served++
 				mu.Unlock()

@@ -1,12 +1,8 @@
-package broker
+package runs
 
 import (
-	"context"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go/micro"
 
 	"github.com/droverhq/drover/schemas"
 )
@@ -20,11 +16,11 @@ const (
 	longestTurn = 5 * time.Second
 )
 
-// scans gives turns to requests that read all of a stream or a bucket, or ask about each stream: lists,
+// Scans gives turns to requests that read all of a stream or a bucket, or ask about each stream: lists,
 // counts, dead letters, locks, task lists, types, audits (E13). A few are served at a time. The others wait
 // in queues, one for each asker, which are served in turn; so somebody who asks a thousand times at once
 // delays others by no more than what is being served. When too many wait, the longest queue gives way.
-type scans struct {
+type Scans struct {
 	mu      sync.Mutex
 	serving int
 	waiting int
@@ -39,8 +35,8 @@ type turn struct {
 	since  time.Time
 }
 
-// enter serves a request in its turn, or refuses it.
-func (s *scans) enter(asker string, serve func(done func()), refuse func()) {
+// Enter serves a request in its turn, or refuses it.
+func (s *Scans) Enter(asker string, serve func(done func()), refuse func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &turn{serve: serve, refuse: refuse, since: time.Now()}
@@ -63,7 +59,7 @@ func (s *scans) enter(asker string, serve func(done func()), refuse func()) {
 }
 
 // giveWay refuses the last of the longest queue, if that is longer than mine would be.
-func (s *scans) giveWay(mine int) bool {
+func (s *Scans) giveWay(mine int) bool {
 	longest := ""
 	for asker, q := range s.queues {
 		if len(q) > len(s.queues[longest]) {
@@ -82,13 +78,13 @@ func (s *scans) giveWay(mine int) bool {
 }
 
 // begin serves a request. The caller holds mu.
-func (s *scans) begin(t *turn) {
+func (s *Scans) begin(t *turn) {
 	s.serving++
 	go t.serve(sync.OnceFunc(s.next))
 }
 
 // next gives the turn that is over to whoever is next.
-func (s *scans) next() {
+func (s *Scans) next() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.serving--
@@ -112,30 +108,8 @@ func (s *scans) next() {
 	}
 }
 
-// tooMany refuses a request that cannot wait for its turn.
-func tooMany() *schemas.Error {
+// TooMany refuses a request that cannot wait for its turn.
+func TooMany() *schemas.Error {
 	return schemas.Errorf(schemas.CodeUnavailable, "too many requests that read everything wait here").
 		WithHint("ask again in a moment, and for less at a time; %d are served at once", mostScans)
-}
-
-// scan is [Broker.background] for a request that reads all of something.
-func (b *Broker) scan(r micro.Request, serve func(context.Context) (any, error)) {
-	b.scans.enter(askerOf(r.Reply()), func(done func()) {
-		if b.ctx.Err() != nil { // the broker stops: whoever waits asks another
-			done()
-			return
-		}
-		b.background(r, func(ctx context.Context) (any, error) {
-			defer done()
-			return serve(ctx)
-		})
-	}, func() { b.refuse(r, tooMany()) })
-}
-
-// askerOf tells askers apart by their reply subjects: the last token is the request's.
-func askerOf(reply string) string {
-	if i := strings.LastIndexByte(reply, '.'); i > 0 {
-		return reply[:i]
-	}
-	return reply
 }

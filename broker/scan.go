@@ -1,0 +1,51 @@
+package broker
+
+import (
+	"context"
+	"strings"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/schemas"
+)
+
+func (b *Broker) serveList(r micro.Request) {
+	var q schemas.ListRequest
+	if err := requested(r, &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	b.scan(r, func(ctx context.Context) (any, error) { return b.runs.List(ctx, &q) })
+}
+
+func (b *Broker) serveCount(r micro.Request) {
+	var q schemas.CountRequest
+	if err := requested(r, &q); err != nil {
+		b.refuse(r, invalid(err))
+		return
+	}
+	b.scan(r, func(ctx context.Context) (any, error) { return b.runs.Count(ctx, &q) })
+}
+
+// scan is [Broker.background] for a request that reads all of something.
+func (b *Broker) scan(r micro.Request, serve func(context.Context) (any, error)) {
+	b.scans.Enter(askerOf(r.Reply()), func(done func()) {
+		if b.ctx.Err() != nil { // the broker stops: whoever waits asks another
+			done()
+			return
+		}
+		b.background(r, func(ctx context.Context) (any, error) {
+			defer done()
+			return serve(ctx)
+		})
+	}, func() { b.refuse(r, runs.TooMany()) })
+}
+
+// askerOf tells askers apart by their reply subjects: the last token is the request's.
+func askerOf(reply string) string {
+	if i := strings.LastIndexByte(reply, '.'); i > 0 {
+		return reply[:i]
+	}
+	return reply
+}
