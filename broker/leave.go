@@ -156,7 +156,7 @@ func (p *partition) outOfTime() bool { return time.Since(p.leaving.since) > leav
 
 // settledAll tells whether no write is on its way, and none is owed: an effect may wait for its task list to be made, or to be tried again.
 func (p *partition) settledAll() bool {
-	if p.commits > 0 || p.sends > 0 || p.owing > 0 || p.checkpointing || p.hasOwed() && !p.recovering() { // what was left to this one, the next one repeats
+	if p.commits > 0 || p.sends > 0 || p.keys.busy() || p.owing > 0 || p.checkpointing || p.hasOwed() && !p.recovering() { // what was left to this one, the next one repeats
 		return false
 	}
 	for _, r := range p.asks {

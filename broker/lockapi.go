@@ -36,8 +36,8 @@ func (b *Broker) listLocks(ctx context.Context, q *schemas.LocksRequest) (*schem
 		if err != nil {
 			return nil, schemas.Errorf(schemas.CodeUnavailable, "the lock cannot be read now: %v", err).InField("lock").WithHint("try again")
 		}
-		if got.lock != nil {
-			a.Locks = append(a.Locks, *got.lock)
+		if got.Record != nil {
+			a.Locks = append(a.Locks, *got.Record)
 		}
 		return a, nil
 	}

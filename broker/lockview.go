@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"slices"
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
@@ -64,10 +63,10 @@ func (p *partition) oursIn(r *schemas.LockRecord) map[lockPlace]uint64 {
 
 // lockSeen takes the next entry of a key. Only places that have come, gone or moved are looked at.
 func (p *partition) lockSeen(key string, e lockEntry) {
-	v := p.lockViews[key]
+	v := p.keys.locks.views[key]
 	if v == nil {
 		v = &lockView{}
-		p.lockViews[key] = v
+		p.keys.locks.views[key] = v
 	}
 	before, had := v.entry, v.ours
 	v.entry, v.ours = e, nil
@@ -94,7 +93,7 @@ func (p *partition) lockSeen(key string, e lockEntry) {
 	}
 	p.watchLease(key, v, 0)
 	if len(v.ours) == 0 {
-		delete(p.lockViews, key)
+		delete(p.keys.locks.views, key)
 	}
 }
 
@@ -140,7 +139,7 @@ func (p *partition) watchLease(key string, v *lockView, least time.Duration) {
 	v.lease = p.loop.after(max(soonest.Sub(p.now())+leaseLook, least), func() {
 		v.lease = nil
 		p.judgeLock(key, at)
-		if p.lockViews[key] == v {
+		if p.keys.locks.views[key] == v {
 			p.watchLease(key, v, time.Second)
 		}
 	})
@@ -152,7 +151,7 @@ const leaseLook = 20 * time.Millisecond
 
 // judgeLocksOf compares every place of a workflow with it.
 func (p *partition) judgeLocksOf(r *run) {
-	for key, v := range p.lockViews {
+	for key, v := range p.keys.locks.views {
 		for at := range v.ours {
 			if at.wid == r.wid {
 				p.judgeLock(key, at)
@@ -163,14 +162,9 @@ func (p *partition) judgeLocksOf(r *run) {
 
 // locking tells whether a lock of the run is being changed.
 func (p *partition) locking(r *run) bool {
-	for key, c := range p.lockChanges {
-		if r.state.Locks[key] != nil {
+	for key, op := range p.keys.locks.queue.All() {
+		if r.state.Locks[key] != nil || op.place.WorkflowID == r.wid {
 			return true
-		}
-		for _, op := range slices.Concat(c.at, c.queue) {
-			if op.place.WorkflowID == r.wid {
-				return true
-			}
 		}
 	}
 	return false
@@ -200,7 +194,7 @@ func (p *partition) judgeBehind(r *run, key string, at lockPlace) {
 }
 
 func (p *partition) judgeNow(r *run, key string, at lockPlace) {
-	v := p.lockViews[key]
+	v := p.keys.locks.views[key]
 	place := v.find(at)
 	var l *execution.Lock
 	if r.live() && (r.open() || r.continues()) {

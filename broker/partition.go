@@ -99,14 +99,10 @@ type partition struct {
 	unrepeated []string
 	repeating  int
 
-	// lockViews are the locks in which workflows of the partition have places, lockChanges those that are being changed, by key.
-	lockViews   map[string]*lockView
-	lockChanges map[string]*lockChange
+	keys keys
 
 	known   known
 	repeats repeats
-	// stateKeys are the state keys that are being used, or were a moment ago, by key.
-	stateKeys map[string]*stateKey
 
 	quota          quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
@@ -138,7 +134,7 @@ var (
 )
 
 func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
-	return &partition{
+	p := &partition{
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
 		runs: make(map[string]*run), passive: compactmap.New[struct{}](compactmap.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
@@ -146,10 +142,11 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		reports: make(map[string]struct{}), peals: make(map[*alarmBatch]struct{}),
 		backlog: backlogs{of: make(map[string]*backlogQueue), at: make(map[string]backlogPlace)}, recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
-		lockViews: make(map[string]*lockView), lockChanges: make(map[string]*lockChange), stateKeys: make(map[string]*stateKey),
 		head: make(natsconn.Header, 6), scratch: scratch{alarmHead: make(natsconn.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: idset.New(mostKnown)},
 		repeats: newRepeats(),
 	}
+	p.keys = newKeys(p)
+	return p
 }
 
 // run owns the partition until outer is done, the claim is lost or a write is refused; the last is an error that wraps

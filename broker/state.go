@@ -2,48 +2,55 @@ package broker
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/states"
 	"github.com/droverhq/drover/schemas"
 )
 
-// A state key is one key of a bucket, and is changed by compare-and-set alone: the owner of the run that asks reads it from the
-// leader, changes the record (package states), and writes it if nobody has done so meanwhile. Then it tells the run.
+// A state key is one key of a bucket, and is changed by compare-and-set alone (package keyed): the owner of the run that asks
+// reads it from the leader, changes the record (package states), and writes it if nobody has done so meanwhile. Then it tells
+// the run.
 //
 // A crash between the write and its answer in the history leaves the request open, and the next owner repeats it. The record names
 // every write that may be repeated, so it happens once, however many others have written since (ADR 0029). A write is taken out
 // of the record when the answer is in the history: see stateSettled.
-//
-// An owner that was suspended must not act on what it remembers: as with locks, its claim is checked before each try, and its
-// fence before each that repeats another, behind the read of the key.
 
 // stateOp is what one run wants of a state key.
 type stateOp struct {
-	wid     string
-	asked   execution.Asked
-	op      states.Op
-	heal    bool // nobody has just decided this: a former owner may have done it
-	tickets []*completion
-	result  states.Result
+	name, scope string // of the key
+	wid         string
+	asked       execution.Asked
+	op          states.Op
+	completion  *watermark.Completion
+	result      states.Result
 }
 
-// stateKey is a key that is being used, or of which this owner knows that writes are settled.
+// stateKeys are the state keys that runs of a partition use.
+type stateKeys struct {
+	p     *partition
+	queue *keyed.Queue[*stateOp, schemas.StateRecord]
+	// known is what this owner knows of the writes in the records, by key.
+	known map[string]*stateKey
+}
+
+func newStateKeys(p *partition) *stateKeys {
+	s := &stateKeys{p: p, known: make(map[string]*stateKey)}
+	s.queue = keyed.New(keyHost{p}, s)
+	return s
+}
+
+// stateKey is what this owner knows of the writes in a key.
 type stateKey struct {
 	key, name, scope string
-	busy             bool
-	queue            []*stateOp
-	at               []*stateOp // what is being carried out
-	tries            int        // that were refused in a row
-	tidy             bool       // settled writes are to be taken out, although nobody writes
-	tidied           bool       // by what is being carried out
-	quiet            *timer     // looks whether settled writes are left
+	tidy             bool   // settled writes are to be taken out, although nobody writes
+	tidied           bool   // by what is being carried out
+	trying           bool   // a try is not stored: what it would have taken out is still there
+	quiet            *timer // looks whether settled writes are left
 	settled          map[schemas.StateWrite]bool
 	judged           map[schemas.StateWrite]bool // writes of former owners that are being looked up
 }
@@ -53,19 +60,10 @@ const (
 	settledMany = 8
 	// settledQuiet is how long they are left there for one.
 	settledQuiet = 5 * time.Second
-	// stateMarkerTTL is how long the marker of a deleted key stays: a write that is on its way for so long would not see that the
-	// key was there in the meantime.
-	stateMarkerTTL = time.Hour
 )
 
-// stateRead is a key as its leader has it.
-type stateRead struct {
-	record *schemas.StateRecord // nil: absent
-	rev    uint64
-}
-
 // askState carries out the request of a StateRequested; t is held until its answer is in the history.
-func (p *partition) askState(r *run, q *execution.StateRequest, t *completion, heal bool) {
+func (p *partition) askState(r *run, q *execution.StateRequest, t *watermark.Completion, heal bool) {
 	a := q.Request
 	asked := execution.Asked{Run: r.state.Run, EventID: q.EventID}
 	if lock, ok := schemas.StateLock(a.Key); ok {
@@ -78,139 +76,92 @@ func (p *partition) askState(r *run, q *execution.StateRequest, t *completion, h
 		p.log.WithError(err).WithField("workflow", r.wid).Error("a requirement cannot be read")
 		return
 	}
-	op := &stateOp{wid: r.wid, asked: asked, heal: heal, op: states.Op{
+	op := &stateOp{name: a.Key, scope: a.Scope, wid: r.wid, asked: asked, completion: t, op: states.Op{
 		Decision: a.Decision, Value: a.Value, Require: require,
 		Write: schemas.StateWrite{WorkflowID: r.wid, Run: asked.Run, EventID: asked.EventID},
 	}}
-	if t != nil {
-		t.Retain()
-		op.tickets = append(op.tickets, t)
-	}
-	k := p.stateKeyOf(a.Key, a.Scope)
-	k.queue = append(k.queue, op)
-	p.useState(k)
+	t.Retain()
+	p.keys.states.queue.Add(schemas.StateKey(a.Scope, a.Key), op, heal)
 }
 
-func (p *partition) stateKeyOf(name, scope string) *stateKey {
+// of returns what is known of a key, and begins to remember it.
+func (s *stateKeys) of(name, scope string) *stateKey {
 	key := schemas.StateKey(scope, name)
-	k := p.stateKeys[key]
+	k := s.known[key]
 	if k == nil {
 		k = &stateKey{key: key, name: name, scope: scope}
-		p.stateKeys[key] = k
+		s.known[key] = k
 	}
 	return k
 }
 
-// useState begins with what waits for a key, unless it is being used.
-func (p *partition) useState(k *stateKey) {
-	if !k.busy {
-		k.busy = true
-		p.sends++
-		p.tryState(k)
+// drop forgets a key of which there is nothing to remember.
+func (s *stateKeys) drop(k *stateKey) {
+	idle := !k.tidy && !k.trying && k.quiet == nil && len(k.settled)+len(k.judged) == 0
+	if idle && s.known[k.key] == k {
+		delete(s.known, k.key)
 	}
 }
 
-// tryState begins a try: it reads the key, and makes sure that the partition is still ours.
-func (p *partition) tryState(k *stateKey) {
-	if !p.canWrite() {
-		return // the next owner repeats it
+// Name is part of [keyed.Bucket].
+func (s *stateKeys) Name() string { return "state key" }
+
+// Advice is part of [keyed.Bucket].
+func (s *stateKeys) Advice(err error) string {
+	if unreadable(err) {
+		return "a key of the bucket of state keys cannot be read; mend or delete it, and those who want it go on"
 	}
-	k.at, k.queue = append(k.at, k.queue...), nil
-	careful := k.tries > 0 || k.tidy || slices.ContainsFunc(k.at, func(op *stateOp) bool { return op.heal })
-	writeAsync(p.b, p.loop, func(ctx context.Context) (stateRead, error) {
-		got, err := p.b.readState(ctx, k.key)
-		if err == nil && careful {
-			err = p.fenced(ctx)
-		}
-		return got, err
-	}, func(got stateRead, err error) {
-		switch {
-		case err == nil:
-			p.writeState(k, got)
-		case errors.Is(err, ErrNewerFence):
-			p.fail("use the state key %q: %w", k.key, err)
-		case unreadable(err):
-			p.log.WithError(err).WithField("key", k.key).Warn("a key of the bucket of state keys cannot be read; mend or delete it, and those who want it go on")
-			p.tryStateAgain(k, badLockRetry)
-		default:
-			p.log.WithError(err).WithField("key", k.key).Warn("a state key cannot be read; trying again")
-			p.tryStateAgain(k, keyPatience(k.tries))
-		}
-	})
+	return ""
 }
 
-func (p *partition) tryStateAgain(k *stateKey, delay time.Duration) {
-	k.tries++
-	p.loop.after(delay, func() { p.tryState(k) })
+// Empty is part of [keyed.Bucket].
+func (s *stateKeys) Empty(r *schemas.StateRecord) bool { return states.Empty(r) }
+
+// Pending tells whether settled writes are to be taken out although nobody writes.
+func (s *stateKeys) Pending(key string) bool {
+	k := s.known[key]
+	return k != nil && k.tidy
 }
 
-// readState reads a key from its leader.
-func (b *Broker) readState(ctx context.Context, key string) (got stateRead, err error) {
-	value, rev, err := b.reads.KVLast(ctx, b.ns.BucketState(), key)
+// stateRead is a state key as its leader has it.
+type stateRead = keyed.Entry[schemas.StateRecord]
+
+// Read reads a key from its leader.
+func (s *stateKeys) Read(ctx context.Context, key string, _ []*stateOp) (got stateRead, err error) {
+	value, rev, err := s.p.b.reads.KVLast(ctx, s.p.b.ns.BucketState(), key)
+	got = stateRead{Revision: rev}
 	if err != nil || value == nil {
-		return stateRead{rev: rev}, err
+		return got, err
 	}
-	r, err := schemas.ParseState(key, value)
-	if err == nil {
-		states.Read(r, rev)
+	if got.Record, err = schemas.ParseState(key, value); err == nil {
+		states.Read(got.Record, rev)
 	}
-	return stateRead{record: r, rev: rev}, err
+	return got, err
 }
 
-// writeState carries out what runs want of what was read, and writes it if that is still what the key holds.
-func (p *partition) writeState(k *stateKey, got stateRead) {
-	if !p.canWrite() {
-		return
+// Write is part of [keyed.Bucket]. A record that is too large waits until writes in it are settled.
+func (s *stateKeys) Write(ctx context.Context, key string, body []byte, rev uint64) (uint64, error) {
+	if len(body) > s.p.b.bodyLimit() {
+		return 0, fmt.Errorf("it has too many writes that are not settled: %d bytes", len(body))
 	}
-	next := got.record
-	if next == nil {
+	return s.p.b.writeKey(ctx, s.p.b.ns.BucketState(), key, body, rev)
+}
+
+// Apply changes the record as the runs want, and takes out what is settled if it is written anyway, or if that is wanted.
+func (s *stateKeys) Apply(key string, ops []*stateOp, got stateRead) (next *schemas.StateRecord, changed bool) {
+	k, p := s.known[key], s.p
+	if k == nil {
+		k = s.of(ops[0].name, ops[0].scope)
+	}
+	if next = got.Record; next == nil {
 		next = states.Fresh(k.name, k.scope)
 	}
-	changed := p.applyStates(k, next)
-	if !changed {
-		p.stateDone(k, next, got.rev)
-		return
-	}
-	body, err := schemas.MarshalJSON(next)
-	if err != nil {
-		p.fail("encode the state key %q: %w", k.key, err)
-		return
-	}
-	if len(body) > p.b.bodyLimit() {
-		p.log.WithField("key", k.key).WithField("bytes", len(body)).Warn("a state key has too many writes that are not settled; trying again")
-		p.tryStateAgain(k, keyPatience(k.tries))
-		return
-	}
-	bucket := p.b.ns.BucketState()
-	writeAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
-		if states.Empty(next) {
-			return p.b.conn.KVExpunge(ctx, bucket, k.key, got.rev, stateMarkerTTL)
-		}
-		return p.b.conn.KVUpdate(ctx, bucket, k.key, body, got.rev, 0)
-	}, func(rev uint64, err error) {
-		if err == nil {
-			p.stateDone(k, next, rev)
-			return
-		}
-		k.tidy = true // what this try would have taken out is still there
-		switch {
-		case errors.Is(err, natsconn.ErrWrongSequence), errors.Is(err, natsconn.ErrInFlight):
-			p.tryStateAgain(k, casPause+rand.N(casPause))
-		default:
-			p.log.WithError(err).WithField("key", k.key).Warn("a state key cannot be written; trying again")
-			p.tryStateAgain(k, keyPatience(k.tries))
-		}
-	})
-}
-
-// applyStates changes the record as the runs want, and takes out what is settled if it is written anyway, or if that is wanted.
-func (p *partition) applyStates(k *stateKey, next *schemas.StateRecord) (changed bool) {
-	now := p.now()
-	if k.tidy || len(next.Unsettled) >= schemas.MaxStateWrites {
+	if k.tidy || k.trying || len(next.Unsettled) >= schemas.MaxStateWrites {
 		k.tidy, k.tidied = false, true
 		changed = states.Settle(next, k.knows)
 	}
-	for _, op := range k.at {
+	now := p.now()
+	for _, op := range ops {
 		r := p.runs[op.wid]
 		if r != nil && r.live() && !wantsState(r, op.asked) {
 			op.result = states.Result{} // it has closed meanwhile
@@ -222,7 +173,8 @@ func (p *partition) applyStates(k *stateKey, next *schemas.StateRecord) (changed
 	if changed {
 		states.Settle(next, k.knows)
 	}
-	return changed
+	k.trying = true
+	return next, changed
 }
 
 // wantsState tells whether a request has no answer, as far as the run in memory goes.
@@ -238,63 +190,57 @@ func nameOf(w *schemas.StateWrite) schemas.StateWrite {
 	return schemas.StateWrite{WorkflowID: w.WorkflowID, Run: w.Run, EventID: w.EventID}
 }
 
-// stateDone tells the runs what became of what they asked, and goes on with what has come meanwhile.
-func (p *partition) stateDone(k *stateKey, r *schemas.StateRecord, rev uint64) {
-	done := k.at
-	k.at, k.tries = nil, 0
-	p.forgetSettled(k, r)
-	full := false
-	for _, op := range done {
+// Done tells the runs what became of what they asked.
+func (s *stateKeys) Done(key string, ops []*stateOp, e stateRead, _ bool) (again []*stateOp) {
+	k := s.known[key]
+	k.forgetSettled(e.Record)
+	for _, op := range ops {
 		a := execution.Answered{Asked: op.asked, Value: op.result.Value, Revision: op.result.Revision}
 		if op.result.Unstored {
-			a.Revision = rev
+			a.Revision = e.Revision
 		}
 		switch op.result.Outcome {
 		case states.Done:
+			s.p.tellState(op, a)
 		case states.Refused:
 			a.Cause = schemas.CauseRequirement
+			s.p.tellState(op, a)
 		case states.Full:
-			full = true
-			k.queue = append(k.queue, op)
-			continue
+			again = append(again, op)
 		default:
 			op.release()
-			continue
 		}
-		p.tellState(k, op, a)
 	}
-	p.judgeWrites(k, r)
-	switch {
-	case full:
-		p.log.WithField("key", k.key).Warn("a state key has as many writes that are not settled as it can hold; trying again")
-		p.tryStateAgain(k, keyPatience(k.tries))
-	case len(k.queue) > 0 || k.tidy:
-		p.tryState(k)
-	default:
-		k.busy = false
-		p.sends--
-		p.dropState(k)
+	s.p.judgeWrites(k, e.Record)
+	if len(again) > 0 {
+		s.p.log.WithField("key", key).Warn("a state key has as many writes that are not settled as it can hold; trying again")
 	}
+	k.trying = false
+	s.drop(k)
+	return again
 }
 
 func (op *stateOp) release() {
-	watermark.Release(op.tickets)
-	op.tickets = nil
+	op.completion.Release()
+	op.completion = nil
 }
 
 // tellState lets a run know what became of its request. The request keeps its place until the answer is in the history.
-func (p *partition) tellState(k *stateKey, op *stateOp, m execution.Answered) {
+func (p *partition) tellState(op *stateOp, m execution.Answered) {
 	r := p.get(op.wid)
 	p.whenKept(r, func() {
 		if !r.live() {
 			op.release()
 			return
 		}
-		p.deliver(r, &message{wid: op.wid, event: m, at: p.now(), log: noLog, body: m.Value, refuse: op.release, answer: func(*run, []schemas.Event) {
-			op.release()
-			if op.op.Decision != schemas.DecideGetState && m.Cause == "" {
-				p.stateSettled(k.name, k.scope, op.op.Write)
-			}
-		}})
+		p.deliver(r, &message{
+			wid: op.wid, event: m, at: p.now(), log: noLog, body: m.Value, refuse: op.release,
+			answer: func(*run, []schemas.Event) {
+				op.release()
+				if op.op.Decision != schemas.DecideGetState && m.Cause == "" {
+					p.stateSettled(op.name, op.scope, op.op.Write)
+				}
+			},
+		})
 	}, op.release)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -47,16 +48,16 @@ func (p *partition) askLock(q *lockAsk) {
 		case err != nil:
 			p.log.WithError(err).WithField("lock", q.lock).WithField("scope", q.scope).Warn("a lock cannot be read; trying again")
 			if unreadable(err) {
-				p.askLockAgain(q, badLockRetry)
+				p.askLockAgain(q, keyed.MendPause)
 			} else {
 				p.askLockAgain(q, effectRetry)
 			}
 			return
-		case got.lock != nil:
-			holders = got.lock.Holders
+		case got.Record != nil:
+			holders = got.Record.Holders
 		}
 		if !q.clear {
-			p.lockAsked(q, execution.Answered{Asked: q.asked, Value: holderOf(holders, q.wid), Revision: got.rev})
+			p.lockAsked(q, execution.Answered{Asked: q.asked, Value: holderOf(holders, q.wid), Revision: got.Revision})
 			return
 		}
 		p.breakHolders(q, holders)

@@ -10,7 +10,7 @@ import (
 
 // stateSettled notes that the history has the answer to a write.
 func (p *partition) stateSettled(name, scope string, w schemas.StateWrite) {
-	k := p.stateKeyOf(name, scope)
+	k := p.keys.states.of(name, scope)
 	if k.settled == nil {
 		k.settled = make(map[schemas.StateWrite]bool)
 	}
@@ -26,7 +26,7 @@ func (p *partition) stateSettled(name, scope string, w schemas.StateWrite) {
 			if k.quiet = nil; len(k.settled) > 0 {
 				p.tidyState(k)
 			}
-			p.dropState(k)
+			p.keys.states.drop(k)
 		})
 	}
 }
@@ -35,12 +35,12 @@ func (p *partition) stateSettled(name, scope string, w schemas.StateWrite) {
 func (p *partition) tidyState(k *stateKey) {
 	if p.leaving == nil {
 		k.tidy = true
-		p.useState(k)
+		p.keys.states.queue.Look(k.key)
 	}
 }
 
 // forgetSettled drops what is known of writes that are not in the record any more.
-func (p *partition) forgetSettled(k *stateKey, r *schemas.StateRecord) {
+func (k *stateKey) forgetSettled(r *schemas.StateRecord) {
 	if len(k.settled) == 0 {
 		return
 	}
@@ -51,13 +51,6 @@ func (p *partition) forgetSettled(k *stateKey, r *schemas.StateRecord) {
 		}
 	}
 	k.settled = left
-}
-
-// dropState forgets a key of which there is nothing to remember.
-func (p *partition) dropState(k *stateKey) {
-	if !k.busy && k.quiet == nil && len(k.settled)+len(k.judged) == 0 && p.stateKeys[k.key] == k {
-		delete(p.stateKeys, k.key)
-	}
 }
 
 // judgeWrites looks up the writes of this partition's runs that former owners have left in the record. It does so when it is time
@@ -91,7 +84,7 @@ func (p *partition) judgeWrite(k *stateKey, w schemas.StateWrite) {
 				p.judgeWrite(k, w)
 			case r.open() && r.state.Run == w.Run && r.state.Requests[w.EventID] != nil:
 				delete(k.judged, w) // it has none yet, and is settled when it gets one
-				p.dropState(k)
+				p.keys.states.drop(k)
 			case !r.isSettled():
 				p.judgeWrite(k, w)
 			default:

@@ -1,0 +1,81 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/broker/partition/keyed"
+)
+
+// keys are the keys of buckets that the runs of a partition use.
+type keys struct {
+	locks  *lockKeys
+	states *stateKeys
+}
+
+// newKeys returns those of a new owner. The queues call back the partition.
+func newKeys(p *partition) keys { return keys{locks: newLockKeys(p), states: newStateKeys(p)} }
+
+// busy tells whether a key is being changed.
+func (k *keys) busy() bool { return k.locks.queue.Busy() || k.states.queue.Busy() }
+
+// keyMarkerTTL is how long the marker of a deleted key stays. Other owners must have seen it by
+// then. A write that is on its way for so long would not see that the key was there meanwhile.
+const keyMarkerTTL = time.Hour
+
+// writeKey stores a key that is still at a revision, or deletes it if body is nil.
+func (b *Broker) writeKey(
+	ctx context.Context, bucket, key string, body []byte, rev uint64,
+) (uint64, error) {
+	if body == nil {
+		return b.conn.KVExpunge(ctx, bucket, key, rev, keyMarkerTTL)
+	}
+	return b.conn.KVUpdate(ctx, bucket, key, body, rev, 0)
+}
+
+// keyHost is the partition as package keyed sees it.
+type keyHost struct{ p *partition }
+
+// CanWrite is part of [keyed.Host].
+func (h keyHost) CanWrite() bool { return h.p.canWrite() }
+
+// Work is part of [keyed.Host].
+func (h keyHost) Work(work func(context.Context) error, done func(error)) {
+	writeAsync(h.p.b, h.p.loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, work(ctx)
+	}, func(_ struct{}, err error) { done(err) })
+}
+
+// After is part of [keyed.Host].
+func (h keyHost) After(d time.Duration, f func()) { h.p.loop.after(d, f) }
+
+// Ended is part of [keyed.Host].
+func (h keyHost) Ended(key string, err error) bool {
+	if !errors.Is(err, ErrNewerFence) {
+		return false
+	}
+	h.p.fail("change the key %q: %w", key, err)
+	return true
+}
+
+// Warn is part of [keyed.Host].
+func (h keyHost) Warn(key string, err error, text string) {
+	h.p.log.WithError(err).WithField("key", key).Warn(text)
+}
+
+// Fenced fails with [ErrNewerFence] if somebody has fenced the partition after us.
+func (h keyHost) Fenced(ctx context.Context) error {
+	p := h.p
+	last, err := p.b.reads.LastBySubject(ctx, p.b.ns.StreamHistory(p.n), p.b.ns.Fence(p.n))
+	if err != nil {
+		return fmt.Errorf("read the fence: %w", err)
+	}
+	if last.Seq != p.fence {
+		return fmt.Errorf("%w: it is message %d, ours is %d", ErrNewerFence, last.Seq, p.fence)
+	}
+	return nil
+}
+
+var _ keyed.Host = keyHost{}
