@@ -43,6 +43,7 @@ var floors = map[string]int{
 	"broker/nearby":    21,
 	"broker/dead":      21,
 	"broker/history":   21,
+	"broker/explain":   21,
 	"broker/payloads":  21,
 	"broker/runs":      22,
 	"broker":           25,
@@ -93,7 +94,7 @@ var floors = map[string]int{
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
 var pure = []string{
-	"schemas", "schemas/codec", "broker/execution", "broker/locks", "broker/states", "broker/checker", "internal/duration", "internal/retention",
+	"schemas", "schemas/codec", "broker/execution", "broker/locks", "broker/states", "broker/checker", "broker/explain", "internal/duration", "internal/retention",
 	"decider/flow/syntax", "decider/flow/value", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/machine",
 	"decider/flow/define", "decider/flow/graph", "timers/calendar",
 }

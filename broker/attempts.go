@@ -2,24 +2,10 @@ package broker
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
-
-// replayedBecause adds to why a run has ended what came of it.
-func replayedBecause(attempts []schemas.ReplayAttempt, run string) string {
-	a := runs.ReplayOf(attempts, run)
-	if a == nil {
-		return ""
-	}
-	text := fmt.Sprintf("; it was replayed from %s as run %s (%s)", a.Replays.From, a.Run, a.Status)
-	if a.Replays.Reason != "" {
-		text += ": " + a.Replays.Reason
-	}
-	return text
-}
 
 // withAttempts adds to the description of a run how it was replayed.
 func (p *partition) withAttempts(d *schemas.DescribeResponse, reply func(any)) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -106,86 +106,18 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 		a.Busy = r.loading || len(r.mailbox) > 0
 		return a
 	}
-	describeWaits(&a, r.state, p.b.config(), p.now())
+	explain.Audit(&a, r.state, p.b.config(), p.now())
 	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.way != nil || r.alarm.queued || r.continues() || p.locking(r) || p.stating(r)
 	switch {
 	case r.noPoller: // what is armed may be of a time when the backlog was longer
-		a.Due = dueAtLast(r.state, p.b.config(), p.now())
+		a.Due = explain.DueAtLast(r.state, p.b.config(), p.now(), mostReask)
 	case r.open():
 		a.Due = p.wantedAlarm(r)
 	}
 	if a.Decision != "" { // a paused run wants none
-		a.Decision = p.decision(r)
+		a.Decision = explain.Decision(r.state, p.situation(r))
 	}
 	return a
-}
-
-// describeWaits reads off a state what its run waits for.
-func describeWaits(a *schemas.AuditRun, s *execution.State, config *execution.Config, now schemas.Timestamp) {
-	a.Run, a.Type, a.Status, a.StartedAt = s.Run, s.Start.WorkflowType, s.Status, s.StartedAt
-	if a.Status == "" {
-		a.Status = schemas.StatusOpen
-	}
-	if s.Closed() {
-		return
-	}
-	if d := s.Start.ExecutionStartToCloseTimeout; d.Limited() {
-		a.Timeout = s.StartBase.Add(d)
-	}
-	a.EventsLeft = config.EventsLeft(s.LastID)
-	if s.Paused != nil {
-		a.PausedCause, a.PausedReason = s.Paused.Cause, s.Paused.Reason
-	}
-	switch d := &s.Decision; {
-	case d.Started != 0:
-		a.Decision, a.DecisionSince = "started", d.StartedBase
-	case d.Scheduled != 0 && s.Paused == nil:
-		a.Decision, a.DecisionSince = "scheduled", d.ScheduledBase
-	}
-	a.Timers, a.Externals, a.Locks = len(s.Timers), len(s.Externals), openLocksOf(s)
-	for _, act := range s.OpenActivities() {
-		a.Activities = append(a.Activities, auditActivity(s.Run, act, now))
-	}
-	for _, child := range s.OpenChildren() {
-		a.Children = append(a.Children, openChild(child))
-	}
-}
-
-func auditActivity(run string, a *execution.Activity, now schemas.Timestamp) schemas.AuditActivity {
-	o := schemas.AuditActivity{
-		ActivityID: a.Scheduled.ActivityID, Type: a.Scheduled.ActivityType, List: a.Scheduled.List,
-		Token: execution.Token(run, a.ScheduledID, a.Attempt), Attempt: a.Attempt, ScheduledAt: a.ScheduledBase,
-		StartedAt: a.StartedBase, Worker: a.Worker, TaskSequence: a.TaskSequence, Deadline: deadlineOf(a),
-	}
-	if a.NotBefore > now {
-		o.NotBefore = a.NotBefore
-	}
-	return o
-}
-
-// deadlineOf is the earliest instant at which an activity times out; 0 if it does not.
-func deadlineOf(a *execution.Activity) (at schemas.Timestamp) {
-	limit := func(from schemas.Timestamp, d schemas.Duration) {
-		if t := from.Add(d); d.Limited() && (at == 0 || t < at) {
-			at = t
-		}
-	}
-	limit(a.ScheduledBase, a.Scheduled.ScheduleToCloseTimeout)
-	switch {
-	case a.Started != 0:
-		limit(a.StartedBase, a.Scheduled.StartToCloseTimeout)
-		limit(max(a.StartedBase, a.LastBeat), a.Scheduled.HeartbeatTimeout)
-	case a.Attempt == 1:
-		limit(a.ScheduledBase.Add(max(a.Scheduled.StartDelay, 0)), a.Scheduled.ScheduleToStartTimeout)
-	}
-	return at
-}
-
-func openChild(c *execution.ChildRun) schemas.OpenChild {
-	return schemas.OpenChild{
-		WorkflowID: c.Scheduled.WorkflowID, Run: c.Scheduled.Run, Type: c.Scheduled.WorkflowType, ScheduledEventID: c.ScheduledID,
-		ScheduledAt: c.At, Started: c.Started != 0,
-	}
 }
 
 // repair repeats every open effect of a run: its tasks, its alarm, the question to its decider, its messages to other

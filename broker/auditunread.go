@@ -3,7 +3,7 @@ package broker
 import (
 	"context"
 
-	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -16,10 +16,16 @@ type unread struct {
 	requestsSince schemas.Timestamp
 }
 
-// unreadOf is what the loop knows of the run in a place of a question. The run is empty if the latest is meant.
+// unreadOf is what the loop knows of the run in a place of a question. The run is empty if the
+// latest is meant.
 func (p *partition) unreadOf(q *schemas.AuditRequest, place int) unread {
 	wid := q.Workflows[place]
-	u := unread{place: place, wid: wid, noPoller: p.backlog.has(wid), requestsSince: p.repeats.since(wid, p.now())}
+	u := unread{
+		place:         place,
+		wid:           wid,
+		noPoller:      p.backlog.has(wid),
+		requestsSince: p.repeats.since(wid, p.now()),
+	}
 	if place < len(q.Runs) {
 		u.run = q.Runs[place]
 	}
@@ -34,20 +40,22 @@ func (p *partition) auditUnread(ctx context.Context, all []unread, answer []sche
 	}
 }
 
-// loadStored reads a run that is in no memory; nil if there is none. One that is named is read by its literal subject, which the
-// server finds at once; an open one is the latest. In place of one that has continued as new the latest is read, which is the same one
-// only until its successor has begun.
+// loadStored reads a run that is in no memory; nil if there is none. One that is named is read by
+// its literal subject, which the server finds at once; an open one is the latest. In place of one
+// that has continued as new the latest is read, which is the same one only until its successor has
+// begun.
 func (p *partition) loadStored(ctx context.Context, wid, run string) (*loaded, error) {
 	if run != "" {
-		if l, err := p.loadRun(ctx, wid, run); err != nil || l != nil && l.state.Status != schemas.StatusContinuedAsNew {
+		if l, err := p.loadRun(ctx, wid, run); err != nil ||
+			l != nil && l.state.Status != schemas.StatusContinuedAsNew {
 			return l, err
 		}
 	}
 	return p.b.loadLatest(ctx, p.n, wid, p.singleReplica())
 }
 
-// auditLoaded is what a run waits for that was read from its history. It was in no memory, so nobody is asked for it, and
-// nothing of it is on its way.
+// auditLoaded is what a run waits for that was read from its history. It was in no memory, so
+// nobody is asked for it, and nothing of it is on its way.
 func (p *partition) auditLoaded(u *unread, l *loaded, err error) schemas.AuditRun {
 	b := p.b
 	a := schemas.AuditRun{WorkflowID: u.wid}
@@ -58,30 +66,10 @@ func (p *partition) auditLoaded(u *unread, l *loaded, err error) schemas.AuditRu
 	case l == nil || l.state.Start == nil:
 		return a
 	}
-	now := b.now()
-	for _, act := range l.state.Activities {
-		act.LastBeat = now // as for an owner that loads it: heartbeats are in no history
-	}
-	describeWaits(&a, l.state, b.config(), now)
+	explain.AuditStored(&a, l.state, b.config(), b.now(), u.noPoller, mostReask)
 	a.RequestIDsSince = u.requestsSince
-	a.Busy = l.state.Status == schemas.StatusContinuedAsNew                            // whose successor has not begun yet
-	l.state.Dispatched(func(a *execution.Activity) bool { return a.NotBefore >= now }) // or else the task is missing, not an alarm
-	a.Due = dueAtLast(l.state, b.config(), now)
-	if u.noPoller && a.Decision != "" {
-		a.Decision = schemas.DecisionForlorn
-	}
 	return a
 }
 
-// dueAtLast is the instant until which an alarm of a run must have rung that nobody asks for. One that wants a decision has one to be asked for again, from
-// whoever had it in memory.
-func dueAtLast(s *execution.State, c *execution.Config, now schemas.Timestamp) schemas.Timestamp {
-	due := s.NextDue(c)
-	if w, wanted := s.WantsDecider(c); wanted && !w.Started {
-		look := max(w.NotBefore, now.Add(askCover+longestReask))
-		if due == 0 || look < due {
-			due = look
-		}
-	}
-	return due
-}
+// mostReask is how far away the alarm is at most that asks for a decision again.
+const mostReask = askCover + longestReask

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/runs"
 )
 
@@ -70,5 +71,5 @@ func (p *partition) tellFeed() {
 
 // lineOf is what [runs.ReadLine] reads off the headers of the last record, but for the time.
 func lineOf(s *execution.State) runs.Line {
-	return runs.Line{ExecutionInfo: runs.InfoOf(s), Retention: s.Keeping(), FirstRun: s.Start.FirstExecutionRun}
+	return runs.Line{ExecutionInfo: explain.Info(s), Retention: s.Keeping(), FirstRun: s.Start.FirstExecutionRun}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -62,5 +63,5 @@ func (b *Broker) lastResult(ctx context.Context, partition int, q *schemas.Execu
 	if !closes || status == schemas.StatusContinuedAsNew { // its follower may be missing
 		return nil, nil
 	}
-	return resultOf(&execution.State{Run: r.Run, Status: status, Close: &end}), nil
+	return explain.Result(&execution.State{Run: r.Run, Status: status, Close: &end}), nil
 }

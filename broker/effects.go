@@ -209,7 +209,7 @@ func (p *partition) permit(f execution.Permit) {
 // however often the message is read. The message's position waits for it.
 func (p *partition) bury(e *message, reason, details string) {
 	p.log.WithField("subject", e.subject).WithField("reason", reason).Warn("dead letter: " + details)
-	p.noteLetter(e, reason, details)
+	p.letters.Note(e.wid, e.event, e.at, reason, details)
 	letter := schemas.DeadLetter{Reason: reason, Details: details, Subject: e.subject, Time: e.stored(), Body: e.body}
 	place := p.place(e)
 	subj, h, body, err := dead.Compose(p.b.ns, place, letter, p.b.conn.MaxPayload())

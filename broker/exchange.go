@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
@@ -127,7 +128,7 @@ func childReport(s *execution.State) *schemas.ChildReport {
 		Child: schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, Status: schemas.StatusOpen,
 	}
 	if s.Closed() && s.Status != schemas.StatusContinuedAsNew {
-		end := resultOf(s)
+		end := explain.Result(s)
 		report.Status, report.Result, report.Reason, report.Details = s.Status, end.Result, end.Reason, end.Details
 	}
 	return report

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -207,16 +209,16 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 					reply(&schemas.ResultResponse{V: schemas.Version, Run: id, Status: schemas.StatusOpen})
 					return
 				}
-				reply(resultOf(r.state))
+				reply(explain.Result(r.state))
 			})
 		case "why":
 			p.why(r, func(v any) { p.behind(r, func() { reply(v) }) })
 		default:
-			d := describeState(r.state)
+			d := explain.Describe(r.state)
 			if r.open() {
 				d.EventsLeft = p.b.config().EventsLeft(r.state.LastID)
 			}
-			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, p.decision(r)
+			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, explain.Decision(r.state, p.situation(r))
 			d.RequestIDsSince = p.repeats.since(r.wid, p.now())
 			p.behind(r, func() {
 				if d.Started.Replays == nil { // nothing repeats the latest run either
@@ -249,13 +251,14 @@ func (p *partition) foldOld(verb string, q *schemas.ExecutionRequest, reply func
 		case l == nil:
 			p.serveSoft(verb, q, reply)
 		case verb == verbResult:
-			reply(resultOf(l.state))
+			reply(explain.Result(l.state))
 		default:
-			d := describeState(l.state)
+			d := explain.Describe(l.state)
 			d.Partition, d.Owner = p.n, p.b.o.Node
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
-					p.withAlwaysOn(l.state, closedBecause(l.state)+replayedBecause(d.Attempts, l.state.Run), func(because string) {
+					p.whyAlwaysOn(l.state, func(clause string) {
+						because := explain.Closed(l.state) + explain.Replayed(runs.ReplayOf(d.Attempts, l.state.Run)) + clause
 						reply(&schemas.WhyResponse{V: schemas.Version, Run: l.state.Run, Status: l.state.Status, Because: because})
 					})
 					return
@@ -271,28 +274,6 @@ func unavailable(err error) *schemas.Error {
 		return damageOf(err, "the history cannot be read: %v", err)
 	}
 	return schemas.Errorf(schemas.CodeUnavailable, "the history cannot be read now: %v", err).WithHint("try again")
-}
-
-func resultOf(s *execution.State) *schemas.ResultResponse {
-	a := &schemas.ResultResponse{V: schemas.Version, Run: s.Run, Status: s.Status}
-	if s.Close == nil {
-		return a
-	}
-	switch c := s.Close.Attributes.(type) {
-	case *schemas.WorkflowSuccess:
-		a.Result = c.Result
-	case *schemas.WorkflowFailed:
-		a.Reason, a.Details = c.Reason, c.Details
-	case *schemas.WorkflowCanceled:
-		a.Reason, a.Details = "canceled", c.Details
-	case *schemas.WorkflowTerminated:
-		a.Reason, a.Details = c.Reason, c.Details
-	case *schemas.WorkflowTimedOut:
-		a.Reason = "the workflow's time was up"
-	case *schemas.WorkflowContinuedAsNew:
-		a.NewRun = c.NewExecutionRun
-	}
-	return a
 }
 
 // requestIDOf is the id of a stored signal: one that bears the id of another that the run has is dropped. Whoever publishes without a library may

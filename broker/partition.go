@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/internal/adapt"
@@ -47,7 +48,7 @@ type partition struct {
 	scratch      scratch
 	head         natsconn.Header // of the record that is being sent
 	closed       []*run          // the latest closed runs, the oldest first
-	letters      []letterNote    // the latest, the oldest first
+	letters      explain.Letters
 
 	intakes [2]*intake
 	records watermark.Tracker // effects, by history sequence

@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/internal/runid"
@@ -190,7 +191,7 @@ func (p *partition) compose(ctx context.Context, y *replay) error {
 			InField("run").About(y.q.WorkflowID, target).WithHint("see which are there with: drover list --id %s", y.q.WorkflowID)
 	}
 	y.old = l.state
-	switch next := resultOf(l.state).NewRun; {
+	switch next := explain.Result(l.state).NewRun; {
 	case !l.state.Closed():
 		return schemas.Errorf(schemas.CodeConflict, "run %s of workflow %q is %s: a run is replayed once it has ended", target, y.q.WorkflowID, l.state.Status).About(y.q.WorkflowID, target)
 	case next != "":

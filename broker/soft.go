@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -83,15 +85,15 @@ func (p *partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply fu
 		case l == nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
 		case verb == verbResult:
-			a := resultOf(l.state)
+			a := explain.Result(l.state)
 			a.Soft = true
 			reply(a)
 		default:
-			d := describeState(l.state)
+			d := explain.Describe(l.state)
 			d.Partition, d.Owner, d.Soft = p.n, p.b.o.Node, true
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
-					because := closedBecause(l.state) + replayedBecause(d.Attempts, l.state.Run) + "; it is purged from disk, and the master remembers it"
+					because := explain.Closed(l.state) + explain.Replayed(runs.ReplayOf(d.Attempts, l.state.Run)) + "; it is purged from disk, and the master remembers it"
 					v = &schemas.WhyResponse{V: schemas.Version, Run: l.state.Run, Status: l.state.Status, Because: because}
 				}
 				reply(v)

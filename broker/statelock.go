@@ -134,16 +134,6 @@ func (p *partition) breakHolder(q *lockAsk, h *schemas.LockPlace) {
 	})
 }
 
-// openStates tells of the requests for state keys that are not answered. Those that try to take a lock are told as locks.
-func openStates(s *execution.State, now schemas.Timestamp) (waits []wait) {
-	for _, q := range s.OpenRequests() {
-		if _, takes := q.Takes(); !takes {
-			waits = append(waits, wait{kind: waitState, text: fmt.Sprintf("%s of state key %q is to be carried out since %s", q.Request.Decision, q.Request.Key, ago(now, q.At))})
-		}
-	}
-	return waits
-}
-
 // lockAsked tells the run.
 func (p *partition) lockAsked(q *lockAsk, m execution.Answered) {
 	r := p.get(q.wid)

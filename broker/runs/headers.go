@@ -94,19 +94,6 @@ func ReadLine(m natsconn.Stored) (Line, error) {
 	return Line{i, more.Retention, more.First}, err
 }
 
-// InfoOf is what a list shows of a run.
-func InfoOf(s *execution.State) schemas.ExecutionInfo {
-	i := schemas.ExecutionInfo{
-		WorkflowID: s.WorkflowID, Run: s.Run, Type: s.Start.WorkflowType, TypeVersion: s.Start.WorkflowTypeVersion,
-		Status: s.Status, StartedAt: s.StartedAt, Events: s.LastID, Tags: s.Start.TagList, Attributes: s.Attributes,
-		Parent: s.Start.ParentWorkflowExecution, Replays: s.Start.Replays, StartMode: s.Start.Mode(),
-	}
-	if s.Close != nil {
-		i.ClosedAt = s.Close.Time
-	}
-	return i
-}
-
 // InfoFrom reads a run's line off the headers of its last record.
 func InfoFrom(m natsconn.Stored) (schemas.ExecutionInfo, error) {
 	i, _, err := readHeaders(m)

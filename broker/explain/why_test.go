@@ -1,4 +1,4 @@
-package broker
+package explain
 
 import (
 	"fmt"
@@ -20,13 +20,18 @@ func TestDescribedTimersAreInOrder(t *testing.T) {
 	for i := range 50 {
 		s.Timers[fmt.Sprint("t", i)] = execution.Timer{}
 	}
-	got := describeState(s).Timers
-	if len(got) != 50 || !slices.IsSortedFunc(got, func(a, b schemas.OpenTimer) int { return strings.Compare(a.TimerID, b.TimerID) }) {
+	got := Describe(s).Timers
+	if len(got) != 50 ||
+		!slices.IsSortedFunc(
+			got,
+			func(a, b schemas.OpenTimer) int { return strings.Compare(a.TimerID, b.TimerID) },
+		) {
 		t.Errorf("got %v, want 50 in the order of their ids", got)
 	}
 }
 
-// What is due and does not come is told as that, as when no timer worker rings. A moment's delay is none.
+// What is due and does not come is told as that, as when no timer worker rings. A moment's delay is
+// none.
 func TestWhyNothingAlarms(t *testing.T) {
 	const start = schemas.Timestamp(1_700_000_000_000_000_000)
 	after := func(d time.Duration) schemas.Timestamp { return start.Add(schemas.Duration(d)) }
@@ -34,9 +39,19 @@ func TestWhyNothingAlarms(t *testing.T) {
 		"tea": {Base: start, After: schemas.Duration(time.Minute)},
 		"egg": {Base: start, After: schemas.Duration(time.Hour)},
 	}}
-	s.Activities = map[int64]*execution.Activity{5: {ScheduledID: 5, ScheduledBase: start, Started: 6, StartedBase: start, Attempt: 1, Scheduled: &schemas.ActivityScheduled{
-		ActivityID: "a", ActivityType: "work", StartToCloseTimeout: schemas.Duration(time.Minute), HeartbeatTimeout: schemas.Unlimited,
-	}}}
+	s.Activities = map[int64]*execution.Activity{
+		5: {
+			ScheduledID:   5,
+			ScheduledBase: start,
+			Started:       6,
+			StartedBase:   start,
+			Attempt:       1,
+			Scheduled: &schemas.ActivityScheduled{
+				ActivityID: "a", ActivityType: "work",
+				StartToCloseTimeout: schemas.Duration(time.Minute), HeartbeatTimeout: schemas.Unlimited,
+			},
+		},
+	}
 	const runs = `activity "a" of type "work" runs on a worker since 2023-11-14T22:13:20Z (1m%ss), attempt 1, times out at 2023-11-14T22:14:20Z%s; timer "tea" expires at 2023-11-14T22:14:20Z%s; 1 more timer is open`
 	for _, late := range []time.Duration{time.Second, 8 * time.Second} {
 		clause := ""
@@ -48,8 +63,16 @@ func TestWhyNothingAlarms(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	s = &execution.State{Start: &schemas.WorkflowStarted{ExecutionStartToCloseTimeout: schemas.Duration(time.Minute)}, StartBase: start}
-	if got := openBecause(s, after(time.Minute+8*time.Second), nil); !strings.HasSuffix(got, "or times out at 2023-11-14T22:14:20Z, which is 8s ago: no alarm has rung, see: drover audit") {
+	s = &execution.State{
+		Start: &schemas.WorkflowStarted{
+			ExecutionStartToCloseTimeout: schemas.Duration(time.Minute),
+		},
+		StartBase: start,
+	}
+	if got := openBecause(s, after(time.Minute+8*time.Second), nil); !strings.HasSuffix(
+		got,
+		"or times out at 2023-11-14T22:14:20Z, which is 8s ago: no alarm has rung, see: drover audit",
+	) {
 		t.Error(got)
 	}
 }
